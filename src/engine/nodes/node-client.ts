@@ -1,0 +1,116 @@
+/**
+ * One interface to a place that runs spiders: scrapyd/ speaks to a remote Scrapyd over HTTP, the launcher's local
+ * node implements the same in this process, FakeNode in tests. Every method takes an AbortSignal and has its own time
+ * limit; every failure is a NodeError.
+ */
+export interface NodeClient {
+  /** Counters; cheap enough for once a second. */
+  daemonStatus(signal?: AbortSignal): Promise<DaemonStatus>
+  /** Everything the node has now, over all its projects. */
+  listJobs(signal?: AbortSignal): Promise<Snapshot>
+  /** Asks the node to run. Rejects with NodeError; only `delivered: 'no'` proves that the node did not take it. */
+  schedule(request: ScheduleRequest, signal?: AbortSignal): Promise<{ jobid: string }>
+  /** One signal to a running job, or removal of a pending one. `wasState` null: the node knows no such live job. */
+  cancel(
+    request: { project: string; jobid: string; signal: 'INT' | 'TERM' | 'KILL' },
+    signal?: AbortSignal
+  ): Promise<{ wasState: 'pending' | 'running' | null }>
+  listProjects(signal?: AbortSignal): Promise<string[]>
+  /** As the node spells them (sanitised), latest last. */
+  listVersions(project: string, signal?: AbortSignal): Promise<string[]>
+  /** May block the node for seconds (it imports the project). */
+  listSpiders(project: string, version: string, signal?: AbortSignal): Promise<string[]>
+  /** Stores an egg; on a node's refusal it is taken back (delversion) before the error is thrown. Returns the spider count. */
+  addVersion(project: string, version: string, egg: Uint8Array, signal?: AbortSignal): Promise<{ spiders: number }>
+  deleteVersion(project: string, version: string, signal?: AbortSignal): Promise<void>
+  deleteProject(project: string, signal?: AbortSignal): Promise<void>
+  /**
+   * Bytes of a run's log. `offset` negative: from that many bytes before the end. Resolves null when there is no such
+   * file. `sizeBytes` is the file's size at that moment; `bytes` is empty when offset is at or past the end.
+   */
+  readLog(
+    run: { project: string; spider: string; jobid: string },
+    range: { offset: number; limitBytes: number },
+    signal?: AbortSignal
+  ): Promise<LogRange | null>
+  /** Lets go of connections. Running requests end with an error. */
+  close(): Promise<void>
+}
+
+export interface DaemonStatus {
+  pending: number
+  running: number
+  finished: number
+  nodeName: string | null
+  /** The node's clock minus ours, from the Date header; null when it sent none. Half a second of error is normal. */
+  clockOffsetMs: number | null
+}
+
+/** A job as a node lists it. Times are the node's own, naive local text, kept as text: never compare them with ours. */
+export interface SeenJob {
+  project: string
+  spider: string
+  jobid: string
+  pid: number | null
+  startTime: string | null
+  endTime: string | null
+  /** Only the local node knows: how the process ended. */
+  exit: { code: number | null; signal: string | null } | null
+}
+
+/** The answer to one listJobs, whole: all projects, all three lists. */
+export interface Snapshot {
+  /** Clock.monotonicMs when the first request of it was sent: what happened before that is in it. */
+  begunAtMs: number
+  pending: SeenJob[]
+  running: SeenJob[]
+  finished: SeenJob[]
+}
+
+export interface ScheduleRequest {
+  project: string
+  version: string
+  spider: string
+  jobid: string
+  settings: Record<string, string>
+  args: Record<string, string>
+  priority: number
+}
+
+export interface LogRange {
+  offset: number
+  sizeBytes: number
+  bytes: Uint8Array
+}
+
+export type NodeErrorKind =
+  | 'unreachable' // no connection: refused, no such host, TLS failure
+  | 'timeout' // no whole answer in time
+  | 'reset' // the connection broke on the way
+  | 'unauthorized' // 401
+  | 'http' // another status than 200
+  | 'not_scrapyd' // 200 but not JSON, or JSON of another shape
+  | 'too_large' // the answer passed the size limit
+  | 'refused' // status: "error"
+  | 'aborted' // our own signal
+
+/** A failed request to a node. `message` is a sentence for operators that names the node. */
+export class NodeError extends Error {
+  override readonly name = 'NodeError'
+  readonly kind: NodeErrorKind
+  /** Could the node have acted on it? `no`: proved not (connection refused, 401, its own "error"); else `unknown`. */
+  readonly delivered: 'no' | 'unknown'
+  /** For `refused`: the node's own message. */
+  readonly nodeMessage: string | null
+
+  constructor(
+    kind: NodeErrorKind,
+    message: string,
+    details: { delivered: 'no' | 'unknown'; nodeMessage?: string | null; cause?: unknown }
+  ) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.kind = kind
+    this.delivered = details.delivered
+    this.nodeMessage = details.nodeMessage ?? null
+  }
+}

@@ -1,0 +1,37 @@
+import { eventIterator, oc } from '@orpc/contract'
+import { z } from 'zod'
+import { Job, JobId, NodeId } from './jobs.ts'
+import { Node } from './nodes.ts'
+import { Project } from './projects.ts'
+import { Figures, Problem, PythonState } from './system.ts'
+
+/** The newest state of one thing that changed; several changes of one thing between two batches are one. */
+export const Change = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('job'), job: Job }),
+  z.object({ kind: z.literal('job_removed'), id: JobId }),
+  z.object({ kind: z.literal('node'), node: Node }),
+  z.object({ kind: z.literal('node_removed'), id: NodeId }),
+  z.object({ kind: z.literal('project'), project: Project }),
+  z.object({ kind: z.literal('project_removed'), name: z.string() }),
+  z.object({ kind: z.literal('figures'), figures: Figures }),
+  z.object({ kind: z.literal('problems'), problems: z.array(Problem) }),
+  z.object({ kind: z.literal('python'), python: PythonState })
+])
+export type Change = z.infer<typeof Change>
+
+export const ChangeBatch = z.object({
+  /** Give this back as `after` to go on where this batch ends. */
+  cursor: z.string(),
+  /** The cursor asked for is older than what is kept: refetch what is shown, then go on from here. */
+  reset: z.boolean(),
+  changes: z.array(Change)
+})
+export type ChangeBatch = z.infer<typeof ChangeBatch>
+
+export const eventsContract = {
+  /** Without `after`: from now on (the first batch comes at once and only carries the cursor). */
+  subscribe: oc
+    .route({ method: 'GET', path: '/events' })
+    .input(z.object({ after: z.string().max(100).optional() }))
+    .output(eventIterator(ChangeBatch))
+}

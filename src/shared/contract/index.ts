@@ -1,0 +1,24 @@
+import { eventsContract } from './events.ts'
+import { jobsContract } from './jobs.ts'
+import { logsContract } from './logs.ts'
+import { nodesContract } from './nodes.ts'
+import { projectsContract } from './projects.ts'
+import { systemContract } from './system.ts'
+
+/** Everything a client can ask of an engine, over every door (design.md, chapter 7). */
+export const contract = {
+  jobs: jobsContract,
+  nodes: nodesContract,
+  projects: projectsContract,
+  logs: logsContract,
+  events: eventsContract,
+  system: systemContract
+}
+
+export type Contract = typeof contract
+export * from './events.ts'
+export * from './jobs.ts'
+export * from './logs.ts'
+export * from './nodes.ts'
+export * from './projects.ts'
+export * from './system.ts'

@@ -1,0 +1,195 @@
+import { oc } from '@orpc/contract'
+import { z } from 'zod'
+import { JOB_ID_PATTERN, NODE_ID_PATTERN } from '../ids.ts'
+
+export const JobId = z.string().regex(JOB_ID_PATTERN)
+export const NodeId = z.string().regex(NODE_ID_PATTERN)
+
+/** Where a job is in its life (design.md, chapter 3). */
+export const JobState = z.enum(['queued', 'starting', 'running', 'ended'])
+export type JobState = z.infer<typeof JobState>
+
+/** How a job ended. */
+export const Outcome = z.enum(['succeeded', 'failed', 'cancelled', 'lost'])
+export type Outcome = z.infer<typeof Outcome>
+
+/** State and outcome in one word: what lists filter by and show. */
+export const JobStatus = z.enum(['queued', 'starting', 'running', 'succeeded', 'failed', 'cancelled', 'lost'])
+export type JobStatus = z.infer<typeof JobStatus>
+
+/** Why a queued job has not been sent yet: a code for programs, words for people. */
+export const WaitingCode = z.enum([
+  'next_in_line',
+  'paused',
+  'no_nodes',
+  'no_matching_node',
+  'all_slots_busy',
+  'nodes_down',
+  'nodes_cordoned',
+  'version_missing',
+  'egg_on_its_way',
+  'egg_refused',
+  'node_refused',
+  'uncertain_attempt'
+])
+export type WaitingCode = z.infer<typeof WaitingCode>
+export const Waiting = z.object({ code: WaitingCode, text: z.string() })
+export type Waiting = z.infer<typeof Waiting>
+
+/** Which nodes may run a job. Both empty: any node. All tags must be on the node. */
+export const Placement = z.object({ nodeId: NodeId.nullable(), tags: z.array(z.string().max(60)).max(20) })
+export type Placement = z.infer<typeof Placement>
+
+const StringMap = z.record(z.string(), z.string())
+
+export const Job = z.object({
+  id: JobId,
+  /** The id that Scrapyd clients see; equal to `id` unless the client of schedule.json brought its own. */
+  jobid: z.string(),
+  project: z.string(),
+  /** null: the latest at the time the job is sent, as Scrapyd does. */
+  version: z.string().nullable(),
+  spider: z.string(),
+  settings: StringMap,
+  args: StringMap,
+  priority: z.number(),
+  placement: Placement,
+  source: z.enum(['ui', 'api', 'scrapyd', 'demo', 'retry']),
+  state: JobState,
+  outcome: Outcome.nullable(),
+  status: JobStatus,
+  /** Why it ended so, in a few words (`finished`, `shutdown`, `exit code 1`); null before. */
+  reason: z.string().nullable(),
+  /** The line of the log that killed it, when one was found. */
+  killingLine: z.string().nullable(),
+  waiting: Waiting.nullable(),
+  /** The node of the newest attempt. */
+  nodeId: NodeId.nullable(),
+  attemptCount: z.number().int(),
+  /** Somebody asked to cancel it; the node has not confirmed yet while state is not `ended`. */
+  cancelAskedAtMs: z.number().nullable(),
+  queuedAtMs: z.number(),
+  startedAtMs: z.number().nullable(),
+  endedAtMs: z.number().nullable(),
+  pages: z.number().int().nullable(),
+  items: z.number().int().nullable(),
+  errors: z.number().int().nullable()
+})
+export type Job = z.infer<typeof Job>
+
+export const AttemptState = z.enum(['sending', 'uncertain', 'accepted', 'running', 'finishing', 'ended'])
+export type AttemptState = z.infer<typeof AttemptState>
+/** `refused` and `absent` (proved never to have reached the node) send the job back to the queue. */
+export const AttemptResult = z.enum(['succeeded', 'failed', 'cancelled', 'lost', 'refused', 'absent'])
+export type AttemptResult = z.infer<typeof AttemptResult>
+
+export const Attempt = z.object({
+  jobId: JobId,
+  number: z.number().int().positive(),
+  /** The jobid on the node. */
+  jobid: z.string(),
+  nodeId: NodeId,
+  project: z.string(),
+  version: z.string(),
+  spider: z.string(),
+  state: AttemptState,
+  result: AttemptResult.nullable(),
+  reason: z.string().nullable(),
+  sentAtMs: z.number(),
+  acceptedAtMs: z.number().nullable(),
+  startedAtMs: z.number().nullable(),
+  endedAtMs: z.number().nullable(),
+  pid: z.number().int().nullable(),
+  exitCode: z.number().int().nullable(),
+  signal: z.string().nullable(),
+  /** Scrapy's closing stats, keys as Scrapy names them; null until they were read. */
+  stats: z.record(z.string(), z.union([z.string(), z.number()])).nullable(),
+  /** The log was copied into our archive. */
+  logArchived: z.boolean()
+})
+export type Attempt = z.infer<typeof Attempt>
+
+/** One line of a job's timeline: what changed, when, and what showed it. Recorded once (invariant I4). */
+export const Transition = z.object({
+  sequence: z.number().int(),
+  jobId: JobId,
+  attemptNumber: z.number().int().nullable(),
+  atMs: z.number(),
+  kind: z.enum([
+    'queued',
+    'sending',
+    'accepted',
+    'uncertain',
+    'running',
+    'vanished',
+    'found_again',
+    'finishing',
+    'refused',
+    'absent',
+    'cancel_asked',
+    'cancel_sent',
+    'ended',
+    'restored'
+  ]),
+  text: z.string(),
+  evidence: z.record(z.string(), z.unknown())
+})
+export type Transition = z.infer<typeof Transition>
+export type TransitionKind = Transition['kind']
+
+export const JobDetail = z.object({ job: Job, attempts: z.array(Attempt), timeline: z.array(Transition) })
+export type JobDetail = z.infer<typeof JobDetail>
+
+/** What a list can be narrowed by. `spider` and `project` take `*`; `text` looks in project, spider and job id. */
+export const JobFilter = z.object({
+  status: z.array(JobStatus).max(7).optional(),
+  project: z.string().max(200).optional(),
+  spider: z.string().max(200).optional(),
+  nodeId: NodeId.optional(),
+  text: z.string().max(200).optional(),
+  sinceMs: z.number().optional()
+})
+export type JobFilter = z.infer<typeof JobFilter>
+
+export const FacetCount = z.object({ value: z.string(), count: z.number().int() })
+export const JobFacets = z.object({
+  status: z.array(FacetCount),
+  project: z.array(FacetCount),
+  nodeId: z.array(FacetCount)
+})
+export type JobFacets = z.infer<typeof JobFacets>
+
+export const RunInput = z.object({
+  project: z.string().min(1).max(200),
+  version: z.string().min(1).max(200).nullable().optional(),
+  spiders: z.array(z.string().min(1).max(200)).min(1).max(1000),
+  settings: StringMap.optional(),
+  args: StringMap.optional(),
+  priority: z.number().finite().optional(),
+  nodeId: NodeId.nullable().optional(),
+  tags: z.array(z.string().max(60)).max(20).optional()
+})
+export type RunInput = z.infer<typeof RunInput>
+
+const Ids = z.object({ ids: z.array(JobId).min(1).max(10_000) })
+
+export const jobsContract = {
+  /** Newest first, by keyset: `before` is the id of the last row of the page above. */
+  list: oc
+    .route({ method: 'GET', path: '/jobs' })
+    .input(JobFilter.extend({ before: JobId.optional(), limit: z.coerce.number().int().min(1).max(500).default(100) }))
+    .output(z.object({ jobs: z.array(Job), nextBefore: JobId.nullable() })),
+  facets: oc.route({ method: 'GET', path: '/jobs/facets' }).input(JobFilter).output(JobFacets),
+  get: oc.route({ method: 'GET', path: '/jobs/{id}' }).input(z.object({ id: JobId })).output(JobDetail),
+  run: oc.route({ method: 'POST', path: '/jobs' }).input(RunInput).output(z.object({ jobs: z.array(Job) })),
+  /** Ask for an end: queued jobs end at once, live ones by the ladder INT, INT, KILL; `force` starts at the second step. */
+  cancel: oc
+    .route({ method: 'POST', path: '/jobs/cancel' })
+    .input(Ids.extend({ force: z.boolean().default(false) }))
+    .output(z.object({ asked: z.array(JobId), alreadyEnded: z.array(JobId) })),
+  /** Undo of a cancel: jobs that were cancelled while still queued go back to their place. */
+  restore: oc.route({ method: 'POST', path: '/jobs/restore' }).input(Ids).output(z.object({ restored: z.array(JobId) })),
+  /** The same again as new jobs. */
+  retry: oc.route({ method: 'POST', path: '/jobs/retry' }).input(Ids).output(z.object({ jobs: z.array(Job) }))
+}
+

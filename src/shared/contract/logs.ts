@@ -1,0 +1,43 @@
+import { eventIterator, oc } from '@orpc/contract'
+import { z } from 'zod'
+import { JobId } from './jobs.ts'
+
+/** A piece of a log. Offsets and sizes are in bytes of the file; `text` is UTF-8, cut at line ends where possible. */
+export const LogChunk = z.object({
+  offset: z.number().int(),
+  nextOffset: z.number().int(),
+  /** Size of the whole file when this piece was read. */
+  sizeBytes: z.number().int(),
+  text: z.string(),
+  /** The run has ended and this piece reaches the end of its log: nothing more will come. */
+  complete: z.boolean()
+})
+export type LogChunk = z.infer<typeof LogChunk>
+
+const OfJob = z.object({ jobId: JobId, attemptNumber: z.coerce.number().int().positive().optional() })
+
+export const logsContract = {
+  /** A range of the log. Negative `offset`: that many bytes before the end. */
+  read: oc
+    .route({ method: 'GET', path: '/jobs/{jobId}/log' })
+    .input(
+      OfJob.extend({
+        offset: z.coerce.number().int(),
+        limitBytes: z.coerce.number().int().min(1).max(4_194_304).default(262_144)
+      })
+    )
+    .output(LogChunk),
+  /**
+   * The log as it grows. Starts `tailBytes` before its end, or at `offset` after a dropped connection. A job that has
+   * not started yet waits with an open stream; the stream ends after the chunk with `complete: true`.
+   */
+  tail: oc
+    .route({ method: 'GET', path: '/jobs/{jobId}/log/tail' })
+    .input(
+      OfJob.extend({
+        offset: z.coerce.number().int().min(0).optional(),
+        tailBytes: z.coerce.number().int().min(0).max(4_194_304).default(262_144)
+      })
+    )
+    .output(eventIterator(LogChunk))
+}

@@ -1,0 +1,110 @@
+import { oc } from '@orpc/contract'
+import { z } from 'zod'
+import { JobId, NodeId } from './jobs.ts'
+
+export const NodeHealth = z.enum(['unknown', 'up', 'down', 'unauthorized', 'invalid'])
+export type NodeHealth = z.infer<typeof NodeHealth>
+
+/** active; cordoned: no new jobs; draining: no new jobs, and cordoned once the last has ended. */
+export const NodeMode = z.enum(['active', 'cordoned', 'draining'])
+export type NodeMode = z.infer<typeof NodeMode>
+
+/** A slot in use: a job of ours (`jobId` set) or an external one. */
+export const NodeRun = z.object({
+  jobId: JobId.nullable(),
+  jobid: z.string(),
+  project: z.string(),
+  spider: z.string(),
+  state: z.enum(['starting', 'running']),
+  sinceMs: z.number().nullable()
+})
+export type NodeRun = z.infer<typeof NodeRun>
+
+export const Node = z.object({
+  id: NodeId,
+  name: z.string(),
+  kind: z.enum(['local', 'scrapyd']),
+  /** Empty for the local node. */
+  url: z.string(),
+  username: z.string().nullable(),
+  hasPassword: z.boolean(),
+  hasCaCertificate: z.boolean(),
+  /** How many jobs run at once there, and how we know: set by the operator, our default, learned by watching. */
+  slots: z.number().int(),
+  slotsSource: z.enum(['set', 'default', 'learned']),
+  tags: z.array(z.string()),
+  mode: NodeMode,
+  health: NodeHealth,
+  /** What is wrong, in words with the next step; null when nothing is. */
+  problem: z.string().nullable(),
+  /** `1.6`, `1.5+`, `1.3`…; null until probed. */
+  scrapydVersion: z.string().nullable(),
+  nodeName: z.string().nullable(),
+  runs: z.array(NodeRun),
+  running: z.number().int().nullable(),
+  pending: z.number().int().nullable(),
+  finished: z.number().int().nullable(),
+  latencyMs: z.number().nullable(),
+  lastSeenAtMs: z.number().nullable(),
+  clockOffsetMs: z.number().nullable(),
+  addedAtMs: z.number(),
+  /** Local node only: what it starts spiders with. */
+  python: z.object({ path: z.string(), version: z.string(), scrapyVersion: z.string() }).nullable()
+})
+export type Node = z.infer<typeof Node>
+
+export const NodeAddress = z.object({
+  url: z.string().min(1).max(2000),
+  username: z.string().max(200).nullable().optional(),
+  password: z.string().max(1000).nullable().optional(),
+  /** PEM, for nodes whose certificate comes from a private authority. */
+  caCertificate: z.string().max(100_000).nullable().optional()
+})
+export type NodeAddress = z.infer<typeof NodeAddress>
+
+export const NodeSettings = z.object({
+  name: z.string().min(1).max(100).optional(),
+  slots: z.number().int().min(1).max(10_000).nullable().optional(),
+  tags: z.array(z.string().min(1).max(60)).max(20).optional()
+})
+export type NodeSettings = z.infer<typeof NodeSettings>
+
+/** What one look at an address showed, before anything is saved. */
+export const ProbeResult = z.object({
+  /** Normalised: scheme and trailing slash added, credentials taken out. */
+  url: z.string(),
+  reachable: z.boolean(),
+  health: NodeHealth,
+  problem: z.string().nullable(),
+  scrapydVersion: z.string().nullable(),
+  nodeName: z.string().nullable(),
+  running: z.number().int().nullable(),
+  pending: z.number().int().nullable(),
+  projects: z.array(z.string()),
+  latencyMs: z.number().nullable(),
+  clockOffsetMs: z.number().nullable(),
+  /** Plain HTTP to another machine, or no password: worth a warning. */
+  warnings: z.array(z.string()),
+  /** The fleet has this address already. */
+  duplicateOf: NodeId.nullable()
+})
+export type ProbeResult = z.infer<typeof ProbeResult>
+
+const ById = z.object({ id: NodeId })
+
+export const nodesContract = {
+  list: oc.route({ method: 'GET', path: '/nodes' }).output(z.object({ nodes: z.array(Node) })),
+  get: oc.route({ method: 'GET', path: '/nodes/{id}' }).input(ById).output(Node),
+  probe: oc.route({ method: 'POST', path: '/nodes/probe' }).input(NodeAddress).output(ProbeResult),
+  add: oc.route({ method: 'POST', path: '/nodes' }).input(NodeAddress.extend(NodeSettings.shape)).output(Node),
+  update: oc
+    .route({ method: 'PATCH', path: '/nodes/{id}' })
+    .input(ById.extend(NodeSettings.shape).extend(NodeAddress.partial().shape))
+    .output(Node),
+  setMode: oc.route({ method: 'POST', path: '/nodes/{id}/mode' }).input(ById.extend({ mode: NodeMode })).output(Node),
+  /** Refused with NODE_BUSY while jobs of ours are live there, unless `force`: they are then marked lost. */
+  remove: oc
+    .route({ method: 'DELETE', path: '/nodes/{id}' })
+    .input(ById.extend({ force: z.coerce.boolean().default(false) }))
+    .output(z.object({ removed: NodeId }))
+}

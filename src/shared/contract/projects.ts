@@ -1,0 +1,64 @@
+import { eventIterator, oc } from '@orpc/contract'
+import { z } from 'zod'
+import { NodeId } from './jobs.ts'
+
+/** Where a version stands on one node. */
+export const Deployment = z.object({
+  nodeId: NodeId,
+  state: z.enum(['sending', 'present', 'failed']),
+  error: z.string().nullable(),
+  changedAtMs: z.number()
+})
+export type Deployment = z.infer<typeof Deployment>
+
+export const Version = z.object({
+  project: z.string(),
+  version: z.string(),
+  /** null: we only saw it on nodes and have no egg of our own to send. */
+  sha256: z.string().nullable(),
+  sizeBytes: z.number().int().nullable(),
+  /** null: not listed yet (no Python here, and no node has been asked). */
+  spiders: z.array(z.string()).nullable(),
+  createdAtMs: z.number(),
+  deployments: z.array(Deployment)
+})
+export type Version = z.infer<typeof Version>
+
+export const Project = z.object({
+  name: z.string(),
+  /** The version that a job without a version gets. */
+  latestVersion: z.string().nullable(),
+  /** Newest upload first. */
+  versions: z.array(Version)
+})
+export type Project = z.infer<typeof Project>
+
+const ProjectName = z.string().min(1).max(200)
+const VersionName = z.string().min(1).max(200)
+const ByVersion = z.object({ project: ProjectName, version: VersionName })
+
+export const projectsContract = {
+  list: oc.route({ method: 'GET', path: '/projects' }).output(z.object({ projects: z.array(Project) })),
+  get: oc.route({ method: 'GET', path: '/projects/{project}' }).input(z.object({ project: ProjectName })).output(Project),
+  /**
+   * An egg, or a zip of a folder with scrapy.cfg (the egg is then built). `project` and `version` default to what
+   * the archive says of itself and to the present time (`20261119T181000`).
+   */
+  upload: oc
+    .route({ method: 'POST', path: '/projects' })
+    .input(z.object({ file: z.file(), project: ProjectName.optional(), version: VersionName.optional() }))
+    .output(Version),
+  /** Send a version to nodes now, instead of before the first job that needs it. Progress per node, then the end. */
+  deploy: oc
+    .route({ method: 'POST', path: '/projects/{project}/versions/{version}/deploy' })
+    .input(ByVersion.extend({ nodeIds: z.array(NodeId).max(10_000).optional() }))
+    .output(eventIterator(Deployment)),
+  deleteVersion: oc
+    .route({ method: 'DELETE', path: '/projects/{project}/versions/{version}' })
+    .input(ByVersion)
+    .output(z.object({ failedNodes: z.array(Deployment) })),
+  deleteProject: oc
+    .route({ method: 'DELETE', path: '/projects/{project}' })
+    .input(z.object({ project: ProjectName }))
+    .output(z.object({ failedNodes: z.array(Deployment) }))
+}

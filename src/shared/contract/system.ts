@@ -1,0 +1,80 @@
+import { eventIterator, oc } from '@orpc/contract'
+import { z } from 'zod'
+import { Job, NodeId } from './jobs.ts'
+
+/** The figures of the status bar and the overview. `sampledAtMs` is when they were true. */
+export const Figures = z.object({
+  sampledAtMs: z.number(),
+  slotsTotal: z.number().int(),
+  slotsUsed: z.number().int(),
+  queued: z.number().int(),
+  starting: z.number().int(),
+  running: z.number().int(),
+  /** Ended in the last 60 minutes. */
+  finishedLastHour: z.number().int(),
+  failedLastHour: z.number().int(),
+  /** Jobs ended in the last 60 seconds. */
+  jobsPerMinute: z.number(),
+  loopP99Ms: z.number(),
+  paused: z.boolean()
+})
+export type Figures = z.infer<typeof Figures>
+
+/** Something an operator should act on, worst first. `mend` names the action that the UI offers beside it. */
+export const Problem = z.object({
+  id: z.string(),
+  severity: z.enum(['error', 'warning']),
+  title: z.string(),
+  text: z.string(),
+  sinceMs: z.number().nullable(),
+  nodeId: NodeId.nullable(),
+  project: z.string().nullable(),
+  spider: z.string().nullable(),
+  mend: z.enum(['edit_node', 'cordon_node', 'open_jobs', 'create_environment', 'open_nodes', 'resume']).nullable()
+})
+export type Problem = z.infer<typeof Problem>
+
+export const PythonState = z.object({
+  state: z.enum(['ready', 'missing', 'checking', 'creating']),
+  path: z.string().nullable(),
+  version: z.string().nullable(),
+  scrapyVersion: z.string().nullable(),
+  /** What is missing and what to do, in words; null when ready. */
+  problem: z.string().nullable()
+})
+export type PythonState = z.infer<typeof PythonState>
+
+export const SystemStatus = z.object({
+  scrapdeckVersion: z.string(),
+  startedAtMs: z.number(),
+  /** `http://127.0.0.1:6800`; null where no HTTP door is open. */
+  address: z.string().nullable(),
+  host: z.enum(['desktop', 'service']),
+  /** Where node passwords are kept, for Settings: `keychain`, or `file` with its protection in words. */
+  secrets: z.object({ store: z.enum(['keychain', 'file']), text: z.string() }),
+  figures: Figures,
+  problems: z.array(Problem),
+  python: PythonState
+})
+export type SystemStatus = z.infer<typeof SystemStatus>
+
+export const Credentials = z.object({ username: z.string(), password: z.string(), address: z.string().nullable() })
+export type Credentials = z.infer<typeof Credentials>
+
+export const Progress = z.object({ text: z.string(), done: z.boolean(), share: z.number().min(0).max(1).nullable() })
+export type Progress = z.infer<typeof Progress>
+
+export const systemContract = {
+  status: oc.route({ method: 'GET', path: '/system' }).output(SystemStatus),
+  /** Samples of the figures, oldest first, one each 10 s for the last hour: the sparklines. */
+  history: oc.route({ method: 'GET', path: '/system/history' }).output(z.object({ samples: z.array(Figures) })),
+  credentials: oc.route({ method: 'GET', path: '/system/credentials' }).output(Credentials),
+  setPaused: oc
+    .route({ method: 'POST', path: '/system/paused' })
+    .input(z.object({ paused: z.boolean() }))
+    .output(z.object({ paused: z.boolean() })),
+  /** Deploys the bundled demo project if it is not there and queues one run of its spider. */
+  runDemo: oc.route({ method: 'POST', path: '/system/demo' }).output(z.object({ job: Job })),
+  /** Makes a Python environment with Scrapy for the local node. */
+  createEnvironment: oc.route({ method: 'POST', path: '/system/environment' }).output(eventIterator(Progress))
+}

@@ -1,0 +1,63 @@
+/**
+ * The one table of error codes. A code never changes its meaning and is never reused; every code is explained for
+ * users in docs/errors.md (a test compares the two both ways). `status` is the HTTP status of the REST door; the
+ * Scrapyd-compatible door answers 200 with `status: "error"`, as Scrapyd does.
+ */
+export const ERROR_CODES = {
+  BAD_INPUT: { status: 400, title: 'The request is not of the form this operation takes' },
+  UNAUTHORIZED: { status: 401, title: 'Credentials are missing or wrong' },
+  FORBIDDEN_ORIGIN: { status: 403, title: 'The request came from a web page that is not Scrapdeck' },
+  NOT_FOUND: { status: 404, title: 'There is no such thing' },
+  JOB_NOT_FOUND: { status: 404, title: 'There is no job with this id' },
+  NODE_NOT_FOUND: { status: 404, title: 'There is no node with this id' },
+  PROJECT_NOT_FOUND: { status: 404, title: 'No node and no upload has this project' },
+  VERSION_NOT_FOUND: { status: 404, title: 'The project has no such version' },
+  SPIDER_NOT_FOUND: { status: 404, title: 'The version has no such spider' },
+  LOG_NOT_FOUND: { status: 404, title: 'The run left no log that can be reached' },
+  ARGUMENT_RESERVED: { status: 400, title: 'Scrapyd or Scrapy uses this argument name itself' },
+  JOB_NOT_LIVE: { status: 409, title: 'The job has ended already' },
+  NODE_DUPLICATE: { status: 409, title: 'This node is in the fleet already' },
+  NODE_URL_INVALID: { status: 400, title: 'This is not the address of a Scrapyd server' },
+  NODE_BUSY: { status: 409, title: 'The node still runs jobs of ours' },
+  NODE_IS_LOCAL: { status: 409, title: 'The local node is part of Scrapdeck and cannot be removed' },
+  NODE_UNREACHABLE: { status: 502, title: 'The node did not answer' },
+  NODE_UNAUTHORIZED: { status: 502, title: 'The node refused the user name or password' },
+  NODE_ANSWER_INVALID: { status: 502, title: 'The node answered with something that is not Scrapyd' },
+  NODE_REFUSED: { status: 502, title: 'The node understood the request and said no' },
+  EGG_NOT_A_ZIP: { status: 400, title: 'The file is not an egg: it is not a zip archive' },
+  EGG_NO_METADATA: { status: 400, title: 'The file is not an egg: it has no EGG-INFO/PKG-INFO' },
+  EGG_NO_SETTINGS: { status: 400, title: 'The egg does not name its Scrapy settings' },
+  EGG_TOO_LARGE: { status: 413, title: 'The egg is larger than the limit' },
+  EGG_UNSAFE: { status: 400, title: 'The archive has a name, link or ratio that is never right in an egg' },
+  EGG_IMPORT_FAILED: { status: 422, title: 'The code in the egg does not import' },
+  VERSION_IN_USE: { status: 409, title: 'Jobs that have not ended need this version' },
+  PYTHON_MISSING: { status: 503, title: 'No Python with Scrapy was found' },
+  DATA_DIRECTORY_UNUSABLE: { status: 503, title: 'The data directory cannot be written' },
+  DATA_DIRECTORY_IN_USE: { status: 503, title: 'Another Scrapdeck uses this data directory' },
+  DATA_FROM_NEWER_VERSION: { status: 503, title: 'The data was written by a newer Scrapdeck' },
+  STOPPING: { status: 503, title: 'Scrapdeck is stopping' },
+  INTERNAL: { status: 500, title: 'Scrapdeck made a mistake' }
+} as const satisfies Record<string, { status: number; title: string }>
+
+export type ErrorCode = keyof typeof ERROR_CODES
+
+/**
+ * The only error class that crosses a wire. `message` says what happened, to what, and what to do next;
+ * `data` holds machine-readable details and must survive structured clone.
+ */
+export class ScrapdeckError extends Error {
+  override readonly name = 'ScrapdeckError'
+  readonly code: ErrorCode
+  readonly data: Readonly<Record<string, unknown>>
+
+  constructor(code: ErrorCode, message: string, options: { cause?: unknown; data?: Record<string, unknown> } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.data = options.data ?? {}
+  }
+}
+
+/** True for an error of ours with this code (or with any code, when none is named). */
+export function isScrapdeckError(error: unknown, code?: ErrorCode): error is ScrapdeckError {
+  return error instanceof ScrapdeckError && (code === undefined || error.code === code)
+}
