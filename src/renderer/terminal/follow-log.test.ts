@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest'
+import type { LogChunk } from '../../shared/contract/index.ts'
+import { type FollowState, followLog, type LogsClient } from './follow-log.ts'
+
+const chunk = (offset: number, text: string, complete = false): LogChunk => ({
+  offset,
+  nextOffset: offset + text.length,
+  sizeBytes: offset + text.length,
+  text,
+  complete
+})
+
+type Input = Parameters<LogsClient['tail']>[0]
+
+/** A client whose every call of `tail` plays the next script; 'break' throws in the middle of the stream. */
+function clientPlaying(...scripts: Array<Array<LogChunk | 'break'>>) {
+  const calls: Input[] = []
+  const tail = async (input: Input) => {
+    calls.push(input)
+    const script = scripts.shift()
+    if (script === undefined) throw new Error('no answer')
+    return (async function* () {
+      for (const step of script) {
+        if (step === 'break') throw new Error('connection lost')
+        yield step
+      }
+    })()
+  }
+  return { calls, logs: { tail } as unknown as Pick<LogsClient, 'tail'> }
+}
+
+const jobId = '0'.repeat(32)
+
+describe('followLog', () => {
+  it('begins at the end of the log and stops when the run has ended', async () => {
+    const { calls, logs } = clientPlaying([chunk(10, 'a\n'), chunk(12, 'b\n', true)])
+    const texts: string[] = []
+    const states: FollowState[] = []
+    await followLog({
+      logs,
+      jobId,
+      tailBytes: 64,
+      onChunk: ({ text }) => void texts.push(text),
+      onState: (state) => states.push(state),
+      signal: new AbortController().signal
+    })
+    expect(texts).toEqual(['a\n', 'b\n'])
+    expect(calls).toEqual([{ jobId, attemptNumber: undefined, tailBytes: 64 }])
+    expect(states.map(({ kind }) => kind)).toEqual(['live', 'complete'])
+  })
+
+  it('goes on at the byte where the connection broke', async () => {
+    const { calls, logs } = clientPlaying([chunk(0, 'a\n'), 'break'], [chunk(2, 'b\n')], [chunk(4, 'c\n', true)])
+    const texts: string[] = []
+    const kinds: string[] = []
+    await followLog({
+      logs,
+      jobId,
+      attemptNumber: 2,
+      tailBytes: 64,
+      onChunk: ({ text }) => void texts.push(text),
+      onState: ({ kind }) => kinds.push(kind),
+      signal: new AbortController().signal,
+      waitMs: () => 0
+    })
+    expect(texts).toEqual(['a\n', 'b\n', 'c\n'])
+    expect(calls.slice(1)).toEqual([
+      { jobId, attemptNumber: 2, offset: 2 },
+      { jobId, attemptNumber: 2, offset: 4 }
+    ])
+    expect(kinds).toEqual(['live', 'interrupted', 'live', 'live', 'complete'])
+  })
+
+  it('does not pull the next piece before the last one was taken', async () => {
+    let pulled = 0
+    const logs = {
+      tail: async () =>
+        (async function* () {
+          for (let at = 0; at < 3; at += 1) {
+            pulled += 1
+            yield chunk(at, 'x', at === 2)
+          }
+        })()
+    } as unknown as Pick<LogsClient, 'tail'>
+    const gates: Array<() => void> = []
+    const following = followLog({
+      logs,
+      jobId,
+      tailBytes: 1,
+      onChunk: () => new Promise<void>((resolve) => gates.push(resolve)),
+      onState: () => {},
+      signal: new AbortController().signal
+    })
+    for (let expected = 1; expected <= 3; expected += 1) {
+      while (gates.length < expected) await new Promise((resolve) => setImmediate(resolve))
+      expect(pulled).toBe(expected)
+      gates[expected - 1]?.()
+    }
+    await following
+  })
+
+  it('ends at once when told to, also while it waits to try again', async () => {
+    const { logs } = clientPlaying()
+    const abort = new AbortController()
+    const following = followLog({
+      logs,
+      jobId,
+      tailBytes: 1,
+      onChunk: () => {},
+      onState: () => abort.abort(),
+      signal: abort.signal,
+      waitMs: () => 60_000
+    })
+    await following
+    expect(abort.signal.aborted).toBe(true)
+  })
+})

@@ -1,0 +1,69 @@
+import type { ContractRouterClient } from '@orpc/contract'
+import type { Contract, LogChunk } from '../../shared/contract/index.ts'
+
+export type LogsClient = ContractRouterClient<Contract>['logs']
+
+/** What the follower tells: `live` while the stream is open, `interrupted` while it tries again, `complete` at the end. */
+export type FollowState = { readonly kind: 'live' | 'complete' } | { readonly kind: 'interrupted'; readonly error: unknown }
+
+export interface FollowLogOptions {
+  readonly logs: Pick<LogsClient, 'tail'>
+  readonly jobId: string
+  readonly attemptNumber?: number | undefined
+  /** How much of the end of the log to begin with. */
+  readonly tailBytes: number
+  /** Takes a piece; the next one is pulled when the promise is fulfilled (flow control). */
+  readonly onChunk: (chunk: LogChunk) => void | Promise<void>
+  readonly onState: (state: FollowState) => void
+  readonly signal: AbortSignal
+  /** Waits between two tries; 0.5 s doubling to 10 s unless a test says otherwise. */
+  readonly waitMs?: (failures: number) => number
+}
+
+/**
+ * Follows a log until its run has ended or `signal` aborts. A dropped connection is taken up again at the byte where
+ * it broke, for ever: the window may be older than the engine's restart. Resolves; never rejects.
+ */
+export async function followLog(options: FollowLogOptions): Promise<void> {
+  const { logs, jobId, attemptNumber, tailBytes, onChunk, onState, signal } = options
+  const waitMs = options.waitMs ?? ((failures: number) => Math.min(10_000, 500 * 2 ** (failures - 1)))
+  let nextOffset: number | undefined
+  let failures = 0
+  while (!signal.aborted) {
+    try {
+      const from = nextOffset === undefined ? { tailBytes } : { offset: nextOffset }
+      const stream = await logs.tail({ jobId, attemptNumber, ...from }, { signal })
+      onState({ kind: 'live' })
+      for await (const chunk of stream) {
+        if (signal.aborted) return
+        failures = 0
+        nextOffset = chunk.nextOffset
+        await onChunk(chunk)
+        if (chunk.complete) {
+          onState({ kind: 'complete' })
+          return
+        }
+      }
+      // The stream ended without saying that the log is complete: the engine went away in good order. Ask again.
+      failures += 1
+    } catch (error) {
+      if (signal.aborted) return
+      failures += 1
+      onState({ kind: 'interrupted', error })
+    }
+    await pause(waitMs(Math.max(1, failures)), signal)
+  }
+}
+
+function pause(durationMs: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, durationMs)
+    signal.addEventListener('abort', done, { once: true })
+    function done() {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+  })
+}

@@ -1,0 +1,139 @@
+import { type LogLevel, type LogLine, MAX_LINE_CHARS, parseLogLine } from './log-line.ts'
+
+/** A piece of the log in the order of the file; the contract's LogChunk, less what the buffer does not need. */
+export interface LogPiece {
+  readonly offset: number
+  readonly nextOffset: number
+  readonly text: string
+}
+
+export interface Appended {
+  /** Whole lines that became known with this piece. */
+  readonly lines: readonly LogLine[]
+  /** Lines dropped from the beginning to stay within the limit. */
+  readonly droppedCount: number
+}
+
+/**
+ * The part of a log that the window holds: at most `maxLines` lines (and one piece more), whole pieces dropped from
+ * the beginning, so that `firstOffset` is always an exact place in the file to read older lines from.
+ */
+export class LogBuffer {
+  readonly #maxLines: number
+  #lines: LogLine[] = []
+  /** Pieces from oldest to newest: where each starts, and how many lines began in it. */
+  #pieces: Array<{ offset: number; lineCount: number }> = []
+  #unfinished = ''
+  #nextOffset: number | null = null
+  readonly #counts: Record<LogLevel, number> = { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0 }
+
+  constructor(maxLines = 50_000) {
+    this.#maxLines = maxLines
+  }
+
+  get lines(): readonly LogLine[] {
+    return this.#lines
+  }
+
+  /** Offset in bytes of the first line held; null while nothing has come. */
+  get firstOffset(): number | null {
+    return this.#pieces[0]?.offset ?? null
+  }
+
+  /** Where the log goes on after what is held; null while nothing has come. */
+  get nextOffset(): number | null {
+    return this.#nextOffset
+  }
+
+  get isFull(): boolean {
+    return this.#lines.length >= this.#maxLines
+  }
+
+  get counts(): Readonly<Record<LogLevel, number>> {
+    return this.#counts
+  }
+
+  /** Adds the next piece. A piece that was seen already (a resumed stream that overlaps) adds nothing. */
+  append(piece: LogPiece): Appended {
+    if (this.#nextOffset !== null && piece.offset < this.#nextOffset) return { lines: [], droppedCount: 0 }
+    this.#nextOffset = piece.nextOffset
+    const parts = (this.#unfinished + piece.text).split('\n')
+    this.#unfinished = parts.pop() as string
+    // A log that never ends its line is shown all the same, and cannot grow in memory.
+    if (this.#unfinished.length > MAX_LINE_CHARS) {
+      parts.push(this.#unfinished)
+      this.#unfinished = ''
+    }
+    const lines = this.#parse(parts, this.#lines.at(-1)?.level ?? 'INFO')
+    this.#pieces.push({ offset: piece.offset, lineCount: lines.length })
+    for (const line of lines) this.#lines.push(line)
+    return { lines, droppedCount: this.#dropOldest() }
+  }
+
+  /** The last line of a log that does not end with a newline; call it when nothing more will come. */
+  finish(): Appended {
+    if (this.#unfinished === '') return { lines: [], droppedCount: 0 }
+    const lines = this.#parse([this.#unfinished], this.#lines.at(-1)?.level ?? 'INFO')
+    this.#unfinished = ''
+    this.#lines.push(...lines)
+    const last = this.#pieces.at(-1)
+    if (last !== undefined) last.lineCount += lines.length
+    return { lines, droppedCount: 0 }
+  }
+
+  /** Puts older text, which must end at `firstOffset`, before what is held. */
+  prepend(piece: LogPiece): void {
+    const parts = piece.text.split('\n')
+    const tail = parts.pop() as string
+    const first = this.#lines[0]
+    // The window began in the middle of a line: its two halves become one again.
+    if (tail !== '' && first !== undefined) {
+      const joined = parseLogLine(tail + first.text, 'INFO')
+      this.#count(first, -1)
+      this.#count(joined, 1)
+      this.#lines[0] = joined
+    } else if (tail !== '') parts.push(tail)
+    const lines = this.#parse(parts, 'INFO')
+    this.#relabelBeginning(lines.at(-1)?.level ?? 'INFO')
+    this.#lines = lines.concat(this.#lines)
+    this.#pieces.unshift({ offset: piece.offset, lineCount: lines.length })
+  }
+
+  /** A traceback whose head was not known yet takes the level of the head that has come now. */
+  #relabelBeginning(above: LogLevel): void {
+    for (let at = 0; this.#lines[at]?.continues; at += 1) {
+      const line = this.#lines[at] as LogLine
+      this.#count(line, -1)
+      this.#lines[at] = { ...line, level: above }
+      this.#count(this.#lines[at] as LogLine, 1)
+    }
+  }
+
+  #parse(parts: readonly string[], above: LogLevel): LogLine[] {
+    let level = above
+    return parts.map((part) => {
+      const line = parseLogLine(part.endsWith('\r') ? part.slice(0, -1) : part, level)
+      level = line.level
+      this.#count(line, 1)
+      return line
+    })
+  }
+
+  #dropOldest(): number {
+    let dropped = 0
+    let oldest = this.#pieces[0]
+    while (this.#pieces.length > 1 && oldest !== undefined && this.#lines.length - dropped - oldest.lineCount >= this.#maxLines) {
+      dropped += oldest.lineCount
+      this.#pieces.shift()
+      oldest = this.#pieces[0]
+    }
+    for (const line of this.#lines.slice(0, dropped)) this.#count(line, -1)
+    if (dropped > 0) this.#lines = this.#lines.slice(dropped)
+    return dropped
+  }
+
+  /** Levels count messages, not the lines of their tracebacks: `ERROR 2` means two errors. */
+  #count(line: LogLine, by: 1 | -1): void {
+    if (!line.continues) this.#counts[line.level] += by
+  }
+}

@@ -1,0 +1,71 @@
+import { sanitiseLine, withoutColours } from './sanitise.ts'
+
+export const LOG_LEVELS = ['DEBUG', 'INFO', 'WARNING', 'ERROR'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+/** One line of a log, safe to show. A line without a head of its own belongs to the one above (`continues`). */
+export interface LogLine {
+  /** Sanitised, colours of the spider included. */
+  readonly text: string
+  readonly level: LogLevel
+  readonly continues: boolean
+}
+
+/** Longer lines are cut: a spider that prints a whole page must not take the window down. */
+export const MAX_LINE_CHARS = 16_384
+
+/**
+ * Reads one line in Scrapy's default form (`%(asctime)s [%(name)s] %(levelname)s: %(message)s`). CRITICAL counts as
+ * ERROR. `above` is the level of the line before: tracebacks and wrapped messages belong to it.
+ */
+export function parseLogLine(raw: string, above: LogLevel): LogLine {
+  const cut =
+    raw.length > MAX_LINE_CHARS
+      ? `${raw.slice(0, MAX_LINE_CHARS)} … ${(raw.length - MAX_LINE_CHARS).toLocaleString('en')} more characters`
+      : raw
+  const text = sanitiseLine(cut)
+  const head = HEAD.exec(text)
+  if (head === null) return { text, level: above, continues: true }
+  return { text, level: levelOf(head[4] as string), continues: false }
+}
+
+/** The line as the terminal shows it: time, level and logger in their columns and colours, then the message. */
+export function paintLogLine(line: LogLine): string {
+  if (line.continues) return paintContinuation(line)
+  const [whole, , time, logger, level] = HEAD.exec(line.text) as RegExpExecArray
+  const message = line.text.slice((whole as string).length)
+  return `${FAINT}${time}${RESET} ${LEVEL_COLOUR[line.level]}${(level as string).padEnd(8)}${RESET} ${FAINT}[${logger}]${RESET} ${
+    line.level === 'ERROR' ? `${BRIGHT}${message}${RESET}` : message
+  }`
+}
+
+/** The line as plain text, as it stands in the file (less its control sequences). */
+export function plainLogLine(line: LogLine): string {
+  return withoutColours(line.text)
+}
+
+const HEAD = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:[.,]\d+)? \[([^\]]{1,200})\] (DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL): ?/
+
+const RESET = '\u001b[0m'
+const FAINT = '\u001b[38;2;118;134;153m'
+const BRIGHT = '\u001b[38;2;240;244;250m'
+const RED = '\u001b[38;2;255;123;114m'
+const LEVEL_COLOUR: Record<LogLevel, string> = {
+  DEBUG: '\u001b[38;2;151;162;178m',
+  INFO: '\u001b[38;2;111;168;220m',
+  WARNING: '\u001b[38;2;224;176;80m',
+  ERROR: RED
+}
+
+function levelOf(word: string): LogLevel {
+  if (word === 'WARN') return 'WARNING'
+  return word === 'CRITICAL' ? 'ERROR' : (word as LogLevel)
+}
+
+/** Lines of a traceback stand under the message; the one that names the exception is red. */
+function paintContinuation(line: LogLine): string {
+  const isException = line.level === 'ERROR' && /^[\w.]*(?:Error|Exception|Warning|Exit|Interrupt)\b/.test(line.text)
+  return `${CONTINUATION_INDENT}${isException ? `${RED}${line.text}${RESET}` : line.text}`
+}
+
+const CONTINUATION_INDENT = ' '.repeat(18)

@@ -1,0 +1,68 @@
+/**
+ * Log text comes from spiders and the sites they read: it is hostile. A terminal obeys what it is shown, so of every
+ * control sequence only colours survive (SGR 0–4, 7 and their ends, 16, 256 and true colours). Titles, hyperlinks,
+ * clipboard writes (OSC), device queries, cursor movement, blinking and concealed text do not, nor do characters
+ * that turn the reading direction round.
+ */
+export function sanitiseLine(text: string): string {
+  if (!SUSPECT.test(text)) return text
+  let coloured = false
+  const clean = text
+    .replace(STRING_SEQUENCE, '')
+    .replace(CONTROL_SEQUENCE, (_whole, parameters: string, end: string) => {
+      const codes = end === 'm' ? colourCodes(parameters) : ''
+      if (codes === '') return ''
+      coloured = true
+      // Kept out of the way of the last step with a mark that the text itself cannot contain any more.
+      return `${MARK}[${codes}m`
+    })
+    .replace(OTHER_ESCAPE, '')
+    .replace(UNWANTED, '')
+    .replaceAll(MARK, '\u001b')
+  return coloured ? `${clean}\u001b[0m` : clean
+}
+
+/** The text without colours: for copying, searching and screen readers. */
+export function withoutColours(sanitised: string): string {
+  return sanitised.includes('\u001b') ? sanitised.replace(SGR, '') : sanitised
+}
+
+// A private-use character: STRING_SEQUENCE takes it out of the input first, so it can only come from us.
+const MARK = '\ue0ff'
+/* biome-ignore-start lint/suspicious/noControlCharactersInRegex: control characters are what this file is about */
+const SUSPECT = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ue0ff]/
+/** OSC, DCS, SOS, PM and APC with their payload, when they are closed; an open one loses only its beginning. */
+const STRING_SEQUENCE = /(?:\u001b[\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\u0007\u001b\u009c]{0,65536}(?:\u0007|\u001b\\|\u009c)|\ue0ff/g
+const CONTROL_SEQUENCE = /(?:\u001b\[|\u009b)([0-?]{0,128})[ -/]{0,16}([@-~])/g
+const OTHER_ESCAPE = /\u001b(?:[ -/]{0,4}[0-~])?/g
+const UNWANTED = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+const SGR = /\u001b\[[0-9;]*m/g
+/* biome-ignore-end lint/suspicious/noControlCharactersInRegex: see above */
+
+/** The colour codes of one SGR sequence; the others (blink, conceal, fonts) are left out. */
+function colourCodes(parameters: string): string {
+  if (!/^[0-9;]*$/.test(parameters)) return ''
+  const codes = parameters.split(';').map(Number)
+  const kept: number[] = []
+  for (let at = 0; at < codes.length; at += 1) {
+    const code = codes[at] as number
+    if (code === 38 || code === 48) {
+      const length = codes[at + 1] === 5 ? 3 : codes[at + 1] === 2 ? 5 : 1
+      const colour = codes.slice(at, at + length)
+      if (length > 1 && colour.length === length && colour.every((part) => part <= 255)) kept.push(...colour)
+      at += length - 1
+    } else if (isPlainColour(code)) kept.push(code)
+  }
+  return kept.join(';')
+}
+
+function isPlainColour(code: number): boolean {
+  return (
+    (code >= 0 && code <= 4) ||
+    code === 7 ||
+    (code >= 22 && code <= 24) ||
+    code === 27 ||
+    (code >= 30 && code <= 49) ||
+    (code >= 90 && code <= 107)
+  )
+}
