@@ -1,0 +1,28 @@
+import { createTanstackQueryUtils, type RouterUtils } from '@orpc/tanstack-query'
+import { createContext, type ReactNode, useContext, useMemo } from 'react'
+import type { Client } from './wire.ts'
+
+export interface Api {
+  /** Direct calls: `api.client.jobs.cancel({ ids })`. */
+  client: Client
+  /** Options for TanStack Query: `useQuery(api.query.nodes.list.queryOptions())`. */
+  query: RouterUtils<Client>
+}
+
+const ApiContext = createContext<Api | null>(null)
+
+export function ApiProvider({ client, children }: { client: Client; children: ReactNode }) {
+  const api = useMemo(() => createApi(client), [client])
+  return <ApiContext value={api}>{children}</ApiContext>
+}
+
+/** The engine, for components. Fails outside of ApiProvider. */
+export function useApi(): Api {
+  const api = useContext(ApiContext)
+  if (api === null) throw new Error('useApi outside of ApiProvider')
+  return api
+}
+
+export function createApi(client: Client): Api {
+  return { client, query: createTanstackQueryUtils(client) }
+}

@@ -1,0 +1,30 @@
+import { ERROR_CODES, type ErrorCode } from '../../shared/errors.ts'
+
+export interface Explanation {
+  code: ErrorCode | null
+  /** What went wrong, as a heading. */
+  title: string
+  /** What happened, to what, and what to do next. */
+  text: string
+}
+
+/** Words for any error that a call can end with: ours (by code), a lost connection, or a mistake. */
+export function explainError(error: unknown): Explanation {
+  const code = codeOf(error)
+  const message = error instanceof Error ? error.message : String(error)
+  if (code !== null) return { code, title: ERROR_CODES[code].title, text: message }
+  if (error instanceof TypeError && /fetch|network|load failed/i.test(message)) {
+    return {
+      code: null,
+      title: 'The engine does not answer',
+      text: 'Scrapdeck may be stopping or starting again. The connection is tried again by itself; retry when the status bar says Live.'
+    }
+  }
+  return { code: null, title: 'Something went wrong', text: message || 'No reason was given. Retry; if it stays, look in the log of Scrapdeck.' }
+}
+
+function codeOf(error: unknown): ErrorCode | null {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return null
+  const code = String(error.code)
+  return Object.hasOwn(ERROR_CODES, code) ? (code as ErrorCode) : null
+}

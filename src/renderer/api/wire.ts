@@ -1,0 +1,53 @@
+import { createORPCClient } from '@orpc/client'
+import { RPCLink as FetchLink } from '@orpc/client/fetch'
+import { RPCLink as PortLink } from '@orpc/client/message-port'
+import type { ContractRouterClient } from '@orpc/contract'
+import type { Contract } from '../../shared/contract/index.ts'
+
+/** Every call of the contract, typed; the same over both doors (design.md, chapter 7). */
+export type Client = ContractRouterClient<Contract>
+
+/** What the preload script of the desktop exposes: a way to ask for the port, and nothing else. */
+export interface DesktopBridge {
+  requestWire(): void
+  platform: string
+}
+
+declare global {
+  interface Window {
+    scrapdeck?: DesktopBridge
+  }
+}
+
+/** The message with which the preload hands over the port: `data` is this word, `ports[0]` is the wire. */
+export const WIRE_MESSAGE = 'scrapdeck-wire'
+
+/** A MessagePort in the desktop; HTTP beside `/ui/` in a browser. */
+export async function connectWire(): Promise<Client> {
+  if (window.scrapdeck) return createORPCClient(new PortLink({ port: await receivePort(window.scrapdeck) }))
+  return createORPCClient(
+    new FetchLink({
+      url: new URL('../api/rpc', document.baseURI).href,
+      fetch: async (request, init) => {
+        const response = await fetch(request, { ...init, credentials: 'same-origin' })
+        if (response.status === 401) window.location.assign(new URL('login', document.baseURI).href)
+        return response
+      }
+    })
+  )
+}
+
+function receivePort(bridge: DesktopBridge): Promise<MessagePort> {
+  return new Promise((resolve) => {
+    const onMessage = (event: MessageEvent) => {
+      // Only our own preload runs in this window before us; a frame or another window is never believed.
+      const port = event.ports[0]
+      if (event.source !== window || event.data !== WIRE_MESSAGE || port === undefined) return
+      window.removeEventListener('message', onMessage)
+      port.start()
+      resolve(port)
+    }
+    window.addEventListener('message', onMessage)
+    bridge.requestWire()
+  })
+}

@@ -1,0 +1,14 @@
+import { create } from 'zustand'
+
+/** Whether changes arrive; shown in the status bar. */
+export interface Connection {
+  state: 'connecting' | 'live' | 'reconnecting'
+  /** When this state began. */
+  sinceMs: number
+}
+
+export const useConnection = create<Connection>(() => ({ state: 'connecting', sinceMs: Date.now() }))
+
+export function setConnection(state: Connection['state']): void {
+  if (useConnection.getState().state !== state) useConnection.setState({ state, sinceMs: Date.now() })
+}

@@ -1,0 +1,64 @@
+import { useEffect, useRef } from 'react'
+import { create } from 'zustand'
+
+/** One key of the keyboard with what it does, in words: the `?` overlay lists all that are in force. */
+export interface KeyBinding {
+  /** As `KeyboardEvent.key`: `j`, `X` (with Shift), `/`, `Enter`, `Escape`; with `mod+` for Ctrl or Cmd. */
+  key: string
+  /** What it does, for the overlay: `Open the job`. */
+  label: string
+  run: (event: KeyboardEvent) => void
+}
+
+interface KeysState {
+  groups: readonly { id: number; title: string; bindings: readonly KeyBinding[] }[]
+}
+
+export const useKeyGroups = create<KeysState>(() => ({ groups: [] }))
+
+let nextId = 1
+
+/** Puts keys in force while the component is mounted (and `enabled`). Later groups win over earlier ones. */
+export function useKeys(title: string, bindings: readonly KeyBinding[], enabled = true): void {
+  const newest = useRef(bindings)
+  newest.current = bindings
+  const names = bindings.map((binding) => `${binding.key} ${binding.label}`).join('\n')
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `names` stands for the bindings, whose closures are read through the ref
+  useEffect(() => {
+    if (!enabled) return
+    const id = nextId++
+    const live = newest.current.map(({ key, label }, index) => ({
+      key,
+      label,
+      run: (event: KeyboardEvent) => newest.current[index]?.run(event)
+    }))
+    useKeyGroups.setState(({ groups }) => ({ groups: [...groups, { id, title, bindings: live }] }))
+    return () => useKeyGroups.setState(({ groups }) => ({ groups: groups.filter((group) => group.id !== id) }))
+  }, [title, names, enabled])
+}
+
+/** The one listener; the frame starts it. Keys of words do nothing while somebody types or a dialog is open. */
+export function listenForKeys(): () => void {
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.defaultPrevented || event.isComposing || event.altKey) return
+    const mod = event.ctrlKey || event.metaKey
+    const name = mod ? `mod+${event.key.toLowerCase()}` : event.key
+    if (!mod && (isTyping(event.target) || document.querySelector('[role="dialog"][aria-modal="true"]'))) return
+    const { groups } = useKeyGroups.getState()
+    for (const group of [...groups].reverse()) {
+      const binding = group.bindings.find(({ key }) => key === name)
+      if (!binding) continue
+      // A focused button or link keeps its own Enter.
+      if (name === 'Enter' && event.target instanceof Element && event.target.closest('a, button, summary')) return
+      event.preventDefault()
+      binding.run(event)
+      return
+    }
+  }
+  document.addEventListener('keydown', onKeyDown)
+  return () => document.removeEventListener('keydown', onKeyDown)
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest('input:not([type=checkbox]), textarea, select, [contenteditable=true]') !== null
+}

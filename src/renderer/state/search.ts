@@ -1,0 +1,78 @@
+/**
+ * What each screen keeps in its address (ux.md, principle 6). Anything may stand in an address, so every value is
+ * checked and what does not fit is left out. Features read it with `getRouteApi('/jobs').useSearch()`.
+ */
+import { JOB_ID_PATTERN, NODE_ID_PATTERN } from '../../shared/ids.ts'
+import type { JobStatus } from '../../shared/contract/index.ts'
+
+export const JOB_STATUSES: readonly JobStatus[] = ['queued', 'starting', 'running', 'succeeded', 'failed', 'cancelled', 'lost']
+
+export interface JobsSearch {
+  status?: JobStatus[]
+  project?: string
+  spider?: string
+  node?: string
+  text?: string
+  /** Hours back from now. */
+  sinceHours?: number
+  /** The job whose detail is open. */
+  job?: string
+  /** The tab of the detail. */
+  tab?: string
+}
+export interface ProjectsSearch {
+  project?: string
+  version?: string
+}
+export interface NodesSearch {
+  /** The node whose detail is open. */
+  node?: string
+  /** The Add dialog is open. */
+  add?: boolean
+}
+export interface LogsSearch {
+  /** Open tabs, by job id. */
+  jobs?: string[]
+  /** The tab in front. */
+  job?: string
+}
+
+type Raw = Record<string, unknown>
+
+export const parseJobsSearch = (raw: Raw): JobsSearch => ({
+  status: listOf(raw['status'], (value): value is JobStatus => JOB_STATUSES.includes(value as JobStatus)),
+  project: textOf(raw['project']),
+  spider: textOf(raw['spider']),
+  node: textOf(raw['node'], NODE_ID_PATTERN),
+  text: textOf(raw['text']),
+  sinceHours: typeof raw['sinceHours'] === 'number' && raw['sinceHours'] > 0 ? raw['sinceHours'] : undefined,
+  job: textOf(raw['job'], JOB_ID_PATTERN),
+  tab: textOf(raw['tab'])
+})
+
+export const parseProjectsSearch = (raw: Raw): ProjectsSearch => ({
+  project: textOf(raw['project']),
+  version: textOf(raw['version'])
+})
+
+export const parseNodesSearch = (raw: Raw): NodesSearch => ({
+  node: textOf(raw['node'], NODE_ID_PATTERN),
+  add: raw['add'] === true ? true : undefined
+})
+
+export const parseLogsSearch = (raw: Raw): LogsSearch => ({
+  jobs: listOf(raw['jobs'], (value): value is string => typeof value === 'string' && JOB_ID_PATTERN.test(value)),
+  job: textOf(raw['job'], JOB_ID_PATTERN)
+})
+
+// The router reads `?text=123` as a number; here it is a word again.
+function textOf(value: unknown, pattern?: RegExp): string | undefined {
+  const text = typeof value === 'number' ? String(value) : value
+  if (typeof text !== 'string' || text === '' || text.length > 200) return undefined
+  return pattern === undefined || pattern.test(text) ? text : undefined
+}
+
+function listOf<T extends string>(value: unknown, isOne: (value: unknown) => value is T): T[] | undefined {
+  const list = (Array.isArray(value) ? value : [value]).filter(isOne)
+  return list.length > 0 ? list : undefined
+}

@@ -1,0 +1,17 @@
+import { ActionIcon, CopyButton as MantineCopyButton, Tooltip } from '@mantine/core'
+import { IconCheck, IconCopy } from '@tabler/icons-react'
+
+/** Copies `value`; `what` is its name for the tooltip: `Copy the job id`. */
+export function CopyButton({ value, what }: { value: string; what: string }) {
+  return (
+    <MantineCopyButton value={value}>
+      {({ copied, copy }) => (
+        <Tooltip label={copied ? 'Copied' : `Copy ${what}`}>
+          <ActionIcon size={22} onClick={copy} aria-label={`Copy ${what}`}>
+            {copied ? <IconCheck size={14} className="tone-ok" /> : <IconCopy size={14} />}
+          </ActionIcon>
+        </Tooltip>
+      )}
+    </MantineCopyButton>
+  )
+}

@@ -1,0 +1,9 @@
+import classes from './kbd.module.css'
+
+/** A key's cap. */
+export function Kbd({ children }: { children: string }) {
+  return <kbd className={classes.kbd}>{children}</kbd>
+}
+
+/** `Ctrl K`, or `⌘ K` on a Mac. */
+export const modKey = (key: string): string => (/mac/i.test(navigator.platform) ? `⌘ ${key}` : `Ctrl ${key}`)

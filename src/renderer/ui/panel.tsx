@@ -1,0 +1,60 @@
+import type { ReactNode } from 'react'
+import classes from './panel.module.css'
+
+interface PanelProps {
+  title?: ReactNode
+  /** Beside the title, quieter. */
+  note?: ReactNode
+  /** At the right of the head: a legend, a button. */
+  aside?: ReactNode
+  /** No padding: for tables and lists that bring their own. */
+  flush?: boolean
+  children: ReactNode
+}
+
+/** A card with an optional head. */
+export function Panel({ title, note, aside, flush = false, children }: PanelProps) {
+  return (
+    <section className={classes.panel}>
+      {title !== undefined && (
+        <header className={classes.head}>
+          <h2>{title}</h2>
+          {note !== undefined && <span className="faint">{note}</span>}
+          {aside !== undefined && <span className={classes.aside}>{aside}</span>}
+        </header>
+      )}
+      <div className={flush ? undefined : classes.body}>{children}</div>
+    </section>
+  )
+}
+
+/** Label and value on one line; stack several for the facts of a thing. */
+export function FieldRow({ label, children }: { label: ReactNode; children: ReactNode }) {
+  return (
+    <div className={classes.field}>
+      <span className={classes.label}>{label}</span>
+      <span className={classes.value}>{children}</span>
+    </div>
+  )
+}
+
+/** The head of a screen: its name, a quiet note, actions at the right. */
+export function ScreenHead({ title, note, children }: { title: ReactNode; note?: ReactNode; children?: ReactNode }) {
+  return (
+    <div className={classes.screenHead}>
+      <h1>{title}</h1>
+      {note !== undefined && <span className="faint">{note}</span>}
+      <span className={classes.grow} />
+      {children}
+    </div>
+  )
+}
+
+/** The panel at the right of a list that shows one of its rows; over the list on narrow screens. Esc is up to the list. */
+export function DetailPane({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    <aside className={classes.detail} aria-label={label}>
+      {children}
+    </aside>
+  )
+}

@@ -1,0 +1,56 @@
+import { Button } from '@mantine/core'
+import { IconAlertTriangle } from '@tabler/icons-react'
+import type { UseQueryResult } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { explainError } from '../api/explain-error.ts'
+import classes from './states.module.css'
+
+/** Nothing here, why, and what to do: for first use and for lists emptied by a filter. */
+export function EmptyState({ icon, title, children, action }: { icon?: ReactNode; title: string; children?: ReactNode; action?: ReactNode }) {
+  return (
+    <div className={classes.empty}>
+      {icon !== undefined && <span className={classes.icon}>{icon}</span>}
+      <strong>{title}</strong>
+      {children !== undefined && <p>{children}</p>}
+      {action}
+    </div>
+  )
+}
+
+/** What failed, why, what next; with Retry. `what` completes "Could not load …". */
+export function ErrorState({ what, error, onRetry }: { what: string; error: unknown; onRetry?: () => void }) {
+  const { title, text, code } = explainError(error)
+  return (
+    <div className={classes.error} role="alert">
+      <IconAlertTriangle size={18} className="tone-bad" aria-hidden />
+      <div>
+        <strong>
+          Could not load {what}: {title.charAt(0).toLowerCase() + title.slice(1)}
+        </strong>
+        <p>
+          {text} {code !== null && <span className="faint mono">{code}</span>}
+        </p>
+        {onRetry && <Button onClick={onRetry}>Retry</Button>}
+      </div>
+    </div>
+  )
+}
+
+/** Grey rows in the place of what loads; shown only after 150 ms, so that fast answers do not flash. */
+export function RowsSkeleton({ rows = 8 }: { rows?: number }) {
+  return (
+    <div className={classes.skeleton} role="status" aria-label="Loading">
+      {Array.from({ length: rows }, (_, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the rows have no identity
+        <i key={index} style={{ width: `${55 + ((index * 37) % 40)}%` }} />
+      ))}
+    </div>
+  )
+}
+
+/** Skeleton, error or content of one query. Data once shown stays while it is fetched again. */
+export function QueryState<T>({ query, what, rows, children }: { query: UseQueryResult<T>; what: string; rows?: number; children: (data: T) => ReactNode }) {
+  if (query.data !== undefined) return children(query.data)
+  if (query.isError) return <ErrorState what={what} error={query.error} onRetry={() => void query.refetch()} />
+  return <RowsSkeleton rows={rows} />
+}

@@ -1,0 +1,54 @@
+import { IconAlertTriangleFilled, IconBan, IconCheck, IconCircleFilled, IconCircleHalf2, IconClock, IconHelp, IconX } from '@tabler/icons-react'
+import type { JobStatus, NodeHealth, NodeMode } from '../../shared/contract/index.ts'
+import classes from './status.module.css'
+
+export type Tone = 'run' | 'ok' | 'bad' | 'wait' | 'lost' | 'off'
+
+/** Colour and shape of each status: the shape alone must tell it too. */
+export const STATUS_LOOK: Record<JobStatus, { tone: Tone; Icon: typeof IconCheck }> = {
+  queued: { tone: 'wait', Icon: IconClock },
+  starting: { tone: 'run', Icon: IconCircleHalf2 },
+  running: { tone: 'run', Icon: IconCircleFilled },
+  succeeded: { tone: 'ok', Icon: IconCheck },
+  failed: { tone: 'bad', Icon: IconX },
+  cancelled: { tone: 'off', Icon: IconBan },
+  lost: { tone: 'lost', Icon: IconHelp }
+}
+
+/** The shape of a status; its name is read to those who do not see it. */
+export function StatusIcon({ status, size = 14 }: { status: JobStatus; size?: number }) {
+  const { tone, Icon } = STATUS_LOOK[status]
+  return <Icon className={`tone-${tone}`} size={status === 'running' ? size - 4 : size} style={status === 'running' ? { margin: 2 } : undefined} stroke={2.2} role="img" aria-label={status} />
+}
+
+/** Shape and word. `asked`: somebody asked for its end and the node has not confirmed. */
+export function StatusText({ status, asked = false }: { status: JobStatus; asked?: boolean }) {
+  const { tone, Icon } = STATUS_LOOK[status]
+  return (
+    <span className={`${classes.status} tone-${tone}`}>
+      <Icon size={status === 'running' ? 10 : 14} style={status === 'running' ? { margin: 2 } : undefined} stroke={2.2} aria-hidden />
+      {asked ? 'cancelling…' : status}
+    </span>
+  )
+}
+
+const HEALTH_LOOK: Record<NodeHealth, { tone: Tone; word: string }> = {
+  unknown: { tone: 'off', word: 'not asked yet' },
+  up: { tone: 'ok', word: 'up' },
+  down: { tone: 'bad', word: 'down' },
+  unauthorized: { tone: 'bad', word: 'refuses the password' },
+  invalid: { tone: 'bad', word: 'is not a Scrapyd' }
+}
+
+/** What a node's dot means, in one word or two: `up`, `draining`, `down`. */
+export function nodeHealthWord(health: NodeHealth, mode: NodeMode): string {
+  return health === 'up' && mode !== 'active' ? mode : HEALTH_LOOK[health].word
+}
+
+/** Round: up. Ring: cordoned or draining. Triangle: trouble. Grey: not asked yet. */
+export function NodeHealthDot({ health, mode }: { health: NodeHealth; mode: NodeMode }) {
+  const word = nodeHealthWord(health, mode)
+  const tone = health === 'up' && mode !== 'active' ? 'off' : HEALTH_LOOK[health].tone
+  if (tone === 'bad') return <IconAlertTriangleFilled className={`tone-bad ${classes.trouble}`} size={12} role="img" aria-label={word} />
+  return <span className={`${classes.dot} tone-${tone}`} data-ring={health === 'unknown' || mode !== 'active' || undefined} role="img" aria-label={word} title={word} />
+}

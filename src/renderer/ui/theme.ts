@@ -1,0 +1,56 @@
+import { ActionIcon, Button, createTheme, type CSSVariablesResolver, Menu, Modal, type MantineColorsTuple, Tabs, Tooltip } from '@mantine/core'
+
+const indigo: MantineColorsTuple = [
+  '#eceefc', '#d5d9fb', '#b3bafc', '#97a1ff', '#7c8cff', '#6675f2', '#4656e0', '#3c4ac8', '#333fab', '#262f82'
+]
+
+/** Mantine, made calm and dense (ux.md, Look). Its colours come from theme.css. */
+export const theme = createTheme({
+  primaryColor: 'indigo',
+  primaryShade: { light: 6, dark: 4 },
+  autoContrast: true,
+  colors: { indigo },
+  fontFamily: "Inter, system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif",
+  fontFamilyMonospace: 'var(--mono)',
+  fontSizes: { xs: '12px', sm: '13px', md: '13px', lg: '15px', xl: '17px' },
+  lineHeights: { xs: '1.4', sm: '1.45', md: '1.45', lg: '1.5', xl: '1.5' },
+  spacing: { xs: '6px', sm: '10px', md: '14px', lg: '18px', xl: '26px' },
+  defaultRadius: '6px',
+  respectReducedMotion: true,
+  cursorType: 'pointer',
+  components: {
+    Button: Button.extend({ defaultProps: { size: 'xs', variant: 'default' }, vars: () => ({ root: { '--button-height': '28px', '--button-padding-x': '11px', '--button-fz': '13px' } }) }),
+    ActionIcon: ActionIcon.extend({ defaultProps: { size: 28, variant: 'subtle', color: 'gray' } }),
+    Tooltip: Tooltip.extend({ defaultProps: { openDelay: 300, withinPortal: true, fz: 12, multiline: true, maw: 360 } }),
+    Modal: Modal.extend({ defaultProps: { centered: false, yOffset: '8vh', overlayProps: { backgroundOpacity: 0.45 }, transitionProps: { duration: 100 } } }),
+    Menu: Menu.extend({ defaultProps: { shadow: 'md', position: 'bottom-end', transitionProps: { duration: 80 } } }),
+    Tabs: Tabs.extend({ defaultProps: { keepMounted: false } }),
+    TextInput: { defaultProps: { size: 'xs' } },
+    PasswordInput: { defaultProps: { size: 'xs' } },
+    NumberInput: { defaultProps: { size: 'xs' } },
+    Select: { defaultProps: { size: 'xs', checkIconPosition: 'right' } },
+    MultiSelect: { defaultProps: { size: 'xs' } },
+    Autocomplete: { defaultProps: { size: 'xs' } },
+    TagsInput: { defaultProps: { size: 'xs' } },
+    Textarea: { defaultProps: { size: 'xs' } },
+    SegmentedControl: { defaultProps: { size: 'xs' } },
+    Checkbox: { defaultProps: { size: 'xs' } },
+    Switch: { defaultProps: { size: 'xs' } },
+    Progress: { defaultProps: { size: 6 } }
+  }
+})
+
+const variables = {
+  '--mantine-color-body': 'var(--panel)',
+  '--mantine-color-text': 'var(--text)',
+  '--mantine-color-dimmed': 'var(--dim)',
+  '--mantine-color-placeholder': 'var(--faint)',
+  '--mantine-color-anchor': 'var(--accent)',
+  '--mantine-color-error': 'var(--bad)',
+  '--mantine-color-default': 'var(--raised)',
+  '--mantine-color-default-hover': 'var(--line)',
+  '--mantine-color-default-color': 'var(--text)',
+  '--mantine-color-default-border': 'var(--line-strong)'
+}
+
+export const cssVariables: CSSVariablesResolver = () => ({ variables: {}, light: variables, dark: variables })

@@ -1,0 +1,33 @@
+import { formatAge, formatRuntime } from '../../shared/time.ts'
+import { useNow } from './clock.ts'
+
+/** `12 s`, with the full date in the tooltip. `suffix` for sentences: `12 s ago`. */
+export function RelativeTime({ atMs, suffix = '' }: { atMs: number | null; suffix?: string }) {
+  const nowMs = useNow()
+  if (atMs === null) return <span className="faint">–</span>
+  return (
+    <time dateTime={new Date(atMs).toISOString()} title={formatInstant(atMs)}>
+      {formatAge(nowMs - atMs)}
+      {suffix}
+    </time>
+  )
+}
+
+/** How long something ran, or has run so far while `endedAtMs` is null. */
+export function Runtime({ startedAtMs, endedAtMs }: { startedAtMs: number | null; endedAtMs: number | null }) {
+  if (startedAtMs === null) return null
+  if (endedAtMs !== null) return <span title={formatInstant(startedAtMs)}>{formatRuntime(endedAtMs - startedAtMs)}</span>
+  return <RunningTime startedAtMs={startedAtMs} />
+}
+
+function RunningTime({ startedAtMs }: { startedAtMs: number }) {
+  const nowMs = useNow()
+  return <span title={`since ${formatInstant(startedAtMs)}`}>{formatRuntime(nowMs - startedAtMs)}</span>
+}
+
+/** `21 Nov 2026, 09:42:10`, in the zone and language of the machine. */
+export function formatInstant(atMs: number): string {
+  return instantFormat.format(atMs)
+}
+
+const instantFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
