@@ -1,0 +1,133 @@
+import { NodeError } from '../nodes/node-client.ts'
+import type { Timer } from '../runtime/clock.ts'
+import type { DispatchContext } from './context.ts'
+import type { LiveAttempt } from './live-attempts.ts'
+
+/** Scrapy ends gracefully on the first INT (finishing requests under way) and at once on the second. */
+const STEPS = [
+  { signal: 'INT', waitMs: 30_000, text: 'Asked it to finish (INT)' },
+  { signal: 'INT', waitMs: 15_000, text: 'Told it to stop at once (second INT)' },
+  { signal: 'KILL', waitMs: 15_000, text: 'Killed it (KILL)' }
+] as const
+// Only Python is signalled by a remote Scrapyd, and a dying process is seen at the next poll: repeat KILL, then keep asking slowly.
+const AFTER_LAST_MS = 30_000
+
+/**
+ * Cancels live attempts: one signal, a wait, the next; each step recorded. The attempt counts as cancelled only when the
+ * node shows that it ended (follower.ts), or says that it was still pending and has been removed.
+ *
+ *   asked --INT--> wait 30 s --INT--> wait 15 s --KILL--> wait --KILL--> ... until the node shows it ended
+ *            (force: begins here ^)
+ */
+export class CancelLadder {
+  readonly #context: DispatchContext
+  readonly #wakeDispatcher: () => void
+  readonly #climbing = new Map<string, { step: number; timer: Timer | null }>()
+  #stopped = false
+
+  constructor(context: DispatchContext, wakeDispatcher: () => void) {
+    this.#context = context
+    this.#wakeDispatcher = wakeDispatcher
+  }
+
+  /** Begins, or with `force` goes on to the second step at once. An attempt whose POST has no answer yet begins when it has one. */
+  cancel(one: LiveAttempt, options: { force: boolean; fromStep?: number }): void {
+    if (this.#stopped) return
+    const climb = this.#climbing.get(one.key)
+    if (climb === undefined) {
+      const first = { step: options.fromStep ?? (options.force ? 1 : 0), timer: null }
+      this.#climbing.set(one.key, first)
+      if (isSettled(one)) void this.#step(one)
+      return
+    }
+    if (!options.force) return
+    climb.step = Math.max(climb.step, 1)
+    climb.timer?.cancel()
+    if (isSettled(one)) void this.#step(one)
+  }
+
+  /** The node has answered the POST: what was asked meanwhile goes out now. */
+  noteSettled(one: LiveAttempt): void {
+    const climb = this.#climbing.get(one.key)
+    if (one.cancelAskedAtMs !== null && (climb === undefined || climb.timer === null) && isSettled(one)) {
+      if (climb === undefined) this.#climbing.set(one.key, { step: 0, timer: null })
+      void this.#step(one)
+    }
+  }
+
+  /** Takes a cancel over from an earlier engine: the steps already taken are in the timeline. */
+  async resume(one: LiveAttempt): Promise<void> {
+    const timeline = await this.#context.store.listTimeline(one.jobId)
+    const taken = timeline.filter((entry) => entry.kind === 'cancel_sent' && entry.attemptNumber === one.number).length
+    this.cancel(one, { force: false, fromStep: Math.min(taken, STEPS.length - 1) })
+  }
+
+  stop(): void {
+    this.#stopped = true
+    for (const climb of this.#climbing.values()) climb.timer?.cancel()
+    this.#climbing.clear()
+  }
+
+  async #step(one: LiveAttempt): Promise<void> {
+    const climb = this.#climbing.get(one.key)
+    if (climb === undefined || this.#stopped) return
+    if (this.#context.live.get(one.key) !== one || one.state === 'finishing') {
+      this.#climbing.delete(one.key)
+      return
+    }
+    const step = STEPS[Math.min(climb.step, STEPS.length - 1)]!
+    const node = this.#context.fleet.get(one.nodeId)
+    // Set before the request: while it is on its way a force must not start a second climb.
+    climb.timer = this.#context.clock.setTimer(climb.step < STEPS.length ? step.waitMs : AFTER_LAST_MS, () => void this.#step(one))
+    if (node === undefined) return
+    try {
+      const { wasState } = await node.client.cancel({ project: one.project, jobid: one.jobid, signal: step.signal })
+      climb.step += 1
+      await this.#recordStep(one, step, wasState)
+      if (wasState === 'pending') await this.#concludeRemoved(one)
+      node.observer.poke()
+    } catch (error) {
+      if (!(error instanceof NodeError)) this.#context.logger.error({ error, jobId: one.jobId }, 'a cancel step failed in our own code')
+      else this.#context.logger.warn({ jobId: one.jobId, error: error.message }, 'a cancel did not reach the node; repeated')
+    }
+  }
+
+  async #recordStep(one: LiveAttempt, step: (typeof STEPS)[number], wasState: string | null): Promise<void> {
+    await this.#context.store.applyChanges([
+      {
+        jobId: one.jobId,
+        attemptNumber: one.number,
+        from: ['sending', 'accepted', 'uncertain', 'running'],
+        kind: 'cancel_sent',
+        entry: { atMs: this.#context.clock.nowMs(), text: step.text, evidence: { signal: step.signal, nodeSaid: wasState } }
+      }
+    ])
+  }
+
+  async #concludeRemoved(one: LiveAttempt): Promise<void> {
+    const { store, live, clock } = this.#context
+    const [applied] = await store.applyChanges([
+      {
+        jobId: one.jobId,
+        attemptNumber: one.number,
+        from: ['accepted', 'uncertain', 'sending'],
+        to: 'ended',
+        kind: 'ended',
+        result: 'cancelled',
+        reason: 'cancelled before it started',
+        jobOutcome: 'cancelled',
+        entry: { atMs: clock.nowMs(), text: 'Cancelled: the node removed it from its queue', evidence: { nodeSaid: 'pending' } }
+      }
+    ])
+    if (applied !== true) return
+    this.#climbing.get(one.key)?.timer?.cancel()
+    this.#climbing.delete(one.key)
+    live.remove(one)
+    this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
+    this.#wakeDispatcher()
+  }
+}
+
+function isSettled(one: LiveAttempt): boolean {
+  return one.state === 'accepted' || one.state === 'running'
+}

@@ -1,0 +1,34 @@
+import type { Attempt } from '../../shared/contract/index.ts'
+import type { BlobStore } from '../blobs/blob-store.ts'
+import type { Fleet } from '../nodes/fleet.ts'
+import type { WaitingReasons } from '../queue/waiting-reasons.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Store } from '../store/store.ts'
+import type { LiveAttempt, LiveAttempts } from './live-attempts.ts'
+import type { EggState } from './place.ts'
+
+/** What dispatching needs of the other rooms; wired once in engine/index.ts. */
+export interface DispatchContext {
+  store: Store
+  blobs: BlobStore
+  fleet: Fleet
+  live: LiveAttempts
+  waiting: WaitingReasons
+  clock: Clock
+  logger: Logger
+  projects: {
+    /** The version a job gets when sent now; null when there is none. */
+    versionToRun(project: string, version: string | null): string | null
+  }
+  distribution: {
+    stateOf(nodeId: string, project: string, version: string): EggState
+    ensure(nodeId: string, project: string, version: string): Promise<unknown>
+    forget(nodeId: string, project: string, version: string): Promise<void>
+  }
+  /** The node accepted it: a cancel that was asked meanwhile can go out. */
+  onAttemptSettled(one: LiveAttempt): void
+  onWaitingChanged(lanes: string[]): void
+  /** For alerts and chains later; called after the outcome is on the disk. */
+  onJobEnded(attempt: Pick<Attempt, 'jobId' | 'number'>): void
+}

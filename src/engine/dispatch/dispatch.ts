@@ -1,0 +1,109 @@
+import type { FleetNode } from '../nodes/fleet.ts'
+import type { Snapshot } from '../nodes/node-client.ts'
+import { CancelLadder } from './cancel-ladder.ts'
+import type { DispatchContext } from './context.ts'
+import { Dispatcher } from './dispatcher.ts'
+import { Finisher } from './finisher.ts'
+import { Follower } from './follower.ts'
+
+/** The room's door: placing and sending, following, finishing and cancelling, over one belief. */
+export interface Dispatch {
+  /** Takes over what an earlier engine left, then begins to send. */
+  start(options: { paused: boolean }): Promise<void>
+  /** Something may have made room or work. */
+  wake(): void
+  setPaused(paused: boolean): void
+  takeSnapshot(node: FleetNode, snapshot: Snapshot): Promise<void>
+  wantsSnapshot(nodeId: string): boolean
+  isBusy(nodeId: string): boolean
+  /** A cancel was asked of these jobs (their rows say so already). */
+  cancel(jobIds: string[], options: { force: boolean }): void
+  /** The node is leaving the fleet: its live attempts end as lost. */
+  abandonNode(nodeId: string): Promise<void>
+  stop(): Promise<void>
+}
+
+export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'>): Dispatch {
+  const context: DispatchContext = { ...options, onAttemptSettled: (one) => ladder.noteSettled(one) }
+  const { store, live, clock } = context
+  const dispatcher = new Dispatcher(context)
+  const wake = () => dispatcher.wake()
+  const ladder = new CancelLadder(context, wake)
+  const finisher = new Finisher(context)
+  const follower = new Follower(context, finisher, wake)
+
+  /** An attempt that was `sending` when the engine died: nobody knows whether the POST went out. */
+  async function takeOver(): Promise<void> {
+    const attempts = await store.listLiveAttempts()
+    await store.applyChanges(
+      attempts
+        .filter((attempt) => attempt.state === 'sending')
+        .map((attempt) => ({
+          jobId: attempt.jobId,
+          attemptNumber: attempt.number,
+          from: ['sending' as const],
+          to: 'uncertain' as const,
+          kind: 'uncertain' as const,
+          entry: {
+            atMs: clock.nowMs(),
+            text: 'Scrapdeck stopped while sending it; looking on the node whether it arrived',
+            evidence: { found: 'sending at start' }
+          }
+        }))
+    )
+    const jobs = new Map((await store.getJobs(attempts.map((attempt) => attempt.jobId))).map((job) => [job.id, job]))
+    for (const attempt of attempts) {
+      const state = attempt.state === 'sending' ? ('uncertain' as const) : attempt.state
+      const cancelAskedAtMs = jobs.get(attempt.jobId)?.cancelAskedAtMs ?? null
+      const one = live.add({ ...attempt, state }, { settledAtMs: clock.monotonicMs(), cancelAskedAtMs })
+      if (state === 'finishing') finisher.finish(one)
+      else if (cancelAskedAtMs !== null) await ladder.resume(one)
+    }
+  }
+
+  return {
+    async start({ paused }) {
+      dispatcher.paused = paused
+      await takeOver()
+      wake()
+    },
+    wake,
+    setPaused(paused) {
+      dispatcher.paused = paused
+      wake()
+    },
+    takeSnapshot: (node, snapshot) => follower.takeSnapshot(node, snapshot),
+    wantsSnapshot: (nodeId) => follower.wantsSnapshot(nodeId),
+    isBusy: (nodeId) => dispatcher.hasWaiting || live.ofNode(nodeId).length > 0,
+    cancel(jobIds, { force }) {
+      for (const jobId of jobIds) {
+        const one = live.ofJob(jobId)
+        if (one === undefined) continue
+        one.cancelAskedAtMs ??= clock.nowMs()
+        ladder.cancel(one, { force })
+      }
+    },
+    async abandonNode(nodeId) {
+      const ours = live.ofNode(nodeId)
+      await store.applyChanges(
+        ours.map((one) => ({
+          jobId: one.jobId,
+          attemptNumber: one.number,
+          from: [one.state],
+          to: 'ended' as const,
+          kind: 'ended' as const,
+          result: 'lost' as const,
+          reason: 'node removed',
+          jobOutcome: 'lost' as const,
+          entry: { atMs: clock.nowMs(), text: 'Lost: its node was removed from the fleet', evidence: { nodeId } }
+        }))
+      )
+      for (const one of ours) live.remove(one)
+    },
+    async stop() {
+      ladder.stop()
+      finisher.stop()
+      await dispatcher.stop()
+    }
+  }
+}

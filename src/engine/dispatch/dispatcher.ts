@@ -1,0 +1,287 @@
+import type { Attempt } from '../../shared/contract/index.ts'
+import { SAFE_JOBID_PATTERN } from '../../shared/ids.ts'
+import { NodeError } from '../nodes/node-client.ts'
+import { classifyRefusal } from '../nodes/scrapyd/refusals.ts'
+import { orderFairly } from '../queue/fair-order.ts'
+import type { StoredJob } from '../store/store.ts'
+import type { DispatchContext } from './context.ts'
+import type { LiveAttempt } from './live-attempts.ts'
+import { place, type Assignment, type PlaceableNode } from './place.ts'
+
+// Enough heads to fill a large node at once without reading a long queue whole each time a slot frees.
+const HEADS_PER_LANE_MAX = 200
+const HOLD_BACK_FIRST_MS = 5_000
+const HOLD_BACK_MAX_MS = 300_000
+// A job that this many nodes (or times) refused for reasons we do not know is not going to work.
+const REFUSALS_UNTIL_FAILED = 8
+
+/**
+ * Carries out placement: reads the heads of the queue, asks `place` where they go, writes the attempts as `sending` (one
+ * transaction), then POSTs. `wake` is called whenever something could have made room or work: a job arrived, a slot
+ * freed, a node came up, an egg landed, the pause ended. Runs one at a time; calls that come meanwhile are one more run.
+ *
+ *   queued --begin (tx)--> sending --200 ok--> accepted --> (follower.ts)
+ *      ^                      |--- node said no, or no connection ---> refused: back to the queue, held back from that node
+ *      |                      |--- cannot ever work (unknown spider) -> ended: failed
+ *      +----- absent ---------+--- no answer ------------------------> uncertain --> (follower.ts resolves it by looking)
+ */
+export class Dispatcher {
+  readonly #context: DispatchContext
+  readonly #heldBack = new Map<string, { untilMs: number; count: number }>()
+  readonly #refusals = new Map<string, number>()
+  readonly #sending = new Set<Promise<void>>()
+  #running: Promise<void> | null = null
+  #again = false
+  #stopped = false
+  #hasWaiting = false
+  paused = false
+
+  constructor(context: DispatchContext) {
+    this.#context = context
+  }
+
+  /** Jobs are queued that no node could take at the last run. */
+  get hasWaiting(): boolean {
+    return this.#hasWaiting
+  }
+
+  wake(): void {
+    this.#again = true
+    if (this.#running !== null || this.#stopped) return
+    this.#running = this.#runUntilQuiet().finally(() => {
+      this.#running = null
+      if (this.#again && !this.#stopped) this.wake()
+    })
+  }
+
+  /** No new attempts; resolves when the requests on their way have an answer or were given up. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await this.#running
+    await Promise.allSettled([...this.#sending])
+  }
+
+  async #runUntilQuiet(): Promise<void> {
+    while (this.#again && !this.#stopped) {
+      this.#again = false
+      try {
+        await this.#run()
+      } catch (error) {
+        this.#context.logger.error({ error }, 'dispatching failed; tried again in a second')
+        this.#context.clock.setTimer(1_000, () => this.wake())
+        return
+      }
+    }
+  }
+
+  async #run(): Promise<void> {
+    const { store, live, projects, distribution, waiting, clock } = this.#context
+    const nodes = this.#placeableNodes()
+    const free = nodes.reduce((sum, node) => sum + Math.max(0, node.slots - node.used), 0)
+    const lanes = await store.readQueueHeads(Math.min(HEADS_PER_LANE_MAX, Math.max(1, free)))
+    const shares = live.slotsByProject()
+    const plan = place({
+      heads: orderFairly(lanes, (project) => shares.get(project) ?? 0),
+      lanes,
+      nodes,
+      isPaused: this.paused,
+      versionOf: (lane) => projects.versionToRun(lane.project, lane.version),
+      eggState: (nodeId, project, version) => distribution.stateOf(nodeId, project, version),
+      isHeldBack: (jobId, nodeId) => (this.#heldBack.get(`${jobId}/${nodeId}`)?.untilMs ?? 0) > clock.monotonicMs()
+    })
+    this.#hasWaiting = plan.waiting.size > 0
+    this.#context.onWaitingChanged(waiting.replace(plan.waiting))
+    for (const upload of plan.uploads) this.#sendEgg(upload)
+    if (plan.assignments.length > 0) await this.#begin(plan.assignments, lanes)
+    // More may be queued than was read, and there may be room left.
+    if (plan.assignments.length > 0 && plan.assignments.length < free) this.#again = true
+  }
+
+  #placeableNodes(): PlaceableNode[] {
+    const { fleet, live } = this.#context
+    return fleet.list().map(({ stored, status }) => {
+      const ours = live.slotsUsedOn(stored.id)
+      const external = status.external.running.length + status.external.pending.length
+      return {
+        id: stored.id,
+        name: stored.name,
+        slots: status.capacity.slots,
+        // The counters can be newer than the lists: a stranger's job that was just started counts already.
+        used: Math.max(ours + external, (status.running ?? 0) + (status.pending ?? 0)),
+        tags: stored.tags,
+        mode: stored.mode,
+        isUp: status.health === 'up'
+      }
+    })
+  }
+
+  async #begin(assignments: Assignment[], lanes: { jobs: { id: string; jobid: string; attemptCount: number }[] }[]): Promise<void> {
+    const { store, live, clock } = this.#context
+    const heads = new Map(lanes.flatMap((lane) => lane.jobs.map((job) => [job.id, job])))
+    const atMs = clock.nowMs()
+    const starts = await Promise.all(
+      assignments.map(async (assignment) => {
+        const head = heads.get(assignment.jobId)!
+        const number = head.attemptCount + 1
+        const base = await this.#jobidForNode(head)
+        const name = this.#context.fleet.get(assignment.nodeId)?.stored.name ?? assignment.nodeId
+        return {
+          jobId: assignment.jobId,
+          number,
+          jobid: number === 1 ? base : `${base}-${number}`,
+          nodeId: assignment.nodeId,
+          version: assignment.version,
+          entry: { atMs, text: `Sent to ${name}`, evidence: { because: assignment.because, version: assignment.version } }
+        }
+      })
+    )
+    const begun = await store.beginAttempts(starts)
+    const jobs = new Map((await store.getJobs(begun.map((attempt) => attempt.jobId))).map((job) => [job.id, job]))
+    for (const attempt of begun) {
+      const job = jobs.get(attempt.jobId)!
+      const one = live.add(attempt, { settledAtMs: null, cancelAskedAtMs: job.cancelAskedAtMs })
+      const sent = this.#send(one, attempt, job).finally(() => this.#sending.delete(sent))
+      this.#sending.add(sent)
+    }
+  }
+
+  /** A client's own jobid goes to the node as it is only where it is safe and no other job has it; else the job's id does. */
+  async #jobidForNode(job: { id: string; jobid: string }): Promise<string> {
+    if (job.jobid === job.id) return job.id
+    if (!SAFE_JOBID_PATTERN.test(job.jobid)) return job.id
+    const namesakes = await this.#context.store.findJobsByJobid(job.jobid, null)
+    return namesakes.length > 1 ? job.id : job.jobid
+  }
+
+  async #send(one: LiveAttempt, attempt: Attempt, job: StoredJob): Promise<void> {
+    const { fleet, clock, logger } = this.#context
+    const node = fleet.get(one.nodeId)
+    try {
+      if (node === undefined) {
+        throw new NodeError('unreachable', 'The node was removed before the job was sent', { delivered: 'no' })
+      }
+      const startedMs = clock.monotonicMs()
+      await node.observer.duringLongCall(
+        node.client.schedule({
+          project: attempt.project,
+          version: attempt.version,
+          spider: attempt.spider,
+          jobid: attempt.jobid,
+          settings: job.settings,
+          args: job.args,
+          priority: job.priority
+        })
+      )
+      await this.#noteAccepted(one, clock.monotonicMs() - startedMs)
+    } catch (error) {
+      if (error instanceof NodeError) await this.#noteFailedSend(one, error)
+      else logger.error({ error, jobId: one.jobId }, 'recording how a job was sent failed; it is resolved by looking')
+    } finally {
+      one.settledAtMs = clock.monotonicMs()
+      // A job of the local node, or of a fast poller, may have been seen before we had the answer.
+      node?.observer.poke()
+    }
+  }
+
+  async #noteAccepted(one: LiveAttempt, tookMs: number): Promise<void> {
+    const atMs = this.#context.clock.nowMs()
+    const [applied] = await this.#context.store.applyChanges([
+      {
+        jobId: one.jobId,
+        attemptNumber: one.number,
+        from: ['sending'],
+        to: 'accepted',
+        kind: 'accepted',
+        entry: { atMs, text: 'Accepted', evidence: { jobid: one.jobid, answeredInMs: Math.round(tookMs) } },
+        details: { acceptedAtMs: atMs }
+      }
+    ])
+    if (applied === true) one.state = 'accepted'
+    this.#refusals.delete(one.jobId)
+    this.#context.onAttemptSettled(one)
+  }
+
+  async #noteFailedSend(one: LiveAttempt, error: NodeError): Promise<void> {
+    if (error.delivered === 'unknown') return this.#noteUncertain(one, error)
+    const { store, fleet, distribution, live, clock } = this.#context
+    if (error.kind === 'unreachable' || error.kind === 'unauthorized') fleet.noteUnreachable(one.nodeId, error)
+    const refusal = error.kind === 'refused' ? classifyRefusal(error.nodeMessage ?? '') : 'other'
+    if (refusal === 'unknown_project' || refusal === 'unknown_version') {
+      // The egg was there once; somebody took it away on the node. Send it again.
+      await distribution.forget(one.nodeId, one.project, one.version)
+    } else {
+      this.#holdBack(one)
+    }
+    const count = (this.#refusals.get(one.jobId) ?? 0) + (error.kind === 'refused' ? 1 : 0)
+    this.#refusals.set(one.jobId, count)
+    const isHopeless = refusal === 'unknown_spider' || count >= REFUSALS_UNTIL_FAILED
+    const [applied] = await store.applyChanges([
+      {
+        jobId: one.jobId,
+        attemptNumber: one.number,
+        from: ['sending'],
+        to: 'ended',
+        kind: isHopeless ? 'ended' : 'refused',
+        result: 'refused',
+        reason: refusal === 'unknown_spider' ? 'unknown spider' : 'refused',
+        jobOutcome: isHopeless ? 'failed' : null,
+        killingLine: isHopeless ? (error.nodeMessage ?? error.message) : null,
+        entry: {
+          atMs: clock.nowMs(),
+          text: isHopeless ? `Failed: ${error.message}` : `Not taken: ${error.message}`,
+          evidence: { kind: error.kind, nodeMessage: error.nodeMessage }
+        }
+      }
+    ])
+    if (applied !== true) return
+    live.remove(one)
+    if (isHopeless) this.#refusals.delete(one.jobId)
+    this.wake()
+  }
+
+  async #noteUncertain(one: LiveAttempt, error: NodeError): Promise<void> {
+    const [applied] = await this.#context.store.applyChanges([
+      {
+        jobId: one.jobId,
+        attemptNumber: one.number,
+        from: ['sending'],
+        to: 'uncertain',
+        kind: 'uncertain',
+        entry: {
+          atMs: this.#context.clock.nowMs(),
+          text: `No answer; looking on the node whether it arrived (${error.message})`,
+          evidence: { kind: error.kind }
+        }
+      }
+    ])
+    if (applied === true) one.state = 'uncertain'
+  }
+
+  #holdBack(one: LiveAttempt): void {
+    const { clock } = this.#context
+    const key = `${one.jobId}/${one.nodeId}`
+    const count = (this.#heldBack.get(key)?.count ?? 0) + 1
+    const delayMs = Math.min(HOLD_BACK_MAX_MS, HOLD_BACK_FIRST_MS * 2 ** (count - 1))
+    this.#heldBack.set(key, { untilMs: clock.monotonicMs() + delayMs, count })
+    clock.setTimer(delayMs, () => this.wake())
+    if (this.#heldBack.size > 10_000) this.#forgetOldHoldBacks()
+  }
+
+  #forgetOldHoldBacks(): void {
+    const nowMs = this.#context.clock.monotonicMs()
+    for (const [key, held] of this.#heldBack) if (held.untilMs < nowMs) this.#heldBack.delete(key)
+  }
+
+  #sendEgg(upload: { nodeId: string; project: string; version: string }): void {
+    const { distribution, fleet, logger } = this.#context
+    const sent = distribution.ensure(upload.nodeId, upload.project, upload.version)
+    const observed = fleet.get(upload.nodeId)?.observer.duringLongCall(sent) ?? sent
+    observed.then(
+      () => this.wake(),
+      (error: unknown) => {
+        logger.warn({ error, ...upload }, 'an egg could not be sent to a node')
+        this.wake()
+      }
+    )
+  }
+}

@@ -1,0 +1,139 @@
+import type { FleetNode } from '../nodes/fleet.ts'
+import { archiveLog, archiveName } from '../output/log-archive.ts'
+import { judgeOutcome, type Judgement } from '../output/outcome.ts'
+import { parseClosingStats } from '../output/log-stats.ts'
+import type { DispatchContext } from './context.ts'
+import type { LiveAttempt } from './live-attempts.ts'
+
+// Scrapy's closing stats take some 2 kB; a traceback before them is what a failed run is explained by.
+const TAIL_BYTES = 131_072
+const AT_ONCE_MAX = 16
+const RETRY_FIRST_MS = 1_000
+const RETRY_MAX_MS = 30_000
+// An archive that fails this often must not keep the job from ending.
+const ARCHIVE_TRIES = 3
+
+export interface LogTail {
+  text: string
+  sizeBytes: number
+  hasClosingStats: boolean
+}
+
+/**
+ * Ends attempts whose run is over: reads the end of the log, judges the outcome, copies the log into the archive
+ * before the node prunes it, and writes the outcome. While the node does not answer, the attempt stays `finishing`
+ * and is tried again; it holds no slot meanwhile.
+ */
+export class Finisher {
+  readonly #context: DispatchContext
+  readonly #waiting: LiveAttempt[] = []
+  readonly #queued = new Set<string>()
+  readonly #stopping = new AbortController()
+  #atWork = 0
+
+  constructor(context: DispatchContext) {
+    this.#context = context
+  }
+
+  finish(one: LiveAttempt): void {
+    if (this.#queued.has(one.key)) return
+    this.#queued.add(one.key)
+    this.#waiting.push(one)
+    this.#workOff()
+  }
+
+  stop(): void {
+    this.#stopping.abort()
+    this.#waiting.length = 0
+  }
+
+  /** The end of a run's log; null when there is no such file. Rejects with NodeError when the node does not answer. */
+  async readTail(node: FleetNode, one: LiveAttempt): Promise<LogTail | null> {
+    const range = await node.client.readLog(one, { offset: -TAIL_BYTES, limitBytes: TAIL_BYTES }, this.#stopping.signal)
+    if (range === null) return null
+    const text = new TextDecoder().decode(range.bytes)
+    return { text, sizeBytes: range.sizeBytes, hasClosingStats: parseClosingStats(text) !== null }
+  }
+
+  #workOff(): void {
+    while (this.#atWork < AT_ONCE_MAX && this.#waiting.length > 0 && !this.#stopping.signal.aborted) {
+      const one = this.#waiting.shift()!
+      this.#atWork += 1
+      void this.#finishOrRetry(one).finally(() => {
+        this.#atWork -= 1
+        this.#workOff()
+      })
+    }
+  }
+
+  async #finishOrRetry(one: LiveAttempt, tries = 0): Promise<void> {
+    const { fleet, clock, logger } = this.#context
+    try {
+      const node = fleet.get(one.nodeId)
+      if (node === undefined) return
+      const tail = await this.readTail(node, one)
+      if (tail !== null && node.stored.kind !== 'local') await this.#archive(node, one, tries)
+      await this.#end(one, judgeOutcome({ tail: tail?.text ?? null, exit: one.exit, cancelAsked: one.cancelAskedAtMs !== null }), tail)
+      this.#queued.delete(one.key)
+    } catch (error) {
+      if (this.#stopping.signal.aborted) return
+      const delayMs = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** tries)
+      logger.warn({ error, jobId: one.jobId, delayMs }, 'the log of an ended run could not be read yet; tried again')
+      clock.setTimer(delayMs, () => {
+        if (!this.#stopping.signal.aborted) void this.#finishOrRetry(one, Math.min(tries + 1, 20))
+      })
+    }
+  }
+
+  async #archive(node: FleetNode, one: LiveAttempt, tries: number): Promise<void> {
+    const { blobs, store, logger } = this.#context
+    try {
+      await archiveLog({
+        read: (range, signal) => node.client.readLog(one, range, signal),
+        blobs,
+        name: archiveName(one.jobId, one.number),
+        signal: this.#stopping.signal
+      })
+      await store.markLogArchived(one.jobId, one.number)
+    } catch (error) {
+      if (tries + 1 < ARCHIVE_TRIES) throw error
+      logger.warn({ error, jobId: one.jobId }, 'the log could not be archived; it is read from the node while it lasts')
+    }
+  }
+
+  async #end(one: LiveAttempt, judgement: Judgement, tail: LogTail | null): Promise<void> {
+    const { store, live, clock } = this.#context
+    const atMs = clock.nowMs()
+    const elapsedSeconds = judgement.stats?.['elapsed_time_seconds']
+    const [applied] = await store.applyChanges([
+      {
+        jobId: one.jobId,
+        attemptNumber: one.number,
+        from: ['finishing'],
+        to: 'ended',
+        kind: 'ended',
+        result: judgement.outcome,
+        jobOutcome: judgement.outcome,
+        reason: judgement.reason,
+        killingLine: judgement.killingLine,
+        entry: {
+          atMs,
+          text: `${OUTCOME_WORDS[judgement.outcome]}: ${judgement.reason}`,
+          evidence: { ...(one.exit === null ? {} : { exit: one.exit }), logBytes: tail?.sizeBytes ?? null }
+        },
+        details: {
+          stats: judgement.stats,
+          // A run shorter than a poll was never seen running: its own stats tell how long it took.
+          ...(one.startedAtMs === null && typeof elapsedSeconds === 'number'
+            ? { startedAtMs: Math.round(atMs - elapsedSeconds * 1000) }
+            : {})
+        },
+        counts: judgement.counts
+      }
+    ])
+    live.remove(one)
+    if (applied === true) this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
+  }
+}
+
+const OUTCOME_WORDS = { succeeded: 'Succeeded', failed: 'Failed', cancelled: 'Cancelled', lost: 'Lost' } as const

@@ -1,0 +1,238 @@
+import type { FleetNode } from '../nodes/fleet.ts'
+import { NodeError, type SeenJob, type Snapshot } from '../nodes/node-client.ts'
+import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import type { AttemptChange } from '../store/store.ts'
+import type { DispatchContext } from './context.ts'
+import type { Finisher } from './finisher.ts'
+import type { LiveAttempt } from './live-attempts.ts'
+import { reconcile, type Verdict } from './reconcile.ts'
+
+/** Scrapyd's default poll interval. A node whose own is longer proves absence later, never wrongly: its jobs are listed as pending meanwhile. */
+export const NODE_POLL_INTERVAL_MS = 5_000
+// A run that its node forgot counts as alive while its log grows; this long without a byte and it is lost.
+const ORPHAN_SILENCE_MS = 60_000
+
+/**
+ * Follows attempts on their nodes: turns snapshots into transitions, and looks for the log of what a node no longer lists.
+ *
+ *   accepted -> running -> finishing -> (finisher.ts reads the log) -> ended
+ *   in no list any more, and the log of the run ...
+ *     is not there:                uncertain -> absent, back to the queue;   accepted, running -> lost
+ *     has its closing stats:       finishing
+ *     is there without them:       it goes on as an orphan (running) while the log grows; silent for a minute -> lost
+ */
+export class Follower {
+  readonly #context: DispatchContext
+  readonly #finisher: Finisher
+  readonly #wakeDispatcher: () => void
+  readonly #investigating = new Set<string>()
+
+  constructor(context: DispatchContext, finisher: Finisher, wakeDispatcher: () => void) {
+    this.#context = context
+    this.#finisher = finisher
+    this.#wakeDispatcher = wakeDispatcher
+  }
+
+  /** Only the lists (or a log) can tell about something there: look at them at each poll. */
+  wantsSnapshot(nodeId: string): boolean {
+    return this.#context.live.ofNode(nodeId).some((one) => one.state === 'uncertain' || one.absence !== null)
+  }
+
+  async takeSnapshot(node: FleetNode, snapshot: Snapshot): Promise<void> {
+    const { live, store, clock } = this.#context
+    const nodeId = node.stored.id
+    const result = reconcile(live.ofNode(nodeId), snapshot, {
+      nodePollIntervalMs: nodeId === LOCAL_NODE_ID ? 0 : NODE_POLL_INTERVAL_MS
+    })
+    for (const [key, absence] of result.absences) {
+      const one = live.get(key)
+      if (one === undefined) continue
+      if (absence === null) one.orphan = null
+      one.absence = absence
+    }
+    const slotsBefore = slotsInUse(node, live.slotsUsedOn(nodeId))
+    node.status = { ...node.status, external: result.external }
+    const seen = result.verdicts.filter((verdict) => verdict.kind !== 'missing')
+    const applied = await store.applyChanges(seen.map((verdict) => changeFor(verdict, live.get(verdict.key)!, clock.nowMs())))
+    for (const [index, verdict] of seen.entries()) {
+      const one = live.get(verdict.key)
+      if (one === undefined || applied[index] !== true) continue
+      one.state = verdict.kind === 'finished' ? 'finishing' : verdict.kind
+      if (verdict.kind === 'running') one.startedAtMs ??= clock.nowMs()
+      if (verdict.kind === 'finished') {
+        one.exit = verdict.seen.exit
+        this.#finisher.finish(one)
+      }
+      this.#context.onAttemptSettled(one)
+    }
+    for (const verdict of result.verdicts) {
+      const one = live.get(verdict.key)
+      if (verdict.kind === 'missing' && one !== undefined) void this.#investigate(node, one)
+    }
+    if (slotsInUse(node, live.slotsUsedOn(nodeId)) < slotsBefore) this.#wakeDispatcher()
+  }
+
+  /** In no list: what does its log say? */
+  async #investigate(node: FleetNode, one: LiveAttempt): Promise<void> {
+    if (this.#investigating.has(one.key)) return
+    this.#investigating.add(one.key)
+    try {
+      const log = await this.#finisher.readTail(node, one)
+      if (this.#context.live.get(one.key) !== one || one.absence === null) return
+      if (log === null) await this.#concludeWithoutLog(node, one)
+      else if (log.hasClosingStats) await this.#concludeFinished(node, one)
+      else await this.#followOrphan(node, one, log.sizeBytes)
+    } catch (error) {
+      // The node does not answer now: nothing is proved, the next snapshot asks again.
+      if (!(error instanceof NodeError)) this.#context.logger.error({ error, jobId: one.jobId }, 'looking for a missing run failed')
+    } finally {
+      this.#investigating.delete(one.key)
+    }
+  }
+
+  async #concludeWithoutLog(node: FleetNode, one: LiveAttempt): Promise<void> {
+    const { store, live, clock } = this.#context
+    const isAbsent = one.state === 'uncertain'
+    const evidence = { inNoListOfSnapshots: one.absence?.snapshots ?? 0, log: 'not there' }
+    const [applied] = await store.applyChanges([
+      {
+        jobId: one.jobId,
+        attemptNumber: one.number,
+        from: [one.state],
+        to: 'ended',
+        kind: isAbsent ? 'absent' : 'ended',
+        result: isAbsent ? 'absent' : 'lost',
+        reason: isAbsent ? 'never arrived' : 'node forgot',
+        jobOutcome: isAbsent ? null : 'lost',
+        entry: {
+          atMs: clock.nowMs(),
+          text: isAbsent
+            ? `Proved never to have reached ${node.stored.name}; back in the queue`
+            : `Lost: ${node.stored.name} had accepted it and knows it no longer, and there is no log of it`,
+          evidence
+        }
+      }
+    ])
+    if (applied !== true) return
+    live.remove(one)
+    if (!isAbsent) this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
+    this.#wakeDispatcher()
+  }
+
+  async #concludeFinished(node: FleetNode, one: LiveAttempt): Promise<void> {
+    const { store, clock } = this.#context
+    const [applied] = await store.applyChanges([
+      {
+        jobId: one.jobId,
+        attemptNumber: one.number,
+        from: [one.state],
+        to: 'finishing',
+        kind: 'finishing',
+        entry: {
+          atMs: clock.nowMs(),
+          text: `${node.stored.name} lists it no longer; its log has closing stats`,
+          evidence: { inNoListOfSnapshots: one.absence?.snapshots ?? 0, log: 'complete' }
+        }
+      }
+    ])
+    if (applied !== true) return
+    one.state = 'finishing'
+    one.absence = null
+    this.#finisher.finish(one)
+    this.#wakeDispatcher()
+  }
+
+  async #followOrphan(node: FleetNode, one: LiveAttempt, sizeBytes: number): Promise<void> {
+    const { store, live, clock } = this.#context
+    const nowMs = clock.monotonicMs()
+    if (one.orphan === null) {
+      one.orphan = { sizeBytes, silentSinceMs: nowMs }
+      const [applied] = await store.applyChanges([
+        {
+          jobId: one.jobId,
+          attemptNumber: one.number,
+          from: [one.state],
+          to: 'running',
+          kind: 'vanished',
+          entry: {
+            atMs: clock.nowMs(),
+            text: `${node.stored.name} lists it no longer (did it restart?); watching its log`,
+            evidence: { inNoListOfSnapshots: one.absence?.snapshots ?? 0, logBytes: sizeBytes }
+          },
+          details: { startedAtMs: one.startedAtMs ?? clock.nowMs() }
+        }
+      ])
+      if (applied === true) one.state = 'running'
+      return
+    }
+    if (sizeBytes !== one.orphan.sizeBytes) {
+      one.orphan = { sizeBytes, silentSinceMs: nowMs }
+      return
+    }
+    if (nowMs - one.orphan.silentSinceMs < ORPHAN_SILENCE_MS) return
+    const [applied] = await store.applyChanges([
+      {
+        jobId: one.jobId,
+        attemptNumber: one.number,
+        from: [one.state],
+        to: 'ended',
+        kind: 'ended',
+        result: 'lost',
+        reason: 'node forgot',
+        jobOutcome: 'lost',
+        entry: {
+          atMs: clock.nowMs(),
+          text: `Lost: ${node.stored.name} forgot it, and its log has stood still for a minute without closing stats`,
+          evidence: { logBytes: sizeBytes, silentForMs: Math.round(nowMs - one.orphan.silentSinceMs) }
+        }
+      }
+    ])
+    if (applied !== true) return
+    live.remove(one)
+    this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
+    this.#wakeDispatcher()
+  }
+}
+
+function changeFor(verdict: Verdict & { seen: SeenJob }, one: LiveAttempt, atMs: number): AttemptChange {
+  const evidence = {
+    pid: verdict.seen.pid,
+    nodeStartTime: verdict.seen.startTime,
+    nodeEndTime: verdict.seen.endTime,
+    ...(verdict.seen.exit === null ? {} : { exit: verdict.seen.exit }),
+    ...(one.state === 'uncertain' ? { resolved: 'the POST had arrived' } : {})
+  }
+  const base = { jobId: one.jobId, attemptNumber: one.number }
+  if (verdict.kind === 'accepted') {
+    return {
+      ...base,
+      from: ['sending', 'uncertain'],
+      to: 'accepted',
+      kind: 'accepted',
+      entry: { atMs, text: 'Accepted: seen in its queue', evidence },
+      details: { acceptedAtMs: atMs }
+    }
+  }
+  if (verdict.kind === 'running') {
+    return {
+      ...base,
+      from: ['sending', 'uncertain', 'accepted'],
+      to: 'running',
+      kind: 'running',
+      entry: { atMs, text: verdict.seen.pid === null ? 'Running' : `Running, pid ${verdict.seen.pid}`, evidence },
+      details: { startedAtMs: atMs, pid: verdict.seen.pid }
+    }
+  }
+  return {
+    ...base,
+    from: ['sending', 'uncertain', 'accepted', 'running'],
+    to: 'finishing',
+    kind: 'finishing',
+    entry: { atMs, text: 'Ended on the node; reading its log', evidence },
+    details: { exitCode: verdict.seen.exit?.code ?? null, signal: verdict.seen.exit?.signal ?? null }
+  }
+}
+
+function slotsInUse(node: FleetNode, ours: number): number {
+  return ours + node.status.external.running.length + node.status.external.pending.length
+}

@@ -1,0 +1,109 @@
+import type { AttemptState } from '../../shared/contract/index.ts'
+import type { SeenJob, Snapshot } from '../nodes/node-client.ts'
+
+/** What we believe of one live attempt on the node that the snapshot is of. */
+export interface BelievedAttempt {
+  key: string
+  project: string
+  jobid: string
+  state: Exclude<AttemptState, 'ended'>
+  /**
+   * Clock.monotonicMs when the POST ended (with any result), or when this engine took the attempt over from an earlier
+   * one. Only a snapshot begun after it can show that the job is not there. null: the POST is still on its way.
+   */
+  settledAtMs: number | null
+  absence: Absence | null
+}
+
+/** Since when, and in how many whole snapshots, an attempt was in none of the node's lists. */
+export interface Absence {
+  firstBegunAtMs: number
+  snapshots: number
+}
+
+export type Verdict =
+  | { key: string; kind: 'accepted' | 'running' | 'finished'; seen: SeenJob }
+  /** In no list of two or more snapshots more than a node poll interval apart: now its log decides. */
+  | { key: string; kind: 'missing'; absence: Absence }
+
+export interface Reconciliation {
+  verdicts: Verdict[]
+  /** New belief about absence, for every attempt that was given. */
+  absences: Map<string, Absence | null>
+  /** Pending and running jobs that are none of ours: they use up slots. */
+  external: { pending: SeenJob[]; running: SeenJob[] }
+}
+
+/**
+ * Compares belief with a snapshot (design.md, chapter 4). Pure.
+ *
+ *      belief \ snapshot   pending     running    finished    in no list
+ *      sending (POST out)  accepted    running    finished    -
+ *      uncertain           accepted    running    finished    absence counted, then missing
+ *      accepted            -           running    finished    absence counted, then missing
+ *      running             -           -          finished    absence counted, then missing
+ *      finishing           -           -          -           -
+ *
+ * Being seen always counts. Not being seen counts only in snapshots begun after the POST ended, and only when two of
+ * them lie more than a poll interval of the node apart: between its queue and its process table a job can be in no list.
+ */
+export function reconcile(
+  believed: readonly BelievedAttempt[],
+  snapshot: Snapshot,
+  options: { nodePollIntervalMs: number }
+): Reconciliation {
+  const seen = new Map<string, { list: 'pending' | 'running' | 'finished'; job: SeenJob }>()
+  // Later lists win: the node answers the three lists of one moment, and an id that is in two was run twice.
+  for (const job of snapshot.pending) seen.set(identity(job), { list: 'pending', job })
+  for (const job of snapshot.finished) seen.set(identity(job), { list: 'finished', job })
+  for (const job of snapshot.running) seen.set(identity(job), { list: 'running', job })
+
+  const verdicts: Verdict[] = []
+  const absences = new Map<string, Absence | null>()
+  const ours = new Set<string>()
+  for (const attempt of believed) {
+    ours.add(identity(attempt))
+    const found = seen.get(identity(attempt))
+    if (found !== undefined) {
+      absences.set(attempt.key, null)
+      const kind = found.list === 'pending' ? 'accepted' : found.list
+      if (isNews(attempt.state, kind)) verdicts.push({ key: attempt.key, kind, seen: found.job })
+      continue
+    }
+    const absence = countAbsence(attempt, snapshot)
+    absences.set(attempt.key, absence)
+    if (absence !== null && isProved(absence, snapshot, options.nodePollIntervalMs)) {
+      verdicts.push({ key: attempt.key, kind: 'missing', absence })
+    }
+  }
+  return {
+    verdicts,
+    absences,
+    external: {
+      pending: snapshot.pending.filter((job) => !ours.has(identity(job))),
+      running: snapshot.running.filter((job) => !ours.has(identity(job)))
+    }
+  }
+}
+
+const RANK = { sending: 0, uncertain: 0, accepted: 1, running: 2, finishing: 3 } as const
+
+function isNews(state: BelievedAttempt['state'], kind: 'accepted' | 'running' | 'finished'): boolean {
+  return RANK[state] < (kind === 'accepted' ? 1 : kind === 'running' ? 2 : 3)
+}
+
+function countAbsence(attempt: BelievedAttempt, snapshot: Snapshot): Absence | null {
+  if (attempt.state === 'finishing' || attempt.settledAtMs === null) return null
+  if (snapshot.begunAtMs <= attempt.settledAtMs) return attempt.absence
+  if (attempt.absence === null) return { firstBegunAtMs: snapshot.begunAtMs, snapshots: 1 }
+  return { ...attempt.absence, snapshots: attempt.absence.snapshots + 1 }
+}
+
+function isProved(absence: Absence, snapshot: Snapshot, nodePollIntervalMs: number): boolean {
+  return absence.snapshots >= 2 && snapshot.begunAtMs - absence.firstBegunAtMs > nodePollIntervalMs
+}
+
+/** A jobid is known to a node within its project; 1.2 leaves the project out only where the client put it back in. */
+function identity(job: { project: string; jobid: string }): string {
+  return `${job.project}\n${job.jobid}`
+}

@@ -1,0 +1,134 @@
+import type { Change, ChangeBatch } from '../../shared/contract/index.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { ChangedThing, Store } from '../store/store.ts'
+
+/** What lives in memory only and is sent whole when it changed. */
+export type VolatileThing = `node:${string}` | 'figures' | 'problems' | 'python'
+
+export interface ChangeFeedOptions {
+  store: Pick<Store, 'changeCursor' | 'listChanges' | 'onChange'>
+  clock: Clock
+  /** Names this run of the engine: a cursor of another run says nothing about what lives in memory. */
+  runId: string
+  /** The newest state of things; a thing that is gone becomes its `…_removed`. */
+  describeStored: (things: ChangedThing[]) => Promise<Change[]>
+  describeVolatile: (things: VolatileThing[]) => Promise<Change[]>
+}
+
+const BATCH_INTERVAL_MS = 100
+const BATCH_SIZE_MAX = 500
+
+/**
+ * What happened, as a stream that can be taken up again where it broke off. Nothing is buffered per subscriber: the
+ * store's change log says *what* changed after a position, and its newest state is read when it is sent. So a slow
+ * subscriber gets fewer, larger steps, never old news, and a lost connection costs only what changed meanwhile.
+ *
+ * A cursor is `<position in the change log>.<run>.<counter of things in memory>`.
+ */
+export class ChangeFeed {
+  readonly #options: ChangeFeedOptions
+  readonly #volatile = new Map<VolatileThing, number>()
+  readonly #wakers = new Set<() => void>()
+  readonly #stopListening: () => void
+  #volatileCounter = 0
+  #closed = false
+
+  constructor(options: ChangeFeedOptions) {
+    this.#options = options
+    this.#stopListening = options.store.onChange(() => this.#wakeAll())
+  }
+
+  /** A thing in memory changed. */
+  touch(thing: VolatileThing): void {
+    this.#volatileCounter += 1
+    this.#volatile.set(thing, this.#volatileCounter)
+    this.#wakeAll()
+  }
+
+  forget(thing: VolatileThing): void {
+    this.#volatile.delete(thing)
+  }
+
+  /** Without `after`: from now on; the first batch comes at once and is empty. */
+  async *subscribe(after: string | undefined, signal?: AbortSignal): AsyncGenerator<ChangeBatch, void> {
+    const { store, runId } = this.#options
+    let position = await store.changeCursor()
+    let counter = this.#volatileCounter
+    let reset = false
+    const asked = after === undefined ? null : parseCursor(after)
+    if (asked !== null && asked.position <= position) {
+      position = asked.position
+      counter = asked.runId === runId ? asked.counter : 0
+    } else if (after !== undefined) {
+      // Not a cursor, or of a database that is no more: the client must begin afresh.
+      reset = true
+      counter = 0
+    }
+    yield { cursor: formatCursor(position, runId, counter), reset, changes: [] }
+
+    while (!this.#closed && signal?.aborted !== true) {
+      const waker = this.#listen(signal)
+      const volatile = [...this.#volatile].filter(([, at]) => at > counter).map(([thing]) => thing)
+      const nextCounter = this.#volatileCounter
+      const stored = await store.listChanges(position, BATCH_SIZE_MAX)
+      if (stored.changes.length === 0 && volatile.length === 0 && !stored.reset) {
+        await waker.woken
+        continue
+      }
+      waker.cancel()
+      // Both describe the state of now, so a thing in both lists may come twice with the same content.
+      const changes = [
+        ...(await this.#options.describeStored(stored.changes)),
+        ...(await this.#options.describeVolatile(volatile))
+      ]
+      position = stored.cursor
+      counter = nextCounter
+      yield { cursor: formatCursor(position, runId, counter), reset: stored.reset, changes }
+      await this.#pause(BATCH_INTERVAL_MS, signal)
+    }
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#stopListening()
+    this.#wakeAll()
+  }
+
+  #listen(signal: AbortSignal | undefined): { woken: Promise<void>; cancel: () => void } {
+    const { promise: woken, resolve } = Promise.withResolvers<void>()
+    const wake = () => {
+      this.#wakers.delete(wake)
+      signal?.removeEventListener('abort', wake)
+      resolve()
+    }
+    this.#wakers.add(wake)
+    signal?.addEventListener('abort', wake, { once: true })
+    return { woken, cancel: wake }
+  }
+
+  #pause(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        timer.cancel()
+        signal?.removeEventListener('abort', done)
+        resolve()
+      }
+      const timer = this.#options.clock.setTimer(delayMs, done)
+      signal?.addEventListener('abort', done, { once: true })
+    })
+  }
+
+  #wakeAll(): void {
+    for (const wake of [...this.#wakers]) wake()
+  }
+}
+
+function formatCursor(position: number, runId: string, counter: number): string {
+  return `${position}.${runId}.${counter}`
+}
+
+function parseCursor(cursor: string): { position: number; runId: string; counter: number } | null {
+  const match = /^(\d{1,15})\.([0-9a-f]{1,32})\.(\d{1,15})$/.exec(cursor)
+  if (match === null) return null
+  return { position: Number(match[1]), runId: match[2]!, counter: Number(match[3]) }
+}
