@@ -1,0 +1,40 @@
+const LONGEST_NAME_BYTES = 200
+
+/**
+ * Why a name cannot be one part of a path, in words that follow the name ("is empty"); null when it can. Projects and
+ * spiders name folders of logs and items, here and on nodes, so all of them pass through this. Scrapyd itself takes ""
+ * and "." for a project and then means its whole eggs folder (scrapyd-protocol.md, 3.9).
+ */
+export function problemOfPathPart(name: string): string | null {
+  if (name === '') return 'is empty'
+  if (name === '.' || name === '..') return 'is a folder reference'
+  if (/[/\\]/.test(name)) return 'contains a slash'
+  if (hasControlCharacters(name)) return 'contains a control character'
+  if (/[<>:"|?*]/.test(name) && process.platform === 'win32') return 'contains a character that Windows forbids in names'
+  if (Buffer.byteLength(name) > LONGEST_NAME_BYTES) return `is longer than ${LONGEST_NAME_BYTES} bytes`
+  return null
+}
+
+/**
+ * Why an entry of a zip archive has a name that is never right in an egg, in words that follow the name; null when the
+ * name is fine. Nothing is ever extracted by us, but nodes and Python may trust what we pass on.
+ */
+export function problemOfEntryName(name: string): string | null {
+  if (name === '') return 'is empty'
+  if (hasControlCharacters(name)) return 'contains a control character'
+  if (name.includes('\\')) return 'contains a backslash'
+  if (name.startsWith('/')) return 'is an absolute path'
+  if (/^[A-Za-z]:/.test(name)) return 'names a drive'
+  if (name.split('/').includes('..')) return 'leads out of the archive'
+  if (Buffer.byteLength(name) > 1024) return 'is longer than 1024 bytes'
+  return null
+}
+
+/** NUL and other control characters: they cut or hide names in paths, logs and headers. */
+export function hasControlCharacters(text: string): boolean {
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code < 32 || code === 127) return true
+  }
+  return false
+}
