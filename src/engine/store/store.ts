@@ -25,8 +25,9 @@ export interface Store {
   enqueueJobs(jobs: NewJob[]): Promise<void>
   getJob(id: string): Promise<StoredJob | null>
   getJobs(ids: string[]): Promise<StoredJob[]>
-  /** Newest first, ids below `before`. */
+  /** Newest first, ids below `before`. `sinceMs` leaves out what ended before it. */
   listJobs(filter: JobFilter, page: { before: string | null; limit: number }): Promise<StoredJob[]>
+  /** Each facet counts what the other filters leave: what choosing another of its values would give. Most first. */
   countFacets(filter: JobFilter): Promise<JobFacets>
   countByState(): Promise<{ queued: number; starting: number; running: number; ended: number }>
   /** Jobs that ended at or after this time, by outcome: the overview's figures. */
@@ -50,7 +51,10 @@ export interface Store {
   cancelQueued(ids: string[], entry: TimelineEntry): Promise<string[]>
   /** Undo of cancelQueued: jobs cancelled while queued go back to the queue under their old id. Returns the ids restored. */
   restoreCancelled(ids: string[], entry: TimelineEntry): Promise<string[]>
-  /** Notes on live jobs that a cancel was asked; with a `cancel_asked` entry. Returns the ids that were live. */
+  /**
+   * Notes on live jobs (starting, running) that a cancel was asked; with a `cancel_asked` entry the first time.
+   * Returns the ids that were live.
+   */
   askCancel(ids: string[], entry: TimelineEntry): Promise<string[]>
 
   // --- attempts ---------------------------------------------------------------------------------------------------
@@ -60,6 +64,9 @@ export interface Store {
   /**
    * Applies changes to attempts and their jobs, with one timeline entry each. A change names the state it starts
    * from; where the attempt is no longer in it, that change is skipped (I4: recorded once). Returns which were applied.
+   * The job follows its newest attempt: `running` and `finishing` make it running, `ended` ends it or puts it back in
+   * the queue under its id. A job that would go back but was asked to cancel ends as cancelled, with an `ended` entry
+   * of its own. An ended attempt takes details, counts and a killing line, but no new state.
    */
   applyChanges(changes: AttemptChange[]): Promise<boolean[]>
   markLogArchived(jobId: string, attemptNumber: number): Promise<void>
@@ -67,14 +74,15 @@ export interface Store {
   // --- nodes ------------------------------------------------------------------------------------------------------
   listNodes(): Promise<StoredNode[]>
   putNode(node: StoredNode): Promise<void>
+  /** Forgets the node and what was deployed on it; its attempts stay in history. */
   deleteNode(id: string): Promise<void>
 
   // --- projects ---------------------------------------------------------------------------------------------------
   listVersions(): Promise<StoredVersion[]>
-  /** Insert or replace by (project, version). */
+  /** Insert or replace by (project, version), deployments included: a new egg under an old name is on no node yet. */
   putVersion(version: StoredVersion): Promise<void>
   deleteVersion(project: string, version: string): Promise<void>
-  /** Insert or replace by (project, version, node). */
+  /** Insert or replace by (project, version, node). Rejects with VERSION_NOT_FOUND where there is no such version. */
   putDeployment(project: string, version: string, deployment: Deployment): Promise<void>
   deleteDeployment(project: string, version: string, nodeId: string): Promise<void>
   /** Queued or live jobs that need this version (version null: any of the project). */
@@ -160,6 +168,7 @@ export interface AttemptChange {
   /** With `to: 'ended'`: the job's outcome; null sends it back to the queue. */
   jobOutcome?: Outcome | null
   killingLine?: string | null
+  /** Absent times are filled in: `acceptedAtMs` by `to: 'accepted'`, `startedAtMs` by `to: 'running'`. */
   details?: Partial<Pick<Attempt, 'acceptedAtMs' | 'startedAtMs' | 'pid' | 'exitCode' | 'signal' | 'stats'>>
   counts?: { pages: number | null; items: number | null; errors: number | null }
 }

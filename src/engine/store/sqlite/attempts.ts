@@ -1,0 +1,134 @@
+import type { Database } from 'better-sqlite3'
+import type { Attempt, Outcome } from '../../../shared/contract/index.ts'
+import type { AttemptChange } from '../store.ts'
+import type { ChangeLog } from './change-log.ts'
+import { type AttemptRow, toAttempt } from './rows.ts'
+import type { Timeline } from './timeline.ts'
+
+export const ATTEMPTS_SQL = {
+  live: "SELECT * FROM attempts WHERE state <> 'ended' ORDER BY job_id",
+  ofJob: 'SELECT * FROM attempts WHERE job_id = ? ORDER BY number',
+  one: 'SELECT * FROM attempts WHERE job_id = ? AND number = ?'
+}
+
+interface Dependencies {
+  database: Database
+  changes: ChangeLog
+  timeline: Timeline
+}
+
+interface JobBefore {
+  state: string
+  attempt_count: number
+  cancel_asked_at_ms: number | null
+}
+
+/**
+ * Attempts and how their jobs follow them. A job follows its newest attempt only:
+ *
+ *   attempt  sending, uncertain, accepted   running, finishing    ended
+ *   job      starting (running stays so)    running               ended, or queued again
+ *
+ * Ended attempts stay ended: what comes to be known later (stats, a killing line) is added without a change of state.
+ */
+export function createAttempts({ database, changes, timeline }: Dependencies) {
+  const live = database.prepare<[], AttemptRow>(ATTEMPTS_SQL.live)
+  const ofJob = database.prepare<[string], AttemptRow>(ATTEMPTS_SQL.ofJob)
+  const one = database.prepare<[string, number], AttemptRow>(ATTEMPTS_SQL.one)
+  const jobOf = database.prepare<[string], JobBefore>(
+    'SELECT state, attempt_count, cancel_asked_at_ms FROM jobs WHERE id = ?'
+  )
+  const update = database.prepare<AttemptRow>(
+    `UPDATE attempts SET state = :state, result = :result, reason = :reason, accepted_at_ms = :accepted_at_ms,
+       started_at_ms = :started_at_ms, ended_at_ms = :ended_at_ms, pid = :pid, exit_code = :exit_code,
+       signal = :signal, stats = :stats
+     WHERE job_id = :job_id AND number = :number`
+  )
+  const jobRuns = database.prepare<[number | null, string]>(
+    "UPDATE jobs SET state = 'running', started_at_ms = ? WHERE id = ?"
+  )
+  const jobEnds = database.prepare<
+    [Outcome, string | null, number | null, number, string],
+    unknown
+  >("UPDATE jobs SET state = 'ended', outcome = ?, reason = ?, started_at_ms = ?, ended_at_ms = ? WHERE id = ?")
+  const jobWaitsAgain = database.prepare<[string]>(
+    `UPDATE jobs SET state = 'queued', started_at_ms = NULL, reason = NULL, killing_line = NULL, pages = NULL,
+       items = NULL, errors = NULL WHERE id = ?`
+  )
+  const jobCounts = database.prepare<[number | null, number | null, number | null, string]>(
+    'UPDATE jobs SET pages = ?, items = ?, errors = ? WHERE id = ?'
+  )
+  const jobKillingLine = database.prepare<[string | null, string]>('UPDATE jobs SET killing_line = ? WHERE id = ?')
+  const archive = database.prepare<[string, number]>(
+    'UPDATE attempts SET log_archived = 1 WHERE job_id = ? AND number = ? AND log_archived = 0'
+  )
+
+  function apply(change: AttemptChange): boolean {
+    const before = one.get(change.jobId, change.attemptNumber)
+    if (before === undefined || !change.from.includes(before.state as Attempt['state'])) return false
+    if (before.state === 'ended' && change.to !== undefined) return false
+    const after = changedRow(before, change)
+    update.run(after)
+    timeline.add(change.jobId, change.attemptNumber, change.kind, change.entry)
+    const job = jobOf.get(change.jobId) as JobBefore
+    if (job.attempt_count === change.attemptNumber) moveJob(job, after, change)
+    changes.add('job', change.jobId)
+    return true
+  }
+
+  function moveJob(job: JobBefore, attempt: AttemptRow, change: AttemptChange): void {
+    const { jobId } = change
+    if (change.counts) jobCounts.run(change.counts.pages, change.counts.items, change.counts.errors, jobId)
+    if (change.killingLine !== undefined) jobKillingLine.run(change.killingLine, jobId)
+    if (change.to === 'running' || change.to === 'finishing') jobRuns.run(attempt.started_at_ms, jobId)
+    if (change.to !== 'ended') return
+    const outcome = outcomeOf(change)
+    if (outcome !== null) {
+      jobEnds.run(outcome, attempt.reason, attempt.started_at_ms, change.entry.atMs, jobId)
+    } else if (job.cancel_asked_at_ms !== null) {
+      // Back to the queue is where a cancelled job must not go. Its end is a transition of its own.
+      jobEnds.run('cancelled', 'cancelled', attempt.started_at_ms, change.entry.atMs, jobId)
+      timeline.add(jobId, null, 'ended', {
+        atMs: change.entry.atMs,
+        text: 'Cancelled: the cancel was asked before, so it is not tried again',
+        evidence: { cancelAskedAtMs: job.cancel_asked_at_ms }
+      })
+    } else {
+      jobWaitsAgain.run(jobId)
+    }
+  }
+
+  return {
+    listLive: (): Attempt[] => live.all().map(toAttempt),
+    list: (jobId: string): Attempt[] => ofJob.all(jobId).map(toAttempt),
+    applyChanges: (list: AttemptChange[]): boolean[] => list.map(apply),
+
+    markLogArchived(jobId: string, attemptNumber: number): void {
+      if (archive.run(jobId, attemptNumber).changes > 0) changes.add('job', jobId)
+    }
+  }
+}
+
+function changedRow(before: AttemptRow, change: AttemptChange): AttemptRow {
+  const { to, entry, details = {} } = change
+  const after: AttemptRow = {
+    ...before,
+    state: to ?? before.state,
+    reason: change.reason ?? before.reason,
+    accepted_at_ms: details.acceptedAtMs ?? before.accepted_at_ms ?? (to === 'accepted' ? entry.atMs : null),
+    started_at_ms: details.startedAtMs ?? before.started_at_ms ?? (to === 'running' ? entry.atMs : null),
+    pid: details.pid ?? before.pid,
+    exit_code: details.exitCode ?? before.exit_code,
+    signal: details.signal ?? before.signal,
+    stats: details.stats ? JSON.stringify(details.stats) : before.stats
+  }
+  if (to !== 'ended') return after
+  if (change.result === undefined) throw new Error(`The end of attempt ${change.attemptNumber} of ${change.jobId} has no result`)
+  return { ...after, result: change.result, ended_at_ms: entry.atMs }
+}
+
+/** The outcome of a job whose newest attempt ended; null: back to the queue. */
+function outcomeOf({ result, jobOutcome }: AttemptChange): Outcome | null {
+  if (jobOutcome !== undefined) return jobOutcome
+  return result === undefined || result === 'refused' || result === 'absent' ? null : result
+}

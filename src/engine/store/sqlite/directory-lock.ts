@@ -1,0 +1,29 @@
+import { join } from 'node:path'
+import DatabaseConstructor from 'better-sqlite3'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { isBusy } from './sqlite-error.ts'
+
+export interface DirectoryLock {
+  release(): void
+}
+
+/**
+ * One engine per data directory. The lock is SQLite's exclusive lock on a file of its own: the operating system drops
+ * it when the process dies, kill -9 included, so there is never a stale one to clean up, and other programs may still
+ * read the data while an engine runs.
+ */
+export function lockDirectory(directory: string): DirectoryLock {
+  const database = new DatabaseConstructor(join(directory, 'engine.lock'), { timeout: 0 })
+  try {
+    database.exec('BEGIN EXCLUSIVE')
+  } catch (error) {
+    database.close()
+    if (!isBusy(error)) throw error
+    throw new ScrapdeckError(
+      'DATA_DIRECTORY_IN_USE',
+      `Another Scrapdeck uses ${directory}. Stop it, or start this one with another data directory.`,
+      { cause: error }
+    )
+  }
+  return { release: () => void database.close() }
+}

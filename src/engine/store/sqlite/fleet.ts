@@ -1,0 +1,86 @@
+import type { Database } from 'better-sqlite3'
+import type { Deployment } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { StoredNode, StoredVersion } from '../store.ts'
+import type { ChangeLog } from './change-log.ts'
+import { type DeploymentRow, type NodeRow, toDeployment, toNode, toVersion, type VersionRow } from './rows.ts'
+
+/** Nodes, versions, where versions are deployed, and settings. */
+export function createFleet({ database, changes }: { database: Database; changes: ChangeLog }) {
+  const nodes = database.prepare<[], NodeRow>('SELECT * FROM nodes ORDER BY added_at_ms, id')
+  const putNode = database.prepare(
+    `INSERT OR REPLACE INTO nodes VALUES (:id, :name, :kind, :url, :username, :sealedPassword, :caCertificate, :slots,
+       :tags, :mode, :scrapydVersion, :addedAtMs)`
+  )
+  const deleteNode = database.prepare<[string]>('DELETE FROM nodes WHERE id = ?')
+  const forgetNode = database.prepare<[string], { project: string }>(
+    'DELETE FROM deployments WHERE node_id = ? RETURNING project'
+  )
+  const versions = database.prepare<[], VersionRow>('SELECT * FROM versions ORDER BY project, created_at_ms DESC, version DESC')
+  const hasVersion = database.prepare<[string, string]>('SELECT 1 FROM versions WHERE project = ? AND version = ?')
+  const deployments = database.prepare<[], DeploymentRow>('SELECT * FROM deployments ORDER BY project, version, node_id')
+  // Deleting first takes the old deployments along: a new egg under an old name is on no node yet.
+  const deleteVersion = database.prepare<[string, string]>('DELETE FROM versions WHERE project = ? AND version = ?')
+  const insertVersion = database.prepare(
+    'INSERT INTO versions VALUES (:project, :version, :sha256, :sizeBytes, :spiders, :createdAtMs)'
+  )
+  const putDeployment = database.prepare(
+    'INSERT OR REPLACE INTO deployments VALUES (:project, :version, :nodeId, :state, :error, :changedAtMs)'
+  )
+  const deleteDeployment = database.prepare<[string, string, string]>(
+    'DELETE FROM deployments WHERE project = ? AND version = ? AND node_id = ?'
+  )
+  const setting = database.prepare<[string], string>('SELECT value FROM settings WHERE key = ?').pluck()
+  const putSetting = database.prepare<[string, string]>('INSERT OR REPLACE INTO settings VALUES (?, ?)')
+
+  return {
+    listNodes: (): StoredNode[] => nodes.all().map(toNode),
+
+    putNode(node: StoredNode): void {
+      putNode.run({ ...node, tags: JSON.stringify(node.tags) })
+      changes.add('node', node.id)
+    },
+
+    deleteNode(id: string): void {
+      for (const project of new Set(forgetNode.all(id).map((row) => row.project))) changes.add('project', project)
+      if (deleteNode.run(id).changes > 0) changes.add('node', id)
+    },
+
+    listVersions(): StoredVersion[] {
+      const key = (row: { project: string; version: string }) => JSON.stringify([row.project, row.version])
+      const byVersion = Map.groupBy(deployments.all(), key)
+      return versions.all().map((row) => toVersion(row, (byVersion.get(key(row)) ?? []).map(toDeployment)))
+    },
+
+    putVersion({ deployments, ...version }: StoredVersion): void {
+      deleteVersion.run(version.project, version.version)
+      insertVersion.run({ ...version, spiders: version.spiders === null ? null : JSON.stringify(version.spiders) })
+      for (const deployment of deployments) {
+        putDeployment.run({ project: version.project, version: version.version, ...deployment })
+      }
+      changes.add('project', version.project)
+    },
+
+    deleteVersion(project: string, version: string): void {
+      if (deleteVersion.run(project, version).changes > 0) changes.add('project', project)
+    },
+
+    putDeployment(project: string, version: string, deployment: Deployment): void {
+      if (hasVersion.get(project, version) === undefined) {
+        throw new ScrapdeckError(
+          'VERSION_NOT_FOUND',
+          `Project ${project} has no version ${version} that could be deployed. Upload it first.`
+        )
+      }
+      putDeployment.run({ project, version, ...deployment })
+      changes.add('project', project)
+    },
+
+    deleteDeployment(project: string, version: string, nodeId: string): void {
+      if (deleteDeployment.run(project, version, nodeId).changes > 0) changes.add('project', project)
+    },
+
+    getSetting: (key: string): string | null => setting.get(key) ?? null,
+    putSetting: (key: string, value: string): void => void putSetting.run(key, value)
+  }
+}

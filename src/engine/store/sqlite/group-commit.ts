@@ -1,0 +1,77 @@
+import type { Database } from 'better-sqlite3'
+
+export interface GroupCommit {
+  /** Runs `work` in the next transaction; resolves with its value once that transaction is on the disk. */
+  write<T>(work: () => T): Promise<T>
+  /** Resolves when everything asked so far has landed or failed. */
+  settle(): Promise<void>
+}
+
+interface Operation {
+  work: () => unknown
+  resolve: (value: never) => void
+  reject: (error: unknown) => void
+}
+
+/**
+ * One fsync for all writes of one turn of the event loop. Each write has its own savepoint: one that fails is rolled
+ * back and rejected alone. Nobody hears of success before COMMIT; when COMMIT fails, everybody hears of the failure.
+ * `onCommit` runs after each COMMIT, before the writers hear of it.
+ */
+export function createGroupCommit(options: { database: Database; onCommit: () => void }): GroupCommit {
+  const { database, onCommit } = options
+  const begin = database.prepare('BEGIN IMMEDIATE')
+  const commit = database.prepare('COMMIT')
+  const rollback = database.prepare('ROLLBACK')
+  const savepoint = database.prepare('SAVEPOINT operation')
+  const release = database.prepare('RELEASE operation')
+  const rollbackOne = database.prepare('ROLLBACK TO operation')
+  let waiting: Operation[] = []
+  let idle: { promise: Promise<void>; resolve: () => void } | null = null
+
+  function write<T>(work: () => T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      waiting.push({ work, resolve, reject })
+      if (idle === null) {
+        idle = Promise.withResolvers<void>()
+        setImmediate(flush)
+      }
+    })
+  }
+
+  function flush(): void {
+    const operations = waiting
+    const done = idle
+    waiting = []
+    idle = null
+    const answers: (() => void)[] = []
+    try {
+      begin.run()
+      for (const operation of operations) answers.push(runOne(operation))
+      commit.run()
+      onCommit()
+      for (const answer of answers) answer()
+    } catch (error) {
+      if (database.inTransaction) rollback.run()
+      for (const operation of operations) operation.reject(error)
+    }
+    done?.resolve()
+  }
+
+  function runOne({ work, resolve, reject }: Operation): () => void {
+    savepoint.run()
+    try {
+      const value = work()
+      release.run()
+      return () => resolve(value as never)
+    } catch (error) {
+      // A full or failing disk makes SQLite undo the whole transaction by itself: then nobody's write happened.
+      if (!database.inTransaction) throw error
+      rollbackOne.run()
+      release.run()
+      return () => reject(error)
+    }
+  }
+
+  return { write, settle: async () => idle?.promise }
+}

@@ -1,0 +1,183 @@
+import type { Database } from 'better-sqlite3'
+import { type Expression, type ExpressionBuilder, Kysely, type SqlBool, SqliteDialect, sql } from 'kysely'
+import { type JobFacets, type JobFilter, type JobStatus, JobStatus as JobStatuses, type Outcome } from '../../../shared/contract/index.ts'
+import type { StoredJob } from '../store.ts'
+import { type JobRow, toJob } from './rows.ts'
+
+/** Facets are for choosing from: nobody chooses from more than these. */
+const FACET_LIMIT = 500
+
+/** How many of a spider's newest jobs are looked through for names to suggest. */
+const SUGGEST_FROM_JOBS = 200
+
+/** Above every job id, all of which are hexadecimal: the page before it is the newest. */
+const AFTER_EVERY_ID = 'g'
+
+export const JOBS_SQL = {
+  one: 'SELECT * FROM jobs WHERE id = ?',
+  many: 'SELECT jobs.* FROM json_each(?) AS wanted JOIN jobs ON jobs.id = wanted.value ORDER BY wanted.key',
+  byState: 'SELECT state, count FROM state_counts',
+  endedSince: `SELECT outcome, count(*) AS count FROM jobs WHERE state = 'ended' AND ended_at_ms >= ? GROUP BY outcome`,
+  byJobid: `SELECT * FROM (
+      SELECT * FROM jobs WHERE id = :jobid AND jobid = :jobid
+      UNION ALL SELECT * FROM jobs WHERE jobid = :jobid AND jobid <> id
+    ) WHERE :project IS NULL OR project = :project ORDER BY id DESC`,
+  needingProject: "SELECT count(*) FROM jobs WHERE state <> 'ended' AND project = ?",
+  // A live job that asked for the latest version needs the one it was sent with.
+  needingVersion: `SELECT
+      (SELECT count(*) FROM jobs WHERE state <> 'ended' AND project = :project AND version = :version) +
+      (SELECT count(*) FROM jobs JOIN attempts ON attempts.job_id = jobs.id AND attempts.state <> 'ended'
+        WHERE jobs.state <> 'ended' AND jobs.project = :project AND jobs.version IS NULL AND attempts.version = :version)`,
+  newestOfSpider: `SELECT settings, args FROM jobs WHERE project = ? AND spider = ? ORDER BY id DESC LIMIT ${SUGGEST_FROM_JOBS}`
+}
+
+export interface Tables {
+  jobs: JobRow
+  facet_counts: { status: string; project: string; node_id: string; count: number }
+}
+
+/** Everything that is read of jobs. */
+export function createJobs(database: Database) {
+  const queries = new Kysely<Tables>({ dialect: new SqliteDialect({ database }) })
+  const one = database.prepare<[string], JobRow>(JOBS_SQL.one)
+  const many = database.prepare<[string], JobRow>(JOBS_SQL.many)
+  const byState = database.prepare<[], { state: StoredJob['state']; count: number }>(JOBS_SQL.byState)
+  const endedSince = database.prepare<[number], { outcome: Outcome; count: number }>(JOBS_SQL.endedSince)
+  const byJobid = database.prepare<{ jobid: string; project: string | null }, JobRow>(JOBS_SQL.byJobid)
+  const needingProject = database.prepare<[string], number>(JOBS_SQL.needingProject).pluck()
+  const needingVersion = database
+    .prepare<{ project: string; version: string }, number>(JOBS_SQL.needingVersion)
+    .pluck()
+  const newestOfSpider = database.prepare<[string, string], { settings: string; args: string }>(JOBS_SQL.newestOfSpider)
+
+  return {
+    get(id: string): StoredJob | null {
+      const row = one.get(id)
+      return row === undefined ? null : toJob(row)
+    },
+
+    getMany: (ids: string[]): StoredJob[] => many.all(JSON.stringify(ids)).map(toJob),
+
+    async list(filter: JobFilter, page: { before: string | null; limit: number }): Promise<StoredJob[]> {
+      const pages = await Promise.all(listPageQueries(queries, filter, page).map((query) => query.execute()))
+      const rows = pages.flat().sort((a, b) => (a.id < b.id ? 1 : -1))
+      return rows.slice(0, page.limit).map(toJob)
+    },
+
+    async countFacets(filter: JobFilter): Promise<JobFacets> {
+      const facets: JobFacets = { status: [], project: [], nodeId: [] }
+      const rows = await facetsQuery(queries, filter).execute()
+      for (const { facet, value, count } of rows) facets[facet].push({ value, count })
+      return facets
+    },
+
+    countByState(): Record<StoredJob['state'], number> {
+      const counts = { queued: 0, starting: 0, running: 0, ended: 0 }
+      for (const { state, count } of byState.all()) counts[state] = count
+      return counts
+    },
+
+    countEndedSince(sinceMs: number): Record<Outcome, number> {
+      const counts = { succeeded: 0, failed: 0, cancelled: 0, lost: 0 }
+      for (const { outcome, count } of endedSince.all(sinceMs)) counts[outcome] = count
+      return counts
+    },
+
+    findByJobid: (jobid: string, project: string | null): StoredJob[] => byJobid.all({ jobid, project }).map(toJob),
+
+    countNeeding(project: string, version: string | null): number {
+      const count = version === null ? needingProject.get(project) : needingVersion.get({ project, version })
+      return count ?? 0
+    },
+
+    suggestNames(project: string, spider: string): { settings: string[]; args: string[] } {
+      const rows = newestOfSpider.all(project, spider)
+      const names = (column: 'settings' | 'args') => [...new Set(rows.flatMap((row) => Object.keys(JSON.parse(row[column]))))]
+      return { settings: names('settings'), args: names('args') }
+    }
+  }
+}
+
+/**
+ * One query per status asked for, each of them a walk down one index that stops at the page's length; the caller
+ * merges. One query over several statuses would have to sort everything, or walk through a million ended jobs to
+ * find the few that run.
+ */
+export function listPageQueries(
+  queries: Kysely<Tables>,
+  filter: JobFilter,
+  page: { before: string | null; limit: number }
+) {
+  const newestFirst = queries
+    .selectFrom('jobs')
+    .selectAll()
+    .where('id', '<', page.before ?? AFTER_EVERY_ID)
+    .where((where) => where.and(conditions(where, filter)))
+    .orderBy('id', 'desc')
+    .limit(page.limit)
+  const statuses = statusesOf(filter)
+  if (statuses === null) return [newestFirst]
+  return statuses.map((status) => newestFirst.where('status', '=', status))
+}
+
+/** Each facet counts what the other filters leave, so that it shows what choosing another of its values would give. */
+function facetsQuery(queries: Kysely<Tables>, filter: JobFilter) {
+  const { project, spider, nodeId, status, text, sinceMs } = filter
+  const counted = spider === undefined && text === undefined && sinceMs === undefined
+  const facets = facet('status', 'status').unionAll(facet('project', 'project')).unionAll(facet('nodeId', 'node_id'))
+  return queries
+    .with('cube', () => (counted ? queries.selectFrom('facet_counts').selectAll() : scanJobs()))
+    .selectFrom(facets.as('facets'))
+    .selectAll()
+
+  /** The same cube, for filters that the counters know nothing of. */
+  function scanJobs() {
+    return queries
+      .selectFrom('jobs')
+      .select(['status', 'project', sql<string>`coalesce(node_id, '')`.as('node_id'), sql<number>`count(*)`.as('count')])
+      .where((where) => where.and(conditions(where, { spider, text, sinceMs })))
+      .groupBy(['status', 'project', 'node_id'])
+  }
+
+  function facet(name: keyof JobFacets, column: 'status' | 'project' | 'node_id') {
+    let query = queries.withTables<{ cube: Tables['facet_counts'] }>().selectFrom('cube').where(column, '<>', '')
+    if (column !== 'status' && status !== undefined && status.length > 0) query = query.where('status', 'in', status)
+    if (column !== 'project' && project !== undefined) query = query.where(matches(sql.ref('project'), project))
+    if (column !== 'node_id' && nodeId !== undefined) query = query.where('node_id', '=', nodeId)
+    const counts = query
+      .select([sql.lit(name).as('facet'), sql.ref<string>(column).as('value'), sql<number>`sum(count)`.as('count')])
+      .groupBy(column)
+      .having(sql<number>`sum(count)`, '>', 0)
+      .orderBy(sql`3`, 'desc')
+      .orderBy('value')
+      .limit(FACET_LIMIT)
+    return queries.selectFrom(counts.as('counts')).selectAll()
+  }
+}
+
+function statusesOf(filter: JobFilter): JobStatus[] | null {
+  if (filter.status !== undefined && filter.status.length > 0) return [...new Set(filter.status)]
+  // Split by status, the ended ones can be held against their end and the others need no test at all.
+  return filter.sinceMs === undefined ? null : [...JobStatuses.options]
+}
+
+function conditions(where: ExpressionBuilder<Tables, 'jobs'>, filter: JobFilter): Expression<SqlBool>[] {
+  const { project, spider, nodeId, text, sinceMs } = filter
+  const list: Expression<SqlBool>[] = []
+  if (project !== undefined) list.push(matches(sql.ref('project'), project))
+  if (spider !== undefined) list.push(matches(sql.ref('spider'), spider))
+  if (nodeId !== undefined) list.push(where('node_id', '=', nodeId))
+  if (sinceMs !== undefined) list.push(where.or([where('ended_at_ms', 'is', null), where('ended_at_ms', '>=', sinceMs)]))
+  if (text !== undefined && text !== '') {
+    const like = `%${text.replace(/[\\%_]/g, '\\$&')}%`
+    list.push(sql<SqlBool>`(project LIKE ${like} ESCAPE '\\' OR spider LIKE ${like} ESCAPE '\\'
+      OR jobid LIKE ${like} ESCAPE '\\' OR id LIKE ${like} ESCAPE '\\')`)
+  }
+  return list
+}
+
+/** `*` stands for anything; every other character for itself. */
+function matches(column: Expression<unknown>, pattern: string): Expression<SqlBool> {
+  if (!pattern.includes('*')) return sql<SqlBool>`${column} = ${pattern}`
+  return sql<SqlBool>`${column} GLOB ${pattern.replace(/[[?]/g, '[$&]')}`
+}

@@ -1,0 +1,129 @@
+import type { Database } from 'better-sqlite3'
+import type { Attempt } from '../../../shared/contract/index.ts'
+import { laneText, parseLane } from '../lane.ts'
+import type { AttemptStart, NewJob, QueueLane, TimelineEntry } from '../store.ts'
+import type { ChangeLog } from './change-log.ts'
+import { type AttemptRow, toAttempt } from './rows.ts'
+import type { Timeline } from './timeline.ts'
+
+/** Counting further than this tells nobody more. */
+const DEPTH_LIMIT = 10_000
+
+/** The hot statements, by name, so that a test can look at their plans. */
+export const QUEUE_SQL = {
+  lanes: 'SELECT lane, min(depth, :limit) AS depth FROM queue_lanes ORDER BY lane',
+  heads: `SELECT id, jobid, spider, priority, attempt_count AS attemptCount FROM jobs
+    WHERE state = 'queued' AND lane = ? ORDER BY priority DESC, id LIMIT ?`,
+  claim: `UPDATE jobs SET state = 'starting', node_id = :nodeId, attempt_count = :number, started_at_ms = NULL, reason = NULL
+    WHERE id = :jobId AND state = 'queued' AND cancel_asked_at_ms IS NULL AND attempt_count = :number - 1
+    RETURNING project, spider`
+}
+
+interface Dependencies {
+  database: Database
+  changes: ChangeLog
+  timeline: Timeline
+}
+
+/** Jobs on their way into, through and out of the queue. Every function runs inside a transaction of its caller. */
+export function createQueue({ database, changes, timeline }: Dependencies) {
+  const insertJob = database.prepare(
+    `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, priority, placement_node_id, placement_tags,
+       lane, source, state, queued_at_ms)
+     VALUES (:id, :jobid, :project, :version, :spider, :settings, :args, :priority, :nodeId, :tags,
+       :lane, :source, 'queued', :queuedAtMs)`
+  )
+  const lanes = database.prepare<{ limit: number }, { lane: string; depth: number }>(QUEUE_SQL.lanes)
+  const heads = database.prepare<[string, number], QueueLane['jobs'][number]>(QUEUE_SQL.heads)
+  const claim = database.prepare<AttemptStart, { project: string; spider: string }>(QUEUE_SQL.claim)
+  const insertAttempt = database.prepare<unknown[], AttemptRow>(
+    `INSERT INTO attempts (job_id, number, jobid, node_id, project, version, spider, state, sent_at_ms)
+     VALUES (:jobId, :number, :jobid, :nodeId, :project, :version, :spider, 'sending', :sentAtMs) RETURNING *`
+  )
+  const cancel = database.prepare<{ id: string; atMs: number }>(
+    `UPDATE jobs SET state = 'ended', outcome = 'cancelled', reason = 'cancelled while queued',
+       cancelled_while_queued = 1, cancel_asked_at_ms = :atMs, ended_at_ms = :atMs
+     WHERE id = :id AND state = 'queued'`
+  )
+  const restore = database.prepare<[string]>(
+    `UPDATE jobs SET state = 'queued', outcome = NULL, reason = NULL, cancelled_while_queued = 0,
+       cancel_asked_at_ms = NULL, started_at_ms = NULL, ended_at_ms = NULL
+     WHERE id = ? AND state = 'ended' AND cancelled_while_queued = 1`
+  )
+  const isLive = database.prepare<[string]>("SELECT 1 FROM jobs WHERE id = ? AND state IN ('starting', 'running')")
+  const askCancel = database.prepare<{ id: string; atMs: number }>(
+    'UPDATE jobs SET cancel_asked_at_ms = :atMs WHERE id = :id AND cancel_asked_at_ms IS NULL'
+  )
+
+  return {
+    enqueue(jobs: NewJob[]): void {
+      for (const { placement, entry, ...job } of jobs) {
+        insertJob.run({
+          ...job,
+          settings: JSON.stringify(job.settings),
+          args: JSON.stringify(job.args),
+          nodeId: placement.nodeId,
+          tags: JSON.stringify(placement.tags),
+          lane: laneText({ project: job.project, version: job.version, placement }),
+          queuedAtMs: entry.atMs
+        })
+        timeline.add(job.id, null, 'queued', entry)
+        changes.add('job', job.id)
+      }
+    },
+
+    readHeads(perLane: number): QueueLane[] {
+      return lanes.all({ limit: DEPTH_LIMIT }).map(({ lane, depth }) => ({
+        lane,
+        ...parseLane(lane),
+        jobs: heads.all(lane, perLane),
+        depth
+      }))
+    },
+
+    beginAttempts(starts: AttemptStart[]): Attempt[] {
+      const begun: Attempt[] = []
+      for (const start of starts) {
+        // The guard is the whole claim: whoever comes second finds the job no longer queued, or further on in its attempts.
+        const { entry, ...fields } = start
+        const job = claim.get(fields as AttemptStart)
+        if (job === undefined) continue
+        const row = insertAttempt.get({ ...fields, ...job, sentAtMs: entry.atMs }) as AttemptRow
+        timeline.add(start.jobId, start.number, 'sending', entry)
+        changes.add('job', start.jobId)
+        begun.push(toAttempt(row))
+      }
+      return begun
+    },
+
+    cancelQueued(ids: string[], entry: TimelineEntry): string[] {
+      return ids.filter((id) => {
+        if (cancel.run({ id, atMs: entry.atMs }).changes === 0) return false
+        timeline.add(id, null, 'ended', entry)
+        changes.add('job', id)
+        return true
+      })
+    },
+
+    restoreCancelled(ids: string[], entry: TimelineEntry): string[] {
+      return ids.filter((id) => {
+        if (restore.run(id).changes === 0) return false
+        timeline.add(id, null, 'restored', entry)
+        changes.add('job', id)
+        return true
+      })
+    },
+
+    askCancel(ids: string[], entry: TimelineEntry): string[] {
+      return ids.filter((id) => {
+        if (isLive.get(id) === undefined) return false
+        // Asking again changes nothing, and what changes nothing is no transition.
+        if (askCancel.run({ id, atMs: entry.atMs }).changes > 0) {
+          timeline.add(id, null, 'cancel_asked', entry)
+          changes.add('job', id)
+        }
+        return true
+      })
+    }
+  }
+}

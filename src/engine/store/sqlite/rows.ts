@@ -1,0 +1,202 @@
+import type { Attempt, Deployment, Transition } from '../../../shared/contract/index.ts'
+import type { StoredJob, StoredNode, StoredVersion } from '../store.ts'
+
+/** Rows as SQLite gives them, and how they become what the engine speaks of. Nullable columns stay null. */
+
+export interface JobRow {
+  id: string
+  jobid: string
+  project: string
+  version: string | null
+  spider: string
+  settings: string
+  args: string
+  priority: number
+  placement_node_id: string | null
+  placement_tags: string
+  lane: string
+  source: string
+  state: string
+  outcome: string | null
+  status: string
+  reason: string | null
+  killing_line: string | null
+  node_id: string | null
+  attempt_count: number
+  cancel_asked_at_ms: number | null
+  queued_at_ms: number
+  started_at_ms: number | null
+  ended_at_ms: number | null
+  pages: number | null
+  items: number | null
+  errors: number | null
+}
+
+export function toJob(row: JobRow): StoredJob {
+  return {
+    id: row.id,
+    jobid: row.jobid,
+    project: row.project,
+    version: row.version,
+    spider: row.spider,
+    settings: JSON.parse(row.settings),
+    args: JSON.parse(row.args),
+    priority: row.priority,
+    placement: { nodeId: row.placement_node_id, tags: JSON.parse(row.placement_tags) },
+    lane: row.lane,
+    source: row.source as StoredJob['source'],
+    state: row.state as StoredJob['state'],
+    outcome: row.outcome as StoredJob['outcome'],
+    status: row.status as StoredJob['status'],
+    reason: row.reason,
+    killingLine: row.killing_line,
+    nodeId: row.node_id,
+    attemptCount: row.attempt_count,
+    cancelAskedAtMs: row.cancel_asked_at_ms,
+    queuedAtMs: row.queued_at_ms,
+    startedAtMs: row.started_at_ms,
+    endedAtMs: row.ended_at_ms,
+    pages: row.pages,
+    items: row.items,
+    errors: row.errors
+  }
+}
+
+export interface AttemptRow {
+  job_id: string
+  number: number
+  jobid: string
+  node_id: string
+  project: string
+  version: string
+  spider: string
+  state: string
+  result: string | null
+  reason: string | null
+  sent_at_ms: number
+  accepted_at_ms: number | null
+  started_at_ms: number | null
+  ended_at_ms: number | null
+  pid: number | null
+  exit_code: number | null
+  signal: string | null
+  stats: string | null
+  log_archived: number
+}
+
+export function toAttempt(row: AttemptRow): Attempt {
+  return {
+    jobId: row.job_id,
+    number: row.number,
+    jobid: row.jobid,
+    nodeId: row.node_id,
+    project: row.project,
+    version: row.version,
+    spider: row.spider,
+    state: row.state as Attempt['state'],
+    result: row.result as Attempt['result'],
+    reason: row.reason,
+    sentAtMs: row.sent_at_ms,
+    acceptedAtMs: row.accepted_at_ms,
+    startedAtMs: row.started_at_ms,
+    endedAtMs: row.ended_at_ms,
+    pid: row.pid,
+    exitCode: row.exit_code,
+    signal: row.signal,
+    stats: row.stats === null ? null : JSON.parse(row.stats),
+    logArchived: row.log_archived === 1
+  }
+}
+
+export interface TransitionRow {
+  sequence: number
+  job_id: string
+  attempt_number: number | null
+  at_ms: number
+  kind: string
+  text: string
+  evidence: string
+}
+
+export function toTransition(row: TransitionRow): Transition {
+  return {
+    sequence: row.sequence,
+    jobId: row.job_id,
+    attemptNumber: row.attempt_number,
+    atMs: row.at_ms,
+    kind: row.kind as Transition['kind'],
+    text: row.text,
+    evidence: JSON.parse(row.evidence)
+  }
+}
+
+export interface NodeRow {
+  id: string
+  name: string
+  kind: string
+  url: string
+  username: string | null
+  sealed_password: string | null
+  ca_certificate: string | null
+  slots: number | null
+  tags: string
+  mode: string
+  scrapyd_version: string | null
+  added_at_ms: number
+}
+
+export function toNode(row: NodeRow): StoredNode {
+  return {
+    id: row.id,
+    name: row.name,
+    kind: row.kind as StoredNode['kind'],
+    url: row.url,
+    username: row.username,
+    sealedPassword: row.sealed_password,
+    caCertificate: row.ca_certificate,
+    slots: row.slots,
+    tags: JSON.parse(row.tags),
+    mode: row.mode as StoredNode['mode'],
+    scrapydVersion: row.scrapyd_version,
+    addedAtMs: row.added_at_ms
+  }
+}
+
+export interface VersionRow {
+  project: string
+  version: string
+  sha256: string | null
+  size_bytes: number | null
+  spiders: string | null
+  created_at_ms: number
+}
+
+export function toVersion(row: VersionRow, deployments: Deployment[]): StoredVersion {
+  return {
+    project: row.project,
+    version: row.version,
+    sha256: row.sha256,
+    sizeBytes: row.size_bytes,
+    spiders: row.spiders === null ? null : JSON.parse(row.spiders),
+    createdAtMs: row.created_at_ms,
+    deployments
+  }
+}
+
+export interface DeploymentRow {
+  project: string
+  version: string
+  node_id: string
+  state: string
+  error: string | null
+  changed_at_ms: number
+}
+
+export function toDeployment(row: DeploymentRow): Deployment {
+  return {
+    nodeId: row.node_id,
+    state: row.state as Deployment['state'],
+    error: row.error,
+    changedAtMs: row.changed_at_ms
+  }
+}

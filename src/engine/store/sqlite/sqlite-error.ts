@@ -1,0 +1,31 @@
+import DatabaseConstructor from 'better-sqlite3'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+
+export function isBusy(error: unknown): boolean {
+  return error instanceof DatabaseConstructor.SqliteError && error.code.startsWith('SQLITE_BUSY')
+}
+
+/** What an operator can mend (disk, permissions) becomes an error with words for him; the rest stays what it is. */
+export function explainSqliteError(error: unknown, path: string): unknown {
+  if (error instanceof ScrapdeckError) return error
+  const problem = problemOf(error)
+  if (problem === null) return error
+  return new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', `${path}: ${problem}`, { cause: error })
+}
+
+function problemOf(error: unknown): string | null {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (code === 'SQLITE_FULL' || code === 'ENOSPC') return 'the disk is full. Free some space and start again.'
+  if (code.startsWith('SQLITE_READONLY') || ['EACCES', 'EPERM', 'EROFS'].includes(code)) {
+    return 'it cannot be written. Give the user who runs Scrapdeck the right to write there, or choose another data directory.'
+  }
+  if (code.startsWith('SQLITE_CANTOPEN') || ['ENOTDIR', 'EEXIST', 'ENOENT'].includes(code)) {
+    return 'it cannot be opened or made. Check that the data directory is a directory that may be written.'
+  }
+  if (code.startsWith('SQLITE_IOERR')) return 'the disk failed to read or write. Check its space, quota and health.'
+  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') {
+    return 'it is damaged or not a Scrapdeck database. Put back a backup, or choose another data directory.'
+  }
+  if (code.startsWith('SQLITE_BUSY')) return 'another program holds a lock on it. Close that program and try again.'
+  return null
+}

@@ -1,0 +1,131 @@
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { Store } from '../store.ts'
+import { createAttempts } from './attempts.ts'
+import { createChangeLog } from './change-log.ts'
+import { createFleet } from './fleet.ts'
+import { createGroupCommit } from './group-commit.ts'
+import { createJobs } from './jobs.ts'
+import { openDatabase } from './open-database.ts'
+import { createQueue } from './queue.ts'
+import { explainSqliteError } from './sqlite-error.ts'
+import { createTimeline } from './timeline.ts'
+
+/** A commit that takes longer than this holds up the event loop long enough to be worth a line in the log. */
+const SLOW_COMMIT_MS = 250
+
+/**
+ * The Store on one SQLite file; its directory belongs to this engine until `close()`. Rejects with
+ * DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION. The rooms behind it are synchronous and
+ * know neither promises nor queues: to move SQLite to a worker, this file is the one that changes.
+ */
+export async function openSqliteStore(options: { path: string; clock: Clock; logger: Logger }): Promise<Store> {
+  const { path, clock, logger } = options
+  const { database, lock } = openDatabase(path)
+  const changes = createChangeLog(database)
+  const timeline = createTimeline(database)
+  const jobs = createJobs(database)
+  const queue = createQueue({ database, changes, timeline })
+  const attempts = createAttempts({ database, changes, timeline })
+  const fleet = createFleet({ database, changes })
+  const listeners = new Set<(cursor: number) => void>()
+  const commits = createGroupCommit({ database, onCommit: tellListeners })
+  let announced = changes.cursor()
+  let closing: Promise<void> | null = null
+
+  return {
+    enqueueJobs: (list) => write(() => queue.enqueue(list)),
+    getJob: (id) => read(() => jobs.get(id)),
+    getJobs: (ids) => read(() => jobs.getMany(ids)),
+    listJobs: (filter, page) => read(() => jobs.list(filter, page)),
+    countFacets: (filter) => read(() => jobs.countFacets(filter)),
+    countByState: () => read(() => jobs.countByState()),
+    countEndedSince: (sinceMs) => read(() => jobs.countEndedSince(sinceMs)),
+    findJobsByJobid: (jobid, project) => read(() => jobs.findByJobid(jobid, project)),
+    listTimeline: (jobId) => read(() => timeline.list(jobId)),
+
+    readQueueHeads: (perLane) => read(() => queue.readHeads(perLane)),
+    beginAttempts: (starts) => write(() => queue.beginAttempts(starts)),
+    cancelQueued: (ids, entry) => write(() => queue.cancelQueued(ids, entry)),
+    restoreCancelled: (ids, entry) => write(() => queue.restoreCancelled(ids, entry)),
+    askCancel: (ids, entry) => write(() => queue.askCancel(ids, entry)),
+
+    listLiveAttempts: () => read(() => attempts.listLive()),
+    listAttempts: (jobId) => read(() => attempts.list(jobId)),
+    applyChanges: (list) => write(() => attempts.applyChanges(list)),
+    markLogArchived: (jobId, attemptNumber) => write(() => attempts.markLogArchived(jobId, attemptNumber)),
+
+    listNodes: () => read(() => fleet.listNodes()),
+    putNode: (node) => write(() => fleet.putNode(node)),
+    deleteNode: (id) => write(() => fleet.deleteNode(id)),
+
+    listVersions: () => read(() => fleet.listVersions()),
+    putVersion: (version) => write(() => fleet.putVersion(version)),
+    deleteVersion: (project, version) => write(() => fleet.deleteVersion(project, version)),
+    putDeployment: (project, version, deployment) => write(() => fleet.putDeployment(project, version, deployment)),
+    deleteDeployment: (project, version, nodeId) => write(() => fleet.deleteDeployment(project, version, nodeId)),
+    countJobsNeeding: (project, version) => read(() => jobs.countNeeding(project, version)),
+    suggestNames: (project, spider) => read(() => jobs.suggestNames(project, spider)),
+
+    changeCursor: () => read(() => changes.cursor()),
+    listChanges: (after, limit) => read(() => changes.list(after, limit)),
+    onChange(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    pruneChanges: (keep) => write(() => changes.prune(keep)),
+
+    getSetting: (key) => read(() => fleet.getSetting(key)),
+    putSetting: (key, value) => write(() => fleet.putSetting(key, value)),
+
+    close() {
+      closing ??= commits.settle().then(() => {
+        listeners.clear()
+        database.close()
+        lock.release()
+      })
+      return closing
+    }
+  }
+
+  async function read<T>(work: () => T | Promise<T>): Promise<T> {
+    refuseWhenClosing()
+    try {
+      return await work()
+    } catch (error) {
+      throw explainSqliteError(error, path)
+    }
+  }
+
+  async function write<T>(work: () => T): Promise<T> {
+    refuseWhenClosing()
+    const startedMs = clock.monotonicMs()
+    try {
+      return await commits.write(work)
+    } catch (error) {
+      throw explainSqliteError(error, path)
+    } finally {
+      const tookMs = clock.monotonicMs() - startedMs
+      if (tookMs > SLOW_COMMIT_MS) logger.warn({ path, tookMs }, 'The database took long to write')
+    }
+  }
+
+  function refuseWhenClosing(): void {
+    if (closing !== null) throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping and takes no more requests.')
+  }
+
+  function tellListeners(): void {
+    const cursor = changes.cursor()
+    if (cursor === announced) return
+    announced = cursor
+    for (const listener of listeners) {
+      try {
+        listener(cursor)
+      } catch (error) {
+        // The data is on the disk: a listener's fault must not turn that into a failed write.
+        logger.error({ error }, 'A listener to the change log failed')
+      }
+    }
+  }
+}

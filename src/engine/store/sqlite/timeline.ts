@@ -1,0 +1,24 @@
+import type { Database } from 'better-sqlite3'
+import type { Transition, TransitionKind } from '../../../shared/contract/index.ts'
+import type { TimelineEntry } from '../store.ts'
+import { type TransitionRow, toTransition } from './rows.ts'
+
+export type Timeline = ReturnType<typeof createTimeline>
+
+/** The transitions of jobs (I4): only ever added to. */
+export function createTimeline(database: Database) {
+  const insert = database.prepare(
+    'INSERT INTO transitions (job_id, attempt_number, at_ms, kind, text, evidence) VALUES (?, ?, ?, ?, ?, ?)'
+  )
+  const ofJob = database.prepare<[string], TransitionRow>('SELECT * FROM transitions WHERE job_id = ? ORDER BY sequence')
+
+  return {
+    add(jobId: string, attemptNumber: number | null, kind: TransitionKind, entry: TimelineEntry): void {
+      insert.run(jobId, attemptNumber, entry.atMs, kind, entry.text, JSON.stringify(entry.evidence))
+    },
+
+    list(jobId: string): Transition[] {
+      return ofJob.all(jobId).map(toTransition)
+    }
+  }
+}
