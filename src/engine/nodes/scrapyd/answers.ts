@@ -1,0 +1,35 @@
+import { z } from 'zod'
+
+/** The success fields of each endpoint, as far as we use them; everything that differs between versions is optional. */
+export const DaemonStatusAnswer = z.object({
+  pending: z.number(),
+  running: z.number(),
+  finished: z.number(),
+  node_name: z.string().optional()
+})
+export const ProjectsAnswer = z.object({ projects: z.array(z.string()) })
+export const VersionsAnswer = z.object({ versions: z.array(z.string()) })
+export const SpidersAnswer = z.object({ spiders: z.array(z.string()) })
+export const AddVersionAnswer = z.object({ spiders: z.number() })
+export const ScheduleAnswer = z.object({ jobid: z.string() })
+export const CancelAnswer = z.object({ prevstate: z.enum(['pending', 'running']).nullable() })
+export const DoneAnswer = z.object({})
+
+const ListedJob = z.object({
+  id: z.string(),
+  project: z.string(),
+  spider: z.string(),
+  pid: z.number().nullish(),
+  start_time: z.string().nullish(),
+  end_time: z.string().nullish(),
+  log_url: z.string().nullish()
+})
+export type ListedJob = z.infer<typeof ListedJob>
+export const ListJobsAnswer = listsOf(ListedJob)
+export type ListJobsAnswer = z.infer<typeof ListJobsAnswer>
+/** 1.2 must be asked project by project, and leaves the project out. */
+export const ListJobsOfProjectAnswer = listsOf(ListedJob.omit({ project: true }))
+
+function listsOf<T extends z.ZodType>(job: T) {
+  return z.object({ pending: z.array(job), running: z.array(job), finished: z.array(job) })
+}

@@ -1,0 +1,237 @@
+import { lookup } from 'node:dns'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { LookupFunction } from 'node:net'
+import { type Dispatcher, Pool } from 'undici'
+import type { Clock } from '../../runtime/clock.ts'
+import { NodeError, type NodeErrorKind } from '../node-client.ts'
+import { isForbiddenAddress } from './node-url.ts'
+
+export interface NodeAddressParts {
+  /** As parseNodeUrl gives it. */
+  url: string
+  username: string | null
+  password: string | null
+  /** PEM; null: the system's authorities. */
+  caCertificate: string | null
+}
+
+export interface NodeRequest {
+  method: 'GET' | 'POST' | 'OPTIONS'
+  /** Under the node's base path, percent-encoded, without a leading slash. */
+  path: string
+  headers?: Record<string, string>
+  body?: string | Uint8Array
+  /** For the whole exchange, from this call to the last byte. */
+  timeoutMs: number
+  /** Called with the answer's head; what it gives is called with each piece of the body. */
+  receive: (head: AnswerHead) => (piece: Uint8Array) => 'more' | 'enough' | 'too_large'
+}
+
+export interface AnswerHead {
+  status: number
+  headers: IncomingHttpHeaders
+}
+
+/** Keep-alive connections to one node. */
+export interface Connection {
+  /** `eu-1 (http://eu-1:6800)`: how messages call the node. */
+  readonly label: string
+  /** Resolves for every status once `receive` had enough or the body ended. Rejects with NodeError. */
+  send(request: NodeRequest, signal?: AbortSignal): Promise<AnswerHead>
+  fail(kind: NodeErrorKind, problem: string, delivered: 'no' | 'unknown', cause?: unknown): NodeError
+  close(): Promise<void>
+}
+
+const CONNECT_TIMEOUT_MS = 5000
+
+/** Opens nothing yet: the first request connects. Redirects are not followed, bodies not decompressed. */
+export function createConnection(options: { address: NodeAddressParts; name: string; clock: Clock }): Connection {
+  const { address, name, clock } = options
+  const base = new URL(address.url)
+  const pool = new Pool(base.origin, {
+    connections: 4,
+    pipelining: 1,
+    allowH2: false,
+    // The clock's timer in `send` is the only time limit: it covers the wait for a free connection as well.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: {
+      timeout: CONNECT_TIMEOUT_MS,
+      lookup: lookupAllowed,
+      ...(address.caCertificate === null ? {} : { ca: address.caCertificate })
+    }
+  })
+  const label = `${name} (${base.origin}${base.pathname.replace(/\/$/, '')})`
+  const authorization = basicAuthorization(address)
+  const fail: Connection['fail'] = (kind, problem, delivered, cause) =>
+    new NodeError(kind, `Node ${label} ${problem}`, { delivered, cause })
+
+  function send(request: NodeRequest, signal?: AbortSignal): Promise<AnswerHead> {
+    return new Promise((resolve, reject) => {
+      // undici calls onRequestStart right before the first byte is written: nothing before it can have been delivered.
+      let begun = false
+      let settled = false
+      let abort: ((reason: Error) => void) | null = null
+      const settle = (finish: () => void) => {
+        if (settled) return
+        settled = true
+        timer.cancel()
+        signal?.removeEventListener('abort', onAbort)
+        finish()
+      }
+      const giveUp = (error: NodeError) => {
+        settle(() => reject(error))
+        abort?.(error)
+      }
+      const delivered = () => (begun ? 'unknown' : 'no')
+      const onAbort = () => giveUp(fail('aborted', 'was not waited for any longer.', delivered(), signal?.reason))
+      const timer = clock.setTimer(request.timeoutMs, () =>
+        giveUp(
+          fail(
+            'timeout',
+            `did not answer ${request.path.split('?')[0]} within ${request.timeoutMs / 1000} s. See whether it is overloaded or stuck.`,
+            delivered()
+          )
+        )
+      )
+      if (signal?.aborted) return onAbort()
+      signal?.addEventListener('abort', onAbort, { once: true })
+
+      let head: AnswerHead | null = null
+      let receivePiece: ReturnType<NodeRequest['receive']> = () => 'more'
+      const handler: Dispatcher.DispatchHandler = {
+        onRequestStart(controller) {
+          abort = (reason) => controller.abort(reason)
+          if (settled) controller.abort(new Error('given up before it was sent'))
+          else begun = true
+        },
+        onResponseStart(_controller, status, headers) {
+          if (status < 200) return
+          head = { status, headers }
+          receivePiece = request.receive(head)
+        },
+        onResponseData(controller, piece) {
+          if (settled || head === null) return
+          const verdict = receivePiece(piece)
+          if (verdict === 'more') return
+          const answer = head
+          if (verdict === 'enough') settle(() => resolve(answer))
+          else
+            giveUp(
+              fail('too_large', `sent more than ${request.path.split('?')[0]} may hold. Is this a Scrapyd?`, 'unknown')
+            )
+          controller.abort(new Error('enough was read'))
+        },
+        onResponseEnd() {
+          const answer = head
+          if (answer !== null) settle(() => resolve(answer))
+        },
+        onResponseError(_controller, error) {
+          settle(() => reject(transportError(error, begun)))
+        }
+      }
+      try {
+        pool.dispatch(
+          {
+            method: request.method,
+            path: base.pathname + request.path,
+            headers: {
+              accept: '*/*',
+              'accept-encoding': 'identity',
+              'user-agent': 'Scrapdeck',
+              ...authorization,
+              ...request.headers
+            },
+            body: request.body ?? null
+          },
+          handler
+        )
+      } catch (error) {
+        settle(() => reject(transportError(error, false)))
+      }
+    })
+  }
+
+  function transportError(error: unknown, begun: boolean): NodeError {
+    const code = errorCode(error)
+    if (begun) {
+      if (code.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW') {
+        return fail(
+          'not_scrapyd',
+          'answered with something that is not HTTP. Check the port and http/https.',
+          'unknown',
+          error
+        )
+      }
+      return fail('reset', `broke the connection before its answer was complete (${code}).`, 'unknown', error)
+    }
+    return fail('unreachable', unreachableProblem(code, base, error), 'no', error)
+  }
+
+  return { label, send, fail, close: () => pool.destroy() }
+}
+
+/** Collects a body of at most `limitBytes`. */
+export function collectBody(limitBytes: number) {
+  const pieces: Uint8Array[] = []
+  let sizeBytes = 0
+  return {
+    receive: (_head: AnswerHead) => (piece: Uint8Array) => {
+      sizeBytes += piece.length
+      if (sizeBytes > limitBytes) return 'too_large' as const
+      pieces.push(piece)
+      return 'more' as const
+    },
+    body: () => Buffer.concat(pieces)
+  }
+}
+
+// A host name may resolve to what parseNodeUrl refuses when it is written out.
+const lookupAllowed: LookupFunction = (host, options, callback) => {
+  lookup(host, options, (error, address, family) => {
+    const addresses = Array.isArray(address) ? address.map((each) => each.address) : [address]
+    if (!error && addresses.some(isForbiddenAddress)) {
+      callback(Object.assign(new Error(`${host} resolves to a forbidden address`), { code: 'FORBIDDEN_ADDRESS' }), [])
+      return
+    }
+    callback(error, address as never, family)
+  })
+}
+
+function basicAuthorization(address: NodeAddressParts): Record<string, string> {
+  if (!address.username) return {}
+  const credentials = Buffer.from(`${address.username}:${address.password ?? ''}`, 'utf8')
+  return { authorization: `Basic ${credentials.toString('base64')}` }
+}
+
+function errorCode(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code
+  return typeof code === 'string' ? code : 'unknown error'
+}
+
+function unreachableProblem(code: string, base: URL, error: unknown): string {
+  switch (code) {
+    case 'ECONNREFUSED':
+      return `cannot be reached: nothing listens on ${base.host}. Start Scrapyd there, or correct the address.`
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `cannot be reached: the name ${base.hostname} does not resolve. Correct the address, or check DNS.`
+    case 'FORBIDDEN_ADDRESS':
+      return `is not asked: ${base.hostname} resolves to a link-local or cloud metadata address. Correct the address.`
+    case 'UND_ERR_CONNECT_TIMEOUT':
+    case 'ETIMEDOUT':
+    case 'EHOSTUNREACH':
+    case 'ENETUNREACH':
+      return `cannot be reached: ${base.host} did not accept a connection. Check the network, firewall and address.`
+    case 'UND_ERR_DESTROYED':
+    case 'UND_ERR_CLOSED':
+      return 'was not asked: the connection to it was closed on our side.'
+  }
+  if (/CERT|SIGNATURE|ERR_TLS|ISSUER/.test(code)) {
+    return `cannot be trusted: its TLS certificate was not accepted (${code}). Give the certificate of its authority, or correct the address.`
+  }
+  if (/ERR_SSL|EPROTO/.test(code)) {
+    return `cannot be reached: ${base.host} does not speak TLS as asked (${code}). Try http:// instead of https://.`
+  }
+  return `cannot be reached: ${error instanceof Error ? error.message.slice(0, 300) : code}. Check the address and the network.`
+}

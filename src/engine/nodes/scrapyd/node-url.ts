@@ -1,0 +1,98 @@
+import { BlockList, isIP } from 'node:net'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+
+/** An address as it is kept: `url` has scheme, port (unless https on 443) and trailing slash, and no credentials. */
+export interface NodeUrl {
+  url: string
+  username: string | null
+  password: string | null
+}
+
+// Addresses that hand out cloud credentials to whoever asks from this machine; no Scrapyd is ever there.
+const FORBIDDEN_ADDRESSES = new BlockList()
+FORBIDDEN_ADDRESSES.addSubnet('169.254.0.0', 16, 'ipv4')
+FORBIDDEN_ADDRESSES.addAddress('100.100.100.200', 'ipv4')
+FORBIDDEN_ADDRESSES.addSubnet('fe80::', 10, 'ipv6')
+FORBIDDEN_ADDRESSES.addAddress('fd00:ec2::254', 'ipv6')
+
+const LOOPBACK_ADDRESSES = new BlockList()
+LOOPBACK_ADDRESSES.addSubnet('127.0.0.0', 8, 'ipv4')
+LOOPBACK_ADDRESSES.addAddress('::1', 'ipv6')
+
+/**
+ * Reads an address as operators paste it: `10.0.0.5`, `eu-1:6801`, `http://user:secret@eu-1:6800/base`. Without a scheme
+ * it is http; http without a port is 6800, Scrapyd's own. Gives its own `url` back unchanged.
+ * Throws NODE_URL_INVALID, in words.
+ */
+export function parseNodeUrl(text: string): NodeUrl {
+  const trimmed = text.trim()
+  if (trimmed === '') throw invalid('The address is empty')
+  const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(trimmed)
+    ? trimmed
+    : `http://${isIP(trimmed) === 6 ? `[${trimmed}]` : trimmed}`
+  const url = parse(withScheme)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw invalid(`The address begins with ${url.protocol}//, but Scrapyd speaks only http and https`)
+  }
+  if (url.search !== '' || url.hash !== '') {
+    throw invalid('The address has a query (?) or a fragment (#); give only the part before it')
+  }
+  if (isForbiddenAddress(hostOf(url))) {
+    throw invalid(`${url.hostname} is a link-local or cloud metadata address, where no Scrapyd can be`)
+  }
+  const credentials = { username: decode(url.username), password: decode(url.password) }
+  if (credentials.username?.includes(':')) throw invalid('A user name for Scrapyd cannot contain a colon')
+  return { url: `${url.protocol}//${url.hostname}${portOf(url, withScheme)}${basePathOf(url)}`, ...credentials }
+}
+
+/** Whether an IP address must never be connected to, as it is or as what a host name resolved to. */
+export function isForbiddenAddress(address: string): boolean {
+  return listed(FORBIDDEN_ADDRESSES, address)
+}
+
+/** Whether a node's address stays on this machine, so that plain HTTP is safe. */
+export function isLoopbackUrl(url: string): boolean {
+  const host = hostOf(new URL(url))
+  return host === 'localhost' || host.endsWith('.localhost') || listed(LOOPBACK_ADDRESSES, host)
+}
+
+function parse(text: string): URL {
+  try {
+    return new URL(text)
+  } catch (error) {
+    throw invalid('This is not an address', error)
+  }
+}
+
+// WHATWG URLs drop the default port, but `http://host:80` is not `http://host`: the latter means Scrapyd's port here.
+function portOf(url: URL, text: string): string {
+  if (url.port !== '') return `:${url.port}`
+  if (url.protocol === 'https:') return ''
+  return /^http:[/\\]*[^/\\]*:0*80(?:[/\\]|$)/i.test(text) ? ':80' : ':6800'
+}
+
+function basePathOf(url: URL): string {
+  return url.pathname.endsWith('/') ? url.pathname : `${url.pathname}/`
+}
+
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '')
+}
+
+function decode(part: string): string | null {
+  if (part === '') return null
+  try {
+    return decodeURIComponent(part)
+  } catch (error) {
+    throw invalid('The user name or password in the address has a % that encodes nothing; write it as %25', error)
+  }
+}
+
+function listed(list: BlockList, address: string): boolean {
+  const family = isIP(address)
+  return family !== 0 && list.check(address, family === 6 ? 'ipv6' : 'ipv4')
+}
+
+function invalid(problem: string, cause?: unknown): ScrapdeckError {
+  return new ScrapdeckError('NODE_URL_INVALID', `${problem}. An address looks like http://eu-1:6800.`, { cause })
+}

@@ -1,0 +1,127 @@
+import type { NodeAddress, NodeHealth, ProbeResult } from '../../../shared/contract/index.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { NodeError } from '../node-client.ts'
+import { ListJobsAnswer } from './answers.ts'
+import { type Connection, collectBody, createConnection } from './connection.ts'
+import { isLoopbackUrl, parseNodeUrl } from './node-url.ts'
+import { needsProject } from './refusals.ts'
+import { askJson, type ClientLimits, createScrapydClient } from './scrapyd-client.ts'
+
+/**
+ * One look at an address, before anything is saved. A node that is down or wrong is a result, not an error; only an
+ * address that cannot be one throws (NODE_URL_INVALID).
+ */
+export async function probeNode(options: {
+  address: NodeAddress
+  clock: Clock
+  logger: Logger
+  limits?: Partial<ClientLimits>
+  signal?: AbortSignal
+}): Promise<Omit<ProbeResult, 'duplicateOf'>> {
+  const { address, clock, logger, limits, signal } = options
+  const parsed = parseNodeUrl(address.url)
+  const parts = {
+    url: parsed.url,
+    username: address.username || parsed.username,
+    password: address.password || parsed.password,
+    caCertificate: address.caCertificate || null
+  }
+  const name = new URL(parsed.url).hostname
+  const client = createScrapydClient({ ...parts, name, clock, logger, limits })
+  const connection = createConnection({ address: parts, name, clock })
+  const result: Omit<ProbeResult, 'duplicateOf'> = {
+    url: parsed.url,
+    reachable: false,
+    health: 'unknown',
+    problem: null,
+    scrapydVersion: null,
+    nodeName: null,
+    running: null,
+    pending: null,
+    projects: [],
+    latencyMs: null,
+    clockOffsetMs: null,
+    warnings: warningsFor(parts)
+  }
+  try {
+    await client.daemonStatus(signal)
+    // Asked twice: the first answer holds the time to connect, the second is what a request costs.
+    const begunAtMs = clock.monotonicMs()
+    const status = await client.daemonStatus(signal)
+    result.latencyMs = Math.round(clock.monotonicMs() - begunAtMs)
+    result.reachable = true
+    result.nodeName = status.nodeName
+    result.running = status.running
+    result.pending = status.pending
+    result.clockOffsetMs = status.clockOffsetMs
+    result.projects = await client.listProjects(signal)
+    result.scrapydVersion = await probeVersion(connection, signal)
+    result.health = 'up'
+  } catch (error) {
+    if (!(error instanceof NodeError)) throw error
+    result.health = healthOf(error)
+    result.reachable ||= result.health === 'unauthorized' || result.health === 'invalid'
+    result.problem = error.message
+  } finally {
+    await Promise.all([client.close(), connection.close()])
+  }
+  return result
+}
+
+/** What a failed request says about the health of its node. */
+export function healthOf(error: NodeError): NodeHealth {
+  switch (error.kind) {
+    case 'unreachable':
+    case 'timeout':
+    case 'reset':
+      return 'down'
+    case 'unauthorized':
+      return 'unauthorized'
+    case 'http':
+    case 'not_scrapyd':
+    case 'too_large':
+    case 'refused':
+      return 'invalid'
+    case 'aborted':
+      return 'unknown'
+  }
+}
+
+/**
+ * Scrapyd does not tell its version; behaviour does (scrapyd-protocol.md, 9). 1.5 and 1.6 differ over HTTP only in what a
+ * numeric signal does to a job that runs, so they cannot be told apart without touching somebody's job.
+ */
+async function probeVersion(connection: Connection, signal?: AbortSignal): Promise<string> {
+  const ignored = collectBody(64_000)
+  const options = await connection.send(
+    { method: 'OPTIONS', path: 'daemonstatus.json', timeoutMs: 5000, receive: ignored.receive },
+    signal
+  )
+  if (options.status === 204) return '1.5+'
+  const request = { method: 'GET', path: 'listjobs.json', timeoutMs: 15_000, limitBytes: 32_000_000 } as const
+  try {
+    const { answer } = await askJson(connection, { ...request, schema: ListJobsAnswer }, signal)
+    if (answer.finished.length === 0) return '1.3 or 1.4'
+    return answer.finished.some((job) => job.log_url !== undefined) ? '1.4' : '1.3'
+  } catch (error) {
+    if (error instanceof NodeError && needsProject(error.nodeMessage ?? '')) return '1.2'
+    throw error
+  }
+}
+
+function warningsFor(address: { url: string; username: string | null; password: string | null }): string[] {
+  const warnings: string[] = []
+  const hasPassword = Boolean(address.username && address.password)
+  if (address.url.startsWith('http:') && !isLoopbackUrl(address.url)) {
+    warnings.push(
+      hasPassword
+        ? 'The connection is not encrypted: others on the network can read the password. Put TLS in front of this node.'
+        : 'The connection is not encrypted: others on the network can read and change what is sent to this node.'
+    )
+  }
+  if (!hasPassword) {
+    warnings.push('No password is set: if this node asks for none, whoever reaches it can run any code there.')
+  }
+  return warnings
+}

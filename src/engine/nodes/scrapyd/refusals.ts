@@ -1,0 +1,52 @@
+export type RefusalKind = 'unknown_project' | 'unknown_version' | 'unknown_spider' | 'bad_egg' | 'other'
+
+// Names in KeyErrors of ≤1.4 that are missing parameters, not projects.
+const PARAMETERS = new Set(['project', 'spider', 'version', 'egg', 'job', 'jobid'])
+
+/**
+ * What a node's own error message means, over all versions: the only place that reads the wording
+ * (scrapyd-protocol.md, 3.2 and 3.3). `bad_egg`: no node will ever run it. A failed import is `other`: another node's
+ * Python may have what is missing.
+ */
+export function classifyRefusal(message: string): RefusalKind {
+  const text = message.trim()
+  // 1.5+
+  if (isNamed(text, 'project ')) return 'unknown_project'
+  if (isNamed(text, 'version ')) return 'unknown_version'
+  // All versions
+  if (isNamed(text, 'spider ')) return 'unknown_spider'
+  // ≤1.4: the output of `scrapy list` without a project, and KeyErrors
+  if (/^Scrapy [^\n]{1,40} - no active project/.test(text)) return 'unknown_project'
+  const keyError = /^b?(['"])([^\n]{1,500})\1$/.exec(text)?.[2]
+  if (keyError !== undefined && !PARAMETERS.has(keyError)) return 'unknown_project'
+  // ≤1.4: a missing file under eggs_dir; delproject's has no `.egg`
+  const lastLine = text.slice(text.lastIndexOf('\n') + 1)
+  if (/\[Errno 2\] No such file or directory: '[^\n]{1,2000}\.egg'$/.test(lastLine)) return 'unknown_version'
+  if (/^\[Errno 2\] No such file or directory: '[^\n]{1,2000}'$/.test(text)) return 'unknown_project'
+  if (isBadEgg(text, lastLine)) return 'bad_egg'
+  return 'other'
+}
+
+/** Whether an addversion that was refused so has stored nothing, so that nothing must be taken back. */
+export function storedNothing(message: string): boolean {
+  return message.startsWith('egg is not a ZIP file') || message.startsWith('DirectoryTraversalError')
+}
+
+/** 1.2 lists jobs only of a named project. */
+export function needsProject(message: string): boolean {
+  return message === "'project'"
+}
+
+function isNamed(text: string, noun: string): boolean {
+  return text.startsWith(`${noun}'`) && text.endsWith("' not found")
+}
+
+function isBadEgg(text: string, lastLine: string): boolean {
+  return (
+    text.startsWith('egg is not a ZIP file') ||
+    lastLine.startsWith('scrapyd.exceptions.BadEggError') ||
+    lastLine === 'ValueError: Unknown or corrupt egg' ||
+    lastLine === "TypeError: 'tuple' object is not an iterator" ||
+    lastLine === "AttributeError: 'NoneType' object has no attribute 'module_name'"
+  )
+}

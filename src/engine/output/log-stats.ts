@@ -1,0 +1,252 @@
+export type ScrapyStats = Record<string, string | number>
+
+/** What the end of a Scrapy log tells. Everything is null where the log does not say it. */
+export interface ClosingStats {
+  /** From the stats, else from `Spider closed (…)`. */
+  finishReason: string | null
+  /** Only `Closing spider (…)` was seen: it had begun to close. */
+  closingReason: string | null
+  /** Keys as Scrapy names them; times as ISO 8601 in UTC, whatever is neither number nor text as Python wrote it. */
+  stats: ScrapyStats | null
+  pages: number | null
+  items: number | null
+  errors: number | null
+  startTime: string | null
+  finishTime: string | null
+  /** The last error in the text, with the last line of its traceback. */
+  killingLine: string | null
+}
+
+/** How many bytes of a log's end hold its closing stats even when a project adds hundreds of its own. */
+export const CLOSING_TAIL_BYTES = 131_072
+
+const MAX_TEXT = 1_000_000
+const MAX_STATS = 1000
+const MAX_KEY = 200
+const MAX_VALUE = 500
+const MAX_LINE = 300
+
+/**
+ * Reads the closing lines and the `Dumping Scrapy stats:` block (a Python dict, pretty-printed over many lines) at the
+ * end of a log. Never throws; the work is linear in the text. A spider writes its own log, so what it says is what it
+ * claims.
+ */
+export function parseClosingStats(tailText: string): ClosingStats {
+  const text = tailText.slice(-MAX_TEXT)
+  const stats = readStats(text)
+  const count = (...keys: string[]) => stats && keys.reduce((sum, key) => sum + numberOf(stats[key]), 0)
+  return {
+    finishReason: textOf(stats?.finish_reason) ?? readReason(text, 'Spider closed ('),
+    closingReason: readReason(text, 'Closing spider ('),
+    stats,
+    // Scrapy leaves out what never happened: with stats, a missing count is 0.
+    pages: count('response_received_count'),
+    items: count('item_scraped_count'),
+    errors: count('log_count/ERROR', 'log_count/CRITICAL'),
+    startTime: textOf(stats?.start_time),
+    finishTime: textOf(stats?.finish_time),
+    killingLine: readKillingLine(text)
+  }
+}
+
+function readStats(text: string): ScrapyStats | null {
+  const heading = 'Dumping Scrapy stats:'
+  const at = text.lastIndexOf(heading)
+  if (at < 0) return null
+  const start = skipSpace(text, at + heading.length)
+  return text[start] === '{' ? readDict(text, start + 1) : null
+}
+
+/** Reads `'key': value, …}`. A dict that breaks off (the process was killed while writing) is no dict. */
+function readDict(text: string, start: number): ScrapyStats | null {
+  const entries: [string, string | number][] = []
+  let at = skipSpace(text, start)
+  while (text[at] !== '}') {
+    const key = readString(text, at)
+    if (key === null) return null
+    at = skipSpace(text, key.end)
+    if (text[at] !== ':') return null
+    const value = readValue(text, skipSpace(text, at + 1))
+    if (value === null) return null
+    if (entries.length < MAX_STATS) entries.push([key.value.slice(0, MAX_KEY), value.value])
+    at = skipSpace(text, value.end)
+    if (text[at] === ',') at = skipSpace(text, at + 1)
+    else if (text[at] !== '}') return null
+  }
+  // Not an assignment to an object: a stat may be called __proto__.
+  return Object.fromEntries(entries)
+}
+
+interface Read<T> {
+  value: T
+  end: number
+}
+
+function readValue(text: string, start: number): Read<string | number> | null {
+  const string = readString(text, start)
+  if (string !== null) {
+    // pprint breaks long text into several literals, one per line.
+    const parts = [string.value]
+    let end = string.end
+    for (;;) {
+      const next = readString(text, skipSpace(text, end))
+      if (next === null) return { value: parts.join('').slice(0, MAX_VALUE), end }
+      parts.push(next.value.slice(0, MAX_VALUE))
+      end = next.end
+    }
+  }
+  const end = endOfExpression(text, start)
+  if (end === null) return null
+  const source = text.slice(start, Math.min(end, start + MAX_VALUE)).trim()
+  if (/^-?\d+(?:\.\d*)?(?:e[+-]?\d+)?$/i.test(source)) {
+    const value = Number(source)
+    return { value: Number.isFinite(value) ? value : source, end }
+  }
+  return { value: readDateTime(source) ?? source, end }
+}
+
+/** Reads `'…'` or `"…"` with Python's escapes. */
+function readString(text: string, start: number): Read<string> | null {
+  const quote = text[start]
+  if (quote !== "'" && quote !== '"') return null
+  const parts: string[] = []
+  let at = start + 1
+  let plainFrom = at
+  for (;;) {
+    const character = text[at]
+    if (character === undefined || character === '\n') return null
+    if (character === quote) {
+      parts.push(text.slice(plainFrom, at))
+      return { value: parts.join(''), end: at + 1 }
+    }
+    if (character !== '\\') {
+      at++
+      continue
+    }
+    parts.push(text.slice(plainFrom, at))
+    const escape = readEscape(text, at + 1)
+    parts.push(escape.value)
+    at = escape.end
+    plainFrom = at
+  }
+}
+
+const ESCAPES: Record<string, string> = { n: '\n', r: '\r', t: '\t', '\\': '\\', "'": "'", '"': '"' }
+const HEX_LENGTHS: Record<string, number> = { x: 2, u: 4, U: 8 }
+
+function readEscape(text: string, at: number): Read<string> {
+  const character = text[at] ?? ''
+  const length = HEX_LENGTHS[character]
+  if (length !== undefined) {
+    const digits = text.slice(at + 1, at + 1 + length)
+    const code = /^[0-9a-f]+$/i.test(digits) && digits.length === length ? Number.parseInt(digits, 16) : 0x110000
+    if (code <= 0x10ffff) return { value: String.fromCodePoint(code), end: at + 1 + length }
+  }
+  return { value: ESCAPES[character] ?? `\\${character}`, end: at + character.length }
+}
+
+/** The end of any other Python expression: the next `,` or `}` outside its brackets and strings. */
+function endOfExpression(text: string, start: number): number | null {
+  let depth = 0
+  let at = start
+  while (at < text.length) {
+    const character = text[at] as string
+    if (character === "'" || character === '"') {
+      const string = readString(text, at)
+      if (string === null) return null
+      at = string.end
+      continue
+    }
+    if (depth === 0 && (character === ',' || character === '}')) return at > start ? at : null
+    if (character === '(' || character === '[' || character === '{') depth++
+    if (character === ')' || character === ']' || character === '}') depth--
+    at++
+  }
+  return null
+}
+
+/** `datetime.datetime(2026, 11, 21, 1, 2, 3, 456789, tzinfo=datetime.timezone.utc)`; Scrapy's are UTC, with or without zone. */
+function readDateTime(source: string): string | null {
+  const match = /^datetime\.datetime\(([\d, \n]{5,80}?)(?:tzinfo=datetime\.timezone\.utc)?\)$/.exec(source)
+  if (!match) return null
+  const [year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0, microsecond = 0] = (match[1] as string)
+    .split(',')
+    .filter((part) => part.trim() !== '')
+    .map(Number)
+  const timeMs = Date.UTC(year, month - 1, day, hour, minute, second, Math.floor(microsecond / 1000))
+  const two = (value: number) => String(value).padStart(2, '0')
+  if (Number.isNaN(timeMs) || year < 1000 || year > 9999) return null
+  const time = `${two(hour)}:${two(minute)}:${two(second)}.${String(Math.floor(microsecond / 1000)).padStart(3, '0')}`
+  return `${year}-${two(month)}-${two(day)}T${time}Z`
+}
+
+function skipSpace(text: string, start: number): number {
+  let at = start
+  while (at < text.length && ' \n\r\t'.includes(text[at] as string)) at++
+  return at
+}
+
+function readReason(text: string, phrase: string): string | null {
+  const at = text.lastIndexOf(phrase)
+  if (at < 0) return null
+  const start = at + phrase.length
+  const end = text.indexOf(')', start)
+  const reason = end < 0 ? '' : text.slice(start, Math.min(end, start + MAX_VALUE))
+  return reason === '' || reason.includes('\n') ? null : reason
+}
+
+const LOG_HEADER = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^[]{0,10}\[[^\]]{1,100}\] ([A-Z]+): /
+const LEVEL_WORD = /(?:^|[\s[|])(?:ERROR|CRITICAL)(?:[\s\]:|]|$)/
+const TRACEBACK = 'Traceback (most recent call last):'
+
+/** The last line of level ERROR or CRITICAL, without time and logger, then the exception that its traceback ends with. */
+function readKillingLine(text: string): string | null {
+  // From the end, one line at a time: logs of one endless line stay cheap, and the first find is the answer.
+  let exception: string | null = null
+  let tracebacksToRead = 20
+  let blockEnd = text.length
+  let end = text.length
+  while (end >= 0) {
+    const start = end === 0 ? 0 : text.lastIndexOf('\n', end - 1) + 1
+    const line = text.slice(start, Math.min(end, start + MAX_LINE)).trimEnd()
+    if (exception === null && tracebacksToRead > 0 && line.includes(TRACEBACK)) {
+      tracebacksToRead--
+      exception = lastLineOfTraceback(text.slice(end, blockEnd))
+    }
+    const level = LOG_HEADER.exec(line)
+    if (level !== null) {
+      if (level[1] === 'ERROR' || level[1] === 'CRITICAL') return joined(line.slice(level[0].length), exception)
+      // A traceback above belongs to the record before this one.
+      blockEnd = start
+      if (exception !== null) return exception
+    } else if (LEVEL_WORD.test(line.slice(0, 120))) {
+      return joined(line, exception)
+    }
+    if (start === 0) break
+    end = start - 1
+  }
+  return exception
+}
+
+function lastLineOfTraceback(after: string): string | null {
+  const limit = 20_000
+  const line = after
+    .slice(0, limit)
+    .split('\n')
+    .filter((each) => each !== '' && !/^\s/.test(each))
+    .at(-1)
+  return line?.slice(0, MAX_LINE).trimEnd() ?? null
+}
+
+function joined(line: string, exception: string | null): string {
+  if (exception === null || line.includes(exception)) return line
+  return `${line.trim()}${line.trim() === '' ? '' : ': '}${exception}`
+}
+
+function textOf(value: string | number | undefined): string | null {
+  return value === undefined ? null : String(value)
+}
+
+function numberOf(value: string | number | undefined): number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 0
+}

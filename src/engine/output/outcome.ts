@@ -1,0 +1,83 @@
+import type { Outcome } from '../../shared/contract/index.ts'
+import { parseClosingStats, type ScrapyStats } from './log-stats.ts'
+
+export interface Judgement {
+  outcome: Outcome
+  /** A few words: Scrapy's finish_reason, or what stands in for it. */
+  reason: string
+  killingLine: string | null
+  stats: ScrapyStats | null
+  counts: { pages: number | null; items: number | null; errors: number | null }
+}
+
+// Limits that mean "enough": the spider did what it was asked to. The other closespider_… limits mean trouble.
+const LIMITS_REACHED = new Set(['closespider_itemcount', 'closespider_pagecount', 'closespider_timeout'])
+
+/**
+ * How a run ended, from the end of its log and, on the local node, from how its process ended. The first row that fits:
+ *
+ * | log says                        | process              | cancel asked | outcome   | reason                      |
+ * | ------------------------------- | -------------------- | ------------ | --------- | --------------------------- |
+ * | any                             | exit ≠ 0 or signal   | yes          | cancelled | finish_reason, else killed… |
+ * | `finished`, or a limit reached  | exit ≠ 0 or signal   | no           | failed    | exit code N / killed by S   |
+ * | `finished`, or a limit reached  | 0 or unknown         | any          | succeeded | finish_reason               |
+ * | `shutdown` or `cancelled`       | any                  | yes          | cancelled | finish_reason               |
+ * | any other finish_reason         | any                  | no matter    | failed    | finish_reason               |
+ * | nothing of its end              | any                  | yes          | cancelled | killed…                     |
+ * | nothing of its end              | exit ≠ 0 or signal   | no           | failed    | exit code N / killed by S   |
+ * | nothing of its end              | 0                    | no           | succeeded | exit code 0                 |
+ * | nothing of its end              | unknown              | no           | failed    | ended without closing stats |
+ * | there is no log                 | unknown              | no           | failed    | no log                      |
+ *
+ * Limits reached are CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT. `shutdown` that nobody asked for is a failure: the
+ * machine or another user stopped it. Exit code 0 without a word of its end is a spider whose LOG_LEVEL hides it. Logged
+ * errors are counted and shown, but do not make a run fail.
+ */
+export function judgeOutcome(evidence: {
+  /** The last CLOSING_TAIL_BYTES of the log; null: there is no log. */
+  tail: string | null
+  /** null: the node does not tell (every remote Scrapyd). */
+  exit: { code: number | null; signal: string | null } | null
+  cancelAsked: boolean
+}): Judgement {
+  const { tail, exit, cancelAsked } = evidence
+  const closing = tail === null ? null : parseClosingStats(tail)
+  const finishReason = closing?.finishReason ?? null
+  const exitFailure = exit === null || (exit.code === 0 && exit.signal === null) ? null : describeExit(exit)
+  const { outcome, reason } = decide()
+  return {
+    outcome,
+    reason,
+    killingLine: outcome === 'failed' ? (closing?.killingLine ?? null) : null,
+    stats: closing?.stats ?? null,
+    counts: { pages: closing?.pages ?? null, items: closing?.items ?? null, errors: closing?.errors ?? null }
+  }
+
+  function decide(): { outcome: Outcome; reason: string } {
+    if (exitFailure !== null && cancelAsked) {
+      return { outcome: 'cancelled', reason: finishReason ?? describeKill(exit) }
+    }
+    if (finishReason !== null) {
+      const done = finishReason === 'finished' || LIMITS_REACHED.has(finishReason)
+      if (done) {
+        if (exitFailure !== null) return { outcome: 'failed', reason: exitFailure }
+        return { outcome: 'succeeded', reason: finishReason }
+      }
+      const asked = cancelAsked && (finishReason === 'shutdown' || finishReason === 'cancelled')
+      return { outcome: asked ? 'cancelled' : 'failed', reason: finishReason }
+    }
+    if (cancelAsked) return { outcome: 'cancelled', reason: describeKill(exit) }
+    if (exitFailure !== null) return { outcome: 'failed', reason: exitFailure }
+    if (exit !== null) return { outcome: 'succeeded', reason: 'exit code 0' }
+    return { outcome: 'failed', reason: tail === null ? 'no log' : 'ended without closing stats' }
+  }
+}
+
+function describeExit(exit: { code: number | null; signal: string | null }): string {
+  if (exit.signal !== null) return `killed by ${exit.signal}`
+  return exit.code === null ? 'ended in an unknown way' : `exit code ${exit.code}`
+}
+
+function describeKill(exit: { code: number | null; signal: string | null } | null): string {
+  return exit?.signal ? `killed by ${exit.signal}` : 'killed'
+}

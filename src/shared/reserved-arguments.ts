@@ -1,0 +1,23 @@
+/**
+ * Spider argument names that never reach a spider: parameters of schedule.json, and names that Scrapyd's own code takes
+ * for itself, where they raise, are overwritten or are lost, depending on the version (scrapyd-protocol.md, 3.1 and 3.3).
+ */
+export const RESERVED_ARGUMENTS: ReadonlySet<string> = new Set([
+  // Parameters of schedule.json.
+  'project',
+  'spider',
+  'jobid',
+  'priority',
+  'setting',
+  '_version',
+  // Taken inside Scrapyd: scheduler, queue, poller, and the argument it passes to every spider.
+  'name',
+  'settings',
+  'spider_name',
+  'self',
+  '_job',
+  '_project',
+  '_spider',
+  // Parameters of addversion.json: never an argument in practice, and a sign of a request to the wrong endpoint.
+  'egg'
+])
