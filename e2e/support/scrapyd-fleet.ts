@@ -1,0 +1,203 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import net from 'node:net'
+import os from 'node:os'
+import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
+
+export type ScrapydVersion = '1.2.1' | '1.3.0' | '1.4.3' | '1.5.0' | '1.6.0'
+
+export interface ScrapydOptions {
+  /** Default 1.6.0. `scrapydProblem` tells whether an older one can run here. */
+  version?: ScrapydVersion
+  /** Default: a free one. A restart keeps it. */
+  port?: number
+  maxProc?: number
+  /** How often Scrapyd looks for a free slot. Its own default is 5; ours 0.5, so that tests need not wait. */
+  pollIntervalSeconds?: number
+  /** Eggs, logs, items and databases; default: a temporary folder, removed by `stop`. */
+  directory?: string
+  username?: string
+  password?: string
+  /** More lines for [scrapyd] of its configuration. */
+  configuration?: Record<string, string | number>
+  /** Seen by Scrapyd and by the spiders it starts. */
+  environment?: Record<string, string>
+}
+
+export interface Scrapyd {
+  /** With a slash at its end, without credentials. */
+  url: string
+  port: number
+  version: ScrapydVersion
+  directory: string
+  /** null while it is not running. */
+  pid(): number | null
+  /** What the daemon printed since the first start. */
+  output(): string
+  /** SIGKILL. Spiders live on as orphans, as they do when a Scrapyd dies, unless `withSpiders`. */
+  kill(options?: { withSpiders?: boolean }): Promise<void>
+  /** The same port and folder again, after `kill`. */
+  restart(): Promise<void>
+  /** Ends the daemon and its spiders. May be called twice. */
+  stop(): Promise<void>
+}
+
+const START_LIMIT_MS = 30_000
+const STOP_LIMIT_MS = 5_000
+
+/** Why this version cannot run with the Python at hand; null: it can. Tests name it when they leave one out. */
+export function scrapydProblem(version: ScrapydVersion): string | null {
+  const installation = readTestEnvironment().scrapyd[version]
+  return installation ? installation.problem : 'it is not installed; run `npm run setup`'
+}
+
+/** Starts a real Scrapyd and resolves once it answers. */
+export async function startScrapyd(options: ScrapydOptions = {}): Promise<Scrapyd> {
+  const { version = '1.6.0', environment = {} } = options
+  const problem = scrapydProblem(version)
+  if (problem) throw new Error(`Scrapyd ${version} cannot run here: ${problem}`)
+  const { python, scrapyd } = readTestEnvironment()
+  const pythonPath = scrapyd[version]?.pythonPath ?? ''
+  const isTemporary = options.directory === undefined
+  const directory = options.directory ?? fs.mkdtempSync(path.join(os.tmpdir(), 'scrapdeck-scrapyd-'))
+  const port = options.port ?? (await freePort())
+  const url = `http://127.0.0.1:${port}/`
+  fs.mkdirSync(directory, { recursive: true })
+  fs.writeFileSync(path.join(directory, 'scrapyd.conf'), configurationText({ ...options, port }))
+
+  let output = ''
+  let daemon: ChildProcess | null = null
+  // A group outlives its leader: after `kill` its orphans are reached through it.
+  const groups = new Set<number>()
+  const endGroups = () => {
+    for (const group of groups) signalGroup(group, 'SIGKILL')
+  }
+  process.on('exit', endGroups)
+
+  const start = async () => {
+    const started = spawn(python, ['-m', moduleOf(version), '--pidfile='], {
+      cwd: directory,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, PYTHONPATH: pythonPath, PYTHONUNBUFFERED: '1', ...environment }
+    })
+    started.stdout.on('data', (piece) => (output += piece))
+    started.stderr.on('data', (piece) => (output += piece))
+    daemon = started
+    if (started.pid !== undefined) groups.add(started.pid)
+    await waitUntilItAnswers(started)
+  }
+
+  const waitUntilItAnswers = async (started: ChildProcess) => {
+    const limit = Date.now() + START_LIMIT_MS
+    while (Date.now() < limit) {
+      if (started.exitCode !== null || started.signalCode !== null) break
+      if (await answers(`${url}daemonstatus.json`)) return
+      await delay(50)
+    }
+    await scrapydServer.stop()
+    throw new Error(`Scrapyd ${version} did not answer on port ${port}. It printed:\n${output.slice(-4000)}`)
+  }
+
+  const end = async (signal: NodeJS.Signals) => {
+    const ending = daemon
+    daemon = null
+    if (!ending || ending.exitCode !== null || ending.signalCode !== null) return
+    const exited = once(ending, 'exit')
+    ending.kill(signal)
+    const timer = setTimeout(() => ending.kill('SIGKILL'), STOP_LIMIT_MS)
+    await exited
+    clearTimeout(timer)
+  }
+
+  const scrapydServer: Scrapyd = {
+    url,
+    port,
+    version,
+    directory,
+    pid: () => daemon?.pid ?? null,
+    output: () => output,
+    async kill({ withSpiders = false } = {}) {
+      await end('SIGKILL')
+      if (withSpiders) endGroups()
+    },
+    async restart() {
+      await end('SIGTERM')
+      await start()
+    },
+    async stop() {
+      await end('SIGTERM')
+      endGroups()
+      process.off('exit', endGroups)
+      if (isTemporary) fs.rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
+    }
+  }
+  await start()
+  return scrapydServer
+}
+
+/** Several at once; when one fails to start, those that did are stopped. */
+export async function startScrapydFleet(fleet: ScrapydOptions[]): Promise<Scrapyd[]> {
+  const results = await Promise.allSettled(fleet.map((options) => startScrapyd(options)))
+  const started = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+  const failed = results.find((result) => result.status === 'rejected')
+  if (!failed) return started
+  await Promise.all(started.map((server) => server.stop()))
+  throw failed.reason
+}
+
+function configurationText(options: ScrapydOptions & { port: number }): string {
+  const values: Record<string, string | number | undefined> = {
+    bind_address: '127.0.0.1',
+    http_port: options.port,
+    max_proc: options.maxProc ?? 2,
+    poll_interval: options.pollIntervalSeconds ?? 0.5,
+    eggs_dir: 'eggs',
+    logs_dir: 'logs',
+    items_dir: 'items',
+    dbs_dir: 'dbs',
+    username: options.username,
+    password: options.password,
+    ...options.configuration
+  }
+  const lines = Object.entries(values).filter(([, value]) => value !== undefined)
+  return `[scrapyd]\n${lines.map(([name, value]) => `${name} = ${value}\n`).join('')}`
+}
+
+/** Scrapyd became runnable as a package with 1.5. */
+function moduleOf(version: ScrapydVersion): string {
+  return version < '1.5' ? 'scrapyd.scripts.scrapyd_run' : 'scrapyd'
+}
+
+/** Any HTTP answer will do: with a password it is a 401. */
+async function answers(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(2000) })
+    await response.body?.cancel()
+    return true
+  } catch {
+    // Not listening yet: the caller asks again until its limit.
+    return false
+  }
+}
+
+async function freePort(): Promise<number> {
+  const probe = net.createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as net.AddressInfo
+  probe.close()
+  await once(probe, 'close')
+  return port
+}
+
+function signalGroup(group: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-group, signal)
+  } catch (error) {
+    // Everybody in it has ended.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}

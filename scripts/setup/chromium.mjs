@@ -1,0 +1,85 @@
+/** A Chromium for browser tests: one that is here, else Playwright's, else Debian's package. */
+import { spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { isWindows, nodeBinary, packageFile } from './platform.mjs'
+import { StepFailed, runCommand, say, step } from './steps.mjs'
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+const USUAL_PLACES = [
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe'
+]
+const DOWNLOAD_LIMIT_MS = 180_000
+
+/** @returns {Promise<string>} the program */
+export async function ensureChromium() {
+  const found = findChromium()
+  if (found) return found
+  return step('Chromium for browser tests', async () => {
+    const installed = (await tryPlaywright()) ?? (await tryDebian())
+    if (installed) return installed
+    throw new StepFailed(
+      'Chromium',
+      'No Chromium was found, and neither Playwright nor apt-get could install one.\n' +
+        '  What to do: install Chromium or Chrome, or name its program in CHROMIUM, then run the command again.'
+    )
+  })
+}
+
+/** @returns {string | null} */
+function findChromium() {
+  const asked = process.env.CHROMIUM
+  if (asked) {
+    if (fs.existsSync(asked)) return asked
+    throw new StepFailed('Chromium', `CHROMIUM names ${asked}, which does not exist. Correct it or unset it.`)
+  }
+  const places = (process.env.PATH ?? '')
+    .split(path.delimiter)
+    .flatMap((folder) => NAMES.map((name) => path.join(folder, name)))
+  return [...places, ...USUAL_PLACES, playwrightChromium()].find((place) => place && fs.existsSync(place)) ?? null
+}
+
+/** Where Playwright's own Chromium is, or would be. */
+function playwrightChromium() {
+  const question = `console.log(require(${JSON.stringify(packageFile('playwright-core'))}).chromium.executablePath())`
+  return spawnSync(nodeBinary, ['-e', question], { encoding: 'utf8' }).stdout.trim()
+}
+
+async function tryPlaywright() {
+  try {
+    await runCommand({
+      title: 'Chromium from Playwright',
+      command: nodeBinary,
+      args: [packageFile('playwright-core/cli.js'), 'install', 'chromium'],
+      timeLimitMs: DOWNLOAD_LIMIT_MS
+    })
+  } catch (error) {
+    if (!(error instanceof StepFailed)) throw error
+    say(`  ${error.message}`)
+    return null
+  }
+  return findChromium()
+}
+
+async function tryDebian() {
+  if (isWindows || spawnSync('apt-get', ['--version']).status !== 0) return null
+  const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n']
+  try {
+    for (const args of [['update'], ['install', '--yes', '--no-install-recommends', 'chromium']]) {
+      const [command = 'apt-get', ...rest] = [...asRoot, 'apt-get', ...args]
+      await runCommand({
+        title: `Chromium from Debian ${args[0]}`,
+        command,
+        args: rest,
+        timeLimitMs: DOWNLOAD_LIMIT_MS
+      })
+    }
+  } catch (error) {
+    if (!(error instanceof StepFailed)) throw error
+    say(`  ${error.message}`)
+    return null
+  }
+  return findChromium()
+}

@@ -1,0 +1,51 @@
+/**
+ * The one place that knows where things stand and what they are called on each operating system.
+ * Imported before anything is installed: only what Node 20 has itself.
+ */
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const isWindows = process.platform === 'win32'
+
+/** The checkout. */
+export const rootDirectory = fileURLToPath(new URL('../../', import.meta.url)).replace(/[\\/]$/, '')
+
+/** @param {...string} parts */
+export const inRoot = (...parts) => path.join(rootDirectory, ...parts)
+
+export const cacheDirectory = inRoot('.cache')
+export const stampDirectory = inRoot('.cache', 'stamps')
+export const stepLogDirectory = inRoot('.cache', 'logs')
+/** Scrapy for the local node. */
+export const pythonEnvironmentDirectory = inRoot('.venv')
+/** Real Scrapyd servers and clients, for tests and the demo. */
+export const testPythonDirectory = inRoot('.cache', 'python-test')
+
+/** The Node 24 of the dev dependency `node`: TypeScript runs in it directly, and better-sqlite3 needs it. */
+export const nodeBinary = inRoot('node_modules', 'node', 'bin', isWindows ? 'node.exe' : 'node')
+export const npmCommand = isWindows ? 'npm.cmd' : 'npm'
+
+/** @param {string} environmentDirectory a virtual environment */
+export const pythonIn = (environmentDirectory) =>
+  isWindows
+    ? path.join(environmentDirectory, 'Scripts', 'python.exe')
+    : path.join(environmentDirectory, 'bin', 'python')
+
+/**
+ * A program of an installed npm package, to be run by `nodeBinary` (no shell and no .cmd in between).
+ * @param {string} file such as `vitest/vitest.mjs`
+ */
+export const packageFile = (file) => inRoot('node_modules', ...file.split('/'))
+
+/** The environment for everything we start: the right Node first, as npm scripts have it. */
+export const childEnvironment = () => {
+  const pathName = Object.keys(process.env).find((name) => name.toUpperCase() === 'PATH') ?? 'PATH'
+  return {
+    ...process.env,
+    [pathName]: [inRoot('node_modules', '.bin'), process.env[pathName]].filter(Boolean).join(path.delimiter)
+  }
+}
+
+/** A desktop that a window could open on. */
+export const hasDisplay = () =>
+  process.platform !== 'linux' || Boolean(process.env.DISPLAY || process.env.WAYLAND_DISPLAY)

@@ -1,0 +1,83 @@
+/**
+ * The older Scrapyds that tests run against. Each gets its own folder under .cache, put before everything else by
+ * PYTHONPATH, so that one Python environment serves all.
+ *
+ * Scrapyd up to 1.3 hands the log file to Scrapy in the environment (SCRAPY_LOG_FILE), which Scrapy 2.8 stopped
+ * reading, and does not know Scrapy's asyncio reactor: it gets the Scrapy of its time, with the w3lib, parsel and Twisted
+ * that one needs. Probed with CPython 3.11; whether a version starts with this Python is tried after its installation.
+ */
+import { spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { cacheDirectory } from './platform.mjs'
+import { hashOf, isStamped, removeStamp, stamp } from './stamps.mjs'
+import { runCommand, step } from './steps.mjs'
+
+const SCRAPY_OF_ITS_TIME = ['Scrapy==2.7.1', 'w3lib==2.0.1', 'parsel==1.7.0', 'Twisted==22.10.0']
+
+/** @type {Record<string, string[]>} version -> what is installed beside it */
+const OLDER = {
+  '1.2.1': SCRAPY_OF_ITS_TIME,
+  '1.3.0': SCRAPY_OF_ITS_TIME,
+  '1.4.3': [],
+  '1.5.0': []
+}
+
+/** In the environment itself, by requirements-test.txt. */
+const NEWEST = '1.6.0'
+
+/**
+ * @typedef {object} ScrapydInstallation
+ * @property {string | null} pythonPath what to put into PYTHONPATH; null: nothing
+ * @property {string | null} problem why it cannot run here; null: it can
+ */
+
+/**
+ * @param {string} python of the test environment
+ * @returns {Promise<Record<string, ScrapydInstallation>>} by version
+ */
+export async function ensureScrapydVersions(python) {
+  /** @type {Record<string, ScrapydInstallation>} */
+  const installations = { [NEWEST]: { pythonPath: null, problem: findProblem(python, null) } }
+  for (const [version, beside] of Object.entries(OLDER)) {
+    const directory = path.join(cacheDirectory, `scrapyd-${version}`)
+    const stampName = `scrapyd-${version}`
+    const packages = [`scrapyd==${version}`, ...beside]
+    const wanted = hashOf([], packages)
+    if (!fs.existsSync(directory) || !isStamped(stampName, wanted)) {
+      const title = `Scrapyd ${version}`
+      await step(title, async () => {
+        removeStamp(stampName)
+        fs.rmSync(directory, { recursive: true, force: true })
+        await runCommand({
+          title,
+          command: python,
+          args: [
+            '-m',
+            'pip',
+            'install',
+            '--disable-pip-version-check',
+            '--no-deps',
+            '--target',
+            directory,
+            ...packages
+          ],
+          next: 'check that this machine can reach PyPI, then run the command again.'
+        })
+        stamp(stampName, wanted)
+      })
+    }
+    installations[version] = { pythonPath: directory, problem: findProblem(python, directory) }
+  }
+  return installations
+}
+
+/** The last line of Python's complaint when this Scrapyd cannot even be loaded. @param {string} python @param {string | null} pythonPath */
+function findProblem(python, pythonPath) {
+  const answer = spawnSync(python, ['-c', 'import scrapyd.app, scrapyd.launcher, scrapyd.webservice, scrapyd.runner'], {
+    encoding: 'utf8',
+    env: { ...process.env, PYTHONPATH: pythonPath ?? '', PYTHONDONTWRITEBYTECODE: '' }
+  })
+  if (answer.status === 0) return null
+  return answer.stderr.trim().split('\n').at(-1) ?? 'it ended without a word'
+}

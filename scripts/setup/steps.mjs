@@ -1,0 +1,213 @@
+/**
+ * Long steps as a person wants to see them: one line each with its time; the whole output goes to a file under
+ * .cache/logs and is shown only when the step failed.
+ */
+import { spawn } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { childEnvironment, isWindows, rootDirectory, stepLogDirectory } from './platform.mjs'
+
+const SHOWN_LINES = 60
+const STILL_RUNNING_EVERY_MS = 30_000
+
+/** A step that failed, with words for the person who sees it. */
+export class StepFailed extends Error {
+  /**
+   * @param {string} title
+   * @param {string} message
+   * @param {string} [output]
+   */
+  constructor(title, message, output = '') {
+    super(message)
+    this.title = title
+    this.output = output
+  }
+}
+
+/** @type {Map<string, number>} title -> when it began */
+const running = new Map()
+
+/**
+ * Shows `title` with its time while `work` runs.
+ * @template T
+ * @param {string} title
+ * @param {() => Promise<T>} work
+ * @returns {Promise<T>}
+ */
+export async function step(title, work) {
+  const beganAt = performance.now()
+  running.set(title, beganAt)
+  const redraw = process.stdout.isTTY
+    ? setInterval(drawRunning, 1000)
+    : setInterval(printRunning, STILL_RUNNING_EVERY_MS)
+  drawRunning()
+  try {
+    const result = await work()
+    finish(title, '✓', beganAt)
+    return result
+  } catch (error) {
+    finish(title, '✗', beganAt)
+    throw error
+  } finally {
+    clearInterval(redraw)
+  }
+}
+
+/**
+ * One program as one step.
+ * @param {object} options
+ * @param {string} options.title
+ * @param {string} options.command
+ * @param {string[]} options.args
+ * @param {string} [options.next] what to do when it fails
+ * @param {string} [options.cwd]
+ * @param {Record<string, string>} [options.env]
+ * @param {number} [options.timeLimitMs]
+ * @returns {Promise<string>} what it printed
+ */
+export function commandStep(options) {
+  return step(options.title, () => runCommand(options))
+}
+
+/**
+ * @param {Parameters<typeof commandStep>[0]} options
+ * @returns {Promise<string>}
+ */
+export function runCommand({ title, command, args, next, cwd = rootDirectory, env = {}, timeLimitMs }) {
+  fs.mkdirSync(stepLogDirectory, { recursive: true })
+  const logFile = path.join(stepLogDirectory, `${title.toLowerCase().replace(/[^a-z0-9]+/g, '-')}.log`)
+  const log = fs.createWriteStream(logFile)
+  const shownLog = path.relative(rootDirectory, logFile)
+  return new Promise((resolve, reject) => {
+    let output = ''
+    let tooLong = false
+    // npm is a .cmd on Windows, which needs a shell; nothing else of ours does.
+    const shell = isWindows && command.endsWith('.cmd')
+    // Its own process group, so that a time limit or Ctrl-C reaches the grandchildren too.
+    const child = spawn(command, args, {
+      cwd,
+      shell,
+      detached: !isWindows,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...childEnvironment(), ...env }
+    })
+    const forget = endWithUs(child)
+    const limit = timeLimitMs
+      ? setTimeout(() => {
+          tooLong = true
+          endGroup(child, 'SIGKILL')
+        }, timeLimitMs)
+      : null
+    const keep = (/** @type {Buffer} */ piece) => {
+      log.write(piece)
+      output = (output + piece).slice(-200_000)
+    }
+    child.stdout.on('data', keep)
+    child.stderr.on('data', keep)
+    child.on('error', (error) => settle(`${command} could not be started: ${error.message}`))
+    child.on('close', (code, signal) => {
+      if (tooLong) settle(`took longer than ${Math.round((timeLimitMs ?? 0) / 1000)} s and was stopped`)
+      else if (code !== 0) settle(`ended with ${signal ?? `code ${code}`}`)
+      else settle(null)
+    })
+    const settle = (/** @type {string | null} */ failure) => {
+      if (limit) clearTimeout(limit)
+      forget()
+      log.end()
+      if (failure === null) return resolve(output)
+      const hint = next ? `\n  What to do: ${next}` : ''
+      reject(new StepFailed(title, `${title}: ${failure}. Whole output: ${shownLog}${hint}`, output))
+    }
+  })
+}
+
+/** One line that is not a step. @param {string} text */
+export function say(text) {
+  clearLine()
+  console.log(text)
+}
+
+/**
+ * The end of a script: prints why it failed, with the last lines of what the failing program said.
+ * @param {unknown} error
+ */
+export function showFailure(error) {
+  clearLine()
+  if (!(error instanceof StepFailed)) {
+    console.error(error)
+    return
+  }
+  const lines = error.output.trimEnd().split('\n')
+  if (lines.length > SHOWN_LINES) console.error(`  … ${lines.length - SHOWN_LINES} earlier lines are in the log`)
+  if (error.output.trim() !== '') console.error(lines.slice(-SHOWN_LINES).join('\n'))
+  console.error(`\n${error.message}`)
+}
+
+/** @type {Set<import('node:child_process').ChildProcess>} */
+const children = new Set()
+
+/** Nothing that we started may outlive us. @param {import('node:child_process').ChildProcess} child */
+function endWithUs(child) {
+  if (children.size === 0) {
+    process.once('exit', endChildren)
+    for (const [signal, code] of /** @type {const} */ ([
+      ['SIGINT', 130],
+      ['SIGTERM', 143]
+    ])) {
+      process.once(signal, () => process.exit(code))
+    }
+  }
+  children.add(child)
+  return () => children.delete(child)
+}
+
+function endChildren() {
+  for (const child of children) endGroup(child, 'SIGTERM')
+}
+
+/**
+ * @param {import('node:child_process').ChildProcess} child
+ * @param {NodeJS.Signals} signal
+ */
+function endGroup(child, signal) {
+  if (child.pid === undefined) return
+  try {
+    if (isWindows) child.kill(signal)
+    else process.kill(-child.pid, signal)
+  } catch (error) {
+    // It ended between the question and the signal.
+    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH') throw error
+  }
+}
+
+/** @param {string} title @param {string} sign @param {number} beganAt */
+function finish(title, sign, beganAt) {
+  running.delete(title)
+  say(`${sign} ${title} ${seconds(beganAt)}`)
+  drawRunning()
+}
+
+/** On a terminal the last line tells what runs. */
+function drawRunning() {
+  if (!process.stdout.isTTY || running.size === 0) return
+  clearLine()
+  process.stdout.write(`… ${runningText()}`.slice(0, (process.stdout.columns || 80) - 1))
+}
+
+/** Elsewhere (CI) a line now and then shows that we are alive. */
+function printRunning() {
+  console.log(`… ${runningText()}`)
+}
+
+function runningText() {
+  return [...running].map(([title, beganAt]) => `${title} ${seconds(beganAt)}`).join(' · ')
+}
+
+function clearLine() {
+  if (process.stdout.isTTY) process.stdout.write('\r\x1b[2K')
+}
+
+/** @param {number} beganAt */
+function seconds(beganAt) {
+  return `${((performance.now() - beganAt) / 1000).toFixed(1)} s`
+}

@@ -1,0 +1,34 @@
+/** What the set-up of `npm test` found and installed, written for the tests that use it. */
+import fs from 'node:fs'
+import { ensureChromium } from './chromium.mjs'
+import { inRoot } from './platform.mjs'
+import { ensureTestPythonEnvironment } from './python-environment.mjs'
+import { ensureScrapydVersions } from './scrapyd-versions.mjs'
+import { say } from './steps.mjs'
+
+const file = inRoot('.cache', 'test-environment.json')
+
+/**
+ * @typedef {object} TestEnvironment
+ * @property {string} python has Scrapy, Scrapyd 1.6.0, scrapyd-client
+ * @property {string | null} chromium null: only `npm run demo` was set up
+ * @property {Record<string, import('./scrapyd-versions.mjs').ScrapydInstallation>} scrapyd by version
+ */
+
+/** @returns {Promise<TestEnvironment>} */
+export async function ensureTestEnvironment() {
+  const python = await ensureTestPythonEnvironment()
+  const scrapyd = await ensureScrapydVersions(python)
+  for (const [version, { problem }] of Object.entries(scrapyd)) {
+    if (problem) say(`! Scrapyd ${version} cannot run with this Python and is not tested here: ${problem}`)
+  }
+  const environment = { python, chromium: await ensureChromium(), scrapyd }
+  fs.writeFileSync(file, `${JSON.stringify(environment, null, 2)}\n`)
+  return environment
+}
+
+/** @returns {TestEnvironment} what the last set-up wrote */
+export function readTestEnvironment() {
+  if (!fs.existsSync(file)) throw new Error('The test environment is not set up. Run `npm run setup`, then try again.')
+  return JSON.parse(fs.readFileSync(file, 'utf8'))
+}
