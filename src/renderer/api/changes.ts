@@ -1,0 +1,258 @@
+/**
+ * Keeps the query cache true: one stream of changes from the engine, written into whatever is cached.
+ *
+ *   connecting ──first batch──▶ live ──stream ends or breaks──▶ reconnecting ──first batch──▶ live
+ *
+ * What must stay true: after a drop the stream goes on at the cursor of the last batch received, so nothing is lost
+ * and nothing is sent whole again; a fresh or expired cursor makes everything cached be fetched anew; a fetch that was
+ * under way while changes came in does not undo them.
+ */
+import type { InfiniteData, Query, QueryClient, QueryKey } from '@tanstack/react-query'
+import type { Change, ChangeBatch, Figures, Job, JobDetail, JobFilter, Node, Project, SystemStatus } from '../../shared/contract/index.ts'
+import type { Connection } from '../state/connection.ts'
+import type { Api } from './api.tsx'
+import { jobMatches } from './job-filter.ts'
+
+interface FollowChangesOptions {
+  api: Api
+  queryClient: QueryClient
+  onConnection: (state: Connection['state']) => void
+  /** Runs a flush later: once per drawn frame. */
+  onNextFrame?: (flush: () => void) => void
+  /** Time before a details query is fetched again after its job changed; further changes in between add nothing. */
+  refetchAfterMs?: number
+  /** First wait before connecting again; doubles up to 30 times this, with jitter. */
+  retryAfterMs?: number
+}
+
+type JobPage = { jobs: Job[]; nextBefore: string | null }
+
+/** Follows until `stop()`. */
+export function followChanges(options: FollowChangesOptions): { stop(): void } {
+  const { api, queryClient, onConnection, onNextFrame = nextFrame, refetchAfterMs = 400, retryAfterMs = 500 } = options
+  const abort = new AbortController()
+  const cache = queryClient.getQueryCache()
+  let pending: Change[] = []
+  let resetAsked = false
+  let flushPlanned = false
+  const refetches = new Map<string, ReturnType<typeof setTimeout>>()
+
+  // Changes that came while fetches were under way, and where in that row each fetch began.
+  let sinceFetches: Change[] = []
+  const fetchBegan = new Map<string, number>()
+  const unsubscribe = cache.subscribe((event) => {
+    if (event.type === 'removed') fetchBegan.delete(event.query.queryHash)
+    if (event.type !== 'updated') return
+    const { query, action } = event
+    if (action.type === 'fetch') fetchBegan.set(query.queryHash, sinceFetches.length)
+    if (action.type === 'success' && action.manual !== true) {
+      const missed = sinceFetches.slice(fetchBegan.get(query.queryHash) ?? sinceFetches.length)
+      if (missed.length > 0) applyTo([query], missed)
+    }
+    if (action.type === 'error' || (action.type === 'success' && action.manual !== true)) fetchBegan.delete(query.queryHash)
+    if (fetchBegan.size === 0) sinceFetches = []
+  })
+
+  void connect()
+  return {
+    stop() {
+      abort.abort()
+      unsubscribe()
+      for (const timer of refetches.values()) clearTimeout(timer)
+      refetches.clear()
+    }
+  }
+
+  async function connect(): Promise<void> {
+    let cursor: string | undefined
+    let failures = 0
+    while (!abort.signal.aborted) {
+      try {
+        const fresh = cursor === undefined
+        const batches = await api.client.events.subscribe({ after: cursor }, { signal: abort.signal })
+        let first = true
+        for await (const batch of batches) {
+          if (abort.signal.aborted) return
+          take(batch, batch.reset || (first && fresh))
+          first = false
+          failures = 0
+          cursor = batch.cursor
+          onConnection('live')
+        }
+      } catch (error) {
+        // Whatever broke the stream, the answer is the same: say so and connect again.
+        if (abort.signal.aborted) return
+        console.warn('The stream of changes broke', error)
+      }
+      if (abort.signal.aborted) return
+      onConnection('reconnecting')
+      const limitMs = retryAfterMs * Math.min(30, 2 ** failures++)
+      await sleep(limitMs * (0.5 + Math.random() / 2), abort.signal)
+    }
+  }
+
+  function take(batch: ChangeBatch, reset: boolean): void {
+    pending.push(...batch.changes)
+    resetAsked ||= reset
+    if (flushPlanned) return
+    flushPlanned = true
+    onNextFrame(flush)
+  }
+
+  function flush(): void {
+    flushPlanned = false
+    if (abort.signal.aborted) return
+    const changes = newestOfEach(pending)
+    pending = []
+    if (fetchBegan.size > 0) sinceFetches.push(...changes)
+    if (changes.length > 0) applyTo(cache.getAll(), changes)
+    if (!resetAsked) return
+    resetAsked = false
+    void queryClient.invalidateQueries()
+  }
+
+  function applyTo(queries: readonly Query[], changes: readonly Change[]): void {
+    const jobs = new Map<string, Job | null>()
+    const nodes = new Map<string, Node | null>()
+    const projects = new Map<string, Project | null>()
+    const status: Partial<SystemStatus> = {}
+    for (const change of changes) {
+      if (change.kind === 'job') jobs.set(change.job.id, change.job)
+      else if (change.kind === 'job_removed') jobs.set(change.id, null)
+      else if (change.kind === 'node') nodes.set(change.node.id, change.node)
+      else if (change.kind === 'node_removed') nodes.set(change.id, null)
+      else if (change.kind === 'project') projects.set(change.project.name, change.project)
+      else if (change.kind === 'project_removed') projects.set(change.name, null)
+      else if (change.kind === 'figures') status.figures = change.figures
+      else if (change.kind === 'problems') status.problems = change.problems
+      else status.python = change.python
+    }
+    for (const query of queries) {
+      const [path, options] = query.queryKey as [readonly string[] | undefined, { input?: unknown } | undefined]
+      const name = Array.isArray(path) ? path.join('.') : ''
+      const data = query.state.data
+      const input = (options?.input ?? {}) as Record<string, unknown>
+      if (name === 'jobs.facets' && jobs.size > 0) refetchSoon(query)
+      if (data === undefined) continue
+      if (name === 'jobs.list' && jobs.size > 0) write(query, updateJobList(data as JobPage | InfiniteData<JobPage>, input, jobs))
+      else if (name === 'jobs.get') {
+        const job = jobs.get(String(input['id']))
+        if (job) write(query, { ...(data as JobDetail), job })
+        if (job !== undefined) refetchSoon(query)
+      } else if (name === 'nodes.list' && nodes.size > 0) write(query, { nodes: mergeList((data as { nodes: Node[] }).nodes, nodes, ({ id }) => id) })
+      else if (name === 'nodes.get') write(query, nodes.get(String(input['id'])) ?? data)
+      else if (name === 'projects.list' && projects.size > 0) {
+        write(query, { projects: mergeList((data as { projects: Project[] }).projects, projects, (project) => project.name) })
+      } else if (name === 'projects.get') write(query, projects.get(String(input['project'])) ?? data)
+      else if (name === 'system.status' && Object.keys(status).length > 0) write(query, { ...(data as SystemStatus), ...status })
+      else if (name === 'system.history' && status.figures) write(query, { samples: addSample((data as { samples: Figures[] }).samples, status.figures) })
+    }
+  }
+
+  function write(query: Query, data: unknown): void {
+    if (data !== query.state.data) queryClient.setQueryData(query.queryKey as QueryKey, data)
+  }
+
+  function refetchSoon(query: Query): void {
+    if (refetches.has(query.queryHash)) return
+    const timer = setTimeout(() => {
+      refetches.delete(query.queryHash)
+      void queryClient.invalidateQueries({ queryKey: query.queryKey, exact: true })
+    }, refetchAfterMs)
+    refetches.set(query.queryHash, timer)
+  }
+}
+
+/** Several changes of one thing within one frame: only the newest is drawn. */
+function newestOfEach(changes: readonly Change[]): Change[] {
+  const newest = new Map<string, Change>()
+  for (const change of changes) {
+    const key = keyOf(change)
+    newest.delete(key)
+    newest.set(key, change)
+  }
+  return [...newest.values()]
+}
+
+function keyOf(change: Change): string {
+  if (change.kind === 'job') return `job ${change.job.id}`
+  if (change.kind === 'job_removed') return `job ${change.id}`
+  if (change.kind === 'node') return `node ${change.node.id}`
+  if (change.kind === 'node_removed') return `node ${change.id}`
+  if (change.kind === 'project') return `project ${change.project.name}`
+  if (change.kind === 'project_removed') return `project ${change.name}`
+  return change.kind
+}
+
+function updateJobList(data: JobPage | InfiniteData<JobPage>, input: JobFilter & { before?: string }, jobs: ReadonlyMap<string, Job | null>): unknown {
+  if ('pages' in data) {
+    // The first page takes what is new; every page keeps its own rows and the gap down to its last one.
+    let above: string | null = null
+    const pages = data.pages.map((page) => {
+      const updated = updateJobPage(page, input, jobs, above)
+      above = page.nextBefore
+      return updated
+    })
+    return pages.every((page, index) => page === data.pages[index]) ? data : { ...data, pages }
+  }
+  return updateJobPage(data, input, jobs, input.before ?? null)
+}
+
+/** Rows stand newest first, and ids sort by time, so a job's place in a page follows from its id. */
+function updateJobPage(page: JobPage, filter: JobFilter, jobs: ReadonlyMap<string, Job | null>, above: string | null): JobPage {
+  const present = new Set<string>()
+  let changed = false
+  const rows: Job[] = []
+  for (const row of page.jobs) {
+    const change = jobs.get(row.id)
+    if (change === undefined) rows.push(row)
+    else {
+      changed = true
+      if (change !== null && jobMatches(change, filter)) rows.push(change)
+    }
+    present.add(row.id)
+  }
+  for (const [id, job] of jobs) {
+    if (job === null || present.has(id) || !jobMatches(job, filter)) continue
+    if ((above !== null && id >= above) || (page.nextBefore !== null && id < page.nextBefore)) continue
+    changed = true
+    rows.push(job)
+  }
+  if (!changed) return page
+  return { ...page, jobs: rows.sort((left, right) => (left.id < right.id ? 1 : left.id > right.id ? -1 : 0)) }
+}
+
+function mergeList<T>(list: readonly T[], changes: ReadonlyMap<string, T | null>, idOf: (item: T) => string): T[] {
+  const present = new Set(list.map(idOf))
+  const kept = list.map((item) => (changes.has(idOf(item)) ? changes.get(idOf(item)) : item)).filter((item) => item != null)
+  return [...kept, ...[...changes].filter(([id, item]) => item !== null && !present.has(id)).map(([, item]) => item as T)]
+}
+
+const SAMPLE_EVERY_MS = 10_000
+const SAMPLES_KEPT = 360
+
+/** The newest figures are always the last sample; the row grows by one each 10 s. */
+function addSample(samples: readonly Figures[], figures: Figures): Figures[] {
+  const [before, last] = [samples.at(-2), samples.at(-1)]
+  if (last && figures.sampledAtMs < last.sampledAtMs) return [...samples]
+  const replaces = before !== undefined && last !== undefined && last.sampledAtMs - before.sampledAtMs < SAMPLE_EVERY_MS
+  return [...(replaces ? samples.slice(0, -1) : samples), figures].slice(-SAMPLES_KEPT)
+}
+
+// A hidden window draws no frames; its cache is kept true by a timer.
+function nextFrame(flush: () => void): void {
+  if (document.visibilityState === 'visible') requestAnimationFrame(flush)
+  else setTimeout(flush, 250)
+}
+
+function sleep(durationMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, durationMs)
+    signal.addEventListener('abort', done, { once: true })
+    function done() {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+  })
+}
