@@ -92,11 +92,27 @@ describe('followLog', () => {
       signal: new AbortController().signal
     })
     for (let expected = 1; expected <= 3; expected += 1) {
-      while (gates.length < expected) await new Promise((resolve) => setImmediate(resolve))
+      while (gates.length < expected) await new Promise((resolve) => setTimeout(resolve, 0))
       expect(pulled).toBe(expected)
       gates[expected - 1]?.()
     }
     await following
+  })
+
+  it('gives up when there is no log to be had', async () => {
+    const logs = {
+      tail: () => Promise.reject(Object.assign(new Error('gone'), { code: 'LOG_NOT_FOUND' }))
+    } as unknown as Pick<LogsClient, 'tail'>
+    const kinds: string[] = []
+    await followLog({
+      logs,
+      jobId,
+      tailBytes: 1,
+      onChunk: () => {},
+      onState: ({ kind }) => kinds.push(kind),
+      signal: new AbortController().signal
+    })
+    expect(kinds).toEqual(['unavailable'])
   })
 
   it('ends at once when told to, also while it waits to try again', async () => {

@@ -3,8 +3,13 @@ import type { Contract, LogChunk } from '../../shared/contract/index.ts'
 
 export type LogsClient = ContractRouterClient<Contract>['logs']
 
-/** What the follower tells: `live` while the stream is open, `interrupted` while it tries again, `complete` at the end. */
-export type FollowState = { readonly kind: 'live' | 'complete' } | { readonly kind: 'interrupted'; readonly error: unknown }
+/**
+ * What the follower tells: `live` while the stream is open, `interrupted` while it tries again, `complete` at the end,
+ * `unavailable` when there is no log to be had.
+ */
+export type FollowState =
+  | { readonly kind: 'live' | 'complete' }
+  | { readonly kind: 'interrupted' | 'unavailable'; readonly error: unknown }
 
 export interface FollowLogOptions {
   readonly logs: Pick<LogsClient, 'tail'>
@@ -48,11 +53,21 @@ export async function followLog(options: FollowLogOptions): Promise<void> {
       failures += 1
     } catch (error) {
       if (signal.aborted) return
+      if (isFinal(error)) {
+        onState({ kind: 'unavailable', error })
+        return
+      }
       failures += 1
       onState({ kind: 'interrupted', error })
     }
     await pause(waitMs(Math.max(1, failures)), signal)
   }
+}
+
+/** Asking again would give the same answer. */
+function isFinal(error: unknown): boolean {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : null
+  return code === 'LOG_NOT_FOUND' || code === 'JOB_NOT_FOUND' || code === 'BAD_INPUT'
 }
 
 function pause(durationMs: number, signal: AbortSignal): Promise<void> {

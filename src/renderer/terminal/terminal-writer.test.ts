@@ -11,7 +11,7 @@ async function isSettled(promise: Promise<void>): Promise<boolean> {
   void promise.then(() => {
     settled = true
   })
-  await new Promise((resolve) => setImmediate(resolve))
+  await new Promise((resolve) => setTimeout(resolve, 0))
   return settled
 }
 

@@ -1,107 +1,138 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { FILTER_KEYS, formatJobFilterQuery, parseJobFilterQuery, termsOf, toggleFilterValue } from './job-filter-query.ts'
+import { JobStatus } from '../../../shared/contract/index.ts'
+import {
+  type FilterSearch,
+  filterOfSearch,
+  formatTerm,
+  isFiltering,
+  parseFilterText,
+  splitTyped,
+  termsOfSearch,
+  toggleFacet,
+  withoutTerm
+} from './job-filter-query.ts'
 
-const nowMs = Date.UTC(2026, 10, 20, 12)
+const nowMs = new Date(2026, 10, 20, 12).getTime()
 const nodes = [
   { id: 'n1', name: 'eu-1' },
   { id: 'local', name: 'This computer' }
 ]
-const parse = (query: string) => parseJobFilterQuery(query, { nowMs, nodes })
+const parse = (text: string) => parseFilterText(text, { nowMs, nodes })
 
-describe('parseJobFilterQuery', () => {
-  it('reads keys and words into a filter', () => {
-    expect(parse('status:failed,running project:shop spider:price* node:eu-1 since:2d amazon de')).toMatchObject({
-      filter: {
-        status: ['failed', 'running'],
-        project: 'shop',
-        spider: 'price*',
-        nodeId: 'n1',
-        sinceMs: nowMs - 2 * 86_400_000,
-        text: 'amazon de'
-      },
+describe('parseFilterText', () => {
+  it('reads keys and words', () => {
+    expect(parse('status:failed,running project:shop spider:price* node:eu-1 since:2d amazon de')).toEqual({
+      search: { status: ['failed', 'running'], project: 'shop', spider: 'price*', node: 'n1', sinceHours: 48, text: 'amazon de' },
       problems: []
     })
   })
 
-  it('asks for everything when it is empty', () => {
-    expect(parse('  ')).toEqual({ terms: [], filter: {}, problems: [] })
+  it('finds nothing in an empty text', () => {
+    expect(parse('  ')).toEqual({ search: {}, problems: [] })
   })
 
   it('takes quoted values, node names with blanks and the other words for status', () => {
-    expect(parse('node:"this computer" state:lost outcome:failed "two words"').filter).toEqual({
-      nodeId: 'local',
+    expect(parse('node:"this computer" state:lost outcome:failed "two words"').search).toEqual({
+      node: 'local',
       status: ['lost', 'failed'],
       text: 'two words'
     })
   })
 
   it.each([
-    ['since:30m', 30 * 60_000],
-    ['since:30min', 30 * 60_000],
-    ['since:24h', 24 * 3_600_000],
-    ['since:1w', 7 * 86_400_000]
-  ])('understands %s', (query, beforeMs) => {
-    expect(parse(query).filter.sinceMs).toBe(nowMs - beforeMs)
-  })
-
-  it('takes a day as its beginning here', () => {
-    expect(parse('since:2026-11-19').filter.sinceMs).toBe(new Date(2026, 10, 19).getTime())
+    ['since:30m', 0.5],
+    ['since:30min', 0.5],
+    ['since:24h', 24],
+    ['since:1w', 168],
+    ['since:2026-11-19', 36]
+  ])('understands %s', (text, hours) => {
+    expect(parse(text).search.sinceHours).toBe(hours)
   })
 
   it.each([
     ['state:broken', '“broken” is no status'],
     ['node:eu-9', 'There is no node “eu-9”'],
     ['since:yesterday', '“yesterday” is no time'],
+    ['since:2030-01-01', '“2030-01-01” is no time in the past'],
     ['colour:red', 'There is no key “colour”']
-  ])('says what is wrong with %s and asks without it', (query, problem) => {
-    const { filter, problems } = parse(query)
-    expect(filter).toEqual({})
+  ])('says what is wrong with %s and goes on without it', (text, problem) => {
+    const { search, problems } = parse(text)
+    expect(search).toEqual({})
     expect(problems[0]).toContain(problem)
   })
 
   it('ignores a key that has no value yet', () => {
-    expect(parse('status: amazon')).toMatchObject({ filter: { text: 'amazon' }, problems: [] })
-    expect(parse('spider:')).toMatchObject({ filter: {}, problems: [] })
-  })
-
-  it('keeps a node id as it is while the nodes are loading', () => {
-    expect(parseJobFilterQuery('node:n7', { nowMs }).filter).toEqual({ nodeId: 'n7' })
+    expect(parse('status: amazon')).toEqual({ search: { text: 'amazon' }, problems: [] })
+    expect(parse('spider:')).toEqual({ search: {}, problems: [] })
   })
 
   it('never throws', () => {
     fc.assert(
-      fc.property(fc.string(), (query) => {
-        parse(query)
+      fc.property(fc.string(), (text) => {
+        parse(text)
       })
     )
   })
-})
 
-describe('formatJobFilterQuery', () => {
-  it('writes what is read back as the same', () => {
-    const term = fc.record({
-      key: fc.constantFrom(null, ...FILTER_KEYS),
-      value: fc.string({ minLength: 1 }).filter((value) => !value.includes('"'))
-    })
+  it('reads back what the chips say', () => {
+    const value = fc.string({ minLength: 1, maxLength: 30 }).filter((text) => !text.includes('"') && text.trim() !== '')
+    const anySearch: fc.Arbitrary<FilterSearch> = fc.record(
+      {
+        status: fc.uniqueArray(fc.constantFrom(...JobStatus.options), { minLength: 1 }),
+        project: value,
+        spider: value,
+        node: fc.constantFrom('n1', 'local'),
+        sinceHours: fc.integer({ min: 1, max: 99_999 }).map((minutes) => (minutes < 60 ? minutes / 60 : Math.floor(minutes / 60)))
+      },
+      { requiredKeys: [] }
+    )
     fc.assert(
-      fc.property(fc.array(term), (terms) => {
-        expect(termsOf(formatJobFilterQuery(terms))).toEqual(terms)
+      fc.property(anySearch, (search) => {
+        const { search: again, problems } = parse(termsOfSearch(search, nodes).map(formatTerm).join(' '))
+        expect(problems).toEqual([])
+        expect({ ...again, sinceHours: again.sinceHours?.toFixed(6) }).toEqual({ ...search, sinceHours: search.sinceHours?.toFixed(6) })
       })
     )
   })
 })
 
-describe('toggleFilterValue', () => {
+describe('splitTyped', () => {
+  it('takes whole terms out of the box and leaves words and what is being typed', () => {
+    expect(splitTyped('status:failed amaz')).toEqual({ whole: 'status:failed', rest: 'amaz' })
+    expect(splitTyped('status:fail')).toEqual({ whole: '', rest: 'status:fail' })
+    expect(splitTyped('node:"this computer" ')).toEqual({ whole: 'node:"this computer"', rest: '' })
+    expect(splitTyped('node:"this comp ')).toEqual({ whole: '', rest: 'node:"this comp ' })
+  })
+})
+
+describe('filterOfSearch', () => {
+  it('asks the engine for what the address says', () => {
+    expect(filterOfSearch({ status: ['failed'], node: 'n1', sinceHours: 1, text: 'x' }, 7_200_000)).toEqual({
+      status: ['failed'],
+      nodeId: 'n1',
+      sinceMs: 3_600_000,
+      text: 'x'
+    })
+    expect(isFiltering({})).toBe(false)
+    expect(isFiltering({ spider: 'a*' })).toBe(true)
+  })
+})
+
+describe('toggleFacet', () => {
   it('adds and removes a status among others', () => {
-    const once = toggleFilterValue(termsOf('amazon status:failed'), 'status', 'lost')
-    expect(formatJobFilterQuery(once)).toBe('amazon status:failed,lost')
-    expect(formatJobFilterQuery(toggleFilterValue(once, 'status', 'failed'))).toBe('amazon status:lost')
+    const both = toggleFacet({ status: ['failed'], text: 'a' }, 'status', 'lost')
+    expect(both).toEqual({ status: ['failed', 'lost'], text: 'a' })
+    expect(toggleFacet(toggleFacet(both, 'status', 'failed'), 'status', 'lost').status).toBeUndefined()
   })
 
-  it('replaces the one value of another key, and clears it the second time', () => {
-    const shop = toggleFilterValue(termsOf('project:news'), 'project', 'shop')
-    expect(formatJobFilterQuery(shop)).toBe('project:shop')
-    expect(toggleFilterValue(shop, 'project', 'shop')).toEqual([])
+  it('replaces the one value of a project, and clears it the second time', () => {
+    const shop = toggleFacet({ project: 'news' }, 'project', 'shop')
+    expect(shop.project).toBe('shop')
+    expect(toggleFacet(shop, 'project', 'shop').project).toBeUndefined()
   })
+})
+
+it('a chip is taken away with its value', () => {
+  expect(withoutTerm({ sinceHours: 2, text: 'a' }, 'since')).toEqual({ sinceHours: undefined, text: 'a' })
 })

@@ -1,28 +1,29 @@
 import { type JobFilter, JobStatus } from '../../../shared/contract/index.ts'
-import { NODE_ID_PATTERN } from '../../../shared/ids.ts'
+import type { JobsSearch } from '../../state/search.ts'
+
+/** The part of the address that narrows the list. */
+export type FilterSearch = Pick<JobsSearch, 'status' | 'project' | 'spider' | 'node' | 'text' | 'sinceHours'>
 
 /** What stands before the colon. Aliases are read but written back as these. */
 export const FILTER_KEYS = ['status', 'project', 'spider', 'node', 'since'] as const
 export type FilterKey = (typeof FILTER_KEYS)[number]
 
-/** One piece of the filter box: `status:failed,running`, or a word (`key` null). */
+/** One chip of the filter box: `status:failed,running`. */
 export interface FilterTerm {
-  readonly key: FilterKey | null
+  readonly key: FilterKey
   readonly value: string
 }
 
-export interface JobFilterQuery {
-  readonly terms: readonly FilterTerm[]
-  /** What the engine is asked for. Terms with a problem are left out of it. */
-  readonly filter: JobFilter
-  /** In words, for the line under the box. */
-  readonly problems: readonly string[]
+export interface FilterContext {
+  /** Nodes by id and name, for `node:`. */
+  readonly nodes: ReadonlyArray<{ id: string; name: string }>
+  readonly nowMs: number
 }
 
-export interface JobFilterContext {
-  /** Nodes by id and name, for `node:`. Undefined while they are loading: an id is then taken as it is. */
-  readonly nodes?: ReadonlyArray<{ id: string; name: string }> | undefined
-  readonly nowMs: number
+export interface ParsedFilter {
+  readonly search: FilterSearch
+  /** In words, for the line under the box; what they are about is left out of `search`. */
+  readonly problems: readonly string[]
 }
 
 /**
@@ -32,62 +33,85 @@ export interface JobFilterContext {
  *
  *   status:failed,running project:shop spider:price* node:eu-1 since:2d amazon
  */
-export function parseJobFilterQuery(query: string, context: JobFilterContext): JobFilterQuery {
-  const terms = termsOf(query)
-  const filter: JobFilter = {}
+export function parseFilterText(text: string, context: FilterContext): ParsedFilter {
+  const search: FilterSearch = {}
   const problems: string[] = []
   const words: string[] = []
-  for (const { key, value } of terms) {
+  for (const { key: written, value } of tokensOf(text)) {
+    const key = written === null ? null : ALIASES[written.toLowerCase()]
     if (key === null) words.push(value)
-    else if (key === 'status') addStatuses(filter, value, problems)
-    else if (key === 'node') addNode(filter, value, context, problems)
-    else if (key === 'since') addSince(filter, value, context.nowMs, problems)
-    else filter[key] = value.slice(0, 200)
+    else if (key === undefined) problems.push(`There is no key “${written}”. Keys are ${FILTER_KEYS.join(', ')}.`)
+    else if (key === 'status') addStatuses(search, value, problems)
+    else if (key === 'node') addNode(search, value, context, problems)
+    else if (key === 'since') addSince(search, value, context.nowMs, problems)
+    else search[key] = value.slice(0, MAX_VALUE_CHARS)
   }
-  for (const { key, value } of unknownTerms(query)) {
-    problems.push(`There is no key “${key}” (of ${key}:${value}). Keys are ${FILTER_KEYS.join(', ')}; quote it to look for the text.`)
-  }
-  if (words.length > 0) filter.text = words.join(' ').slice(0, 200)
-  return { terms, filter, problems }
+  if (words.length > 0) search.text = words.join(' ').slice(0, MAX_VALUE_CHARS)
+  return { search, problems }
 }
 
-/** The terms of a query, in their order, without those whose key is unknown. */
-export function termsOf(query: string): FilterTerm[] {
-  return tokensOf(query).flatMap((token) => {
-    if (token.key === null) return [{ key: null, value: token.value }]
-    const key = ALIASES[token.key.toLowerCase()]
-    return key === undefined ? [] : [{ key, value: token.value }]
+/**
+ * While somebody types: the terms that are whole (a blank follows them), and what is left in the box. Words stay in
+ * the box; they are looked for as they stand.
+ */
+export function splitTyped(text: string): { whole: string; rest: string } {
+  const whole: string[] = []
+  const rest = text.replace(/(^|\s)([A-Za-z]+:(?:"[^"]+"|[^\s"]+))\s/g, (_match, before: string, term: string) => {
+    whole.push(term)
+    return before
   })
+  return { whole: whole.join(' '), rest }
 }
 
-/** The query in its normal form: what stands in the URL. */
-export function formatJobFilterQuery(terms: readonly FilterTerm[]): string {
+/** The chips of a filter; its words stay in the box. */
+export function termsOfSearch(search: FilterSearch, nodes: FilterContext['nodes']): FilterTerm[] {
+  const terms: FilterTerm[] = []
+  if (search.status?.length) terms.push({ key: 'status', value: search.status.join(',') })
+  if (search.project !== undefined) terms.push({ key: 'project', value: search.project })
+  if (search.spider !== undefined) terms.push({ key: 'spider', value: search.spider })
+  if (search.node !== undefined) terms.push({ key: 'node', value: nodes.find(({ id }) => id === search.node)?.name ?? search.node })
+  if (search.sinceHours !== undefined) terms.push({ key: 'since', value: formatSince(search.sinceHours) })
   return terms
-    .map(({ key, value }) => {
-      const quoted = /[\s":]/.test(value) || value === '' ? `"${value.replaceAll('"', '')}"` : value
-      return key === null ? quoted : `${key}:${quoted}`
-    })
-    .join(' ')
 }
 
-/** Puts one value of a facet in or out of a query; status is a set, the other keys hold one value. */
-export function toggleFilterValue(terms: readonly FilterTerm[], key: FilterKey, value: string): FilterTerm[] {
-  const others = terms.filter((term) => term.key !== key)
-  const before = valuesOf(terms, key)
-  if (before.includes(value)) {
-    const left = key === 'status' ? before.filter((each) => each !== value) : []
-    return left.length === 0 ? others : [...others, { key, value: left.join(',') }]
+/** A chip as it would be typed. */
+export function formatTerm({ key, value }: FilterTerm): string {
+  return `${key}:${/[\s"]/.test(value) ? `"${value.replaceAll('"', '')}"` : value}`
+}
+
+export function withoutTerm(search: FilterSearch, key: FilterKey): FilterSearch {
+  return { ...search, [key === 'since' ? 'sinceHours' : key]: undefined }
+}
+
+/** Adds or takes away one status, or sets, changes or clears a project or node: what a click on a facet does. */
+export function toggleFacet(search: FilterSearch, key: 'status' | 'project' | 'node', value: string): FilterSearch {
+  if (key !== 'status') return { ...search, [key]: search[key] === value ? undefined : value }
+  const before = search.status ?? []
+  const status = value as JobStatus
+  const next = before.includes(status) ? before.filter((each) => each !== status) : [...before, status]
+  return { ...search, status: next.length > 0 ? next : undefined }
+}
+
+/** What the engine is asked for. `nowMs` should change seldom: the list is fetched anew when it does. */
+export function filterOfSearch({ status, project, spider, node, text, sinceHours }: FilterSearch, nowMs: number): JobFilter {
+  return {
+    ...(status?.length && { status }),
+    ...(project !== undefined && { project }),
+    ...(spider !== undefined && { spider }),
+    ...(node !== undefined && { nodeId: node }),
+    ...(text !== undefined && { text }),
+    ...(sinceHours !== undefined && { sinceMs: nowMs - sinceHours * HOUR_MS })
   }
-  return [...others, { key, value: key === 'status' ? [...before, value].join(',') : value }]
 }
 
-/** The values that a query holds for a key. */
-export function valuesOf(terms: readonly FilterTerm[], key: FilterKey): string[] {
-  const values = terms.filter((term) => term.key === key).map((term) => term.value)
-  return key === 'status' ? values.flatMap((value) => value.split(',').filter((part) => part !== '')) : values.slice(-1)
+export function isFiltering(search: FilterSearch): boolean {
+  return Object.keys(filterOfSearch(search, 0)).length > 0
 }
 
-const ALIASES: Record<string, FilterKey> = {
+const MAX_VALUE_CHARS = 200
+const HOUR_MS = 3_600_000
+
+const ALIASES: Record<string, FilterKey | undefined> = {
   status: 'status',
   state: 'status',
   outcome: 'status',
@@ -97,51 +121,44 @@ const ALIASES: Record<string, FilterKey> = {
   since: 'since'
 }
 
-interface Token {
-  readonly key: string | null
-  readonly value: string
-}
-
 /** A key whose value is still to be typed; else key and value, the value quoted or bare. */
 const TOKEN = /[A-Za-z]+:(?=\s|$)|(?:([A-Za-z]+):)?(?:"([^"]*)"?|([^\s"]\S*))/g
 
-function tokensOf(query: string): Token[] {
-  return [...query.matchAll(TOKEN)]
+function tokensOf(text: string): Array<{ key: string | null; value: string }> {
+  return [...text.matchAll(TOKEN)]
     .map(([, key, quoted, bare]) => ({ key: key ?? null, value: quoted ?? bare ?? '' }))
-    .filter(({ value }) => value !== '')
+    .filter(({ value }) => value.trim() !== '')
 }
 
-function unknownTerms(query: string): Array<{ key: string; value: string }> {
-  return tokensOf(query).filter(
-    (token): token is { key: string; value: string } => token.key !== null && ALIASES[token.key.toLowerCase()] === undefined
-  )
-}
-
-function addStatuses(filter: JobFilter, value: string, problems: string[]): void {
+function addStatuses(search: FilterSearch, value: string, problems: string[]): void {
   for (const word of value.split(',').filter((part) => part !== '')) {
     const status = JobStatus.safeParse(word.toLowerCase())
     if (!status.success) problems.push(`“${word}” is no status. Statuses are ${JobStatus.options.join(', ')}.`)
-    else if (!filter.status?.includes(status.data)) filter.status = [...(filter.status ?? []), status.data]
+    else if (!search.status?.includes(status.data)) search.status = [...(search.status ?? []), status.data]
   }
 }
 
-function addNode(filter: JobFilter, value: string, { nodes }: JobFilterContext, problems: string[]): void {
-  const known = nodes?.find((node) => node.id === value || node.name.toLowerCase() === value.toLowerCase())
-  if (known !== undefined) filter.nodeId = known.id
-  else if (nodes === undefined && NODE_ID_PATTERN.test(value)) filter.nodeId = value
-  else if (nodes !== undefined) problems.push(`There is no node “${value}”.`)
+function addNode(search: FilterSearch, value: string, { nodes }: FilterContext, problems: string[]): void {
+  const known = nodes.find((node) => node.id === value || node.name.toLowerCase() === value.toLowerCase())
+  if (known === undefined) problems.push(`There is no node “${value}”.`)
+  else search.node = known.id
 }
 
-const SINCE_UNIT_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+const SINCE_UNIT_HOURS: Record<string, number> = { m: 1 / 60, min: 1 / 60, h: 1, d: 24, w: 168 }
 
-/** `30m`, `24h`, `2d`, `1w` back from now, or a date. */
-function addSince(filter: JobFilter, value: string, nowMs: number, problems: string[]): void {
-  const span = /^(\d{1,5})(?:min|([mhdw]))$/.exec(value)
+/** `30m`, `24h`, `2d`, `1w` back from now, or a date (counted back from now in whole hours). */
+function addSince(search: FilterSearch, value: string, nowMs: number, problems: string[]): void {
+  const span = /^(\d{1,5})(m|min|h|d|w)$/.exec(value)
   if (span !== null) {
-    filter.sinceMs = nowMs - Number(span[1]) * (SINCE_UNIT_MS[span[2] ?? 'm'] as number)
+    search.sinceHours = Number(span[1]) * (SINCE_UNIT_HOURS[span[2] as string] as number)
     return
   }
-  const atMs = /^\d{4}-\d\d-\d\d/.test(value) ? new Date(value.length === 10 ? `${value}T00:00` : value).getTime() : Number.NaN
-  if (Number.isNaN(atMs)) problems.push(`“${value}” is no time. Write 30m, 24h, 2d, 1w or 2026-11-20.`)
-  else filter.sinceMs = atMs
+  const atMs = /^\d{4}-\d\d-\d\d$/.test(value) ? new Date(`${value}T00:00`).getTime() : Number.NaN
+  if (Number.isNaN(atMs) || atMs >= nowMs) problems.push(`“${value}” is no time in the past. Write 30m, 24h, 2d, 1w or 2026-11-20.`)
+  else search.sinceHours = Math.ceil((nowMs - atMs) / HOUR_MS)
+}
+
+function formatSince(hours: number): string {
+  if (hours >= 24 && hours % 24 === 0) return `${hours / 24}d`
+  return Number.isInteger(hours) ? `${hours}h` : `${Math.max(1, Math.round(hours * 60))}m`
 }

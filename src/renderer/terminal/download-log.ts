@@ -1,0 +1,39 @@
+import type { LogsClient } from './follow-log.ts'
+
+export interface DownloadLogOptions {
+  readonly logs: Pick<LogsClient, 'read'>
+  readonly jobId: string
+  readonly attemptNumber?: number | undefined
+  readonly fileName: string
+  /** From 0 to 1. */
+  readonly onProgress: (share: number) => void
+}
+
+/** Reads a log from its beginning to its present end and hands it to the browser as a file. */
+export async function downloadLog(options: DownloadLogOptions): Promise<void> {
+  const parts = await readWholeLog(options)
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob(parts, { type: 'text/plain;charset=utf-8' }))
+  link.download = options.fileName
+  link.click()
+  // Some browsers open the address only after this turn.
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+}
+
+/** The log in pieces as they came; stops at the size that the first piece told, so that a fast log has an end. */
+export async function readWholeLog({ logs, jobId, attemptNumber, onProgress }: Omit<DownloadLogOptions, 'fileName'>): Promise<string[]> {
+  const parts: string[] = []
+  let offset = 0
+  let endBytes = Number.POSITIVE_INFINITY
+  while (offset < endBytes) {
+    const chunk = await logs.read({ jobId, attemptNumber, offset, limitBytes: READ_BYTES })
+    if (endBytes === Number.POSITIVE_INFINITY) endBytes = chunk.sizeBytes
+    if (chunk.nextOffset <= offset) break
+    parts.push(chunk.text)
+    offset = chunk.nextOffset
+    onProgress(Math.min(1, offset / Math.max(1, endBytes)))
+  }
+  return parts
+}
+
+const READ_BYTES = 4_194_304

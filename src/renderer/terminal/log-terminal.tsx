@@ -1,0 +1,276 @@
+import '@xterm/xterm/css/xterm.css'
+import { ActionIcon, Button, Tooltip } from '@mantine/core'
+import { IconAlertCircle, IconArrowDown, IconCheck, IconCopy, IconDownload, IconSearch, IconTextWrap } from '@tabler/icons-react'
+import { type KeyboardEvent, type RefObject, useEffect, useRef, useState } from 'react'
+import { explainError } from '../api/explain-error.ts'
+import { type KeyBinding, useKeys } from '../state/keys.ts'
+import { Kbd } from '../ui/kbd.tsx'
+import { notifyDone, notifyError } from '../ui/notify.tsx'
+import { formatBytes, formatCount, plural } from '../ui/numbers.ts'
+import { downloadLog } from './download-log.ts'
+import type { LogsClient } from './follow-log.ts'
+import { LOG_LEVELS, type LogLevel } from './log-line.ts'
+import classes from './log-terminal.module.css'
+import { type LogSnapshot, LogView } from './log-view.ts'
+
+export interface LogTerminalProps {
+  logs: LogsClient
+  jobId: string
+  /** The newest attempt when left out. */
+  attemptNumber?: number
+  /** Whose log it is, for its accessible name: `shop/prices on eu-1`. */
+  title: string
+  /** What the download is called. */
+  fileName: string
+  /** What to say while no line has come. */
+  waitingText: string
+  /** The keys of the log (f, n, N, e, w) are in force: it is in sight and the only one. */
+  hasKeys: boolean
+  /** `/` goes to the search of this log and not to another box of the screen. */
+  hasSearchKey?: boolean
+}
+
+/** A live log: follows, filters by level, finds, copies. Mount it with a `key` of job and attempt. */
+export function LogTerminal(props: LogTerminalProps) {
+  const { title, fileName, waitingText, hasKeys, hasSearchKey = false } = props
+  const host = useRef<HTMLDivElement>(null)
+  const searchBox = useRef<HTMLInputElement>(null)
+  const [query, setQuery] = useState('')
+  const { view, snapshot } = useLogView(props, host)
+
+  const find = (text: string, step: 'first' | 'next' | 'before') => view?.find(text, step)
+  const clearSearch = () => {
+    setQuery('')
+    find('', 'first')
+    searchBox.current?.blur()
+  }
+  const toggleFollow = () => view?.follow(!view.snapshot.isFollowing)
+  const toggleWrap = () => view?.wrap(!view.snapshot.isWrapping)
+  const bindings: KeyBinding[] = [
+    { key: 'f', label: 'Follow the end of the log', run: toggleFollow },
+    { key: 'e', label: 'Next ERROR', run: () => view?.showNextError() },
+    { key: 'n', label: 'Next match', run: () => find(query, 'next') },
+    { key: 'N', label: 'Match before', run: () => find(query, 'before') },
+    { key: 'w', label: 'Wrap long lines', run: toggleWrap }
+  ]
+  if (hasSearchKey) bindings.push({ key: '/', label: 'Search the log', run: () => searchBox.current?.focus() })
+  useKeys('Log', bindings, hasKeys)
+
+  const onSearchKey = (event: KeyboardEvent) => {
+    if (event.key === 'Enter') find(query, event.shiftKey ? 'before' : 'next')
+    else if (event.key === 'Escape') clearSearch()
+    else return
+    event.preventDefault()
+    event.stopPropagation()
+  }
+
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(view?.copyText() ?? '')
+      notifyDone('The log is in the clipboard.')
+    } catch (error) {
+      notifyError('Could not copy the log', error)
+    }
+  }
+
+  return (
+    <section className={classes.log} aria-label={`Log of ${title}`} data-testid="log">
+      <div className={classes.toolbar} role="toolbar" aria-label="Log">
+        <LevelChips snapshot={snapshot} onShow={(levels) => view?.showLevels(levels)} />
+        <div className={classes.search}>
+          <IconSearch size={14} aria-hidden />
+          <input
+            ref={searchBox}
+            value={query}
+            placeholder="Find in the log"
+            aria-label="Find in the log"
+            spellCheck={false}
+            onChange={(event) => {
+              setQuery(event.target.value)
+              find(event.target.value, 'first')
+            }}
+            onKeyDown={onSearchKey}
+          />
+          {query !== '' && <MatchCount snapshot={snapshot} />}
+        </div>
+        <span className={classes.actions}>
+          <Tooltip label="Next ERROR (e)">
+            <ActionIcon onClick={() => view?.showNextError()} disabled={snapshot.counts.ERROR === 0} aria-label="Next ERROR">
+              <IconAlertCircle size={16} />
+            </ActionIcon>
+          </Tooltip>
+          <Tooltip label={snapshot.isWrapping ? 'Long lines are wrapped (w)' : 'Long lines scroll sideways (w)'}>
+            <ActionIcon onClick={toggleWrap} aria-label="Wrap long lines" aria-pressed={snapshot.isWrapping} data-on={snapshot.isWrapping || undefined}>
+              <IconTextWrap size={16} />
+            </ActionIcon>
+          </Tooltip>
+          <Tooltip label="Copy the selection, or all lines shown">
+            <ActionIcon onClick={() => void copy()} aria-label="Copy the log">
+              <IconCopy size={16} />
+            </ActionIcon>
+          </Tooltip>
+          <DownloadButton {...props} fileName={fileName} />
+          <Button onClick={toggleFollow} aria-pressed={snapshot.isFollowing} data-on={snapshot.isFollowing || undefined} className={classes.follow}>
+            {snapshot.isFollowing ? 'Following' : 'Follow'} <Kbd>f</Kbd>
+          </Button>
+        </span>
+      </div>
+      <div className={classes.screen}>
+        <div ref={host} className={classes.terminal} data-wrap={snapshot.isWrapping || undefined} aria-hidden />
+        {snapshot.lineCount === 0 && <Waiting snapshot={snapshot} waitingText={waitingText} onRetry={() => view?.retry()} />}
+        {!snapshot.isFollowing && snapshot.newLineCount > 0 && (
+          <button type="button" className={classes.pill} onClick={() => view?.follow(true)}>
+            <IconArrowDown size={14} aria-hidden /> {plural(snapshot.newLineCount, 'new line')}
+          </button>
+        )}
+        {/* A fast log would drown a screen reader: the lines are there to be read, and only the state is announced. */}
+        <pre className="visually-hidden" role="log" aria-live="off" aria-label="The last lines">
+          {snapshot.lastLines}
+        </pre>
+      </div>
+      <StatusLine snapshot={snapshot} />
+    </section>
+  )
+}
+
+/** Makes the view when the element is there, and keeps its size and its use of WebGL in step with the page. */
+function useLogView({ logs, jobId, attemptNumber }: LogTerminalProps, host: RefObject<HTMLDivElement | null>) {
+  const [view, setView] = useState<LogView | null>(null)
+  const [snapshot, setSnapshot] = useState<LogSnapshot>(EMPTY)
+  useEffect(() => {
+    const element = host.current
+    if (element === null) return
+    const made = new LogView({
+      logs,
+      jobId,
+      attemptNumber,
+      onChange: () => setSnapshot(made.snapshot),
+      onError: (error) => notifyError('Could not load older lines', error)
+    })
+    made.open(element)
+    setView(made)
+    const sizes = new ResizeObserver(() => made.fit())
+    sizes.observe(element)
+    const sight = new IntersectionObserver(([entry]) => made.setVisible(entry?.isIntersecting ?? false))
+    sight.observe(element)
+    return () => {
+      sizes.disconnect()
+      sight.disconnect()
+      made.close()
+      setView(null)
+      setSnapshot(EMPTY)
+    }
+  }, [logs, jobId, attemptNumber, host])
+  return { view, snapshot }
+}
+
+const EMPTY: LogSnapshot = {
+  counts: { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0 },
+  shownLevels: new Set(LOG_LEVELS),
+  lineCount: 0,
+  sizeBytes: 0,
+  earlierBytes: 0,
+  state: { kind: 'opening' },
+  isFollowing: true,
+  newLineCount: 0,
+  isWrapping: true,
+  isLoadingOlder: false,
+  match: null,
+  lastLines: ''
+}
+
+/** A click hides or shows a level; with Shift, or a double click, it alone is shown. */
+function LevelChips({ snapshot, onShow }: { snapshot: LogSnapshot; onShow: (levels: ReadonlySet<LogLevel>) => void }) {
+  const { shownLevels, counts } = snapshot
+  const toggle = (level: LogLevel, alone: boolean) => {
+    const isAlone = shownLevels.size === 1 && shownLevels.has(level)
+    if (alone || isAlone) return onShow(new Set(isAlone ? LOG_LEVELS : [level]))
+    const next = new Set(shownLevels)
+    if (!next.delete(level)) next.add(level)
+    onShow(next)
+  }
+  return (
+    <span className={classes.chips} role="group" aria-label="Levels shown">
+      {LOG_LEVELS.map((level) => (
+        <button
+          key={level}
+          type="button"
+          className={classes.chip}
+          data-level={level}
+          aria-pressed={shownLevels.has(level)}
+          title={`${shownLevels.has(level) ? 'Hide' : 'Show'} ${level}; with Shift: only ${level}`}
+          onClick={(event) => toggle(level, event.shiftKey)}
+        >
+          {level} <b>{formatCount(counts[level])}</b>
+        </button>
+      ))}
+    </span>
+  )
+}
+
+function MatchCount({ snapshot: { match } }: { snapshot: LogSnapshot }) {
+  if (match === null) return null
+  if (match.count === 0) return <span className="faint">no match</span>
+  return (
+    <span className={classes.matches} role="status">
+      {match.index >= 0 ? `${formatCount(match.index + 1)} of ` : ''}
+      {formatCount(match.count)} <Kbd>n</Kbd> <Kbd>N</Kbd>
+    </span>
+  )
+}
+
+function DownloadButton({ logs, jobId, attemptNumber, fileName }: LogTerminalProps) {
+  const [share, setShare] = useState<number | null>(null)
+  const download = async () => {
+    setShare(0)
+    try {
+      await downloadLog({ logs, jobId, attemptNumber, fileName, onProgress: setShare })
+    } catch (error) {
+      notifyError('Could not download the log', error)
+    } finally {
+      setShare(null)
+    }
+  }
+  return (
+    <Tooltip label={share === null ? 'Download the whole log' : `Downloading, ${Math.round(share * 100)} %`}>
+      <ActionIcon onClick={() => void download()} loading={share !== null} aria-label="Download the log">
+        <IconDownload size={16} />
+      </ActionIcon>
+    </Tooltip>
+  )
+}
+
+function Waiting({ snapshot: { state }, waitingText, onRetry }: { snapshot: LogSnapshot; waitingText: string; onRetry: () => void }) {
+  if (state.kind === 'unavailable' || state.kind === 'interrupted') {
+    const { title, text } = explainError(state.error)
+    return (
+      <div className={classes.waiting} role="alert">
+        <strong>{title}</strong>
+        <p>{text}</p>
+        {state.kind === 'interrupted' ? <p>Trying again…</p> : <Button onClick={onRetry}>Look again</Button>}
+      </div>
+    )
+  }
+  return <div className={classes.waiting}>{state.kind === 'complete' ? 'The run ended without writing a line.' : waitingText}</div>
+}
+
+function StatusLine({ snapshot }: { snapshot: LogSnapshot }) {
+  const { lineCount, sizeBytes, earlierBytes, isLoadingOlder, state } = snapshot
+  return (
+    <div className={classes.status}>
+      <span>
+        {plural(lineCount, 'line')} · {formatBytes(sizeBytes)}
+      </span>
+      {earlierBytes > 0 && <span className="faint">{isLoadingOlder ? 'loading older lines…' : `${formatBytes(earlierBytes)} before this: scroll up`}</span>}
+      <span className={classes.state} role="status">
+        {state.kind === 'live' && <span className="tone-run">● live</span>}
+        {state.kind === 'complete' && (
+          <>
+            <IconCheck size={13} aria-hidden /> complete
+          </>
+        )}
+        {state.kind === 'interrupted' && <span className="tone-wait">▲ interrupted, trying again…</span>}
+      </span>
+    </div>
+  )
+}

@@ -1,0 +1,401 @@
+import { SearchAddon } from '@xterm/addon-search'
+import { WebglAddon } from '@xterm/addon-webgl'
+import { FitAddon } from '@xterm/addon-fit'
+import { Terminal } from '@xterm/xterm'
+import type { LogChunk } from '../../shared/contract/index.ts'
+import { type FollowState, followLog, type LogsClient } from './follow-log.ts'
+import { LogBuffer } from './log-buffer.ts'
+import { LOG_LEVELS, type LogLevel, type LogLine, paintLogLine, plainLogLine } from './log-line.ts'
+import { TerminalWriter } from './terminal-writer.ts'
+
+/** What the component shows around the terminal. A new object for every change. */
+export interface LogSnapshot {
+  readonly counts: Readonly<Record<LogLevel, number>>
+  readonly shownLevels: ReadonlySet<LogLevel>
+  readonly lineCount: number
+  readonly sizeBytes: number
+  /** Bytes of the log before the first line held. */
+  readonly earlierBytes: number
+  readonly state: FollowState | { readonly kind: 'opening' }
+  readonly isFollowing: boolean
+  /** Lines that came while the reader was elsewhere. */
+  readonly newLineCount: number
+  readonly isWrapping: boolean
+  readonly isLoadingOlder: boolean
+  readonly match: { readonly index: number; readonly count: number } | null
+  /** The end of what is shown, for screen readers and tests. */
+  readonly lastLines: string
+}
+
+export interface LogViewOptions {
+  readonly logs: LogsClient
+  readonly jobId: string
+  readonly attemptNumber?: number | undefined
+  readonly onChange: () => void
+  /** Reading older lines failed; the view stays as it is. */
+  readonly onError: (error: unknown) => void
+}
+
+const FIRST_READ_BYTES = 262_144
+const OLDER_READ_BYTES = 1_048_576
+const REWRITE_STEP_LINES = 1000
+const LAST_LINES_FOR_READERS = 120
+/** Unwrapped lines scroll sideways up to here; what is longer wraps all the same (a canvas has its limits). */
+const MAX_UNWRAPPED_COLUMNS = 500
+
+/**
+ * One log in one terminal: pulls it, keeps the lines, and shows those of the chosen levels. Everything that changes
+ * which lines are shown writes them again from the buffer; between that only new lines are written.
+ */
+export class LogView {
+  readonly #options: LogViewOptions
+  readonly #terminal: Terminal
+  readonly #writer: TerminalWriter
+  readonly #buffer = new LogBuffer()
+  readonly #fit = new FitAddon()
+  readonly #search = new SearchAddon({ highlightLimit: 2000 })
+  readonly #abort = new AbortController()
+  #webgl: WebglAddon | null = null
+  #shownLevels: ReadonlySet<LogLevel> = new Set(LOG_LEVELS)
+  #isWrapping = true
+  #isFollowing = true
+  #isLoadingOlder = false
+  #isRewriting = false
+  #mustRewrite = false
+  #newLineCount = 0
+  #sizeBytes = 0
+  #state: LogSnapshot['state'] = { kind: 'opening' }
+  #match: LogSnapshot['match'] = null
+  #snapshot: LogSnapshot
+  #frame = 0
+
+  constructor(options: LogViewOptions) {
+    this.#options = options
+    this.#terminal = new Terminal({
+      // The search's marks are decorations, which xterm still calls proposed.
+      allowProposedApi: true,
+      convertEol: true,
+      disableStdin: true,
+      cursorInactiveStyle: 'none',
+      cursorStyle: 'bar',
+      fontFamily: "ui-monospace, 'JetBrains Mono', 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace",
+      fontSize: 12,
+      lineHeight: 1.4,
+      scrollback: 60_000,
+      minimumContrastRatio: 4.5,
+      // No link is ever followed out of a log.
+      linkHandler: { activate: () => {} },
+      theme: TERMINAL_THEME
+    })
+    this.#terminal.loadAddon(this.#fit)
+    this.#terminal.loadAddon(this.#search)
+    this.#writer = new TerminalWriter(this.#terminal)
+    this.#terminal.onScroll(() => this.#onScroll())
+    // The terminal takes no input: keys belong to the window.
+    this.#terminal.attachCustomKeyEventHandler(() => false)
+    this.#search.onDidChangeResults(({ resultIndex, resultCount }) => {
+      this.#match = { index: resultIndex, count: resultCount }
+      this.#changed()
+    })
+    this.#snapshot = this.#take()
+  }
+
+  get snapshot(): LogSnapshot {
+    return this.#snapshot
+  }
+
+  /** Puts the terminal into the page and begins to follow the log. */
+  open(element: HTMLElement): void {
+    this.#terminal.open(element)
+    // Readers get the last lines from the component; the terminal's own text field must not catch the focus.
+    this.#terminal.textarea?.setAttribute('tabindex', '-1')
+    this.#terminal.textarea?.setAttribute('aria-hidden', 'true')
+    this.fit()
+    this.retry()
+  }
+
+  /** Asks for the log again after it was not to be had. */
+  retry(): void {
+    void followLog({
+      logs: this.#options.logs,
+      jobId: this.#options.jobId,
+      attemptNumber: this.#options.attemptNumber,
+      tailBytes: FIRST_READ_BYTES,
+      onChunk: (chunk) => this.#onChunk(chunk),
+      onState: (state) => {
+        this.#state = state
+        this.#changed()
+      },
+      signal: this.#abort.signal
+    })
+  }
+
+  close(): void {
+    this.#abort.abort()
+    cancelAnimationFrame(this.#frame)
+    this.#writer.close()
+    this.setVisible(false)
+    this.#terminal.dispose()
+  }
+
+  /** WebGL contexts are few (a browser takes the oldest away above 16): only a terminal in sight holds one. */
+  setVisible(isVisible: boolean): void {
+    if (!isVisible) {
+      this.#webgl?.dispose()
+      this.#webgl = null
+      return
+    }
+    this.fit()
+    if (this.#webgl !== null || !this.#isWrapping) return
+    try {
+      const webgl = new WebglAddon()
+      webgl.onContextLoss(() => {
+        webgl.dispose()
+        if (this.#webgl === webgl) this.#webgl = null
+      })
+      this.#terminal.loadAddon(webgl)
+      this.#webgl = webgl
+    } catch {
+      // No WebGL on this machine: xterm goes on with the page's own elements, only slower.
+      this.#webgl = null
+    }
+  }
+
+  /** Fits rows and columns to the element; call it when the element's size has changed. */
+  fit(): void {
+    const size = this.#fit.proposeDimensions()
+    if (size === undefined || !Number.isFinite(size.cols) || !Number.isFinite(size.rows) || size.rows < 1) return
+    const columns = this.#isWrapping ? size.cols : Math.max(size.cols, this.#widestShown())
+    if (columns === this.#terminal.cols && size.rows === this.#terminal.rows) return
+    this.#terminal.resize(columns, size.rows)
+    if (this.#isFollowing) this.#terminal.scrollToBottom()
+  }
+
+  follow(isFollowing: boolean): void {
+    this.#isFollowing = isFollowing
+    if (isFollowing) {
+      this.#newLineCount = 0
+      this.#terminal.scrollToBottom()
+    }
+    this.#changed()
+  }
+
+  showLevels(levels: ReadonlySet<LogLevel>): void {
+    this.#shownLevels = levels
+    void this.#rewrite()
+  }
+
+  wrap(isWrapping: boolean): void {
+    this.#isWrapping = isWrapping
+    this.setVisible(false)
+    this.fit()
+    this.setVisible(true)
+    this.#changed()
+  }
+
+  /** Marks all matches; an empty text takes the marks away. */
+  find(text: string, step: 'first' | 'next' | 'before'): void {
+    if (text === '') {
+      this.#search.clearDecorations()
+      this.#terminal.clearSelection()
+      this.#match = null
+      this.#changed()
+      return
+    }
+    const options = { decorations: SEARCH_LOOK, incremental: step === 'first' }
+    const isFound = step === 'next' ? this.#search.findNext(text, options) : this.#search.findPrevious(text, options)
+    if (!isFound) this.#match = { index: -1, count: 0 }
+    this.#changed()
+  }
+
+  /** Goes to the next line of level ERROR under the top of the view, round to the first one after the last. */
+  showNextError(): void {
+    const { active } = this.#terminal.buffer
+    const selected = this.#terminal.getSelectionPosition()?.start.y
+    const from = selected === undefined ? active.viewportY - 1 : selected
+    for (let step = 1; step <= active.length; step += 1) {
+      const row = (from + step + active.length) % active.length
+      const line = active.getLine(row)
+      if (line === undefined || line.isWrapped || !/^\d\d:\d\d:\d\d (ERROR|CRITICAL)/.test(line.translateToString(true))) continue
+      this.follow(false)
+      this.#terminal.scrollToLine(Math.max(0, row - 3))
+      this.#terminal.selectLines(row, row)
+      return
+    }
+  }
+
+  /** The selected text, else all lines shown. */
+  copyText(): string {
+    return this.#terminal.getSelection() || this.#shownLines().map(plainLogLine).join('\n')
+  }
+
+  /** The terminal's place is at its top already: read what is before it. */
+  async loadOlder(): Promise<void> {
+    const end = this.#buffer.firstOffset
+    if (end === null || end === 0 || this.#isLoadingOlder || this.#buffer.isFull) return
+    this.#isLoadingOlder = true
+    this.#changed()
+    try {
+      const older = await this.#readRange(Math.max(0, end - OLDER_READ_BYTES), end)
+      if (this.#abort.signal.aborted) return
+      const rowsBefore = this.#terminal.buffer.active.length
+      this.#buffer.prepend(older)
+      await this.#rewrite()
+      this.#terminal.scrollToLine(Math.max(0, this.#terminal.buffer.active.length - rowsBefore))
+    } catch (error) {
+      if (!this.#abort.signal.aborted) this.#options.onError(error)
+    } finally {
+      this.#isLoadingOlder = false
+      this.#changed()
+    }
+  }
+
+  async #readRange(start: number, end: number): Promise<{ offset: number; nextOffset: number; text: string }> {
+    const { logs, jobId, attemptNumber } = this.#options
+    let text = ''
+    let offset = start
+    let first = start
+    while (offset < end) {
+      const chunk = await logs.read({ jobId, attemptNumber, offset, limitBytes: end - offset }, { signal: this.#abort.signal })
+      if (offset === start) first = chunk.offset
+      if (chunk.nextOffset <= offset) break
+      text += chunk.text
+      offset = chunk.nextOffset
+    }
+    return { offset: first, nextOffset: offset, text }
+  }
+
+  async #onChunk(chunk: LogChunk): Promise<void> {
+    this.#sizeBytes = chunk.sizeBytes
+    const { lines } = this.#buffer.append(chunk)
+    const last = chunk.complete ? this.#buffer.finish().lines : []
+    const added = [...lines, ...last].filter(({ level }) => this.#shownLevels.has(level))
+    if (!this.#isFollowing) this.#newLineCount += added.length
+    this.#changed()
+    // While the lines are written anew, these are among them.
+    if (added.length > 0 && !this.#isRewriting) await this.#writeLines(added)
+  }
+
+  async #writeLines(lines: readonly LogLine[]): Promise<void> {
+    if (lines.length > 0) await this.#writer.write(lines.map((line) => `${paintLogLine(line)}\r\n`).join(''))
+    if (!this.#isWrapping) this.fit()
+    if (this.#isFollowing) this.#terminal.scrollToBottom()
+  }
+
+  /** Shows the lines of the chosen levels afresh, in pieces, so that the window stays alive. */
+  async #rewrite(): Promise<void> {
+    this.#mustRewrite = true
+    if (this.#isRewriting) return
+    this.#isRewriting = true
+    while (this.#mustRewrite && !this.#abort.signal.aborted) {
+      this.#mustRewrite = false
+      this.#terminal.reset()
+      for (let written = 0; !this.#mustRewrite && !this.#abort.signal.aborted; ) {
+        // Asked for afresh at each step: lines that come meanwhile belong to the end.
+        const lines = this.#shownLines().slice(written, written + REWRITE_STEP_LINES)
+        if (lines.length === 0) break
+        await this.#writeLines(lines)
+        written += lines.length
+      }
+      await new Promise<void>((resolve) => this.#terminal.write('', resolve))
+    }
+    this.#isRewriting = false
+    if (this.#isFollowing) this.#terminal.scrollToBottom()
+    this.#changed()
+  }
+
+  #shownLines(): readonly LogLine[] {
+    if (this.#shownLevels.size === LOG_LEVELS.length) return this.#buffer.lines
+    return this.#buffer.lines.filter(({ level }) => this.#shownLevels.has(level))
+  }
+
+  #widestShown(): number {
+    let widest = 0
+    for (const { text } of this.#shownLines()) widest = Math.max(widest, text.length + 10)
+    return Math.min(widest, MAX_UNWRAPPED_COLUMNS)
+  }
+
+  #onScroll(): void {
+    if (this.#isRewriting) return
+    const { viewportY, baseY } = this.#terminal.buffer.active
+    const isAtEnd = viewportY >= baseY
+    if (isAtEnd) this.#newLineCount = 0
+    if (isAtEnd !== this.#isFollowing) {
+      this.#isFollowing = isAtEnd
+      this.#changed()
+    }
+    if (viewportY === 0 && baseY > 0 && !isAtEnd) void this.loadOlder()
+  }
+
+  /** One change of the page per frame, however many pieces come. */
+  #changed(): void {
+    if (this.#frame !== 0 || this.#abort.signal.aborted) return
+    this.#frame = requestAnimationFrame(() => {
+      this.#frame = 0
+      this.#snapshot = this.#take()
+      this.#options.onChange()
+    })
+  }
+
+  #take(): LogSnapshot {
+    return {
+      counts: { ...this.#buffer.counts },
+      shownLevels: this.#shownLevels,
+      lineCount: this.#buffer.lines.length,
+      sizeBytes: this.#sizeBytes,
+      earlierBytes: this.#buffer.firstOffset ?? 0,
+      state: this.#state,
+      isFollowing: this.#isFollowing,
+      newLineCount: this.#newLineCount,
+      isWrapping: this.#isWrapping,
+      isLoadingOlder: this.#isLoadingOlder,
+      match: this.#match,
+      lastLines: this.#lastShown().map(plainLogLine).join('\n')
+    }
+  }
+
+  #lastShown(): LogLine[] {
+    const found: LogLine[] = []
+    const { lines } = this.#buffer
+    for (let at = lines.length - 1; at >= 0 && found.length < LAST_LINES_FOR_READERS; at -= 1) {
+      const line = lines[at] as LogLine
+      if (this.#shownLevels.has(line.level)) found.push(line)
+    }
+    return found.reverse()
+  }
+}
+
+/** The terminal is dark in both looks: logs carry the colours of dark terminals. */
+const TERMINAL_THEME = {
+  background: '#0a0d11',
+  foreground: '#c9d3df',
+  cursor: '#0a0d11',
+  selectionBackground: '#3a4a78',
+  selectionInactiveBackground: '#2d3a5c',
+  black: '#1a1f27',
+  red: '#ff7b72',
+  green: '#58c793',
+  yellow: '#e0b050',
+  blue: '#6fa8dc',
+  magenta: '#b685f0',
+  cyan: '#5ac1c9',
+  white: '#c9d3df',
+  brightBlack: '#768699',
+  brightRed: '#ffa198',
+  brightGreen: '#7ee2b0',
+  brightYellow: '#f2cc60',
+  brightBlue: '#9ecbff',
+  brightMagenta: '#d2b0ff',
+  brightCyan: '#8be0e6',
+  brightWhite: '#f0f4fa',
+  scrollbarSliderBackground: '#ffffff24',
+  scrollbarSliderHoverBackground: '#ffffff40',
+  scrollbarSliderActiveBackground: '#ffffff55'
+}
+
+const SEARCH_LOOK = {
+  matchBackground: '#5c4a1c',
+  activeMatchBackground: '#a87a16',
+  matchOverviewRuler: '#e0b050',
+  activeMatchColorOverviewRuler: '#f2cc60'
+}
