@@ -1,0 +1,178 @@
+import { randomBytes } from 'node:crypto'
+import { createReadStream, type Dirent } from 'node:fs'
+import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { Readable } from 'node:stream'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { BlobStore } from '../blob-store.ts'
+
+/** `eggs/<sha256>`, `logs/<job id>-<attempt>.gz`: one folder, one file, no way out of either. */
+const NAME = /^[a-z]{1,20}\/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$/
+const PREFIX = /^[a-z]{1,20}\/(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,199})?$/
+
+/** Drafts begin with a dot, which no name may: they are never listed, read or taken for a blob. */
+const DRAFT = '.draft-'
+
+/**
+ * Blobs as files under one directory, made when it is not there. What a crash in the middle of a write left behind is
+ * swept away at the start. Rejects with DATA_DIRECTORY_UNUSABLE where the directory cannot be used.
+ */
+export async function openFilesystemBlobStore(root: string): Promise<BlobStore> {
+  await explain(root, async () => {
+    await mkdir(root, { recursive: true, mode: 0o700 })
+    await sweepDrafts(root)
+  })
+
+  function pathOf(name: string): string {
+    if (!NAME.test(name)) throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(name)} is not a name for a blob`)
+    return join(root, name)
+  }
+
+  return {
+    async write(name, content) {
+      const path = pathOf(name)
+      return explain(path, () => writeWhole(root, path, content))
+    },
+
+    async read(name) {
+      const path = pathOf(name)
+      return orNotFound(name, () => readFile(path))
+    },
+
+    async openRead(name) {
+      const path = pathOf(name)
+      // Opened here and not by the stream, so that a missing blob is told now and not in the middle of an answer.
+      const file = await orNotFound(name, () => open(path))
+      return createReadStream('', { fd: file, autoClose: true })
+    },
+
+    async has(name) {
+      const path = pathOf(name)
+      return (await sizeOf(path)) !== null
+    },
+
+    async delete(name) {
+      await rm(pathOf(name), { force: true })
+    },
+
+    async list(prefix) {
+      if (!PREFIX.test(prefix)) {
+        throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(prefix)} is not the beginning of a blob's name`)
+      }
+      const folder = prefix.slice(0, prefix.indexOf('/') + 1)
+      const names = (await filesIn(join(root, folder)))
+        .map((file) => folder + file.name)
+        .filter((name) => name.startsWith(prefix) && NAME.test(name))
+        .sort()
+      const sizes = await Promise.all(names.map(async (name) => ({ name, sizeBytes: await sizeOf(join(root, name)) })))
+      return sizes.flatMap(({ name, sizeBytes }) => (sizeBytes === null ? [] : [{ name, sizeBytes }]))
+    }
+  }
+}
+
+/** Draft, fsync, rename, fsync of the folder: the name exists only when every byte is on the disk. */
+async function writeWhole(root: string, path: string, content: Uint8Array | Readable): Promise<{ sizeBytes: number }> {
+  const folder = dirname(path)
+  const madeFolder = await mkdir(folder, { recursive: true, mode: 0o700 })
+  if (madeFolder !== undefined) await syncFolder(root)
+  const draft = join(folder, DRAFT + randomBytes(8).toString('hex'))
+  try {
+    const sizeBytes = await writeDraft(draft, content)
+    await rename(draft, path)
+    await syncFolder(folder)
+    return { sizeBytes }
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
+  }
+}
+
+async function writeDraft(draft: string, content: Uint8Array | Readable): Promise<number> {
+  const file = await open(draft, 'wx', 0o600)
+  try {
+    if (content instanceof Readable) await writeStream(file, content)
+    else await file.writeFile(content)
+    await file.sync()
+    return (await file.stat()).size
+  } finally {
+    await file.close()
+  }
+}
+
+async function writeStream(file: FileHandle, content: Readable): Promise<void> {
+  for await (const chunk of content) await file.writeFile(chunk)
+}
+
+async function syncFolder(path: string): Promise<void> {
+  // Windows cannot open a folder for this; its file system keeps renames in order by itself.
+  if (process.platform === 'win32') return
+  const folder = await open(path)
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
+
+async function sweepDrafts(root: string): Promise<void> {
+  for (const folder of await readdir(root, { withFileTypes: true })) {
+    if (!folder.isDirectory()) continue
+    for (const file of await filesIn(join(root, folder.name))) {
+      if (file.name.startsWith(DRAFT)) await rm(join(root, folder.name, file.name), { force: true })
+    }
+  }
+}
+
+async function filesIn(folder: string): Promise<Dirent[]> {
+  try {
+    return (await readdir(folder, { withFileTypes: true })).filter((file) => file.isFile())
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}
+
+async function sizeOf(path: string): Promise<number | null> {
+  try {
+    return (await stat(path)).size
+  } catch (error) {
+    if (isMissing(error)) return null
+    throw error
+  }
+}
+
+async function orNotFound<T>(name: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    throw new ScrapdeckError('NOT_FOUND', `There is no file ${name} in the blob store`, { cause: error })
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT'
+}
+
+/** Errors of the disk become words for the operator; others (a stream that broke off) stay what they are. */
+async function explain<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? ''
+    const problem = PROBLEMS[code]
+    if (problem === undefined) throw error
+    throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', `${path} cannot be written: ${problem}`, { cause: error })
+  }
+}
+
+const PROBLEMS: Record<string, string> = {
+  ENOSPC: 'the disk is full. Free some space.',
+  EDQUOT: 'the disk quota is used up. Free some space.',
+  EFBIG: 'the file is larger than this system allows.',
+  EACCES: 'the rights are missing. Give the user who runs Scrapdeck the right to write there.',
+  EPERM: 'the rights are missing. Give the user who runs Scrapdeck the right to write there.',
+  EROFS: 'the file system is read-only. Choose another data directory.',
+  ENOTDIR: 'something that is not a directory is in its way. Choose another data directory.',
+  EEXIST: 'something that is not a directory is in its way. Choose another data directory.'
+}

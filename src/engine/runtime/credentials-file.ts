@@ -1,0 +1,54 @@
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { Random } from './random.ts'
+
+const CredentialsFile = z.object({ username: z.string().min(1), password: z.string().min(1) })
+export type StoredCredentials = z.infer<typeof CredentialsFile>
+
+/**
+ * The user name and password of the doors: those `given`, else those kept in `<directory>/credentials.json`, else new ones.
+ * What is returned is what the file says afterwards, so that `scrapdeck credentials` tells the truth; only its user can read it.
+ * Throws BAD_INPUT for what Basic authentication cannot carry, DATA_DIRECTORY_UNUSABLE for a damaged file.
+ */
+export function readOrCreateCredentials(directory: string, random: Random, given?: StoredCredentials): StoredCredentials {
+  if (given !== undefined) checkGiven(given)
+  const kept = readCredentials(directory)
+  const credentials = given ?? kept ?? { username: 'scrapdeck', password: random.hex(16) }
+  if (kept?.username !== credentials.username || kept.password !== credentials.password) {
+    writeCredentials(directory, credentials)
+  }
+  return credentials
+}
+
+/** null: none were made yet. */
+export function readCredentials(directory: string): StoredCredentials | null {
+  const file = join(directory, 'credentials.json')
+  if (!existsSync(file)) return null
+  try {
+    return CredentialsFile.parse(JSON.parse(readFileSync(file, 'utf8')))
+  } catch (error) {
+    throw new ScrapdeckError(
+      'DATA_DIRECTORY_UNUSABLE',
+      `The credentials in ${file} cannot be read. Correct the file, or delete it to have new ones made.`,
+      { cause: error }
+    )
+  }
+}
+
+function checkGiven({ username, password }: StoredCredentials): void {
+  if (username === '' || password === '') {
+    throw new ScrapdeckError('BAD_INPUT', 'The user name and the password must not be empty: the doors are never open to all.')
+  }
+  if (username.includes(':')) {
+    throw new ScrapdeckError('BAD_INPUT', 'The user name must not have a colon: Basic authentication ends it there.')
+  }
+}
+
+function writeCredentials(directory: string, credentials: StoredCredentials): void {
+  const file = join(directory, 'credentials.json')
+  const temporary = `${file}.new`
+  writeFileSync(temporary, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 })
+  renameSync(temporary, file)
+}

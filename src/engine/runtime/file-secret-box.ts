@@ -1,0 +1,111 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { link, mkdir, open, readFile, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { SecretBox } from './secret-box.ts'
+
+const KEY_BYTES = 32
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const FORM = 'v1.'
+
+/**
+ * A SecretBox for hosts without a keychain: AES-256-GCM under a key in a file that only its owner can read. It keeps
+ * passwords out of copies of the database; it does not protect them from somebody who can read the whole directory.
+ * Makes the key file where there is none; rejects with DATA_DIRECTORY_UNUSABLE where it cannot be made or used.
+ */
+export async function openFileSecretBox(keyPath: string): Promise<SecretBox> {
+  const key = await readOrMakeKey(keyPath)
+  return {
+    store: 'file',
+    description: `Encrypted with the key in ${keyPath}, which only its owner can read`,
+    async seal(plainText) {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv('aes-256-gcm', key, nonce)
+      const body = Buffer.concat([cipher.update(plainText, 'utf8'), cipher.final()])
+      return FORM + Buffer.concat([nonce, cipher.getAuthTag(), body]).toString('base64')
+    },
+    async open(sealed) {
+      try {
+        return unseal(key, sealed)
+      } catch (error) {
+        throw new ScrapdeckError('INTERNAL', `A stored secret was not sealed with ${keyPath}. Enter it again.`, {
+          cause: error
+        })
+      }
+    }
+  }
+}
+
+function unseal(key: Buffer, sealed: string): string {
+  if (!sealed.startsWith(FORM)) throw new Error('unknown form')
+  const bytes = Buffer.from(sealed.slice(FORM.length), 'base64')
+  const nonce = bytes.subarray(0, NONCE_BYTES)
+  const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES)
+  const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
+  decipher.setAuthTag(tag)
+  return decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
+}
+
+async function readOrMakeKey(path: string): Promise<Buffer> {
+  try {
+    const key = (await readKey(path)) ?? (await makeKey(path))
+    if (key.length === KEY_BYTES) return key
+  } catch (error) {
+    if (error instanceof ScrapdeckError) throw error
+    throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', `The key file ${path} cannot be read or made. Check its rights.`, {
+      cause: error
+    })
+  }
+  // Never overwritten: what was sealed with the real key would be lost for good.
+  throw new ScrapdeckError(
+    'DATA_DIRECTORY_UNUSABLE',
+    `${path} is not a Scrapdeck key file. Put back the right one, or move it away and enter the nodes' passwords again.`
+  )
+}
+
+async function readKey(path: string): Promise<Buffer | null> {
+  try {
+    await refuseWhenOthersCanRead(path)
+    return Buffer.from((await readFile(path, 'utf8')).trim(), 'hex')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}
+
+async function refuseWhenOthersCanRead(path: string): Promise<void> {
+  // Windows has no such bits; there the directory's own access list is what protects.
+  if (process.platform === 'win32') return
+  const { mode } = await stat(path)
+  if ((mode & 0o077) === 0) return
+  throw new ScrapdeckError(
+    'DATA_DIRECTORY_UNUSABLE',
+    `The key file ${path} can be read by other users. Make it private (chmod 600) and change the nodes' passwords.`
+  )
+}
+
+/** Whole or absent: written beside its place, then linked there, which fails when another process was first. */
+async function makeKey(path: string): Promise<Buffer> {
+  const key = randomBytes(KEY_BYTES)
+  const draft = `${path}.${randomBytes(6).toString('hex')}`
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  try {
+    const file = await open(draft, 'wx', 0o600)
+    try {
+      await file.writeFile(`${key.toString('hex')}\n`)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await link(draft, path)
+    return key
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    const theirs = await readKey(path)
+    if (theirs === null) throw error
+    return theirs
+  } finally {
+    await rm(draft, { force: true })
+  }
+}

@@ -1,0 +1,82 @@
+import type { AttemptStart, NewJob, StoredNode, StoredVersion, TimelineEntry } from '../store/store.ts'
+
+/** Where builders' time begins; each thing built is a millisecond younger than the one before. */
+const START_MS = 1_800_000_000_000
+
+let built = 0
+
+function nextMs(): number {
+  built += 1
+  return START_MS + built
+}
+
+export function entry(text = 'it happened', over: Partial<TimelineEntry> = {}): TimelineEntry {
+  return { atMs: nextMs(), text, evidence: {}, ...over }
+}
+
+/** Ids ascend from one job built to the next. `jobid` follows `id` unless it is given. */
+export function aNewJob(over: Partial<NewJob> = {}): NewJob {
+  const atMs = nextMs()
+  const id = over.id ?? atMs.toString(16).padStart(12, '0').padEnd(32, '0')
+  return {
+    id,
+    jobid: id,
+    project: 'shop',
+    version: null,
+    spider: 'prices',
+    settings: {},
+    args: {},
+    priority: 0,
+    placement: { nodeId: null, tags: [] },
+    source: 'api',
+    entry: { atMs, text: 'asked for', evidence: {} },
+    ...over
+  }
+}
+
+/** The start of a job's attempt, the first unless `number` says otherwise, with the jobid that dispatch would choose. */
+export function anAttemptStart(job: { id: string }, over: Partial<AttemptStart> = {}): AttemptStart {
+  const number = over.number ?? 1
+  return {
+    jobId: job.id,
+    number,
+    jobid: number === 1 ? job.id : `${job.id}-${number}`,
+    nodeId: 'node-1',
+    version: '1',
+    entry: entry('sent'),
+    ...over
+  }
+}
+
+export function aStoredNode(over: Partial<StoredNode> = {}): StoredNode {
+  const addedAtMs = nextMs()
+  const id = over.id ?? `node-${built}`
+  return {
+    id,
+    name: id,
+    kind: 'scrapyd',
+    url: `http://${id}.example:6800/`,
+    username: null,
+    sealedPassword: null,
+    caCertificate: null,
+    slots: 2,
+    tags: [],
+    mode: 'active',
+    scrapydVersion: '1.6',
+    addedAtMs,
+    ...over
+  }
+}
+
+export function aVersion(over: Partial<StoredVersion> = {}): StoredVersion {
+  return {
+    project: 'shop',
+    version: '1',
+    sha256: 'a'.repeat(64),
+    sizeBytes: 2048,
+    spiders: ['prices'],
+    createdAtMs: nextMs(),
+    deployments: [],
+    ...over
+  }
+}

@@ -1,0 +1,160 @@
+import { NodeError, type NodeClient, type ScheduleRequest, type SeenJob, type Snapshot } from '../nodes/node-client.ts'
+import type { Clock } from '../runtime/clock.ts'
+
+/** How the fake treats the next `schedule`: `drop_reply` runs it and answers nothing, `refuse` and `unreachable` do not. */
+export type ScheduleBehaviour = 'ok' | 'drop_reply' | 'lose_request' | 'refuse' | 'unreachable'
+
+interface FakeRun extends ScheduleRequest {
+  startedAtMs: number | null
+  endedAtMs: number | null
+  signals: string[]
+}
+
+/**
+ * A Scrapyd in memory for tests of the dispatcher: has slots and a queue, remembers everything that it executed, and
+ * misbehaves on order. Jobs run until the test ends them.
+ */
+export class FakeNode implements NodeClient {
+  readonly #clock: Clock
+  readonly slots: number
+  pending: FakeRun[] = []
+  running: FakeRun[] = []
+  finished: FakeRun[] = []
+  /** Every run that was ever accepted, in order: the truth. */
+  readonly executed: string[] = []
+  readonly eggs = new Set<string>()
+  readonly logs = new Map<string, string>()
+  behaviours: ScheduleBehaviour[] = []
+  isDown = false
+  refusal = 'something is wrong with this node'
+  mostRunningAtOnce = 0
+
+  constructor(clock: Clock, options: { slots: number; eggs?: string[] }) {
+    this.#clock = clock
+    this.slots = options.slots
+    for (const egg of options.eggs ?? []) this.eggs.add(egg)
+  }
+
+  /** Ends a run as its spider would, closing stats in its log and all. */
+  end(jobid: string, finishReason = 'finished'): void {
+    const run = this.running.find((candidate) => candidate.jobid === jobid)
+    if (run === undefined) throw new Error(`${jobid} is not running`)
+    this.running = this.running.filter((candidate) => candidate !== run)
+    run.endedAtMs = this.#clock.nowMs()
+    this.finished.unshift(run)
+    this.logs.set(
+      jobid,
+      `2026-01-01 00:00:00 [scrapy.core.engine] INFO: Closing spider (${finishReason})\n2026-01-01 00:00:00 [scrapy.statscollectors] INFO: Dumping Scrapy stats:\n{'finish_reason': '${finishReason}',\n 'item_scraped_count': 3}\n2026-01-01 00:00:00 [scrapy.core.engine] INFO: Spider closed (${finishReason})\n`
+    )
+    this.#startPending()
+  }
+
+  endAll(): void {
+    for (const run of [...this.running]) this.end(run.jobid)
+  }
+
+  /** Forgets running and finished jobs, as a restarted Scrapyd does; its queue is on its disk and stays. */
+  restart(options: { loseQueue?: boolean; loseLogs?: boolean } = {}): void {
+    this.running = []
+    this.finished = []
+    if (options.loseQueue === true) this.pending = []
+    if (options.loseLogs === true) this.logs.clear()
+    this.#startPending()
+  }
+
+  async daemonStatus() {
+    this.#answer()
+    return { pending: this.pending.length, running: this.running.length, finished: this.finished.length, nodeName: 'fake', clockOffsetMs: 0 }
+  }
+
+  async listJobs(): Promise<Snapshot> {
+    this.#answer()
+    return {
+      begunAtMs: this.#clock.monotonicMs(),
+      pending: this.pending.map(seen),
+      running: this.running.map(seen),
+      finished: this.finished.map(seen)
+    }
+  }
+
+  async schedule(request: ScheduleRequest): Promise<{ jobid: string }> {
+    const behaviour = this.isDown ? 'unreachable' : (this.behaviours.shift() ?? 'ok')
+    if (behaviour === 'unreachable') throw new NodeError('unreachable', 'fake is down', { delivered: 'no' })
+    if (behaviour === 'refuse') throw new NodeError('refused', `fake refused: ${this.refusal}`, { delivered: 'no', nodeMessage: this.refusal })
+    if (behaviour !== 'lose_request') {
+      this.executed.push(request.jobid)
+      this.pending.push({ ...request, startedAtMs: null, endedAtMs: null, signals: [] })
+      this.#startPending()
+    }
+    if (behaviour !== 'ok') throw new NodeError('timeout', 'fake did not answer', { delivered: 'unknown' })
+    return { jobid: request.jobid }
+  }
+
+  async cancel({ jobid, signal }: { project: string; jobid: string; signal: string }) {
+    this.#answer()
+    const wasPending = this.pending.some((run) => run.jobid === jobid)
+    this.pending = this.pending.filter((run) => run.jobid !== jobid)
+    const run = this.running.find((candidate) => candidate.jobid === jobid)
+    run?.signals.push(signal)
+    return { wasState: run !== undefined ? ('running' as const) : wasPending ? ('pending' as const) : null }
+  }
+
+  async listProjects() {
+    this.#answer()
+    return [...new Set([...this.eggs].map((egg) => egg.split('@')[0]!))]
+  }
+
+  async listVersions(project: string) {
+    this.#answer()
+    return [...this.eggs].filter((egg) => egg.startsWith(`${project}@`)).map((egg) => egg.slice(project.length + 1))
+  }
+
+  async listSpiders() {
+    this.#answer()
+    return ['spider']
+  }
+
+  async addVersion(project: string, version: string) {
+    this.#answer()
+    this.eggs.add(`${project}@${version}`)
+    return { spiders: 1 }
+  }
+
+  async deleteVersion(project: string, version: string) {
+    this.#answer()
+    this.eggs.delete(`${project}@${version}`)
+  }
+
+  async deleteProject(project: string) {
+    for (const version of await this.listVersions(project)) await this.deleteVersion(project, version)
+  }
+
+  async readLog({ jobid }: { jobid: string }, range: { offset: number; limitBytes: number }) {
+    this.#answer()
+    const text = this.logs.get(jobid)
+    if (text === undefined) return null
+    const bytes = new TextEncoder().encode(text)
+    const offset = range.offset < 0 ? Math.max(0, bytes.length + range.offset) : range.offset
+    return { offset, sizeBytes: bytes.length, bytes: bytes.slice(offset, offset + range.limitBytes) }
+  }
+
+  async close() {}
+
+  #answer(): void {
+    if (this.isDown) throw new NodeError('unreachable', 'fake is down', { delivered: 'no' })
+  }
+
+  #startPending(): void {
+    while (this.running.length < this.slots && this.pending.length > 0) {
+      const run = this.pending.shift()!
+      run.startedAtMs = this.#clock.nowMs()
+      this.running.push(run)
+      this.logs.set(run.jobid, '2026-01-01 00:00:00 [scrapy.core.engine] INFO: Spider opened\n')
+    }
+    this.mostRunningAtOnce = Math.max(this.mostRunningAtOnce, this.running.length + this.pending.length)
+  }
+}
+
+function seen(run: FakeRun): SeenJob {
+  return { project: run.project, spider: run.spider, jobid: run.jobid, pid: run.startedAtMs === null ? null : 4242, startTime: null, endTime: null, exit: null }
+}

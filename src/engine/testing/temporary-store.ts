@@ -1,0 +1,28 @@
+import { join } from 'node:path'
+import { type Clock, systemClock } from '../runtime/clock.ts'
+import { silentLogger } from '../runtime/logger.ts'
+import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
+import type { Store } from '../store/store.ts'
+import { makeTemporaryDirectory } from './temporary-directory.ts'
+
+export interface TemporaryStore {
+  store: Store
+  directory: string
+  remove(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** A real store on a directory of its own; both go away together. */
+export async function openTemporaryStore(options: { clock?: Clock } = {}): Promise<TemporaryStore> {
+  const directory = await makeTemporaryDirectory()
+  const store = await openSqliteStore({
+    path: join(directory.path, 'scrapdeck.db'),
+    clock: options.clock ?? systemClock,
+    logger: silentLogger
+  })
+  async function remove() {
+    await store.close()
+    await directory.remove()
+  }
+  return { store, directory: directory.path, remove, [Symbol.asyncDispose]: remove }
+}
