@@ -5,7 +5,7 @@
 Reads launch.json, starts the child and waits. The files it leaves in the run directory, in this order:
 
     started      claim, made once for ever (a link that must not exist): whoever fails to make it starts nothing
-    child.json   {"pid", "startTime"} of the child, which leads a session and process group of its own
+    child.json   {"pid", "startTime", "atMs"} of the child, which leads a session and process group of its own
     output.txt   what the child wrote to stdout and stderr, bounded; the log is a file of Scrapy's
     exit.json    {"code", "signal", "atMs"}, written whole or not at all
 
@@ -74,7 +74,7 @@ def run(launch):
         os.write(output, ("The spider could not be started: %s\n" % error).encode())
         keep_output_as_log(output, launch["logFile"])
         return 1, None
-    write_whole("child.json", {"pid": child.pid, "startTime": start_time(child.pid)})
+    write_whole("child.json", {"pid": child.pid, "startTime": start_time(child.pid), "atMs": int(time.time() * 1000)})
     threading.Thread(target=bound_output, args=(output,), daemon=True).start()
     status = child.wait()
     if status != 0:
@@ -124,7 +124,12 @@ def start_time(pid):
         except OSError:
             return ""
     if sys.platform == "darwin":
-        answer = subprocess.run(["/bin/ps", "-o", "lstart=", "-p", str(pid)], stdout=subprocess.PIPE, check=False)
+        answer = subprocess.run(
+            ["/bin/ps", "-o", "lstart=", "-p", str(pid)],
+            stdout=subprocess.PIPE,
+            env={"LC_ALL": "C", "TZ": "UTC"},
+            check=False,
+        )
         return answer.stdout.decode().strip()
     return ""
 

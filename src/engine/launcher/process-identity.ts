@@ -1,0 +1,58 @@
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+
+/** A process that cannot be mistaken for a later one with the same pid. `startTime` as resources/python/supervisor.py writes it; empty where the platform tells none. */
+export interface ProcessIdentity {
+  pid: number
+  startTime: string
+}
+
+/** Is exactly this process still there? One that ended and was not yet reaped by its parent (a zombie) is not. */
+export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
+  const startTime = await readStartTime(identity.pid)
+  return startTime !== null && (identity.startTime === '' || startTime === identity.startTime)
+}
+
+/** The start time of a live process; null when there is none with this pid. */
+export async function readStartTime(pid: number): Promise<string | null> {
+  if (process.platform === 'linux') return readFromProc(pid)
+  if (process.platform === 'darwin') return askPs(pid)
+  return exists(pid) ? '' : null
+}
+
+/** Clock ticks since boot (proc(5), stat, field 22) mean something only together with the boot they count from. */
+async function readFromProc(pid: number): Promise<string | null> {
+  try {
+    const stat = await readFile(`/proc/${pid}/stat`, 'latin1')
+    // The second field, the command in brackets, may itself hold spaces and brackets.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    if (fields[0] === 'Z' || fields[0] === 'X') return null
+    const bootId = (await readFile('/proc/sys/kernel/random/boot_id', 'ascii')).trim()
+    return `${bootId}:${fields[19]}`
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    // ESRCH: it ended between open and read.
+    if (code === 'ENOENT' || code === 'ESRCH') return null
+    throw error
+  }
+}
+
+function askPs(pid: number): Promise<string | null> {
+  return new Promise((resolve) => {
+    const options = { env: { LC_ALL: 'C', TZ: 'UTC' } }
+    execFile('/bin/ps', ['-o', 'stat=,lstart=', '-p', String(pid)], options, (error, stdout) => {
+      const [, state, startTime] = /^\s*(\S+)\s+(.+?)\s*$/.exec(stdout) ?? []
+      resolve(error || !state || state.startsWith('Z') ? null : startTime!)
+    })
+  })
+}
+
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    // EPERM: it is there and belongs to somebody else.
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

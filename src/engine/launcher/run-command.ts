@@ -1,0 +1,80 @@
+import { spawn } from 'node:child_process'
+import type { Clock } from '../runtime/clock.ts'
+import { signalGroup } from './process-group.ts'
+
+export interface CommandResult {
+  /** null: ended by a signal, ours included. */
+  code: number | null
+  stdout: string
+  /** The last part only. */
+  stderr: string
+  /** Why we ended it ourselves; null when it ended by itself. */
+  stoppedFor: 'time' | 'output' | 'abort' | null
+}
+
+const STDERR_KEPT_CHARACTERS = 16_384
+
+/**
+ * Runs a short command in a process group of its own, so that a time limit ends all it started. Rejects only when it
+ * cannot be started at all.
+ */
+export function runCommand(options: {
+  command: string
+  args: string[]
+  directory?: string
+  environment: NodeJS.ProcessEnv
+  timeLimitMs: number
+  stdoutLimitBytes: number
+  clock: Clock
+  signal?: AbortSignal
+  onLine?: (line: string) => void
+}): Promise<CommandResult> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(options.command, options.args, {
+      cwd: options.directory,
+      env: options.environment,
+      detached: process.platform !== 'win32',
+      windowsHide: true,
+      stdio: ['ignore', 'pipe', 'pipe']
+    })
+    let stdout = ''
+    let stderr = ''
+    let line = ''
+    let stoppedFor: CommandResult['stoppedFor'] = null
+
+    const stop = (reason: NonNullable<CommandResult['stoppedFor']>) => {
+      stoppedFor ??= reason
+      if (child.pid !== undefined) signalGroup(child.pid, 'KILL').catch(reject)
+    }
+    const onAbort = () => stop('abort')
+    const timer = options.clock.setTimer(options.timeLimitMs, () => stop('time'))
+    options.signal?.addEventListener('abort', onAbort, { once: true })
+    if (options.signal?.aborted) onAbort()
+
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      if (options.onLine) {
+        const lines = (line + text).split('\n')
+        line = lines.pop()!.slice(-10_000)
+        for (const whole of lines) options.onLine(whole)
+        return
+      }
+      stdout += text
+      if (stdout.length > options.stdoutLimitBytes) stop('output')
+    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr = (stderr + text).slice(-STDERR_KEPT_CHARACTERS)
+    })
+    const settle = () => {
+      timer.cancel()
+      options.signal?.removeEventListener('abort', onAbort)
+    }
+    child.once('error', (error) => {
+      settle()
+      reject(error)
+    })
+    child.once('close', (code) => {
+      settle()
+      resolve({ code, stdout, stderr, stoppedFor })
+    })
+  })
+}

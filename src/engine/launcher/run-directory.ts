@@ -1,0 +1,133 @@
+import { link, mkdir, open, readdir, readFile, rename, rm, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { type ProcessIdentity, readStartTime } from './process-identity.ts'
+
+/**
+ * What one run leaves in `runs/JOBID/`. Each file appears whole or not at all, in this order:
+ *
+ *   spec.json    the job was accepted; on the disk before schedule() resolves
+ *   launch.json  how the next start goes; rewritten by every try
+ *   started      the claim: exactly one supervisor makes it, ever
+ *   child.json   the spider's process
+ *   exit.json    how it ended; `code` and `signal` both null: nobody saw it end
+ *
+ * resources/python/supervisor.py writes the last three.
+ */
+export interface RunFiles {
+  spec: RunSpec | null
+  supervisor: ProcessIdentity | null
+  child: (ProcessIdentity & { atMs: number }) | null
+  exit: RunExit | null
+}
+
+const RunSpec = z.object({
+  project: z.string(),
+  version: z.string(),
+  spider: z.string(),
+  jobid: z.string(),
+  settings: z.record(z.string(), z.string()),
+  args: z.record(z.string(), z.string()),
+  priority: z.number(),
+  acceptedAtMs: z.number()
+})
+export type RunSpec = z.infer<typeof RunSpec>
+
+const RunExit = z.object({ code: z.number().nullable(), signal: z.string().nullable(), atMs: z.number() })
+export type RunExit = z.infer<typeof RunExit>
+
+const Supervisor = z.object({ pid: z.number(), startTime: z.string() })
+const Child = Supervisor.extend({ atMs: z.number() })
+
+/** Makes the directory and its spec durably. False when a run of this jobid is there already. */
+export async function acceptRun(runsDirectory: string, spec: RunSpec): Promise<boolean> {
+  const directory = join(runsDirectory, spec.jobid)
+  try {
+    await mkdir(directory, { mode: 0o700 })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+  await writeWhole(directory, 'spec.json', spec)
+  await syncDirectory(runsDirectory)
+  return true
+}
+
+export async function readRunFiles(directory: string): Promise<RunFiles> {
+  const [spec, supervisor, child, exit] = await Promise.all([
+    readJson(join(directory, 'spec.json'), RunSpec),
+    readJson(join(directory, 'started'), Supervisor),
+    readJson(join(directory, 'child.json'), Child),
+    readJson(join(directory, 'exit.json'), RunExit)
+  ])
+  return { spec, supervisor, child, exit }
+}
+
+export async function listRunDirectories(runsDirectory: string): Promise<string[]> {
+  const entries = await readdir(runsDirectory, { withFileTypes: true })
+  return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)
+}
+
+/** Forgets a run. Without its spec it was never accepted, so a crash in the middle leaves nothing that would start. */
+export async function removeRun(directory: string): Promise<void> {
+  try {
+    await unlink(join(directory, 'spec.json'))
+    await syncDirectory(directory)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+  await rm(directory, { recursive: true, force: true })
+}
+
+/** Makes the claim ourselves, so that no supervisor ever starts this run. False when one was made before. */
+export async function claimRun(directory: string): Promise<boolean> {
+  await writeWhole(directory, 'started.own', { pid: process.pid, startTime: (await readStartTime(process.pid)) ?? '' })
+  try {
+    await link(join(directory, 'started.own'), join(directory, 'started'))
+    await syncDirectory(directory)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+export async function writeExit(directory: string, exit: RunExit): Promise<void> {
+  await writeWhole(directory, 'exit.json', exit)
+}
+
+/** A file that is there whole, or not at all, even after power loss. */
+export async function writeWhole(directory: string, name: string, content: object): Promise<void> {
+  const part = join(directory, `${name}.part`)
+  const file = await open(part, 'w', 0o600)
+  try {
+    await file.writeFile(JSON.stringify(content))
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(part, join(directory, name))
+  await syncDirectory(directory)
+}
+
+/** A file that is absent, cut short by power loss, or overwritten by a spider is no evidence: null. */
+async function readJson<T>(path: string, schema: z.ZodType<T>): Promise<T | null> {
+  try {
+    return schema.parse(JSON.parse(await readFile(path, 'utf8')))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    if (error instanceof SyntaxError || error instanceof z.ZodError) return null
+    throw error
+  }
+}
+
+/** Names in a directory are durable only once the directory is; Windows neither needs nor allows it. */
+async function syncDirectory(directory: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const handle = await open(directory, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

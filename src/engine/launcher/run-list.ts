@@ -1,0 +1,312 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { type Clock, sleep, type Timer } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import { logFileOf } from './launch-plan.ts'
+import { signalGroup } from './process-group.ts'
+import { isAlive, type ProcessIdentity } from './process-identity.ts'
+import {
+  acceptRun,
+  claimRun,
+  listRunDirectories,
+  type RunExit,
+  type RunFiles,
+  type RunSpec,
+  readRunFiles,
+  removeRun,
+  writeExit
+} from './run-directory.ts'
+import { startRun } from './start-run.ts'
+
+/**
+ * The runs of the local node, from acceptance to end.
+ *
+ *   accept ──> pending ──> starting ──> running ──> finished ──> forgotten (all but the newest)
+ *                 │            └───────────────────────^
+ *                 └──> removed (cancelled)
+ *
+ * The run directories are the truth: what a killed engine knew of a run, the next one reads there. `started` in a run
+ * directory is made once for ever, so a run starts at most once; without it, an accepted run starts.
+ */
+export interface RunList {
+  /** Resolves once the run is on the disk; false when a run of this jobid is known. */
+  accept(spec: RunSpec): Promise<boolean>
+  /** Starts pending runs while slots are free. Called by itself when one ends; call it when Python appears. */
+  fillSlots(): void
+  cancel(project: string, jobid: string, signal: 'INT' | 'TERM' | 'KILL'): Promise<'pending' | 'running' | null>
+  /** Pending in the order of starting, running oldest first, finished newest first. */
+  list(): { pending: Run[]; running: Run[]; finished: Run[] }
+  /** Lets go of the runs; they go on. Resolves when no start and no write is under way. */
+  close(): Promise<void>
+}
+
+export interface Run {
+  spec: RunSpec
+  directory: string
+  state: 'pending' | 'starting' | 'running' | 'finished'
+  child: ProcessIdentity | null
+  startedAtMs: number | null
+  exit: RunExit | null
+  /** Our own child process watches it, so its end comes as an event; else it is polled. */
+  supervised: boolean
+  /** Why no process could be started for it. */
+  problem: string | null
+  looking: Promise<void> | null
+  timer: Timer | null
+}
+
+export interface RunListOptions {
+  dataDirectory: string
+  resourcesDirectory: string
+  slots: number
+  /** The Python to start with; null while there is none: runs then wait. */
+  python: () => string | null
+  eggPath: (project: string, version: string) => Promise<string | null>
+  /** Ended runs that are remembered; their logs and items stay longer. */
+  finishedKept: number
+  clock: Clock
+  logger: Logger
+  onChange: () => void
+}
+
+const POLL_MS = 250
+/** How soon the spider's process is looked for after its supervisor was started: some 30 ms pass until it is there. */
+const FIRST_LOOK_MS = 25
+/** A cancel that meets a run without a process yet waits for it this long. */
+const CHILD_WAIT_MS = 10_000
+
+/** Reads what earlier engines left in `runs/` and goes on with it. */
+export async function openRunList(options: RunListOptions): Promise<RunList> {
+  const { clock, logger } = options
+  const runsDirectory = join(options.dataDirectory, 'runs')
+  await mkdir(runsDirectory, { recursive: true, mode: 0o700 })
+  const runs = new Map<string, Run>()
+  const underWay = new Set<Promise<unknown>>()
+  let closed = false
+  // Slots are counted only when every live run of the last engine is known.
+  let isRead = false
+
+  await readRuns()
+  isRead = true
+  fillSlots()
+  forgetOldest()
+
+  return {
+    async accept(spec) {
+      if (runs.has(spec.jobid)) return false
+      const directory = join(runsDirectory, spec.jobid)
+      if (!(await track(acceptDurably(directory, spec)))) return false
+      runs.set(spec.jobid, newRun(directory, spec))
+      options.onChange()
+      fillSlots()
+      return true
+    },
+    fillSlots,
+    cancel,
+    list() {
+      const all = [...runs.values()]
+      return {
+        pending: all.filter((run) => run.state === 'pending').sort(byOrderOfStarting),
+        running: all.filter(isLive).sort((one, other) => one.startedAtMs! - other.startedAtMs!),
+        finished: all.filter((run) => run.state === 'finished').sort((one, other) => other.exit!.atMs - one.exit!.atMs)
+      }
+    },
+    async close() {
+      closed = true
+      for (const run of runs.values()) run.timer?.cancel()
+      while (underWay.size > 0) await Promise.allSettled(underWay)
+    }
+  }
+
+  async function acceptDurably(directory: string, spec: RunSpec): Promise<boolean> {
+    try {
+      return await acceptRun(runsDirectory, spec)
+    } catch (error) {
+      // A full disk, most likely. What was begun must not start after the next open.
+      await removeRun(directory)
+      throw error
+    }
+  }
+
+  async function readRuns(): Promise<void> {
+    const names = await listRunDirectories(runsDirectory)
+    for (let at = 0; at < names.length; at += 64) {
+      await Promise.all(names.slice(at, at + 64).map(readOne))
+    }
+  }
+
+  async function readOne(name: string): Promise<void> {
+    const directory = join(runsDirectory, name)
+    const files = await readRunFiles(directory)
+    if (!files.spec || files.spec.jobid !== name) {
+      // Never acknowledged: the engine died while it wrote the spec, or while it removed a cancelled run.
+      await rm(directory, { recursive: true, force: true })
+      return
+    }
+    const run = newRun(directory, files.spec)
+    runs.set(name, run)
+    if (files.exit) {
+      run.state = 'finished'
+      run.startedAtMs = files.child?.atMs ?? files.exit.atMs
+      run.exit = files.exit
+    } else if (files.supervisor) {
+      run.state = 'starting'
+      run.startedAtMs = files.child?.atMs ?? clock.nowMs()
+      await settle(run, files)
+      if (isLive(run)) {
+        logger.info({ jobid: name, pid: run.child?.pid }, 'a spider outlived the engine and was adopted')
+        lookIn(run, POLL_MS)
+      }
+    }
+  }
+
+  function fillSlots(): void {
+    if (closed || !isRead || options.python() === null) return
+    const all = [...runs.values()]
+    const free = options.slots - all.filter(isLive).length
+    const next = all.filter((run) => run.state === 'pending').sort(byOrderOfStarting)
+    for (const run of next.slice(0, Math.max(0, free))) track(start(run))
+  }
+
+  async function start(run: Run): Promise<void> {
+    const python = options.python()!
+    run.state = 'starting'
+    run.startedAtMs = clock.nowMs()
+    try {
+      const { project, version } = run.spec
+      const egg = await options.eggPath(project, version)
+      if (egg === null) throw new Error(`The egg of ${project}, version ${version}, is not there any more.`)
+      const supervisor = await startRun({ ...options, runDirectory: run.directory, spec: run.spec, python, egg })
+      run.supervised = true
+      supervisor.once('exit', () => {
+        run.supervised = false
+        look(run)
+      })
+    } catch (error) {
+      run.problem = (error as Error).message
+    }
+    lookIn(run, FIRST_LOOK_MS)
+  }
+
+  function lookIn(run: Run, delayMs: number): void {
+    run.timer?.cancel()
+    if (!closed) run.timer = clock.setTimer(delayMs, () => look(run))
+  }
+
+  /** Looks at the run's files and processes once, one look at a time, and plans the next look. */
+  function look(run: Run): void {
+    if (closed || !isLive(run)) return
+    const next = (run.looking ?? Promise.resolve())
+      .then(async () => {
+        if (!isLive(run)) return
+        await settle(run, await readRunFiles(run.directory))
+        if (isLive(run) && run.child === null) lookIn(run, FIRST_LOOK_MS)
+        else if (isLive(run) && !run.supervised) lookIn(run, POLL_MS)
+      })
+      .catch((error: unknown) => {
+        // Too many open files, say: the run is still there, so look again.
+        logger.error({ jobid: run.spec.jobid, error: String(error) }, 'a run could not be looked at')
+        lookIn(run, POLL_MS)
+      })
+    run.looking = next
+    track(next)
+  }
+
+  /** Takes over what the files of a started run say. */
+  async function settle(run: Run, files: RunFiles): Promise<void> {
+    if (files.exit) return end(run, files.exit)
+    if (files.child && run.child === null) {
+      run.child = files.child
+      run.startedAtMs = files.child.atMs
+      run.state = 'running'
+      options.onChange()
+    }
+    if (run.supervised) return
+    if (!files.supervisor) return endUnstarted(run)
+    if ((await isAlive(files.supervisor)) || (files.child && (await isAlive(files.child)))) return
+    // Between the first read and now the supervisor may have written the exit and gone.
+    const exit = (await readRunFiles(run.directory)).exit
+    if (exit) return end(run, exit)
+    const unknown = { code: null, signal: null, atMs: clock.nowMs() }
+    await writeExit(run.directory, unknown)
+    end(run, unknown)
+  }
+
+  /** Ends a run that has no process, with a log that says why. */
+  async function endUnstarted(run: Run): Promise<void> {
+    const reason = `The spider could not be started: ${run.problem ?? 'its supervisor failed'}`
+    // A supervisor that an earlier engine started may have come first; then there is something to watch after all.
+    if (!(await claimRun(run.directory))) return
+    logger.error({ jobid: run.spec.jobid }, reason)
+    const exit = { code: 1, signal: null, atMs: clock.nowMs() }
+    const logFile = logFileOf(options.dataDirectory, run.spec)
+    await mkdir(dirname(logFile), { recursive: true })
+    await writeFile(logFile, `${reason}\n`, { flag: 'a' })
+    await writeExit(run.directory, exit)
+    end(run, exit)
+  }
+
+  function end(run: Run, exit: RunExit): void {
+    run.timer?.cancel()
+    run.state = 'finished'
+    run.exit = exit
+    options.onChange()
+    fillSlots()
+    forgetOldest()
+  }
+
+  function forgetOldest(): void {
+    const finished = [...runs.values()].filter((run) => run.state === 'finished')
+    if (closed || finished.length <= options.finishedKept) return
+    finished.sort((one, other) => other.exit!.atMs - one.exit!.atMs)
+    for (const run of finished.slice(options.finishedKept)) {
+      runs.delete(run.spec.jobid)
+      track(removeRun(run.directory))
+    }
+  }
+
+  async function cancel(project: string, jobid: string, signal: 'INT' | 'TERM' | 'KILL') {
+    const run = runs.get(jobid)
+    if (!run || run.spec.project !== project || run.state === 'finished') return null
+    if (run.state === 'pending') {
+      // Out of the list first: no slot that frees in the meantime may start it.
+      runs.delete(jobid)
+      await track(removeRun(run.directory))
+      options.onChange()
+      return 'pending'
+    }
+    const deadlineMs = clock.monotonicMs() + CHILD_WAIT_MS
+    while (run.child === null && isLive(run) && clock.monotonicMs() < deadlineMs) await sleep(clock, FIRST_LOOK_MS)
+    if (run.child && isLive(run) && (await isAlive(run.child))) await signalGroup(run.child.pid, signal)
+    return 'running'
+  }
+
+  function track<T>(work: Promise<T>): Promise<T> {
+    const settled: Promise<unknown> = work.then(
+      () => underWay.delete(settled),
+      (error: unknown) => {
+        underWay.delete(settled)
+        logger.error({ error: String(error) }, 'the local node could not finish a piece of work')
+      }
+    )
+    underWay.add(settled)
+    return work
+  }
+}
+
+function newRun(directory: string, spec: RunSpec): Run {
+  const empty = { child: null, startedAtMs: null, exit: null, supervised: false, problem: null }
+  return { spec, directory, state: 'pending', ...empty, looking: null, timer: null }
+}
+
+function isLive(run: Run): boolean {
+  return run.state === 'starting' || run.state === 'running'
+}
+
+function byOrderOfStarting(one: Run, other: Run): number {
+  return (
+    other.spec.priority - one.spec.priority ||
+    one.spec.acceptedAtMs - other.spec.acceptedAtMs ||
+    (one.spec.jobid < other.spec.jobid ? -1 : 1)
+  )
+}
