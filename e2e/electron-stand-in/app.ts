@@ -1,0 +1,127 @@
+import { EventEmitter } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createConnection, createServer } from 'node:net'
+import { dirname, join } from 'node:path'
+import { listenForEvaluations } from './control.ts'
+import { closeChromium } from './chromium.ts'
+import { BrowserWindow } from './browser-window.ts'
+
+const appPath = findAppPath(process.argv[1] ?? process.cwd())
+const packageJson = JSON.parse(readFileSync(join(appPath, 'package.json'), 'utf8')) as { name: string; version: string }
+const userData = process.argv
+  .find((argument) => argument.startsWith('--user-data-dir='))
+  ?.slice('--user-data-dir='.length)
+if (!userData) throw new Error('The stand-in wants --user-data-dir=DIRECTORY')
+mkdirSync(userData, { recursive: true })
+
+class PreventableEvent {
+  defaultPrevented = false
+  preventDefault() {
+    this.defaultPrevented = true
+  }
+}
+
+class App extends EventEmitter {
+  readonly name = packageJson.name
+  readonly isPackaged = false
+  #isReady = false
+  #isQuitting = false
+  readonly #lockPath = join(userData as string, 'stand-in.lock')
+
+  constructor() {
+    super()
+    // `ready` never comes before the main bundle has run to its end once.
+    setTimeout(() => {
+      this.#isReady = true
+      this.emit('ready')
+    })
+  }
+
+  whenReady(): Promise<void> {
+    return this.#isReady ? Promise.resolve() : new Promise((resolve) => this.once('ready', resolve))
+  }
+  getPath(name: string): string {
+    if (name !== 'userData') throw new Error(`The stand-in knows no path "${name}"`)
+    return userData as string
+  }
+  getAppPath = () => appPath
+  getVersion = () => packageJson.version
+
+  /** The first process listens on a socket in its user data; a second one tells it its arguments and hears "no". */
+  requestSingleInstanceLock(): boolean {
+    if (existsSync(this.#lockPath) && isProcessAlive(Number(readFileSync(`${this.#lockPath}.pid`, 'utf8')))) {
+      const socket = createConnection(this.#lockPath)
+      socket.on('error', (error) => console.error('The first instance cannot be told:', error))
+      socket.end(JSON.stringify(process.argv))
+      // app.exit() follows at once and must not cut the message off.
+      exitAfter = new Promise((resolve) => socket.once('close', resolve))
+      return false
+    }
+    rmSync(this.#lockPath, { force: true })
+    const server = createServer((socket) => {
+      let text = ''
+      socket.on('data', (data) => (text += data))
+      socket.on('end', () => this.emit('second-instance', new PreventableEvent(), JSON.parse(text), process.cwd()))
+    })
+    server.listen(this.#lockPath).unref()
+    writeFileSync(`${this.#lockPath}.pid`, String(process.pid))
+    return true
+  }
+
+  /** before-quit → each window's close → will-quit → the process ends; any of the first three may say no. */
+  quit(): void {
+    if (this.#isQuitting) return
+    const beforeQuit = new PreventableEvent()
+    this.emit('before-quit', beforeQuit)
+    if (beforeQuit.defaultPrevented) return
+    this.#isQuitting = true
+    for (const window of BrowserWindow.getAllWindows()) {
+      window.close()
+      if (!window.isDestroyed()) {
+        this.#isQuitting = false
+        return
+      }
+    }
+    const willQuit = new PreventableEvent()
+    this.emit('will-quit', willQuit)
+    if (willQuit.defaultPrevented) this.#isQuitting = false
+    else this.exit(0)
+  }
+
+  exit(code = 0): void {
+    void exitAfter.then(closeChromium).then(() => process.exit(code))
+  }
+
+  setAsDefaultProtocolClient(): boolean {
+    return true
+  }
+}
+
+let exitAfter: Promise<unknown> = Promise.resolve()
+
+export const app = new App()
+
+BrowserWindow.onCreated((window) => {
+  app.emit('web-contents-created', new PreventableEvent(), window.webContents)
+  window.once('closed', () => {
+    if (BrowserWindow.getAllWindows().length > 0) return
+    // As in Electron: without a listener the last window takes the app along.
+    if (!app.emit('window-all-closed')) app.quit()
+  })
+})
+listenForEvaluations()
+// Electron's main process never ends by running out of work.
+setInterval(() => {}, 2 ** 30)
+
+function findAppPath(from: string): string {
+  return existsSync(join(from, 'package.json')) ? from : findAppPath(dirname(from))
+}
+
+function isProcessAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    // No such process: the lock was left by one that was killed.
+    return false
+  }
+}

@@ -1,0 +1,16 @@
+/**
+ * How the specs look into the main process, as Playwright's `electronApp.evaluate` does on real Electron: a function's
+ * text comes over the process channel and runs here with the electron module. Only under a test (process.send exists).
+ */
+export function listenForEvaluations(): void {
+  if (!process.send) return
+  process.on('message', async ({ id, source, argument }: { id: number; source: string; argument: unknown }) => {
+    try {
+      const electron = await import('./electron.ts')
+      const value = await (0, eval)(`(${source})`)(electron, argument)
+      process.send?.({ kind: 'evaluated', id, value })
+    } catch (error) {
+      process.send?.({ kind: 'evaluated', id, error: String((error as Error).stack ?? error) })
+    }
+  })
+}

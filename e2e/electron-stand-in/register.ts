@@ -1,0 +1,11 @@
+import { registerHooks } from 'node:module'
+
+// Loaded with `node --import`: from here on `import … from 'electron'` means the stand-in, for the built bundles and for
+// anything they bring along. Everything else resolves as ever.
+const standIn = new URL('./electron.ts', import.meta.url).href
+registerHooks({
+  resolve: (specifier, context, next) =>
+    specifier === 'electron' || specifier === 'electron/main'
+      ? { url: standIn, shortCircuit: true }
+      : next(specifier, context)
+})

@@ -1,0 +1,31 @@
+import { existsSync, readFileSync } from 'node:fs'
+
+interface TestEnvironment {
+  chromium?: string
+}
+
+/** How the tests start a browser: the one that the set-up found, quiet, and without a sandbox only where root has none. */
+export function chromiumLaunchOptions(): { executablePath: string | undefined; headless: true; args: string[] } {
+  const isRoot = process.getuid?.() === 0
+  return {
+    executablePath: findChromium(),
+    headless: true,
+    args: [
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-default-apps',
+      '--disable-sync',
+      '--no-first-run',
+      ...(isRoot ? ['--no-sandbox'] : [])
+    ]
+  }
+}
+
+/** undefined: Playwright's own. */
+function findChromium(): string | undefined {
+  const environmentFile = new URL('../../.cache/test-environment.json', import.meta.url)
+  const environment: TestEnvironment = existsSync(environmentFile)
+    ? JSON.parse(readFileSync(environmentFile, 'utf8'))
+    : {}
+  return [environment.chromium, '/usr/bin/chromium'].find((path) => path !== undefined && existsSync(path))
+}

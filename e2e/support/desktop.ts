@@ -1,0 +1,172 @@
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { type Browser, type Page, _electron, chromium } from '@playwright/test'
+import type * as Electron from 'electron'
+
+const projectDirectory = resolve(import.meta.dirname, '../..')
+const standInDirectory = join(projectDirectory, 'e2e/electron-stand-in')
+const WINDOW_LIMIT_MS = 20_000
+
+export interface DesktopOptions {
+  /** Electron's userData: window state, data directory, the single-instance lock. */
+  userData: string
+  arguments?: string[]
+  environment?: Record<string, string>
+}
+
+/** The built desktop app under test, on real Electron or on the stand-in; the specs see no difference. */
+export interface Desktop {
+  kind: 'electron' | 'stand-in'
+  /** The page of the window that shows the UI, once there is one. */
+  window(): Promise<Page>
+  pages(): Page[]
+  /** Runs in the main process. The function must be self-contained: only its text travels. */
+  evaluate<Argument, Result>(
+    run: (electron: typeof Electron, argument: Argument) => Result | Promise<Result>,
+    argument: Argument
+  ): Promise<Result>
+  evaluate<Result>(run: (electron: typeof Electron) => Result | Promise<Result>): Promise<Result>
+  /** The exit code once the process has ended. */
+  exited: Promise<number | null>
+  /** What the main process printed. */
+  output(): string
+  /** SIGTERM, as at a logout; then SIGKILL. */
+  close(): Promise<void>
+}
+
+type FromStandIn =
+  | { kind: 'browser'; endpoint: string }
+  | { kind: 'evaluated'; id: number; value?: unknown; error?: string }
+
+/** Where the page believes to be, in the form of the shell it runs on. */
+export function appUrl(kind: Desktop['kind'], path = ''): string {
+  return (kind === 'electron' ? 'scrapdeck-app://app/' : 'https://scrapdeck-app.app.localhost/') + path
+}
+
+/** The path of Electron's binary, or null where it could not be fetched. */
+export function findElectron(): string | null {
+  const directory = join(projectDirectory, 'node_modules/electron')
+  const pathFile = join(directory, 'path.txt')
+  if (!existsSync(pathFile)) return null
+  const binary = join(directory, 'dist', readFileSync(pathFile, 'utf8').trim())
+  return existsSync(binary) ? binary : null
+}
+
+export function launchDesktop(options: DesktopOptions): Promise<Desktop> {
+  const binary = findElectron()
+  return binary ? launchElectron(binary, options) : launchStandIn(options)
+}
+
+/** A second start on the same user data: resolves with its exit code. */
+export function startSecondInstance(options: DesktopOptions): Promise<number | null> {
+  const binary = findElectron()
+  const [command, commandArguments] = binary
+    ? [binary, [...electronArguments(options)]]
+    : [process.execPath, [...standInArguments(), projectEntry(), ...processArguments(options)]]
+  const child = spawn(command, commandArguments, { env: { ...process.env, ...options.environment }, stdio: 'ignore' })
+  return new Promise((resolveExit) => child.once('exit', resolveExit))
+}
+
+async function launchElectron(executablePath: string, options: DesktopOptions): Promise<Desktop> {
+  const application = await _electron.launch({
+    executablePath,
+    args: electronArguments(options),
+    env: { ...(process.env as Record<string, string>), ...options.environment }
+  })
+  const child = application.process()
+  const output = collectOutput(child)
+  const exited = new Promise<number | null>((resolveExit) => child.once('exit', resolveExit))
+  return {
+    kind: 'electron',
+    pages: () => application.windows(),
+    window: () => waitForWindow(() => application.windows(), 'electron', output),
+    evaluate: ((run: never, argument: never) => application.evaluate(run, argument)) as Desktop['evaluate'],
+    exited,
+    output,
+    close: () => endProcess(child, exited)
+  }
+}
+
+async function launchStandIn(options: DesktopOptions): Promise<Desktop> {
+  const child = fork(projectEntry(), processArguments(options), {
+    execPath: process.execPath,
+    execArgv: standInArguments(),
+    env: { ...process.env, ...options.environment },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc']
+  })
+  const output = collectOutput(child)
+  const exited = new Promise<number | null>((resolveExit) => child.once('exit', resolveExit))
+  const answers = new Map<number, (message: { value?: unknown; error?: string }) => void>()
+  let browser: Promise<Browser> | null = null
+  let connected: Browser | null = null
+  let nextId = 1
+
+  child.on('message', (message: FromStandIn) => {
+    if (message.kind === 'browser') {
+      browser = chromium.connectOverCDP(message.endpoint)
+      browser.then(
+        (opened) => (connected = opened),
+        (error: unknown) => console.error('The specs cannot see the window:', error)
+      )
+    }
+    if (message.kind === 'evaluated') answers.get(message.id)?.(message)
+  })
+  const pages = () => connected?.contexts().flatMap((context) => context.pages()) ?? []
+
+  return {
+    kind: 'stand-in',
+    pages,
+    window: () => waitForWindow(pages, 'stand-in', output),
+    evaluate: ((run: unknown, argument: unknown) =>
+      new Promise<unknown>((resolveValue, reject) => {
+        const id = nextId++
+        answers.set(id, ({ value, error }) => (error ? reject(new Error(error)) : resolveValue(value)))
+        child.send({ id, source: String(run), argument })
+      })) as Desktop['evaluate'],
+    exited,
+    output,
+    async close() {
+      await endProcess(child, exited)
+      await (await browser)?.close()
+    }
+  }
+}
+
+async function waitForWindow(pages: () => Page[], kind: Desktop['kind'], output: () => string): Promise<Page> {
+  const limit = Date.now() + WINDOW_LIMIT_MS
+  while (Date.now() < limit) {
+    const page = pages().find((candidate) => candidate.url().startsWith(appUrl(kind)))
+    if (page) return page
+    await new Promise((wake) => setTimeout(wake, 50))
+  }
+  throw new Error(`No window showed the UI within ${WINDOW_LIMIT_MS / 1000} s. The app printed:\n${output()}`)
+}
+
+async function endProcess(child: ChildProcess, exited: Promise<number | null>): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  child.kill('SIGTERM')
+  const timer = setTimeout(() => child.kill('SIGKILL'), 10_000)
+  await exited
+  clearTimeout(timer)
+}
+
+function collectOutput(child: ChildProcess): () => string {
+  let text = ''
+  child.stdout?.on('data', (piece) => (text += piece))
+  child.stderr?.on('data', (piece) => (text += piece))
+  return () => text
+}
+
+// The package's directory, not the bundle: app.getAppPath() is then what it is for a user.
+const electronArguments = (options: DesktopOptions) => [
+  projectDirectory,
+  ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
+  ...processArguments(options)
+]
+const standInArguments = () => ['--import', join(standInDirectory, 'register.ts')]
+const projectEntry = () => process.env['SCRAPDECK_MAIN_BUNDLE'] ?? join(projectDirectory, 'out/main/index.js')
+const processArguments = (options: DesktopOptions) => [
+  `--user-data-dir=${options.userData}`,
+  ...(options.arguments ?? [])
+]

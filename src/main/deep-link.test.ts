@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import { findDeepLink, jobIdOfDeepLink } from './deep-link.ts'
+
+const JOB_ID = '0192f0c0a1b2000000abcdef01234567'
+
+test('a link to a job names it', () => {
+  expect(jobIdOfDeepLink(`scrapdeck://job/${JOB_ID}`)).toBe(JOB_ID)
+  expect(jobIdOfDeepLink(`scrapdeck://job/${JOB_ID}/`)).toBe(JOB_ID)
+})
+
+test.each([
+  `scrapdeck://job/${JOB_ID}/cancel`,
+  `scrapdeck://job/${JOB_ID}?cancel=1`,
+  'scrapdeck://job/../nodes',
+  `scrapdeck://run/${JOB_ID}`,
+  `https://job/${JOB_ID}`,
+  'scrapdeck://'
+])('%s names nothing', (link) => expect(jobIdOfDeepLink(link)).toBeNull())
+
+test('a link is found among the arguments of a start', () => {
+  expect(findDeepLink(['app', '--flag', 'scrapdeck://job/x'])).toBe('scrapdeck://job/x')
+  expect(findDeepLink(['app', '--flag'])).toBeNull()
+})

@@ -1,0 +1,93 @@
+import { join } from 'node:path'
+import { app, dialog } from 'electron'
+import { openFileSecretBox } from '../engine/runtime/file-secret-box.ts'
+import { serveApp, registerAppScheme } from './app-protocol.ts'
+import { DEEP_LINK_SCHEME, findDeepLink, jobIdOfDeepLink } from './deep-link.ts'
+import { type EngineHost, startEngineHost } from './engine-host.ts'
+import { followFigures } from './follow-figures.ts'
+import { installMenu } from './menu.ts'
+import { installQuit } from './quit.ts'
+import { openSecretBox } from './secrets.ts'
+import { type FleetTray, openTray } from './tray.ts'
+import { createMainWindow, denyPermissions, lockDownPages } from './window.ts'
+import { openWires } from './wire.ts'
+
+registerAppScheme()
+lockDownPages()
+// A second start hands its arguments to the first one and goes; the first shows its window.
+if (app.requestSingleInstanceLock()) startDesktop()
+else app.exit(0)
+
+function startDesktop(): void {
+  const userData = app.getPath('userData')
+  const dataDirectory = join(userData, 'data')
+  const resourcesDirectory = app.isPackaged ? process.resourcesPath : join(app.getAppPath(), 'resources')
+  const window = createMainWindow({
+    preloadPath: join(import.meta.dirname, '../preload/index.cjs'),
+    statePath: join(userData, 'window.json'),
+    iconPath: join(resourcesDirectory, 'icons/icon.png')
+  })
+  const stopping = new AbortController()
+  let host: Promise<EngineHost> | null = null
+  let tray: FleetTray | null = null
+
+  app.on('second-instance', (_event, argv) => window.open(viewOfLink(findDeepLink(argv))))
+  app.on('open-url', (event, link) => {
+    event.preventDefault()
+    void app.whenReady().then(() => window.open(viewOfLink(link)))
+  })
+  app.on('activate', () => window.open())
+  // The engine goes on without a window: that is what the tray is for.
+  app.on('window-all-closed', () => {})
+  if (app.isPackaged) app.setAsDefaultProtocolClient(DEEP_LINK_SCHEME)
+
+  installQuit({
+    localRunningCount: async () => (await host)?.localRunningCount() ?? 0,
+    stopLocalSpiders: async () => (await host)?.stopLocalSpiders(),
+    async stop() {
+      stopping.abort()
+      tray?.close()
+      await window.flush()
+      await (await host)?.stop()
+    }
+  })
+
+  void app.whenReady().then(async () => {
+    host = openSecretBox(() => openFileSecretBox(join(dataDirectory, 'node-passwords.key'))).then((secretBox) =>
+      startEngineHost({
+        dataDirectory,
+        resourcesDirectory,
+        scrapdeckVersion: app.getVersion(),
+        secretBox
+      })
+    )
+    denyPermissions()
+    serveApp(join(import.meta.dirname, '../renderer'))
+    openWires(host)
+    installMenu(() => window.open())
+    // The window comes up while the engine opens its store; its first calls wait in the wire.
+    window.open(viewOfLink(findDeepLink(process.argv)))
+    try {
+      const { client } = await host
+      tray = openTray(join(resourcesDirectory, 'icons/tray.png'), {
+        open: () => window.open(),
+        setPaused: (paused) => void client.system.setPaused({ paused }),
+        quit: () => app.quit()
+      })
+      const shown = tray
+      followFigures(client, (figures) => shown.show(figures), stopping.signal).catch((error: unknown) =>
+        console.error('The tray no longer follows the fleet:', error)
+      )
+    } catch (error) {
+      // Never carry on without the engine: an app that looks alive and records nothing would be worse.
+      console.error(error)
+      dialog.showErrorBox('Scrapdeck could not start', (error as Error).message)
+      app.exit(1)
+    }
+  })
+}
+
+function viewOfLink(link: string | null): string {
+  const jobId = link === null ? null : jobIdOfDeepLink(link)
+  return jobId === null ? '' : `#/jobs?job=${jobId}`
+}

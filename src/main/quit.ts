@@ -1,0 +1,78 @@
+import { app, dialog } from 'electron'
+
+interface QuitOptions {
+  localRunningCount(): Promise<number>
+  stopLocalSpiders(): Promise<void>
+  /** Everything that must be written or closed before the process may go. */
+  stop(): Promise<void>
+}
+
+const KEEP_RUNNING = 0
+const STOP_ALL = 1
+const CANCEL = 2
+
+/**
+ * Quitting with spiders on this machine needs an answer first, because they can outlive the app.
+ *
+ *   idle --quit--> asking --cancel--> idle
+ *                  asking --nothing runs, keep, stop all--> stopping --> stopped (the process ends)
+ *
+ * A signal from the system (shutdown, logout, `kill`) cannot wait for an answer: spiders keep running, nothing is lost.
+ */
+export function installQuit(options: QuitOptions): void {
+  let state: 'idle' | 'asking' | 'stopping' | 'stopped' = 'idle'
+
+  app.on('before-quit', (event) => {
+    if (state === 'stopped') return
+    event.preventDefault()
+    if (state === 'idle') void ask()
+  })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stopAndQuit())
+
+  async function ask() {
+    state = 'asking'
+    try {
+      const answer = await askAboutSpiders(await options.localRunningCount())
+      // A signal may have come while the question was on the screen.
+      if (state !== 'asking') return
+      if (answer === CANCEL) {
+        state = 'idle'
+        return
+      }
+      if (answer === STOP_ALL) await options.stopLocalSpiders()
+      await stopAndQuit()
+    } catch (error) {
+      state = 'idle'
+      dialog.showErrorBox('Scrapdeck could not quit', `${(error as Error).message}\n\nTry again, or end the process.`)
+    }
+  }
+
+  async function stopAndQuit() {
+    if (state === 'stopping' || state === 'stopped') return
+    state = 'stopping'
+    try {
+      await options.stop()
+    } finally {
+      state = 'stopped'
+      app.quit()
+    }
+  }
+}
+
+async function askAboutSpiders(count: number): Promise<number> {
+  if (count === 0) return KEEP_RUNNING
+  const spiders = count === 1 ? '1 spider' : `${count} spiders`
+  const { response } = await dialog.showMessageBox({
+    type: 'question',
+    title: 'Quit Scrapdeck?',
+    message: count === 1 ? '1 spider is running on this computer' : `${spiders} are running on this computer`,
+    detail:
+      'They can go on without Scrapdeck: it finds them again at its next start, with their logs and outcomes. ' +
+      'Queued jobs wait until then either way.',
+    buttons: [`Quit, keep ${spiders} running`, `Stop ${spiders} and quit`, 'Cancel'],
+    defaultId: KEEP_RUNNING,
+    cancelId: CANCEL,
+    noLink: true
+  })
+  return response
+}

@@ -1,0 +1,100 @@
+import { readFileSync } from 'node:fs'
+import { rename, writeFile } from 'node:fs/promises'
+import { z } from 'zod'
+
+const WindowState = z.object({
+  x: z.number().int(),
+  y: z.number().int(),
+  width: z.number().int().positive().max(20_000),
+  height: z.number().int().positive().max(20_000),
+  maximized: z.boolean()
+})
+export type WindowState = z.infer<typeof WindowState>
+
+interface Rectangle {
+  x: number
+  y: number
+  width: number
+  height: number
+}
+
+// 1280 × 720 is the smallest desktop that the UI is made for.
+export const MINIMUM_SIZE = { width: 960, height: 600 }
+const FIRST_SIZE = { width: 1440, height: 900 }
+const SAVE_AFTER_MS = 400
+// Less of the window than this on any display, and nobody could grab it.
+const GRABBABLE_PX = 80
+
+/** Where the window goes: as it was left, if a display still shows it there; otherwise centred on the first display. */
+export function placeWindow(saved: WindowState | null, workAreas: Rectangle[]): WindowState {
+  const [first] = workAreas
+  if (!first) return saved ?? { x: 0, y: 0, ...FIRST_SIZE, maximized: false }
+  if (saved && workAreas.some((area) => canBeGrabbed(saved, area))) {
+    return {
+      ...saved,
+      width: Math.max(saved.width, MINIMUM_SIZE.width),
+      height: Math.max(saved.height, MINIMUM_SIZE.height)
+    }
+  }
+  const width = Math.min(FIRST_SIZE.width, first.width)
+  const height = Math.min(FIRST_SIZE.height, first.height)
+  return {
+    x: Math.round(first.x + (first.width - width) / 2),
+    y: Math.round(first.y + (first.height - height) / 2),
+    width,
+    height,
+    maximized: saved?.maximized ?? false
+  }
+}
+
+/** Read once before the first paint: a small file, and the window cannot be made without it. */
+export function readWindowState(path: string): WindowState | null {
+  try {
+    const parsed = WindowState.safeParse(JSON.parse(readFileSync(path, 'utf8')))
+    return parsed.success ? parsed.data : null
+  } catch {
+    // Missing on first start, or damaged: either way the window opens where a new one would.
+    return null
+  }
+}
+
+/** Writes at most once per pause in the dragging; `flush` writes what is still waiting. */
+export function createWindowStateWriter(path: string): { save(state: WindowState): void; flush(): Promise<void> } {
+  let waiting: WindowState | null = null
+  let timer: NodeJS.Timeout | undefined
+  let lastWrite = Promise.resolve()
+
+  function flush(): Promise<void> {
+    clearTimeout(timer)
+    const state = waiting
+    waiting = null
+    if (state) lastWrite = lastWrite.then(() => writeState(path, state))
+    return lastWrite
+  }
+
+  return {
+    save(state) {
+      waiting = state
+      clearTimeout(timer)
+      timer = setTimeout(flush, SAVE_AFTER_MS)
+    },
+    flush
+  }
+}
+
+async function writeState(path: string, state: WindowState): Promise<void> {
+  try {
+    await writeFile(`${path}.new`, JSON.stringify(state))
+    await rename(`${path}.new`, path)
+  } catch (error) {
+    // Losing the window's place is no reason to trouble anybody, but a developer should see why.
+    console.warn('The place of the window could not be kept:', error)
+  }
+}
+
+/** Enough of the title bar (the top edge) lies on the display to drag the window by it. */
+function canBeGrabbed(window: Rectangle, area: Rectangle): boolean {
+  const visibleWidth = Math.min(window.x + window.width, area.x + area.width) - Math.max(window.x, area.x)
+  const topIsOnDisplay = window.y >= area.y && window.y <= area.y + area.height - GRABBABLE_PX
+  return visibleWidth >= GRABBABLE_PX && topIsOnDisplay
+}

@@ -1,0 +1,122 @@
+import { BrowserWindow, app, screen, session, shell } from 'electron'
+import { APP_URL, isAppUrl } from './app-url.ts'
+import { MINIMUM_SIZE, createWindowStateWriter, placeWindow, readWindowState } from './window-state.ts'
+
+interface MainWindowOptions {
+  preloadPath: string
+  statePath: string
+  iconPath: string
+}
+
+export interface MainWindow {
+  /** Shows the window, making it if it was closed; with a view (`#/jobs?…`) goes there. */
+  open(view?: string): void
+  /** Waits until the window's place is on disk. */
+  flush(): Promise<void>
+}
+
+/** The one window. Closing it frees its renderer; the engine goes on behind the tray. */
+export function createMainWindow({ preloadPath, statePath, iconPath }: MainWindowOptions): MainWindow {
+  const writer = createWindowStateWriter(statePath)
+  let window: BrowserWindow | null = null
+
+  function open(view = '') {
+    if (!window) {
+      window = openWindow(view)
+      return
+    }
+    if (view) load(window, view)
+    if (window.isMinimized()) window.restore()
+    window.show()
+    window.focus()
+  }
+
+  function openWindow(view: string): BrowserWindow {
+    const place = placeWindow(
+      readWindowState(statePath),
+      screen.getAllDisplays().map((display) => display.workArea)
+    )
+    const opened = new BrowserWindow({
+      x: place.x,
+      y: place.y,
+      width: place.width,
+      height: place.height,
+      minWidth: MINIMUM_SIZE.width,
+      minHeight: MINIMUM_SIZE.height,
+      title: 'Scrapdeck',
+      icon: iconPath,
+      show: false,
+      autoHideMenuBar: true,
+      webPreferences: {
+        preload: preloadPath,
+        sandbox: true,
+        contextIsolation: true,
+        nodeIntegration: false,
+        webSecurity: true,
+        webviewTag: false,
+        spellcheck: false
+      }
+    })
+    if (place.maximized) opened.maximize()
+    opened.once('ready-to-show', () => opened.show())
+    const save = () => writer.save({ ...opened.getNormalBounds(), maximized: opened.isMaximized() })
+    opened.on('resize', save)
+    opened.on('move', save)
+    opened.on('close', save)
+    opened.on('closed', () => {
+      window = null
+      void writer.flush()
+    })
+    load(opened, view)
+    return opened
+  }
+
+  return { open, flush: () => writer.flush() }
+}
+
+/**
+ * No page, whoever made it, may open windows, leave our origin, embed another or get a permission. Links to the web
+ * go to the system's browser.
+ */
+export function lockDownPages(): void {
+  app.on('web-contents-created', (_event, contents) => {
+    contents.setWindowOpenHandler(({ url }) => {
+      openInBrowser(url)
+      return { action: 'deny' }
+    })
+    contents.on('will-frame-navigate', (event) => {
+      if (!event.isMainFrame || !isAppUrl(event.url)) event.preventDefault()
+    })
+    contents.on('will-redirect', (event) => {
+      if (!isAppUrl(event.url)) event.preventDefault()
+    })
+    contents.on('will-attach-webview', (event) => event.preventDefault())
+  })
+}
+
+/** Copying to the clipboard after a click is all that a page may do; everything else is refused. */
+export function denyPermissions(): void {
+  const isAllowed = (permission: string, url: string) => permission === 'clipboard-sanitized-write' && isAppUrl(url)
+  session.defaultSession.setPermissionRequestHandler((_contents, permission, callback, details) =>
+    callback(isAllowed(permission, details.requestingUrl))
+  )
+  session.defaultSession.setPermissionCheckHandler((_contents, permission, origin, details) =>
+    isAllowed(permission, details.requestingUrl ?? `${origin}/`)
+  )
+  session.defaultSession.setDevicePermissionHandler(() => false)
+}
+
+function load(window: BrowserWindow, view: string): void {
+  window.loadURL(APP_URL + view).catch((error: Error) => {
+    // A second load while the first is under way aborts the first: that is not a failure.
+    if (!error.message.includes('ERR_ABORTED')) console.error('The window could not load the UI:', error)
+  })
+}
+
+/** Only web addresses without credentials: any other scheme could start a program. */
+function openInBrowser(link: string): void {
+  const url = URL.canParse(link) ? new URL(link) : null
+  const isWebAddress = url !== null && (url.protocol === 'https:' || url.protocol === 'http:')
+  if (!isWebAddress || url.username || url.password) return
+  shell.openExternal(url.href).catch((error: unknown) => console.warn('No browser took the link:', error))
+}

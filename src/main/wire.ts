@@ -1,0 +1,25 @@
+import { type IpcMainEvent, MessageChannelMain, ipcMain } from 'electron'
+import { WIRE_CHANNEL } from '../shared/wire.ts'
+import { isAppUrl } from './app-url.ts'
+import type { EngineHost } from './engine-host.ts'
+
+/**
+ * Gives a MessagePort to each document of ours that asks for one, and the other end to the engine. Any other sender
+ * (another origin, a frame inside a page) is refused without an answer.
+ */
+export function openWires(host: Promise<EngineHost>): void {
+  ipcMain.on(WIRE_CHANNEL, (event: IpcMainEvent) => {
+    const frame = event.senderFrame
+    if (!frame || frame.parent !== null || !isAppUrl(frame.url)) {
+      console.warn(`A wire was refused to ${frame?.url ?? 'a frame that is gone'}`)
+      return
+    }
+    const { port1, port2 } = new MessageChannelMain()
+    frame.postMessage(WIRE_CHANNEL, null, [port2])
+    // What the page sends before the engine is open waits in the channel.
+    host.then(
+      ({ connect }) => connect(port1),
+      () => port1.close()
+    )
+  })
+}
