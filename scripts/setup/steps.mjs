@@ -145,20 +145,23 @@ export function showFailure(error) {
 
 /** @type {Set<import('node:child_process').ChildProcess>} */
 const children = new Set()
+const interrupted = () => process.exit(130)
 
 /** Nothing that we started may outlive us. @param {import('node:child_process').ChildProcess} child */
 function endWithUs(child) {
   if (children.size === 0) {
-    process.once('exit', endChildren)
-    for (const [signal, code] of /** @type {const} */ ([
-      ['SIGINT', 130],
-      ['SIGTERM', 143]
-    ])) {
-      process.once(signal, () => process.exit(code))
-    }
+    process.on('exit', endChildren)
+    process.on('SIGINT', interrupted)
+    process.on('SIGTERM', interrupted)
   }
   children.add(child)
-  return () => children.delete(child)
+  return () => {
+    children.delete(child)
+    if (children.size > 0) return
+    process.off('exit', endChildren)
+    process.off('SIGINT', interrupted)
+    process.off('SIGTERM', interrupted)
+  }
 }
 
 function endChildren() {

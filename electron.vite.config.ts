@@ -1,0 +1,34 @@
+import react from '@vitejs/plugin-react'
+import { defineConfig } from 'electron-vite'
+
+export default defineConfig({
+  main: {
+    build: {
+      // npm packages stay packages: better-sqlite3 is native, and pino starts workers by file name.
+      externalizeDeps: true,
+      outDir: 'out/main',
+      rollupOptions: { input: { index: 'src/main/index.ts' }, output: { format: 'es' } }
+    }
+  },
+  preload: {
+    build: {
+      // A sandboxed preload may require nothing but electron: one CommonJS file with everything in it.
+      externalizeDeps: false,
+      outDir: 'out/preload',
+      rollupOptions: {
+        input: { index: 'src/preload/index.ts' },
+        output: { format: 'cjs', entryFileNames: '[name].cjs' }
+      }
+    }
+  },
+  renderer: {
+    root: 'src/renderer',
+    // The same files are served by the app's own protocol and under /ui/.
+    base: './',
+    plugins: [react()],
+    build: {
+      outDir: 'out/renderer',
+      rollupOptions: { input: { index: 'src/renderer/index.html' } }
+    }
+  }
+})

@@ -1,0 +1,38 @@
+/**
+ * Adds to package-lock.json the optional packages of other platforms that npm left out.
+ *
+ * A registry mirror that lacks the binaries of some platforms makes `npm install` write a lock without them; `npm ci` then
+ * refuses that lock everywhere ("Missing: … from lock file"), and those platforms would get no binary. The entries
+ * added here have the exact version and the platform, but no integrity: npm takes it from the registry there.
+ * Run it (`npm run lock:complete`) after adding a dependency through such a mirror; it changes nothing otherwise.
+ */
+import fs from 'node:fs'
+import { inRoot } from './setup/platform.mjs'
+
+const PLATFORM = /(android|darwin|freebsd|linux|openharmony|win32)-(arm64|arm|x64|ia32|ppc64|riscv64|s390x)(?:-(\w+))?$/
+
+const file = inRoot('package-lock.json')
+const lock = JSON.parse(fs.readFileSync(file, 'utf8'))
+const added = []
+
+for (const [place, entry] of Object.entries(lock.packages)) {
+  for (const [name, version] of Object.entries(entry.optionalDependencies ?? {})) {
+    const isThere = [`${place}/node_modules/${name}`, `node_modules/${name}`].some((key) => lock.packages[key])
+    if (isThere) continue
+    const [, os, cpu, abi = ''] = PLATFORM.exec(name) ?? []
+    if (!os || !/^\d+\.\d+\.\d+/.test(version)) throw new Error(`${name}@${version}: add this optional package by hand`)
+    lock.packages[`node_modules/${name}`] = {
+      version,
+      cpu: [cpu],
+      ...(entry.dev ? { dev: true } : {}),
+      ...(os === 'linux' ? { libc: [abi.startsWith('musl') ? 'musl' : 'glibc'] } : {}),
+      optional: true,
+      os: [os]
+    }
+    added.push(name)
+  }
+}
+
+lock.packages = Object.fromEntries(Object.entries(lock.packages).sort(([one], [other]) => one.localeCompare(other, 'en')))
+fs.writeFileSync(file, `${JSON.stringify(lock, null, 2)}\n`)
+console.log(added.length > 0 ? `Added ${added.join(', ')}` : 'Nothing was missing')

@@ -1,0 +1,44 @@
+/** node_modules as package-lock.json wants them, and in them the Node 24 that everything else runs on. */
+import fs from 'node:fs'
+import { inRoot, nodeBinary, npmCommand } from './platform.mjs'
+import { StepFailed, commandStep } from './steps.mjs'
+
+const REACH = 'check that this machine can reach the npm registry (`npm ping`), then run the command again.'
+
+export async function ensureNodeModules() {
+  if (!matchesLock()) {
+    await commandStep({
+      title: 'npm packages',
+      command: npmCommand,
+      // No package's script is needed but that of `node`, below: better-sqlite3 brings its binaries, and building it
+      // would ask for a compiler.
+      args: ['ci', '--ignore-scripts', '--no-audit', '--no-fund'],
+      next: REACH
+    })
+  }
+  if (fs.existsSync(nodeBinary)) return
+  await commandStep({ title: 'Node 24', command: npmCommand, args: ['rebuild', 'node'], next: REACH })
+  if (fs.existsSync(nodeBinary)) return
+  throw new StepFailed(
+    'Node 24',
+    `The npm package \`node\` brought no program for ${process.platform} ${process.arch}.\n` +
+      '  What to do: install Node 24 from nodejs.org and run `node src/cli/bin.ts serve`.'
+  )
+}
+
+/**
+ * npm notes what it installed in node_modules/.package-lock.json. Comparing that with the lock also sees an
+ * installation that broke off, or one by hand, which a stamp of ours would not.
+ */
+function matchesLock() {
+  const installed = readPackages(inRoot('node_modules', '.package-lock.json'))
+  return Object.entries(readPackages(inRoot('package-lock.json'))).every(
+    ([place, wanted]) => place === '' || wanted.optional || installed[place]?.version === wanted.version
+  )
+}
+
+/** @param {string} file @returns {Record<string, { version: string, optional?: boolean }>} */
+function readPackages(file) {
+  if (!fs.existsSync(file)) return {}
+  return JSON.parse(fs.readFileSync(file, 'utf8')).packages
+}

@@ -1,0 +1,89 @@
+/**
+ * `npm start`: installs what is missing, builds if needed, opens the app; without Electron or a display, the same engine
+ * as a service with the UI in the browser. `npm run serve` is `--service`: the service alone, with exactly the given port.
+ * What follows `--` goes to the app or the service. Runs on Node 20, before anything is installed.
+ */
+import { spawn } from 'node:child_process'
+import net from 'node:net'
+import { ensureBuilt } from './setup/build.mjs'
+import { findElectron } from './setup/electron.mjs'
+import { ensureNodeModules } from './setup/node-modules.mjs'
+import { childEnvironment, inRoot, nodeBinary, rootDirectory } from './setup/platform.mjs'
+import { ensurePythonEnvironment } from './setup/python-environment.mjs'
+import { say, showFailure } from './setup/steps.mjs'
+
+const USUAL_PORT = 6800
+/** 6801 to 6809 are left to Scrapyds beside us, the demo's among them. */
+const OTHER_PORTS = { from: 6810, to: 6899 }
+/** A window that closes this soon with an error never opened: no sandbox for this user, a missing library. */
+const FAILED_START_MS = 10_000
+
+const given = process.argv.slice(2)
+const serviceOnly = given[0] === '--service'
+const passedOn = serviceOnly ? given.slice(1) : given
+
+try {
+  await Promise.all([ensureNodeModules().then(ensureBuilt), ensurePythonEnvironment()])
+  process.exitCode = serviceOnly ? await serve(passedOn) : await open()
+} catch (error) {
+  showFailure(error)
+  process.exit(1)
+}
+
+async function open() {
+  const { binary, reason } = await findElectron()
+  if (!binary) return openInBrowser(reason)
+  const beganAt = performance.now()
+  const code = await run(binary, [rootDirectory, ...passedOn])
+  if (code === 0 || performance.now() - beganAt > FAILED_START_MS) return code
+  return openInBrowser(`it ended at once with code ${code}`)
+}
+
+/** @param {string} reason */
+async function openInBrowser(reason) {
+  say(`No desktop window: Electron was not started because ${reason}. The UI opens in your browser instead.`)
+  return serve(passedOn.includes('--port') ? passedOn : ['--port', String(await choosePort()), ...passedOn])
+}
+
+/** @param {string[]} args */
+function serve(args) {
+  return run(nodeBinary, [inRoot('src', 'cli', 'bin.ts'), 'serve', ...args])
+}
+
+async function choosePort() {
+  if (await isFree(USUAL_PORT)) return USUAL_PORT
+  for (let port = OTHER_PORTS.from; port <= OTHER_PORTS.to; port++) {
+    if (!(await isFree(port))) continue
+    say(`Port ${USUAL_PORT} is in use by another program, so this one takes ${port}. To choose: npm start -- --port N`)
+    return port
+  }
+  throw new Error(`Port ${USUAL_PORT} and ${OTHER_PORTS.from} to ${OTHER_PORTS.to} are in use. Name one: npm start -- --port N`)
+}
+
+/** @param {number} port @returns {Promise<boolean>} */
+function isFree(port) {
+  return new Promise((resolve) => {
+    const probe = net.createServer()
+    probe.once('error', () => resolve(false))
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)))
+  })
+}
+
+/**
+ * The program in our place: same terminal, our signals. Ctrl-C reaches it from the terminal itself.
+ * @param {string} command
+ * @param {string[]} args
+ * @returns {Promise<number>} its exit code
+ */
+function run(command, args) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd: rootDirectory, stdio: 'inherit', env: childEnvironment() })
+    for (const signal of /** @type {NodeJS.Signals[]} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
+      process.on(signal, () => {
+        if (!process.stdin.isTTY || signal !== 'SIGINT') child.kill(signal)
+      })
+    }
+    child.on('error', reject)
+    child.on('exit', (code, signal) => resolve(code ?? (signal ? 1 : 0)))
+  })
+}

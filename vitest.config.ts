@@ -1,0 +1,42 @@
+import react from '@vitejs/plugin-react'
+import { defineConfig } from 'vitest/config'
+
+const INTEGRATION = '{src,e2e,scripts,bench}/**/*.integration.test.ts'
+const IGNORED = ['**/node_modules/**', 'out/**', '.cache/**']
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['{src,scripts,bench,e2e}/**/*.test.ts'],
+          exclude: [...IGNORED, INTEGRATION, 'src/renderer/**'],
+          environment: 'node'
+        }
+      },
+      {
+        plugins: [react()],
+        test: {
+          name: 'renderer',
+          include: ['src/renderer/**/*.test.{ts,tsx}'],
+          exclude: IGNORED,
+          environment: 'jsdom',
+          testTimeout: 15_000
+        }
+      },
+      {
+        test: {
+          name: 'integration',
+          include: [INTEGRATION],
+          exclude: IGNORED,
+          environment: 'node',
+          // Real processes: many at once would only wait for each other.
+          maxWorkers: 2,
+          testTimeout: 120_000,
+          hookTimeout: 60_000
+        }
+      }
+    ]
+  }
+})
