@@ -1,121 +1,93 @@
 import type { LogRange } from '../node-client.ts'
-import type { AnswerHead } from './connection.ts'
+import type { AnswerHead, NodeRequest } from './connection.ts'
 
-export interface WantedRange {
-  /** Negative: from that many bytes before the end. */
-  offset: number
-  limitBytes: number
-}
-
-export interface LogRangeReader {
-  /** The Range header to send; null: ask for the file without one. */
-  rangeHeader: string
-  receive: (head: AnswerHead) => (piece: Uint8Array) => 'more' | 'enough'
-  /** After the answer: the range, null when there is no such file, or `unexpected` with a status that says neither. */
-  result(): LogRange | null | 'unexpected'
-}
+/** Sends a GET of the log with this Range header. */
+export type AskLog = (rangeHeader: string, receive: NodeRequest['receive']) => Promise<AnswerHead>
 
 /**
- * Reads one range of a static file over HTTP: 206 from Scrapyd, 416 past the end, and 200 from proxies that ignore
- * Range, where what was not asked for is skipped without being kept. Holds at most `limitBytes` in memory.
+ * Reads one range of a static file over HTTP: 206 from Scrapyd, 416 past its end, and 200 from proxies that ignore Range,
+ * where what was not asked for is skipped without being kept. Holds at most a few times `limitBytes` (or the distance
+ * to the end) in memory. Resolves null for 404; `unexpected` is called with an answer that is none of these, and throws.
  */
-export function createLogRangeReader(wanted: WantedRange): LogRangeReader {
-  const fromEnd = wanted.offset < 0
-  const kept = fromEnd ? keepHead(-wanted.offset, wanted.limitBytes) : null
-  const rangeHeader = fromEnd
-    ? `bytes=${wanted.offset}`
-    : `bytes=${wanted.offset}-${wanted.offset + Math.max(1, wanted.limitBytes) - 1}`
-  let head: AnswerHead | null = null
-  let seenBytes = 0
-  let part: { offset: number; sizeBytes: number } | null = null
-  const window = kept ?? keepFrom(wanted.offset, wanted.limitBytes)
-  const partial = keepFrom(0, wanted.limitBytes)
+export async function readLogRange(
+  ask: AskLog,
+  wanted: { offset: number; limitBytes: number },
+  unexpected: (head: AnswerHead) => Error
+): Promise<LogRange | null> {
+  if (wanted.offset >= 0) return readFrom(wanted.offset)
+  // Twisted answers `bytes=-N` with status 500 when the file has fewer than N bytes: the size must be known first.
+  const tail = keepTail(-wanted.offset, wanted.limitBytes)
+  const head = await ask('bytes=0-0', (answer) => (answer.status === 200 ? tail.take : () => 'enough'))
+  if (head.status === 200) {
+    const sizeBytes = tail.sizeBytes()
+    return { offset: Math.max(0, sizeBytes + wanted.offset), sizeBytes, bytes: tail.bytes() }
+  }
+  if (head.status === 404) return null
+  const sizeBytes = sizeOf(head)
+  if (sizeBytes === null) throw unexpected(head)
+  return readFrom(Math.max(0, sizeBytes + wanted.offset))
 
-  return {
-    rangeHeader,
-    receive(answer) {
-      head = answer
-      part = answer.status === 206 ? readContentRange(answer.headers['content-range']) : null
-      const wholeSize = answer.status === 200 ? readLength(answer.headers['content-length']) : null
-      return (piece) => {
-        if (answer.status === 206) {
-          partial.take(piece, seenBytes)
-          seenBytes += piece.length
-          return partial.isFull() ? 'enough' : 'more'
-        }
-        if (answer.status !== 200) return 'enough'
-        window.take(piece, seenBytes)
-        seenBytes += piece.length
-        // Without a Content-Length the rest must be counted to know the size.
-        if (!fromEnd && wholeSize !== null && window.isFull()) {
-          seenBytes = wholeSize
-          return 'enough'
-        }
-        return 'more'
-      }
-    },
-    result() {
-      switch (head?.status) {
-        case 404:
-          return null
-        case 416: {
-          const sizeBytes = readContentRange(head.headers['content-range'])?.sizeBytes ?? 0
-          return { offset: sizeBytes, sizeBytes, bytes: new Uint8Array(0) }
-        }
-        case 206:
-          if (part === null) return 'unexpected'
-          return { ...part, bytes: partial.bytes() }
-        case 200: {
-          const offset = fromEnd ? Math.max(0, seenBytes + wanted.offset) : Math.min(wanted.offset, seenBytes)
-          return { offset, sizeBytes: seenBytes, bytes: window.bytes() }
-        }
-        default:
-          return 'unexpected'
-      }
+  async function readFrom(offset: number): Promise<LogRange | null> {
+    let window = keepWindow(0, wanted.limitBytes, null)
+    const last = offset + Math.max(1, wanted.limitBytes) - 1
+    const answer = await ask(`bytes=${offset}-${last}`, (start) => {
+      if (start.status === 200) window = keepWindow(offset, wanted.limitBytes, readLength(start))
+      return start.status === 200 || start.status === 206 ? window.take : () => 'enough'
+    })
+    if (answer.status === 404) return null
+    if (answer.status === 200) {
+      const size = window.sizeBytes()
+      return { offset: Math.min(offset, size), sizeBytes: size, bytes: window.bytes() }
     }
+    const size = sizeOf(answer)
+    if (size === null) throw unexpected(answer)
+    if (answer.status === 416) return { offset: size, sizeBytes: size, bytes: new Uint8Array(0) }
+    return { offset: contentRange(answer)?.offset ?? offset, sizeBytes: size, bytes: window.bytes() }
   }
 }
 
-interface Keeper {
-  take(piece: Uint8Array, at: number): void
-  isFull(): boolean
-  bytes(): Uint8Array
-}
+type Verdict = 'more' | 'enough'
 
-/** Keeps `limitBytes` from `offset` on. */
-function keepFrom(offset: number, limitBytes: number): Keeper {
+/** Keeps `limitBytes` from `offset` on. Reads on to the end when only that tells the size. */
+function keepWindow(offset: number, limitBytes: number, knownSize: number | null) {
   const pieces: Uint8Array[] = []
-  let sizeBytes = 0
+  let keptBytes = 0
+  let seenBytes = 0
   return {
-    take(piece, at) {
-      const from = Math.max(0, offset - at)
-      const wanted = piece.subarray(from, from + limitBytes - sizeBytes)
-      if (from >= piece.length || wanted.length === 0) return
+    take(piece: Uint8Array): Verdict {
+      const from = Math.max(0, offset - seenBytes)
+      const kept = piece.subarray(from, from + limitBytes - keptBytes)
+      seenBytes += piece.length
       // A copy: the piece may be a view of a larger buffer that would stay in memory.
-      pieces.push(Uint8Array.from(wanted))
-      sizeBytes += wanted.length
+      if (kept.length > 0) pieces.push(Uint8Array.from(kept))
+      keptBytes += kept.length
+      return knownSize !== null && keptBytes >= limitBytes ? 'enough' : 'more'
     },
-    isFull: () => sizeBytes >= limitBytes,
+    sizeBytes: () => knownSize ?? seenBytes,
     bytes: () => concat(pieces)
   }
 }
 
 /** Keeps the last `tailBytes`, of which the first `limitBytes` are given. */
-function keepHead(tailBytes: number, limitBytes: number): Keeper {
+function keepTail(tailBytes: number, limitBytes: number) {
   let pieces: Uint8Array[] = []
-  let sizeBytes = 0
+  let keptBytes = 0
+  let seenBytes = 0
   return {
-    take(piece) {
+    take(piece: Uint8Array): Verdict {
       pieces.push(Uint8Array.from(piece))
-      sizeBytes += piece.length
+      keptBytes += piece.length
+      seenBytes += piece.length
       // Joined only when it has doubled, so that the work stays linear.
-      if (sizeBytes < tailBytes * 2 + 65_536) return
-      const tail = concat(pieces).subarray(-tailBytes)
-      pieces = [tail]
-      sizeBytes = tail.length
+      if (keptBytes >= tailBytes * 2 + 65_536) {
+        const tail = Uint8Array.from(concat(pieces).subarray(-tailBytes))
+        pieces = [tail]
+        keptBytes = tail.length
+      }
+      return 'more'
     },
-    isFull: () => false,
-    bytes: () => concat(pieces).subarray(-tailBytes).subarray(0, limitBytes)
+    sizeBytes: () => seenBytes,
+    bytes: () => concat(pieces).subarray(-tailBytes).slice(0, limitBytes)
   }
 }
 
@@ -123,11 +95,18 @@ function concat(pieces: Uint8Array[]): Uint8Array {
   return new Uint8Array(Buffer.concat(pieces))
 }
 
-function readContentRange(header: string | undefined): { offset: number; sizeBytes: number } | null {
-  const match = /^bytes (?:(\d{1,15})-\d{1,15}|\*)\/(\d{1,15})$/.exec(header?.trim() ?? '')
+/** The size of the whole file, from a 206 or 416. */
+function sizeOf(head: AnswerHead): number | null {
+  if (head.status === 206) return contentRange(head)?.sizeBytes ?? null
+  return head.status === 416 ? (contentRange(head)?.sizeBytes ?? 0) : null
+}
+
+function contentRange(head: AnswerHead): { offset: number; sizeBytes: number } | null {
+  const match = /^bytes (?:(\d{1,15})-\d{1,15}|\*)\/(\d{1,15})$/.exec(head.headers['content-range']?.trim() ?? '')
   return match ? { offset: Number(match[1] ?? match[2]), sizeBytes: Number(match[2]) } : null
 }
 
-function readLength(header: string | undefined): number | null {
+function readLength(head: AnswerHead): number | null {
+  const header = head.headers['content-length']
   return header !== undefined && /^\d{1,15}$/.test(header) ? Number(header) : null
 }

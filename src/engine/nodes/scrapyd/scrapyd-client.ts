@@ -19,7 +19,7 @@ import {
   VersionsAnswer
 } from './answers.ts'
 import { type AnswerHead, type Connection, collectBody, createConnection, type NodeAddressParts } from './connection.ts'
-import { createLogRangeReader } from './log-range.ts'
+import { type AskLog, readLogRange } from './log-range.ts'
 import { needsProject, storedNothing } from './refusals.ts'
 
 /** Time limits cover a whole exchange. The long ones are calls during which Scrapyd imports a project and answers nobody. */
@@ -274,20 +274,13 @@ export function createScrapydClient(options: ScrapydClientOptions): NodeClient {
         checkName(noun, value)
       }
       const segments = ['logs', run.project, run.spider, `${run.jobid}.log`].map(encodeURIComponent)
-      const reader = createLogRangeReader(range)
-      const head = await connection.send(
-        {
-          method: 'GET',
-          path: segments.join('/'),
-          headers: { range: reader.rangeHeader },
-          timeoutMs: limits.logMs,
-          receive: reader.receive
-        },
-        signal
-      )
-      const result = reader.result()
-      if (result === 'unexpected') throw statusError(connection, head, 'the log')
-      return result
+      const path = segments.join('/')
+      const ask: AskLog = (rangeHeader, receive) =>
+        connection.send(
+          { method: 'GET', path, headers: { range: rangeHeader }, timeoutMs: limits.logMs, receive },
+          signal
+        )
+      return readLogRange(ask, range, (head) => statusError(connection, head, 'the log'))
     },
 
     close: () => connection.close()
