@@ -1,0 +1,65 @@
+import type { Job } from '../../../shared/contract/index.ts'
+import { CopyButton } from '../../ui/copy-button.tsx'
+import { FieldRow } from '../../ui/panel.tsx'
+import { formatInstant } from '../../ui/time.tsx'
+import classes from './job-detail-pane.module.css'
+
+const SOURCE_WORDS: Record<Job['source'], string> = {
+  ui: 'from this app',
+  api: 'over the API',
+  scrapyd: 'by a Scrapyd client',
+  demo: 'as the demo',
+  retry: 'as a retry of another job'
+}
+
+/** What was asked for, exactly. */
+export function JobArguments({ job, nodeName }: { job: Job; nodeName: (id: string) => string }) {
+  const { nodeId, tags } = job.placement
+  const where = nodeId !== null ? nodeName(nodeId) : tags.length > 0 ? `nodes with ${tags.map((tag) => `#${tag}`).join(' ')}` : 'any node'
+  return (
+    <>
+      <Values title="Arguments" values={job.args} none="The spider was given no arguments." />
+      <Values title="Settings" values={job.settings} none="No settings beside the project’s own." />
+      <section>
+        <h2 className={classes.sectionTitle}>Asked for</h2>
+        <FieldRow label="When">
+          {formatInstant(job.queuedAtMs)}, {SOURCE_WORDS[job.source]}
+        </FieldRow>
+        <FieldRow label="Version">{job.version ?? 'the latest when it is sent'}</FieldRow>
+        <FieldRow label="Where">{where}</FieldRow>
+        <FieldRow label="Priority">{job.priority}</FieldRow>
+        <FieldRow label="Job id">
+          <span className="mono">{job.id}</span> <CopyButton value={job.id} what="the job id" />
+        </FieldRow>
+        {job.jobid !== job.id && (
+          <FieldRow label="Scrapyd jobid">
+            <span className="mono">{job.jobid}</span> <CopyButton value={job.jobid} what="the jobid" />
+          </FieldRow>
+        )}
+      </section>
+    </>
+  )
+}
+
+function Values({ title, values, none }: { title: string; values: Record<string, string>; none: string }) {
+  const entries = Object.entries(values)
+  return (
+    <section>
+      <h2 className={classes.sectionTitle}>{title}</h2>
+      {entries.length === 0 ? (
+        <p className="dim">{none}</p>
+      ) : (
+        <table className={classes.table}>
+          <tbody>
+            {entries.map(([key, value]) => (
+              <tr key={key}>
+                <th scope="row">{key}</th>
+                <td className="mono">{value}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  )
+}

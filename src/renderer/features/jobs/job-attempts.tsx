@@ -1,0 +1,51 @@
+import { Button } from '@mantine/core'
+import type { Attempt } from '../../../shared/contract/index.ts'
+import { formatRuntime } from '../../../shared/time.ts'
+import { CopyButton } from '../../ui/copy-button.tsx'
+import { FieldRow } from '../../ui/panel.tsx'
+import { EmptyState } from '../../ui/states.tsx'
+import { formatInstant } from '../../ui/time.tsx'
+import classes from './job-detail-pane.module.css'
+
+/** Every try to run the job on a node, newest first. */
+export function JobAttempts({ attempts, nodeName, onLog }: { attempts: readonly Attempt[]; nodeName: (id: string) => string; onLog: (number: number) => void }) {
+  if (attempts.length === 0) return <EmptyState title="No attempt yet">The job has not been sent to a node.</EmptyState>
+  return attempts.toReversed().map((attempt) => (
+    <section key={attempt.number} className={classes.attempt} aria-label={`Attempt ${attempt.number}`}>
+      <header>
+        <strong>
+          {attempt.number} · {nodeName(attempt.nodeId)}
+        </strong>
+        <span className={`tone-${toneOf(attempt)}`}>{attempt.result ?? attempt.state}</span>
+        <span className={classes.grow} />
+        <Button variant="subtle" onClick={() => onLog(attempt.number)}>
+          Log
+        </Button>
+      </header>
+      {attempt.reason !== null && <FieldRow label="Reason">{attempt.reason}</FieldRow>}
+      <FieldRow label="Sent">{formatInstant(attempt.sentAtMs)}</FieldRow>
+      {attempt.acceptedAtMs !== null && <FieldRow label="Accepted">{formatGap(attempt.acceptedAtMs - attempt.sentAtMs)} later</FieldRow>}
+      {attempt.startedAtMs !== null && (
+        <FieldRow label="Ran">{attempt.endedAtMs === null ? `since ${formatInstant(attempt.startedAtMs)}` : formatRuntime(attempt.endedAtMs - attempt.startedAtMs)}</FieldRow>
+      )}
+      {(attempt.exitCode !== null || attempt.signal !== null) && <FieldRow label="Exit">{attempt.signal ?? `code ${attempt.exitCode}`}</FieldRow>}
+      {attempt.pid !== null && <FieldRow label="Process">{attempt.pid}</FieldRow>}
+      <FieldRow label="jobid there">
+        <span className="mono">{attempt.jobid}</span> <CopyButton value={attempt.jobid} what="the jobid" />
+      </FieldRow>
+      <FieldRow label="Log">{attempt.logArchived ? 'in the archive' : 'on the node'}</FieldRow>
+    </section>
+  ))
+}
+
+function toneOf({ result, state }: Attempt): string {
+  if (result === 'succeeded') return 'ok'
+  if (result === 'failed' || result === 'refused') return 'bad'
+  if (result === 'lost') return 'lost'
+  if (result !== null) return 'off'
+  return state === 'uncertain' ? 'wait' : 'run'
+}
+
+function formatGap(gapMs: number): string {
+  return gapMs < 1000 ? `${gapMs} ms` : `${(gapMs / 1000).toFixed(1)} s`
+}

@@ -1,0 +1,208 @@
+import { ActionIcon, Button, Tabs, Tooltip } from '@mantine/core'
+import { IconArrowsDiagonal, IconArrowsDiagonalMinimize2, IconX } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Job, JobDetail } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { useKeys } from '../../state/keys.ts'
+import { openRunDialog } from '../../state/run-dialog.ts'
+import { CopyButton } from '../../ui/copy-button.tsx'
+import { DetailPane } from '../../ui/panel.tsx'
+import { QueryState } from '../../ui/states.tsx'
+import { StatusText } from '../../ui/status.tsx'
+import { Runtime } from '../../ui/time.tsx'
+import { JobArguments } from './job-arguments.tsx'
+import { JobAttempts } from './job-attempts.tsx'
+import { isCancelling } from './job-columns.tsx'
+import classes from './job-detail-pane.module.css'
+import { JobLog } from './job-log.tsx'
+import { JobStats } from './job-stats.tsx'
+import { JobTimeline } from './job-timeline.tsx'
+import type { JobActions } from './use-job-actions.ts'
+
+interface JobDetailPaneProps {
+  jobId: string
+  tab: string | undefined
+  nodeName: (id: string) => string
+  actions: JobActions
+  onTab: (tab: string) => void
+  onOpen: (id: string) => void
+  onClose: () => void
+}
+
+const TABS = { timeline: 'Timeline', log: 'Log', stats: 'Stats', arguments: 'Arguments', attempts: 'Attempts' } as const
+
+/** Everything about one job, beside the list. */
+export function JobDetailPane({ jobId, tab, nodeName, actions, onTab, onOpen, onClose }: JobDetailPaneProps) {
+  const api = useApi()
+  const detail = useQuery(api.query.jobs.get.queryOptions({ input: { id: jobId } }))
+  const [isWide, setWide] = useWide()
+  const [attemptNumber, setAttemptNumber] = useState<number>()
+  const shown = tab !== undefined && tab in TABS ? tab : 'timeline'
+  useKeys('Job', [{ key: 'z', label: isWide ? 'Narrow the job' : 'Widen the job', run: () => setWide(!isWide) }])
+
+  return (
+    <div className={classes.pane} data-wide={isWide || undefined}>
+      <DetailPane label="Job">
+        <div className={classes.corner}>
+          <Tooltip label={isWide ? 'Narrower (z)' : 'Wider (z)'}>
+            <ActionIcon className={classes.widen} onClick={() => setWide(!isWide)} aria-label={isWide ? 'Narrower' : 'Wider'}>
+              {isWide ? <IconArrowsDiagonalMinimize2 size={15} /> : <IconArrowsDiagonal size={15} />}
+            </ActionIcon>
+          </Tooltip>
+          <Tooltip label="Close (Esc)">
+            <ActionIcon onClick={onClose} aria-label="Close the job">
+              <IconX size={16} />
+            </ActionIcon>
+          </Tooltip>
+        </div>
+        <QueryState query={detail} what="the job" rows={10}>
+          {(data: JobDetail) => (
+            <>
+              <JobHead job={data.job} nodeName={nodeName} />
+              <JobButtons job={data.job} actions={actions} onOpen={onOpen} />
+              <Tabs value={shown} onChange={(value) => value !== null && onTab(value)} className={classes.tabs}>
+                <Tabs.List>
+                  {Object.entries(TABS).map(([value, label]) => (
+                    <Tabs.Tab key={value} value={value}>
+                      {label}
+                      {value === 'attempts' && data.attempts.length > 1 && <span className={classes.count}>{data.attempts.length}</span>}
+                    </Tabs.Tab>
+                  ))}
+                </Tabs.List>
+                <Tabs.Panel value="timeline" className={classes.panel}>
+                  <JobTimeline detail={data} nodeName={nodeName} />
+                </Tabs.Panel>
+                <Tabs.Panel value="log" className={classes.logPanel}>
+                  <JobLog detail={data} attemptNumber={attemptNumber} onAttempt={setAttemptNumber} nodeName={nodeName} />
+                </Tabs.Panel>
+                <Tabs.Panel value="stats" className={classes.panel}>
+                  <JobStats detail={data} />
+                </Tabs.Panel>
+                <Tabs.Panel value="arguments" className={classes.panel}>
+                  <JobArguments job={data.job} nodeName={nodeName} />
+                </Tabs.Panel>
+                <Tabs.Panel value="attempts" className={classes.panel}>
+                  <JobAttempts
+                    attempts={data.attempts}
+                    nodeName={nodeName}
+                    onLog={(number) => {
+                      setAttemptNumber(number)
+                      onTab('log')
+                    }}
+                  />
+                </Tabs.Panel>
+              </Tabs>
+            </>
+          )}
+        </QueryState>
+      </DetailPane>
+    </div>
+  )
+}
+
+function JobHead({ job, nodeName }: { job: Job; nodeName: (id: string) => string }) {
+  return (
+    <header className={classes.head}>
+      <div className={classes.title}>
+        <StatusText status={job.status} asked={isCancelling(job)} />
+        <h2 className={classes.name} title={`${job.project}/${job.spider}`}>
+          {job.project}/{job.spider}
+        </h2>
+      </div>
+      <p className={classes.facts}>
+        {job.reason !== null && <strong>{job.reason}</strong>}
+        {job.nodeId !== null && <span>{nodeName(job.nodeId)}</span>}
+        <span>{job.version === null ? 'latest version' : `version ${job.version}`}</span>
+        {job.startedAtMs !== null && <Runtime startedAtMs={job.startedAtMs} endedAtMs={job.endedAtMs} />}
+        <span className={classes.id}>
+          <span className="mono" title={job.jobid}>
+            {job.jobid.length > 16 ? `${job.jobid.slice(0, 12)}…` : job.jobid}
+          </span>
+          <CopyButton value={job.jobid} what="the job id" />
+        </span>
+      </p>
+      {job.killingLine !== null && (
+        <div className={classes.kill}>
+          <span className="visually-hidden">The line that ended it: </span>
+          {job.killingLine}
+        </div>
+      )}
+      {job.state === 'queued' && job.waiting !== null && (
+        <div className={classes.waits}>
+          <span className="visually-hidden">Waits: </span>
+          {job.waiting.text}
+        </div>
+      )}
+    </header>
+  )
+}
+
+/** The acts that make sense now; asked and confirmed are told apart. */
+function JobButtons({ job, actions, onOpen }: { job: Job; actions: JobActions; onOpen: (id: string) => void }) {
+  const [isBusy, setBusy] = useState(false)
+  const act = (work: Promise<unknown>) => {
+    setBusy(true)
+    void work.finally(() => setBusy(false))
+  }
+  const again = () =>
+    openRunDialog({
+      project: job.project,
+      version: job.version,
+      spiders: [job.spider],
+      settings: job.settings,
+      args: job.args,
+      priority: job.priority,
+      nodeId: job.placement.nodeId,
+      tags: job.placement.tags
+    })
+  return (
+    <div className={classes.buttons}>
+      {job.state !== 'ended' && !isCancelling(job) && (
+        <Button disabled={isBusy} onClick={() => act(actions.cancel([job]))}>
+          Cancel
+        </Button>
+      )}
+      {isCancelling(job) && (
+        <>
+          <span className="dim" role="status">
+            Cancel asked; waiting for {job.nodeId === null ? 'the node' : 'its node'} to confirm.
+          </span>
+          <Button color="red" variant="light" disabled={isBusy} onClick={() => act(actions.cancel([job], true))}>
+            Force
+          </Button>
+        </>
+      )}
+      {job.state === 'ended' && (
+        <Button
+          disabled={isBusy}
+          title="The same again, as a new job"
+          onClick={() =>
+            act(
+              actions.retry([job]).then(([made]) => {
+                if (made !== undefined) onOpen(made.id)
+              })
+            )
+          }
+        >
+          Retry
+        </Button>
+      )}
+      <Button onClick={again}>Run again…</Button>
+    </div>
+  )
+}
+
+const WIDE_KEY = 'scrapdeck.job-detail.wide'
+
+/** Kept on this machine: how wide somebody likes it is not part of what an address shows. */
+function useWide(): [boolean, (isWide: boolean) => void] {
+  const [isWide, setWide] = useState(() => localStorage.getItem(WIDE_KEY) === 'yes')
+  return [
+    isWide,
+    (next) => {
+      localStorage.setItem(WIDE_KEY, next ? 'yes' : 'no')
+      setWide(next)
+    }
+  ]
+}

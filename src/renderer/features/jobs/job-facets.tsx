@@ -1,0 +1,42 @@
+import type { JobFacets as Facets } from '../../../shared/contract/index.ts'
+import { JOB_STATUSES } from '../../state/search.ts'
+import { FacetGroup } from '../../ui/facets.tsx'
+import { StatusIcon } from '../../ui/status.tsx'
+import { type FilterSearch, toggleFacet } from './job-filter-query.ts'
+
+interface JobFacetsProps {
+  facets: Facets | undefined
+  search: FilterSearch
+  nodeName: (id: string) => string
+  onChange: (search: FilterSearch) => void
+}
+
+/** Statuses stand in the order of a job's life and never move; projects and nodes stand with the most first. */
+export function JobFacets({ facets, search, nodeName, onChange }: JobFacetsProps) {
+  const statusCounts = new Map(facets?.status.map(({ value, count }) => [value, count]))
+  const statuses = JOB_STATUSES.map((status) => ({
+    value: status,
+    icon: <StatusIcon status={status} size={13} />,
+    count: facets === undefined ? null : (statusCounts.get(status) ?? 0)
+  }))
+  return (
+    <>
+      <FacetGroup title="Status" options={statuses} selected={search.status ?? []} onToggle={(value) => onChange(toggleFacet(search, 'status', value))} />
+      <FacetGroup
+        title="Project"
+        options={(facets?.project ?? []).slice(0, MOST)}
+        selected={search.project === undefined ? [] : [search.project]}
+        onToggle={(value) => onChange(toggleFacet(search, 'project', value))}
+      />
+      <FacetGroup
+        title="Node"
+        options={(facets?.nodeId ?? []).slice(0, MOST).map(({ value, count }) => ({ value, label: nodeName(value), count }))}
+        selected={search.node === undefined ? [] : [search.node]}
+        onToggle={(value) => onChange(toggleFacet(search, 'node', value))}
+      />
+    </>
+  )
+}
+
+/** More than these are found by typing. */
+const MOST = 20

@@ -1,0 +1,108 @@
+import { Tooltip } from '@mantine/core'
+import { IconFilter, IconX } from '@tabler/icons-react'
+import { type KeyboardEvent, type RefObject, useEffect, useRef, useState } from 'react'
+import classes from './job-filter-box.module.css'
+import {
+  type FilterContext,
+  type FilterSearch,
+  formatTerm,
+  parseFilterText,
+  splitTyped,
+  termsOfSearch,
+  withoutTerm
+} from './job-filter-query.ts'
+
+interface JobFilterBoxProps {
+  search: FilterSearch
+  nodes: FilterContext['nodes']
+  onChange: (search: FilterSearch) => void
+  inputRef: RefObject<HTMLInputElement | null>
+}
+
+const TEXT_AFTER_MS = 250
+
+/**
+ * Chips for what is set, and a box to type in. A term becomes a chip when a blank follows it or on Enter; words act as
+ * they are typed and stay in the box. Backspace in the empty box takes the last chip back to be edited.
+ */
+export function JobFilterBox({ search, nodes, onChange, inputRef }: JobFilterBoxProps) {
+  const [draft, setDraft] = useState(search.text ?? '')
+  const [problems, setProblems] = useState<readonly string[]>([])
+  const asked = useRef(search.text)
+  const later = useRef<ReturnType<typeof setTimeout>>(undefined)
+  useEffect(() => () => clearTimeout(later.current), [])
+
+  // The address was changed elsewhere (back, a link, Clear): the box shows what it says now.
+  useEffect(() => {
+    if (search.text === asked.current) return
+    asked.current = search.text
+    setDraft(search.text ?? '')
+  }, [search.text])
+
+  const commit = (text: string, before: FilterSearch, isWhole: boolean) => {
+    const { whole, rest } = isWhole ? { whole: text, rest: '' } : splitTyped(text)
+    const parsed = parseFilterText(whole, { nodes, nowMs: Date.now() })
+    const words = isWhole ? (parsed.search.text ?? '') : rest
+    clearTimeout(later.current)
+    setProblems(parsed.problems)
+    setDraft(words)
+    const next = { ...before, ...parsed.search, text: undefined as string | undefined }
+    const askForWords = () => {
+      // A term that is still being typed (`spider:pri`) is not looked for as a word.
+      asked.current = parseFilterText(words, { nodes, nowMs: Date.now() }).search.text
+      onChange({ ...next, text: asked.current })
+    }
+    if (isWhole || whole !== '') askForWords()
+    else later.current = setTimeout(askForWords, TEXT_AFTER_MS)
+  }
+
+  const terms = termsOfSearch(search, nodes)
+  const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
+    const last = terms.at(-1)
+    if (event.key === 'Enter') commit(draft, search, true)
+    else if (event.key === 'Escape') inputRef.current?.blur()
+    else if (event.key === 'Backspace' && draft === '' && last !== undefined) {
+      setDraft(formatTerm(last))
+      onChange(withoutTerm(search, last.key))
+      event.preventDefault()
+    }
+  }
+
+  return (
+    <div className={classes.whole}>
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the click only helps the mouse to the input inside */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: see above */}
+      <div className={classes.box} onClick={() => inputRef.current?.focus()}>
+        <IconFilter size={14} aria-hidden />
+        {terms.map((term) => (
+          <Tooltip key={term.key} label={formatTerm(term)}>
+            <span className={classes.chip}>
+              <span className="ellipsis">
+                <b>{term.key}</b>:{term.value}
+              </span>
+              <button type="button" aria-label={`Remove ${formatTerm(term)}`} onClick={() => onChange(withoutTerm(search, term.key))}>
+                <IconX size={11} />
+              </button>
+            </span>
+          </Tooltip>
+        ))}
+        <input
+          ref={inputRef}
+          value={draft}
+          onChange={(event) => commit(event.target.value, search, false)}
+          onKeyDown={onKeyDown}
+          placeholder={terms.length === 0 ? 'Words, or status:failed spider:price* node:eu-1 since:24h' : 'Add a filter'}
+          aria-label="Filter jobs"
+          aria-invalid={problems.length > 0}
+          spellCheck={false}
+          autoComplete="off"
+        />
+      </div>
+      {problems.length > 0 && (
+        <p className={classes.problem} role="alert">
+          {problems.join(' ')}
+        </p>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,59 @@
+import { Button, Select } from '@mantine/core'
+import { Link } from '@tanstack/react-router'
+import type { Job, JobDetail } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { LogTerminal } from '../../terminal/log-terminal.tsx'
+import classes from './job-detail-pane.module.css'
+
+interface JobLogProps {
+  detail: JobDetail
+  attemptNumber: number | undefined
+  onAttempt: (number: number) => void
+  nodeName: (id: string) => string
+}
+
+/** The log of the newest attempt, or of the one chosen. */
+export function JobLog({ detail: { job, attempts }, attemptNumber, onAttempt, nodeName }: JobLogProps) {
+  const { client } = useApi()
+  const newest = attempts.at(-1)?.number
+  const number = attemptNumber ?? newest
+  const attempt = attempts.find((each) => each.number === number)
+  return (
+    <>
+      <div className={classes.logHead}>
+        {attempts.length > 1 && (
+          <Select
+            aria-label="Attempt"
+            value={String(number)}
+            allowDeselect={false}
+            data={attempts.map((each) => ({ value: String(each.number), label: `Attempt ${each.number} on ${nodeName(each.nodeId)}` }))}
+            onChange={(value) => value !== null && onAttempt(Number(value))}
+          />
+        )}
+        <Button component={Link} to="/logs" search={{ jobs: [job.id], job: job.id } as never} variant="subtle" className={classes.logLink}>
+          Open in Logs
+        </Button>
+      </div>
+      <LogTerminal
+        key={`${job.id} ${number ?? 0}`}
+        logs={client.logs}
+        jobId={job.id}
+        attemptNumber={number}
+        title={`${job.project}/${job.spider}${attempt === undefined ? '' : ` on ${nodeName(attempt.nodeId)}`}`}
+        fileName={logFileName(job, number)}
+        waitingText={waitingText(job)}
+        hasKeys
+      />
+    </>
+  )
+}
+
+function logFileName(job: Job, attemptNumber: number | undefined): string {
+  const attempt = attemptNumber === undefined || attemptNumber === 1 ? '' : `-${attemptNumber}`
+  return `${job.project}-${job.spider}-${job.jobid}${attempt}.log`.replace(/[^\w.-]+/g, '_')
+}
+
+function waitingText(job: Job): string {
+  if (job.state === 'queued') return `The log begins when the job runs. It waits: ${job.waiting?.text ?? 'next in line'}.`
+  return job.state === 'starting' ? 'The node is starting the spider…' : 'No line has been written yet.'
+}

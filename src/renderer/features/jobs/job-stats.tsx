@@ -1,0 +1,60 @@
+import type { JobDetail } from '../../../shared/contract/index.ts'
+import { formatRuntime } from '../../../shared/time.ts'
+import { useNow } from '../../ui/clock.ts'
+import { formatBytes, formatCount } from '../../ui/numbers.ts'
+import { EmptyState } from '../../ui/states.tsx'
+import classes from './job-detail-pane.module.css'
+
+/** The figures of the run, live, and Scrapy's own closing stats once they were read. */
+export function JobStats({ detail: { job, attempts } }: { detail: JobDetail }) {
+  const nowMs = useNow()
+  const stats = attempts.findLast((attempt) => attempt.stats !== null)?.stats ?? null
+  const runtimeMs = job.startedAtMs === null ? null : (job.endedAtMs ?? nowMs) - job.startedAtMs
+  if (runtimeMs === null) return <EmptyState title="No figures yet">They come with the first lines of the log, when the job runs.</EmptyState>
+  const perMinute = (count: number | null) => (count === null || runtimeMs < 1000 ? null : Math.round((count / runtimeMs) * 60_000))
+  return (
+    <>
+      <dl className={classes.figures}>
+        <Figure name="Pages" value={job.pages} rate={perMinute(job.pages)} />
+        <Figure name="Items" value={job.items} rate={perMinute(job.items)} />
+        <Figure name="Errors" value={job.errors} tone={job.errors ? 'tone-bad' : undefined} />
+        <div>
+          <dt>Runtime</dt>
+          <dd>{formatRuntime(runtimeMs)}</dd>
+        </div>
+      </dl>
+      {stats === null ? (
+        <p className="dim">{job.state === 'ended' ? 'The log ends without Scrapy’s closing stats: the run was cut off.' : 'Scrapy writes its full stats when the run ends.'}</p>
+      ) : (
+        <table className={classes.table}>
+          <tbody>
+            {Object.entries(stats)
+              .sort(([left], [right]) => left.localeCompare(right))
+              .map(([key, value]) => (
+                <tr key={key}>
+                  <th scope="row">{key}</th>
+                  <td>{formatStat(key, value)}</td>
+                </tr>
+              ))}
+          </tbody>
+        </table>
+      )}
+    </>
+  )
+}
+
+function Figure({ name, value, rate = null, tone }: { name: string; value: number | null; rate?: number | null; tone?: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd className={tone}>{value === null ? '–' : formatCount(value)}</dd>
+      {rate !== null && <small>{formatCount(rate)}/min</small>}
+    </div>
+  )
+}
+
+function formatStat(key: string, value: string | number): string {
+  if (typeof value === 'string') return value
+  if (/_bytes$/.test(key)) return formatBytes(value)
+  return Number.isInteger(value) ? formatCount(value) : String(Math.round(value * 1000) / 1000)
+}

@@ -1,0 +1,113 @@
+import type { JobDetail, Transition, TransitionKind } from '../../../shared/contract/index.ts'
+import { formatAge } from '../../../shared/time.ts'
+import type { Tone } from '../../ui/status.tsx'
+import { STATUS_LOOK } from '../../ui/status.tsx'
+import { formatInstant } from '../../ui/time.tsx'
+import classes from './job-timeline.module.css'
+
+/** Every transition with its time and what showed it; what it waits for now stands last. */
+export function JobTimeline({ detail: { job, timeline }, nodeName }: { detail: JobDetail; nodeName: (id: string) => string }) {
+  return (
+    <ol className={classes.steps}>
+      {timeline.map((step, index) => {
+        const before = timeline[index - 1]
+        return (
+          <li key={step.sequence} data-tone={toneOf(step, job)}>
+            <Waited before={before} step={step} />
+            <Step step={step} before={before} nodeName={nodeName} />
+          </li>
+        )
+      })}
+      {job.state === 'queued' && (
+        <li data-tone="wait">
+          <div className={classes.step}>
+            <span>Waiting</span>
+          </div>
+          <p className={classes.more}>{job.waiting?.text ?? 'next in line'}</p>
+        </li>
+      )}
+    </ol>
+  )
+}
+
+function Step({ step, before, nodeName }: { step: Transition; before: Transition | undefined; nodeName: (id: string) => string }) {
+  const evidence = Object.entries(step.evidence)
+  const head = (
+    <>
+      <span className={classes.text}>{step.text}</span>
+      <time dateTime={new Date(step.atMs).toISOString()} title={formatInstant(step.atMs)}>
+        {formatStepTime(step.atMs, before?.atMs)}
+      </time>
+    </>
+  )
+  if (evidence.length === 0) return <div className={classes.step}>{head}</div>
+  return (
+    <details>
+      <summary className={classes.step}>
+        {head}
+        <small className={classes.more}>{evidence.map(([key, value]) => `${wordsOf(key)} ${shorten(valueOf(key, value, nodeName), 60)}`).join(', ')}</small>
+      </summary>
+      <dl className={classes.evidence}>
+        {evidence.map(([key, value]) => (
+          <div key={key}>
+            <dt>{wordsOf(key)}</dt>
+            <dd className="mono">{valueOf(key, value, nodeName)}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  )
+}
+
+/** A wait that somebody would notice, between being queued and being sent. */
+function Waited({ before, step }: { before: Transition | undefined; step: Transition }) {
+  if (step.kind !== 'sending' || before === undefined || step.atMs - before.atMs < 1000) return null
+  return <p className={classes.waited}>waited {formatAge(step.atMs - before.atMs)}</p>
+}
+
+const KIND_TONE: Partial<Record<TransitionKind, Tone>> = {
+  running: 'run',
+  uncertain: 'wait',
+  vanished: 'wait',
+  refused: 'bad',
+  absent: 'wait',
+  cancel_asked: 'off',
+  cancel_sent: 'off'
+}
+
+function toneOf(step: Transition, job: JobDetail['job']): Tone | undefined {
+  if (step.kind === 'ended' && job.outcome !== null) return STATUS_LOOK[job.outcome].tone
+  return KIND_TONE[step.kind]
+}
+
+/** `03:00:00.012`, or `+9 ms` and `+4.2 s` when the step before was less than a minute ago. */
+export function formatStepTime(atMs: number, beforeMs: number | undefined): string {
+  const sinceMs = beforeMs === undefined ? Number.POSITIVE_INFINITY : atMs - beforeMs
+  if (sinceMs >= 0 && sinceMs < 1000) return `+${Math.round(sinceMs)} ms`
+  if (sinceMs >= 0 && sinceMs < 60_000) return `+${(sinceMs / 1000).toFixed(1)} s`
+  return clock.format(atMs)
+}
+
+const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3 })
+
+/** `freeSlots` and `finish_reason` as words. */
+function wordsOf(key: string): string {
+  return key
+    .replace(/_/g, ' ')
+    .replace(/([a-z])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .replace(/ at ms$/, ' at')
+    .replace(/ ms$/, '')
+}
+
+function valueOf(key: string, value: unknown, nodeName: (id: string) => string): string {
+  if (typeof value === 'number' && key.endsWith('AtMs')) return clock.format(value)
+  if (typeof value === 'number' && key.endsWith('Ms')) return `${value} ms`
+  if (typeof value === 'string') return key === 'nodeId' ? nodeName(value) : value
+  if (value === true || value === false) return value ? 'yes' : 'no'
+  return value === null ? 'none' : JSON.stringify(value)
+}
+
+function shorten(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most)}…` : text
+}

@@ -1,0 +1,148 @@
+import { Button, Popover } from '@mantine/core'
+import { IconAdjustmentsHorizontal, IconListSearch, IconStack2 } from '@tabler/icons-react'
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { useCallback, useMemo, useRef, useState } from 'react'
+import type { Job } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { useKeys } from '../../state/keys.ts'
+import { openRunDialog } from '../../state/run-dialog.ts'
+import type { JobsSearch } from '../../state/search.ts'
+import { EmptyState, ErrorState, RowsSkeleton } from '../../ui/states.tsx'
+import { VirtualTable } from '../../ui/virtual-table.tsx'
+import { jobColumns } from './job-columns.tsx'
+import { JobDetailPane } from './job-detail-pane.tsx'
+import { JobFacets } from './job-facets.tsx'
+import { JobFilterBox } from './job-filter-box.tsx'
+import { type FilterSearch, filterOfSearch, formatTerm, isFiltering, termsOfSearch } from './job-filter-query.ts'
+import { JobMarksBar } from './job-marks-bar.tsx'
+import classes from './jobs-screen.module.css'
+import { useJobActions } from './use-job-actions.ts'
+
+const route = getRouteApi('/jobs')
+const PAGE_ROWS = 200
+const NO_MARKS: ReadonlySet<string> = new Set()
+
+/** One table for the jobs of all states; filters, the open job and its tab are in the address. */
+export function JobsScreen() {
+  const api = useApi()
+  const search: JobsSearch = route.useSearch()
+  const navigate = route.useNavigate()
+  const actions = useJobActions()
+  const filterInput = useRef<HTMLInputElement>(null)
+  const [marks, setMarks] = useState(NO_MARKS)
+
+  const setSearch = (patch: JobsSearch, replace = false) => void navigate({ search: (before: JobsSearch) => ({ ...before, ...patch }), replace })
+  const setFilter = ({ status, project, spider, node, text, sinceHours }: FilterSearch) => {
+    setMarks(NO_MARKS)
+    setSearch({ status, project, spider, node, text, sinceHours }, true)
+  }
+  const clearFilter = () => setFilter({})
+
+  const filterKey = JSON.stringify([search.status, search.project, search.spider, search.node, search.text, search.sinceHours])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a change of the filter moves the time it counts from
+  const filter = useMemo(() => filterOfSearch(search, Math.floor(Date.now() / 60_000) * 60_000), [filterKey])
+  const list = useInfiniteQuery(
+    api.query.jobs.list.infiniteOptions({
+      input: (before: string | undefined) => ({ ...filter, before, limit: PAGE_ROWS }),
+      initialPageParam: undefined,
+      getNextPageParam: ({ nextBefore }) => nextBefore ?? undefined,
+      placeholderData: keepPreviousData
+    })
+  )
+  const facets = useQuery(api.query.jobs.facets.queryOptions({ input: filter, placeholderData: keepPreviousData }))
+  const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes
+  const nodeName = useCallback((id: string) => nodes?.find((node) => node.id === id)?.name ?? id, [nodes])
+  const columns = useMemo(() => jobColumns(nodeName), [nodeName])
+
+  const rows = useMemo(() => list.data?.pages.flatMap(({ jobs }) => jobs) ?? [], [list.data])
+  const marked = useMemo(() => (marks.size === 0 ? [] : rows.filter(({ id }) => marks.has(id))), [marks, rows])
+  const openJob = (job: Job) => setSearch({ job: job.id }, search.job !== undefined)
+
+  useKeys('Jobs', [
+    { key: '/', label: 'Filter', run: () => filterInput.current?.focus() },
+    { key: 'Escape', label: 'Close the job, then drop the marks', run: () => (search.job === undefined ? setMarks(NO_MARKS) : setSearch({ job: undefined, tab: undefined })) }
+  ])
+
+  const facetList = <JobFacets facets={facets.data} search={search} nodeName={nodeName} onChange={setFilter} />
+  return (
+    <div className={classes.screen}>
+      <nav className={classes.facets} aria-label="Narrow the list">
+        {facetList}
+      </nav>
+      <section className={classes.list} aria-label="Jobs">
+        <h1 className="visually-hidden">Jobs</h1>
+        <div className={classes.toolbar}>
+          <Popover position="bottom-start" shadow="md" width={220}>
+            <Popover.Target>
+              <Button className={classes.facetsButton} leftSection={<IconAdjustmentsHorizontal size={14} />}>
+                Narrow
+              </Button>
+            </Popover.Target>
+            <Popover.Dropdown className={classes.facetsDropdown}>{facetList}</Popover.Dropdown>
+          </Popover>
+          <JobFilterBox search={search} nodes={nodes ?? []} onChange={setFilter} inputRef={filterInput} />
+        </div>
+        {marked.length > 0 && <JobMarksBar marked={marked} actions={actions} onClear={() => setMarks(NO_MARKS)} />}
+        {list.isError && <ErrorState what="the jobs" error={list.error} onRetry={() => void list.refetch()} />}
+        {list.isPending ? (
+          <RowsSkeleton rows={16} />
+        ) : (
+          <VirtualTable
+            label="Jobs"
+            rows={rows}
+            rowId={rowId}
+            columns={columns}
+            openId={search.job ?? null}
+            onOpen={openJob}
+            marks={marks}
+            onMarks={setMarks}
+            onEndReached={() => {
+              if (list.hasNextPage && !list.isFetchingNextPage) void list.fetchNextPage()
+            }}
+            primary
+            empty={list.isError ? null : <NoJobs search={search} nodes={nodes ?? []} onClear={clearFilter} />}
+          />
+        )}
+      </section>
+      {search.job !== undefined && (
+        <JobDetailPane
+          key={search.job}
+          jobId={search.job}
+          tab={search.tab}
+          nodeName={nodeName}
+          actions={actions}
+          onTab={(tab) => setSearch({ tab }, true)}
+          onOpen={(id) => setSearch({ job: id })}
+          onClose={() => setSearch({ job: undefined, tab: undefined })}
+        />
+      )}
+    </div>
+  )
+}
+
+const rowId = (job: Job) => job.id
+
+function NoJobs({ search, nodes, onClear }: { search: FilterSearch; nodes: ReadonlyArray<{ id: string; name: string }>; onClear: () => void }) {
+  if (!isFiltering(search)) {
+    return (
+      <EmptyState
+        icon={<IconStack2 size={28} />}
+        title="No jobs yet"
+        action={
+          <Button variant="filled" onClick={() => openRunDialog()}>
+            Run a spider
+          </Button>
+        }
+      >
+        A job is one run of a spider. Jobs that you, a schedule or a Scrapyd client ask for wait here in one queue and go to the first node with a free slot.
+      </EmptyState>
+    )
+  }
+  const words = search.text === undefined ? [] : [`“${search.text}”`]
+  return (
+    <EmptyState icon={<IconListSearch size={28} />} title="No job fits the filter" action={<Button onClick={onClear}>Clear the filter</Button>}>
+      <span className="mono">{[...termsOfSearch(search, nodes).map(formatTerm), ...words].join('  ')}</span>
+    </EmptyState>
+  )
+}
