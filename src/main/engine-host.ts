@@ -1,13 +1,16 @@
-import { RPCHandler } from '@orpc/server/message-port'
 import { type RouterClient, createRouterClient } from '@orpc/server'
+import { RPCHandler } from '@orpc/server/message-port'
 import type { MessagePortMain } from 'electron'
-import { createEngine } from '../engine/index.ts'
-import type { Engine } from '../engine/index.ts'
+import pino from 'pino'
+import { type Engine, createEngine } from '../engine/index.ts'
 import type { SecretBox } from '../engine/runtime/secret-box.ts'
+import { type ListenOptions, type Service, listen } from '../server/listen.ts'
+import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
 
 interface EngineHostOptions {
   dataDirectory: string
   resourcesDirectory: string
+  uiDirectory: string
   scrapdeckVersion: string
   secretBox: SecretBox
 }
@@ -27,10 +30,31 @@ export interface EngineHost {
   stop(): Promise<void>
 }
 
-/** Opens the engine and its HTTP door (so that Scrapyd clients work with the desktop too) on a free port near 6800. */
+const FIRST_PORT = 6800
+const PORTS_TO_TRY = 10
+
+/** Opens the engine and its HTTP door, so that scrapyd-deploy, curl and a browser work with the desktop too. */
 export async function startEngineHost(options: EngineHostOptions): Promise<EngineHost> {
-  const engine = await createEngine({ ...options, host: 'desktop' })
-  const handler = new RPCHandler(engine.router)
+  const { uiDirectory, ...engineOptions } = options
+  const logger = pino({ level: process.env['SCRAPDECK_LOG_LEVEL'] || 'warn' }, pino.destination(2))
+  const pythonPath = process.env['SCRAPDECK_PYTHON'] || undefined
+  const engine = await createEngine({ ...engineOptions, host: 'desktop', pythonPath, logger })
+  const service = await listenOnFreePort({
+    engine,
+    dataDirectory: options.dataDirectory,
+    uiDirectory,
+    bindAddress: '127.0.0.1',
+    allowedHosts: [],
+    logger
+  }).catch(async (error: unknown) => {
+    await engine.stop()
+    throw error
+  })
+  const handler = new RPCHandler(engine.router, {
+    clientInterceptors: [
+      createWireErrorInterceptor((error) => logger.error({ err: error }, 'A call of the contract failed'))
+    ]
+  })
   return {
     client: createRouterClient(engine.router),
     connect(port) {
@@ -39,6 +63,22 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
     },
     localRunningCount: async () => engine.localRunningCount(),
     stopLocalSpiders: () => engine.stopLocalSpiders(),
-    stop: () => engine.stop()
+    async stop() {
+      await service.stop()
+      await engine.stop()
+    }
   }
+}
+
+/** Port 6800 may belong to a Scrapyd of the user's own: then one of the next, so that the address stays easy to guess. */
+async function listenOnFreePort(options: Omit<ListenOptions, 'port'>): Promise<Service> {
+  for (let port = FIRST_PORT; port < FIRST_PORT + PORTS_TO_TRY; port += 1) {
+    try {
+      return await listen({ ...options, port })
+    } catch (error) {
+      const { cause } = error as { cause?: NodeJS.ErrnoException }
+      if (cause?.code !== 'EADDRINUSE') throw error
+    }
+  }
+  return listen({ ...options, port: 0 })
 }

@@ -22,6 +22,7 @@ function startDesktop(): void {
   const userData = app.getPath('userData')
   const dataDirectory = join(userData, 'data')
   const resourcesDirectory = app.isPackaged ? process.resourcesPath : join(app.getAppPath(), 'resources')
+  const rendererDirectory = join(import.meta.dirname, '../renderer')
   const window = createMainWindow({
     preloadPath: join(import.meta.dirname, '../preload/index.cjs'),
     statePath: join(userData, 'window.json'),
@@ -53,16 +54,17 @@ function startDesktop(): void {
   })
 
   void app.whenReady().then(async () => {
-    host = openSecretBox(() => openFileSecretBox(join(dataDirectory, 'node-passwords.key'))).then((secretBox) =>
+    host = openSecretBox(() => openFileSecretBox(join(dataDirectory, 'secret.key'))).then((secretBox) =>
       startEngineHost({
         dataDirectory,
         resourcesDirectory,
+        uiDirectory: rendererDirectory,
         scrapdeckVersion: app.getVersion(),
         secretBox
       })
     )
     denyPermissions()
-    serveApp(join(import.meta.dirname, '../renderer'))
+    serveApp(rendererDirectory)
     openWires(host)
     installMenu(() => window.open())
     // The window comes up while the engine opens its store; its first calls wait in the wire.
