@@ -1,14 +1,45 @@
-import type { Contract } from '../shared/contract/index.ts'
-import type { ImplementedRouter } from './router/router.ts'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { PythonState } from '../shared/contract/index.ts'
+import { ScrapdeckError } from '../shared/errors.ts'
+import { LOCAL_NODE_ID } from '../shared/ids.ts'
 import type { BlobStore } from './blobs/blob-store.ts'
+import { openFilesystemBlobs } from './blobs/filesystem/filesystem-blobs.ts'
 import type { FleetAsScrapyd } from './commands/fleet-as-scrapyd.ts'
+import { JobCommands } from './commands/job-commands.ts'
+import { NodeCommands } from './commands/node-commands.ts'
+import { ProjectCommands } from './commands/project-commands.ts'
+import { createScrapydCommands } from './commands/scrapyd-commands.ts'
+import { SystemCommands } from './commands/system-commands.ts'
+import { describeNode } from './dispatch/describe-node.ts'
+import { createDispatch } from './dispatch/dispatch.ts'
+import { LiveAttempts } from './dispatch/live-attempts.ts'
+import { ChangeFeed } from './events/change-feed.ts'
 import type { LocalNode } from './launcher/local-node.ts'
+import { openLocalNode } from './launcher/open-local-node.ts'
+import { Fleet, type FleetNode } from './nodes/fleet.ts'
+import { takeInventory } from './nodes/inventory.ts'
+import { JobLogs } from './nodes/job-logs.ts'
 import type { NodeClient } from './nodes/node-client.ts'
-import type { Clock } from './runtime/clock.ts'
-import type { Logger } from './runtime/logger.ts'
-import type { Random } from './runtime/random.ts'
+import { probeNode } from './nodes/scrapyd/probe.ts'
+import { createScrapydClient } from './nodes/scrapyd/scrapyd-client.ts'
+import { createDistribution } from './projects/distribution.ts'
+import { buildEggFromFolder } from './projects/egg-builder.ts'
+import { createProjects } from './projects/projects.ts'
+import { WaitingReasons } from './queue/waiting-reasons.ts'
+import { FiguresSampler } from './router/figures.ts'
+import { listProblems } from './router/problems.ts'
+import { createRouter, describeChanges, type EngineRouter } from './router/router.ts'
+import { systemClock, type Clock } from './runtime/clock.ts'
+import { readOrCreateCredentials } from './runtime/credentials-file.ts'
+import { openFileSecretBox } from './runtime/file-secret-box.ts'
+import { createJobIds } from './runtime/ids.ts'
+import { silentLogger, type Logger } from './runtime/logger.ts'
+import { watchLoopDelay } from './runtime/loop-delay.ts'
+import { systemRandom, type Random } from './runtime/random.ts'
 import type { SecretBox } from './runtime/secret-box.ts'
-import type { Store, StoredNode } from './store/store.ts'
+import { openSqliteStore } from './store/sqlite/sqlite-store.ts'
+import type { Store, StoredJob, StoredNode } from './store/store.ts'
 
 export interface EngineOptions {
   dataDirectory: string
@@ -16,8 +47,6 @@ export interface EngineOptions {
   /** Where resources/ (python, demo) stands: differs between a checkout and a packaged app. */
   resourcesDirectory: string
   scrapdeckVersion: string
-  /** The HTTP door's address, told to clients; null when there is none. The server sets it once it listens. */
-  address?: string | null
   secretBox?: SecretBox
   /** `--username`/`--password`; else made on first start and kept. */
   credentials?: { username: string; password: string }
@@ -38,15 +67,350 @@ export interface EngineOptions {
 
 export interface Engine {
   /** The contract, implemented (oRPC router): what every door serves. */
-  router: ImplementedRouter<Contract>
+  router: EngineRouter
   scrapyd: FleetAsScrapyd
   credentials: { username: string; password: string }
+  /** The HTTP door's address, told to clients. */
   setAddress(address: string): void
-  /** For /health: ready when the store is open and the first reconcile of the local node was made. */
+  /** For /health: ready when the store is open and the nodes are watched. */
   health(): { live: boolean; ready: boolean; reasons: string[] }
   /** Spiders of ours that run on this machine now: quitting asks about them. */
   localRunningCount(): number
   stopLocalSpiders(): Promise<void>
   /** Refuses new work, waits for the last write. Spiders go on. May be called twice. */
   stop(): Promise<void>
+}
+
+const CHANGES_KEPT = 100_000
+const HOUSEKEEPING_EVERY_MS = 600_000
+const PROBLEMS_SETTLE_MS = 500
+const FAILURES_LOOKED_AT = 200
+const DAY_MS = 86_400_000
+
+/**
+ * The only door of the engine: opens the data directory, wires the rooms (ARCHITECTURE.md draws them) and starts to work.
+ * Rejects with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION, having changed nothing.
+ */
+export async function createEngine(options: EngineOptions): Promise<Engine> {
+  const { dataDirectory, resourcesDirectory, seams = {} } = options
+  const clock = seams.clock ?? systemClock
+  const random = seams.random ?? systemRandom
+  const logger = options.logger ?? silentLogger
+
+  await makeDataDirectory(dataDirectory)
+  const store = seams.store ?? (await openSqliteStore({ path: join(dataDirectory, 'scrapdeck.sqlite'), clock, logger }))
+  const credentials = readOrCreateCredentials(dataDirectory, random, options.credentials)
+  const blobs = seams.blobs ?? (await openFilesystemBlobs(join(dataDirectory, 'blobs')))
+  const secretBox = options.secretBox ?? (await openFileSecretBox(join(dataDirectory, 'secret.key')))
+
+  // --- rooms, from the foundations up; what a room needs of one above it is a function ---------------------------
+  const projects = await createProjects({
+    store,
+    blobs,
+    clock,
+    listSpidersOfEgg: async (eggPath, signal) => {
+      if (localNode === null)
+        throw new ScrapdeckError('PYTHON_MISSING', 'The local node is turned off, so eggs cannot be imported here')
+      return localNode.listSpidersOfEgg(eggPath, signal)
+    }
+  })
+  const localNode: LocalNode | null =
+    seams.localNode !== undefined
+      ? seams.localNode
+      : options.localSlots === 0
+        ? null
+        : await openLocalNode({
+            directory: join(dataDirectory, 'local'),
+            resourcesDirectory,
+            slots: options.localSlots,
+            pythonPath: options.pythonPath,
+            eggPath: (project, version) => projects.eggFile(project, version),
+            clock,
+            random,
+            logger
+          })
+
+  const live = new LiveAttempts()
+  const waiting = new WaitingReasons()
+  const fleet: Fleet = new Fleet({
+    clock,
+    random,
+    logger,
+    createClient,
+    isBusy: (nodeId) => dispatch.isBusy(nodeId),
+    wantsSnapshot: (nodeId) => dispatch.wantsSnapshot(nodeId),
+    onSnapshot: (node, snapshot) => dispatch.takeSnapshot(node, snapshot),
+    onStatus: noteStatus
+  })
+  const distribution = createDistribution({
+    store,
+    projects,
+    clock,
+    clientOf: (nodeId) => fleet.get(nodeId)?.client
+  })
+  const dispatch = createDispatch({
+    store,
+    blobs,
+    fleet,
+    live,
+    waiting,
+    clock,
+    logger,
+    projects,
+    distribution,
+    onWaitingChanged: () => {},
+    onJobEnded: () => {
+      void nodeCommands.noteJobEnded()
+      settleProblems()
+    }
+  })
+  const jobLogs = new JobLogs({ store, blobs, fleet, clock })
+
+  // --- the doors' side -------------------------------------------------------------------------------------------
+  let address: string | null = null
+  const newJobId = createJobIds(clock, random)
+  const jobCommands = new JobCommands({ store, fleet, projects, dispatch, waiting, clock, newJobId })
+  const nodeCommands = new NodeCommands({ store, fleet, live, dispatch, secretBox, clock, random })
+  const projectCommands = new ProjectCommands({
+    store,
+    fleet,
+    projects,
+    distribution,
+    clock,
+    wakeDispatcher: () => dispatch.wake()
+  })
+  const systemCommands = new SystemCommands({
+    store,
+    dispatch,
+    projects,
+    jobCommands,
+    projectCommands,
+    localNode,
+    credentials,
+    address: () => address,
+    buildDemoEgg: () => buildEggFromFolder(join(resourcesDirectory, 'demo'))
+  })
+  const describe = (node: FleetNode) => describeNode(node, live, localNode?.python() ?? null)
+  const reads = {
+    store,
+    waiting,
+    listNodes: () => fleet.list().map(describe),
+    listProjects: () => projects.describe()
+  }
+  const loopDelay = watchLoopDelay()
+  const figures = new FiguresSampler({
+    store,
+    fleet,
+    live,
+    clock,
+    sampleLoopP99Ms: () => loopDelay.sample(),
+    isPaused: () => systemCommands.isPaused,
+    onChange: () => feed.touch('figures')
+  })
+  const feed: ChangeFeed = new ChangeFeed({
+    store,
+    clock,
+    runId: random.hex(6),
+    describeStored: (things) => describeChanges(things, reads),
+    async describeVolatile(things) {
+      return things.flatMap((thing) => {
+        if (thing === 'figures') return [{ kind: 'figures' as const, figures: figures.current }]
+        if (thing === 'problems') return [{ kind: 'problems' as const, problems: problems() }]
+        if (thing === 'python') return [{ kind: 'python' as const, python: pythonState() }]
+        const node = fleet.get(thing.slice('node:'.length))
+        return node === undefined ? [] : [{ kind: 'node' as const, node: describe(node) }]
+      })
+    }
+  })
+  const router = createRouter({
+    ...reads,
+    jobCommands,
+    nodeCommands,
+    projectCommands,
+    systemCommands,
+    jobLogs,
+    feed,
+    figures,
+    describeNode: describe,
+    probe: (nodeAddress) => probeNode({ address: nodeAddress, clock, logger }),
+    problems,
+    status: () => ({
+      scrapdeckVersion: options.scrapdeckVersion,
+      startedAtMs,
+      address,
+      host: options.host,
+      secrets: { store: secretBox.store, text: secretBox.description },
+      python: pythonState()
+    })
+  })
+
+  // --- what is derived from several rooms ------------------------------------------------------------------------
+  const startedAtMs = clock.nowMs()
+  let recentFailures: StoredJob[] = []
+  let problemsTimer: { cancel(): void } | null = null
+  let lastProblems = ''
+
+  function pythonState(): PythonState {
+    return (
+      localNode?.python() ?? {
+        state: 'missing',
+        path: null,
+        version: null,
+        scrapyVersion: null,
+        problem: 'The local node is turned off'
+      }
+    )
+  }
+
+  function problems() {
+    return listProblems({
+      nowMs: clock.nowMs(),
+      nodes: fleet.list(),
+      live: live.all(),
+      recentFailures,
+      python: localNode?.python() ?? null,
+      isPaused: systemCommands.isPaused,
+      queued: figures.current.queued
+    })
+  }
+
+  /** Problems are told when they have changed, and not more often than people can read. */
+  function settleProblems(): void {
+    problemsTimer ??= clock.setTimer(PROBLEMS_SETTLE_MS, async () => {
+      problemsTimer = null
+      if (isStopping) return
+      recentFailures = await store.listJobs(
+        { status: ['failed', 'lost'], sinceMs: clock.nowMs() - DAY_MS },
+        { before: null, limit: FAILURES_LOOKED_AT }
+      )
+      const now = JSON.stringify(problems().map(({ id, title }) => [id, title]))
+      if (now !== lastProblems) feed.touch('problems')
+      lastProblems = now
+    })
+  }
+
+  async function createClient(node: StoredNode): Promise<NodeClient> {
+    if (node.kind === 'local') return localNode!
+    const password = node.sealedPassword === null ? null : await openPassword(node)
+    if (seams.createNodeClient !== undefined) return seams.createNodeClient(node, password)
+    const { name, url, username, caCertificate } = node
+    return createScrapydClient({ name, url, username, password, caCertificate, clock, logger })
+  }
+
+  /** A password sealed elsewhere (another machine's keychain) must not keep the engine from starting: the node will answer 401. */
+  async function openPassword(node: StoredNode): Promise<string | null> {
+    try {
+      return await secretBox.open(node.sealedPassword!)
+    } catch (error) {
+      logger.warn({ node: node.name, error }, 'the password of a node cannot be read here; enter it again')
+      return null
+    }
+  }
+
+  function noteStatus(node: FleetNode, { cameUp }: { cameUp: boolean }): void {
+    feed.touch(`node:${node.stored.id}`)
+    settleProblems()
+    if (!cameUp) return
+    dispatch.wake()
+    if (node.stored.kind === 'scrapyd') void readInventory(node)
+  }
+
+  async function readInventory(node: FleetNode): Promise<void> {
+    try {
+      await takeInventory(node, {
+        logger,
+        knowsSpiders: (project, version) => projects.knowsSpiders(project, version),
+        record: (seen) => distribution.recordSeen(node.stored.id, seen),
+        recordProjects: (names) => distribution.recordSeenProjects(node.stored.id, names)
+      })
+      dispatch.wake()
+    } catch (error) {
+      if (!isStopping) logger.error({ error, node: node.stored.name }, 'recording what a node has failed')
+    }
+  }
+
+  function keepHouse(): void {
+    clock.setTimer(HOUSEKEEPING_EVERY_MS, () => {
+      if (isStopping) return
+      store
+        .pruneChanges(CHANGES_KEPT)
+        .catch((error: unknown) => logger.error({ error }, 'pruning the change log failed'))
+      for (const node of fleet.list()) {
+        if (node.stored.kind === 'scrapyd' && node.status.health === 'up') void readInventory(node)
+      }
+      keepHouse()
+    })
+  }
+
+  // --- start: first what an earlier engine left, then the nodes, then the queue ------------------------------------
+  let isStopping = false
+  let stopped: Promise<void> | null = null
+  if (localNode !== null) await store.putNode(await localNodeRow(store, clock, options.localSlots ?? localNode.slots))
+  const nodes = (await store.listNodes()).filter((node) => node.kind !== 'local' || localNode !== null)
+  await dispatch.start({ paused: await systemCommands.readPaused() })
+  for (const node of nodes) await fleet.add(node)
+  localNode?.onChange(() => {
+    fleet.get(LOCAL_NODE_ID)?.observer.poke()
+    feed.touch('python')
+    settleProblems()
+  })
+  await figures.start()
+  keepHouse()
+
+  return {
+    router,
+    scrapyd: createScrapydCommands({ store, projects, jobLogs, jobCommands, projectCommands }),
+    credentials,
+    setAddress: (text) => {
+      address = text
+    },
+    health: () => ({ live: true, ready: !isStopping, reasons: isStopping ? ['Scrapdeck is stopping'] : [] }),
+    localRunningCount: () => localNode?.runningCount() ?? 0,
+    stopLocalSpiders: async () => localNode?.stopAll(),
+    stop() {
+      stopped ??= (async () => {
+        isStopping = true
+        problemsTimer?.cancel()
+        figures.stop()
+        feed.close()
+        loopDelay.stop()
+        await dispatch.stop()
+        await fleet.stop()
+        await store.close()
+      })()
+      return stopped
+    }
+  }
+}
+
+async function makeDataDirectory(directory: string): Promise<void> {
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw new ScrapdeckError(
+      'DATA_DIRECTORY_UNUSABLE',
+      `The data directory ${directory} cannot be made (${(error as Error).message}). Choose another with --data`,
+      { cause: error }
+    )
+  }
+}
+
+/** The local node's row: made at first start, its settings kept afterwards. */
+async function localNodeRow(store: Store, clock: Clock, slots: number): Promise<StoredNode> {
+  const existing = (await store.listNodes()).find(({ id }) => id === LOCAL_NODE_ID)
+  return {
+    name: 'This computer',
+    tags: [],
+    mode: 'active',
+    addedAtMs: clock.nowMs(),
+    ...existing,
+    id: LOCAL_NODE_ID,
+    kind: 'local',
+    url: '',
+    username: null,
+    sealedPassword: null,
+    caCertificate: null,
+    slots,
+    scrapydVersion: null
+  }
 }

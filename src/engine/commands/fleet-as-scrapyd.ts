@@ -11,7 +11,11 @@ export interface FleetAsScrapyd {
   /** Returns the jobid the client will know it by: its own, or the job's id. */
   schedule(request: ScrapydScheduleRequest): Promise<{ jobid: string }>
   /** One call = one step of the ladder, as in Scrapyd: the first asks, a second forces. */
-  cancel(request: { project: string; jobid: string; signal: string | null }): Promise<{ prevstate: ScrapydState | null }>
+  cancel(request: {
+    project: string
+    jobid: string
+    signal: string | null
+  }): Promise<{ prevstate: ScrapydState | null }>
   status(request: { jobid: string; project: string | null }): Promise<{ currstate: ScrapydState | 'finished' | null }>
   listProjects(): Promise<string[]>
   /** Sanitised, ascending, latest last; empty for an unknown project, as Scrapyd answers. */
@@ -44,7 +48,28 @@ export interface ScrapydScheduleRequest {
 }
 
 export interface ScrapydJobs {
-  pending: { jobid: string; project: string; spider: string; version: string | null; settings: Record<string, string>; args: Record<string, string> }[]
-  running: { jobid: string; project: string; spider: string; pid: number | null; startedAtMs: number | null; hasLog: boolean }[]
-  finished: { jobid: string; project: string; spider: string; startedAtMs: number | null; endedAtMs: number; hasLog: boolean }[]
+  pending: {
+    jobid: string
+    project: string
+    spider: string
+    version: string | null
+    settings: Record<string, string>
+    args: Record<string, string>
+  }[]
+  running: {
+    jobid: string
+    project: string
+    spider: string
+    pid: number | null
+    startedAtMs: number | null
+    hasLog: boolean
+  }[]
+  finished: {
+    jobid: string
+    project: string
+    spider: string
+    startedAtMs: number | null
+    endedAtMs: number
+    hasLog: boolean
+  }[]
 }

@@ -78,7 +78,10 @@ export class CancelLadder {
     const step = STEPS[Math.min(climb.step, STEPS.length - 1)]!
     const node = this.#context.fleet.get(one.nodeId)
     // Set before the request: while it is on its way a force must not start a second climb.
-    climb.timer = this.#context.clock.setTimer(climb.step < STEPS.length ? step.waitMs : AFTER_LAST_MS, () => void this.#step(one))
+    climb.timer = this.#context.clock.setTimer(
+      climb.step < STEPS.length ? step.waitMs : AFTER_LAST_MS,
+      () => void this.#step(one)
+    )
     if (node === undefined) return
     try {
       const { wasState } = await node.client.cancel({ project: one.project, jobid: one.jobid, signal: step.signal })
@@ -87,8 +90,13 @@ export class CancelLadder {
       if (wasState === 'pending') await this.#concludeRemoved(one)
       node.observer.poke()
     } catch (error) {
-      if (!(error instanceof NodeError)) this.#context.logger.error({ error, jobId: one.jobId }, 'a cancel step failed in our own code')
-      else this.#context.logger.warn({ jobId: one.jobId, error: error.message }, 'a cancel did not reach the node; repeated')
+      if (!(error instanceof NodeError))
+        this.#context.logger.error({ error, jobId: one.jobId }, 'a cancel step failed in our own code')
+      else
+        this.#context.logger.warn(
+          { jobId: one.jobId, error: error.message },
+          'a cancel did not reach the node; repeated'
+        )
     }
   }
 
@@ -99,7 +107,11 @@ export class CancelLadder {
         attemptNumber: one.number,
         from: ['sending', 'accepted', 'uncertain', 'running'],
         kind: 'cancel_sent',
-        entry: { atMs: this.#context.clock.nowMs(), text: step.text, evidence: { signal: step.signal, nodeSaid: wasState } }
+        entry: {
+          atMs: this.#context.clock.nowMs(),
+          text: step.text,
+          evidence: { signal: step.signal, nodeSaid: wasState }
+        }
       }
     ])
   }
@@ -116,7 +128,11 @@ export class CancelLadder {
         result: 'cancelled',
         reason: 'cancelled before it started',
         jobOutcome: 'cancelled',
-        entry: { atMs: clock.nowMs(), text: 'Cancelled: the node removed it from its queue', evidence: { nodeSaid: 'pending' } }
+        entry: {
+          atMs: clock.nowMs(),
+          text: 'Cancelled: the node removed it from its queue',
+          evidence: { nodeSaid: 'pending' }
+        }
       }
     ])
     if (applied !== true) return

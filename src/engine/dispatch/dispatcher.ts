@@ -115,7 +115,10 @@ export class Dispatcher {
     })
   }
 
-  async #begin(assignments: Assignment[], lanes: { jobs: { id: string; jobid: string; attemptCount: number }[] }[]): Promise<void> {
+  async #begin(
+    assignments: Assignment[],
+    lanes: { jobs: { id: string; jobid: string; attemptCount: number }[] }[]
+  ): Promise<void> {
     const { store, live, clock } = this.#context
     const heads = new Map(lanes.flatMap((lane) => lane.jobs.map((job) => [job.id, job])))
     const atMs = clock.nowMs()
@@ -131,7 +134,11 @@ export class Dispatcher {
           jobid: number === 1 ? base : `${base}-${number}`,
           nodeId: assignment.nodeId,
           version: assignment.version,
-          entry: { atMs, text: `Sent to ${name}`, evidence: { because: assignment.because, version: assignment.version } }
+          entry: {
+            atMs,
+            text: `Sent to ${name}`,
+            evidence: { because: assignment.because, version: assignment.version }
+          }
         }
       })
     )

@@ -1,12 +1,10 @@
 import type { FleetNode } from '../nodes/fleet.ts'
 import { archiveLog, archiveName } from '../output/log-archive.ts'
 import { judgeOutcome, type Judgement } from '../output/outcome.ts'
-import { parseClosingStats } from '../output/log-stats.ts'
+import { CLOSING_TAIL_BYTES, parseClosingStats } from '../output/log-stats.ts'
 import type { DispatchContext } from './context.ts'
 import type { LiveAttempt } from './live-attempts.ts'
 
-// Scrapy's closing stats take some 2 kB; a traceback before them is what a failed run is explained by.
-const TAIL_BYTES = 131_072
 const AT_ONCE_MAX = 16
 const RETRY_FIRST_MS = 1_000
 const RETRY_MAX_MS = 30_000
@@ -49,10 +47,14 @@ export class Finisher {
 
   /** The end of a run's log; null when there is no such file. Rejects with NodeError when the node does not answer. */
   async readTail(node: FleetNode, one: LiveAttempt): Promise<LogTail | null> {
-    const range = await node.client.readLog(one, { offset: -TAIL_BYTES, limitBytes: TAIL_BYTES }, this.#stopping.signal)
+    const range = await node.client.readLog(
+      one,
+      { offset: -CLOSING_TAIL_BYTES, limitBytes: CLOSING_TAIL_BYTES },
+      this.#stopping.signal
+    )
     if (range === null) return null
     const text = new TextDecoder().decode(range.bytes)
-    return { text, sizeBytes: range.sizeBytes, hasClosingStats: parseClosingStats(text) !== null }
+    return { text, sizeBytes: range.sizeBytes, hasClosingStats: parseClosingStats(text).finishReason !== null }
   }
 
   #workOff(): void {
@@ -73,7 +75,11 @@ export class Finisher {
       if (node === undefined) return
       const tail = await this.readTail(node, one)
       if (tail !== null && node.stored.kind !== 'local') await this.#archive(node, one, tries)
-      await this.#end(one, judgeOutcome({ tail: tail?.text ?? null, exit: one.exit, cancelAsked: one.cancelAskedAtMs !== null }), tail)
+      await this.#end(
+        one,
+        judgeOutcome({ tail: tail?.text ?? null, exit: one.exit, cancelAsked: one.cancelAskedAtMs !== null }),
+        tail
+      )
       this.#queued.delete(one.key)
     } catch (error) {
       if (this.#stopping.signal.aborted) return

@@ -53,7 +53,9 @@ export class Follower {
     const slotsBefore = slotsInUse(node, live.slotsUsedOn(nodeId))
     node.status = { ...node.status, external: result.external }
     const seen = result.verdicts.filter((verdict) => verdict.kind !== 'missing')
-    const applied = await store.applyChanges(seen.map((verdict) => changeFor(verdict, live.get(verdict.key)!, clock.nowMs())))
+    const applied = await store.applyChanges(
+      seen.map((verdict) => changeFor(verdict, live.get(verdict.key)!, clock.nowMs()))
+    )
     for (const [index, verdict] of seen.entries()) {
       const one = live.get(verdict.key)
       if (one === undefined || applied[index] !== true) continue
@@ -84,7 +86,8 @@ export class Follower {
       else await this.#followOrphan(node, one, log.sizeBytes)
     } catch (error) {
       // The node does not answer now: nothing is proved, the next snapshot asks again.
-      if (!(error instanceof NodeError)) this.#context.logger.error({ error, jobId: one.jobId }, 'looking for a missing run failed')
+      if (!(error instanceof NodeError))
+        this.#context.logger.error({ error, jobId: one.jobId }, 'looking for a missing run failed')
     } finally {
       this.#investigating.delete(one.key)
     }

@@ -46,7 +46,10 @@ export class LiveAttempts {
       sentAtMs: attempt.sentAtMs,
       startedAtMs: attempt.startedAtMs,
       cancelAskedAtMs: options.cancelAskedAtMs,
-      exit: attempt.exitCode === null && attempt.signal === null ? null : { code: attempt.exitCode, signal: attempt.signal },
+      exit:
+        attempt.exitCode === null && attempt.signal === null
+          ? null
+          : { code: attempt.exitCode, signal: attempt.signal },
       orphan: null
     }
     this.#byKey.set(live.key, live)

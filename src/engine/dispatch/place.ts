@@ -70,7 +70,9 @@ export function place(input: PlaceInput): Plan {
       continue
     }
     const candidates = input.nodes.filter((node) => mayRun(node, lane.placement))
-    const open = candidates.filter((node) => (used.get(node.id) ?? 0) < node.slots && !input.isHeldBack(job.id, node.id))
+    const open = candidates.filter(
+      (node) => (used.get(node.id) ?? 0) < node.slots && !input.isHeldBack(job.id, node.id)
+    )
     const isSending = (node: PlaceableNode) => input.eggState(node.id, lane.project, version) === 'sending'
     const ready = open.filter((node) => input.eggState(node.id, lane.project, version) === 'present')
     const best = leastLoaded(ready, used)
@@ -95,7 +97,9 @@ export function place(input: PlaceInput): Plan {
       continue
     }
     const target = leastLoaded(
-      open.filter((node) => input.eggState(node.id, lane.project, version) === 'absent' && !uploads.started.has(node.id)),
+      open.filter(
+        (node) => input.eggState(node.id, lane.project, version) === 'absent' && !uploads.started.has(node.id)
+      ),
       used
     )
     if (target !== null) {
@@ -150,7 +154,13 @@ function explainWait(context: {
   if (candidates.length === 0) {
     const down = matching.filter((node) => !node.isUp)
     if (down.length === matching.length) {
-      return { code: 'nodes_down', text: matching.length === 1 ? `${down[0]?.name} does not answer` : `all ${down.length} nodes${suffix(where)} are down` }
+      return {
+        code: 'nodes_down',
+        text:
+          matching.length === 1
+            ? `${down[0]?.name} does not answer`
+            : `all ${down.length} nodes${suffix(where)} are down`
+      }
     }
     return { code: 'nodes_cordoned', text: `every node${suffix(where)} that answers is cordoned` }
   }
@@ -160,7 +170,10 @@ function explainWait(context: {
   }
   if (open.length === 0) {
     const slots = candidates.reduce((sum, node) => sum + node.slots, 0)
-    return { code: 'all_slots_busy', text: slots === 1 ? `the slot${suffix(where)} is busy` : `all ${slots} slots${suffix(where)} are busy` }
+    return {
+      code: 'all_slots_busy',
+      text: slots === 1 ? `the slot${suffix(where)} is busy` : `all ${slots} slots${suffix(where)} are busy`
+    }
   }
   const sending = open.find((node) => input.eggState(node.id, lane.project, version) === 'sending')
   if (sending !== undefined) return eggOnItsWay(sending, version)

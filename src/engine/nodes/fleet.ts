@@ -3,7 +3,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredNode } from '../store/store.ts'
-import { CapacityLearner, type Capacity } from './capacity.ts'
+import { planCapacity, type Capacity, type CountersSeen } from './capacity.ts'
 import type { NodeClient, NodeError, SeenJob, Snapshot } from './node-client.ts'
 import { startObserver, type Observer } from './observer.ts'
 
@@ -20,8 +20,6 @@ export interface NodeStatus {
   lastSeenAtMs: number | null
   clockOffsetMs: number | null
   capacity: Capacity
-  /** Accepts jobs but starts none, since then (invariant I5). */
-  stuckSinceMs: number | null
 }
 
 /** A node of the fleet while the engine runs. */
@@ -46,6 +44,8 @@ export interface FleetOptions {
 
 // One failed look can be a lost packet; two in a row are a node that is down (anchors.md E7: at most two missed polls).
 const FAILURES_UNTIL_DOWN = 2
+// What learning a node's slots looks back on.
+const POLLS_KEPT_MS = 60_000
 
 /** The nodes, each with its client and its observer. */
 export class Fleet {
@@ -71,11 +71,15 @@ export class Fleet {
     const previous = this.#nodes.get(stored.id)
     await previous?.observer.stop()
     if (previous !== undefined && previous.client !== client) await previous.client.close()
-    const learner = new CapacityLearner()
+    const polls: CountersSeen[] = []
+    const before = previous?.status ?? unknownStatus(planCapacity({ setSlots: stored.slots, learned: null, polls }))
     const node: FleetNode = {
       stored,
       client,
-      status: previous?.status ?? unknownStatus(learner.capacity(stored.slots)),
+      status: {
+        ...before,
+        capacity: planCapacity({ setSlots: stored.slots, learned: before.capacity.learned, polls })
+      },
       observer: startObserver({
         client,
         clock,
@@ -84,7 +88,9 @@ export class Fleet {
         isBusy: () => this.#options.isBusy(stored.id),
         wantsSnapshot: () => this.#options.wantsSnapshot(stored.id),
         onStatus: ({ status, latencyMs }) => {
-          learner.observe({ running: status.running, pending: status.pending, atMs: clock.monotonicMs() })
+          const atMs = clock.monotonicMs()
+          polls.push({ atMs, running: status.running, pending: status.pending, finished: status.finished })
+          while (polls[0] !== undefined && atMs - polls[0].atMs > POLLS_KEPT_MS) polls.shift()
           this.#update(node, {
             health: 'up',
             problem: null,
@@ -95,7 +101,7 @@ export class Fleet {
             latencyMs: Math.round(latencyMs * 10) / 10,
             lastSeenAtMs: clock.nowMs(),
             clockOffsetMs: status.clockOffsetMs,
-            capacity: learner.capacity(stored.slots)
+            capacity: planCapacity({ setSlots: node.stored.slots, learned: node.status.capacity.learned, polls })
           })
         },
         onSnapshot: async (snapshot) => {
@@ -172,7 +178,6 @@ function unknownStatus(capacity: Capacity): NodeStatus {
     latencyMs: null,
     lastSeenAtMs: null,
     clockOffsetMs: null,
-    capacity,
-    stuckSinceMs: null
+    capacity
   }
 }

@@ -129,4 +129,3 @@ function asNodeError(error: unknown): NodeError {
   if (error instanceof NodeError) return error
   return new NodeError('not_scrapyd', String(error), { delivered: 'unknown', cause: error })
 }
-

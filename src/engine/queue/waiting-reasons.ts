@@ -10,7 +10,9 @@ export class WaitingReasons {
 
   /** Takes the reasons of the newest plan. Returns the lanes whose reason changed. */
   replace(reasons: ReadonlyMap<string, Waiting>): string[] {
-    const changed = [...reasons].filter(([lane, waiting]) => this.#byLane.get(lane)?.text !== waiting.text).map(([lane]) => lane)
+    const changed = [...reasons]
+      .filter(([lane, waiting]) => this.#byLane.get(lane)?.text !== waiting.text)
+      .map(([lane]) => lane)
     this.#byLane = reasons
     return changed
   }

@@ -64,7 +64,13 @@ export class FakeNode implements NodeClient {
 
   async daemonStatus() {
     this.#answer()
-    return { pending: this.pending.length, running: this.running.length, finished: this.finished.length, nodeName: 'fake', clockOffsetMs: 0 }
+    return {
+      pending: this.pending.length,
+      running: this.running.length,
+      finished: this.finished.length,
+      nodeName: 'fake',
+      clockOffsetMs: 0
+    }
   }
 
   async listJobs(): Promise<Snapshot> {
@@ -80,7 +86,8 @@ export class FakeNode implements NodeClient {
   async schedule(request: ScheduleRequest): Promise<{ jobid: string }> {
     const behaviour = this.isDown ? 'unreachable' : (this.behaviours.shift() ?? 'ok')
     if (behaviour === 'unreachable') throw new NodeError('unreachable', 'fake is down', { delivered: 'no' })
-    if (behaviour === 'refuse') throw new NodeError('refused', `fake refused: ${this.refusal}`, { delivered: 'no', nodeMessage: this.refusal })
+    if (behaviour === 'refuse')
+      throw new NodeError('refused', `fake refused: ${this.refusal}`, { delivered: 'no', nodeMessage: this.refusal })
     if (behaviour !== 'lose_request') {
       this.executed.push(request.jobid)
       this.pending.push({ ...request, startedAtMs: null, endedAtMs: null, signals: [] })
@@ -156,5 +163,13 @@ export class FakeNode implements NodeClient {
 }
 
 function seen(run: FakeRun): SeenJob {
-  return { project: run.project, spider: run.spider, jobid: run.jobid, pid: run.startedAtMs === null ? null : 4242, startTime: null, endTime: null, exit: null }
+  return {
+    project: run.project,
+    spider: run.spider,
+    jobid: run.jobid,
+    pid: run.startedAtMs === null ? null : 4242,
+    startTime: null,
+    endTime: null,
+    exit: null
+  }
 }

@@ -1,0 +1,144 @@
+import type { Job, RunInput } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { RESERVED_ARGUMENTS } from '../../shared/reserved-arguments.ts'
+import type { Dispatch } from '../dispatch/dispatch.ts'
+import type { Fleet } from '../nodes/fleet.ts'
+import type { Projects } from '../projects/projects.ts'
+import type { WaitingReasons } from '../queue/waiting-reasons.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { NewJob, Store, StoredJob } from '../store/store.ts'
+
+export interface JobCommandsParts {
+  store: Store
+  fleet: Fleet
+  projects: Projects
+  dispatch: Dispatch
+  waiting: WaitingReasons
+  clock: Clock
+  newJobId: () => string
+}
+
+/** Orders about jobs: checked whole before anything is written, then written in one transaction, then acknowledged. */
+export class JobCommands {
+  readonly #parts: JobCommandsParts
+
+  constructor(parts: JobCommandsParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Queues one job per spider, all or none. `jobid` (one spider only) is the id a Scrapyd client brought. Rejects with
+   * PROJECT_, VERSION_, SPIDER_, NODE_NOT_FOUND or ARGUMENT_RESERVED.
+   */
+  async run(input: RunInput, origin: { source: Job['source']; jobid?: string | undefined }): Promise<Job[]> {
+    const { projects, store, newJobId } = this.#parts
+    this.#checkArguments(input.args ?? {})
+    this.#checkNode(input.nodeId ?? null)
+    for (const spider of input.spiders) await projects.resolve(input.project, input.version ?? null, spider)
+    const jobs = input.spiders.map((spider): NewJob => {
+      const id = newJobId()
+      return {
+        id,
+        jobid: origin.jobid ?? id,
+        project: input.project,
+        version: input.version ?? null,
+        spider,
+        settings: input.settings ?? {},
+        args: input.args ?? {},
+        priority: input.priority ?? 0,
+        placement: { nodeId: input.nodeId ?? null, tags: [...new Set(input.tags ?? [])].sort() },
+        source: origin.source,
+        entry: { atMs: this.#parts.clock.nowMs(), text: `Asked ${SOURCE_WORDS[origin.source]}`, evidence: {} }
+      }
+    })
+    await store.enqueueJobs(jobs)
+    this.#parts.dispatch.wake()
+    return this.#completed(jobs.map(({ id }) => id))
+  }
+
+  /** Queued jobs end at once; live ones are asked to, and end when their node shows it. */
+  async cancel(ids: string[], options: { force: boolean }): Promise<{ asked: string[]; alreadyEnded: string[] }> {
+    const { store, dispatch, clock } = this.#parts
+    const jobs = await this.#require(ids)
+    const atMs = clock.nowMs()
+    const removed = await store.cancelQueued(ids, { atMs, text: 'Cancelled while queued', evidence: {} })
+    const rest = ids.filter((id) => !removed.includes(id))
+    const asked = await store.askCancel(rest, {
+      atMs,
+      text: options.force ? 'Asked to stop at once' : 'Asked to cancel',
+      evidence: {}
+    })
+    dispatch.cancel(asked, options)
+    if (removed.length > 0) dispatch.wake()
+    const done = new Set([...removed, ...asked])
+    return { asked: [...done], alreadyEnded: jobs.map(({ id }) => id).filter((id) => !done.has(id)) }
+  }
+
+  /** Undo of a cancel: back to the old place in the queue. */
+  async restore(ids: string[]): Promise<string[]> {
+    const { store, dispatch, clock } = this.#parts
+    await this.#require(ids)
+    const restored = await store.restoreCancelled(ids, {
+      atMs: clock.nowMs(),
+      text: 'Put back into the queue',
+      evidence: {}
+    })
+    dispatch.wake()
+    return restored
+  }
+
+  /** The same jobs again, as new ones. */
+  async retry(ids: string[]): Promise<Job[]> {
+    const { store, projects, newJobId, clock } = this.#parts
+    const jobs = await this.#require(ids)
+    for (const job of jobs) await projects.resolve(job.project, job.version, job.spider)
+    const again = jobs.map((job): NewJob => {
+      const id = newJobId()
+      const { project, version, spider, settings, args, priority, placement } = job
+      const entry = { atMs: clock.nowMs(), text: 'Asked as a retry', evidence: { retryOf: job.id } }
+      return { id, jobid: id, project, version, spider, settings, args, priority, placement, source: 'retry', entry }
+    })
+    await store.enqueueJobs(again)
+    this.#parts.dispatch.wake()
+    return this.#completed(again.map(({ id }) => id))
+  }
+
+  async #completed(ids: string[]): Promise<Job[]> {
+    return (await this.#parts.store.getJobs(ids)).map((job) => this.#parts.waiting.complete(job))
+  }
+
+  async #require(ids: string[]): Promise<StoredJob[]> {
+    const jobs = await this.#parts.store.getJobs(ids)
+    const known = new Set(jobs.map(({ id }) => id))
+    const missing = ids.find((id) => !known.has(id))
+    if (missing !== undefined) {
+      throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${missing}; nothing was changed. Reload the list`)
+    }
+    return jobs
+  }
+
+  #checkArguments(args: Record<string, string>): void {
+    const reserved = Object.keys(args).find((name) => RESERVED_ARGUMENTS.has(name))
+    if (reserved === undefined) return
+    throw new ScrapdeckError(
+      'ARGUMENT_RESERVED',
+      `A spider argument cannot be called "${reserved}": Scrapyd or Scrapy uses that name itself. Rename it in the spider`,
+      {
+        data: { name: reserved }
+      }
+    )
+  }
+
+  #checkNode(nodeId: string | null): void {
+    if (nodeId === null || this.#parts.fleet.get(nodeId) !== undefined) return
+    throw new ScrapdeckError('NODE_NOT_FOUND', `There is no node ${nodeId} to run on; choose another, or any`)
+  }
+}
+
+const SOURCE_WORDS: Record<Job['source'], string> = {
+  ui: 'in the app',
+  api: 'through the API',
+  scrapyd: 'through schedule.json',
+  demo: 'as the demo',
+  retry: 'as a retry'
+}

@@ -1,0 +1,161 @@
+import type { NodeAddress, NodeMode, NodeSettings } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import type { Dispatch } from '../dispatch/dispatch.ts'
+import type { LiveAttempts } from '../dispatch/live-attempts.ts'
+import type { Fleet, FleetNode } from '../nodes/fleet.ts'
+import { parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Random } from '../runtime/random.ts'
+import type { SecretBox } from '../runtime/secret-box.ts'
+import type { Store, StoredNode } from '../store/store.ts'
+
+export interface NodeCommandsParts {
+  store: Store
+  fleet: Fleet
+  live: LiveAttempts
+  dispatch: Dispatch
+  secretBox: SecretBox
+  clock: Clock
+  random: Random
+}
+
+/** Orders about nodes. */
+export class NodeCommands {
+  readonly #parts: NodeCommandsParts
+
+  constructor(parts: NodeCommandsParts) {
+    this.#parts = parts
+  }
+
+  /** Rejects with NODE_URL_INVALID or NODE_DUPLICATE. The node need not answer: it is watched from now on. */
+  async add(input: NodeAddress & NodeSettings & { scrapydVersion: string | null }): Promise<FleetNode> {
+    const { store, fleet, secretBox, clock, random, dispatch } = this.#parts
+    const address = parseNodeUrl(input.url)
+    const duplicate = this.findByUrl(address.url)
+    if (duplicate !== undefined) {
+      throw new ScrapdeckError(
+        'NODE_DUPLICATE',
+        `${address.url} is in the fleet already, as ${duplicate.stored.name}; edit that one`,
+        {
+          data: { nodeId: duplicate.stored.id }
+        }
+      )
+    }
+    const password = input.password ?? address.password
+    const stored: StoredNode = {
+      id: `n-${random.hex(6)}`,
+      name: this.#freeName(input.name ?? new URL(address.url).host),
+      kind: 'scrapyd',
+      url: address.url,
+      username: (input.username ?? address.username) || null,
+      sealedPassword: password ? await secretBox.seal(password) : null,
+      caCertificate: input.caCertificate ?? null,
+      slots: input.slots ?? null,
+      tags: input.tags ?? [],
+      mode: 'active',
+      scrapydVersion: input.scrapydVersion,
+      addedAtMs: clock.nowMs()
+    }
+    await store.putNode(stored)
+    const node = await fleet.add(stored)
+    dispatch.wake()
+    return node
+  }
+
+  async update(id: string, input: NodeSettings & Partial<NodeAddress>): Promise<FleetNode> {
+    const { store, fleet, secretBox, dispatch } = this.#parts
+    const node = this.require(id)
+    const address = input.url === undefined || node.stored.kind === 'local' ? null : parseNodeUrl(input.url)
+    if (address !== null) {
+      const duplicate = this.findByUrl(address.url)
+      if (duplicate !== undefined && duplicate.stored.id !== id) {
+        throw new ScrapdeckError(
+          'NODE_DUPLICATE',
+          `${address.url} is in the fleet already, as ${duplicate.stored.name}`
+        )
+      }
+    }
+    const password = input.password === undefined ? undefined : (input.password ?? '')
+    const stored: StoredNode = {
+      ...node.stored,
+      name: input.name ?? node.stored.name,
+      slots: input.slots === undefined ? node.stored.slots : input.slots,
+      tags: input.tags ?? node.stored.tags,
+      url: address?.url ?? node.stored.url,
+      username: input.username === undefined ? node.stored.username : input.username || null,
+      sealedPassword:
+        password === undefined ? node.stored.sealedPassword : password === '' ? null : await secretBox.seal(password),
+      caCertificate: input.caCertificate === undefined ? node.stored.caCertificate : input.caCertificate
+    }
+    await store.putNode(stored)
+    const updated = await fleet.add(stored)
+    dispatch.wake()
+    return updated
+  }
+
+  async setMode(id: string, mode: NodeMode): Promise<FleetNode> {
+    const { store, fleet, dispatch, live } = this.#parts
+    const node = this.require(id)
+    // A drain with nothing left to wait for is done.
+    const reached = mode === 'draining' && live.ofNode(id).length === 0 ? 'cordoned' : mode
+    const stored = { ...node.stored, mode: reached }
+    await store.putNode(stored)
+    fleet.update(stored)
+    dispatch.wake()
+    return this.require(id)
+  }
+
+  /** Rejects with NODE_IS_LOCAL, or with NODE_BUSY while jobs of ours are live there and `force` is not set. */
+  async remove(id: string, options: { force: boolean }): Promise<void> {
+    const { store, fleet, live, dispatch } = this.#parts
+    const node = this.require(id)
+    if (id === LOCAL_NODE_ID) {
+      throw new ScrapdeckError(
+        'NODE_IS_LOCAL',
+        'The local node is part of Scrapdeck and cannot be removed; cordon it to take no jobs'
+      )
+    }
+    const count = live.ofNode(id).length
+    if (count > 0 && !options.force) {
+      throw new ScrapdeckError(
+        'NODE_BUSY',
+        `${count} ${count === 1 ? 'job' : 'jobs'} of ours are live on ${node.stored.name}. Drain it first, or remove it by force: they are then marked lost`,
+        {
+          data: { count }
+        }
+      )
+    }
+    await store.putNode({ ...node.stored, mode: 'cordoned' })
+    fleet.update({ ...node.stored, mode: 'cordoned' })
+    await dispatch.abandonNode(id)
+    await fleet.remove(id)
+    await store.deleteNode(id)
+  }
+
+  /** A drained node is cordoned once its last job has ended. */
+  async noteJobEnded(): Promise<void> {
+    for (const node of this.#parts.fleet.list()) {
+      if (node.stored.mode === 'draining' && this.#parts.live.ofNode(node.stored.id).length === 0) {
+        await this.setMode(node.stored.id, 'cordoned')
+      }
+    }
+  }
+
+  require(id: string): FleetNode {
+    const node = this.#parts.fleet.get(id)
+    if (node === undefined)
+      throw new ScrapdeckError('NODE_NOT_FOUND', `There is no node ${id}; it may have been removed`)
+    return node
+  }
+
+  findByUrl(url: string): FleetNode | undefined {
+    return this.#parts.fleet.list().find(({ stored }) => stored.url === url)
+  }
+
+  #freeName(wanted: string): string {
+    const taken = new Set(this.#parts.fleet.list().map(({ stored }) => stored.name))
+    if (!taken.has(wanted)) return wanted
+    for (let number = 2; ; number += 1) if (!taken.has(`${wanted}-${number}`)) return `${wanted}-${number}`
+  }
+}

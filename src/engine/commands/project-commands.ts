@@ -1,0 +1,118 @@
+import type { Deployment } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { NodeError } from '../nodes/node-client.ts'
+import type { Fleet } from '../nodes/fleet.ts'
+import type { Distribution } from '../projects/distribution.ts'
+import type { Projects } from '../projects/projects.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Store, StoredVersion } from '../store/store.ts'
+
+export interface ProjectCommandsParts {
+  store: Store
+  fleet: Fleet
+  projects: Projects
+  distribution: Distribution
+  clock: Clock
+  wakeDispatcher: () => void
+}
+
+/** Orders about projects and their versions. */
+export class ProjectCommands {
+  readonly #parts: ProjectCommandsParts
+
+  constructor(parts: ProjectCommandsParts) {
+    this.#parts = parts
+  }
+
+  async upload(
+    archive: Uint8Array,
+    names: { project?: string | undefined; version?: string | undefined }
+  ): Promise<StoredVersion> {
+    const stored = await this.#parts.projects.upload(archive, names)
+    this.#parts.wakeDispatcher()
+    return stored
+  }
+
+  /** Sends a version to these nodes (none named: all that answer and take jobs), and tells each step. */
+  async *deploy(project: string, version: string, nodeIds: string[] | undefined): AsyncGenerator<Deployment, void> {
+    const { projects, distribution, fleet } = this.#parts
+    await projects.requireEgg(project, version)
+    const targets =
+      nodeIds ??
+      fleet
+        .list()
+        .filter(({ stored, status }) => stored.mode === 'active' && status.health === 'up')
+        .map(({ stored }) => stored.id)
+    const unknown = targets.find((id) => fleet.get(id) === undefined)
+    if (unknown !== undefined)
+      throw new ScrapdeckError('NODE_NOT_FOUND', `There is no node ${unknown}; nothing was sent`)
+    yield* distribution.deployToAll(project, version, targets)
+    this.#parts.wakeDispatcher()
+  }
+
+  /** Deletes here and on every node that has it; nodes that could not be asked are named. VERSION_IN_USE while jobs need it. */
+  async deleteVersion(project: string, version: string): Promise<Deployment[]> {
+    const { projects, store } = this.#parts
+    const stored = projects.requireVersion(project, version)
+    await this.#refuseInUse(project, stored.version)
+    const failed = await this.#onNodes(stored, (nodeId) => this.#client(nodeId).deleteVersion(project, stored.version))
+    await projects.deleteVersion(project, stored.version)
+    await store.deleteVersion(project, stored.version)
+    return failed
+  }
+
+  async deleteProject(project: string): Promise<Deployment[]> {
+    const { projects, store } = this.#parts
+    const versions = projects.requireProject(project)
+    await this.#refuseInUse(project, null)
+    const failed = (
+      await Promise.all(
+        versions.map((stored) =>
+          this.#onNodes(stored, (nodeId) => this.#client(nodeId).deleteVersion(project, stored.version))
+        )
+      )
+    ).flat()
+    for (const stored of versions) {
+      await projects.deleteVersion(project, stored.version)
+      await store.deleteVersion(project, stored.version)
+    }
+    return failed
+  }
+
+  async #refuseInUse(project: string, version: string | null): Promise<void> {
+    const count = await this.#parts.store.countJobsNeeding(project, version)
+    if (count === 0) return
+    const what = version === null ? project : `version ${version} of ${project}`
+    throw new ScrapdeckError(
+      'VERSION_IN_USE',
+      `${count} ${count === 1 ? 'job' : 'jobs'} that have not ended need ${what}. Cancel them, or wait for them, then delete`,
+      {
+        data: { count }
+      }
+    )
+  }
+
+  async #onNodes(stored: StoredVersion, remove: (nodeId: string) => Promise<void>): Promise<Deployment[]> {
+    const present = stored.deployments.filter(({ state }) => state === 'present')
+    const results = await Promise.all(
+      present.map(async ({ nodeId }): Promise<Deployment | null> => {
+        try {
+          await remove(nodeId)
+          return null
+        } catch (error) {
+          // Gone already is as good as deleted; anything else the operator must know, and is told.
+          if (error instanceof NodeError && error.kind === 'refused') return null
+          const text = error instanceof Error ? error.message : String(error)
+          return { nodeId, state: 'failed', error: text, changedAtMs: this.#parts.clock.nowMs() }
+        }
+      })
+    )
+    return results.filter((result) => result !== null)
+  }
+
+  #client(nodeId: string) {
+    const node = this.#parts.fleet.get(nodeId)
+    if (node === undefined) throw new ScrapdeckError('NODE_NOT_FOUND', `Node ${nodeId} is gone`)
+    return node.client
+  }
+}

@@ -1,0 +1,100 @@
+import type { Credentials, Job, Progress } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { Dispatch } from '../dispatch/dispatch.ts'
+import type { LocalNode } from '../launcher/local-node.ts'
+import type { Projects } from '../projects/projects.ts'
+import type { Store } from '../store/store.ts'
+import type { JobCommands } from './job-commands.ts'
+import type { ProjectCommands } from './project-commands.ts'
+
+const PAUSED_SETTING = 'paused'
+const DEMO = { project: 'demo', version: '1', spider: 'quotes' }
+
+export interface SystemCommandsParts {
+  store: Store
+  dispatch: Dispatch
+  projects: Projects
+  jobCommands: JobCommands
+  projectCommands: ProjectCommands
+  localNode: LocalNode | null
+  credentials: { username: string; password: string }
+  address: () => string | null
+  /** Builds the bundled demo project's egg. */
+  buildDemoEgg: () => Promise<Uint8Array>
+}
+
+/** Orders about the whole. */
+export class SystemCommands {
+  readonly #parts: SystemCommandsParts
+  #paused = false
+
+  constructor(parts: SystemCommandsParts) {
+    this.#parts = parts
+  }
+
+  get isPaused(): boolean {
+    return this.#paused
+  }
+
+  /** The pause outlives a restart. */
+  async readPaused(): Promise<boolean> {
+    this.#paused = (await this.#parts.store.getSetting(PAUSED_SETTING)) === 'yes'
+    return this.#paused
+  }
+
+  async setPaused(paused: boolean): Promise<void> {
+    await this.#parts.store.putSetting(PAUSED_SETTING, paused ? 'yes' : 'no')
+    this.#paused = paused
+    this.#parts.dispatch.setPaused(paused)
+  }
+
+  credentials(): Credentials {
+    return { ...this.#parts.credentials, address: this.#parts.address() }
+  }
+
+  /** Deploys the bundled project unless it is there, and runs its spider. */
+  async runDemo(): Promise<Job> {
+    const { projects, projectCommands, jobCommands } = this.#parts
+    if (projects.versionNames(DEMO.project)?.includes(DEMO.version) !== true) {
+      await projectCommands.upload(await this.#parts.buildDemoEgg(), { project: DEMO.project, version: DEMO.version })
+    }
+    const [job] = await jobCommands.run(
+      { project: DEMO.project, version: DEMO.version, spiders: [DEMO.spider] },
+      { source: 'demo' }
+    )
+    return job!
+  }
+
+  async *createEnvironment(signal: AbortSignal | undefined): AsyncGenerator<Progress, void> {
+    const { localNode, dispatch } = this.#parts
+    if (localNode === null) {
+      throw new ScrapdeckError(
+        'BAD_INPUT',
+        'The local node is turned off (--local-slots 0), so there is nothing to make an environment for'
+      )
+    }
+    const reports: Progress[] = []
+    let wake = () => {}
+    let isDone = false
+    const made = localNode
+      .createEnvironment((text, share) => {
+        reports.push({ text, share, done: false })
+        wake()
+      }, signal)
+      .finally(() => {
+        isDone = true
+        wake()
+      })
+    // The failure is thrown below, after the last report was given out.
+    made.catch(() => {})
+    while (!isDone || reports.length > 0) {
+      const next = reports.shift()
+      if (next !== undefined) yield next
+      else await new Promise<void>((resolve) => (wake = resolve))
+    }
+    await made
+    await localNode.refreshPython()
+    dispatch.wake()
+    yield { text: 'Python with Scrapy is ready', share: 1, done: true }
+  }
+}

@@ -1,0 +1,69 @@
+import type { Node, NodeRun, PythonState } from '../../shared/contract/index.ts'
+import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import type { FleetNode } from '../nodes/fleet.ts'
+import type { SeenJob } from '../nodes/node-client.ts'
+import type { LiveAttempts } from './live-attempts.ts'
+
+/** A node as clients see it: its row, what watching showed, and what runs there, ours and external. */
+export function describeNode(node: FleetNode, live: LiveAttempts, python: PythonState | null): Node {
+  const { stored, status } = node
+  return {
+    id: stored.id,
+    name: stored.name,
+    kind: stored.kind,
+    url: stored.url,
+    username: stored.username,
+    hasPassword: stored.sealedPassword !== null,
+    hasCaCertificate: stored.caCertificate !== null,
+    slots: status.capacity.slots,
+    slotsSource: status.capacity.source,
+    tags: stored.tags,
+    mode: stored.mode,
+    health: status.health,
+    problem: status.problem,
+    scrapydVersion: stored.scrapydVersion,
+    nodeName: status.nodeName,
+    runs: runsOn(node, live),
+    running: status.running,
+    pending: status.pending,
+    finished: status.finished,
+    latencyMs: status.latencyMs,
+    lastSeenAtMs: status.lastSeenAtMs,
+    clockOffsetMs: status.clockOffsetMs,
+    addedAtMs: stored.addedAtMs,
+    python: stored.id === LOCAL_NODE_ID ? pythonOf(python) : null
+  }
+}
+
+function runsOn(node: FleetNode, live: LiveAttempts): NodeRun[] {
+  const ours = live
+    .ofNode(node.stored.id)
+    .filter((one) => one.state !== 'finishing')
+    .map((one) => ({
+      jobId: one.jobId,
+      jobid: one.jobid,
+      project: one.project,
+      spider: one.spider,
+      state: one.state === 'running' ? ('running' as const) : ('starting' as const),
+      sinceMs: one.startedAtMs ?? one.sentAtMs
+    }))
+  const external = (job: SeenJob, state: NodeRun['state']): NodeRun => ({
+    jobId: null,
+    jobid: job.jobid,
+    project: job.project,
+    spider: job.spider,
+    state,
+    // The node's clock and zone are its own: its text is no instant of ours.
+    sinceMs: null
+  })
+  return [
+    ...ours,
+    ...node.status.external.running.map((job) => external(job, 'running')),
+    ...node.status.external.pending.map((job) => external(job, 'starting'))
+  ]
+}
+
+function pythonOf(python: PythonState | null): Node['python'] {
+  if (python?.path == null || python.version === null || python.scrapyVersion === null) return null
+  return { path: python.path, version: python.version, scrapyVersion: python.scrapyVersion }
+}

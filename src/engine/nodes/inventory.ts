@@ -1,0 +1,55 @@
+import { NodeError } from './node-client.ts'
+import type { FleetNode } from './fleet.ts'
+import type { Logger } from '../runtime/logger.ts'
+
+/**
+ * Reads what a node has of its own: projects, their versions, and the spiders of each project's newest version (one
+ * blocking call of Scrapyd a project, answered from its cache after the first). A node that stops answering half-way is asked
+ * again when it comes back.
+ */
+export async function takeInventory(
+  node: FleetNode,
+  options: {
+    logger: Logger
+    knowsSpiders: (project: string, version: string) => boolean
+    record: (seen: { project: string; versions: string[]; spiders: string[] | null }) => Promise<void>
+    recordProjects: (projects: string[]) => Promise<void>
+  }
+): Promise<void> {
+  try {
+    const projects = await node.client.listProjects()
+    for (const project of projects) {
+      const versions = await node.client.listVersions(project)
+      const newest = versions.at(-1)
+      const isNew = newest !== undefined && !options.knowsSpiders(project, newest)
+      const spiders = isNew ? await listSpiders(node, project, newest, options.logger) : null
+      await options.record({ project, versions, spiders })
+    }
+    await options.recordProjects(projects)
+  } catch (error) {
+    if (!(error instanceof NodeError)) throw error
+    options.logger.warn(
+      { node: node.stored.name, error: error.message },
+      'what a node has could not be read; tried again when it comes back'
+    )
+  }
+}
+
+/** null: the version does not import there; that is its own trouble, not the inventory's. */
+async function listSpiders(
+  node: FleetNode,
+  project: string,
+  version: string,
+  logger: Logger
+): Promise<string[] | null> {
+  try {
+    return await node.observer.duringLongCall(node.client.listSpiders(project, version))
+  } catch (error) {
+    if (!(error instanceof NodeError) || error.kind !== 'refused') throw error
+    logger.info(
+      { node: node.stored.name, project, version, error: error.message },
+      'a version on a node does not list its spiders'
+    )
+    return null
+  }
+}

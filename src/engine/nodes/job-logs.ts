@@ -1,0 +1,71 @@
+import type { LogChunk } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import type { BlobStore } from '../blobs/blob-store.ts'
+import { archiveName, readArchivedLog } from '../output/log-archive.ts'
+import { tailLog } from '../output/log-tail.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Store } from '../store/store.ts'
+import type { Fleet } from './fleet.ts'
+import type { LogRange } from './node-client.ts'
+
+interface Range {
+  offset: number
+  limitBytes: number
+}
+
+/** The log of a job wherever it is now: in the archive once it was copied there, else on its node. */
+export class JobLogs {
+  readonly #parts: { store: Store; blobs: BlobStore; fleet: Fleet; clock: Clock }
+
+  constructor(parts: { store: Store; blobs: BlobStore; fleet: Fleet; clock: Clock }) {
+    this.#parts = parts
+  }
+
+  /** null: the job has no attempt yet, or its run has left no log (so far). Rejects with LOG_NOT_FOUND for an attempt that never was. */
+  async read(
+    jobId: string,
+    attemptNumber: number | undefined,
+    range: Range,
+    signal?: AbortSignal
+  ): Promise<LogRange | null> {
+    const { store, blobs, fleet } = this.#parts
+    const attempts = await store.listAttempts(jobId)
+    const attempt =
+      attemptNumber === undefined ? attempts.at(-1) : attempts.find(({ number }) => number === attemptNumber)
+    if (attempt === undefined) {
+      if (attemptNumber === undefined) return null
+      throw new ScrapdeckError(
+        'LOG_NOT_FOUND',
+        `Job ${jobId} has no attempt ${attemptNumber}; its attempts are ${attempts.map(({ number }) => number).join(', ') || 'none'}`
+      )
+    }
+    if (attempt.logArchived) return readArchivedLog(blobs, archiveName(jobId, attempt.number), range)
+    const node = fleet.get(attempt.nodeId)
+    if (node === undefined) return null
+    return node.client.readLog(attempt, range, signal)
+  }
+
+  /** The log as it grows; asks its node only while somebody iterates. */
+  async *tail(
+    jobId: string,
+    options: {
+      attemptNumber: number | undefined
+      offset: number | undefined
+      tailBytes: number
+      signal: AbortSignal | undefined
+    }
+  ): AsyncGenerator<LogChunk, void> {
+    const { store, clock } = this.#parts
+    const job = await store.getJob(jobId)
+    if (job === null) throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${jobId}; it may have been deleted`)
+    yield* tailLog({
+      read: (range, signal) => this.read(jobId, options.attemptNumber, range, signal),
+      isLive: async () => (await store.getJob(jobId))?.state !== 'ended',
+      isLocal: job.nodeId === LOCAL_NODE_ID,
+      from: options.offset === undefined ? { tailBytes: options.tailBytes } : { offset: options.offset },
+      clock,
+      signal: options.signal
+    })
+  }
+}

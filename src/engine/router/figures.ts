@@ -1,0 +1,109 @@
+import type { Figures } from '../../shared/contract/index.ts'
+import type { LiveAttempts } from '../dispatch/live-attempts.ts'
+import type { Fleet } from '../nodes/fleet.ts'
+import type { Clock, Timer } from '../runtime/clock.ts'
+import type { Store } from '../store/store.ts'
+
+export interface FiguresParts {
+  store: Store
+  fleet: Fleet
+  live: LiveAttempts
+  clock: Clock
+  /** The 99th percentile of the event loop's delay since the last call. */
+  sampleLoopP99Ms: () => number
+  isPaused: () => boolean
+  /** Called after each sample that differs from the last in more than its time. */
+  onChange: () => void
+}
+
+const SAMPLE_EVERY_MS = 1_000
+const HISTORY_EVERY_MS = 10_000
+const HISTORY_LENGTH = 360
+
+/** The figures of the status bar and the overview: sampled each second, kept for an hour. */
+export class FiguresSampler {
+  readonly #parts: FiguresParts
+  readonly #history: Figures[] = []
+  #current: Figures
+  #timer: Timer | null = null
+  #stopped = false
+
+  constructor(parts: FiguresParts) {
+    this.#parts = parts
+    this.#current = emptyFigures(parts.clock.nowMs())
+  }
+
+  get current(): Figures {
+    return this.#current
+  }
+
+  get history(): Figures[] {
+    return [...this.#history]
+  }
+
+  async start(): Promise<void> {
+    await this.#sample()
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#timer?.cancel()
+  }
+
+  /** Take a sample now, so that a change that was asked for is seen at once. */
+  async refresh(): Promise<void> {
+    this.#timer?.cancel()
+    await this.#sample()
+  }
+
+  async #sample(): Promise<void> {
+    const { store, fleet, live, clock, isPaused } = this.#parts
+    const nowMs = clock.nowMs()
+    const [counts, lastHour, lastMinute] = await Promise.all([
+      store.countByState(),
+      store.countEndedSince(nowMs - 3_600_000),
+      store.countEndedSince(nowMs - 60_000)
+    ])
+    if (this.#stopped) return
+    const nodes = fleet.list().filter(({ status, stored }) => status.health === 'up' && stored.mode === 'active')
+    const sum = (of: Record<string, number>) => Object.values(of).reduce((total, count) => total + count, 0)
+    const next: Figures = {
+      sampledAtMs: nowMs,
+      slotsTotal: nodes.reduce((total, { status }) => total + status.capacity.slots, 0),
+      slotsUsed: fleet
+        .list()
+        .reduce((total, { stored, status }) => total + live.slotsUsedOn(stored.id) + status.external.running.length, 0),
+      queued: counts.queued,
+      starting: counts.starting,
+      running: counts.running,
+      finishedLastHour: sum(lastHour),
+      failedLastHour: lastHour.failed + lastHour.lost,
+      jobsPerMinute: sum(lastMinute),
+      loopP99Ms: Math.round(this.#parts.sampleLoopP99Ms() * 10) / 10,
+      paused: isPaused()
+    }
+    const isNew = JSON.stringify({ ...next, sampledAtMs: 0 }) !== JSON.stringify({ ...this.#current, sampledAtMs: 0 })
+    this.#current = next
+    const newest = this.#history.at(-1)
+    if (newest === undefined || nowMs - newest.sampledAtMs >= HISTORY_EVERY_MS) this.#history.push(next)
+    if (this.#history.length > HISTORY_LENGTH) this.#history.shift()
+    if (isNew) this.#parts.onChange()
+    this.#timer = clock.setTimer(SAMPLE_EVERY_MS, () => void this.#sample())
+  }
+}
+
+function emptyFigures(sampledAtMs: number): Figures {
+  return {
+    sampledAtMs,
+    slotsTotal: 0,
+    slotsUsed: 0,
+    queued: 0,
+    starting: 0,
+    running: 0,
+    finishedLastHour: 0,
+    failedLastHour: 0,
+    jobsPerMinute: 0,
+    loopP99Ms: 0,
+    paused: false
+  }
+}

@@ -1,0 +1,148 @@
+import type { Problem, PythonState } from '../../shared/contract/index.ts'
+import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import { formatAge } from '../../shared/time.ts'
+import type { LiveAttempt } from '../dispatch/live-attempts.ts'
+import type { FleetNode } from '../nodes/fleet.ts'
+import type { StoredJob } from '../store/store.ts'
+
+export interface ProblemsInput {
+  nowMs: number
+  nodes: readonly FleetNode[]
+  live: readonly LiveAttempt[]
+  /** Failed or lost in the last day, newest first. */
+  recentFailures: readonly StoredJob[]
+  python: PythonState | null
+  isPaused: boolean
+  queued: number
+}
+
+// Scrapyd starts what it accepted at its next poll, 5 s apart: after three of them without a start, something is wrong.
+const STUCK_AFTER_MS = 15_000
+const FAILING_SPIDERS_SHOWN = 20
+
+/** What an operator should act on, worst first. Pure. */
+export function listProblems(input: ProblemsInput): Problem[] {
+  return [
+    ...nodeProblems(input),
+    ...stuckNodes(input),
+    ...pythonProblem(input),
+    ...pausedQueue(input),
+    ...failingSpiders(input)
+  ].sort((left, right) => Number(right.severity === 'error') - Number(left.severity === 'error'))
+}
+
+function nodeProblems({ nodes, live, nowMs }: ProblemsInput): Problem[] {
+  return nodes
+    .filter(({ status }) => status.health !== 'up' && status.health !== 'unknown')
+    .map(({ stored, status }) => {
+      const waiting = live.filter((one) => one.nodeId === stored.id).length
+      const since = status.lastSeenAtMs === null ? '' : `; last seen ${formatAge(nowMs - status.lastSeenAtMs)} ago`
+      const jobs =
+        waiting === 0
+          ? ''
+          : `; what became of ${waiting} ${waiting === 1 ? 'job' : 'jobs'} there is unknown until it answers`
+      return {
+        id: `node:${stored.id}`,
+        severity: 'error',
+        title: `${stored.name} ${HEALTH_WORDS[status.health]}`,
+        text: `${status.problem ?? ''}${since}${jobs}`,
+        sinceMs: status.lastSeenAtMs,
+        nodeId: stored.id,
+        project: null,
+        spider: null,
+        mend: 'edit_node'
+      }
+    })
+}
+
+const HEALTH_WORDS = {
+  unknown: '',
+  up: '',
+  down: 'is down',
+  unauthorized: 'refuses the password',
+  invalid: 'does not speak Scrapyd'
+}
+
+/** Invariant I5: a node that accepts jobs but starts none is never silent. */
+function stuckNodes({ nodes, live, nowMs }: ProblemsInput): Problem[] {
+  return nodes.flatMap(({ stored, status }): Problem[] => {
+    if (status.health !== 'up' || (status.running ?? 0) >= status.capacity.slots) return []
+    const late = live.filter(
+      (one) => one.nodeId === stored.id && one.state === 'accepted' && nowMs - one.sentAtMs > STUCK_AFTER_MS
+    )
+    const oldest = Math.min(...late.map((one) => one.sentAtMs))
+    if (late.length === 0) return []
+    return [
+      {
+        id: `stuck:${stored.id}`,
+        severity: 'error',
+        title: `${stored.name} is stuck`,
+        text: `it accepted ${late.length} ${late.length === 1 ? 'job' : 'jobs'} and has started none for ${formatAge(nowMs - oldest)}; restart Scrapyd there, or cordon it`,
+        sinceMs: oldest,
+        nodeId: stored.id,
+        project: null,
+        spider: null,
+        mend: stored.mode === 'active' ? 'cordon_node' : 'edit_node'
+      }
+    ]
+  })
+}
+
+function pythonProblem({ python, nodes }: ProblemsInput): Problem[] {
+  const hasLocal = nodes.some(({ stored }) => stored.id === LOCAL_NODE_ID)
+  if (!hasLocal || python?.state !== 'missing') return []
+  return [
+    {
+      id: 'python',
+      severity: 'error',
+      title: 'This computer cannot run spiders yet',
+      text: python.problem ?? 'Python with Scrapy was not found',
+      sinceMs: null,
+      nodeId: LOCAL_NODE_ID,
+      project: null,
+      spider: null,
+      mend: 'create_environment'
+    }
+  ]
+}
+
+function pausedQueue({ isPaused, queued }: ProblemsInput): Problem[] {
+  if (!isPaused || queued === 0) return []
+  return [
+    {
+      id: 'paused',
+      severity: 'warning',
+      title: 'Everything is paused',
+      text: `${queued} ${queued === 1 ? 'job waits' : 'jobs wait'}; none is sent until you resume`,
+      sinceMs: null,
+      nodeId: null,
+      project: null,
+      spider: null,
+      mend: 'resume'
+    }
+  ]
+}
+
+function failingSpiders({ recentFailures }: ProblemsInput): Problem[] {
+  const bySpider = new Map<string, StoredJob[]>()
+  for (const job of recentFailures) {
+    const key = `${job.outcome}:${job.project}/${job.spider}`
+    bySpider.set(key, [...(bySpider.get(key) ?? []), job])
+  }
+  return [...bySpider].slice(0, FAILING_SPIDERS_SHOWN).map(([key, jobs]) => {
+    const newest = jobs[0]!
+    const times = jobs.length === 1 ? 'once' : `${jobs.length} times`
+    const isLost = newest.outcome === 'lost'
+    return {
+      id: `spider:${key}`,
+      severity: 'warning',
+      title: `${newest.project}/${newest.spider} ${isLost ? 'was lost' : 'failed'}`,
+      text: `${times} in the last day; the last: ${newest.killingLine ?? newest.reason ?? 'for an unknown reason'}`,
+      sinceMs: newest.endedAtMs,
+      nodeId: null,
+      project: newest.project,
+      spider: newest.spider,
+      mend: 'open_jobs'
+    }
+  })
+}

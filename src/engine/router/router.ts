@@ -1,0 +1,211 @@
+import { implement, type Router } from '@orpc/server'
+import {
+  contract,
+  type Change,
+  type Contract,
+  type Node,
+  type Problem,
+  type Project,
+  type SystemStatus
+} from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { JobCommands } from '../commands/job-commands.ts'
+import type { NodeCommands } from '../commands/node-commands.ts'
+import type { ProjectCommands } from '../commands/project-commands.ts'
+import type { SystemCommands } from '../commands/system-commands.ts'
+import type { ChangeFeed } from '../events/change-feed.ts'
+import type { FleetNode } from '../nodes/fleet.ts'
+import type { JobLogs } from '../nodes/job-logs.ts'
+import type { ProbeResult } from '../../shared/contract/index.ts'
+import type { WaitingReasons } from '../queue/waiting-reasons.ts'
+import type { Store } from '../store/store.ts'
+import type { FiguresSampler } from './figures.ts'
+
+/** What a door tells of a request. */
+export interface RouterContext {
+  /** Who asked, for the job's record: the app's own UI, or a program. */
+  source?: 'ui' | 'api'
+}
+
+export type EngineRouter = Router<Contract, RouterContext>
+
+export interface RouterParts {
+  store: Store
+  waiting: WaitingReasons
+  jobCommands: JobCommands
+  nodeCommands: NodeCommands
+  projectCommands: ProjectCommands
+  systemCommands: SystemCommands
+  jobLogs: JobLogs
+  feed: ChangeFeed
+  figures: FiguresSampler
+  describeNode: (node: FleetNode) => Node
+  listNodes: () => Node[]
+  listProjects: () => Project[]
+  probe: (address: {
+    url: string
+    username?: string | null
+    password?: string | null
+    caCertificate?: string | null
+  }) => Promise<Omit<ProbeResult, 'duplicateOf'>>
+  problems: () => Problem[]
+  status: () => Omit<SystemStatus, 'figures' | 'problems'>
+}
+
+/** The contract's operations over the engine's rooms: each a line or two, the work is done in the rooms. */
+export function createRouter(parts: RouterParts): EngineRouter {
+  const { store, waiting, jobCommands, nodeCommands, projectCommands, systemCommands, jobLogs, feed, figures } = parts
+  const os = implement(contract).$context<RouterContext>()
+
+  function requireProject(name: string): Project {
+    const project = parts.listProjects().find((candidate) => candidate.name === name)
+    if (project === undefined)
+      throw new ScrapdeckError('PROJECT_NOT_FOUND', `No node and no upload has a project "${name}"`)
+    return project
+  }
+
+  function requireVersion(project: string, version: string) {
+    const found = requireProject(project).versions.find((candidate) => candidate.version === version)
+    if (found === undefined) throw new ScrapdeckError('VERSION_NOT_FOUND', `${project} has no version "${version}"`)
+    return found
+  }
+
+  return os.router({
+    jobs: {
+      list: os.jobs.list.handler(async ({ input }) => {
+        const { before, limit, ...filter } = input
+        const rows = await store.listJobs(filter, { before: before ?? null, limit: limit + 1 })
+        const page = rows.slice(0, limit)
+        return {
+          jobs: page.map((job) => waiting.complete(job)),
+          nextBefore: rows.length > limit ? page.at(-1)!.id : null
+        }
+      }),
+      facets: os.jobs.facets.handler(({ input }) => store.countFacets(input)),
+      get: os.jobs.get.handler(async ({ input }) => {
+        const job = await store.getJob(input.id)
+        if (job === null)
+          throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${input.id}; it may have been deleted`)
+        const [attempts, timeline] = await Promise.all([store.listAttempts(input.id), store.listTimeline(input.id)])
+        return { job: waiting.complete(job), attempts, timeline }
+      }),
+      run: os.jobs.run.handler(async ({ input, context }) => ({
+        jobs: await jobCommands.run(input, { source: context.source ?? 'api' })
+      })),
+      cancel: os.jobs.cancel.handler(({ input }) => jobCommands.cancel(input.ids, { force: input.force })),
+      restore: os.jobs.restore.handler(async ({ input }) => ({ restored: await jobCommands.restore(input.ids) })),
+      retry: os.jobs.retry.handler(async ({ input }) => ({ jobs: await jobCommands.retry(input.ids) }))
+    },
+    nodes: {
+      list: os.nodes.list.handler(() => ({ nodes: parts.listNodes() })),
+      get: os.nodes.get.handler(({ input }) => parts.describeNode(nodeCommands.require(input.id))),
+      probe: os.nodes.probe.handler(async ({ input }) => {
+        const result = await parts.probe(input)
+        return { ...result, duplicateOf: nodeCommands.findByUrl(result.url)?.stored.id ?? null }
+      }),
+      add: os.nodes.add.handler(async ({ input }) => {
+        const { scrapydVersion } = await parts.probe(input)
+        return parts.describeNode(await nodeCommands.add({ ...input, scrapydVersion }))
+      }),
+      update: os.nodes.update.handler(async ({ input: { id, ...changes } }) =>
+        parts.describeNode(await nodeCommands.update(id, changes))
+      ),
+      setMode: os.nodes.setMode.handler(async ({ input }) =>
+        parts.describeNode(await nodeCommands.setMode(input.id, input.mode))
+      ),
+      remove: os.nodes.remove.handler(async ({ input }) => {
+        await nodeCommands.remove(input.id, { force: input.force })
+        return { removed: input.id }
+      })
+    },
+    projects: {
+      list: os.projects.list.handler(() => ({ projects: parts.listProjects() })),
+      get: os.projects.get.handler(({ input }) => requireProject(input.project)),
+      upload: os.projects.upload.handler(async ({ input }) => {
+        const archive = new Uint8Array(await input.file.arrayBuffer())
+        const stored = await projectCommands.upload(archive, { project: input.project, version: input.version })
+        return requireVersion(stored.project, stored.version)
+      }),
+      deploy: os.projects.deploy.handler(({ input }) =>
+        projectCommands.deploy(input.project, input.version, input.nodeIds)
+      ),
+      deleteVersion: os.projects.deleteVersion.handler(async ({ input }) => ({
+        failedNodes: await projectCommands.deleteVersion(input.project, input.version)
+      })),
+      deleteProject: os.projects.deleteProject.handler(async ({ input }) => ({
+        failedNodes: await projectCommands.deleteProject(input.project)
+      }))
+    },
+    logs: {
+      read: os.logs.read.handler(async ({ input, signal }) => {
+        const { jobId, attemptNumber, offset, limitBytes } = input
+        const job = await store.getJob(jobId)
+        if (job === null) throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${jobId}`)
+        const range = await jobLogs.read(jobId, attemptNumber, { offset, limitBytes }, signal)
+        if (range === null)
+          throw new ScrapdeckError(
+            'LOG_NOT_FOUND',
+            `Job ${jobId} has left no log that can be reached${job.state === 'ended' ? '' : ' yet'}`
+          )
+        const nextOffset = range.offset + range.bytes.length
+        return {
+          offset: range.offset,
+          nextOffset,
+          sizeBytes: range.sizeBytes,
+          text: new TextDecoder().decode(range.bytes),
+          complete: job.state === 'ended' && nextOffset >= range.sizeBytes
+        }
+      }),
+      tail: os.logs.tail.handler(({ input, signal }) =>
+        jobLogs.tail(input.jobId, {
+          attemptNumber: input.attemptNumber,
+          offset: input.offset,
+          tailBytes: input.tailBytes,
+          signal
+        })
+      )
+    },
+    events: {
+      subscribe: os.events.subscribe.handler(({ input, signal }) => feed.subscribe(input.after, signal))
+    },
+    system: {
+      status: os.system.status.handler(() => ({
+        ...parts.status(),
+        figures: figures.current,
+        problems: parts.problems()
+      })),
+      history: os.system.history.handler(() => ({ samples: figures.history })),
+      credentials: os.system.credentials.handler(() => systemCommands.credentials()),
+      setPaused: os.system.setPaused.handler(async ({ input }) => {
+        await systemCommands.setPaused(input.paused)
+        await figures.refresh()
+        return { paused: input.paused }
+      }),
+      runDemo: os.system.runDemo.handler(async () => ({ job: await systemCommands.runDemo() })),
+      createEnvironment: os.system.createEnvironment.handler(({ signal }) => systemCommands.createEnvironment(signal))
+    }
+  })
+}
+
+/** Stored things that changed, as clients get them. */
+export async function describeChanges(
+  things: { noun: 'job' | 'node' | 'project'; id: string }[],
+  parts: Pick<RouterParts, 'store' | 'waiting' | 'listNodes' | 'listProjects'>
+): Promise<Change[]> {
+  const jobIds = things.filter(({ noun }) => noun === 'job').map(({ id }) => id)
+  const jobs = new Map((jobIds.length === 0 ? [] : await parts.store.getJobs(jobIds)).map((job) => [job.id, job]))
+  const nodes = new Map(parts.listNodes().map((node) => [node.id, node]))
+  const projects = new Map(parts.listProjects().map((project) => [project.name, project]))
+  return things.map(({ noun, id }): Change => {
+    if (noun === 'job') {
+      const job = jobs.get(id)
+      return job === undefined ? { kind: 'job_removed', id } : { kind: 'job', job: parts.waiting.complete(job) }
+    }
+    if (noun === 'node') {
+      const node = nodes.get(id)
+      return node === undefined ? { kind: 'node_removed', id } : { kind: 'node', node }
+    }
+    const project = projects.get(id)
+    return project === undefined ? { kind: 'project_removed', name: id } : { kind: 'project', project }
+  })
+}
