@@ -12,7 +12,11 @@ export type StoredCredentials = z.infer<typeof CredentialsFile>
  * What is returned is what the file says afterwards, so that `scrapdeck credentials` tells the truth; only its user can read it.
  * Throws BAD_INPUT for what Basic authentication cannot carry, DATA_DIRECTORY_UNUSABLE for a damaged file.
  */
-export function readOrCreateCredentials(directory: string, random: Random, given?: StoredCredentials): StoredCredentials {
+export function readOrCreateCredentials(
+  directory: string,
+  random: Random,
+  given?: StoredCredentials
+): StoredCredentials {
   if (given !== undefined) checkGiven(given)
   const kept = readCredentials(directory)
   const credentials = given ?? kept ?? { username: 'scrapdeck', password: random.hex(16) }
@@ -39,7 +43,10 @@ export function readCredentials(directory: string): StoredCredentials | null {
 
 function checkGiven({ username, password }: StoredCredentials): void {
   if (username === '' || password === '') {
-    throw new ScrapdeckError('BAD_INPUT', 'The user name and the password must not be empty: the doors are never open to all.')
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      'The user name and the password must not be empty: the doors are never open to all.'
+    )
   }
   if (username.includes(':')) {
     throw new ScrapdeckError('BAD_INPUT', 'The user name must not have a colon: Basic authentication ends it there.')

@@ -1,0 +1,31 @@
+import { readCredentials, type StoredCredentials } from '../engine/runtime/credentials-file.ts'
+import { ScrapdeckError } from '../shared/errors.ts'
+
+/** What `scrapdeck credentials` prints. */
+export function describeCredentials(dataDirectory: string, port: number): string {
+  const { username, password } = requireCredentials(dataDirectory)
+  return `User name: ${username}
+Password:  ${password}
+
+For scrapyd-deploy and scrapyd-client, in the scrapy.cfg of a project:
+
+[deploy]
+url = http://127.0.0.1:${port}/
+username = ${escapeConfig(username)}
+password = ${escapeConfig(password)}
+`
+}
+
+export function requireCredentials(dataDirectory: string): StoredCredentials {
+  const credentials = readCredentials(dataDirectory)
+  if (credentials !== null) return credentials
+  throw new ScrapdeckError(
+    'NOT_FOUND',
+    `There are no credentials in ${dataDirectory} yet. Start the service once: scrapdeck serve --data ${dataDirectory}`
+  )
+}
+
+/** Python's ConfigParser reads `%` as the start of a reference. */
+function escapeConfig(value: string): string {
+  return value.replaceAll('%', '%%')
+}

@@ -1,0 +1,17 @@
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The one place that knows where the package's own files stand, seen from this file. */
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
+
+export const packagePaths = {
+  /** Python files and the demo project. */
+  resourcesDirectory: join(root, 'resources'),
+  /** The built UI: `npm run build` makes it. */
+  uiDirectory: join(root, 'out', 'renderer')
+}
+
+export function readPackageVersion(): string {
+  return (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version
+}

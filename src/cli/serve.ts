@@ -1,0 +1,75 @@
+import pino from 'pino'
+import { createEngine } from '../engine/index.ts'
+import type { Logger } from '../engine/runtime/logger.ts'
+import { isLoopback } from '../server/auth/host-rule.ts'
+import { listen } from '../server/listen.ts'
+import { packagePaths, readPackageVersion } from './package-paths.ts'
+import type { ServeOptions } from './serve-options.ts'
+
+/**
+ * Runs until a signal. Standard output carries two lines, for people and start scripts: that it is ready, and the link into
+ * the UI. The log goes to standard error.
+ */
+export async function serve(options: ServeOptions): Promise<void> {
+  const logger = createLogger()
+  const { dataDirectory, bindAddress, port, allowedHosts } = options
+  const engine = await createEngine({
+    dataDirectory,
+    host: 'service',
+    resourcesDirectory: packagePaths.resourcesDirectory,
+    scrapdeckVersion: readPackageVersion(),
+    credentials: options.credentials ?? undefined,
+    localSlots: options.localSlots ?? undefined,
+    pythonPath: options.pythonPath ?? undefined,
+    logger
+  })
+  const service = await listen({
+    engine,
+    dataDirectory,
+    uiDirectory: packagePaths.uiDirectory,
+    bindAddress,
+    port,
+    allowedHosts,
+    logger
+  }).catch(async (error: unknown) => {
+    await engine.stop()
+    throw error
+  })
+  stopOnSignal(async () => {
+    await service.stop()
+    await engine.stop()
+  }, logger)
+
+  if (!isLoopback(bindAddress)) {
+    process.stderr.write(
+      `scrapdeck: warning: ${bindAddress} is reachable from other machines over plain HTTP. Passwords can be read on the way: put a proxy with TLS before it.\n`
+    )
+  }
+  process.stdout.write(`Scrapdeck is ready on ${service.address}\n`)
+  process.stdout.write(`Open ${service.createLoginLink()} in your browser (works once, for 10 minutes)\n`)
+}
+
+/** The first signal stops in order, the second at once. */
+function stopOnSignal(stop: () => Promise<void>, logger: Logger): void {
+  let isStopping = false
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (isStopping) process.exit(1)
+    isStopping = true
+    logger.info({ signal }, 'Stopping')
+    stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        logger.error({ err: error }, 'The stop failed')
+        process.exit(1)
+      }
+    )
+  }
+  process.on('SIGINT', onSignal)
+  process.on('SIGTERM', onSignal)
+}
+
+function createLogger(): Logger {
+  const level = process.env.SCRAPDECK_LOG_LEVEL || 'info'
+  if (!process.stderr.isTTY) return pino({ level }, pino.destination(2))
+  return pino({ level, transport: { target: 'pino-pretty', options: { destination: 2 } } })
+}

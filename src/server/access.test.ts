@@ -1,0 +1,290 @@
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { basic, cookieOf, makeTestDirectory, openTestApp, RIGHT } from './testing/test-app.ts'
+
+const PROTECTED = [
+  ['GET', '/daemonstatus.json'],
+  ['OPTIONS', '/daemonstatus.json'],
+  ['POST', '/schedule.json'],
+  ['GET', '/logs/'],
+  ['GET', '/'],
+  ['GET', '/no-such-path'],
+  ['POST', '/api/rpc/jobs/list'],
+  ['GET', '/api/v1/nodes'],
+  ['GET', '/api/openapi.json'],
+  ['GET', '/api'],
+  ['GET', '/ui/'],
+  ['GET', '/ui/assets/index-a1b2c3.js'],
+  ['GET', '//ui//login/../'],
+  ['POST', '/ui/link'],
+  ['POST', '/ui/logout']
+] as const
+
+describe('who may ask', () => {
+  it.each(PROTECTED)('%s %s is refused without credentials', async (method, url) => {
+    const { askAnonymously } = openTestApp()
+    expect((await askAnonymously({ method, url })).statusCode).toBe(401)
+  })
+
+  it.each([
+    ['a wrong password', basic('scrapdeck', 'wrong')],
+    ['a wrong user name', basic('admin', 'correct horse: battery')],
+    ['another scheme', 'Bearer correct'],
+    ['no colon', `Basic ${Buffer.from('scrapdeck').toString('base64')}`],
+    ['no base64', 'Basic %%%'],
+    ['Latin-1 instead of UTF-8', `Basic ${Buffer.from('scrapdeck:é', 'latin1').toString('base64')}`]
+  ])('%s is refused as Scrapyd refuses it', async (_name, authorization) => {
+    const { askAnonymously } = openTestApp()
+    const response = await askAnonymously({ url: '/daemonstatus.json', headers: { authorization } })
+    expect(response.statusCode).toBe(401)
+    expect(response.headers['www-authenticate']).toBe('basic realm="Scrapyd"')
+    expect(response.headers['content-type']).toBe('text/html')
+    expect(response.body).toBe('Unauthorized')
+  })
+
+  it('the scheme of the right credentials may be written in any case', async () => {
+    const { askAnonymously } = openTestApp()
+    const headers = { authorization: RIGHT.replace('Basic', 'bAsIc') }
+    expect((await askAnonymously({ url: '/daemonstatus.json', headers })).statusCode).toBe(200)
+  })
+
+  it('a flood of wrong Basic passwords is not looked at any more, and ends after a minute', async () => {
+    const { ask, advanceMs } = openTestApp()
+    for (let count = 0; count < 300; count++) {
+      await ask({ url: '/daemonstatus.json', headers: { authorization: basic('scrapdeck', `guess ${count}`) } })
+    }
+    expect((await ask({ url: '/daemonstatus.json' })).statusCode).toBe(401)
+    advanceMs(60_001)
+    expect((await ask({ url: '/daemonstatus.json' })).statusCode).toBe(200)
+  })
+
+  it('the API names its refusal for programs, and asks browsers of the UI without their own dialog', async () => {
+    const { askAnonymously } = openTestApp()
+    const rest = await askAnonymously({ url: '/api/v1/nodes' })
+    expect(rest.json()).toMatchObject({ code: 'UNAUTHORIZED', status: 401 })
+    const rpc = await askAnonymously({ method: 'POST', url: '/api/rpc/nodes/list' })
+    expect(rpc.json()).toMatchObject({ json: { code: 'UNAUTHORIZED', status: 401 } })
+    expect(rpc.headers['www-authenticate']).toBeUndefined()
+  })
+
+  it('health is told to everybody, and nothing else with it', async () => {
+    const { askAnonymously, engine } = openTestApp()
+    const healthy = await askAnonymously({ url: '/health' })
+    expect([healthy.statusCode, healthy.json()]).toEqual([200, { status: 'ok', reasons: [] }])
+    engine.healthNow = { live: true, ready: false, reasons: ['The local node is not reconciled yet.'] }
+    const starting = await askAnonymously({ url: '/health' })
+    expect([starting.statusCode, starting.json()]).toEqual([
+      503,
+      { status: 'unavailable', reasons: ['The local node is not reconciled yet.'] }
+    ])
+  })
+})
+
+describe('browsers', () => {
+  it('a one-time link gives a session, once', async () => {
+    const { askAnonymously, createLoginPath } = openTestApp()
+    const url = createLoginPath()
+    const first = await askAnonymously({ url })
+    expect([first.statusCode, first.headers.location]).toEqual([303, '/ui/'])
+    expect(first.headers['set-cookie']).toMatch(
+      /^scrapdeck_session_6800=[\w-]{43}; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Strict$/
+    )
+    const cookie = cookieOf(first)
+    expect((await askAnonymously({ url: '/ui/', headers: { cookie } })).statusCode).toBe(200)
+    expect((await askAnonymously({ url: '/api/v1/nodes', headers: { cookie } })).statusCode).toBe(200)
+    expect((await askAnonymously({ url })).statusCode).toBe(403)
+  })
+
+  it('a look at the link (HEAD) does not use it up', async () => {
+    const { askAnonymously, createLoginPath } = openTestApp()
+    const url = createLoginPath()
+    await askAnonymously({ method: 'HEAD', url })
+    expect((await askAnonymously({ url })).statusCode).toBe(303)
+  })
+
+  it('a one-time link ends after ten minutes', async () => {
+    const { askAnonymously, createLoginPath, advanceMs } = openTestApp()
+    const url = createLoginPath()
+    advanceMs(600_001)
+    const late = await askAnonymously({ url })
+    expect(late.statusCode).toBe(403)
+    expect(late.headers['set-cookie']).toBeUndefined()
+  })
+
+  it('a new link is given to who knows the password', async () => {
+    const { ask, askAnonymously } = openTestApp()
+    const { body } = await ask({ method: 'POST', url: '/ui/link' })
+    expect((await askAnonymously({ url: body })).statusCode).toBe(303)
+  })
+
+  it('a page without a session leads to the login form, whose right answer leads back', async () => {
+    const { askAnonymously } = openTestApp()
+    const page = await askAnonymously({ url: '/ui/jobs', headers: { accept: 'text/html' } })
+    expect([page.statusCode, page.headers.location]).toEqual([303, '/ui/login'])
+    expect((await askAnonymously({ url: '/ui/login' })).body).toContain('<form method="post" action="/ui/login">')
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', origin: 'http://127.0.0.1:6800' }
+    const wrong = await askAnonymously({
+      method: 'POST',
+      url: '/ui/login',
+      headers,
+      payload: 'username=scrapdeck&password=x'
+    })
+    expect([wrong.statusCode, wrong.headers['set-cookie']]).toEqual([401, undefined])
+    const payload = 'username=scrapdeck&password=correct+horse%3A+battery'
+    const right = await askAnonymously({ method: 'POST', url: '/ui/login', headers, payload })
+    expect([right.statusCode, right.headers.location]).toEqual([303, '/ui/'])
+  })
+
+  it('the login form takes ten wrong answers in a minute, then not even the right one', async () => {
+    const { askAnonymously, advanceMs } = openTestApp()
+    const send = (password: string) =>
+      askAnonymously({
+        method: 'POST',
+        url: '/ui/login',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        payload: `username=scrapdeck&password=${encodeURIComponent(password)}`
+      })
+    for (let count = 0; count < 10; count++) expect((await send('wrong')).statusCode).toBe(401)
+    expect((await send('correct horse: battery')).statusCode).toBe(429)
+    advanceMs(60_001)
+    expect((await send('correct horse: battery')).statusCode).toBe(303)
+  })
+
+  it('a session outlives a restart; its file holds no token and is for its user only', async () => {
+    const dataDirectory = makeTestDirectory()
+    const before = openTestApp({ dataDirectory })
+    const cookie = cookieOf(await before.askAnonymously({ url: before.createLoginPath() }))
+    await before.fastify.close()
+    const file = join(dataDirectory, 'sessions.json')
+    expect(readFileSync(file, 'utf8')).not.toContain(cookie.split('=')[1])
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+
+    const after = openTestApp({ dataDirectory })
+    expect((await after.askAnonymously({ url: '/ui/', headers: { cookie } })).statusCode).toBe(200)
+    after.advanceMs(31 * 24 * 3_600_000)
+    expect((await after.askAnonymously({ url: '/ui/', headers: { cookie } })).statusCode).toBe(401)
+  })
+
+  it('logging out ends the session', async () => {
+    const { askAnonymously, createLoginPath } = openTestApp()
+    const cookie = cookieOf(await askAnonymously({ url: createLoginPath() }))
+    await askAnonymously({ method: 'POST', url: '/ui/logout', headers: { cookie } })
+    expect((await askAnonymously({ url: '/ui/', headers: { cookie } })).statusCode).toBe(401)
+  })
+
+  it('the home page is the UI for a browser with a session, the login for one without, Scrapyd for programs', async () => {
+    const { ask, askAnonymously, createLoginPath } = openTestApp()
+    const cookie = cookieOf(await askAnonymously({ url: createLoginPath() }))
+    const accept = 'text/html,*/*'
+    expect((await askAnonymously({ url: '/', headers: { accept, cookie } })).headers.location).toBe('/ui/')
+    const stranger = await askAnonymously({ url: '/', headers: { accept, 'sec-fetch-mode': 'navigate' } })
+    expect(stranger.headers.location).toBe('/ui/login')
+    expect((await ask({ url: '/' })).body).toContain('No Scrapy projects yet.')
+  })
+})
+
+describe('web pages of others', () => {
+  const FOREIGN: [string, Record<string, string>][] = [
+    ['a name that was pointed at this machine', { host: 'evil.example:6800' }],
+    ['our address with another port', { host: '127.0.0.1:6801' }],
+    ['our address without its port', { host: '127.0.0.1' }],
+    ['a host that only starts like ours', { host: 'localhost.evil.example:6800' }],
+    ['another address of the machine', { host: '10.0.0.7:6800' }],
+    ['a page elsewhere', { origin: 'https://evil.example' }],
+    ['a page on another port of this machine', { origin: 'http://127.0.0.1:3000' }],
+    ['a page under our other name', { origin: 'http://localhost:6800' }],
+    ['a sandboxed page', { origin: 'null' }],
+    ['an extension', { origin: 'chrome-extension://abc' }],
+    ['a fetch the browser calls cross-site', { 'sec-fetch-site': 'cross-site' }],
+    ['a fetch the browser calls same-site', { 'sec-fetch-site': 'same-site' }]
+  ]
+  const PATHS = [
+    '/daemonstatus.json',
+    '/api/rpc/nodes/list',
+    '/api/v1/nodes',
+    '/ui/',
+    '/ui/login',
+    '/health',
+    '/nothing'
+  ]
+
+  it.each(FOREIGN)('%s is refused on every path, even with the right password and session', async (_name, headers) => {
+    const { ask, askAnonymously, createLoginPath } = openTestApp()
+    const cookie = cookieOf(await askAnonymously({ url: createLoginPath() }))
+    for (const url of PATHS) {
+      const response = await ask({ url, headers: { cookie, ...headers } })
+      expect([url, response.statusCode]).toEqual([url, 403])
+      expect(response.headers['access-control-allow-origin']).toBeUndefined()
+    }
+  })
+
+  it('a preflight gets no permission', async () => {
+    const { ask } = openTestApp()
+    const response = await ask({
+      method: 'OPTIONS',
+      url: '/schedule.json',
+      headers: { origin: 'https://evil.example', 'access-control-request-method': 'POST' }
+    })
+    expect(response.statusCode).toBe(403)
+    expect(Object.keys(response.headers).filter((name) => name.startsWith('access-control'))).toEqual([])
+  })
+
+  it.each([
+    { host: '127.0.0.1:6800' },
+    { host: 'localhost:6800' },
+    { host: 'LOCALHOST:6800' },
+    { host: '[::1]:6800' },
+    { host: '127.0.0.1:6800', origin: 'http://127.0.0.1:6800', 'sec-fetch-site': 'same-origin' },
+    { host: 'localhost:6800', origin: 'http://localhost:6800' },
+    { host: 'localhost:6800', 'sec-fetch-site': 'none' }
+  ])('our own pages and programs are answered: %o', async (headers) => {
+    const { ask } = openTestApp()
+    expect((await ask({ url: '/daemonstatus.json', headers })).statusCode).toBe(200)
+  })
+
+  it("the operator's own names are answered, with the port named or with any, and through a proxy with TLS", async () => {
+    const { ask } = openTestApp({ allowedHosts: ['deck.example', 'other.example:8443'] })
+    const status = async (headers: Record<string, string>) =>
+      (await ask({ url: '/daemonstatus.json', headers })).statusCode
+    expect(await status({ host: 'deck.example', origin: 'https://deck.example' })).toBe(200)
+    expect(await status({ host: 'Deck.example:9000' })).toBe(200)
+    expect(await status({ host: 'other.example:8443', origin: 'https://other.example:8443' })).toBe(200)
+    expect(await status({ host: 'other.example' })).toBe(403)
+    expect(await status({ host: 'deck.example', origin: 'https://deck.example:444' })).toBe(403)
+  })
+
+  it('on all interfaces every address is ours, and still no foreign name', async () => {
+    const { ask } = openTestApp({ bindAddress: '0.0.0.0' })
+    const status = async (host: string) => (await ask({ url: '/daemonstatus.json', headers: { host } })).statusCode
+    expect([await status('10.0.0.7:6800'), await status('[fe80::1]:6800'), await status('evil.example:6800')]).toEqual([
+      200, 200, 403
+    ])
+  })
+
+  it('forms of any page cannot write to the API: only JSON and multipart bodies are taken', async () => {
+    const { ask } = openTestApp()
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded']) {
+      const response = await ask({
+        method: 'POST',
+        url: '/api/v1/system/paused',
+        headers: { 'content-type': type },
+        payload: '{"paused":true}'
+      })
+      expect([type, response.statusCode, response.json().code]).toEqual([type, 400, 'BAD_INPUT'])
+    }
+  })
+})
+
+describe('answers', () => {
+  it.each(['/daemonstatus.json', '/api/v1/nodes', '/ui/', '/ui/login', '/health', '/nothing'])(
+    '%s carries the headers that keep browsers strict',
+    async (url) => {
+      const { headers } = await openTestApp().ask({ url })
+      expect(headers['x-content-type-options']).toBe('nosniff')
+      expect(headers['referrer-policy']).toMatch(/^(no-referrer|same-origin)$/)
+      expect(headers['content-security-policy']).toContain("default-src 'none'")
+      expect(headers['content-security-policy']).toContain("frame-ancestors 'none'")
+    }
+  )
+})

@@ -1,0 +1,86 @@
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
+import type { Engine } from '../engine/index.ts'
+import type { Clock } from '../engine/runtime/clock.ts'
+import type { Logger } from '../engine/runtime/logger.ts'
+import { createAuthenticator } from './auth/authenticator.ts'
+import { createHostRule } from './auth/host-rule.ts'
+import { checkRequestOrigin } from './auth/request-rule.ts'
+import { contractDoors } from './contract-doors.ts'
+import { closeStreamsFirst } from './close-streams-first.ts'
+import { createErrorAnswer } from './error-answer.ts'
+import { healthDoor } from './health.ts'
+import { scrapydDoor } from './scrapyd/door.ts'
+import { userInterfaceDoor } from './user-interface.ts'
+
+export interface AppOptions {
+  engine: Pick<Engine, 'router' | 'scrapyd' | 'credentials' | 'health'>
+  /** Where the sessions are kept. */
+  dataDirectory: string
+  /** The built UI, with its index.html. */
+  uiDirectory: string
+  bindAddress: string
+  port: () => number
+  allowedHosts: string[]
+  clock: Clock
+  logger: Logger
+}
+
+export interface App {
+  fastify: FastifyInstance
+  /** The path of a link that logs one browser in, once, for ten minutes. */
+  createLoginPath(): string
+}
+
+/**
+ * The HTTP shell over an engine (design.md, chapter 8), without a socket. Every request, to any path, goes the same way:
+ * the rule of origins, then who asks, then its door.
+ */
+export function createApp(options: AppOptions): App {
+  const { engine, clock, logger } = options
+  const authenticator = createAuthenticator({
+    credentials: engine.credentials,
+    dataDirectory: options.dataDirectory,
+    clock,
+    logger
+  })
+  const isOurHost = createHostRule(options)
+  const answerError = createErrorAnswer({ logger, hasSession: authenticator.hasSession })
+  const fastify = Fastify({
+    forceCloseConnections: 'idle',
+    routerOptions: { ignoreDuplicateSlashes: true, maxParamLength: 2000 }
+  })
+  closeStreamsFirst(fastify)
+
+  fastify.addHook('onRequest', async (request, reply) => {
+    reply.headers({
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'x-frame-options': 'DENY',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+      'cross-origin-resource-policy': 'same-origin'
+    })
+    checkRequestOrigin(request.headers, isOurHost)
+    if (!isOpenToAll(request)) authenticator.check(request)
+  })
+  fastify.setErrorHandler(answerError)
+  fastify.setNotFoundHandler((_request, reply) =>
+    reply
+      .code(404)
+      .type('text/html; charset=utf-8')
+      .send('<!DOCTYPE html>\n<title>404 - No Such Resource</title>\n<h1>No Such Resource</h1>\n')
+  )
+  fastify.register(healthDoor, { engine })
+  fastify.register(scrapydDoor, {
+    fleet: engine.scrapyd,
+    logger,
+    hasSession: authenticator.hasSession
+  })
+  fastify.register(contractDoors, { router: engine.router, logger })
+  fastify.register(userInterfaceDoor, { prefix: '/ui', authenticator, uiDirectory: options.uiDirectory })
+  return { fastify, createLoginPath: () => `/ui/login?token=${authenticator.links.create()}` }
+}
+
+/** Only the way in, and what a load balancer asks. Compared with the route, not with the raw path, which has many spellings. */
+function isOpenToAll(request: FastifyRequest): boolean {
+  return request.routeOptions.url === '/ui/login' || request.routeOptions.url === '/health'
+}

@@ -1,0 +1,60 @@
+import { join } from 'node:path'
+import type { FastifyRequest } from 'fastify'
+import type { Clock } from '../../engine/runtime/clock.ts'
+import type { Logger } from '../../engine/runtime/logger.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { createAttemptLimiter } from './attempt-limiter.ts'
+import { areSameCredentials, type BasicCredentials, parseBasic } from './basic.ts'
+import { createOneTimeLinks, type OneTimeLinks } from './one-time-links.ts'
+import { readSessionCookie } from './session-cookie.ts'
+import { openSessions, type Sessions } from './sessions.ts'
+
+export interface Authenticator {
+  sessions: Sessions
+  links: OneTimeLinks
+  hasSession(request: FastifyRequest): boolean
+  /** Throws UNAUTHORIZED unless the request has a session or the right Basic credentials. */
+  check(request: FastifyRequest): void
+  /** The login form. `blocked`: too many wrong ones came from there. */
+  checkForm(client: string, given: BasicCredentials): 'right' | 'wrong' | 'blocked'
+}
+
+export function createAuthenticator(options: {
+  credentials: BasicCredentials
+  dataDirectory: string
+  clock: Clock
+  logger: Logger
+}): Authenticator {
+  const { credentials, clock, logger } = options
+  const sessions = openSessions({ file: join(options.dataDirectory, 'sessions.json'), clock, logger })
+  const formLimiter = createAttemptLimiter({ clock, maxFailuresPerMinute: 10 })
+  // Wider than the form's: a poller that was left with an old password must not lock its neighbours out.
+  const basicLimiter = createAttemptLimiter({ clock, maxFailuresPerMinute: 300 })
+  const hasSession = (request: FastifyRequest) => {
+    const token = readSessionCookie(request.headers.host ?? '', request.headers.cookie)
+    return token !== null && sessions.isValid(token)
+  }
+  return {
+    sessions,
+    links: createOneTimeLinks({ clock }),
+    hasSession,
+    check(request) {
+      if (hasSession(request)) return
+      const given = parseBasic(request.headers.authorization)
+      if (given !== null && !basicLimiter.isBlocked(request.ip)) {
+        if (areSameCredentials(given, credentials)) return
+        basicLimiter.addFailure(request.ip)
+      }
+      throw new ScrapdeckError(
+        'UNAUTHORIZED',
+        'Send the user name and password that `scrapdeck credentials` shows, or log in under /ui/.'
+      )
+    },
+    checkForm(client, given) {
+      if (formLimiter.isBlocked(client)) return 'blocked'
+      if (areSameCredentials(given, credentials)) return 'right'
+      formLimiter.addFailure(client)
+      return 'wrong'
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import { isIP } from 'node:net'
+import { hostname } from 'node:os'
+
+/**
+ * Which `Host` headers are ours. A web page that had its own name point at this machine (DNS rebinding) sends that name, and is
+ * refused. `allowedHosts` are the operator's own names; one without a port is right with every port.
+ */
+export function createHostRule(options: {
+  bindAddress: string
+  /** Asked each time: with port 0 it is known only once the server listens. */
+  port: () => number
+  allowedHosts: string[]
+}): (host: string | undefined) => boolean {
+  const { bindAddress, port } = options
+  const allowed = options.allowedHosts.map((host) => host.toLowerCase())
+  const isWildcard = ['', '0.0.0.0', '::'].includes(bindAddress)
+  const names = new Set(['localhost', '127.0.0.1', '::1', bindAddress.toLowerCase()])
+  if (!isLoopback(bindAddress)) names.add(hostname().toLowerCase())
+  return (host) => {
+    const parts = splitHost(host)
+    if (parts === null) return false
+    if (allowed.includes(parts.name) || allowed.includes((host as string).toLowerCase())) return true
+    if (parts.port !== port()) return false
+    // An address is not a name, so nobody can have pointed it elsewhere: on all interfaces every address may be ours.
+    return names.has(parts.name) || (isWildcard && isIP(parts.name) !== 0)
+  }
+}
+
+export function isLoopback(address: string): boolean {
+  return address === 'localhost' || address === '::1' || /^127\.\d+\.\d+\.\d+$/.test(address)
+}
+
+function splitHost(host: string | undefined): { name: string; port: number } | null {
+  const match = /^(?:\[([0-9a-f:.]+)\]|([^:/?#@\s[\]]+))(?::(\d{1,5}))?$/i.exec(host ?? '')
+  if (match === null) return null
+  return { name: (match[1] ?? match[2] ?? '').toLowerCase(), port: match[3] === undefined ? 80 : Number(match[3]) }
+}

@@ -1,0 +1,33 @@
+import type { Clock } from '../../engine/runtime/clock.ts'
+import { createToken, hashToken } from './secrets.ts'
+
+const VALID_MS = 10 * 60_000
+const MAX_OPEN_LINKS = 100
+
+export interface OneTimeLinks {
+  /** The token of a new link. */
+  create(): string
+  /** True once for each token, within ten minutes of its making. */
+  redeem(token: string): boolean
+}
+
+export function createOneTimeLinks(options: { clock: Clock }): OneTimeLinks {
+  const { clock } = options
+  // By hash: looking a token up tells nothing of its neighbours through the time it takes.
+  const expiryByHash = new Map<string, number>()
+  return {
+    create() {
+      const oldest = expiryByHash.keys().next().value
+      if (expiryByHash.size >= MAX_OPEN_LINKS && oldest !== undefined) expiryByHash.delete(oldest)
+      const token = createToken()
+      expiryByHash.set(hashToken(token), clock.monotonicMs() + VALID_MS)
+      return token
+    },
+    redeem(token) {
+      const hash = hashToken(token)
+      const expiresAtMs = expiryByHash.get(hash)
+      expiryByHash.delete(hash)
+      return expiresAtMs !== undefined && clock.monotonicMs() < expiresAtMs
+    }
+  }
+}

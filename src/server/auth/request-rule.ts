@@ -1,0 +1,36 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { ScrapdeckError } from '../../shared/errors.ts'
+
+/**
+ * Refuses what a web page of another origin makes a browser send, whatever cookie or password the browser adds to it:
+ * a foreign Host (rebinding), a foreign Origin, or a fetch that the browser itself calls foreign. Programs send none of
+ * the last two. Throws FORBIDDEN_ORIGIN.
+ */
+export function checkRequestOrigin(
+  headers: IncomingHttpHeaders,
+  isOurHost: (host: string | undefined) => boolean
+): void {
+  if (!isOurHost(headers.host)) {
+    throw new ScrapdeckError(
+      'FORBIDDEN_ORIGIN',
+      `Scrapdeck does not answer under the name "${headers.host ?? ''}". If it is right, start it with --allowed-host ${headers.host ?? 'NAME'}.`
+    )
+  }
+  const site = headers['sec-fetch-site']
+  // `same-site` is not enough: another program on localhost with another port is the same site.
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') {
+    throw new ScrapdeckError('FORBIDDEN_ORIGIN', 'Scrapdeck does not answer requests that another web page makes.')
+  }
+  if (headers.origin !== undefined && !isSameOrigin(headers.origin, headers.host as string)) {
+    throw new ScrapdeckError('FORBIDDEN_ORIGIN', `Scrapdeck does not answer web pages of ${headers.origin}.`)
+  }
+}
+
+/** The scheme is the page's: behind a proxy the page has https while we see http. */
+function isSameOrigin(origin: string, host: string): boolean {
+  if (!URL.canParse(origin)) return false
+  const page = new URL(origin)
+  if (page.protocol !== 'http:' && page.protocol !== 'https:') return false
+  const ours = `${page.protocol}//${host}`
+  return URL.canParse(ours) && new URL(ours).host === page.host
+}

@@ -1,0 +1,48 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from '../engine/runtime/logger.ts'
+import { ScrapdeckError } from '../shared/errors.ts'
+import { toWireError, type WireError } from '../shared/wire-errors.ts'
+import { toPythonJson } from './scrapyd/python-json.ts'
+
+/** Errors from before or beside a door's own work (who asks, body too large, a bug), in the form its clients read. */
+export function createErrorAnswer(options: { logger: Logger; hasSession(request: FastifyRequest): boolean }) {
+  return function answerError(error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const wire = toWireError(fromFastify(error))
+    if (wire.code === 'INTERNAL') options.logger.error({ err: error, url: request.url }, 'A request failed')
+    reply.code(wire.status).header('cache-control', 'no-store')
+    const path = request.url.split('?', 1)[0] ?? ''
+    if (path.startsWith('/api/rpc')) return reply.send({ json: wire.toJSON(), meta: [] })
+    if (path.startsWith('/api')) {
+      if (wire.code === 'UNAUTHORIZED') reply.header('www-authenticate', 'basic realm="Scrapdeck"')
+      return reply.send(wire.toJSON())
+    }
+    if (wire.code === 'UNAUTHORIZED') return askForLogin(path, request, reply)
+    if (path.startsWith('/ui')) return reply.type('text/plain; charset=utf-8').send(`${wire.message}\n`)
+    return sendAsScrapyd(wire, reply)
+  }
+}
+
+/** People in a browser get the login page; programs get Scrapyd's answer (scrapyd-protocol.md, 7.2). */
+function askForLogin(path: string, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const isNavigation = request.headers['sec-fetch-mode'] === 'navigate'
+  const acceptsHtml = request.headers.accept?.includes('text/html') ?? false
+  if (acceptsHtml && (path.startsWith('/ui') || (path === '/' && isNavigation))) return reply.redirect('/ui/login', 303)
+  // Without this header, or the browser would put its own dialog over the UI.
+  if (!path.startsWith('/ui')) reply.header('www-authenticate', 'basic realm="Scrapyd"')
+  return reply.header('content-type', 'text/html').send(Buffer.from('Unauthorized'))
+}
+
+function sendAsScrapyd(wire: WireError, reply: FastifyReply): FastifyReply {
+  const body = toPythonJson({ status: 'error', message: wire.message })
+  return reply.header('content-type', 'application/json').send(Buffer.from(`${body}\n`))
+}
+
+function fromFastify(error: FastifyError | Error): Error {
+  if (!('code' in error) || !('statusCode' in error) || error instanceof ScrapdeckError) return error
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    return new ScrapdeckError('EGG_TOO_LARGE', 'The request is larger than the limit: 210 MB with a file, else 4 MB.', {
+      cause: error
+    })
+  }
+  return (error.statusCode ?? 500) < 500 ? new ScrapdeckError('BAD_INPUT', error.message, { cause: error }) : error
+}

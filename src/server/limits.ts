@@ -1,0 +1,5 @@
+/** An egg of 200 MB with its form around it. A percent-encoded egg may take this much on the wire, not more. */
+export const MAX_UPLOAD_BYTES = 210 * 1024 * 1024
+
+/** A JSON request: ten thousand job ids fit many times over. */
+export const MAX_JSON_BYTES = 4 * 1024 * 1024

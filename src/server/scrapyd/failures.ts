@@ -1,0 +1,46 @@
+import { isScrapdeckError } from '../../shared/errors.ts'
+import type { FormValues } from './form-values.ts'
+import { ScrapydAnswerError } from './parameters.ts'
+
+/** What a request names; Scrapyd names it again in its error. */
+export interface Asked {
+  project: string
+  version: string
+  spider: string
+}
+
+/** Read before the endpoint takes the parameters out of `args`, and leniently: the endpoint is the one to complain. */
+export function readAsked(args: FormValues): Asked {
+  const first = (name: string) => args.get(name)?.[0]?.toString('utf8')
+  return {
+    project: first('project') ?? '',
+    version: first('_version') ?? first('version') ?? '',
+    spider: first('spider') ?? ''
+  }
+}
+
+/**
+ * The message of a failure in Scrapyd's words (scrapyd-protocol.md, 3.2 and 3.3), so that clients that match on them work;
+ * null for what is neither Scrapyd's nor ours, of which a client learns nothing.
+ */
+export function wordFailure(error: unknown, asked: Asked): string | null {
+  if (error instanceof ScrapydAnswerError) return error.message
+  if (!isScrapdeckError(error)) return null
+  switch (error.code) {
+    case 'PROJECT_NOT_FOUND':
+      return `project '${asked.project}' not found`
+    case 'VERSION_NOT_FOUND':
+      return `version '${asked.version}' not found`
+    case 'SPIDER_NOT_FOUND':
+      return `spider '${asked.spider}' not found`
+    case 'EGG_NOT_A_ZIP':
+      return 'egg is not a ZIP file (if using curl, use egg=@path not egg=path)'
+    case 'EGG_NO_METADATA':
+      return `RunnerError: scrapyd.exceptions.BadEggError: ${error.message}`
+    case 'EGG_NO_SETTINGS':
+    case 'EGG_IMPORT_FAILED':
+      return `RunnerError: ${error.message}`
+    default:
+      return error.message
+  }
+}

@@ -1,0 +1,8 @@
+/** Values by name. Names are kept as Latin-1 text, one character a byte, so that no name is lost; values are bytes. */
+export type FormValues = Map<string, Buffer[]>
+
+export function addValue(found: FormValues, name: string, value: Buffer): void {
+  const values = found.get(name)
+  if (values === undefined) found.set(name, [value])
+  else values.push(value)
+}

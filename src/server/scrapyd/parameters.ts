@@ -1,0 +1,49 @@
+import type { FormValues } from './form-values.ts'
+import { decodeUtf8, PythonValueError } from './python-text.ts'
+
+/** An application error of Scrapyd: HTTP 200 with `status: "error"` and this message. */
+export class ScrapydAnswerError extends Error {
+  override readonly name = 'ScrapydAnswerError'
+}
+
+/** Takes the named parameter out of the arguments: what is left over are spider arguments. First value wins. */
+export function takeRequired(args: FormValues, name: string): string {
+  const value = takeOptional(args, name)
+  if (value === null) throw new ScrapydAnswerError(`'${name}' parameter is required`)
+  return value
+}
+
+export function takeOptional(args: FormValues, name: string): string | null {
+  return takeConverted(args, name, decodeUtf8)
+}
+
+/** The bytes as they came: the egg. */
+export function takeBytes(args: FormValues, name: string): Buffer {
+  const value = takeConverted(args, name, (bytes) => bytes)
+  if (value === null) throw new ScrapydAnswerError(`'${name}' parameter is required`)
+  return value
+}
+
+export function takeConverted<Value>(args: FormValues, name: string, convert: (bytes: Buffer) => Value): Value | null {
+  const values = takeAll(args, name, convert, 1)
+  return values[0] ?? null
+}
+
+/** Every value, for `setting`. */
+export function takeAll<Value>(
+  args: FormValues,
+  name: string,
+  convert: (bytes: Buffer) => Value,
+  limit = Number.POSITIVE_INFINITY
+): Value[] {
+  const values = args.get(name) ?? []
+  args.delete(name)
+  try {
+    return values.slice(0, limit).map(convert)
+  } catch (error) {
+    if (error instanceof PythonValueError) {
+      throw new ScrapydAnswerError(`${name} is invalid: ${error.message}`, { cause: error })
+    }
+    throw error
+  }
+}

@@ -1,0 +1,84 @@
+/** Python's own words for values it cannot read: Scrapyd passes them on to its clients (scrapyd-protocol.md, 3.2). */
+export class PythonValueError extends Error {
+  override readonly name = 'PythonValueError'
+}
+
+/** Strict UTF-8. Throws with the text of Python's UnicodeDecodeError. */
+export function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    // ignoreBOM: Python keeps a leading U+FEFF, so must we.
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch (error) {
+    throw new PythonValueError(describeUtf8Error(bytes), { cause: error })
+  }
+}
+
+/** `float(b'…')`: spaces around, `_` between digits, inf and nan. Throws with the text of Python's ValueError. */
+export function parsePythonFloat(bytes: Uint8Array): number {
+  const text = Buffer.from(bytes).toString('latin1')
+  const trimmed = text.replace(/^[ \t\n\r\v\f]+|[ \t\n\r\v\f]+$/g, '').toLowerCase()
+  const special = /^([+-]?)(inf|infinity|nan)$/.exec(trimmed)
+  if (special !== null) return special[2] === 'nan' ? Number.NaN : special[1] === '-' ? -Infinity : Infinity
+  if (/^[+-]?(\d+(_\d+)*\.?(\d+(_\d+)*)?|\.\d+(_\d+)*)(e[+-]?\d+(_\d+)*)?$/.test(trimmed)) {
+    return Number(trimmed.replaceAll('_', ''))
+  }
+  throw new PythonValueError(`could not convert string to float: ${toBytesRepr(bytes)}`)
+}
+
+/** `repr(b'…')`. */
+export function toBytesRepr(bytes: Uint8Array): string {
+  const quote = bytes.includes(0x27) && !bytes.includes(0x22) ? '"' : "'"
+  let body = ''
+  for (const byte of bytes) {
+    const character = String.fromCharCode(byte)
+    if (character === quote || character === '\\') body += `\\${character}`
+    else if (character === '\n') body += '\\n'
+    else if (character === '\r') body += '\\r'
+    else if (character === '\t') body += '\\t'
+    else if (byte < 0x20 || byte > 0x7e) body += `\\x${byte.toString(16).padStart(2, '0')}`
+    else body += character
+  }
+  return `b${quote}${body}${quote}`
+}
+
+/** Finds the first fault as CPython reports it: the longest well-formed start of a sequence, then why it stops. */
+function describeUtf8Error(bytes: Uint8Array): string {
+  let position = 0
+  while (position < bytes.length) {
+    const lead = bytes[position] as number
+    const length =
+      lead < 0x80
+        ? 1
+        : lead >= 0xc2 && lead <= 0xdf
+          ? 2
+          : (lead & 0xf0) === 0xe0
+            ? 3
+            : lead >= 0xf0 && lead <= 0xf4
+              ? 4
+              : 0
+    if (length === 0) return sayUtf8Error(bytes, position, 1, 'invalid start byte')
+    for (let offset = 1; offset < length; offset++) {
+      const byte = bytes[position + offset]
+      if (byte === undefined) return sayUtf8Error(bytes, position, offset, 'unexpected end of data')
+      const [low, high] = offset === 1 ? secondByteRange(lead) : [0x80, 0xbf]
+      if (byte < low || byte > high) return sayUtf8Error(bytes, position, offset, 'invalid continuation byte')
+    }
+    position += length
+  }
+  return "'utf-8' codec can't decode the value"
+}
+
+/** No overlong forms, no surrogates, nothing above U+10FFFF (RFC 3629, 4). */
+function secondByteRange(lead: number): [number, number] {
+  if (lead === 0xe0) return [0xa0, 0xbf]
+  if (lead === 0xed) return [0x80, 0x9f]
+  if (lead === 0xf0) return [0x90, 0xbf]
+  if (lead === 0xf4) return [0x80, 0x8f]
+  return [0x80, 0xbf]
+}
+
+function sayUtf8Error(bytes: Uint8Array, position: number, count: number, reason: string): string {
+  if (count > 1) return `'utf-8' codec can't decode bytes in position ${position}-${position + count - 1}: ${reason}`
+  const byte = (bytes[position] as number).toString(16).padStart(2, '0')
+  return `'utf-8' codec can't decode byte 0x${byte} in position ${position}: ${reason}`
+}

@@ -1,0 +1,21 @@
+/**
+ * One range of bytes (RFC 9110, 14): `start` up to, not including, `stop`. null: no range, send the whole. Several ranges at once
+ * and other units are answered with the whole, which the RFC allows.
+ */
+export function parseRange(
+  header: string | undefined,
+  sizeBytes: number
+): { start: number; stop: number } | 'unsatisfiable' | null {
+  const match = header === undefined ? null : /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header.trim())
+  if (match === null) return null
+  const [, first = '', last = ''] = match
+  if (first === '' && last === '') return null
+  if (first === '') {
+    const count = Math.min(Number(last), sizeBytes)
+    return count === 0 ? 'unsatisfiable' : { start: sizeBytes - count, stop: sizeBytes }
+  }
+  const start = Number(first)
+  if (last !== '' && Number(last) < start) return null
+  if (start >= sizeBytes) return 'unsatisfiable'
+  return { start, stop: last === '' ? sizeBytes : Math.min(Number(last) + 1, sizeBytes) }
+}

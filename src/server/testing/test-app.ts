@@ -1,0 +1,71 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { InjectOptions, LightMyRequestResponse } from 'fastify'
+import { onTestFinished } from 'vitest'
+import type { Clock } from '../../engine/runtime/clock.ts'
+import type { Logger } from '../../engine/runtime/logger.ts'
+import { createApp } from '../app.ts'
+import { createFakeEngine } from './fake-engine.ts'
+
+export const RIGHT = basic('scrapdeck', 'correct horse: battery')
+
+/** The app over a fake engine, on 127.0.0.1:6800 by its rule of hosts, with a directory of its own. */
+export function openTestApp(options: { allowedHosts?: string[]; bindAddress?: string; dataDirectory?: string } = {}) {
+  const dataDirectory = options.dataDirectory ?? makeTestDirectory()
+  const uiDirectory = makeTestDirectory()
+  mkdirSync(join(uiDirectory, 'assets'))
+  writeFileSync(join(uiDirectory, 'index.html'), '<!doctype html><title>Scrapdeck</title>')
+  writeFileSync(join(uiDirectory, 'assets', 'index-a1b2c3.js'), 'export {}')
+  const time = { nowMs: 1_760_000_000_000 }
+  const clock: Clock = {
+    nowMs: () => time.nowMs,
+    monotonicMs: () => time.nowMs,
+    setTimer: () => ({ cancel() {} })
+  }
+  const logged: string[] = []
+  const keep = (facts: object, text: string) => logged.push(`${text} ${String((facts as { err?: unknown }).err ?? '')}`)
+  const logger: Logger = { debug: keep, info: keep, warn: keep, error: keep }
+  const engine = createFakeEngine()
+  const app = createApp({
+    engine,
+    dataDirectory,
+    uiDirectory,
+    bindAddress: options.bindAddress ?? '127.0.0.1',
+    port: () => 6800,
+    allowedHosts: options.allowedHosts ?? [],
+    clock,
+    logger
+  })
+  onTestFinished(() => app.fastify.close())
+  return {
+    ...app,
+    engine,
+    logged,
+    dataDirectory,
+    advanceMs: (durationMs: number) => {
+      time.nowMs += durationMs
+    },
+    /** As a client with the right password, unless the request says otherwise. */
+    ask: (request: InjectOptions): Promise<LightMyRequestResponse> =>
+      app.fastify.inject({ ...request, headers: { host: '127.0.0.1:6800', authorization: RIGHT, ...request.headers } }),
+    /** As a stranger. */
+    askAnonymously: (request: InjectOptions): Promise<LightMyRequestResponse> =>
+      app.fastify.inject({ ...request, headers: { host: '127.0.0.1:6800', ...request.headers } })
+  }
+}
+
+export function basic(username: string, password: string): string {
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+}
+
+export function makeTestDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-server-'))
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+  return directory
+}
+
+/** The `name=value` of the session cookie that an answer sets. */
+export function cookieOf(response: LightMyRequestResponse): string {
+  return String(response.headers['set-cookie']).split(';', 1)[0] as string
+}

@@ -1,0 +1,111 @@
+import { existsSync } from 'node:fs'
+import { join, sep } from 'node:path'
+import fastifyStatic from '@fastify/static'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Authenticator } from './auth/authenticator.ts'
+import { LOGIN_PAGE_POLICY, loginPage } from './auth/login-page.ts'
+import { clearSessionCookie, readSessionCookie, writeSessionCookie } from './auth/session-cookie.ts'
+import { parseUrlEncoded } from './scrapyd/urlencoded.ts'
+
+/** Styles inline, because the component library writes style elements; scripts only from our own files. */
+const UI_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+const YEAR_SECONDS = 365 * 24 * 3600
+
+/** `/ui/`: the built UI for browsers, and the ways in: one-time link and login form. */
+export async function userInterfaceDoor(
+  app: FastifyInstance,
+  options: { authenticator: Authenticator; uiDirectory: string }
+): Promise<void> {
+  const { authenticator, uiDirectory } = options
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'buffer', bodyLimit: 10_000 },
+    (_request, body, done) => done(null, body)
+  )
+  app.get('', (_request, reply) => reply.redirect('/ui/'))
+  app.get('/login', { exposeHeadRoute: false }, (request, reply) => answerLink(authenticator, request, reply))
+  app.post('/login', (request, reply) => answerForm(authenticator, request, reply))
+  app.post('/link', (_request, reply) =>
+    reply.type('text/plain').send(`/ui/login?token=${authenticator.links.create()}`)
+  )
+  app.post('/logout', (request, reply) => {
+    const host = request.headers.host ?? ''
+    const token = readSessionCookie(host, request.headers.cookie)
+    if (token !== null) authenticator.sessions.end(token)
+    return reply.header('set-cookie', clearSessionCookie(host)).redirect('/ui/login', 303)
+  })
+
+  if (!existsSync(join(uiDirectory, 'index.html'))) {
+    app.get('/*', (_request, reply) =>
+      reply
+        .code(503)
+        .type('text/plain; charset=utf-8')
+        .send('The user interface is not built. Run `npm run build` and start again.\n')
+    )
+    return
+  }
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.header('content-security-policy', UI_POLICY)
+  })
+  await app.register(fastifyStatic, {
+    root: uiDirectory,
+    cacheControl: false,
+    setHeaders(reply, path) {
+      // Vite puts a hash of the content into the names of everything under assets/.
+      const isHashed = path.startsWith(join(uiDirectory, 'assets') + sep)
+      reply.header('cache-control', isHashed ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache')
+    }
+  })
+  // A path without a file is a route of the UI; a missing asset is a fault, and HTML in its place would hide it.
+  app.setNotFoundHandler((request, reply) => {
+    const isRoute = request.method === 'GET' && !/\.[a-z0-9]+$/i.test(request.url.split('?', 1)[0] ?? '')
+    if (isRoute) return reply.sendFile('index.html')
+    return reply.code(404).type('text/plain; charset=utf-8').send('There is no such file.\n')
+  })
+}
+
+function answerLink(authenticator: Authenticator, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { token } = request.query as { token?: string | string[] }
+  if (typeof token === 'string' && authenticator.links.redeem(token)) return logIn(authenticator, request, reply)
+  if (authenticator.hasSession(request)) return reply.redirect('/ui/', 303)
+  if (token === undefined) return sendLoginPage(reply, 200, null)
+  return sendLoginPage(
+    reply,
+    403,
+    'This link was used already or is older than ten minutes. Log in, or make a new one with `scrapdeck link`.'
+  )
+}
+
+function answerForm(authenticator: Authenticator, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const fields = parseUrlEncoded((request.body as Buffer | undefined) ?? Buffer.alloc(0))
+  const field = (name: string) => fields.get(name)?.[0]?.toString('utf8') ?? ''
+  switch (authenticator.checkForm(request.ip, { username: field('username'), password: field('password') })) {
+    case 'right':
+      return logIn(authenticator, request, reply)
+    case 'wrong':
+      return sendLoginPage(reply, 401, 'The user name or the password is wrong.')
+    case 'blocked':
+      return sendLoginPage(reply.header('retry-after', '60'), 429, 'Too many wrong tries. Wait a minute and try again.')
+  }
+}
+
+function logIn(authenticator: Authenticator, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const cookie = writeSessionCookie(request.headers.host ?? '', authenticator.sessions.create())
+  return reply.header('set-cookie', cookie).header('cache-control', 'no-store').redirect('/ui/', 303)
+}
+
+function sendLoginPage(reply: FastifyReply, status: number, problem: string | null): FastifyReply {
+  return (
+    reply
+      .code(status)
+      // Under `no-referrer` browsers would send `Origin: null` with the form, which the rule of origins refuses.
+      .header('referrer-policy', 'same-origin')
+      .header('content-security-policy', LOGIN_PAGE_POLICY)
+      .header('cache-control', 'no-store')
+      .type('text/html; charset=utf-8')
+      .send(loginPage(problem))
+  )
+}

@@ -1,0 +1,99 @@
+import { ORPCError } from '@orpc/client'
+import { ERROR_CODES, type ErrorCode, ScrapdeckError } from './errors.ts'
+
+/** What a client of the contract gets for a failure, whichever door it came through. */
+export type WireError = ORPCError<ErrorCode, Record<string, unknown>>
+
+/**
+ * The error a door sends. What we do not know as ours becomes INTERNAL without a word of its content, which could hold
+ * paths or secrets: the door logs it instead.
+ */
+export function toWireError(error: unknown): WireError {
+  if (error instanceof ScrapdeckError) return wireError(error.code, error.message, error.data, error)
+  if (error instanceof ORPCError && error.status < 500) {
+    if (isErrorCode(error.code)) return wireError(error.code, error.message, {}, error)
+    const issues = readIssues(error.data)
+    return wireError('BAD_INPUT', issues === null ? error.message : describeIssues(issues), {}, error)
+  }
+  return wireError('INTERNAL', 'Scrapdeck made a mistake while doing this. Its own log has the details.', {}, error)
+}
+
+/** The same error again, as clients of the contract throw and show it. */
+export function fromWireError(error: unknown): ScrapdeckError {
+  if (error instanceof ScrapdeckError) return error
+  if (!(error instanceof ORPCError)) {
+    return new ScrapdeckError('INTERNAL', error instanceof Error ? error.message : String(error), { cause: error })
+  }
+  if (isErrorCode(error.code)) {
+    return new ScrapdeckError(error.code, error.message, { cause: error, data: isRecord(error.data) ? error.data : {} })
+  }
+  const { code, message } = toWireError(error)
+  return new ScrapdeckError(code, message, { cause: error })
+}
+
+/**
+ * The one interceptor of every door (`clientInterceptors` of an oRPC handler): errors of a call, and errors that end a
+ * stream half-way, leave as wire errors. `reportUnknown` gets those that are not ours, for the log.
+ */
+export function createWireErrorInterceptor(reportUnknown: (error: unknown) => void) {
+  const translate = (error: unknown): WireError => {
+    const wire = toWireError(error)
+    if (wire.code === 'INTERNAL') reportUnknown(error)
+    return wire
+  }
+  return async function sendWireErrors<Output>(options: { next(): PromiseLike<Output> }): Promise<Output> {
+    try {
+      const output = await options.next()
+      return isStream(output) ? (translateStream(output, translate) as Output) : output
+    } catch (error) {
+      throw translate(error)
+    }
+  }
+}
+
+function wireError(
+  code: ErrorCode,
+  message: string,
+  data: Readonly<Record<string, unknown>>,
+  cause: unknown
+): WireError {
+  return new ORPCError(code, { status: ERROR_CODES[code].status, message, data: { ...data }, cause })
+}
+
+async function* translateStream(
+  stream: AsyncIterable<unknown> & AsyncIterator<unknown>,
+  translate: (error: unknown) => WireError
+): AsyncGenerator<unknown> {
+  try {
+    yield* stream
+  } catch (error) {
+    throw translate(error)
+  }
+}
+
+function isStream(output: unknown): output is AsyncIterable<unknown> & AsyncIterator<unknown> {
+  return isRecord(output) && Symbol.asyncIterator in output && typeof output.next === 'function'
+}
+
+type Issue = { path?: readonly unknown[]; message: string }
+
+function readIssues(data: unknown): Issue[] | null {
+  return isRecord(data) && Array.isArray(data.issues) ? (data.issues as Issue[]) : null
+}
+
+/** `spiders.0: Too small: expected string to have >=1 characters`; the first five. */
+function describeIssues(issues: Issue[]): string {
+  const sentences = issues.slice(0, 5).map((issue) => {
+    const path = (issue.path ?? []).map((step) => String(isRecord(step) && 'key' in step ? step.key : step)).join('.')
+    return path === '' ? issue.message : `${path}: ${issue.message}`
+  })
+  return `The request is not of the form this operation takes. ${sentences.join('; ')}`
+}
+
+function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(ERROR_CODES, code)
+}
+
+function isRecord(value: unknown): value is Record<PropertyKey, unknown> {
+  return typeof value === 'object' && value !== null
+}
