@@ -53,9 +53,13 @@ async function readOrMakeKey(path: string): Promise<Buffer> {
     if (key.length === KEY_BYTES) return key
   } catch (error) {
     if (error instanceof ScrapdeckError) throw error
-    throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', `The key file ${path} cannot be read or made. Check its rights.`, {
-      cause: error
-    })
+    throw new ScrapdeckError(
+      'DATA_DIRECTORY_UNUSABLE',
+      `The key file ${path} cannot be read or made. Check its rights.`,
+      {
+        cause: error
+      }
+    )
   }
   // Never overwritten: what was sealed with the real key would be lost for good.
   throw new ScrapdeckError(

@@ -11,6 +11,11 @@ export function createSeededRandom(seed: number): Random {
   }
   return {
     next,
-    hex: (count) => Array.from({ length: count }, () => Math.floor(next() * 256).toString(16).padStart(2, '0')).join('')
+    hex: (count) =>
+      Array.from({ length: count }, () =>
+        Math.floor(next() * 256)
+          .toString(16)
+          .padStart(2, '0')
+      ).join('')
   }
 }

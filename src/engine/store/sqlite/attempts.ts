@@ -47,10 +47,9 @@ export function createAttempts({ database, changes, timeline }: Dependencies) {
   const jobRuns = database.prepare<[number | null, string]>(
     "UPDATE jobs SET state = 'running', started_at_ms = ? WHERE id = ?"
   )
-  const jobEnds = database.prepare<
-    [Outcome, string | null, number | null, number, string],
-    unknown
-  >("UPDATE jobs SET state = 'ended', outcome = ?, reason = ?, started_at_ms = ?, ended_at_ms = ? WHERE id = ?")
+  const jobEnds = database.prepare<[Outcome, string | null, number | null, number, string], unknown>(
+    "UPDATE jobs SET state = 'ended', outcome = ?, reason = ?, started_at_ms = ?, ended_at_ms = ? WHERE id = ?"
+  )
   const jobWaitsAgain = database.prepare<[string]>(
     `UPDATE jobs SET state = 'queued', started_at_ms = NULL, reason = NULL, killing_line = NULL, pages = NULL,
        items = NULL, errors = NULL WHERE id = ?`
@@ -123,7 +122,8 @@ function changedRow(before: AttemptRow, change: AttemptChange): AttemptRow {
     stats: details.stats ? JSON.stringify(details.stats) : before.stats
   }
   if (to !== 'ended') return after
-  if (change.result === undefined) throw new Error(`The end of attempt ${change.attemptNumber} of ${change.jobId} has no result`)
+  if (change.result === undefined)
+    throw new Error(`The end of attempt ${change.attemptNumber} of ${change.jobId} has no result`)
   return { ...after, result: change.result, ended_at_ms: entry.atMs }
 }
 

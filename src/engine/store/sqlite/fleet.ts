@@ -16,9 +16,13 @@ export function createFleet({ database, changes }: { database: Database; changes
   const forgetNode = database.prepare<[string], { project: string }>(
     'DELETE FROM deployments WHERE node_id = ? RETURNING project'
   )
-  const versions = database.prepare<[], VersionRow>('SELECT * FROM versions ORDER BY project, created_at_ms DESC, version DESC')
+  const versions = database.prepare<[], VersionRow>(
+    'SELECT * FROM versions ORDER BY project, created_at_ms DESC, version DESC'
+  )
   const hasVersion = database.prepare<[string, string]>('SELECT 1 FROM versions WHERE project = ? AND version = ?')
-  const deployments = database.prepare<[], DeploymentRow>('SELECT * FROM deployments ORDER BY project, version, node_id')
+  const deployments = database.prepare<[], DeploymentRow>(
+    'SELECT * FROM deployments ORDER BY project, version, node_id'
+  )
   // Deleting first takes the old deployments along: a new egg under an old name is on no node yet.
   const deleteVersion = database.prepare<[string, string]>('DELETE FROM versions WHERE project = ? AND version = ?')
   const insertVersion = database.prepare(

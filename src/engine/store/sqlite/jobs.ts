@@ -1,6 +1,12 @@
 import type { Database } from 'better-sqlite3'
 import { type Expression, type ExpressionBuilder, Kysely, type SqlBool, SqliteDialect, sql } from 'kysely'
-import { type JobFacets, type JobFilter, type JobStatus, JobStatus as JobStatuses, type Outcome } from '../../../shared/contract/index.ts'
+import {
+  type JobFacets,
+  type JobFilter,
+  type JobStatus,
+  JobStatus as JobStatuses,
+  type Outcome
+} from '../../../shared/contract/index.ts'
 import type { StoredJob } from '../store.ts'
 import { type JobRow, toJob } from './rows.ts'
 
@@ -45,9 +51,7 @@ export function createJobs(database: Database) {
   const endedSince = database.prepare<[number], { outcome: Outcome; count: number }>(JOBS_SQL.endedSince)
   const byJobid = database.prepare<{ jobid: string; project: string | null }, JobRow>(JOBS_SQL.byJobid)
   const needingProject = database.prepare<[string], number>(JOBS_SQL.needingProject).pluck()
-  const needingVersion = database
-    .prepare<{ project: string; version: string }, number>(JOBS_SQL.needingVersion)
-    .pluck()
+  const needingVersion = database.prepare<{ project: string; version: string }, number>(JOBS_SQL.needingVersion).pluck()
   const newestOfSpider = database.prepare<[string, string], { settings: string; args: string }>(JOBS_SQL.newestOfSpider)
 
   return {
@@ -92,7 +96,9 @@ export function createJobs(database: Database) {
 
     suggestNames(project: string, spider: string): { settings: string[]; args: string[] } {
       const rows = newestOfSpider.all(project, spider)
-      const names = (column: 'settings' | 'args') => [...new Set(rows.flatMap((row) => Object.keys(JSON.parse(row[column]))))]
+      const names = (column: 'settings' | 'args') => [
+        ...new Set(rows.flatMap((row) => Object.keys(JSON.parse(row[column]))))
+      ]
       return { settings: names('settings'), args: names('args') }
     }
   }
@@ -134,7 +140,12 @@ function facetsQuery(queries: Kysely<Tables>, filter: JobFilter) {
   function scanJobs() {
     return queries
       .selectFrom('jobs')
-      .select(['status', 'project', sql<string>`coalesce(node_id, '')`.as('node_id'), sql<number>`count(*)`.as('count')])
+      .select([
+        'status',
+        'project',
+        sql<string>`coalesce(node_id, '')`.as('node_id'),
+        sql<number>`count(*)`.as('count')
+      ])
       .where((where) => where.and(conditions(where, { spider, text, sinceMs })))
       .groupBy(['status', 'project', 'node_id'])
   }
@@ -167,7 +178,8 @@ function conditions(where: ExpressionBuilder<Tables, 'jobs'>, filter: JobFilter)
   if (project !== undefined) list.push(matches(sql.ref('project'), project))
   if (spider !== undefined) list.push(matches(sql.ref('spider'), spider))
   if (nodeId !== undefined) list.push(where('node_id', '=', nodeId))
-  if (sinceMs !== undefined) list.push(where.or([where('ended_at_ms', 'is', null), where('ended_at_ms', '>=', sinceMs)]))
+  if (sinceMs !== undefined)
+    list.push(where.or([where('ended_at_ms', 'is', null), where('ended_at_ms', '>=', sinceMs)]))
   if (text !== undefined && text !== '') {
     const like = `%${text.replace(/[\\%_]/g, '\\$&')}%`
     list.push(sql<SqlBool>`(project LIKE ${like} ESCAPE '\\' OR spider LIKE ${like} ESCAPE '\\'

@@ -10,7 +10,9 @@ export function createTimeline(database: Database) {
   const insert = database.prepare(
     'INSERT INTO transitions (job_id, attempt_number, at_ms, kind, text, evidence) VALUES (?, ?, ?, ?, ?, ?)'
   )
-  const ofJob = database.prepare<[string], TransitionRow>('SELECT * FROM transitions WHERE job_id = ? ORDER BY sequence')
+  const ofJob = database.prepare<[string], TransitionRow>(
+    'SELECT * FROM transitions WHERE job_id = ? ORDER BY sequence'
+  )
 
   return {
     add(jobId: string, attemptNumber: number | null, kind: TransitionKind, entry: TimelineEntry): void {

@@ -1,0 +1,77 @@
+import { join } from 'node:path'
+import DatabaseConstructor, { type Database } from 'better-sqlite3'
+import { Kysely, SqliteDialect } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { JobFilter } from '../../../shared/contract/index.ts'
+import { openTemporaryStore, type TemporaryStore } from '../../testing/temporary-store.ts'
+import { ATTEMPTS_SQL } from './attempts.ts'
+import { JOBS_SQL, listPageQueries, type Tables } from './jobs.ts'
+import { QUEUE_SQL } from './queue.ts'
+
+/** What a query may do is decided by its plan, not by how fast it was on the few rows of a test. */
+describe('query plans', () => {
+  let temporary: TemporaryStore
+  let database: Database
+
+  beforeAll(async () => {
+    temporary = await openTemporaryStore()
+    database = new DatabaseConstructor(join(temporary.directory, 'scrapdeck.db'), { readonly: true })
+  })
+
+  afterAll(async () => {
+    database.close()
+    await temporary.remove()
+  })
+
+  function planOf(query: string): string[] {
+    // SQLite plans a statement without looking at its parameters, so every one of them may be null.
+    const names = [...new Set(query.match(/:\w+/g) ?? [])].map((name) => [name.slice(1), null])
+    const places = (query.match(/\?/g) ?? []).map(() => null)
+    const parameters = names.length > 0 ? [Object.fromEntries(names)] : places
+    const rows = database.prepare(`EXPLAIN QUERY PLAN ${query}`).all(...parameters) as { detail: string }[]
+    return rows.map(({ detail }) => detail)
+  }
+
+  function listPlans(filter: JobFilter): string[] {
+    const queries = new Kysely<Tables>({ dialect: new SqliteDialect({ database }) })
+    return listPageQueries(queries, filter, { before: null, limit: 100 }).flatMap((query) =>
+      planOf(query.compile().sql)
+    )
+  }
+
+  test('the head of a lane is read from the queue index in its order', () => {
+    expect(planOf(QUEUE_SQL.heads)).toEqual(['SEARCH jobs USING INDEX jobs_queue (lane=?)'])
+  })
+
+  test('lanes and their depths are read without a look at the jobs', () => {
+    expect(planOf(QUEUE_SQL.lanes).join()).not.toContain('jobs')
+  })
+
+  test('a claim finds its job by id', () => {
+    expect(planOf(QUEUE_SQL.claim)[0]).toContain('SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)')
+  })
+
+  test('live attempts are read from the index of live attempts', () => {
+    expect(planOf(ATTEMPTS_SQL.live)).toEqual(['SCAN attempts USING INDEX attempts_live'])
+  })
+
+  test.each<JobFilter>([
+    {},
+    { status: ['running'] },
+    { status: ['queued', 'starting', 'running'] },
+    { project: 'shop' },
+    { project: 'shop', spider: 'prices' },
+    { nodeId: 'node-1' },
+    { project: 'shop', status: ['failed'] },
+    { status: ['failed'], sinceMs: 5 },
+    { project: 'sh*', text: 'x' }
+  ])('a page of %o walks down an index and sorts nothing', (filter) => {
+    const plans = listPlans(filter)
+    expect(plans.length).toBeGreaterThan(0)
+    for (const plan of plans) expect(plan).toMatch(/^SEARCH jobs USING INDEX /)
+  })
+
+  test.each(Object.entries(JOBS_SQL))('%s never scans the jobs', (_name, query) => {
+    for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN jobs/)
+  })
+})

@@ -1,0 +1,173 @@
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import DatabaseConstructor from 'better-sqlite3'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { systemClock } from '../../runtime/clock.ts'
+import { silentLogger } from '../../runtime/logger.ts'
+import { aNewJob } from '../../testing/builders.ts'
+import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
+import { describeStore } from '../conformance.ts'
+import { openSqliteStore } from './sqlite-store.ts'
+
+const WRITER = fileURLToPath(new URL('./write-until-killed.ts', import.meta.url))
+
+function open(directory: string) {
+  return openSqliteStore({ path: join(directory, 'scrapdeck.db'), clock: systemClock, logger: silentLogger })
+}
+
+async function temporaryPath(): Promise<string> {
+  const directory = await makeTemporaryDirectory()
+  onTestFinished(directory.remove)
+  return directory.path
+}
+
+describeStore('SqliteStore', async () => {
+  const directory = await makeTemporaryDirectory()
+  let store = await open(directory.path)
+  return {
+    store,
+    async reopen() {
+      await store.close()
+      store = await open(directory.path)
+      return store
+    },
+    async remove() {
+      await store.close()
+      await directory.remove()
+    }
+  }
+})
+
+/** Starts the writer under a shell, so that limits can be set; its lines come one by one. */
+function startWriter(directory: string, limits = '') {
+  const child = spawn(
+    'sh',
+    ['-c', `${limits} exec "$0" "$@"`, process.execPath, WRITER, join(directory, 'scrapdeck.db')],
+    {
+      stdio: ['ignore', 'pipe', 'inherit']
+    }
+  )
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const exited = new Promise<void>((resolve) => child.once('close', () => resolve()))
+  return { child, exited, lines: createInterface({ input: child.stdout }) }
+}
+
+describe('a store whose process is killed', () => {
+  test('has every acknowledged job, whole, when it is opened again', { timeout: 60_000 }, async () => {
+    const directory = await temporaryPath()
+    const acknowledged: string[] = []
+    for (const killAfter of [1, 60, 150]) {
+      const { child, exited, lines } = startWriter(directory)
+      let count = 0
+      lines.on('line', (line) => {
+        acknowledged.push(line)
+        count += 1
+        if (count === killAfter) child.kill('SIGKILL')
+      })
+      await exited
+      expect(count).toBeGreaterThanOrEqual(killAfter)
+    }
+    // Opening at once also shows that the lock of a killed engine is gone with it.
+    const store = await open(directory)
+    const jobs = await store.getJobs(acknowledged)
+    expect(jobs.map(({ id }) => id)).toEqual(acknowledged)
+    // What was being written when the kill came is there whole or not at all: counters, lane and timeline agree.
+    const { queued } = await store.countByState()
+    const found = await store.listJobs({}, { before: null, limit: 100_000 })
+    expect(found.length).toBe(queued)
+    expect(found.length % 3).toBe(0)
+    for (const { id } of found) expect((await store.listTimeline(id)).length).toBe(1)
+    expect((await store.readQueueHeads(1)).map(({ depth }) => depth)).toEqual([queued])
+    await store.close()
+  })
+})
+
+describe('opening', () => {
+  const codeOf = (promise: Promise<unknown>) =>
+    promise.then(
+      () => 'opened',
+      (error) => (error instanceof ScrapdeckError ? error.code : error)
+    )
+
+  test('a second engine on one directory is refused until the first has closed', async () => {
+    const directory = await temporaryPath()
+    const first = await open(directory)
+    expect(await codeOf(open(directory))).toBe('DATA_DIRECTORY_IN_USE')
+    await first.close()
+    const second = await open(directory)
+    await second.close()
+  })
+
+  test('a second engine in another process is refused too', async () => {
+    const directory = await temporaryPath()
+    const store = await open(directory)
+    const { exited, lines } = startWriter(directory)
+    const said: string[] = []
+    lines.on('line', (line) => said.push(line))
+    await exited
+    expect(said).toEqual(['DATA_DIRECTORY_IN_USE'])
+    await store.close()
+  })
+
+  test('data of a newer Scrapdeck is refused and left alone', async () => {
+    const directory = await temporaryPath()
+    await (await open(directory)).close()
+    const database = new DatabaseConstructor(join(directory, 'scrapdeck.db'))
+    database.pragma('user_version = 9999')
+    expect(await codeOf(open(directory))).toBe('DATA_FROM_NEWER_VERSION')
+    expect(database.pragma('user_version', { simple: true })).toBe(9999)
+    database.close()
+  })
+
+  test('a file in the way of the directory is told in words', async () => {
+    const directory = await temporaryPath()
+    await writeFile(join(directory, 'file'), 'not a directory')
+    await expect(open(join(directory, 'file', 'data'))).rejects.toMatchObject({
+      code: 'DATA_DIRECTORY_UNUSABLE',
+      message: expect.stringContaining('cannot be opened or made')
+    })
+  })
+
+  test('a file that is not a database is refused and left alone', async () => {
+    const directory = await temporaryPath()
+    await writeFile(join(directory, 'scrapdeck.db'), 'not a database, but long enough to be taken for one'.repeat(100))
+    await expect(open(directory)).rejects.toMatchObject({
+      code: 'DATA_DIRECTORY_UNUSABLE',
+      message: expect.stringContaining('not a Scrapdeck database')
+    })
+    expect(await codeOf(open(directory))).toBe('DATA_DIRECTORY_UNUSABLE')
+  })
+
+  test.skipIf(process.platform === 'win32')('a disk without room is refused at the start', async () => {
+    const directory = await temporaryPath()
+    await (await open(directory)).close()
+    // The limit on file size stands in for the full disk: both fail the write itself.
+    const { exited, lines } = startWriter(directory, 'ulimit -f 0;')
+    const said: string[] = []
+    lines.on('line', (line) => said.push(line))
+    await exited
+    expect(said).toEqual(['DATA_DIRECTORY_UNUSABLE'])
+  })
+
+  test.skipIf(process.platform === 'win32')(
+    'a disk that fills up fails the writes and keeps what was acknowledged',
+    async () => {
+      const directory = await temporaryPath()
+      const { exited, lines } = startWriter(directory, 'ulimit -f 1000;')
+      const said: string[] = []
+      lines.on('line', (line) => said.push(line))
+      await exited
+      expect(said.at(-1)).toBe('DATA_DIRECTORY_UNUSABLE')
+      const acknowledged = said.slice(0, -1)
+      expect(acknowledged.length).toBeGreaterThan(0)
+      const store = await open(directory)
+      expect((await store.getJobs(acknowledged)).length).toBe(acknowledged.length)
+      await store.enqueueJobs([aNewJob()])
+      await store.close()
+    }
+  )
+})

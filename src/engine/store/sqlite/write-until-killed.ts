@@ -1,0 +1,26 @@
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { systemClock } from '../../runtime/clock.ts'
+import { createJobIds } from '../../runtime/ids.ts'
+import { silentLogger } from '../../runtime/logger.ts'
+import { systemRandom } from '../../runtime/random.ts'
+import { aNewJob } from '../../testing/builders.ts'
+import { openSqliteStore } from './sqlite-store.ts'
+
+// A process for sqlite-store.test.ts: writes jobs, three to a call, and prints each id once it was acknowledged, until it
+// is killed. An error of ours ends it, with its code as the last line.
+const makeId = createJobIds(systemClock, systemRandom)
+try {
+  const store = await openSqliteStore({ path: process.argv[2] ?? '', clock: systemClock, logger: silentLogger })
+  for (;;) {
+    const calls = Array.from({ length: 4 }, () => Array.from({ length: 3 }, () => aNewJob({ id: makeId() })))
+    await Promise.all(calls.map((jobs) => store.enqueueJobs(jobs)))
+    process.stdout.write(
+      calls
+        .flat()
+        .map(({ id }) => `${id}\n`)
+        .join('')
+    )
+  }
+} catch (error) {
+  process.stdout.write(error instanceof ScrapdeckError ? `${error.code}\n` : `${String(error)}\n`)
+}
