@@ -45,7 +45,7 @@ export const parseJobsSearch = (raw: Raw): JobsSearch => ({
   spider: textOf(raw['spider']),
   node: textOf(raw['node'], NODE_ID_PATTERN),
   text: textOf(raw['text']),
-  sinceHours: typeof raw['sinceHours'] === 'number' && raw['sinceHours'] > 0 ? raw['sinceHours'] : undefined,
+  sinceHours: Number(raw['sinceHours']) > 0 ? Number(raw['sinceHours']) : undefined,
   job: textOf(raw['job'], JOB_ID_PATTERN),
   tab: textOf(raw['tab'])
 })
@@ -57,7 +57,7 @@ export const parseProjectsSearch = (raw: Raw): ProjectsSearch => ({
 
 export const parseNodesSearch = (raw: Raw): NodesSearch => ({
   node: textOf(raw['node'], NODE_ID_PATTERN),
-  add: raw['add'] === true ? true : undefined
+  add: String(raw['add']) === 'true' ? true : undefined
 })
 
 export const parseLogsSearch = (raw: Raw): LogsSearch => ({
@@ -65,11 +65,9 @@ export const parseLogsSearch = (raw: Raw): LogsSearch => ({
   job: textOf(raw['job'], JOB_ID_PATTERN)
 })
 
-// The router reads `?text=123` as a number; here it is a word again.
 function textOf(value: unknown, pattern?: RegExp): string | undefined {
-  const text = typeof value === 'number' ? String(value) : value
-  if (typeof text !== 'string' || text === '' || text.length > 200) return undefined
-  return pattern === undefined || pattern.test(text) ? text : undefined
+  if (typeof value !== 'string' || value === '' || value.length > 200) return undefined
+  return pattern === undefined || pattern.test(value) ? value : undefined
 }
 
 function listOf<T extends string>(value: unknown, isOne: (value: unknown) => value is T): T[] | undefined {

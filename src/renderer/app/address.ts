@@ -1,0 +1,20 @@
+/** `?status=failed&status=lost`: lists by repeated names, so that addresses can be read and typed. */
+export function parseAddress(search: string): Record<string, unknown> {
+  const result: Record<string, unknown> = {}
+  for (const [name, value] of new URLSearchParams(search)) {
+    const before = result[name]
+    result[name] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value]
+  }
+  return result
+}
+
+export function formatAddress(search: Record<string, unknown>): string {
+  const params = new URLSearchParams()
+  for (const [name, value] of Object.entries(search)) {
+    for (const each of Array.isArray(value) ? value : [value]) {
+      if (each !== undefined && each !== null && each !== '') params.append(name, String(each))
+    }
+  }
+  const text = params.toString()
+  return text === '' ? '' : `?${text}`
+}

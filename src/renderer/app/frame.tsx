@@ -1,0 +1,46 @@
+import { spotlight } from '@mantine/spotlight'
+import { Outlet, useNavigate } from '@tanstack/react-router'
+import { lazy, Suspense, useState } from 'react'
+import { useKeys } from '../state/keys.ts'
+import { openRunDialog, useRunDialog } from '../state/run-dialog.ts'
+import classes from './frame.module.css'
+import { KeysOverlay } from './keys-overlay.tsx'
+import { Palette } from './palette.tsx'
+import { Rail, SCREENS } from './rail.tsx'
+import { StatusBar } from './status-bar.tsx'
+import { TopBar } from './top-bar.tsx'
+
+const RunDialog = lazy(() => import('../features/run/run-dialog.tsx').then((module) => ({ default: module.RunDialog })))
+const WindowDropZone = lazy(() => import('./window-drop-zone.tsx').then((module) => ({ default: module.WindowDropZone })))
+
+/** What is around every screen. */
+export function Frame() {
+  const navigate = useNavigate()
+  const [keysOpened, setKeysOpened] = useState(false)
+  const runOpened = useRunDialog(({ prefill }) => prefill !== null)
+  useKeys('Everywhere', [
+    { key: 'mod+k', label: 'Go to, run, find', run: () => spotlight.toggle() },
+    { key: 'r', label: 'Run spiders', run: () => openRunDialog() },
+    ...SCREENS.map(({ to, word }, index) => ({ key: String(index + 1), label: word, run: () => void navigate({ to }) })),
+    { key: '?', label: 'These keys', run: () => setKeysOpened(true) }
+  ])
+  return (
+    <div className={classes.frame}>
+      <a className={classes.skip} href="#main" onClick={(event) => { event.preventDefault(); document.getElementById('main')?.focus() }}>
+        Skip to the screen
+      </a>
+      <Rail />
+      <TopBar />
+      <main className={classes.main} id="main" tabIndex={-1}>
+        <Outlet />
+      </main>
+      <StatusBar />
+      <Palette onShowKeys={() => setKeysOpened(true)} />
+      <KeysOverlay opened={keysOpened} onClose={() => setKeysOpened(false)} />
+      <Suspense fallback={null}>
+        {runOpened && <RunDialog />}
+        <WindowDropZone />
+      </Suspense>
+    </div>
+  )
+}

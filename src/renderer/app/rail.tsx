@@ -1,0 +1,56 @@
+import { Tooltip } from '@mantine/core'
+import { IconBox, IconHome, IconList, IconServer2, IconSettings, IconTerminal2 } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { useApi } from '../api/api.tsx'
+import { formatCount, plural } from '../ui/numbers.ts'
+import classes from './frame.module.css'
+import { Mark } from './mark.tsx'
+
+/** The screens, in the order of the rail. */
+export const SCREENS = [
+  { to: '/', word: 'Overview', Icon: IconHome },
+  { to: '/jobs', word: 'Jobs', Icon: IconList },
+  { to: '/projects', word: 'Projects', Icon: IconBox },
+  { to: '/nodes', word: 'Nodes', Icon: IconServer2 },
+  { to: '/logs', word: 'Logs', Icon: IconTerminal2 }
+] as const
+
+export function Rail() {
+  const { query } = useApi()
+  const { data: status } = useQuery(query.system.status.queryOptions())
+  const problems = status?.problems.length ?? 0
+  const queued = status?.figures.queued ?? 0
+  const badges: Record<string, ReactNode> = {
+    '/': problems > 0 && <span className={classes.badge} data-bad title={plural(problems, 'problem')}>{problems}<span className="visually-hidden"> problems</span></span>,
+    '/jobs': queued > 0 && <span className={classes.badge} title={`${formatCount(queued)} waiting`}>{formatCount(queued)}<span className="visually-hidden"> waiting</span></span>
+  }
+  return (
+    <nav className={classes.rail} aria-label="Screens">
+      <div className={classes.brand}>
+        <Mark />
+        <span>Scrapdeck</span>
+      </div>
+      {SCREENS.map(({ to, word, Icon }) => (
+        <RailLink key={to} to={to} word={word} icon={<Icon size={17} stroke={1.6} />}>
+          {badges[to]}
+        </RailLink>
+      ))}
+      <span className={classes.grow} />
+      <RailLink to="/settings" word="Settings" icon={<IconSettings size={17} stroke={1.6} />} />
+    </nav>
+  )
+}
+
+function RailLink({ to, word, icon, children }: { to: (typeof SCREENS)[number]['to'] | '/settings'; word: string; icon: ReactNode; children?: ReactNode }) {
+  return (
+    <Tooltip label={word} position="right" openDelay={400} className={classes.railTip}>
+      <Link to={to} className={classes.railLink} activeProps={{ 'data-on': true }} activeOptions={{ exact: to === '/', includeSearch: false }}>
+        {icon}
+        <span className={classes.word}>{word}</span>
+        {children}
+      </Link>
+    </Tooltip>
+  )
+}

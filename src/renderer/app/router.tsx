@@ -1,0 +1,77 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect, type RouterHistory } from '@tanstack/react-router'
+import { parseJobsSearch, parseLogsSearch, parseNodesSearch, parseProjectsSearch } from '../state/search.ts'
+import { ErrorState, RowsSkeleton } from '../ui/states.tsx'
+import { formatAddress, parseAddress } from './address.ts'
+import { Frame } from './frame.tsx'
+
+const root = createRootRoute({ component: Frame, notFoundComponent: () => <NotFound /> })
+
+// Each screen is a file of its own, loaded when it is first shown.
+const overview = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  component: lazyRouteComponent(() => import('../features/overview/overview-screen.tsx'), 'OverviewScreen')
+})
+const jobs = createRoute({
+  getParentRoute: () => root,
+  path: '/jobs',
+  validateSearch: parseJobsSearch,
+  component: lazyRouteComponent(() => import('../features/jobs/jobs-screen.tsx'), 'JobsScreen')
+})
+/** Where `scrapdeck://job/ID` and short links lead. */
+const job = createRoute({
+  getParentRoute: () => root,
+  path: '/job/$id',
+  beforeLoad: ({ params }) => {
+    throw redirect({ to: '/jobs', search: { job: params.id } })
+  }
+})
+const projects = createRoute({
+  getParentRoute: () => root,
+  path: '/projects',
+  validateSearch: parseProjectsSearch,
+  component: lazyRouteComponent(() => import('../features/projects/projects-screen.tsx'), 'ProjectsScreen')
+})
+const nodes = createRoute({
+  getParentRoute: () => root,
+  path: '/nodes',
+  validateSearch: parseNodesSearch,
+  component: lazyRouteComponent(() => import('../features/nodes/nodes-screen.tsx'), 'NodesScreen')
+})
+const logs = createRoute({
+  getParentRoute: () => root,
+  path: '/logs',
+  validateSearch: parseLogsSearch,
+  component: lazyRouteComponent(() => import('../features/logs/logs-screen.tsx'), 'LogsScreen')
+})
+const settings = createRoute({
+  getParentRoute: () => root,
+  path: '/settings',
+  component: lazyRouteComponent(() => import('./settings-screen.tsx'), 'SettingsScreen')
+})
+
+const routeTree = root.addChildren([overview, jobs, job, projects, nodes, logs, settings])
+
+export function createAppRouter(history: RouterHistory) {
+  return createRouter({
+    routeTree,
+    history,
+    parseSearch: parseAddress,
+    stringifySearch: formatAddress,
+    // A pointer over a link is enough of a sign to fetch the code of its screen.
+    defaultPreload: 'intent',
+    defaultPendingMs: 150,
+    defaultPendingComponent: () => <RowsSkeleton />,
+    defaultErrorComponent: ({ error, reset }) => <ErrorState what="this screen" error={error} onRetry={reset} />
+  })
+}
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: ReturnType<typeof createAppRouter>
+  }
+}
+
+function NotFound() {
+  return <ErrorState what="this screen" error={new Error('Scrapdeck has no screen at this address. Choose one at the left, or find it with the palette.')} />
+}

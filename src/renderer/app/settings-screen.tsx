@@ -1,0 +1,127 @@
+import { PasswordInput, SegmentedControl, Tabs, useMantineColorScheme } from '@mantine/core'
+import { IconCheck } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import type { Credentials } from '../../shared/contract/index.ts'
+import { useApi } from '../api/api.tsx'
+import { CopyButton } from '../ui/copy-button.tsx'
+import { FieldRow, Panel, ScreenHead } from '../ui/panel.tsx'
+import { CreateEnvironment } from '../ui/python-environment.tsx'
+import { QueryState } from '../ui/states.tsx'
+import { RelativeTime } from '../ui/time.tsx'
+import { KeyList } from './keys-overlay.tsx'
+import classes from './settings-screen.module.css'
+
+export function SettingsScreen() {
+  const { query } = useApi()
+  const status = useQuery(query.system.status.queryOptions())
+  const credentials = useQuery(query.system.credentials.queryOptions())
+  return (
+    <div className={classes.screen}>
+      <ScreenHead title="Settings" note={status.data && <>Scrapdeck {status.data.scrapdeckVersion} · started <RelativeTime atMs={status.data.startedAtMs} suffix=" ago" /></>} />
+      <Panel title="For Scrapyd clients" note="the whole fleet answers as one Scrapyd">
+        <QueryState query={credentials} what="the credentials" rows={4}>
+          {(data) => <CredentialsView credentials={data} />}
+        </QueryState>
+      </Panel>
+      <Panel title="Python of the local node">
+        <QueryState query={status} what="the state of Python" rows={3}>
+          {({ python }) =>
+            python.state === 'ready' ? (
+              <>
+                <FieldRow label="Scrapy">
+                  <IconCheck size={14} className={`tone-ok ${classes.inline}`} aria-hidden /> {python.scrapyVersion}
+                </FieldRow>
+                <FieldRow label="Python">{python.version}</FieldRow>
+                <FieldRow label="Found at">
+                  <span className="mono">{python.path}</span>
+                </FieldRow>
+              </>
+            ) : (
+              <div className={classes.python}>
+                <p>{python.state === 'checking' ? 'Looking for Python and Scrapy…' : python.problem}</p>
+                {python.state !== 'checking' && <CreateEnvironment primary />}
+              </div>
+            )
+          }
+        </QueryState>
+      </Panel>
+      <Panel title="Passwords of nodes">
+        <QueryState query={status} what="where passwords are kept" rows={1}>
+          {({ secrets }) => <FieldRow label={secrets.store === 'keychain' ? 'In the keychain' : 'In a file'}>{secrets.text}</FieldRow>}
+        </QueryState>
+      </Panel>
+      <Panel title="Appearance">
+        <AppearanceChoice />
+      </Panel>
+      <Panel title="Keys" note="each screen adds its own; press ? there">
+        <KeyList />
+      </Panel>
+    </div>
+  )
+}
+
+function CredentialsView({ credentials }: { credentials: Credentials }) {
+  const { username, password } = credentials
+  const address = credentials.address ?? window.location.origin
+  const secret = credentials.address === null
+  return (
+    <>
+      {secret && <p className="dim">No HTTP door is open, so Scrapyd clients cannot reach this Scrapdeck yet. Start it with `scrapdeck serve` to open one.</p>}
+      <FieldRow label="Address">
+        <span className="mono">{address}</span> <CopyButton value={address} what="the address" />
+      </FieldRow>
+      <FieldRow label="User name">
+        <span className="mono">{username}</span> <CopyButton value={username} what="the user name" />
+      </FieldRow>
+      <FieldRow label="Password">
+        <span className={classes.password}>
+          <PasswordInput value={password} readOnly variant="unstyled" aria-label="Password" classNames={{ innerInput: 'mono' }} /> <CopyButton value={password} what="the password" />
+        </span>
+      </FieldRow>
+      <Tabs defaultValue="cfg" mt={10}>
+        <Tabs.List>
+          <Tabs.Tab value="cfg">scrapy.cfg</Tabs.Tab>
+          <Tabs.Tab value="curl">curl</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="cfg">
+          <Snippet text={`[deploy]\nurl = ${address}/\nusername = ${username}\npassword = ${password}\nproject = YOUR_PROJECT`} hidden={password}>
+            Then <span className="mono">scrapyd-deploy</span> sends the egg to Scrapdeck, and Scrapdeck to the nodes.
+          </Snippet>
+        </Tabs.Panel>
+        <Tabs.Panel value="curl">
+          <Snippet text={`curl -u ${username}:${password} ${address}/schedule.json -d project=YOUR_PROJECT -d spider=YOUR_SPIDER`} hidden={password}>
+            The job is queued here and sent to the first node with a free slot.
+          </Snippet>
+        </Tabs.Panel>
+      </Tabs>
+    </>
+  )
+}
+
+/** Shown with dots for the password, so that a shared screen does not give it away; copied with it. */
+function Snippet({ text, hidden, children }: { text: string; hidden: string; children: ReactNode }) {
+  return (
+    <div className={classes.snippet}>
+      <pre className="mono">{hidden === '' ? text : text.replaceAll(hidden, '••••••••')}</pre>
+      <CopyButton value={text} what="with the password" />
+      <p className="dim">{children}</p>
+    </div>
+  )
+}
+
+function AppearanceChoice() {
+  const { colorScheme, setColorScheme } = useMantineColorScheme()
+  return (
+    <SegmentedControl
+      value={colorScheme}
+      onChange={(value) => setColorScheme(value as 'auto' | 'light' | 'dark')}
+      aria-label="Appearance"
+      data={[
+        { value: 'auto', label: 'As the system' },
+        { value: 'light', label: 'Light' },
+        { value: 'dark', label: 'Dark' }
+      ]}
+    />
+  )
+}

@@ -1,0 +1,51 @@
+import '@mantine/core/styles.css'
+import '@mantine/notifications/styles.css'
+import '@mantine/spotlight/styles.css'
+import '@mantine/dropzone/styles.css'
+import '../ui/theme.css'
+import { MantineProvider } from '@mantine/core'
+import { Notifications } from '@mantine/notifications'
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { createHashHistory, type RouterHistory, RouterProvider } from '@tanstack/react-router'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { ApiProvider, createApi } from '../api/api.tsx'
+import { followChanges } from '../api/changes.ts'
+import type { Client } from '../api/wire.ts'
+import { setConnection } from '../state/connection.ts'
+import { listenForKeys } from '../state/keys.ts'
+import { cssVariables, theme } from '../ui/theme.ts'
+import { createAppRouter } from './router.tsx'
+
+/** Follows the engine's changes, listens for keys and draws the app. Runs once, at the start of the page. */
+export function startApp(client: Client): void {
+  const queryClient = createQueryClient()
+  followChanges({ api: createApi(client), queryClient, onConnection: setConnection })
+  listenForKeys()
+  // Hash addresses: the same bundle serves under /ui/ and under the desktop's own protocol, whose paths are files.
+  const root = document.getElementById('root')
+  if (!root) throw new Error('index.html has no #root')
+  createRoot(root).render(
+    <StrictMode>
+      <App client={client} queryClient={queryClient} history={createHashHistory()} />
+    </StrictMode>
+  )
+}
+
+export function App({ client, queryClient, history }: { client: Client; queryClient: QueryClient; history: RouterHistory }) {
+  return (
+    <MantineProvider theme={theme} cssVariablesResolver={cssVariables} defaultColorScheme="auto">
+      <QueryClientProvider client={queryClient}>
+        <ApiProvider client={client}>
+          <RouterProvider router={createAppRouter(history)} />
+          <Notifications position="bottom-right" limit={4} />
+        </ApiProvider>
+      </QueryClientProvider>
+    </MantineProvider>
+  )
+}
+
+/** The cache never goes stale by age: changes keep it true (api/changes.ts). */
+export function createQueryClient(): QueryClient {
+  return new QueryClient({ defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY, refetchOnWindowFocus: false, refetchOnReconnect: false, retry: 1, retryDelay: 500 } } })
+}

@@ -1,0 +1,59 @@
+import { IconCircleFilled, IconPlugConnectedX } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { formatAge } from '../../shared/time.ts'
+import { useApi } from '../api/api.tsx'
+import { useConnection } from '../state/connection.ts'
+import { useNow } from '../ui/clock.ts'
+import { formatCount } from '../ui/numbers.ts'
+import classes from './frame.module.css'
+
+/** The engine's pulse. While the connection is down the figures are old, and look so. */
+export function StatusBar() {
+  const { query } = useApi()
+  const { data: status } = useQuery(query.system.status.queryOptions())
+  const live = useConnection(({ state }) => state === 'live')
+  const figures = status?.figures
+  return (
+    <footer className={classes.bar} aria-label="Status">
+      {figures && (
+        <span className={classes.figures} data-stale={!live || undefined}>
+          <span>
+            Slots <b>{formatCount(figures.slotsUsed)}/{formatCount(figures.slotsTotal)}</b>
+          </span>
+          <span>
+            Queue <b>{formatCount(figures.queued)}</b>
+          </span>
+          <span>
+            <b>{formatCount(Math.round(figures.jobsPerMinute))}</b> jobs/min
+          </span>
+          <span title="How late the engine's event loop is, at the 99th percentile">
+            Loop <b className={figures.loopP99Ms > 50 ? 'tone-wait' : undefined}>{Math.round(figures.loopP99Ms)} ms</b>
+          </span>
+        </span>
+      )}
+      <ConnectionState />
+    </footer>
+  )
+}
+
+function ConnectionState() {
+  const { state, sinceMs } = useConnection()
+  if (state === 'live') {
+    return (
+      <span className={classes.connection} role="status">
+        <IconCircleFilled size={8} className="tone-ok" aria-hidden /> Live
+      </span>
+    )
+  }
+  return (
+    <span className={`${classes.connection} tone-wait`} role="status">
+      <IconPlugConnectedX size={13} aria-hidden />
+      {state === 'connecting' ? 'Connecting…' : <Reconnecting sinceMs={sinceMs} />}
+    </span>
+  )
+}
+
+function Reconnecting({ sinceMs }: { sinceMs: number }) {
+  const nowMs = useNow()
+  return <>Reconnecting · values are {formatAge(nowMs - sinceMs)} old</>
+}

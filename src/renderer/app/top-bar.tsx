@@ -1,0 +1,60 @@
+import { Button, Tooltip } from '@mantine/core'
+import { spotlight } from '@mantine/spotlight'
+import { IconPlayerPause, IconPlayerPlay, IconSearch } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { useApi } from '../api/api.tsx'
+import { useConnection } from '../state/connection.ts'
+import { openRunDialog } from '../state/run-dialog.ts'
+import { Kbd, modKey } from '../ui/kbd.tsx'
+import { plural } from '../ui/numbers.ts'
+import classes from './frame.module.css'
+import { Mark } from './mark.tsx'
+import { usePauseSwitch } from './use-pause-switch.ts'
+
+export function TopBar() {
+  const { query } = useApi()
+  const { data: status } = useQuery(query.system.status.queryOptions())
+  const { data: fleet } = useQuery(query.nodes.list.queryOptions())
+  const live = useConnection(({ state }) => state === 'live')
+  return (
+    <header className={classes.top}>
+      <span className={classes.engine}>
+        <span className={classes.smallMark}>
+          <Mark />
+        </span>
+        <span className={`${classes.dot} ${live ? 'tone-ok' : 'tone-wait'}`} aria-hidden />
+        <span className="ellipsis">{engineName(status?.host)}</span>
+        {fleet && <small>{plural(fleet.nodes.length, 'node')}</small>}
+      </span>
+      <button type="button" className={classes.search} onClick={() => spotlight.open()} aria-label="Go to, run, find">
+        <IconSearch size={14} aria-hidden />
+        <span>Go to, run, find…</span>
+        <Kbd>{modKey('K')}</Kbd>
+      </button>
+      <span className={classes.actions}>
+        <PauseSwitch />
+        <Button variant="filled" onClick={() => openRunDialog()} rightSection={<Kbd>R</Kbd>} aria-keyshortcuts="r">
+          Run
+        </Button>
+      </span>
+    </header>
+  )
+}
+
+function PauseSwitch() {
+  const { paused, known, pending, toggle } = usePauseSwitch()
+  return (
+    <Tooltip label={paused ? 'Send waiting jobs to the nodes again' : 'Send no more jobs to any node; what runs goes on'}>
+      <Button variant={paused ? 'light' : 'subtle'} color={paused ? 'yellow' : 'gray'} className={paused ? classes.paused : undefined} disabled={!known} loading={pending} aria-pressed={paused} onClick={toggle}
+        leftSection={paused ? <IconPlayerPlay size={14} /> : <IconPlayerPause size={14} />}>
+        <span className={classes.pauseWord}>{paused ? 'Paused · Resume' : 'Pause all'}</span>
+      </Button>
+    </Tooltip>
+  )
+}
+
+function engineName(host: 'desktop' | 'service' | undefined): string {
+  if (host === undefined) return 'Scrapdeck'
+  if (host === 'desktop' || ['127.0.0.1', 'localhost', '[::1]'].includes(window.location.hostname)) return 'This computer'
+  return window.location.hostname
+}

@@ -1,0 +1,18 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useApi } from '../api/api.tsx'
+import { notifyError } from '../ui/notify.tsx'
+
+/** The pause of the whole queue. What is shown changes when the engine has confirmed it. */
+export function usePauseSwitch() {
+  const { query } = useApi()
+  const queryClient = useQueryClient()
+  const { data: status } = useQuery(query.system.status.queryOptions())
+  const paused = status?.figures.paused ?? false
+  const { mutate, isPending } = useMutation(
+    query.system.setPaused.mutationOptions({
+      onSuccess: (answer) => queryClient.setQueryData(query.system.status.queryKey(), (old) => old && { ...old, figures: { ...old.figures, paused: answer.paused } }),
+      onError: (error) => notifyError(paused ? 'Could not resume' : 'Could not pause', error)
+    })
+  )
+  return { paused, known: status !== undefined, pending: isPending, toggle: () => mutate({ paused: !paused }) }
+}

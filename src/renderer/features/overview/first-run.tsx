@@ -1,0 +1,84 @@
+import { Button } from '@mantine/core'
+import { IconBoxSeam, IconPlayerPlay, IconServer2 } from '@tabler/icons-react'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import type { PythonState } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { LinkButton } from '../../ui/link-button.tsx'
+import { notifyError } from '../../ui/notify.tsx'
+import { CreateEnvironment } from '../../ui/python-environment.tsx'
+import classes from './first-run.module.css'
+
+/** Nothing has been done here yet: no project, no remote node, no job. */
+export function useIsFirstRun(): boolean {
+  const { query } = useApi()
+  const { data: fleet } = useQuery(query.nodes.list.queryOptions())
+  const { data: eggs } = useQuery(query.projects.list.queryOptions())
+  const { data: newest } = useQuery(query.jobs.list.queryOptions({ input: { limit: 1 } }))
+  if (!fleet || !eggs || !newest) return false
+  return fleet.nodes.every(({ kind }) => kind === 'local') && eggs.projects.length === 0 && newest.jobs.length === 0
+}
+
+/** The first two minutes (ux.md): what this is, and three ways to begin. */
+export function FirstRun({ python }: { python: PythonState }) {
+  return (
+    <section className={classes.panel} aria-label="Begin">
+      <h2 className={classes.title}>Scrapdeck is running, with a node on this computer.</h2>
+      <p className="dim">Jobs wait in one queue and go to the first node with a free slot. Begin with any of these:</p>
+      <div className={classes.ways}>
+        {python.state === 'ready' ? <RunDemo python={python} /> : <GetPython python={python} />}
+        <Way icon={<IconServer2 size={20} stroke={1.5} />} title="Add a node" text="Paste the address of a Scrapyd server, or fifty of them. Each is tried before it is saved.">
+          <LinkButton to="/nodes" search={{ add: true }}>
+            Add nodes…
+          </LinkButton>
+        </Way>
+        <Way icon={<IconBoxSeam size={20} stroke={1.5} />} title="Deploy a project" text="Drop an egg or a folder with scrapy.cfg anywhere in this window.">
+          <LinkButton to="/projects">
+            Choose a file…
+          </LinkButton>
+        </Way>
+      </div>
+    </section>
+  )
+}
+
+function RunDemo({ python }: { python: PythonState }) {
+  const { query } = useApi()
+  const navigate = useNavigate()
+  const { mutate, isPending } = useMutation(
+    query.system.runDemo.mutationOptions({
+      onSuccess: ({ job }) => void navigate({ to: '/logs', search: { jobs: [job.id], job: job.id } }),
+      onError: (error) => notifyError('Could not run the demo spider', error)
+    })
+  )
+  return (
+    <Way icon={<IconPlayerPlay size={20} stroke={1.5} />} title="Run the demo spider" text={`Deploys a small project, runs its spider here with Scrapy ${python.scrapyVersion} and opens its live log.`}>
+      <Button variant="filled" loading={isPending} onClick={() => mutate(undefined)}>
+        Run the demo
+      </Button>
+    </Way>
+  )
+}
+
+function GetPython({ python }: { python: PythonState }) {
+  if (python.state === 'checking') {
+    return <Way icon={<IconPlayerPlay size={20} stroke={1.5} />} title="Run the demo spider" text="Looking for Python and Scrapy on this computer…" />
+  }
+  return (
+    <Way icon={<IconPlayerPlay size={20} stroke={1.5} />} title="Get Scrapy for this computer" text={python.problem ?? 'Python with Scrapy was not found.'}>
+      <CreateEnvironment primary />
+    </Way>
+  )
+}
+
+function Way({ icon, title, text, children }: { icon: ReactNode; title: string; text: string; children?: ReactNode }) {
+  return (
+    <div className={classes.way}>
+      <span className={classes.icon}>{icon}</span>
+      <strong>{title}</strong>
+      <p className="dim">{text}</p>
+      <div>{children}</div>
+    </div>
+  )
+}

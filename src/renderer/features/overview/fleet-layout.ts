@@ -1,0 +1,52 @@
+import type { Node, NodeRun } from '../../../shared/contract/index.ts'
+
+export const ROW_PX = 21
+const COLUMN_MIN_PX = 300
+const COLUMN_GAP_PX = 24
+const DOT_PX = 18
+const NAME_PX = 88
+const NOTE_PX = 66
+const CELL_MAX_PX = 12
+
+/** Where the cells of a fleet are, for a width. Rows fill the columns from left to right, as one reads. */
+export interface FleetLayout {
+  columns: number
+  columnPx: number
+  rows: number
+  heightPx: number
+  cellsX: number
+  cellsPx: number
+}
+
+export type FleetSpot = { node: Node; run: NodeRun | null; slot: number | null }
+
+export function layoutFleet(nodeCount: number, widthPx: number): FleetLayout {
+  const columns = Math.max(1, Math.min(nodeCount, Math.floor((widthPx + COLUMN_GAP_PX) / (COLUMN_MIN_PX + COLUMN_GAP_PX))))
+  const columnPx = (widthPx - (columns - 1) * COLUMN_GAP_PX) / columns
+  const rows = Math.ceil(nodeCount / columns)
+  return { columns, columnPx, rows, heightPx: rows * ROW_PX, cellsX: DOT_PX + NAME_PX, cellsPx: columnPx - DOT_PX - NAME_PX - NOTE_PX }
+}
+
+/** Left edge of the node's column and top of its row. */
+export function cornerOf(layout: FleetLayout, index: number): { x: number; y: number } {
+  return { x: (index % layout.columns) * (layout.columnPx + COLUMN_GAP_PX), y: Math.floor(index / layout.columns) * ROW_PX }
+}
+
+/** A node shows at least its slots, and more cells when more than that runs there (external jobs). */
+export const cellCount = (node: Node): number => Math.max(node.slots, node.runs.length)
+
+/** Width given to one cell with its gap: narrower when the node has many slots. */
+export const cellPitch = (layout: FleetLayout, node: Node): number => Math.min(CELL_MAX_PX, layout.cellsPx / Math.max(1, cellCount(node)))
+
+/** What is at a point: a slot of a node, or the node itself; null between them. */
+export function spotAt(layout: FleetLayout, nodes: readonly Node[], x: number, y: number): FleetSpot | null {
+  const row = Math.floor(y / ROW_PX)
+  const column = Math.floor(x / (layout.columnPx + COLUMN_GAP_PX))
+  const node = column < layout.columns ? nodes[row * layout.columns + column] : undefined
+  if (node === undefined || x < 0 || y < 0) return null
+  const inside = x - column * (layout.columnPx + COLUMN_GAP_PX)
+  if (inside > layout.columnPx) return null
+  const slot = Math.floor((inside - layout.cellsX) / cellPitch(layout, node))
+  if (slot < 0 || slot >= cellCount(node)) return { node, run: null, slot: null }
+  return { node, run: node.runs[slot] ?? null, slot }
+}

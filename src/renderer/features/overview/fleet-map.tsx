@@ -1,0 +1,107 @@
+import { useComputedColorScheme } from '@mantine/core'
+import { useElementSize } from '@mantine/hooks'
+import { useNavigate } from '@tanstack/react-router'
+import { type PointerEvent, useEffect, useMemo, useRef, useState } from 'react'
+import type { Node } from '../../../shared/contract/index.ts'
+import { formatRuntime } from '../../../shared/time.ts'
+import { formatCount, plural } from '../../ui/numbers.ts'
+import { Panel } from '../../ui/panel.tsx'
+import { nodeHealthWord } from '../../ui/status.tsx'
+import { drawFleet } from './draw-fleet.ts'
+import { type FleetSpot, layoutFleet, spotAt } from './fleet-layout.ts'
+import classes from './fleet-map.module.css'
+
+const MAX_HEIGHT_PX = 420
+
+/**
+ * Every slot of the fleet as one cell. Drawn on a canvas no larger than what is in sight, so that a thousand nodes cost
+ * what ten do. The Nodes screen holds the same facts for those who do not see the picture.
+ */
+export function FleetMap({ nodes }: { nodes: readonly Node[] }) {
+  const navigate = useNavigate()
+  const { ref: sizer, width: widthPx } = useElementSize()
+  const canvas = useRef<HTMLCanvasElement>(null)
+  const scroller = useRef<HTMLDivElement>(null)
+  const [scrollPx, setScrollPx] = useState(0)
+  const [hover, setHover] = useState<{ spot: FleetSpot; x: number; y: number } | null>(null)
+  const scheme = useComputedColorScheme('light')
+  const layout = useMemo(() => layoutFleet(nodes.length, widthPx), [nodes.length, widthPx])
+  const heightPx = Math.min(layout.heightPx, MAX_HEIGHT_PX)
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the colours are read from the page, where `scheme` changes them
+  useEffect(() => {
+    if (canvas.current && widthPx > 0) drawFleet(canvas.current, { nodes, layout, widthPx, heightPx, scrollPx })
+  }, [nodes, layout, widthPx, heightPx, scrollPx, scheme])
+
+  const spotUnder = (event: PointerEvent) => {
+    const box = canvas.current?.getBoundingClientRect()
+    return box ? spotAt(layout, nodes, event.clientX - box.left, event.clientY - box.top + scrollPx) : null
+  }
+  const onMove = (event: PointerEvent) => {
+    const spot = spotUnder(event)
+    setHover(spot && { spot, x: event.clientX, y: event.clientY })
+  }
+  const onClick = (event: PointerEvent) => {
+    const spot = spotUnder(event)
+    if (!spot) return
+    if (spot.run?.jobId) void navigate({ to: '/jobs', search: { job: spot.run.jobId } })
+    else void navigate({ to: '/nodes', search: { node: spot.node.id } })
+  }
+  const used = nodes.reduce((sum, { runs }) => sum + runs.length, 0)
+  const slots = nodes.reduce((sum, node) => sum + node.slots, 0)
+  const troubled = nodes.filter(({ health }) => !['up', 'unknown'].includes(health))
+  return (
+    <Panel title="Fleet" note={`${formatCount(used)} of ${formatCount(slots)} slots`} aside={<Legend />}>
+      <div ref={sizer}>
+        <div ref={scroller} className={classes.scroller} style={{ height: heightPx }} onScroll={(event) => setScrollPx(event.currentTarget.scrollTop)}>
+          <div style={{ height: layout.heightPx }}>
+            <canvas
+              ref={canvas}
+              className={classes.canvas}
+              role="img"
+              aria-label={`${formatCount(used)} of ${formatCount(slots)} slots in use on ${plural(nodes.length, 'node')}. ${troubled.length === 0 ? 'All nodes are well.' : `In trouble: ${troubled.map(({ name }) => name).join(', ')}.`}`}
+              data-point={hover ? true : undefined}
+              onPointerMove={onMove}
+              onPointerLeave={() => setHover(null)}
+              onClick={(event) => onClick(event as unknown as PointerEvent)}
+            />
+          </div>
+        </div>
+      </div>
+      {hover && <Hint spot={hover.spot} x={hover.x} y={hover.y} />}
+    </Panel>
+  )
+}
+
+function Hint({ spot, x, y }: { spot: FleetSpot; x: number; y: number }) {
+  const { node, run, slot } = spot
+  const flip = x > window.innerWidth - 280
+  return (
+    <div className={classes.hint} style={{ top: y + 16, ...(flip ? { right: window.innerWidth - x } : { left: x + 12 }) }} aria-hidden>
+      {run ? (
+        <>
+          <strong>
+            {run.project}/{run.spider}
+          </strong>
+          <span>
+            {run.jobId === null ? 'external, started by somebody else' : run.state}
+            {run.sinceMs !== null && ` · ${formatRuntime(Date.now() - run.sinceMs)}`} · {node.name}
+          </span>
+        </>
+      ) : (
+        <>
+          <strong>{node.name}</strong>
+          <span>{slot === null || node.health !== 'up' ? (node.problem ?? nodeHealthWord(node.health, node.mode)) : node.mode === 'active' ? 'free slot' : `free slot, ${node.mode}`}</span>
+        </>
+      )}
+    </div>
+  )
+}
+
+function Legend() {
+  return (
+    <span className={classes.legend}>
+      <i data-is="running" /> running <i data-is="starting" /> starting <i data-is="trouble" /> trouble <i data-is="free" /> free <i data-is="external" /> external
+    </span>
+  )
+}

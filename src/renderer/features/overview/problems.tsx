@@ -1,0 +1,112 @@
+import { Button } from '@mantine/core'
+import { IconAlertTriangleFilled, IconCircleCheck, IconCircleXFilled } from '@tabler/icons-react'
+import { useMutation } from '@tanstack/react-query'
+import type { Problem } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { LinkButton } from '../../ui/link-button.tsx'
+import { notifyError, notifyUndo } from '../../ui/notify.tsx'
+import { plural } from '../../ui/numbers.ts'
+import { Panel } from '../../ui/panel.tsx'
+import { CreateEnvironment } from '../../ui/python-environment.tsx'
+import { RelativeTime } from '../../ui/time.tsx'
+import classes from './problems.module.css'
+
+/** What somebody should act on, worst first, with the act that mends it beside each. */
+export function Problems({ problems }: { problems: readonly Problem[] }) {
+  if (problems.length === 0) {
+    return (
+      <div className={classes.none}>
+        <IconCircleCheck size={16} className="tone-ok" aria-hidden /> No problems
+      </div>
+    )
+  }
+  return (
+    <Panel title={plural(problems.length, 'problem')} flush>
+      <ul className={classes.list}>
+        {problems.map((problem) => (
+          <li key={problem.id} className={classes.problem}>
+            {problem.severity === 'error' ? (
+              <IconCircleXFilled size={14} className="tone-bad" role="img" aria-label="Error" />
+            ) : (
+              <IconAlertTriangleFilled size={14} className="tone-wait" role="img" aria-label="Warning" />
+            )}
+            <span className={classes.words}>
+              <strong>{problem.title}</strong> <span className="dim">{problem.text}</span>
+            </span>
+            {problem.sinceMs !== null && (
+              <span className={`faint ${classes.since}`}>
+                <RelativeTime atMs={problem.sinceMs} />
+              </span>
+            )}
+            <span className={classes.mend}>
+              <Mend problem={problem} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  )
+}
+
+function Mend({ problem }: { problem: Problem }) {
+  const { mend, nodeId, project, spider } = problem
+  if (mend === 'cordon_node' && nodeId !== null) {
+    return (
+      <>
+        <CordonButton nodeId={nodeId} />
+        <LinkButton to="/nodes" search={{ node: nodeId }} variant="subtle" color="gray">
+          Details
+        </LinkButton>
+      </>
+    )
+  }
+  if (mend === 'edit_node' && nodeId !== null) {
+    return (
+      <LinkButton to="/nodes" search={{ node: nodeId }}>
+        Open node
+      </LinkButton>
+    )
+  }
+  if (mend === 'open_jobs') {
+    return (
+      <LinkButton to="/jobs" search={{ project: project ?? undefined, spider: spider ?? undefined, node: nodeId ?? undefined }}>
+        Show jobs
+      </LinkButton>
+    )
+  }
+  if (mend === 'open_nodes') {
+    return (
+      <LinkButton to="/nodes">
+        Open nodes
+      </LinkButton>
+    )
+  }
+  if (mend === 'create_environment') return <CreateEnvironment />
+  if (mend === 'resume') return <ResumeButton />
+  return null
+}
+
+function CordonButton({ nodeId }: { nodeId: string }) {
+  const { client, query } = useApi()
+  const { mutate, isPending } = useMutation(
+    query.nodes.setMode.mutationOptions({
+      onSuccess: (node) => notifyUndo(`${node.name} takes no new jobs`, () => client.nodes.setMode({ id: nodeId, mode: 'active' })),
+      onError: (error) => notifyError('Could not cordon the node', error)
+    })
+  )
+  return (
+    <Button loading={isPending} onClick={() => mutate({ id: nodeId, mode: 'cordoned' })}>
+      Cordon
+    </Button>
+  )
+}
+
+function ResumeButton() {
+  const { query } = useApi()
+  const { mutate, isPending } = useMutation(query.system.setPaused.mutationOptions({ onError: (error) => notifyError('Could not resume', error) }))
+  return (
+    <Button loading={isPending} onClick={() => mutate({ paused: false })}>
+      Resume
+    </Button>
+  )
+}

@@ -1,0 +1,4 @@
+import { connectWire } from './api/wire.ts'
+import { startApp } from './app/start-app.tsx'
+
+startApp(await connectWire())

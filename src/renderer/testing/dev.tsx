@@ -1,0 +1,17 @@
+/**
+ * The whole app over an engine in memory, for looking at screens; never shipped. Scenes by the address:
+ * `dev.html?first` (first run), `?python=missing`, `?nodes=1000`, `?jobs=5000`, `?still` (nothing changes by itself).
+ */
+import { startApp } from '../app/start-app.tsx'
+import { createFakeEngine } from './fake-engine.ts'
+
+const scene = new URLSearchParams(window.location.search)
+const engine = createFakeEngine({
+  firstRun: scene.has('first'),
+  python: scene.get('python') === 'missing' ? 'missing' : 'ready',
+  nodeCount: Number(scene.get('nodes') ?? 12),
+  jobCount: Number(scene.get('jobs') ?? 200),
+  liveEveryMs: scene.has('still') ? 0 : 1000
+})
+Object.assign(window, { engine })
+startApp(engine.client)
