@@ -33,6 +33,8 @@ for (const [place, entry] of Object.entries(lock.packages)) {
   }
 }
 
-lock.packages = Object.fromEntries(Object.entries(lock.packages).sort(([one], [other]) => one.localeCompare(other, 'en')))
+lock.packages = Object.fromEntries(
+  Object.entries(lock.packages).sort(([one], [other]) => one.localeCompare(other, 'en'))
+)
 fs.writeFileSync(file, `${JSON.stringify(lock, null, 2)}\n`)
 console.log(added.length > 0 ? `Added ${added.join(', ')}` : 'Nothing was missing')

@@ -57,7 +57,9 @@ async function choosePort() {
     say(`Port ${USUAL_PORT} is in use by another program, so this one takes ${port}. To choose: npm start -- --port N`)
     return port
   }
-  throw new Error(`Port ${USUAL_PORT} and ${OTHER_PORTS.from} to ${OTHER_PORTS.to} are in use. Name one: npm start -- --port N`)
+  throw new Error(
+    `Port ${USUAL_PORT} and ${OTHER_PORTS.from} to ${OTHER_PORTS.to} are in use. Name one: npm start -- --port N`
+  )
 }
 
 /** @param {number} port @returns {Promise<boolean>} */
