@@ -1,0 +1,98 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { buildEggFromFolder } from '../../src/engine/projects/egg-builder.ts'
+import type { Job, JobStatus } from '../../src/shared/contract/index.ts'
+import { type Scrapyd, startScrapydFleet } from '../support/scrapyd-fleet.ts'
+import { type Service, startService } from '../support/service.ts'
+
+export const SLOTS_PER_NODE = 2
+// More than the slots that Scrapdeck is told of: if it ever sent too much, a node would run it, and the test would see it.
+const MAX_PROC = SLOTS_PER_NODE * 2
+
+/** What one round of the demo asks for, and how each spider must end. */
+const SPIDERS = [
+  { spider: 'quotes', count: 36, args: { pages: '3', delay: '0.1' }, outcome: 'succeeded' },
+  { spider: 'prices', count: 16, args: { pages: '4', delay: '0.1' }, outcome: 'succeeded' },
+  { spider: 'broken', count: 8, args: {}, outcome: 'failed' }
+] as const
+export const JOB_COUNT = SPIDERS.reduce((sum, { count }) => sum + count, 0)
+
+export interface DemoFleet {
+  service: Service
+  scrapyds: Scrapyd[]
+  /** Queues the whole round and returns its jobs. */
+  queueRound(): Promise<Job[]>
+  jobs(): Promise<Job[]>
+  /** The jobids in the order in which their spiders came up, as the spiders themselves wrote them. */
+  touched(): string[]
+  stop(): Promise<void>
+}
+
+/** Three real Scrapyds with two slots each as nodes of a real service, and the demo project uploaded but not sent anywhere. */
+export async function startDemoFleet(): Promise<DemoFleet> {
+  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-fleet-'))
+  const touchFile = join(directory, 'touched')
+  writeFileSync(touchFile, '')
+  const scrapyds = await startScrapydFleet(
+    Array.from({ length: 3 }, () => ({
+      maxProc: MAX_PROC,
+      environment: { DEMO_TOUCH_FILE: touchFile },
+      configuration: { finished_to_keep: 500 }
+    }))
+  )
+  const service = await startService({ localSlots: 0 })
+  for (const [index, { url }] of scrapyds.entries()) {
+    await service.client.nodes.add({ url, name: `node-${index + 1}`, slots: SLOTS_PER_NODE })
+  }
+  const egg = await buildEggFromFolder(resolve(import.meta.dirname, '../../resources/demo'))
+  const file = new File([new Uint8Array(egg)], 'demo.egg')
+  await service.client.projects.upload({ file, project: 'demo', version: 'r1' })
+
+  return {
+    service,
+    scrapyds,
+    async queueRound() {
+      const rounds = SPIDERS.map(({ spider, count, args }) =>
+        Promise.all(
+          Array.from({ length: count }, () =>
+            service.client.jobs.run({ project: 'demo', spiders: [spider], args: { ...args } })
+          )
+        )
+      )
+      return (await Promise.all(rounds)).flat().flatMap(({ jobs }) => jobs)
+    },
+    jobs: async () => (await service.client.jobs.list({ limit: 500 })).jobs,
+    touched: () => readFileSync(touchFile, 'utf8').split('\n').filter(Boolean),
+    async stop() {
+      await service.stop()
+      await Promise.all(scrapyds.map((scrapyd) => scrapyd.stop()))
+      rmSync(directory, { recursive: true, force: true })
+    }
+  }
+}
+
+export function expectedOutcome(job: Job): JobStatus {
+  const found = SPIDERS.find(({ spider }) => spider === job.spider)
+  if (!found) throw new Error(`The demo round has no spider ${job.spider}`)
+  return found.outcome
+}
+
+/** How many spiders the node ran at one moment at most, by its own record of starts and ends. */
+export async function mostAtOnce(scrapyd: Scrapyd): Promise<{ runs: number; mostAtOnce: number }> {
+  const response = await fetch(`${scrapyd.url}listjobs.json?project=demo`)
+  const { finished } = (await response.json()) as { finished: { start_time: string; end_time: string }[] }
+  const steps = finished.flatMap(({ start_time, end_time }) => [
+    { atMs: Date.parse(start_time), change: 1 },
+    { atMs: Date.parse(end_time), change: -1 }
+  ])
+  // An end and a start in the same instant are one slot handed over.
+  steps.sort((left, right) => left.atMs - right.atMs || left.change - right.change)
+  let running = 0
+  let most = 0
+  for (const { change } of steps) {
+    running += change
+    most = Math.max(most, running)
+  }
+  return { runs: finished.length, mostAtOnce: most }
+}

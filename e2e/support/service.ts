@@ -1,0 +1,149 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { createORPCClient } from '@orpc/client'
+import { RPCLink } from '@orpc/client/fetch'
+import type { ContractRouterClient } from '@orpc/contract'
+import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
+import type { Contract } from '../../src/shared/contract/index.ts'
+
+export type Client = ContractRouterClient<Contract>
+
+export interface ServiceOptions {
+  /** Default: a temporary folder, removed by `stop`. */
+  dataDirectory?: string
+  localSlots?: number
+  /** More for the command line of `scrapdeck serve`. */
+  arguments?: string[]
+  environment?: Record<string, string>
+}
+
+/** The real headless service in a process of its own. */
+export interface Service {
+  /** Its address; a restart keeps the port. */
+  address: string
+  dataDirectory: string
+  /** Logs one browser in, once; new after each start. */
+  loginLink(): string
+  /** The contract over its HTTP door, with Basic auth. */
+  client: Client
+  output(): string
+  /** kill -9; spiders of the local node live on. */
+  kill(): Promise<void>
+  /** The same port and data again. */
+  start(): Promise<void>
+  /** SIGTERM, and the temporary data is removed. May be called twice. */
+  stop(): Promise<void>
+}
+
+const projectDirectory = resolve(import.meta.dirname, '../..')
+const START_LIMIT_MS = 20_000
+const STOP_LIMIT_MS = 10_000
+
+export async function startService(options: ServiceOptions = {}): Promise<Service> {
+  const isTemporary = options.dataDirectory === undefined
+  const dataDirectory = options.dataDirectory ?? mkdtempSync(join(tmpdir(), 'scrapdeck-service-'))
+  const credentials = { username: 'tester', password: 'a password for tests' }
+  let child: ChildProcess | null = null
+  let output = ''
+  let port = '0'
+
+  const spawnOnce = async (): Promise<void> => {
+    const before = output.length
+    const started = spawn(
+      process.execPath,
+      [
+        'src/cli/bin.ts',
+        'serve',
+        `--port=${port}`,
+        `--data=${dataDirectory}`,
+        `--local-slots=${options.localSlots ?? 2}`,
+        ...(options.arguments ?? [])
+      ],
+      {
+        cwd: projectDirectory,
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: {
+          ...process.env,
+          SCRAPDECK_USERNAME: credentials.username,
+          SCRAPDECK_PASSWORD: credentials.password,
+          SCRAPDECK_PYTHON: readTestEnvironment().python,
+          ...options.environment
+        }
+      }
+    )
+    child = started
+    started.stdout.on('data', (piece) => (output += piece))
+    started.stderr.on('data', (piece) => (output += piece))
+    const limit = Date.now() + START_LIMIT_MS
+    while (!/Open http/.test(output.slice(before))) {
+      if (started.exitCode !== null || started.signalCode !== null || Date.now() > limit) {
+        started.kill('SIGKILL')
+        throw new Error(`The service did not start. It printed:\n${output.slice(before)}`)
+      }
+      await new Promise((wake) => setTimeout(wake, 20))
+    }
+    port = new URL(service.address).port
+  }
+
+  const end = async (signal: NodeJS.Signals) => {
+    const ending = child
+    child = null
+    if (!ending || ending.exitCode !== null || ending.signalCode !== null) return
+    const exited = once(ending, 'exit')
+    ending.kill(signal)
+    const timer = setTimeout(() => ending.kill('SIGKILL'), STOP_LIMIT_MS)
+    await exited
+    clearTimeout(timer)
+  }
+
+  const lastMatch = (pattern: RegExp) => {
+    const found = [...output.matchAll(pattern)].at(-1)?.[1]
+    if (!found) throw new Error(`The service did not print ${pattern}. It printed:\n${output}`)
+    return found
+  }
+
+  const service: Service = {
+    get address() {
+      return lastMatch(/Scrapdeck is ready on (\S+)/g)
+    },
+    dataDirectory,
+    loginLink: () => lastMatch(/Open (\S+) in your browser/g),
+    get client() {
+      return connectClient(service.address, credentials)
+    },
+    output: () => output,
+    kill: () => end('SIGKILL'),
+    start: spawnOnce,
+    async stop() {
+      await end('SIGTERM')
+      if (isTemporary) rmSync(dataDirectory, { recursive: true, force: true, maxRetries: 5 })
+    }
+  }
+  await spawnOnce()
+  return service
+}
+
+export function connectClient(address: string, { username, password }: { username: string; password: string }): Client {
+  const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+  return createORPCClient(new RPCLink({ url: `${address}/api/rpc`, headers: { authorization } }))
+}
+
+/** Asks until the answer is right; tells the last one when time is up. */
+export async function waitFor<Value>(
+  what: string,
+  ask: () => Promise<Value>,
+  isRight: (value: Value) => boolean,
+  limitMs = 30_000
+): Promise<Value> {
+  const limit = Date.now() + limitMs
+  for (;;) {
+    const value = await ask()
+    if (isRight(value)) return value
+    if (Date.now() > limit)
+      throw new Error(`Waited ${limitMs / 1000} s for ${what}. Last seen: ${JSON.stringify(value)}`)
+    await new Promise((wake) => setTimeout(wake, 100))
+  }
+}
