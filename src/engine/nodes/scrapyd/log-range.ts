@@ -1,3 +1,4 @@
+import { createByteWindow, type WantedBytes } from '../../output/byte-window.ts'
 import type { LogRange } from '../node-client.ts'
 import type { AnswerHead, NodeRequest } from './connection.ts'
 
@@ -6,99 +7,61 @@ export type AskLog = (rangeHeader: string, receive: NodeRequest['receive']) => P
 
 /**
  * Reads one range of a static file over HTTP: 206 from Scrapyd, 416 past its end, and 200 from proxies that ignore Range,
- * where what was not asked for is skipped without being kept. Holds at most a few times `limitBytes` (or the distance
- * to the end) in memory. Resolves null for 404; `unexpected` is called with an answer that is none of these, and throws.
+ * where what was not asked for is skipped without being kept. Resolves null for 404; throws what `unexpected` makes of
+ * an answer that is none of these.
  */
 export async function readLogRange(
   ask: AskLog,
-  wanted: { offset: number; limitBytes: number },
+  wanted: WantedBytes,
   unexpected: (head: AnswerHead) => Error
 ): Promise<LogRange | null> {
   if (wanted.offset >= 0) return readFrom(wanted.offset)
   // Twisted answers `bytes=-N` with status 500 when the file has fewer than N bytes: the size must be known first.
-  const tail = keepTail(-wanted.offset, wanted.limitBytes)
-  const head = await ask('bytes=0-0', (answer) => (answer.status === 200 ? tail.take : () => 'enough'))
-  if (head.status === 200) {
-    const sizeBytes = tail.sizeBytes()
-    return { offset: Math.max(0, sizeBytes + wanted.offset), sizeBytes, bytes: tail.bytes() }
-  }
+  const tail = createByteWindow(wanted)
+  const head = await ask('bytes=0-0', (answer) => (piece) => {
+    if (answer.status !== 200) return 'enough'
+    tail.take(piece)
+    return 'more'
+  })
+  if (head.status === 200) return tail.result()
   if (head.status === 404) return null
-  const sizeBytes = sizeOf(head)
+  const sizeBytes = sizeOf(head) ?? (head.status === 416 ? 0 : null)
   if (sizeBytes === null) throw unexpected(head)
   return readFrom(Math.max(0, sizeBytes + wanted.offset))
 
   async function readFrom(offset: number): Promise<LogRange | null> {
-    let window = keepWindow(0, wanted.limitBytes, null)
-    const last = offset + Math.max(1, wanted.limitBytes) - 1
-    const answer = await ask(`bytes=${offset}-${last}`, (start) => {
-      if (start.status === 200) window = keepWindow(offset, wanted.limitBytes, readLength(start))
-      return start.status === 200 || start.status === 206 ? window.take : () => 'enough'
+    const { limitBytes } = wanted
+    let window = createByteWindow({ offset: 0, limitBytes })
+    let wholeSize: number | null = null
+    const answer = await ask(`bytes=${offset}-${offset + Math.max(1, limitBytes) - 1}`, (start) => {
+      if (start.status === 200) {
+        window = createByteWindow({ offset, limitBytes })
+        wholeSize = contentLength(start)
+      }
+      return (piece) => {
+        if (start.status !== 200 && start.status !== 206) return 'enough'
+        window.take(piece)
+        // Without its length told, a whole file must be read to its end to know its size.
+        return window.isFull() && (start.status === 206 || wholeSize !== null) ? 'enough' : 'more'
+      }
     })
     if (answer.status === 404) return null
-    if (answer.status === 200) {
-      const size = window.sizeBytes()
-      return { offset: Math.min(offset, size), sizeBytes: size, bytes: window.bytes() }
-    }
+    const read = window.result()
+    if (answer.status === 200) return { ...read, sizeBytes: wholeSize ?? read.sizeBytes }
     const size = sizeOf(answer)
+    if (answer.status === 416) {
+      // A proxy that does not tell the size must not make the log look shorter than it was.
+      const end = size ?? offset
+      return { offset: end, sizeBytes: end, bytes: new Uint8Array(0) }
+    }
     if (size === null) throw unexpected(answer)
-    if (answer.status === 416) return { offset: size, sizeBytes: size, bytes: new Uint8Array(0) }
-    return { offset: contentRange(answer)?.offset ?? offset, sizeBytes: size, bytes: window.bytes() }
+    return { offset: contentRange(answer)?.offset ?? offset, sizeBytes: size, bytes: read.bytes }
   }
-}
-
-type Verdict = 'more' | 'enough'
-
-/** Keeps `limitBytes` from `offset` on. Reads on to the end when only that tells the size. */
-function keepWindow(offset: number, limitBytes: number, knownSize: number | null) {
-  const pieces: Uint8Array[] = []
-  let keptBytes = 0
-  let seenBytes = 0
-  return {
-    take(piece: Uint8Array): Verdict {
-      const from = Math.max(0, offset - seenBytes)
-      const kept = piece.subarray(from, from + limitBytes - keptBytes)
-      seenBytes += piece.length
-      // A copy: the piece may be a view of a larger buffer that would stay in memory.
-      if (kept.length > 0) pieces.push(Uint8Array.from(kept))
-      keptBytes += kept.length
-      return knownSize !== null && keptBytes >= limitBytes ? 'enough' : 'more'
-    },
-    sizeBytes: () => knownSize ?? seenBytes,
-    bytes: () => concat(pieces)
-  }
-}
-
-/** Keeps the last `tailBytes`, of which the first `limitBytes` are given. */
-function keepTail(tailBytes: number, limitBytes: number) {
-  let pieces: Uint8Array[] = []
-  let keptBytes = 0
-  let seenBytes = 0
-  return {
-    take(piece: Uint8Array): Verdict {
-      pieces.push(Uint8Array.from(piece))
-      keptBytes += piece.length
-      seenBytes += piece.length
-      // Joined only when it has doubled, so that the work stays linear.
-      if (keptBytes >= tailBytes * 2 + 65_536) {
-        const tail = Uint8Array.from(concat(pieces).subarray(-tailBytes))
-        pieces = [tail]
-        keptBytes = tail.length
-      }
-      return 'more'
-    },
-    sizeBytes: () => seenBytes,
-    bytes: () => concat(pieces).subarray(-tailBytes).slice(0, limitBytes)
-  }
-}
-
-function concat(pieces: Uint8Array[]): Uint8Array {
-  return new Uint8Array(Buffer.concat(pieces))
 }
 
 /** The size of the whole file, from a 206 or 416. */
 function sizeOf(head: AnswerHead): number | null {
-  if (head.status === 206) return contentRange(head)?.sizeBytes ?? null
-  return head.status === 416 ? (contentRange(head)?.sizeBytes ?? 0) : null
+  return head.status === 206 || head.status === 416 ? (contentRange(head)?.sizeBytes ?? null) : null
 }
 
 function contentRange(head: AnswerHead): { offset: number; sizeBytes: number } | null {
@@ -106,7 +69,7 @@ function contentRange(head: AnswerHead): { offset: number; sizeBytes: number } |
   return match ? { offset: Number(match[1] ?? match[2]), sizeBytes: Number(match[2]) } : null
 }
 
-function readLength(head: AnswerHead): number | null {
+function contentLength(head: AnswerHead): number | null {
   const header = head.headers['content-length']
   return header !== undefined && /^\d{1,15}$/.test(header) ? Number(header) : null
 }

@@ -1,0 +1,86 @@
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip, createGzip } from 'node:zlib'
+import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
+import type { BlobStore } from '../blobs/blob-store.ts'
+import { createByteWindow, type LogBytes, type WantedBytes } from './byte-window.ts'
+
+export type ReadLog = (range: WantedBytes, signal?: AbortSignal) => Promise<LogBytes | null>
+
+const PIECE_BYTES = 1_000_000
+const MAX_BYTES = 256_000_000
+
+/** The blob that holds the log of one attempt. */
+export function archiveName(jobId: string, attemptNumber: number): string {
+  return `logs/${jobId}-${attemptNumber}.gz`
+}
+
+/**
+ * Copies the log of a run that has ended into the blob `name`, gzipped, a piece at a time. Of a log over `maxBytes` the
+ * first and the last half of that are kept, with a line that says so between them. Rejects, and leaves no blob, when
+ * the log cannot be read to its end; with LOG_NOT_FOUND when there is none (any more).
+ */
+export async function archiveLog(options: {
+  read: ReadLog
+  blobs: BlobStore
+  name: string
+  maxBytes?: number
+  signal?: AbortSignal
+}): Promise<void> {
+  const { read, blobs, name, maxBytes = MAX_BYTES, signal } = options
+  const gzip = createGzip()
+  const source = Readable.from(readPieces(read, name, maxBytes, signal), { objectMode: false })
+  const [written, copied] = await Promise.allSettled([blobs.write(name, gzip), pipeline(source, gzip, { signal })])
+  // When the source fails, the write fails with the same error; when the disk does, only the write knows why.
+  if (written.status === 'rejected') throw written.reason
+  if (copied.status === 'rejected') throw copied.reason
+}
+
+/** One range of an archived log, in bytes of its uncompressed text. null: the archive has no such blob. */
+export async function readArchivedLog(blobs: BlobStore, name: string, wanted: WantedBytes): Promise<LogBytes | null> {
+  const window = createByteWindow(wanted)
+  try {
+    // gzip knows no middle: the whole is read, the range is kept.
+    await pipeline(await blobs.openRead(name), createGunzip(), async (pieces: AsyncIterable<Uint8Array>) => {
+      for await (const piece of pieces) window.take(piece)
+    })
+  } catch (error) {
+    if (isScrapdeckError(error, 'NOT_FOUND')) return null
+    throw error
+  }
+  return window.result()
+}
+
+async function* readPieces(
+  read: ReadLog,
+  name: string,
+  maxBytes: number,
+  signal: AbortSignal | undefined
+): AsyncGenerator<Uint8Array> {
+  const first = await readPiece({ offset: 0, limitBytes: Math.min(PIECE_BYTES, maxBytes) })
+  if (first.sizeBytes <= maxBytes) {
+    yield* copy(first, maxBytes)
+    return
+  }
+  const half = Math.floor(maxBytes / 2)
+  const tailOffset = first.sizeBytes - half
+  yield* copy(await readPiece({ offset: 0, limitBytes: Math.min(PIECE_BYTES, half) }), half)
+  yield Buffer.from(`\n[Scrapdeck left out ${tailOffset - half} bytes here: the log is larger than it keeps]\n`)
+  yield* copy(await readPiece({ offset: tailOffset, limitBytes: Math.min(PIECE_BYTES, half) }), tailOffset + half)
+
+  async function* copy(start: LogBytes, endOffset: number): AsyncGenerator<Uint8Array> {
+    let piece = start
+    while (piece.bytes.length > 0) {
+      yield piece.bytes
+      const offset = piece.offset + piece.bytes.length
+      if (offset >= Math.min(endOffset, piece.sizeBytes)) return
+      piece = await readPiece({ offset, limitBytes: Math.min(PIECE_BYTES, endOffset - offset) })
+    }
+  }
+
+  async function readPiece(range: WantedBytes): Promise<LogBytes> {
+    const piece = await read(range, signal)
+    if (piece === null) throw new ScrapdeckError('LOG_NOT_FOUND', `The log for ${name} was gone before it was copied`)
+    return piece
+  }
+}

@@ -1,0 +1,128 @@
+import type { LogChunk } from '../../shared/contract/index.ts'
+import { type Clock, sleep } from '../runtime/clock.ts'
+import type { LogBytes, WantedBytes } from './byte-window.ts'
+
+const MAX_CHUNK_BYTES = 262_144
+const LOCAL_POLL_MS = 250
+const REMOTE_POLL_MS = 1000
+const IDLE_POLL_MS = 3000
+/** With the waits between them, at least half a minute of a node that does not answer. */
+const MAX_FAILURES = 10
+const NEWLINE = 0x0a
+
+/**
+ * The log of a run as it grows, wherever `read` finds it: a file, a node, the archive. Polls only while somebody
+ * iterates. Chunks end at line ends; a line that stays unfinished is given as it is at the next poll. A log that does
+ * not exist yet is waited for; one that became shorter is given again from its start. Ends after the chunk with
+ * `complete: true`, or without one when `signal` aborts. Throws what `read` throws when that goes on for half a minute.
+ */
+export async function* tailLog(options: {
+  /** Resolves null while there is no log. */
+  read: (range: WantedBytes, signal?: AbortSignal) => Promise<LogBytes | null>
+  /** May the log still grow? */
+  isLive: () => boolean | Promise<boolean>
+  isLocal: boolean
+  from: { offset: number } | { tailBytes: number }
+  clock: Clock
+  signal?: AbortSignal
+}): AsyncGenerator<LogChunk, void> {
+  const { isLive, from, clock, signal } = options
+  const pollMs = options.isLocal ? LOCAL_POLL_MS : REMOTE_POLL_MS
+  let offset = 'offset' in from ? from.offset : null
+  let waitMs = pollMs
+  let failures = 0
+  let sizeBefore = -1
+
+  while (!signal?.aborted) {
+    try {
+      // Asked before reading: what was written before the end is then surely in what is read.
+      const live = await isLive()
+      const range = await readNext()
+      failures = 0
+      if (range !== null && offset !== null && range.sizeBytes < offset) {
+        offset = 0
+        continue
+      }
+      const chunk: LogChunk = range === null ? emptyChunk(offset ?? 0) : cutChunk(range, live, sizeBefore)
+      sizeBefore = range?.sizeBytes ?? -1
+      chunk.complete = !live && chunk.nextOffset >= chunk.sizeBytes
+      const hasGrown = chunk.nextOffset > chunk.offset
+      if (range !== null) offset = chunk.nextOffset
+      if (hasGrown || chunk.complete) yield chunk
+      if (chunk.complete) return
+      // More is there already.
+      if (hasGrown && range !== null && !reachesEnd(range)) continue
+      waitMs = hasGrown ? pollMs : Math.min(IDLE_POLL_MS, waitMs * 1.5)
+    } catch (error) {
+      if (signal?.aborted) return
+      failures += 1
+      if (failures >= MAX_FAILURES) throw error
+      waitMs = IDLE_POLL_MS
+    }
+    if (!(await waited(clock, waitMs, signal))) return
+  }
+
+  async function readNext(): Promise<LogBytes | null> {
+    if (offset !== null) return options.read({ offset, limitBytes: MAX_CHUNK_BYTES }, signal)
+    const tailBytes = 'tailBytes' in from ? from.tailBytes : 0
+    // One byte more than asked for shows whether the tail begins at the beginning of a line.
+    const limitBytes = Math.min(tailBytes, MAX_CHUNK_BYTES) + 1
+    const range = await options.read({ offset: -tailBytes - 1, limitBytes }, signal)
+    return range === null ? null : skipPartialLine(range, tailBytes)
+  }
+}
+
+function skipPartialLine(range: LogBytes, tailBytes: number): LogBytes {
+  if (range.sizeBytes <= tailBytes) return range
+  const newlineAt = range.bytes.indexOf(NEWLINE)
+  const skipped = newlineAt < 0 ? Math.min(1, range.bytes.length) : newlineAt + 1
+  return { offset: range.offset + skipped, sizeBytes: range.sizeBytes, bytes: range.bytes.subarray(skipped) }
+}
+
+function emptyChunk(offset: number): LogChunk {
+  return { offset, nextOffset: offset, sizeBytes: offset, text: '', complete: false }
+}
+
+function cutChunk(range: LogBytes, live: boolean, sizeBefore: number): LogChunk {
+  const bytes = range.bytes.subarray(0, MAX_CHUNK_BYTES)
+  const atEnd = reachesEnd(range)
+  const isSettled = atEnd && (!live || range.sizeBytes === sizeBefore)
+  const lineEnd = bytes.lastIndexOf(NEWLINE) + 1
+  let length = lineEnd
+  if (atEnd && !live) length = bytes.length
+  else if (isSettled || (lineEnd === 0 && !atEnd)) length = wholeCharactersLength(bytes)
+  return {
+    offset: range.offset,
+    nextOffset: range.offset + length,
+    sizeBytes: range.sizeBytes,
+    text: new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(0, length)),
+    complete: false
+  }
+}
+
+function reachesEnd(range: LogBytes): boolean {
+  return range.offset + Math.min(range.bytes.length, MAX_CHUNK_BYTES) >= range.sizeBytes
+}
+
+/** Without a UTF-8 character at the end whose last bytes are still to come. */
+function wholeCharactersLength(bytes: Uint8Array): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
+    const byte = bytes[bytes.length - back] as number
+    if (byte < 0x80) return bytes.length
+    if (byte < 0xc0) continue
+    const needed = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2
+    return needed > back ? bytes.length - back : bytes.length
+  }
+  return bytes.length
+}
+
+async function waited(clock: Clock, delayMs: number, signal: AbortSignal | undefined): Promise<boolean> {
+  try {
+    await sleep(clock, delayMs, signal)
+    return true
+  } catch (error) {
+    // sleep rejects only when it is aborted: whoever iterated has gone.
+    if (signal?.aborted) return false
+    throw error
+  }
+}
