@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { createFakeClock } from '../testing/fake-clock.ts'
+import { sleep, systemClock } from './clock.ts'
+
+test('a sleep ends when its time has come', async () => {
+  const clock = createFakeClock()
+  let woke = false
+  void sleep(clock, 100).then(() => {
+    woke = true
+  })
+  await clock.advanceBy(99)
+  expect(woke).toBe(false)
+  await clock.advanceBy(1)
+  expect(woke).toBe(true)
+})
+
+test('an aborted sleep rejects with the reason and leaves no timer', async () => {
+  const clock = createFakeClock()
+  const controller = new AbortController()
+  const sleeping = sleep(clock, 100, controller.signal)
+  controller.abort(new Error('stopping'))
+  await expect(sleeping).rejects.toThrow('stopping')
+  await expect(sleep(clock, 100, controller.signal)).rejects.toThrow('stopping')
+  expect(clock.timerCount()).toBe(0)
+})
+
+test('the real clock calls a timer once, unless it was cancelled', async () => {
+  const called: string[] = []
+  systemClock.setTimer(1, () => called.push('cancelled')).cancel()
+  await new Promise<void>((resolve) => {
+    systemClock.setTimer(5, () => {
+      called.push('kept')
+      resolve()
+    })
+    // The timer itself does not hold the process: this one does, for the test.
+    setTimeout(() => {}, 50)
+  })
+  expect(called).toEqual(['kept'])
+})

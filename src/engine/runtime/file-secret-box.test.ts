@@ -1,0 +1,86 @@
+import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
+import { openFileSecretBox } from './file-secret-box.ts'
+
+describe('the secret box with a key file', () => {
+  let directory: string
+  let keyPath: string
+
+  beforeEach(async () => {
+    const temporary = await makeTemporaryDirectory()
+    onTestFinished(temporary.remove)
+    directory = temporary.path
+    keyPath = join(directory, 'data', 'secret.key')
+  })
+
+  test('what was sealed is opened again, by this box and by the next with the same key', async () => {
+    const box = await openFileSecretBox(keyPath)
+    const again = await openFileSecretBox(keyPath)
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'binary' }), async (secret) => {
+        expect(await again.open(await box.seal(secret))).toBe(secret)
+      })
+    )
+  })
+
+  test('sealed text does not tell the secret, nor that two secrets are the same', async () => {
+    const box = await openFileSecretBox(keyPath)
+    const [first, second] = [await box.seal('swordfish'), await box.seal('swordfish')]
+    expect(first).not.toBe(second)
+    expect(Buffer.from(first.slice(3), 'base64').toString('latin1')).not.toContain('swordfish')
+  })
+
+  test.skipIf(process.platform === 'win32')(
+    'the key file is for its owner alone, and nothing lies beside it',
+    async () => {
+      await openFileSecretBox(keyPath)
+      expect((await stat(keyPath)).mode & 0o777).toBe(0o600)
+      expect(await readdir(join(directory, 'data'))).toEqual(['secret.key'])
+    }
+  )
+
+  test('sealed text that was changed anywhere, or sealed with another key, is refused', async () => {
+    const box = await openFileSecretBox(keyPath)
+    const other = await openFileSecretBox(join(directory, 'other.key'))
+    const sealed = await box.seal('swordfish')
+    const bytes = Buffer.from(sealed.slice(3), 'base64')
+    for (let index = 0; index < bytes.length; index += 1) {
+      const changed = Buffer.from(bytes)
+      changed[index] = (changed[index] as number) ^ 1
+      await expect(box.open(`v1.${changed.toString('base64')}`)).rejects.toThrow('Enter it again')
+    }
+    for (const wrong of ['', 'v1.', 'swordfish', sealed.slice(3), sealed.slice(0, 20)]) {
+      await expect(box.open(wrong)).rejects.toThrow('Enter it again')
+    }
+    await expect(other.open(sealed)).rejects.toThrow('Enter it again')
+  })
+
+  test('several openers at once agree on one key', async () => {
+    const boxes = await Promise.all(Array.from({ length: 8 }, () => openFileSecretBox(keyPath)))
+    const sealed = await Promise.all(boxes.map((box) => box.seal('swordfish')))
+    for (const box of boxes) {
+      for (const text of sealed) expect(await box.open(text)).toBe('swordfish')
+    }
+  })
+
+  test('a damaged key file is refused and never written over', async () => {
+    await openFileSecretBox(keyPath)
+    await writeFile(keyPath, 'short')
+    await expect(openFileSecretBox(keyPath)).rejects.toMatchObject({ code: 'DATA_DIRECTORY_UNUSABLE' })
+    expect(await readFile(keyPath, 'utf8')).toBe('short')
+  })
+
+  test.skipIf(process.platform === 'win32')('a key file that others can read is refused', async () => {
+    await openFileSecretBox(keyPath)
+    await chmod(keyPath, 0o644)
+    await expect(openFileSecretBox(keyPath)).rejects.toThrow('chmod 600')
+  })
+
+  test('a key file that cannot be made is told in words', async () => {
+    await writeFile(join(directory, 'data'), 'a file where the directory should be')
+    await expect(openFileSecretBox(keyPath)).rejects.toMatchObject({ code: 'DATA_DIRECTORY_UNUSABLE' })
+  })
+})

@@ -1,0 +1,95 @@
+import { createDispatch, type Dispatch } from '../dispatch/dispatch.ts'
+import { LiveAttempts } from '../dispatch/live-attempts.ts'
+import type { EggState } from '../dispatch/place.ts'
+import type { BlobStore } from '../blobs/blob-store.ts'
+import { Fleet } from '../nodes/fleet.ts'
+import { WaitingReasons } from '../queue/waiting-reasons.ts'
+import { silentLogger } from '../runtime/logger.ts'
+import type { Store, StoredJob } from '../store/store.ts'
+import { aNewJob, aStoredNode } from './builders.ts'
+import type { FakeClock } from './fake-clock.ts'
+import type { FakeNode } from './fake-node.ts'
+import { createSeededRandom } from './seeded-random.ts'
+
+/** One engine's dispatch over fake nodes and a real store; `crash` leaves the store as it is, as kill -9 does. */
+export interface DispatchHarness {
+  dispatch: Dispatch
+  fleet: Fleet
+  live: LiveAttempts
+  waiting: WaitingReasons
+  /** Queues jobs of `shop` version 1 and wakes the dispatcher. */
+  enqueue(count: number): Promise<string[]>
+  job(id: string): Promise<StoredJob>
+  kinds(id: string): Promise<string[]>
+  crash(): Promise<void>
+}
+
+export async function startDispatch(parts: {
+  store: Store
+  clock: FakeClock
+  nodes: Record<string, FakeNode>
+  blobs: BlobStore
+}): Promise<DispatchHarness> {
+  const { store, clock, nodes, blobs } = parts
+  const live = new LiveAttempts()
+  const waiting = new WaitingReasons()
+  const fleet: Fleet = new Fleet({
+    clock,
+    random: createSeededRandom(1),
+    logger: silentLogger,
+    createClient: async (stored) => nodes[stored.id]!,
+    isBusy: (nodeId) => dispatch.isBusy(nodeId),
+    wantsSnapshot: (nodeId) => dispatch.wantsSnapshot(nodeId),
+    onSnapshot: (node, snapshot) => dispatch.takeSnapshot(node, snapshot),
+    onStatus: (_node, { cameUp }) => {
+      if (cameUp) dispatch.wake()
+    }
+  })
+  const dispatch = createDispatch({
+    store,
+    blobs,
+    fleet,
+    live,
+    waiting,
+    clock,
+    logger: silentLogger,
+    projects: { versionToRun: (_project, version) => version ?? '1' },
+    distribution: {
+      stateOf: (nodeId, project, version): EggState =>
+        nodes[nodeId]!.eggs.has(`${project}@${version}`) ? 'present' : 'absent',
+      ensure: async (nodeId, project, version) => nodes[nodeId]!.addVersion(project, version),
+      forget: async (nodeId, project, version) => nodes[nodeId]!.deleteVersion(project, version)
+    },
+    onWaitingChanged: () => {},
+    onJobEnded: () => {}
+  })
+  await dispatch.start({ paused: false })
+  for (const [id, node] of Object.entries(nodes)) {
+    await fleet.add(aStoredNode({ id, name: id, slots: node.slots }))
+  }
+  await clock.advanceBy(0)
+
+  return {
+    dispatch,
+    fleet,
+    live,
+    waiting,
+    async enqueue(count) {
+      const jobs = Array.from({ length: count }, () => aNewJob({ version: '1' }))
+      await store.enqueueJobs(jobs)
+      dispatch.wake()
+      await clock.advanceBy(0)
+      return jobs.map(({ id }) => id)
+    },
+    async job(id) {
+      return (await store.getJob(id))!
+    },
+    async kinds(id) {
+      return (await store.listTimeline(id)).map(({ kind }) => kind)
+    },
+    async crash() {
+      await dispatch.stop()
+      await fleet.stop()
+    }
+  }
+}
