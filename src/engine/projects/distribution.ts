@@ -1,0 +1,175 @@
+import type { Deployment } from '../../shared/contract/index.ts'
+import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Projects } from './projects.ts'
+
+/**
+ * Which node has which egg, and sending what is missing: on demand before the first job that needs it, or to many at
+ * once.
+ *
+ *   absent ──ensure──> sending ──accepted──> present ──the node says it has none──> absent
+ *                         └──refused or no answer──> failed ──after a while──> absent
+ */
+export interface Distribution {
+  /** `never`: there is no egg of ours to send, or sending failed and waits for its next try. */
+  stateOf(nodeId: string, project: string, version: string): 'present' | 'sending' | 'absent' | 'never'
+  isPresent(nodeId: string, project: string, version: string): boolean
+  /**
+   * Resolves once the node has the egg; sends it where it is missing, at most once at a time. Rejects with the node's
+   * error, at once and without sending while a failure waits for its next try.
+   */
+  ensure(nodeId: string, project: string, version: string): Promise<void>
+  /** Sends to these nodes now, failures of the past or not. Each node's steps, then the end; a failed node is a step, not an error. */
+  deployToAll(project: string, version: string, nodeIds: string[]): AsyncGenerator<Deployment, void>
+  /** The node says it does not know the version: it must be sent again. */
+  forget(nodeId: string, project: string, version: string): Promise<void>
+}
+
+/** What distribution needs of a node; NodeClient is one. */
+export interface EggReceiver {
+  addVersion(project: string, version: string, egg: Uint8Array): Promise<unknown>
+}
+
+export interface DistributionOptions {
+  projects: Projects
+  /** Undefined: there is no such node any more. */
+  clientOf: (nodeId: string) => EggReceiver | undefined
+  clock: Clock
+  /** Something became possible: an egg arrived, or a failed one may be tried again. */
+  onChange: () => void
+}
+
+const FIRST_BACKOFF_MS = 30_000
+const LONGEST_BACKOFF_MS = 10 * 60_000
+
+/** Eggs in memory at once, when one is sent to a whole fleet: they are read once and shared, but sockets are not. */
+const SENT_AT_ONCE = 8
+
+interface Failure {
+  error: unknown
+  count: number
+  untilMs: number
+}
+
+export function createDistribution(options: DistributionOptions): Distribution {
+  const { projects, clock } = options
+  const sending = new Map<string, Promise<void>>()
+  const failures = new Map<string, Failure>()
+  const keyOf = (nodeId: string, project: string, version: string) => JSON.stringify([nodeId, project, version])
+
+  const distribution: Distribution = {
+    stateOf(nodeId, project, version) {
+      if (distribution.isPresent(nodeId, project, version)) return 'present'
+      const stored = projects.find(project, version)
+      if (!stored?.sha256) return 'never'
+      const key = keyOf(nodeId, project, stored.version)
+      if (sending.has(key)) return 'sending'
+      return isWaiting(key) ? 'never' : 'absent'
+    },
+    isPresent(nodeId, project, version) {
+      const stored = projects.find(project, version)
+      if (!stored) return false
+      if (nodeId === LOCAL_NODE_ID) return stored.sha256 !== null
+      return stored.deployments.some((one) => one.nodeId === nodeId && one.state === 'present')
+    },
+    async ensure(nodeId, project, version) {
+      if (distribution.isPresent(nodeId, project, version)) return
+      const stored = projects.requireEgg(project, version)
+      const key = keyOf(nodeId, project, stored.version)
+      if (!sending.has(key) && isWaiting(key)) throw failures.get(key)!.error
+      return send(nodeId, project, stored.version)
+    },
+    async *deployToAll(project, version, nodeIds) {
+      const stored = projects.requireEgg(project, version)
+      const steps: Deployment[] = []
+      let wake = () => {}
+      const report = (nodeId: string) => {
+        const current = projects.find(project, stored.version)?.deployments.find((one) => one.nodeId === nodeId)
+        steps.push(current ?? { nodeId, state: 'present', error: null, changedAtMs: stored.createdAtMs })
+        wake()
+      }
+      const waiting = [...new Set(nodeIds)]
+      const worker = async () => {
+        for (let nodeId = waiting.shift(); nodeId !== undefined; nodeId = waiting.shift()) {
+          const target = nodeId
+          try {
+            if (!distribution.isPresent(target, project, stored.version)) {
+              await send(target, project, stored.version, () => report(target))
+            }
+          } catch (error) {
+            // The failure is the node's state, and is reported as such below.
+            steps.push({ nodeId: target, state: 'failed', error: wordsOf(error), changedAtMs: clock.nowMs() })
+            wake()
+            continue
+          }
+          report(target)
+        }
+      }
+      let isDone = false
+      const all = Promise.all(Array.from({ length: Math.min(SENT_AT_ONCE, waiting.length) }, worker)).then(() => {
+        isDone = true
+        wake()
+      })
+      while (!isDone || steps.length > 0) {
+        const step = steps.shift()
+        if (step) yield step
+        else await new Promise<void>((resolve) => (wake = resolve))
+      }
+      await all
+    },
+    async forget(nodeId, project, version) {
+      await projects.dropDeployment(project, version, nodeId)
+      options.onChange()
+    }
+  }
+  return distribution
+
+  function isWaiting(key: string): boolean {
+    return (failures.get(key)?.untilMs ?? 0) > clock.monotonicMs()
+  }
+
+  function send(nodeId: string, project: string, version: string, onStart?: () => void): Promise<void> {
+    const key = keyOf(nodeId, project, version)
+    const sent = sending.get(key) ?? sendOnce(key, nodeId, project, version, onStart).finally(() => finish(key))
+    sending.set(key, sent)
+    return sent
+  }
+
+  function finish(key: string): void {
+    sending.delete(key)
+    options.onChange()
+  }
+
+  async function sendOnce(
+    key: string,
+    nodeId: string,
+    project: string,
+    version: string,
+    onStart?: () => void
+  ): Promise<void> {
+    const record = (state: Deployment['state'], error: string | null) =>
+      projects.recordDeployment(project, version, { nodeId, state, error, changedAtMs: clock.nowMs() })
+    const sha256 = projects.requireEgg(project, version).sha256
+    await record('sending', null)
+    onStart?.()
+    try {
+      const client = options.clientOf(nodeId)
+      if (client === undefined) throw new Error('The node was removed.')
+      await client.addVersion(project, version, await projects.eggBytes(project, version))
+    } catch (error) {
+      const count = (failures.get(key)?.count ?? 0) + 1
+      const delayMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (count - 1))
+      failures.set(key, { error, count, untilMs: clock.monotonicMs() + delayMs })
+      clock.setTimer(delayMs, options.onChange)
+      await record('failed', wordsOf(error))
+      throw error
+    }
+    failures.delete(key)
+    // Replaced or deleted while it was on its way: the node has the old egg, so the new one must be sent.
+    if (projects.find(project, version)?.sha256 === sha256) await record('present', null)
+  }
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
