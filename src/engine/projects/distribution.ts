@@ -32,8 +32,8 @@ export interface EggReceiver {
 
 export interface DistributionOptions {
   projects: Projects
-  /** Undefined: there is no such node any more. */
-  clientOf: (nodeId: string) => EggReceiver | undefined
+  /** Null: there is no such node any more. */
+  clientOf: (nodeId: string) => EggReceiver | null
   clock: Clock
   /** Something became possible: an egg arrived, or a failed one may be tried again. */
   onChange: () => void
@@ -154,7 +154,7 @@ export function createDistribution(options: DistributionOptions): Distribution {
     onStart?.()
     try {
       const client = options.clientOf(nodeId)
-      if (client === undefined) throw new Error('The node was removed.')
+      if (client === null) throw new Error('The node was removed.')
       await client.addVersion(project, version, await projects.eggBytes(project, version))
     } catch (error) {
       const count = (failures.get(key)?.count ?? 0) + 1

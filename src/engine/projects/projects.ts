@@ -73,10 +73,8 @@ export interface ProjectsOptions {
   blobs: BlobStore
   /** For local copies of eggs. */
   eggDirectory: string
-  /** Imports the egg in a process of its own; throws EGG_IMPORT_FAILED, PYTHON_MISSING. */
-  listSpidersOfEgg: (eggPath: string, signal?: AbortSignal) => Promise<string[]>
-  /** Every egg is on the local node at once; false where there is none. */
-  hasLocalNode?: boolean
+  /** Imports the egg in a process of its own; throws EGG_IMPORT_FAILED, PYTHON_MISSING. Null: there is no local node. */
+  listSpidersOfEgg: ((eggPath: string) => Promise<string[]>) | null
   clock: Clock
   logger: Logger
 }
@@ -230,7 +228,7 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
       const spiders = await listSpiders(path)
       await blobs.write(`eggs/${sha256}`, egg)
       const createdAtMs = clock.nowMs()
-      const deployments = options.hasLocalNode === false ? [] : [presentOn(LOCAL_NODE_ID)]
+      const deployments = options.listSpidersOfEgg === null ? [] : [presentOn(LOCAL_NODE_ID)]
       const stored = { project, version, sha256, sizeBytes: egg.byteLength, spiders, createdAtMs, deployments }
       await exclusively(async () => {
         await store.putVersion(stored)
@@ -247,6 +245,7 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
 
   /** Null where there is no Python to ask: the version is kept and listed later. */
   async function listSpiders(path: string): Promise<string[] | null> {
+    if (options.listSpidersOfEgg === null) return null
     try {
       return await options.listSpidersOfEgg(path)
     } catch (error) {
