@@ -1,5 +1,17 @@
+import { mkdir } from 'node:fs/promises'
+import { availableParallelism, hostname } from 'node:os'
 import type { PythonState } from '../../shared/contract/index.ts'
-import type { NodeClient } from '../nodes/node-client.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { SAFE_JOBID_PATTERN } from '../../shared/ids.ts'
+import { type NodeClient, NodeError, type ScheduleRequest, type SeenJob } from '../nodes/node-client.ts'
+import { problemOfPathPart } from '../projects/names.ts'
+import { type Clock, sleep } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import { logFileOf } from './launch-plan.ts'
+import { readLogRange } from './log-range.ts'
+import { openPythonEnvironment } from './python-environment.ts'
+import { openRunList, type Run } from './run-list.ts'
+import { listSpiders } from './spider-listing.ts'
 
 /**
  * The node inside the engine: a NodeClient whose spiders are child processes. They outlive the engine; after a restart
@@ -24,4 +36,196 @@ export interface LocalNode extends NodeClient {
   runningCount(): number
   /** INT, then KILL after a wait, to every running spider. */
   stopAll(): Promise<void>
+}
+
+export interface LocalNodeOptions {
+  /** The data directory: logs/, items/, runs/, work/ and python/ are made in it. */
+  directory: string
+  resourcesDirectory: string
+  /** Spiders at once; default: the CPU count. */
+  slots?: number
+  pythonPath?: string
+  /** A local file with this egg; null when we have none. Eggs live in the projects room, not here. */
+  eggPath: (project: string, version: string) => Promise<string | null>
+  clock: Clock
+  logger: Logger
+}
+
+const FINISHED_KEPT = 1000
+/** How long stopAll waits for spiders to end by themselves before it kills them. */
+const GRACE_MS = 10_000
+
+/** Opens the local node of a data directory that no other engine uses. Goes on with the runs of earlier engines. */
+export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNode> {
+  const { clock, logger, slots = availableParallelism() } = options
+  await mkdir(options.directory, { recursive: true })
+  const paths = { dataDirectory: options.directory, resourcesDirectory: options.resourcesDirectory }
+  const listeners = new Set<() => void>()
+  const changed = () => {
+    for (const listener of listeners) listener()
+  }
+  const closing = new AbortController()
+  const python = openPythonEnvironment({
+    ...paths,
+    pythonPath: options.pythonPath,
+    clock,
+    logger,
+    onChange() {
+      runs?.fillSlots()
+      changed()
+    }
+  })
+  const readyPython = () => (python.state().state === 'ready' ? python.state().path : null)
+  let runs: Awaited<ReturnType<typeof openRunList>> | null = null
+  const openedRuns = await openRunList({
+    ...paths,
+    slots,
+    python: readyPython,
+    eggPath: options.eggPath,
+    finishedKept: FINISHED_KEPT,
+    clock,
+    logger,
+    onChange: changed
+  })
+  runs = openedRuns
+  openedRuns.fillSlots()
+
+  const node: LocalNode = {
+    slots,
+    python: python.state,
+    onChange(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    refreshPython: python.refresh,
+    createEnvironment: python.create,
+    async listSpidersOfEgg(eggPath, signal) {
+      const state = await python.settled()
+      const path = readyPython()
+      if (path === null) throw new ScrapdeckError('PYTHON_MISSING', state.problem ?? 'Python is not ready yet.')
+      const signals = signal ? [closing.signal, signal] : [closing.signal]
+      return listSpiders({ ...paths, python: path, egg: eggPath, clock, signal: AbortSignal.any(signals) })
+    },
+    runningCount: () => openedRuns.list().running.length,
+    async stopAll() {
+      await signalAll('INT')
+      const deadlineMs = clock.monotonicMs() + GRACE_MS
+      while (node.runningCount() > 0 && clock.monotonicMs() < deadlineMs) await sleep(clock, 50)
+      await signalAll('KILL')
+    },
+
+    async daemonStatus() {
+      refuseWhenClosed()
+      const { pending, running, finished } = openedRuns.list()
+      return {
+        pending: pending.length,
+        running: running.length,
+        finished: finished.length,
+        nodeName: hostname(),
+        clockOffsetMs: 0
+      }
+    },
+    async listJobs() {
+      refuseWhenClosed()
+      const begunAtMs = clock.monotonicMs()
+      const { pending, running, finished } = openedRuns.list()
+      return {
+        begunAtMs,
+        pending: pending.map(toSeenJob),
+        running: running.map(toSeenJob),
+        finished: finished.map(toSeenJob)
+      }
+    },
+    async schedule(request) {
+      refuseWhenClosed()
+      refuseBadNames(request)
+      const state = await python.settled()
+      if (readyPython() === null) throw refusal(state.problem ?? 'Python is not ready yet.')
+      if ((await options.eggPath(request.project, request.version)) === null) {
+        throw refusal(`version '${request.version}' not found`)
+      }
+      refuseWhenClosed()
+      const { project, version, spider, jobid, settings, args, priority } = request
+      const spec = { project, version, spider, jobid, settings, args, priority, acceptedAtMs: clock.nowMs() }
+      let isAccepted: boolean
+      try {
+        isAccepted = await openedRuns.accept(spec)
+      } catch (error) {
+        // What is on the disk after such an error only the next look can tell.
+        const message = `The local node could not write the run to the data directory: ${(error as Error).message}`
+        throw new NodeError('reset', message, { delivered: 'unknown', cause: error })
+      }
+      if (!isAccepted) throw refusal(`job '${jobid}' was taken before`)
+      return { jobid }
+    },
+    async cancel(request) {
+      refuseWhenClosed()
+      return { wasState: await openedRuns.cancel(request.project, request.jobid, request.signal) }
+    },
+
+    // Every egg of the projects room is here at once, so there is nothing to keep, list or delete.
+    listProjects: async () => [],
+    listVersions: async () => [],
+    async listSpiders(project, version, signal) {
+      const egg = await options.eggPath(project, version)
+      if (egg === null) throw refusal(`version '${version}' not found`)
+      return node.listSpidersOfEgg(egg, signal)
+    },
+    addVersion: async () => ({ spiders: 0 }),
+    async deleteVersion() {},
+    async deleteProject() {},
+
+    async readLog(run, range) {
+      refuseBadNames(run)
+      return readLogRange(logFileOf(options.directory, run), range)
+    },
+    async close() {
+      closing.abort(new NodeError('aborted', 'The local node is closing.', { delivered: 'unknown' }))
+      listeners.clear()
+      await openedRuns.close()
+    }
+  }
+  return node
+
+  async function signalAll(signal: 'INT' | 'KILL'): Promise<void> {
+    const { running } = openedRuns.list()
+    await Promise.all(running.map((run) => openedRuns.cancel(run.spec.project, run.spec.jobid, signal)))
+  }
+
+  function refuseWhenClosed(): void {
+    if (closing.signal.aborted) throw new NodeError('aborted', 'The local node is closed.', { delivered: 'no' })
+  }
+}
+
+function refuseBadNames(run: Pick<ScheduleRequest, 'project' | 'spider' | 'jobid'>): void {
+  for (const [noun, name] of [['project', run.project] as const, ['spider', run.spider] as const]) {
+    const problem = problemOfPathPart(name)
+    if (problem) throw refusal(`the ${noun} ${JSON.stringify(name)} ${problem}`)
+  }
+  if (!SAFE_JOBID_PATTERN.test(run.jobid)) throw refusal(`the jobid ${JSON.stringify(run.jobid)} is not safe in paths`)
+}
+
+function refusal(nodeMessage: string): NodeError {
+  return new NodeError('refused', `The local node refused: ${nodeMessage}`, { delivered: 'no', nodeMessage })
+}
+
+function toSeenJob(run: Run): SeenJob {
+  return {
+    project: run.spec.project,
+    spider: run.spec.spider,
+    jobid: run.spec.jobid,
+    pid: run.child?.pid ?? null,
+    startTime: run.startedAtMs === null ? null : naiveLocalTime(run.startedAtMs),
+    endTime: run.exit === null ? null : naiveLocalTime(run.exit.atMs),
+    exit: run.exit && { code: run.exit.code, signal: run.exit.signal }
+  }
+}
+
+/** `2026-11-21 01:02:03.004000`: what Scrapyd's times look like. */
+function naiveLocalTime(atMs: number): string {
+  const time = new Date(atMs)
+  const two = (value: number) => String(value).padStart(2, '0')
+  const date = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join('-')
+  const ofDay = [two(time.getHours()), two(time.getMinutes()), two(time.getSeconds())].join(':')
+  return `${date} ${ofDay}.${String(time.getMilliseconds()).padStart(3, '0')}000`
 }
