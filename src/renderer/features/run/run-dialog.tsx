@@ -1,0 +1,261 @@
+import { Alert, Button, Modal, MultiSelect, NumberInput, SegmentedControl, Select } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { type KeyboardEvent, useState } from 'react'
+import type { Job, Project, RunInput } from '../../../shared/contract/index.ts'
+import { explainError } from '../../api/explain-error.ts'
+import { useApi } from '../../api/api.tsx'
+import { closeRunDialog, type RunPrefill, useRunDialog } from '../../state/run-dialog.ts'
+import { CopyButton } from '../../ui/copy-button.tsx'
+import { Kbd, modKey } from '../../ui/kbd.tsx'
+import { plural } from '../../ui/numbers.ts'
+import { EmptyState, QueryState } from '../../ui/states.tsx'
+import classes from './run-dialog.module.css'
+import { readForm, type RunForm, startForm } from './run-form.ts'
+import { RunRows } from './run-rows.tsx'
+import { scheduleCommand } from './schedule-command.ts'
+
+/** Asks what to run and where, and puts it into the queue. Open it with `openRunDialog(prefill)`. */
+export function RunDialog() {
+  const prefill = useRunDialog((state) => state.prefill)
+  const api = useApi()
+  const projects = useQuery(api.query.projects.list.queryOptions())
+  return (
+    <Modal opened={prefill !== null} onClose={closeRunDialog} title="Run spiders" size={640}>
+      {prefill !== null && (
+        <QueryState query={projects} what="the projects" rows={6}>
+          {(data) =>
+            data.projects.length === 0 ? (
+              <EmptyState title="There is nothing to run yet">Deploy a project first: drop its .egg or its folder into this window.</EmptyState>
+            ) : (
+              <RunFields projects={data.projects} prefill={prefill} />
+            )
+          }
+        </QueryState>
+      )}
+    </Modal>
+  )
+}
+
+function RunFields({ projects, prefill }: { projects: readonly Project[]; prefill: RunPrefill }) {
+  const api = useApi()
+  const navigate = useNavigate()
+  const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes ?? []
+  const [form, setForm] = useState(() => withKnownProject(startForm(prefill, lastUsed()), projects))
+  const [isRunning, setRunning] = useState(false)
+  const [error, setError] = useState<unknown>(null)
+  const [showsCommand, setShowsCommand] = useState(false)
+  const change = (patch: Partial<RunForm>) => {
+    setError(null)
+    setForm((before) => ({ ...before, ...patch }))
+  }
+
+  const project = projects.find(({ name }) => name === form.project)
+  const version = project?.versions.find((each) => each.version === (form.version ?? project.latestVersion))
+  const known = version?.spiders ?? null
+  const spiderOptions = [...new Set([...(known ?? []), ...form.spiders])].sort()
+  const suggestions = useSuggestions(form)
+  const read = readForm(form)
+  const strangers = known === null ? [] : form.spiders.filter((spider) => !known.includes(spider))
+
+  const run = async () => {
+    if ('missing' in read || isRunning) return
+    setRunning(true)
+    setError(null)
+    try {
+      const { jobs } = await api.client.jobs.run(read.run)
+      rememberUsed(read.run)
+      closeRunDialog()
+      announce(jobs, (id) => void navigate({ to: '/jobs', search: id === null ? { project: read.run.project } : { job: id, tab: 'log' } }))
+      const [only] = jobs
+      if (jobs.length === 1 && only !== undefined) void navigate({ to: '/jobs', search: { job: only.id, tab: 'log' } })
+    } catch (failure) {
+      setError(failure)
+    } finally {
+      setRunning(false)
+    }
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+    event.preventDefault()
+    void run()
+  }
+
+  return (
+    <form
+      className={classes.form}
+      onKeyDown={onKeyDown}
+      onSubmit={(event) => {
+        event.preventDefault()
+        void run()
+      }}
+    >
+      <div className={classes.pair}>
+        <Select
+          label="Project"
+          data={projects.map(({ name }) => name)}
+          value={form.project}
+          onChange={(name) => change({ project: name, version: null, spiders: [] })}
+          searchable
+          allowDeselect={false}
+          placeholder="Choose a project"
+          data-autofocus={form.project === null || undefined}
+        />
+        <Select
+          label="Version"
+          data={[
+            { value: '', label: project?.latestVersion ? `latest (${project.latestVersion})` : 'latest' },
+            ...(project?.versions.map((each) => ({ value: each.version, label: each.version })) ?? [])
+          ]}
+          value={form.version ?? ''}
+          onChange={(value) => change({ version: value || null })}
+          allowDeselect={false}
+          disabled={project === undefined}
+        />
+      </div>
+      <MultiSelect
+        label="Spiders"
+        data={spiderOptions}
+        value={[...form.spiders]}
+        onChange={(spiders) => change({ spiders })}
+        searchable
+        clearable
+        limit={200}
+        hidePickedOptions
+        disabled={project === undefined}
+        placeholder={form.spiders.length === 0 ? 'Choose one or several' : undefined}
+        nothingFoundMessage={known === null ? 'The spiders of this version are not listed yet' : 'No spider has this name'}
+        description={known !== null && known.length > 1 && form.spiders.length < known.length ? <AllButton count={known.length} onAll={() => change({ spiders: [...known] })} /> : undefined}
+        inputWrapperOrder={['label', 'input', 'description', 'error']}
+        error={strangers.length > 0 ? `${strangers.join(', ')} ${strangers.length === 1 ? 'is' : 'are'} not in this version` : undefined}
+        data-autofocus={form.project !== null || undefined}
+      />
+      <RunRows kind="args" title="Arguments" rows={form.args} names={suggestions.args} onChange={(args) => change({ args })} />
+      <RunRows kind="settings" title="Settings" rows={form.settings} names={suggestions.settings} onChange={(settings) => change({ settings })} />
+      <div className={classes.where}>
+        <div>
+          <span className={classes.label} id="run-where">
+            Where
+          </span>
+          <SegmentedControl
+            aria-labelledby="run-where"
+            value={form.where}
+            onChange={(where) => change({ where: where as RunForm['where'] })}
+            data={[
+              { value: 'any', label: 'Any node' },
+              { value: 'tags', label: 'By tag' },
+              { value: 'node', label: 'One node' }
+            ]}
+          />
+        </div>
+        {form.where === 'node' && (
+          <Select aria-label="Node" placeholder="Choose a node" searchable value={form.nodeId} onChange={(nodeId) => change({ nodeId })} data={nodes.map(({ id, name }) => ({ value: id, label: name }))} />
+        )}
+        {form.where === 'tags' && (
+          <MultiSelect
+            aria-label="Tags"
+            placeholder={form.tags.length === 0 ? 'All of these tags' : undefined}
+            searchable
+            hidePickedOptions
+            value={[...form.tags]}
+            onChange={(tags) => change({ tags })}
+            data={[...new Set([...nodes.flatMap(({ tags }) => tags), ...form.tags])].sort()}
+            nothingFoundMessage="No node has such a tag"
+          />
+        )}
+        <NumberInput className={classes.priority} label="Priority" value={form.priority} onChange={(value) => change({ priority: Number(value) || 0 })} step={1} title="Higher goes first; 0 is usual" />
+      </div>
+      {error !== null && (
+        <Alert color="red" variant="light" title={explainError(error).title} role="alert">
+          {explainError(error).text}
+        </Alert>
+      )}
+      {showsCommand && 'run' in read && <Command run={read.run} />}
+      <footer className={classes.foot}>
+        <Button variant="subtle" color="gray" onClick={() => setShowsCommand(!showsCommand)} disabled={'missing' in read} aria-expanded={showsCommand}>
+          {showsCommand ? 'Hide curl' : 'As curl'}
+        </Button>
+        <span className={classes.missing} role="status">
+          {'missing' in read ? read.missing : ''}
+        </span>
+        <Button onClick={closeRunDialog}>Cancel</Button>
+        <Button type="submit" variant="filled" loading={isRunning} disabled={'missing' in read} rightSection={<Kbd>{modKey('↵')}</Kbd>}>
+          {form.spiders.length > 1 ? `Run ${plural(form.spiders.length, 'spider')}` : 'Run'}
+        </Button>
+      </footer>
+    </form>
+  )
+}
+
+function AllButton({ count, onAll }: { count: number; onAll: () => void }) {
+  return (
+    <button type="button" className={classes.all} onClick={onAll}>
+      Choose all {count}
+    </button>
+  )
+}
+
+/** The same as calls of schedule.json, for scripts and crontabs. */
+function Command({ run }: { run: RunInput }) {
+  const api = useApi()
+  const credentials = useQuery(api.query.system.credentials.queryOptions()).data
+  const command = scheduleCommand(run, { address: credentials?.address ?? 'http://127.0.0.1:6800', username: credentials?.username ?? 'USERNAME' })
+  return (
+    <div className={classes.command}>
+      <pre>{command}</pre>
+      <span className={classes.copy}>
+        <CopyButton value={command} what="the command" />
+      </span>
+      {(run.nodeId || run.tags?.length) && <p className="dim">schedule.json cannot say where to run: this call runs on any node.</p>}
+    </div>
+  )
+}
+
+/** Names that earlier runs of these spiders were given. */
+function useSuggestions({ project, spiders }: RunForm): { args: string[]; settings: string[] } {
+  const api = useApi()
+  const filter = { project: project ?? undefined, spider: spiders.length === 1 ? spiders[0] : undefined, limit: 50 }
+  const recent = useQuery({ ...api.query.jobs.list.queryOptions({ input: filter }), enabled: project !== null, staleTime: 60_000 })
+  const names = (of: (job: Job) => Record<string, string>) => [...new Set(recent.data?.jobs.flatMap((job) => Object.keys(of(job))) ?? [])].sort()
+  return { args: names(({ args }) => args), settings: names(({ settings }) => settings) }
+}
+
+/** What was asked for stays visible for a moment, with the way to it. */
+function announce(jobs: readonly Job[], open: (id: string | null) => void): void {
+  const [only] = jobs
+  if (only === undefined) return
+  const isOne = jobs.length === 1
+  notifications.show({
+    withBorder: true,
+    autoClose: 6000,
+    message: (
+      <div className={classes.toast}>
+        <span>{isOne ? `${only.project}/${only.spider} is queued.` : `${plural(jobs.length, 'job')} of ${only.project} are queued.`}</span>
+        <Button onClick={() => open(isOne ? only.id : null)}>{isOne ? 'Open' : 'Show them'}</Button>
+      </div>
+    )
+  })
+}
+
+function withKnownProject(form: RunForm, projects: readonly Project[]): RunForm {
+  const isKnown = projects.some(({ name }) => name === form.project)
+  if (isKnown) return form
+  const [only] = projects
+  return { ...form, project: projects.length === 1 && only !== undefined ? only.name : null, spiders: [], version: null }
+}
+
+const LAST_KEY = 'scrapdeck.run-dialog.last'
+
+function lastUsed(): RunPrefill | null {
+  try {
+    return JSON.parse(localStorage.getItem(LAST_KEY) ?? 'null') as RunPrefill | null
+  } catch {
+    // What stands there was not written by us; begin empty.
+    return null
+  }
+}
+
+function rememberUsed(run: RunInput): void {
+  localStorage.setItem(LAST_KEY, JSON.stringify(run))
+}

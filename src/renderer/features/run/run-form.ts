@@ -1,0 +1,86 @@
+import type { RunInput } from '../../../shared/contract/index.ts'
+import { RESERVED_ARGUMENTS } from '../../../shared/reserved-arguments.ts'
+import type { RunPrefill } from '../../state/run-dialog.ts'
+
+/** One row of arguments or settings; rows keep their order and may be half filled while somebody types. */
+export interface FormRow {
+  readonly key: number
+  readonly name: string
+  readonly value: string
+}
+
+export interface RunForm {
+  readonly project: string | null
+  /** null: the latest. */
+  readonly version: string | null
+  readonly spiders: readonly string[]
+  readonly args: readonly FormRow[]
+  readonly settings: readonly FormRow[]
+  readonly where: 'any' | 'tags' | 'node'
+  readonly nodeId: string | null
+  readonly tags: readonly string[]
+  readonly priority: number
+}
+
+let nextKey = 1
+export const newRow = (name = '', value = ''): FormRow => ({ key: nextKey++, name, value })
+const rowsOf = (values: Record<string, string> = {}) => Object.entries(values).map(([name, value]) => newRow(name, value))
+
+/** What the dialog begins with: what it was opened with, and the last used for everything not said. */
+export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunForm {
+  // Arguments belong to a spider: those of the last run are not carried over to another project.
+  const base = prefill.project === undefined || prefill.project === last?.project ? { ...last, ...prefill } : prefill
+  if (prefill.spiders !== undefined && !prefill.spiders.every((spider) => last?.spiders?.includes(spider))) {
+    base.args = prefill.args
+    base.settings = prefill.settings
+  }
+  return {
+    project: base.project ?? null,
+    version: prefill.version ?? null,
+    spiders: base.spiders ?? [],
+    args: rowsOf(base.args),
+    settings: rowsOf(base.settings),
+    where: base.nodeId ? 'node' : base.tags?.length ? 'tags' : 'any',
+    nodeId: base.nodeId ?? null,
+    tags: base.tags ?? [],
+    priority: base.priority ?? 0
+  }
+}
+
+/** What is wrong with a row's name, in words; null when nothing is. */
+export function problemOfRow(kind: 'args' | 'settings', row: FormRow, rows: readonly FormRow[]): string | null {
+  const name = row.name.trim()
+  if (name === '') return row.value === '' ? null : 'Give it a name'
+  if (rows.some((other) => other.key !== row.key && other.name.trim() === name)) return `${name} stands twice`
+  if (kind === 'args' && RESERVED_ARGUMENTS.has(name)) return `${name} is taken by Scrapyd: it would not reach the spider`
+  if (/[\s=]/.test(name)) return 'A name has no blanks and no ='
+  return null
+}
+
+/** What the engine is asked for, or what is missing, in words. */
+export function readForm(form: RunForm): { run: RunInput } | { missing: string } {
+  if (form.project === null) return { missing: 'Choose a project' }
+  if (form.spiders.length === 0) return { missing: 'Choose at least one spider' }
+  if (form.where === 'node' && form.nodeId === null) return { missing: 'Choose a node, or run on any' }
+  if (form.where === 'tags' && form.tags.length === 0) return { missing: 'Choose a tag, or run on any node' }
+  for (const kind of ['args', 'settings'] as const) {
+    const problem = form[kind].map((row) => problemOfRow(kind, row, form[kind])).find((each) => each !== null)
+    if (problem !== undefined) return { missing: problem as string }
+  }
+  return {
+    run: {
+      project: form.project,
+      version: form.version,
+      spiders: [...form.spiders],
+      args: valuesOf(form.args),
+      settings: valuesOf(form.settings),
+      priority: form.priority,
+      nodeId: form.where === 'node' ? form.nodeId : null,
+      tags: form.where === 'tags' ? [...form.tags] : []
+    }
+  }
+}
+
+function valuesOf(rows: readonly FormRow[]): Record<string, string> {
+  return Object.fromEntries(rows.filter(({ name }) => name.trim() !== '').map(({ name, value }) => [name.trim(), value]))
+}

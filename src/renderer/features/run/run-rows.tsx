@@ -1,0 +1,60 @@
+import { ActionIcon, Autocomplete, Button, TextInput } from '@mantine/core'
+import { IconPlus, IconX } from '@tabler/icons-react'
+import classes from './run-dialog.module.css'
+import { type FormRow, newRow, problemOfRow } from './run-form.ts'
+
+interface RunRowsProps {
+  kind: 'args' | 'settings'
+  title: string
+  rows: readonly FormRow[]
+  /** Names to suggest. */
+  names: readonly string[]
+  onChange: (rows: readonly FormRow[]) => void
+}
+
+/** Names and values as rows; Enter in the last value begins a new row. */
+export function RunRows({ kind, title, rows, names, onChange }: RunRowsProps) {
+  const what = kind === 'args' ? 'argument' : 'setting'
+  const set = (key: number, patch: Partial<FormRow>) => onChange(rows.map((row) => (row.key === key ? { ...row, ...patch } : row)))
+  const add = () => onChange([...rows, newRow()])
+  const unused = names.filter((name) => !rows.some((row) => row.name === name))
+  return (
+    <fieldset className={classes.rows}>
+      <legend className={classes.label}>{title}</legend>
+      {rows.map((row, index) => (
+        <div key={row.key} className={classes.row}>
+          <Autocomplete
+            aria-label={`Name of ${what} ${index + 1}`}
+            placeholder={kind === 'args' ? 'name' : 'NAME'}
+            data={[...unused]}
+            value={row.name}
+            onChange={(name) => set(row.key, { name })}
+            error={problemOfRow(kind, row, rows)}
+            autoFocus={row.name === '' && row.value === ''}
+            classNames={{ input: 'mono' }}
+            spellCheck={false}
+          />
+          <TextInput
+            aria-label={`Value of ${what} ${index + 1}`}
+            placeholder="value"
+            value={row.value}
+            onChange={(event) => set(row.key, { value: event.currentTarget.value })}
+            onKeyDown={(event) => {
+              if (event.key !== 'Enter' || event.ctrlKey || event.metaKey) return
+              event.preventDefault()
+              if (index === rows.length - 1) add()
+            }}
+            classNames={{ input: 'mono' }}
+            spellCheck={false}
+          />
+          <ActionIcon aria-label={`Remove ${what} ${row.name || index + 1}`} onClick={() => onChange(rows.filter(({ key }) => key !== row.key))}>
+            <IconX size={14} />
+          </ActionIcon>
+        </div>
+      ))}
+      <Button variant="subtle" color="gray" leftSection={<IconPlus size={14} />} onClick={add} className={classes.add}>
+        Add {kind === 'args' ? 'an argument' : 'a setting'}
+      </Button>
+    </fieldset>
+  )
+}
