@@ -8,7 +8,17 @@
  * under way while changes came in does not undo them.
  */
 import type { InfiniteData, Query, QueryClient, QueryKey } from '@tanstack/react-query'
-import type { Change, ChangeBatch, Figures, Job, JobDetail, JobFilter, Node, Project, SystemStatus } from '../../shared/contract/index.ts'
+import type {
+  Change,
+  ChangeBatch,
+  Figures,
+  Job,
+  JobDetail,
+  JobFilter,
+  Node,
+  Project,
+  SystemStatus
+} from '../../shared/contract/index.ts'
 import type { Connection } from '../state/connection.ts'
 import type { Api } from './api.tsx'
 import { jobMatches } from './job-filter.ts'
@@ -49,7 +59,8 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
       const missed = sinceFetches.slice(fetchBegan.get(query.queryHash) ?? sinceFetches.length)
       if (missed.length > 0) applyTo([query], missed)
     }
-    if (action.type === 'error' || (action.type === 'success' && action.manual !== true)) fetchBegan.delete(query.queryHash)
+    if (action.type === 'error' || (action.type === 'success' && action.manual !== true))
+      fetchBegan.delete(query.queryHash)
     if (fetchBegan.size === 0) sinceFetches = []
   })
 
@@ -134,18 +145,24 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
       const input = (options?.input ?? {}) as Record<string, unknown>
       if (name === 'jobs.facets' && jobs.size > 0) refetchSoon(query)
       if (data === undefined) continue
-      if (name === 'jobs.list' && jobs.size > 0) write(query, updateJobList(data as JobPage | InfiniteData<JobPage>, input, jobs))
+      if (name === 'jobs.list' && jobs.size > 0)
+        write(query, updateJobList(data as JobPage | InfiniteData<JobPage>, input, jobs))
       else if (name === 'jobs.get') {
         const job = jobs.get(String(input['id']))
         if (job) write(query, { ...(data as JobDetail), job })
         if (job !== undefined) refetchSoon(query)
-      } else if (name === 'nodes.list' && nodes.size > 0) write(query, { nodes: mergeList((data as { nodes: Node[] }).nodes, nodes, ({ id }) => id) })
+      } else if (name === 'nodes.list' && nodes.size > 0)
+        write(query, { nodes: mergeList((data as { nodes: Node[] }).nodes, nodes, ({ id }) => id) })
       else if (name === 'nodes.get') write(query, nodes.get(String(input['id'])) ?? data)
       else if (name === 'projects.list' && projects.size > 0) {
-        write(query, { projects: mergeList((data as { projects: Project[] }).projects, projects, (project) => project.name) })
+        write(query, {
+          projects: mergeList((data as { projects: Project[] }).projects, projects, (project) => project.name)
+        })
       } else if (name === 'projects.get') write(query, projects.get(String(input['project'])) ?? data)
-      else if (name === 'system.status' && Object.keys(status).length > 0) write(query, { ...(data as SystemStatus), ...status })
-      else if (name === 'system.history' && status.figures) write(query, { samples: addSample((data as { samples: Figures[] }).samples, status.figures) })
+      else if (name === 'system.status' && Object.keys(status).length > 0)
+        write(query, { ...(data as SystemStatus), ...status })
+      else if (name === 'system.history' && status.figures)
+        write(query, { samples: addSample((data as { samples: Figures[] }).samples, status.figures) })
     }
   }
 
@@ -184,7 +201,11 @@ function keyOf(change: Change): string {
   return change.kind
 }
 
-function updateJobList(data: JobPage | InfiniteData<JobPage>, input: JobFilter & { before?: string }, jobs: ReadonlyMap<string, Job | null>): unknown {
+function updateJobList(
+  data: JobPage | InfiniteData<JobPage>,
+  input: JobFilter & { before?: string },
+  jobs: ReadonlyMap<string, Job | null>
+): unknown {
   if ('pages' in data) {
     // The first page takes what is new; every page keeps its own rows and the gap down to its last one.
     let above: string | null = null
@@ -199,7 +220,12 @@ function updateJobList(data: JobPage | InfiniteData<JobPage>, input: JobFilter &
 }
 
 /** Rows stand newest first, and ids sort by time, so a job's place in a page follows from its id. */
-function updateJobPage(page: JobPage, filter: JobFilter, jobs: ReadonlyMap<string, Job | null>, above: string | null): JobPage {
+function updateJobPage(
+  page: JobPage,
+  filter: JobFilter,
+  jobs: ReadonlyMap<string, Job | null>,
+  above: string | null
+): JobPage {
   const present = new Set<string>()
   let changed = false
   const rows: Job[] = []
@@ -224,8 +250,13 @@ function updateJobPage(page: JobPage, filter: JobFilter, jobs: ReadonlyMap<strin
 
 function mergeList<T>(list: readonly T[], changes: ReadonlyMap<string, T | null>, idOf: (item: T) => string): T[] {
   const present = new Set(list.map(idOf))
-  const kept = list.map((item) => (changes.has(idOf(item)) ? changes.get(idOf(item)) : item)).filter((item) => item != null)
-  return [...kept, ...[...changes].filter(([id, item]) => item !== null && !present.has(id)).map(([, item]) => item as T)]
+  const kept = list
+    .map((item) => (changes.has(idOf(item)) ? changes.get(idOf(item)) : item))
+    .filter((item) => item != null)
+  return [
+    ...kept,
+    ...[...changes].filter(([id, item]) => item !== null && !present.has(id)).map(([, item]) => item as T)
+  ]
 }
 
 const SAMPLE_EVERY_MS = 10_000

@@ -20,7 +20,11 @@ export function explainError(error: unknown): Explanation {
       text: 'Scrapdeck may be stopping or starting again. The connection is tried again by itself; retry when the status bar says Live.'
     }
   }
-  return { code: null, title: 'Something went wrong', text: message || 'No reason was given. Retry; if it stays, look in the log of Scrapdeck.' }
+  return {
+    code: null,
+    title: 'Something went wrong',
+    text: message || 'No reason was given. Retry; if it stays, look in the log of Scrapdeck.'
+  }
 }
 
 function codeOf(error: unknown): ErrorCode | null {

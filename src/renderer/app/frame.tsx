@@ -11,7 +11,9 @@ import { StatusBar } from './status-bar.tsx'
 import { TopBar } from './top-bar.tsx'
 
 const RunDialog = lazy(() => import('../features/run/run-dialog.tsx').then((module) => ({ default: module.RunDialog })))
-const WindowDropZone = lazy(() => import('./window-drop-zone.tsx').then((module) => ({ default: module.WindowDropZone })))
+const WindowDropZone = lazy(() =>
+  import('./window-drop-zone.tsx').then((module) => ({ default: module.WindowDropZone }))
+)
 
 /** What is around every screen. */
 export function Frame() {
@@ -21,12 +23,23 @@ export function Frame() {
   useKeys('Everywhere', [
     { key: 'mod+k', label: 'Go to, run, find', run: () => spotlight.toggle() },
     { key: 'r', label: 'Run spiders', run: () => openRunDialog() },
-    ...SCREENS.map(({ to, word }, index) => ({ key: String(index + 1), label: word, run: () => void navigate({ to }) })),
+    ...SCREENS.map(({ to, word }, index) => ({
+      key: String(index + 1),
+      label: word,
+      run: () => void navigate({ to })
+    })),
     { key: '?', label: 'These keys', run: () => setKeysOpened(true) }
   ])
   return (
     <div className={classes.frame}>
-      <a className={classes.skip} href="#main" onClick={(event) => { event.preventDefault(); document.getElementById('main')?.focus() }}>
+      <a
+        className={classes.skip}
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault()
+          document.getElementById('main')?.focus()
+        }}
+      >
         Skip to the screen
       </a>
       <Rail />

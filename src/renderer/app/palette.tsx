@@ -1,7 +1,18 @@
 import { useComputedColorScheme, useMantineColorScheme } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { Spotlight } from '@mantine/spotlight'
-import { IconBox, IconKeyboard, IconMoon, IconPlayerPause, IconPlayerPlay, IconPlus, IconSearch, IconServer2, IconSettings, IconSun } from '@tabler/icons-react'
+import {
+  IconBox,
+  IconKeyboard,
+  IconMoon,
+  IconPlayerPause,
+  IconPlayerPlay,
+  IconPlus,
+  IconSearch,
+  IconServer2,
+  IconSettings,
+  IconSun
+} from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
@@ -31,7 +42,11 @@ export function Palette({ onShowKeys }: { onShowKeys: () => void }) {
   const [query, setQuery] = useState('')
   return (
     <Spotlight.Root query={query} onQueryChange={setQuery} shortcut={null} scrollable maxHeight={440} clearQueryOnClose>
-      <Spotlight.Search placeholder="Go to, run, find…" leftSection={<IconSearch size={16} />} aria-label="Go to, run, find" />
+      <Spotlight.Search
+        placeholder="Go to, run, find…"
+        leftSection={<IconSearch size={16} />}
+        aria-label="Go to, run, find"
+      />
       <Spotlight.ActionsList>
         <Entries text={query} onShowKeys={onShowKeys} />
       </Spotlight.ActionsList>
@@ -52,11 +67,19 @@ function Entries({ text, onShowKeys }: { text: string; onShowKeys: () => void })
     const group = shown.get(entry.group) ?? []
     if (group.length < SHOWN_PER_GROUP) shown.set(entry.group, [...group, entry])
   }
-  if (shown.size === 0) return <Spotlight.Empty>Nothing is called “{text}”. Try a spider, a job id, a node or a project.</Spotlight.Empty>
+  if (shown.size === 0)
+    return <Spotlight.Empty>Nothing is called “{text}”. Try a spider, a job id, a node or a project.</Spotlight.Empty>
   return [...shown].map(([group, list]) => (
     <Spotlight.ActionsGroup key={group} label={group}>
       {list.map(({ id, label, note, icon, run }) => (
-        <Spotlight.Action key={id} label={label} leftSection={icon} rightSection={<span className="faint">{note}</span>} onClick={run} highlightQuery={false} />
+        <Spotlight.Action
+          key={id}
+          label={label}
+          leftSection={icon}
+          rightSection={<span className="faint">{note}</span>}
+          onClick={run}
+          highlightQuery={false}
+        />
       ))}
     </Spotlight.ActionsGroup>
   ))
@@ -68,16 +91,53 @@ function useScreens(onShowKeys: () => void): Entry[] {
   const { setColorScheme } = useMantineColorScheme()
   const dark = useComputedColorScheme('light') === 'dark'
   return [
-    ...SCREENS.map(({ to, word, Icon }) => ({ id: to, group: 'Go to', label: word, icon: <Icon size={16} />, run: () => void navigate({ to }) })),
-    { id: 'settings', group: 'Go to', label: 'Settings', words: 'credentials python keys', icon: <IconSettings size={16} />, run: () => void navigate({ to: '/settings' }) },
-    { id: 'run', group: 'Do', label: 'Run spiders…', icon: <IconPlayerPlay size={16} />, run: () => openRunDialog() },
-    { id: 'add-node', group: 'Do', label: 'Add nodes…', icon: <IconPlus size={16} />, run: () => void navigate({ to: '/nodes', search: { add: true } }) },
+    ...SCREENS.map(({ to, word, Icon }) => ({
+      id: to,
+      group: 'Go to',
+      label: word,
+      icon: <Icon size={16} />,
+      run: () => void navigate({ to })
+    })),
     {
-      id: 'pause', group: 'Do', label: paused ? 'Resume the queue' : 'Pause the queue', words: 'pause resume stop', icon: paused ? <IconPlayerPlay size={16} /> : <IconPlayerPause size={16} />,
+      id: 'settings',
+      group: 'Go to',
+      label: 'Settings',
+      words: 'credentials python keys',
+      icon: <IconSettings size={16} />,
+      run: () => void navigate({ to: '/settings' })
+    },
+    { id: 'run', group: 'Do', label: 'Run spiders…', icon: <IconPlayerPlay size={16} />, run: () => openRunDialog() },
+    {
+      id: 'add-node',
+      group: 'Do',
+      label: 'Add nodes…',
+      icon: <IconPlus size={16} />,
+      run: () => void navigate({ to: '/nodes', search: { add: true } })
+    },
+    {
+      id: 'pause',
+      group: 'Do',
+      label: paused ? 'Resume the queue' : 'Pause the queue',
+      words: 'pause resume stop',
+      icon: paused ? <IconPlayerPlay size={16} /> : <IconPlayerPause size={16} />,
       run: toggle
     },
-    { id: 'theme', group: 'Do', label: dark ? 'Light appearance' : 'Dark appearance', words: 'theme dark light', icon: dark ? <IconSun size={16} /> : <IconMoon size={16} />, run: () => setColorScheme(dark ? 'light' : 'dark') },
-    { id: 'keys', group: 'Do', label: 'Show the keys of this screen', words: 'help shortcuts', icon: <IconKeyboard size={16} />, run: onShowKeys }
+    {
+      id: 'theme',
+      group: 'Do',
+      label: dark ? 'Light appearance' : 'Dark appearance',
+      words: 'theme dark light',
+      icon: dark ? <IconSun size={16} /> : <IconMoon size={16} />,
+      run: () => setColorScheme(dark ? 'light' : 'dark')
+    },
+    {
+      id: 'keys',
+      group: 'Do',
+      label: 'Show the keys of this screen',
+      words: 'help shortcuts',
+      icon: <IconKeyboard size={16} />,
+      run: onShowKeys
+    }
   ]
 }
 
@@ -86,7 +146,13 @@ function useSpiders(): Entry[] {
   const { data } = useQuery(query.projects.list.queryOptions())
   return (data?.projects ?? []).flatMap(({ name, latestVersion, versions }) =>
     (versions.find(({ version }) => version === latestVersion)?.spiders ?? []).map((spider) => ({
-      id: `run ${name}/${spider}`, group: 'Run a spider', label: `${name}/${spider}`, words: 'run', note: 'run…', icon: <IconPlayerPlay size={16} />, run: () => openRunDialog({ project: name, spiders: [spider] })
+      id: `run ${name}/${spider}`,
+      group: 'Run a spider',
+      label: `${name}/${spider}`,
+      words: 'run',
+      note: 'run…',
+      icon: <IconPlayerPlay size={16} />,
+      run: () => openRunDialog({ project: name, spiders: [spider] })
     }))
   )
 }
@@ -96,11 +162,28 @@ function useJobs(text: string): Entry[] {
   const navigate = useNavigate()
   const [settled] = useDebouncedValue(text.trim(), 150)
   const enabled = settled.length >= 2
-  const { data } = useQuery(query.jobs.list.queryOptions({ input: { text: settled.slice(0, 200), limit: SHOWN_PER_GROUP }, enabled, placeholderData: keepPreviousData, staleTime: 0, gcTime: 10_000 }))
+  const { data } = useQuery(
+    query.jobs.list.queryOptions({
+      input: { text: settled.slice(0, 200), limit: SHOWN_PER_GROUP },
+      enabled,
+      placeholderData: keepPreviousData,
+      staleTime: 0,
+      gcTime: 10_000
+    })
+  )
   if (!enabled || !data) return []
   return data.jobs.map((job: Job) => ({
-    id: job.id, group: 'Jobs', label: `${job.project}/${job.spider}`, words: `${job.id} ${job.jobid}`, icon: <StatusIcon status={job.status} />,
-    note: <><span className="mono">{job.id.slice(-6)}</span> · <RelativeTime atMs={job.queuedAtMs} suffix=" ago" /></>, run: () => void navigate({ to: '/jobs', search: { job: job.id } })
+    id: job.id,
+    group: 'Jobs',
+    label: `${job.project}/${job.spider}`,
+    words: `${job.id} ${job.jobid}`,
+    icon: <StatusIcon status={job.status} />,
+    note: (
+      <>
+        <span className="mono">{job.id.slice(-6)}</span> · <RelativeTime atMs={job.queuedAtMs} suffix=" ago" />
+      </>
+    ),
+    run: () => void navigate({ to: '/jobs', search: { job: job.id } })
   }))
 }
 
@@ -111,12 +194,21 @@ function useNodesAndProjects(): Entry[] {
   const { data: eggs } = useQuery(query.projects.list.queryOptions())
   return [
     ...(fleet?.nodes ?? []).map((node) => ({
-      id: `node ${node.id}`, group: 'Nodes', label: node.name, words: `${node.url} ${node.tags.join(' ')}`, note: nodeHealthWord(node.health, node.mode), icon: <IconServer2 size={16} />,
+      id: `node ${node.id}`,
+      group: 'Nodes',
+      label: node.name,
+      words: `${node.url} ${node.tags.join(' ')}`,
+      note: nodeHealthWord(node.health, node.mode),
+      icon: <IconServer2 size={16} />,
       run: () => void navigate({ to: '/nodes', search: { node: node.id } })
     })),
     ...(eggs?.projects ?? []).map(({ name, latestVersion }) => ({
-      id: `project ${name}`, group: 'Projects', label: name, note: latestVersion, icon: <IconBox size={16} />, run: () => void navigate({ to: '/projects', search: { project: name } })
+      id: `project ${name}`,
+      group: 'Projects',
+      label: name,
+      note: latestVersion,
+      icon: <IconBox size={16} />,
+      run: () => void navigate({ to: '/projects', search: { project: name } })
     }))
   ]
 }
-

@@ -23,8 +23,18 @@ export function Rail() {
   const problems = status?.problems.length ?? 0
   const queued = status?.figures.queued ?? 0
   const badges: Record<string, ReactNode> = {
-    '/': problems > 0 && <span className={classes.badge} data-bad title={plural(problems, 'problem')}>{problems}<span className="visually-hidden"> problems</span></span>,
-    '/jobs': queued > 0 && <span className={classes.badge} title={`${formatCount(queued)} waiting`}>{formatCount(queued)}<span className="visually-hidden"> waiting</span></span>
+    '/': problems > 0 && (
+      <span className={classes.badge} data-bad title={plural(problems, 'problem')}>
+        {problems}
+        <span className="visually-hidden"> problems</span>
+      </span>
+    ),
+    '/jobs': queued > 0 && (
+      <span className={classes.badge} title={`${formatCount(queued)} waiting`}>
+        {formatCount(queued)}
+        <span className="visually-hidden"> waiting</span>
+      </span>
+    )
   }
   return (
     <nav className={classes.rail} aria-label="Screens">
@@ -43,10 +53,25 @@ export function Rail() {
   )
 }
 
-function RailLink({ to, word, icon, children }: { to: (typeof SCREENS)[number]['to'] | '/settings'; word: string; icon: ReactNode; children?: ReactNode }) {
+function RailLink({
+  to,
+  word,
+  icon,
+  children
+}: {
+  to: (typeof SCREENS)[number]['to'] | '/settings'
+  word: string
+  icon: ReactNode
+  children?: ReactNode
+}) {
   return (
     <Tooltip label={word} position="right" openDelay={400} className={classes.railTip}>
-      <Link to={to} className={classes.railLink} activeProps={{ 'data-on': true }} activeOptions={{ exact: to === '/', includeSearch: false }}>
+      <Link
+        to={to}
+        className={classes.railLink}
+        activeProps={{ 'data-on': true }}
+        activeOptions={{ exact: to === '/', includeSearch: false }}
+      >
         {icon}
         <span className={classes.word}>{word}</span>
         {children}

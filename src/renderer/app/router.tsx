@@ -1,4 +1,11 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect, type RouterHistory } from '@tanstack/react-router'
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  redirect,
+  type RouterHistory
+} from '@tanstack/react-router'
 import { parseJobsSearch, parseLogsSearch, parseNodesSearch, parseProjectsSearch } from '../state/search.ts'
 import { ErrorState, RowsSkeleton } from '../ui/states.tsx'
 import { formatAddress, parseAddress } from './address.ts'
@@ -73,5 +80,10 @@ declare module '@tanstack/react-router' {
 }
 
 function NotFound() {
-  return <ErrorState what="this screen" error={new Error('Scrapdeck has no screen at this address. Choose one at the left, or find it with the palette.')} />
+  return (
+    <ErrorState
+      what="this screen"
+      error={new Error('Scrapdeck has no screen at this address. Choose one at the left, or find it with the palette.')}
+    />
+  )
 }

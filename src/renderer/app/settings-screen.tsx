@@ -18,7 +18,17 @@ export function SettingsScreen() {
   const credentials = useQuery(query.system.credentials.queryOptions())
   return (
     <div className={classes.screen}>
-      <ScreenHead title="Settings" note={status.data && <>Scrapdeck {status.data.scrapdeckVersion} · started <RelativeTime atMs={status.data.startedAtMs} suffix=" ago" /></>} />
+      <ScreenHead
+        title="Settings"
+        note={
+          status.data && (
+            <>
+              Scrapdeck {status.data.scrapdeckVersion} · started{' '}
+              <RelativeTime atMs={status.data.startedAtMs} suffix=" ago" />
+            </>
+          )
+        }
+      />
       <Panel title="For Scrapyd clients" note="the whole fleet answers as one Scrapyd">
         <QueryState query={credentials} what="the credentials" rows={4}>
           {(data) => <CredentialsView credentials={data} />}
@@ -48,7 +58,9 @@ export function SettingsScreen() {
       </Panel>
       <Panel title="Passwords of nodes">
         <QueryState query={status} what="where passwords are kept" rows={1}>
-          {({ secrets }) => <FieldRow label={secrets.store === 'keychain' ? 'In the keychain' : 'In a file'}>{secrets.text}</FieldRow>}
+          {({ secrets }) => (
+            <FieldRow label={secrets.store === 'keychain' ? 'In the keychain' : 'In a file'}>{secrets.text}</FieldRow>
+          )}
         </QueryState>
       </Panel>
       <Panel title="Appearance">
@@ -67,7 +79,12 @@ function CredentialsView({ credentials }: { credentials: Credentials }) {
   const secret = credentials.address === null
   return (
     <>
-      {secret && <p className="dim">No HTTP door is open, so Scrapyd clients cannot reach this Scrapdeck yet. Start it with `scrapdeck serve` to open one.</p>}
+      {secret && (
+        <p className="dim">
+          No HTTP door is open, so Scrapyd clients cannot reach this Scrapdeck yet. Start it with `scrapdeck serve` to
+          open one.
+        </p>
+      )}
       <FieldRow label="Address">
         <span className="mono">{address}</span> <CopyButton value={address} what="the address" />
       </FieldRow>
@@ -76,7 +93,14 @@ function CredentialsView({ credentials }: { credentials: Credentials }) {
       </FieldRow>
       <FieldRow label="Password">
         <span className={classes.password}>
-          <PasswordInput value={password} readOnly variant="unstyled" aria-label="Password" classNames={{ innerInput: 'mono' }} /> <CopyButton value={password} what="the password" />
+          <PasswordInput
+            value={password}
+            readOnly
+            variant="unstyled"
+            aria-label="Password"
+            classNames={{ innerInput: 'mono' }}
+          />{' '}
+          <CopyButton value={password} what="the password" />
         </span>
       </FieldRow>
       <Tabs defaultValue="cfg" mt={10}>
@@ -85,12 +109,18 @@ function CredentialsView({ credentials }: { credentials: Credentials }) {
           <Tabs.Tab value="curl">curl</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="cfg">
-          <Snippet text={`[deploy]\nurl = ${address}/\nusername = ${username}\npassword = ${password}\nproject = YOUR_PROJECT`} hidden={password}>
+          <Snippet
+            text={`[deploy]\nurl = ${address}/\nusername = ${username}\npassword = ${password}\nproject = YOUR_PROJECT`}
+            hidden={password}
+          >
             Then <span className="mono">scrapyd-deploy</span> sends the egg to Scrapdeck, and Scrapdeck to the nodes.
           </Snippet>
         </Tabs.Panel>
         <Tabs.Panel value="curl">
-          <Snippet text={`curl -u ${username}:${password} ${address}/schedule.json -d project=YOUR_PROJECT -d spider=YOUR_SPIDER`} hidden={password}>
+          <Snippet
+            text={`curl -u ${username}:${password} ${address}/schedule.json -d project=YOUR_PROJECT -d spider=YOUR_SPIDER`}
+            hidden={password}
+          >
             The job is queued here and sent to the first node with a free slot.
           </Snippet>
         </Tabs.Panel>

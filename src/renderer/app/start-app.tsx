@@ -32,7 +32,15 @@ export function startApp(client: Client): void {
   )
 }
 
-export function App({ client, queryClient, history }: { client: Client; queryClient: QueryClient; history: RouterHistory }) {
+export function App({
+  client,
+  queryClient,
+  history
+}: {
+  client: Client
+  queryClient: QueryClient
+  history: RouterHistory
+}) {
   return (
     <MantineProvider theme={theme} cssVariablesResolver={cssVariables} defaultColorScheme="auto">
       <QueryClientProvider client={queryClient}>
@@ -47,5 +55,15 @@ export function App({ client, queryClient, history }: { client: Client; queryCli
 
 /** The cache never goes stale by age: changes keep it true (api/changes.ts). */
 export function createQueryClient(): QueryClient {
-  return new QueryClient({ defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY, refetchOnWindowFocus: false, refetchOnReconnect: false, retry: 1, retryDelay: 500 } } })
+  return new QueryClient({
+    defaultOptions: {
+      queries: {
+        staleTime: Number.POSITIVE_INFINITY,
+        refetchOnWindowFocus: false,
+        refetchOnReconnect: false,
+        retry: 1,
+        retryDelay: 500
+      }
+    }
+  })
 }

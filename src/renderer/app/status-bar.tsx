@@ -18,7 +18,10 @@ export function StatusBar() {
       {figures && (
         <span className={classes.figures} data-stale={!live || undefined}>
           <span>
-            Slots <b>{formatCount(figures.slotsUsed)}/{formatCount(figures.slotsTotal)}</b>
+            Slots{' '}
+            <b>
+              {formatCount(figures.slotsUsed)}/{formatCount(figures.slotsTotal)}
+            </b>
           </span>
           <span>
             Queue <b>{formatCount(figures.queued)}</b>

@@ -44,9 +44,19 @@ export function TopBar() {
 function PauseSwitch() {
   const { paused, known, pending, toggle } = usePauseSwitch()
   return (
-    <Tooltip label={paused ? 'Send waiting jobs to the nodes again' : 'Send no more jobs to any node; what runs goes on'}>
-      <Button variant={paused ? 'light' : 'subtle'} color={paused ? 'yellow' : 'gray'} className={paused ? classes.paused : undefined} disabled={!known} loading={pending} aria-pressed={paused} onClick={toggle}
-        leftSection={paused ? <IconPlayerPlay size={14} /> : <IconPlayerPause size={14} />}>
+    <Tooltip
+      label={paused ? 'Send waiting jobs to the nodes again' : 'Send no more jobs to any node; what runs goes on'}
+    >
+      <Button
+        variant={paused ? 'light' : 'subtle'}
+        color={paused ? 'yellow' : 'gray'}
+        className={paused ? classes.paused : undefined}
+        disabled={!known}
+        loading={pending}
+        aria-pressed={paused}
+        onClick={toggle}
+        leftSection={paused ? <IconPlayerPlay size={14} /> : <IconPlayerPause size={14} />}
+      >
         <span className={classes.pauseWord}>{paused ? 'Paused · Resume' : 'Pause all'}</span>
       </Button>
     </Tooltip>
@@ -55,6 +65,7 @@ function PauseSwitch() {
 
 function engineName(host: 'desktop' | 'service' | undefined): string {
   if (host === undefined) return 'Scrapdeck'
-  if (host === 'desktop' || ['127.0.0.1', 'localhost', '[::1]'].includes(window.location.hostname)) return 'This computer'
+  if (host === 'desktop' || ['127.0.0.1', 'localhost', '[::1]'].includes(window.location.hostname))
+    return 'This computer'
   return window.location.hostname
 }

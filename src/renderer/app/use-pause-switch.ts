@@ -10,7 +10,11 @@ export function usePauseSwitch() {
   const paused = status?.figures.paused ?? false
   const { mutate, isPending } = useMutation(
     query.system.setPaused.mutationOptions({
-      onSuccess: (answer) => queryClient.setQueryData(query.system.status.queryKey(), (old) => old && { ...old, figures: { ...old.figures, paused: answer.paused } }),
+      onSuccess: (answer) =>
+        queryClient.setQueryData(
+          query.system.status.queryKey(),
+          (old) => old && { ...old, figures: { ...old.figures, paused: answer.paused } }
+        ),
       onError: (error) => notifyError(paused ? 'Could not resume' : 'Could not pause', error)
     })
   )

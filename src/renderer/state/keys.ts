@@ -23,7 +23,6 @@ export function useKeys(title: string, bindings: readonly KeyBinding[], enabled 
   const newest = useRef(bindings)
   newest.current = bindings
   const names = bindings.map((binding) => `${binding.key} ${binding.label}`).join('\n')
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `names` stands for the bindings, whose closures are read through the ref
   useEffect(() => {
     if (!enabled) return
     const id = nextId++
@@ -60,5 +59,8 @@ export function listenForKeys(): () => void {
 }
 
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof Element && target.closest('input:not([type=checkbox]), textarea, select, [contenteditable=true]') !== null
+  return (
+    target instanceof Element &&
+    target.closest('input:not([type=checkbox]), textarea, select, [contenteditable=true]') !== null
+  )
 }

@@ -5,7 +5,15 @@
 import { JOB_ID_PATTERN, NODE_ID_PATTERN } from '../../shared/ids.ts'
 import type { JobStatus } from '../../shared/contract/index.ts'
 
-export const JOB_STATUSES: readonly JobStatus[] = ['queued', 'starting', 'running', 'succeeded', 'failed', 'cancelled', 'lost']
+export const JOB_STATUSES: readonly JobStatus[] = [
+  'queued',
+  'starting',
+  'running',
+  'succeeded',
+  'failed',
+  'cancelled',
+  'lost'
+]
 
 export interface JobsSearch {
   status?: JobStatus[]

@@ -3,11 +3,33 @@
  * `step()` or by a timer. It decides nothing the way the real engine does; it only has the same form.
  */
 import { createRouterClient, implement } from '@orpc/server'
-import { type Change, type ChangeBatch, contract, type Figures, type Job, type Node, type Problem, type Project, type PythonState, type SystemStatus } from '../../shared/contract/index.ts'
+import {
+  type Change,
+  type ChangeBatch,
+  contract,
+  type Figures,
+  type Job,
+  type Node,
+  type Problem,
+  type Project,
+  type PythonState,
+  type SystemStatus
+} from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { jobMatches } from '../api/job-filter.ts'
 import type { Client } from '../api/wire.ts'
-import { aJob, aNode, fakeDetail, fakeJobs, fakeLogLine, fakeNodes, fakeProjects, jobIdAt, SPIDERS, seededRandom } from './fake-fleet.ts'
+import {
+  aJob,
+  aNode,
+  fakeDetail,
+  fakeJobs,
+  fakeLogLine,
+  fakeNodes,
+  fakeProjects,
+  jobIdAt,
+  SPIDERS,
+  seededRandom
+} from './fake-fleet.ts'
 
 interface FakeEngineOptions {
   nodeCount?: number
@@ -43,7 +65,9 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
   const random = seededRandom(seed)
   const nowMs = Date.now()
   const nodeList = fakeNodes(firstRun ? 1 : (options.nodeCount ?? 12), nowMs)
-  const jobs = new Map(firstRun ? [] : fakeJobs(options.jobCount ?? 200, nodeList, nowMs, random).map((job) => [job.id, job]))
+  const jobs = new Map(
+    firstRun ? [] : fakeJobs(options.jobCount ?? 200, nodeList, nowMs, random).map((job) => [job.id, job])
+  )
   const nodes = new Map(nodeList.map((node) => [node.id, node]))
   const projects = new Map(firstRun ? [] : fakeProjects(nodeList, nowMs).map((project) => [project.name, project]))
   const calls: string[] = []
@@ -53,7 +77,13 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
   let python: PythonState =
     pythonState === 'ready'
       ? { state: 'ready', path: '.venv/bin/python', version: '3.13.2', scrapyVersion: '2.13.3', problem: null }
-      : { state: pythonState, path: null, version: null, scrapyVersion: null, problem: 'Python 3.13 is here, but Scrapy is not. Create an environment to run spiders on this computer.' }
+      : {
+          state: pythonState,
+          path: null,
+          version: null,
+          scrapyVersion: null,
+          problem: 'Python 3.13 is here, but Scrapy is not. Create an environment to run spiders on this computer.'
+        }
 
   // The row of changes; a cursor is a place in it.
   let firstKept = 0
@@ -70,9 +100,17 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     const hourAgo = Date.now() - 3_600_000
     const ended = all.filter((job) => job.endedAtMs !== null && job.endedAtMs > hourAgo)
     return {
-      sampledAtMs: Date.now(), slotsTotal: up.reduce((sum, node) => sum + node.slots, 0), slotsUsed: up.reduce((sum, node) => sum + node.runs.length, 0),
-      queued: all.filter((job) => job.status === 'queued').length, starting: all.filter((job) => job.status === 'starting').length, running: all.filter((job) => job.status === 'running').length,
-      finishedLastHour: firstRun ? ended.length : 18_730, failedLastHour: ended.filter((job) => job.outcome === 'failed').length, jobsPerMinute: firstRun ? 0 : 312, loopP99Ms: 2, paused
+      sampledAtMs: Date.now(),
+      slotsTotal: up.reduce((sum, node) => sum + node.slots, 0),
+      slotsUsed: up.reduce((sum, node) => sum + node.runs.length, 0),
+      queued: all.filter((job) => job.status === 'queued').length,
+      starting: all.filter((job) => job.status === 'starting').length,
+      running: all.filter((job) => job.status === 'running').length,
+      finishedLastHour: firstRun ? ended.length : 18_730,
+      failedLastHour: ended.filter((job) => job.outcome === 'failed').length,
+      jobsPerMinute: firstRun ? 0 : 312,
+      loopP99Ms: 2,
+      paused
     }
   }
 
@@ -80,26 +118,80 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     const list: Problem[] = []
     const blank = { sinceMs: Date.now() - 252_000, nodeId: null, project: null, spider: null, mend: null }
     for (const node of nodes.values()) {
-      if (node.problem !== null) list.push({ ...blank, id: `node-${node.id}`, severity: 'error', title: `${node.name} is ${node.health}`, text: node.problem, nodeId: node.id, mend: 'edit_node' })
+      if (node.problem !== null)
+        list.push({
+          ...blank,
+          id: `node-${node.id}`,
+          severity: 'error',
+          title: `${node.name} is ${node.health}`,
+          text: node.problem,
+          nodeId: node.id,
+          mend: 'edit_node'
+        })
     }
     if (!firstRun) {
-      list.push({ ...blank, id: 'stuck-us-2', severity: 'error', title: 'us-2 is stuck', text: 'accepts jobs, has started none for 4 min; 3 waiting jobs were taken back and run elsewhere', nodeId: 'us-2', mend: 'cordon_node' })
-      list.push({ ...blank, id: 'fails-prices', severity: 'error', title: 'prices/amazon_de fails', text: "KeyError: 'offerPrice' – 14 of the last 14 runs, since version 20261119T181000", project: 'prices', spider: 'amazon_de', mend: 'open_jobs' })
+      list.push({
+        ...blank,
+        id: 'stuck-us-2',
+        severity: 'error',
+        title: 'us-2 is stuck',
+        text: 'accepts jobs, has started none for 4 min; 3 waiting jobs were taken back and run elsewhere',
+        nodeId: 'us-2',
+        mend: 'cordon_node'
+      })
+      list.push({
+        ...blank,
+        id: 'fails-prices',
+        severity: 'error',
+        title: 'prices/amazon_de fails',
+        text: "KeyError: 'offerPrice' – 14 of the last 14 runs, since version 20261119T181000",
+        project: 'prices',
+        spider: 'amazon_de',
+        mend: 'open_jobs'
+      })
     }
-    if (python.state === 'missing') list.push({ ...blank, id: 'python', severity: 'warning', title: 'No Python with Scrapy', text: python.problem ?? '', mend: 'create_environment' })
-    if (paused) list.push({ ...blank, id: 'paused', severity: 'warning', title: 'The queue is paused', text: 'no job is sent to any node until it is resumed', mend: 'resume' })
+    if (python.state === 'missing')
+      list.push({
+        ...blank,
+        id: 'python',
+        severity: 'warning',
+        title: 'No Python with Scrapy',
+        text: python.problem ?? '',
+        mend: 'create_environment'
+      })
+    if (paused)
+      list.push({
+        ...blank,
+        id: 'paused',
+        severity: 'warning',
+        title: 'The queue is paused',
+        text: 'no job is sent to any node until it is resumed',
+        mend: 'resume'
+      })
     return list
   }
 
   const status = (): SystemStatus => ({
-    scrapdeckVersion: '0.1.0', startedAtMs: nowMs - 7_200_000, address: 'http://127.0.0.1:6800', host: 'service',
-    secrets: { store: 'file', text: 'Node passwords are encrypted with a key in the data directory, readable by your user only. This machine offers no keychain.' },
-    figures: figures(), problems: problems(), python
+    scrapdeckVersion: '0.1.0',
+    startedAtMs: nowMs - 7_200_000,
+    address: 'http://127.0.0.1:6800',
+    host: 'service',
+    secrets: {
+      store: 'file',
+      text: 'Node passwords are encrypted with a key in the data directory, readable by your user only. This machine offers no keychain.'
+    },
+    figures: figures(),
+    problems: problems(),
+    python
   })
 
-  const jobOf = (id: string): Job => jobs.get(id) ?? fail(new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${id}. It may have been removed with its history.`))
-  const nodeOf = (id: string): Node => nodes.get(id) ?? fail(new ScrapdeckError('NODE_NOT_FOUND', `There is no node ${id}. It may have been removed.`))
-  const projectOf = (name: string): Project => projects.get(name) ?? fail(new ScrapdeckError('PROJECT_NOT_FOUND', `There is no project ${name}. Deploy it first.`))
+  const jobOf = (id: string): Job =>
+    jobs.get(id) ??
+    fail(new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${id}. It may have been removed with its history.`))
+  const nodeOf = (id: string): Node =>
+    nodes.get(id) ?? fail(new ScrapdeckError('NODE_NOT_FOUND', `There is no node ${id}. It may have been removed.`))
+  const projectOf = (name: string): Project =>
+    projects.get(name) ?? fail(new ScrapdeckError('PROJECT_NOT_FOUND', `There is no project ${name}. Deploy it first.`))
   const newestFirst = () => [...jobs.values()].sort((left, right) => (left.id < right.id ? 1 : -1))
   const save = (job: Job): Job => {
     jobs.set(job.id, job)
@@ -121,7 +213,15 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     return project
   }
   function addVersion(name: string, version: string, sizeBytes: number | null) {
-    const added = { project: name, version, sha256: 'ab'.repeat(32), sizeBytes, spiders: SPIDERS[name] ?? ['demo'], createdAtMs: Date.now(), deployments: [] }
+    const added = {
+      project: name,
+      version,
+      sha256: 'ab'.repeat(32),
+      sizeBytes,
+      spiders: SPIDERS[name] ?? ['demo'],
+      createdAtMs: Date.now(),
+      deployments: []
+    }
     saveProject({ name, latestVersion: version, versions: [added, ...(projects.get(name)?.versions ?? [])] })
     return added
   }
@@ -135,7 +235,9 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
   const router = os.router({
     jobs: {
       list: os.jobs.list.handler(({ input }) => {
-        const matching = newestFirst().filter((job) => jobMatches(job, input) && (input.before === undefined || job.id < input.before))
+        const matching = newestFirst().filter(
+          (job) => jobMatches(job, input) && (input.before === undefined || job.id < input.before)
+        )
         const page = matching.slice(0, input.limit)
         return { jobs: page, nextBefore: matching.length > page.length ? (page.at(-1)?.id ?? null) : null }
       }),
@@ -144,16 +246,29 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
           const counts = new Map<string, number>()
           for (const job of jobs.values()) {
             const value = valueOf(job)
-            if (value !== null && jobMatches(job, { ...input, ...filter })) counts.set(value, (counts.get(value) ?? 0) + 1)
+            if (value !== null && jobMatches(job, { ...input, ...filter }))
+              counts.set(value, (counts.get(value) ?? 0) + 1)
           }
           return [...counts].map(([value, count]) => ({ value, count })).sort((left, right) => right.count - left.count)
         }
-        return { status: countBy({ status: undefined }, (job) => job.status), project: countBy({ project: undefined }, (job) => job.project), nodeId: countBy({ nodeId: undefined }, (job) => job.nodeId) }
+        return {
+          status: countBy({ status: undefined }, (job) => job.status),
+          project: countBy({ project: undefined }, (job) => job.project),
+          nodeId: countBy({ nodeId: undefined }, (job) => job.nodeId)
+        }
       }),
       get: os.jobs.get.handler(({ input }) => fakeDetail(jobOf(input.id))),
       run: os.jobs.run.handler(({ input }) => ({
         jobs: input.spiders.map((spider) =>
-          queueJob({ project: input.project, version: input.version ?? null, spider, settings: input.settings ?? {}, args: input.args ?? {}, priority: input.priority ?? 0, placement: { nodeId: input.nodeId ?? null, tags: input.tags ?? [] } })
+          queueJob({
+            project: input.project,
+            version: input.version ?? null,
+            spider,
+            settings: input.settings ?? {},
+            args: input.args ?? {},
+            priority: input.priority ?? 0,
+            placement: { nodeId: input.nodeId ?? null, tags: input.tags ?? [] }
+          })
         )
       })),
       cancel: os.jobs.cancel.handler(({ input }) => {
@@ -164,14 +279,36 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
           if (job.state === 'ended') alreadyEnded.push(id)
           else {
             asked.push(id)
-            if (job.state === 'queued') save({ ...job, state: 'ended', status: 'cancelled', outcome: 'cancelled', waiting: null, reason: 'cancelled while waiting', endedAtMs: Date.now(), cancelAskedAtMs: Date.now() })
+            if (job.state === 'queued')
+              save({
+                ...job,
+                state: 'ended',
+                status: 'cancelled',
+                outcome: 'cancelled',
+                waiting: null,
+                reason: 'cancelled while waiting',
+                endedAtMs: Date.now(),
+                cancelAskedAtMs: Date.now()
+              })
             else save({ ...job, cancelAskedAtMs: Date.now() })
           }
         }
         return { asked, alreadyEnded }
       }),
       restore: os.jobs.restore.handler(({ input }) => ({
-        restored: input.ids.map((id) => save({ ...jobOf(id), state: 'queued', status: 'queued', outcome: null, reason: null, endedAtMs: null, cancelAskedAtMs: null, waiting: { code: 'next_in_line', text: 'next in line' } }).id)
+        restored: input.ids.map(
+          (id) =>
+            save({
+              ...jobOf(id),
+              state: 'queued',
+              status: 'queued',
+              outcome: null,
+              reason: null,
+              endedAtMs: null,
+              cancelAskedAtMs: null,
+              waiting: { code: 'next_in_line', text: 'next in line' }
+            }).id
+        )
       })),
       retry: os.jobs.retry.handler(({ input }) => ({
         jobs: input.ids.map((id) => {
@@ -190,28 +327,66 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
         const locked = /locked/.test(url.hostname) && !input.password
         const duplicate = [...nodes.values()].find((node) => node.url !== '' && new URL(node.url).host === url.host)
         return {
-          url: url.href, reachable: !bad, health: bad ? ('down' as const) : locked ? ('unauthorized' as const) : ('up' as const),
-          problem: bad ? `Nothing answers at ${url.host}. Check the address and whether Scrapyd runs there.` : locked ? 'The node asks for a user name and a password.' : null,
-          scrapydVersion: bad || locked ? null : '1.6', nodeName: bad || locked ? null : url.hostname.split('.')[0]!, running: bad || locked ? null : 1, pending: bad || locked ? null : 0,
-          projects: bad || locked ? [] : ['prices', 'news'], latencyMs: bad ? null : 14, clockOffsetMs: bad ? null : 2,
-          warnings: !bad && url.protocol === 'http:' ? ['The connection is not encrypted.'] : [], duplicateOf: duplicate?.id ?? null
+          url: url.href,
+          reachable: !bad,
+          health: bad ? ('down' as const) : locked ? ('unauthorized' as const) : ('up' as const),
+          problem: bad
+            ? `Nothing answers at ${url.host}. Check the address and whether Scrapyd runs there.`
+            : locked
+              ? 'The node asks for a user name and a password.'
+              : null,
+          scrapydVersion: bad || locked ? null : '1.6',
+          nodeName: bad || locked ? null : url.hostname.split('.')[0]!,
+          running: bad || locked ? null : 1,
+          pending: bad || locked ? null : 0,
+          projects: bad || locked ? [] : ['prices', 'news'],
+          latencyMs: bad ? null : 14,
+          clockOffsetMs: bad ? null : 2,
+          warnings: !bad && url.protocol === 'http:' ? ['The connection is not encrypted.'] : [],
+          duplicateOf: duplicate?.id ?? null
         }
       }),
       add: os.nodes.add.handler(({ input }) => {
         const host = new URL(input.url).hostname
         const name = input.name ?? (host.split('.')[0] as string)
-        return saveNode(aNode({ id: `n${number++}`, name, url: input.url, username: input.username ?? null, hasPassword: Boolean(input.password), slots: input.slots ?? 4, slotsSource: input.slots ? 'set' : 'default', tags: input.tags ?? [], addedAtMs: Date.now(), finished: 0 }))
+        return saveNode(
+          aNode({
+            id: `n${number++}`,
+            name,
+            url: input.url,
+            username: input.username ?? null,
+            hasPassword: Boolean(input.password),
+            slots: input.slots ?? 4,
+            slotsSource: input.slots ? 'set' : 'default',
+            tags: input.tags ?? [],
+            addedAtMs: Date.now(),
+            finished: 0
+          })
+        )
       }),
       update: os.nodes.update.handler(({ input }) => {
         const { id, name, slots, tags, url, username, password } = input
         const node = nodeOf(id)
-        return saveNode({ ...node, name: name ?? node.name, slots: slots ?? node.slots, slotsSource: slots ? 'set' : node.slotsSource, tags: tags ?? node.tags, url: url ?? node.url, username: username === undefined ? node.username : username, hasPassword: password === undefined ? node.hasPassword : password !== null })
+        return saveNode({
+          ...node,
+          name: name ?? node.name,
+          slots: slots ?? node.slots,
+          slotsSource: slots ? 'set' : node.slotsSource,
+          tags: tags ?? node.tags,
+          url: url ?? node.url,
+          username: username === undefined ? node.username : username,
+          hasPassword: password === undefined ? node.hasPassword : password !== null
+        })
       }),
       setMode: os.nodes.setMode.handler(({ input }) => saveNode({ ...nodeOf(input.id), mode: input.mode })),
       remove: os.nodes.remove.handler(({ input }) => {
         const node = nodeOf(input.id)
         const live = node.runs.filter((run) => run.jobId !== null).length
-        if (live > 0 && !input.force) throw new ScrapdeckError('NODE_BUSY', `${node.name} still runs ${live} jobs. Drain it first, or remove it and let them be marked lost.`)
+        if (live > 0 && !input.force)
+          throw new ScrapdeckError(
+            'NODE_BUSY',
+            `${node.name} still runs ${live} jobs. Drain it first, or remove it and let them be marked lost.`
+          )
         nodes.delete(input.id)
         emit({ kind: 'node_removed', id: input.id })
         return { removed: input.id }
@@ -222,7 +397,11 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
       get: os.projects.get.handler(({ input }) => projectOf(input.project)),
       upload: os.projects.upload.handler(async ({ input }) => {
         await wait(400)
-        if (!/\.(egg|zip)$/.test(input.file.name)) throw new ScrapdeckError('EGG_NOT_A_ZIP', `${input.file.name} is not a zip archive. Drop an .egg, or a folder with scrapy.cfg.`)
+        if (!/\.(egg|zip)$/.test(input.file.name))
+          throw new ScrapdeckError(
+            'EGG_NOT_A_ZIP',
+            `${input.file.name} is not a zip archive. Drop an .egg, or a folder with scrapy.cfg.`
+          )
         const name = input.project ?? (input.file.name.split(/[-.]/)[0] as string)
         return addVersion(name, input.version ?? '20261121T010000', input.file.size)
       }),
@@ -232,9 +411,19 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
           const at = () => ({ nodeId: node.id, changedAtMs: Date.now() })
           yield { ...at(), state: 'sending' as const, error: null }
           await wait(150)
-          const deployment = node.health === 'down' ? { ...at(), state: 'failed' as const, error: 'The node did not answer within 5 s' } : { ...at(), state: 'present' as const, error: null }
+          const deployment =
+            node.health === 'down'
+              ? { ...at(), state: 'failed' as const, error: 'The node did not answer within 5 s' }
+              : { ...at(), state: 'present' as const, error: null }
           const project = projectOf(input.project)
-          saveProject({ ...project, versions: project.versions.map((each) => (each.version === input.version ? { ...each, deployments: [...each.deployments.filter(({ nodeId }) => nodeId !== node.id), deployment] } : each)) })
+          saveProject({
+            ...project,
+            versions: project.versions.map((each) =>
+              each.version === input.version
+                ? { ...each, deployments: [...each.deployments.filter(({ nodeId }) => nodeId !== node.id), deployment] }
+                : each
+            )
+          })
           yield deployment
         }
       }),
@@ -253,20 +442,39 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     logs: {
       read: os.logs.read.handler(({ input }) => {
         const bytes = new TextEncoder().encode(logOf(jobOf(input.jobId)))
-        const offset = input.offset < 0 ? Math.max(0, bytes.length + input.offset) : Math.min(input.offset, bytes.length)
+        const offset =
+          input.offset < 0 ? Math.max(0, bytes.length + input.offset) : Math.min(input.offset, bytes.length)
         const piece = bytes.slice(offset, offset + input.limitBytes)
-        return { offset, nextOffset: offset + piece.length, sizeBytes: bytes.length, text: new TextDecoder().decode(piece), complete: jobOf(input.jobId).state === 'ended' && offset + piece.length >= bytes.length }
+        return {
+          offset,
+          nextOffset: offset + piece.length,
+          sizeBytes: bytes.length,
+          text: new TextDecoder().decode(piece),
+          complete: jobOf(input.jobId).state === 'ended' && offset + piece.length >= bytes.length
+        }
       }),
       tail: os.logs.tail.handler(async function* ({ input, signal }) {
         const existing = logOf(jobOf(input.jobId))
         let offset = input.offset ?? Math.max(0, existing.length - input.tailBytes)
         const complete = () => jobOf(input.jobId).state === 'ended'
-        yield { offset, nextOffset: existing.length, sizeBytes: existing.length, text: existing.slice(offset), complete: complete() }
+        yield {
+          offset,
+          nextOffset: existing.length,
+          sizeBytes: existing.length,
+          text: existing.slice(offset),
+          complete: complete()
+        }
         offset = existing.length
         for (let line = 400; !signal?.aborted && !complete(); line++) {
           await wait(300)
           const text = fakeLogLine(jobOf(input.jobId), line)
-          yield { offset, nextOffset: offset + text.length, sizeBytes: offset + text.length, text, complete: complete() }
+          yield {
+            offset,
+            nextOffset: offset + text.length,
+            sizeBytes: offset + text.length,
+            text,
+            complete: complete()
+          }
           offset += text.length
         }
       })
@@ -307,12 +515,20 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
           samples: firstRun
             ? []
             : Array.from({ length: 90 }, (_, index) => ({
-                ...now, sampledAtMs: now.sampledAtMs - (90 - index) * 10_000, slotsUsed: Math.round(now.slotsUsed * (0.7 + index / 300) + wave() * 6), queued: Math.round(now.queued * (0.8 + 0.3 * Math.sin(index / 9)) + wave() * 6),
-                finishedLastHour: Math.round(now.finishedLastHour * (0.9 + index / 900) + wave() * 300), failedLastHour: Math.round(now.failedLastHour * (0.9 + 0.5 * Math.cos(index / 14)) + wave() * 2)
+                ...now,
+                sampledAtMs: now.sampledAtMs - (90 - index) * 10_000,
+                slotsUsed: Math.round(now.slotsUsed * (0.7 + index / 300) + wave() * 6),
+                queued: Math.round(now.queued * (0.8 + 0.3 * Math.sin(index / 9)) + wave() * 6),
+                finishedLastHour: Math.round(now.finishedLastHour * (0.9 + index / 900) + wave() * 300),
+                failedLastHour: Math.round(now.failedLastHour * (0.9 + 0.5 * Math.cos(index / 14)) + wave() * 2)
               }))
         }
       }),
-      credentials: os.system.credentials.handler(() => ({ username: 'scrapdeck', password: 'kestrel-amber-42-willow', address: 'http://127.0.0.1:6800' })),
+      credentials: os.system.credentials.handler(() => ({
+        username: 'scrapdeck',
+        password: 'kestrel-amber-42-willow',
+        address: 'http://127.0.0.1:6800'
+      })),
       setPaused: os.system.setPaused.handler(({ input }) => {
         paused = input.paused
         emit({ kind: 'figures', figures: figures() }, { kind: 'problems', problems: problems() })
@@ -321,7 +537,17 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
       runDemo: os.system.runDemo.handler(() => {
         addVersion('demo', '20261121T010000', 4211)
         const job = queueJob({ project: 'demo', spider: 'quotes', source: 'demo' })
-        return { job: save({ ...job, state: 'running', status: 'running', waiting: null, nodeId: 'local', attemptCount: 1, startedAtMs: Date.now() }) }
+        return {
+          job: save({
+            ...job,
+            state: 'running',
+            status: 'running',
+            waiting: null,
+            nodeId: 'local',
+            attemptCount: 1,
+            startedAtMs: Date.now()
+          })
+        }
       }),
       createEnvironment: os.system.createEnvironment.handler(async function* () {
         const steps = ['Making a virtual environment', 'Downloading Scrapy', 'Installing Scrapy', 'Trying it']
@@ -340,15 +566,45 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
   function step(): void {
     const all = [...jobs.values()]
     const running = all.filter((job) => job.status === 'running')
-    for (const job of running.slice(0, 6)) save({ ...job, pages: (job.pages ?? 0) + Math.floor(random() * 30), items: (job.items ?? 0) + Math.floor(random() * 9) })
+    for (const job of running.slice(0, 6))
+      save({
+        ...job,
+        pages: (job.pages ?? 0) + Math.floor(random() * 30),
+        items: (job.items ?? 0) + Math.floor(random() * 9)
+      })
     const ending = running[Math.floor(random() * running.length)]
     const waiting = all.filter((job) => job.status === 'queued')[0]
     if (ending?.nodeId && waiting) {
       const failed = random() < 0.2
-      save({ ...ending, state: 'ended', status: failed ? 'failed' : 'succeeded', outcome: failed ? 'failed' : 'succeeded', reason: 'finished', endedAtMs: Date.now() })
+      save({
+        ...ending,
+        state: 'ended',
+        status: failed ? 'failed' : 'succeeded',
+        outcome: failed ? 'failed' : 'succeeded',
+        reason: 'finished',
+        endedAtMs: Date.now()
+      })
       const node = nodeOf(ending.nodeId)
-      save({ ...waiting, state: 'running', status: 'running', waiting: null, nodeId: node.id, attemptCount: 1, startedAtMs: Date.now() })
-      const runs = [...node.runs.filter((run) => run.jobId !== ending.id), { jobId: waiting.id, jobid: waiting.jobid, project: waiting.project, spider: waiting.spider, state: 'running' as const, sinceMs: Date.now() }]
+      save({
+        ...waiting,
+        state: 'running',
+        status: 'running',
+        waiting: null,
+        nodeId: node.id,
+        attemptCount: 1,
+        startedAtMs: Date.now()
+      })
+      const runs = [
+        ...node.runs.filter((run) => run.jobId !== ending.id),
+        {
+          jobId: waiting.id,
+          jobid: waiting.jobid,
+          project: waiting.project,
+          spider: waiting.spider,
+          state: 'running' as const,
+          sinceMs: Date.now()
+        }
+      ]
       saveNode({ ...node, runs, running: runs.length, lastSeenAtMs: Date.now() })
       const project = Object.keys(SPIDERS)[Math.floor(random() * 4)] as string
       queueJob({ project, spider: (SPIDERS[project] as string[])[0] as string })

@@ -21,9 +21,31 @@ const VERSIONS = ['20261119T181000', '20261112T090412', '20261030T134455']
 
 export function aNode(over: Partial<Node> = {}): Node {
   return {
-    id: 'eu-1', name: 'eu-1', kind: 'scrapyd', url: 'https://eu-1.example.net:6800/', username: 'deploy', hasPassword: true, hasCaCertificate: false, slots: 8,
-    slotsSource: 'set', tags: ['eu'], mode: 'active', health: 'up', problem: null, scrapydVersion: '1.6', nodeName: 'eu-1', runs: [], running: 0, pending: 0, finished: 412,
-    latencyMs: 19, lastSeenAtMs: Date.now(), clockOffsetMs: 3, addedAtMs: Date.now() - 40 * 86_400_000, python: null, ...over
+    id: 'eu-1',
+    name: 'eu-1',
+    kind: 'scrapyd',
+    url: 'https://eu-1.example.net:6800/',
+    username: 'deploy',
+    hasPassword: true,
+    hasCaCertificate: false,
+    slots: 8,
+    slotsSource: 'set',
+    tags: ['eu'],
+    mode: 'active',
+    health: 'up',
+    problem: null,
+    scrapydVersion: '1.6',
+    nodeName: 'eu-1',
+    runs: [],
+    running: 0,
+    pending: 0,
+    finished: 412,
+    latencyMs: 19,
+    lastSeenAtMs: Date.now(),
+    clockOffsetMs: 3,
+    addedAtMs: Date.now() - 40 * 86_400_000,
+    python: null,
+    ...over
   }
 }
 
@@ -31,31 +53,81 @@ export function aJob(over: Partial<Job> = {}): Job {
   const status: JobStatus = over.status ?? 'queued'
   const ended = !['queued', 'starting', 'running'].includes(status)
   return {
-    id: jobIdAt(Date.now(), 1), jobid: over.id ?? jobIdAt(Date.now(), 1), project: 'prices', version: VERSIONS[0] as string, spider: 'otto', settings: {}, args: {}, priority: 0,
-    placement: { nodeId: null, tags: [] }, source: 'ui', state: ended ? 'ended' : (status as Job['state']), outcome: ended ? (status as Job['outcome']) : null, status, reason: null,
-    killingLine: null, waiting: null, nodeId: null, attemptCount: 0, cancelAskedAtMs: null, queuedAtMs: Date.now(), startedAtMs: null, endedAtMs: null, pages: null, items: null,
-    errors: null, ...over
+    id: jobIdAt(Date.now(), 1),
+    jobid: over.id ?? jobIdAt(Date.now(), 1),
+    project: 'prices',
+    version: VERSIONS[0] as string,
+    spider: 'otto',
+    settings: {},
+    args: {},
+    priority: 0,
+    placement: { nodeId: null, tags: [] },
+    source: 'ui',
+    state: ended ? 'ended' : (status as Job['state']),
+    outcome: ended ? (status as Job['outcome']) : null,
+    status,
+    reason: null,
+    killingLine: null,
+    waiting: null,
+    nodeId: null,
+    attemptCount: 0,
+    cancelAskedAtMs: null,
+    queuedAtMs: Date.now(),
+    startedAtMs: null,
+    endedAtMs: null,
+    pages: null,
+    items: null,
+    errors: null,
+    ...over
   }
 }
 
-export const jobIdAt = (atMs: number, number: number): string => Math.floor(atMs).toString(16).padStart(12, '0') + number.toString(16).padStart(20, '0')
+export const jobIdAt = (atMs: number, number: number): string =>
+  Math.floor(atMs).toString(16).padStart(12, '0') + number.toString(16).padStart(20, '0')
 
 export function fakeNodes(count: number, nowMs: number): Node[] {
-  const names = ['this computer', 'eu-1', 'eu-2', 'eu-3', 'eu-4', 'us-1', 'us-2', 'us-3', 'ap-1', 'ap-2', 'lab-a', 'lab-b']
+  const names = [
+    'this computer',
+    'eu-1',
+    'eu-2',
+    'eu-3',
+    'eu-4',
+    'us-1',
+    'us-2',
+    'us-3',
+    'ap-1',
+    'ap-2',
+    'lab-a',
+    'lab-b'
+  ]
   const slots = [4, 8, 8, 8, 8, 16, 16, 16, 8, 8, 6, 6]
   const latency = [1, 19, 21, 25, 840, 26, 32, 13, 124, 96, 8, 11]
   return Array.from({ length: count }, (_, index) => {
     const name = names[index] ?? `node-${index + 1}`
     const region = name.split('-')[0] as string
     const node = aNode({
-      id: index === 0 ? 'local' : name, name, url: index === 0 ? '' : `https://${name}.example.net:6800/`, kind: index === 0 ? 'local' : 'scrapyd', slots: slots[index] ?? 8,
-      slotsSource: index === 0 ? 'default' : index % 5 === 3 ? 'learned' : 'set', tags: index === 0 ? [] : [region, ...(index % 4 === 1 ? ['proxy'] : [])],
-      scrapydVersion: index === 0 ? null : (['1.6', '1.6', '1.5+', '1.4', '1.3'][index % 5] as string), latencyMs: latency[index] ?? 15 + (index % 40), lastSeenAtMs: nowMs - 400,
-      username: index === 0 || name.startsWith('lab') ? null : 'deploy', hasPassword: index !== 0 && !name.startsWith('lab'),
+      id: index === 0 ? 'local' : name,
+      name,
+      url: index === 0 ? '' : `https://${name}.example.net:6800/`,
+      kind: index === 0 ? 'local' : 'scrapyd',
+      slots: slots[index] ?? 8,
+      slotsSource: index === 0 ? 'default' : index % 5 === 3 ? 'learned' : 'set',
+      tags: index === 0 ? [] : [region, ...(index % 4 === 1 ? ['proxy'] : [])],
+      scrapydVersion: index === 0 ? null : (['1.6', '1.6', '1.5+', '1.4', '1.3'][index % 5] as string),
+      latencyMs: latency[index] ?? 15 + (index % 40),
+      lastSeenAtMs: nowMs - 400,
+      username: index === 0 || name.startsWith('lab') ? null : 'deploy',
+      hasPassword: index !== 0 && !name.startsWith('lab'),
       python: index === 0 ? { path: '.venv/bin/python', version: '3.13.2', scrapyVersion: '2.13.3' } : null
     })
     if (name === 'eu-4') {
-      return { ...node, health: 'down' as const, problem: 'The node did not answer within 5 s. Look whether Scrapyd runs there and whether its port is open.', lastSeenAtMs: nowMs - 252_000, latencyMs: null }
+      return {
+        ...node,
+        health: 'down' as const,
+        problem: 'The node did not answer within 5 s. Look whether Scrapyd runs there and whether its port is open.',
+        lastSeenAtMs: nowMs - 252_000,
+        latencyMs: null
+      }
     }
     if (name === 'lab-b') return { ...node, mode: 'draining' as const }
     if (name === 'lab-a') return { ...node, mode: 'cordoned' as const }
@@ -68,7 +140,11 @@ export function fakeProjects(nodes: readonly Node[], nowMs: number): Project[] {
     name,
     latestVersion: VERSIONS[0] as string,
     versions: VERSIONS.map((version, age) => ({
-      project: name, version, sha256: `${index}${age}`.repeat(32), sizeBytes: 48_211 + index * 9071 - age * 1200, spiders: age === 0 ? spiders : spiders.slice(0, -1),
+      project: name,
+      version,
+      sha256: `${index}${age}`.repeat(32),
+      sizeBytes: 48_211 + index * 9071 - age * 1200,
+      spiders: age === 0 ? spiders : spiders.slice(0, -1),
       createdAtMs: nowMs - age * 9 * 86_400_000 - 2 * 86_400_000,
       deployments: nodes
         .filter((_, place) => age === 0 || place % (age + 1) === 0)
@@ -92,34 +168,85 @@ const WAITS = [
 /** Newest first. Running jobs are put into the slots of the nodes, which are changed in place. */
 export function fakeJobs(count: number, nodes: Node[], nowMs: number, random: () => number): Job[] {
   const projects = Object.keys(SPIDERS)
-  const pick = <T,>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T
   const jobs: Job[] = []
   for (let index = 0; index < count; index++) {
     const queuedAtMs = nowMs - index * 31_000 - random() * 20_000
     const project = pick(projects)
-    const base = aJob({ id: jobIdAt(queuedAtMs, index), project, spider: pick(SPIDERS[project] as string[]), queuedAtMs, priority: pick([0, 0, 0, 5]), source: pick(['ui', 'scrapyd', 'api', 'scrapyd']), args: random() < 0.3 ? { category: 'laptops', pages: '20' } : {} })
+    const base = aJob({
+      id: jobIdAt(queuedAtMs, index),
+      project,
+      spider: pick(SPIDERS[project] as string[]),
+      queuedAtMs,
+      priority: pick([0, 0, 0, 5]),
+      source: pick(['ui', 'scrapyd', 'api', 'scrapyd']),
+      args: random() < 0.3 ? { category: 'laptops', pages: '20' } : {}
+    })
     base.jobid = base.id
     const place = index / count
     if (place < 0.2) jobs.push({ ...base, waiting: pick(WAITS) })
     else {
-      const node = pick(nodes.filter(({ health, runs, slots, mode }) => health === 'up' && mode !== 'cordoned' && (place > 0.6 || runs.length < slots)))
+      const node = pick(
+        nodes.filter(
+          ({ health, runs, slots, mode }) =>
+            health === 'up' && mode !== 'cordoned' && (place > 0.6 || runs.length < slots)
+        )
+      )
       const startedAtMs = queuedAtMs + 900 + random() * 60_000
       const items = Math.floor(random() * 7000)
-      const status: JobStatus = place < 0.23 ? 'starting' : place < 0.6 ? 'running' : pick(['succeeded', 'succeeded', 'succeeded', 'succeeded', 'failed', 'cancelled', 'succeeded', 'lost'])
+      const status: JobStatus =
+        place < 0.23
+          ? 'starting'
+          : place < 0.6
+            ? 'running'
+            : pick(['succeeded', 'succeeded', 'succeeded', 'succeeded', 'failed', 'cancelled', 'succeeded', 'lost'])
       const live = status === 'starting' || status === 'running'
-      if (live) node.runs.push({ jobId: base.id, jobid: base.id, project, spider: base.spider, state: status as 'running', sinceMs: startedAtMs })
+      if (live)
+        node.runs.push({
+          jobId: base.id,
+          jobid: base.id,
+          project,
+          spider: base.spider,
+          state: status as 'running',
+          sinceMs: startedAtMs
+        })
       const failed = status === 'failed'
       jobs.push({
-        ...base, status, state: live ? (status as Job['state']) : 'ended', outcome: live ? null : (status as Job['outcome']), nodeId: node.id, attemptCount: 1,
-        startedAtMs: status === 'starting' ? null : startedAtMs, endedAtMs: live ? null : startedAtMs + random() * 3_000_000, pages: items * 4, items,
-        errors: failed ? 212 : Math.floor(random() * 3), reason: live ? null : failed ? 'finished, 212 errors' : status === 'lost' ? 'the node forgot it' : status === 'cancelled' ? 'shutdown' : 'finished',
+        ...base,
+        status,
+        state: live ? (status as Job['state']) : 'ended',
+        outcome: live ? null : (status as Job['outcome']),
+        nodeId: node.id,
+        attemptCount: 1,
+        startedAtMs: status === 'starting' ? null : startedAtMs,
+        endedAtMs: live ? null : startedAtMs + random() * 3_000_000,
+        pages: items * 4,
+        items,
+        errors: failed ? 212 : Math.floor(random() * 3),
+        reason: live
+          ? null
+          : failed
+            ? 'finished, 212 errors'
+            : status === 'lost'
+              ? 'the node forgot it'
+              : status === 'cancelled'
+                ? 'shutdown'
+                : 'finished',
         killingLine: failed ? "KeyError: 'offerPrice'" : null
       })
     }
   }
   for (const node of nodes) {
     if (node.id === 'ap-1' || node.id === 'lab-b') {
-      for (let index = 0; index < 2; index++) node.runs.push({ jobId: null, jobid: `nightly-${index}`, project: 'legacy', spider: 'catalogue', state: 'running', sinceMs: nowMs - 7_200_000 })
+      for (let index = 0; index < 2; index++)
+        node.runs.push({
+          jobId: null,
+          jobid: `nightly-${index}`,
+          project: 'legacy',
+          spider: 'catalogue',
+          state: 'running',
+          sinceMs: nowMs - 7_200_000
+        })
     }
     node.running = node.runs.length
     node.pending = 0
@@ -130,7 +257,15 @@ export function fakeJobs(count: number, nodes: Node[], nowMs: number, random: ()
 export function fakeDetail(job: Job): JobDetail {
   const timeline: Transition[] = []
   const add = (kind: Transition['kind'], atMs: number, text: string, evidence: Record<string, unknown> = {}) =>
-    timeline.push({ sequence: timeline.length + 1, jobId: job.id, attemptNumber: kind === 'queued' ? null : 1, atMs, kind, text, evidence })
+    timeline.push({
+      sequence: timeline.length + 1,
+      jobId: job.id,
+      attemptNumber: kind === 'queued' ? null : 1,
+      atMs,
+      kind,
+      text,
+      evidence
+    })
   add('queued', job.queuedAtMs, 'Asked from the UI', { priority: job.priority })
   const attempts: Attempt[] = []
   if (job.nodeId !== null) {
@@ -139,12 +274,35 @@ export function fakeDetail(job: Job): JobDetail {
     add('accepted', sentAtMs + 9, 'Accepted', { status: 200, elapsedMs: 9 })
     if (job.startedAtMs !== null) add('running', job.startedAtMs, 'Running', { pid: 40122 })
     if (job.cancelAskedAtMs !== null) add('cancel_asked', job.cancelAskedAtMs, 'Cancel asked')
-    if (job.endedAtMs !== null) add('ended', job.endedAtMs, `Ended: ${job.outcome}`, { finish_reason: job.reason ?? '' })
+    if (job.endedAtMs !== null)
+      add('ended', job.endedAtMs, `Ended: ${job.outcome}`, { finish_reason: job.reason ?? '' })
     attempts.push({
-      jobId: job.id, number: 1, jobid: job.id, nodeId: job.nodeId, project: job.project, version: job.version ?? '', spider: job.spider,
-      state: job.state === 'ended' ? 'ended' : job.state === 'running' ? 'running' : 'accepted', result: job.outcome, reason: job.reason, sentAtMs, acceptedAtMs: sentAtMs + 9,
-      startedAtMs: job.startedAtMs, endedAtMs: job.endedAtMs, pid: 40122, exitCode: job.outcome === 'succeeded' ? 0 : null, signal: null,
-      stats: job.state === 'ended' ? { finish_reason: job.reason ?? '', item_scraped_count: job.items ?? 0, 'downloader/request_count': job.pages ?? 0, 'log_count/ERROR': job.errors ?? 0 } : null,
+      jobId: job.id,
+      number: 1,
+      jobid: job.id,
+      nodeId: job.nodeId,
+      project: job.project,
+      version: job.version ?? '',
+      spider: job.spider,
+      state: job.state === 'ended' ? 'ended' : job.state === 'running' ? 'running' : 'accepted',
+      result: job.outcome,
+      reason: job.reason,
+      sentAtMs,
+      acceptedAtMs: sentAtMs + 9,
+      startedAtMs: job.startedAtMs,
+      endedAtMs: job.endedAtMs,
+      pid: 40122,
+      exitCode: job.outcome === 'succeeded' ? 0 : null,
+      signal: null,
+      stats:
+        job.state === 'ended'
+          ? {
+              finish_reason: job.reason ?? '',
+              item_scraped_count: job.items ?? 0,
+              'downloader/request_count': job.pages ?? 0,
+              'log_count/ERROR': job.errors ?? 0
+            }
+          : null,
       logArchived: job.state === 'ended'
     })
   }
@@ -157,7 +315,9 @@ export function fakeLogLine(job: Job, number: number): string {
   if (number % 41 === 40) {
     return `${at} [scrapy.core.scraper] ERROR: Spider error processing <GET https://example.org/tech/c${number}>\nTraceback (most recent call last):\n  File "${job.project}/spiders/${job.spider}.py", line 88, in parse_offer\n    offer["offerPrice"]["amount"]\nKeyError: 'offerPrice'\n`
   }
-  if (number % 17 === 0) return `${at} [scrapy.downloadermiddlewares.retry] WARNING: Retrying <GET https://example.org/world/b${number}> (failed 1 times): timeout\n`
-  if (number % 11 === 0) return `${at} [scrapy.extensions.logstats] INFO: Crawled ${number * 9} pages (at 212 pages/min), scraped ${number * 3} items (at 11 items/min)\n`
+  if (number % 17 === 0)
+    return `${at} [scrapy.downloadermiddlewares.retry] WARNING: Retrying <GET https://example.org/world/b${number}> (failed 1 times): timeout\n`
+  if (number % 11 === 0)
+    return `${at} [scrapy.extensions.logstats] INFO: Crawled ${number * 9} pages (at 212 pages/min), scraped ${number * 3} items (at 11 items/min)\n`
   return `${at} [scrapy.core.engine] DEBUG: Crawled (200) <GET https://example.org/markets/a${number}> (referer: None)\n`
 }

@@ -10,13 +10,29 @@ export interface FacetOption {
 }
 
 /** One group of a list's filters, with counts. A click adds or takes away the value. */
-export function FacetGroup({ title, options, selected, onToggle }: { title: string; options: readonly FacetOption[]; selected: readonly string[]; onToggle: (value: string) => void }) {
+export function FacetGroup({
+  title,
+  options,
+  selected,
+  onToggle
+}: {
+  title: string
+  options: readonly FacetOption[]
+  selected: readonly string[]
+  onToggle: (value: string) => void
+}) {
   if (options.length === 0) return null
   return (
     <fieldset className={classes.group}>
       <legend>{title}</legend>
       {options.map(({ value, label = value, icon, count }) => (
-        <button key={value} type="button" className={classes.option} aria-pressed={selected.includes(value)} onClick={() => onToggle(value)}>
+        <button
+          key={value}
+          type="button"
+          className={classes.option}
+          aria-pressed={selected.includes(value)}
+          onClick={() => onToggle(value)}
+        >
           {icon}
           <span className="ellipsis">{label}</span>
           {count !== null && <b>{formatCount(count)}</b>}

@@ -36,5 +36,11 @@ export function notifyDone(text: string): void {
 
 /** `what` says what did not work: `Could not drain eu-1`. Stays until it is closed. */
 export function notifyError(what: string, error: unknown): void {
-  notifications.show({ title: what, message: explainError(error).text, color: 'red', autoClose: false, withBorder: true })
+  notifications.show({
+    title: what,
+    message: explainError(error).text,
+    color: 'red',
+    autoClose: false,
+    withBorder: true
+  })
 }

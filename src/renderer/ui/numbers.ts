@@ -16,4 +16,5 @@ export function formatBytes(sizeBytes: number): string {
 }
 
 /** `1 job`, `2 jobs`. */
-export const plural = (count: number, one: string, many = `${one}s`): string => `${formatCount(count)} ${count === 1 ? one : many}`
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${formatCount(count)} ${count === 1 ? one : many}`

@@ -24,7 +24,10 @@ export function useCreateEnvironment() {
   }
   // Another window, or the engine itself, may be making it.
   const creatingElsewhere = progress === null && status?.python.state === 'creating'
-  return { progress: creatingElsewhere ? { text: 'Being created', done: false, share: null } : progress, create: () => void create() }
+  return {
+    progress: creatingElsewhere ? { text: 'Being created', done: false, share: null } : progress,
+    create: () => void create()
+  }
 }
 
 /** A button that turns into a progress bar. */

@@ -2,7 +2,19 @@ import { useId } from 'react'
 import type { Tone } from './status.tsx'
 
 /** A small line over its area, oldest left. Figures stand beside it, so it is hidden from screen readers. */
-export function Sparkline({ values, tone, width = 92, height = 28, floor = 0 }: { values: readonly number[]; tone: Tone; width?: number; height?: number; floor?: number }) {
+export function Sparkline({
+  values,
+  tone,
+  width = 92,
+  height = 28,
+  floor = 0
+}: {
+  values: readonly number[]
+  tone: Tone
+  width?: number
+  height?: number
+  floor?: number
+}) {
   const id = useId()
   if (values.length < 2) return <svg width={width} height={height} aria-hidden />
   const top = Math.max(floor + 1, ...values)

@@ -6,7 +6,17 @@ import { explainError } from '../api/explain-error.ts'
 import classes from './states.module.css'
 
 /** Nothing here, why, and what to do: for first use and for lists emptied by a filter. */
-export function EmptyState({ icon, title, children, action }: { icon?: ReactNode; title: string; children?: ReactNode; action?: ReactNode }) {
+export function EmptyState({
+  icon,
+  title,
+  children,
+  action
+}: {
+  icon?: ReactNode
+  title: string
+  children?: ReactNode
+  action?: ReactNode
+}) {
   return (
     <div className={classes.empty}>
       {icon !== undefined && <span className={classes.icon}>{icon}</span>}
@@ -41,7 +51,6 @@ export function RowsSkeleton({ rows = 8 }: { rows?: number }) {
   return (
     <div className={classes.skeleton} role="status" aria-label="Loading">
       {Array.from({ length: rows }, (_, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: the rows have no identity
         <i key={index} style={{ width: `${55 + ((index * 37) % 40)}%` }} />
       ))}
     </div>
@@ -49,7 +58,17 @@ export function RowsSkeleton({ rows = 8 }: { rows?: number }) {
 }
 
 /** Skeleton, error or content of one query. Data once shown stays while it is fetched again. */
-export function QueryState<T>({ query, what, rows, children }: { query: UseQueryResult<T>; what: string; rows?: number; children: (data: T) => ReactNode }) {
+export function QueryState<T>({
+  query,
+  what,
+  rows,
+  children
+}: {
+  query: UseQueryResult<T>
+  what: string
+  rows?: number
+  children: (data: T) => ReactNode
+}) {
   if (query.data !== undefined) return children(query.data)
   if (query.isError) return <ErrorState what={what} error={query.error} onRetry={() => void query.refetch()} />
   return <RowsSkeleton rows={rows} />

@@ -1,4 +1,13 @@
-import { IconAlertTriangleFilled, IconBan, IconCheck, IconCircleFilled, IconCircleHalf2, IconClock, IconHelp, IconX } from '@tabler/icons-react'
+import {
+  IconAlertTriangleFilled,
+  IconBan,
+  IconCheck,
+  IconCircleFilled,
+  IconCircleHalf2,
+  IconClock,
+  IconHelp,
+  IconX
+} from '@tabler/icons-react'
 import type { JobStatus, NodeHealth, NodeMode } from '../../shared/contract/index.ts'
 import classes from './status.module.css'
 
@@ -18,7 +27,16 @@ export const STATUS_LOOK: Record<JobStatus, { tone: Tone; Icon: typeof IconCheck
 /** The shape of a status; its name is read to those who do not see it. */
 export function StatusIcon({ status, size = 14 }: { status: JobStatus; size?: number }) {
   const { tone, Icon } = STATUS_LOOK[status]
-  return <Icon className={`tone-${tone}`} size={status === 'running' ? size - 4 : size} style={status === 'running' ? { margin: 2 } : undefined} stroke={2.2} role="img" aria-label={status} />
+  return (
+    <Icon
+      className={`tone-${tone}`}
+      size={status === 'running' ? size - 4 : size}
+      style={status === 'running' ? { margin: 2 } : undefined}
+      stroke={2.2}
+      role="img"
+      aria-label={status}
+    />
+  )
 }
 
 /** Shape and word. `asked`: somebody asked for its end and the node has not confirmed. */
@@ -26,7 +44,12 @@ export function StatusText({ status, asked = false }: { status: JobStatus; asked
   const { tone, Icon } = STATUS_LOOK[status]
   return (
     <span className={`${classes.status} tone-${tone}`}>
-      <Icon size={status === 'running' ? 10 : 14} style={status === 'running' ? { margin: 2 } : undefined} stroke={2.2} aria-hidden />
+      <Icon
+        size={status === 'running' ? 10 : 14}
+        style={status === 'running' ? { margin: 2 } : undefined}
+        stroke={2.2}
+        aria-hidden
+      />
       {asked ? 'cancelling…' : status}
     </span>
   )
@@ -49,6 +72,15 @@ export function nodeHealthWord(health: NodeHealth, mode: NodeMode): string {
 export function NodeHealthDot({ health, mode }: { health: NodeHealth; mode: NodeMode }) {
   const word = nodeHealthWord(health, mode)
   const tone = health === 'up' && mode !== 'active' ? 'off' : HEALTH_LOOK[health].tone
-  if (tone === 'bad') return <IconAlertTriangleFilled className={`tone-bad ${classes.trouble}`} size={12} role="img" aria-label={word} />
-  return <span className={`${classes.dot} tone-${tone}`} data-ring={health === 'unknown' || mode !== 'active' || undefined} role="img" aria-label={word} title={word} />
+  if (tone === 'bad')
+    return <IconAlertTriangleFilled className={`tone-bad ${classes.trouble}`} size={12} role="img" aria-label={word} />
+  return (
+    <span
+      className={`${classes.dot} tone-${tone}`}
+      data-ring={health === 'unknown' || mode !== 'active' || undefined}
+      role="img"
+      aria-label={word}
+      title={word}
+    />
+  )
 }

@@ -1,7 +1,26 @@
-import { ActionIcon, Button, createTheme, type CSSVariablesResolver, Menu, Modal, type MantineColorsTuple, Tabs, Tooltip } from '@mantine/core'
+import {
+  ActionIcon,
+  Button,
+  createTheme,
+  type CSSVariablesResolver,
+  Menu,
+  Modal,
+  type MantineColorsTuple,
+  Tabs,
+  Tooltip
+} from '@mantine/core'
 
 const indigo: MantineColorsTuple = [
-  '#eceefc', '#d5d9fb', '#b3bafc', '#97a1ff', '#7c8cff', '#6675f2', '#4656e0', '#3c4ac8', '#333fab', '#262f82'
+  '#eceefc',
+  '#d5d9fb',
+  '#b3bafc',
+  '#97a1ff',
+  '#7c8cff',
+  '#6675f2',
+  '#4656e0',
+  '#3c4ac8',
+  '#333fab',
+  '#262f82'
 ]
 
 /** Mantine, made calm and dense (ux.md, Look). Its colours come from theme.css. */
@@ -19,10 +38,22 @@ export const theme = createTheme({
   respectReducedMotion: true,
   cursorType: 'pointer',
   components: {
-    Button: Button.extend({ defaultProps: { size: 'xs', variant: 'default' }, vars: () => ({ root: { '--button-height': '28px', '--button-padding-x': '11px', '--button-fz': '13px' } }) }),
+    Button: Button.extend({
+      defaultProps: { size: 'xs', variant: 'default' },
+      vars: () => ({ root: { '--button-height': '28px', '--button-padding-x': '11px', '--button-fz': '13px' } })
+    }),
     ActionIcon: ActionIcon.extend({ defaultProps: { size: 28, variant: 'subtle', color: 'gray' } }),
-    Tooltip: Tooltip.extend({ defaultProps: { openDelay: 300, withinPortal: true, fz: 12, multiline: true, maw: 360 } }),
-    Modal: Modal.extend({ defaultProps: { centered: false, yOffset: '8vh', overlayProps: { backgroundOpacity: 0.45 }, transitionProps: { duration: 100 } } }),
+    Tooltip: Tooltip.extend({
+      defaultProps: { openDelay: 300, withinPortal: true, fz: 12, multiline: true, maw: 360 }
+    }),
+    Modal: Modal.extend({
+      defaultProps: {
+        centered: false,
+        yOffset: '8vh',
+        overlayProps: { backgroundOpacity: 0.45 },
+        transitionProps: { duration: 100 }
+      }
+    }),
     Menu: Menu.extend({ defaultProps: { shadow: 'md', position: 'bottom-end', transitionProps: { duration: 80 } } }),
     Tabs: Tabs.extend({ defaultProps: { keepMounted: false } }),
     TextInput: { defaultProps: { size: 'xs' } },

@@ -16,7 +16,8 @@ export function RelativeTime({ atMs, suffix = '' }: { atMs: number | null; suffi
 /** How long something ran, or has run so far while `endedAtMs` is null. */
 export function Runtime({ startedAtMs, endedAtMs }: { startedAtMs: number | null; endedAtMs: number | null }) {
   if (startedAtMs === null) return null
-  if (endedAtMs !== null) return <span title={formatInstant(startedAtMs)}>{formatRuntime(endedAtMs - startedAtMs)}</span>
+  if (endedAtMs !== null)
+    return <span title={formatInstant(startedAtMs)}>{formatRuntime(endedAtMs - startedAtMs)}</span>
   return <RunningTime startedAtMs={startedAtMs} />
 }
 

@@ -1,5 +1,15 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type KeyboardEvent, memo, type ReactNode, type RefObject, useEffect, useId, useMemo, useRef, useState } from 'react'
+import {
+  type KeyboardEvent,
+  memo,
+  type ReactNode,
+  type RefObject,
+  useEffect,
+  useId,
+  useMemo,
+  useRef,
+  useState
+} from 'react'
 import { useKeys } from '../state/keys.ts'
 import classes from './virtual-table.module.css'
 
@@ -50,12 +60,24 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const [cursorId, setCursorId] = useState<string | null>(null)
   const markedFrom = useRef<string | null>(null)
 
-  const columns = useMemo(() => props.columns.filter(({ hideBelowPx = 0 }) => widthPx === 0 || widthPx >= hideBelowPx), [props.columns, widthPx])
+  const columns = useMemo(
+    () => props.columns.filter(({ hideBelowPx = 0 }) => widthPx === 0 || widthPx >= hideBelowPx),
+    [props.columns, widthPx]
+  )
   const rows = useMemo(() => sortRows(props.rows, props.columns, sort), [props.rows, props.columns, sort])
   const ids = useMemo(() => rows.map(rowId), [rows, rowId])
-  const cursor = Math.max(cursorId === null ? -1 : ids.indexOf(cursorId), openId === null || cursorId !== null ? -1 : ids.indexOf(openId))
+  const cursor = Math.max(
+    cursorId === null ? -1 : ids.indexOf(cursorId),
+    openId === null || cursorId !== null ? -1 : ids.indexOf(openId)
+  )
 
-  const virtualizer = useVirtualizer({ count: rows.length, getScrollElement: () => scroller.current, estimateSize: () => ROW_PX, overscan: 12, initialRect: { width: 1000, height: 600 } })
+  const virtualizer = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_PX,
+    overscan: 12,
+    initialRect: { width: 1000, height: 600 }
+  })
   const items = virtualizer.getVirtualItems()
   const lastIndex = items.at(-1)?.index ?? -1
   const endReached = useRef(onEndReached)
@@ -110,7 +132,14 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return
     const page = Math.max(1, Math.floor(pagePx / ROW_PX) - 2)
-    const moves: Record<string, number> = { ArrowDown: cursor + 1, ArrowUp: cursor - 1, PageDown: cursor + page, PageUp: cursor - page, Home: 0, End: rows.length - 1 }
+    const moves: Record<string, number> = {
+      ArrowDown: cursor + 1,
+      ArrowUp: cursor - 1,
+      PageDown: cursor + page,
+      PageUp: cursor - page,
+      Home: 0,
+      End: rows.length - 1
+    }
     const target = moves[event.key]
     if (target !== undefined) moveTo(target)
     else if (primary) return
@@ -125,15 +154,27 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const tracks = [...(marks ? ['32px'] : []), ...columns.map(({ width }) => width)].join(' ')
   const allMarked = marks !== undefined && rows.length > 0 && ids.every((each) => marks.has(each))
   return (
-    // biome-ignore lint/a11y/useSemanticElements: rows are placed by the virtualiser, which a <table> cannot do
-    <div className={classes.table} ref={scroller} role="grid" aria-label={label} aria-rowcount={rows.length + 1} aria-multiselectable={marks !== undefined} tabIndex={0}
-      aria-activedescendant={cursor >= 0 ? `${id}-${cursor}` : undefined} onKeyDown={onKeyDown}>
-      {/* biome-ignore lint/a11y/useSemanticElements: see above */}
-      {/* biome-ignore lint/a11y/useFocusableInteractive: the grid holds the focus */}
+    <div
+      className={classes.table}
+      ref={scroller}
+      role="grid"
+      aria-label={label}
+      aria-rowcount={rows.length + 1}
+      aria-multiselectable={marks !== undefined}
+      tabIndex={0}
+      aria-activedescendant={cursor >= 0 ? `${id}-${cursor}` : undefined}
+      onKeyDown={onKeyDown}
+    >
       <div className={classes.head} role="row" aria-rowindex={1} style={{ gridTemplateColumns: tracks }}>
         {marks && (
           <span className={classes.check} role="columnheader">
-            <input type="checkbox" tabIndex={-1} aria-label="Mark all rows shown" checked={allMarked} onChange={() => onMarks?.(allMarked ? new Set() : new Set(ids))} />
+            <input
+              type="checkbox"
+              tabIndex={-1}
+              aria-label="Mark all rows shown"
+              checked={allMarked}
+              onChange={() => onMarks?.(allMarked ? new Set() : new Set(ids))}
+            />
           </span>
         )}
         {columns.map((column) => (
@@ -186,28 +227,54 @@ interface RowViewProps {
 }
 
 // A row is drawn again only when something that it shows has changed.
-const RowView = memo(function RowView({ row, columns, elementId, index, topPx, tracks, cursor, open, stale, marked, act }: RowViewProps) {
-    return (
-      // biome-ignore lint/a11y/useKeyWithClickEvents: the grid handles the keys
-      // biome-ignore lint/a11y/useSemanticElements: see VirtualTable
-      // biome-ignore lint/a11y/useFocusableInteractive: the grid holds the focus
-      <div className={classes.row} id={elementId} role="row" aria-rowindex={index + 2} aria-selected={marked ?? open} data-cursor={cursor || undefined} data-open={open || undefined}
-        data-marked={marked || undefined} data-stale={stale || undefined} style={{ gridTemplateColumns: tracks, transform: `translateY(${topPx}px)` }}
-        onClick={(event) => {
-          if (!(event.target as Element).closest('a, button, input, label')) act.current(index, 'open', false)
-        }}>
-        {marked !== null && (
-          <span className={classes.check} role="gridcell">
-            <input type="checkbox" tabIndex={-1} aria-label="Mark the row" checked={marked} onChange={() => {}} onClick={(event) => act.current(index, 'mark', event.shiftKey)} />
-          </span>
-        )}
-        {columns.map((column) => (
-          <span key={column.id} className={classes.cell} role="gridcell" data-align={column.align}>
-            {column.cell(row)}
-          </span>
-        ))}
-      </div>
-    )
+const RowView = memo(function RowView({
+  row,
+  columns,
+  elementId,
+  index,
+  topPx,
+  tracks,
+  cursor,
+  open,
+  stale,
+  marked,
+  act
+}: RowViewProps) {
+  return (
+    <div
+      className={classes.row}
+      id={elementId}
+      role="row"
+      aria-rowindex={index + 2}
+      aria-selected={marked ?? open}
+      data-cursor={cursor || undefined}
+      data-open={open || undefined}
+      data-marked={marked || undefined}
+      data-stale={stale || undefined}
+      style={{ gridTemplateColumns: tracks, transform: `translateY(${topPx}px)` }}
+      onClick={(event) => {
+        if (!(event.target as Element).closest('a, button, input, label')) act.current(index, 'open', false)
+      }}
+    >
+      {marked !== null && (
+        <span className={classes.check} role="gridcell">
+          <input
+            type="checkbox"
+            tabIndex={-1}
+            aria-label="Mark the row"
+            checked={marked}
+            onChange={() => {}}
+            onClick={(event) => act.current(index, 'mark', event.shiftKey)}
+          />
+        </span>
+      )}
+      {columns.map((column) => (
+        <span key={column.id} className={classes.cell} role="gridcell" data-align={column.align}>
+          {column.cell(row)}
+        </span>
+      ))}
+    </div>
+  )
 })
 
 type Sort = { id: string; descending: boolean } | null
@@ -221,9 +288,15 @@ function HeadCell<Row>({ column, sort, onSort }: { column: Column<Row>; sort: So
       </span>
     )
   }
-  const next: Sort = mine === null ? { id: column.id, descending: false } : mine.descending ? null : { id: column.id, descending: true }
+  const next: Sort =
+    mine === null ? { id: column.id, descending: false } : mine.descending ? null : { id: column.id, descending: true }
   return (
-    <span className={classes.cell} role="columnheader" data-align={column.align} aria-sort={mine === null ? 'none' : mine.descending ? 'descending' : 'ascending'}>
+    <span
+      className={classes.cell}
+      role="columnheader"
+      data-align={column.align}
+      aria-sort={mine === null ? 'none' : mine.descending ? 'descending' : 'ascending'}
+    >
       <button type="button" className={classes.sort} tabIndex={-1} onClick={() => onSort(next)}>
         {column.header}
         <i aria-hidden>{mine === null ? '' : mine.descending ? ' ↓' : ' ↑'}</i>
@@ -240,7 +313,12 @@ function sortRows<Row>(rows: readonly Row[], columns: readonly Column<Row>[], so
     const [a, b] = [valueOf(left), valueOf(right)]
     // What has no value stands last in both directions.
     if (a === null || b === null) return Number(a === null) - Number(b === null)
-    return direction * (typeof a === 'string' && typeof b === 'string' ? a.localeCompare(b, undefined, { numeric: true }) : Number(a) - Number(b))
+    return (
+      direction *
+      (typeof a === 'string' && typeof b === 'string'
+        ? a.localeCompare(b, undefined, { numeric: true })
+        : Number(a) - Number(b))
+    )
   })
 }
 

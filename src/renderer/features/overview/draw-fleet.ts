@@ -21,7 +21,15 @@ export function drawFleet(canvas: HTMLCanvasElement, { nodes, layout, widthPx, h
   context.setTransform(ratio, 0, 0, ratio, 0, -scrollPx * ratio)
   const style = getComputedStyle(canvas)
   const colour = (name: string) => style.getPropertyValue(`--${name}`).trim()
-  const paint = { run: colour('run'), bad: colour('bad'), ok: colour('ok'), off: colour('off'), line: colour('line-strong'), dim: colour('dim'), faint: colour('faint') }
+  const paint = {
+    run: colour('run'),
+    bad: colour('bad'),
+    ok: colour('ok'),
+    off: colour('off'),
+    line: colour('line-strong'),
+    dim: colour('dim'),
+    faint: colour('faint')
+  }
   const font = style.fontFamily
   context.textBaseline = 'middle'
 
@@ -67,7 +75,13 @@ function noteOf(node: Node): string {
   return node.latencyMs === null ? '' : `${Math.round(node.latencyMs)} ms`
 }
 
-function drawDot(context: CanvasRenderingContext2D, x: number, y: number, node: Node, paint: { ok: string; bad: string; off: string }): void {
+function drawDot(
+  context: CanvasRenderingContext2D,
+  x: number,
+  y: number,
+  node: Node,
+  paint: { ok: string; bad: string; off: string }
+): void {
   context.beginPath()
   if (!['up', 'unknown'].includes(node.health)) {
     context.fillStyle = paint.bad
@@ -89,14 +103,28 @@ function drawDot(context: CanvasRenderingContext2D, x: number, y: number, node: 
   }
 }
 
-function fill(context: CanvasRenderingContext2D, x: number, y: number, width: number, height: number, colour: string): void {
+function fill(
+  context: CanvasRenderingContext2D,
+  x: number,
+  y: number,
+  width: number,
+  height: number,
+  colour: string
+): void {
   context.fillStyle = colour
   context.beginPath()
   context.roundRect(x, y, width, height, Math.min(2.5, width / 3))
   context.fill()
 }
 
-function outline(context: CanvasRenderingContext2D, x: number, y: number, width: number, height: number, colour: string): void {
+function outline(
+  context: CanvasRenderingContext2D,
+  x: number,
+  y: number,
+  width: number,
+  height: number,
+  colour: string
+): void {
   context.strokeStyle = colour
   context.lineWidth = 1
   context.beginPath()
@@ -104,7 +132,14 @@ function outline(context: CanvasRenderingContext2D, x: number, y: number, width:
   context.stroke()
 }
 
-function hatch(context: CanvasRenderingContext2D, x: number, y: number, width: number, height: number, colour: string): void {
+function hatch(
+  context: CanvasRenderingContext2D,
+  x: number,
+  y: number,
+  width: number,
+  height: number,
+  colour: string
+): void {
   context.save()
   context.beginPath()
   context.roundRect(x, y, width, height, Math.min(2.5, width / 3))

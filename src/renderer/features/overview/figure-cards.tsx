@@ -17,15 +17,57 @@ export function FigureCards({ figures }: { figures: Figures }) {
   const line = (valueOf: (sample: Figures) => number) => samples.map(valueOf)
   return (
     <div className={classes.cards}>
-      <Card title="Slots in use" value={figures.slotsUsed} unit={`/${formatCount(figures.slotsTotal)}`} tone="run" line={line(({ slotsUsed }) => slotsUsed)} search={{ status: ['running', 'starting'] }} />
-      <Card title="Queue" value={figures.queued} unit={figures.paused ? ' paused' : ' waiting'} tone="wait" line={line(({ queued }) => queued)} search={{ status: ['queued'] }} />
-      <Card title="Finished" value={figures.finishedLastHour} unit="/h" tone="ok" line={line(({ finishedLastHour }) => finishedLastHour)} search={{ status: ['succeeded'], sinceHours: 1 }} />
-      <Card title="Failed" value={figures.failedLastHour} unit="/h" tone="bad" line={line(({ failedLastHour }) => failedLastHour)} search={{ status: ['failed'], sinceHours: 1 }} />
+      <Card
+        title="Slots in use"
+        value={figures.slotsUsed}
+        unit={`/${formatCount(figures.slotsTotal)}`}
+        tone="run"
+        line={line(({ slotsUsed }) => slotsUsed)}
+        search={{ status: ['running', 'starting'] }}
+      />
+      <Card
+        title="Queue"
+        value={figures.queued}
+        unit={figures.paused ? ' paused' : ' waiting'}
+        tone="wait"
+        line={line(({ queued }) => queued)}
+        search={{ status: ['queued'] }}
+      />
+      <Card
+        title="Finished"
+        value={figures.finishedLastHour}
+        unit="/h"
+        tone="ok"
+        line={line(({ finishedLastHour }) => finishedLastHour)}
+        search={{ status: ['succeeded'], sinceHours: 1 }}
+      />
+      <Card
+        title="Failed"
+        value={figures.failedLastHour}
+        unit="/h"
+        tone="bad"
+        line={line(({ failedLastHour }) => failedLastHour)}
+        search={{ status: ['failed'], sinceHours: 1 }}
+      />
     </div>
   )
 }
 
-function Card({ title, value, unit, tone, line, search }: { title: string; value: number; unit: ReactNode; tone: Tone; line: number[]; search: JobsSearch }) {
+function Card({
+  title,
+  value,
+  unit,
+  tone,
+  line,
+  search
+}: {
+  title: string
+  value: number
+  unit: ReactNode
+  tone: Tone
+  line: number[]
+  search: JobsSearch
+}) {
   return (
     <Link to="/jobs" search={search} className={classes.card}>
       <h2>{title}</h2>

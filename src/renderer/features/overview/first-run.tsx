@@ -28,15 +28,21 @@ export function FirstRun({ python }: { python: PythonState }) {
       <p className="dim">Jobs wait in one queue and go to the first node with a free slot. Begin with any of these:</p>
       <div className={classes.ways}>
         {python.state === 'ready' ? <RunDemo python={python} /> : <GetPython python={python} />}
-        <Way icon={<IconServer2 size={20} stroke={1.5} />} title="Add a node" text="Paste the address of a Scrapyd server, or fifty of them. Each is tried before it is saved.">
+        <Way
+          icon={<IconServer2 size={20} stroke={1.5} />}
+          title="Add a node"
+          text="Paste the address of a Scrapyd server, or fifty of them. Each is tried before it is saved."
+        >
           <LinkButton to="/nodes" search={{ add: true }}>
             Add nodes…
           </LinkButton>
         </Way>
-        <Way icon={<IconBoxSeam size={20} stroke={1.5} />} title="Deploy a project" text="Drop an egg or a folder with scrapy.cfg anywhere in this window.">
-          <LinkButton to="/projects">
-            Choose a file…
-          </LinkButton>
+        <Way
+          icon={<IconBoxSeam size={20} stroke={1.5} />}
+          title="Deploy a project"
+          text="Drop an egg or a folder with scrapy.cfg anywhere in this window."
+        >
+          <LinkButton to="/projects">Choose a file…</LinkButton>
         </Way>
       </div>
     </section>
@@ -53,7 +59,11 @@ function RunDemo({ python }: { python: PythonState }) {
     })
   )
   return (
-    <Way icon={<IconPlayerPlay size={20} stroke={1.5} />} title="Run the demo spider" text={`Deploys a small project, runs its spider here with Scrapy ${python.scrapyVersion} and opens its live log.`}>
+    <Way
+      icon={<IconPlayerPlay size={20} stroke={1.5} />}
+      title="Run the demo spider"
+      text={`Deploys a small project, runs its spider here with Scrapy ${python.scrapyVersion} and opens its live log.`}
+    >
       <Button variant="filled" loading={isPending} onClick={() => mutate(undefined)}>
         Run the demo
       </Button>
@@ -63,10 +73,20 @@ function RunDemo({ python }: { python: PythonState }) {
 
 function GetPython({ python }: { python: PythonState }) {
   if (python.state === 'checking') {
-    return <Way icon={<IconPlayerPlay size={20} stroke={1.5} />} title="Run the demo spider" text="Looking for Python and Scrapy on this computer…" />
+    return (
+      <Way
+        icon={<IconPlayerPlay size={20} stroke={1.5} />}
+        title="Run the demo spider"
+        text="Looking for Python and Scrapy on this computer…"
+      />
+    )
   }
   return (
-    <Way icon={<IconPlayerPlay size={20} stroke={1.5} />} title="Get Scrapy for this computer" text={python.problem ?? 'Python with Scrapy was not found.'}>
+    <Way
+      icon={<IconPlayerPlay size={20} stroke={1.5} />}
+      title="Get Scrapy for this computer"
+      text={python.problem ?? 'Python with Scrapy was not found.'}
+    >
       <CreateEnvironment primary />
     </Way>
   )

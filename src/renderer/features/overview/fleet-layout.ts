@@ -21,22 +21,36 @@ export interface FleetLayout {
 export type FleetSpot = { node: Node; run: NodeRun | null; slot: number | null }
 
 export function layoutFleet(nodeCount: number, widthPx: number): FleetLayout {
-  const columns = Math.max(1, Math.min(nodeCount, Math.floor((widthPx + COLUMN_GAP_PX) / (COLUMN_MIN_PX + COLUMN_GAP_PX))))
+  const columns = Math.max(
+    1,
+    Math.min(nodeCount, Math.floor((widthPx + COLUMN_GAP_PX) / (COLUMN_MIN_PX + COLUMN_GAP_PX)))
+  )
   const columnPx = (widthPx - (columns - 1) * COLUMN_GAP_PX) / columns
   const rows = Math.ceil(nodeCount / columns)
-  return { columns, columnPx, rows, heightPx: rows * ROW_PX, cellsX: DOT_PX + NAME_PX, cellsPx: columnPx - DOT_PX - NAME_PX - NOTE_PX }
+  return {
+    columns,
+    columnPx,
+    rows,
+    heightPx: rows * ROW_PX,
+    cellsX: DOT_PX + NAME_PX,
+    cellsPx: columnPx - DOT_PX - NAME_PX - NOTE_PX
+  }
 }
 
 /** Left edge of the node's column and top of its row. */
 export function cornerOf(layout: FleetLayout, index: number): { x: number; y: number } {
-  return { x: (index % layout.columns) * (layout.columnPx + COLUMN_GAP_PX), y: Math.floor(index / layout.columns) * ROW_PX }
+  return {
+    x: (index % layout.columns) * (layout.columnPx + COLUMN_GAP_PX),
+    y: Math.floor(index / layout.columns) * ROW_PX
+  }
 }
 
 /** A node shows at least its slots, and more cells when more than that runs there (external jobs). */
 export const cellCount = (node: Node): number => Math.max(node.slots, node.runs.length)
 
 /** Width given to one cell with its gap: narrower when the node has many slots. */
-export const cellPitch = (layout: FleetLayout, node: Node): number => Math.min(CELL_MAX_PX, layout.cellsPx / Math.max(1, cellCount(node)))
+export const cellPitch = (layout: FleetLayout, node: Node): number =>
+  Math.min(CELL_MAX_PX, layout.cellsPx / Math.max(1, cellCount(node)))
 
 /** What is at a point: a slot of a node, or the node itself; null between them. */
 export function spotAt(layout: FleetLayout, nodes: readonly Node[], x: number, y: number): FleetSpot | null {

@@ -28,7 +28,6 @@ export function FleetMap({ nodes }: { nodes: readonly Node[] }) {
   const layout = useMemo(() => layoutFleet(nodes.length, widthPx), [nodes.length, widthPx])
   const heightPx = Math.min(layout.heightPx, MAX_HEIGHT_PX)
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the colours are read from the page, where `scheme` changes them
   useEffect(() => {
     if (canvas.current && widthPx > 0) drawFleet(canvas.current, { nodes, layout, widthPx, heightPx, scrollPx })
   }, [nodes, layout, widthPx, heightPx, scrollPx, scheme])
@@ -53,7 +52,12 @@ export function FleetMap({ nodes }: { nodes: readonly Node[] }) {
   return (
     <Panel title="Fleet" note={`${formatCount(used)} of ${formatCount(slots)} slots`} aside={<Legend />}>
       <div ref={sizer}>
-        <div ref={scroller} className={classes.scroller} style={{ height: heightPx }} onScroll={(event) => setScrollPx(event.currentTarget.scrollTop)}>
+        <div
+          ref={scroller}
+          className={classes.scroller}
+          style={{ height: heightPx }}
+          onScroll={(event) => setScrollPx(event.currentTarget.scrollTop)}
+        >
           <div style={{ height: layout.heightPx }}>
             <canvas
               ref={canvas}
@@ -77,7 +81,11 @@ function Hint({ spot, x, y }: { spot: FleetSpot; x: number; y: number }) {
   const { node, run, slot } = spot
   const flip = x > window.innerWidth - 280
   return (
-    <div className={classes.hint} style={{ top: y + 16, ...(flip ? { right: window.innerWidth - x } : { left: x + 12 }) }} aria-hidden>
+    <div
+      className={classes.hint}
+      style={{ top: y + 16, ...(flip ? { right: window.innerWidth - x } : { left: x + 12 }) }}
+      aria-hidden
+    >
       {run ? (
         <>
           <strong>
@@ -91,7 +99,13 @@ function Hint({ spot, x, y }: { spot: FleetSpot; x: number; y: number }) {
       ) : (
         <>
           <strong>{node.name}</strong>
-          <span>{slot === null || node.health !== 'up' ? (node.problem ?? nodeHealthWord(node.health, node.mode)) : node.mode === 'active' ? 'free slot' : `free slot, ${node.mode}`}</span>
+          <span>
+            {slot === null || node.health !== 'up'
+              ? (node.problem ?? nodeHealthWord(node.health, node.mode))
+              : node.mode === 'active'
+                ? 'free slot'
+                : `free slot, ${node.mode}`}
+          </span>
         </>
       )}
     </div>
@@ -101,7 +115,8 @@ function Hint({ spot, x, y }: { spot: FleetSpot; x: number; y: number }) {
 function Legend() {
   return (
     <span className={classes.legend}>
-      <i data-is="running" /> running <i data-is="starting" /> starting <i data-is="trouble" /> trouble <i data-is="free" /> free <i data-is="external" /> external
+      <i data-is="running" /> running <i data-is="starting" /> starting <i data-is="trouble" /> trouble{' '}
+      <i data-is="free" /> free <i data-is="external" /> external
     </span>
   )
 }

@@ -23,7 +23,9 @@ export function OverviewScreen() {
         {({ figures, problems }) => (
           <>
             <FigureCards figures={figures} />
-            {!(firstRun && problems.every(({ mend }) => mend === 'create_environment')) && <Problems problems={problems} />}
+            {!(firstRun && problems.every(({ mend }) => mend === 'create_environment')) && (
+              <Problems problems={problems} />
+            )}
           </>
         )}
       </QueryState>

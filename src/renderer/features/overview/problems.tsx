@@ -69,17 +69,16 @@ function Mend({ problem }: { problem: Problem }) {
   }
   if (mend === 'open_jobs') {
     return (
-      <LinkButton to="/jobs" search={{ project: project ?? undefined, spider: spider ?? undefined, node: nodeId ?? undefined }}>
+      <LinkButton
+        to="/jobs"
+        search={{ project: project ?? undefined, spider: spider ?? undefined, node: nodeId ?? undefined }}
+      >
         Show jobs
       </LinkButton>
     )
   }
   if (mend === 'open_nodes') {
-    return (
-      <LinkButton to="/nodes">
-        Open nodes
-      </LinkButton>
-    )
+    return <LinkButton to="/nodes">Open nodes</LinkButton>
   }
   if (mend === 'create_environment') return <CreateEnvironment />
   if (mend === 'resume') return <ResumeButton />
@@ -90,7 +89,8 @@ function CordonButton({ nodeId }: { nodeId: string }) {
   const { client, query } = useApi()
   const { mutate, isPending } = useMutation(
     query.nodes.setMode.mutationOptions({
-      onSuccess: (node) => notifyUndo(`${node.name} takes no new jobs`, () => client.nodes.setMode({ id: nodeId, mode: 'active' })),
+      onSuccess: (node) =>
+        notifyUndo(`${node.name} takes no new jobs`, () => client.nodes.setMode({ id: nodeId, mode: 'active' })),
       onError: (error) => notifyError('Could not cordon the node', error)
     })
   )
@@ -103,7 +103,9 @@ function CordonButton({ nodeId }: { nodeId: string }) {
 
 function ResumeButton() {
   const { query } = useApi()
-  const { mutate, isPending } = useMutation(query.system.setPaused.mutationOptions({ onError: (error) => notifyError('Could not resume', error) }))
+  const { mutate, isPending } = useMutation(
+    query.system.setPaused.mutationOptions({ onError: (error) => notifyError('Could not resume', error) })
+  )
   return (
     <Button loading={isPending} onClick={() => mutate({ paused: false })}>
       Resume

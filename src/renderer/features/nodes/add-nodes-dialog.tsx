@@ -1,0 +1,319 @@
+import {
+  ActionIcon,
+  Button,
+  Group,
+  Loader,
+  Modal,
+  NumberInput,
+  Popover,
+  PasswordInput,
+  Textarea,
+  TextInput,
+  Tooltip
+} from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { IconAlertTriangle, IconCheck, IconCopyOff, IconKey, IconX } from '@tabler/icons-react'
+import { useCallback, useMemo, useState } from 'react'
+import type { ProbeResult } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { explainError } from '../../api/explain-error.ts'
+import { notifyDone } from '../../ui/notify.tsx'
+import { plural } from '../../ui/numbers.ts'
+import classes from './add-nodes-dialog.module.css'
+import { type PastedAddress, parseAddresses } from './parse-addresses.ts'
+import { type Credentials, type Probe, useProbes } from './use-probes.ts'
+
+/** What somebody changed in a row; the rest comes from the probe. */
+interface RowEdit {
+  name?: string
+  slots?: number
+  credentials?: Credentials
+}
+
+type Verdict = 'asking' | 'good' | 'duplicate' | 'bad'
+
+/** Paste addresses, see what each is, add the good ones. Closes when nothing is left to mend. */
+export function AddNodesDialog({ onClose }: { onClose: () => void }) {
+  const { client } = useApi()
+  const [text, setText] = useState('')
+  const [settled] = useDebouncedValue(text, 350)
+  const [edits, setEdits] = useState<Readonly<Record<string, RowEdit>>>({})
+  const [added, setAdded] = useState<ReadonlySet<string>>(new Set())
+  const [failures, setFailures] = useState<Readonly<Record<string, string>>>({})
+  const [saving, setSaving] = useState(false)
+
+  const addresses = useMemo(() => parseAddresses(settled).filter(({ key }) => !added.has(key)), [settled, added])
+  const credentialsOf = useCallback(
+    ({ key, username, password }: PastedAddress): Credentials =>
+      edits[key]?.credentials ?? { username, password, caCertificate: null },
+    [edits]
+  )
+  const probes = useProbes(addresses, credentialsOf)
+  const rows = addresses.map((address) => ({
+    address,
+    probe: probes.get(address.key),
+    verdict: verdictOf(address, probes.get(address.key))
+  }))
+  const good = rows.filter(({ verdict }) => verdict === 'good')
+  const asking = rows.filter(({ verdict }) => verdict === 'asking').length
+  const edit = (key: string, change: RowEdit) => setEdits((old) => ({ ...old, [key]: { ...old[key], ...change } }))
+
+  const save = async () => {
+    setSaving(true)
+    const saved = new Set(added)
+    const failed: Record<string, string> = {}
+    await Promise.all(
+      good.map(async ({ address, probe }) => {
+        const { name, slots } = edits[address.key] ?? {}
+        const url = probe?.result?.url ?? address.url
+        try {
+          await client.nodes.add({ url, ...credentialsOf(address), name: name || nameFor(address, probe), slots })
+          saved.add(address.key)
+        } catch (error) {
+          failed[address.key] = explainError(error).text
+        }
+      })
+    )
+    setSaving(false)
+    setAdded(saved)
+    setFailures(failed)
+    const count = saved.size - added.size
+    if (count > 0) notifyDone(`${plural(count, 'node')} added`)
+    if (Object.keys(failed).length === 0 && rows.length === good.length) onClose()
+  }
+
+  return (
+    <Modal opened onClose={onClose} title="Add nodes" size={760}>
+      <Textarea
+        label="Addresses of Scrapyd servers"
+        description="One a line. Without a port, 6800 is meant; credentials as https://user:password@host/"
+        placeholder={'scrapyd-1.example.net\nhttps://deploy:secret@scrapyd-2.example.net/base/'}
+        classNames={{ input: 'mono' }}
+        autosize
+        minRows={3}
+        maxRows={8}
+        spellCheck={false}
+        data-autofocus
+        value={text}
+        onChange={(event) => setText(event.currentTarget.value)}
+      />
+      {rows.length > 0 && (
+        <ul className={classes.rows} aria-label="What each address is">
+          {rows.map(({ address, probe, verdict }) => (
+            <li key={address.key} className={classes.row}>
+              <VerdictIcon verdict={verdict} />
+              <div className={classes.what}>
+                <span className="mono ellipsis" title={address.url}>
+                  {address.url}
+                </span>
+                <Finding address={address} probe={probe} failure={failures[address.key]} />
+              </div>
+              <TextInput
+                aria-label={`Name of ${address.url}`}
+                placeholder="Name"
+                value={edits[address.key]?.name ?? nameFor(address, probe)}
+                onChange={(event) => edit(address.key, { name: event.currentTarget.value })}
+                disabled={verdict === 'duplicate' || address.problem !== null}
+              />
+              <NumberInput
+                aria-label={`Slots of ${address.url}`}
+                placeholder="auto"
+                min={1}
+                max={10_000}
+                allowDecimal={false}
+                hideControls
+                value={edits[address.key]?.slots ?? ''}
+                onChange={(value) => edit(address.key, { slots: typeof value === 'number' ? value : undefined })}
+                rightSection={<span className="faint">slots</span>}
+                rightSectionWidth={38}
+                disabled={verdict === 'duplicate' || address.problem !== null}
+              />
+              <CredentialsButton
+                address={address}
+                credentials={credentialsOf(address)}
+                urgent={probe?.result?.health === 'unauthorized'}
+                onChange={(credentials) => edit(address.key, { credentials })}
+              />
+            </li>
+          ))}
+        </ul>
+      )}
+      <Group justify="space-between" mt={14}>
+        <span className="dim" role="status">
+          {summary(rows.map(({ verdict }) => verdict))}
+        </span>
+        <Group gap={8}>
+          <Button onClick={onClose} variant="subtle" color="gray">
+            {added.size > 0 ? 'Close' : 'Cancel'}
+          </Button>
+          <Button
+            variant="filled"
+            disabled={good.length === 0}
+            loading={saving}
+            onClick={() => void save()}
+            title={
+              good.length > 0
+                ? undefined
+                : asking > 0
+                  ? 'The addresses are being tried'
+                  : 'No address above can be added yet'
+            }
+          >
+            {good.length === 0 ? 'Add' : `Add ${plural(good.length, 'node')}`}
+          </Button>
+        </Group>
+      </Group>
+    </Modal>
+  )
+}
+
+function verdictOf(address: PastedAddress, probe: Probe | undefined): Verdict {
+  if (address.problem !== null || (probe?.error ?? null) !== null) return 'bad'
+  if (!probe?.result) return 'asking'
+  if (probe.asking) return 'asking'
+  if (probe.result.duplicateOf !== null) return 'duplicate'
+  return probe.result.health === 'up' ? 'good' : 'bad'
+}
+
+function VerdictIcon({ verdict }: { verdict: Verdict }) {
+  if (verdict === 'asking') return <Loader size={14} aria-label="Being tried" />
+  if (verdict === 'good') return <IconCheck size={16} className="tone-ok" role="img" aria-label="Good" />
+  if (verdict === 'duplicate')
+    return <IconCopyOff size={16} className="tone-off" role="img" aria-label="In the fleet already" />
+  return <IconX size={16} className="tone-bad" role="img" aria-label="Cannot be added" />
+}
+
+function Finding({
+  address,
+  probe,
+  failure
+}: {
+  address: PastedAddress
+  probe: Probe | undefined
+  failure: string | undefined
+}) {
+  const problem = failure ?? address.problem ?? probe?.error
+  if (problem) return <span className="tone-bad">{problem}</span>
+  const result = probe?.result
+  if (!result) return <span className="faint">trying…</span>
+  if (result.duplicateOf !== null) return <span className="dim">in the fleet already</span>
+  if (result.problem !== null) return <span className="tone-bad">{result.problem}</span>
+  return (
+    <span className="dim">
+      {facts(result)}
+      {result.warnings.map((warning) => (
+        <span key={warning} className={`tone-wait ${classes.warning}`}>
+          <IconAlertTriangle size={12} aria-hidden /> {warning}
+        </span>
+      ))}
+    </span>
+  )
+}
+
+function facts({ scrapydVersion, latencyMs, running, projects }: ProbeResult): string {
+  return [
+    scrapydVersion === null ? 'Scrapyd' : `Scrapyd ${scrapydVersion}`,
+    latencyMs === null ? null : `${Math.round(latencyMs)} ms`,
+    running ? `${plural(running, 'job')} running` : null,
+    projects.length > 0 ? plural(projects.length, 'project') : null
+  ]
+    .filter((fact) => fact !== null)
+    .join(' · ')
+}
+
+function CredentialsButton({
+  address,
+  credentials,
+  urgent,
+  onChange
+}: {
+  address: PastedAddress
+  credentials: Credentials
+  urgent: boolean
+  onChange: (credentials: Credentials) => void
+}) {
+  const [opened, setOpened] = useState(false)
+  const [draft, setDraft] = useState(credentials)
+  const open = () => {
+    setDraft(credentials)
+    setOpened(true)
+  }
+  const apply = () => {
+    setOpened(false)
+    onChange({
+      username: draft.username || null,
+      password: draft.password || null,
+      caCertificate: draft.caCertificate || null
+    })
+  }
+  return (
+    <Popover opened={opened} onChange={setOpened} position="bottom-end" width={280} trapFocus shadow="md">
+      <Popover.Target>
+        <Tooltip label="User name, password, certificate">
+          <ActionIcon
+            aria-label={`Credentials of ${address.url}`}
+            onClick={open}
+            disabled={address.problem !== null}
+            variant={urgent ? 'light' : 'subtle'}
+            color={urgent ? 'red' : 'gray'}
+          >
+            <IconKey size={15} className={!urgent && credentials.username !== null ? 'tone-ok' : undefined} />
+          </ActionIcon>
+        </Tooltip>
+      </Popover.Target>
+      <Popover.Dropdown>
+        <form
+          className={classes.credentials}
+          onSubmit={(event) => {
+            event.preventDefault()
+            apply()
+          }}
+        >
+          <TextInput
+            label="User name"
+            value={draft.username ?? ''}
+            onChange={(event) => setDraft({ ...draft, username: event.currentTarget.value })}
+            data-autofocus
+            autoComplete="off"
+          />
+          <PasswordInput
+            label="Password"
+            value={draft.password ?? ''}
+            onChange={(event) => setDraft({ ...draft, password: event.currentTarget.value })}
+            autoComplete="off"
+          />
+          <Textarea
+            label="CA certificate"
+            description="PEM; only for a private authority"
+            value={draft.caCertificate ?? ''}
+            onChange={(event) => setDraft({ ...draft, caCertificate: event.currentTarget.value })}
+            classNames={{ input: 'mono' }}
+            minRows={2}
+          />
+          <Button type="submit" variant="filled">
+            Try again with these
+          </Button>
+        </form>
+      </Popover.Dropdown>
+    </Popover>
+  )
+}
+
+function nameFor({ url, problem }: PastedAddress, probe: Probe | undefined): string {
+  if (problem !== null) return ''
+  if (probe?.result?.nodeName) return probe.result.nodeName
+  const { hostname, host } = new URL(url)
+  // A bare number says nothing as a name: there, the address with its port is the name.
+  return /^[\d.]+$|^\[|^localhost$/.test(hostname) ? host : (hostname.split('.')[0] as string)
+}
+
+function summary(verdicts: readonly Verdict[]): string {
+  const count = (verdict: Verdict) => verdicts.filter((each) => each === verdict).length
+  const parts = [
+    count('asking') > 0 && `${count('asking')} being tried`,
+    count('good') > 0 && `${count('good')} good`,
+    count('duplicate') > 0 && `${count('duplicate')} in the fleet already`,
+    count('bad') > 0 && `${count('bad')} cannot be added`
+  ]
+  return parts.filter(Boolean).join(' · ')
+}

@@ -1,0 +1,155 @@
+import { Badge, Tooltip } from '@mantine/core'
+import { IconLock, IconLockOpen } from '@tabler/icons-react'
+import type { Node } from '../../../shared/contract/index.ts'
+import { NodeHealthDot, nodeHealthWord } from '../../ui/status.tsx'
+import { RelativeTime } from '../../ui/time.tsx'
+import type { Column } from '../../ui/virtual-table.tsx'
+import classes from './node-columns.module.css'
+
+/** What is shown of such a node is what was true when it last answered. */
+export const isStale = ({ health, lastSeenAtMs }: Node): boolean =>
+  health !== 'up' && health !== 'unknown' && lastSeenAtMs !== null
+
+export const nodeColumns: readonly Column<Node>[] = [
+  {
+    id: 'name',
+    header: 'Node',
+    width: 'minmax(150px, 1.4fr)',
+    sortBy: ({ name }) => name,
+    cell: (node) => (
+      <span className={classes.name}>
+        <NodeHealthDot health={node.health} mode={node.mode} />
+        <strong className="ellipsis">{node.name}</strong>
+      </span>
+    )
+  },
+  {
+    id: 'health',
+    header: 'State',
+    width: '116px',
+    sortBy: (node) => nodeHealthWord(node.health, node.mode),
+    cell: (node) => (
+      <span className={node.health === 'up' || node.health === 'unknown' ? 'dim' : 'tone-bad'}>
+        {nodeHealthWord(node.health, node.mode)}
+      </span>
+    )
+  },
+  {
+    id: 'slots',
+    header: 'Slots',
+    width: 'minmax(130px, 1fr)',
+    sortBy: ({ runs, slots }) => runs.length / slots,
+    cell: (node) => <SlotsBar node={node} />
+  },
+  {
+    id: 'pending',
+    header: 'Pending',
+    width: '76px',
+    align: 'end',
+    hideBelowPx: 620,
+    sortBy: ({ pending }) => pending,
+    cell: ({ pending }) => number(pending)
+  },
+  {
+    id: 'finished',
+    header: 'Finished',
+    width: '80px',
+    align: 'end',
+    hideBelowPx: 900,
+    sortBy: ({ finished }) => finished,
+    cell: ({ finished }) => number(finished)
+  },
+  {
+    id: 'latency',
+    header: 'Answers in',
+    width: '96px',
+    align: 'end',
+    hideBelowPx: 520,
+    sortBy: ({ latencyMs }) => latencyMs,
+    cell: (node) =>
+      isStale(node) ? (
+        <RelativeTime atMs={node.lastSeenAtMs} suffix=" ago" />
+      ) : node.latencyMs === null ? (
+        <span className="faint">–</span>
+      ) : (
+        `${Math.round(node.latencyMs)} ms`
+      )
+  },
+  {
+    id: 'version',
+    header: 'Scrapyd',
+    width: '84px',
+    hideBelowPx: 700,
+    sortBy: ({ scrapydVersion }) => scrapydVersion,
+    cell: ({ kind, scrapydVersion }) => (
+      <span className="dim">{kind === 'local' ? 'built in' : (scrapydVersion ?? '–')}</span>
+    )
+  },
+  {
+    id: 'address',
+    header: 'Address',
+    width: 'minmax(150px, 1.8fr)',
+    hideBelowPx: 820,
+    sortBy: ({ url }) => url,
+    cell: (node) => <Address node={node} />
+  },
+  {
+    id: 'tags',
+    header: 'Tags',
+    width: 'minmax(90px, 1fr)',
+    hideBelowPx: 960,
+    cell: ({ tags }) => (
+      <span className={classes.tags}>
+        {tags.map((tag) => (
+          <Badge key={tag} size="sm" variant="default" tt="none" fw={500}>
+            {tag}
+          </Badge>
+        ))}
+      </span>
+    )
+  }
+]
+
+const number = (value: number | null) =>
+  value === null ? <span className="faint">–</span> : value === 0 ? <span className="faint">0</span> : value
+
+/** Ours filled, external hatched, the rest free. */
+export function SlotsBar({ node }: { node: Node }) {
+  const external = node.runs.filter(({ jobId }) => jobId === null).length
+  const ours = node.runs.length - external
+  const share = (count: number) => `${Math.min(100, (count / Math.max(node.slots, node.runs.length)) * 100)}%`
+  return (
+    <span className={classes.slots}>
+      <span className={classes.bar} data-trouble={isStale(node) || undefined}>
+        <i style={{ width: share(ours) }} />
+        <i data-external style={{ width: share(external) }} />
+      </span>
+      <span>
+        {node.runs.length}
+        <span className="faint">/{node.slots}</span>
+      </span>
+    </span>
+  )
+}
+
+function Address({ node }: { node: Node }) {
+  if (node.kind === 'local') return <span className="faint">inside Scrapdeck</span>
+  const encrypted = node.url.startsWith('https:')
+  return (
+    <span className={classes.address}>
+      <Tooltip
+        label={[
+          encrypted ? 'Encrypted (TLS)' : 'Not encrypted',
+          node.username === null ? 'no user name' : `signs in as ${node.username}`
+        ].join(', ')}
+      >
+        {encrypted ? (
+          <IconLock size={13} className="tone-off" aria-label="Encrypted" />
+        ) : (
+          <IconLockOpen size={13} className="tone-wait" aria-label="Not encrypted" />
+        )}
+      </Tooltip>
+      <span className="ellipsis dim">{node.url.replace(/^https?:\/\//, '').replace(/\/$/, '')}</span>
+    </span>
+  )
+}

@@ -1,0 +1,252 @@
+import { ActionIcon, Badge, Button, Group, Menu } from '@mantine/core'
+import { IconDotsVertical, IconPencil, IconTrash, IconX } from '@tabler/icons-react'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { Node, NodeMode } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { CopyButton } from '../../ui/copy-button.tsx'
+import { notifyError } from '../../ui/notify.tsx'
+import { plural } from '../../ui/numbers.ts'
+import { DetailPane, FieldRow } from '../../ui/panel.tsx'
+import { NodeHealthDot, nodeHealthWord } from '../../ui/status.tsx'
+import { RelativeTime, Runtime } from '../../ui/time.tsx'
+import { isStale, SlotsBar } from './node-columns.tsx'
+import classes from './node-detail.module.css'
+import { NodeForm } from './node-form.tsx'
+import { useRemoveNode } from './remove-node.tsx'
+
+/** Everything about one node, at the right of the table. */
+export function NodeDetail({ node, onClose }: { node: Node; onClose: () => void }) {
+  const [editing, setEditing] = useState(false)
+  const { remove, confirmation } = useRemoveNode(node, onClose)
+  return (
+    <DetailPane label={`Node ${node.name}`}>
+      <header className={classes.head}>
+        <NodeHealthDot health={node.health} mode={node.mode} />
+        <strong className="ellipsis">{node.name}</strong>
+        <span className={node.health === 'up' || node.health === 'unknown' ? 'dim' : 'tone-bad'}>
+          {nodeHealthWord(node.health, node.mode)}
+        </span>
+        <span className={classes.grow} />
+        <Menu>
+          <Menu.Target>
+            <ActionIcon aria-label="More about this node">
+              <IconDotsVertical size={16} />
+            </ActionIcon>
+          </Menu.Target>
+          <Menu.Dropdown>
+            <Menu.Item leftSection={<IconPencil size={14} />} onClick={() => setEditing(true)}>
+              Edit
+            </Menu.Item>
+            <Menu.Item
+              leftSection={<IconTrash size={14} />}
+              color="red"
+              disabled={node.kind === 'local'}
+              onClick={remove}
+              title={node.kind === 'local' ? 'The local node is part of Scrapdeck' : undefined}
+            >
+              Remove from the fleet
+            </Menu.Item>
+          </Menu.Dropdown>
+        </Menu>
+        <ActionIcon aria-label="Close" onClick={onClose}>
+          <IconX size={16} />
+        </ActionIcon>
+      </header>
+      {node.problem !== null && (
+        <div className={classes.problem} role="alert">
+          <p>{node.problem}</p>
+          {node.health === 'unauthorized' && !editing && (
+            <Button onClick={() => setEditing(true)}>Change the password</Button>
+          )}
+        </div>
+      )}
+      <ModeButtons node={node} />
+      {editing ? (
+        <NodeForm node={node} onDone={() => setEditing(false)} />
+      ) : (
+        <Facts node={node} onEdit={() => setEditing(true)} />
+      )}
+      <Runs node={node} />
+      <Projects node={node} />
+      {confirmation}
+    </DetailPane>
+  )
+}
+
+const MODES: Record<NodeMode, { act: string; text: string }> = {
+  active: { act: 'Activate', text: 'Takes new jobs.' },
+  cordoned: { act: 'Cordon', text: 'Takes no new jobs; what runs there goes on.' },
+  draining: { act: 'Drain', text: 'Takes no new jobs and is cordoned once the last has ended.' }
+}
+
+function ModeButtons({ node }: { node: Node }) {
+  const { query } = useApi()
+  const { mutate, isPending, variables } = useMutation(
+    query.nodes.setMode.mutationOptions({ onError: (error) => notifyError(`Could not change ${node.name}`, error) })
+  )
+  const others = (['active', 'draining', 'cordoned'] as const).filter((mode) => mode !== node.mode)
+  return (
+    <Group gap={8}>
+      {others.map((mode) => (
+        <Button
+          key={mode}
+          loading={isPending && variables?.mode === mode}
+          variant={mode === 'active' ? 'filled' : 'default'}
+          title={MODES[mode].text}
+          onClick={() => mutate({ id: node.id, mode })}
+        >
+          {MODES[mode].act}
+        </Button>
+      ))}
+      {node.mode !== 'active' && <span className="dim">{MODES[node.mode].text}</span>}
+    </Group>
+  )
+}
+
+const SLOTS_SOURCE = { set: 'set by you', default: 'our default', learned: 'learned by watching' }
+
+function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
+  const stale = isStale(node)
+  return (
+    <div>
+      <FieldRow label="Slots">
+        <span className={classes.slots}>
+          <SlotsBar node={node} />
+        </span>
+        <span className="faint">
+          {SLOTS_SOURCE[node.slotsSource]} ·{' '}
+          <button type="button" className={classes.link} onClick={onEdit}>
+            change
+          </button>
+        </span>
+      </FieldRow>
+      {node.kind === 'scrapyd' ? (
+        <>
+          <FieldRow label="Address">
+            <span className="mono">{node.url}</span> <CopyButton value={node.url} what="the address" />
+          </FieldRow>
+          <FieldRow label="Signs in">
+            {node.username === null ? (
+              <span className="dim">without a password</span>
+            ) : (
+              <>
+                as {node.username}
+                {node.hasPassword ? '' : ', no password'}
+              </>
+            )}
+            {node.hasCaCertificate && <span className="dim"> · own CA certificate</span>}
+          </FieldRow>
+          <FieldRow label="Scrapyd">
+            {node.scrapydVersion ?? <span className="dim">not known yet</span>}
+            {node.nodeName !== null && node.nodeName !== node.name && (
+              <span className="dim"> · calls itself {node.nodeName}</span>
+            )}
+          </FieldRow>
+        </>
+      ) : (
+        <FieldRow label="Python">
+          {node.python ? (
+            <>
+              {node.python.version}, Scrapy {node.python.scrapyVersion}
+            </>
+          ) : (
+            <span className="tone-wait">not found</span>
+          )}
+        </FieldRow>
+      )}
+      <FieldRow label="Seen">
+        <RelativeTime atMs={node.lastSeenAtMs} suffix=" ago" />
+        {!stale && node.latencyMs !== null && node.kind === 'scrapyd' && (
+          <span className="dim"> · answers in {Math.round(node.latencyMs)} ms</span>
+        )}
+      </FieldRow>
+      {node.clockOffsetMs !== null && Math.abs(node.clockOffsetMs) >= 2000 && (
+        <FieldRow label="Clock">
+          <span className="tone-wait">
+            {Math.round(Math.abs(node.clockOffsetMs) / 1000)} s {node.clockOffsetMs > 0 ? 'ahead' : 'behind'}
+          </span>
+        </FieldRow>
+      )}
+      {node.tags.length > 0 && (
+        <FieldRow label="Tags">
+          <Group gap={4}>
+            {node.tags.map((tag) => (
+              <Badge key={tag} variant="default" size="sm" tt="none" fw={500}>
+                {tag}
+              </Badge>
+            ))}
+          </Group>
+        </FieldRow>
+      )}
+      <FieldRow label="Waiting there">{node.pending ?? <span className="faint">–</span>}</FieldRow>
+      <FieldRow label="In the fleet">
+        since <RelativeTime atMs={node.addedAtMs} />
+      </FieldRow>
+    </div>
+  )
+}
+
+function Runs({ node }: { node: Node }) {
+  return (
+    <section data-stale={isStale(node) || undefined} className={classes.runs}>
+      <h2>{node.runs.length === 0 ? 'Nothing runs there' : plural(node.runs.length, 'run')}</h2>
+      <ul>
+        {node.runs.map((run) => (
+          <li key={`${run.jobId} ${run.jobid}`}>
+            {run.jobId === null ? (
+              <span className="ellipsis" title={`jobid ${run.jobid}, started by somebody else`}>
+                {run.project}/{run.spider} <span className="faint">external</span>
+              </span>
+            ) : (
+              <Link to="/jobs" search={{ job: run.jobId }} className="ellipsis">
+                {run.project}/{run.spider}
+              </Link>
+            )}
+            <span className="dim">
+              {run.state === 'starting' ? 'starting' : <Runtime startedAtMs={run.sinceMs} endedAtMs={null} />}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Projects({ node }: { node: Node }) {
+  const { query } = useApi()
+  const { data } = useQuery(query.projects.list.queryOptions())
+  const there = (data?.projects ?? []).flatMap(({ name, latestVersion, versions }) => {
+    const present = versions.filter(({ deployments }) =>
+      deployments.some(({ nodeId, state }) => nodeId === node.id && state === 'present')
+    )
+    return present.length === 0
+      ? []
+      : [
+          {
+            name,
+            versions: present.map(({ version }) => version),
+            isLatest: present.some(({ version }) => version === latestVersion)
+          }
+        ]
+  })
+  if (there.length === 0) return null
+  return (
+    <section className={classes.runs}>
+      <h2>{plural(there.length, 'project')}</h2>
+      <ul>
+        {there.map(({ name, versions, isLatest }) => (
+          <li key={name}>
+            <Link to="/projects" search={{ project: name }} className="ellipsis">
+              {name}
+            </Link>
+            <span className={isLatest ? 'dim' : 'tone-wait'} title={versions.join('\n')}>
+              {isLatest ? plural(versions.length, 'version') : 'not the latest'}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}

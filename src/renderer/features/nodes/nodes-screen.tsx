@@ -1,0 +1,115 @@
+import { Button, TextInput } from '@mantine/core'
+import { IconPlus, IconSearch, IconServer2 } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { useMemo, useRef, useState } from 'react'
+import type { Node } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { useKeys } from '../../state/keys.ts'
+import { plural } from '../../ui/numbers.ts'
+import { ScreenHead } from '../../ui/panel.tsx'
+import { EmptyState, QueryState } from '../../ui/states.tsx'
+import { VirtualTable } from '../../ui/virtual-table.tsx'
+import { AddNodesDialog } from './add-nodes-dialog.tsx'
+import { isStale, nodeColumns } from './node-columns.tsx'
+import { NodeDetail } from './node-detail.tsx'
+import classes from './nodes-screen.module.css'
+
+const route = getRouteApi('/nodes')
+
+export function NodesScreen() {
+  const { query } = useApi()
+  const nodes = useQuery(query.nodes.list.queryOptions())
+  const { node: openId, add } = route.useSearch()
+  const navigate = route.useNavigate()
+  const [filter, setFilter] = useState('')
+  const filterBox = useRef<HTMLInputElement>(null)
+  const open = (node: Node | null) =>
+    void navigate({ search: (old) => ({ ...old, node: node?.id }), replace: openId !== undefined })
+  const setAdding = (adding: boolean) => void navigate({ search: (old) => ({ ...old, add: adding || undefined }) })
+  useKeys('Nodes', [
+    { key: '/', label: 'Filter', run: () => filterBox.current?.focus() },
+    { key: 'a', label: 'Add nodes', run: () => setAdding(true) },
+    { key: 'Escape', label: 'Close the detail', run: () => open(null) }
+  ])
+  const shown = useMemo(() => filterNodes(nodes.data?.nodes ?? [], filter), [nodes.data, filter])
+  const opened = nodes.data?.nodes.find(({ id }) => id === openId)
+  return (
+    <>
+      <div className={classes.head}>
+        <ScreenHead title="Nodes" note={nodes.data && noteOf(nodes.data.nodes)}>
+          <TextInput
+            ref={filterBox}
+            className={classes.filter}
+            placeholder="Name, address, tag, state"
+            aria-label="Filter nodes"
+            leftSection={<IconSearch size={14} />}
+            value={filter}
+            onChange={(event) => setFilter(event.currentTarget.value)}
+            onKeyDown={(event) => {
+              if (event.key !== 'Escape') return
+              setFilter('')
+              event.currentTarget.blur()
+            }}
+          />
+          <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => setAdding(true)}>
+            Add nodes
+          </Button>
+        </ScreenHead>
+      </div>
+      <div className={classes.split}>
+        <QueryState query={nodes} what="the nodes">
+          {() => (
+            <VirtualTable
+              label="Nodes"
+              rows={shown}
+              rowId={idOf}
+              columns={nodeColumns}
+              openId={openId ?? null}
+              onOpen={open}
+              isStale={isStale}
+              primary
+              empty={
+                filter === '' ? (
+                  <EmptyState
+                    icon={<IconServer2 size={32} stroke={1.3} />}
+                    title="No nodes yet"
+                    action={<Button onClick={() => setAdding(true)}>Add nodes…</Button>}
+                  >
+                    A node is a Scrapyd server that runs spiders. Paste the addresses of yours.
+                  </EmptyState>
+                ) : (
+                  <EmptyState
+                    title={`No node fits “${filter}”`}
+                    action={<Button onClick={() => setFilter('')}>Clear the filter</Button>}
+                  />
+                )
+              }
+            />
+          )}
+        </QueryState>
+        {opened && <NodeDetail key={opened.id} node={opened} onClose={() => open(null)} />}
+      </div>
+      {add && <AddNodesDialog onClose={() => setAdding(false)} />}
+    </>
+  )
+}
+
+const idOf = (node: Node) => node.id
+
+function filterNodes(nodes: readonly Node[], filter: string): readonly Node[] {
+  const words = filter.toLowerCase().split(/\s+/).filter(Boolean)
+  if (words.length === 0) return nodes
+  return nodes.filter(({ name, url, tags, health, mode, scrapydVersion }) => {
+    const haystack = [name, url, health, mode, scrapydVersion, ...tags].join(' ').toLowerCase()
+    return words.every((word) => haystack.includes(word))
+  })
+}
+
+function noteOf(nodes: readonly Node[]): string {
+  const slots = nodes.reduce((sum, node) => sum + node.slots, 0)
+  const troubled = nodes.filter(({ health }) => health !== 'up' && health !== 'unknown').length
+  return [plural(nodes.length, 'node'), plural(slots, 'slot'), troubled > 0 && `${troubled} in trouble`]
+    .filter(Boolean)
+    .join(' · ')
+}

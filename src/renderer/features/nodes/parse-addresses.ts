@@ -1,0 +1,63 @@
+/** One line of what was pasted: an address with what it says of credentials. */
+export interface PastedAddress {
+  /** The same for the same server, however it was written. */
+  key: string
+  /** Without credentials. */
+  url: string
+  username: string | null
+  password: string | null
+  /** Why this line cannot be an address; null when it can. */
+  problem: string | null
+}
+
+const LINES_MAX = 1000
+
+/**
+ * Reads pasted lines: `host`, `host:port`, `https://user:pass@host/base`, with commas, list marks and `#` notes
+ * as they come out of inventories and scrapyd.cfg files. The same address twice is one.
+ */
+export function parseAddresses(text: string): PastedAddress[] {
+  const found = new Map<string, PastedAddress>()
+  for (const line of text.split(/[\r\n]+/).slice(0, LINES_MAX)) {
+    const bare = line
+      .replace(/(^|\s)#.*$/, '')
+      .replace(/^\s*[-*•]\s+/, '')
+      .replace(/^\s*url\s*=\s*/, '')
+    for (const word of bare.split(/[\s,;]+/).filter(Boolean)) {
+      const address = parseAddress(word.replace(/^["'<]+|["'>]+$/g, ''))
+      if (!found.has(address.key)) found.set(address.key, address)
+    }
+  }
+  return [...found.values()]
+}
+
+function parseAddress(word: string): PastedAddress {
+  const nothing = { key: word, url: word, username: null, password: null }
+  const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(word) ? word : `http://${word}`
+  let url: URL
+  try {
+    url = new URL(withScheme)
+  } catch {
+    return { ...nothing, problem: 'This is not an address. It looks like http://host:6800/.' }
+  }
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    return { ...nothing, problem: 'Only http and https lead to a Scrapyd.' }
+  // Without a scheme and a port, Scrapyd's own port is meant.
+  if (withScheme !== word && url.port === '' && !/:80(\/|$)/.test(word)) url.port = '6800'
+  const [username, password] = [decode(url.username), decode(url.password)]
+  url.username = ''
+  url.password = ''
+  url.hash = ''
+  url.search = ''
+  if (!url.pathname.endsWith('/')) url.pathname += '/'
+  return { key: url.href, url: url.href, username: username || null, password: password || null, problem: null }
+}
+
+// `%` in a password that was not encoded must not break the line.
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

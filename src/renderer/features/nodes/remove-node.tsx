@@ -1,0 +1,66 @@
+import { Button, Group, Modal } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Node } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
+import { plural } from '../../ui/numbers.ts'
+
+/**
+ * Removes at once with an undo where adding it again gives back the same. Where it would not (jobs run there, or a
+ * password that only the engine knows is forgotten), a dialog says first what will be gone.
+ */
+export function useRemoveNode(node: Node, onRemoved: () => void) {
+  const { client, query } = useApi()
+  const [asking, setAsking] = useState(false)
+  const ours = node.runs.filter(({ jobId }) => jobId !== null).length
+  const canUndo = ours === 0 && !node.hasPassword && !node.hasCaCertificate
+  const { mutate, isPending } = useMutation(
+    query.nodes.remove.mutationOptions({
+      onSuccess: () => {
+        setAsking(false)
+        onRemoved()
+        if (!canUndo) return notifyDone(`${node.name} was removed from the fleet`)
+        notifyUndo(`${node.name} was removed from the fleet`, () =>
+          client.nodes.add({
+            url: node.url,
+            username: node.username,
+            name: node.name,
+            slots: node.slotsSource === 'set' ? node.slots : null,
+            tags: node.tags
+          })
+        )
+      },
+      onError: (error) => notifyError(`Could not remove ${node.name}`, error)
+    })
+  )
+  const confirmation = asking && (
+    <Modal opened onClose={() => setAsking(false)} title={`Remove ${node.name}?`}>
+      <ul>
+        {ours > 0 && (
+          <li>
+            {plural(ours, 'job')} of ours still run there. They are marked lost; the spiders themselves go on until they
+            end. To let them end well, drain the node first.
+          </li>
+        )}
+        {node.hasPassword && <li>Its password is forgotten. To add the node again you need it.</li>}
+        {node.hasCaCertificate && <li>Its CA certificate is forgotten.</li>}
+        <li>Jobs that ran there stay in the history.</li>
+      </ul>
+      <Group gap={8} justify="flex-end">
+        <Button variant="subtle" color="gray" onClick={() => setAsking(false)}>
+          Keep it
+        </Button>
+        <Button
+          variant="filled"
+          color="red"
+          loading={isPending}
+          onClick={() => mutate({ id: node.id, force: ours > 0 })}
+        >
+          Remove
+        </Button>
+      </Group>
+    </Modal>
+  )
+  return { remove: () => (canUndo ? mutate({ id: node.id }) : setAsking(true)), confirmation }
+}
