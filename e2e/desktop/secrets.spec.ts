@@ -1,0 +1,29 @@
+import { waitFor } from '../support/service.ts'
+import { expect, findDoor, test } from './desktop-test.ts'
+
+// What the keychain is depends on the machine; the stand-in can play both.
+test('with a keychain, node passwords go into it, and Settings say so', async ({ launch, userData }) => {
+  const desktop = await launch({ environment: { STAND_IN_KEYCHAIN: 'gnome_libsecret' } })
+  test.skip(desktop.kind === 'electron', 'the keychain of this machine is not known')
+  await desktop.window()
+  const door = await waitFor(
+    'the door',
+    () => findDoor(userData),
+    (found) => found !== null
+  )
+  const { secrets } = (await door?.client.system.status()) ?? {}
+  expect(secrets).toEqual({ store: 'keychain', text: expect.stringContaining('gnome_libsecret') })
+})
+
+test('without one they are kept in a file, and Settings say why', async ({ launch, userData }) => {
+  const desktop = await launch()
+  test.skip(desktop.kind === 'electron', 'the keychain of this machine is not known')
+  await desktop.window()
+  const door = await waitFor(
+    'the door',
+    () => findDoor(userData),
+    (found) => found !== null
+  )
+  const { secrets } = (await door?.client.system.status()) ?? {}
+  expect(secrets).toEqual({ store: 'file', text: expect.stringContaining('no keychain') })
+})

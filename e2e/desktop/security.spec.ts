@@ -1,0 +1,130 @@
+import { appUrl } from '../support/desktop.ts'
+import { expect, test } from './desktop-test.ts'
+
+test('the window has every protection on', async ({ desktop, window }) => {
+  await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
+  const preferences = await desktop.evaluate(({ BrowserWindow }) => {
+    const contents = BrowserWindow.getAllWindows()[0]?.webContents
+    // Not in Electron's types, but in Electron: what the page really runs with.
+    return (contents as unknown as { getLastWebPreferences(): Record<string, unknown> }).getLastWebPreferences()
+  })
+  expect(preferences).toMatchObject({
+    sandbox: true,
+    contextIsolation: true,
+    nodeIntegration: false,
+    webSecurity: true,
+    webviewTag: false
+  })
+  for (const name of [
+    'nodeIntegrationInWorker',
+    'nodeIntegrationInSubFrames',
+    'allowRunningInsecureContent',
+    'experimentalFeatures'
+  ]) {
+    expect(preferences[name] ?? false, name).toBe(false)
+  }
+})
+
+test('the page cannot leave its origin', async ({ desktop, window }) => {
+  await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
+  for (const target of ['https://example.com/', 'file:///etc/hostname', 'data:text/html,<h1>elsewhere</h1>']) {
+    await window.evaluate((url) => {
+      globalThis.location.href = url
+    }, target)
+    // A load that is allowed would have begun by then.
+    await window.waitForTimeout(300)
+    expect(window.url().startsWith(appUrl(desktop.kind)), target).toBe(true)
+  }
+  await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
+})
+
+test('window.open makes no window; web links go to the browser, others nowhere', async ({ desktop, window }) => {
+  await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
+  await desktop.evaluate(({ shell }) => {
+    const opened: string[] = []
+    Object.assign(globalThis, { openedLinks: opened })
+    shell.openExternal = async (url) => void opened.push(url)
+  })
+  for (const url of [
+    'https://docs.scrapy.org/en/latest/',
+    'http://user:secret@example.com/',
+    'file:///etc/hostname',
+    'javascript:alert(1)',
+    'mailto:somebody@example.com'
+  ]) {
+    await window.evaluate((target) => void globalThis.open(target, '_blank', 'noopener'), url)
+  }
+  await expect
+    .poll(() => desktop.evaluate(() => (globalThis as unknown as { openedLinks: string[] }).openedLinks))
+    .toEqual(['https://docs.scrapy.org/en/latest/'])
+  await expect.poll(() => desktop.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows().length)).toBe(1)
+  await expect.poll(() => desktop.pages().length).toBe(1)
+})
+
+test('permissions are refused', async ({ window }) => {
+  await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
+  const states = await window.evaluate(async () => {
+    const names = ['notifications', 'geolocation', 'midi'] as PermissionName[]
+    return Promise.all(names.map(async (name) => (await navigator.permissions.query({ name })).state))
+  })
+  expect(states).toEqual(['denied', 'denied', 'denied'])
+})
+
+test('a page of another origin gets no wire, even with our preload in it', async ({ desktop, window }) => {
+  await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
+  await desktop.evaluate(async ({ BrowserWindow }) => {
+    const ours = BrowserWindow.getAllWindows()[0]?.webContents
+    const { preload } = (ours as unknown as { getLastWebPreferences(): { preload: string } }).getLastWebPreferences()
+    const foreign = new BrowserWindow({
+      show: false,
+      webPreferences: { preload, sandbox: true, contextIsolation: true }
+    })
+    await foreign.loadURL('data:text/html,<title>foreign</title>')
+  })
+  let page = window
+  await expect
+    .poll(() => {
+      page = desktop.pages().find((each) => each.url().startsWith('data:')) ?? window
+      return page !== window
+    })
+    .toBe(true)
+  const answer = await page.evaluate(
+    () =>
+      new Promise<string>((resolve) => {
+        const bridge = (globalThis as unknown as { scrapdeck: { requestWire(): void } }).scrapdeck
+        globalThis.addEventListener('message', (event) => resolve(`a port: ${event.ports.length}`))
+        setTimeout(() => resolve('nothing'), 1_000)
+        bridge.requestWire()
+      })
+  )
+  expect(answer).toBe('nothing')
+  // The same question from our own page is answered: the refusal above was not a broken preload.
+  const ours = await window.evaluate(
+    () =>
+      new Promise<string>((resolve) => {
+        const bridge = (globalThis as unknown as { scrapdeck: { requestWire(): void } }).scrapdeck
+        globalThis.addEventListener('message', (event) => resolve(`a port: ${event.ports.length}`))
+        setTimeout(() => resolve('nothing'), 5_000)
+        bridge.requestWire()
+      })
+  )
+  expect(ours).toBe('a port: 1')
+  expect(desktop.output()).toContain('A wire was refused to data:')
+})
+
+test('files outside of the UI cannot be read through its origin', async ({ desktop, window }) => {
+  await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
+  const statuses = await window.evaluate(async (base) => {
+    // Scripts may load from the origin: the way in that the policy leaves open.
+    const load = (path: string) =>
+      new Promise<string>((resolve) => {
+        const script = document.createElement('script')
+        script.onload = () => resolve('loaded')
+        script.onerror = () => resolve('refused')
+        script.src = base + path
+        document.head.append(script)
+      })
+    return Promise.all(['..%2fmain/index.js', '..%2f..%2fpackage.json', 'assets/..%2f..%2fpreload/index.cjs'].map(load))
+  }, appUrl(desktop.kind))
+  expect(statuses).toEqual(['refused', 'refused', 'refused'])
+})

@@ -1,0 +1,148 @@
+import type { Page } from '@playwright/test'
+import type { Desktop } from '../support/desktop.ts'
+import { waitFor } from '../support/service.ts'
+import { expect, findDoor, test } from './desktop-test.ts'
+
+/** The demo project is deployed and one spider runs on this computer for much longer than the test. */
+async function startSpider(userData: string, window: Page): Promise<{ jobId: string; pid: number }> {
+  await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
+  const door = await findDoor(userData)
+  if (!door) throw new Error('The desktop has no HTTP door')
+  const { job } = await door.client.system.runDemo()
+  const { jobs } = await door.client.jobs.run({ project: job.project, spiders: ['slow'], args: { seconds: '120' } })
+  const jobId = jobs[0]?.id ?? ''
+  const detail = await waitFor(
+    'the spider to run and the demo to end',
+    async () => ({ slow: await door.client.jobs.get({ id: jobId }), demo: await door.client.jobs.get({ id: job.id }) }),
+    ({ slow, demo }) => slow.job.state === 'running' && slow.attempts[0]?.pid != null && demo.job.state === 'ended'
+  )
+  return { jobId, pid: detail.slow.attempts[0]?.pid ?? 0 }
+}
+
+/** Answers the next question with the button whose label fits, and keeps what was asked. */
+async function answerQuestions(desktop: Desktop, label: string): Promise<void> {
+  await desktop.evaluate(({ dialog }, pattern) => {
+    const asked: { message: string; buttons: string[] }[] = []
+    Object.assign(globalThis, { askedQuestions: asked })
+    dialog.showMessageBox = (async (options: { message: string; buttons?: string[] }) => {
+      const buttons = options.buttons ?? []
+      asked.push({ message: options.message, buttons })
+      return { response: buttons.findIndex((button) => new RegExp(pattern).test(button)), checkboxChecked: false }
+    }) as typeof dialog.showMessageBox
+  }, label)
+}
+
+const askedQuestions = (desktop: Desktop) =>
+  desktop.evaluate(
+    () => (globalThis as unknown as { askedQuestions: { message: string; buttons: string[] }[] }).askedQuestions
+  )
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    // No such process.
+    return false
+  }
+}
+
+test('without spiders it quits at once and asks nothing', async ({ desktop, window }) => {
+  await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
+  await answerQuestions(desktop, 'Cancel')
+  await desktop.evaluate(({ app }) => setTimeout(() => app.quit(), 50)).catch(() => null)
+  expect(await desktop.exited).toBe(0)
+})
+
+test('with a spider running it asks, and Cancel keeps everything as it is', async ({ desktop, window, userData }) => {
+  const { jobId, pid } = await startSpider(userData, window)
+  await answerQuestions(desktop, 'Cancel')
+  await desktop.evaluate(({ app }) => app.quit())
+  await expect.poll(() => askedQuestions(desktop)).toHaveLength(1)
+  const [question] = await askedQuestions(desktop)
+  expect(question?.message).toBe('1 spider is running on this computer')
+  expect(question?.buttons).toHaveLength(3)
+  expect(isAlive(pid)).toBe(true)
+  const door = await findDoor(userData)
+  expect((await door?.client.jobs.get({ id: jobId }))?.job.state).toBe('running')
+})
+
+test('quitting with "keep" leaves the spider running, and the next start finds it again', async ({
+  desktop,
+  window,
+  userData,
+  launch
+}) => {
+  const { jobId, pid } = await startSpider(userData, window)
+  await answerQuestions(desktop, 'keep')
+  await desktop.evaluate(({ app }) => void setTimeout(() => app.quit(), 50))
+  expect(await desktop.exited).toBe(0)
+  expect(isAlive(pid)).toBe(true)
+
+  const again = await launch()
+  await again.window()
+  const door = await waitFor(
+    'the door',
+    () => findDoor(userData),
+    (found) => found !== null
+  )
+  const detail = await door?.client.jobs.get({ id: jobId })
+  expect(detail?.job.state).toBe('running')
+  expect(detail?.attempts.map((attempt) => attempt.pid)).toEqual([pid])
+})
+
+test('quitting with "stop" ends the spider first', async ({ desktop, window, userData }) => {
+  const { pid } = await startSpider(userData, window)
+  await answerQuestions(desktop, '^Stop')
+  await desktop.evaluate(({ app }) => void setTimeout(() => app.quit(), 50))
+  expect(await desktop.exited).toBe(0)
+  expect(isAlive(pid)).toBe(false)
+})
+
+test('the tray tells what runs, what is free and what failed', async ({ desktop, window, userData }) => {
+  await desktop.evaluate(({ Tray }) => {
+    Object.assign(globalThis, { trayTips: [] })
+    const setToolTip = Tray.prototype.setToolTip
+    Tray.prototype.setToolTip = function (text: string) {
+      ;(globalThis as unknown as { trayTips: string[] }).trayTips.push(text)
+      setToolTip.call(this, text)
+    }
+  })
+  await startSpider(userData, window)
+  const lastTip = () => desktop.evaluate(() => (globalThis as unknown as { trayTips: string[] }).trayTips.at(-1))
+  await expect.poll(lastTip).toMatch(/^Scrapdeck: 1 running, \d+ free, 0 failed in the last hour$/)
+
+  const door = await findDoor(userData)
+  await door?.client.jobs.run({ project: 'demo', spiders: ['broken'] })
+  await expect.poll(lastTip, { timeout: 20_000 }).toMatch(/1 failed in the last hour$/)
+  await door?.client.system.setPaused({ paused: true })
+  await expect.poll(lastTip).toMatch(/^Scrapdeck: paused, /)
+})
+
+test('"Pause all" in the tray pauses the queue', async ({ desktop, window, userData }) => {
+  await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
+  await desktop.evaluate(({ Tray }) => {
+    const setContextMenu = Tray.prototype.setContextMenu
+    Tray.prototype.setContextMenu = function (menu) {
+      Object.assign(globalThis, { trayMenu: menu })
+      setContextMenu.call(this, menu)
+    }
+  })
+  // The menu is made again when its words change: a pause and a resume over the API make it so.
+  const door = await findDoor(userData)
+  await door?.client.system.setPaused({ paused: true })
+  await door?.client.system.setPaused({ paused: false })
+  await expect
+    .poll(() =>
+      desktop.evaluate(() => {
+        const menu = (globalThis as unknown as { trayMenu?: Electron.Menu }).trayMenu
+        return menu?.items.find(({ label }) => label === 'Pause all')?.checked
+      })
+    )
+    .toBe(false)
+  await desktop.evaluate(() => {
+    const menu = (globalThis as unknown as { trayMenu: Electron.Menu }).trayMenu
+    menu.items.find(({ label }) => label === 'Pause all')?.click()
+  })
+  await expect.poll(async () => (await door?.client.system.status())?.figures.paused).toBe(true)
+  await expect(window.getByRole('button', { name: /Paused/ })).toBeVisible()
+})

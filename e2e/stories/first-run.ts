@@ -1,0 +1,28 @@
+import { type Page, expect } from '@playwright/test'
+
+/** From an app that has seen nothing to a finished demo job whose log was read while it grew. */
+export async function runTheDemo(page: Page): Promise<void> {
+  await expect(page.getByRole('region', { name: 'Begin' })).toBeVisible()
+  await page.getByRole('button', { name: 'Run the demo' }).click()
+
+  const log = page.getByRole('log')
+  await expect(log).toContainText('Spider opened', { timeout: 20_000 })
+  // Live: seen before its end, then its end without a reload.
+  await expect(log).not.toContainText('Spider closed')
+  await expect(log).toContainText('Spider closed (finished)', { timeout: 30_000 })
+
+  await openScreen(page, 'Jobs')
+  await expect(jobRow(page, 'quotes')).toContainText('succeeded')
+}
+
+export async function openScreen(page: Page, name: 'Overview' | 'Jobs' | 'Projects' | 'Nodes' | 'Logs'): Promise<void> {
+  await page
+    .getByRole('navigation', { name: 'Screens' })
+    .getByRole('link', { name: new RegExp(`^${name}`) })
+    .click()
+}
+
+/** The first row of the jobs table that names the spider. */
+export function jobRow(page: Page, spider: string) {
+  return page.getByRole('grid', { name: 'Jobs' }).getByRole('row').filter({ hasText: spider }).first()
+}
