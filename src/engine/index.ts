@@ -1,10 +1,11 @@
 import { mkdir } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import type { PythonState } from '../shared/contract/index.ts'
+import type { Change, PythonState } from '../shared/contract/index.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../shared/ids.ts'
 import type { BlobStore } from './blobs/blob-store.ts'
-import { openFilesystemBlobs } from './blobs/filesystem/filesystem-blobs.ts'
+import { openFilesystemBlobStore } from './blobs/filesystem/filesystem-blob-store.ts'
 import type { FleetAsScrapyd } from './commands/fleet-as-scrapyd.ts'
 import { JobCommands } from './commands/job-commands.ts'
 import { NodeCommands } from './commands/node-commands.ts'
@@ -15,8 +16,7 @@ import { describeNode } from './dispatch/describe-node.ts'
 import { createDispatch } from './dispatch/dispatch.ts'
 import { LiveAttempts } from './dispatch/live-attempts.ts'
 import { ChangeFeed } from './events/change-feed.ts'
-import type { LocalNode } from './launcher/local-node.ts'
-import { openLocalNode } from './launcher/open-local-node.ts'
+import { openLocalNode, type LocalNode } from './launcher/local-node.ts'
 import { Fleet, type FleetNode } from './nodes/fleet.ts'
 import { takeInventory } from './nodes/inventory.ts'
 import { JobLogs } from './nodes/job-logs.ts'
@@ -100,20 +100,21 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   await makeDataDirectory(dataDirectory)
   const store = seams.store ?? (await openSqliteStore({ path: join(dataDirectory, 'scrapdeck.sqlite'), clock, logger }))
   const credentials = readOrCreateCredentials(dataDirectory, random, options.credentials)
-  const blobs = seams.blobs ?? (await openFilesystemBlobs(join(dataDirectory, 'blobs')))
+  const blobs = seams.blobs ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs')))
   const secretBox = options.secretBox ?? (await openFileSecretBox(join(dataDirectory, 'secret.key')))
 
   // --- rooms, from the foundations up; what a room needs of one above it is a function ---------------------------
+  const hasLocalNode = seams.localNode === undefined ? options.localSlots !== 0 : seams.localNode !== null
   const projects = await createProjects({
     store,
     blobs,
+    eggDirectory: join(dataDirectory, 'local', 'eggs'),
+    listSpidersOfEgg: hasLocalNode ? (eggPath) => localNode!.listSpidersOfEgg(eggPath) : null,
     clock,
-    listSpidersOfEgg: async (eggPath, signal) => {
-      if (localNode === null)
-        throw new ScrapdeckError('PYTHON_MISSING', 'The local node is turned off, so eggs cannot be imported here')
-      return localNode.listSpidersOfEgg(eggPath, signal)
-    }
+    logger
   })
+  const storedLocal = (await store.listNodes()).find(({ id }) => id === LOCAL_NODE_ID)
+  let localSlots = options.localSlots ?? storedLocal?.slots ?? availableParallelism()
   const localNode: LocalNode | null =
     seams.localNode !== undefined
       ? seams.localNode
@@ -122,11 +123,10 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
         : await openLocalNode({
             directory: join(dataDirectory, 'local'),
             resourcesDirectory,
-            slots: options.localSlots,
+            slots: () => localSlots,
             pythonPath: options.pythonPath,
             eggPath: (project, version) => projects.eggFile(project, version),
             clock,
-            random,
             logger
           })
 
@@ -143,10 +143,10 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     onStatus: noteStatus
   })
   const distribution = createDistribution({
-    store,
     projects,
+    clientOf: (nodeId) => fleet.get(nodeId)?.client ?? null,
     clock,
-    clientOf: (nodeId) => fleet.get(nodeId)?.client
+    onChange: () => dispatch.wake()
   })
   const dispatch = createDispatch({
     store,
@@ -170,7 +170,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   let address: string | null = null
   const newJobId = createJobIds(clock, random)
   const jobCommands = new JobCommands({ store, fleet, projects, dispatch, waiting, clock, newJobId })
-  const nodeCommands = new NodeCommands({ store, fleet, live, dispatch, secretBox, clock, random })
+  const nodeCommands = new NodeCommands({ store, projects, fleet, live, dispatch, secretBox, clock, random })
   const projectCommands = new ProjectCommands({
     store,
     fleet,
@@ -203,7 +203,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     fleet,
     live,
     clock,
-    sampleLoopP99Ms: () => loopDelay.sample(),
+    sampleLoopP99Ms: () => loopDelay.sampleP99Ms(),
     isPaused: () => systemCommands.isPaused,
     onChange: () => feed.touch('figures')
   })
@@ -213,12 +213,12 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     runId: random.hex(6),
     describeStored: (things) => describeChanges(things, reads),
     async describeVolatile(things) {
-      return things.flatMap((thing) => {
-        if (thing === 'figures') return [{ kind: 'figures' as const, figures: figures.current }]
-        if (thing === 'problems') return [{ kind: 'problems' as const, problems: problems() }]
-        if (thing === 'python') return [{ kind: 'python' as const, python: pythonState() }]
+      return things.flatMap((thing): Change[] => {
+        if (thing === 'figures') return [{ kind: 'figures', figures: figures.current }]
+        if (thing === 'problems') return [{ kind: 'problems', problems: problems() }]
+        if (thing === 'python') return [{ kind: 'python', python: pythonState() }]
         const node = fleet.get(thing.slice('node:'.length))
-        return node === undefined ? [] : [{ kind: 'node' as const, node: describe(node) }]
+        return node === undefined ? [] : [{ kind: 'node', node: describe(node) }]
       })
     }
   })
@@ -308,6 +308,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   }
 
   function noteStatus(node: FleetNode, { cameUp }: { cameUp: boolean }): void {
+    if (node.stored.id === LOCAL_NODE_ID) localSlots = node.status.capacity.slots
     feed.touch(`node:${node.stored.id}`)
     settleProblems()
     if (!cameUp) return
@@ -320,13 +321,19 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       await takeInventory(node, {
         logger,
         knowsSpiders: (project, version) => projects.knowsSpiders(project, version),
-        record: (seen) => distribution.recordSeen(node.stored.id, seen),
-        recordProjects: (names) => distribution.recordSeenProjects(node.stored.id, names)
+        record: ({ project, versions, spiders }) =>
+          projects.recordSeenOnNode(node.stored.id, project, versions, spiders),
+        recordProjects: (names) => projects.recordProjectsOnNode(node.stored.id, names)
       })
       dispatch.wake()
     } catch (error) {
       if (!isStopping) logger.error({ error, node: node.stored.name }, 'recording what a node has failed')
     }
+  }
+
+  /** Eggs that came before Python did. */
+  function listMissingSpiders(): void {
+    projects.listMissingSpiders().catch((error: unknown) => logger.error({ error }, 'listing spiders failed'))
   }
 
   function keepHouse(): void {
@@ -345,12 +352,16 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   // --- start: first what an earlier engine left, then the nodes, then the queue ------------------------------------
   let isStopping = false
   let stopped: Promise<void> | null = null
-  if (localNode !== null) await store.putNode(await localNodeRow(store, clock, options.localSlots ?? localNode.slots))
+  if (localNode !== null) await store.putNode(localNodeRow(storedLocal, localSlots, clock))
   const nodes = (await store.listNodes()).filter((node) => node.kind !== 'local' || localNode !== null)
   await dispatch.start({ paused: await systemCommands.readPaused() })
   for (const node of nodes) await fleet.add(node)
+  let hadPython = localNode?.python().state === 'ready'
   localNode?.onChange(() => {
     fleet.get(LOCAL_NODE_ID)?.observer.poke()
+    const hasPython = localNode.python().state === 'ready'
+    if (hasPython && !hadPython) listMissingSpiders()
+    hadPython = hasPython
     feed.touch('python')
     settleProblems()
   })
@@ -396,14 +407,13 @@ async function makeDataDirectory(directory: string): Promise<void> {
 }
 
 /** The local node's row: made at first start, its settings kept afterwards. */
-async function localNodeRow(store: Store, clock: Clock, slots: number): Promise<StoredNode> {
-  const existing = (await store.listNodes()).find(({ id }) => id === LOCAL_NODE_ID)
+function localNodeRow(stored: StoredNode | undefined, slots: number, clock: Clock): StoredNode {
   return {
     name: 'This computer',
     tags: [],
     mode: 'active',
     addedAtMs: clock.nowMs(),
-    ...existing,
+    ...stored,
     id: LOCAL_NODE_ID,
     kind: 'local',
     url: '',

@@ -5,6 +5,7 @@ import type { Dispatch } from '../dispatch/dispatch.ts'
 import type { LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { Fleet, FleetNode } from '../nodes/fleet.ts'
 import { parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
+import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
@@ -14,6 +15,7 @@ export interface NodeCommandsParts {
   store: Store
   fleet: Fleet
   live: LiveAttempts
+  projects: Projects
   dispatch: Dispatch
   secretBox: SecretBox
   clock: Clock
@@ -131,6 +133,7 @@ export class NodeCommands {
     await dispatch.abandonNode(id)
     await fleet.remove(id)
     await store.deleteNode(id)
+    await this.#parts.projects.forgetNode(id)
   }
 
   /** A drained node is cordoned once its last job has ended. */

@@ -52,17 +52,16 @@ export class ProjectCommands {
 
   /** Deletes here and on every node that has it; nodes that could not be asked are named. VERSION_IN_USE while jobs need it. */
   async deleteVersion(project: string, version: string): Promise<Deployment[]> {
-    const { projects, store } = this.#parts
+    const { projects } = this.#parts
     const stored = projects.requireVersion(project, version)
     await this.#refuseInUse(project, stored.version)
     const failed = await this.#onNodes(stored, (nodeId) => this.#client(nodeId).deleteVersion(project, stored.version))
     await projects.deleteVersion(project, stored.version)
-    await store.deleteVersion(project, stored.version)
     return failed
   }
 
   async deleteProject(project: string): Promise<Deployment[]> {
-    const { projects, store } = this.#parts
+    const { projects } = this.#parts
     const versions = projects.requireProject(project)
     await this.#refuseInUse(project, null)
     const failed = (
@@ -72,10 +71,7 @@ export class ProjectCommands {
         )
       )
     ).flat()
-    for (const stored of versions) {
-      await projects.deleteVersion(project, stored.version)
-      await store.deleteVersion(project, stored.version)
-    }
+    await projects.deleteProject(project)
     return failed
   }
 

@@ -2,7 +2,6 @@ import { hostname } from 'node:os'
 import type { Job, JobStatus } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOCAL_NODE_ID, sanitiseVersion } from '../../shared/ids.ts'
-import type { Fleet } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { Store, StoredJob } from '../store/store.ts'
@@ -12,7 +11,6 @@ import type { ProjectCommands } from './project-commands.ts'
 
 export interface ScrapydCommandsParts {
   store: Store
-  fleet: Fleet
   projects: Projects
   jobLogs: JobLogs
   jobCommands: JobCommands

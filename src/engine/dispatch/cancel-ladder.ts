@@ -11,6 +11,7 @@ const STEPS = [
 ] as const
 // Only Python is signalled by a remote Scrapyd, and a dying process is seen at the next poll: repeat KILL, then keep asking slowly.
 const AFTER_LAST_MS = 30_000
+const NODE_MISSING_MS = 200
 
 /**
  * Cancels live attempts: one signal, a wait, the next; each step recorded. The attempt counts as cancelled only when the
@@ -77,11 +78,10 @@ export class CancelLadder {
     }
     const step = STEPS[Math.min(climb.step, STEPS.length - 1)]!
     const node = this.#context.fleet.get(one.nodeId)
+    // At start the nodes are taken in after the attempts: look again soon.
+    const waitMs = node === undefined ? NODE_MISSING_MS : climb.step < STEPS.length ? step.waitMs : AFTER_LAST_MS
     // Set before the request: while it is on its way a force must not start a second climb.
-    climb.timer = this.#context.clock.setTimer(
-      climb.step < STEPS.length ? step.waitMs : AFTER_LAST_MS,
-      () => void this.#step(one)
-    )
+    climb.timer = this.#context.clock.setTimer(waitMs, () => void this.#step(one))
     if (node === undefined) return
     try {
       const { wasState } = await node.client.cancel({ project: one.project, jobid: one.jobid, signal: step.signal })

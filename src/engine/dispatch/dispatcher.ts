@@ -89,12 +89,22 @@ export class Dispatcher {
       eggState: (nodeId, project, version) => distribution.stateOf(nodeId, project, version),
       isHeldBack: (jobId, nodeId) => (this.#heldBack.get(`${jobId}/${nodeId}`)?.untilMs ?? 0) > clock.monotonicMs()
     })
-    this.#hasWaiting = plan.waiting.size > 0
+    this.#noteWaiting(plan.waiting.size > 0)
     this.#context.onWaitingChanged(waiting.replace(plan.waiting))
     for (const upload of plan.uploads) this.#sendEgg(upload)
     if (plan.assignments.length > 0) await this.#begin(plan.assignments, lanes)
     // More may be queued than was read, and there may be room left.
     if (plan.assignments.length > 0 && plan.assignments.length < free) this.#again = true
+  }
+
+  /** When jobs begin to wait, nodes that only strangers keep busy must be watched closely at once, not at their idle pace. */
+  #noteWaiting(hasWaiting: boolean): void {
+    const isNew = hasWaiting && !this.#hasWaiting
+    this.#hasWaiting = hasWaiting
+    if (!isNew) return
+    for (const { status, observer } of this.#context.fleet.list()) {
+      if (status.external.running.length + status.external.pending.length > 0) observer.poke()
+    }
   }
 
   #placeableNodes(): PlaceableNode[] {

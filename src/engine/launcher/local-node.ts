@@ -1,5 +1,5 @@
 import { mkdir } from 'node:fs/promises'
-import { availableParallelism, hostname } from 'node:os'
+import { hostname } from 'node:os'
 import type { PythonState } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { SAFE_JOBID_PATTERN } from '../../shared/ids.ts'
@@ -21,8 +21,6 @@ import { listSpiders } from './spider-listing.ts'
  * and signal are both null means that nobody saw the run end: the machine went down, or its supervisor was killed.
  */
 export interface LocalNode extends NodeClient {
-  /** How many spiders run at once: the CPU count unless set. */
-  readonly slots: number
   python(): PythonState
   /** Calls the listener when a job starts or ends, and when `python()` changes: no poll needed. */
   onChange(listener: () => void): () => void
@@ -42,8 +40,8 @@ export interface LocalNodeOptions {
   /** The data directory: logs/, items/, runs/, work/ and python/ are made in it. */
   directory: string
   resourcesDirectory: string
-  /** Spiders at once; default: the CPU count. */
-  slots?: number
+  /** Spiders at once; asked at each start, for the operator may change it. */
+  slots: () => number
   pythonPath?: string
   /** A local file with this egg; null when we have none. Eggs live in the projects room, not here. */
   eggPath: (project: string, version: string) => Promise<string | null>
@@ -57,7 +55,7 @@ const GRACE_MS = 10_000
 
 /** Opens the local node of a data directory that no other engine uses. Goes on with the runs of earlier engines. */
 export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNode> {
-  const { clock, logger, slots = availableParallelism() } = options
+  const { clock, logger } = options
   await mkdir(options.directory, { recursive: true })
   const paths = { dataDirectory: options.directory, resourcesDirectory: options.resourcesDirectory }
   const listeners = new Set<() => void>()
@@ -79,7 +77,7 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
   let runs: Awaited<ReturnType<typeof openRunList>> | null = null
   const openedRuns = await openRunList({
     ...paths,
-    slots,
+    slots: options.slots,
     python: readyPython,
     eggPath: options.eggPath,
     finishedKept: FINISHED_KEPT,
@@ -91,7 +89,6 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
   openedRuns.fillSlots()
 
   const node: LocalNode = {
-    slots,
     python: python.state,
     onChange(listener) {
       listeners.add(listener)

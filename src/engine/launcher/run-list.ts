@@ -58,7 +58,8 @@ export interface Run {
 export interface RunListOptions {
   dataDirectory: string
   resourcesDirectory: string
-  slots: number
+  /** Asked at each start: the operator may change it. */
+  slots: () => number
   /** The Python to start with; null while there is none: runs then wait. */
   python: () => string | null
   eggPath: (project: string, version: string) => Promise<string | null>
@@ -163,7 +164,7 @@ export async function openRunList(options: RunListOptions): Promise<RunList> {
   function fillSlots(): void {
     if (closed || !isRead || options.python() === null) return
     const all = [...runs.values()]
-    const free = options.slots - all.filter(isLive).length
+    const free = options.slots() - all.filter(isLive).length
     const next = all.filter((run) => run.state === 'pending').sort(byOrderOfStarting)
     for (const run of next.slice(0, Math.max(0, free))) track(start(run))
   }

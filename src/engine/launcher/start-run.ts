@@ -20,11 +20,12 @@ export async function startRun(options: {
   const scripts = join(options.resourcesDirectory, 'python')
   const plan = planLaunch(options.spec, { ...options, runner: join(scripts, 'crawl.py') })
   await writeWhole(options.runDirectory, 'launch.json', plan)
-  const supervisor = spawn(
-    options.python,
-    ['-I', '-S', join(scripts, 'supervisor.py'), options.runDirectory],
-    { env: childEnvironment(process.env), detached: true, windowsHide: true, stdio: 'ignore' }
-  )
+  const supervisor = spawn(options.python, ['-I', '-S', join(scripts, 'supervisor.py'), options.runDirectory], {
+    env: childEnvironment(process.env),
+    detached: true,
+    windowsHide: true,
+    stdio: 'ignore'
+  })
   await new Promise<void>((resolve, reject) => {
     supervisor.once('spawn', resolve)
     supervisor.once('error', reject)

@@ -52,7 +52,8 @@ export async function startDispatch(parts: {
     live,
     waiting,
     clock,
-    logger: silentLogger,
+    // What our own code does wrong must not hide in a log that nobody reads.
+    logger: { ...silentLogger, error: (facts, text) => console.error(text, facts) },
     projects: { versionToRun: (_project, version) => version ?? '1' },
     distribution: {
       stateOf: (nodeId, project, version): EggState =>
@@ -65,7 +66,8 @@ export async function startDispatch(parts: {
   })
   await dispatch.start({ paused: false })
   for (const [id, node] of Object.entries(nodes)) {
-    await fleet.add(aStoredNode({ id, name: id, slots: node.slots }))
+    // Logs of local nodes are not archived: copying takes real time, which a fake clock cannot wait for.
+    await fleet.add(aStoredNode({ id, name: id, slots: node.slots, kind: 'local' }))
   }
   await clock.advanceBy(0)
 

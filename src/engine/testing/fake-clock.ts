@@ -43,7 +43,8 @@ export function createFakeClock(startMs = 1_800_000_000_000): FakeClock {
   }
 
   return {
-    nowMs: () => wallOffsetMs + elapsedMs,
+    // Whole milliseconds, as Date.now gives them; timers may come due between two.
+    nowMs: () => Math.floor(wallOffsetMs + elapsedMs),
     monotonicMs: () => elapsedMs,
     setTimer,
     advanceBy,

@@ -26,6 +26,8 @@ export class FakeNode implements NodeClient {
   readonly logs = new Map<string, string>()
   behaviours: ScheduleBehaviour[] = []
   isDown = false
+  /** Accepts, but starts nothing: a wedged poller. */
+  isWedged = false
   refusal = 'something is wrong with this node'
   mostRunningAtOnce = 0
 
@@ -152,7 +154,7 @@ export class FakeNode implements NodeClient {
   }
 
   #startPending(): void {
-    while (this.running.length < this.slots && this.pending.length > 0) {
+    while (!this.isWedged && this.running.length < this.slots && this.pending.length > 0) {
       const run = this.pending.shift()!
       run.startedAtMs = this.#clock.nowMs()
       this.running.push(run)

@@ -1,0 +1,324 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
+import type { Store } from '../store/store.ts'
+import { type DispatchHarness, startDispatch } from '../testing/dispatch-harness.ts'
+import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
+import { FakeNode } from '../testing/fake-node.ts'
+import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
+import { openTemporaryStore } from '../testing/temporary-store.ts'
+
+const EGGS = ['shop@1']
+let clock: FakeClock
+let store: Store
+let closeStore: () => Promise<void>
+let harness: DispatchHarness
+let node: FakeNode
+let other: FakeNode
+
+beforeEach(async () => {
+  clock = createFakeClock()
+  const temporary = await openTemporaryStore({ clock })
+  store = temporary.store
+  closeStore = temporary.remove
+  node = new FakeNode(clock, { slots: 2, eggs: EGGS })
+  other = new FakeNode(clock, { slots: 2, eggs: EGGS })
+})
+
+afterEach(async () => {
+  await harness.crash()
+  await closeStore()
+})
+
+const start = async (nodes: Record<string, FakeNode>) => {
+  const directory = await makeTemporaryDirectory()
+  harness = await startDispatch({ store, clock, nodes, blobs: await openFilesystemBlobStore(directory.path) })
+}
+
+describe('sending', () => {
+  it('a job that arrives while a slot is free is on its way without waiting for any timer', async () => {
+    await start({ n1: node })
+    const [id] = await harness.enqueue(1)
+    expect(node.executed).toEqual([id])
+    expect((await harness.job(id!)).nodeId).toBe('n1')
+  })
+
+  it('sixty jobs on two nodes run each once, never more at once than there are slots, and all succeed', async () => {
+    await start({ n1: node, n2: other })
+    const ids = await harness.enqueue(60)
+    for (let second = 0; second < 120 && node.finished.length + other.finished.length < 60; second += 1) {
+      node.endAll()
+      other.endAll()
+      await clock.advanceBy(1_000)
+    }
+    await clock.advanceBy(5_000)
+    expect([...node.executed, ...other.executed].sort()).toEqual([...ids].sort())
+    expect([node.mostRunningAtOnce, other.mostRunningAtOnce]).toEqual([2, 2])
+    const jobs = await store.getJobs(ids)
+    expect(new Set(jobs.map(({ status }) => status))).toEqual(new Set(['succeeded']))
+    expect(harness.live.all()).toEqual([])
+  })
+
+  it('slots that external jobs use are left alone, and the waiting job says so', async () => {
+    await node.schedule({
+      project: 'shop',
+      version: '1',
+      spider: 's',
+      jobid: 'stranger-1',
+      settings: {},
+      args: {},
+      priority: 0
+    })
+    await node.schedule({
+      project: 'shop',
+      version: '1',
+      spider: 's',
+      jobid: 'stranger-2',
+      settings: {},
+      args: {},
+      priority: 0
+    })
+    await start({ n1: node })
+    const [id] = await harness.enqueue(1)
+    await clock.advanceBy(3_000)
+    expect(node.executed).not.toContain(id)
+    expect(harness.waiting.complete(await harness.job(id!)).waiting).toEqual({
+      code: 'all_slots_busy',
+      text: 'all 2 slots are busy'
+    })
+    node.end('stranger-1')
+    await clock.advanceBy(2_000)
+    expect(node.executed).toContain(id)
+  })
+
+  it('a node that lacks the egg gets it first, then the job', async () => {
+    node.eggs.clear()
+    await start({ n1: node })
+    const [id] = await harness.enqueue(1)
+    await clock.advanceBy(1_000)
+    expect([...node.eggs]).toEqual(EGGS)
+    expect(node.executed).toEqual([id])
+  })
+
+  it('a refused job goes to another node, and its timeline says what the first one answered', async () => {
+    node.behaviours = ['refuse']
+    await start({ n1: node, n2: other })
+    const [id] = await harness.enqueue(1)
+    await clock.advanceBy(100)
+    expect(other.executed).toEqual([`${id}-2`])
+    expect(await harness.kinds(id!)).toEqual(['queued', 'sending', 'refused', 'sending', 'accepted', 'running'])
+  })
+
+  it('a spider that the node does not know fails the job at once', async () => {
+    node.behaviours = ['refuse']
+    node.refusal = "spider 'prices' not found"
+    await start({ n1: node, n2: other })
+    const [id] = await harness.enqueue(1)
+    expect(await harness.job(id!)).toMatchObject({
+      status: 'failed',
+      reason: 'unknown spider',
+      killingLine: node.refusal
+    })
+    expect(other.executed).toEqual([])
+  })
+
+  it('a node that refuses the connection gets no more jobs until it answers again', async () => {
+    await start({ n1: node })
+    node.isDown = true
+    const [id] = await harness.enqueue(1)
+    await clock.advanceBy(4_000)
+    const waiting = harness.waiting.complete(await harness.job(id!)).waiting
+    expect(waiting).toEqual({ code: 'nodes_down', text: 'n1 does not answer' })
+    node.isDown = false
+    await clock.advanceBy(20_000)
+    expect(node.executed).toHaveLength(1)
+  })
+})
+
+describe('a POST without an answer', () => {
+  it('is adopted when the node has the job, and never sent again', async () => {
+    node.behaviours = ['drop_reply']
+    await start({ n1: node, n2: other })
+    const [id] = await harness.enqueue(1)
+    expect(await harness.kinds(id!)).toContain('uncertain')
+    await clock.advanceBy(30_000)
+    expect([...node.executed, ...other.executed]).toEqual([id])
+    expect((await harness.job(id!)).state).toBe('running')
+  })
+
+  it('is sent again only when two snapshots more than a poll interval apart prove that it never arrived', async () => {
+    node.behaviours = ['lose_request']
+    await start({ n1: node })
+    const [id] = await harness.enqueue(1)
+    await clock.advanceBy(4_500)
+    expect(node.executed).toEqual([])
+    await clock.advanceBy(5_000)
+    expect(node.executed).toEqual([`${id}-2`])
+    expect(await harness.kinds(id!)).toEqual([
+      'queued',
+      'sending',
+      'uncertain',
+      'absent',
+      'sending',
+      'accepted',
+      'running'
+    ])
+  })
+
+  it('holds its slot while it is uncertain', async () => {
+    node.behaviours = ['lose_request', 'lose_request']
+    await start({ n1: node })
+    await harness.enqueue(3)
+    await clock.advanceBy(4_000)
+    expect(node.executed).toEqual([])
+    expect(harness.live.slotsUsedOn('n1')).toBe(2)
+  })
+
+  it('waits for a node that is down: nothing is proved about what cannot be seen', async () => {
+    const schedule = node.schedule.bind(node)
+    node.schedule = async (request) => {
+      node.behaviours = ['drop_reply']
+      const answer = schedule(request)
+      node.isDown = true
+      return answer
+    }
+    await start({ n1: node, n2: other })
+    const [id] = await harness.enqueue(1)
+    await clock.advanceBy(600_000)
+    expect(other.executed).toEqual([])
+    expect((await harness.job(id!)).state).toBe('starting')
+  })
+})
+
+describe('a node that restarts and forgets', () => {
+  it('a job that left no log is lost, with its evidence', async () => {
+    await start({ n1: node })
+    const [id] = await harness.enqueue(1)
+    await clock.advanceBy(2_000)
+    node.restart({ loseLogs: true })
+    await clock.advanceBy(15_000)
+    expect(await harness.job(id!)).toMatchObject({ status: 'lost', reason: 'node forgot' })
+    const last = (await store.listTimeline(id!)).at(-1)!
+    expect(last).toMatchObject({ kind: 'ended', evidence: { log: 'not there' } })
+  })
+
+  it('a job whose log has its closing stats is judged by them', async () => {
+    await start({ n1: node })
+    const [id] = await harness.enqueue(1)
+    await clock.advanceBy(2_000)
+    node.end(id!)
+    node.restart()
+    await clock.advanceBy(15_000)
+    expect(await harness.job(id!)).toMatchObject({ status: 'succeeded', items: 3 })
+  })
+
+  it('a job whose log still grows goes on as an orphan, and is lost only after a minute of silence', async () => {
+    await start({ n1: node })
+    const [id] = await harness.enqueue(1)
+    await clock.advanceBy(2_000)
+    node.restart()
+    for (let step = 0; step < 12; step += 1) {
+      node.logs.set(id!, `${node.logs.get(id!)}a line\n`)
+      await clock.advanceBy(10_000)
+    }
+    expect((await harness.job(id!)).state).toBe('running')
+    expect(await harness.kinds(id!)).toContain('vanished')
+    await clock.advanceBy(75_000)
+    expect(await harness.job(id!)).toMatchObject({ status: 'lost' })
+  })
+})
+
+describe('an engine that dies', () => {
+  it.each([
+    ['the node has the job', 'drop_reply' as const, (id: string) => [id]],
+    ['the POST never went out', 'lose_request' as const, (id: string) => [`${id}-2`]]
+  ])('while sending: %s', async (_case, behaviour, expected) => {
+    node.behaviours = [behaviour]
+    // The reply never comes: the attempt stays `sending` in the store, as after kill -9.
+    const schedule = node.schedule.bind(node)
+    node.schedule = async (request) => {
+      await schedule(request).catch(() => {})
+      return new Promise(() => {})
+    }
+    await start({ n1: node })
+    const [id] = await harness.enqueue(1)
+    expect(await harness.kinds(id!)).toEqual(['queued', 'sending'])
+    void harness.fleet.stop()
+    node.schedule = schedule
+    await start({ n1: node })
+    await clock.advanceBy(15_000)
+    expect(node.executed).toEqual(expected(id!))
+    expect((await harness.job(id!)).state).toBe('running')
+  })
+
+  it('takes running jobs over and learns how they ended', async () => {
+    await start({ n1: node })
+    const [id] = await harness.enqueue(1)
+    await clock.advanceBy(2_000)
+    await harness.crash()
+    node.end(id!)
+    await start({ n1: node })
+    await clock.advanceBy(3_000)
+    expect(await harness.job(id!)).toMatchObject({ status: 'succeeded', attemptCount: 1 })
+  })
+})
+
+describe('cancelling', () => {
+  const cancel = async (id: string, force = false) => {
+    await store.askCancel([id], { atMs: clock.nowMs(), text: 'Asked to cancel', evidence: {} })
+    harness.dispatch.cancel([id], { force })
+    await clock.advanceBy(0)
+  }
+
+  it('climbs the ladder INT, INT, KILL and is verified against the node', async () => {
+    await start({ n1: node })
+    const [id] = await harness.enqueue(1)
+    await clock.advanceBy(2_000)
+    await cancel(id!)
+    const signals = () => node.running[0]?.signals
+    expect(signals()).toEqual(['INT'])
+    await clock.advanceBy(29_000)
+    expect(signals()).toEqual(['INT'])
+    await clock.advanceBy(2_000)
+    expect(signals()).toEqual(['INT', 'INT'])
+    await clock.advanceBy(15_000)
+    expect(signals()).toEqual(['INT', 'INT', 'KILL'])
+    expect((await harness.job(id!)).state).toBe('running')
+    node.end(id!, 'shutdown')
+    await clock.advanceBy(3_000)
+    expect(await harness.job(id!)).toMatchObject({ status: 'cancelled', reason: 'shutdown' })
+    const sent = (await harness.kinds(id!)).filter((kind) => kind === 'cancel_sent').length
+    await clock.advanceBy(120_000)
+    expect((await harness.kinds(id!)).filter((kind) => kind === 'cancel_sent')).toHaveLength(sent)
+  })
+
+  it('force begins at the second step', async () => {
+    await start({ n1: node })
+    const [id] = await harness.enqueue(1)
+    await clock.advanceBy(2_000)
+    await cancel(id!, true)
+    await clock.advanceBy(16_000)
+    expect(node.running[0]?.signals).toEqual(['INT', 'KILL'])
+  })
+
+  it('a job that the node still has in its queue is cancelled when the node says it removed it', async () => {
+    node.isWedged = true
+    await start({ n1: node })
+    const [id] = await harness.enqueue(1)
+    await clock.advanceBy(1_000)
+    expect(node.pending).toHaveLength(1)
+    await cancel(id!)
+    expect(await harness.job(id!)).toMatchObject({ status: 'cancelled', reason: 'cancelled before it started' })
+    expect(node.pending).toEqual([])
+  })
+
+  it('goes on where the dead engine stopped', async () => {
+    await start({ n1: node })
+    const [id] = await harness.enqueue(1)
+    await clock.advanceBy(2_000)
+    await cancel(id!)
+    await harness.crash()
+    await start({ n1: node })
+    await clock.advanceBy(1_000)
+    expect(node.running[0]?.signals).toEqual(['INT', 'INT'])
+  })
+})

@@ -1,0 +1,48 @@
+import yazl from 'yazl'
+
+export interface ArchiveEntry {
+  name: string
+  content?: string | Uint8Array
+  /** Unix file type and permissions; default: a regular file. */
+  mode?: number
+}
+
+/** A zip archive with any names at all: those that no honest archiver writes are put in afterwards. */
+export async function anArchive(entries: ArchiveEntry[]): Promise<Uint8Array> {
+  const archive = new yazl.ZipFile()
+  const standIns = entries.map((entry, index) => standInFor(entry.name, index))
+  for (const [index, entry] of entries.entries()) {
+    const mode = entry.mode ?? 0o100644
+    archive.addBuffer(Buffer.from(entry.content ?? ''), standIns[index]!, { mode, forceDosTimestamp: true })
+  }
+  archive.end()
+  const chunks: Buffer[] = []
+  for await (const chunk of archive.outputStream) chunks.push(chunk as Buffer)
+  const bytes = Buffer.concat(chunks)
+  for (const [index, entry] of entries.entries()) replaceAll(bytes, standIns[index]!, entry.name)
+  return bytes
+}
+
+/** An egg that passes inspection, with these entries besides. */
+export function anEgg(
+  entries: ArchiveEntry[] = [],
+  over: { name?: string; settings?: string } = {}
+): Promise<Uint8Array> {
+  return anArchive([
+    { name: 'EGG-INFO/PKG-INFO', content: `Metadata-Version: 1.0\nName: ${over.name ?? 'shop'}\nVersion: 2.0\n` },
+    { name: 'EGG-INFO/entry_points.txt', content: `[scrapy]\nsettings = ${over.settings ?? 'shop.settings'}\n` },
+    { name: 'shop/settings.py', content: "SPIDER_MODULES = ['shop.spiders']\n" },
+    ...entries
+  ])
+}
+
+/** Of the same length in bytes, and found nowhere else in the archive. */
+function standInFor(name: string, index: number): string {
+  if (/^[\w./ -]+$/.test(name) && !name.includes('..') && !name.startsWith('/')) return name
+  return `q${index}`.padEnd(Buffer.byteLength(name), 'q').slice(0, Buffer.byteLength(name))
+}
+
+function replaceAll(bytes: Buffer, from: string, to: string): void {
+  if (from === to) return
+  for (let at = bytes.indexOf(from); at >= 0; at = bytes.indexOf(from, at + 1)) bytes.write(to, at)
+}

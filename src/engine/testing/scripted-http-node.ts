@@ -1,0 +1,59 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+
+export interface ScriptedRequest {
+  method: string
+  /** With its query, percent-encoded as it came. */
+  path: string
+  headers: IncomingMessage['headers']
+  body: Buffer
+}
+
+export type Script = (request: ScriptedRequest, response: ServerResponse, socket: Socket) => void | Promise<void>
+
+/** A node that speaks HTTP as a test says. Closes with all its connections, half-open ones too. */
+export async function startScriptedHttpNode(script: Script) {
+  const requests: ScriptedRequest[] = []
+  const sockets = new Set<Socket>()
+  let current = script
+  const server = createServer(async (incoming, response) => {
+    const pieces: Buffer[] = []
+    for await (const piece of incoming) pieces.push(piece as Buffer)
+    const { method = '', url: path = '', headers } = incoming
+    const request = { method, path, headers, body: Buffer.concat(pieces) }
+    requests.push(request)
+    await current(request, response, incoming.socket)
+  })
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+    socket.on('error', () => socket.destroy())
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    port,
+    /** What was asked, in order. */
+    requests,
+    connectionCount: () => sockets.size,
+    play(next: Script) {
+      current = next
+    },
+    async close() {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+      if (server.listening) await once(server, 'close')
+    }
+  }
+}
+
+/** Answers every request with this object, as Scrapyd does: 200 and JSON, `status: "ok"` unless it says otherwise. */
+export function answerJson(fields: Record<string, unknown>): Script {
+  return (_request, response) => {
+    response.setHeader('content-type', 'application/json')
+    response.end(`${JSON.stringify({ status: 'ok', node_name: 'fake', ...fields })}\n`)
+  }
+}
