@@ -1,0 +1,45 @@
+import { join, sep } from 'node:path'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { problemOfEntryName, problemOfPathPart } from './names.ts'
+
+const hostileText = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 30 }),
+  fc.array(fc.constantFrom('..', '.', '/', '\\', 'C:', '\0', 'a', ' ', '\n', '%2e'), { maxLength: 8 }).map((parts) => parts.join(''))
+)
+
+test('a name that passes as one part of a path never leaves its folder nor names the folder itself', () => {
+  fc.assert(
+    fc.property(hostileText, (name) => {
+      fc.pre(problemOfPathPart(name) === null)
+      expect(join(sep, 'data', 'logs', name).split(sep)).toEqual(['', 'data', 'logs', name])
+    })
+  )
+})
+
+test('an entry name that passes stays below the folder it would be unpacked in', () => {
+  fc.assert(
+    fc.property(hostileText, (name) => {
+      fc.pre(problemOfEntryName(name) === null)
+      expect(join('/top', name).startsWith('/top')).toBe(true)
+      expect(name).not.toMatch(/\\|\0/)
+    })
+  )
+})
+
+test.each([
+  ['', 'is empty'],
+  ['..', 'is a folder reference'],
+  ['.', 'is a folder reference'],
+  ['a/b', 'contains a slash'],
+  ['a\\b', 'contains a slash'],
+  ['a\0b', 'contains a control character'],
+  ['a\nb', 'contains a control character'],
+  ['é'.repeat(101), 'is longer than 200 bytes']
+])('as a part of a path, %j %s', (name, problem) => {
+  expect(problemOfPathPart(name)).toBe(problem)
+})
+
+test('names that Scrapyd takes for projects are taken: spaces, percent signs, other scripts', () => {
+  expect(['my project', '100%', 'магазин', 'a.b-c_d', '..a'].map(problemOfPathPart)).toEqual(Array(5).fill(null))
+})
