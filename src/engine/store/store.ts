@@ -43,8 +43,9 @@ export interface Store {
    */
   readQueueHeads(perLane: number): Promise<QueueLane[]>
   /**
-   * Claim and send, first half: for each start whose job is still queued and not asked to cancel, makes the attempt
-   * in state `sending` and moves the job to `starting`. Returns the starts that were made; the rest lost the race.
+   * Claim and send, first half: for each start whose job is still queued and whose number is the next, makes the attempt
+   * in state `sending` and moves the job to `starting`. Returns the starts that were made; the rest lost the race. Send
+   * the attempt's own `jobid`: where its node had the wanted one before in this project, it is another.
    */
   beginAttempts(starts: AttemptStart[]): Promise<Attempt[]>
   /** Ends jobs that are queued: cancelled before they were sent. Returns the ids that were queued; others are untouched. */

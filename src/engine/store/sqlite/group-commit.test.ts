@@ -85,7 +85,7 @@ describe('grouped commits', () => {
       }),
       commits.write(() => insert(3))
     ])
-    expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+    expect(results).toEqual(results.map(() => ({ status: 'rejected', reason: new Error('disk full') })))
     expect(ids()).toEqual([])
   })
 

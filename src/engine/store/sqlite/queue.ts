@@ -15,7 +15,7 @@ export const QUEUE_SQL = {
   heads: `SELECT id, jobid, spider, priority, attempt_count AS attemptCount FROM jobs
     WHERE state = 'queued' AND lane = ? ORDER BY priority DESC, id LIMIT ?`,
   claim: `UPDATE jobs SET state = 'starting', node_id = :nodeId, attempt_count = :number, started_at_ms = NULL, reason = NULL
-    WHERE id = :jobId AND state = 'queued' AND cancel_asked_at_ms IS NULL AND attempt_count = :number - 1
+    WHERE id = :jobId AND state = 'queued' AND attempt_count = :number - 1
     RETURNING project, spider`
 }
 
@@ -40,6 +40,9 @@ export function createQueue({ database, changes, timeline }: Dependencies) {
     `INSERT INTO attempts (job_id, number, jobid, node_id, project, version, spider, state, sent_at_ms)
      VALUES (:jobId, :number, :jobid, :nodeId, :project, :version, :spider, 'sending', :sentAtMs) RETURNING *`
   )
+  const isTaken = database.prepare<[string, string, string]>(
+    'SELECT 1 FROM attempts WHERE node_id = ? AND project = ? AND jobid = ?'
+  )
   const cancel = database.prepare<{ id: string; atMs: number }>(
     `UPDATE jobs SET state = 'ended', outcome = 'cancelled', reason = 'cancelled while queued',
        cancelled_while_queued = 1, cancel_asked_at_ms = :atMs, ended_at_ms = :atMs
@@ -54,6 +57,13 @@ export function createQueue({ database, changes, timeline }: Dependencies) {
   const askCancel = database.prepare<{ id: string; atMs: number }>(
     'UPDATE jobs SET cancel_asked_at_ms = :atMs WHERE id = :id AND cancel_asked_at_ms IS NULL'
   )
+
+  /** A jobid of a client's own making may be one that the node had before: then the job's id, which is nobody else's. */
+  function freeJobid({ jobId, number, jobid, nodeId }: AttemptStart, project: string): string {
+    let free = jobid
+    for (let copy = number; isTaken.get(nodeId, project, free) !== undefined; copy += 1) free = `${jobId}-${copy}`
+    return free
+  }
 
   return {
     enqueue(jobs: NewJob[]): void {
@@ -88,7 +98,8 @@ export function createQueue({ database, changes, timeline }: Dependencies) {
         const { entry, ...fields } = start
         const job = claim.get(fields as AttemptStart)
         if (job === undefined) continue
-        const row = insertAttempt.get({ ...fields, ...job, sentAtMs: entry.atMs }) as AttemptRow
+        const jobid = freeJobid(start, job.project)
+        const row = insertAttempt.get({ ...fields, ...job, jobid, sentAtMs: entry.atMs }) as AttemptRow
         timeline.add(start.jobId, start.number, 'sending', entry)
         changes.add('job', start.jobId)
         begun.push(toAttempt(row))

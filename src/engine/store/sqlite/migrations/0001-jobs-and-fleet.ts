@@ -34,6 +34,7 @@ CREATE TABLE jobs (
   items INTEGER,
   errors INTEGER,
   CHECK ((state = 'ended') = (outcome IS NOT NULL)),
+  CHECK (state <> 'queued' OR cancel_asked_at_ms IS NULL),
   CHECK ((state = 'ended') = (ended_at_ms IS NOT NULL))
 ) STRICT;
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { AttemptResult, AttemptState, Outcome } from '../../shared/contract/index.ts'
-import { aNewJob, entry } from '../testing/builders.ts'
-import type { StoreUnderTest } from './conformance.ts'
-import type { NewJob, Store } from './store.ts'
+import type { AttemptResult, AttemptState, Outcome } from '../../../shared/contract/index.ts'
+import { aNewJob, entry } from '../../testing/builders.ts'
+import type { NewJob, Store } from '../store.ts'
+import type { StoreUnderTest } from './story.ts'
 
 /** A step of a random story. `job` picks among the jobs made so far. */
 type Step =

@@ -1,0 +1,187 @@
+import { describe, expect, test } from 'vitest'
+import { entry } from '../../testing/builders.ts'
+import type { Story } from './story.ts'
+
+export function describeAttempts(story: Story): void {
+  const { enqueue, begin, change, end, kindsOf } = story
+  describe('attempts', () => {
+    test('a job follows its attempt from sending to the end', async () => {
+      const job = await enqueue()
+      const attempt = await begin(job, { nodeId: 'node-4', version: '7' })
+      const steps = [
+        change(job, { from: ['sending'], to: 'accepted', kind: 'accepted' }),
+        change(job, { from: ['accepted'], to: 'running', kind: 'running', details: { pid: 77 } }),
+        change(job, { from: ['running'], to: 'finishing', kind: 'finishing' }),
+        change(job, {
+          from: ['finishing'],
+          to: 'ended',
+          result: 'failed',
+          reason: 'exit code 1',
+          killingLine: 'KeyError: price',
+          details: { exitCode: 1, stats: { finish_reason: 'finished', item_scraped_count: 3 } },
+          counts: { pages: 5, items: 3, errors: 1 }
+        })
+      ]
+      const states: (string | undefined)[] = []
+      for (const step of steps) {
+        expect(await story.store.applyChanges([step])).toEqual([true])
+        states.push((await story.store.getJob(job.id))?.state)
+      }
+      expect(states).toEqual(['starting', 'running', 'running', 'ended'])
+      expect(await story.store.listAttempts(job.id)).toEqual([
+        {
+          ...attempt,
+          state: 'ended',
+          result: 'failed',
+          reason: 'exit code 1',
+          acceptedAtMs: steps[0]?.entry.atMs,
+          startedAtMs: steps[1]?.entry.atMs,
+          endedAtMs: steps[3]?.entry.atMs,
+          pid: 77,
+          exitCode: 1,
+          stats: { finish_reason: 'finished', item_scraped_count: 3 }
+        }
+      ])
+      expect(await story.store.getJob(job.id)).toMatchObject({
+        status: 'failed',
+        reason: 'exit code 1',
+        killingLine: 'KeyError: price',
+        nodeId: 'node-4',
+        startedAtMs: steps[1]?.entry.atMs,
+        endedAtMs: steps[3]?.entry.atMs,
+        pages: 5,
+        items: 3,
+        errors: 1
+      })
+      expect(await kindsOf(job)).toEqual(['queued', 'sending', 'accepted', 'running', 'finishing', 'ended'])
+      expect((await story.store.listTimeline(job.id)).map(({ attemptNumber }) => attemptNumber)).toEqual([
+        null,
+        1,
+        1,
+        1,
+        1,
+        1
+      ])
+      expect(await story.store.listLiveAttempts()).toEqual([])
+    })
+
+    test('a change from another state than the attempt is in is skipped and leaves no trace', async () => {
+      const job = await enqueue()
+      await begin(job)
+      const accept = change(job, { from: ['sending'], to: 'accepted', kind: 'accepted' })
+      expect(await story.store.applyChanges([accept, accept, { ...accept, attemptNumber: 2 }])).toEqual([
+        true,
+        false,
+        false
+      ])
+      expect(await story.store.applyChanges([change({ id: 'f'.repeat(32) }, { to: 'accepted' })])).toEqual([false])
+      expect(await kindsOf(job)).toEqual(['queued', 'sending', 'accepted'])
+    })
+
+    test('of two who end one attempt, one does', async () => {
+      const job = await enqueue()
+      await begin(job)
+      const ends = await Promise.all([end(job, { result: 'succeeded' }), end(job, { result: 'lost' })])
+      expect(ends.flat().sort()).toEqual([false, true])
+      expect(await kindsOf(job)).toEqual(['queued', 'sending', 'ended'])
+    })
+
+    test.each(['refused', 'absent'] as const)(
+      'a job whose attempt was %s waits again in its old place',
+      async (result) => {
+        const [job, younger] = [await enqueue(), await enqueue()]
+        await begin(job)
+        await end(job, { result, kind: result, reason: 'no room' })
+        expect(await story.store.getJob(job.id)).toMatchObject({
+          state: 'queued',
+          outcome: null,
+          reason: null,
+          startedAtMs: null,
+          attemptCount: 1,
+          nodeId: 'node-1'
+        })
+        expect((await story.store.readQueueHeads(2))[0]?.jobs.map(({ id }) => id)).toEqual([job.id, younger.id])
+        expect(await story.store.listAttempts(job.id)).toMatchObject([{ state: 'ended', result, reason: 'no room' }])
+        await begin(job, { number: 2, nodeId: 'node-2' })
+        expect(await story.store.getJob(job.id)).toMatchObject({ state: 'starting', attemptCount: 2, nodeId: 'node-2' })
+      }
+    )
+
+    test('a job that was to be cancelled ends instead of going back to the queue', async () => {
+      const job = await enqueue()
+      await begin(job)
+      await story.store.askCancel([job.id], entry())
+      await end(job, { result: 'absent', kind: 'absent' })
+      expect(await story.store.getJob(job.id)).toMatchObject({ state: 'ended', status: 'cancelled' })
+      expect(await kindsOf(job)).toEqual(['queued', 'sending', 'cancel_asked', 'absent', 'ended'])
+      expect(await story.store.readQueueHeads(1)).toEqual([])
+    })
+
+    test('the outcome of a job may differ from the result of its attempt', async () => {
+      const [hopeless, retried] = [await enqueue(), await enqueue()]
+      await begin(hopeless)
+      await begin(retried)
+      await end(hopeless, { result: 'refused', jobOutcome: 'failed', reason: 'no such spider' })
+      await end(retried, { result: 'lost', jobOutcome: null, counts: { pages: 1, items: 1, errors: 1 } })
+      expect(await story.store.getJob(hopeless.id)).toMatchObject({ status: 'failed', reason: 'no such spider' })
+      expect(await story.store.getJob(retried.id)).toMatchObject({
+        status: 'queued',
+        pages: null,
+        items: null,
+        errors: null
+      })
+    })
+
+    test('details without a new state are kept, and an ended attempt stays ended', async () => {
+      const job = await enqueue()
+      await begin(job)
+      const note = { from: ['ended' as const], kind: 'ended' as const }
+      expect(await story.store.applyChanges([change(job, { details: { pid: 5 }, kind: 'found_again' })])).toEqual([
+        true
+      ])
+      await end(job)
+      expect(await story.store.applyChanges([change(job, { ...note, to: 'running' })])).toEqual([false])
+      const late = change(job, {
+        ...note,
+        details: { stats: { a: 1 } },
+        counts: { pages: 2, items: null, errors: 0 }
+      })
+      expect(await story.store.applyChanges([late])).toEqual([true])
+      expect(await story.store.listAttempts(job.id)).toMatchObject([{ pid: 5, state: 'ended', stats: { a: 1 } }])
+      expect(await story.store.getJob(job.id)).toMatchObject({ status: 'succeeded', pages: 2, items: null, errors: 0 })
+    })
+
+    test('what is learned late of an old attempt does not touch the job', async () => {
+      const job = await enqueue()
+      await begin(job)
+      await end(job, { result: 'absent' })
+      await begin(job, { number: 2 })
+      const late = change(job, { from: ['ended'], counts: { pages: 9, items: 9, errors: 9 }, killingLine: 'x' })
+      expect(await story.store.applyChanges([late])).toEqual([true])
+      expect(await story.store.getJob(job.id)).toMatchObject({ state: 'starting', pages: null, killingLine: null })
+    })
+
+    test('a running job whose attempt becomes uncertain is still a running job', async () => {
+      const job = await enqueue()
+      await begin(job)
+      await story.store.applyChanges([change(job, { to: 'running', kind: 'running' })])
+      await story.store.applyChanges([change(job, { to: 'uncertain', kind: 'vanished' })])
+      expect((await story.store.getJob(job.id))?.state).toBe('running')
+    })
+
+    test('an end without a result is refused and changes nothing', async () => {
+      const job = await enqueue()
+      const [attempt] = [await begin(job)]
+      await expect(story.store.applyChanges([change(job, { to: 'ended' })])).rejects.toThrow(/no result/)
+      expect(await story.store.listLiveAttempts()).toEqual([attempt])
+      expect(await kindsOf(job)).toEqual(['queued', 'sending'])
+    })
+
+    test('an archived log is noted', async () => {
+      const job = await enqueue()
+      await begin(job)
+      await story.store.markLogArchived(job.id, 1)
+      expect((await story.store.listAttempts(job.id))[0]?.logArchived).toBe(true)
+    })
+  })
+}

@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest'
+import { aStoredNode, aVersion } from '../../testing/builders.ts'
+import type { Story } from './story.ts'
+
+export function describeFleet(story: Story): void {
+  describe('the fleet', () => {
+    test('nodes are kept, changed and forgotten', async () => {
+      const first = aStoredNode({ tags: ['eu'], username: 'u', sealedPassword: 'sealed', caCertificate: 'PEM' })
+      const second = aStoredNode({ slots: null, scrapydVersion: null })
+      await story.store.putNode(first)
+      await story.store.putNode(second)
+      await story.store.putNode({ ...first, mode: 'cordoned' })
+      expect(await story.store.listNodes()).toEqual([{ ...first, mode: 'cordoned' }, second])
+      await story.store.deleteNode(first.id)
+      await story.store.deleteNode('not-there')
+      expect(await story.store.listNodes()).toEqual([second])
+    })
+
+    test('versions come back by project, newest first, with their deployments', async () => {
+      const deployment = { nodeId: 'node-1', state: 'present' as const, error: null, changedAtMs: 5 }
+      const old = aVersion({ version: 'b' })
+      const fresh = aVersion({
+        version: 'a',
+        sha256: null,
+        sizeBytes: null,
+        spiders: null,
+        deployments: [deployment]
+      })
+      const other = aVersion({ project: 'books' })
+      for (const version of [old, fresh, other]) await story.store.putVersion(version)
+      expect(await story.store.listVersions()).toEqual([other, fresh, old])
+      await story.store.deleteVersion('shop', 'b')
+      expect(await story.store.listVersions()).toEqual([other, fresh])
+    })
+
+    test('an upload under an old name is on no node yet', async () => {
+      const version = aVersion()
+      await story.store.putVersion(version)
+      await story.store.putDeployment('shop', '1', { nodeId: 'node-1', state: 'present', error: null, changedAtMs: 5 })
+      await story.store.putVersion({ ...version, sha256: 'b'.repeat(64) })
+      expect((await story.store.listVersions()).map(({ deployments }) => deployments)).toEqual([[]])
+    })
+
+    test('a deployment is replaced, deleted, and forgotten with its node', async () => {
+      await story.store.putVersion(aVersion())
+      const on = (nodeId: string) => ({ nodeId, state: 'sending' as const, error: null, changedAtMs: 5 })
+      for (const nodeId of ['n1', 'n2', 'n3']) await story.store.putDeployment('shop', '1', on(nodeId))
+      await story.store.putDeployment('shop', '1', { ...on('n1'), state: 'failed', error: 'no room' })
+      await story.store.deleteDeployment('shop', '1', 'n2')
+      await story.store.deleteNode('n3')
+      expect((await story.store.listVersions())[0]?.deployments).toEqual([
+        { ...on('n1'), state: 'failed', error: 'no room' }
+      ])
+    })
+
+    test('a version that is gone cannot be deployed', async () => {
+      const deployment = { nodeId: 'n1', state: 'present' as const, error: null, changedAtMs: 5 }
+      await expect(story.store.putDeployment('shop', '1', deployment)).rejects.toMatchObject({
+        code: 'VERSION_NOT_FOUND'
+      })
+    })
+
+    test('settings are kept by their key', async () => {
+      expect(await story.store.getSetting('paused')).toBeNull()
+      await story.store.putSetting('paused', 'yes')
+      await story.store.putSetting('paused', 'no')
+      expect(await story.store.getSetting('paused')).toBe('no')
+    })
+  })
+}

@@ -1,0 +1,205 @@
+import { describe, expect, test } from 'vitest'
+import { aNewJob, entry } from '../../testing/builders.ts'
+import type { NewJob } from '../store.ts'
+import type { Story } from './story.ts'
+
+export function describeJobs(story: Story): void {
+  const { enqueue, begin, end, pageIds } = story
+  describe('jobs', () => {
+    test('a job comes back as it was asked for', async () => {
+      const job = aNewJob({
+        jobid: 'mine-1',
+        version: '7',
+        settings: { LOG_LEVEL: 'INFO' },
+        args: { url: 'https://example.com/?ä=1' },
+        priority: -1.5,
+        placement: { nodeId: 'node-9', tags: ['eu', 'big'] },
+        source: 'scrapyd'
+      })
+      await story.store.enqueueJobs([job])
+      const { entry: asked, ...fields } = job
+      expect(await story.store.getJob(job.id)).toEqual({
+        ...fields,
+        lane: expect.any(String),
+        state: 'queued',
+        outcome: null,
+        status: 'queued',
+        reason: null,
+        killingLine: null,
+        nodeId: null,
+        attemptCount: 0,
+        cancelAskedAtMs: null,
+        queuedAtMs: asked.atMs,
+        startedAtMs: null,
+        endedAtMs: null,
+        pages: null,
+        items: null,
+        errors: null
+      })
+      expect(await story.store.listTimeline(job.id)).toEqual([
+        { sequence: expect.any(Number), jobId: job.id, attemptNumber: null, kind: 'queued', ...asked }
+      ])
+    })
+
+    test('a job that is not there is null, and is left out of many', async () => {
+      const [first, second] = [await enqueue(), await enqueue()]
+      expect(await story.store.getJob('f'.repeat(32))).toBeNull()
+      const found = await story.store.getJobs([second.id, 'f'.repeat(32), first.id])
+      expect(found.map(({ id }) => id)).toEqual([second.id, first.id])
+    })
+
+    test('jobs are written all or none', async () => {
+      const taken = await enqueue()
+      const fresh = aNewJob()
+      await expect(story.store.enqueueJobs([fresh, { ...aNewJob(), id: taken.id }])).rejects.toThrow()
+      expect(await story.store.getJob(fresh.id)).toBeNull()
+      expect(await story.store.listTimeline(fresh.id)).toEqual([])
+      expect(await story.store.countByState()).toEqual({ queued: 1, starting: 0, running: 0, ended: 0 })
+    })
+
+    test('a write that fails takes none of the writes beside it along', async () => {
+      const taken = await enqueue()
+      const jobs = [aNewJob(), aNewJob(), aNewJob()]
+      const writes = jobs.flatMap((job) => [
+        story.store.enqueueJobs([job]),
+        story.store.enqueueJobs([{ ...aNewJob(), id: taken.id }])
+      ])
+      const results = await Promise.allSettled(writes)
+      expect(results.map(({ status }) => status)).toEqual(jobs.flatMap(() => ['fulfilled', 'rejected']))
+      expect((await story.store.getJobs(jobs.map(({ id }) => id))).length).toBe(3)
+    })
+
+    test('what was acknowledged is there after the store was closed and opened again', async () => {
+      const job = await enqueue()
+      await begin(job)
+      await story.reopen()
+      expect((await story.store.getJob(job.id))?.state).toBe('starting')
+      expect((await story.store.listLiveAttempts()).map(({ jobId }) => jobId)).toEqual([job.id])
+    })
+
+    test('pages go from the newest down and meet without gap or overlap', async () => {
+      const jobs = Array.from({ length: 7 }, () => aNewJob())
+      await story.store.enqueueJobs(jobs)
+      const newestFirst = jobs.map(({ id }) => id).reverse()
+      const first = await pageIds({}, null, 3)
+      const second = await pageIds({}, first.at(-1), 3)
+      const third = await pageIds({}, second.at(-1), 3)
+      expect([first, second, third]).toEqual([newestFirst.slice(0, 3), newestFirst.slice(3, 6), newestFirst.slice(6)])
+    })
+
+    test('a page over several statuses is in one order', async () => {
+      const jobs = Array.from({ length: 6 }, () => aNewJob())
+      await story.store.enqueueJobs(jobs)
+      for (const job of jobs.filter((_, index) => index % 2 === 0)) await begin(job)
+      await end(jobs[0] as NewJob, { result: 'failed' })
+      const newestFirst = jobs.map(({ id }) => id).reverse()
+      expect(await pageIds({ status: ['queued', 'starting', 'failed'] })).toEqual(newestFirst)
+      expect(await pageIds({ status: ['queued', 'starting', 'failed'] }, null, 2)).toEqual(newestFirst.slice(0, 2))
+      expect(await pageIds({ status: ['failed'] })).toEqual([jobs[0]?.id])
+      expect(await pageIds({ status: [] })).toEqual(newestFirst)
+    })
+
+    test('the star of a filter stands for anything, every other character for itself', async () => {
+      const odd = await enqueue({ project: 'a[b]?_%', spider: 'x' })
+      const plain = await enqueue({ project: 'ab', spider: 'xy' })
+      expect(await pageIds({ project: 'a*' })).toEqual([plain.id, odd.id])
+      expect(await pageIds({ project: 'a[b]?*' })).toEqual([odd.id])
+      expect(await pageIds({ project: 'a[b]*' })).toEqual([odd.id])
+      expect(await pageIds({ project: 'a?' })).toEqual([])
+      expect(await pageIds({ project: 'a?*' })).toEqual([])
+      expect(await pageIds({ project: 'a_' })).toEqual([])
+      expect(await pageIds({ spider: '*y' })).toEqual([plain.id])
+    })
+
+    test('text is looked for in project, spider, id and jobid, and its characters stand for themselves', async () => {
+      const odd = await enqueue({ project: '100%_sure', spider: 'one' })
+      const plain = await enqueue({ project: 'shop', spider: 'Prices', jobid: 'mine\\1' })
+      expect(await pageIds({ text: '%' })).toEqual([odd.id])
+      expect(await pageIds({ text: '_' })).toEqual([odd.id])
+      expect(await pageIds({ text: '\\' })).toEqual([plain.id])
+      expect(await pageIds({ text: 'price' })).toEqual([plain.id])
+      expect(await pageIds({ text: 'ine\\' })).toEqual([plain.id])
+      expect(await pageIds({ text: plain.id.slice(4, 12) })).toEqual([plain.id])
+      expect(await pageIds({ text: "'; DROP TABLE jobs" })).toEqual([])
+      expect(await pageIds({ text: '' })).toEqual([plain.id, odd.id])
+    })
+
+    test('filters narrow by node and by the time of the end', async () => {
+      const [old, recent, waiting] = [await enqueue(), await enqueue(), await enqueue()]
+      await begin(old, { nodeId: 'node-a' })
+      await begin(recent, { nodeId: 'node-b' })
+      await end(old, { entry: entry('', { atMs: 1000 }) })
+      await end(recent, { entry: entry('', { atMs: 2000 }) })
+      expect(await pageIds({ nodeId: 'node-a' })).toEqual([old.id])
+      expect(await pageIds({ sinceMs: 1500 })).toEqual([waiting.id, recent.id])
+      expect(await pageIds({ sinceMs: 1500, status: ['succeeded'] })).toEqual([recent.id])
+    })
+
+    test('a facet counts what the other filters leave', async () => {
+      await story.store.enqueueJobs([aNewJob({ project: 'a' }), aNewJob({ project: 'a' }), aNewJob({ project: 'b' })])
+      const sent = await enqueue({ project: 'b', spider: 'other' })
+      await begin(sent, { nodeId: 'node-1' })
+      const all = {
+        status: [
+          { value: 'queued', count: 3 },
+          { value: 'starting', count: 1 }
+        ],
+        project: [
+          { value: 'a', count: 2 },
+          { value: 'b', count: 2 }
+        ],
+        nodeId: [{ value: 'node-1', count: 1 }]
+      }
+      expect(await story.store.countFacets({})).toEqual(all)
+      expect(await story.store.countFacets({ spider: '*' })).toEqual(all)
+      const ofB = {
+        status: [
+          { value: 'queued', count: 1 },
+          { value: 'starting', count: 1 }
+        ],
+        project: [
+          { value: 'a', count: 2 },
+          { value: 'b', count: 1 }
+        ],
+        nodeId: []
+      }
+      expect(await story.store.countFacets({ project: 'b', status: ['queued'] })).toEqual(ofB)
+      expect(await story.store.countFacets({ project: 'b', status: ['queued'], text: 'r' })).toEqual(ofB)
+      expect((await story.store.countFacets({ spider: 'other' })).project).toEqual([{ value: 'b', count: 1 }])
+    })
+
+    test('ended jobs are counted by outcome from a time on', async () => {
+      const jobs = [await enqueue(), await enqueue(), await enqueue()] as const
+      for (const job of jobs) await begin(job)
+      await end(jobs[0], { result: 'failed', entry: entry('', { atMs: 1000 }) })
+      await end(jobs[1], { result: 'succeeded', entry: entry('', { atMs: 2000 }) })
+      await end(jobs[2], { result: 'lost', entry: entry('', { atMs: 3000 }) })
+      expect(await story.store.countEndedSince(2000)).toEqual({ succeeded: 1, failed: 0, cancelled: 0, lost: 1 })
+      expect(await story.store.countByState()).toEqual({ queued: 0, starting: 0, running: 0, ended: 3 })
+    })
+
+    test('a jobid finds its jobs, newest first, in one project or in all', async () => {
+      const first = await enqueue({ jobid: 'nightly', project: 'a' })
+      const second = await enqueue({ jobid: 'nightly', project: 'b' })
+      const third = await enqueue({ jobid: 'nightly', project: 'a' })
+      const own = await enqueue({ project: 'a' })
+      const find = async (jobid: string, project: string | null) =>
+        (await story.store.findJobsByJobid(jobid, project)).map(({ id }) => id)
+      expect(await find('nightly', null)).toEqual([third.id, second.id, first.id])
+      expect(await find('nightly', 'a')).toEqual([third.id, first.id])
+      expect(await find(own.id, 'a')).toEqual([own.id])
+      expect(await find(first.id, null)).toEqual([])
+    })
+
+    test('suggestions are the names that a spider was run with', async () => {
+      await enqueue({ settings: { A: '1' }, args: { url: 'x' } })
+      await enqueue({ settings: { B: '1', A: '2' }, args: { page: '1' } })
+      await enqueue({ spider: 'other', settings: { C: '1' } })
+      const { settings, args } = await story.store.suggestNames('shop', 'prices')
+      expect([settings.sort(), args.sort()]).toEqual([
+        ['A', 'B'],
+        ['page', 'url']
+      ])
+    })
+  })
+}

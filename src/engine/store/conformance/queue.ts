@@ -1,0 +1,177 @@
+import { describe, expect, test } from 'vitest'
+import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
+import type { NewJob } from '../store.ts'
+import type { Story } from './story.ts'
+
+export function describeQueue(story: Story): void {
+  const { enqueue, begin, end, kindsOf } = story
+  describe('queue', () => {
+    test('jobs that are alike to placement stand in one lane, by priority and then by age', async () => {
+      const low = await enqueue({ priority: -1 })
+      const first = await enqueue({ priority: 0 })
+      const second = await enqueue({ priority: 0 })
+      const high = await enqueue({ priority: 2.5, jobid: 'mine' })
+      const [lane, ...others] = await story.store.readQueueHeads(3)
+      expect(others).toEqual([])
+      expect(lane).toEqual({
+        lane: (await story.store.getJob(low.id))?.lane,
+        project: 'shop',
+        version: null,
+        placement: { nodeId: null, tags: [] },
+        depth: 4,
+        jobs: [high, first, second].map(({ id, jobid, spider, priority }) => ({
+          id,
+          jobid,
+          spider,
+          priority,
+          attemptCount: 0
+        }))
+      })
+    })
+
+    test('lanes differ by project, version, node and set of tags, and by nothing else', async () => {
+      await story.store.enqueueJobs([
+        aNewJob({ placement: { nodeId: null, tags: ['a', 'b'] } }),
+        aNewJob({ placement: { nodeId: null, tags: ['b', 'a', 'b'] }, spider: 'other', args: { x: '1' } }),
+        aNewJob({ placement: { nodeId: null, tags: ['a,b'] } }),
+        aNewJob({ placement: { nodeId: 'a', tags: [] } }),
+        aNewJob({ version: 'null' }),
+        aNewJob({ version: null }),
+        aNewJob({ project: 'shop2' })
+      ])
+      const lanes = await story.store.readQueueHeads(10)
+      expect(lanes.map(({ depth }) => depth).sort()).toEqual([1, 1, 1, 1, 1, 2])
+      expect(lanes.find(({ depth }) => depth === 2)?.placement.tags).toEqual(['a', 'b'])
+    })
+
+    test('a lane is there only while jobs wait in it', async () => {
+      const job = await enqueue()
+      await begin(job)
+      expect(await story.store.readQueueHeads(1)).toEqual([])
+      await end(job, { result: 'refused' })
+      expect((await story.store.readQueueHeads(1))[0]).toMatchObject({
+        depth: 1,
+        jobs: [{ id: job.id, attemptCount: 1 }]
+      })
+    })
+
+    test('of two who claim one job, one gets it', async () => {
+      const job = await enqueue()
+      const starts = ['node-1', 'node-2'].map((nodeId) => story.store.beginAttempts([anAttemptStart(job, { nodeId })]))
+      const begun = (await Promise.all(starts)).flat()
+      expect(begun.length).toBe(1)
+      expect(await story.store.listLiveAttempts()).toEqual(begun)
+      expect(await kindsOf(job)).toEqual(['queued', 'sending'])
+      expect(await story.store.getJob(job.id)).toMatchObject({
+        state: 'starting',
+        nodeId: begun[0]?.nodeId,
+        attemptCount: 1
+      })
+    })
+
+    test('one call that names a job twice makes one attempt', async () => {
+      const job = await enqueue()
+      expect((await story.store.beginAttempts([anAttemptStart(job), anAttemptStart(job)])).length).toBe(1)
+    })
+
+    test('a claim made from an old look at the queue is not taken for the next attempt', async () => {
+      const job = await enqueue()
+      await begin(job)
+      await end(job, { result: 'absent' })
+      expect(await story.store.beginAttempts([anAttemptStart(job, { number: 1 })])).toEqual([])
+      expect((await begin(job, { number: 2 })).number).toBe(2)
+    })
+
+    test('a node is never asked twice for the same jobid of a project, whatever jobids clients bring', async () => {
+      const jobs = Array.from({ length: 4 }, () => aNewJob())
+      await story.store.enqueueJobs(jobs)
+      const [first, second, third, fourth] = jobs as [NewJob, NewJob, NewJob, NewJob]
+      await begin(first, { jobid: 'mine' })
+      // This client guessed what the next one would be called instead.
+      await begin(second, { jobid: `${third.id}-1` })
+      const [again] = await story.store.beginAttempts([anAttemptStart(third, { jobid: 'mine' })])
+      expect(again?.jobid).toBe(`${third.id}-2`)
+      expect((await begin(fourth, { jobid: 'mine', nodeId: 'node-2' })).jobid).toBe('mine')
+    })
+
+    test('a cancel ends what is queued and leaves the rest alone', async () => {
+      const [queued, sent] = [await enqueue(), await enqueue()]
+      await begin(sent)
+      const asked = entry('not needed')
+      expect(await story.store.cancelQueued([queued.id, sent.id, 'f'.repeat(32), queued.id], asked)).toEqual([
+        queued.id
+      ])
+      expect(await story.store.getJob(queued.id)).toMatchObject({
+        state: 'ended',
+        status: 'cancelled',
+        endedAtMs: asked.atMs,
+        cancelAskedAtMs: asked.atMs
+      })
+      expect(await kindsOf(queued)).toEqual(['queued', 'ended'])
+      expect((await story.store.getJob(sent.id))?.state).toBe('starting')
+    })
+
+    test('a cancel and a claim that meet leave a job that is either cancelled or sent', async () => {
+      const jobs = Array.from({ length: 20 }, () => aNewJob())
+      await story.store.enqueueJobs(jobs)
+      const results = await Promise.all(
+        jobs.map(async (job, index) => {
+          const claim = () => story.store.beginAttempts([anAttemptStart(job)])
+          const cancel = () => story.store.cancelQueued([job.id], entry())
+          const [a, b] = await Promise.all(index % 2 === 0 ? [claim(), cancel()] : [cancel(), claim()])
+          return a.length + b.length
+        })
+      )
+      expect(results).toEqual(jobs.map(() => 1))
+    })
+
+    test('a job that was cancelled while queued goes back to its place, once', async () => {
+      const [first, second] = [await enqueue(), await enqueue()]
+      await story.store.cancelQueued([first.id], entry())
+      expect(await story.store.restoreCancelled([first.id, second.id], entry())).toEqual([first.id])
+      expect(await story.store.restoreCancelled([first.id], entry())).toEqual([])
+      expect(await story.store.getJob(first.id)).toMatchObject({
+        state: 'queued',
+        outcome: null,
+        reason: null,
+        endedAtMs: null,
+        cancelAskedAtMs: null
+      })
+      expect((await story.store.readQueueHeads(2))[0]?.jobs.map(({ id }) => id)).toEqual([first.id, second.id])
+      expect(await kindsOf(first)).toEqual(['queued', 'ended', 'restored'])
+    })
+
+    test('a job that was cancelled on its node is not restored', async () => {
+      const job = await enqueue()
+      await begin(job)
+      await end(job, { result: 'cancelled' })
+      expect(await story.store.restoreCancelled([job.id], entry())).toEqual([])
+    })
+
+    test('a cancel is noted on a live job once', async () => {
+      const [live, queued] = [await enqueue(), await enqueue()]
+      await begin(live)
+      const asked = entry()
+      expect(await story.store.askCancel([live.id, queued.id], asked)).toEqual([live.id])
+      expect(await story.store.askCancel([live.id], entry())).toEqual([live.id])
+      expect((await story.store.getJob(live.id))?.cancelAskedAtMs).toBe(asked.atMs)
+      expect(await kindsOf(live)).toEqual(['queued', 'sending', 'cancel_asked'])
+    })
+
+    test('jobs that still need a version are counted, with the live ones that asked for the latest', async () => {
+      const [exact, latest, sentLatest, done] = [
+        await enqueue({ version: '3' }),
+        await enqueue({ version: null }),
+        await enqueue({ version: null }),
+        await enqueue({ version: '3' })
+      ]
+      await begin(sentLatest, { version: '3' })
+      await begin(done, { version: '3' })
+      await end(done)
+      await enqueue({ project: 'other', version: '3' })
+      expect(await story.store.countJobsNeeding('shop', '3')).toBe(2)
+      expect(await story.store.countJobsNeeding('shop', null)).toBe(3)
+      expect([exact.version, latest.version]).toEqual(['3', null])
+    })
+  })
+}

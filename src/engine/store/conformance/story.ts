@@ -1,0 +1,75 @@
+import type { Attempt, JobFilter } from '../../../shared/contract/index.ts'
+import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
+import type { AttemptChange, AttemptStart, NewJob, Store } from '../store.ts'
+
+/** A store on empty data of its own. `reopen` closes it and opens the same data again. */
+export interface StoreUnderTest {
+  store: Store
+  reopen(): Promise<Store>
+  remove(): Promise<void>
+}
+
+/** What tests tell of one store: the steps that most of them begin with. */
+export type Story = ReturnType<typeof createStory>
+
+export function createStory(openStore: () => Promise<StoreUnderTest>) {
+  let underTest: StoreUnderTest | null = null
+  let store: Store | null = null
+
+  function opened(): Store {
+    if (store === null) throw new Error('The store of this test is not open')
+    return store
+  }
+
+  function change(job: { id: string }, over: Partial<AttemptChange>): AttemptChange {
+    return {
+      jobId: job.id,
+      attemptNumber: 1,
+      from: ['sending', 'uncertain', 'accepted', 'running', 'finishing'],
+      kind: 'ended',
+      entry: entry(),
+      ...over
+    }
+  }
+
+  return {
+    get store() {
+      return opened()
+    },
+
+    async open(): Promise<void> {
+      underTest = await openStore()
+      store = underTest.store
+    },
+
+    async reopen(): Promise<void> {
+      store = (await underTest?.reopen()) ?? null
+    },
+
+    async remove(): Promise<void> {
+      await underTest?.remove()
+    },
+
+    change,
+
+    async enqueue(over: Partial<NewJob> = {}): Promise<NewJob> {
+      const job = aNewJob(over)
+      await opened().enqueueJobs([job])
+      return job
+    },
+
+    async begin(job: NewJob, over: Partial<AttemptStart> = {}): Promise<Attempt> {
+      const [attempt] = await opened().beginAttempts([anAttemptStart(job, over)])
+      if (attempt === undefined) throw new Error(`${job.id} was not claimed`)
+      return attempt
+    },
+
+    end: (job: { id: string }, over: Partial<AttemptChange> = {}): Promise<boolean[]> =>
+      opened().applyChanges([change(job, { to: 'ended', result: 'succeeded', ...over })]),
+
+    kindsOf: async (job: { id: string }) => (await opened().listTimeline(job.id)).map(({ kind }) => kind),
+
+    pageIds: async (filter: JobFilter, before: string | null = null, limit = 100) =>
+      (await opened().listJobs(filter, { before, limit })).map(({ id }) => id)
+  }
+}
