@@ -7,7 +7,8 @@ import { buildEgg, buildEggFromFolder, buildEggFromZip } from './egg-builder.ts'
 import { inspectEgg } from './egg-inspection.ts'
 import { openZipArchive } from './zip-archive.ts'
 
-const CONFIGURATION = '[settings]\ndefault = shop.settings\n\n[deploy]\nurl = http://node/\npassword = secret\nproject = market\n'
+const CONFIGURATION =
+  '[settings]\ndefault = shop.settings\n\n[deploy]\nurl = http://node/\npassword = secret\nproject = market\n'
 const FILES = {
   'scrapy.cfg': CONFIGURATION,
   'shop/__init__.py': '',

@@ -28,7 +28,8 @@ export interface EggNaming {
  */
 export async function buildEgg(files: ProjectFile[], naming: EggNaming = {}): Promise<Uint8Array> {
   const configuration = files.find((file) => file.path === 'scrapy.cfg')
-  if (!configuration) throw new ScrapdeckError('EGG_NO_SETTINGS', 'There is no scrapy.cfg in the folder of the project.')
+  if (!configuration)
+    throw new ScrapdeckError('EGG_NO_SETTINGS', 'There is no scrapy.cfg in the folder of the project.')
   const text = Buffer.from(configuration.bytes).toString('utf8')
   const settingsModule = settingsModuleOf(text, files)
   const project = naming.project ?? (readIniValue(text, 'deploy', 'project') || settingsModule.split('.')[0]!)

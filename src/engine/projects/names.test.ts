@@ -5,7 +5,9 @@ import { problemOfEntryName, problemOfPathPart } from './names.ts'
 
 const hostileText = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 30 }),
-  fc.array(fc.constantFrom('..', '.', '/', '\\', 'C:', '\0', 'a', ' ', '\n', '%2e'), { maxLength: 8 }).map((parts) => parts.join(''))
+  fc
+    .array(fc.constantFrom('..', '.', '/', '\\', 'C:', '\0', 'a', ' ', '\n', '%2e'), { maxLength: 8 })
+    .map((parts) => parts.join(''))
 )
 
 test('a name that passes as one part of a path never leaves its folder nor names the folder itself', () => {

@@ -10,7 +10,8 @@ export function problemOfPathPart(name: string): string | null {
   if (name === '.' || name === '..') return 'is a folder reference'
   if (/[/\\]/.test(name)) return 'contains a slash'
   if (hasControlCharacters(name)) return 'contains a control character'
-  if (/[<>:"|?*]/.test(name) && process.platform === 'win32') return 'contains a character that Windows forbids in names'
+  if (/[<>:"|?*]/.test(name) && process.platform === 'win32')
+    return 'contains a character that Windows forbids in names'
   if (Buffer.byteLength(name) > LONGEST_NAME_BYTES) return `is longer than ${LONGEST_NAME_BYTES} bytes`
   return null
 }

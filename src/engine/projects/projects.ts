@@ -139,7 +139,10 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
       const versions = projects.requireProject(project)
       const stored = version === null ? versions.at(-1)! : find(project, version)
       if (!stored) {
-        const near = suggestNear(version!, versions.map((one) => one.version))
+        const near = suggestNear(
+          version!,
+          versions.map((one) => one.version)
+        )
         throw new ScrapdeckError('VERSION_NOT_FOUND', `The project ${project} has no version "${version}".${near}`)
       }
       return stored
@@ -354,7 +357,9 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
     const versions = known.get(project)
     if (!versions) return null
     const spelling = sanitiseVersion(version)
-    return versions.get(version) ?? [...versions.values()].find((one) => sanitiseVersion(one.version) === spelling) ?? null
+    return (
+      versions.get(version) ?? [...versions.values()].find((one) => sanitiseVersion(one.version) === spelling) ?? null
+    )
   }
 
   function ascending(project: string): StoredVersion[] {

@@ -36,7 +36,10 @@ export interface ZipArchive {
 /** Checks an archive without unpacking it. Throws EGG_NOT_A_ZIP, EGG_TOO_LARGE, EGG_UNSAFE. */
 export async function openZipArchive(bytes: Uint8Array, limits: ZipLimits = EGG_LIMITS): Promise<ZipArchive> {
   if (bytes.byteLength > limits.archiveBytes) {
-    refuse('EGG_TOO_LARGE', `The file has ${megabytes(bytes.byteLength)}; the limit is ${megabytes(limits.archiveBytes)}.`)
+    refuse(
+      'EGG_TOO_LARGE',
+      `The file has ${megabytes(bytes.byteLength)}; the limit is ${megabytes(limits.archiveBytes)}.`
+    )
   }
   const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const entries = new Map<string, yauzl.Entry>()
@@ -81,7 +84,8 @@ function checkEntry(entry: yauzl.Entry, name: string): void {
   const problem = problemOfEntryName(name)
   if (problem) refuse('EGG_UNSAFE', `The entry ${JSON.stringify(name)} of the archive ${problem}.`)
   const fileType = (entry.externalFileAttributes >>> 16) & 0o170000
-  if (fileType === 0o120000) refuse('EGG_UNSAFE', `The entry ${JSON.stringify(name)} of the archive is a symbolic link.`)
+  if (fileType === 0o120000)
+    refuse('EGG_UNSAFE', `The entry ${JSON.stringify(name)} of the archive is a symbolic link.`)
   if (entry.isEncrypted()) refuse('EGG_UNSAFE', `The entry ${JSON.stringify(name)} of the archive is encrypted.`)
 }
 

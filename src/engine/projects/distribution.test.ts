@@ -1,0 +1,132 @@
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import type { Deployment } from '../../shared/contract/index.ts'
+import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
+import { silentLogger } from '../runtime/logger.ts'
+import { anEgg } from '../testing/archives.ts'
+import { createFakeClock } from '../testing/fake-clock.ts'
+import { openTemporaryStore } from '../testing/temporary-store.ts'
+import { createDistribution } from './distribution.ts'
+import { createProjects } from './projects.ts'
+
+/** Two nodes; what arrives is noted, and `answer` decides what becomes of it. */
+async function openRoom() {
+  const temporary = await openTemporaryStore()
+  const clock = createFakeClock()
+  const projects = await createProjects({
+    store: temporary.store,
+    blobs: await openFilesystemBlobStore(join(temporary.directory, 'blobs')),
+    eggDirectory: join(temporary.directory, 'eggs'),
+    listSpidersOfEgg: async () => ['prices'],
+    clock,
+    logger: silentLogger
+  })
+  const room = {
+    projects,
+    clock,
+    sent: [] as string[],
+    changes: 0,
+    answer: async (_nodeId: string): Promise<void> => {},
+    [Symbol.asyncDispose]: temporary.remove
+  }
+  const distribution = createDistribution({
+    projects,
+    clock,
+    clientOf: (nodeId) =>
+      nodeId === 'gone'
+        ? null
+        : {
+            addVersion(project, version, egg) {
+              room.sent.push(`${nodeId} ${project} ${version} ${egg.byteLength > 0}`)
+              return room.answer(nodeId)
+            }
+          },
+    onChange: () => void room.changes++
+  })
+  await projects.upload(await anEgg(), { version: '1' })
+  return Object.assign(room, { distribution })
+}
+
+test('an egg is sent once, however many ask for it, and is present then', async () => {
+  await using t = await openRoom()
+  let accept = () => {}
+  t.answer = () => new Promise((resolve) => (accept = resolve))
+  const asked = [t.distribution.ensure('n1', 'shop', '1'), t.distribution.ensure('n1', 'shop', '1')]
+  await vi.waitFor(() => expect(t.sent).toHaveLength(1))
+  expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('sending')
+  accept()
+  await Promise.all(asked)
+  expect(t.sent).toEqual(['n1 shop 1 true'])
+  expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('present')
+  expect(t.changes).toBe(1)
+  await t.distribution.ensure('n1', 'shop', '1')
+  expect(t.sent).toHaveLength(1)
+})
+
+test('after a failure a node is left alone for 30 s, then twice as long each time, up to 10 min', async () => {
+  await using t = await openRoom()
+  t.answer = async () => {
+    throw new Error('n1 is full')
+  }
+  for (const waitMs of [30_000, 60_000, 120_000, 240_000, 480_000, 600_000, 600_000]) {
+    await expect(t.distribution.ensure('n1', 'shop', '1')).rejects.toThrow('n1 is full')
+    const sentBefore = t.sent.length
+    await t.clock.advanceBy(waitMs - 1)
+    expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('never')
+    await expect(t.distribution.ensure('n1', 'shop', '1')).rejects.toThrow('n1 is full')
+    expect(t.sent).toHaveLength(sentBefore)
+    const changesBefore = t.changes
+    await t.clock.advanceBy(1)
+    expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('absent')
+    expect(t.changes).toBe(changesBefore + 1)
+  }
+  const failed = t.projects.find('shop', '1')!.deployments.find(({ nodeId }) => nodeId === 'n1')
+  expect(failed).toMatchObject({ state: 'failed', error: 'n1 is full' })
+})
+
+test('every egg of ours is on the local node at once; a version that was only seen on nodes can be sent to none', async () => {
+  await using t = await openRoom()
+  expect(t.distribution.isPresent('local', 'shop', '1')).toBe(true)
+  await t.projects.recordSeenOnNode('n1', 'old', ['3'])
+  expect(t.distribution.stateOf('n1', 'old', '3')).toBe('present')
+  expect(t.distribution.stateOf('n2', 'old', '3')).toBe('never')
+  expect(t.distribution.stateOf('local', 'old', '3')).toBe('never')
+  await expect(t.distribution.ensure('n2', 'old', '3')).rejects.toMatchObject({ code: 'VERSION_NOT_FOUND' })
+})
+
+test('a deployment to many nodes tells each step, tries failed nodes again, and ends whatever fails', async () => {
+  await using t = await openRoom()
+  t.answer = async () => {
+    throw new Error('no')
+  }
+  await expect(t.distribution.ensure('n1', 'shop', '1')).rejects.toThrow()
+  t.answer = async (nodeId) => {
+    if (nodeId === 'n2') throw new Error('n2 is full')
+  }
+  const steps: Deployment[] = []
+  for await (const step of t.distribution.deployToAll('shop', '1', ['local', 'n1', 'n2', 'gone'])) steps.push(step)
+  const of = (nodeId: string) => steps.filter((step) => step.nodeId === nodeId).map(({ state }) => state)
+  expect(of('local')).toEqual(['present'])
+  expect(of('n1')).toEqual(['sending', 'present'])
+  expect(of('n2')).toEqual(['sending', 'failed'])
+  expect(steps.find((step) => step.nodeId === 'gone' && step.state === 'failed')!.error).toBe('The node was removed.')
+})
+
+test('an egg that was replaced on its way is not present', async () => {
+  await using t = await openRoom()
+  let accept = () => {}
+  t.answer = () => new Promise((resolve) => (accept = resolve))
+  const asked = t.distribution.ensure('n1', 'shop', '1')
+  await vi.waitFor(() => expect(t.sent).toHaveLength(1))
+  await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), { version: '1' })
+  accept()
+  await asked
+  expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('absent')
+})
+
+test('a version that a node does not know after all is absent there', async () => {
+  await using t = await openRoom()
+  await t.distribution.ensure('n1', 'shop', '1')
+  await t.distribution.forget('n1', 'shop', '1')
+  expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('absent')
+})

@@ -1,0 +1,221 @@
+import { readFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
+import { silentLogger } from '../runtime/logger.ts'
+import { anArchive, anEgg } from '../testing/archives.ts'
+import { aNewJob } from '../testing/builders.ts'
+import { createFakeClock } from '../testing/fake-clock.ts'
+import { openTemporaryStore } from '../testing/temporary-store.ts'
+import { createProjects } from './projects.ts'
+
+async function openRoom(over: { listSpiders?: ((path: string) => Promise<string[]>) | null } = {}) {
+  const temporary = await openTemporaryStore()
+  const clock = createFakeClock(Date.UTC(2026, 0, 31, 12))
+  const blobs = await openFilesystemBlobStore(join(temporary.directory, 'blobs'))
+  const listed: string[] = []
+  const room = {
+    ...temporary,
+    clock,
+    blobs,
+    listed,
+    listSpiders: over.listSpiders === undefined ? async () => ['prices', 'stock'] : over.listSpiders,
+    open: () =>
+      createProjects({
+        store: temporary.store,
+        blobs,
+        eggDirectory: join(temporary.directory, 'eggs'),
+        listSpidersOfEgg:
+          room.listSpiders &&
+          ((path) => {
+            listed.push(path)
+            return room.listSpiders!(path)
+          }),
+        clock,
+        logger: silentLogger
+      })
+  }
+  return { ...room, room, projects: await room.open(), [Symbol.asyncDispose]: temporary.remove }
+}
+
+test('an upload is named by the egg and the time, listed, kept, and known again after a restart', async () => {
+  await using t = await openRoom()
+  const egg = await anEgg()
+  const stored = await t.projects.upload(egg, {})
+  expect(stored).toMatchObject({ project: 'shop', version: '20260131T120000', spiders: ['prices', 'stock'] })
+  expect(stored.deployments).toEqual([expect.objectContaining({ nodeId: 'local', state: 'present' })])
+  const again = await t.room.open()
+  expect(again.describe()).toEqual([{ name: 'shop', latestVersion: '20260131T120000', versions: [stored] }])
+  expect(await again.eggBytes('shop', stored.version)).toEqual(Buffer.from(egg))
+})
+
+test('the file that Python imports is named as an egg of the project, and is made again from the blob', async () => {
+  await using t = await openRoom()
+  const egg = await anEgg()
+  await t.projects.upload(egg, { project: 'my shop', version: '1.0-a' })
+  expect(basename(t.listed[0]!)).toBe('my_shop-1.0_a.egg')
+  const other = await createProjects({
+    store: t.store,
+    blobs: t.blobs,
+    eggDirectory: join(t.directory, 'elsewhere'),
+    listSpidersOfEgg: null,
+    clock: t.clock,
+    logger: silentLogger
+  })
+  expect(await readFile((await other.eggFile('my shop', '1.0-a'))!)).toEqual(Buffer.from(egg))
+  expect(await other.eggFile('my shop', '2')).toBeNull()
+})
+
+test('a zip of a project folder is taken as an egg', async () => {
+  await using t = await openRoom()
+  const zip = await anArchive([
+    { name: 'bot/scrapy.cfg', content: '[settings]\ndefault = bot.settings\n' },
+    { name: 'bot/bot/settings.py', content: '' }
+  ])
+  expect(await t.projects.upload(zip, {})).toMatchObject({ project: 'bot', spiders: ['prices', 'stock'] })
+})
+
+test('an egg with a name that tools give, or none, asks for the project and proposes one', async () => {
+  await using t = await openRoom()
+  const failure = { code: 'BAD_INPUT', data: { field: 'project', suggestion: 'shop' } }
+  await expect(t.projects.upload(await anEgg([], { name: 'project' }), {})).rejects.toMatchObject(failure)
+  expect(await t.projects.upload(await anEgg([], { name: 'project' }), { project: 'shop' })).toMatchObject({
+    project: 'shop'
+  })
+})
+
+test.each(['../up', 'a/b', '..', ''])('the project name %j is refused', async (project) => {
+  await using t = await openRoom()
+  await expect(t.projects.upload(await anEgg(), { project })).rejects.toMatchObject({ code: 'BAD_INPUT' })
+  expect(t.listed).toEqual([])
+})
+
+test('an egg that does not import is refused and nothing is kept of it', async () => {
+  await using t = await openRoom({
+    async listSpiders() {
+      throw new ScrapdeckError('EGG_IMPORT_FAILED', 'ModuleNotFoundError: numpy')
+    }
+  })
+  await expect(t.projects.upload(await anEgg(), {})).rejects.toMatchObject({ code: 'EGG_IMPORT_FAILED' })
+  expect(t.projects.describe()).toEqual([])
+  expect(await t.blobs.list('eggs/')).toEqual([])
+})
+
+test('without Python an egg is kept, any spider is right, and it is listed once there is Python', async () => {
+  await using t = await openRoom({
+    async listSpiders() {
+      throw new ScrapdeckError('PYTHON_MISSING', 'none')
+    }
+  })
+  await t.projects.upload(await anEgg(), { version: '1' })
+  expect(t.projects.resolve('shop', '1', 'anything')).toMatchObject({ spiders: null })
+  t.room.listSpiders = async () => ['late']
+  await t.projects.listMissingSpiders()
+  expect(t.projects.spidersOf('shop', null)).toEqual(['late'])
+  expect(t.projects.find('shop', '1')!.deployments).toHaveLength(1)
+})
+
+test('a replaced version is on no node any more, and the old egg is gone', async () => {
+  await using t = await openRoom()
+  const first = await t.projects.upload(await anEgg(), { version: '1.0' })
+  await t.projects.recordDeployment('shop', '1.0', { nodeId: 'n1', state: 'present', error: null, changedAtMs: 1 })
+  const same = await t.projects.upload(await anEgg(), { version: '1.0' })
+  expect(same.deployments.map(({ nodeId }) => nodeId)).toEqual(['local', 'n1'])
+  const second = await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), { version: '1_0' })
+  expect(second).toMatchObject({ version: '1.0', deployments: [{ nodeId: 'local' }] })
+  expect(second.sha256).not.toBe(first.sha256)
+  expect((await t.blobs.list('eggs/')).map(({ name }) => name)).toEqual([`eggs/${second.sha256}`])
+})
+
+test('a version that jobs need is neither replaced nor deleted', async () => {
+  await using t = await openRoom()
+  await t.projects.upload(await anEgg(), { version: '1' })
+  await t.store.enqueueJobs([aNewJob({ project: 'shop', version: '1' })])
+  const other = await anEgg([{ name: 'shop/new.py' }])
+  await expect(t.projects.upload(other, { version: '1' })).rejects.toMatchObject({ code: 'VERSION_IN_USE' })
+  await expect(t.projects.deleteVersion('shop', '1')).rejects.toMatchObject({ code: 'VERSION_IN_USE' })
+  expect(await t.projects.upload(other, { version: '2' })).toMatchObject({ version: '2' })
+})
+
+test('two versions can be one egg: it goes with the last of them', async () => {
+  await using t = await openRoom()
+  const egg = await anEgg()
+  await t.projects.upload(egg, { version: '1' })
+  await t.projects.upload(egg, { version: '2' })
+  await t.projects.deleteVersion('shop', '1')
+  expect(await t.projects.eggBytes('shop', '2')).toEqual(Buffer.from(egg))
+  await t.projects.deleteProject('shop')
+  expect(t.projects.names()).toEqual([])
+  expect(await t.blobs.list('eggs/')).toEqual([])
+})
+
+test('the latest is the newest upload; two uploads in one second get two versions', async () => {
+  await using t = await openRoom()
+  await t.projects.upload(await anEgg(), {})
+  await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), {})
+  expect(t.projects.versionNames('shop')).toEqual(['20260131T120000', '20260131T120001'])
+  expect(t.projects.versionToRun('shop', null)).toBe('20260131T120001')
+  expect(t.projects.versionToRun('shop', '20260131T120000')).toBe('20260131T120000')
+  expect(t.projects.versionToRun('shop', '9')).toBeNull()
+})
+
+test('what is not there is told with what is near', async () => {
+  await using t = await openRoom()
+  await t.projects.upload(await anEgg(), { version: '1.0' })
+  expect(() => t.projects.resolve('shpo', null, 'prices')).toThrow('No node and no upload has a project "shpo".')
+  expect(() => t.projects.resolve('shops', null, 'prices')).toThrow('Did you mean "shop"?')
+  expect(() => t.projects.resolve('shop', '1.1', 'prices')).toThrow('no version "1.1". Did you mean "1.0"?')
+  expect(() => t.projects.resolve('shop', null, 'price')).toThrow('no spider "price". Did you mean "prices"?')
+  expect(t.projects.resolve('shop', '1_0', 'prices').version).toBe('1.0')
+})
+
+test("versions seen on nodes are known in the node's order, run as its latest, and vanish with the last node", async () => {
+  await using t = await openRoom()
+  await t.projects.recordSeenOnNode('n1', 'old', ['1_10', '1_9'], ['a', 'b'])
+  await t.projects.recordSeenOnNode('n2', 'old', ['1_9'])
+  expect(t.projects.versionNames('old')).toEqual(['1_10', '1_9'])
+  expect(t.projects.latestVersion('old')).toBe('1_9')
+  expect(t.projects.spidersOf('old', null)).toEqual(['a', 'b'])
+  expect(t.projects.resolve('old', '1.9', 'a')).toMatchObject({ sha256: null, version: '1_9' })
+  expect(() => t.projects.requireEgg('old', '1_9')).toThrow('only seen on nodes')
+  await t.clock.advanceBy(61_000)
+  await t.projects.recordProjectsOnNode('n1', ['other'])
+  expect(t.projects.versionNames('old')).toEqual(['1_9'])
+  await t.projects.forgetNode('n2')
+  expect(t.projects.names()).toEqual([])
+  expect(await t.store.listVersions()).toEqual([])
+})
+
+test('an egg of ours counts as present only where we sent it; a node that lost it gets it again', async () => {
+  await using t = await openRoom()
+  await t.projects.upload(await anEgg(), { version: '1.0' })
+  await t.projects.recordSeenOnNode('n1', 'shop', ['1_0'])
+  const onNodes = () => t.projects.find('shop', '1.0')!.deployments.map(({ nodeId }) => nodeId)
+  expect(onNodes()).toEqual(['local'])
+  const present = { nodeId: 'n1', state: 'present', error: null, changedAtMs: t.clock.nowMs() } as const
+  await t.projects.recordDeployment('shop', '1.0', present)
+  await t.projects.recordSeenOnNode('n1', 'shop', [])
+  expect(onNodes()).toEqual(['local', 'n1'])
+  await t.clock.advanceBy(61_000)
+  await t.projects.recordSeenOnNode('n1', 'shop', ['1_0'])
+  expect(onNodes()).toEqual(['local', 'n1'])
+  await t.projects.recordSeenOnNode('n1', 'shop', [])
+  expect(onNodes()).toEqual(['local'])
+})
+
+test('names from a hostile node are not taken', async () => {
+  await using t = await openRoom()
+  await t.projects.recordSeenOnNode('n1', '../..', ['1'])
+  await t.projects.recordSeenOnNode('n1', 'fine', ['', 'a\nb', 'x'.repeat(201), '1'])
+  expect(t.projects.names()).toEqual(['fine'])
+  expect(t.projects.versionNames('fine')).toEqual(['1'])
+})
+
+test('a sending that a killed engine left behind is absent after the next start', async () => {
+  await using t = await openRoom()
+  await t.projects.upload(await anEgg(), { version: '1' })
+  await t.projects.recordDeployment('shop', '1', { nodeId: 'n1', state: 'sending', error: null, changedAtMs: 1 })
+  expect((await t.room.open()).find('shop', '1')!.deployments.map(({ nodeId }) => nodeId)).toEqual(['local'])
+  expect((await t.store.listVersions())[0]!.deployments).toHaveLength(1)
+})
