@@ -50,12 +50,12 @@ describe('who may ask', () => {
   })
 
   it('a flood of wrong Basic passwords is not looked at any more, and ends after a minute', async () => {
-    const { ask, advanceMs } = openTestApp()
+    const { ask, clock } = openTestApp()
     for (let count = 0; count < 300; count++) {
       await ask({ url: '/daemonstatus.json', headers: { authorization: basic('scrapdeck', `guess ${count}`) } })
     }
     expect((await ask({ url: '/daemonstatus.json' })).statusCode).toBe(401)
-    advanceMs(60_001)
+    await clock.advanceBy(60_001)
     expect((await ask({ url: '/daemonstatus.json' })).statusCode).toBe(200)
   })
 
@@ -104,9 +104,9 @@ describe('browsers', () => {
   })
 
   it('a one-time link ends after ten minutes', async () => {
-    const { askAnonymously, createLoginPath, advanceMs } = openTestApp()
+    const { askAnonymously, createLoginPath, clock } = openTestApp()
     const url = createLoginPath()
-    advanceMs(600_001)
+    await clock.advanceBy(600_001)
     const late = await askAnonymously({ url })
     expect(late.statusCode).toBe(403)
     expect(late.headers['set-cookie']).toBeUndefined()
@@ -137,7 +137,7 @@ describe('browsers', () => {
   })
 
   it('the login form takes ten wrong answers in a minute, then not even the right one', async () => {
-    const { askAnonymously, advanceMs } = openTestApp()
+    const { askAnonymously, clock } = openTestApp()
     const send = (password: string) =>
       askAnonymously({
         method: 'POST',
@@ -147,7 +147,7 @@ describe('browsers', () => {
       })
     for (let count = 0; count < 10; count++) expect((await send('wrong')).statusCode).toBe(401)
     expect((await send('correct horse: battery')).statusCode).toBe(429)
-    advanceMs(60_001)
+    await clock.advanceBy(60_001)
     expect((await send('correct horse: battery')).statusCode).toBe(303)
   })
 
@@ -162,7 +162,7 @@ describe('browsers', () => {
 
     const after = openTestApp({ dataDirectory })
     expect((await after.askAnonymously({ url: '/ui/', headers: { cookie } })).statusCode).toBe(200)
-    after.advanceMs(31 * 24 * 3_600_000)
+    await after.clock.advanceBy(31 * 24 * 3_600_000)
     expect((await after.askAnonymously({ url: '/ui/', headers: { cookie } })).statusCode).toBe(401)
   })
 

@@ -6,7 +6,7 @@ import { createAuthenticator } from './auth/authenticator.ts'
 import { createHostRule } from './auth/host-rule.ts'
 import { checkRequestOrigin } from './auth/request-rule.ts'
 import { contractDoors } from './contract-doors.ts'
-import { closeStreamsFirst } from './close-streams-first.ts'
+import { closeInOrder } from './orderly-close.ts'
 import { createErrorAnswer } from './error-answer.ts'
 import { healthDoor } from './health.ts'
 import { scrapydDoor } from './scrapyd/door.ts'
@@ -49,7 +49,7 @@ export function createApp(options: AppOptions): App {
     forceCloseConnections: 'idle',
     routerOptions: { ignoreDuplicateSlashes: true, maxParamLength: 2000 }
   })
-  closeStreamsFirst(fastify)
+  closeInOrder(fastify)
 
   fastify.addHook('onRequest', async (request, reply) => {
     reply.headers({

@@ -5,6 +5,7 @@ import { onError, ORPCError, type Router } from '@orpc/server'
 import { RPCHandler, type RPCHandlerOptions } from '@orpc/server/fastify'
 import { ZodToJsonSchemaConverter } from '@orpc/zod/zod4'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { RouterContext } from '../engine/router/router.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import { contract } from '../shared/contract/index.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
@@ -13,7 +14,7 @@ import { escapeHtml } from './html.ts'
 import { MAX_JSON_BYTES, MAX_UPLOAD_BYTES } from './limits.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: oRPC's own type for "a router of whatever contract".
-type AnyRouter = Router<any, Record<never, never>>
+type AnyRouter = Router<any, RouterContext>
 
 /** A comment this often keeps proxies from closing a quiet stream. */
 const KEEP_ALIVE_MS = 15_000
@@ -25,7 +26,7 @@ export async function contractDoors(
 ): Promise<void> {
   const { router, logger } = options
   // A function: the handlers' plugins put interceptors of their own into the arrays they are given.
-  const common = (): RPCHandlerOptions<Record<never, never>> => ({
+  const common = (): RPCHandlerOptions<RouterContext> => ({
     clientInterceptors: [
       createWireErrorInterceptor((error) => logger.error({ err: error }, 'A call of the contract failed'))
     ],
@@ -47,8 +48,8 @@ export async function contractDoors(
   )
 
   parseOnlyJsonAndForms(app)
-  app.all('/api/rpc/*', (request, reply) => serve(rpc, '/api/rpc', request, reply))
-  app.all('/api/v1/*', (request, reply) => serve(rest, '/api/v1', request, reply))
+  app.all('/api/rpc/*', (request, reply) => serve(rpc, '/api/rpc', 'ui', request, reply))
+  app.all('/api/v1/*', (request, reply) => serve(rest, '/api/v1', 'api', request, reply))
   app.get('/api/openapi.json', async () => describe())
   app.get('/api', async (_request, reply) =>
     reply.type('text/html; charset=utf-8').send(operationsPage(await describe()))
@@ -89,16 +90,17 @@ function reportOutside(error: unknown, logger: Logger): void {
   if (!(error instanceof ORPCError)) logger.error({ err: error }, 'A request or an answer of the contract is malformed')
 }
 
-type Handler = Pick<RPCHandler<Record<never, never>>, 'handle'>
+type Handler = Pick<RPCHandler<RouterContext>, 'handle'>
 
 async function serve(
   handler: Handler,
   prefix: `/${string}`,
+  source: 'ui' | 'api',
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
   reply.header('cache-control', 'no-store')
-  const { matched } = await handler.handle(request, reply, { prefix, context: {} })
+  const { matched } = await handler.handle(request, reply, { prefix, context: { source } })
   if (!matched)
     throw new ScrapdeckError('NOT_FOUND', `The API has no ${request.method} ${request.url.split('?', 1)[0]}.`)
   return reply

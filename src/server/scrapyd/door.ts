@@ -36,7 +36,8 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
     return reply.type('text/html; charset=utf-8').send(homePage(await fleet.listProjects()))
   })
   app.get('/logs', (_request, reply) => reply.redirect('/logs/'))
-  app.get('/logs/*', (request, reply) => answerLogs(fleet, request, reply))
+  // HEAD by name: the one that Fastify adds to GET would replace the length with that of the empty body.
+  app.route({ method: ['GET', 'HEAD'], url: '/logs/*', handler: (request, reply) => answerLogs(fleet, request, reply) })
 }
 
 async function answerEndpoint(

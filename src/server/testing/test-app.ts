@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import { onTestFinished } from 'vitest'
-import type { Clock } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
+import { createFakeClock } from '../../engine/testing/fake-clock.ts'
 import { createApp } from '../app.ts'
 import { createFakeEngine } from './fake-engine.ts'
 
@@ -17,12 +17,7 @@ export function openTestApp(options: { allowedHosts?: string[]; bindAddress?: st
   mkdirSync(join(uiDirectory, 'assets'))
   writeFileSync(join(uiDirectory, 'index.html'), '<!doctype html><title>Scrapdeck</title>')
   writeFileSync(join(uiDirectory, 'assets', 'index-a1b2c3.js'), 'export {}')
-  const time = { nowMs: 1_760_000_000_000 }
-  const clock: Clock = {
-    nowMs: () => time.nowMs,
-    monotonicMs: () => time.nowMs,
-    setTimer: () => ({ cancel() {} })
-  }
+  const clock = createFakeClock()
   const logged: string[] = []
   const keep = (facts: object, text: string) => logged.push(`${text} ${String((facts as { err?: unknown }).err ?? '')}`)
   const logger: Logger = { debug: keep, info: keep, warn: keep, error: keep }
@@ -43,9 +38,7 @@ export function openTestApp(options: { allowedHosts?: string[]; bindAddress?: st
     engine,
     logged,
     dataDirectory,
-    advanceMs: (durationMs: number) => {
-      time.nowMs += durationMs
-    },
+    clock,
     /** As a client with the right password, unless the request says otherwise. */
     ask: (request: InjectOptions): Promise<LightMyRequestResponse> =>
       app.fastify.inject({ ...request, headers: { host: '127.0.0.1:6800', authorization: RIGHT, ...request.headers } }),

@@ -1,0 +1,119 @@
+import { connect } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { silentLogger } from '../engine/runtime/logger.ts'
+import { type ListenOptions, listen } from './listen.ts'
+import { createFakeEngine, someFigures } from './testing/fake-engine.ts'
+import { makeTestDirectory, RIGHT } from './testing/test-app.ts'
+
+async function openService(changes: Partial<ListenOptions> = {}) {
+  const engine = createFakeEngine()
+  const service = await listen({
+    engine,
+    dataDirectory: makeTestDirectory(),
+    uiDirectory: makeTestDirectory(),
+    bindAddress: '127.0.0.1',
+    port: 0,
+    allowedHosts: [],
+    logger: silentLogger,
+    ...changes
+  })
+  onTestFinished(() => service.stop())
+  const port = Number(new URL(service.address).port)
+  return { engine, service, port }
+}
+
+/** Sends bytes as they are, where clients would tidy them, and gives back all of the answer. */
+function sendRaw(port: number, lines: string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let answer = ''
+    const socket = connect(port, '127.0.0.1', () => socket.write(`${lines.join('\r\n')}\r\n\r\n`))
+    socket.on('data', (data) => {
+      answer += data.toString('latin1')
+    })
+    socket.on('end', () => resolve(answer))
+    socket.on('error', reject)
+  })
+}
+
+describe('listening', () => {
+  it('tells the engine its address and answers there, and only under its own port', async () => {
+    const { engine, service, port } = await openService()
+    expect(engine.address).toBe(service.address)
+    expect((await fetch(`${service.address}/health`)).status).toBe(200)
+    const answer = await sendRaw(port, ['GET /health HTTP/1.1', 'Host: 127.0.0.1:1', 'Connection: close'])
+    expect(answer).toMatch(/^HTTP\/1\.1 403 /)
+  })
+
+  it('the one-time link leads in', async () => {
+    const { service } = await openService()
+    const response = await fetch(service.createLoginLink(), { redirect: 'manual' })
+    expect([response.status, response.headers.get('set-cookie')]).toEqual([303, expect.stringContaining('HttpOnly')])
+  })
+
+  it('a port in use is named, with the way out', async () => {
+    const { port } = await openService()
+    await expect(openService({ port })).rejects.toThrow(
+      `Port ${port} of 127.0.0.1 is in use by another program. Stop it, or choose another with --port.`
+    )
+  })
+
+  it('an address that is not of this machine is named', async () => {
+    await expect(openService({ bindAddress: '192.0.2.1' })).rejects.toThrow('Correct --bind')
+  })
+
+  it('on all interfaces it names the loopback address', async () => {
+    const { service } = await openService({ bindAddress: '0.0.0.0' })
+    expect(service.address).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+  })
+
+  it.each(['/logs/../logs/shop/', '/logs/shop/..', '/logs/shop/%2e%2e/', '/ui/../../etc/passwd', '//logs//..//'])(
+    'the path %s leads nowhere',
+    async (path) => {
+      const { engine, port } = await openService()
+      engine.logs.set('shop/quotes/a-1', Buffer.from('log'))
+      const answer = await sendRaw(port, [
+        `GET ${path} HTTP/1.1`,
+        `Host: 127.0.0.1:${port}`,
+        `Authorization: ${RIGHT}`,
+        'Connection: close'
+      ])
+      expect(answer).toMatch(/^HTTP\/1\.1 (404|503) /)
+    }
+  )
+
+  it.each([
+    ['no Host', ['GET /health HTTP/1.0']],
+    [
+      'an absolute address of another host',
+      ['GET http://evil.example/health HTTP/1.1', 'Host: evil.example', 'Connection: close']
+    ]
+  ])('a request with %s is refused', async (_name, lines) => {
+    const { port } = await openService()
+    expect(await sendRaw(port, lines)).toMatch(/^HTTP\/1\.1 403 /)
+  })
+
+  it('a stop cuts event streams, waits for answers under way, and may be asked twice', async () => {
+    const { engine, service } = await openService()
+    engine.addBatch(someFigures(1))
+    const headers = { authorization: RIGHT }
+    const events = await fetch(`${service.address}/api/v1/events?after=0`, { headers })
+    const reader = (events.body as ReadableStream<Uint8Array>).getReader()
+    await reader.read()
+    const slow = Promise.withResolvers<string[]>()
+    const asked = Promise.withResolvers<void>()
+    engine.scrapyd.listProjects = () => {
+      asked.resolve()
+      return slow.promise
+    }
+    const answer = fetch(`${service.address}/listprojects.json`, { headers })
+    await asked.promise
+
+    const stopped = Promise.all([service.stop(), service.stop()])
+    await expect(reader.read()).rejects.toThrow()
+    slow.resolve(['shop'])
+    expect(await (await answer).json()).toMatchObject({ projects: ['shop'] })
+    await stopped
+    expect(engine.openStreams.count).toBe(0)
+    await expect(fetch(`${service.address}/health`)).rejects.toThrow()
+  })
+})

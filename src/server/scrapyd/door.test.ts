@@ -1,0 +1,343 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { InjectOptions } from 'fastify'
+import { describe, expect, it } from 'vitest'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { openTestApp } from '../testing/test-app.ts'
+import { formatLocalTime } from './endpoints.ts'
+
+const EGG = Buffer.concat([Buffer.from('PK'), randomBytes(1000)])
+const FORM = 'application/x-www-form-urlencoded'
+
+/** A fleet with the project `shop`, version 1, spiders quotes and slow. */
+function openShop() {
+  const test = openTestApp()
+  test.engine.versions.set('shop', new Map([['1', ['quotes', 'slow']]]))
+  const post = (name: string, payload: string, headers: Record<string, string> = {}) =>
+    test.ask({ method: 'POST', url: `/${name}`, headers: { 'content-type': FORM, ...headers }, payload })
+  return { ...test, post, get: (url: string) => test.ask({ url }) }
+}
+
+function multipart(fields: [string, Buffer | string][]): Pick<InjectOptions, 'payload' | 'headers'> {
+  const parts = fields.flatMap(([name, value]) => [
+    Buffer.from(`--bnd\r\nContent-Disposition: form-data; name="${name}"; filename="project.egg"\r\n\r\n`),
+    Buffer.from(value),
+    Buffer.from('\r\n')
+  ])
+  return {
+    payload: Buffer.concat([...parts, Buffer.from('--bnd--\r\n')]),
+    headers: { 'content-type': 'multipart/form-data; boundary=bnd' }
+  }
+}
+
+describe('answers, byte for byte', () => {
+  it('daemonstatus.json', async () => {
+    const response = await openShop().get('/daemonstatus.json')
+    expect(response.body).toBe('{"pending": 0, "running": 0, "finished": 0, "status": "ok", "node_name": "fake"}\n')
+    expect(response.headers['content-type']).toBe('application/json')
+    expect(response.headers['content-length']).toBe(String(response.body.length))
+    expect(response.headers['access-control-allow-origin']).toBeUndefined()
+  })
+
+  it('addversion.json', async () => {
+    const { ask, engine } = openShop()
+    const form = multipart([
+      ['project', 'new'],
+      ['version', '1.0.1'],
+      ['egg', EGG]
+    ])
+    const response = await ask({ method: 'POST', url: '/addversion.json', ...form })
+    expect(response.body).toBe(
+      '{"project": "new", "version": "1.0.1", "spiders": 2, "status": "ok", "node_name": "fake"}\n'
+    )
+    const sha256 = createHash('sha256').update(EGG).digest('hex')
+    expect(engine.uploads).toEqual([{ name: 'new/1.0.1', sha256, sizeBytes: EGG.length }])
+  })
+
+  it('schedule.json', async () => {
+    const { post, engine } = openShop()
+    const payload =
+      'project=shop&spider=quotes&_version=1&jobid=a-1&priority=2.5&setting=A%3D1&setting=B%3Dx%3Dy&setting=A=2&tag=humor&tag=2'
+    expect((await post('schedule.json', payload)).body).toBe('{"jobid": "a-1", "status": "ok", "node_name": "fake"}\n')
+    expect(engine.scheduled).toEqual([
+      {
+        project: 'shop',
+        spider: 'quotes',
+        version: '1',
+        jobid: 'a-1',
+        priority: 2.5,
+        settings: { A: '2', B: 'x=y' },
+        args: { tag: 'humor' }
+      }
+    ])
+  })
+
+  it('cancel.json and status.json', async () => {
+    const { post, get } = openShop()
+    await post('schedule.json', 'project=shop&spider=quotes&jobid=a-1')
+    expect((await get('/status.json?job=a-1')).body).toBe(
+      '{"currstate": "pending", "status": "ok", "node_name": "fake"}\n'
+    )
+    expect((await post('cancel.json', 'project=shop&job=a-1')).body).toBe(
+      '{"prevstate": "pending", "status": "ok", "node_name": "fake"}\n'
+    )
+    expect((await post('cancel.json', 'project=shop&job=a-1&signal=9')).body).toBe(
+      '{"prevstate": null, "status": "ok", "node_name": "fake"}\n'
+    )
+  })
+
+  it('the lists', async () => {
+    const { get, engine } = openShop()
+    engine.versions.set('日本', new Map())
+    expect((await get('/listprojects.json')).body).toBe(
+      '{"projects": ["shop", "\\u65e5\\u672c"], "status": "ok", "node_name": "fake"}\n'
+    )
+    expect((await get('/listversions.json?project=shop')).body).toBe(
+      '{"versions": ["1"], "status": "ok", "node_name": "fake"}\n'
+    )
+    expect((await get('/listversions.json?project=none')).body).toBe(
+      '{"versions": [], "status": "ok", "node_name": "fake"}\n'
+    )
+    expect((await get('/listspiders.json?project=shop&version=ignored')).body).toBe(
+      '{"spiders": ["quotes", "slow"], "status": "ok", "node_name": "fake"}\n'
+    )
+  })
+
+  it('listjobs.json', async () => {
+    const { get, engine } = openShop()
+    const at = new Date(2026, 10, 19, 18, 10, 0, 123).getTime()
+    const job = { project: 'shop', spider: 'quotes' }
+    engine.jobs.pending.push({ ...job, jobid: 'p', version: null, settings: { A: '1' }, args: { tag: 'x' } })
+    engine.jobs.running.push({ ...job, jobid: 'r', pid: 42, startedAtMs: at, hasLog: true })
+    engine.jobs.finished.push({ ...job, jobid: 'f', startedAtMs: at - 123, endedAtMs: at, hasLog: false })
+    expect((await get('/listjobs.json?project=shop')).body).toBe(
+      '{"pending": [{"id": "p", "project": "shop", "spider": "quotes", "version": null, "settings": {"A": "1"}, "args": {"tag": "x"}}], ' +
+        '"running": [{"id": "r", "project": "shop", "spider": "quotes", "pid": 42, "start_time": "2026-11-19 18:10:00.123000", ' +
+        '"log_url": "/logs/shop/quotes/r.log", "items_url": null}], ' +
+        '"finished": [{"id": "f", "project": "shop", "spider": "quotes", "start_time": "2026-11-19 18:10:00", ' +
+        '"end_time": "2026-11-19 18:10:00.123000", "log_url": null, "items_url": null}], "status": "ok", "node_name": "fake"}\n'
+    )
+  })
+
+  it('delversion.json and delproject.json', async () => {
+    const { post, engine } = openShop()
+    expect((await post('delversion.json', 'project=shop&version=1')).body).toBe(
+      '{"status": "ok", "node_name": "fake"}\n'
+    )
+    expect((await post('delproject.json', 'project=shop')).body).toBe('{"status": "ok", "node_name": "fake"}\n')
+    expect(engine.versions.size).toBe(0)
+  })
+
+  it('times are local, and without a fraction when it is zero', () => {
+    expect(formatLocalTime(new Date(2026, 0, 2, 3, 4, 5, 0).getTime())).toBe('2026-01-02 03:04:05')
+    expect(formatLocalTime(new Date(2026, 0, 2, 3, 4, 5, 6).getTime())).toBe('2026-01-02 03:04:05.006000')
+    expect(formatLocalTime(null)).toBeNull()
+  })
+})
+
+describe('refusals in the words of Scrapyd 1.6, with HTTP 200', () => {
+  it.each([
+    ['schedule.json', '', "'project' parameter is required"],
+    ['schedule.json', 'project=shop', "'spider' parameter is required"],
+    ['schedule.json', 'project=none&spider=quotes', "project 'none' not found"],
+    ['schedule.json', 'project=shop&spider=quotes&_version=9', "version '9' not found"],
+    ['schedule.json', 'project=shop&spider=none', "spider 'none' not found"],
+    [
+      'schedule.json',
+      'project=shop&spider=quotes&priority=x',
+      "priority is invalid: could not convert string to float: b'x'"
+    ],
+    [
+      'schedule.json',
+      'project=shop&spider=quotes&setting=A%3D1&setting=B',
+      'ValueError: dictionary update sequence element #1 has length 1; 2 is required'
+    ],
+    [
+      'schedule.json',
+      'project=shop&spider=quotes&_job=1',
+      "TypeError: schedule() got multiple values for keyword argument '_job'"
+    ],
+    [
+      'schedule.json',
+      'project=%C3(&spider=quotes',
+      "project is invalid: 'utf-8' codec can't decode byte 0xc3 in position 0: invalid continuation byte"
+    ],
+    [
+      'schedule.json',
+      'project=shop&spider=quotes&tag=%FF',
+      "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"
+    ],
+    ['cancel.json', 'project=none&job=a', "project 'none' not found"],
+    ['cancel.json', 'project=shop&job=a&signal=SIGINT', "TypeError: 'str' object cannot be interpreted as an integer"],
+    ['addversion.json', 'project=a&version=1', "'egg' parameter is required"],
+    [
+      'addversion.json',
+      'project=a&version=1&egg=x',
+      'egg is not a ZIP file (if using curl, use egg=@path not egg=path)'
+    ],
+    ['addversion.json', 'project=..%2Fp&version=1&egg=PK', 'DirectoryTraversalError: ../p'],
+    ['addversion.json', 'project=a%00&version=1&egg=PK', 'ValueError: embedded null byte'],
+    ['addversion.json', 'project=a&version=&egg=PK', 'version is invalid: it is empty'],
+    ['delversion.json', 'project=shop&version=9', "version '9' not found"],
+    ['delproject.json', 'project=none', "project 'none' not found"],
+    // In Scrapyd these two delete every egg.
+    ['delproject.json', 'project=', 'DirectoryTraversalError: '],
+    ['delproject.json', 'project=.', 'DirectoryTraversalError: .']
+  ])('%s %s', async (name, payload, message) => {
+    const response = await openShop().post(name, payload)
+    expect(response.statusCode).toBe(200)
+    expect(response.body).toBe(`{"status": "error", "message": ${JSON.stringify(message)}, "node_name": "fake"}\n`)
+  })
+
+  it('our own errors keep our words; bugs say nothing of themselves, and are logged', async () => {
+    const { get, engine, logged } = openShop()
+    engine.scrapyd.listProjects = async () => {
+      throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping.')
+    }
+    expect((await get('/listprojects.json')).json().message).toBe('Scrapdeck is stopping.')
+    engine.scrapyd.listProjects = async () => {
+      throw new Error('secret detail')
+    }
+    expect((await get('/listprojects.json')).body).not.toContain('secret')
+    expect(logged.join()).toContain('secret detail')
+  })
+})
+
+describe('requests', () => {
+  it('OPTIONS names the methods and has no body', async () => {
+    const { ask } = openShop()
+    const response = await ask({ method: 'OPTIONS', url: '/schedule.json' })
+    expect([response.statusCode, response.headers.allow, response.body]).toEqual([204, 'OPTIONS, HEAD, POST', ''])
+  })
+
+  it('HEAD has the length that GET has, and no body', async () => {
+    const { ask, get } = openShop()
+    const response = await ask({ method: 'HEAD', url: '/daemonstatus.json' })
+    expect(response.body).toBe('')
+    expect(response.headers['content-length']).toBe((await get('/daemonstatus.json')).headers['content-length'])
+  })
+
+  it.each([
+    ['GET', '/schedule.json', "b'POST'"],
+    ['POST', '/daemonstatus.json', "b'GET'"],
+    ['DELETE', '/daemonstatus.json', "b'GET'"],
+    ['PUT', '/schedule.json', "b'POST'"]
+  ] as const)('%s %s is not a method of it', async (method, url, last) => {
+    const response = await openShop().ask({ method, url })
+    expect([response.statusCode, response.json().message]).toEqual([
+      200,
+      `UnsupportedMethod: Expected one of [b'HEAD', b'OPTIONS', ${last}]`
+    ])
+  })
+
+  it('POST with everything in the query works', async () => {
+    const { ask } = openShop()
+    const response = await ask({ method: 'POST', url: '/schedule.json?project=shop;spider=quotes&jobid=q' })
+    expect(response.json()).toEqual({ jobid: 'q', status: 'ok', node_name: 'fake' })
+  })
+
+  it('a JSON body is ignored: the parameters are missing', async () => {
+    const { ask } = openShop()
+    const payload = JSON.stringify({ project: 'shop', spider: 'quotes' })
+    const headers = { 'content-type': 'application/json' }
+    const response = await ask({ method: 'POST', url: '/schedule.json', headers, payload })
+    expect(response.json().message).toBe("'project' parameter is required")
+  })
+
+  it('an egg may come percent-encoded, as ScrapydWeb sends it', async () => {
+    const { post, engine } = openShop()
+    const egg = [...EGG].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('')
+    expect((await post('addversion.json', `project=a&version=1&egg=${egg}`)).json().status).toBe('ok')
+    expect(engine.uploads[0]?.sha256).toBe(createHash('sha256').update(EGG).digest('hex'))
+  })
+
+  it('a broken multipart body gets a bare 400 and the connection ends', async () => {
+    const { ask } = openShop()
+    const headers = { 'content-type': 'multipart/form-data' }
+    const response = await ask({ method: 'POST', url: '/addversion.json', headers, payload: 'x' })
+    expect([response.statusCode, response.body, response.headers.connection]).toEqual([400, '', 'close'])
+  })
+
+  it('doubled slashes are collapsed, as scrapyd-client needs it', async () => {
+    expect((await openShop().get('//listprojects.json')).json().projects).toEqual(['shop'])
+  })
+
+  it.each(['/daemonstatus.json/', '/daemonstatus.json/x', '/none.json'])('%s does not exist', async (url) => {
+    const response = await openShop().get(url)
+    expect([response.statusCode, response.headers['content-type']]).toEqual([404, 'text/html; charset=utf-8'])
+  })
+})
+
+describe('/logs/', () => {
+  function openLogs() {
+    const shop = openShop()
+    shop.engine.logs.set('shop/quotes/a-1', Buffer.from('0123456789'))
+    shop.engine.logs.set('<b>/s/j k', Buffer.alloc(5000))
+    return shop
+  }
+
+  it('sends a log whole, as plain text without a charset', async () => {
+    const response = await openLogs().get('/logs/shop/quotes/a-1.log')
+    expect(response.body).toBe('0123456789')
+    expect(response.headers).toMatchObject({
+      'content-type': 'text/plain',
+      'accept-ranges': 'bytes',
+      'content-length': '10'
+    })
+  })
+
+  it('sends more than one piece of a long log', async () => {
+    const { get, engine } = openLogs()
+    const log = randomBytes(3_000_000)
+    engine.logs.set('shop/quotes/long', log)
+    const response = await get('/logs/shop/quotes/long.log')
+    expect(response.rawPayload.equals(log)).toBe(true)
+  })
+
+  it.each([
+    ['bytes=2-4', '234', 'bytes 2-4/10'],
+    ['bytes=-3', '789', 'bytes 7-9/10'],
+    ['bytes=-1000', '0123456789', 'bytes 0-9/10'],
+    ['bytes=8-', '89', 'bytes 8-9/10']
+  ])('sends a part of it for %s', async (range, body, contentRange) => {
+    const response = await openLogs().ask({ url: '/logs/shop/quotes/a-1.log', headers: { range } })
+    expect([response.statusCode, response.body, response.headers['content-range']]).toEqual([206, body, contentRange])
+  })
+
+  it('says 416 for what lies behind its end', async () => {
+    const response = await openLogs().ask({ url: '/logs/shop/quotes/a-1.log', headers: { range: 'bytes=10-' } })
+    expect([response.statusCode, response.headers['content-range']]).toEqual([416, 'bytes */10'])
+  })
+
+  it('HEAD tells the size', async () => {
+    const response = await openLogs().ask({ method: 'HEAD', url: '/logs/shop/quotes/a-1.log' })
+    expect([response.statusCode, response.body, response.headers['content-length']]).toEqual([200, '', '10'])
+  })
+
+  it('lists projects, spiders and runs, with their names made harmless', async () => {
+    const { get } = openLogs()
+    const projects = (await get('/logs/')).body
+    expect(projects).toContain('<h1>Directory listing for /logs/</h1>')
+    expect(projects).toContain('<td><a href="%3Cb%3E/">&#60;b&#62;/</a></td>')
+    const runs = await get('/logs/%3Cb%3E/s/')
+    expect(runs.body).toContain('<td><a href="j%20k.log">j k.log</a></td>\n            <td>4K</td>')
+  })
+
+  it('leads to the path with its slash', async () => {
+    const { get } = openLogs()
+    expect((await get('/logs')).headers.location).toBe('/logs/')
+    expect((await get('/logs/shop')).headers.location).toBe('/logs/shop/')
+  })
+
+  it.each([
+    '/logs/none/',
+    '/logs/shop/quotes/none.log',
+    '/logs/shop/quotes/a-1.json',
+    '/logs/shop/quotes/a-1.log/',
+    '/logs/shop/quotes/x/a-1.log',
+    '/logs/shop/quotes%2fa-1.log',
+    '/logs/shop/%00/',
+    '/logs/shop/..%5c/'
+  ])('%s does not exist', async (url) => {
+    expect((await openLogs().get(url)).statusCode).toBe(404)
+  })
+})

@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest'
+import { createApp } from './app.ts'
+import { LOGIN_PAGE_POLICY, loginPage } from './auth/login-page.ts'
+import { openTestApp } from './testing/test-app.ts'
+
+describe('/ui/', () => {
+  it('sends the page fresh and hashed assets for ever', async () => {
+    const { ask } = openTestApp()
+    const page = await ask({ url: '/ui/' })
+    expect([page.statusCode, page.headers['cache-control']]).toEqual([200, 'no-cache'])
+    expect(page.headers['content-security-policy']).toContain("script-src 'self';")
+    const asset = await ask({ url: '/ui/assets/index-a1b2c3.js' })
+    expect(asset.headers['cache-control']).toBe('public, max-age=31536000, immutable')
+    expect(asset.headers['content-type']).toContain('javascript')
+  })
+
+  it('routes of the UI get the page, missing files do not', async () => {
+    const { ask } = openTestApp()
+    expect((await ask({ url: '/ui/jobs/019b' })).body).toContain('<title>Scrapdeck</title>')
+    expect((await ask({ url: '/ui/assets/gone-123.js' })).statusCode).toBe(404)
+    expect((await ask({ url: '/ui' })).headers.location).toBe('/ui/')
+  })
+
+  it.each(['/ui/%2e%2e/%2e%2e/etc/passwd', '/ui/..%2f..%2fetc%2fpasswd', '/ui/%00.js'])(
+    '%s leads nowhere',
+    async (url) => {
+      const response = await openTestApp().ask({ url })
+      expect(response.body).not.toContain('root:')
+    }
+  )
+
+  it('says what to do when it was not built', async () => {
+    const { engine, dataDirectory, clock } = openTestApp()
+    const app = createApp({
+      engine,
+      dataDirectory,
+      uiDirectory: `${dataDirectory}/none`,
+      bindAddress: '127.0.0.1',
+      port: () => 6800,
+      allowedHosts: [],
+      clock,
+      logger: { debug() {}, info() {}, warn() {}, error() {} }
+    })
+    const login = await app.fastify.inject({ url: app.createLoginPath(), headers: { host: 'localhost:6800' } })
+    const cookie = String(login.headers['set-cookie']).split(';', 1)[0] as string
+    const response = await app.fastify.inject({ url: '/ui/', headers: { host: 'localhost:6800', cookie } })
+    expect([response.statusCode, response.body]).toEqual([503, expect.stringContaining('npm run build')])
+    await app.fastify.close()
+  })
+})
+
+describe('the login page', () => {
+  it('shows a problem as text only', () => {
+    expect(loginPage('<script>alert(1)</script>')).not.toContain('<script>')
+  })
+
+  it('allows its one style sheet and nothing else', async () => {
+    const style = /<style>([^]*)<\/style>/.exec(loginPage(null))?.[1] as string
+    const hash = Buffer.from(await crypto.subtle.digest('SHA-256', Buffer.from(style))).toString('base64')
+    expect(LOGIN_PAGE_POLICY).toContain(`style-src 'sha256-${hash}'`)
+    expect(LOGIN_PAGE_POLICY).not.toContain('script')
+  })
+})

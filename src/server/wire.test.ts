@@ -1,0 +1,153 @@
+import { MessageChannel } from 'node:worker_threads'
+import { createORPCClient } from '@orpc/client'
+import { RPCLink } from '@orpc/client/fetch'
+import { RPCLink as PortLink } from '@orpc/client/message-port'
+import type { ContractRouterClient } from '@orpc/contract'
+import { RPCHandler as PortHandler } from '@orpc/server/message-port'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { silentLogger } from '../engine/runtime/logger.ts'
+import type { ChangeBatch, Contract } from '../shared/contract/index.ts'
+import { fromWireError, createWireErrorInterceptor } from '../shared/wire-errors.ts'
+import { listen } from './listen.ts'
+import { createFakeEngine, type FakeEngine, someFigures } from './testing/fake-engine.ts'
+import { makeTestDirectory, RIGHT } from './testing/test-app.ts'
+
+type Client = ContractRouterClient<Contract>
+
+async function connectOverHttp(engine: FakeEngine): Promise<Client> {
+  const service = await listen({
+    engine,
+    dataDirectory: makeTestDirectory(),
+    uiDirectory: makeTestDirectory(),
+    bindAddress: '127.0.0.1',
+    port: 0,
+    allowedHosts: [],
+    logger: silentLogger
+  })
+  onTestFinished(() => service.stop())
+  return createORPCClient(new RPCLink({ url: `${service.address}/api/rpc`, headers: { authorization: RIGHT } }))
+}
+
+async function connectOverPort(engine: FakeEngine): Promise<Client> {
+  const { port1, port2 } = new MessageChannel()
+  new PortHandler(engine.router, { clientInterceptors: [createWireErrorInterceptor(() => {})] }).upgrade(port1)
+  onTestFinished(() => port1.close())
+  return createORPCClient(new PortLink({ port: port2 }))
+}
+
+describe.each([
+  ['HTTP', connectOverHttp],
+  ['MessagePort', connectOverPort]
+])('the contract over %s', (_wire, connect) => {
+  it('answers a call with defaults filled in', async () => {
+    const client = await connect(createFakeEngine())
+    const { jobs } = await client.jobs.list({ project: 'news' })
+    expect(jobs[0]).toMatchObject({ project: 'news', priority: 100 })
+  })
+
+  it('carries text of every kind', async () => {
+    const client = await connect(createFakeEngine())
+    const args = { tag: 'naïve 日本 \u{1f600} \0', __proto__x: 'y' }
+    const { jobs } = await client.jobs.run({ project: 'shop', spiders: ['quotes'], args })
+    expect(jobs[0]?.args).toEqual(args)
+  })
+
+  it('uploads a file byte for byte', async () => {
+    const client = await connect(createFakeEngine())
+    const bytes = Uint8Array.from({ length: 3_000_000 }, (_, index) => index % 251)
+    const file = new File([bytes], 'shop.egg', { type: 'application/zip' })
+    const hash = Buffer.from(await crypto.subtle.digest('SHA-256', bytes)).toString('hex')
+    expect(await client.projects.upload({ file, project: 'shop' })).toMatchObject({
+      project: 'shop',
+      version: 'shop.egg',
+      sizeBytes: 3_000_000,
+      sha256: hash
+    })
+  })
+
+  it('errors arrive as ours, with code, message and data', async () => {
+    const client = await connect(createFakeEngine())
+    const id = '019b0000000000000000000000000009'
+    const error = fromWireError(await client.jobs.get({ id }).catch((caught: unknown) => caught))
+    expect([error.code, error.message, error.data]).toEqual(['JOB_NOT_FOUND', `There is no job ${id}.`, { id }])
+  })
+
+  it('bad input arrives in words', async () => {
+    const client = await connect(createFakeEngine())
+    const error = fromWireError(await client.jobs.get({ id: 'x' }).catch((caught: unknown) => caught))
+    expect(error.code).toBe('BAD_INPUT')
+    expect(error.message).toContain('id: ')
+  })
+
+  it('a bug arrives without its details', async () => {
+    const client = await connect(createFakeEngine())
+    const call = client.jobs.retry({ ids: ['019b0000000000000000000000000009'] })
+    const error = fromWireError(await call.catch((caught: unknown) => caught))
+    expect([error.code, error.message.includes('secret')]).toEqual(['INTERNAL', false])
+  })
+
+  it('an error in the middle of a stream arrives after what came before it', async () => {
+    const client = await connect(createFakeEngine())
+    const seen: string[] = []
+    const read = async () => {
+      for await (const deployment of await client.projects.deploy({ project: 'shop', version: '1' }))
+        seen.push(deployment.state)
+    }
+    const error = fromWireError(await read().catch((caught: unknown) => caught))
+    expect([seen, error.code]).toEqual([['sending'], 'VERSION_NOT_FOUND'])
+  })
+
+  it('a bug in a stream arrives without its details', async () => {
+    const client = await connect(createFakeEngine())
+    const read = async () => {
+      for await (const chunk of await client.logs.tail({ jobId: '019b0000000000000000000000000009' })) return chunk
+    }
+    const error = fromWireError(await read().catch((caught: unknown) => caught))
+    expect([error.code, error.message.includes('secret')]).toEqual(['INTERNAL', false])
+  })
+
+  it('events go on where the client stopped: nothing twice, nothing lost', async () => {
+    const engine = createFakeEngine()
+    const client = await connect(engine)
+    for (let queued = 0; queued < 3; queued++) engine.addBatch(someFigures(queued))
+    const first = await client.events.subscribe({ after: '0' })
+    const seen = [await readCursor(first), await readCursor(first)]
+    await first.return(undefined)
+    engine.addBatch(someFigures(3))
+    const second = await client.events.subscribe({ after: seen.at(-1) })
+    seen.push(await readCursor(second), await readCursor(second))
+    const live = readCursor(second)
+    engine.addBatch(someFigures(4))
+    seen.push(await live)
+    await second.return(undefined)
+    expect(seen).toEqual(['1', '2', '3', '4', '5'])
+  })
+
+  it('a stream that the client leaves ends in the engine too', async () => {
+    const engine = createFakeEngine()
+    const client = await connect(engine)
+    engine.addBatch(someFigures(1))
+    const stream = await client.events.subscribe({ after: '0' })
+    await stream.next()
+    expect(engine.openStreams.count).toBe(1)
+    await stream.return(undefined)
+    await expect.poll(() => engine.openStreams.count).toBe(0)
+  })
+
+  it('a call that the client gives up is given up', async () => {
+    const engine = createFakeEngine()
+    const client = await connect(engine)
+    const giveUp = new AbortController()
+    const stream = await client.events.subscribe({}, { signal: giveUp.signal })
+    const next = stream.next()
+    giveUp.abort()
+    await expect(next).rejects.toThrow()
+    await expect.poll(() => engine.openStreams.count).toBe(0)
+  })
+})
+
+async function readCursor(stream: AsyncIterator<ChangeBatch>): Promise<string> {
+  const result = await stream.next()
+  if (result.done) throw new Error('The stream of events ended.')
+  return result.value.cursor
+}
