@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { LookupFunction } from 'node:net'
-import { type Dispatcher, Pool } from 'undici'
+import { type Dispatcher, errors, Pool } from 'undici'
 import type { Clock } from '../../runtime/clock.ts'
 import { NodeError, type NodeErrorKind } from '../node-client.ts'
 import { isForbiddenAddress } from './node-url.ts'
@@ -155,7 +155,7 @@ export function createConnection(options: { address: NodeAddressParts; name: str
   function transportError(error: unknown, begun: boolean): NodeError {
     const code = errorCode(error)
     if (begun) {
-      if (code.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW') {
+      if (error instanceof errors.HTTPParserError || code === 'UND_ERR_HEADERS_OVERFLOW') {
         return fail(
           'not_scrapyd',
           'answered with something that is not HTTP. Check the port and http/https.',

@@ -1,0 +1,120 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { isScrapdeckError } from '../../../shared/errors.ts'
+import { isForbiddenAddress, isLoopbackUrl, parseNodeUrl } from './node-url.ts'
+
+describe('an address as an operator pastes it', () => {
+  test.each([
+    ['10.0.0.5', 'http://10.0.0.5:6800/'],
+    ['eu-1:6801', 'http://eu-1:6801/'],
+    [' localhost ', 'http://localhost:6800/'],
+    ['http://eu-1', 'http://eu-1:6800/'],
+    ['http://eu-1:80', 'http://eu-1:80/'],
+    ['http://eu-1:080/base', 'http://eu-1:80/base/'],
+    ['HTTP://EU-1:6800/Base/', 'http://eu-1:6800/Base/'],
+    ['https://scrapyd.example.com', 'https://scrapyd.example.com/'],
+    ['https://scrapyd.example.com:443/a', 'https://scrapyd.example.com/a/'],
+    ['https://h:8443/a/b', 'https://h:8443/a/b/'],
+    ['::1', 'http://[::1]:6800/'],
+    ['[2001:db8::1]:6801', 'http://[2001:db8::1]:6801/'],
+    ['2130706433', 'http://127.0.0.1:6800/']
+  ])('%s is %s', (text, url) => {
+    expect(parseNodeUrl(text)).toEqual({ url, username: null, password: null })
+  })
+
+  test('its credentials are taken out and decoded', () => {
+    const credentials = { username: 'ü', password: 'p@:ss/' }
+    expect(parseNodeUrl('%C3%BC:p%40%3Ass%2F@eu-1')).toEqual({ url: 'http://eu-1:6800/', ...credentials })
+    expect(parseNodeUrl('http://admin@eu-1:80')).toEqual({ url: 'http://eu-1:80/', username: 'admin', password: null })
+  })
+
+  test.each([
+    ['', /empty/],
+    ['ftp://eu-1', /begins with ftp:\/\//],
+    ['file:///etc/passwd', /begins with file:\/\//],
+    ['http://', /not an address/],
+    ['http://eu 1', /not an address/],
+    ['eu-1:99999', /not an address/],
+    ['javascript:alert(1)', /not an address/],
+    ['http://eu-1/?project=x', /query/],
+    ['http://eu-1/#jobs', /fragment/],
+    ['http://a%3Ab:c@eu-1', /colon/],
+    ['http://a%:c@eu-1', /%25/],
+    ['169.254.169.254', /metadata/],
+    ['http://169.254.0.1/latest', /metadata/],
+    ['http://2852039166/', /metadata/],
+    ['http://0xa9.0xfe.0xa9.0xfe/', /metadata/],
+    ['http://[::ffff:169.254.169.254]/', /metadata/],
+    ['http://[fe80::1]/', /metadata/],
+    ['fe80::1', /metadata/],
+    ['http://[fd00:ec2::254]/', /metadata/],
+    ['100.100.100.200', /metadata/]
+  ])('%s is refused in words', (text, words) => {
+    let error: unknown
+    try {
+      parseNodeUrl(text)
+    } catch (thrown) {
+      error = thrown
+    }
+    expect(isScrapdeckError(error, 'NODE_URL_INVALID')).toBe(true)
+    expect((error as Error).message).toMatch(words)
+    expect((error as Error).message).toContain('An address looks like http://eu-1:6800.')
+  })
+
+  test('whatever is accepted is given back unchanged when it is read again, and nothing else is thrown', () => {
+    const pieces = fc.constantFrom(
+      'http://',
+      'https://',
+      'eu-1',
+      'a:b@',
+      ':80',
+      ':6800',
+      '/',
+      '/base',
+      '[::1]',
+      '@',
+      '%41',
+      '.',
+      '0'
+    )
+    const texts = fc.oneof(
+      fc.array(pieces, { maxLength: 6 }).map((parts) => parts.join('')),
+      fc.string(),
+      fc.webUrl()
+    )
+    fc.assert(
+      fc.property(texts, (text) => {
+        let url: string
+        try {
+          url = parseNodeUrl(text).url
+        } catch (error) {
+          return isScrapdeckError(error, 'NODE_URL_INVALID')
+        }
+        expect(parseNodeUrl(url)).toEqual({ url, username: null, password: null })
+        expect(new URL(url).href).toMatch(/\/$/)
+        return true
+      })
+    )
+  })
+})
+
+test('addresses of this machine are told from others', () => {
+  const local = [
+    'http://127.0.0.1:6800/',
+    'http://127.9.9.9/',
+    'http://[::1]:1/',
+    'http://localhost/',
+    'http://a.localhost/'
+  ]
+  expect(local.map(isLoopbackUrl)).toEqual([true, true, true, true, true])
+  expect(['http://10.0.0.5/', 'http://localhost.example.com/', 'http://[::2]/'].map(isLoopbackUrl)).toEqual([
+    false,
+    false,
+    false
+  ])
+})
+
+test('what a name resolved to is held against the same list', () => {
+  expect(['169.254.169.254', 'fe80::1', '::ffff:169.254.1.1'].map(isForbiddenAddress)).toEqual([true, true, true])
+  expect(['10.0.0.5', '127.0.0.1', '::1', 'eu-1'].map(isForbiddenAddress)).toEqual([false, false, false, false])
+})

@@ -1,0 +1,127 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../runtime/clock.ts'
+import { silentLogger } from '../../runtime/logger.ts'
+import { answerJson, type Script, startScriptedHttpNode } from '../../testing/scripted-http-node.ts'
+import { NodeError, type NodeErrorKind } from '../node-client.ts'
+import { healthOf, probeNode } from './probe.ts'
+
+const closers: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close()
+})
+
+const listed = { pending: [], running: [], finished: [] }
+const finished = { id: 'a', project: 'p', spider: 's', start_time: 'x', end_time: 'y' }
+
+/** A node of which `OPTIONS` and listjobs.json differ, as they do between the versions. */
+function scrapyd(optionsStatus: number, listJobs: Record<string, unknown>): Script {
+  return (request, response, socket) => {
+    if (request.method === 'OPTIONS') return void response.writeHead(optionsStatus).end()
+    const answers: Record<string, Record<string, unknown>> = {
+      '/daemonstatus.json': { pending: 4, running: 2, finished: 9 },
+      '/listprojects.json': { projects: ['shop'] },
+      '/listjobs.json': listJobs
+    }
+    return answerJson({ node_name: 'eu-1', ...answers[request.path] })(request, response, socket)
+  }
+}
+
+async function probe(script: Script, address: { username?: string; password?: string } = {}) {
+  const node = await startScriptedHttpNode(script)
+  closers.push(node.close)
+  const limits = { daemonStatusMs: 300 }
+  const url = node.url.replace(/\/$/, '')
+  return probeNode({ address: { url, ...address }, clock: systemClock, logger: silentLogger, limits })
+}
+
+describe('a probe', () => {
+  test('of a node that works tells all of it', async () => {
+    const result = await probe(scrapyd(204, listed), { username: 'u', password: 'p' })
+    expect(result).toEqual({
+      url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/$/),
+      reachable: true,
+      health: 'up',
+      problem: null,
+      scrapydVersion: '1.5+',
+      nodeName: 'eu-1',
+      running: 2,
+      pending: 4,
+      projects: ['shop'],
+      latencyMs: expect.any(Number),
+      clockOffsetMs: expect.any(Number),
+      warnings: []
+    })
+  })
+
+  test.each([
+    ['1.2', { status: 'error', message: "'project'" }],
+    ['1.3', { ...listed, finished: [finished] }],
+    ['1.4', { ...listed, finished: [{ ...finished, log_url: '/logs/p/s/a.log' }] }],
+    ['1.3 or 1.4', listed]
+  ])('tells %s by its listjobs', async (version, listJobs) => {
+    expect((await probe(scrapyd(200, listJobs))).scrapydVersion).toBe(version)
+  })
+
+  test.each<[string, Script, object]>([
+    [
+      'without a password that is asked for',
+      (_r, response) => void response.writeHead(401).end(),
+      { health: 'unauthorized', reachable: true }
+    ],
+    ['of another web server', (_r, response) => void response.end('<html>'), { health: 'invalid', reachable: true }],
+    ['of a node that hangs', () => {}, { health: 'down', reachable: false }],
+    ['of a node that hangs up', (_r, _response, socket) => void socket.destroy(), { health: 'down', reachable: false }]
+  ])('%s says what is wrong', async (_name, script, expected) => {
+    expect(await probe(script)).toMatchObject({
+      ...expected,
+      problem: expect.stringContaining('Node 127.0.0.1 ('),
+      scrapydVersion: null
+    })
+  })
+
+  test('takes credentials from the address unless others are given, and keeps them out of the url', async () => {
+    const node = await startScriptedHttpNode(scrapyd(204, listed))
+    closers.push(node.close)
+    const url = `http://u:p@127.0.0.1:${node.port}`
+    const common = { clock: systemClock, logger: silentLogger }
+    expect((await probeNode({ address: { url }, ...common })).url).toBe(node.url)
+    expect(node.requests[0]?.headers.authorization).toBe(`Basic ${btoa('u:p')}`)
+    await probeNode({ address: { url, username: 'x', password: 'y' }, ...common })
+    expect(node.requests.at(-1)?.headers.authorization).toBe(`Basic ${btoa('x:y')}`)
+  })
+
+  test('warns of connections that others can read and of nodes without a password', async () => {
+    const aborted = AbortSignal.abort()
+    const common = { clock: systemClock, logger: silentLogger, signal: aborted }
+    const warningsOf = async (url: string) => (await probeNode({ address: { url }, ...common })).warnings
+    expect(await warningsOf('10.0.0.5')).toEqual([
+      expect.stringMatching(/not encrypted/),
+      expect.stringMatching(/No password/)
+    ])
+    expect(await warningsOf('u:p@10.0.0.5')).toEqual([expect.stringMatching(/can read the password/)])
+    expect(await warningsOf('https://u:p@eu-1')).toEqual([])
+    expect(await warningsOf('localhost')).toEqual([expect.stringMatching(/No password/)])
+  })
+
+  test('of what is no address throws', async () => {
+    const probing = probeNode({ address: { url: 'ftp://x' }, clock: systemClock, logger: silentLogger })
+    await expect(probing).rejects.toMatchObject({ code: 'NODE_URL_INVALID' })
+  })
+})
+
+test('each kind of failure says something of the health', () => {
+  const kinds: Record<NodeErrorKind, string> = {
+    unreachable: 'down',
+    timeout: 'down',
+    reset: 'down',
+    unauthorized: 'unauthorized',
+    http: 'invalid',
+    not_scrapyd: 'invalid',
+    too_large: 'invalid',
+    refused: 'invalid',
+    aborted: 'unknown'
+  }
+  for (const [kind, health] of Object.entries(kinds)) {
+    expect(healthOf(new NodeError(kind as NodeErrorKind, '', { delivered: 'no' }))).toBe(health)
+  }
+})

@@ -1,0 +1,58 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { classifyRefusal, needsProject, storedNothing } from './refusals.ts'
+
+const traceback = (last: string) =>
+  `Traceback (most recent call last):\n  File "runner.py", line 9, in <module>\n    main()\n${last}\n`
+
+test.each([
+  // 1.5+
+  ["project 'shop' not found", 'unknown_project'],
+  ["version '1.0' not found", 'unknown_version'],
+  ["spider 'prices' not found", 'unknown_spider'],
+  ['egg is not a ZIP file (if using curl, use egg=@path not egg=path)', 'bad_egg'],
+  [`RunnerError: ${traceback('scrapyd.exceptions.BadEggError')}`, 'bad_egg'],
+  [`RunnerError: ${traceback("AttributeError: 'NoneType' object has no attribute 'module_name'")}`, 'bad_egg'],
+  [`RunnerError: ${traceback("ModuleNotFoundError: No module named 'pandas'")}`, 'other'],
+  ["'project' parameter is required", 'other'],
+  ['DirectoryTraversalError: ../p', 'other'],
+  // ≤1.4
+  [
+    'Scrapy 2.7.1 - no active project\n\nUnknown command: list\n\nUse "scrapy" to see available commands\n',
+    'unknown_project'
+  ],
+  ["'shop'", 'unknown_project'],
+  ["[Errno 2] No such file or directory: 'eggs/shop'", 'unknown_project'],
+  ["[Errno 2] No such file or directory: 'eggs/shop/1.egg'", 'unknown_version'],
+  [traceback("FileNotFoundError: [Errno 2] No such file or directory: 'eggs/shop/1.egg'"), 'unknown_version'],
+  [traceback("FileNotFoundError: [Errno 2] No such file or directory: 'data.csv'"), 'other'],
+  [traceback("TypeError: 'tuple' object is not an iterator"), 'bad_egg'],
+  [traceback('ValueError: Unknown or corrupt egg'), 'bad_egg'],
+  ["'project'", 'other'],
+  ["b'egg'", 'other'],
+  ['', 'other'],
+  ["priority is invalid: could not convert string to float: b'x'", 'other']
+])('%j means %s', (message, kind) => {
+  expect(classifyRefusal(message)).toBe(kind)
+})
+
+test('any text is classified, long ones in little time', () => {
+  fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => classifyRefusal(text) !== undefined))
+  const begun = performance.now()
+  for (const piece of ["[Errno 2] No such file or directory: '", 'Scrapy ', "'", '\n', "spider '"]) {
+    classifyRefusal(piece.repeat(16_000 / piece.length))
+  }
+  expect(performance.now() - begun).toBeLessThan(500)
+})
+
+test('only what is refused before it is stored needs no taking back', () => {
+  expect(storedNothing('egg is not a ZIP file (if using curl, use egg=@path not egg=path)')).toBe(true)
+  expect(storedNothing('DirectoryTraversalError: ../p')).toBe(true)
+  expect(storedNothing(traceback('ValueError: Unknown or corrupt egg'))).toBe(false)
+  expect(storedNothing('')).toBe(false)
+})
+
+test('only 1.2 asks for a project', () => {
+  expect(needsProject("'project'")).toBe(true)
+  expect(needsProject("project 'project' not found")).toBe(false)
+})
