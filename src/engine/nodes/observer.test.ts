@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { silentLogger } from '../runtime/logger.ts'
+import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
+import { FakeNode } from '../testing/fake-node.ts'
+import { createSeededRandom } from '../testing/seeded-random.ts'
+import { NodeError } from './node-client.ts'
+import { type Observer, startObserver } from './observer.ts'
+
+let clock: FakeClock
+let node: FakeNode
+let observer: Observer
+let isBusy: boolean
+let wantsSnapshot: boolean
+const seen = { statuses: 0, snapshots: 0, failures: [] as number[] }
+
+beforeEach(async () => {
+  clock = createFakeClock()
+  node = new FakeNode(clock, { slots: 2 })
+  isBusy = false
+  wantsSnapshot = false
+  Object.assign(seen, { statuses: 0, snapshots: 0, failures: [] })
+  observer = startObserver({
+    client: node,
+    clock,
+    random: createSeededRandom(7),
+    logger: silentLogger,
+    isBusy: () => isBusy,
+    wantsSnapshot: () => wantsSnapshot,
+    onStatus: () => void (seen.statuses += 1),
+    onSnapshot: async () => void (seen.snapshots += 1),
+    onFailure: (_error, failures) => void seen.failures.push(failures)
+  })
+  await clock.advanceBy(0)
+})
+
+afterEach(async () => {
+  await observer.stop()
+  expect(clock.timerCount()).toBe(0)
+})
+
+const startJob = (jobid: string) =>
+  node.schedule({ project: 'shop', version: '1', spider: 's', jobid, settings: {}, args: {}, priority: 0 })
+
+describe('watching a node', () => {
+  it('looks every five seconds while idle and every second while busy', async () => {
+    await clock.advanceBy(30_000)
+    expect(seen.statuses).toBeGreaterThanOrEqual(6)
+    expect(seen.statuses).toBeLessThanOrEqual(8)
+    isBusy = true
+    await clock.advanceBy(6_000)
+    const before = seen.statuses
+    await clock.advanceBy(20_000)
+    expect(seen.statuses - before).toBeGreaterThanOrEqual(18)
+  })
+
+  it('asks for the job lists only when the counters changed or something is unresolved', async () => {
+    await clock.advanceBy(30_000)
+    expect(seen.snapshots).toBe(1)
+    await startJob('a')
+    await clock.advanceBy(10_000)
+    expect(seen.snapshots).toBe(2)
+    wantsSnapshot = true
+    await clock.advanceBy(12_000)
+    expect(seen.snapshots).toBeGreaterThanOrEqual(4)
+  })
+
+  it('looks at once when poked', async () => {
+    const before = seen.statuses
+    observer.poke()
+    observer.poke()
+    await clock.advanceBy(0)
+    expect(seen.statuses).toBe(before + 1)
+  })
+
+  it('backs off from a node that is down, and finds it again within fifteen seconds of its return', async () => {
+    node.isDown = true
+    await clock.advanceBy(300_000)
+    expect(seen.failures.length).toBeLessThan(40)
+    node.isDown = false
+    const before = seen.statuses
+    await clock.advanceBy(17_000)
+    expect(seen.statuses).toBeGreaterThan(before)
+  })
+
+  it('notices within three seconds of a busy node going down', async () => {
+    isBusy = true
+    await clock.advanceBy(6_000)
+    node.isDown = true
+    await clock.advanceBy(3_000)
+    expect(seen.failures).toContain(2)
+  })
+
+  it('holds no time-out against a node that a long call keeps busy', async () => {
+    let finish = () => {}
+    void observer.duringLongCall(new Promise<void>((resolve) => (finish = resolve)))
+    node.daemonStatus = async () => {
+      throw new NodeError('timeout', 'no answer in time', { delivered: 'unknown' })
+    }
+    await clock.advanceBy(60_000)
+    expect(seen.failures).toEqual([])
+    finish()
+    await clock.advanceBy(12_000)
+    expect(seen.failures).toContain(2)
+  })
+})

@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest'
+import type { LiveAttempt } from '../dispatch/live-attempts.ts'
+import type { FleetNode, NodeStatus } from '../nodes/fleet.ts'
+import type { StoredJob } from '../store/store.ts'
+import { aStoredNode } from '../testing/builders.ts'
+import { listProblems, type ProblemsInput } from './problems.ts'
+
+const NOW_MS = 1_800_000_000_000
+
+function aFleetNode(status: Partial<NodeStatus>, stored: Parameters<typeof aStoredNode>[0] = {}): FleetNode {
+  return {
+    stored: aStoredNode({ id: 'n1', name: 'eu-1', ...stored }),
+    status: {
+      health: 'up',
+      problem: null,
+      running: 0,
+      capacity: { slots: 2 },
+      lastSeenAtMs: NOW_MS - 12_000,
+      ...status
+    }
+  } as FleetNode
+}
+
+const problemsOf = (input: Partial<ProblemsInput>) =>
+  listProblems({
+    nowMs: NOW_MS,
+    nodes: [],
+    live: [],
+    recentFailures: [],
+    python: null,
+    isPaused: false,
+    queued: 0,
+    ...input
+  })
+
+const accepted = { nodeId: 'n1', state: 'accepted', sentAtMs: NOW_MS - 20_000 } as LiveAttempt
+const failed = {
+  outcome: 'failed',
+  project: 'shop',
+  spider: 'prices',
+  killingLine: "KeyError: 'price'",
+  endedAtMs: NOW_MS - 5_000
+} as StoredJob
+
+describe('what an operator should act on', () => {
+  it('nothing, when all is well', () => {
+    expect(problemsOf({ nodes: [aFleetNode({})] })).toEqual([])
+  })
+
+  it('a node that is down is named with its cause, since when, and what is unknown because of it', () => {
+    const [problem] = problemsOf({
+      nodes: [aFleetNode({ health: 'down', problem: 'connection refused' })],
+      live: [accepted]
+    })
+    expect(problem).toMatchObject({ severity: 'error', title: 'eu-1 is down', mend: 'edit_node', nodeId: 'n1' })
+    expect(problem?.text).toBe(
+      'connection refused; last seen 12 s ago; what became of 1 job there is unknown until it answers'
+    )
+  })
+
+  it('a node that accepts jobs but starts none is reported as stuck', () => {
+    const [problem] = problemsOf({ nodes: [aFleetNode({})], live: [accepted] })
+    expect(problem).toMatchObject({ title: 'eu-1 is stuck', mend: 'cordon_node' })
+  })
+
+  it('a node that is full, or had no time to start the job yet, is not stuck', () => {
+    expect(problemsOf({ nodes: [aFleetNode({ running: 2 })], live: [accepted] })).toEqual([])
+    expect(problemsOf({ nodes: [aFleetNode({})], live: [{ ...accepted, sentAtMs: NOW_MS - 5_000 }] })).toEqual([])
+  })
+
+  it('a spider that failed several times is one problem, with the line that killed it last', () => {
+    const problems = problemsOf({ recentFailures: [failed, failed, failed] })
+    expect(problems.map(({ title, text }) => [title, text])).toEqual([
+      ['shop/prices failed', "3 times in the last day; the last: KeyError: 'price'"]
+    ])
+  })
+
+  it('a pause is a problem only while jobs wait for it to end', () => {
+    expect(problemsOf({ isPaused: true })).toEqual([])
+    expect(problemsOf({ isPaused: true, queued: 3 })[0]).toMatchObject({
+      title: 'Everything is paused',
+      mend: 'resume'
+    })
+  })
+
+  it('errors come before warnings', () => {
+    const problems = problemsOf({
+      nodes: [aFleetNode({ health: 'down' })],
+      recentFailures: [failed],
+      isPaused: true,
+      queued: 1
+    })
+    expect(problems.map(({ severity }) => severity)).toEqual(['error', 'warning', 'warning'])
+  })
+})
