@@ -1,0 +1,121 @@
+import { Button, Loader, Popover, TextInput } from '@mantine/core'
+import { IconPlus } from '@tabler/icons-react'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { type KeyboardEvent, useState } from 'react'
+import type { Job } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { explainError } from '../../api/explain-error.ts'
+import { StatusIcon } from '../../ui/status.tsx'
+import { RelativeTime } from '../../ui/time.tsx'
+import classes from './logs-screen.module.css'
+
+interface JobPickerProps {
+  isOpen: boolean
+  onOpenChange: (isOpen: boolean) => void
+  onPick: (id: string) => void
+  /** Logs that are open already. */
+  open: readonly string[]
+}
+
+/** Jobs that have a log, running ones first, then the newest; typing looks in project, spider and id. */
+export function JobPicker({ isOpen, onOpenChange, onPick, open }: JobPickerProps) {
+  return (
+    <Popover opened={isOpen} onChange={onOpenChange} position="bottom-end" width={380} shadow="md" trapFocus returnFocus>
+      <Popover.Target>
+        <Button leftSection={<IconPlus size={14} />} onClick={() => onOpenChange(!isOpen)} aria-expanded={isOpen}>
+          Open a log
+        </Button>
+      </Popover.Target>
+      <Popover.Dropdown p={8}>
+        {isOpen && (
+          <Choices
+            open={open}
+            onPick={(id) => {
+              onOpenChange(false)
+              onPick(id)
+            }}
+          />
+        )}
+      </Popover.Dropdown>
+    </Popover>
+  )
+}
+
+function Choices({ open, onPick }: { open: readonly string[]; onPick: (id: string) => void }) {
+  const api = useApi()
+  const [text, setText] = useState('')
+  const [at, setAt] = useState(0)
+  const filter = text.trim() === '' ? {} : { text: text.trim().slice(0, 200) }
+  const running = useQuery(api.query.jobs.list.queryOptions({ input: { ...filter, status: ['running'], limit: 40 }, placeholderData: keepPreviousData }))
+  const ended = useQuery(api.query.jobs.list.queryOptions({ input: { ...filter, status: ['succeeded', 'failed', 'cancelled', 'lost'], limit: 40 }, placeholderData: keepPreviousData }))
+  const jobs = [...(running.data?.jobs ?? []), ...(ended.data?.jobs ?? [])].filter(({ id, nodeId }) => nodeId !== null && !open.includes(id))
+  const chosen = Math.min(at, jobs.length - 1)
+  const error = running.error ?? ended.error
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    const job = jobs[chosen]
+    if (event.key === 'ArrowDown') setAt(Math.min(jobs.length - 1, chosen + 1))
+    else if (event.key === 'ArrowUp') setAt(Math.max(0, chosen - 1))
+    else if (event.key === 'Enter' && job !== undefined) onPick(job.id)
+    else return
+    event.preventDefault()
+  }
+
+  return (
+    <div className={classes.picker}>
+      <TextInput
+        data-autofocus
+        placeholder="Project, spider or job id"
+        aria-label="Find a job"
+        role="combobox"
+        aria-expanded
+        aria-controls="log-choices"
+        aria-activedescendant={jobs[chosen] === undefined ? undefined : `log-choice-${jobs[chosen].id}`}
+        value={text}
+        onChange={(event) => {
+          setText(event.currentTarget.value)
+          setAt(0)
+        }}
+        onKeyDown={onKeyDown}
+        rightSection={running.isFetching || ended.isFetching ? <Loader size={12} /> : undefined}
+      />
+      {error !== null && (
+        <p className="tone-bad" role="alert">
+          {explainError(error).text}
+        </p>
+      )}
+      <div id="log-choices" role="listbox" aria-label="Jobs with a log" className={classes.choices}>
+        {jobs.map((job, index) => (
+          <Choice key={job.id} job={job} isChosen={index === chosen} onPick={() => onPick(job.id)} />
+        ))}
+      </div>
+      {jobs.length === 0 && !running.isPending && !ended.isPending && <p className="dim">{text === '' ? 'No job has run yet.' : 'No job with a log fits.'}</p>}
+    </div>
+  )
+}
+
+function Choice({ job, isChosen, onPick }: { job: Job; isChosen: boolean; onPick: () => void }) {
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the text field above holds the focus and takes the keys
+    // biome-ignore lint/a11y/useFocusableInteractive: see above
+    <div
+      id={`log-choice-${job.id}`}
+      role="option"
+      aria-selected={isChosen}
+      className={classes.choice}
+      onClick={onPick}
+      ref={(element) => {
+        if (isChosen) element?.scrollIntoView?.({ block: 'nearest' })
+      }}
+    >
+      <StatusIcon status={job.status} size={13} />
+      <span className="ellipsis">
+        {job.project}/{job.spider}
+      </span>
+      <span className="faint">{job.nodeId}</span>
+      <span className={classes.choiceAge}>
+        <RelativeTime atMs={job.startedAtMs ?? job.queuedAtMs} />
+      </span>
+    </div>
+  )
+}

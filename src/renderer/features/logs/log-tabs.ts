@@ -1,0 +1,25 @@
+import type { LogsSearch } from '../../state/search.ts'
+
+/** The open logs, and the one in front: always one of them, or null when none is open. */
+export interface LogTabs {
+  readonly open: string[]
+  readonly front: string | null
+}
+
+/** What the address says, mended: a log in front is open, and one of the open ones is in front. */
+export function tabsOf({ jobs, job }: LogsSearch): LogTabs {
+  const open = [...new Set([...(jobs ?? []), ...(job === undefined ? [] : [job])])]
+  return { open, front: job ?? open[0] ?? null }
+}
+
+export function openTab(tabs: LogTabs, id: string): LogTabs {
+  return { open: tabs.open.includes(id) ? tabs.open : [...tabs.open, id], front: id }
+}
+
+/** The neighbour at the right comes to the front, else the one at the left. */
+export function closeTab(tabs: LogTabs, id: string): LogTabs {
+  const at = tabs.open.indexOf(id)
+  const open = tabs.open.filter((each) => each !== id)
+  if (id !== tabs.front) return { open, front: tabs.front }
+  return { open, front: open[at] ?? open[at - 1] ?? null }
+}

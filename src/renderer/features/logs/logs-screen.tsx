@@ -1,0 +1,125 @@
+import { ActionIcon, Button } from '@mantine/core'
+import { IconTerminal2, IconX } from '@tabler/icons-react'
+import { useQueries } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useEffect, useState } from 'react'
+import type { Job, JobDetail } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { useKeys } from '../../state/keys.ts'
+import { LogTerminal } from '../../terminal/log-terminal.tsx'
+import { EmptyState } from '../../ui/states.tsx'
+import { StatusIcon } from '../../ui/status.tsx'
+import { JobPicker } from './job-picker.tsx'
+import classes from './logs-screen.module.css'
+import { closeTab, openTab, tabsOf } from './log-tabs.ts'
+
+const route = getRouteApi('/logs')
+
+/** Logs that were in front lately stay alive behind it, with their place; older ones are opened anew. */
+const MOST_ALIVE = 4
+
+/** Live logs in tabs; which are open stands in the address. */
+export function LogsScreen() {
+  const api = useApi()
+  const tabs = tabsOf(route.useSearch())
+  const navigate = route.useNavigate()
+  const [isPicking, setPicking] = useState(false)
+  const alive = useLately(tabs.front)
+  const details = useQueries({ queries: tabs.open.map((id) => api.query.jobs.get.queryOptions({ input: { id } })) })
+  const detailOf = (id: string) => details[tabs.open.indexOf(id)]?.data
+  const go = (next: typeof tabs) => void navigate({ search: { jobs: next.open, job: next.front ?? undefined }, replace: true })
+  const step = (by: number) => {
+    const at = tabs.open.indexOf(tabs.front ?? '')
+    const next = tabs.open[(at + by + tabs.open.length) % tabs.open.length]
+    if (next !== undefined) go({ ...tabs, front: next })
+  }
+  useKeys('Logs', [
+    { key: 'o', label: 'Open a log', run: () => setPicking(true) },
+    { key: '[', label: 'Log before', run: () => step(-1) },
+    { key: ']', label: 'Next log', run: () => step(1) },
+    { key: 'X', label: 'Close this log', run: () => tabs.front !== null && go(closeTab(tabs, tabs.front)) }
+  ])
+  const picker = <JobPicker isOpen={isPicking} onOpenChange={setPicking} onPick={(id) => go(openTab(tabs, id))} open={tabs.open} />
+
+  return (
+    <div className={classes.screen}>
+      <h1 className="visually-hidden">Logs</h1>
+      <div className={classes.tabBar}>
+        <div className={classes.tabs} role="tablist" aria-label="Open logs">
+          {tabs.open.map((id, index) => (
+            <Tab key={id} detail={detailOf(id)} isGone={details[index]?.isError ?? false} isFront={id === tabs.front} onShow={() => go({ ...tabs, front: id })} onClose={() => go(closeTab(tabs, id))} />
+          ))}
+        </div>
+        {picker}
+      </div>
+      {tabs.open.length === 0 && (
+        <EmptyState icon={<IconTerminal2 size={28} />} title="No log is open" action={<Button variant="filled" onClick={() => setPicking(true)}>Open a log</Button>}>
+          Follow the logs of several jobs in tabs. Choose a running job or one that ended lately.
+        </EmptyState>
+      )}
+      {tabs.open
+        .filter((id) => id === tabs.front || alive.includes(id))
+        .map((id) => (
+          <div key={id} className={classes.panel} role="tabpanel" aria-label={nameOf(detailOf(id)?.job)} hidden={id !== tabs.front}>
+            <LogOfJob id={id} detail={detailOf(id)} isFront={id === tabs.front} />
+          </div>
+        ))}
+    </div>
+  )
+}
+
+function Tab({ detail, isGone, isFront, onShow, onClose }: { detail: JobDetail | undefined; isGone: boolean; isFront: boolean; onShow: () => void; onClose: () => void }) {
+  const job = detail?.job
+  const name = isGone ? 'unknown job' : nameOf(job)
+  return (
+    <span className={classes.tab} data-front={isFront || undefined} onAuxClick={(event) => event.button === 1 && onClose()}>
+      <button type="button" role="tab" aria-selected={isFront} onClick={onShow}>
+        {job !== undefined && <StatusIcon status={job.status} size={12} />}
+        <span className="ellipsis">{name}</span>
+      </button>
+      <ActionIcon size={20} onClick={onClose} aria-label={`Close the log of ${name}`}>
+        <IconX size={12} />
+      </ActionIcon>
+    </span>
+  )
+}
+
+function LogOfJob({ id, detail, isFront }: { id: string; detail: JobDetail | undefined; isFront: boolean }) {
+  const api = useApi()
+  const job = detail?.job
+  const attemptNumber = detail?.attempts.at(-1)?.number
+  return (
+    <>
+      <LogTerminal
+        key={attemptNumber ?? 0}
+        logs={api.client.logs}
+        jobId={id}
+        attemptNumber={attemptNumber}
+        title={nameOf(job)}
+        fileName={`${nameOf(job)}-${id}.log`.replace(/[^\w.-]+/g, '-')}
+        waitingText={job?.state === 'queued' ? `The log begins when the job runs. It waits: ${job.waiting?.text ?? 'next in line'}.` : 'No line has been written yet.'}
+        hasKeys={isFront}
+        hasSearchKey
+      />
+      {job !== undefined && (
+        <Link to="/jobs" search={{ job: id }} className={classes.toJob}>
+          Show the job
+        </Link>
+      )}
+    </>
+  )
+}
+
+function nameOf(job: Job | undefined): string {
+  if (job === undefined) return '…'
+  return `${job.project}/${job.spider}${job.nodeId === null ? '' : ` · ${job.nodeId}`}`
+}
+
+/** The last few that were in front. */
+function useLately(front: string | null): readonly string[] {
+  const [lately, setLately] = useState<readonly string[]>([])
+  useEffect(() => {
+    if (front !== null) setLately((before) => [front, ...before.filter((id) => id !== front)].slice(0, MOST_ALIVE))
+  }, [front])
+  return lately
+}

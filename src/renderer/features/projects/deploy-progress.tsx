@@ -1,0 +1,46 @@
+import { Button, Loader, Progress } from '@mantine/core'
+import { IconCheck, IconX } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { useApi } from '../../api/api.tsx'
+import { ErrorState } from '../../ui/states.tsx'
+import { plural } from '../../ui/numbers.ts'
+import classes from './projects.module.css'
+import type { Deploy } from './use-deploy.ts'
+
+/** How far a deploy has come, node by node; what failed can be sent again alone. */
+export function DeployProgress({ deploy, expected }: { deploy: Deploy; expected: number }) {
+  const api = useApi()
+  const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes ?? []
+  const rows = [...deploy.deployments.values()]
+  const failed = rows.filter(({ state }) => state === 'failed')
+  const done = rows.filter(({ state }) => state !== 'sending').length
+  const total = Math.max(expected, rows.length)
+  const isOver = !deploy.isRunning && rows.length > 0
+  return (
+    <section className={classes.deploy} aria-label="Deploy">
+      <div className={classes.deployHead}>
+        <strong role="status">
+          {isOver
+            ? failed.length === 0
+              ? `On ${plural(rows.length, 'node')}.`
+              : `On ${rows.length - failed.length} of ${plural(rows.length, 'node')}.`
+            : `Sending: ${done} of ${plural(total, 'node')}`}
+        </strong>
+        {isOver && failed.length > 0 && <Button onClick={() => deploy.start(failed.map(({ nodeId }) => nodeId))}>Retry the {failed.length} failed</Button>}
+      </div>
+      <Progress value={total === 0 ? 0 : (done / total) * 100} aria-label="Nodes done" color={failed.length > 0 ? 'red' : undefined} />
+      {deploy.error !== null && <ErrorState what="the progress" error={deploy.error} onRetry={() => deploy.start()} />}
+      <ul className={classes.deployNodes}>
+        {rows.map(({ nodeId, state, error }) => (
+          <li key={nodeId}>
+            {state === 'sending' && <Loader size={12} aria-label="sending" />}
+            {state === 'present' && <IconCheck size={14} className="tone-ok" role="img" aria-label="there" />}
+            {state === 'failed' && <IconX size={14} className="tone-bad" role="img" aria-label="failed" />}
+            <span>{nodes.find(({ id }) => id === nodeId)?.name ?? nodeId}</span>
+            {error !== null && <span className={classes.deployError}>{error}</span>}
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}

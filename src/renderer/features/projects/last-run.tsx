@@ -1,0 +1,18 @@
+import { Link } from '@tanstack/react-router'
+import type { Job } from '../../../shared/contract/index.ts'
+import { StatusText } from '../../ui/status.tsx'
+import { RelativeTime } from '../../ui/time.tsx'
+import classes from './projects.module.css'
+
+/** The newest job of a project or spider, as a way to it. */
+export function LastRun({ job }: { job: Job | undefined }) {
+  if (job === undefined) return <span className="faint">not lately</span>
+  return (
+    <Link to="/jobs" search={{ job: job.id }} className={classes.lastRun}>
+      <StatusText status={job.status} />
+      <span className="faint">
+        <RelativeTime atMs={job.endedAtMs ?? job.startedAtMs ?? job.queuedAtMs} />
+      </span>
+    </Link>
+  )
+}

@@ -1,0 +1,123 @@
+import { type AsyncZippable, zip } from 'fflate'
+
+/** A file that came with its place in a dropped folder, if it came in one. */
+export interface DroppedFile {
+  /** With `/` between the parts, no leading `/` or `./`. */
+  readonly path: string
+  readonly file: File
+}
+
+/** One thing that can be sent to the engine. */
+export interface UploadPlan {
+  readonly key: string
+  readonly name: string
+  readonly sizeBytes: number
+  /** null for an egg or a zip; else how many files of the folder go into the zip. */
+  readonly fileCount: number | null
+  /** What it seems to be, from its name or its scrapy.cfg; the engine looks inside and knows better. */
+  readonly guess: { readonly project: string | null; readonly version: string | null }
+  /** What is sent; a folder is zipped only now. */
+  readonly open: () => Promise<File>
+}
+
+export interface UploadPlans {
+  readonly plans: readonly UploadPlan[]
+  /** What was dropped and cannot be deployed, in words. */
+  readonly problems: readonly string[]
+}
+
+/** Makes of dropped or chosen files what can be deployed: eggs, zips, and folders with a scrapy.cfg. */
+export async function planUploads(files: readonly File[]): Promise<UploadPlans> {
+  const dropped = files.map((file) => ({ file, path: pathOf(file) }))
+  const projectRoots = rootsOf(dropped)
+  const plans: UploadPlan[] = []
+  const problems: string[] = []
+  for (const root of projectRoots) plans.push(await planFolder(root, dropped))
+  const inFolders = (path: string) => projectRoots.some((root) => path.startsWith(root))
+  const strangeFolders = new Set<string>()
+  for (const { file, path } of dropped) {
+    if (inFolders(path)) continue
+    if (/\.(egg|zip)$/i.test(file.name)) plans.push(planFile(file))
+    else if (path.includes('/')) strangeFolders.add(path.slice(0, path.indexOf('/')))
+    else problems.push(`${file.name} is neither an .egg nor a .zip.`)
+  }
+  for (const folder of strangeFolders) {
+    problems.push(`${folder} has no scrapy.cfg, so it is not a Scrapy project. Drop the folder in which you run “scrapy crawl”.`)
+  }
+  return { plans, problems }
+}
+
+/** What belongs to the machine and not to the project: caches, environments, hidden files. */
+export function isLeftOut(relativePath: string): boolean {
+  return relativePath
+    .split('/')
+    .some((part) => part.startsWith('.') || LEFT_OUT_FOLDERS.has(part) || part.endsWith('.pyc') || part.endsWith('.egg-info'))
+}
+
+const LEFT_OUT_FOLDERS = new Set(['__pycache__', 'venv', 'env', 'node_modules', 'build', 'dist'])
+
+/** Drops say it in `path`, folder pickers in `webkitRelativePath`. */
+function pathOf(file: File & { path?: string; relativePath?: string }): string {
+  const path = file.webkitRelativePath || file.relativePath || file.path || file.name
+  return path.replaceAll('\\', '/').replace(/^(?:\.?\/)+/, '')
+}
+
+/** Folders (ending in `/`) that hold a scrapy.cfg, outermost only. */
+function rootsOf(dropped: readonly DroppedFile[]): string[] {
+  const roots = dropped
+    .filter(({ path }) => path.endsWith('/scrapy.cfg') && !isLeftOut(path))
+    .map(({ path }) => path.slice(0, -'scrapy.cfg'.length))
+    .sort((left, right) => left.length - right.length)
+  return roots.filter((root, index) => !roots.slice(0, index).some((outer) => root.startsWith(outer)))
+}
+
+async function planFolder(root: string, dropped: readonly DroppedFile[]): Promise<UploadPlan> {
+  const inside = dropped
+    .filter(({ path }) => path.startsWith(root))
+    .map(({ path, file }) => ({ file, path: path.slice(root.length) }))
+    .filter(({ path }) => !isLeftOut(path))
+  const config = inside.find(({ path }) => path === 'scrapy.cfg')
+  const name = root.slice(0, -1).split('/').at(-1) as string
+  return {
+    key: `folder ${root}`,
+    name,
+    sizeBytes: inside.reduce((sum, { file }) => sum + file.size, 0),
+    fileCount: inside.length,
+    guess: { project: config === undefined ? null : projectOfConfig(await config.file.text()), version: null },
+    open: () => zipFiles(`${name}.zip`, inside)
+  }
+}
+
+/** The project of `[deploy]`, or of the first `[deploy:TARGET]`, as scrapyd-deploy reads it. */
+export function projectOfConfig(text: string): string | null {
+  let section = ''
+  for (const line of text.split(/\r?\n/)) {
+    const head = /^\[([^\]]+)\]/.exec(line.trim())
+    if (head !== null) section = head[1] as string
+    const field = /^\s*project\s*[=:]\s*(\S.*?)\s*$/.exec(line)
+    if (field !== null && /^deploy(:|$)/.test(section)) return field[1] as string
+  }
+  return null
+}
+
+function planFile(file: File): UploadPlan {
+  // setuptools names eggs PROJECT-VERSION-pyX.Y.egg.
+  const named = /^(.+?)-(.+?)(?:-py[\d.]+)?\.egg$/i.exec(file.name)
+  return {
+    key: `file ${file.name} ${file.size} ${file.lastModified}`,
+    name: file.name,
+    sizeBytes: file.size,
+    fileCount: null,
+    guess: { project: named?.[1] ?? null, version: named?.[2] ?? null },
+    open: () => Promise.resolve(file)
+  }
+}
+
+async function zipFiles(name: string, files: readonly DroppedFile[]): Promise<File> {
+  const entries: AsyncZippable = {}
+  for (const { path, file } of files) entries[path] = new Uint8Array(await file.arrayBuffer())
+  const bytes = await new Promise<Uint8Array<ArrayBuffer>>((resolve, reject) => {
+    zip(entries, { level: 6 }, (error, zipped) => (error === null ? resolve(zipped as Uint8Array<ArrayBuffer>) : reject(error)))
+  })
+  return new File([bytes], name, { type: 'application/zip' })
+}

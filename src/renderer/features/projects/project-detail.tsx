@@ -1,0 +1,115 @@
+import { ActionIcon, Button, Tooltip } from '@mantine/core'
+import { IconPlayerPlay, IconX } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useMemo, useState } from 'react'
+import type { Job, Project, Version } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { openRunDialog } from '../../state/run-dialog.ts'
+import { plural } from '../../ui/numbers.ts'
+import { Panel, ScreenHead } from '../../ui/panel.tsx'
+import { EmptyState, QueryState } from '../../ui/states.tsx'
+import { DeleteDialog } from './delete-dialog.tsx'
+import { DeployDialog } from './deploy-dialog.tsx'
+import { LastRun } from './last-run.tsx'
+import classes from './projects.module.css'
+import { latestOf } from './compare-versions.ts'
+import { VersionRows } from './version-rows.tsx'
+
+/** One project: its spiders, its versions and where they are. */
+export function ProjectDetail({ name, onClose }: { name: string; onClose: () => void }) {
+  const api = useApi()
+  const project = useQuery(api.query.projects.get.queryOptions({ input: { project: name } }))
+  return (
+    <section className={classes.detail} aria-label={`Project ${name}`}>
+      <QueryState query={project} what={`the project ${name}`}>
+        {(data: Project) => <Content project={data} onClose={onClose} />}
+      </QueryState>
+    </section>
+  )
+}
+
+function Content({ project, onClose }: { project: Project; onClose: () => void }) {
+  const [deploying, setDeploying] = useState<Version | null>(null)
+  const [deleting, setDeleting] = useState<Version | 'project' | null>(null)
+  const latest = latestOf(project)
+  return (
+    <>
+      <ScreenHead title={project.name} note={latest === undefined ? undefined : `latest ${latest.version}`}>
+        <Button component={Link} to="/jobs" search={{ project: project.name } as never}>
+          Jobs
+        </Button>
+        {latest !== undefined && <Button onClick={() => setDeploying(latest)}>Deploy…</Button>}
+        <Button variant="filled" onClick={() => openRunDialog({ project: project.name })}>
+          Run…
+        </Button>
+        <Tooltip label="Close (Esc)">
+          <ActionIcon onClick={onClose} aria-label="Close the project">
+            <IconX size={16} />
+          </ActionIcon>
+        </Tooltip>
+      </ScreenHead>
+      <Spiders project={project} version={latest} />
+      <Panel
+        title="Versions"
+        note={plural(project.versions.length, 'version')}
+        aside={
+          <Button variant="subtle" color="gray" size="compact-xs" onClick={() => setDeleting('project')}>
+            Delete the project…
+          </Button>
+        }
+        flush
+      >
+        <VersionRows project={project} onDeploy={setDeploying} onDelete={setDeleting} />
+      </Panel>
+      {deploying !== null && <DeployDialog version={deploying} onClose={() => setDeploying(null)} />}
+      {deleting !== null && <DeleteDialog project={project} version={deleting === 'project' ? null : deleting} onClose={() => setDeleting(null)} onProjectGone={onClose} />}
+    </>
+  )
+}
+
+function Spiders({ project, version }: { project: Project; version: Version | undefined }) {
+  const api = useApi()
+  const jobs = useQuery(api.query.jobs.list.queryOptions({ input: { project: project.name, limit: 300 } })).data?.jobs
+  const last = useMemo(() => {
+    const newest = new Map<string, Job>()
+    for (const job of jobs ?? []) if (!newest.has(job.spider)) newest.set(job.spider, job)
+    return newest
+  }, [jobs])
+  const spiders = version?.spiders ?? null
+  const run = (names: readonly string[]) => openRunDialog({ project: project.name, spiders: [...names] })
+  return (
+    <Panel
+      title="Spiders"
+      note={spiders === null ? undefined : `${spiders.length} in the latest version`}
+      aside={
+        spiders !== null && spiders.length > 1 ? (
+          <Button variant="subtle" size="compact-xs" onClick={() => run(spiders)}>
+            Run all {spiders.length}…
+          </Button>
+        ) : undefined
+      }
+      flush
+    >
+      {spiders === null || spiders.length === 0 ? (
+        <EmptyState title={spiders === null ? 'Not listed yet' : 'This version has no spiders'}>
+          {spiders === null
+            ? 'The spiders are listed by the local node, or by the first node that gets this version.'
+            : 'Look whether SPIDER_MODULES in its settings names the right package.'}
+        </EmptyState>
+      ) : (
+        <ul className={classes.spiders}>
+          {spiders.map((spider) => (
+            <li key={spider}>
+              <span className={classes.name}>{spider}</span>
+              <LastRun job={last.get(spider)} />
+              <Button size="compact-xs" leftSection={<IconPlayerPlay size={12} />} onClick={() => run([spider])} aria-label={`Run ${spider}`}>
+                Run…
+              </Button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  )
+}

@@ -1,0 +1,165 @@
+import { Button } from '@mantine/core'
+import { IconPackage, IconUpload } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { useEffect, useMemo, useRef, useState } from 'react'
+import type { Job, Node, Project } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { takeFiles, useDroppedFiles } from '../../state/dropped-files.ts'
+import { useKeys } from '../../state/keys.ts'
+import { formatCount } from '../../ui/numbers.ts'
+import { ScreenHead } from '../../ui/panel.tsx'
+import { EmptyState, QueryState } from '../../ui/states.tsx'
+import { RelativeTime } from '../../ui/time.tsx'
+import { type Column, VirtualTable } from '../../ui/virtual-table.tsx'
+import { latestOf, spreadOf } from './compare-versions.ts'
+import { LastRun } from './last-run.tsx'
+import { planUploads, type UploadPlans } from './plan-upload.ts'
+import { ProjectDetail } from './project-detail.tsx'
+import classes from './projects.module.css'
+import { SpreadText } from './spread-text.tsx'
+import { UploadDialog } from './upload-dialog.tsx'
+
+const route = getRouteApi('/projects')
+
+/** What there is to run, where it is, and the way to bring more. */
+export function ProjectsScreen() {
+  const api = useApi()
+  const search = route.useSearch()
+  const navigate = route.useNavigate()
+  const projects = useQuery(api.query.projects.list.queryOptions())
+  const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes
+  const lastJobs = useLastJobs()
+  const [uploads, offerUploads] = useUploads()
+  const open = (project: string | undefined) => void navigate({ search: { project }, replace: search.project !== undefined && project !== undefined })
+  useKeys('Projects', [
+    { key: 'u', label: 'Upload a project', run: () => picker.current?.click() },
+    { key: 'Escape', label: 'Close the project', run: () => open(undefined) }
+  ])
+  const picker = useRef<HTMLInputElement>(null)
+  const columns = useMemo(() => projectColumns(nodes ?? [], lastJobs), [nodes, lastJobs])
+
+  const uploadButton = (
+    <Button variant="filled" leftSection={<IconUpload size={14} />} onClick={() => picker.current?.click()}>
+      Upload…
+    </Button>
+  )
+  return (
+    <div className={classes.screen}>
+      <section className={classes.list} data-beside={search.project !== undefined || undefined}>
+        <div className={classes.listHead}>
+          <ScreenHead title="Projects" note={search.project === undefined ? 'drop an egg or a folder with scrapy.cfg anywhere' : undefined}>
+            <PickFolderButton onFiles={offerUploads} />
+            {uploadButton}
+          </ScreenHead>
+        </div>
+        <input
+          ref={picker}
+          type="file"
+          hidden
+          multiple
+          accept=".egg,.zip"
+          aria-label="Eggs or zips to deploy"
+          onChange={(event) => {
+            offerUploads([...(event.target.files ?? [])])
+            event.target.value = ''
+          }}
+        />
+        <QueryState query={projects} what="the projects">
+          {({ projects: list }) => (
+            <VirtualTable
+              label="Projects"
+              rows={list}
+              rowId={(project) => project.name}
+              columns={columns}
+              openId={search.project ?? null}
+              onOpen={(project) => open(project.name)}
+              primary
+              empty={
+                <EmptyState icon={<IconPackage size={28} />} title="No projects yet" action={uploadButton}>
+                  A project is a Scrapy project packed as an egg. Drop its .egg, or the folder with its scrapy.cfg, anywhere in this window; scrapyd-deploy works too.
+                </EmptyState>
+              }
+            />
+          )}
+        </QueryState>
+      </section>
+      {search.project !== undefined && <ProjectDetail key={search.project} name={search.project} onClose={() => open(undefined)} />}
+      {uploads !== null && <UploadDialog uploads={uploads} onClose={() => offerUploads(null)} onUploaded={({ project }) => open(project)} />}
+    </div>
+  )
+}
+
+function projectColumns(nodes: readonly Node[], lastJobs: ReadonlyMap<string, Job>): Column<Project>[] {
+  return [
+    { id: 'name', header: 'Project', width: 'minmax(110px, 1.4fr)', cell: ({ name }) => <strong className={classes.name}>{name}</strong>, sortBy: ({ name }) => name },
+    { id: 'latest', header: 'Latest version', width: 'minmax(130px, 1.2fr)', hideBelowPx: 560, cell: (project) => project.latestVersion ?? <span className="faint">none</span> },
+    { id: 'spiders', header: 'Spiders', width: '78px', align: 'end', cell: (project) => formatKnown(latestOf(project)?.spiders?.length), sortBy: (project) => latestOf(project)?.spiders?.length ?? null },
+    { id: 'versions', header: 'Versions', width: '78px', align: 'end', hideBelowPx: 640, cell: ({ versions }) => formatCount(versions.length) },
+    { id: 'spread', header: 'Deployed', width: 'minmax(120px, 1fr)', hideBelowPx: 340, cell: (project) => <SpreadText spread={spreadOf(latestOf(project), nodes)} /> },
+    { id: 'last', header: 'Last run', width: 'minmax(120px, 1fr)', hideBelowPx: 760, cell: ({ name }) => <LastRun job={lastJobs.get(name)} /> },
+    {
+      id: 'updated',
+      header: 'Updated',
+      width: '84px',
+      align: 'end',
+      hideBelowPx: 480,
+      cell: (project) => (
+        <span className="dim">
+          <RelativeTime atMs={project.versions[0]?.createdAtMs ?? null} />
+        </span>
+      ),
+      sortBy: (project) => project.versions[0]?.createdAtMs ?? null
+    }
+  ]
+}
+
+const formatKnown = (count: number | undefined) => (count === undefined ? <span className="faint" title="Not listed yet">?</span> : formatCount(count))
+
+/** The newest job of each project among the newest of all: one call, whatever the number of projects. */
+function useLastJobs(): ReadonlyMap<string, Job> {
+  const api = useApi()
+  const jobs = useQuery(api.query.jobs.list.queryOptions({ input: { limit: 300 } })).data?.jobs
+  return useMemo(() => {
+    const last = new Map<string, Job>()
+    for (const job of jobs ?? []) if (!last.has(job.project)) last.set(job.project, job)
+    return last
+  }, [jobs])
+}
+
+/** What was dropped anywhere in the window, or chosen here, made ready for the upload dialog. */
+function useUploads(): [UploadPlans | null, (files: readonly File[] | null) => void] {
+  const [uploads, setUploads] = useState<UploadPlans | null>(null)
+  const offer = (files: readonly File[] | null) => {
+    if (files === null) setUploads(null)
+    else if (files.length > 0) void planUploads(files).then(setUploads)
+  }
+  const dropped = useDroppedFiles(({ files }) => files)
+  useEffect(() => {
+    if (dropped.length > 0) void planUploads(takeFiles()).then(setUploads)
+  }, [dropped])
+  return [uploads, offer]
+}
+
+function PickFolderButton({ onFiles }: { onFiles: (files: readonly File[]) => void }) {
+  const input = useRef<HTMLInputElement>(null)
+  return (
+    <>
+      <Button onClick={() => input.current?.click()}>Choose a folder…</Button>
+      <input
+        ref={(element) => {
+          // React knows no such attribute; every browser we run in does.
+          element?.setAttribute('webkitdirectory', '')
+          input.current = element
+        }}
+        type="file"
+        hidden
+        aria-label="Folder of a Scrapy project"
+        onChange={(event) => {
+          onFiles([...(event.target.files ?? [])])
+          event.target.value = ''
+        }}
+      />
+    </>
+  )
+}

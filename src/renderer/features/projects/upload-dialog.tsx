@@ -1,0 +1,163 @@
+import { Button, Modal, Progress, TextInput } from '@mantine/core'
+import { IconAlertTriangle, IconFileZip, IconFolder } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Version } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { explainError } from '../../api/explain-error.ts'
+import { openRunDialog } from '../../state/run-dialog.ts'
+import { formatBytes, plural } from '../../ui/numbers.ts'
+import { DeployProgress } from './deploy-progress.tsx'
+import type { UploadPlan, UploadPlans } from './plan-upload.ts'
+import classes from './projects.module.css'
+import { useDeploy } from './use-deploy.ts'
+
+/** Shows what was dropped, uploads it, and offers what comes next. */
+export function UploadDialog({ uploads, onClose, onUploaded }: { uploads: UploadPlans; onClose: () => void; onUploaded: (version: Version) => void }) {
+  return (
+    <Modal opened onClose={onClose} title={uploads.plans.length > 1 ? `Deploy ${uploads.plans.length} projects` : 'Deploy a project'} size={560}>
+      <div className={classes.uploads}>
+        {uploads.plans.map((plan) => (
+          <UploadCard key={plan.key} plan={plan} onUploaded={onUploaded} onClose={onClose} />
+        ))}
+        {uploads.problems.map((problem) => (
+          <p key={problem} className={classes.problem} role="alert">
+            <IconAlertTriangle size={15} aria-hidden /> {problem}
+          </p>
+        ))}
+        {uploads.plans.length === 0 && <p className="dim">What can be dropped: an .egg, a .zip of a Scrapy project, or its folder with scrapy.cfg.</p>}
+      </div>
+      {uploads.plans.length === 0 && (
+        <footer className={classes.dialogFoot}>
+          <Button onClick={onClose}>Close</Button>
+        </footer>
+      )}
+    </Modal>
+  )
+}
+
+type Step = { kind: 'ready' } | { kind: 'preparing' | 'sending' } | { kind: 'failed'; error: unknown } | { kind: 'done'; version: Version }
+
+// ready ──Upload──▶ preparing (a folder is zipped) ──▶ sending ──▶ done
+//   ▲                                                    │
+//   └──────────── Upload again ◀──── failed ◀────────────┘
+function UploadCard({ plan, onUploaded, onClose }: { plan: UploadPlan; onUploaded: (version: Version) => void; onClose: () => void }) {
+  const { client } = useApi()
+  const [project, setProject] = useState(plan.guess.project ?? '')
+  const [version, setVersion] = useState('')
+  const [step, setStep] = useState<Step>({ kind: 'ready' })
+  const isBusy = step.kind === 'preparing' || step.kind === 'sending'
+
+  const upload = async () => {
+    try {
+      setStep({ kind: 'preparing' })
+      const file = await plan.open()
+      setStep({ kind: 'sending' })
+      const uploaded = await client.projects.upload({ file, project: project.trim() || undefined, version: version.trim() || undefined })
+      setStep({ kind: 'done', version: uploaded })
+      onUploaded(uploaded)
+    } catch (error) {
+      setStep({ kind: 'failed', error })
+    }
+  }
+
+  return (
+    <section className={classes.upload} aria-label={plan.name}>
+      <header>
+        {plan.fileCount === null ? <IconFileZip size={20} aria-hidden /> : <IconFolder size={20} aria-hidden />}
+        <strong className="ellipsis">{plan.name}</strong>
+        <span className="dim">
+          {formatBytes(plan.sizeBytes)}
+          {plan.fileCount !== null && ` in ${plural(plan.fileCount, 'file')}`}
+        </span>
+      </header>
+      {step.kind === 'done' ? (
+        <Uploaded version={step.version} onClose={onClose} />
+      ) : (
+        <form
+          onSubmit={(event) => {
+            event.preventDefault()
+            void upload()
+          }}
+        >
+          <div className={classes.uploadFields}>
+            <TextInput
+              label="Project"
+              placeholder={plan.fileCount === null ? 'as the archive says' : 'as scrapy.cfg says'}
+              value={project}
+              onChange={(event) => setProject(event.currentTarget.value)}
+              maxLength={200}
+              disabled={isBusy}
+              data-autofocus
+            />
+            <TextInput
+              label="Version"
+              placeholder="the present time"
+              value={version}
+              onChange={(event) => setVersion(event.currentTarget.value)}
+              maxLength={200}
+              disabled={isBusy}
+            />
+          </div>
+          {step.kind === 'failed' && <UploadFailure error={step.error} />}
+          {isBusy && <Progress value={100} animated aria-label="Upload" />}
+          <footer className={classes.dialogFoot}>
+            <span className={classes.grow} role="status">
+              {step.kind === 'preparing' && plan.fileCount !== null && 'Zipping the folder…'}
+              {step.kind === 'sending' && 'Uploading, checking, listing its spiders…'}
+            </span>
+            <Button onClick={onClose}>Cancel</Button>
+            <Button type="submit" variant="filled" loading={isBusy}>
+              {step.kind === 'failed' ? 'Upload again' : 'Upload'}
+            </Button>
+          </footer>
+        </form>
+      )}
+    </section>
+  )
+}
+
+function UploadFailure({ error }: { error: unknown }) {
+  const { title, text, code } = explainError(error)
+  return (
+    <div className={classes.failure} role="alert">
+      <strong>{title}</strong>
+      <p>{text}</p>
+      {code !== null && <span className="faint mono">{code}</span>}
+    </div>
+  )
+}
+
+/** It is here; now it can go to the nodes, or simply be run (the engine sends it where it is needed). */
+function Uploaded({ version, onClose }: { version: Version; onClose: () => void }) {
+  const api = useApi()
+  const nodeCount = useQuery(api.query.nodes.list.queryOptions()).data?.nodes.length ?? 0
+  const deploy = useDeploy(version.project, version.version)
+  const hasStarted = deploy.isRunning || deploy.deployments.size > 0 || deploy.error !== null
+  const run = () => {
+    onClose()
+    openRunDialog({ project: version.project, version: version.version, spiders: version.spiders?.length === 1 ? version.spiders : [] })
+  }
+  return (
+    <>
+      <p className={classes.uploaded} role="status">
+        <strong>
+          {version.project} {version.version}
+        </strong>{' '}
+        is here
+        {version.spiders === null ? '. Its spiders will be listed by the first node that gets it.' : ` with ${plural(version.spiders.length, 'spider')}:`}
+      </p>
+      {version.spiders !== null && version.spiders.length > 0 && <p className={classes.spiderNames}>{version.spiders.join(', ')}</p>}
+      {hasStarted && <DeployProgress deploy={deploy} expected={nodeCount} />}
+      <footer className={classes.dialogFoot}>
+        <Button onClick={onClose} className={classes.first}>
+          Close
+        </Button>
+        {!hasStarted && <Button onClick={() => deploy.start()}>Deploy to {nodeCount === 1 ? 'the node' : `all ${nodeCount} nodes`}</Button>}
+        <Button variant="filled" onClick={run}>
+          Run…
+        </Button>
+      </footer>
+    </>
+  )
+}

@@ -1,0 +1,131 @@
+import { ActionIcon, Badge, Button, Menu } from '@mantine/core'
+import { IconChevronRight, IconDots, IconPlayerPlay, IconSend, IconTrash } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Node, Project, Version } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { openRunDialog } from '../../state/run-dialog.ts'
+import { CopyButton } from '../../ui/copy-button.tsx'
+import { formatBytes, plural } from '../../ui/numbers.ts'
+import { FieldRow } from '../../ui/panel.tsx'
+import { RelativeTime } from '../../ui/time.tsx'
+import { compareSpiders, spreadOf } from './compare-versions.ts'
+import { DeployProgress } from './deploy-progress.tsx'
+import classes from './projects.module.css'
+import { SpreadText } from './spread-text.tsx'
+import { useDeploy } from './use-deploy.ts'
+
+interface VersionRowsProps {
+  project: Project
+  onDeploy: (version: Version) => void
+  onDelete: (version: Version) => void
+}
+
+/** The versions, newest first; a row opens to what is in it and where it is. */
+export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
+  const api = useApi()
+  const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes ?? []
+  const [openName, setOpenName] = useState<string | null>(null)
+  return (
+    <ul className={classes.versions}>
+      {project.versions.map((version, index) => {
+        const isOpen = openName === version.version
+        return (
+          <li key={version.version}>
+            <div className={classes.version}>
+              <button type="button" className={classes.versionName} aria-expanded={isOpen} onClick={() => setOpenName(isOpen ? null : version.version)}>
+                <IconChevronRight size={14} aria-hidden data-open={isOpen || undefined} />
+                <strong className="ellipsis">{version.version}</strong>
+                {version.version === project.latestVersion && (
+                  <Badge size="xs" variant="default">
+                    latest
+                  </Badge>
+                )}
+              </button>
+              <SpiderChange version={version} before={project.versions[index + 1]} />
+              <span className={classes.spread}>
+                <SpreadText spread={spreadOf(version, nodes)} />
+              </span>
+              <span className={classes.size}>{version.sizeBytes === null ? '' : formatBytes(version.sizeBytes)}</span>
+              <span className={classes.age}>
+                <RelativeTime atMs={version.createdAtMs} />
+              </span>
+              <Menu>
+                <Menu.Target>
+                  <ActionIcon aria-label={`More for ${version.version}`}>
+                    <IconDots size={16} />
+                  </ActionIcon>
+                </Menu.Target>
+                <Menu.Dropdown>
+                  <Menu.Item leftSection={<IconPlayerPlay size={14} />} onClick={() => openRunDialog({ project: project.name, version: version.version })}>
+                    Run this version…
+                  </Menu.Item>
+                  <Menu.Item leftSection={<IconSend size={14} />} onClick={() => onDeploy(version)} disabled={version.sha256 === null} title={version.sha256 === null ? 'Scrapdeck has no egg of it to send: upload it first' : undefined}>
+                    Deploy to nodes…
+                  </Menu.Item>
+                  <Menu.Divider />
+                  <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => onDelete(version)}>
+                    Delete…
+                  </Menu.Item>
+                </Menu.Dropdown>
+              </Menu>
+            </div>
+            {isOpen && <VersionFacts version={version} before={project.versions[index + 1]} nodes={nodes} />}
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
+
+function SpiderChange({ version, before }: { version: Version; before: Version | undefined }) {
+  const change = compareSpiders(version, before)
+  return (
+    <span className={classes.change}>
+      {version.spiders === null ? <span className="faint">spiders not listed</span> : plural(version.spiders.length, 'spider')}
+      {change !== null && change.added.length > 0 && <span title={`New: ${change.added.join(', ')}`}> +{change.added.length}</span>}
+      {change !== null && change.removed.length > 0 && <span title={`Gone: ${change.removed.join(', ')}`}> −{change.removed.length}</span>}
+    </span>
+  )
+}
+
+function VersionFacts({ version, before, nodes }: { version: Version; before: Version | undefined; nodes: readonly Node[] }) {
+  const change = compareSpiders(version, before)
+  const deploy = useDeploy(version.project, version.version)
+  const missing = nodes.filter(({ id }) => !version.deployments.some(({ nodeId, state }) => nodeId === id && state === 'present'))
+  const failed = version.deployments.filter(({ state }) => state === 'failed')
+  const nameOf = (nodeId: string) => nodes.find(({ id }) => id === nodeId)?.name ?? nodeId
+  const hasStarted = deploy.isRunning || deploy.deployments.size > 0
+  return (
+    <div className={classes.facts}>
+      <FieldRow label="SHA-256">
+        {version.sha256 === null ? (
+          <span className="dim">only seen on nodes; Scrapdeck has no egg of it</span>
+        ) : (
+          <>
+            <span className="mono">{version.sha256.slice(0, 16)}…</span> <CopyButton value={version.sha256} what="the SHA-256" />
+          </>
+        )}
+      </FieldRow>
+      {version.spiders !== null && <FieldRow label="Spiders">{version.spiders.join(', ') || 'none'}</FieldRow>}
+      {change !== null && change.added.length > 0 && <FieldRow label="New in it">{change.added.join(', ')}</FieldRow>}
+      {change !== null && change.removed.length > 0 && <FieldRow label="Gone from it">{change.removed.join(', ')}</FieldRow>}
+      <FieldRow label="On">{version.deployments.filter(({ state }) => state === 'present').map(({ nodeId }) => nameOf(nodeId)).join(', ') || 'no node yet'}</FieldRow>
+      {failed.map(({ nodeId, error }) => (
+        <FieldRow key={nodeId} label={`Failed on ${nameOf(nodeId)}`}>
+          <span className="tone-bad">{error ?? 'no reason was given'}</span>
+        </FieldRow>
+      ))}
+      {hasStarted ? (
+        <DeployProgress deploy={deploy} expected={missing.length} />
+      ) : (
+        missing.length > 0 &&
+        version.sha256 !== null && (
+          <Button className={classes.first} onClick={() => deploy.start(missing.map(({ id }) => id))}>
+            Deploy to the {missing.length === 1 ? 'node' : `${missing.length} nodes`} without it
+          </Button>
+        )
+      )}
+    </div>
+  )
+}
