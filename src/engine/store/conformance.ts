@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe } from 'vitest'
-import { describeAttempts } from './conformance/attempts.ts'
-import { describeChangeLog } from './conformance/change-log.ts'
-import { describeEnd } from './conformance/end.ts'
-import { describeFleet } from './conformance/fleet.ts'
-import { describeJobs } from './conformance/jobs.ts'
-import { testAgainstModel } from './conformance/model.ts'
-import { describeQueue } from './conformance/queue.ts'
-import { createStory, type StoreUnderTest } from './conformance/story.ts'
+import { describeAttempts } from './testing/attempts.ts'
+import { describeChangeLog } from './testing/change-log.ts'
+import { describeEnd } from './testing/end.ts'
+import { describeFleet } from './testing/fleet.ts'
+import { describeJobs } from './testing/jobs.ts'
+import { testAgainstModel } from './testing/model.ts'
+import { describeQueue } from './testing/queue.ts'
+import { createStory, type StoreUnderTest } from './testing/story.ts'
 
 /** What every Store must do, whatever it is made of. Each test has a store on empty data of its own. */
 export function describeStore(name: string, openStore: () => Promise<StoreUnderTest>): void {

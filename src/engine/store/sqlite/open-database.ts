@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import DatabaseConstructor, { type Database } from 'better-sqlite3'
 import { ScrapdeckError } from '../../../shared/errors.ts'
@@ -16,6 +16,8 @@ export function openDatabase(path: string): { database: Database; lock: Director
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     lock = lockDirectory(dirname(path))
+    // It holds credentials: others may not read it, even in a directory that they may. SQLite's own files take its mode.
+    closeSync(openSync(path, 'a', 0o600))
     database = new DatabaseConstructor(path, { timeout: 5000 })
     configure(database)
     migrate(database)

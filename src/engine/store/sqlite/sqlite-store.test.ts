@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { writeFile } from 'node:fs/promises'
+import { readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import DatabaseConstructor from 'better-sqlite3'
@@ -130,6 +130,16 @@ describe('opening', () => {
       code: 'DATA_DIRECTORY_UNUSABLE',
       message: expect.stringContaining('cannot be opened or made')
     })
+  })
+
+  test.skipIf(process.platform === 'win32')('nobody else may read the data', async () => {
+    const directory = await temporaryPath()
+    const store = await open(directory)
+    await store.putSetting('a', 'b')
+    const files = (await readdir(directory)).filter((name) => name.startsWith('scrapdeck.db'))
+    const modes = await Promise.all(files.map(async (name) => (await stat(join(directory, name))).mode & 0o077))
+    await store.close()
+    expect([files.length, modes]).toEqual([3, [0, 0, 0]])
   })
 
   test('a file that is not a database is refused and left alone', async () => {
