@@ -3,13 +3,13 @@
  * as a service with the UI in the browser. `npm run serve` is `--service`: the service alone, with exactly the given port.
  * What follows `--` goes to the app or the service. Runs on Node 20, before anything is installed.
  */
-import { spawn } from 'node:child_process'
 import net from 'node:net'
 import { ensureBuilt } from './setup/build.mjs'
 import { findElectron } from './setup/electron.mjs'
 import { ensureNodeModules } from './setup/node-modules.mjs'
-import { childEnvironment, inRoot, nodeBinary, rootDirectory } from './setup/platform.mjs'
+import { inRoot, nodeBinary, rootDirectory } from './setup/platform.mjs'
 import { ensurePythonEnvironment } from './setup/python-environment.mjs'
+import { runInOurPlace } from './setup/run-in-our-place.mjs'
 import { say, showFailure } from './setup/steps.mjs'
 
 const USUAL_PORT = 6800
@@ -31,10 +31,10 @@ try {
 }
 
 async function open() {
-  const { binary, reason } = await findElectron()
-  if (!binary) return openInBrowser(reason)
+  const electron = await findElectron()
+  if (electron.binary === null) return openInBrowser(electron.reason)
   const beganAt = performance.now()
-  const code = await run(binary, [rootDirectory, ...passedOn])
+  const code = await runInOurPlace(electron.binary, [rootDirectory, ...passedOn])
   if (code === 0 || performance.now() - beganAt > FAILED_START_MS) return code
   return openInBrowser(`it ended at once with code ${code}`)
 }
@@ -47,7 +47,7 @@ async function openInBrowser(reason) {
 
 /** @param {string[]} args */
 function serve(args) {
-  return run(nodeBinary, [inRoot('src', 'cli', 'bin.ts'), 'serve', ...args])
+  return runInOurPlace(nodeBinary, [inRoot('src', 'cli', 'bin.ts'), 'serve', ...args])
 }
 
 async function choosePort() {
@@ -68,24 +68,5 @@ function isFree(port) {
     const probe = net.createServer()
     probe.once('error', () => resolve(false))
     probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)))
-  })
-}
-
-/**
- * The program in our place: same terminal, our signals. Ctrl-C reaches it from the terminal itself.
- * @param {string} command
- * @param {string[]} args
- * @returns {Promise<number>} its exit code
- */
-function run(command, args) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd: rootDirectory, stdio: 'inherit', env: childEnvironment() })
-    for (const signal of /** @type {NodeJS.Signals[]} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
-      process.on(signal, () => {
-        if (!process.stdin.isTTY || signal !== 'SIGINT') child.kill(signal)
-      })
-    }
-    child.on('error', reject)
-    child.on('exit', (code, signal) => resolve(code ?? (signal ? 1 : 0)))
   })
 }

@@ -11,18 +11,21 @@ const file = inRoot('.cache', 'test-environment.json')
 /**
  * @typedef {object} TestEnvironment
  * @property {string} python has Scrapy, Scrapyd 1.6.0, scrapyd-client
- * @property {string | null} chromium null: only `npm run demo` was set up
+ * @property {string | null} chromium null: only `npm run demo` was set up so far
  * @property {Record<string, import('./scrapyd-versions.mjs').ScrapydInstallation>} scrapyd by version
  */
 
-/** @returns {Promise<TestEnvironment>} */
-export async function ensureTestEnvironment() {
+/**
+ * @param {{ withBrowser: boolean }} wish the demo needs no browser of its own
+ * @returns {Promise<TestEnvironment>}
+ */
+export async function ensureTestEnvironment({ withBrowser }) {
   const python = await ensureTestPythonEnvironment()
   const scrapyd = await ensureScrapydVersions(python)
   for (const [version, { problem }] of Object.entries(scrapyd)) {
     if (problem) say(`! Scrapyd ${version} cannot run with this Python and is not tested here: ${problem}`)
   }
-  const environment = { python, chromium: await ensureChromium(), scrapyd }
+  const environment = { python, chromium: withBrowser ? await ensureChromium() : null, scrapyd }
   fs.writeFileSync(file, `${JSON.stringify(environment, null, 2)}\n`)
   return environment
 }

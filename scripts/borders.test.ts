@@ -1,0 +1,121 @@
+import { execFile } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { cacheDirectory, inRoot, packageFile } from './setup/platform.mjs'
+
+/** One forbidden import for each rule: the file it stands in, what it imports, the rule that must fire. */
+const PLANTED: [file: string, imported: string, rule: string][] = [
+  ['src/shared/a.ts', '../engine/index.ts', 'shared-imports-nothing-of-ours'],
+  ['src/shared/b.ts', 'node:fs', 'shared-runs-anywhere'],
+  ['src/shared/c.ts', './nowhere.ts', 'resolvable'],
+  ['src/shared/d.ts', './e.ts', 'no-cycles'],
+  ['src/engine/events/a.ts', '../../server/app.ts', 'engine-stands-alone'],
+  ['src/engine/events/b.ts', 'electron', 'engine-is-plain-node'],
+  ['src/engine/events/c.ts', 'fastify', 'engine-is-plain-node'],
+  ['src/engine/events/d.ts', 'react', 'engine-is-plain-node'],
+  ['src/engine/events/e.ts', '../testing/builders.ts', 'testing-only-in-tests'],
+  ['src/engine/events/f.ts', 'better-sqlite3', 'only-store-knows-sql'],
+  ['src/engine/events/g.ts', 'kysely', 'only-store-knows-sql'],
+  ['src/engine/commands/a.ts', '../router/router.ts', 'engine-room-commands'],
+  ['src/engine/schedules/a.ts', '../commands/order.ts', 'engine-room-schedules'],
+  ['src/engine/queue/a.ts', '../commands/order.ts', 'engine-room-queue'],
+  ['src/engine/dispatch/a.ts', '../commands/order.ts', 'engine-room-dispatch'],
+  ['src/engine/nodes/a.ts', '../dispatch/dispatcher.ts', 'engine-room-nodes'],
+  ['src/engine/launcher/a.ts', '../nodes/registry.ts', 'engine-room-launcher'],
+  ['src/engine/projects/a.ts', '../nodes/registry.ts', 'engine-room-projects'],
+  ['src/engine/output/a.ts', '../nodes/registry.ts', 'engine-room-output'],
+  ['src/engine/events/h.ts', '../nodes/registry.ts', 'engine-room-events'],
+  ['src/engine/store/a.ts', '../queue/claim.ts', 'engine-room-store'],
+  ['src/engine/blobs/a.ts', '../store/store.ts', 'engine-room-blobs'],
+  ['src/engine/runtime/a.ts', '../store/store.ts', 'engine-room-runtime'],
+  ['src/cli/a.ts', '../engine/queue/claim.ts', 'engine-one-door'],
+  ['src/cli/b.ts', '../main/index.ts', 'hosts-apart'],
+  ['src/cli/c.ts', 'electron', 'service-without-electron'],
+  ['src/server/a.ts', '../cli/bin.ts', 'server-knows-no-host'],
+  ['src/renderer/app/a.ts', '../../engine/index.ts', 'renderer-speaks-the-contract'],
+  ['src/renderer/app/b.ts', 'node:fs', 'renderer-is-a-web-page'],
+  ['src/renderer/app/c.ts', 'electron', 'only-desktop-knows-electron'],
+  ['src/renderer/features/jobs/a.ts', '../nodes/card.ts', 'renderer-features-are-islands'],
+  ['src/preload/a.ts', '../main/index.ts', 'preload-knows-the-wire-only']
+]
+
+/** Allowed, though close to a border. */
+const ALLOWED: [file: string, imported: string][] = [
+  ['src/engine/dispatch/b.ts', '../queue/claim.ts'],
+  ['src/engine/launcher/b.ts', '../nodes/node-client.ts'],
+  ['src/engine/events/i.test.ts', '../testing/builders.ts'],
+  ['src/engine/store/b.ts', 'better-sqlite3'],
+  ['src/cli/d.ts', '../engine/index.ts'],
+  ['src/main/a.ts', 'electron'],
+  ['src/renderer/features/jobs/b.ts', '../../../shared/ids.ts']
+]
+
+const EXISTING = [
+  'src/shared/ids.ts',
+  'src/engine/index.ts',
+  'src/engine/router/router.ts',
+  'src/engine/commands/order.ts',
+  'src/engine/queue/claim.ts',
+  'src/engine/dispatch/dispatcher.ts',
+  'src/engine/nodes/registry.ts',
+  'src/engine/nodes/node-client.ts',
+  'src/engine/store/store.ts',
+  'src/engine/testing/builders.ts',
+  'src/server/app.ts',
+  'src/cli/bin.ts',
+  'src/main/index.ts',
+  'src/renderer/features/nodes/card.ts'
+]
+
+// A house of its own, so that nobody who builds meanwhile meets the planted files.
+let house = ''
+let violations: { from: string; rule: { name: string } }[] = []
+let rules: { name: string; comment: string }[] = []
+
+beforeAll(async () => {
+  fs.mkdirSync(cacheDirectory, { recursive: true })
+  house = fs.mkdtempSync(path.join(cacheDirectory, 'borders-'))
+  for (const file of EXISTING) write(file, 'export type Thing = string\n')
+  write('src/shared/e.ts', importOf('./d.ts'))
+  for (const [file, imported] of [...PLANTED, ...ALLOWED]) write(file, importOf(imported))
+  ;({ violations, rules } = await cruise())
+}, 60_000)
+
+afterAll(() => fs.rmSync(house, { recursive: true, force: true }))
+
+test.each(PLANTED)('%s may not import %s (%s)', (file, _imported, rule) => {
+  expect(violations.filter(({ from }) => from === file).map(({ rule: { name } }) => name)).toContain(rule)
+})
+
+test.each(ALLOWED)('%s may import %s', (file) => {
+  expect(violations.filter(({ from }) => from === file)).toEqual([])
+})
+
+test('every rule has a planted import and a comment that tells the developer what to do', () => {
+  expect(rules.map(({ name }) => name).sort()).toEqual([...new Set(PLANTED.map(([, , rule]) => rule))].sort())
+  for (const { comment } of rules) expect(comment.length).toBeGreaterThan(40)
+})
+
+async function cruise() {
+  const args = ['src', '--config', inRoot('.dependency-cruiser.cjs'), '--output-type', 'json']
+  const program = packageFile('dependency-cruiser/bin/dependency-cruiser.mjs')
+  const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], {
+    cwd: house,
+    maxBuffer: 50_000_000
+  })
+  const { summary } = JSON.parse(stdout)
+  return { violations: summary.violations, rules: summary.ruleSetUsed.forbidden }
+}
+
+function write(file: string, text: string): void {
+  const target = path.join(house, file)
+  fs.mkdirSync(path.dirname(target), { recursive: true })
+  fs.writeFileSync(target, text)
+}
+
+/** As a type: the borders hold for types too. */
+function importOf(imported: string): string {
+  return `import type * as Other from '${imported}'\nexport type Thing = typeof Other\n`
+}

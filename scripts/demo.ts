@@ -1,0 +1,189 @@
+/**
+ * The main job to look at: three real Scrapyd 1.6 servers with two slots each, Scrapdeck with them as its nodes, the demo
+ * project on all of them, and 60 jobs.
+ *
+ *   npm run demo                     goes on until Ctrl-C, to look at it in the browser
+ *   npm run demo -- --exit           ends when the jobs have ended; 1 unless each ended as it should
+ *   npm run demo -- --port 7800      Scrapdeck there, the Scrapyds on the three ports after it
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import net from 'node:net'
+import path from 'node:path'
+import { parseArgs } from 'node:util'
+import { type Scrapyd, startScrapydFleet } from '../e2e/support/scrapyd-fleet.ts'
+import { type Client, connectClient, waitFor } from '../e2e/support/service.ts'
+import { buildEggFromFolder } from '../src/engine/projects/egg-builder.ts'
+import type { Job, JobStatus } from '../src/shared/contract/index.ts'
+import { cacheDirectory, inRoot } from './setup/platform.mjs'
+
+/** What is queued, and how each ends: the broken ones are broken on purpose. */
+const JOBS: { spider: string; count: number; args: Record<string, string>; status: JobStatus }[] = [
+  { spider: 'quotes', count: 36, args: { pages: '6', delay: '0.3' }, status: 'succeeded' },
+  { spider: 'prices', count: 16, args: { pages: '8', delay: '0.3' }, status: 'succeeded' },
+  { spider: 'broken', count: 8, args: {}, status: 'failed' }
+]
+const JOB_COUNT = JOBS.reduce((sum, { count }) => sum + count, 0)
+const NODE_COUNT = 3
+const SLOTS = 2
+const START_LIMIT_MS = 30_000
+
+const { values: flags } = parseArgs({
+  options: { exit: { type: 'boolean', default: false }, port: { type: 'string', default: '6800' } }
+})
+const firstPort = Number(flags.port)
+const demoDirectory = path.join(cacheDirectory, 'demo')
+const credentials = { username: 'demo', password: randomBytes(12).toString('hex') }
+const stops: (() => Promise<void>)[] = []
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => void stopAll().then(() => process.exit(0)))
+try {
+  const isRight = await demonstrate()
+  if (flags.exit) {
+    await stopAll()
+    process.exit(isRight ? 0 : 1)
+  }
+  console.log('Scrapdeck and the three Scrapyds go on. Ctrl-C ends them.')
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  await stopAll()
+  process.exit(1)
+}
+
+async function demonstrate(): Promise<boolean> {
+  for (let port = firstPort; port <= firstPort + NODE_COUNT; port++) await requireFree(port)
+  fs.rmSync(demoDirectory, { recursive: true, force: true })
+
+  const fleet = await startFleet()
+  console.log(`✓ ${fleet.length} Scrapyd 1.6 servers: ${fleet.map(({ url }) => url).join(' ')}`)
+  const client = await startScrapdeck()
+  for (const [index, { url }] of fleet.entries()) {
+    await client.nodes.add({ url, name: `demo-${index + 1}`, slots: SLOTS })
+  }
+  await deploy(client)
+  const beganAtMs = Date.now()
+  for (const { spider, count, args } of JOBS) {
+    for (let number = 0; number < count; number++) {
+      await client.jobs.run({ project: 'demo', spiders: [spider], args })
+    }
+  }
+  console.log(`✓ ${JOB_COUNT} jobs queued`)
+  const jobs = await watch(client)
+  return summarise(jobs, await nodeNames(client), Date.now() - beganAtMs)
+}
+
+async function startFleet(): Promise<Scrapyd[]> {
+  const fleet = await startScrapydFleet(
+    Array.from({ length: NODE_COUNT }, (_, index) => ({
+      port: firstPort + 1 + index,
+      maxProc: SLOTS,
+      directory: path.join(demoDirectory, `scrapyd-${index + 1}`)
+    }))
+  )
+  stops.push(...fleet.map((server) => () => server.stop()))
+  return fleet
+}
+
+async function startScrapdeck(): Promise<Client> {
+  const logFile = path.join(demoDirectory, 'scrapdeck.log')
+  const child = spawn(
+    process.execPath,
+    [
+      inRoot('src/cli/bin.ts'),
+      'serve',
+      `--port=${firstPort}`,
+      `--data=${path.join(demoDirectory, 'scrapdeck')}`,
+      '--local-slots=0'
+    ],
+    {
+      // A group of its own: Ctrl-C is ours to pass on, once the demo has ended in order.
+      detached: true,
+      stdio: ['ignore', 'pipe', fs.openSync(logFile, 'w')],
+      env: { ...process.env, SCRAPDECK_USERNAME: credentials.username, SCRAPDECK_PASSWORD: credentials.password }
+    }
+  )
+  stops.push(() => end(child))
+  process.once('exit', () => child.kill('SIGKILL'))
+  let printed = ''
+  child.stdout?.on('data', (piece) => (printed += piece))
+  await waitFor(
+    `Scrapdeck to start (its log: ${path.relative(process.cwd(), logFile)})`,
+    async () => ({ printed, exitCode: child.exitCode }),
+    (now) => /^Open http.*\n/m.test(now.printed) || now.exitCode !== null,
+    START_LIMIT_MS
+  )
+  if (child.exitCode !== null) throw new Error(`Scrapdeck did not start:\n${fs.readFileSync(logFile, 'utf8')}`)
+  console.log(`✓ ${printed.trim().replaceAll('\n', '\n  ')}`)
+  return connectClient(`http://127.0.0.1:${firstPort}`, credentials)
+}
+
+async function deploy(client: Client): Promise<void> {
+  const egg = await buildEggFromFolder(inRoot('resources', 'demo'))
+  const file = new File([new Uint8Array(egg)], 'demo.egg')
+  const { version } = await client.projects.upload({ file, project: 'demo' })
+  for await (const { state, error } of await client.projects.deploy({ project: 'demo', version })) {
+    if (state === 'failed') throw new Error(`A node refused the demo project: ${error}`)
+  }
+  console.log(`✓ The demo project is on all ${NODE_COUNT} nodes`)
+}
+
+/** Shows the jobs on their way, until the last has ended. */
+async function watch(client: Client): Promise<Job[]> {
+  let shown = ''
+  for (;;) {
+    const { jobs } = await client.jobs.list({ limit: 500 })
+    const counts = Map.groupBy(jobs, ({ status }) => status)
+    const text = [...counts].map(([status, { length }]) => `${length} ${status}`).join(', ')
+    if (text !== shown) console.log(`… ${text}`)
+    shown = text
+    if (jobs.length === JOB_COUNT && jobs.every(({ state }) => state === 'ended')) return jobs
+    await new Promise((wake) => setTimeout(wake, 1000))
+  }
+}
+
+function summarise(jobs: Job[], names: Map<string, string>, durationMs: number): boolean {
+  const wanted = new Map(JOBS.map(({ spider, status }) => [spider, status]))
+  const wrong = jobs.filter((job) => job.status !== wanted.get(job.spider))
+  const perNode = [...Map.groupBy(jobs, ({ nodeId }) => nodeId ?? '')].map(
+    ([nodeId, { length }]) => `${names.get(nodeId) ?? 'no node'} ${length}`
+  )
+  console.log(`✓ ${jobs.length} jobs ended in ${Math.round(durationMs / 1000)} s; ${perNode.sort().join(', ')}`)
+  for (const job of wrong) {
+    console.log(`✗ ${job.spider} ${job.id} ended as ${job.status} (${job.reason}), not ${wanted.get(job.spider)}`)
+  }
+  if (wrong.length === 0) console.log('✓ Each ended as it should: the 8 of `broken` failed, the others succeeded')
+  return wrong.length === 0
+}
+
+async function nodeNames(client: Client): Promise<Map<string, string>> {
+  const { nodes } = await client.nodes.list()
+  return new Map(nodes.map(({ id, name }) => [id, name]))
+}
+
+async function requireFree(port: number): Promise<void> {
+  const probe = net.createServer()
+  const isFree = await new Promise((resolve) => {
+    probe.once('error', () => resolve(false))
+    probe.listen(port, '127.0.0.1', () => resolve(true))
+  })
+  if (!isFree) {
+    throw new Error(`Port ${port} is in use. Stop what uses it, or take four others: npm run demo -- --port 7800`)
+  }
+  probe.close()
+  await once(probe, 'close')
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  await exited
+}
+
+/** What started last stops first. */
+async function stopAll(): Promise<void> {
+  for (const stop of stops.splice(0).reverse()) await stop()
+}
