@@ -1,0 +1,122 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { waitFor } from '../support/service.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+
+function makeDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-command-'))
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }))
+  return directory
+}
+
+function run(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  return new Promise((resolveRun) => {
+    execFile(process.execPath, ['src/cli/bin.ts', ...args], { cwd: root, timeout: 30_000 }, (error, stdout, stderr) => {
+      resolveRun({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr })
+    })
+  })
+}
+
+async function startServe(dataDirectory: string, ...more: string[]) {
+  const args = ['src/cli/bin.ts', 'serve', '--port', '0', '--data', dataDirectory, '--local-slots', '0', ...more]
+  const child: ChildProcess = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const printed = { stdout: '', stderr: '' }
+  child.stdout?.on('data', (piece) => {
+    printed.stdout += piece
+  })
+  child.stderr?.on('data', (piece) => {
+    printed.stderr += piece
+  })
+  await waitFor(
+    'the service to be ready',
+    async () => printed.stdout,
+    (text) => text.split('\n').length > 2
+  )
+  const [ready = '', link = ''] = printed.stdout.split('\n')
+  return { child, printed, ready, link, address: ready.split(' ').at(-1) as string, port: ready.split(':').at(-1) as string }
+}
+
+it('serve prints that it is ready and the link, and nothing else; SIGTERM ends it with 0', async () => {
+  const { child, printed, ready, link, address } = await startServe(makeDirectory())
+  expect(ready).toMatch(/^Scrapdeck is ready on http:\/\/127\.0\.0\.1:\d+$/)
+  expect(link).toMatch(/^Open http:\/\/127\.0\.0\.1:\d+\/ui\/login\?token=[\w-]{43} in your browser \(works once, for 10 minutes\)$/)
+  expect(await (await fetch(`${address}/health`)).json()).toEqual({ status: 'ok', reasons: [] })
+  child.kill('SIGTERM')
+  expect(await once(child, 'exit')).toEqual([0, null])
+  expect(printed.stdout.split('\n')).toHaveLength(3)
+})
+
+it('credentials and link find the running service', async () => {
+  const dataDirectory = makeDirectory()
+  const { address, port } = await startServe(dataDirectory)
+  const credentials = await run('credentials', '--data', dataDirectory, '--port', port)
+  const password = /^password = (.*)$/m.exec(credentials.stdout)?.[1] as string
+  const authorization = `Basic ${Buffer.from(`scrapdeck:${password}`).toString('base64')}`
+  expect((await fetch(`${address}/daemonstatus.json`, { headers: { authorization } })).status).toBe(200)
+  const link = await run('link', '--data', dataDirectory, '--port', port)
+  expect((await fetch(link.stdout.trim(), { redirect: 'manual' })).headers.get('location')).toBe('/ui/')
+})
+
+it('a browser stays logged in when the service is started again', async () => {
+  const dataDirectory = makeDirectory()
+  const first = await startServe(dataDirectory)
+  const login = await fetch(first.link.split(' ')[1] as string, { redirect: 'manual' })
+  const cookie = String(login.headers.get('set-cookie')).split(';', 1)[0] as string
+  first.child.kill('SIGINT')
+  await once(first.child, 'exit')
+  const second = await startServe(dataDirectory, '--port', first.port)
+  const headers = { cookie }
+  expect((await fetch(`${second.address}/api/v1/nodes`, { headers })).status).toBe(200)
+})
+
+it('a second service on the same data is refused in one line', async () => {
+  const dataDirectory = makeDirectory()
+  await startServe(dataDirectory)
+  const second = await run('serve', '--port', '0', '--data', dataDirectory)
+  expect([second.code, second.stdout]).toEqual([1, ''])
+  expect(second.stderr).toMatch(/^scrapdeck: .*\n$/)
+  expect(second.stderr).toContain(dataDirectory)
+})
+
+it('a port in use, and a data directory that is none, are refused in one line', async () => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  onTestFinished(() => void other.close())
+  const { port } = other.address() as AddressInfo
+  const taken = await run('serve', '--port', String(port), '--data', makeDirectory(), '--local-slots', '0')
+  expect([taken.code, taken.stdout, taken.stderr]).toEqual([
+    1,
+    '',
+    `scrapdeck: Port ${port} of 127.0.0.1 is in use by another program. Stop it, or choose another with --port.\n`
+  ])
+  const file = join(makeDirectory(), 'file')
+  writeFileSync(file, '')
+  const unusable = await run('serve', '--port', '0', '--data', join(file, 'data'), '--local-slots', '0')
+  expect([unusable.code, unusable.stdout]).toEqual([1, ''])
+  expect(unusable.stderr).toMatch(/^scrapdeck: .*\n$/)
+})
+
+it('a password without a user name is refused, and credentials of an empty directory are not made up', async () => {
+  const directory = makeDirectory()
+  mkdirSync(join(directory, 'data'))
+  expect(await run('serve', '--password', 'x', '--data', join(directory, 'data'))).toMatchObject({ code: 1, stdout: '' })
+  const none = await run('credentials', '--data', join(directory, 'data'))
+  expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('scrapdeck serve --data')])
+})
+
+it('binding to other machines warns about plain HTTP', async () => {
+  const { printed } = await startServe(makeDirectory(), '--bind', '0.0.0.0')
+  await waitFor(
+    'the warning',
+    async () => printed.stderr,
+    (text) => text.includes('over plain HTTP')
+  )
+})

@@ -1,0 +1,130 @@
+import { execFile } from 'node:child_process'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
+import { type Service, startService, waitFor } from '../support/service.ts'
+
+const USERNAME = 'tester'
+const PASSWORD = 'a password for tests'
+const authorization = `Basic ${Buffer.from(`${USERNAME}:${PASSWORD}`).toString('base64')}`
+const { python } = readTestEnvironment()
+
+let service: Service
+let projectDirectory: string
+
+beforeAll(async () => {
+  service = await startService({ localSlots: 2 })
+  projectDirectory = mkdtempSync(join(tmpdir(), 'scrapdeck-clients-'))
+  cpSync(resolve(import.meta.dirname, '../../resources/demo'), projectDirectory, { recursive: true })
+  writeConfiguration('deploy', service.address, PASSWORD)
+})
+afterAll(async () => {
+  await service?.stop()
+  if (projectDirectory) rmSync(projectDirectory, { recursive: true, force: true })
+})
+
+/** The scrapy.cfg that `scrapdeck credentials` prints, with this target. */
+function writeConfiguration(section: string, url: string, password: string): void {
+  const target = `[${section}]\nurl = ${url}/\nproject = demo\nusername = ${USERNAME}\npassword = ${password}\n`
+  writeFileSync(join(projectDirectory, 'scrapy.cfg'), `[settings]\ndefault = demo.settings\n\n${target}`)
+}
+
+function run(command: string, ...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  return new Promise((resolveRun) => {
+    const file = join(dirname(python), command)
+    execFile(file, args, { cwd: projectDirectory, timeout: 60_000 }, (error, stdout, stderr) => {
+      resolveRun({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr })
+    })
+  })
+}
+
+/** ScrapydClient, the class that scripts use, in the real Python. */
+async function callClient(expression: string): Promise<unknown> {
+  const script = `import json, sys
+from scrapyd_client.pyclient import ScrapydClient
+client = ScrapydClient(url=sys.argv[1], username=sys.argv[2], password=sys.argv[3])
+print(json.dumps(${expression}))`
+  const { code, stdout, stderr } = await run('python', '-c', script, service.address, USERNAME, PASSWORD)
+  if (code !== 0) throw new Error(stderr)
+  return JSON.parse(stdout)
+}
+
+interface Jobs {
+  pending: { id: string }[]
+  running: { id: string; log_url: string | null }[]
+  finished: { id: string; start_time: string; end_time: string; log_url: string | null }[]
+}
+
+describe('the real clients of Scrapyd against the fleet', () => {
+  it('scrapyd-deploy deploys; a wrong password is a failed deploy', async () => {
+    const deployed = await run('scrapyd-deploy', '--version', '1.0.1')
+    expect(deployed).toMatchObject({ code: 0, stderr: expect.stringContaining('Server response (200):') })
+    expect(JSON.parse(deployed.stdout)).toMatchObject({ status: 'ok', project: 'demo', version: '1.0.1', spiders: 4 })
+
+    writeConfiguration('deploy', service.address, 'wrong')
+    const refused = await run('scrapyd-deploy', '--version', '2')
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('Deploy failed (401)')])
+    writeConfiguration('deploy', service.address, PASSWORD)
+  })
+
+  it('scrapyd-client lists and schedules; the job runs and leaves its log', async () => {
+    // scrapyd-client puts a slash between the address and the name: doubled here, as with its own default configuration.
+    expect((await run('scrapyd-client', 'projects')).stdout).toBe('demo\n')
+    expect((await run('scrapyd-client', 'spiders', '-p', 'demo')).stdout).toContain('quotes')
+    const scheduled = await run('scrapyd-client', 'schedule', '-p', 'demo', '--arg', 'pages=2', '--arg', 'delay=0.01', 'quotes')
+    const jobid = /demo \/ quotes => (\S+)/.exec(scheduled.stdout)?.[1] as string
+    expect(jobid).toMatch(/^[0-9a-f]{32}$/)
+
+    const jobs = (await waitFor(
+      'the job to finish',
+      () => callClient("client.jobs('demo')") as Promise<Jobs>,
+      ({ finished }) => finished.some(({ id, log_url }) => id === jobid && log_url !== null)
+    )) as Jobs
+    const job = jobs.finished.find(({ id }) => id === jobid)
+    expect(job?.log_url).toBe(`/logs/demo/quotes/${jobid}.log`)
+    expect(job?.end_time).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{6})?$/)
+    expect(await callClient(`client.status('${jobid}', 'demo')`)).toMatchObject({ currstate: 'finished' })
+
+    const log = await fetch(`${service.address}${job?.log_url}`, { headers: { authorization } })
+    expect([log.status, log.headers.get('content-type')]).toEqual([200, 'text/plain'])
+    const text = await log.text()
+    expect(text).toContain("'finish_reason': 'finished'")
+    const tail = await fetch(`${service.address}${job?.log_url}`, { headers: { authorization, range: 'bytes=-100' } })
+    expect([tail.status, await tail.text()]).toEqual([206, text.slice(-100)])
+    const listing = await fetch(`${service.address}/logs/demo/quotes/`, { headers: { authorization } })
+    expect(await listing.text()).toContain(`${jobid}.log`)
+  })
+
+  it('ScrapydClient cancels a running job', async () => {
+    const jobid = (await callClient("client.schedule('demo', 'slow')")) as string
+    await waitFor(
+      'the job to run',
+      () => callClient("client.jobs('demo')") as Promise<Jobs>,
+      ({ running }) => running.some(({ id }) => id === jobid)
+    )
+    expect(await callClient(`client.cancel('demo', '${jobid}')`)).toMatchObject({ prevstate: 'running', status: 'ok' })
+    await waitFor(
+      'the job to end',
+      () => callClient(`client.status('${jobid}')`) as Promise<{ currstate: string }>,
+      ({ currstate }) => currstate === 'finished'
+    )
+  })
+
+  it('errors reach the clients in words they print', async () => {
+    await expect(callClient("client.spiders('none')")).rejects.toThrow("project 'none' not found")
+    await expect(callClient("client.schedule('demo', 'none')")).rejects.toThrow("spider 'none' not found")
+    await expect(callClient("client.delversion('demo', '9')")).rejects.toThrow("version '9' not found")
+    const notAnEgg = join(projectDirectory, 'not-an.egg')
+    writeFileSync(notAnEgg, 'text')
+    const refused = await run('scrapyd-deploy', '--egg', notAnEgg, '--version', '3')
+    expect(JSON.parse(refused.stdout)).toMatchObject({ status: 'error', message: expect.stringContaining('egg is not a ZIP file') })
+  })
+
+  it('versions are listed as Scrapyd lists them, and the project goes when it is deleted', async () => {
+    expect(await callClient("client.versions('demo')")).toEqual(['1_0_1'])
+    expect(await callClient("client.delproject('demo')")).toMatchObject({ status: 'ok' })
+    expect(await callClient('client.projects()')).toEqual([])
+  })
+})
