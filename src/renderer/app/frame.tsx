@@ -1,7 +1,7 @@
 import { spotlight } from '@mantine/spotlight'
 import { Outlet, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
-import { useKeys } from '../state/keys.ts'
+import { EVERYWHERE, useKeys } from '../state/keys.ts'
 import { openRunDialog, useRunDialog } from '../state/run-dialog.ts'
 import classes from './frame.module.css'
 import { KeysOverlay } from './keys-overlay.tsx'
@@ -20,7 +20,7 @@ export function Frame() {
   const navigate = useNavigate()
   const [keysOpened, setKeysOpened] = useState(false)
   const runOpened = useRunDialog(({ prefill }) => prefill !== null)
-  useKeys('Everywhere', [
+  useKeys(EVERYWHERE, [
     { key: 'mod+k', label: 'Go to, run, find', run: () => spotlight.toggle() },
     { key: 'r', label: 'Run spiders', run: () => openRunDialog() },
     ...SCREENS.map(({ to, word }, index) => ({

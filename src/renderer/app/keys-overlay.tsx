@@ -1,5 +1,5 @@
 import { Modal } from '@mantine/core'
-import { useKeyGroups } from '../state/keys.ts'
+import { EVERYWHERE, useKeyGroups } from '../state/keys.ts'
 import { Kbd, modKey } from '../ui/kbd.tsx'
 import classes from './frame.module.css'
 
@@ -14,20 +14,27 @@ export function KeysOverlay({ opened, onClose }: { opened: boolean; onClose: () 
 
 export function KeyList() {
   const groups = useKeyGroups(({ groups }) => groups)
+  // Those of the screen first, in the order in which it put them in force; what holds everywhere last.
+  const titles = [...new Set(groups.map(({ title }) => title))].sort(
+    (left, right) => Number(left === EVERYWHERE) - Number(right === EVERYWHERE)
+  )
   return (
     <div className={classes.keys}>
-      {groups.map(({ id, title, bindings }) => (
-        <section key={id}>
+      {titles.map((title) => (
+        <section key={title}>
           <h2>{title}</h2>
           <dl>
-            {bindings.map(({ key, label }) => (
-              <div key={key}>
-                <dt>
-                  <Kbd>{keyName(key)}</Kbd>
-                </dt>
-                <dd>{label}</dd>
-              </div>
-            ))}
+            {groups
+              .filter((group) => group.title === title)
+              .flatMap(({ bindings }) => bindings)
+              .map(({ key, label }) => (
+                <div key={key}>
+                  <dt>
+                    <Kbd>{keyName(key)}</Kbd>
+                  </dt>
+                  <dd>{label}</dd>
+                </div>
+              ))}
           </dl>
         </section>
       ))}

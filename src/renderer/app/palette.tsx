@@ -21,6 +21,7 @@ import { useApi } from '../api/api.tsx'
 import { openRunDialog } from '../state/run-dialog.ts'
 import { nodeHealthWord, StatusIcon } from '../ui/status.tsx'
 import { RelativeTime } from '../ui/time.tsx'
+import classes from './frame.module.css'
 import { SCREENS } from './rail.tsx'
 import { usePauseSwitch } from './use-pause-switch.ts'
 
@@ -41,7 +42,16 @@ const SHOWN_PER_GROUP = 6
 export function Palette({ onShowKeys }: { onShowKeys: () => void }) {
   const [query, setQuery] = useState('')
   return (
-    <Spotlight.Root query={query} onQueryChange={setQuery} shortcut={null} scrollable maxHeight={440} clearQueryOnClose>
+    <Spotlight.Root
+      query={query}
+      onQueryChange={setQuery}
+      shortcut={null}
+      scrollable
+      maxHeight={440}
+      clearQueryOnClose
+      transitionProps={{ duration: 0 }}
+      overlayProps={{ backgroundOpacity: 0.35, blur: 0, transitionProps: { duration: 0 } }}
+    >
       <Spotlight.Search
         placeholder="Go to, run, find…"
         leftSection={<IconSearch size={16} />}
@@ -70,7 +80,7 @@ function Entries({ text, onShowKeys }: { text: string; onShowKeys: () => void })
   if (shown.size === 0)
     return <Spotlight.Empty>Nothing is called “{text}”. Try a spider, a job id, a node or a project.</Spotlight.Empty>
   return [...shown].map(([group, list]) => (
-    <Spotlight.ActionsGroup key={group} label={group}>
+    <Spotlight.ActionsGroup key={group} label={group} className={classes.paletteGroup}>
       {list.map(({ id, label, note, icon, run }) => (
         <Spotlight.Action
           key={id}
@@ -79,6 +89,7 @@ function Entries({ text, onShowKeys }: { text: string; onShowKeys: () => void })
           rightSection={<span className="faint">{note}</span>}
           onClick={run}
           highlightQuery={false}
+          className={classes.paletteAction}
         />
       ))}
     </Spotlight.ActionsGroup>

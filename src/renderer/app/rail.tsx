@@ -65,7 +65,7 @@ function RailLink({
   children?: ReactNode
 }) {
   return (
-    <Tooltip label={word} position="right" openDelay={400} className={classes.railTip}>
+    <Tooltip label={word} position="right" openDelay={400} classNames={{ tooltip: classes.railTip }}>
       <Link
         to={to}
         className={classes.railLink}

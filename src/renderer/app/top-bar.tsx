@@ -41,6 +41,14 @@ export function TopBar() {
   )
 }
 
+// Amber while paused: it must not be forgotten.
+const PAUSED_LOOK = {
+  '--button-bg': 'var(--wait-soft)',
+  '--button-hover': 'var(--wait-soft)',
+  '--button-color': 'var(--wait)',
+  '--button-bd': '1px solid var(--wait)'
+}
+
 function PauseSwitch() {
   const { paused, known, pending, toggle } = usePauseSwitch()
   return (
@@ -48,9 +56,9 @@ function PauseSwitch() {
       label={paused ? 'Send waiting jobs to the nodes again' : 'Send no more jobs to any node; what runs goes on'}
     >
       <Button
-        variant={paused ? 'light' : 'subtle'}
-        color={paused ? 'yellow' : 'gray'}
-        className={paused ? classes.paused : undefined}
+        variant={paused ? 'default' : 'subtle'}
+        color="gray"
+        style={paused ? PAUSED_LOOK : undefined}
         disabled={!known}
         loading={pending}
         aria-pressed={paused}

@@ -16,6 +16,9 @@ interface KeysState {
 
 export const useKeyGroups = create<KeysState>(() => ({ groups: [] }))
 
+/** The group of the frame: any key of a screen wins over it. */
+export const EVERYWHERE = 'Everywhere'
+
 let nextId = 1
 
 /** Puts keys in force while the component is mounted (and `enabled`). Later groups win over earlier ones. */
@@ -31,7 +34,8 @@ export function useKeys(title: string, bindings: readonly KeyBinding[], enabled 
       label,
       run: (event: KeyboardEvent) => newest.current[index]?.run(event)
     }))
-    useKeyGroups.setState(({ groups }) => ({ groups: [...groups, { id, title, bindings: live }] }))
+    const group = { id, title, bindings: live }
+    useKeyGroups.setState(({ groups }) => ({ groups: title === EVERYWHERE ? [group, ...groups] : [...groups, group] }))
     return () => useKeyGroups.setState(({ groups }) => ({ groups: groups.filter((group) => group.id !== id) }))
   }, [title, names, enabled])
 }

@@ -108,6 +108,7 @@ export function fakeNodes(count: number, nowMs: number): Node[] {
     const node = aNode({
       id: index === 0 ? 'local' : name,
       name,
+      nodeName: name,
       url: index === 0 ? '' : `https://${name}.example.net:6800/`,
       kind: index === 0 ? 'local' : 'scrapyd',
       slots: slots[index] ?? 8,

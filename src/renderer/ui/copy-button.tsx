@@ -7,7 +7,7 @@ export function CopyButton({ value, what }: { value: string; what: string }) {
     <MantineCopyButton value={value}>
       {({ copied, copy }) => (
         <Tooltip label={copied ? 'Copied' : `Copy ${what}`}>
-          <ActionIcon size={22} onClick={copy} aria-label={`Copy ${what}`}>
+          <ActionIcon size={20} style={{ verticalAlign: 'middle' }} onClick={copy} aria-label={`Copy ${what}`}>
             {copied ? <IconCheck size={14} className="tone-ok" /> : <IconCopy size={14} />}
           </ActionIcon>
         </Tooltip>

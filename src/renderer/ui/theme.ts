@@ -23,12 +23,25 @@ const indigo: MantineColorsTuple = [
   '#262f82'
 ]
 
+// Mantine draws its dark scheme from this row; these are the greys of theme.css.
+const dark: MantineColorsTuple = [
+  '#dfe4ec',
+  '#b8c1ce',
+  '#97a2b2',
+  '#8a96a6',
+  '#2d3642',
+  '#232a34',
+  '#1a1f27',
+  '#14181e',
+  '#0e1115',
+  '#0a0d11'
+]
+
 /** Mantine, made calm and dense (ux.md, Look). Its colours come from theme.css. */
 export const theme = createTheme({
   primaryColor: 'indigo',
   primaryShade: { light: 6, dark: 4 },
-  autoContrast: true,
-  colors: { indigo },
+  colors: { indigo, dark },
   fontFamily: "Inter, system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif",
   fontFamilyMonospace: 'var(--mono)',
   fontSizes: { xs: '12px', sm: '13px', md: '13px', lg: '15px', xl: '17px' },
@@ -40,7 +53,16 @@ export const theme = createTheme({
   components: {
     Button: Button.extend({
       defaultProps: { size: 'xs', variant: 'default' },
-      vars: () => ({ root: { '--button-height': '28px', '--button-padding-x': '11px', '--button-fz': '13px' } })
+      vars: (_theme, { variant, color }) => ({
+        root: {
+          '--button-height': '28px',
+          '--button-padding-x': '11px',
+          '--button-fz': '13px',
+          ...(variant === 'filled' &&
+            color === undefined && { '--button-bg': 'var(--accent)', '--button-color': 'var(--accent-text)' }),
+          ...(variant === 'subtle' && color === 'gray' && { '--button-color': 'var(--dim)' })
+        }
+      })
     }),
     ActionIcon: ActionIcon.extend({ defaultProps: { size: 28, variant: 'subtle', color: 'gray' } }),
     Tooltip: Tooltip.extend({
@@ -50,7 +72,9 @@ export const theme = createTheme({
       defaultProps: {
         centered: false,
         yOffset: '8vh',
-        overlayProps: { backgroundOpacity: 0.45 },
+        overlayProps: { backgroundOpacity: 0.35 },
+        closeButtonProps: { size: 26, iconSize: 16, 'aria-label': 'Close' },
+        styles: { title: { fontSize: 15, fontWeight: 600, color: 'var(--text)' } },
         transitionProps: { duration: 100 }
       }
     }),

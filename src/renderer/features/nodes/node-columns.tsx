@@ -27,6 +27,7 @@ export const nodeColumns: readonly Column<Node>[] = [
     id: 'health',
     header: 'State',
     width: '116px',
+    hideBelowPx: 430,
     sortBy: (node) => nodeHealthWord(node.health, node.mode),
     cell: (node) => (
       <span className={node.health === 'up' || node.health === 'unknown' ? 'dim' : 'tone-bad'}>

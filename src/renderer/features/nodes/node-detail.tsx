@@ -125,7 +125,9 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
       {node.kind === 'scrapyd' ? (
         <>
           <FieldRow label="Address">
-            <span className="mono">{node.url}</span> <CopyButton value={node.url} what="the address" />
+            <span className={classes.address}>
+              <span className="mono">{node.url}</span> <CopyButton value={node.url} what="the address" />
+            </span>
           </FieldRow>
           <FieldRow label="Signs in">
             {node.username === null ? (
@@ -182,7 +184,7 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
       )}
       <FieldRow label="Waiting there">{node.pending ?? <span className="faint">–</span>}</FieldRow>
       <FieldRow label="In the fleet">
-        since <RelativeTime atMs={node.addedAtMs} />
+        for <RelativeTime atMs={node.addedAtMs} />
       </FieldRow>
     </div>
   )

@@ -11,6 +11,7 @@ export interface PastedAddress {
 }
 
 const LINES_MAX = 1000
+const NOT_AN_ADDRESS = 'This is not an address. One looks like http://host:6800/.'
 
 /**
  * Reads pasted lines: `host`, `host:port`, `https://user:pass@host/base`, with commas, list marks and `#` notes
@@ -38,8 +39,10 @@ function parseAddress(word: string): PastedAddress {
   try {
     url = new URL(withScheme)
   } catch {
-    return { ...nothing, problem: 'This is not an address. It looks like http://host:6800/.' }
+    return { ...nothing, problem: NOT_AN_ADDRESS }
   }
+  // The parser takes more in a host name than any name server does.
+  if (!/^(\[[\da-f:.]+\]|[\w.-]+)$/i.test(url.hostname)) return { ...nothing, problem: NOT_AN_ADDRESS }
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     return { ...nothing, problem: 'Only http and https lead to a Scrapyd.' }
   // Without a scheme and a port, Scrapyd's own port is meant.

@@ -42,7 +42,7 @@ export function FirstRun({ python }: { python: PythonState }) {
           title="Deploy a project"
           text="Drop an egg or a folder with scrapy.cfg anywhere in this window."
         >
-          <LinkButton to="/projects">Choose a file…</LinkButton>
+          <LinkButton to="/projects">Open Projects</LinkButton>
         </Way>
       </div>
     </section>

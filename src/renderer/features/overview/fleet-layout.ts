@@ -4,7 +4,7 @@ export const ROW_PX = 21
 const COLUMN_MIN_PX = 300
 const COLUMN_GAP_PX = 24
 const DOT_PX = 18
-const NAME_PX = 88
+const NAME_PX = 104
 const NOTE_PX = 66
 const CELL_MAX_PX = 12
 

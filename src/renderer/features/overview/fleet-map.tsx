@@ -115,8 +115,11 @@ function Hint({ spot, x, y }: { spot: FleetSpot; x: number; y: number }) {
 function Legend() {
   return (
     <span className={classes.legend}>
-      <i data-is="running" /> running <i data-is="starting" /> starting <i data-is="trouble" /> trouble{' '}
-      <i data-is="free" /> free <i data-is="external" /> external
+      {['running', 'starting', 'trouble', 'free', 'external'].map((state) => (
+        <span key={state}>
+          <i data-is={state} /> {state}
+        </span>
+      ))}
     </span>
   )
 }
