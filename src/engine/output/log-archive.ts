@@ -30,7 +30,12 @@ export async function archiveLog(options: {
   const { read, blobs, name, maxBytes = MAX_BYTES, signal } = options
   const gzip = createGzip()
   const source = Readable.from(readPieces(read, name, maxBytes, signal), { objectMode: false })
-  const [written, copied] = await Promise.allSettled([blobs.write(name, gzip), pipeline(source, gzip, { signal })])
+  const writing = blobs.write(name, gzip).catch((error: unknown) => {
+    // It may have failed before it read anything: nobody would ever take what the source has to give.
+    gzip.destroy()
+    throw error
+  })
+  const [written, copied] = await Promise.allSettled([writing, pipeline(source, gzip, { signal })])
   // When the source fails, the write fails with the same error; when the disk does, only the write knows why.
   if (written.status === 'rejected') throw written.reason
   if (copied.status === 'rejected') throw copied.reason

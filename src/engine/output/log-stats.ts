@@ -13,6 +13,8 @@ export interface ClosingStats {
   errors: number | null
   startTime: string | null
   finishTime: string | null
+  /** The log has lines of level INFO or DEBUG: closing lines would be there as well, had the spider closed. */
+  showsInfo: boolean
   /** The last error in the text, with the last line of its traceback. */
   killingLine: string | null
 }
@@ -45,6 +47,7 @@ export function parseClosingStats(tailText: string): ClosingStats {
     errors: count('log_count/ERROR', 'log_count/CRITICAL'),
     startTime: textOf(stats?.start_time),
     finishTime: textOf(stats?.finish_time),
+    showsInfo: /\] (?:INFO|DEBUG): /.test(text),
     killingLine: readKillingLine(text)
   }
 }

@@ -20,18 +20,19 @@ const LIMITS_REACHED = new Set(['closespider_itemcount', 'closespider_pagecount'
  * | ------------------------------- | -------------------- | ------------ | --------- | --------------------------- |
  * | any                             | exit ≠ 0 or signal   | yes          | cancelled | finish_reason, else killed… |
  * | `finished`, or a limit reached  | exit ≠ 0 or signal   | no           | failed    | exit code N / killed by S   |
- * | `finished`, or a limit reached  | 0 or unknown         | any          | succeeded | finish_reason               |
- * | `shutdown` or `cancelled`       | any                  | yes          | cancelled | finish_reason               |
- * | any other finish_reason         | any                  | no matter    | failed    | finish_reason               |
- * | nothing of its end              | any                  | yes          | cancelled | killed…                     |
+ * | `finished`, or a limit reached  | 0 or unknown         | no matter    | succeeded | finish_reason               |
+ * | `shutdown` or `cancelled`       | 0 or unknown         | yes          | cancelled | finish_reason               |
+ * | any other finish_reason         | no matter            | no matter    | failed    | finish_reason               |
+ * | nothing of its end              | 0 or unknown         | yes          | cancelled | killed                      |
  * | nothing of its end              | exit ≠ 0 or signal   | no           | failed    | exit code N / killed by S   |
- * | nothing of its end              | 0                    | no           | succeeded | exit code 0                 |
- * | nothing of its end              | unknown              | no           | failed    | ended without closing stats |
+ * | nothing at all of level INFO    | 0                    | no           | succeeded | exit code 0                 |
+ * | nothing of its end              | 0 or unknown         | no           | failed    | ended without closing stats |
  * | there is no log                 | unknown              | no           | failed    | no log                      |
  *
  * Limits reached are CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT. `shutdown` that nobody asked for is a failure: the
- * machine or another user stopped it. Exit code 0 without a word of its end is a spider whose LOG_LEVEL hides it. Logged
- * errors are counted and shown, but do not make a run fail.
+ * machine or another user stopped it. Exit code 0 with a log that shows nothing of level INFO is a spider whose LOG_LEVEL
+ * hides its end; exit code 0 alone proves nothing, Scrapy ends with it after a forced shutdown too. Logged errors are
+ * counted and shown, but do not make a run fail.
  */
 export function judgeOutcome(evidence: {
   /** The last CLOSING_TAIL_BYTES of the log; null: there is no log. */
@@ -68,7 +69,7 @@ export function judgeOutcome(evidence: {
     }
     if (cancelAsked) return { outcome: 'cancelled', reason: describeKill(exit) }
     if (exitFailure !== null) return { outcome: 'failed', reason: exitFailure }
-    if (exit !== null) return { outcome: 'succeeded', reason: 'exit code 0' }
+    if (exit !== null && !closing?.showsInfo) return { outcome: 'succeeded', reason: 'exit code 0' }
     return { outcome: 'failed', reason: tail === null ? 'no log' : 'ended without closing stats' }
   }
 }

@@ -1,0 +1,215 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parseClosingStats } from './log-stats.ts'
+
+const sample = (name: string) => readFileSync(join(import.meta.dirname, 'samples', `${name}.log`), 'utf8')
+const HEADING = '2026-11-21 01:00:00 [scrapy.statscollectors] INFO: Dumping Scrapy stats:\n'
+const statsOf = (dict: string) => parseClosingStats(HEADING + dict).stats
+
+describe('closing stats', () => {
+  test('of a real run are read whole, times in UTC', () => {
+    const closing = parseClosingStats(sample('finished'))
+    expect(closing).toMatchObject({
+      finishReason: 'finished',
+      closingReason: 'finished',
+      pages: 2,
+      items: 10,
+      errors: 0,
+      startTime: expect.stringMatching(/^2026-11-21T01:25:25\.\d{3}Z$/),
+      finishTime: expect.stringMatching(/^2026-11-21T01:25:2\d\.\d{3}Z$/),
+      killingLine: null
+    })
+    expect(closing.stats).toMatchObject({
+      'downloader/response_status_count/200': 2,
+      items_per_minute: expect.anything(),
+      elapsed_time_seconds: expect.any(Number)
+    })
+  })
+
+  test('of Scrapy 2.7, whose times have no zone, are read the same', () => {
+    expect(parseClosingStats(sample('scrapy-2-7'))).toMatchObject({
+      finishReason: 'finished',
+      pages: 2,
+      items: 20,
+      startTime: '2026-11-21T01:25:37.864Z'
+    })
+  })
+
+  test('with every kind of Python value', () => {
+    const dict = String.raw`{'plain': 12,
+ 'negative': -1.5,
+ 'exponent': 1e-05,
+ 'huge': 123456789012345678901234567890,
+ 'infinite': inf,
+ 'none': None,
+ 'true': True,
+ "it's": "don't",
+ 'escaped': 'a\'b\\c\nd\xe9\u20ac\U0001f600\q',
+ 'long': 'one '
+         'two '
+         "three",
+ 'bytes': b'x,}y',
+ 'list': ['a', {'b': (1, 2)}, "}"],
+ 'date': datetime.datetime(2026, 1, 2, 3, 4),
+ 'day': datetime.date(2026, 1, 2),
+ 'local': datetime.datetime(2026, 1, 2, 3, 4, tzinfo=zoneinfo.ZoneInfo(key='Asia/Tokyo')),
+ '__proto__': 1}`
+    expect(statsOf(dict)).toEqual(
+      Object.fromEntries<string | number>([
+        ['plain', 12],
+        ['negative', -1.5],
+        ['exponent', 0.00001],
+        ['huge', 1.2345678901234568e29],
+        ['infinite', 'inf'],
+        ['none', 'None'],
+        ['true', 'True'],
+        ["it's", "don't"],
+        ['escaped', "a'b\\c\ndé€😀\\q"],
+        ['long', 'one two three'],
+        ['bytes', "b'x,}y'"],
+        ['list', `['a', {'b': (1, 2)}, "}"]`],
+        ['date', '2026-01-02T03:04:00.000Z'],
+        ['day', 'datetime.date(2026, 1, 2)'],
+        ['local', "datetime.datetime(2026, 1, 2, 3, 4, tzinfo=zoneinfo.ZoneInfo(key='Asia/Tokyo'))"],
+        ['__proto__', 1]
+      ])
+    )
+  })
+
+  test.each([
+    '',
+    '{',
+    "{'a'",
+    "{'a': ",
+    "{'a': 1",
+    "{'a': 1,",
+    "{'a': 'b",
+    "{'a': [1, 2}",
+    '{1: 2}',
+    "{'a' 1}",
+    "{'a': }",
+    'nothing'
+  ])('that break off or are none (%j) are none', (dict) => expect(statsOf(dict)).toBeNull())
+
+  test('an empty dict is one', () => expect(statsOf('{}')).toEqual({}))
+
+  test('the last block counts, and Windows line ends do not matter', () => {
+    const text = `${HEADING}{'finish_reason': 'shutdown'}\r\n${HEADING}{'finish_reason': 'finished',\r\n 'item_scraped_count': 3}\r\n`
+    expect(parseClosingStats(text)).toMatchObject({ finishReason: 'finished', items: 3, pages: 0 })
+  })
+
+  test('are bounded in number and size', () => {
+    const entries = Array.from({ length: 5000 }, (_, index) => `'${'k'.repeat(300)}${index}': '${'v'.repeat(900)}'`)
+    const stats = statsOf(`{${entries.slice(0, 500).join(',\n ')}}`) ?? {}
+    for (const [key, value] of Object.entries(stats)) {
+      expect(key.length).toBeLessThanOrEqual(200)
+      expect(String(value).length).toBeLessThanOrEqual(500)
+    }
+    const many = statsOf(`{${Array.from({ length: 5000 }, (_, index) => `'${index}': 1`).join(', ')}}`) ?? {}
+    expect(Object.keys(many)).toHaveLength(1000)
+  })
+
+  test('whatever Python can print as text comes back', () => {
+    const python = (text: string) =>
+      `'${[...text].map((character) => (/[\w ]/.test(character) ? character : `\\U${(character.codePointAt(0) ?? 0).toString(16).padStart(8, '0')}`)).join('')}'`
+    const text = fc.string({ unit: 'grapheme', maxLength: 100 })
+    fc.assert(
+      fc.property(fc.dictionary(text, fc.oneof(text, fc.integer())), (stats) => {
+        const lines = Object.entries(stats).map(
+          ([key, value]) => `${python(key)}: ${typeof value === 'number' ? value : python(value)}`
+        )
+        expect(statsOf(`{${lines.join(',\n ')}}`)).toEqual(Object.fromEntries(Object.entries(stats)))
+      })
+    )
+  })
+})
+
+describe('the killing line', () => {
+  const killing = (text: string) => parseClosingStats(text).killingLine
+  const at = '2026-11-21 01:00:00'
+
+  test('is the last error with the exception of its traceback', () => {
+    expect(killing(sample('errors'))).toMatch(
+      /^Spider error processing <GET http:\/\/127\.0\.0\.1:\d+\/prices\/3> .*: ValueError: could not convert string to float/
+    )
+  })
+
+  test.each([
+    [`${at} [shop] ERROR: first\n${at} [shop] CRITICAL: second\n${at} [shop] INFO: end\n`, 'second'],
+    [`${at} [shop] ERROR: boom\n${at} [shop] INFO: got ERROR from the server\n`, 'boom'],
+    [`Traceback (most recent call last):\n  File "x.py"\nImportError: no module\n`, 'ImportError: no module'],
+    [
+      `${at} [a] ERROR: x\nTraceback (most recent call last):\n  y\nKeyError: 1\n\nDuring handling:\n\nTraceback (most recent call last):\n  z\nTypeError: 2\n`,
+      'x: TypeError: 2'
+    ],
+    [
+      `${at} [a] ERROR: x\nTraceback (most recent call last):\n  y\nKeyError: 1\n${at} [a] INFO: Traceback is above\n`,
+      'x: KeyError: 1'
+    ],
+    ['[ERROR] custom format\n', '[ERROR] custom format'],
+    [`${at} [scrapy] INFO: fine\n 'log_count/ERROR': 3,\n`, null],
+    ['', null]
+  ])('%j: %j', (text, line) => expect(killing(text)).toBe(line))
+
+  test('is bounded', () => {
+    const text = `${at} [a] ERROR: ${'x'.repeat(100_000)}\nTraceback (most recent call last):\n${'y'.repeat(100_000)}\n`
+    expect(killing(text)?.length).toBeLessThan(700)
+  })
+})
+
+describe('hostile text', () => {
+  test('never throws', () => {
+    const parts = fc.constantFrom(
+      HEADING,
+      "{'",
+      "': ",
+      "'a': 1,",
+      '}',
+      '\\x',
+      '\\U',
+      '"',
+      '(',
+      ')',
+      '\n',
+      'Spider closed (',
+      'ERROR',
+      'Traceback (most recent call last):',
+      'datetime.datetime(',
+      '2026-11-21 01:00:00 [a] ERROR: '
+    )
+    fc.assert(
+      fc.property(
+        fc.array(fc.oneof(parts, fc.string({ unit: 'binary' }))),
+        (pieces) => parseClosingStats(pieces.join('')) !== null
+      )
+    )
+  })
+
+  test.each([
+    HEADING,
+    `${HEADING}{`,
+    "'",
+    "{'a': ",
+    '[',
+    "'a' ",
+    '\\',
+    '\n',
+    'Traceback (most recent call last):\n',
+    'Traceback (most recent call last):\n  x\n',
+    '2026-11-21 01:00:00 [',
+    ' ',
+    'Spider closed (',
+    '9, ',
+    'ERRO'
+  ])('a megabyte of %j is read in little time', (piece) => {
+    const text = piece.repeat(1_000_000 / piece.length)
+    const begun = performance.now()
+    parseClosingStats(text)
+    parseClosingStats(`${HEADING}{'a': ${text}`)
+    parseClosingStats(`${HEADING}{'a': datetime.datetime(${text}`)
+    // A quadratic pass over a megabyte takes minutes.
+    expect(performance.now() - begun).toBeLessThan(3000)
+  })
+})
