@@ -158,9 +158,12 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     logger,
     projects,
     distribution,
-    onWaitingChanged: () => {},
+    onWaitingChanged: (lanes) => {
+      for (const lane of lanes) feed.touch(`waiting:${lane}`)
+    },
     onJobEnded: () => {
       void nodeCommands.noteJobEnded()
+      failuresAreOld = true
       settleProblems()
     }
   })
@@ -217,6 +220,10 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
         if (thing === 'figures') return [{ kind: 'figures', figures: figures.current }]
         if (thing === 'problems') return [{ kind: 'problems', problems: problems() }]
         if (thing === 'python') return [{ kind: 'python', python: pythonState() }]
+        if (thing.startsWith('waiting:')) {
+          const lane = thing.slice('waiting:'.length)
+          return [{ kind: 'waiting', lane, waiting: waiting.of(lane) }]
+        }
         const node = fleet.get(thing.slice('node:'.length))
         return node === undefined ? [] : [{ kind: 'node', node: describe(node) }]
       })
@@ -248,6 +255,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   const startedAtMs = clock.nowMs()
   let recentFailures: StoredJob[] = []
   let problemsTimer: { cancel(): void } | null = null
+  let failuresAreOld = true
   let lastProblems = ''
 
   function pythonState(): PythonState {
@@ -279,14 +287,19 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     problemsTimer ??= clock.setTimer(PROBLEMS_SETTLE_MS, async () => {
       problemsTimer = null
       if (isStopping) return
-      recentFailures = await store.listJobs(
-        { status: ['failed', 'lost'], sinceMs: clock.nowMs() - DAY_MS },
-        { before: null, limit: FAILURES_LOOKED_AT }
-      )
+      if (failuresAreOld) recentFailures = await readRecentFailures()
       const now = JSON.stringify(problems().map(({ id, title }) => [id, title]))
       if (now !== lastProblems) feed.touch('problems')
       lastProblems = now
     })
+  }
+
+  function readRecentFailures(): Promise<StoredJob[]> {
+    failuresAreOld = false
+    return store.listJobs(
+      { status: ['failed', 'lost'], sinceMs: clock.nowMs() - DAY_MS },
+      { before: null, limit: FAILURES_LOOKED_AT }
+    )
   }
 
   async function createClient(node: StoredNode): Promise<NodeClient> {

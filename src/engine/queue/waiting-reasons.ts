@@ -8,19 +8,22 @@ import type { StoredJob } from '../store/store.ts'
 export class WaitingReasons {
   #byLane: ReadonlyMap<string, Waiting> = new Map()
 
-  /** Takes the reasons of the newest plan. Returns the lanes whose reason changed. */
+  /** Takes the reasons of the newest plan. Returns the lanes whose reason changed, those that wait no longer included. */
   replace(reasons: ReadonlyMap<string, Waiting>): string[] {
-    const changed = [...reasons]
-      .filter(([lane, waiting]) => this.#byLane.get(lane)?.text !== waiting.text)
-      .map(([lane]) => lane)
+    const lanes = new Set([...this.#byLane.keys(), ...reasons.keys()])
+    const changed = [...lanes].filter((lane) => this.#byLane.get(lane)?.text !== reasons.get(lane)?.text)
     this.#byLane = reasons
     return changed
   }
 
+  of(lane: string): Waiting {
+    return this.#byLane.get(lane) ?? NEXT_IN_LINE
+  }
+
   /** The job as clients see it. */
   complete(job: StoredJob): Job {
-    const { lane, ...rest } = job
-    if (job.state !== 'queued') return { ...rest, waiting: null }
-    return { ...rest, waiting: this.#byLane.get(lane) ?? { code: 'next_in_line', text: 'next in line' } }
+    return { ...job, waiting: job.state === 'queued' ? this.of(job.lane) : null }
   }
 }
+
+const NEXT_IN_LINE: Waiting = { code: 'next_in_line', text: 'next in line' }

@@ -194,8 +194,9 @@ export async function describeChanges(
 ): Promise<Change[]> {
   const jobIds = things.filter(({ noun }) => noun === 'job').map(({ id }) => id)
   const jobs = new Map((jobIds.length === 0 ? [] : await parts.store.getJobs(jobIds)).map((job) => [job.id, job]))
-  const nodes = new Map(parts.listNodes().map((node) => [node.id, node]))
-  const projects = new Map(parts.listProjects().map((project) => [project.name, project]))
+  const has = (noun: string) => things.some((thing) => thing.noun === noun)
+  const nodes = new Map((has('node') ? parts.listNodes() : []).map((node) => [node.id, node]))
+  const projects = new Map((has('project') ? parts.listProjects() : []).map((project) => [project.name, project]))
   return things.map(({ noun, id }): Change => {
     if (noun === 'job') {
       const job = jobs.get(id)

@@ -25,7 +25,7 @@ export interface Store {
   enqueueJobs(jobs: NewJob[]): Promise<void>
   getJob(id: string): Promise<StoredJob | null>
   getJobs(ids: string[]): Promise<StoredJob[]>
-  /** Newest first, ids below `before`. `sinceMs` leaves out what ended before it. */
+  /** Newest first, ids below `before`. `sinceMs` leaves out what was queued before it. */
   listJobs(filter: JobFilter, page: { before: string | null; limit: number }): Promise<StoredJob[]>
   /** Each facet counts what the other filters leave: what choosing another of its values would give. Most first. */
   countFacets(filter: JobFilter): Promise<JobFacets>
@@ -132,7 +132,7 @@ export interface NewJob {
 }
 
 /** A job as the store knows it: all of the contract's Job but what only the live engine can tell. */
-export type StoredJob = Omit<Job, 'waiting'> & { lane: string }
+export type StoredJob = Omit<Job, 'waiting'>
 
 export interface QueueLane {
   /** The same text for the same (project, version, node, tags). */

@@ -17,7 +17,8 @@ import type {
   JobFilter,
   Node,
   Project,
-  SystemStatus
+  SystemStatus,
+  Waiting
 } from '../../shared/contract/index.ts'
 import type { Connection } from '../state/connection.ts'
 import type { Api } from './api.tsx'
@@ -126,10 +127,12 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
     const jobs = new Map<string, Job | null>()
     const nodes = new Map<string, Node | null>()
     const projects = new Map<string, Project | null>()
+    const waiting = new Map<string, Waiting>()
     const status: Partial<SystemStatus> = {}
     for (const change of changes) {
       if (change.kind === 'job') jobs.set(change.job.id, change.job)
       else if (change.kind === 'job_removed') jobs.set(change.id, null)
+      else if (change.kind === 'waiting') waiting.set(change.lane, change.waiting)
       else if (change.kind === 'node') nodes.set(change.node.id, change.node)
       else if (change.kind === 'node_removed') nodes.set(change.id, null)
       else if (change.kind === 'project') projects.set(change.project.name, change.project)
@@ -147,10 +150,13 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
       if (data === undefined) continue
       if (name === 'jobs.list' && jobs.size > 0)
         write(query, updateJobList(data as JobPage | InfiniteData<JobPage>, input, jobs))
-      else if (name === 'jobs.get') {
+      if (name === 'jobs.list' && waiting.size > 0)
+        write(query, tellWaitingInList(query.state.data as JobPage | InfiniteData<JobPage>, waiting))
+      if (name === 'jobs.get') {
         const job = jobs.get(String(input['id']))
         if (job) write(query, { ...(data as JobDetail), job })
         if (job !== undefined) refetchSoon(query)
+        if (waiting.size > 0) write(query, tellWaiting(query.state.data as JobDetail, waiting))
       } else if (name === 'nodes.list' && nodes.size > 0)
         write(query, { nodes: mergeList((data as { nodes: Node[] }).nodes, nodes, ({ id }) => id) })
       else if (name === 'nodes.get') write(query, nodes.get(String(input['id'])) ?? data)
@@ -194,11 +200,29 @@ function newestOfEach(changes: readonly Change[]): Change[] {
 function keyOf(change: Change): string {
   if (change.kind === 'job') return `job ${change.job.id}`
   if (change.kind === 'job_removed') return `job ${change.id}`
+  if (change.kind === 'waiting') return `waiting ${change.lane}`
   if (change.kind === 'node') return `node ${change.node.id}`
   if (change.kind === 'node_removed') return `node ${change.id}`
   if (change.kind === 'project') return `project ${change.project.name}`
   if (change.kind === 'project_removed') return `project ${change.name}`
   return change.kind
+}
+
+/** What a lane waits for is told once for all its queued jobs. */
+function tellWaiting<T extends { job: Job }>(data: T, waiting: ReadonlyMap<string, Waiting>): T {
+  const news = data.job.state === 'queued' ? waiting.get(data.job.lane) : undefined
+  return news === undefined ? data : { ...data, job: { ...data.job, waiting: news } }
+}
+
+function tellWaitingInList(
+  data: JobPage | InfiniteData<JobPage>,
+  waiting: ReadonlyMap<string, Waiting>
+): JobPage | InfiniteData<JobPage> {
+  const update = (page: JobPage): JobPage => ({
+    ...page,
+    jobs: page.jobs.map((job) => tellWaiting({ job }, waiting).job)
+  })
+  return 'pages' in data ? { ...data, pages: data.pages.map(update) } : update(data)
 }
 
 function updateJobList(

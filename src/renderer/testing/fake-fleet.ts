@@ -69,6 +69,7 @@ export function aJob(over: Partial<Job> = {}): Job {
     reason: null,
     killingLine: null,
     waiting: null,
+    lane: '',
     nodeId: null,
     attemptCount: 0,
     cancelAskedAtMs: null,

@@ -215,7 +215,7 @@ export function createFakeEngine() {
 
 export type FakeEngine = ReturnType<typeof createFakeEngine>
 
-export function aFakeJob(changes: Partial<Job>): Job {
+function aFakeJob(changes: Partial<Job>): Job {
   return {
     id: '019b0000000000000000000000000001',
     jobid: '019b0000000000000000000000000001',
@@ -233,7 +233,9 @@ export function aFakeJob(changes: Partial<Job>): Job {
     reason: null,
     killingLine: null,
     waiting: null,
+    lane: '',
     nodeId: null,
+    lane: '',
     attemptCount: 0,
     cancelAskedAtMs: null,
     queuedAtMs: 1,

@@ -1,6 +1,6 @@
 import { eventIterator, oc } from '@orpc/contract'
 import { z } from 'zod'
-import { Job, JobId, NodeId } from './jobs.ts'
+import { Job, JobId, NodeId, Waiting } from './jobs.ts'
 import { Node } from './nodes.ts'
 import { Project } from './projects.ts'
 import { Figures, Problem, PythonState } from './system.ts'
@@ -9,6 +9,8 @@ import { Figures, Problem, PythonState } from './system.ts'
 export const Change = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('job'), job: Job }),
   z.object({ kind: z.literal('job_removed'), id: JobId }),
+  /** What all queued jobs of a lane wait for now. */
+  z.object({ kind: z.literal('waiting'), lane: z.string(), waiting: Waiting }),
   z.object({ kind: z.literal('node'), node: Node }),
   z.object({ kind: z.literal('node_removed'), id: NodeId }),
   z.object({ kind: z.literal('project'), project: Project }),

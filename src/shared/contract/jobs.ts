@@ -63,6 +63,8 @@ export const Job = z.object({
   /** The line of the log that killed it, when one was found. */
   killingLine: z.string().nullable(),
   waiting: Waiting.nullable(),
+  /** Jobs of one lane are alike to placement (project, version, node, tags): while queued they wait for the same thing. */
+  lane: z.string(),
   /** The node of the newest attempt. */
   nodeId: NodeId.nullable(),
   attemptCount: z.number().int(),
@@ -180,16 +182,27 @@ export const jobsContract = {
     .input(JobFilter.extend({ before: JobId.optional(), limit: z.coerce.number().int().min(1).max(500).default(100) }))
     .output(z.object({ jobs: z.array(Job), nextBefore: JobId.nullable() })),
   facets: oc.route({ method: 'GET', path: '/jobs/facets' }).input(JobFilter).output(JobFacets),
-  get: oc.route({ method: 'GET', path: '/jobs/{id}' }).input(z.object({ id: JobId })).output(JobDetail),
-  run: oc.route({ method: 'POST', path: '/jobs' }).input(RunInput).output(z.object({ jobs: z.array(Job) })),
+  get: oc
+    .route({ method: 'GET', path: '/jobs/{id}' })
+    .input(z.object({ id: JobId }))
+    .output(JobDetail),
+  run: oc
+    .route({ method: 'POST', path: '/jobs' })
+    .input(RunInput)
+    .output(z.object({ jobs: z.array(Job) })),
   /** Ask for an end: queued jobs end at once, live ones by the ladder INT, INT, KILL; `force` starts at the second step. */
   cancel: oc
     .route({ method: 'POST', path: '/jobs/cancel' })
     .input(Ids.extend({ force: z.boolean().default(false) }))
     .output(z.object({ asked: z.array(JobId), alreadyEnded: z.array(JobId) })),
   /** Undo of a cancel: jobs that were cancelled while still queued go back to their place. */
-  restore: oc.route({ method: 'POST', path: '/jobs/restore' }).input(Ids).output(z.object({ restored: z.array(JobId) })),
+  restore: oc
+    .route({ method: 'POST', path: '/jobs/restore' })
+    .input(Ids)
+    .output(z.object({ restored: z.array(JobId) })),
   /** The same again as new jobs. */
-  retry: oc.route({ method: 'POST', path: '/jobs/retry' }).input(Ids).output(z.object({ jobs: z.array(Job) }))
+  retry: oc
+    .route({ method: 'POST', path: '/jobs/retry' })
+    .input(Ids)
+    .output(z.object({ jobs: z.array(Job) }))
 }
-

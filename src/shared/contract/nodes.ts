@@ -101,7 +101,10 @@ export const nodesContract = {
     .route({ method: 'PATCH', path: '/nodes/{id}' })
     .input(ById.extend(NodeSettings.shape).extend(NodeAddress.partial().shape))
     .output(Node),
-  setMode: oc.route({ method: 'POST', path: '/nodes/{id}/mode' }).input(ById.extend({ mode: NodeMode })).output(Node),
+  setMode: oc
+    .route({ method: 'POST', path: '/nodes/{id}/mode' })
+    .input(ById.extend({ mode: NodeMode }))
+    .output(Node),
   /** Refused with NODE_BUSY while jobs of ours are live there, unless `force`: they are then marked lost. */
   remove: oc
     .route({ method: 'DELETE', path: '/nodes/{id}' })

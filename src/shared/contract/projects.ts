@@ -39,7 +39,10 @@ const ByVersion = z.object({ project: ProjectName, version: VersionName })
 
 export const projectsContract = {
   list: oc.route({ method: 'GET', path: '/projects' }).output(z.object({ projects: z.array(Project) })),
-  get: oc.route({ method: 'GET', path: '/projects/{project}' }).input(z.object({ project: ProjectName })).output(Project),
+  get: oc
+    .route({ method: 'GET', path: '/projects/{project}' })
+    .input(z.object({ project: ProjectName }))
+    .output(Project),
   /**
    * An egg, or a zip of a folder with scrapy.cfg (the egg is then built). `project` and `version` default to what
    * the archive says of itself and to the present time (`20261119T181000`).
