@@ -9,7 +9,7 @@ import { type Clock, sleep } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { logFileOf } from './launch-plan.ts'
 import { readLogRange } from './log-range.ts'
-import { openPythonEnvironment } from './python-environment.ts'
+import { findPythons, openPythonEnvironment } from './python-environment.ts'
 import { openRunList, type Run } from './run-list.ts'
 import { listSpiders } from './spider-listing.ts'
 
@@ -66,6 +66,7 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
   const python = openPythonEnvironment({
     ...paths,
     pythonPath: options.pythonPath,
+    candidates: findPythons(options.resourcesDirectory),
     clock,
     logger,
     onChange() {

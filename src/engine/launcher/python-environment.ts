@@ -43,7 +43,9 @@ print(json.dumps(found))
 
 /** Begins the search at once and does not wait for it. */
 export function openPythonEnvironment(options: {
-  pythonPath: string | undefined
+  /** Pythons to try after our own environment, best first; `pythonPath` in front where the operator named one. */
+  candidates: string[]
+  pythonPath?: string
   dataDirectory: string
   resourcesDirectory: string
   clock: Clock
@@ -88,7 +90,7 @@ export function openPythonEnvironment(options: {
 
   async function find(): Promise<PythonState> {
     const findings: Finding[] = []
-    for (const path of candidates()) {
+    for (const path of allCandidates()) {
       const finding = await check(path)
       if (finding === null) continue
       findings.push(finding)
@@ -105,19 +107,10 @@ export function openPythonEnvironment(options: {
     return state
   }
 
-  function candidates(): string[] {
-    const inEnvironment = (directory: string) =>
-      process.platform === 'win32' ? join(directory, 'Scripts', 'python.exe') : join(directory, 'bin', 'python')
-    const environments = [
-      ...(existsSync(completeFile) ? [ownDirectory] : []),
-      join(options.resourcesDirectory, '..', '.venv'),
-      join(process.cwd(), '.venv')
-    ]
-    return [
-      ...(options.pythonPath ? [options.pythonPath] : []),
-      ...environments.map(inEnvironment).filter(existsSync),
-      ...systemPythons()
-    ]
+  function allCandidates(): string[] {
+    const named = options.pythonPath ? [options.pythonPath] : []
+    const own = existsSync(completeFile) ? [pythonIn(ownDirectory)] : []
+    return [...named, ...own, ...options.candidates]
   }
 
   async function check(path: string): Promise<Finding | null> {
@@ -139,7 +132,7 @@ export function openPythonEnvironment(options: {
     await mkdir(options.dataDirectory, { recursive: true })
     report(`Making an environment with Python ${base.version}`, 0.05)
     await step(base.path, ['-m', 'venv', ownDirectory], 'The environment could not be made', signal)
-    const python = join(ownDirectory, ...(process.platform === 'win32' ? ['Scripts', 'python.exe'] : ['bin', 'python']))
+    const python = pythonIn(ownDirectory)
     const requirements = join(options.resourcesDirectory, 'python', 'requirements.txt')
     const install = ['-m', 'pip', 'install', '--no-input', '--disable-pip-version-check', '--progress-bar', 'off']
     // pip says neither how many packages will come nor how large they are: Scrapy has some 35.
@@ -154,7 +147,7 @@ export function openPythonEnvironment(options: {
   }
 
   async function findBase(): Promise<Finding & { version: string }> {
-    for (const path of [...(options.pythonPath ? [options.pythonPath] : []), ...systemPythons()]) {
+    for (const path of [...(options.pythonPath ? [options.pythonPath] : []), ...options.candidates]) {
       const finding = await check(path)
       if (finding?.version && isNewEnough(finding)) return { ...finding, version: finding.version }
     }
@@ -187,11 +180,19 @@ export function openPythonEnvironment(options: {
   }
 }
 
-/** Programs started from a macOS dock do not have the shell's path. */
-function systemPythons(): string[] {
-  if (process.platform === 'win32') return ['python', 'py']
+/**
+ * Where a Python may be: the environment that set-up makes beside resources/ or in the working directory, then what
+ * the system has. Programs started from a macOS dock do not have the shell's path.
+ */
+export function findPythons(resourcesDirectory: string): string[] {
+  const environments = [join(resourcesDirectory, '..', '.venv'), join(process.cwd(), '.venv')].map(pythonIn)
+  if (process.platform === 'win32') return [...environments.filter(existsSync), 'python', 'py']
   const homebrew = process.platform === 'darwin' ? ['/opt/homebrew/bin/python3', '/usr/local/bin/python3'] : []
-  return ['python3', 'python', ...homebrew]
+  return [...environments.filter(existsSync), 'python3', 'python', ...homebrew]
+}
+
+function pythonIn(environment: string): string {
+  return join(environment, ...(process.platform === 'win32' ? ['Scripts', 'python.exe'] : ['bin', 'python']))
 }
 
 function isNewEnough(finding: Finding): boolean {

@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest'
+import { childEnvironment } from './child-environment.ts'
+
+test("spiders inherit our environment without what is Scrapdeck's, Electron's, or would choose another project", () => {
+  const own = {
+    PATH: '/bin',
+    HTTP_PROXY: 'http://proxy',
+    SCRAPDECK_PASSWORD: 'secret',
+    ELECTRON_RUN_AS_NODE: '1',
+    SCRAPY_SETTINGS_MODULE: 'other.settings',
+    SCRAPY_PROJECT: 'other',
+    SCRAPY_CHECK: '1',
+    EMPTY: undefined
+  }
+  expect(childEnvironment(own)).toEqual({
+    PATH: '/bin',
+    HTTP_PROXY: 'http://proxy',
+    SCRAPY_CHECK: '1',
+    PYTHONIOENCODING: 'UTF-8'
+  })
+})

@@ -1,0 +1,137 @@
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { systemClock } from '../runtime/clock.ts'
+import { silentLogger } from '../runtime/logger.ts'
+import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
+import { openPythonEnvironment } from './python-environment.ts'
+
+/** A program that answers the check as such a Python would, and makes environments whose Python has Scrapy. */
+async function aPython(
+  path: string,
+  version: string,
+  scrapy: string | null,
+  over: { failure?: string; pip?: string } = {}
+) {
+  const facts = (own: string, scrapyVersion: string | null) =>
+    JSON.stringify({ path: own, version, scrapyVersion, failure: over.failure ?? null })
+  const script = `#!/bin/sh
+if [ "$2" = venv ]; then
+  mkdir -p "$3/bin"
+  printf '#!/bin/sh\\nif [ "$2" = pip ]; then ${over.pip ?? 'echo Collecting Scrapy'}; exit; fi\\necho %s\\n' \\
+    "'"'${facts('PLACE', '2.19.0')}'"'" | sed "s|PLACE|$3/bin/python|" > "$3/bin/python"
+  chmod +x "$3/bin/python"
+  exit
+fi
+echo '${facts(path, scrapy)}'
+`
+  await writeFile(path, script)
+  await chmod(path, 0o755)
+  return path
+}
+
+async function aRoom() {
+  const directory = await makeTemporaryDirectory()
+  const resourcesDirectory = join(directory.path, 'resources')
+  await mkdir(resourcesDirectory)
+  let changes = 0
+  const open = (candidates: string[], pythonPath?: string) =>
+    openPythonEnvironment({
+      candidates,
+      pythonPath,
+      dataDirectory: join(directory.path, 'data'),
+      resourcesDirectory,
+      clock: systemClock,
+      logger: silentLogger,
+      onChange: () => void changes++
+    })
+  const at = (name: string) => join(directory.path, name)
+  return { open, at, changes: () => changes, [Symbol.asyncDispose]: directory.remove }
+}
+
+test('the first Python with Scrapy is taken', async () => {
+  await using t = await aRoom()
+  const bare = await aPython(t.at('bare'), '3.13.1', null)
+  const full = await aPython(t.at('full'), '3.11.2', '2.19.0')
+  const environment = t.open([t.at('absent'), bare, full])
+  expect(environment.state().state).toBe('checking')
+  const ready = { state: 'ready', path: full, version: '3.11.2', scrapyVersion: '2.19.0', problem: null }
+  expect(await environment.settled()).toMatchObject(ready)
+  expect(t.changes()).toBe(1)
+})
+
+test('the Python that was named comes first', async () => {
+  await using t = await aRoom()
+  const full = await aPython(t.at('full'), '3.11.2', '2.19.0')
+  const named = await aPython(t.at('named'), '3.12.0', '2.18.0')
+  expect(await t.open([full], named).settled()).toMatchObject({ path: named })
+})
+
+test.each([
+  ['3.11.4', null, undefined, 'Python 3.11 was found but Scrapy is not installed; press Create environment.'],
+  ['3.8.10', null, undefined, 'Python 3.8.10 was found but is too old. Install Python 3.10 or newer'],
+  ['3.12.1', null, 'No module named lxml', 'its Scrapy does not import (No module named lxml)']
+])('what is missing is told in words: %s, %s, %s', async (version, scrapy, failure, words) => {
+  await using t = await aRoom()
+  const state = await t.open([await aPython(t.at('python'), version, scrapy, { failure })]).settled()
+  expect(state).toMatchObject({ state: 'missing', problem: expect.stringContaining(words) })
+})
+
+test('without any Python, or with a wrong one named, the next step is told', async () => {
+  await using t = await aRoom()
+  expect((await t.open([]).settled()).problem).toMatch(/^No Python was found\. Install Python 3\.10/)
+  const wrong = t.at('wrong')
+  expect((await t.open([], wrong).settled()).problem).toBe(
+    `${wrong} cannot be used as Python (spawn ${wrong} ENOENT). Install Python 3.10 or newer, then press Create environment.`
+  )
+})
+
+test('an environment is made, told step by step, and found again by the next engine', async () => {
+  await using t = await aRoom()
+  const candidates = [await aPython(t.at('bare'), '3.11.4', null)]
+  const environment = t.open(candidates)
+  await environment.settled()
+  const steps: string[] = []
+  await environment.create((text) => steps.push(text))
+  expect(steps).toEqual([
+    'Looking for a Python to start from',
+    'Making an environment with Python 3.11.4',
+    'Collecting Scrapy',
+    'Python with Scrapy is ready'
+  ])
+  const ready = { state: 'ready', path: t.at('data/python/bin/python') }
+  expect(environment.state()).toMatchObject(ready)
+  expect(await t.open(candidates).settled()).toMatchObject(ready)
+})
+
+test('an environment that fails or is given up leaves nothing behind', async () => {
+  await using t = await aRoom()
+  const failing = t.open([await aPython(t.at('bare'), '3.11.4', null, { pip: 'echo no network >&2; exit 1' })])
+  await failing.settled()
+  await expect(failing.create(() => {})).rejects.toMatchObject({
+    code: 'PYTHON_MISSING',
+    message: 'Scrapy could not be installed: no network'
+  })
+  expect(failing.state()).toMatchObject({ state: 'missing' })
+  expect(existsSync(t.at('data/python'))).toBe(false)
+
+  const slow = t.open([await aPython(t.at('slow'), '3.11.4', null, { pip: 'echo Collecting; sleep 60' })])
+  await slow.settled()
+  const controller = new AbortController()
+  const made = slow.create(
+    (text) => text === 'Collecting' && controller.abort(new Error('given up')),
+    controller.signal
+  )
+  await expect(made).rejects.toThrow('given up')
+  expect(existsSync(t.at('data/python'))).toBe(false)
+})
+
+test('a second creation meanwhile is refused', async () => {
+  await using t = await aRoom()
+  const environment = t.open([await aPython(t.at('bare'), '3.11.4', null)])
+  await environment.settled()
+  const first = environment.create(() => {})
+  await expect(environment.create(() => {})).rejects.toMatchObject({ code: 'BAD_INPUT' })
+  await first
+})
