@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { sleep, systemClock } from './clock.ts'
 
@@ -36,4 +36,23 @@ test('the real clock calls a timer once, unless it was cancelled', async () => {
     setTimeout(() => {}, 50)
   })
   expect(called).toEqual(['kept'])
+})
+
+test('the real clock waits for months where it is told to', () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const dayMs = 86_400_000
+  let called = 0
+  systemClock.setTimer(90 * dayMs, () => {
+    called += 1
+  })
+  const cancelled = systemClock.setTimer(60 * dayMs, () => {
+    called += 100
+  })
+  vi.advanceTimersByTime(59 * dayMs)
+  cancelled.cancel()
+  vi.advanceTimersByTime(30.9 * dayMs)
+  expect(called).toBe(0)
+  vi.advanceTimersByTime(dayMs)
+  expect(called).toBe(1)
 })

@@ -29,12 +29,20 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   })
 }
 
+// Node runs a timer of more than 2^31 - 1 ms (25 days) at once: longer waits go in steps.
+const LONGEST_STEP_MS = 2 ** 31 - 1
+
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
   setTimer(delayMs, callback) {
-    const timer = setTimeout(callback, delayMs)
-    timer.unref()
+    let timer: NodeJS.Timeout
+    function arm(leftMs: number): void {
+      const stepMs = Math.min(leftMs, LONGEST_STEP_MS)
+      timer = setTimeout(() => (leftMs > stepMs ? arm(leftMs - stepMs) : callback()), stepMs)
+      timer.unref()
+    }
+    arm(delayMs)
     return { cancel: () => clearTimeout(timer) }
   }
 }

@@ -1,5 +1,6 @@
 import DatabaseConstructor, { type Database } from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createFakeClock } from '../../testing/fake-clock.ts'
 import { createGroupCommit, type GroupCommit } from './group-commit.ts'
 
 describe('grouped commits', () => {
@@ -17,6 +18,7 @@ describe('grouped commits', () => {
     committed = 0
     commits = createGroupCommit({
       database,
+      clock: createFakeClock(),
       onCommit: () => {
         committed += 1
       }

@@ -1,4 +1,5 @@
 import type { Database } from 'better-sqlite3'
+import type { Clock } from '../../runtime/clock.ts'
 
 export interface GroupCommit {
   /** Runs `work` in the next transaction; resolves with its value once that transaction is on the disk. */
@@ -16,10 +17,14 @@ interface Operation {
 /**
  * One fsync for all writes of one turn of the event loop. Each write has its own savepoint: one that fails is rolled
  * back and rejected alone. Nobody hears of success before COMMIT; when COMMIT fails, everybody hears of the failure.
- * `onCommit` runs after each COMMIT, before the writers hear of it.
+ * `onCommit` runs after each COMMIT, before the writers hear of it, and must not throw.
  */
-export function createGroupCommit(options: { database: Database; onCommit: () => void }): GroupCommit {
-  const { database, onCommit } = options
+export function createGroupCommit(options: {
+  database: Database
+  clock: Clock
+  onCommit: (commit: { writes: number; tookMs: number }) => void
+}): GroupCommit {
+  const { database, clock, onCommit } = options
   const begin = database.prepare('BEGIN IMMEDIATE')
   const commit = database.prepare('COMMIT')
   const rollback = database.prepare('ROLLBACK')
@@ -45,11 +50,12 @@ export function createGroupCommit(options: { database: Database; onCommit: () =>
     waiting = []
     idle = null
     const answers: (() => void)[] = []
+    const startedMs = clock.monotonicMs()
     try {
       begin.run()
       for (const operation of operations) answers.push(runOne(operation))
       commit.run()
-      onCommit()
+      onCommit({ writes: operations.length, tookMs: clock.monotonicMs() - startedMs })
       for (const answer of answers) answer()
     } catch (error) {
       if (database.inTransaction) rollback.run()

@@ -6,19 +6,19 @@ import { jobsAndFleet } from './migrations/0001-jobs-and-fleet.ts'
  * In order; never change one that was released, add the next. They are modules and not `.sql` files so that the
  * bundled desktop app carries them without a copy step that could be forgotten.
  */
-const MIGRATIONS: readonly string[] = [jobsAndFleet]
+export const MIGRATIONS: readonly string[] = [jobsAndFleet]
 
 /** Brings the database to the newest form. Each step and its number are one transaction: it is done or it is not. */
-export function migrate(database: Database): void {
+export function migrate(database: Database, migrations = MIGRATIONS): void {
   const present = database.pragma('user_version', { simple: true }) as number
-  if (present > MIGRATIONS.length) {
+  if (present > migrations.length) {
     throw new ScrapdeckError(
       'DATA_FROM_NEWER_VERSION',
-      `The database ${database.name} has form ${present}, this Scrapdeck knows up to ${MIGRATIONS.length}. ` +
+      `The database ${database.name} has form ${present}, this Scrapdeck knows up to ${migrations.length}. ` +
         'Start the newer Scrapdeck that wrote it, or choose another data directory.'
     )
   }
-  MIGRATIONS.slice(present).forEach((sql, index) => {
+  migrations.slice(present).forEach((sql, index) => {
     database.transaction(() => {
       database.exec(sql)
       database.pragma(`user_version = ${present + index + 1}`)

@@ -63,6 +63,7 @@ describe('query plans', () => {
     { project: 'shop', spider: 'prices' },
     { nodeId: 'node-1' },
     { project: 'shop', status: ['failed'] },
+    { sinceMs: 5 },
     { status: ['failed'], sinceMs: 5 },
     { project: 'sh*', text: 'x' }
   ])('a page of %o walks down an index and sorts nothing', (filter) => {

@@ -30,7 +30,7 @@ export async function openSqliteStore(options: { path: string; clock: Clock; log
   const attempts = createAttempts({ database, changes, timeline })
   const fleet = createFleet({ database, changes })
   const listeners = new Set<(cursor: number) => void>()
-  const commits = createGroupCommit({ database, onCommit: tellListeners })
+  const commits = createGroupCommit({ database, clock, onCommit: noteCommit })
   let announced = changes.cursor()
   let closing: Promise<void> | null = null
 
@@ -94,25 +94,28 @@ export async function openSqliteStore(options: { path: string; clock: Clock; log
     try {
       return await work()
     } catch (error) {
+      // A list that was being read while the store closed.
+      refuseWhenClosing()
       throw explainSqliteError(error, path)
     }
   }
 
   async function write<T>(work: () => T): Promise<T> {
     refuseWhenClosing()
-    const startedMs = clock.monotonicMs()
     try {
       return await commits.write(work)
     } catch (error) {
       throw explainSqliteError(error, path)
-    } finally {
-      const tookMs = clock.monotonicMs() - startedMs
-      if (tookMs > SLOW_COMMIT_MS) logger.warn({ path, tookMs }, 'The database took long to write')
     }
   }
 
   function refuseWhenClosing(): void {
     if (closing !== null) throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping and takes no more requests.')
+  }
+
+  function noteCommit(commit: { writes: number; tookMs: number }): void {
+    if (commit.tookMs > SLOW_COMMIT_MS) logger.warn({ path, ...commit }, 'The database took long to write')
+    tellListeners()
   }
 
   function tellListeners(): void {

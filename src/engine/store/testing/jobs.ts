@@ -124,15 +124,22 @@ export function describeJobs(story: Story): void {
       expect(await pageIds({ text: '' })).toEqual([plain.id, odd.id])
     })
 
-    test('filters narrow by node and by the time of the end', async () => {
+    test('filters narrow by node and by the time of the order', async () => {
       const [old, recent, waiting] = [await enqueue(), await enqueue(), await enqueue()]
       await begin(old, { nodeId: 'node-a' })
       await begin(recent, { nodeId: 'node-b' })
-      await end(old, { entry: entry('', { atMs: 1000 }) })
-      await end(recent, { entry: entry('', { atMs: 2000 }) })
+      await end(recent)
       expect(await pageIds({ nodeId: 'node-a' })).toEqual([old.id])
-      expect(await pageIds({ sinceMs: 1500 })).toEqual([waiting.id, recent.id])
-      expect(await pageIds({ sinceMs: 1500, status: ['succeeded'] })).toEqual([recent.id])
+      const sinceMs = recent.entry.atMs
+      expect(await pageIds({ sinceMs })).toEqual([waiting.id, recent.id])
+      expect(await pageIds({ sinceMs: sinceMs + 0.5 })).toEqual([waiting.id])
+      expect(await pageIds({ sinceMs, status: ['succeeded', 'starting'] })).toEqual([recent.id])
+      expect((await story.store.countFacets({ sinceMs })).status).toEqual([
+        { value: 'queued', count: 1 },
+        { value: 'succeeded', count: 1 }
+      ])
+      expect(await pageIds({ sinceMs: -1e20 })).toEqual([waiting.id, recent.id, old.id])
+      expect(await pageIds({ sinceMs: 1e20 })).toEqual([])
     })
 
     test('a facet counts what the other filters leave', async () => {

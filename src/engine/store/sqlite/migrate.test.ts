@@ -1,0 +1,45 @@
+import DatabaseConstructor, { type Database } from 'better-sqlite3'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { MIGRATIONS, migrate } from './migrate.ts'
+
+let database: Database
+
+beforeEach(() => {
+  database = new DatabaseConstructor(':memory:')
+})
+
+afterEach(() => database.close())
+
+const form = () => database.pragma('user_version', { simple: true })
+const tables = () => database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").pluck().all()
+
+const first = 'CREATE TABLE a (x); INSERT INTO a VALUES (1)'
+const second = 'CREATE TABLE b (x)'
+
+test('steps run once, in order, from where the data stands', () => {
+  migrate(database, [first])
+  migrate(database, [first, second])
+  migrate(database, [first, second])
+  expect([form(), tables()]).toEqual([2, ['a', 'b']])
+  expect(database.prepare('SELECT count(*) FROM a').pluck().get()).toBe(1)
+})
+
+test('a step that fails half way leaves the form before it, and can be tried again', () => {
+  expect(() => migrate(database, [first, `${second}; INSERT INTO missing VALUES (1)`])).toThrow('missing')
+  expect([form(), tables()]).toEqual([1, ['a']])
+  migrate(database, [first, second])
+  expect([form(), tables()]).toEqual([2, ['a', 'b']])
+})
+
+test('data of a newer form is refused', () => {
+  migrate(database, [first, second])
+  expect(() => migrate(database, [first])).toThrow(/newer Scrapdeck/)
+})
+
+test('all tables of ours are strict', () => {
+  migrate(database, MIGRATIONS)
+  const lax = database
+    .prepare("SELECT name FROM pragma_table_list WHERE strict = 0 AND name NOT LIKE 'sqlite_%'")
+    .pluck()
+  expect(lax.all()).toEqual([])
+})
