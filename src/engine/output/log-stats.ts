@@ -4,8 +4,6 @@ export type ScrapyStats = Record<string, string | number>
 export interface ClosingStats {
   /** From the stats, else from `Spider closed (…)`. */
   finishReason: string | null
-  /** Only `Closing spider (…)` was seen: it had begun to close. */
-  closingReason: string | null
   /** Keys as Scrapy names them; times as ISO 8601 in UTC, whatever is neither number nor text as Python wrote it. */
   stats: ScrapyStats | null
   pages: number | null
@@ -38,8 +36,7 @@ export function parseClosingStats(tailText: string): ClosingStats {
   const stats = readStats(text)
   const count = (...keys: string[]) => stats && keys.reduce((sum, key) => sum + numberOf(stats[key]), 0)
   return {
-    finishReason: textOf(stats?.finish_reason) ?? readReason(text, 'Spider closed ('),
-    closingReason: readReason(text, 'Closing spider ('),
+    finishReason: textOf(stats?.finish_reason) ?? readReason(text),
     stats,
     // Scrapy leaves out what never happened: with stats, a missing count is 0.
     pages: count('response_received_count'),
@@ -189,7 +186,9 @@ function skipSpace(text: string, start: number): number {
   return at
 }
 
-function readReason(text: string, phrase: string): string | null {
+/** `Closing spider (…)` does not count: it may never have got to the end of that. */
+function readReason(text: string): string | null {
+  const phrase = 'Spider closed ('
   const at = text.lastIndexOf(phrase)
   if (at < 0) return null
   const start = at + phrase.length

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 
-export interface ScriptedRequest {
+interface ScriptedRequest {
   method: string
   /** With its query, percent-encoded as it came. */
   path: string
@@ -16,14 +16,9 @@ export type Script = (request: ScriptedRequest, response: ServerResponse, socket
 export async function startScriptedHttpNode(script: Script) {
   const requests: ScriptedRequest[] = []
   const sockets = new Set<Socket>()
-  let current = script
-  const server = createServer(async (incoming, response) => {
-    const pieces: Buffer[] = []
-    for await (const piece of incoming) pieces.push(piece as Buffer)
-    const { method = '', url: path = '', headers } = incoming
-    const request = { method, path, headers, body: Buffer.concat(pieces) }
-    requests.push(request)
-    await current(request, response, incoming.socket)
+  const server = createServer((incoming, response) => {
+    // A client that gives up in the middle of its request ends its own connection only.
+    serve(incoming, response).catch((error: Error) => incoming.destroy(error))
   })
   server.on('connection', (socket) => {
     sockets.add(socket)
@@ -39,14 +34,20 @@ export async function startScriptedHttpNode(script: Script) {
     /** What was asked, in order. */
     requests,
     connectionCount: () => sockets.size,
-    play(next: Script) {
-      current = next
-    },
     async close() {
       server.close()
       for (const socket of sockets) socket.destroy()
       if (server.listening) await once(server, 'close')
     }
+  }
+
+  async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const pieces: Buffer[] = []
+    for await (const piece of incoming) pieces.push(piece as Buffer)
+    const { method = '', url: path = '', headers } = incoming
+    const request = { method, path, headers, body: Buffer.concat(pieces) }
+    requests.push(request)
+    await script(request, response, incoming.socket)
   }
 }
 
