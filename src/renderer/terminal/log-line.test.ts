@@ -38,6 +38,12 @@ describe('paintLogLine', () => {
     expect(plainLogLine(line)).toBe('2026-11-19 03:12:52 [scrapy.core.scraper] ERROR: Spider error')
   })
 
+  it('leaves the logger out where there is no room for it', () => {
+    const line = parseLogLine('2026-11-19 03:12:52 [scrapy.core.scraper] WARNING: Slow', 'INFO')
+    expect(withoutColours(paintLogLine(line, true))).toBe('03:12:52 WARNING Slow')
+    expect(paintLogLine(parseLogLine('Traceback:', 'ERROR'), true)).toBe('  Traceback:')
+  })
+
   it('marks the line that names the exception', () => {
     const painted = paintLogLine(parseLogLine("KeyError: 'offerPrice'", 'ERROR'))
     expect(withoutColours(painted).trim()).toBe("KeyError: 'offerPrice'")

@@ -29,14 +29,17 @@ export function parseLogLine(raw: string, above: LogLevel): LogLine {
   return { text, level: levelOf(head[4] as string), continues: false }
 }
 
-/** The line as the terminal shows it: time, level and logger in their columns and colours, then the message. */
-export function paintLogLine(line: LogLine): string {
-  if (line.continues) return paintContinuation(line)
+/**
+ * The line as the terminal shows it: time, level and logger in their columns and colours, then the message. A narrow
+ * terminal leaves the logger out.
+ */
+export function paintLogLine(line: LogLine, isNarrow = false): string {
+  if (line.continues) return paintContinuation(line, isNarrow)
   const [whole, , time, logger, level] = HEAD.exec(line.text) as RegExpExecArray
   const message = line.text.slice((whole as string).length)
-  return `${FAINT}${time}${RESET} ${LEVEL_COLOUR[line.level]}${(level as string).padEnd(8)}${RESET} ${FAINT}[${logger}]${RESET} ${
-    line.level === 'ERROR' ? `${BRIGHT}${message}${RESET}` : message
-  }`
+  const from = isNarrow ? '' : `${FAINT}[${logger}]${RESET} `
+  const said = line.level === 'ERROR' ? `${BRIGHT}${message}${RESET}` : message
+  return `${FAINT}${time}${RESET} ${LEVEL_COLOUR[line.level]}${(level as string).padEnd(8)}${RESET}${isNarrow ? '' : ' '}${from}${said}`
 }
 
 /** The line as plain text, as it stands in the file (less its control sequences). */
@@ -63,9 +66,9 @@ function levelOf(word: string): LogLevel {
 }
 
 /** Lines of a traceback stand under the message; the one that names the exception is red. */
-function paintContinuation(line: LogLine): string {
+function paintContinuation(line: LogLine, isNarrow: boolean): string {
   const isException = line.level === 'ERROR' && /^[\w.]*(?:Error|Exception|Warning|Exit|Interrupt)\b/.test(line.text)
-  return `${CONTINUATION_INDENT}${isException ? `${RED}${line.text}${RESET}` : line.text}`
+  return `${isNarrow ? '  ' : CONTINUATION_INDENT}${isException ? `${RED}${line.text}${RESET}` : line.text}`
 }
 
 const CONTINUATION_INDENT = ' '.repeat(18)

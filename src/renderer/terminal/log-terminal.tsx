@@ -1,7 +1,7 @@
 import '@xterm/xterm/css/xterm.css'
 import { ActionIcon, Button, Tooltip } from '@mantine/core'
 import { IconAlertCircle, IconArrowDown, IconCheck, IconCopy, IconDownload, IconSearch, IconTextWrap } from '@tabler/icons-react'
-import { type KeyboardEvent, type RefObject, useEffect, useRef, useState } from 'react'
+import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
 import { explainError } from '../api/explain-error.ts'
 import { type KeyBinding, useKeys } from '../state/keys.ts'
 import { Kbd } from '../ui/kbd.tsx'
@@ -14,7 +14,8 @@ import classes from './log-terminal.module.css'
 import { type LogSnapshot, LogView } from './log-view.ts'
 
 export interface LogTerminalProps {
-  logs: LogsClient
+  /** The whole client: its parts are proxies, made anew at each look, and nothing to hold on to. */
+  client: { readonly logs: LogsClient }
   jobId: string
   /** The newest attempt when left out. */
   attemptNumber?: number
@@ -26,13 +27,15 @@ export interface LogTerminalProps {
   waitingText: string
   /** The keys of the log (f, n, N, e, w) are in force: it is in sight and the only one. */
   hasKeys: boolean
+  /** What the screen adds to the buttons, smallest first. */
+  extraActions?: ReactNode
   /** `/` goes to the search of this log and not to another box of the screen. */
   hasSearchKey?: boolean
 }
 
 /** A live log: follows, filters by level, finds, copies. Mount it with a `key` of job and attempt. */
 export function LogTerminal(props: LogTerminalProps) {
-  const { title, fileName, waitingText, hasKeys, hasSearchKey = false } = props
+  const { title, fileName, waitingText, hasKeys, hasSearchKey = false, extraActions } = props
   const host = useRef<HTMLDivElement>(null)
   const searchBox = useRef<HTMLInputElement>(null)
   const [query, setQuery] = useState('')
@@ -110,10 +113,11 @@ export function LogTerminal(props: LogTerminalProps) {
             </ActionIcon>
           </Tooltip>
           <DownloadButton {...props} fileName={fileName} />
-          <Button onClick={toggleFollow} aria-pressed={snapshot.isFollowing} data-on={snapshot.isFollowing || undefined} className={classes.follow}>
-            {snapshot.isFollowing ? 'Following' : 'Follow'} <Kbd>f</Kbd>
-          </Button>
+          {extraActions}
         </span>
+        <Button onClick={toggleFollow} aria-pressed={snapshot.isFollowing} data-on={snapshot.isFollowing || undefined} className={classes.follow}>
+          {snapshot.isFollowing ? 'Following' : 'Follow'} <Kbd>f</Kbd>
+        </Button>
       </div>
       <div className={classes.screen}>
         <div ref={host} className={classes.terminal} data-wrap={snapshot.isWrapping || undefined} aria-hidden />
@@ -134,14 +138,14 @@ export function LogTerminal(props: LogTerminalProps) {
 }
 
 /** Makes the view when the element is there, and keeps its size and its use of WebGL in step with the page. */
-function useLogView({ logs, jobId, attemptNumber }: LogTerminalProps, host: RefObject<HTMLDivElement | null>) {
+function useLogView({ client, jobId, attemptNumber }: LogTerminalProps, host: RefObject<HTMLDivElement | null>) {
   const [view, setView] = useState<LogView | null>(null)
   const [snapshot, setSnapshot] = useState<LogSnapshot>(EMPTY)
   useEffect(() => {
     const element = host.current
     if (element === null) return
     const made = new LogView({
-      logs,
+      logs: client.logs,
       jobId,
       attemptNumber,
       onChange: () => setSnapshot(made.snapshot),
@@ -160,7 +164,7 @@ function useLogView({ logs, jobId, attemptNumber }: LogTerminalProps, host: RefO
       setView(null)
       setSnapshot(EMPTY)
     }
-  }, [logs, jobId, attemptNumber, host])
+  }, [client, jobId, attemptNumber, host])
   return { view, snapshot }
 }
 
@@ -201,7 +205,7 @@ function LevelChips({ snapshot, onShow }: { snapshot: LogSnapshot; onShow: (leve
           title={`${shownLevels.has(level) ? 'Hide' : 'Show'} ${level}; with Shift: only ${level}`}
           onClick={(event) => toggle(level, event.shiftKey)}
         >
-          {level} <b>{formatCount(counts[level])}</b>
+          <span className={classes.level}>{level}</span> <b>{formatCount(counts[level])}</b>
         </button>
       ))}
     </span>
@@ -219,12 +223,12 @@ function MatchCount({ snapshot: { match } }: { snapshot: LogSnapshot }) {
   )
 }
 
-function DownloadButton({ logs, jobId, attemptNumber, fileName }: LogTerminalProps) {
+function DownloadButton({ client, jobId, attemptNumber, fileName }: LogTerminalProps) {
   const [share, setShare] = useState<number | null>(null)
   const download = async () => {
     setShare(0)
     try {
-      await downloadLog({ logs, jobId, attemptNumber, fileName, onProgress: setShare })
+      await downloadLog({ logs: client.logs, jobId, attemptNumber, fileName, onProgress: setShare })
     } catch (error) {
       notifyError('Could not download the log', error)
     } finally {

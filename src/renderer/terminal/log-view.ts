@@ -38,6 +38,7 @@ export interface LogViewOptions {
 
 const FIRST_READ_BYTES = 262_144
 const OLDER_READ_BYTES = 1_048_576
+const NARROW_COLUMNS = 80
 const REWRITE_STEP_LINES = 1000
 const LAST_LINES_FOR_READERS = 120
 /** Unwrapped lines scroll sideways up to here; what is longer wraps all the same (a canvas has its limits). */
@@ -58,6 +59,7 @@ export class LogView {
   #webgl: WebglAddon | null = null
   #shownLevels: ReadonlySet<LogLevel> = new Set(LOG_LEVELS)
   #isWrapping = true
+  #isNarrow = false
   #isFollowing = true
   #isLoadingOlder = false
   #isRewriting = false
@@ -83,6 +85,7 @@ export class LogView {
       lineHeight: 1.4,
       scrollback: 60_000,
       minimumContrastRatio: 4.5,
+      overviewRuler: { width: 9 },
       // No link is ever followed out of a log.
       linkHandler: { activate: () => {} },
       theme: TERMINAL_THEME
@@ -134,8 +137,8 @@ export class LogView {
     this.#abort.abort()
     cancelAnimationFrame(this.#frame)
     this.#writer.close()
-    this.setVisible(false)
-    this.#terminal.dispose()
+    // xterm measures itself once more a moment after it was opened and does not stop that when it is disposed.
+    setTimeout(() => this.#terminal.dispose(), 100)
   }
 
   /** WebGL contexts are few (a browser takes the oldest away above 16): only a terminal in sight holds one. */
@@ -165,6 +168,11 @@ export class LogView {
   fit(): void {
     const size = this.#fit.proposeDimensions()
     if (size === undefined || !Number.isFinite(size.cols) || !Number.isFinite(size.rows) || size.rows < 1) return
+    const isNarrow = size.cols < NARROW_COLUMNS
+    if (isNarrow !== this.#isNarrow) {
+      this.#isNarrow = isNarrow
+      void this.#rewrite()
+    }
     const columns = this.#isWrapping ? size.cols : Math.max(size.cols, this.#widestShown())
     if (columns === this.#terminal.cols && size.rows === this.#terminal.rows) return
     this.#terminal.resize(columns, size.rows)
@@ -277,7 +285,7 @@ export class LogView {
   }
 
   async #writeLines(lines: readonly LogLine[]): Promise<void> {
-    if (lines.length > 0) await this.#writer.write(lines.map((line) => `${paintLogLine(line)}\r\n`).join(''))
+    if (lines.length > 0) await this.#writer.write(lines.map((line) => `${paintLogLine(line, this.#isNarrow)}\r\n`).join(''))
     if (!this.#isWrapping) this.fit()
     if (this.#isFollowing) this.#terminal.scrollToBottom()
   }
@@ -287,17 +295,20 @@ export class LogView {
     this.#mustRewrite = true
     if (this.#isRewriting) return
     this.#isRewriting = true
-    while (this.#mustRewrite && !this.#abort.signal.aborted) {
-      this.#mustRewrite = false
-      this.#terminal.reset()
-      for (let written = 0; !this.#mustRewrite && !this.#abort.signal.aborted; ) {
-        // Asked for afresh at each step: lines that come meanwhile belong to the end.
-        const lines = this.#shownLines().slice(written, written + REWRITE_STEP_LINES)
-        if (lines.length === 0) break
-        await this.#writeLines(lines)
-        written += lines.length
+    let written = 0
+    while (!this.#abort.signal.aborted) {
+      if (this.#mustRewrite) {
+        this.#mustRewrite = false
+        this.#terminal.reset()
+        written = 0
       }
+      // Asked for afresh at each step: lines that come meanwhile belong to the end.
+      const lines = this.#shownLines().slice(written, written + REWRITE_STEP_LINES)
+      written += lines.length
+      await this.#writeLines(lines)
+      if (lines.length > 0) continue
       await new Promise<void>((resolve) => this.#terminal.write('', resolve))
+      if (!this.#mustRewrite && written >= this.#shownLines().length) break
     }
     this.#isRewriting = false
     if (this.#isFollowing) this.#terminal.scrollToBottom()
@@ -388,6 +399,7 @@ const TERMINAL_THEME = {
   brightMagenta: '#d2b0ff',
   brightCyan: '#8be0e6',
   brightWhite: '#f0f4fa',
+  overviewRulerBorder: '#0a0d11',
   scrollbarSliderBackground: '#ffffff24',
   scrollbarSliderHoverBackground: '#ffffff40',
   scrollbarSliderActiveBackground: '#ffffff55'

@@ -1,9 +1,9 @@
-import { Button, Select } from '@mantine/core'
+import { ActionIcon, Select, Tooltip } from '@mantine/core'
+import { IconExternalLink } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
 import type { Job, JobDetail } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { LogTerminal } from '../../terminal/log-terminal.tsx'
-import classes from './job-detail-pane.module.css'
 
 interface JobLogProps {
   detail: JobDetail
@@ -20,8 +20,7 @@ export function JobLog({ detail: { job, attempts }, attemptNumber, onAttempt, no
   const attempt = attempts.find((each) => each.number === number)
   return (
     <>
-      <div className={classes.logHead}>
-        {attempts.length > 1 && (
+      {attempts.length > 1 && (
           <Select
             aria-label="Attempt"
             value={String(number)}
@@ -29,20 +28,23 @@ export function JobLog({ detail: { job, attempts }, attemptNumber, onAttempt, no
             data={attempts.map((each) => ({ value: String(each.number), label: `Attempt ${each.number} on ${nodeName(each.nodeId)}` }))}
             onChange={(value) => value !== null && onAttempt(Number(value))}
           />
-        )}
-        <Button component={Link} to="/logs" search={{ jobs: [job.id], job: job.id } as never} variant="subtle" className={classes.logLink}>
-          Open in Logs
-        </Button>
-      </div>
+      )}
       <LogTerminal
         key={`${job.id} ${number ?? 0}`}
-        logs={client.logs}
+        client={client}
         jobId={job.id}
         attemptNumber={number}
         title={`${job.project}/${job.spider}${attempt === undefined ? '' : ` on ${nodeName(attempt.nodeId)}`}`}
         fileName={logFileName(job, number)}
         waitingText={waitingText(job)}
         hasKeys
+        extraActions={
+          <Tooltip label="Open in Logs, in a tab">
+            <ActionIcon component={Link} to="/logs" search={{ jobs: [job.id], job: job.id } as never} aria-label="Open in Logs">
+              <IconExternalLink size={16} />
+            </ActionIcon>
+          </Tooltip>
+        }
       />
     </>
   )

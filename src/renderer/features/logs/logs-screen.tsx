@@ -1,6 +1,6 @@
-import { ActionIcon, Button } from '@mantine/core'
-import { IconTerminal2, IconX } from '@tabler/icons-react'
-import { useQueries } from '@tanstack/react-query'
+import { ActionIcon, Button, Tooltip } from '@mantine/core'
+import { IconListDetails, IconTerminal2, IconX } from '@tabler/icons-react'
+import { useQueries, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import type { Job, JobDetail } from '../../../shared/contract/index.ts'
@@ -26,6 +26,12 @@ export function LogsScreen() {
   const [isPicking, setPicking] = useState(false)
   const alive = useLately(tabs.front)
   const details = useQueries({ queries: tabs.open.map((id) => api.query.jobs.get.queryOptions({ input: { id } })) })
+  const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes
+  const nameOf = (job: Job | undefined) => {
+    if (job === undefined) return '…'
+    const node = nodes?.find(({ id }) => id === job.nodeId)?.name ?? job.nodeId
+    return `${job.project}/${job.spider}${node === null ? '' : ` · ${node}`}`
+  }
   const detailOf = (id: string) => details[tabs.open.indexOf(id)]?.data
   const go = (next: typeof tabs) => void navigate({ search: { jobs: next.open, job: next.front ?? undefined }, replace: true })
   const step = (by: number) => {
@@ -47,7 +53,7 @@ export function LogsScreen() {
       <div className={classes.tabBar}>
         <div className={classes.tabs} role="tablist" aria-label="Open logs">
           {tabs.open.map((id, index) => (
-            <Tab key={id} detail={detailOf(id)} isGone={details[index]?.isError ?? false} isFront={id === tabs.front} onShow={() => go({ ...tabs, front: id })} onClose={() => go(closeTab(tabs, id))} />
+            <Tab key={id} job={detailOf(id)?.job} name={details[index]?.isError ? 'unknown job' : nameOf(detailOf(id)?.job)} isFront={id === tabs.front} onShow={() => go({ ...tabs, front: id })} onClose={() => go(closeTab(tabs, id))} />
           ))}
         </div>
         {picker}
@@ -61,16 +67,14 @@ export function LogsScreen() {
         .filter((id) => id === tabs.front || alive.includes(id))
         .map((id) => (
           <div key={id} className={classes.panel} role="tabpanel" aria-label={nameOf(detailOf(id)?.job)} hidden={id !== tabs.front}>
-            <LogOfJob id={id} detail={detailOf(id)} isFront={id === tabs.front} />
+            <LogOfJob id={id} detail={detailOf(id)} name={nameOf(detailOf(id)?.job)} isFront={id === tabs.front} />
           </div>
         ))}
     </div>
   )
 }
 
-function Tab({ detail, isGone, isFront, onShow, onClose }: { detail: JobDetail | undefined; isGone: boolean; isFront: boolean; onShow: () => void; onClose: () => void }) {
-  const job = detail?.job
-  const name = isGone ? 'unknown job' : nameOf(job)
+function Tab({ job, name, isFront, onShow, onClose }: { job: Job | undefined; name: string; isFront: boolean; onShow: () => void; onClose: () => void }) {
   return (
     <span className={classes.tab} data-front={isFront || undefined} onAuxClick={(event) => event.button === 1 && onClose()}>
       <button type="button" role="tab" aria-selected={isFront} onClick={onShow}>
@@ -84,36 +88,32 @@ function Tab({ detail, isGone, isFront, onShow, onClose }: { detail: JobDetail |
   )
 }
 
-function LogOfJob({ id, detail, isFront }: { id: string; detail: JobDetail | undefined; isFront: boolean }) {
+function LogOfJob({ id, detail, name, isFront }: { id: string; detail: JobDetail | undefined; name: string; isFront: boolean }) {
   const api = useApi()
   const job = detail?.job
   const attemptNumber = detail?.attempts.at(-1)?.number
   return (
-    <>
       <LogTerminal
         key={attemptNumber ?? 0}
-        logs={api.client.logs}
+        client={api.client}
         jobId={id}
         attemptNumber={attemptNumber}
-        title={nameOf(job)}
-        fileName={`${nameOf(job)}-${id}.log`.replace(/[^\w.-]+/g, '-')}
+        title={name}
+        fileName={`${name}-${id}.log`.replace(/[^\w.-]+/g, '-')}
         waitingText={job?.state === 'queued' ? `The log begins when the job runs. It waits: ${job.waiting?.text ?? 'next in line'}.` : 'No line has been written yet.'}
         hasKeys={isFront}
         hasSearchKey
+        extraActions={
+          <Tooltip label="Show the job">
+            <ActionIcon component={Link} to="/jobs" search={{ job: id } as never} aria-label="Show the job">
+              <IconListDetails size={16} />
+            </ActionIcon>
+          </Tooltip>
+        }
       />
-      {job !== undefined && (
-        <Link to="/jobs" search={{ job: id }} className={classes.toJob}>
-          Show the job
-        </Link>
-      )}
-    </>
   )
 }
 
-function nameOf(job: Job | undefined): string {
-  if (job === undefined) return '…'
-  return `${job.project}/${job.spider}${job.nodeId === null ? '' : ` · ${job.nodeId}`}`
-}
 
 /** The last few that were in front. */
 function useLately(front: string | null): readonly string[] {

@@ -1,6 +1,7 @@
 import { Button, Loader, Progress } from '@mantine/core'
 import { IconCheck, IconX } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
+import type { Deployment } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { ErrorState } from '../../ui/states.tsx'
 import { plural } from '../../ui/numbers.ts'
@@ -15,6 +16,8 @@ export function DeployProgress({ deploy, expected }: { deploy: Deploy; expected:
   const failed = rows.filter(({ state }) => state === 'failed')
   const done = rows.filter(({ state }) => state !== 'sending').length
   const total = Math.max(expected, rows.length)
+  const nameOf = (nodeId: string) => nodes.find(({ id }) => id === nodeId)?.name ?? nodeId
+  const shareOf = (count: number) => (total === 0 ? 0 : (count / total) * 100)
   const isOver = !deploy.isRunning && rows.length > 0
   return (
     <section className={classes.deploy} aria-label="Deploy">
@@ -26,17 +29,20 @@ export function DeployProgress({ deploy, expected }: { deploy: Deploy; expected:
               : `On ${rows.length - failed.length} of ${plural(rows.length, 'node')}.`
             : `Sending: ${done} of ${plural(total, 'node')}`}
         </strong>
-        {isOver && failed.length > 0 && <Button onClick={() => deploy.start(failed.map(({ nodeId }) => nodeId))}>Retry the {failed.length} failed</Button>}
+        {isOver && failed.length > 0 && <Button onClick={() => deploy.start(failed.map(({ nodeId }) => nodeId))}>{failed.length === 1 ? `Retry ${nameOf((failed[0] as Deployment).nodeId)}` : `Retry the ${failed.length} failed`}</Button>}
       </div>
-      <Progress value={total === 0 ? 0 : (done / total) * 100} aria-label="Nodes done" color={failed.length > 0 ? 'red' : undefined} />
+      <Progress.Root aria-hidden>
+        <Progress.Section value={shareOf(done - failed.length)} color="var(--ok)" />
+        <Progress.Section value={shareOf(failed.length)} color="var(--bad)" />
+      </Progress.Root>
       {deploy.error !== null && <ErrorState what="the progress" error={deploy.error} onRetry={() => deploy.start()} />}
       <ul className={classes.deployNodes}>
-        {rows.map(({ nodeId, state, error }) => (
+        {rows.sort((left, right) => Number(right.state === 'failed') - Number(left.state === 'failed')).map(({ nodeId, state, error }) => (
           <li key={nodeId}>
             {state === 'sending' && <Loader size={12} aria-label="sending" />}
             {state === 'present' && <IconCheck size={14} className="tone-ok" role="img" aria-label="there" />}
             {state === 'failed' && <IconX size={14} className="tone-bad" role="img" aria-label="failed" />}
-            <span>{nodes.find(({ id }) => id === nodeId)?.name ?? nodeId}</span>
+            <span>{nameOf(nodeId)}</span>
             {error !== null && <span className={classes.deployError}>{error}</span>}
           </li>
         ))}

@@ -67,6 +67,7 @@ export function ProjectsScreen() {
         />
         <QueryState query={projects} what="the projects">
           {({ projects: list }) => (
+            <div className={classes.table}>
             <VirtualTable
               label="Projects"
               rows={list}
@@ -81,6 +82,7 @@ export function ProjectsScreen() {
                 </EmptyState>
               }
             />
+            </div>
           )}
         </QueryState>
       </section>
@@ -96,7 +98,7 @@ function projectColumns(nodes: readonly Node[], lastJobs: ReadonlyMap<string, Jo
     { id: 'latest', header: 'Latest version', width: 'minmax(130px, 1.2fr)', hideBelowPx: 560, cell: (project) => project.latestVersion ?? <span className="faint">none</span> },
     { id: 'spiders', header: 'Spiders', width: '78px', align: 'end', cell: (project) => formatKnown(latestOf(project)?.spiders?.length), sortBy: (project) => latestOf(project)?.spiders?.length ?? null },
     { id: 'versions', header: 'Versions', width: '78px', align: 'end', hideBelowPx: 640, cell: ({ versions }) => formatCount(versions.length) },
-    { id: 'spread', header: 'Deployed', width: 'minmax(120px, 1fr)', hideBelowPx: 340, cell: (project) => <SpreadText spread={spreadOf(latestOf(project), nodes)} /> },
+    { id: 'spread', header: 'Deployed on', width: 'minmax(120px, 1.3fr)', hideBelowPx: 340, cell: (project) => <SpreadText spread={spreadOf(latestOf(project), nodes)} /> },
     { id: 'last', header: 'Last run', width: 'minmax(120px, 1fr)', hideBelowPx: 760, cell: ({ name }) => <LastRun job={lastJobs.get(name)} /> },
     {
       id: 'updated',

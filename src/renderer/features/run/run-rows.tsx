@@ -31,7 +31,7 @@ export function RunRows({ kind, title, rows, names, onChange }: RunRowsProps) {
             onChange={(name) => set(row.key, { name })}
             error={problemOfRow(kind, row, rows)}
             autoFocus={row.name === '' && row.value === ''}
-            classNames={{ input: 'mono' }}
+            classNames={{ input: 'mono', error: classes.fieldError }}
             spellCheck={false}
           />
           <TextInput
