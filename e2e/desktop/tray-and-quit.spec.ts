@@ -1,22 +1,39 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Page } from '@playwright/test'
 import type { Desktop } from '../support/desktop.ts'
 import { waitFor } from '../support/service.ts'
 import { expect, findDoor, test } from './desktop-test.ts'
 
 /** The demo project is deployed and one spider runs on this computer for much longer than the test. */
-async function startSpider(userData: string, window: Page): Promise<{ jobId: string; pid: number }> {
+async function startSpider(userData: string, window: Page): Promise<{ jobId: string; logPath: string }> {
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
   const door = await findDoor(userData)
   if (!door) throw new Error('The desktop has no HTTP door')
   const { job } = await door.client.system.runDemo()
   const { jobs } = await door.client.jobs.run({ project: job.project, spiders: ['slow'], args: { seconds: '120' } })
   const jobId = jobs[0]?.id ?? ''
-  const detail = await waitFor(
+  const logPath = join(userData, 'data/local/logs', job.project, 'slow', `${jobId}.log`)
+  await waitFor(
     'the spider to run and the demo to end',
-    async () => ({ slow: await door.client.jobs.get({ id: jobId }), demo: await door.client.jobs.get({ id: job.id }) }),
-    ({ slow, demo }) => slow.job.state === 'running' && slow.attempts[0]?.pid != null && demo.job.state === 'ended'
+    async () => ({
+      log: readLog(logPath).length,
+      slow: (await door.client.jobs.get({ id: jobId })).job.state,
+      demo: (await door.client.jobs.get({ id: job.id })).job.state
+    }),
+    ({ log, slow, demo }) => log > 0 && slow === 'running' && demo === 'ended'
   )
-  return { jobId, pid: detail.slow.attempts[0]?.pid ?? 0 }
+  return { jobId, logPath }
+}
+
+/** What the spider itself wrote: the proof that it lives, whoever else is alive. */
+function readLog(path: string): string {
+  return existsSync(path) ? readFileSync(path, 'utf8') : ''
+}
+
+async function expectLogToGrow(path: string): Promise<void> {
+  const before = readLog(path).length
+  await expect.poll(() => readLog(path).length).toBeGreaterThan(before)
 }
 
 /** Answers the next question with the button whose label fits, and keeps what was asked. */
@@ -37,15 +54,6 @@ const askedQuestions = (desktop: Desktop) =>
     () => (globalThis as unknown as { askedQuestions: { message: string; buttons: string[] }[] }).askedQuestions
   )
 
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    // No such process.
-    return false
-  }
-}
-
 test('without spiders it quits at once and asks nothing', async ({ desktop, window }) => {
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
   await answerQuestions(desktop, 'Cancel')
@@ -54,14 +62,14 @@ test('without spiders it quits at once and asks nothing', async ({ desktop, wind
 })
 
 test('with a spider running it asks, and Cancel keeps everything as it is', async ({ desktop, window, userData }) => {
-  const { jobId, pid } = await startSpider(userData, window)
+  const { jobId, logPath } = await startSpider(userData, window)
   await answerQuestions(desktop, 'Cancel')
   await desktop.evaluate(({ app }) => app.quit())
   await expect.poll(() => askedQuestions(desktop)).toHaveLength(1)
   const [question] = await askedQuestions(desktop)
   expect(question?.message).toBe('1 spider is running on this computer')
   expect(question?.buttons).toHaveLength(3)
-  expect(isAlive(pid)).toBe(true)
+  await expectLogToGrow(logPath)
   const door = await findDoor(userData)
   expect((await door?.client.jobs.get({ id: jobId }))?.job.state).toBe('running')
 })
@@ -72,11 +80,11 @@ test('quitting with "keep" leaves the spider running, and the next start finds i
   userData,
   launch
 }) => {
-  const { jobId, pid } = await startSpider(userData, window)
+  const { jobId, logPath } = await startSpider(userData, window)
   await answerQuestions(desktop, 'keep')
   await desktop.evaluate(({ app }) => void setTimeout(() => app.quit(), 50))
   expect(await desktop.exited).toBe(0)
-  expect(isAlive(pid)).toBe(true)
+  await expectLogToGrow(logPath)
 
   const again = await launch()
   await again.window()
@@ -87,15 +95,16 @@ test('quitting with "keep" leaves the spider running, and the next start finds i
   )
   const detail = await door?.client.jobs.get({ id: jobId })
   expect(detail?.job.state).toBe('running')
-  expect(detail?.attempts.map((attempt) => attempt.pid)).toEqual([pid])
+  expect(detail?.attempts).toHaveLength(1)
+  await expectLogToGrow(logPath)
 })
 
 test('quitting with "stop" ends the spider first', async ({ desktop, window, userData }) => {
-  const { pid } = await startSpider(userData, window)
+  const { logPath } = await startSpider(userData, window)
   await answerQuestions(desktop, '^Stop')
   await desktop.evaluate(({ app }) => void setTimeout(() => app.quit(), 50))
   expect(await desktop.exited).toBe(0)
-  expect(isAlive(pid)).toBe(false)
+  expect(readLog(logPath)).toMatch(/Spider closed \((shutdown|finished)\)\s*$/)
 })
 
 test('the tray tells what runs, what is free and what failed', async ({ desktop, window, userData }) => {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CDPSession, Page, Route } from '@playwright/test'
 import { toAppUrl, toBrowserUrl } from './address.ts'
-import { applyPermissions, openChromium, openPage } from './chromium.ts'
+import { applyPermissions, isClosing, openChromium, openPage } from './chromium.ts'
 import { decodeClone, encodeClone } from './clone-codec.ts'
 import { MessagePortMain, ipcMain } from './ipc.ts'
 import { PRELOAD_WORLD, TO_MAIN_BINDING, pageWorldSource, preloadWorldSource } from './page-worlds.ts'
@@ -104,6 +104,7 @@ class WebContents extends EventEmitter {
     this.#webPreferences = webPreferences
     this.#page = this.#open()
     this.#page.catch((error: unknown) => {
+      if (isClosing) return
       console.error('The stand-in could not open a page:', error)
       process.exit(70)
     })

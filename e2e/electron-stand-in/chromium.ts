@@ -6,6 +6,8 @@ import { toAppUrl } from './address.ts'
 import { answerFromApp, isPermissionGranted } from './session.ts'
 
 let opening: Promise<BrowserContext> | null = null
+/** From now on a page that fails to open is no failure: it was closed while it opened. */
+export let isClosing = false
 
 /** The browser behind all windows, started for the first one. Its debugging address goes to the test over the process channel. */
 export function openChromium(profileDirectory: string): Promise<BrowserContext> {
@@ -14,6 +16,7 @@ export function openChromium(profileDirectory: string): Promise<BrowserContext> 
 }
 
 export async function closeChromium(): Promise<void> {
+  isClosing = true
   await (await opening)?.close()
 }
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 
 interface TestEnvironment {
-  chromium?: string
+  chromium?: string | null
 }
 
 /** How the tests start a browser: the one that the set-up found, quiet, and without a sandbox only where root has none. */
@@ -27,5 +27,5 @@ function findChromium(): string | undefined {
   const environment: TestEnvironment = existsSync(environmentFile)
     ? JSON.parse(readFileSync(environmentFile, 'utf8'))
     : {}
-  return [environment.chromium, '/usr/bin/chromium'].find((path) => path !== undefined && existsSync(path))
+  return [environment.chromium, '/usr/bin/chromium'].find((path) => path && existsSync(path)) ?? undefined
 }

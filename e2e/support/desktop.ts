@@ -98,26 +98,23 @@ async function launchStandIn(options: DesktopOptions): Promise<Desktop> {
   const output = collectOutput(child)
   const exited = new Promise<number | null>((resolveExit) => child.once('exit', resolveExit))
   const answers = new Map<number, (message: { value?: unknown; error?: string }) => void>()
-  let browser: Promise<Browser> | null = null
-  let connected: Browser | null = null
+  let endpoint: string | null = null
+  let browser: Browser | null = null
   let nextId = 1
 
   child.on('message', (message: FromStandIn) => {
-    if (message.kind === 'browser') {
-      browser = chromium.connectOverCDP(message.endpoint)
-      browser.then(
-        (opened) => (connected = opened),
-        (error: unknown) => console.error('The specs cannot see the window:', error)
-      )
-    }
-    if (message.kind === 'evaluated') answers.get(message.id)?.(message)
+    if (message.kind === 'browser') endpoint = message.endpoint
+    else answers.get(message.id)?.(message)
   })
-  const pages = () => connected?.contexts().flatMap((context) => context.pages()) ?? []
+  const pages = () => browser?.contexts().flatMap((context) => context.pages()) ?? []
 
   return {
     kind: 'stand-in',
     pages,
-    window: () => waitForWindow(pages, 'stand-in', output),
+    async window() {
+      if (!browser) browser = await chromium.connectOverCDP(await waitForEndpoint(() => endpoint, output))
+      return waitForWindow(pages, 'stand-in', output)
+    },
     evaluate: ((run: unknown, argument: unknown) =>
       new Promise<unknown>((resolveValue, reject) => {
         const id = nextId++
@@ -128,7 +125,7 @@ async function launchStandIn(options: DesktopOptions): Promise<Desktop> {
     output,
     async close() {
       await endProcess(child, exited)
-      await (await browser)?.close()
+      await browser?.close()
     }
   }
 }
@@ -141,6 +138,16 @@ async function waitForWindow(pages: () => Page[], kind: Desktop['kind'], output:
     await new Promise((wake) => setTimeout(wake, 50))
   }
   throw new Error(`No window showed the UI within ${WINDOW_LIMIT_MS / 1000} s. The app printed:\n${output()}`)
+}
+
+async function waitForEndpoint(endpoint: () => string | null, output: () => string): Promise<string> {
+  const limit = Date.now() + WINDOW_LIMIT_MS
+  while (Date.now() < limit) {
+    const found = endpoint()
+    if (found) return found
+    await new Promise((wake) => setTimeout(wake, 50))
+  }
+  throw new Error(`No window was made within ${WINDOW_LIMIT_MS / 1000} s. The app printed:\n${output()}`)
 }
 
 async function endProcess(child: ChildProcess, exited: Promise<number | null>): Promise<void> {
