@@ -158,6 +158,8 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     logger,
     projects,
     distribution,
+    whyNotReady: (nodeId) =>
+      nodeId === LOCAL_NODE_ID && localNode?.python().state !== 'ready' ? 'has no Python with Scrapy yet' : null,
     onWaitingChanged: (lanes) => {
       for (const lane of lanes) feed.touch(`waiting:${lane}`)
     },
@@ -369,11 +371,15 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   const nodes = (await store.listNodes()).filter((node) => node.kind !== 'local' || localNode !== null)
   await dispatch.start({ paused: await systemCommands.readPaused() })
   for (const node of nodes) await fleet.add(node)
+  dispatch.wake()
   let hadPython = localNode?.python().state === 'ready'
   localNode?.onChange(() => {
     fleet.get(LOCAL_NODE_ID)?.observer.poke()
     const hasPython = localNode.python().state === 'ready'
-    if (hasPython && !hadPython) listMissingSpiders()
+    if (hasPython && !hadPython) {
+      listMissingSpiders()
+      dispatch.wake()
+    }
     hadPython = hasPython
     feed.touch('python')
     settleProblems()

@@ -59,19 +59,22 @@ export class JobCommands {
   /** Queued jobs end at once; live ones are asked to, and end when their node shows it. */
   async cancel(ids: string[], options: { force: boolean }): Promise<{ asked: string[]; alreadyEnded: string[] }> {
     const { store, dispatch, clock } = this.#parts
-    const jobs = await this.#require(ids)
-    const atMs = clock.nowMs()
-    const removed = await store.cancelQueued(ids, { atMs, text: 'Cancelled while queued', evidence: {} })
-    const rest = ids.filter((id) => !removed.includes(id))
-    const asked = await store.askCancel(rest, {
-      atMs,
-      text: options.force ? 'Asked to stop at once' : 'Asked to cancel',
-      evidence: {}
-    })
-    dispatch.cancel(asked, options)
-    if (removed.length > 0) dispatch.wake()
-    const done = new Set([...removed, ...asked])
-    return { asked: [...done], alreadyEnded: jobs.map(({ id }) => id).filter((id) => !done.has(id)) }
+    await this.#require(ids)
+    const entry = { atMs: clock.nowMs(), evidence: {} }
+    const done = new Set<string>()
+    // A job can go back to the queue (refused by its node) between the two questions: ask until each is answered.
+    for (let rest = ids; rest.length > 0; rest = await this.#notEnded(ids.filter((id) => !done.has(id)))) {
+      const removed = await store.cancelQueued(rest, { ...entry, text: 'Cancelled while queued' })
+      const live = rest.filter((id) => !removed.includes(id))
+      const asked = await store.askCancel(live, {
+        ...entry,
+        text: options.force ? 'Asked to stop at once' : 'Asked to cancel'
+      })
+      dispatch.cancel(asked, options)
+      if (removed.length > 0) dispatch.wake()
+      for (const id of [...removed, ...asked]) done.add(id)
+    }
+    return { asked: [...done], alreadyEnded: ids.filter((id) => !done.has(id)) }
   }
 
   /** Undo of a cancel: back to the old place in the queue. */
@@ -101,6 +104,10 @@ export class JobCommands {
     await store.enqueueJobs(again)
     this.#parts.dispatch.wake()
     return this.#completed(again.map(({ id }) => id))
+  }
+
+  async #notEnded(ids: string[]): Promise<string[]> {
+    return (await this.#parts.store.getJobs(ids)).filter(({ state }) => state !== 'ended').map(({ id }) => id)
   }
 
   async #completed(ids: string[]): Promise<Job[]> {

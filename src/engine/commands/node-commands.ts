@@ -22,6 +22,8 @@ export interface NodeCommandsParts {
   random: Random
 }
 
+const CONNECTION_FIELDS = ['url', 'username', 'sealedPassword', 'caCertificate'] as const
+
 /** Orders about nodes. */
 export class NodeCommands {
   readonly #parts: NodeCommandsParts
@@ -91,9 +93,12 @@ export class NodeCommands {
       caCertificate: input.caCertificate === undefined ? node.stored.caCertificate : input.caCertificate
     }
     await store.putNode(stored)
-    const updated = await fleet.add(stored)
+    // A new connection gives up what is on its way over the old one: only when it must be.
+    const isSameAddress = CONNECTION_FIELDS.every((field) => stored[field] === node.stored[field])
+    if (isSameAddress) fleet.update(stored)
+    else await fleet.add(stored)
     dispatch.wake()
-    return updated
+    return this.require(id)
   }
 
   async setMode(id: string, mode: NodeMode): Promise<FleetNode> {

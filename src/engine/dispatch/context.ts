@@ -26,6 +26,8 @@ export interface DispatchContext {
     ensure(nodeId: string, project: string, version: string): Promise<unknown>
     forget(nodeId: string, project: string, version: string): Promise<void>
   }
+  /** Why a node that answers can take nothing all the same, in words that follow its name; null: it can. */
+  whyNotReady(nodeId: string): string | null
   /** The node accepted it: a cancel that was asked meanwhile can go out. */
   onAttemptSettled(one: LiveAttempt): void
   onWaitingChanged(lanes: string[]): void

@@ -8,7 +8,7 @@ import { Follower } from './follower.ts'
 
 /** The room's door: placing and sending, following, finishing and cancelling, over one belief. */
 export interface Dispatch {
-  /** Takes over what an earlier engine left, then begins to send. */
+  /** Takes over what an earlier engine left. Nothing is sent before the first `wake`. */
   start(options: { paused: boolean }): Promise<void>
   /** Something may have made room or work. */
   wake(): void
@@ -65,7 +65,6 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
     async start({ paused }) {
       dispatcher.paused = paused
       await takeOver()
-      wake()
     },
     wake,
     setPaused(paused) {
@@ -98,7 +97,10 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
           entry: { atMs: clock.nowMs(), text: 'Lost: its node was removed from the fleet', evidence: { nodeId } }
         }))
       )
-      for (const one of ours) live.remove(one)
+      for (const one of ours) {
+        live.remove(one)
+        context.onJobEnded({ jobId: one.jobId, number: one.number })
+      }
     },
     async stop() {
       ladder.stop()

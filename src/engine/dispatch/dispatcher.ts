@@ -14,6 +14,7 @@ const HOLD_BACK_FIRST_MS = 5_000
 const HOLD_BACK_MAX_MS = 300_000
 // A job that this many nodes (or times) refused for reasons we do not know is not going to work.
 const REFUSALS_UNTIL_FAILED = 8
+const STOP_GRACE_MS = 2_000
 
 /**
  * Carries out placement: reads the heads of the queue, asks `place` where they go, writes the attempts as `sending` (one
@@ -30,6 +31,7 @@ export class Dispatcher {
   readonly #heldBack = new Map<string, { untilMs: number; count: number }>()
   readonly #refusals = new Map<string, number>()
   readonly #sending = new Set<Promise<void>>()
+  readonly #givingUp = new AbortController()
   #running: Promise<void> | null = null
   #again = false
   #stopped = false
@@ -54,11 +56,13 @@ export class Dispatcher {
     })
   }
 
-  /** No new attempts; resolves when the requests on their way have an answer or were given up. */
+  /** No new attempts. Requests on their way get a moment; after it they are uncertain, and the next start looks what became of them. */
   async stop(): Promise<void> {
     this.#stopped = true
     await this.#running
+    const timer = this.#context.clock.setTimer(STOP_GRACE_MS, () => this.#givingUp.abort())
     await Promise.allSettled([...this.#sending])
+    timer.cancel()
   }
 
   async #runUntilQuiet(): Promise<void> {
@@ -120,7 +124,7 @@ export class Dispatcher {
         used: Math.max(ours + external, (status.running ?? 0) + (status.pending ?? 0)),
         tags: stored.tags,
         mode: stored.mode,
-        isUp: status.health === 'up'
+        unavailable: status.health === 'up' ? this.#context.whyNotReady(stored.id) : 'does not answer'
       }
     })
   }
@@ -179,15 +183,18 @@ export class Dispatcher {
       }
       const startedMs = clock.monotonicMs()
       await node.observer.duringLongCall(
-        node.client.schedule({
-          project: attempt.project,
-          version: attempt.version,
-          spider: attempt.spider,
-          jobid: attempt.jobid,
-          settings: job.settings,
-          args: job.args,
-          priority: job.priority
-        })
+        node.client.schedule(
+          {
+            project: attempt.project,
+            version: attempt.version,
+            spider: attempt.spider,
+            jobid: attempt.jobid,
+            settings: job.settings,
+            args: job.args,
+            priority: job.priority
+          },
+          this.#givingUp.signal
+        )
       )
       await this.#noteAccepted(one, clock.monotonicMs() - startedMs)
     } catch (error) {

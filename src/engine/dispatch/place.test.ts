@@ -5,7 +5,7 @@ import type { QueueLane } from '../store/store.ts'
 import { place, type EggState, type PlaceableNode, type PlaceInput } from './place.ts'
 
 function aNode(values: Partial<PlaceableNode> = {}): PlaceableNode {
-  return { id: 'n1', name: 'eu-1', slots: 2, used: 0, tags: [], mode: 'active', isUp: true, ...values }
+  return { id: 'n1', name: 'eu-1', slots: 2, used: 0, tags: [], mode: 'active', unavailable: null, ...values }
 }
 
 function aLane(ids: string[], values: Partial<QueueLane> = {}): QueueLane {
@@ -72,7 +72,7 @@ describe('placing jobs on nodes', () => {
 
   it.each([
     ['there is no node', [], {}, 'no_nodes'],
-    ['the node is down', [aNode({ isUp: false })], {}, 'nodes_down'],
+    ['the node is down', [aNode({ unavailable: 'does not answer' })], {}, 'nodes_down'],
     ['the node is cordoned', [aNode({ mode: 'cordoned' })], {}, 'nodes_cordoned'],
     ['all slots are busy', [aNode({ used: 2 })], {}, 'all_slots_busy'],
     ['the version is gone', [aNode()], { versionOf: () => null }, 'version_missing'],
@@ -116,7 +116,7 @@ describe('properties of place', () => {
         slots: fc.integer({ min: 1, max: 5 }),
         used: fc.nat(6),
         mode: fc.constantFrom('active' as const, 'cordoned' as const, 'draining' as const),
-        isUp: fc.boolean(),
+        unavailable: fc.constantFrom(null, 'does not answer'),
         tags: fc.subarray(['eu', 'big'])
       }),
       { selector: ({ id }) => id }
@@ -156,7 +156,7 @@ describe('properties of place', () => {
           const given = plan.assignments.filter(({ nodeId }) => nodeId === node.id).length
           expect(given).toBeLessThanOrEqual(Math.max(0, node.slots - node.used))
           if (given > 0)
-            expect([node.isUp, node.mode, eggOf[node.id] ?? 'present']).toEqual([true, 'active', 'present'])
+            expect([node.unavailable, node.mode, eggOf[node.id] ?? 'present']).toEqual([null, 'active', 'present'])
         }
         const assigned = new Set(plan.assignments.map(({ jobId }) => jobId))
         for (const lane of queue) {
@@ -177,7 +177,10 @@ describe('properties of place', () => {
         const assigned = new Set(plan.assignments.map(({ jobId }) => jobId))
         for (const lane of queue.filter((one) => one.jobs.some(({ id }) => !assigned.has(id)))) {
           for (const node of fleet.filter(
-            (one) => one.isUp && one.mode === 'active' && lane.placement.tags.every((tag) => one.tags.includes(tag))
+            (one) =>
+              one.unavailable === null &&
+              one.mode === 'active' &&
+              lane.placement.tags.every((tag) => one.tags.includes(tag))
           )) {
             const given = plan.assignments.filter(({ nodeId }) => nodeId === node.id).length
             expect(node.used + given).toBeGreaterThanOrEqual(node.slots)

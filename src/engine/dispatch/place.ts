@@ -10,7 +10,8 @@ export interface PlaceableNode {
   used: number
   tags: readonly string[]
   mode: NodeMode
-  isUp: boolean
+  /** Why it can take nothing now, in words that follow its name (`does not answer`); null: it can. */
+  unavailable: string | null
 }
 
 /** `absent`: we have the egg and may send it. `never`: we have none to send, or sending failed and waits for its back-off. */
@@ -117,7 +118,7 @@ export function place(input: PlaceInput): Plan {
 }
 
 function mayRun(node: PlaceableNode, placement: Placement): boolean {
-  return node.isUp && node.mode === 'active' && matches(node, placement)
+  return node.unavailable === null && node.mode === 'active' && matches(node, placement)
 }
 
 function matches(node: PlaceableNode, placement: Placement): boolean {
@@ -152,17 +153,16 @@ function explainWait(context: {
   const matching = input.nodes.filter((node) => matches(node, lane.placement))
   if (matching.length === 0) return { code: 'no_matching_node', text: `no node is ${where}` }
   if (candidates.length === 0) {
-    const down = matching.filter((node) => !node.isUp)
+    const down = matching.filter((node) => node.unavailable !== null)
     if (down.length === matching.length) {
-      return {
-        code: 'nodes_down',
-        text:
-          matching.length === 1
-            ? `${down[0]?.name} does not answer`
-            : `all ${down.length} nodes${suffix(where)} are down`
-      }
+      const [first] = down
+      const text =
+        matching.length === 1
+          ? `${first?.name} ${first?.unavailable}`
+          : `none of the ${down.length} nodes${suffix(where)} can take jobs now`
+      return { code: 'nodes_down', text }
     }
-    return { code: 'nodes_cordoned', text: `every node${suffix(where)} that answers is cordoned` }
+    return { code: 'nodes_cordoned', text: `every node${suffix(where)} that could take it is cordoned` }
   }
   const heldBack = candidates.filter((node) => input.isHeldBack(job.id, node.id))
   if (open.length === 0 && heldBack.length > 0) {

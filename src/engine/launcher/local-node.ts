@@ -104,7 +104,7 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
       const signals = signal ? [closing.signal, signal] : [closing.signal]
       return listSpiders({ ...paths, python: path, egg: eggPath, clock, signal: AbortSignal.any(signals) })
     },
-    runningCount: () => openedRuns.list().running.length,
+    runningCount: () => liveRuns().length,
     async stopAll() {
       await signalAll('INT')
       const deadlineMs = clock.monotonicMs() + GRACE_MS
@@ -185,9 +185,14 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
   }
   return node
 
+  /** Started, their processes seen or not. */
+  function liveRuns(): Run[] {
+    const { pending, running } = openedRuns.list()
+    return [...pending.filter((run) => run.state === 'starting'), ...running]
+  }
+
   async function signalAll(signal: 'INT' | 'KILL'): Promise<void> {
-    const { running } = openedRuns.list()
-    await Promise.all(running.map((run) => openedRuns.cancel(run.spec.project, run.spec.jobid, signal)))
+    await Promise.all(liveRuns().map((run) => openedRuns.cancel(run.spec.project, run.spec.jobid, signal)))
   }
 
   function refuseWhenClosed(): void {

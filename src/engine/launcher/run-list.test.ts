@@ -155,6 +155,7 @@ test('no more run than there are slots; the rest follow by priority, then age', 
   await list.accept(aSpec('first', 'waits'))
   for (const jobid of ['old', 'young']) await list.accept(aSpec(jobid, 'waits'))
   await list.accept(aSpec('urgent', 'waits', { priority: 5 }))
+  await untilRunning(list, 'first')
   expect(idsIn(list)).toEqual({ pending: ['urgent', 'old', 'young'], running: ['first'], finished: [] })
   await list.cancel('shop', 'first', 'KILL')
   await untilRunning(list, 'urgent')

@@ -34,7 +34,7 @@ export interface RunList {
   /** Starts pending runs while slots are free. Called by itself when one ends; call it when Python appears. */
   fillSlots(): void
   cancel(project: string, jobid: string, signal: 'INT' | 'TERM' | 'KILL'): Promise<'pending' | 'running' | null>
-  /** Pending in the order of starting, running oldest first, finished newest first. */
+  /** Pending in the order of starting, those whose process is not seen yet included; running oldest first, finished newest first. */
   list(): { pending: Run[]; running: Run[]; finished: Run[] }
   /** Lets go of the runs; they go on. Resolves when no start and no write is under way. */
   close(): Promise<void>
@@ -107,8 +107,13 @@ export async function openRunList(options: RunListOptions): Promise<RunList> {
     list() {
       const all = [...runs.values()]
       return {
-        pending: all.filter((run) => run.state === 'pending').sort(byOrderOfStarting),
-        running: all.filter(isLive).sort((one, other) => one.startedAtMs! - other.startedAtMs!),
+        pending: [
+          ...all.filter((run) => run.state === 'starting'),
+          ...all.filter((run) => run.state === 'pending').sort(byOrderOfStarting)
+        ],
+        running: all
+          .filter((run) => run.state === 'running')
+          .sort((one, other) => one.startedAtMs! - other.startedAtMs!),
         finished: all.filter((run) => run.state === 'finished').sort((one, other) => other.exit!.atMs - one.exit!.atMs)
       }
     },

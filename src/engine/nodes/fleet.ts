@@ -78,7 +78,7 @@ export class Fleet {
       client,
       status: {
         ...before,
-        capacity: planCapacity({ setSlots: stored.slots, learned: before.capacity.learned, polls })
+        capacity: capacityOf(stored, before.capacity, polls)
       },
       observer: startObserver({
         client,
@@ -101,7 +101,7 @@ export class Fleet {
             latencyMs: Math.round(latencyMs * 10) / 10,
             lastSeenAtMs: clock.nowMs(),
             clockOffsetMs: status.clockOffsetMs,
-            capacity: planCapacity({ setSlots: node.stored.slots, learned: node.status.capacity.learned, polls })
+            capacity: capacityOf(node.stored, node.status.capacity, polls)
           })
         },
         onSnapshot: async (snapshot) => {
@@ -122,6 +122,7 @@ export class Fleet {
     const node = this.#nodes.get(stored.id)
     if (node === undefined) return
     node.stored = stored
+    node.status = { ...node.status, capacity: capacityOf(stored, node.status.capacity, []) }
     node.observer.poke()
     this.#options.onStatus(node, { cameUp: false })
   }
@@ -158,6 +159,10 @@ export class Fleet {
     node.status = { ...before, ...news }
     this.#options.onStatus(node, { cameUp: before.health !== 'up' && node.status.health === 'up' })
   }
+}
+
+function capacityOf(stored: StoredNode, before: Capacity, polls: CountersSeen[]): Capacity {
+  return planCapacity({ setSlots: stored.slots, learned: before.learned, polls })
 }
 
 function healthOf(error: NodeError): NodeHealth {

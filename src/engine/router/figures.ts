@@ -65,14 +65,15 @@ export class FiguresSampler {
       store.countEndedSince(nowMs - 60_000)
     ])
     if (this.#stopped) return
-    const nodes = fleet.list().filter(({ status, stored }) => status.health === 'up' && stored.mode === 'active')
+    const nodes = fleet.list().filter(({ status }) => status.health === 'up')
     const sum = (of: Record<string, number>) => Object.values(of).reduce((total, count) => total + count, 0)
     const next: Figures = {
       sampledAtMs: nowMs,
       slotsTotal: nodes.reduce((total, { status }) => total + status.capacity.slots, 0),
-      slotsUsed: fleet
-        .list()
-        .reduce((total, { stored, status }) => total + live.slotsUsedOn(stored.id) + status.external.running.length, 0),
+      slotsUsed: nodes.reduce(
+        (total, { stored, status }) => total + live.slotsUsedOn(stored.id) + status.external.running.length,
+        0
+      ),
       queued: counts.queued,
       starting: counts.starting,
       running: counts.running,

@@ -61,6 +61,7 @@ export async function startDispatch(parts: {
       ensure: async (nodeId, project, version) => nodes[nodeId]!.addVersion(project, version),
       forget: async (nodeId, project, version) => nodes[nodeId]!.deleteVersion(project, version)
     },
+    whyNotReady: () => null,
     onWaitingChanged: () => {},
     onJobEnded: () => {}
   })
@@ -69,6 +70,7 @@ export async function startDispatch(parts: {
     // Logs of local nodes are not archived: copying takes real time, which a fake clock cannot wait for.
     await fleet.add(aStoredNode({ id, name: id, slots: node.slots, kind: 'local' }))
   }
+  dispatch.wake()
   await clock.advanceBy(0)
 
   return {
