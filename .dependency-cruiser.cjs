@@ -111,7 +111,7 @@ module.exports = {
       comment: 'src/*/testing holds builders and fakes for tests. The product must not ship them.',
       severity: 'error',
       from: { path: '^src/', pathNot: TESTS },
-      to: { path: '^src/(?:.*/)?testing/' }
+      to: { path: '^src/.*/testing/' }
     },
     {
       name: 'service-without-electron',

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { inRoot, nodeBinary, packageFile, rootDirectory } from './setup/platform.mjs'
+import { cacheDirectory, inRoot, nodeBinary, packageFile, rootDirectory } from './setup/platform.mjs'
 
 const AT_ONCE = 2
 
@@ -32,12 +32,18 @@ async function checkNext() {
 
 /** @param {string} layer @returns {Promise<{ code: unknown, output: string }>} */
 function check(layer) {
-  const args = [packageFile('typescript/bin/tsc'), '--noEmit', '--pretty', 'false', '-p', layer]
+  const args = [packageFile('typescript/bin/tsc'), '--noEmit', ...remembering(layer), '--pretty', 'false', '-p', layer]
   return new Promise((resolve) => {
     execFile(nodeBinary, args, { cwd: rootDirectory, maxBuffer: 50_000_000 }, (error, stdout) => {
       resolve({ code: error ? error.code : 0, output: stdout })
     })
   })
+}
+
+/** The next run checks only what changed. @param {string} layer */
+function remembering(layer) {
+  const file = path.join(cacheDirectory, 'types', `${layer.replaceAll(path.sep, '-')}.tsbuildinfo`)
+  return ['--incremental', '--tsBuildInfoFile', file]
 }
 
 /** @param {string} layer */

@@ -16,7 +16,7 @@ import { parseArgs } from 'node:util'
 import { type Scrapyd, startScrapydFleet } from '../e2e/support/scrapyd-fleet.ts'
 import { type Client, connectClient, waitFor } from '../e2e/support/service.ts'
 import { buildEggFromFolder } from '../src/engine/projects/egg-builder.ts'
-import type { Job, JobStatus } from '../src/shared/contract/index.ts'
+import { type Job, JobStatus } from '../src/shared/contract/index.ts'
 import { cacheDirectory, inRoot } from './setup/platform.mjs'
 
 /** What is queued, and how each ends: the broken ones are broken on purpose. */
@@ -135,8 +135,11 @@ async function watch(client: Client): Promise<Job[]> {
   let shown = ''
   for (;;) {
     const { jobs } = await client.jobs.list({ limit: 500 })
-    const counts = Map.groupBy(jobs, ({ status }) => status)
-    const text = [...counts].map(([status, { length }]) => `${length} ${status}`).join(', ')
+    const text = JobStatus.options
+      .map((status) => ({ status, count: jobs.filter((job) => job.status === status).length }))
+      .filter(({ count }) => count > 0)
+      .map(({ status, count }) => `${count} ${status}`)
+      .join(', ')
     if (text !== shown) console.log(`… ${text}`)
     shown = text
     if (jobs.length === JOB_COUNT && jobs.every(({ state }) => state === 'ended')) return jobs

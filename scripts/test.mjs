@@ -99,7 +99,7 @@ async function runChecks() {
     if (wanted.length > 0 && !wanted.includes(name)) continue
     const { title, work, args = [], env = {}, next } = describe()
     if (work) await work()
-    else await commandStep({ title, command: nodeBinary, args, env: { FORCE_COLOR: '0', ...env }, next })
+    else await commandStep({ title, command: nodeBinary, args, env: { NO_COLOR: '1', ...env }, next })
   }
   say(`All in ${Math.round((performance.now() - beganAt) / 1000)} s`)
   say(sums())
