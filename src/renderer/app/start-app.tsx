@@ -5,7 +5,7 @@ import '@mantine/dropzone/styles.css'
 import '../ui/theme.css'
 import { MantineProvider } from '@mantine/core'
 import { Notifications } from '@mantine/notifications'
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { type QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { createHashHistory, type RouterHistory, RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
@@ -15,6 +15,7 @@ import type { Client } from '../api/wire.ts'
 import { setConnection } from '../state/connection.ts'
 import { listenForKeys } from '../state/keys.ts'
 import { cssVariables, theme } from '../ui/theme.ts'
+import { createQueryClient } from './query-client.ts'
 import { createAppRouter } from './router.tsx'
 
 /** Follows the engine's changes, listens for keys and draws the app. Runs once, at the start of the page. */
@@ -32,15 +33,7 @@ export function startApp(client: Client): void {
   )
 }
 
-export function App({
-  client,
-  queryClient,
-  history
-}: {
-  client: Client
-  queryClient: QueryClient
-  history: RouterHistory
-}) {
+function App({ client, queryClient, history }: { client: Client; queryClient: QueryClient; history: RouterHistory }) {
   return (
     <MantineProvider theme={theme} cssVariablesResolver={cssVariables} defaultColorScheme="auto">
       <QueryClientProvider client={queryClient}>
@@ -51,19 +44,4 @@ export function App({
       </QueryClientProvider>
     </MantineProvider>
   )
-}
-
-/** The cache never goes stale by age: changes keep it true (api/changes.ts). */
-export function createQueryClient(): QueryClient {
-  return new QueryClient({
-    defaultOptions: {
-      queries: {
-        staleTime: Number.POSITIVE_INFINITY,
-        refetchOnWindowFocus: false,
-        refetchOnReconnect: false,
-        retry: 1,
-        retryDelay: 500
-      }
-    }
-  })
 }

@@ -1,0 +1,43 @@
+import { fireEvent, screen, waitFor } from '@testing-library/react'
+import { afterEach, expect, it } from 'vitest'
+import { useRunDialog } from '../state/run-dialog.ts'
+import { createFakeEngine, type FakeEngine } from '../testing/fake-engine.ts'
+import { renderApp } from '../testing/render-app.tsx'
+
+let engine: FakeEngine
+let app: ReturnType<typeof renderApp>
+
+async function openPalette(text: string) {
+  engine = createFakeEngine({ jobCount: 60 })
+  app = renderApp(engine, '/settings')
+  await screen.findByRole('heading', { name: 'Settings' })
+  fireEvent.keyDown(document.body, { key: 'k', ctrlKey: true })
+  fireEvent.change(await screen.findByRole('textbox', { name: 'Go to, run, find' }), { target: { value: text } })
+}
+afterEach(() => {
+  app.stop()
+  useRunDialog.setState({ prefill: null })
+})
+
+const pick = async (name: RegExp) => fireEvent.click(await screen.findByRole('button', { name }))
+
+it('opens the Run dialog with the spider that was picked', async () => {
+  await openPalette('run zalando')
+  await pick(/prices\/zalando/)
+  await waitFor(() => expect(useRunDialog.getState().prefill).toEqual({ project: 'prices', spiders: ['zalando'] }))
+})
+
+it('finds a job by its id', async () => {
+  await openPalette('')
+  const job = [...engine.jobs.values()][7]!
+  fireEvent.change(screen.getByRole('textbox', { name: 'Go to, run, find' }), { target: { value: job.id } })
+  await pick(new RegExp(`${job.project}/${job.spider}`))
+  await waitFor(() => expect(app.router.state.location.search).toMatchObject({ job: job.id }))
+})
+
+it('finds a node by its tag and says when there is nothing of that name', async () => {
+  await openPalette('lab-b')
+  await screen.findByRole('button', { name: /lab-b/ })
+  fireEvent.change(screen.getByRole('textbox', { name: 'Go to, run, find' }), { target: { value: 'qqq' } })
+  await screen.findByText(/Nothing is called “qqq”/)
+})

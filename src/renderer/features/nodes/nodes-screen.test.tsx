@@ -1,0 +1,104 @@
+import { fireEvent, screen, waitFor, within } from '@testing-library/react'
+import { afterEach, expect, it } from 'vitest'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
+import { renderApp } from '../../testing/render-app.tsx'
+
+let engine: FakeEngine
+let app: ReturnType<typeof renderApp>
+
+function open(address: string, options: Parameters<typeof createFakeEngine>[0] = {}) {
+  engine = createFakeEngine({ jobCount: 40, ...options })
+  app = renderApp(engine, address)
+}
+afterEach(() => app.stop())
+
+const rowOf = async (url: string) => within((await screen.findByTitle(url)).closest('li') as HTMLElement)
+
+it('tries each pasted address and adds the good ones, keeping in sight what still needs mending', async () => {
+  open('/nodes?add=true')
+  const dialog = within(await screen.findByRole('dialog', { name: 'Add nodes' }))
+  fireEvent.change(dialog.getByLabelText('Addresses of Scrapyd servers', { exact: false }), {
+    target: {
+      value: 'https://a:b@good-1.example.net:6800/\ngood-2.example.net\ndown.example.net\neu-1.example.net:6800'
+    }
+  })
+  await (await rowOf('https://good-1.example.net:6800/')).findByRole('img', { name: 'Good' })
+  await (await rowOf('http://good-2.example.net:6800/')).findByText('The connection is not encrypted.')
+  await (await rowOf('http://down.example.net:6800/')).findByText(/Nothing answers at down/)
+  await (await rowOf('http://eu-1.example.net:6800/')).findByText('in the fleet already')
+  expect(dialog.getByRole('status').textContent).toBe('2 good · 1 in the fleet already · 1 cannot be added')
+
+  fireEvent.change(dialog.getByLabelText('Name of http://good-2.example.net:6800/'), { target: { value: 'second' } })
+  fireEvent.change(dialog.getByLabelText('Slots of http://good-2.example.net:6800/'), { target: { value: '3' } })
+  fireEvent.click(dialog.getByRole('button', { name: 'Add 2 nodes' }))
+  await waitFor(() => expect(screen.queryByTitle('https://good-1.example.net:6800/')).toBeNull())
+  expect(
+    [...engine.nodes.values()]
+      .filter(({ name }) => ['good-1', 'second'].includes(name))
+      .map(({ name, slots, username }) => ({ name, slots, username }))
+  ).toEqual([
+    { name: 'good-1', slots: 4, username: 'a' },
+    { name: 'second', slots: 3, username: null }
+  ])
+  expect(screen.getByTitle('http://down.example.net:6800/')).toBeTruthy()
+})
+
+it('asks again with the password that was missing', async () => {
+  open('/nodes?add=true')
+  fireEvent.change(await screen.findByLabelText('Addresses of Scrapyd servers', { exact: false }), {
+    target: { value: 'https://locked.example.net' }
+  })
+  await (await rowOf('https://locked.example.net/')).findByText('The node asks for a user name and a password.')
+  fireEvent.click(screen.getByRole('button', { name: 'Credentials of https://locked.example.net/' }))
+  fireEvent.change(await screen.findByLabelText('User name'), { target: { value: 'deploy' } })
+  fireEvent.change(screen.getByLabelText('Password', { selector: 'input' }), { target: { value: 'secret' } })
+  fireEvent.click(screen.getByRole('button', { name: 'Try again with these' }))
+  await (await rowOf('https://locked.example.net/')).findByRole('img', { name: 'Good' })
+})
+
+it('shows a change of a node without being asked', async () => {
+  open('/nodes?node=eu-1')
+  const detail = within(await screen.findByRole('complementary', { name: 'Node eu-1' }))
+  fireEvent.click(detail.getByRole('button', { name: 'Cordon' }))
+  await detail.findByText('Takes no new jobs; what runs there goes on.')
+  expect(engine.nodes.get('eu-1')?.mode).toBe('cordoned')
+  engine.emit({
+    kind: 'node',
+    node: { ...engine.nodes.get('eu-1')!, health: 'down', problem: 'The node did not answer.' }
+  })
+  expect((await detail.findByRole('alert')).textContent).toContain('The node did not answer.')
+})
+
+it('says what is lost before it removes a node that runs jobs of ours', async () => {
+  open('/nodes?node=us-1')
+  const ours = engine.nodes.get('us-1')!.runs.length
+  expect(ours).toBeGreaterThan(0)
+  fireEvent.click(await screen.findByRole('button', { name: 'More about this node' }))
+  fireEvent.click(await screen.findByRole('menuitem', { name: 'Remove from the fleet' }))
+  const dialog = within(await screen.findByRole('dialog', { name: 'Remove us-1?' }))
+  expect(dialog.getByText(/of ours still run there/)).toBeTruthy()
+  expect(engine.calls).not.toContain('nodes.remove')
+  fireEvent.click(dialog.getByRole('button', { name: 'Remove' }))
+  await waitFor(() => expect(engine.nodes.has('us-1')).toBe(false))
+})
+
+it('removes a free node at once and gives it back on Undo', async () => {
+  open('/nodes?node=lab-a')
+  fireEvent.click(await screen.findByRole('button', { name: 'More about this node' }))
+  fireEvent.click(await screen.findByRole('menuitem', { name: 'Remove from the fleet' }))
+  await waitFor(() => expect(engine.nodes.has('lab-a')).toBe(false))
+  fireEvent.click(await screen.findByRole('button', { name: 'Undo' }))
+  await waitFor(() => expect([...engine.nodes.values()].some(({ name }) => name === 'lab-a')).toBe(true))
+})
+
+it('says why the nodes could not be loaded, and loads them on Retry', async () => {
+  engine = createFakeEngine()
+  engine.failures.set('nodes.list', new ScrapdeckError('STOPPING', 'Scrapdeck is stopping. Start it again.'))
+  app = renderApp(engine, '/nodes')
+  const alert = within(await screen.findByRole('alert', {}, { timeout: 3000 }))
+  expect(alert.getByText(/Could not load the nodes: scrapdeck is stopping/i)).toBeTruthy()
+  engine.failures.clear()
+  fireEvent.click(alert.getByRole('button', { name: 'Retry' }))
+  await screen.findByText('eu-1')
+})

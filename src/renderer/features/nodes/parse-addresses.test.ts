@@ -1,0 +1,55 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { parseAddresses } from './parse-addresses.ts'
+
+const urls = (text: string) => parseAddresses(text).map(({ url }) => url)
+
+it('takes hosts, ports, schemes and base paths as people write them', () => {
+  expect(
+    urls('one.example.net\ntwo.example.net:6801\nhttps://three.example.net/base\n10.0.0.4\n[::1]:6802\nlocalhost')
+  ).toEqual([
+    'http://one.example.net:6800/',
+    'http://two.example.net:6801/',
+    'https://three.example.net/base/',
+    'http://10.0.0.4:6800/',
+    'http://[::1]:6802/',
+    'http://localhost:6800/'
+  ])
+})
+
+it('takes credentials out of the address', () => {
+  expect(parseAddresses('https://deploy:p%40ss@host.example.net:6800/')).toEqual([
+    {
+      key: 'https://host.example.net:6800/',
+      url: 'https://host.example.net:6800/',
+      username: 'deploy',
+      password: 'p@ss',
+      problem: null
+    }
+  ])
+  expect(parseAddresses('http://u:100%@host:6800')[0]).toMatchObject({ username: 'u', password: '100%', problem: null })
+})
+
+it('reads inventories: notes, list marks, commas, cfg lines, the same server twice', () => {
+  expect(
+    urls('# the fleet\n- one:6800   # old\nurl = http://two:6800/\none:6800, three:6800;http://one:6800/')
+  ).toEqual(['http://one:6800/', 'http://two:6800/', 'http://three:6800/'])
+})
+
+it('says of a line that it is no address, instead of trying it', () => {
+  expect(parseAddresses('ftp://host\nht!tp://\nhttp://').map(({ problem }) => problem)).toEqual([
+    'Only http and https lead to a Scrapyd.',
+    'This is not an address. One looks like http://host:6800/.',
+    'This is not an address. One looks like http://host:6800/.'
+  ])
+})
+
+it('never fails, and never leaves a password in what is shown as the address', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.stringMatching(/^[a-z]{6,12}$/), (noise, secret) => {
+      for (const { url, problem } of parseAddresses(`${noise}\nhttp://user:${secret}@host.example.net/`)) {
+        if (problem === null) expect(url).not.toContain(`:${secret}@`)
+      }
+    })
+  )
+})

@@ -1,0 +1,61 @@
+import { fireEvent, screen, waitFor, within } from '@testing-library/react'
+import { afterEach, expect, it } from 'vitest'
+import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
+import { renderApp } from '../../testing/render-app.tsx'
+
+let engine: FakeEngine
+let app: ReturnType<typeof renderApp>
+
+function open(options: Parameters<typeof createFakeEngine>[0] = {}) {
+  engine = createFakeEngine({ jobCount: 40, ...options })
+  app = renderApp(engine, '/')
+}
+afterEach(() => app.stop())
+
+it('offers the demo spider on first run and opens its live log', async () => {
+  open({ firstRun: true })
+  fireEvent.click(await screen.findByRole('button', { name: 'Run the demo' }))
+  await waitFor(() => expect(app.router.state.location.pathname).toBe('/logs'))
+  const [job] = [...engine.jobs.values()]
+  expect(app.router.state.location.search).toMatchObject({ job: job?.id })
+})
+
+it('makes a Python environment with progress, then offers the demo', async () => {
+  open({ firstRun: true, python: 'missing' })
+  await screen.findByText(/Scrapy is not/)
+  fireEvent.click(screen.getByRole('button', { name: 'Create environment' }))
+  await screen.findByText(/Downloading Scrapy/, {}, { timeout: 3000 })
+  await screen.findByRole('button', { name: 'Run the demo' }, { timeout: 5000 })
+})
+
+it('puts the mend beside each problem, and takes a cordon back on Undo', async () => {
+  open()
+  const row = within((await screen.findByText('us-2 is stuck')).closest('li') as HTMLElement)
+  fireEvent.click(row.getByRole('button', { name: 'Cordon' }))
+  await waitFor(() => expect(engine.nodes.get('us-2')?.mode).toBe('cordoned'))
+  fireEvent.click(await screen.findByRole('button', { name: 'Undo' }))
+  await waitFor(() => expect(engine.nodes.get('us-2')?.mode).toBe('active'))
+})
+
+it('follows the figures live, and says so when it cannot', async () => {
+  open()
+  const bar = within(await screen.findByRole('contentinfo', { name: 'Status' }))
+  await bar.findByText('Live')
+  engine.nodes.set('extra', { ...engine.nodes.get('eu-1')!, id: 'extra', slots: 1000, runs: [] })
+  engine.step()
+  await bar.findByText(/1,112/)
+  engine.failures.set('events.subscribe', new TypeError('network error'))
+  engine.dropStreams()
+  await bar.findByText(/Reconnecting/)
+  engine.failures.clear()
+  await bar.findByText('Live')
+})
+
+it('pauses the queue by the switch in the top bar, once the engine has confirmed it', async () => {
+  open()
+  const pause = await screen.findByRole<HTMLButtonElement>('button', { name: 'Pause all' })
+  await waitFor(() => expect(pause.disabled).toBe(false))
+  fireEvent.click(pause)
+  expect((await screen.findByRole('button', { name: /Paused/ })).getAttribute('aria-pressed')).toBe('true')
+  await screen.findByText('The queue is paused')
+})

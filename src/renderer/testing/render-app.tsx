@@ -1,0 +1,64 @@
+import { MantineProvider } from '@mantine/core'
+import { Notifications, notifications } from '@mantine/notifications'
+import { QueryClientProvider } from '@tanstack/react-query'
+import { createMemoryHistory, RouterProvider } from '@tanstack/react-router'
+import { cleanup, render } from '@testing-library/react'
+import type { ReactNode } from 'react'
+import { ApiProvider, createApi } from '../api/api.tsx'
+import { followChanges } from '../api/changes.ts'
+import { createQueryClient } from '../app/query-client.ts'
+import { createAppRouter } from '../app/router.tsx'
+import { setConnection } from '../state/connection.ts'
+import { listenForKeys } from '../state/keys.ts'
+import { theme } from '../ui/theme.ts'
+import { stubBrowser } from './browser-stubs.ts'
+import type { FakeEngine } from './fake-engine.ts'
+
+/** The whole app at an address, over a fake engine; `stop()` ends what it started. */
+export function renderApp(engine: FakeEngine, address = '/') {
+  stubBrowser()
+  const queryClient = createQueryClient()
+  const router = createAppRouter(createMemoryHistory({ initialEntries: [address] }))
+  const changes = followChanges({
+    api: createApi(engine.client),
+    queryClient,
+    onConnection: setConnection,
+    onNextFrame: (flush) => setTimeout(flush, 0),
+    retryAfterMs: 5,
+    refetchAfterMs: 5
+  })
+  const stopKeys = listenForKeys()
+  const view = render(
+    <MantineProvider theme={theme} env="test">
+      <QueryClientProvider client={queryClient}>
+        <ApiProvider client={engine.client}>
+          <RouterProvider router={router} />
+          <Notifications />
+        </ApiProvider>
+      </QueryClientProvider>
+    </MantineProvider>
+  )
+  return {
+    ...view,
+    router,
+    queryClient,
+    stop() {
+      changes.stop()
+      stopKeys()
+      notifications.clean()
+      cleanup()
+      engine.stop()
+      queryClient.clear()
+    }
+  }
+}
+
+/** One component with what the app puts around it, without a router. */
+export function renderBare(children: ReactNode) {
+  stubBrowser()
+  return render(
+    <MantineProvider theme={theme} env="test">
+      {children}
+    </MantineProvider>
+  )
+}
