@@ -6,7 +6,7 @@ Reads launch.json, starts the child and waits. The files it leaves in the run di
 
     started      claim, made once for ever (a link that must not exist): whoever fails to make it starts nothing
     child.json   {"pid", "startTime", "atMs"} of the child, which leads a session and process group of its own
-    output.txt   what the child wrote to stdout and stderr, bounded; the log is a file of Scrapy's
+    output.txt   what the child wrote to stdout and stderr, bounded; its end goes into the log of a run that failed
     exit.json    {"code", "signal", "atMs"}, written whole or not at all
 
 Scrapdeck (src/engine/launcher/run-directory.ts) reads them. Needs nothing but the standard library.
@@ -74,7 +74,13 @@ def run(launch):
         os.write(output, ("The spider could not be started: %s\n" % error).encode())
         keep_output_as_log(output, launch["logFile"])
         return 1, None
-    write_whole("child.json", {"pid": child.pid, "startTime": start_time(child.pid), "atMs": int(time.time() * 1000)})
+    try:
+        now = int(time.time() * 1000)
+        write_whole("child.json", {"pid": child.pid, "startTime": start_time(child.pid), "atMs": now})
+    except OSError:
+        # A full disk. A spider that nobody could find again must not run: its job would be given to another node.
+        child.kill()
+        raise
     threading.Thread(target=bound_output, args=(output,), daemon=True).start()
     status = child.wait()
     if status != 0:
@@ -89,27 +95,29 @@ def bound_output(output):
         time.sleep(2)
         size = os.fstat(output).st_size
         if size > OUTPUT_LIMIT:
-            end = read_end(size)
+            end = read_end("output.txt")
             os.ftruncate(output, 0)
             os.write(output, b"(output was cut here)\n" + end)
 
 
 def keep_output_as_log(output, log_file):
-    """A run that failed before Scrapy opened its log still has a log that says why."""
-    if os.path.exists(log_file) and os.path.getsize(log_file) > 0:
+    """A run that failed before Scrapy opened its log, or past it (an unknown spider), still has a log that says why."""
+    end = read_end("output.txt")
+    if not end.strip():
         return
-    end = read_end(os.fstat(output).st_size)
     try:
         os.makedirs(os.path.dirname(log_file), exist_ok=True)
+        if os.path.exists(log_file) and end.strip().splitlines()[-1] in read_end(log_file):
+            return
         with open(log_file, "ab") as file:
             file.write(end)
     except OSError as error:
         os.write(output, ("The log could not be written: %s\n" % error).encode())
 
 
-def read_end(size):
-    with open("output.txt", "rb") as file:
-        file.seek(max(0, size - OUTPUT_KEPT))
+def read_end(path):
+    with open(path, "rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - OUTPUT_KEPT))
         return file.read(OUTPUT_KEPT)
 
 

@@ -153,6 +153,7 @@ test('no more run than there are slots; the rest follow by priority, then age', 
   const { open } = await aWorkplace()
   const list = await open({ slots: () => 1 })
   await list.accept(aSpec('first', 'waits'))
+  await untilRunning(list, 'first')
   for (const jobid of ['old', 'young']) await list.accept(aSpec(jobid, 'waits'))
   await list.accept(aSpec('urgent', 'waits', { priority: 5 }))
   await untilRunning(list, 'first')

@@ -1,0 +1,267 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { afterEach, expect, test, vi } from 'vitest'
+import type { ScheduleRequest, SeenJob } from '../nodes/node-client.ts'
+import { buildEgg, buildEggFromFolder } from '../projects/egg-builder.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { silentLogger } from '../runtime/logger.ts'
+import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
+import { findTestPython } from '../testing/test-python.ts'
+import { type LocalNode, openLocalNode } from './local-node.ts'
+
+const resourcesDirectory = resolve('resources')
+const pythonPath = findTestPython()
+const WAIT = { timeout: 60_000, interval: 50 }
+const closings: (() => Promise<void>)[] = []
+
+afterEach(async () => {
+  for (const close of closings.splice(0).reverse()) await close()
+})
+
+async function aPlace() {
+  const directory = await makeTemporaryDirectory()
+  closings.push(directory.remove)
+  const touchFile = join(directory.path, 'touched')
+  const eggs: Record<string, string> = {}
+  const addEgg = async (version: string, bytes: Uint8Array) => {
+    await mkdir(join(directory.path, 'eggs'), { recursive: true })
+    await writeFile((eggs[version] = join(directory.path, 'eggs', `demo-${version}.egg`)), bytes)
+    return eggs[version]
+  }
+  await addEgg('1', await buildEggFromFolder(join(resourcesDirectory, 'demo')))
+  const open = async (slots = 4) => {
+    const node = await openLocalNode({
+      directory: join(directory.path, 'local'),
+      resourcesDirectory,
+      slots: () => slots,
+      pythonPath,
+      eggPath: async (_project, version) => eggs[version] ?? null,
+      clock: systemClock,
+      logger: silentLogger
+    })
+    closings.push(async () => {
+      await node.stopAll()
+      await node.close()
+    })
+    return node
+  }
+  const touched = async () => (await readFile(touchFile, 'utf8').catch(() => '')).split('\n').filter(Boolean).sort()
+  const aRequest = (spider: string, over: Partial<ScheduleRequest> = {}): ScheduleRequest => ({
+    project: 'demo',
+    version: '1',
+    spider,
+    jobid: spider,
+    settings: { TOUCH_FILE: touchFile },
+    args: {},
+    priority: 0,
+    ...over
+  })
+  return { directory: directory.path, touchFile, eggs, addEgg, open, touched, aRequest }
+}
+
+async function untilFinished(node: LocalNode, jobid: string): Promise<SeenJob> {
+  return vi.waitFor(async () => {
+    const job = (await node.listJobs()).finished.find((one) => one.jobid === jobid)
+    expect(job).toBeDefined()
+    return job!
+  }, WAIT)
+}
+
+async function readWhole(node: LocalNode, spider: string): Promise<string> {
+  const run = { project: 'demo', spider, jobid: spider }
+  const range = await node.readLog(run, { offset: -1_000_000, limitBytes: 1_000_000 })
+  return Buffer.from(range!.bytes).toString()
+}
+
+async function untilLogged(node: LocalNode, spider: string, words: string) {
+  await vi.waitFor(async () => {
+    const range = await node.readLog({ project: 'demo', spider, jobid: spider }, { offset: 0, limitBytes: 1_000_000 })
+    expect(Buffer.from(range?.bytes ?? []).toString()).toContain(words)
+  }, WAIT)
+}
+
+test('the demo spiders run: items, stats and exit codes are what they should be', async () => {
+  const t = await aPlace()
+  const node = await t.open()
+  expect(await node.listSpidersOfEgg(t.eggs['1']!)).toEqual(['broken', 'prices', 'quotes', 'slow'])
+  await node.schedule(t.aRequest('quotes', { args: { pages: '3', delay: '0.05' } }))
+  await node.schedule(t.aRequest('prices', { args: { delay: '0.05' } }))
+  await node.schedule(t.aRequest('broken'))
+  expect((await untilFinished(node, 'quotes')).exit).toEqual({ code: 0, signal: null })
+  expect((await untilFinished(node, 'prices')).exit).toEqual({ code: 0, signal: null })
+  expect((await untilFinished(node, 'broken')).exit).toEqual({ code: 1, signal: null })
+
+  expect(await readWhole(node, 'quotes')).toMatch(/'item_scraped_count': 15,[^]*Spider closed \(finished\)/)
+  expect(await readWhole(node, 'prices')).toMatch(/ValueError: could not convert[^]*'finish_reason': 'finished'/)
+  expect(await readWhole(node, 'broken')).toContain('RuntimeError: This spider is broken on purpose')
+  const items = await readFile(join(t.directory, 'local/items/demo/quotes/quotes.jl'), 'utf8')
+  expect(
+    items
+      .trim()
+      .split('\n')
+      .map((line) => Object.keys(JSON.parse(line)))
+  ).toHaveLength(15)
+  expect(await t.touched()).toEqual(['broken', 'prices', 'quotes'])
+  expect(await node.daemonStatus()).toMatchObject({ pending: 0, running: 0, finished: 3 })
+})
+
+test('INT lets a spider close its files and say so; what listens hears of start and end', async () => {
+  const t = await aPlace()
+  const node = await t.open()
+  let changes = 0
+  node.onChange(() => changes++)
+  await node.schedule(t.aRequest('slow'))
+  await untilLogged(node, 'slow', 'Tick 2')
+  expect(node.runningCount()).toBe(1)
+  const running = (await node.listJobs()).running[0]!
+  expect(running).toMatchObject({ jobid: 'slow', exit: null, endTime: null })
+  expect(running.pid).toBeGreaterThan(1)
+  expect(running.startTime).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}$/)
+  const before = changes
+  expect(await node.cancel({ project: 'demo', jobid: 'slow', signal: 'INT' })).toEqual({ wasState: 'running' })
+  expect((await untilFinished(node, 'slow')).exit).toEqual({ code: 0, signal: null })
+  expect(await readWhole(node, 'slow')).toContain("'finish_reason': 'shutdown'")
+  expect(changes).toBe(before + 1)
+})
+
+test('an engine killed with -9 leaves its spiders running; the next one adopts them, and none starts twice', async () => {
+  const t = await aPlace()
+  const script = `
+    import { openLocalNode } from ${JSON.stringify(resolve('src/engine/launcher/local-node.ts'))}
+    import { systemClock } from ${JSON.stringify(resolve('src/engine/runtime/clock.ts'))}
+    import { silentLogger } from ${JSON.stringify(resolve('src/engine/runtime/logger.ts'))}
+    const [options, requests] = JSON.parse(process.argv[1])
+    const node = await openLocalNode({
+      ...options, slots: () => 2, eggPath: async () => options.egg, clock: systemClock, logger: silentLogger
+    })
+    for (const request of requests) console.log((await node.schedule(request)).jobid)
+    setInterval(() => {}, 1000)`
+  const options = { directory: join(t.directory, 'local'), resourcesDirectory, pythonPath, egg: t.eggs['1'] }
+  const requests = ['one', 'two', 'three', 'four'].map((jobid) => t.aRequest('slow', { jobid, args: { seconds: '3' } }))
+  const engine = spawn(process.execPath, ['--input-type=module', '-e', script, JSON.stringify([options, requests])], {
+    stdio: ['ignore', 'pipe', 'inherit']
+  })
+  const acknowledged: string[] = []
+  for await (const line of createInterface({ input: engine.stdout })) {
+    if (acknowledged.push(line) === 4) break
+  }
+  // Two run, two wait: the kill meets runs in every state.
+  await vi.waitFor(async () => expect(await t.touched()).not.toEqual([]), WAIT)
+  engine.kill('SIGKILL')
+  await once(engine, 'exit')
+
+  const node = await t.open(2)
+  const seen = await node.listJobs()
+  expect([...seen.pending, ...seen.running, ...seen.finished].map(({ jobid }) => jobid).sort()).toEqual(
+    acknowledged.sort()
+  )
+  expect(seen.running.length).toBeGreaterThan(0)
+  for (const jobid of acknowledged) {
+    expect((await untilFinished(node, jobid)).exit).toEqual({ code: 0, signal: null })
+  }
+  expect(await t.touched()).toEqual(acknowledged)
+  await expect(node.schedule(t.aRequest('slow', { jobid: 'one' }))).rejects.toMatchObject({
+    kind: 'refused',
+    delivered: 'no',
+    nodeMessage: "job 'one' was taken before"
+  })
+})
+
+test('an unknown version, a spider that is none, and names that lead elsewhere', async () => {
+  const t = await aPlace()
+  const node = await t.open()
+  const refused = (nodeMessage: string) => ({
+    kind: 'refused',
+    delivered: 'no',
+    nodeMessage: expect.stringContaining(nodeMessage)
+  })
+  await expect(node.schedule(t.aRequest('quotes', { version: '9' }))).rejects.toMatchObject(
+    refused("version '9' not found")
+  )
+  for (const over of [{ project: '..' }, { spider: 'a/../../b' }, { jobid: '../x' }, { jobid: '' }, { project: '' }]) {
+    await expect(node.schedule(t.aRequest('quotes', over))).rejects.toMatchObject(refused(Object.keys(over)[0]!))
+    const run = { project: 'demo', spider: 'quotes', jobid: 'x', ...over }
+    await expect(node.readLog(run, { offset: 0, limitBytes: 10 })).rejects.toMatchObject({ kind: 'refused' })
+  }
+  expect(
+    await node.readLog({ project: 'demo', spider: 'quotes', jobid: 'x' }, { offset: 0, limitBytes: 10 })
+  ).toBeNull()
+  await node.schedule(t.aRequest('nothing'))
+  expect((await untilFinished(node, 'nothing')).exit).toMatchObject({ code: 1 })
+  expect(await readWhole(node, 'nothing')).toContain("KeyError: 'Spider not found: nothing'")
+  expect(await readdir(join(t.directory, 'local', 'runs'))).toEqual(['nothing'])
+})
+
+test('an egg that does not import, or never ends importing its spiders, is told with its last words', async () => {
+  const t = await aPlace()
+  const node = await t.open()
+  const eggWith = async (version: string, code: string) => {
+    const files = {
+      'scrapy.cfg': '[settings]\ndefault = bad.settings\n',
+      'bad/__init__.py': '',
+      'bad/settings.py': 'SPIDER_MODULES = ["bad.spiders"]\n',
+      'bad/spiders.py': code
+    }
+    return t.addEgg(
+      version,
+      await buildEgg(Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) })))
+    )
+  }
+  await expect(node.listSpidersOfEgg(await eggWith('2', 'import no_such_module\n'))).rejects.toMatchObject({
+    code: 'EGG_IMPORT_FAILED',
+    message: expect.stringMatching(/does not import[^]*ModuleNotFoundError: No module named 'no_such_module'$/)
+  })
+  const noisy = await eggWith('3', 'import os\nprint("noise")\nos.write(1, b"more noise")\n')
+  expect(await node.listSpidersOfEgg(noisy)).toEqual([])
+  const endless = await eggWith('4', 'import time\ntime.sleep(60)\n')
+  const abort = AbortSignal.timeout(1500)
+  await expect(node.listSpidersOfEgg(endless, abort)).rejects.toMatchObject({ name: 'TimeoutError' })
+})
+
+test('data files and metadata of an egg are found as in an installed package', async () => {
+  const t = await aPlace()
+  const node = await t.open()
+  const spider = `
+import importlib.metadata, importlib.resources, os, pkg_resources, pkgutil, scrapy
+
+class Look(scrapy.Spider):
+    name = "look"
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.logger.info("found %s %s %s %s %s %s %s" % (
+            pkgutil.get_data("looks", "data.txt").decode(),
+            importlib.resources.files("looks").joinpath("data.txt").read_text(),
+            pkg_resources.resource_string("looks", "data.txt").decode(),
+            importlib.metadata.version("demo"),
+            pkg_resources.get_distribution("demo").version,
+            os.environ["SCRAPY_PROJECT"], os.environ["SCRAPYD_EGG_VERSION"]))
+`
+  const files = {
+    'scrapy.cfg': '[settings]\ndefault = looks.settings\n',
+    'looks/__init__.py': '',
+    'looks/data.txt': 'data',
+    'looks/settings.py': 'SPIDER_MODULES = ["looks.spiders"]\n',
+    'looks/spiders.py': spider
+  }
+  const parts = Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) }))
+  await t.addEgg('5', await buildEgg(parts, { project: 'demo', version: '5' }))
+  await node.schedule(t.aRequest('look', { version: '5' }))
+  await untilFinished(node, 'look')
+  expect(await readWhole(node, 'look')).toContain('found data data data 5 5 demo 5')
+})
+
+test('stopping all asks first; a closed node refuses', async () => {
+  const t = await aPlace()
+  const node = await t.open()
+  await node.schedule(t.aRequest('slow'))
+  await untilLogged(node, 'slow', 'Tick 1')
+  await node.stopAll()
+  expect(node.runningCount()).toBe(0)
+  expect(await readWhole(node, 'slow')).toContain("'finish_reason': 'shutdown'")
+  await node.close()
+  await node.close()
+  await expect(node.schedule(t.aRequest('quotes'))).rejects.toMatchObject({ kind: 'aborted', delivered: 'no' })
+})
