@@ -171,7 +171,7 @@ export async function openRunList(options: RunListOptions): Promise<RunList> {
     const all = [...runs.values()]
     const free = options.slots() - all.filter(isLive).length
     const next = all.filter((run) => run.state === 'pending').sort(byOrderOfStarting)
-    for (const run of next.slice(0, Math.max(0, free))) track(start(run))
+    for (const run of next.slice(0, Math.max(0, free))) void track(start(run))
   }
 
   async function start(run: Run): Promise<void> {
@@ -215,7 +215,7 @@ export async function openRunList(options: RunListOptions): Promise<RunList> {
         lookIn(run, POLL_MS)
       })
     run.looking = next
-    track(next)
+    void track(next)
   }
 
   /** Takes over what the files of a started run say. */
@@ -267,7 +267,7 @@ export async function openRunList(options: RunListOptions): Promise<RunList> {
     finished.sort((one, other) => other.exit!.atMs - one.exit!.atMs)
     for (const run of finished.slice(options.finishedKept)) {
       runs.delete(run.spec.jobid)
-      track(removeRun(run.directory))
+      void track(removeRun(run.directory))
     }
   }
 
