@@ -54,7 +54,9 @@ export class ProjectCommands {
   async deleteVersion(project: string, version: string): Promise<Deployment[]> {
     const { projects } = this.#parts
     const stored = projects.requireVersion(project, version)
-    await this.#refuseInUse(project, stored.version)
+    // Jobs without a version need whichever is left: the last one is the project.
+    const isLast = projects.requireProject(project).length === 1
+    await this.#refuseInUse(project, isLast ? null : stored.version)
     const failed = await this.#onNodes(stored, (nodeId) => this.#client(nodeId).deleteVersion(project, stored.version))
     await projects.deleteVersion(project, stored.version)
     return failed

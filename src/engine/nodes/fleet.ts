@@ -6,6 +6,7 @@ import type { StoredNode } from '../store/store.ts'
 import { planCapacity, type Capacity, type CountersSeen } from './capacity.ts'
 import type { NodeClient, NodeError, SeenJob, Snapshot } from './node-client.ts'
 import { startObserver, type Observer } from './observer.ts'
+import { healthOf } from './scrapyd/probe.ts'
 
 /** What watching a node has shown so far. Lives in memory: it is only as true as it is new. */
 export interface NodeStatus {
@@ -163,12 +164,6 @@ export class Fleet {
 
 function capacityOf(stored: StoredNode, before: Capacity, polls: CountersSeen[]): Capacity {
   return planCapacity({ setSlots: stored.slots, learned: before.learned, polls })
-}
-
-function healthOf(error: NodeError): NodeHealth {
-  if (error.kind === 'unauthorized') return 'unauthorized'
-  if (error.kind === 'not_scrapyd' || error.kind === 'too_large' || error.kind === 'refused') return 'invalid'
-  return 'down'
 }
 
 function unknownStatus(capacity: Capacity): NodeStatus {

@@ -60,7 +60,7 @@ const HEALTH_WORDS = {
   up: '',
   down: 'is down',
   unauthorized: 'refuses the password',
-  invalid: 'does not speak Scrapyd'
+  invalid: 'answers wrongly'
 }
 
 /** Invariant I5: a node that accepts jobs but starts none is never silent. */

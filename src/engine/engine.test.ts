@@ -1,0 +1,261 @@
+import { readFileSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createRouterClient } from '@orpc/server'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { ErrorCode } from '../shared/errors.ts'
+import { createEngine, type Engine } from './index.ts'
+import { NodeError } from './nodes/node-client.ts'
+import { buildEgg } from './projects/egg-builder.ts'
+import { createFakeClock, type FakeClock } from './testing/fake-clock.ts'
+import { FakeNode } from './testing/fake-node.ts'
+import { makeTemporaryDirectory } from './testing/temporary-directory.ts'
+
+const RESOURCES = join(import.meta.dirname, '..', '..', 'resources')
+let directory: Awaited<ReturnType<typeof makeTemporaryDirectory>>
+let clock: FakeClock
+let node: FakeNode
+let engine: Engine
+let client: ReturnType<typeof clientOf>
+let passwordsSeen: (string | null)[]
+
+const clientOf = (one: Engine) => createRouterClient(one.router, { context: {} })
+
+async function start(): Promise<void> {
+  engine = await createEngine({
+    dataDirectory: directory.path,
+    host: 'service',
+    resourcesDirectory: RESOURCES,
+    scrapdeckVersion: 'test',
+    seams: {
+      clock,
+      localNode: null,
+      createNodeClient: (_stored, password) => {
+        passwordsSeen.push(password)
+        return node
+      }
+    }
+  })
+  client = clientOf(engine)
+  await clock.advanceBy(0)
+}
+
+/** Waits for what needs the disk or a thread beside the fake clock. */
+async function until(isTrue: () => Promise<boolean>): Promise<void> {
+  for (let turn = 0; turn < 500; turn += 1) {
+    if (await isTrue()) return
+    await clock.advanceBy(100)
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+  throw new Error('waited in vain')
+}
+
+/** Adds the fake node (the probe of its address fails, which does not keep it from being watched) and a project with one spider. */
+async function prepare(): Promise<string> {
+  const { id } = await client.nodes.add({
+    url: 'http://127.0.0.1:9/',
+    username: 'me',
+    password: 'open sesame',
+    slots: 2
+  })
+  const egg = await buildEgg([
+    { path: 'scrapy.cfg', bytes: Buffer.from('[settings]\ndefault = shop.settings\n') },
+    { path: 'shop/settings.py', bytes: Buffer.from('') }
+  ])
+  await client.projects.upload({
+    file: new File([egg as Uint8Array<ArrayBuffer>], 'shop.egg'),
+    project: 'shop',
+    version: '1'
+  })
+  await clock.advanceBy(100)
+  return id
+}
+
+const codeOf = async (call: Promise<unknown>): Promise<ErrorCode | null> =>
+  call.then(
+    () => null,
+    (error: { code: ErrorCode }) => error.code
+  )
+
+beforeEach(async () => {
+  directory = await makeTemporaryDirectory()
+  clock = createFakeClock()
+  node = new FakeNode(clock, { slots: 2 })
+  passwordsSeen = []
+  await start()
+})
+
+afterEach(async () => {
+  await engine.stop()
+  await directory.remove()
+})
+
+describe('an engine', () => {
+  it('takes a job from asked to succeeded, sends the egg first, and archives the log', async () => {
+    await prepare()
+    const { jobs } = await client.jobs.run({ project: 'shop', spiders: ['prices'] })
+    const id = jobs[0]!.id
+    await until(async () => (await client.jobs.get({ id })).job.state === 'running')
+    node.endAll()
+    await until(async () => (await client.jobs.get({ id })).job.state === 'ended')
+    const { job, attempts, timeline } = await client.jobs.get({ id })
+    expect(job).toMatchObject({ status: 'succeeded', reason: 'finished', items: 3, version: null })
+    expect(attempts).toMatchObject([{ version: '1', result: 'succeeded', logArchived: true }])
+    expect(timeline.map(({ kind }) => kind)).toEqual(['queued', 'sending', 'accepted', 'running', 'finishing', 'ended'])
+    node.logs.clear()
+    expect((await client.logs.read({ jobId: id, offset: -200 })).text).toContain('Spider closed (finished)')
+  })
+
+  it('tells every change of a job as it happens', async () => {
+    await prepare()
+    const stream = await client.events.subscribe({})
+    const iterator = stream[Symbol.asyncIterator]()
+    await iterator.next()
+    const { jobs } = await client.jobs.run({ project: 'shop', spiders: ['prices'] })
+    const states: string[] = []
+    void (async () => {
+      for (;;) {
+        const { value, done } = await iterator.next()
+        if (done === true) return
+        for (const change of value.changes)
+          if (change.kind === 'job' && change.job.id === jobs[0]!.id) states.push(change.job.state)
+      }
+    })()
+    await until(async () => states.includes('running'))
+    expect(states.indexOf('running')).toBe(states.length - 1)
+  })
+
+  it('goes on after a restart: nodes, versions, the pause and the queue are there', async () => {
+    await prepare()
+    await client.system.setPaused({ paused: true })
+    const { jobs } = await client.jobs.run({ project: 'shop', spiders: ['prices', 'prices'] })
+    await engine.stop()
+    await start()
+    await clock.advanceBy(1_000)
+    expect((await client.jobs.get({ id: jobs[0]!.id })).job.waiting?.code).toBe('paused')
+    expect(node.executed).toEqual([])
+    await client.system.setPaused({ paused: false })
+    await until(async () => node.executed.length === 2)
+    expect([...node.executed].sort()).toEqual(jobs.map(({ id }) => id).sort())
+  })
+
+  it('keeps node passwords sealed on the disk, and opens them for the client only', async () => {
+    await prepare()
+    for (const file of await readdir(directory.path, { withFileTypes: true })) {
+      if (!file.isFile()) continue
+      expect(readFileSync(join(directory.path, file.name)).includes('open sesame')).toBe(false)
+    }
+    expect(passwordsSeen).toEqual(['open sesame'])
+    const { nodes } = await client.nodes.list()
+    expect(nodes[0]).toMatchObject({ username: 'me', hasPassword: true })
+    expect(JSON.stringify(nodes)).not.toContain('open sesame')
+  })
+
+  it('refuses a second engine on the same data directory', async () => {
+    const second = createEngine({
+      dataDirectory: directory.path,
+      host: 'service',
+      resourcesDirectory: RESOURCES,
+      scrapdeckVersion: 'test'
+    })
+    expect(await codeOf(second)).toBe('DATA_DIRECTORY_IN_USE')
+  })
+
+  it('refuses a data directory that is a file', async () => {
+    const dataDirectory = join(directory.path, 'credentials.json')
+    const call = createEngine({
+      dataDirectory,
+      host: 'service',
+      resourcesDirectory: RESOURCES,
+      scrapdeckVersion: 'test'
+    })
+    expect(await codeOf(call)).toBe('DATA_DIRECTORY_UNUSABLE')
+  })
+})
+
+describe('bad orders', () => {
+  it.each([
+    ['an unknown project', { project: 'nope', spiders: ['prices'] }, 'PROJECT_NOT_FOUND'],
+    ['an unknown version', { project: 'shop', version: '7', spiders: ['prices'] }, 'VERSION_NOT_FOUND'],
+    ['a reserved argument', { project: 'shop', spiders: ['prices'], args: { _job: 'x' } }, 'ARGUMENT_RESERVED'],
+    ['an unknown node', { project: 'shop', spiders: ['prices'], nodeId: 'n-0' }, 'NODE_NOT_FOUND']
+  ] as const)('%s changes nothing', async (_case, input, code) => {
+    await prepare()
+    expect(await codeOf(client.jobs.run({ ...input, spiders: [...input.spiders] }))).toBe(code)
+    expect((await client.jobs.list({})).jobs).toEqual([])
+  })
+
+  it('a node that is in the fleet already is refused, and so is removing one that is busy, unless by force', async () => {
+    const id = await prepare()
+    expect(await codeOf(client.nodes.add({ url: '127.0.0.1:9' }))).toBe('NODE_DUPLICATE')
+    const { jobs } = await client.jobs.run({ project: 'shop', spiders: ['prices'] })
+    await until(async () => node.running.length === 1)
+    expect(await codeOf(client.nodes.remove({ id }))).toBe('NODE_BUSY')
+    await client.nodes.remove({ id, force: true })
+    expect((await client.jobs.get({ id: jobs[0]!.id })).job).toMatchObject({ status: 'lost', reason: 'node removed' })
+    expect((await client.nodes.list()).nodes).toEqual([])
+  })
+
+  it('the version that queued jobs would run with is not deleted', async () => {
+    await prepare()
+    node.daemonStatus = async () => {
+      throw new NodeError('unreachable', 'fake is down', { delivered: 'no' })
+    }
+    await clock.advanceBy(15_000)
+    await client.jobs.run({ project: 'shop', spiders: ['prices'] })
+    expect(await codeOf(client.projects.deleteVersion({ project: 'shop', version: '1' }))).toBe('VERSION_IN_USE')
+    expect((await client.projects.list()).projects).toHaveLength(1)
+  })
+})
+
+describe('draining', () => {
+  it('waits for the last job, then the node is cordoned', async () => {
+    const id = await prepare()
+    await client.jobs.run({ project: 'shop', spiders: ['prices'] })
+    await until(async () => node.running.length === 1)
+    expect((await client.nodes.setMode({ id, mode: 'draining' })).mode).toBe('draining')
+    await client.jobs.run({ project: 'shop', spiders: ['prices'] })
+    await clock.advanceBy(5_000)
+    expect(node.executed).toHaveLength(1)
+    node.endAll()
+    await until(async () => (await client.nodes.get({ id })).mode === 'cordoned')
+    expect(node.executed).toHaveLength(1)
+  })
+})
+
+describe('as one Scrapyd', () => {
+  it('a client’s own jobid is what it sees for ever, and a second cancel forces', async () => {
+    await prepare()
+    const request = {
+      project: 'shop',
+      spider: 'prices',
+      version: null,
+      jobid: 'mine/1',
+      priority: 0,
+      settings: {},
+      args: { _project: 'x' }
+    }
+    expect(await engine.scrapyd.schedule(request)).toEqual({ jobid: 'mine/1' })
+    await until(async () => node.running.length === 1)
+    expect(node.running[0]!.jobid).toMatch(/^[0-9a-f]{32}$/)
+    expect(node.running[0]!.args).toEqual({})
+    await until(async () => (await engine.scrapyd.status({ jobid: 'mine/1', project: null })).currstate === 'running')
+    expect(await engine.scrapyd.cancel({ project: 'shop', jobid: 'mine/1', signal: null })).toEqual({
+      prevstate: 'running'
+    })
+    await engine.scrapyd.cancel({ project: 'shop', jobid: 'mine/1', signal: null })
+    await until(async () => node.running[0]?.signals.length === 2)
+    node.end(node.running[0]!.jobid, 'shutdown')
+    await until(async () => (await engine.scrapyd.listJobs('shop')).finished.length === 1)
+    expect((await engine.scrapyd.listJobs(null)).finished[0]).toMatchObject({ jobid: 'mine/1', hasLog: true })
+    expect(await engine.scrapyd.daemonStatus()).toEqual({ pending: 0, running: 0, finished: 1 })
+  })
+
+  it('unknown names are told apart', async () => {
+    await prepare()
+    expect(await codeOf(engine.scrapyd.listJobs('nope'))).toBe('PROJECT_NOT_FOUND')
+    expect(await codeOf(engine.scrapyd.cancel({ project: 'nope', jobid: 'x', signal: null }))).toBe('PROJECT_NOT_FOUND')
+    expect(await engine.scrapyd.cancel({ project: 'shop', jobid: 'x', signal: null })).toEqual({ prevstate: null })
+    expect(await engine.scrapyd.listVersions('nope')).toEqual([])
+  })
+})
