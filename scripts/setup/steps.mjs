@@ -26,6 +26,8 @@ export class StepFailed extends Error {
 
 /** @type {Map<string, number>} title -> when it began */
 const running = new Map()
+/** @type {NodeJS.Timeout | undefined} one for all of them */
+let redraw
 
 /**
  * Shows `title` with its time while `work` runs.
@@ -37,9 +39,7 @@ const running = new Map()
 export async function step(title, work) {
   const beganAt = performance.now()
   running.set(title, beganAt)
-  const redraw = process.stdout.isTTY
-    ? setInterval(drawRunning, 1000)
-    : setInterval(printRunning, STILL_RUNNING_EVERY_MS)
+  redraw ??= process.stdout.isTTY ? setInterval(drawRunning, 1000) : setInterval(printRunning, STILL_RUNNING_EVERY_MS)
   drawRunning()
   try {
     const result = await work()
@@ -48,8 +48,6 @@ export async function step(title, work) {
   } catch (error) {
     finish(title, '✗', beganAt)
     throw error
-  } finally {
-    clearInterval(redraw)
   }
 }
 
@@ -186,6 +184,10 @@ function endGroup(child, signal) {
 /** @param {string} title @param {string} sign @param {number} beganAt */
 function finish(title, sign, beganAt) {
   running.delete(title)
+  if (running.size === 0) {
+    clearInterval(redraw)
+    redraw = undefined
+  }
   say(`${sign} ${title} ${seconds(beganAt)}`)
   drawRunning()
 }
