@@ -27,6 +27,7 @@ export default defineConfig({
   forbidOnly: process.env['CI'] !== undefined,
   reporter: [['list'], ['json', { outputFile: '../.cache/playwright-report.json' }]],
   use: {
+    actionTimeout: 15_000,
     viewport: { width: 1440, height: 900 },
     launchOptions: { args, executablePath },
     trace: 'retain-on-failure',

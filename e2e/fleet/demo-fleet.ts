@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { buildEggFromFolder } from '../../src/engine/projects/egg-builder.ts'
+import { join } from 'node:path'
+import { buildDemoEgg } from '../support/demo-egg.ts'
 import type { Job, JobStatus } from '../../src/shared/contract/index.ts'
 import { type Scrapyd, startScrapydFleet } from '../support/scrapyd-fleet.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -45,7 +45,7 @@ export async function startDemoFleet(): Promise<DemoFleet> {
   for (const [index, { url }] of scrapyds.entries()) {
     await service.client.nodes.add({ url, name: `node-${index + 1}`, slots: SLOTS_PER_NODE })
   }
-  const egg = await buildEggFromFolder(resolve(import.meta.dirname, '../../resources/demo'))
+  const egg = await buildDemoEgg()
   const file = new File([new Uint8Array(egg)], 'demo.egg')
   await service.client.projects.upload({ file, project: 'demo', version: 'r1' })
 

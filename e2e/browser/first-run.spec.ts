@@ -1,0 +1,61 @@
+import { runTheDemo } from '../stories/first-run.ts'
+import { expect, test } from './browser-test.ts'
+
+test('first run: from the link on the terminal to a finished demo job with its live log', async ({ page, serve }) => {
+  const service = await serve()
+  await page.goto(service.loginLink())
+  await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
+  expect(page.url()).not.toContain('token')
+  await runTheDemo(page)
+})
+
+test('the link works once, and without it there is a login that takes the credentials', async ({
+  page,
+  browser,
+  serve
+}) => {
+  const service = await serve()
+  await page.goto(service.loginLink())
+  await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
+
+  const stranger = await (await browser.newContext()).newPage()
+  await stranger.goto(service.loginLink())
+  await expect(stranger.getByText('used already')).toBeVisible()
+  await stranger.goto(`${service.address}/ui/`)
+  await expect(stranger).toHaveURL(/\/ui\/login/)
+  const { username, password } = await service.client.system.credentials()
+  await stranger.getByLabel(/user/i).fill(username)
+  await stranger.getByLabel(/password/i).fill(password)
+  await stranger.getByRole('button').click()
+  await expect(stranger.getByRole('heading', { name: 'Overview' })).toBeVisible()
+  await stranger.context().close()
+})
+
+test('no web page of another origin can reach the service with the browser’s session', async ({ page, serve }) => {
+  const service = await serve()
+  await page.goto(service.loginLink())
+  await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
+  // The same machine by another name is another origin, and the nearest that a hostile page can come.
+  await page.route('http://hostile.localhost/', (route) =>
+    route.fulfill({ contentType: 'text/html', body: '<h1>hostile</h1>' })
+  )
+  await page.goto('http://hostile.localhost/')
+  const before = await service.client.jobs.list({})
+  const outcome = await page.evaluate(async (address) => {
+    const form = new URLSearchParams({ project: 'demo', spider: 'quotes' })
+    const tries = [
+      fetch(`${address}/api/rpc/system/runDemo`, { method: 'POST', credentials: 'include', body: '{}' }),
+      fetch(`${address}/schedule.json`, { method: 'POST', credentials: 'include', mode: 'no-cors', body: form })
+    ]
+    return Promise.all(
+      tries.map((each) =>
+        each.then(
+          ({ type, status }) => `${type} ${status}`,
+          () => 'refused'
+        )
+      )
+    )
+  }, service.address)
+  expect(outcome[0]).toBe('refused')
+  expect(await service.client.jobs.list({})).toEqual(before)
+})

@@ -1,0 +1,103 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { addNodesByPaste, cancelJob, deployEgg, dropFile, jobRows, runSpiders } from '../stories/fleet.ts'
+import { openScreen } from '../stories/first-run.ts'
+import { buildDemoEgg } from '../support/demo-egg.ts'
+import { type Scrapyd, startScrapydFleet } from '../support/scrapyd-fleet.ts'
+import { expect, test } from './browser-test.ts'
+
+let directory = ''
+let touchFile = ''
+let scrapyds: Scrapyd[] = []
+
+test.beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'scrapdeck-specs-'))
+  touchFile = join(directory, 'touched')
+  writeFileSync(touchFile, '')
+  scrapyds = await startScrapydFleet(Array.from({ length: 3 }, () => ({ environment: { DEMO_TOUCH_FILE: touchFile } })))
+})
+
+test.afterAll(async () => {
+  await Promise.all(scrapyds.map((scrapyd) => scrapyd.stop()))
+  rmSync(directory, { recursive: true, force: true })
+})
+
+test('three nodes by paste, an egg by drop, three spiders at once, a reload in the middle, a cancel', async ({
+  page,
+  serve
+}) => {
+  test.setTimeout(120_000)
+  const service = await serve({ localSlots: 0 })
+  await page.goto(service.loginLink())
+  await addNodesByPaste(
+    page,
+    scrapyds.map(({ url }) => url)
+  )
+  await deployEgg(page, await buildDemoEgg(), 'v1', 3)
+
+  await runSpiders(page, ['quotes', 'prices', 'slow'])
+  await openScreen(page, 'Jobs')
+  const grid = page.getByRole('grid', { name: 'Jobs' })
+  await expect(grid.getByRole('row').filter({ hasText: 'running' })).toHaveCount(3, { timeout: 20_000 })
+
+  const before = (await service.client.jobs.list({})).jobs
+  await jobRows(page, 'slow').click()
+  const detail = page.getByRole('complementary', { name: 'Job' })
+  await detail.getByRole('tab', { name: 'Log' }).click()
+  await expect(detail.getByRole('log')).toContainText('Tick 3')
+  await page.reload()
+  // The address holds the open job and its tab; the log goes on where it is now.
+  await expect(detail.getByRole('log')).toContainText(/Tick \d+/)
+  await expect(detail.getByRole('tab', { name: 'Log' })).toHaveAttribute('aria-selected', 'true')
+  await expect(jobRows(page, 'quotes')).toContainText('succeeded', { timeout: 30_000 })
+  await expect(jobRows(page, 'prices')).toContainText('succeeded', { timeout: 30_000 })
+  await expect(jobRows(page, 'slow')).toContainText('running')
+
+  await cancelJob(page, 'slow')
+  const after = (await service.client.jobs.list({})).jobs
+  expect(after.map(({ id }) => id)).toEqual(before.map(({ id }) => id))
+  expect(after.map(({ attemptCount }) => attemptCount)).toEqual([1, 1, 1])
+  expect(readFileSync(touchFile, 'utf8').split('\n').filter(Boolean).toSorted()).toEqual(
+    after.map(({ id }) => id).toSorted()
+  )
+})
+
+test('the page lives through a kill -9 of the service: it says so, comes back by itself and shows the truth', async ({
+  page,
+  serve
+}) => {
+  test.setTimeout(120_000)
+  const service = await serve({ localSlots: 0 })
+  await page.goto(service.loginLink())
+  const url = scrapyds[0]?.url ?? ''
+  await service.client.nodes.add({ url, name: 'only', slots: 2 })
+  await service.client.projects.upload({
+    file: new File([new Uint8Array(await buildDemoEgg())], 'demo.egg'),
+    project: 'demo',
+    version: 'v2'
+  })
+  await openScreen(page, 'Jobs')
+  await service.client.jobs.run({ project: 'demo', spiders: ['quotes'], args: { pages: '6' } })
+  await expect(jobRows(page, 'quotes')).toContainText('running', { timeout: 20_000 })
+
+  await service.kill()
+  await expect(page.getByRole('status').filter({ hasText: 'Reconnecting' })).toBeVisible()
+  await service.start()
+  await expect(page.getByRole('status').filter({ hasText: 'Live' })).toBeVisible({ timeout: 20_000 })
+  await expect(jobRows(page, 'quotes')).toHaveCount(1)
+  await expect(jobRows(page, 'quotes')).toContainText('succeeded', { timeout: 30_000 })
+  expect((await service.client.jobs.list({})).jobs.map(({ attemptCount }) => attemptCount)).toEqual([1])
+})
+
+test('a file that is not an egg is refused with its reason, and the next drop works', async ({ page, serve }) => {
+  const service = await serve()
+  await page.goto(service.loginLink())
+  await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
+  await dropFile(page, 'picture.egg', new TextEncoder().encode('not a zip at all'))
+  const dialog = page.getByRole('dialog', { name: 'Deploy a project' })
+  await dialog.getByRole('button', { name: 'Upload' }).click()
+  await expect(dialog.getByRole('alert')).toContainText('EGG_NOT_A_ZIP')
+  await expect(dialog.getByRole('button', { name: 'Upload again' })).toBeVisible()
+  expect((await service.client.projects.list()).projects).toEqual([])
+})

@@ -1,0 +1,89 @@
+import { type Page, expect } from '@playwright/test'
+import { openScreen } from './first-run.ts'
+
+/** Pastes addresses into the Add dialog, sees each tried, and adds the good ones. */
+export async function addNodesByPaste(page: Page, urls: string[]): Promise<void> {
+  await openScreen(page, 'Nodes')
+  await page.getByRole('button', { name: 'Add nodes', exact: true }).click()
+  const dialog = page.getByRole('dialog', { name: 'Add nodes' })
+  // One that is nothing and one that stands there twice: what is wrong must not keep the rest from being added.
+  const pasted = ['127.0.0.1:9', ...urls, urls[0]]
+  await dialog.getByRole('textbox', { name: 'Addresses of Scrapyd servers' }).fill(pasted.join('\n'))
+  const found = dialog.getByRole('list', { name: 'What each address is' })
+  await expect(found.getByRole('img', { name: 'Good' })).toHaveCount(urls.length)
+  await expect(found.getByRole('img', { name: 'Cannot be added' })).toHaveCount(1)
+  await expect(found).toContainText(/Scrapyd 1\.[56]/)
+  await dialog.getByRole('button', { name: `Add ${urls.length} nodes` }).click()
+
+  const table = page.getByRole('grid', { name: 'Nodes' })
+  for (const url of urls) await expect(table).toContainText(new URL(url).host)
+  // What could not be added stays in the dialog, to be mended.
+  await expect(dialog).toContainText('127.0.0.1:9')
+  await dialog.getByRole('button', { name: 'Close', exact: true }).last().click()
+  await expect(table.getByRole('img', { name: 'up', exact: true })).toHaveCount(urls.length)
+}
+
+/** Drops a file on the window, wherever it is, as the file manager would. */
+export async function dropFile(page: Page, name: string, bytes: Uint8Array): Promise<void> {
+  const transfer = await page.evaluateHandle(
+    ([fileName, base64]) => {
+      const data = new DataTransfer()
+      const content = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))
+      data.items.add(new File([content], fileName, { type: 'application/octet-stream' }))
+      return data
+    },
+    [name, Buffer.from(bytes).toString('base64')] as const
+  )
+  await page.locator('body').dispatchEvent('dragenter', { dataTransfer: transfer })
+  const zone = page.getByText('Drop to deploy')
+  await expect(zone).toBeVisible()
+  await zone.dispatchEvent('drop', { dataTransfer: transfer })
+}
+
+/** Drops an egg, uploads it and sends it to every node. */
+export async function deployEgg(page: Page, egg: Uint8Array, version: string, nodeCount: number): Promise<void> {
+  await dropFile(page, `demo-${version}.egg`, egg)
+  const dialog = page.getByRole('dialog', { name: 'Deploy a project' })
+  await expect(dialog).toContainText(`demo-${version}.egg`)
+  await dialog.getByLabel('Version').fill(version)
+  await dialog.getByRole('button', { name: 'Upload' }).click()
+  await expect(dialog).toContainText(`demo ${version}`, { timeout: 20_000 })
+  await dialog.getByRole('button', { name: `Deploy to all ${nodeCount} nodes` }).click()
+  await expect(dialog.getByRole('region', { name: 'Deploy' })).toContainText(`On ${nodeCount} nodes.`, {
+    timeout: 20_000
+  })
+  await dialog.getByRole('button', { name: 'Close', exact: true }).last().click()
+  await expect(dialog).toBeHidden()
+}
+
+/** Several spiders of the demo project at once, through the Run dialog. */
+export async function runSpiders(page: Page, spiders: string[]): Promise<void> {
+  await page.getByRole('banner').getByRole('button', { name: /^Run/ }).click()
+  const dialog = page.getByRole('dialog', { name: 'Run spiders' })
+  const box = dialog.getByRole('textbox', { name: 'Spiders' })
+  for (const spider of spiders) {
+    await box.fill(spider)
+    await page.getByRole('option', { name: spider, exact: true }).click()
+  }
+  // Leaves the list, which lies over the button.
+  await dialog.getByRole('heading', { name: 'Run spiders' }).click()
+  await dialog.getByRole('button', { name: spiders.length > 1 ? `Run ${spiders.length} spiders` : /^Run/ }).click()
+  await expect(dialog).toBeHidden()
+}
+
+/** Opens the job of a spider and asks for its end; resolves when the node has confirmed it. */
+export async function cancelJob(page: Page, spider: string): Promise<void> {
+  await openScreen(page, 'Jobs')
+  await jobRows(page, spider).first().click()
+  const detail = page.getByRole('complementary', { name: 'Job' })
+  await detail.getByRole('button', { name: 'Cancel' }).click()
+  await expect(detail.getByRole('banner').or(detail)).toContainText(/cancell(ing|ed)/)
+  await expect(jobRows(page, spider).first()).toContainText('cancelled', { timeout: 30_000 })
+}
+
+export function jobRows(page: Page, spider: string) {
+  return page
+    .getByRole('grid', { name: 'Jobs' })
+    .getByRole('row')
+    .filter({ hasText: `demo/${spider}` })
+}
