@@ -90,6 +90,20 @@ describe('watching a node', () => {
     expect(seen.failures).toContain(2)
   })
 
+  it('stops at once, also in the middle of a look', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const status = node.daemonStatus.bind(node)
+    node.daemonStatus = async () => {
+      await promise
+      return status()
+    }
+    observer.poke()
+    await clock.advanceBy(0)
+    const stopped = observer.stop()
+    resolve()
+    await stopped
+  })
+
   it('holds no time-out against a node that a long call keeps busy', async () => {
     let finish = () => {}
     void observer.duringLongCall(new Promise<void>((resolve) => (finish = resolve)))

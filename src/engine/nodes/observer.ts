@@ -81,7 +81,8 @@ export function startObserver(options: ObserverOptions): Observer {
         if (!(error instanceof NodeError)) options.logger.error({ error }, 'looking at a node failed in our own code')
         if (failures > 0) options.onFailure(failure, failures)
       }
-      if (!poked) await waitForNext(intervalMs())
+      // A stop that came during the look has woken nobody: it must not wait for the interval.
+      if (!poked && !stopping.signal.aborted) await waitForNext(intervalMs())
     }
   }
 
