@@ -98,9 +98,10 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
     refreshPython: python.refresh,
     createEnvironment: python.create,
     async listSpidersOfEgg(eggPath, signal) {
-      const state = await python.settled()
+      await python.settled()
       const path = readyPython()
-      if (path === null) throw new ScrapdeckError('PYTHON_MISSING', state.problem ?? 'Python is not ready yet.')
+      if (path === null)
+        throw new ScrapdeckError('PYTHON_MISSING', python.state().problem ?? 'Python is not ready yet.')
       const signals = signal ? [closing.signal, signal] : [closing.signal]
       return listSpiders({ ...paths, python: path, egg: eggPath, clock, signal: AbortSignal.any(signals) })
     },
@@ -137,11 +138,9 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
     async schedule(request) {
       refuseWhenClosed()
       refuseBadNames(request)
-      const state = await python.settled()
-      if (readyPython() === null) throw refusal(state.problem ?? 'Python is not ready yet.')
-      if ((await options.eggPath(request.project, request.version)) === null) {
-        throw refusal(`version '${request.version}' not found`)
-      }
+      await python.settled()
+      if (readyPython() === null) throw refusal(python.state().problem ?? 'Python is not ready yet.')
+      await refuseWithoutEgg(request)
       refuseWhenClosed()
       const { project, version, spider, jobid, settings, args, priority } = request
       const spec = { project, version, spider, jobid, settings, args, priority, acceptedAtMs: clock.nowMs() }
@@ -193,6 +192,16 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
 
   async function signalAll(signal: 'INT' | 'KILL'): Promise<void> {
     await Promise.all(liveRuns().map((run) => openedRuns.cancel(run.spec.project, run.spec.jobid, signal)))
+  }
+
+  async function refuseWithoutEgg({ project, version }: ScheduleRequest): Promise<void> {
+    let egg: string | null
+    try {
+      egg = await options.eggPath(project, version)
+    } catch (error) {
+      throw refusal(`the egg of ${project}, version ${version}, cannot be read: ${(error as Error).message}`)
+    }
+    if (egg === null) throw refusal(`version '${version}' not found`)
   }
 
   function refuseWhenClosed(): void {

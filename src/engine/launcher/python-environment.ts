@@ -138,9 +138,9 @@ export function openPythonEnvironment(options: {
     // pip says neither how many packages will come nor how large they are: Scrapy has some 35.
     let lines = 0
     await step(python, [...install, '-r', requirements], 'Scrapy could not be installed', signal, (line) => {
-      if (/^(Collecting|Downloading|Using cached|Installing|Successfully)/.test(line.trim())) {
-        report(line.trim(), Math.min(0.95, 0.1 + 0.01 * ++lines))
-      }
+      const [, words] =
+        /^\s*((?:Collecting|Downloading|Using cached|Installing|Successfully).*?)(?: \(from .*)?$/.exec(line) ?? []
+      if (words) report(words, Math.min(95, 10 + ++lines) / 100)
     })
     await writeFile(completeFile, '')
     report('Python with Scrapy is ready', 1)

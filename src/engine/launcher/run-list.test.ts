@@ -86,6 +86,7 @@ afterEach(async () => {
         if (!existsSync(join(runs, jobid, 'launch.json'))) return
         const { supervisor, child, exit } = await readRunFiles(join(runs, jobid))
         if (child && !exit) await signalGroup(child.pid, 'KILL')
+        if (exit && !supervisor) return
         expect(supervisor).not.toBeNull()
         if (supervisor!.pid !== process.pid) expect(await isAlive(supervisor!)).toBe(false)
       }, WAIT)
@@ -288,6 +289,17 @@ test('a run that was started in a time before the last boot ended unseen', async
   await acceptRun(runs, aSpec('a', 'quick'))
   // Our own pid, but of another process: the number was given out again.
   await writeWhole(join(runs, 'a'), 'started', { pid: process.pid, startTime: 'an earlier boot:1' })
+  const list = await open()
+  expect(await untilEnded(list, 'a')).toEqual({ code: null, signal: null })
+  expect(await touched()).toEqual([])
+})
+
+test('a claim that cannot be read ends the run unseen instead of holding its slot', async () => {
+  const { open, directory, touched } = await aWorkplace()
+  const runs = join(directory.path, 'data', 'runs')
+  await mkdir(runs, { recursive: true })
+  await acceptRun(runs, aSpec('a', 'quick'))
+  await writeFile(join(runs, 'a', 'started'), '')
   const list = await open()
   expect(await untilEnded(list, 'a')).toEqual({ code: null, signal: null })
   expect(await touched()).toEqual([])

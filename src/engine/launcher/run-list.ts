@@ -233,16 +233,24 @@ export async function openRunList(options: RunListOptions): Promise<RunList> {
     // Between the first read and now the supervisor may have written the exit and gone.
     const exit = (await readRunFiles(run.directory)).exit
     if (exit) return end(run, exit)
-    const unknown = { code: null, signal: null, atMs: clock.nowMs() }
-    await writeExit(run.directory, unknown)
-    end(run, unknown)
+    await endUnseen(run)
+  }
+
+  async function endUnseen(run: Run): Promise<void> {
+    const exit = { code: null, signal: null, atMs: clock.nowMs() }
+    await writeExit(run.directory, exit)
+    end(run, exit)
   }
 
   /** Ends a run that has no process, with a log that says why. */
   async function endUnstarted(run: Run): Promise<void> {
     const reason = `The spider could not be started: ${run.problem ?? 'its supervisor failed'}`
-    // A supervisor that an earlier engine started may have come first; then there is something to watch after all.
-    if (!(await claimRun(run.directory))) return
+    if (!(await claimRun(run.directory))) {
+      // A supervisor that an earlier engine started came first: there is something to watch after all. Unless its claim
+      // cannot be read; then nothing about this run can be known.
+      if ((await readRunFiles(run.directory)).supervisor === null) await endUnseen(run)
+      return
+    }
     logger.error({ jobid: run.spec.jobid }, reason)
     const exit = { code: 1, signal: null, atMs: clock.nowMs() }
     const logFile = logFileOf(options.dataDirectory, run.spec)

@@ -25,6 +25,7 @@ async function openRoom() {
     projects,
     clock,
     sent: [] as string[],
+    eggs: new Set<Uint8Array>(),
     changes: 0,
     answer: async (_nodeId: string): Promise<void> => {},
     [Symbol.asyncDispose]: temporary.remove
@@ -37,6 +38,7 @@ async function openRoom() {
         ? null
         : {
             addVersion(project, version, egg) {
+              room.eggs.add(egg)
               room.sent.push(`${nodeId} ${project} ${version} ${egg.byteLength > 0}`)
               return room.answer(nodeId)
             }
@@ -129,4 +131,16 @@ test('a version that a node does not know after all is absent there', async () =
   await t.distribution.ensure('n1', 'shop', '1')
   await t.distribution.forget('n1', 'shop', '1')
   expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('absent')
+})
+
+test('an egg that goes to many nodes at once is in memory once', async () => {
+  await using t = await openRoom()
+  let accept = () => {}
+  const accepted = new Promise<void>((resolve) => (accept = resolve))
+  t.answer = () => accepted
+  const asked = ['n1', 'n2', 'n3'].map((nodeId) => t.distribution.ensure(nodeId, 'shop', '1'))
+  await vi.waitFor(() => expect(t.sent).toHaveLength(3))
+  accept()
+  await Promise.all(asked)
+  expect(t.eggs.size).toBe(1)
 })

@@ -42,7 +42,7 @@ export interface DistributionOptions {
 const FIRST_BACKOFF_MS = 30_000
 const LONGEST_BACKOFF_MS = 10 * 60_000
 
-/** Eggs in memory at once, when one is sent to a whole fleet: they are read once and shared, but sockets are not. */
+/** Of one deployment to a whole fleet: uploads share one line to the outside. */
 const SENT_AT_ONCE = 8
 
 interface Failure {
@@ -55,6 +55,8 @@ export function createDistribution(options: DistributionOptions): Distribution {
   const { projects, clock } = options
   const sending = new Map<string, Promise<void>>()
   const failures = new Map<string, Failure>()
+  /** Eggs that are being sent, in memory once however many nodes get them. */
+  const inHand = new Map<string, { bytes: Promise<Uint8Array>; users: number }>()
   const keyOf = (nodeId: string, project: string, version: string) => JSON.stringify([nodeId, project, version])
 
   const distribution: Distribution = {
@@ -149,13 +151,13 @@ export function createDistribution(options: DistributionOptions): Distribution {
   ): Promise<void> {
     const record = (state: Deployment['state'], error: string | null) =>
       projects.recordDeployment(project, version, { nodeId, state, error, changedAtMs: clock.nowMs() })
-    const sha256 = projects.requireEgg(project, version).sha256
+    const sha256 = projects.requireEgg(project, version).sha256!
     await record('sending', null)
     onStart?.()
     try {
       const client = options.clientOf(nodeId)
       if (client === null) throw new Error('The node was removed.')
-      await client.addVersion(project, version, await projects.eggBytes(project, version))
+      await withEgg(sha256, project, version, (egg) => client.addVersion(project, version, egg))
     } catch (error) {
       const count = (failures.get(key)?.count ?? 0) + 1
       const delayMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (count - 1))
@@ -167,6 +169,22 @@ export function createDistribution(options: DistributionOptions): Distribution {
     failures.delete(key)
     // Replaced or deleted while it was on its way: the node has the old egg, so the new one must be sent.
     if (projects.find(project, version)?.sha256 === sha256) await record('present', null)
+  }
+
+  async function withEgg(
+    sha256: string,
+    project: string,
+    version: string,
+    use: (egg: Uint8Array) => Promise<unknown>
+  ): Promise<void> {
+    const held = inHand.get(sha256) ?? { bytes: projects.eggBytes(project, version), users: 0 }
+    inHand.set(sha256, held)
+    held.users++
+    try {
+      await use(await held.bytes)
+    } finally {
+      if (--held.users === 0) inHand.delete(sha256)
+    }
   }
 }
 
