@@ -91,6 +91,18 @@ it('leaves to the next page what is older than the last row of a page', async ()
   expect(queryClient.getQueryData(page.queryKey)?.jobs.map(({ spider }) => spider)).toEqual(['s5', 's4'])
 })
 
+it('lets a list with a limit not grow beyond it, however many jobs arrive', async () => {
+  await follow()
+  const { queryKey } = await show(jobList({ limit: 3 }))
+  for (let index = 6; index <= 40; index++)
+    engine.emit({ kind: 'job', job: aJob({ id: jobIdAt(1000 * index, index), spider: `s${index}` }) })
+  await vi.waitFor(async () => {
+    await drawFrame()
+    expect(queryClient.getQueryData(queryKey)?.jobs.map(({ spider }) => spider)).toEqual(['s40', 's39', 's38'])
+  })
+  expect(queryClient.getQueryData(queryKey)?.nextBefore).toBe(jobIdAt(38_000, 38))
+})
+
 it('draws a hundred changes of one job once', async () => {
   await follow()
   const { queryKey } = await show(jobList())

@@ -36,6 +36,9 @@ interface FollowChangesOptions {
   retryAfterMs?: number
 }
 
+/** Rows that the first page of an endless list may grow to. */
+const LIST_ROWS_MAX = 4000
+
 type JobPage = { jobs: Job[]; nextBefore: string | null }
 
 /** Follows until `stop()`. */
@@ -227,20 +230,30 @@ function tellWaitingInList(
 
 function updateJobList(
   data: JobPage | InfiniteData<JobPage>,
-  input: JobFilter & { before?: string },
+  input: JobFilter & { before?: string; limit?: number },
   jobs: ReadonlyMap<string, Job | null>
 ): unknown {
-  if ('pages' in data) {
-    // The first page takes what is new; every page keeps its own rows and the gap down to its last one.
-    let above: string | null = null
-    const pages = data.pages.map((page) => {
-      const updated = updateJobPage(page, input, jobs, above)
-      above = page.nextBefore
-      return updated
-    })
-    return pages.every((page, index) => page === data.pages[index]) ? data : { ...data, pages }
+  if (!('pages' in data)) return trimPage(updateJobPage(data, input, jobs, input.before ?? null), input.limit ?? 100)
+  // The first page takes what is new; every page keeps its own rows and the gap down to its last one.
+  let above: string | null = null
+  const pages = data.pages.map((page) => {
+    const updated = updateJobPage(page, input, jobs, above)
+    above = page.nextBefore
+    return updated
+  })
+  if (pages.every((page, index) => page === data.pages[index])) return data
+  // Left open for days, the list would grow without end: what is far down is fetched again when somebody scrolls there.
+  const [first] = pages
+  if (first && first.jobs.length > LIST_ROWS_MAX) {
+    return { pages: [trimPage(first, LIST_ROWS_MAX / 2)], pageParams: data.pageParams.slice(0, 1) }
   }
-  return updateJobPage(data, input, jobs, input.before ?? null)
+  return { ...data, pages }
+}
+
+function trimPage(page: JobPage, rows: number): JobPage {
+  if (page.jobs.length <= rows) return page
+  const jobs = page.jobs.slice(0, rows)
+  return { jobs, nextBefore: jobs.at(-1)?.id ?? null }
 }
 
 /** Rows stand newest first, and ids sort by time, so a job's place in a page follows from its id. */

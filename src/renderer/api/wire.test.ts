@@ -1,5 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest'
-import { connectWire, WIRE_MESSAGE } from './wire.ts'
+import { WIRE_MESSAGE } from '../../shared/wire.ts'
+import { connectWire } from './wire.ts'
 
 afterEach(() => {
   delete window.scrapdeck

@@ -3,6 +3,7 @@ import { RPCLink as FetchLink } from '@orpc/client/fetch'
 import { RPCLink as PortLink } from '@orpc/client/message-port'
 import type { ContractRouterClient } from '@orpc/contract'
 import type { Contract } from '../../shared/contract/index.ts'
+import { WIRE_MESSAGE } from '../../shared/wire.ts'
 
 /** Every call of the contract, typed; the same over both doors (design.md, chapter 7). */
 export type Client = ContractRouterClient<Contract>
@@ -18,9 +19,6 @@ declare global {
     scrapdeck?: DesktopBridge
   }
 }
-
-/** The message with which the preload hands over the port: `data` is this word, `ports[0]` is the wire. */
-export const WIRE_MESSAGE = 'scrapdeck-wire'
 
 /** A MessagePort in the desktop; HTTP beside `/ui/` in a browser. */
 export async function connectWire(): Promise<Client> {

@@ -1,7 +1,7 @@
-import { PasswordInput, SegmentedControl, Tabs, useMantineColorScheme } from '@mantine/core'
-import { IconCheck } from '@tabler/icons-react'
+import { ActionIcon, SegmentedControl, Tabs, useMantineColorScheme } from '@mantine/core'
+import { IconCheck, IconEye, IconEyeOff } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import type { ReactNode } from 'react'
+import { type ReactNode, useState } from 'react'
 import type { Credentials } from '../../shared/contract/index.ts'
 import { useApi } from '../api/api.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
@@ -76,10 +76,10 @@ export function SettingsScreen() {
 function CredentialsView({ credentials }: { credentials: Credentials }) {
   const { username, password } = credentials
   const address = credentials.address ?? window.location.origin
-  const secret = credentials.address === null
+  const [shown, setShown] = useState(false)
   return (
     <>
-      {secret && (
+      {credentials.address === null && (
         <p className="dim">
           No HTTP door is open, so Scrapyd clients cannot reach this Scrapdeck yet. Start it with `scrapdeck serve` to
           open one.
@@ -92,16 +92,16 @@ function CredentialsView({ credentials }: { credentials: Credentials }) {
         <span className="mono">{username}</span> <CopyButton value={username} what="the user name" />
       </FieldRow>
       <FieldRow label="Password">
-        <span className={classes.password}>
-          <PasswordInput
-            value={password}
-            readOnly
-            variant="unstyled"
-            aria-label="Password"
-            classNames={{ innerInput: 'mono' }}
-          />{' '}
-          <CopyButton value={password} what="the password" />
-        </span>
+        <span className="mono">{shown ? password : '••••••••••••'}</span>{' '}
+        <ActionIcon
+          size={20}
+          className={classes.eye}
+          onClick={() => setShown(!shown)}
+          aria-label={shown ? 'Hide the password' : 'Show the password'}
+        >
+          {shown ? <IconEyeOff size={14} /> : <IconEye size={14} />}
+        </ActionIcon>{' '}
+        <CopyButton value={password} what="the password" />
       </FieldRow>
       <Tabs defaultValue="cfg" mt={10}>
         <Tabs.List>

@@ -1,7 +1,7 @@
 import { useId } from 'react'
 import type { Tone } from './status.tsx'
 
-/** A small line over its area, oldest left. Figures stand beside it, so it is hidden from screen readers. */
+/** A small line over its area, oldest left; grey while there is nothing to see. Figures stand beside it, so it is hidden from screen readers. */
 export function Sparkline({
   values,
   tone,
@@ -24,7 +24,13 @@ export function Sparkline({
     return `${x.toFixed(1)},${y.toFixed(1)}`
   })
   return (
-    <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} className={`tone-${tone}`} aria-hidden>
+    <svg
+      width={width}
+      height={height}
+      viewBox={`0 0 ${width} ${height}`}
+      className={`tone-${values.every((value) => value === floor) ? 'off' : tone}`}
+      aria-hidden
+    >
       <linearGradient id={id} x1="0" x2="0" y1="0" y2="1">
         <stop offset="0" stopColor="currentColor" stopOpacity="0.22" />
         <stop offset="1" stopColor="currentColor" stopOpacity="0.04" />

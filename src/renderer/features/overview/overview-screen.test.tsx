@@ -37,6 +37,17 @@ it('puts the mend beside each problem, and takes a cordon back on Undo', async (
   await waitFor(() => expect(engine.nodes.get('us-2')?.mode).toBe('active'))
 })
 
+it('shows what failed last with the line that killed it, and runs it again', async () => {
+  open({ jobCount: 200 })
+  const newest = [...engine.jobs.values()].find(({ status }) => status === 'failed')!
+  const count = engine.jobs.size
+  const [retry] = await screen.findAllByRole('button', { name: `Retry ${newest.project}/${newest.spider}` })
+  expect(screen.getAllByText("KeyError: 'offerPrice'").length).toBeGreaterThan(0)
+  fireEvent.click(retry!)
+  await waitFor(() => expect(engine.jobs.size).toBe(count + 1))
+  await screen.findByText(`${newest.project}/${newest.spider} is queued again`)
+})
+
 it('follows the figures live, and says so when it cannot', async () => {
   open()
   const bar = within(await screen.findByRole('contentinfo', { name: 'Status' }))

@@ -7,6 +7,7 @@ import { QueryState } from '../../ui/states.tsx'
 import { FigureCards } from './figure-cards.tsx'
 import { FirstRun, useIsFirstRun } from './first-run.tsx'
 import { FleetMap } from './fleet-map.tsx'
+import { LatestFailures } from './latest-failures.tsx'
 import classes from './overview-screen.module.css'
 import { Problems } from './problems.tsx'
 
@@ -32,6 +33,7 @@ export function OverviewScreen() {
       <QueryState query={nodes} what="the nodes" rows={4}>
         {(data) => <FleetMap nodes={data.nodes} />}
       </QueryState>
+      <LatestFailures />
     </div>
   )
 }
@@ -42,7 +44,7 @@ function AsOf() {
   const atMs = state === 'live' ? nowMs : sinceMs
   return (
     <>
-      {state === 'live' ? 'live' : 'as of'} · {new Date(atMs).toLocaleTimeString(undefined, { hour12: false })}
+      {state === 'live' ? 'live ·' : 'as of'} {new Date(atMs).toLocaleTimeString(undefined, { hour12: false })}
     </>
   )
 }

@@ -1,0 +1,93 @@
+import { Button } from '@mantine/core'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { Job } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { LinkButton } from '../../ui/link-button.tsx'
+import { notifyError, notifyUndo } from '../../ui/notify.tsx'
+import { Panel } from '../../ui/panel.tsx'
+import { StatusIcon } from '../../ui/status.tsx'
+import { RelativeTime } from '../../ui/time.tsx'
+import classes from './latest-failures.module.css'
+
+const SHOWN = 8
+
+/** What broke last, with the line that killed it: the first thing an operator looks for in the morning. */
+export function LatestFailures() {
+  const { query } = useApi()
+  const { data } = useQuery(query.jobs.list.queryOptions({ input: { status: ['failed', 'lost'], limit: SHOWN } }))
+  const { data: fleet } = useQuery(query.nodes.list.queryOptions())
+  const jobs = (data?.jobs ?? []).toSorted((left, right) => (right.endedAtMs ?? 0) - (left.endedAtMs ?? 0))
+  if (jobs.length === 0) return null
+  const nodeNames = new Map(fleet?.nodes.map(({ id, name }) => [id, name]))
+  return (
+    <Panel
+      title="Latest failures"
+      flush
+      aside={
+        <Link to="/jobs" search={{ status: ['failed', 'lost'] }} className={classes.all}>
+          all
+        </Link>
+      }
+    >
+      <ul className={classes.list}>
+        {jobs.map((job) => (
+          <li key={job.id} className={classes.failure}>
+            <StatusIcon status={job.status} />
+            <Link to="/jobs" search={{ job: job.id }} className={`ellipsis ${classes.name}`}>
+              <span className="dim">{job.project}/</span>
+              {job.spider}
+            </Link>
+            {job.killingLine === null ? (
+              <span className="ellipsis dim">{job.reason ?? job.outcome}</span>
+            ) : (
+              <span className="ellipsis mono dim" title={job.killingLine}>
+                {job.killingLine}
+              </span>
+            )}
+            <span className={`ellipsis faint ${classes.node}`}>
+              {job.nodeId === null ? '' : (nodeNames.get(job.nodeId) ?? job.nodeId)}
+            </span>
+            <span className={`faint ${classes.age}`}>
+              <RelativeTime atMs={job.endedAtMs} />
+            </span>
+            <span className={classes.acts}>
+              <LinkButton
+                to="/logs"
+                search={{ jobs: [job.id], job: job.id }}
+                variant="subtle"
+                color="gray"
+                aria-label={`Log of ${job.project}/${job.spider}`}
+              >
+                Log
+              </LinkButton>
+              <RetryButton job={job} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  )
+}
+
+function RetryButton({ job }: { job: Job }) {
+  const { client, query } = useApi()
+  const { mutate, isPending } = useMutation(
+    query.jobs.retry.mutationOptions({
+      onSuccess: ({ jobs }) =>
+        notifyUndo(`${job.project}/${job.spider} is queued again`, () =>
+          client.jobs.cancel({ ids: jobs.map(({ id }) => id) })
+        ),
+      onError: (error) => notifyError(`Could not run ${job.project}/${job.spider} again`, error)
+    })
+  )
+  return (
+    <Button
+      loading={isPending}
+      onClick={() => mutate({ ids: [job.id] })}
+      aria-label={`Retry ${job.project}/${job.spider}`}
+    >
+      Retry
+    </Button>
+  )
+}
