@@ -24,6 +24,14 @@ it('reads a log that grows as fast as it is read up to the size it had at the be
 })
 
 it('stops at the end of a log that became shorter', async () => {
-  const read = async ({ offset }: { offset: number }) => ({ offset, nextOffset: offset, sizeBytes: 50, text: '', complete: true })
-  expect(await readWholeLog({ logs: { read } as unknown as Pick<LogsClient, 'read'>, jobId, onProgress: () => {} })).toEqual([])
+  const read = async ({ offset }: { offset: number }) => ({
+    offset,
+    nextOffset: offset,
+    sizeBytes: 50,
+    text: '',
+    complete: true
+  })
+  expect(
+    await readWholeLog({ logs: { read } as unknown as Pick<LogsClient, 'read'>, jobId, onProgress: () => {} })
+  ).toEqual([])
 })

@@ -21,7 +21,12 @@ export async function downloadLog(options: DownloadLogOptions): Promise<void> {
 }
 
 /** The log in pieces as they came; stops at the size that the first piece told, so that a fast log has an end. */
-export async function readWholeLog({ logs, jobId, attemptNumber, onProgress }: Omit<DownloadLogOptions, 'fileName'>): Promise<string[]> {
+export async function readWholeLog({
+  logs,
+  jobId,
+  attemptNumber,
+  onProgress
+}: Omit<DownloadLogOptions, 'fileName'>): Promise<string[]> {
   const parts: string[] = []
   let offset = 0
   let endBytes = Number.POSITIVE_INFINITY

@@ -74,14 +74,22 @@ describe('LogBuffer', () => {
   it('shows the same lines however the log was cut', () => {
     const line = fc.constantFrom(head('INFO', 'a'), head('ERROR', 'ü漢'), 'Traceback', '  File "x"', '')
     fc.assert(
-      fc.property(fc.array(line, { minLength: 1, maxLength: 12 }), fc.array(fc.nat(400), { maxLength: 5 }), (lines, cuts) => {
-        const text = lines.map((each) => `${each}\n`).join('')
-        const buffer = new LogBuffer()
-        for (const piece of piecesOf(text, cuts.filter((cut) => cut < text.length))) buffer.append(piece)
-        buffer.finish()
-        expect(shown(buffer)).toEqual(lines)
-        expect(buffer.nextOffset).toBe(bytes(text))
-      })
+      fc.property(
+        fc.array(line, { minLength: 1, maxLength: 12 }),
+        fc.array(fc.nat(400), { maxLength: 5 }),
+        (lines, cuts) => {
+          const text = lines.map((each) => `${each}\n`).join('')
+          const buffer = new LogBuffer()
+          for (const piece of piecesOf(
+            text,
+            cuts.filter((cut) => cut < text.length)
+          ))
+            buffer.append(piece)
+          buffer.finish()
+          expect(shown(buffer)).toEqual(lines)
+          expect(buffer.nextOffset).toBe(bytes(text))
+        }
+      )
     )
   })
 })

@@ -122,7 +122,11 @@ export class LogBuffer {
   #dropOldest(): number {
     let dropped = 0
     let oldest = this.#pieces[0]
-    while (this.#pieces.length > 1 && oldest !== undefined && this.#lines.length - dropped - oldest.lineCount >= this.#maxLines) {
+    while (
+      this.#pieces.length > 1 &&
+      oldest !== undefined &&
+      this.#lines.length - dropped - oldest.lineCount >= this.#maxLines
+    ) {
       dropped += oldest.lineCount
       this.#pieces.shift()
       oldest = this.#pieces[0]

@@ -13,11 +13,17 @@ describe('parseLogLine', () => {
   })
 
   it('gives a traceback the level of the line above it', () => {
-    expect(parseLogLine('Traceback (most recent call last):', 'ERROR')).toMatchObject({ level: 'ERROR', continues: true })
+    expect(parseLogLine('Traceback (most recent call last):', 'ERROR')).toMatchObject({
+      level: 'ERROR',
+      continues: true
+    })
   })
 
   it('does not take a level in the middle of a message for a head', () => {
-    expect(parseLogLine('  got 2026-11-19 03:12:51 [a] ERROR: no', 'INFO')).toMatchObject({ level: 'INFO', continues: true })
+    expect(parseLogLine('  got 2026-11-19 03:12:51 [a] ERROR: no', 'INFO')).toMatchObject({
+      level: 'INFO',
+      continues: true
+    })
   })
 
   it('cuts a line that would fill the memory and says how much is missing', () => {

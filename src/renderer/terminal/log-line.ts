@@ -47,7 +47,8 @@ export function plainLogLine(line: LogLine): string {
   return withoutColours(line.text)
 }
 
-const HEAD = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:[.,]\d+)? \[([^\]]{1,200})\] (DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL): ?/
+const HEAD =
+  /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:[.,]\d+)? \[([^\]]{1,200})\] (DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL): ?/
 
 const RESET = '\u001b[0m'
 const FAINT = '\u001b[38;2;118;134;153m'

@@ -1,6 +1,14 @@
 import '@xterm/xterm/css/xterm.css'
 import { ActionIcon, Button, Tooltip } from '@mantine/core'
-import { IconAlertCircle, IconArrowDown, IconCheck, IconCopy, IconDownload, IconSearch, IconTextWrap } from '@tabler/icons-react'
+import {
+  IconAlertCircle,
+  IconArrowDown,
+  IconCheck,
+  IconCopy,
+  IconDownload,
+  IconSearch,
+  IconTextWrap
+} from '@tabler/icons-react'
 import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
 import { explainError } from '../api/explain-error.ts'
 import { type KeyBinding, useKeys } from '../state/keys.ts'
@@ -98,12 +106,21 @@ export function LogTerminal(props: LogTerminalProps) {
         </div>
         <span className={classes.actions}>
           <Tooltip label="Next ERROR (e)">
-            <ActionIcon onClick={() => view?.showNextError()} disabled={snapshot.counts.ERROR === 0} aria-label="Next ERROR">
+            <ActionIcon
+              onClick={() => view?.showNextError()}
+              disabled={snapshot.counts.ERROR === 0}
+              aria-label="Next ERROR"
+            >
               <IconAlertCircle size={16} />
             </ActionIcon>
           </Tooltip>
           <Tooltip label={snapshot.isWrapping ? 'Long lines are wrapped (w)' : 'Long lines scroll sideways (w)'}>
-            <ActionIcon onClick={toggleWrap} aria-label="Wrap long lines" aria-pressed={snapshot.isWrapping} data-on={snapshot.isWrapping || undefined}>
+            <ActionIcon
+              onClick={toggleWrap}
+              aria-label="Wrap long lines"
+              aria-pressed={snapshot.isWrapping}
+              data-on={snapshot.isWrapping || undefined}
+            >
               <IconTextWrap size={16} />
             </ActionIcon>
           </Tooltip>
@@ -115,13 +132,20 @@ export function LogTerminal(props: LogTerminalProps) {
           <DownloadButton {...props} fileName={fileName} />
           {extraActions}
         </span>
-        <Button onClick={toggleFollow} aria-pressed={snapshot.isFollowing} data-on={snapshot.isFollowing || undefined} className={classes.follow}>
+        <Button
+          onClick={toggleFollow}
+          aria-pressed={snapshot.isFollowing}
+          data-on={snapshot.isFollowing || undefined}
+          className={classes.follow}
+        >
           {snapshot.isFollowing ? 'Following' : 'Follow'} <Kbd>f</Kbd>
         </Button>
       </div>
       <div className={classes.screen}>
         <div ref={host} className={classes.terminal} data-wrap={snapshot.isWrapping || undefined} aria-hidden />
-        {snapshot.lineCount === 0 && <Waiting snapshot={snapshot} waitingText={waitingText} onRetry={() => view?.retry()} />}
+        {snapshot.lineCount === 0 && (
+          <Waiting snapshot={snapshot} waitingText={waitingText} onRetry={() => view?.retry()} />
+        )}
         {!snapshot.isFollowing && snapshot.newLineCount > 0 && (
           <button type="button" className={classes.pill} onClick={() => view?.follow(true)}>
             <IconArrowDown size={14} aria-hidden /> {plural(snapshot.newLineCount, 'new line')}
@@ -244,7 +268,15 @@ function DownloadButton({ client, jobId, attemptNumber, fileName }: LogTerminalP
   )
 }
 
-function Waiting({ snapshot: { state }, waitingText, onRetry }: { snapshot: LogSnapshot; waitingText: string; onRetry: () => void }) {
+function Waiting({
+  snapshot: { state },
+  waitingText,
+  onRetry
+}: {
+  snapshot: LogSnapshot
+  waitingText: string
+  onRetry: () => void
+}) {
   if (state.kind === 'unavailable' || state.kind === 'interrupted') {
     const { title, text } = explainError(state.error)
     return (
@@ -255,7 +287,11 @@ function Waiting({ snapshot: { state }, waitingText, onRetry }: { snapshot: LogS
       </div>
     )
   }
-  return <div className={classes.waiting}>{state.kind === 'complete' ? 'The run ended without writing a line.' : waitingText}</div>
+  return (
+    <div className={classes.waiting}>
+      {state.kind === 'complete' ? 'The run ended without writing a line.' : waitingText}
+    </div>
+  )
 }
 
 function StatusLine({ snapshot }: { snapshot: LogSnapshot }) {
@@ -265,7 +301,11 @@ function StatusLine({ snapshot }: { snapshot: LogSnapshot }) {
       <span>
         {plural(lineCount, 'line')} · {formatBytes(sizeBytes)}
       </span>
-      {earlierBytes > 0 && <span className="faint">{isLoadingOlder ? 'loading older lines…' : `${formatBytes(earlierBytes)} before this: scroll up`}</span>}
+      {earlierBytes > 0 && (
+        <span className="faint">
+          {isLoadingOlder ? 'loading older lines…' : `${formatBytes(earlierBytes)} before this: scroll up`}
+        </span>
+      )}
       <span className={classes.state} role="status">
         {state.kind === 'live' && <span className="tone-run">● live</span>}
         {state.kind === 'complete' && (

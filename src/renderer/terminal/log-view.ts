@@ -184,6 +184,9 @@ export class LogView {
     if (isFollowing) {
       this.#newLineCount = 0
       this.#terminal.scrollToBottom()
+    } else if (this.#isAtEnd()) {
+      // xterm follows by itself while it stands at the end: one line up is the smallest place that holds still.
+      this.#terminal.scrollLines(-1)
     }
     this.#changed()
   }
@@ -224,7 +227,12 @@ export class LogView {
     for (let step = 1; step <= active.length; step += 1) {
       const row = (from + step + active.length) % active.length
       const line = active.getLine(row)
-      if (line === undefined || line.isWrapped || !/^\d\d:\d\d:\d\d (ERROR|CRITICAL)/.test(line.translateToString(true))) continue
+      if (
+        line === undefined ||
+        line.isWrapped ||
+        !/^\d\d:\d\d:\d\d (ERROR|CRITICAL)/.test(line.translateToString(true))
+      )
+        continue
       this.follow(false)
       this.#terminal.scrollToLine(Math.max(0, row - 3))
       this.#terminal.selectLines(row, row)
@@ -264,7 +272,10 @@ export class LogView {
     let offset = start
     let first = start
     while (offset < end) {
-      const chunk = await logs.read({ jobId, attemptNumber, offset, limitBytes: end - offset }, { signal: this.#abort.signal })
+      const chunk = await logs.read(
+        { jobId, attemptNumber, offset, limitBytes: end - offset },
+        { signal: this.#abort.signal }
+      )
       if (offset === start) first = chunk.offset
       if (chunk.nextOffset <= offset) break
       text += chunk.text
@@ -285,7 +296,8 @@ export class LogView {
   }
 
   async #writeLines(lines: readonly LogLine[]): Promise<void> {
-    if (lines.length > 0) await this.#writer.write(lines.map((line) => `${paintLogLine(line, this.#isNarrow)}\r\n`).join(''))
+    if (lines.length > 0)
+      await this.#writer.write(lines.map((line) => `${paintLogLine(line, this.#isNarrow)}\r\n`).join(''))
     if (!this.#isWrapping) this.fit()
     if (this.#isFollowing) this.#terminal.scrollToBottom()
   }
@@ -328,14 +340,18 @@ export class LogView {
 
   #onScroll(): void {
     if (this.#isRewriting) return
-    const { viewportY, baseY } = this.#terminal.buffer.active
-    const isAtEnd = viewportY >= baseY
+    const isAtEnd = this.#isAtEnd()
     if (isAtEnd) this.#newLineCount = 0
     if (isAtEnd !== this.#isFollowing) {
       this.#isFollowing = isAtEnd
       this.#changed()
     }
-    if (viewportY === 0 && baseY > 0 && !isAtEnd) void this.loadOlder()
+    if (this.#terminal.buffer.active.viewportY === 0 && !isAtEnd) void this.loadOlder()
+  }
+
+  #isAtEnd(): boolean {
+    const { viewportY, baseY } = this.#terminal.buffer.active
+    return viewportY >= baseY
   }
 
   /** One change of the page per frame, however many pieces come. */
@@ -382,7 +398,7 @@ const TERMINAL_THEME = {
   foreground: '#c9d3df',
   cursor: '#0a0d11',
   selectionBackground: '#3a4a78',
-  selectionInactiveBackground: '#2d3a5c',
+  selectionInactiveBackground: '#8a6516',
   black: '#1a1f27',
   red: '#ff7b72',
   green: '#58c793',

@@ -46,7 +46,23 @@ describe('sanitiseLine', () => {
   it('never lets anything through but text and colours, whatever comes', () => {
     const nasty = fc.array(
       fc.oneof(
-        fc.constantFrom(ESC, '[', ']', 'm', ';', '\u0007', '\u009b', '\u009d', '\u009c', '\\', 'P', '31', '8', '\ue0ff', '?'),
+        fc.constantFrom(
+          ESC,
+          '[',
+          ']',
+          'm',
+          ';',
+          '\u0007',
+          '\u009b',
+          '\u009d',
+          '\u009c',
+          '\\',
+          'P',
+          '31',
+          '8',
+          '\ue0ff',
+          '?'
+        ),
         fc.string({ unit: 'binary', maxLength: 3 })
       ),
       { maxLength: 60 }

@@ -32,7 +32,8 @@ const MARK = '\ue0ff'
 /* biome-ignore-start lint/suspicious/noControlCharactersInRegex: control characters are what this file is about */
 const SUSPECT = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ue0ff]/
 /** OSC, DCS, SOS, PM and APC with their payload, when they are closed; an open one loses only its beginning. */
-const STRING_SEQUENCE = /(?:\u001b[\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\u0007\u001b\u009c]{0,65536}(?:\u0007|\u001b\\|\u009c)|\ue0ff/g
+const STRING_SEQUENCE =
+  /(?:\u001b[\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\u0007\u001b\u009c]{0,65536}(?:\u0007|\u001b\\|\u009c)|\ue0ff/g
 const CONTROL_SEQUENCE = /(?:\u001b\[|\u009b)([0-?]{0,128})[ -/]{0,16}([@-~])/g
 const OTHER_ESCAPE = /\u001b(?:[ -/]{0,4}[0-~])?/g
 const UNWANTED = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g

@@ -15,7 +15,12 @@ const SOURCE_WORDS: Record<Job['source'], string> = {
 /** What was asked for, exactly. */
 export function JobArguments({ job, nodeName }: { job: Job; nodeName: (id: string) => string }) {
   const { nodeId, tags } = job.placement
-  const where = nodeId !== null ? nodeName(nodeId) : tags.length > 0 ? `nodes with ${tags.map((tag) => `#${tag}`).join(' ')}` : 'any node'
+  const where =
+    nodeId !== null
+      ? nodeName(nodeId)
+      : tags.length > 0
+        ? `nodes with ${tags.map((tag) => `#${tag}`).join(' ')}`
+        : 'any node'
   return (
     <>
       <Values title="Arguments" values={job.args} none="The spider was given no arguments." />

@@ -8,7 +8,15 @@ import { formatInstant } from '../../ui/time.tsx'
 import classes from './job-detail-pane.module.css'
 
 /** Every try to run the job on a node, newest first. */
-export function JobAttempts({ attempts, nodeName, onLog }: { attempts: readonly Attempt[]; nodeName: (id: string) => string; onLog: (number: number) => void }) {
+export function JobAttempts({
+  attempts,
+  nodeName,
+  onLog
+}: {
+  attempts: readonly Attempt[]
+  nodeName: (id: string) => string
+  onLog: (number: number) => void
+}) {
   if (attempts.length === 0) return <EmptyState title="No attempt yet">The job has not been sent to a node.</EmptyState>
   return attempts.toReversed().map((attempt) => (
     <section key={attempt.number} className={classes.attempt} aria-label={`Attempt ${attempt.number}`}>
@@ -24,11 +32,19 @@ export function JobAttempts({ attempts, nodeName, onLog }: { attempts: readonly 
       </header>
       {attempt.reason !== null && <FieldRow label="Reason">{attempt.reason}</FieldRow>}
       <FieldRow label="Sent">{formatInstant(attempt.sentAtMs)}</FieldRow>
-      {attempt.acceptedAtMs !== null && <FieldRow label="Accepted">{formatGap(attempt.acceptedAtMs - attempt.sentAtMs)} later</FieldRow>}
-      {attempt.startedAtMs !== null && (
-        <FieldRow label="Ran">{attempt.endedAtMs === null ? `since ${formatInstant(attempt.startedAtMs)}` : formatRuntime(attempt.endedAtMs - attempt.startedAtMs)}</FieldRow>
+      {attempt.acceptedAtMs !== null && (
+        <FieldRow label="Accepted">{formatGap(attempt.acceptedAtMs - attempt.sentAtMs)} later</FieldRow>
       )}
-      {(attempt.exitCode !== null || attempt.signal !== null) && <FieldRow label="Exit">{attempt.signal ?? `code ${attempt.exitCode}`}</FieldRow>}
+      {attempt.startedAtMs !== null && (
+        <FieldRow label="Ran">
+          {attempt.endedAtMs === null
+            ? `since ${formatInstant(attempt.startedAtMs)}`
+            : formatRuntime(attempt.endedAtMs - attempt.startedAtMs)}
+        </FieldRow>
+      )}
+      {(attempt.exitCode !== null || attempt.signal !== null) && (
+        <FieldRow label="Exit">{attempt.signal ?? `code ${attempt.exitCode}`}</FieldRow>
+      )}
       {attempt.pid !== null && <FieldRow label="Process">{attempt.pid}</FieldRow>}
       <FieldRow label="jobid there">
         <span className="mono">{attempt.jobid}</span> <CopyButton value={attempt.jobid} what="the jobid" />

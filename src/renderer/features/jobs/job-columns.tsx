@@ -8,11 +8,20 @@ import classes from './jobs-screen.module.css'
 /** The columns of the jobs table; the less needed go first when the table is narrow. */
 export function jobColumns(nodeName: (id: string) => string): Column<Job>[] {
   return [
-    { id: 'status', header: 'Status', width: '108px', cell: (job) => <span className={classes.status}><StatusText status={job.status} asked={isCancelling(job)} /></span> },
+    {
+      id: 'status',
+      header: 'Status',
+      width: '104px',
+      cell: (job) => (
+        <span className={classes.status}>
+          <StatusText status={job.status} asked={isCancelling(job)} />
+        </span>
+      )
+    },
     {
       id: 'spider',
       header: 'Spider',
-      width: 'minmax(108px, 1.4fr)',
+      width: 'minmax(104px, 1.4fr)',
       cell: (job) => (
         <span className={classes.spider} title={`${job.project}/${job.spider}`}>
           <span className="dim">{job.project}/</span>
@@ -20,13 +29,67 @@ export function jobColumns(nodeName: (id: string) => string): Column<Job>[] {
         </span>
       )
     },
-    { id: 'node', header: 'Node / waits for', width: 'minmax(112px, 1.5fr)', hideBelowPx: 440, cell: (job) => <NodeOrWaiting job={job} nodeName={nodeName} /> },
-    { id: 'version', header: 'Version', width: '150px', hideBelowPx: 900, cell: (job) => <span className="dim" title={job.version ?? undefined}>{job.version ?? 'latest'}</span> },
-    { id: 'priority', header: 'Priority', width: '68px', align: 'end', hideBelowPx: 780, cell: (job) => <span className={job.priority === 0 ? 'faint' : undefined}>{job.priority}</span> },
-    { id: 'runtime', header: 'Runtime', width: '74px', align: 'end', hideBelowPx: 480, cell: (job) => <Runtime startedAtMs={job.startedAtMs} endedAtMs={job.endedAtMs} /> },
-    { id: 'items', header: 'Items', width: '64px', align: 'end', hideBelowPx: 620, cell: (job) => (job.items === null ? '' : formatCount(job.items)) },
-    { id: 'errors', header: 'Errors', width: '58px', align: 'end', hideBelowPx: 560, cell: (job) => <Errors count={job.errors} /> },
-    { id: 'age', header: 'Age', width: '60px', align: 'end', cell: (job) => <span className="dim"><RelativeTime atMs={job.queuedAtMs} /></span> }
+    {
+      id: 'node',
+      header: 'Node / waits for',
+      width: 'minmax(112px, 1.5fr)',
+      hideBelowPx: 440,
+      cell: (job) => <NodeOrWaiting job={job} nodeName={nodeName} />
+    },
+    {
+      id: 'version',
+      header: 'Version',
+      width: '150px',
+      hideBelowPx: 900,
+      cell: (job) => (
+        <span className="dim" title={job.version ?? undefined}>
+          {job.version ?? 'latest'}
+        </span>
+      )
+    },
+    {
+      id: 'priority',
+      header: 'Priority',
+      width: '68px',
+      align: 'end',
+      hideBelowPx: 780,
+      cell: (job) => <span className={job.priority === 0 ? 'faint' : undefined}>{job.priority}</span>
+    },
+    {
+      id: 'runtime',
+      header: 'Runtime',
+      width: '74px',
+      align: 'end',
+      hideBelowPx: 480,
+      cell: (job) => <Runtime startedAtMs={job.startedAtMs} endedAtMs={job.endedAtMs} />
+    },
+    {
+      id: 'items',
+      header: 'Items',
+      width: '64px',
+      align: 'end',
+      hideBelowPx: 620,
+      cell: (job) => (job.items === null ? '' : formatCount(job.items))
+    },
+    {
+      id: 'errors',
+      header: 'Errors',
+      width: '58px',
+      align: 'end',
+      hideBelowPx: 560,
+      cell: (job) => <Errors count={job.errors} />
+    },
+    {
+      id: 'age',
+      header: 'Age',
+      width: '68px',
+      align: 'end',
+      cell: (job) => (
+        <span className="dim">
+          <RelativeTime atMs={job.queuedAtMs} />
+        </span>
+      )
+    }
   ]
 }
 

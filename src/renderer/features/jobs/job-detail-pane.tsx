@@ -46,7 +46,11 @@ export function JobDetailPane({ jobId, tab, nodeName, actions, onTab, onOpen, on
       <DetailPane label="Job">
         <div className={classes.corner}>
           <Tooltip label={isWide ? 'Narrower (z)' : 'Wider (z)'}>
-            <ActionIcon className={classes.widen} onClick={() => setWide(!isWide)} aria-label={isWide ? 'Narrower' : 'Wider'}>
+            <ActionIcon
+              className={classes.widen}
+              onClick={() => setWide(!isWide)}
+              aria-label={isWide ? 'Narrower' : 'Wider'}
+            >
               {isWide ? <IconArrowsDiagonalMinimize2 size={15} /> : <IconArrowsDiagonal size={15} />}
             </ActionIcon>
           </Tooltip>
@@ -66,7 +70,9 @@ export function JobDetailPane({ jobId, tab, nodeName, actions, onTab, onOpen, on
                   {Object.entries(TABS).map(([value, label]) => (
                     <Tabs.Tab key={value} value={value}>
                       {label}
-                      {value === 'attempts' && data.attempts.length > 1 && <span className={classes.count}>{data.attempts.length}</span>}
+                      {value === 'attempts' && data.attempts.length > 1 && (
+                        <span className={classes.count}>{data.attempts.length}</span>
+                      )}
                     </Tabs.Tab>
                   ))}
                 </Tabs.List>
@@ -74,7 +80,12 @@ export function JobDetailPane({ jobId, tab, nodeName, actions, onTab, onOpen, on
                   <JobTimeline detail={data} nodeName={nodeName} />
                 </Tabs.Panel>
                 <Tabs.Panel value="log" className={classes.logPanel}>
-                  <JobLog detail={data} attemptNumber={attemptNumber} onAttempt={setAttemptNumber} nodeName={nodeName} />
+                  <JobLog
+                    detail={data}
+                    attemptNumber={attemptNumber}
+                    onAttempt={setAttemptNumber}
+                    nodeName={nodeName}
+                  />
                 </Tabs.Panel>
                 <Tabs.Panel value="stats" className={classes.panel}>
                   <JobStats detail={data} />

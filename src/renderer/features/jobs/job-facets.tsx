@@ -21,7 +21,12 @@ export function JobFacets({ facets, search, nodeName, onChange }: JobFacetsProps
   }))
   return (
     <>
-      <FacetGroup title="Status" options={statuses} selected={search.status ?? []} onToggle={(value) => onChange(toggleFacet(search, 'status', value))} />
+      <FacetGroup
+        title="Status"
+        options={statuses}
+        selected={search.status ?? []}
+        onToggle={(value) => onChange(toggleFacet(search, 'status', value))}
+      />
       <FacetGroup
         title="Project"
         options={(facets?.project ?? []).slice(0, MOST)}
@@ -30,7 +35,9 @@ export function JobFacets({ facets, search, nodeName, onChange }: JobFacetsProps
       />
       <FacetGroup
         title="Node"
-        options={(facets?.nodeId ?? []).slice(0, MOST).map(({ value, count }) => ({ value, label: nodeName(value), count }))}
+        options={(facets?.nodeId ?? [])
+          .slice(0, MOST)
+          .map(({ value, count }) => ({ value, label: nodeName(value), count }))}
         selected={search.node === undefined ? [] : [search.node]}
         onToggle={(value) => onChange(toggleFacet(search, 'node', value))}
       />

@@ -80,7 +80,11 @@ export function JobFilterBox({ search, nodes, onChange, inputRef }: JobFilterBox
               <span className="ellipsis">
                 <b>{term.key}</b>:{term.value}
               </span>
-              <button type="button" aria-label={`Remove ${formatTerm(term)}`} onClick={() => onChange(withoutTerm(search, term.key))}>
+              <button
+                type="button"
+                aria-label={`Remove ${formatTerm(term)}`}
+                onClick={() => onChange(withoutTerm(search, term.key))}
+              >
                 <IconX size={11} />
               </button>
             </span>
@@ -91,7 +95,9 @@ export function JobFilterBox({ search, nodes, onChange, inputRef }: JobFilterBox
           value={draft}
           onChange={(event) => commit(event.target.value, search, false)}
           onKeyDown={onKeyDown}
-          placeholder={terms.length === 0 ? 'Words, or status:failed spider:price* node:eu-1 since:24h' : 'Add a filter'}
+          placeholder={
+            terms.length === 0 ? 'Words, or status:failed spider:price* node:eu-1 since:24h' : 'Add a filter'
+          }
           aria-label="Filter jobs"
           aria-invalid={problems.length > 0}
           spellCheck={false}

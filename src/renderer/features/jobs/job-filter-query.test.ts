@@ -23,7 +23,14 @@ const parse = (text: string) => parseFilterText(text, { nowMs, nodes })
 describe('parseFilterText', () => {
   it('reads keys and words', () => {
     expect(parse('status:failed,running project:shop spider:price* node:eu-1 since:2d amazon de')).toEqual({
-      search: { status: ['failed', 'running'], project: 'shop', spider: 'price*', node: 'n1', sinceHours: 48, text: 'amazon de' },
+      search: {
+        status: ['failed', 'running'],
+        project: 'shop',
+        spider: 'price*',
+        node: 'n1',
+        sinceHours: 48,
+        text: 'amazon de'
+      },
       problems: []
     })
   })
@@ -83,7 +90,9 @@ describe('parseFilterText', () => {
         project: value,
         spider: value,
         node: fc.constantFrom('n1', 'local'),
-        sinceHours: fc.integer({ min: 1, max: 99_999 }).map((minutes) => (minutes < 60 ? minutes / 60 : Math.floor(minutes / 60)))
+        sinceHours: fc
+          .integer({ min: 1, max: 99_999 })
+          .map((minutes) => (minutes < 60 ? minutes / 60 : Math.floor(minutes / 60)))
       },
       { requiredKeys: [] }
     )
@@ -91,7 +100,10 @@ describe('parseFilterText', () => {
       fc.property(anySearch, (search) => {
         const { search: again, problems } = parse(termsOfSearch(search, nodes).map(formatTerm).join(' '))
         expect(problems).toEqual([])
-        expect({ ...again, sinceHours: again.sinceHours?.toFixed(6) }).toEqual({ ...search, sinceHours: search.sinceHours?.toFixed(6) })
+        expect({ ...again, sinceHours: again.sinceHours?.toFixed(6) }).toEqual({
+          ...search,
+          sinceHours: search.sinceHours?.toFixed(6)
+        })
       })
     )
   })

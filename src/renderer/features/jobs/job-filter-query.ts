@@ -69,7 +69,8 @@ export function termsOfSearch(search: FilterSearch, nodes: FilterContext['nodes'
   if (search.status?.length) terms.push({ key: 'status', value: search.status.join(',') })
   if (search.project !== undefined) terms.push({ key: 'project', value: search.project })
   if (search.spider !== undefined) terms.push({ key: 'spider', value: search.spider })
-  if (search.node !== undefined) terms.push({ key: 'node', value: nodes.find(({ id }) => id === search.node)?.name ?? search.node })
+  if (search.node !== undefined)
+    terms.push({ key: 'node', value: nodes.find(({ id }) => id === search.node)?.name ?? search.node })
   if (search.sinceHours !== undefined) terms.push({ key: 'since', value: formatSince(search.sinceHours) })
   return terms
 }
@@ -93,7 +94,10 @@ export function toggleFacet(search: FilterSearch, key: 'status' | 'project' | 'n
 }
 
 /** What the engine is asked for. `nowMs` should change seldom: the list is fetched anew when it does. */
-export function filterOfSearch({ status, project, spider, node, text, sinceHours }: FilterSearch, nowMs: number): JobFilter {
+export function filterOfSearch(
+  { status, project, spider, node, text, sinceHours }: FilterSearch,
+  nowMs: number
+): JobFilter {
   return {
     ...(status?.length && { status }),
     ...(project !== undefined && { project }),
@@ -154,7 +158,8 @@ function addSince(search: FilterSearch, value: string, nowMs: number, problems: 
     return
   }
   const atMs = /^\d{4}-\d\d-\d\d$/.test(value) ? new Date(`${value}T00:00`).getTime() : Number.NaN
-  if (Number.isNaN(atMs) || atMs >= nowMs) problems.push(`“${value}” is no time in the past. Write 30m, 24h, 2d, 1w or 2026-11-20.`)
+  if (Number.isNaN(atMs) || atMs >= nowMs)
+    problems.push(`“${value}” is no time in the past. Write 30m, 24h, 2d, 1w or 2026-11-20.`)
   else search.sinceHours = Math.ceil((nowMs - atMs) / HOUR_MS)
 }
 

@@ -21,13 +21,16 @@ export function JobLog({ detail: { job, attempts }, attemptNumber, onAttempt, no
   return (
     <>
       {attempts.length > 1 && (
-          <Select
-            aria-label="Attempt"
-            value={String(number)}
-            allowDeselect={false}
-            data={attempts.map((each) => ({ value: String(each.number), label: `Attempt ${each.number} on ${nodeName(each.nodeId)}` }))}
-            onChange={(value) => value !== null && onAttempt(Number(value))}
-          />
+        <Select
+          aria-label="Attempt"
+          value={String(number)}
+          allowDeselect={false}
+          data={attempts.map((each) => ({
+            value: String(each.number),
+            label: `Attempt ${each.number} on ${nodeName(each.nodeId)}`
+          }))}
+          onChange={(value) => value !== null && onAttempt(Number(value))}
+        />
       )}
       <LogTerminal
         key={`${job.id} ${number ?? 0}`}
@@ -40,7 +43,12 @@ export function JobLog({ detail: { job, attempts }, attemptNumber, onAttempt, no
         hasKeys
         extraActions={
           <Tooltip label="Open in Logs, in a tab">
-            <ActionIcon component={Link} to="/logs" search={{ jobs: [job.id], job: job.id } as never} aria-label="Open in Logs">
+            <ActionIcon
+              component={Link}
+              to="/logs"
+              search={{ jobs: [job.id], job: job.id } as never}
+              aria-label="Open in Logs"
+            >
               <IconExternalLink size={16} />
             </ActionIcon>
           </Tooltip>
@@ -56,6 +64,7 @@ function logFileName(job: Job, attemptNumber: number | undefined): string {
 }
 
 function waitingText(job: Job): string {
-  if (job.state === 'queued') return `The log begins when the job runs. It waits: ${job.waiting?.text ?? 'next in line'}.`
+  if (job.state === 'queued')
+    return `The log begins when the job runs. It waits: ${job.waiting?.text ?? 'next in line'}.`
   return job.state === 'starting' ? 'The node is starting the spider…' : 'No line has been written yet.'
 }

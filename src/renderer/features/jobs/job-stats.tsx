@@ -10,8 +10,10 @@ export function JobStats({ detail: { job, attempts } }: { detail: JobDetail }) {
   const nowMs = useNow()
   const stats = attempts.findLast((attempt) => attempt.stats !== null)?.stats ?? null
   const runtimeMs = job.startedAtMs === null ? null : (job.endedAtMs ?? nowMs) - job.startedAtMs
-  if (runtimeMs === null) return <EmptyState title="No figures yet">They come with the first lines of the log, when the job runs.</EmptyState>
-  const perMinute = (count: number | null) => (count === null || runtimeMs < 1000 ? null : Math.round((count / runtimeMs) * 60_000))
+  if (runtimeMs === null)
+    return <EmptyState title="No figures yet">They come with the first lines of the log, when the job runs.</EmptyState>
+  const perMinute = (count: number | null) =>
+    count === null || runtimeMs < 1000 ? null : Math.round((count / runtimeMs) * 60_000)
   return (
     <>
       <dl className={classes.figures}>
@@ -24,7 +26,11 @@ export function JobStats({ detail: { job, attempts } }: { detail: JobDetail }) {
         </div>
       </dl>
       {stats === null ? (
-        <p className="dim">{job.state === 'ended' ? 'The log ends without Scrapy’s closing stats: the run was cut off.' : 'Scrapy writes its full stats when the run ends.'}</p>
+        <p className="dim">
+          {job.state === 'ended'
+            ? 'The log ends without Scrapy’s closing stats: the run was cut off.'
+            : 'Scrapy writes its full stats when the run ends.'}
+        </p>
       ) : (
         <table className={classes.table}>
           <tbody>
@@ -43,7 +49,17 @@ export function JobStats({ detail: { job, attempts } }: { detail: JobDetail }) {
   )
 }
 
-function Figure({ name, value, rate = null, tone }: { name: string; value: number | null; rate?: number | null; tone?: string }) {
+function Figure({
+  name,
+  value,
+  rate = null,
+  tone
+}: {
+  name: string
+  value: number | null
+  rate?: number | null
+  tone?: string
+}) {
   return (
     <div>
       <dt>{name}</dt>

@@ -6,7 +6,13 @@ import { formatInstant } from '../../ui/time.tsx'
 import classes from './job-timeline.module.css'
 
 /** Every transition with its time and what showed it; what it waits for now stands last. */
-export function JobTimeline({ detail: { job, timeline }, nodeName }: { detail: JobDetail; nodeName: (id: string) => string }) {
+export function JobTimeline({
+  detail: { job, timeline },
+  nodeName
+}: {
+  detail: JobDetail
+  nodeName: (id: string) => string
+}) {
   return (
     <ol className={classes.steps}>
       {timeline.map((step, index) => {
@@ -30,7 +36,15 @@ export function JobTimeline({ detail: { job, timeline }, nodeName }: { detail: J
   )
 }
 
-function Step({ step, before, nodeName }: { step: Transition; before: Transition | undefined; nodeName: (id: string) => string }) {
+function Step({
+  step,
+  before,
+  nodeName
+}: {
+  step: Transition
+  before: Transition | undefined
+  nodeName: (id: string) => string
+}) {
   const evidence = Object.entries(step.evidence)
   const head = (
     <>
@@ -45,7 +59,9 @@ function Step({ step, before, nodeName }: { step: Transition; before: Transition
     <details>
       <summary className={classes.step}>
         {head}
-        <small className={classes.more}>{evidence.map(([key, value]) => `${wordsOf(key)} ${shorten(valueOf(key, value, nodeName), 60)}`).join(', ')}</small>
+        <small className={classes.more}>
+          {evidence.map(([key, value]) => `${wordsOf(key)} ${shorten(valueOf(key, value, nodeName), 60)}`).join(', ')}
+        </small>
       </summary>
       <dl className={classes.evidence}>
         {evidence.map(([key, value]) => (
@@ -88,7 +104,12 @@ export function formatStepTime(atMs: number, beforeMs: number | undefined): stri
   return clock.format(atMs)
 }
 
-const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3 })
+const clock = new Intl.DateTimeFormat('en-GB', {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  fractionalSecondDigits: 3
+})
 
 /** `freeSlots` and `finish_reason` as words. */
 function wordsOf(key: string): string {

@@ -32,14 +32,22 @@ export function JobsScreen() {
   const filterInput = useRef<HTMLInputElement>(null)
   const [marks, setMarks] = useState(NO_MARKS)
 
-  const setSearch = (patch: JobsSearch, replace = false) => void navigate({ search: (before: JobsSearch) => ({ ...before, ...patch }), replace })
+  const setSearch = (patch: JobsSearch, replace = false) =>
+    void navigate({ search: (before: JobsSearch) => ({ ...before, ...patch }), replace })
   const setFilter = ({ status, project, spider, node, text, sinceHours }: FilterSearch) => {
     setMarks(NO_MARKS)
     setSearch({ status, project, spider, node, text, sinceHours }, true)
   }
   const clearFilter = () => setFilter({})
 
-  const filterKey = JSON.stringify([search.status, search.project, search.spider, search.node, search.text, search.sinceHours])
+  const filterKey = JSON.stringify([
+    search.status,
+    search.project,
+    search.spider,
+    search.node,
+    search.text,
+    search.sinceHours
+  ])
   // biome-ignore lint/correctness/useExhaustiveDependencies: only a change of the filter moves the time it counts from
   const filter = useMemo(() => filterOfSearch(search, Math.floor(Date.now() / 60_000) * 60_000), [filterKey])
   const list = useInfiniteQuery(
@@ -61,7 +69,11 @@ export function JobsScreen() {
 
   useKeys('Jobs', [
     { key: '/', label: 'Filter', run: () => filterInput.current?.focus() },
-    { key: 'Escape', label: 'Close the job, then drop the marks', run: () => (search.job === undefined ? setMarks(NO_MARKS) : setSearch({ job: undefined, tab: undefined })) }
+    {
+      key: 'Escape',
+      label: 'Close the job, then drop the marks',
+      run: () => (search.job === undefined ? setMarks(NO_MARKS) : setSearch({ job: undefined, tab: undefined }))
+    }
   ])
 
   const facetList = <JobFacets facets={facets.data} search={search} nodeName={nodeName} onChange={setFilter} />
@@ -123,7 +135,15 @@ export function JobsScreen() {
 
 const rowId = (job: Job) => job.id
 
-function NoJobs({ search, nodes, onClear }: { search: FilterSearch; nodes: ReadonlyArray<{ id: string; name: string }>; onClear: () => void }) {
+function NoJobs({
+  search,
+  nodes,
+  onClear
+}: {
+  search: FilterSearch
+  nodes: ReadonlyArray<{ id: string; name: string }>
+  onClear: () => void
+}) {
   if (!isFiltering(search)) {
     return (
       <EmptyState
@@ -135,13 +155,18 @@ function NoJobs({ search, nodes, onClear }: { search: FilterSearch; nodes: Reado
           </Button>
         }
       >
-        A job is one run of a spider. Jobs that you, a schedule or a Scrapyd client ask for wait here in one queue and go to the first node with a free slot.
+        A job is one run of a spider. Jobs that you, a schedule or a Scrapyd client ask for wait here in one queue and
+        go to the first node with a free slot.
       </EmptyState>
     )
   }
   const words = search.text === undefined ? [] : [`“${search.text}”`]
   return (
-    <EmptyState icon={<IconListSearch size={28} />} title="No job fits the filter" action={<Button onClick={onClear}>Clear the filter</Button>}>
+    <EmptyState
+      icon={<IconListSearch size={28} />}
+      title="No job fits the filter"
+      action={<Button onClick={onClear}>Clear the filter</Button>}
+    >
       <span className="mono">{[...termsOfSearch(search, nodes).map(formatTerm), ...words].join('  ')}</span>
     </EmptyState>
   )

@@ -20,7 +20,10 @@ export function useJobActions(): JobActions {
         // Only what never left the queue can come back; a running spider is told to stop at once.
         const queued = live.filter(({ id, state }) => state === 'queued' && asked.includes(id)).map(({ id }) => id)
         const running = asked.length - queued.length
-        const words = [queued.length > 0 ? `Cancelled ${nameOf(jobs, queued.length)}.` : '', running > 0 ? `Asked ${plural(running, 'running job')} to stop.` : '']
+        const words = [
+          queued.length > 0 ? `Cancelled ${nameOf(jobs, queued.length)}.` : '',
+          running > 0 ? `Asked ${plural(running, 'running job')} to stop.` : ''
+        ]
         const text = words.filter((each) => each !== '').join(' ')
         if (queued.length > 0) notifyUndo(text, () => client.jobs.restore({ ids: queued }))
         else if (asked.length > 0) notifyDone(text)

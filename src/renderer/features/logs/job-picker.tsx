@@ -20,7 +20,15 @@ interface JobPickerProps {
 /** Jobs that have a log, running ones first, then the newest; typing looks in project, spider and id. */
 export function JobPicker({ isOpen, onOpenChange, onPick, open }: JobPickerProps) {
   return (
-    <Popover opened={isOpen} onChange={onOpenChange} position="bottom-end" width={380} shadow="md" trapFocus returnFocus>
+    <Popover
+      opened={isOpen}
+      onChange={onOpenChange}
+      position="bottom-end"
+      width={380}
+      shadow="md"
+      trapFocus
+      returnFocus
+    >
       <Popover.Target>
         <Button leftSection={<IconPlus size={14} />} onClick={() => onOpenChange(!isOpen)} aria-expanded={isOpen}>
           Open a log
@@ -46,9 +54,21 @@ function Choices({ open, onPick }: { open: readonly string[]; onPick: (id: strin
   const [text, setText] = useState('')
   const [at, setAt] = useState(0)
   const filter = text.trim() === '' ? {} : { text: text.trim().slice(0, 200) }
-  const running = useQuery(api.query.jobs.list.queryOptions({ input: { ...filter, status: ['running'], limit: 40 }, placeholderData: keepPreviousData }))
-  const ended = useQuery(api.query.jobs.list.queryOptions({ input: { ...filter, status: ['succeeded', 'failed', 'cancelled', 'lost'], limit: 40 }, placeholderData: keepPreviousData }))
-  const jobs = [...(running.data?.jobs ?? []), ...(ended.data?.jobs ?? [])].filter(({ id, nodeId }) => nodeId !== null && !open.includes(id))
+  const running = useQuery(
+    api.query.jobs.list.queryOptions({
+      input: { ...filter, status: ['running'], limit: 40 },
+      placeholderData: keepPreviousData
+    })
+  )
+  const ended = useQuery(
+    api.query.jobs.list.queryOptions({
+      input: { ...filter, status: ['succeeded', 'failed', 'cancelled', 'lost'], limit: 40 },
+      placeholderData: keepPreviousData
+    })
+  )
+  const jobs = [...(running.data?.jobs ?? []), ...(ended.data?.jobs ?? [])].filter(
+    ({ id, nodeId }) => nodeId !== null && !open.includes(id)
+  )
   const chosen = Math.min(at, jobs.length - 1)
   const error = running.error ?? ended.error
 
@@ -89,7 +109,9 @@ function Choices({ open, onPick }: { open: readonly string[]; onPick: (id: strin
           <Choice key={job.id} job={job} isChosen={index === chosen} onPick={() => onPick(job.id)} />
         ))}
       </div>
-      {jobs.length === 0 && !running.isPending && !ended.isPending && <p className="dim">{text === '' ? 'No job has run yet.' : 'No job with a log fits.'}</p>}
+      {jobs.length === 0 && !running.isPending && !ended.isPending && (
+        <p className="dim">{text === '' ? 'No job has run yet.' : 'No job with a log fits.'}</p>
+      )}
     </div>
   )
 }

@@ -33,7 +33,8 @@ export function LogsScreen() {
     return `${job.project}/${job.spider}${node === null ? '' : ` · ${node}`}`
   }
   const detailOf = (id: string) => details[tabs.open.indexOf(id)]?.data
-  const go = (next: typeof tabs) => void navigate({ search: { jobs: next.open, job: next.front ?? undefined }, replace: true })
+  const go = (next: typeof tabs) =>
+    void navigate({ search: { jobs: next.open, job: next.front ?? undefined }, replace: true })
   const step = (by: number) => {
     const at = tabs.open.indexOf(tabs.front ?? '')
     const next = tabs.open[(at + by + tabs.open.length) % tabs.open.length]
@@ -45,7 +46,9 @@ export function LogsScreen() {
     { key: ']', label: 'Next log', run: () => step(1) },
     { key: 'X', label: 'Close this log', run: () => tabs.front !== null && go(closeTab(tabs, tabs.front)) }
   ])
-  const picker = <JobPicker isOpen={isPicking} onOpenChange={setPicking} onPick={(id) => go(openTab(tabs, id))} open={tabs.open} />
+  const picker = (
+    <JobPicker isOpen={isPicking} onOpenChange={setPicking} onPick={(id) => go(openTab(tabs, id))} open={tabs.open} />
+  )
 
   return (
     <div className={classes.screen}>
@@ -53,20 +56,41 @@ export function LogsScreen() {
       <div className={classes.tabBar}>
         <div className={classes.tabs} role="tablist" aria-label="Open logs">
           {tabs.open.map((id, index) => (
-            <Tab key={id} job={detailOf(id)?.job} name={details[index]?.isError ? 'unknown job' : nameOf(detailOf(id)?.job)} isFront={id === tabs.front} onShow={() => go({ ...tabs, front: id })} onClose={() => go(closeTab(tabs, id))} />
+            <Tab
+              key={id}
+              job={detailOf(id)?.job}
+              name={details[index]?.isError ? 'unknown job' : nameOf(detailOf(id)?.job)}
+              isFront={id === tabs.front}
+              onShow={() => go({ ...tabs, front: id })}
+              onClose={() => go(closeTab(tabs, id))}
+            />
           ))}
         </div>
         {picker}
       </div>
       {tabs.open.length === 0 && (
-        <EmptyState icon={<IconTerminal2 size={28} />} title="No log is open" action={<Button variant="filled" onClick={() => setPicking(true)}>Open a log</Button>}>
+        <EmptyState
+          icon={<IconTerminal2 size={28} />}
+          title="No log is open"
+          action={
+            <Button variant="filled" onClick={() => setPicking(true)}>
+              Open a log
+            </Button>
+          }
+        >
           Follow the logs of several jobs in tabs. Choose a running job or one that ended lately.
         </EmptyState>
       )}
       {tabs.open
         .filter((id) => id === tabs.front || alive.includes(id))
         .map((id) => (
-          <div key={id} className={classes.panel} role="tabpanel" aria-label={nameOf(detailOf(id)?.job)} hidden={id !== tabs.front}>
+          <div
+            key={id}
+            className={classes.panel}
+            role="tabpanel"
+            aria-label={nameOf(detailOf(id)?.job)}
+            hidden={id !== tabs.front}
+          >
             <LogOfJob id={id} detail={detailOf(id)} name={nameOf(detailOf(id)?.job)} isFront={id === tabs.front} />
           </div>
         ))}
@@ -74,9 +98,25 @@ export function LogsScreen() {
   )
 }
 
-function Tab({ job, name, isFront, onShow, onClose }: { job: Job | undefined; name: string; isFront: boolean; onShow: () => void; onClose: () => void }) {
+function Tab({
+  job,
+  name,
+  isFront,
+  onShow,
+  onClose
+}: {
+  job: Job | undefined
+  name: string
+  isFront: boolean
+  onShow: () => void
+  onClose: () => void
+}) {
   return (
-    <span className={classes.tab} data-front={isFront || undefined} onAuxClick={(event) => event.button === 1 && onClose()}>
+    <span
+      className={classes.tab}
+      data-front={isFront || undefined}
+      onAuxClick={(event) => event.button === 1 && onClose()}
+    >
       <button type="button" role="tab" aria-selected={isFront} onClick={onShow}>
         {job !== undefined && <StatusIcon status={job.status} size={12} />}
         <span className="ellipsis">{name}</span>
@@ -88,32 +128,45 @@ function Tab({ job, name, isFront, onShow, onClose }: { job: Job | undefined; na
   )
 }
 
-function LogOfJob({ id, detail, name, isFront }: { id: string; detail: JobDetail | undefined; name: string; isFront: boolean }) {
+function LogOfJob({
+  id,
+  detail,
+  name,
+  isFront
+}: {
+  id: string
+  detail: JobDetail | undefined
+  name: string
+  isFront: boolean
+}) {
   const api = useApi()
   const job = detail?.job
   const attemptNumber = detail?.attempts.at(-1)?.number
   return (
-      <LogTerminal
-        key={attemptNumber ?? 0}
-        client={api.client}
-        jobId={id}
-        attemptNumber={attemptNumber}
-        title={name}
-        fileName={`${name}-${id}.log`.replace(/[^\w.-]+/g, '-')}
-        waitingText={job?.state === 'queued' ? `The log begins when the job runs. It waits: ${job.waiting?.text ?? 'next in line'}.` : 'No line has been written yet.'}
-        hasKeys={isFront}
-        hasSearchKey
-        extraActions={
-          <Tooltip label="Show the job">
-            <ActionIcon component={Link} to="/jobs" search={{ job: id } as never} aria-label="Show the job">
-              <IconListDetails size={16} />
-            </ActionIcon>
-          </Tooltip>
-        }
-      />
+    <LogTerminal
+      key={attemptNumber ?? 0}
+      client={api.client}
+      jobId={id}
+      attemptNumber={attemptNumber}
+      title={name}
+      fileName={`${name}-${id}.log`.replace(/[^\w.-]+/g, '-')}
+      waitingText={
+        job?.state === 'queued'
+          ? `The log begins when the job runs. It waits: ${job.waiting?.text ?? 'next in line'}.`
+          : 'No line has been written yet.'
+      }
+      hasKeys={isFront}
+      hasSearchKey
+      extraActions={
+        <Tooltip label="Show the job">
+          <ActionIcon component={Link} to="/jobs" search={{ job: id } as never} aria-label="Show the job">
+            <IconListDetails size={16} />
+          </ActionIcon>
+        </Tooltip>
+      }
+    />
   )
 }
-
 
 /** The last few that were in front. */
 function useLately(front: string | null): readonly string[] {

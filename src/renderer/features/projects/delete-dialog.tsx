@@ -23,14 +23,20 @@ export function DeleteDialog({ project, version, onClose, onProjectGone }: Delet
   const [failedNodes, setFailedNodes] = useState<readonly Deployment[]>([])
   const what = version === null ? project.name : `${project.name} ${version.version}`
   const isLast = version === null || project.versions.length === 1
-  const places = new Set((version === null ? project.versions : [version]).flatMap((each) => each.deployments.filter(({ state }) => state === 'present').map(({ nodeId }) => nodeId)))
+  const places = new Set(
+    (version === null ? project.versions : [version]).flatMap((each) =>
+      each.deployments.filter(({ state }) => state === 'present').map(({ nodeId }) => nodeId)
+    )
+  )
 
   const remove = async () => {
     setBusy(true)
     setError(null)
     try {
       const gone =
-        version === null ? await client.projects.deleteProject({ project: project.name }) : await client.projects.deleteVersion({ project: project.name, version: version.version })
+        version === null
+          ? await client.projects.deleteProject({ project: project.name })
+          : await client.projects.deleteVersion({ project: project.name, version: version.version })
       if (gone.failedNodes.length > 0) return setFailedNodes(gone.failedNodes)
       notifyDone(`${what} is deleted.`)
       onClose()
@@ -46,7 +52,9 @@ export function DeleteDialog({ project, version, onClose, onProjectGone }: Delet
     <Modal opened onClose={onClose} title={`Delete ${what}?`} size={460}>
       {failedNodes.length > 0 ? (
         <div className={classes.failure} role="alert">
-          <strong>{what} is gone here, but still on {plural(failedNodes.length, 'node')}</strong>
+          <strong>
+            {what} is gone here, but still on {plural(failedNodes.length, 'node')}
+          </strong>
           {failedNodes.map(({ nodeId, error: reason }) => (
             <p key={nodeId}>
               {nodeId}: {reason ?? 'no reason was given'}
@@ -55,11 +63,14 @@ export function DeleteDialog({ project, version, onClose, onProjectGone }: Delet
         </div>
       ) : (
         <p className={classes.dialogText}>
-          {version === null ? `All ${plural(project.versions.length, 'version')}, their eggs` : 'Its egg'} will be deleted here{places.size > 0 ? ` and on ${plural(places.size, 'node')}` : ''}. The history of its jobs and their logs stay.
+          {version === null ? `All ${plural(project.versions.length, 'version')}, their eggs` : 'Its egg'} will be
+          deleted here{places.size > 0 ? ` and on ${plural(places.size, 'node')}` : ''}. The history of its jobs and
+          their logs stay.
           {version !== null && version.version === project.latestVersion && project.versions[1] !== undefined && (
             <>
               {' '}
-              Jobs without a version will then get <strong>{project.versions.find((each) => each !== version)?.version}</strong>.
+              Jobs without a version will then get{' '}
+              <strong>{project.versions.find((each) => each !== version)?.version}</strong>.
             </>
           )}
         </p>

@@ -46,7 +46,11 @@ export function DeployDialog({ version, onClose }: { version: Version; onClose: 
               .sort((left, right) => Number(present.has(left.id)) - Number(present.has(right.id)))
               .map((node) => (
                 <li key={node.id}>
-                  <Checkbox checked={picked.has(node.id)} onChange={() => toggle(node.id)} label={<NodeLabel node={node} isThere={present.has(node.id)} />} />
+                  <Checkbox
+                    checked={picked.has(node.id)}
+                    onChange={() => toggle(node.id)}
+                    label={<NodeLabel node={node} isThere={present.has(node.id)} />}
+                  />
                 </li>
               ))}
           </ul>
@@ -69,7 +73,9 @@ function NodeLabel({ node, isThere }: { node: Node; isThere: boolean }) {
   return (
     <span className={classes.nodeLabel}>
       <NodeHealthDot health={node.health} mode={node.mode} /> {node.name}
-      <span className="faint">{[isThere ? 'has it' : '', word === 'up' ? '' : word].filter((each) => each !== '').join(', ')}</span>
+      <span className="faint">
+        {[isThere ? 'has it' : '', word === 'up' ? '' : word].filter((each) => each !== '').join(', ')}
+      </span>
     </span>
   )
 }

@@ -29,7 +29,13 @@ export function DeployProgress({ deploy, expected }: { deploy: Deploy; expected:
               : `On ${rows.length - failed.length} of ${plural(rows.length, 'node')}.`
             : `Sending: ${done} of ${plural(total, 'node')}`}
         </strong>
-        {isOver && failed.length > 0 && <Button onClick={() => deploy.start(failed.map(({ nodeId }) => nodeId))}>{failed.length === 1 ? `Retry ${nameOf((failed[0] as Deployment).nodeId)}` : `Retry the ${failed.length} failed`}</Button>}
+        {isOver && failed.length > 0 && (
+          <Button onClick={() => deploy.start(failed.map(({ nodeId }) => nodeId))}>
+            {failed.length === 1
+              ? `Retry ${nameOf((failed[0] as Deployment).nodeId)}`
+              : `Retry the ${failed.length} failed`}
+          </Button>
+        )}
       </div>
       <Progress.Root aria-hidden>
         <Progress.Section value={shareOf(done - failed.length)} color="var(--ok)" />
@@ -37,15 +43,17 @@ export function DeployProgress({ deploy, expected }: { deploy: Deploy; expected:
       </Progress.Root>
       {deploy.error !== null && <ErrorState what="the progress" error={deploy.error} onRetry={() => deploy.start()} />}
       <ul className={classes.deployNodes}>
-        {rows.sort((left, right) => Number(right.state === 'failed') - Number(left.state === 'failed')).map(({ nodeId, state, error }) => (
-          <li key={nodeId}>
-            {state === 'sending' && <Loader size={12} aria-label="sending" />}
-            {state === 'present' && <IconCheck size={14} className="tone-ok" role="img" aria-label="there" />}
-            {state === 'failed' && <IconX size={14} className="tone-bad" role="img" aria-label="failed" />}
-            <span>{nameOf(nodeId)}</span>
-            {error !== null && <span className={classes.deployError}>{error}</span>}
-          </li>
-        ))}
+        {rows
+          .sort((left, right) => Number(right.state === 'failed') - Number(left.state === 'failed'))
+          .map(({ nodeId, state, error }) => (
+            <li key={nodeId}>
+              {state === 'sending' && <Loader size={12} aria-label="sending" />}
+              {state === 'present' && <IconCheck size={14} className="tone-ok" role="img" aria-label="there" />}
+              {state === 'failed' && <IconX size={14} className="tone-bad" role="img" aria-label="failed" />}
+              <span>{nameOf(nodeId)}</span>
+              {error !== null && <span className={classes.deployError}>{error}</span>}
+            </li>
+          ))}
       </ul>
     </section>
   )

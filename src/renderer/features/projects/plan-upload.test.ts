@@ -41,7 +41,11 @@ describe('planUploads', () => {
   })
 
   it('says once what a folder without scrapy.cfg lacks, and what is no archive', async () => {
-    const { plans, problems } = await planUploads([dropped('/photos/a.jpg'), dropped('/photos/b.jpg'), new File(['x'], 'notes.txt')])
+    const { plans, problems } = await planUploads([
+      dropped('/photos/a.jpg'),
+      dropped('/photos/b.jpg'),
+      new File(['x'], 'notes.txt')
+    ])
     expect(plans).toEqual([])
     expect(problems).toHaveLength(2)
     expect(problems[0]).toContain('notes.txt')

@@ -42,7 +42,9 @@ export async function planUploads(files: readonly File[]): Promise<UploadPlans> 
     else problems.push(`${file.name} is neither an .egg nor a .zip.`)
   }
   for (const folder of strangeFolders) {
-    problems.push(`${folder} has no scrapy.cfg, so it is not a Scrapy project. Drop the folder in which you run “scrapy crawl”.`)
+    problems.push(
+      `${folder} has no scrapy.cfg, so it is not a Scrapy project. Drop the folder in which you run “scrapy crawl”.`
+    )
   }
   return { plans, problems }
 }
@@ -51,7 +53,10 @@ export async function planUploads(files: readonly File[]): Promise<UploadPlans> 
 export function isLeftOut(relativePath: string): boolean {
   return relativePath
     .split('/')
-    .some((part) => part.startsWith('.') || LEFT_OUT_FOLDERS.has(part) || part.endsWith('.pyc') || part.endsWith('.egg-info'))
+    .some(
+      (part) =>
+        part.startsWith('.') || LEFT_OUT_FOLDERS.has(part) || part.endsWith('.pyc') || part.endsWith('.egg-info')
+    )
 }
 
 const LEFT_OUT_FOLDERS = new Set(['__pycache__', 'venv', 'env', 'node_modules', 'build', 'dist'])
@@ -117,7 +122,9 @@ async function zipFiles(name: string, files: readonly DroppedFile[]): Promise<Fi
   const entries: AsyncZippable = {}
   for (const { path, file } of files) entries[path] = new Uint8Array(await file.arrayBuffer())
   const bytes = await new Promise<Uint8Array<ArrayBuffer>>((resolve, reject) => {
-    zip(entries, { level: 6 }, (error, zipped) => (error === null ? resolve(zipped as Uint8Array<ArrayBuffer>) : reject(error)))
+    zip(entries, { level: 6 }, (error, zipped) =>
+      error === null ? resolve(zipped as Uint8Array<ArrayBuffer>) : reject(error)
+    )
   })
   return new File([bytes], name, { type: 'application/zip' })
 }

@@ -63,7 +63,14 @@ function Content({ project, onClose }: { project: Project; onClose: () => void }
         <VersionRows project={project} onDeploy={setDeploying} onDelete={setDeleting} />
       </Panel>
       {deploying !== null && <DeployDialog version={deploying} onClose={() => setDeploying(null)} />}
-      {deleting !== null && <DeleteDialog project={project} version={deleting === 'project' ? null : deleting} onClose={() => setDeleting(null)} onProjectGone={onClose} />}
+      {deleting !== null && (
+        <DeleteDialog
+          project={project}
+          version={deleting === 'project' ? null : deleting}
+          onClose={() => setDeleting(null)}
+          onProjectGone={onClose}
+        />
+      )}
     </>
   )
 }
@@ -103,7 +110,12 @@ function Spiders({ project, version }: { project: Project; version: Version | un
             <li key={spider}>
               <span className={classes.name}>{spider}</span>
               <LastRun job={last.get(spider)} />
-              <Button size="compact-xs" leftSection={<IconPlayerPlay size={12} />} onClick={() => run([spider])} aria-label={`Run ${spider}`}>
+              <Button
+                size="compact-xs"
+                leftSection={<IconPlayerPlay size={12} />}
+                onClick={() => run([spider])}
+                aria-label={`Run ${spider}`}
+              >
                 Run…
               </Button>
             </li>

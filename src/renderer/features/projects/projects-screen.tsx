@@ -31,7 +31,8 @@ export function ProjectsScreen() {
   const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes
   const lastJobs = useLastJobs()
   const [uploads, offerUploads] = useUploads()
-  const open = (project: string | undefined) => void navigate({ search: { project }, replace: search.project !== undefined && project !== undefined })
+  const open = (project: string | undefined) =>
+    void navigate({ search: { project }, replace: search.project !== undefined && project !== undefined })
   useKeys('Projects', [
     { key: 'u', label: 'Upload a project', run: () => picker.current?.click() },
     { key: 'Escape', label: 'Close the project', run: () => open(undefined) }
@@ -48,7 +49,10 @@ export function ProjectsScreen() {
     <div className={classes.screen}>
       <section className={classes.list} data-beside={search.project !== undefined || undefined}>
         <div className={classes.listHead}>
-          <ScreenHead title="Projects" note={search.project === undefined ? 'drop an egg or a folder with scrapy.cfg anywhere' : undefined}>
+          <ScreenHead
+            title="Projects"
+            note={search.project === undefined ? 'drop an egg or a folder with scrapy.cfg anywhere' : undefined}
+          >
             <PickFolderButton onFiles={offerUploads} />
             {uploadButton}
           </ScreenHead>
@@ -68,38 +72,85 @@ export function ProjectsScreen() {
         <QueryState query={projects} what="the projects">
           {({ projects: list }) => (
             <div className={classes.table}>
-            <VirtualTable
-              label="Projects"
-              rows={list}
-              rowId={(project) => project.name}
-              columns={columns}
-              openId={search.project ?? null}
-              onOpen={(project) => open(project.name)}
-              primary
-              empty={
-                <EmptyState icon={<IconPackage size={28} />} title="No projects yet" action={uploadButton}>
-                  A project is a Scrapy project packed as an egg. Drop its .egg, or the folder with its scrapy.cfg, anywhere in this window; scrapyd-deploy works too.
-                </EmptyState>
-              }
-            />
+              <VirtualTable
+                label="Projects"
+                rows={list}
+                rowId={(project) => project.name}
+                columns={columns}
+                openId={search.project ?? null}
+                onOpen={(project) => open(project.name)}
+                primary
+                empty={
+                  <EmptyState icon={<IconPackage size={28} />} title="No projects yet" action={uploadButton}>
+                    A project is a Scrapy project packed as an egg. Drop its .egg, or the folder with its scrapy.cfg,
+                    anywhere in this window; scrapyd-deploy works too.
+                  </EmptyState>
+                }
+              />
             </div>
           )}
         </QueryState>
       </section>
-      {search.project !== undefined && <ProjectDetail key={search.project} name={search.project} onClose={() => open(undefined)} />}
-      {uploads !== null && <UploadDialog uploads={uploads} onClose={() => offerUploads(null)} onUploaded={({ project }) => open(project)} />}
+      {search.project !== undefined && (
+        <ProjectDetail key={search.project} name={search.project} onClose={() => open(undefined)} />
+      )}
+      {uploads !== null && (
+        <UploadDialog
+          uploads={uploads}
+          onClose={() => offerUploads(null)}
+          onUploaded={({ project }) => open(project)}
+        />
+      )}
     </div>
   )
 }
 
 function projectColumns(nodes: readonly Node[], lastJobs: ReadonlyMap<string, Job>): Column<Project>[] {
   return [
-    { id: 'name', header: 'Project', width: 'minmax(110px, 1.4fr)', cell: ({ name }) => <strong className={classes.name}>{name}</strong>, sortBy: ({ name }) => name },
-    { id: 'latest', header: 'Latest version', width: 'minmax(130px, 1.2fr)', hideBelowPx: 560, cell: (project) => project.latestVersion ?? <span className="faint">none</span> },
-    { id: 'spiders', header: 'Spiders', width: '78px', align: 'end', cell: (project) => formatKnown(latestOf(project)?.spiders?.length), sortBy: (project) => latestOf(project)?.spiders?.length ?? null },
-    { id: 'versions', header: 'Versions', width: '78px', align: 'end', hideBelowPx: 640, cell: ({ versions }) => formatCount(versions.length) },
-    { id: 'spread', header: 'Deployed on', width: 'minmax(120px, 1.3fr)', hideBelowPx: 340, cell: (project) => <SpreadText spread={spreadOf(latestOf(project), nodes)} /> },
-    { id: 'last', header: 'Last run', width: 'minmax(120px, 1fr)', hideBelowPx: 760, cell: ({ name }) => <LastRun job={lastJobs.get(name)} /> },
+    {
+      id: 'name',
+      header: 'Project',
+      width: 'minmax(110px, 1.4fr)',
+      cell: ({ name }) => <strong className={classes.name}>{name}</strong>,
+      sortBy: ({ name }) => name
+    },
+    {
+      id: 'latest',
+      header: 'Latest version',
+      width: 'minmax(130px, 1.2fr)',
+      hideBelowPx: 560,
+      cell: (project) => project.latestVersion ?? <span className="faint">none</span>
+    },
+    {
+      id: 'spiders',
+      header: 'Spiders',
+      width: '78px',
+      align: 'end',
+      cell: (project) => formatKnown(latestOf(project)?.spiders?.length),
+      sortBy: (project) => latestOf(project)?.spiders?.length ?? null
+    },
+    {
+      id: 'versions',
+      header: 'Versions',
+      width: '78px',
+      align: 'end',
+      hideBelowPx: 640,
+      cell: ({ versions }) => formatCount(versions.length)
+    },
+    {
+      id: 'spread',
+      header: 'Deployed on',
+      width: 'minmax(120px, 1.3fr)',
+      hideBelowPx: 340,
+      cell: (project) => <SpreadText spread={spreadOf(latestOf(project), nodes)} />
+    },
+    {
+      id: 'last',
+      header: 'Last run',
+      width: 'minmax(120px, 1fr)',
+      hideBelowPx: 760,
+      cell: ({ name }) => <LastRun job={lastJobs.get(name)} />
+    },
     {
       id: 'updated',
       header: 'Updated',
@@ -116,7 +167,14 @@ function projectColumns(nodes: readonly Node[], lastJobs: ReadonlyMap<string, Jo
   ]
 }
 
-const formatKnown = (count: number | undefined) => (count === undefined ? <span className="faint" title="Not listed yet">?</span> : formatCount(count))
+const formatKnown = (count: number | undefined) =>
+  count === undefined ? (
+    <span className="faint" title="Not listed yet">
+      ?
+    </span>
+  ) : (
+    formatCount(count)
+  )
 
 /** The newest job of each project among the newest of all: one call, whatever the number of projects. */
 function useLastJobs(): ReadonlyMap<string, Job> {

@@ -3,9 +3,16 @@ import type { Spread } from './compare-versions.ts'
 /** `all 5 nodes`, or the drift: `3 of 5 nodes`. Not there is no trouble: it is sent when a job needs it. */
 export function SpreadText({ spread: { present, failed, total } }: { spread: Spread }) {
   const nodes = total === 1 ? 'node' : 'nodes'
-  if (present === total && total > 0) return <span className="dim">{total === 1 ? 'the node' : `all ${total} ${nodes}`}</span>
+  if (present === total && total > 0)
+    return <span className="dim">{total === 1 ? 'the node' : `all ${total} ${nodes}`}</span>
   return (
-    <span title={failed > 0 ? `${failed} could not be reached or refused it` : 'It is sent to a node before the first job that needs it there'}>
+    <span
+      title={
+        failed > 0
+          ? `${failed} could not be reached or refused it`
+          : 'It is sent to a node before the first job that needs it there'
+      }
+    >
       {present === 0 ? 'no node yet' : `${present} of ${total} ${nodes}`}
       {failed > 0 && <span className="tone-bad">, {failed} failed</span>}
     </span>

@@ -13,9 +13,22 @@ import classes from './projects.module.css'
 import { useDeploy } from './use-deploy.ts'
 
 /** Shows what was dropped, uploads it, and offers what comes next. */
-export function UploadDialog({ uploads, onClose, onUploaded }: { uploads: UploadPlans; onClose: () => void; onUploaded: (version: Version) => void }) {
+export function UploadDialog({
+  uploads,
+  onClose,
+  onUploaded
+}: {
+  uploads: UploadPlans
+  onClose: () => void
+  onUploaded: (version: Version) => void
+}) {
   return (
-    <Modal opened onClose={onClose} title={uploads.plans.length > 1 ? `Deploy ${uploads.plans.length} projects` : 'Deploy a project'} size={560}>
+    <Modal
+      opened
+      onClose={onClose}
+      title={uploads.plans.length > 1 ? `Deploy ${uploads.plans.length} projects` : 'Deploy a project'}
+      size={560}
+    >
       <div className={classes.uploads}>
         {uploads.plans.map((plan) => (
           <UploadCard key={plan.key} plan={plan} onUploaded={onUploaded} onClose={onClose} />
@@ -25,7 +38,11 @@ export function UploadDialog({ uploads, onClose, onUploaded }: { uploads: Upload
             <IconAlertTriangle size={15} aria-hidden /> {problem}
           </p>
         ))}
-        {uploads.plans.length === 0 && <p className="dim">What can be dropped: an .egg, a .zip of a Scrapy project, or its folder with scrapy.cfg.</p>}
+        {uploads.plans.length === 0 && (
+          <p className="dim">
+            What can be dropped: an .egg, a .zip of a Scrapy project, or its folder with scrapy.cfg.
+          </p>
+        )}
       </div>
       {uploads.plans.length === 0 && (
         <footer className={classes.dialogFoot}>
@@ -36,12 +53,24 @@ export function UploadDialog({ uploads, onClose, onUploaded }: { uploads: Upload
   )
 }
 
-type Step = { kind: 'ready' } | { kind: 'preparing' | 'sending' } | { kind: 'failed'; error: unknown } | { kind: 'done'; version: Version }
+type Step =
+  | { kind: 'ready' }
+  | { kind: 'preparing' | 'sending' }
+  | { kind: 'failed'; error: unknown }
+  | { kind: 'done'; version: Version }
 
 // ready ──Upload──▶ preparing (a folder is zipped) ──▶ sending ──▶ done
 //   ▲                                                    │
 //   └──────────── Upload again ◀──── failed ◀────────────┘
-function UploadCard({ plan, onUploaded, onClose }: { plan: UploadPlan; onUploaded: (version: Version) => void; onClose: () => void }) {
+function UploadCard({
+  plan,
+  onUploaded,
+  onClose
+}: {
+  plan: UploadPlan
+  onUploaded: (version: Version) => void
+  onClose: () => void
+}) {
   const { client } = useApi()
   const [project, setProject] = useState(plan.guess.project ?? '')
   const [version, setVersion] = useState('')
@@ -53,7 +82,11 @@ function UploadCard({ plan, onUploaded, onClose }: { plan: UploadPlan; onUploade
       setStep({ kind: 'preparing' })
       const file = await plan.open()
       setStep({ kind: 'sending' })
-      const uploaded = await client.projects.upload({ file, project: project.trim() || undefined, version: version.trim() || undefined })
+      const uploaded = await client.projects.upload({
+        file,
+        project: project.trim() || undefined,
+        version: version.trim() || undefined
+      })
       setStep({ kind: 'done', version: uploaded })
       onUploaded(uploaded)
     } catch (error) {
@@ -136,7 +169,11 @@ function Uploaded({ version, onClose }: { version: Version; onClose: () => void 
   const hasStarted = deploy.isRunning || deploy.deployments.size > 0 || deploy.error !== null
   const run = () => {
     onClose()
-    openRunDialog({ project: version.project, version: version.version, spiders: version.spiders?.length === 1 ? version.spiders : [] })
+    openRunDialog({
+      project: version.project,
+      version: version.version,
+      spiders: version.spiders?.length === 1 ? version.spiders : []
+    })
   }
   return (
     <>
@@ -145,15 +182,23 @@ function Uploaded({ version, onClose }: { version: Version; onClose: () => void 
           {version.project} {version.version}
         </strong>{' '}
         is here
-        {version.spiders === null ? '. Its spiders will be listed by the first node that gets it.' : ` with ${plural(version.spiders.length, 'spider')}:`}
+        {version.spiders === null
+          ? '. Its spiders will be listed by the first node that gets it.'
+          : ` with ${plural(version.spiders.length, 'spider')}:`}
       </p>
-      {version.spiders !== null && version.spiders.length > 0 && <p className={classes.spiderNames}>{version.spiders.join(', ')}</p>}
+      {version.spiders !== null && version.spiders.length > 0 && (
+        <p className={classes.spiderNames}>{version.spiders.join(', ')}</p>
+      )}
       {hasStarted && <DeployProgress deploy={deploy} expected={nodeCount} />}
       <footer className={classes.dialogFoot}>
         <Button onClick={onClose} className={classes.first}>
           Close
         </Button>
-        {!hasStarted && <Button onClick={() => deploy.start()}>Deploy to {nodeCount === 1 ? 'the node' : `all ${nodeCount} nodes`}</Button>}
+        {!hasStarted && (
+          <Button onClick={() => deploy.start()}>
+            Deploy to {nodeCount === 1 ? 'the node' : `all ${nodeCount} nodes`}
+          </Button>
+        )}
         <Button variant="filled" onClick={run}>
           Run…
         </Button>

@@ -33,7 +33,12 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
         return (
           <li key={version.version}>
             <div className={classes.version}>
-              <button type="button" className={classes.versionName} aria-expanded={isOpen} onClick={() => setOpenName(isOpen ? null : version.version)}>
+              <button
+                type="button"
+                className={classes.versionName}
+                aria-expanded={isOpen}
+                onClick={() => setOpenName(isOpen ? null : version.version)}
+              >
                 <IconChevronRight size={14} aria-hidden data-open={isOpen || undefined} />
                 <strong className="ellipsis">{version.version}</strong>
                 {version.version === project.latestVersion && (
@@ -57,10 +62,18 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
                   </ActionIcon>
                 </Menu.Target>
                 <Menu.Dropdown>
-                  <Menu.Item leftSection={<IconPlayerPlay size={14} />} onClick={() => openRunDialog({ project: project.name, version: version.version })}>
+                  <Menu.Item
+                    leftSection={<IconPlayerPlay size={14} />}
+                    onClick={() => openRunDialog({ project: project.name, version: version.version })}
+                  >
                     Run this version…
                   </Menu.Item>
-                  <Menu.Item leftSection={<IconSend size={14} />} onClick={() => onDeploy(version)} disabled={version.sha256 === null} title={version.sha256 === null ? 'Scrapdeck has no egg of it to send: upload it first' : undefined}>
+                  <Menu.Item
+                    leftSection={<IconSend size={14} />}
+                    onClick={() => onDeploy(version)}
+                    disabled={version.sha256 === null}
+                    title={version.sha256 === null ? 'Scrapdeck has no egg of it to send: upload it first' : undefined}
+                  >
                     Deploy to nodes…
                   </Menu.Item>
                   <Menu.Divider />
@@ -82,17 +95,35 @@ function SpiderChange({ version, before }: { version: Version; before: Version |
   const change = compareSpiders(version, before)
   return (
     <span className={classes.change}>
-      {version.spiders === null ? <span className="faint">spiders not listed</span> : plural(version.spiders.length, 'spider')}
-      {change !== null && change.added.length > 0 && <span title={`New: ${change.added.join(', ')}`}> +{change.added.length}</span>}
-      {change !== null && change.removed.length > 0 && <span title={`Gone: ${change.removed.join(', ')}`}> −{change.removed.length}</span>}
+      {version.spiders === null ? (
+        <span className="faint">spiders not listed</span>
+      ) : (
+        plural(version.spiders.length, 'spider')
+      )}
+      {change !== null && change.added.length > 0 && (
+        <span title={`New: ${change.added.join(', ')}`}> +{change.added.length}</span>
+      )}
+      {change !== null && change.removed.length > 0 && (
+        <span title={`Gone: ${change.removed.join(', ')}`}> −{change.removed.length}</span>
+      )}
     </span>
   )
 }
 
-function VersionFacts({ version, before, nodes }: { version: Version; before: Version | undefined; nodes: readonly Node[] }) {
+function VersionFacts({
+  version,
+  before,
+  nodes
+}: {
+  version: Version
+  before: Version | undefined
+  nodes: readonly Node[]
+}) {
   const change = compareSpiders(version, before)
   const deploy = useDeploy(version.project, version.version)
-  const missing = nodes.filter(({ id }) => !version.deployments.some(({ nodeId, state }) => nodeId === id && state === 'present'))
+  const missing = nodes.filter(
+    ({ id }) => !version.deployments.some(({ nodeId, state }) => nodeId === id && state === 'present')
+  )
   const failed = version.deployments.filter(({ state }) => state === 'failed')
   const nameOf = (nodeId: string) => nodes.find(({ id }) => id === nodeId)?.name ?? nodeId
   const hasStarted = deploy.isRunning || deploy.deployments.size > 0
@@ -103,14 +134,22 @@ function VersionFacts({ version, before, nodes }: { version: Version; before: Ve
           <span className="dim">only seen on nodes; Scrapdeck has no egg of it</span>
         ) : (
           <>
-            <span className="mono">{version.sha256.slice(0, 16)}…</span> <CopyButton value={version.sha256} what="the SHA-256" />
+            <span className="mono">{version.sha256.slice(0, 16)}…</span>{' '}
+            <CopyButton value={version.sha256} what="the SHA-256" />
           </>
         )}
       </FieldRow>
       {version.spiders !== null && <FieldRow label="Spiders">{version.spiders.join(', ') || 'none'}</FieldRow>}
       {change !== null && change.added.length > 0 && <FieldRow label="New in it">{change.added.join(', ')}</FieldRow>}
-      {change !== null && change.removed.length > 0 && <FieldRow label="Gone from it">{change.removed.join(', ')}</FieldRow>}
-      <FieldRow label="On">{version.deployments.filter(({ state }) => state === 'present').map(({ nodeId }) => nameOf(nodeId)).join(', ') || 'no node yet'}</FieldRow>
+      {change !== null && change.removed.length > 0 && (
+        <FieldRow label="Gone from it">{change.removed.join(', ')}</FieldRow>
+      )}
+      <FieldRow label="On">
+        {version.deployments
+          .filter(({ state }) => state === 'present')
+          .map(({ nodeId }) => nameOf(nodeId))
+          .join(', ') || 'no node yet'}
+      </FieldRow>
       {failed.map(({ nodeId, error }) => (
         <FieldRow key={nodeId} label={`Failed on ${nameOf(nodeId)}`}>
           <span className="tone-bad">{error ?? 'no reason was given'}</span>

@@ -27,7 +27,9 @@ export function RunDialog() {
         <QueryState query={projects} what="the projects" rows={6}>
           {(data) =>
             data.projects.length === 0 ? (
-              <EmptyState title="There is nothing to run yet">Deploy a project first: drop its .egg or its folder into this window.</EmptyState>
+              <EmptyState title="There is nothing to run yet">
+                Deploy a project first: drop its .egg or its folder into this window.
+              </EmptyState>
             ) : (
               <RunFields projects={data.projects} prefill={prefill} />
             )
@@ -67,7 +69,11 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
       const { jobs } = await api.client.jobs.run(read.run)
       rememberUsed(read.run)
       closeRunDialog()
-      announce(jobs, (id) => void navigate({ to: '/jobs', search: id === null ? { project: read.run.project } : { job: id, tab: 'log' } }))
+      announce(
+        jobs,
+        (id) =>
+          void navigate({ to: '/jobs', search: id === null ? { project: read.run.project } : { job: id, tab: 'log' } })
+      )
       const [only] = jobs
       if (jobs.length === 1 && only !== undefined) void navigate({ to: '/jobs', search: { job: only.id, tab: 'log' } })
     } catch (failure) {
@@ -125,14 +131,36 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
         hidePickedOptions
         disabled={project === undefined}
         placeholder={form.spiders.length === 0 ? 'Choose one or several' : undefined}
-        nothingFoundMessage={known === null ? 'The spiders of this version are not listed yet' : 'No spider has this name'}
-        description={known !== null && known.length > 1 && form.spiders.length < known.length ? <AllButton count={known.length} onAll={() => change({ spiders: [...known] })} /> : undefined}
+        nothingFoundMessage={
+          known === null ? 'The spiders of this version are not listed yet' : 'No spider has this name'
+        }
+        description={
+          known !== null && known.length > 1 && form.spiders.length < known.length ? (
+            <AllButton count={known.length} onAll={() => change({ spiders: [...known] })} />
+          ) : undefined
+        }
         inputWrapperOrder={['label', 'input', 'description', 'error']}
-        error={strangers.length > 0 ? `${strangers.join(', ')} ${strangers.length === 1 ? 'is' : 'are'} not in this version` : undefined}
+        error={
+          strangers.length > 0
+            ? `${strangers.join(', ')} ${strangers.length === 1 ? 'is' : 'are'} not in this version`
+            : undefined
+        }
         data-autofocus={form.project !== null || undefined}
       />
-      <RunRows kind="args" title="Arguments" rows={form.args} names={suggestions.args} onChange={(args) => change({ args })} />
-      <RunRows kind="settings" title="Settings" rows={form.settings} names={suggestions.settings} onChange={(settings) => change({ settings })} />
+      <RunRows
+        kind="args"
+        title="Arguments"
+        rows={form.args}
+        names={suggestions.args}
+        onChange={(args) => change({ args })}
+      />
+      <RunRows
+        kind="settings"
+        title="Settings"
+        rows={form.settings}
+        names={suggestions.settings}
+        onChange={(settings) => change({ settings })}
+      />
       <div className={classes.where}>
         <div>
           <span className={classes.label} id="run-where">
@@ -150,7 +178,14 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
           />
         </div>
         {form.where === 'node' && (
-          <Select aria-label="Node" placeholder="Choose a node" searchable value={form.nodeId} onChange={(nodeId) => change({ nodeId })} data={nodes.map(({ id, name }) => ({ value: id, label: name }))} />
+          <Select
+            aria-label="Node"
+            placeholder="Choose a node"
+            searchable
+            value={form.nodeId}
+            onChange={(nodeId) => change({ nodeId })}
+            data={nodes.map(({ id, name }) => ({ value: id, label: name }))}
+          />
         )}
         {form.where === 'tags' && (
           <MultiSelect
@@ -164,7 +199,14 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
             nothingFoundMessage="No node has such a tag"
           />
         )}
-        <NumberInput className={classes.priority} label="Priority" value={form.priority} onChange={(value) => change({ priority: Number(value) || 0 })} step={1} title="Higher goes first; 0 is usual" />
+        <NumberInput
+          className={classes.priority}
+          label="Priority"
+          value={form.priority}
+          onChange={(value) => change({ priority: Number(value) || 0 })}
+          step={1}
+          title="Higher goes first; 0 is usual"
+        />
       </div>
       {error !== null && (
         <Alert color="red" variant="light" title={explainError(error).title} role="alert">
@@ -173,14 +215,26 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
       )}
       {showsCommand && 'run' in read && <Command run={read.run} />}
       <footer className={classes.foot}>
-        <Button variant="subtle" color="gray" onClick={() => setShowsCommand(!showsCommand)} disabled={'missing' in read} aria-expanded={showsCommand}>
+        <Button
+          variant="subtle"
+          color="gray"
+          onClick={() => setShowsCommand(!showsCommand)}
+          disabled={'missing' in read}
+          aria-expanded={showsCommand}
+        >
           {showsCommand ? 'Hide curl' : 'As curl'}
         </Button>
         <span className={classes.missing} role="status">
           {'missing' in read ? read.missing : ''}
         </span>
         <Button onClick={closeRunDialog}>Cancel</Button>
-        <Button type="submit" variant="filled" loading={isRunning} disabled={'missing' in read} rightSection={<Kbd>{modKey('↵')}</Kbd>}>
+        <Button
+          type="submit"
+          variant="filled"
+          loading={isRunning}
+          disabled={'missing' in read}
+          rightSection={<Kbd>{modKey('↵')}</Kbd>}
+        >
           {form.spiders.length > 1 ? `Run ${plural(form.spiders.length, 'spider')}` : 'Run'}
         </Button>
       </footer>
@@ -200,14 +254,19 @@ function AllButton({ count, onAll }: { count: number; onAll: () => void }) {
 function Command({ run }: { run: RunInput }) {
   const api = useApi()
   const credentials = useQuery(api.query.system.credentials.queryOptions()).data
-  const command = scheduleCommand(run, { address: credentials?.address ?? 'http://127.0.0.1:6800', username: credentials?.username ?? 'USERNAME' })
+  const command = scheduleCommand(run, {
+    address: credentials?.address ?? 'http://127.0.0.1:6800',
+    username: credentials?.username ?? 'USERNAME'
+  })
   return (
     <div className={classes.command}>
       <pre>{command}</pre>
       <span className={classes.copy}>
         <CopyButton value={command} what="the command" />
       </span>
-      {(run.nodeId || run.tags?.length) && <p className="dim">schedule.json cannot say where to run: this call runs on any node.</p>}
+      {(run.nodeId || run.tags?.length) && (
+        <p className="dim">schedule.json cannot say where to run: this call runs on any node.</p>
+      )}
     </div>
   )
 }
@@ -216,8 +275,13 @@ function Command({ run }: { run: RunInput }) {
 function useSuggestions({ project, spiders }: RunForm): { args: string[]; settings: string[] } {
   const api = useApi()
   const filter = { project: project ?? undefined, spider: spiders.length === 1 ? spiders[0] : undefined, limit: 50 }
-  const recent = useQuery({ ...api.query.jobs.list.queryOptions({ input: filter }), enabled: project !== null, staleTime: 60_000 })
-  const names = (of: (job: Job) => Record<string, string>) => [...new Set(recent.data?.jobs.flatMap((job) => Object.keys(of(job))) ?? [])].sort()
+  const recent = useQuery({
+    ...api.query.jobs.list.queryOptions({ input: filter }),
+    enabled: project !== null,
+    staleTime: 60_000
+  })
+  const names = (of: (job: Job) => Record<string, string>) =>
+    [...new Set(recent.data?.jobs.flatMap((job) => Object.keys(of(job))) ?? [])].sort()
   return { args: names(({ args }) => args), settings: names(({ settings }) => settings) }
 }
 
@@ -231,7 +295,11 @@ function announce(jobs: readonly Job[], open: (id: string | null) => void): void
     autoClose: 6000,
     message: (
       <div className={classes.toast}>
-        <span>{isOne ? `${only.project}/${only.spider} is queued.` : `${plural(jobs.length, 'job')} of ${only.project} are queued.`}</span>
+        <span>
+          {isOne
+            ? `${only.project}/${only.spider} is queued.`
+            : `${plural(jobs.length, 'job')} of ${only.project} are queued.`}
+        </span>
         <Button onClick={() => open(isOne ? only.id : null)}>{isOne ? 'Open' : 'Show them'}</Button>
       </div>
     )
@@ -242,7 +310,12 @@ function withKnownProject(form: RunForm, projects: readonly Project[]): RunForm 
   const isKnown = projects.some(({ name }) => name === form.project)
   if (isKnown) return form
   const [only] = projects
-  return { ...form, project: projects.length === 1 && only !== undefined ? only.name : null, spiders: [], version: null }
+  return {
+    ...form,
+    project: projects.length === 1 && only !== undefined ? only.name : null,
+    spiders: [],
+    version: null
+  }
 }
 
 const LAST_KEY = 'scrapdeck.run-dialog.last'

@@ -12,11 +12,24 @@ describe('startForm', () => {
 
   it('does not carry arguments over to another project or spider', () => {
     expect(startForm({ project: 'news' }, last)).toMatchObject({ project: 'news', spiders: [], args: [], priority: 0 })
-    expect(startForm({ project: 'shop', spiders: ['b'] }, last)).toMatchObject({ spiders: ['b'], args: [], settings: [] })
+    expect(startForm({ project: 'shop', spiders: ['b'] }, last)).toMatchObject({
+      spiders: ['b'],
+      args: [],
+      settings: []
+    })
   })
 
   it('takes over everything of a job that is run again', () => {
-    const again = { project: 'shop', version: 'v1', spiders: ['b'], args: { x: '1' }, settings: {}, priority: 2, nodeId: 'n1', tags: [] }
+    const again = {
+      project: 'shop',
+      version: 'v1',
+      spiders: ['b'],
+      args: { x: '1' },
+      settings: {},
+      priority: 2,
+      nodeId: 'n1',
+      tags: []
+    }
     expect(readForm(startForm(again, last))).toEqual({ run: again })
   })
 })
@@ -49,6 +62,8 @@ describe('readForm', () => {
   })
 
   it('asks with a node or with tags, never with both', () => {
-    expect(readForm({ ...form, where: 'tags', nodeId: 'n1', tags: ['eu'] })).toMatchObject({ run: { nodeId: null, tags: ['eu'] } })
+    expect(readForm({ ...form, where: 'tags', nodeId: 'n1', tags: ['eu'] })).toMatchObject({
+      run: { nodeId: null, tags: ['eu'] }
+    })
   })
 })

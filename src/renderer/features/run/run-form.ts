@@ -24,7 +24,8 @@ export interface RunForm {
 
 let nextKey = 1
 export const newRow = (name = '', value = ''): FormRow => ({ key: nextKey++, name, value })
-const rowsOf = (values: Record<string, string> = {}) => Object.entries(values).map(([name, value]) => newRow(name, value))
+const rowsOf = (values: Record<string, string> = {}) =>
+  Object.entries(values).map(([name, value]) => newRow(name, value))
 
 /** What the dialog begins with: what it was opened with, and the last used for everything not said. */
 export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunForm {
@@ -52,7 +53,8 @@ export function problemOfRow(kind: 'args' | 'settings', row: FormRow, rows: read
   const name = row.name.trim()
   if (name === '') return row.value === '' ? null : 'Give it a name'
   if (rows.some((other) => other.key !== row.key && other.name.trim() === name)) return `${name} stands twice`
-  if (kind === 'args' && RESERVED_ARGUMENTS.has(name)) return `${name} is taken by Scrapyd: it would not reach the spider`
+  if (kind === 'args' && RESERVED_ARGUMENTS.has(name))
+    return `${name} is taken by Scrapyd: it would not reach the spider`
   if (/[\s=]/.test(name)) return 'A name has no blanks and no ='
   return null
 }
@@ -82,5 +84,7 @@ export function readForm(form: RunForm): { run: RunInput } | { missing: string }
 }
 
 function valuesOf(rows: readonly FormRow[]): Record<string, string> {
-  return Object.fromEntries(rows.filter(({ name }) => name.trim() !== '').map(({ name, value }) => [name.trim(), value]))
+  return Object.fromEntries(
+    rows.filter(({ name }) => name.trim() !== '').map(({ name, value }) => [name.trim(), value])
+  )
 }

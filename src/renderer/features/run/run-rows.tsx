@@ -15,7 +15,8 @@ interface RunRowsProps {
 /** Names and values as rows; Enter in the last value begins a new row. */
 export function RunRows({ kind, title, rows, names, onChange }: RunRowsProps) {
   const what = kind === 'args' ? 'argument' : 'setting'
-  const set = (key: number, patch: Partial<FormRow>) => onChange(rows.map((row) => (row.key === key ? { ...row, ...patch } : row)))
+  const set = (key: number, patch: Partial<FormRow>) =>
+    onChange(rows.map((row) => (row.key === key ? { ...row, ...patch } : row)))
   const add = () => onChange([...rows, newRow()])
   const unused = names.filter((name) => !rows.some((row) => row.name === name))
   return (
@@ -47,7 +48,10 @@ export function RunRows({ kind, title, rows, names, onChange }: RunRowsProps) {
             classNames={{ input: 'mono' }}
             spellCheck={false}
           />
-          <ActionIcon aria-label={`Remove ${what} ${row.name || index + 1}`} onClick={() => onChange(rows.filter(({ key }) => key !== row.key))}>
+          <ActionIcon
+            aria-label={`Remove ${what} ${row.name || index + 1}`}
+            onClick={() => onChange(rows.filter(({ key }) => key !== row.key))}
+          >
             <IconX size={14} />
           </ActionIcon>
         </div>

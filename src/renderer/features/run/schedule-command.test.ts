@@ -5,7 +5,14 @@ import { scheduleCommand } from './schedule-command.ts'
 const door = { address: 'http://127.0.0.1:6800/', username: 'scrapdeck' }
 
 it('writes everything that schedule.json takes', () => {
-  const run = { project: 'shop', version: 'v1', spiders: ['a'], priority: 5, settings: { LOG_LEVEL: 'INFO' }, args: { category: 'laptops' } }
+  const run = {
+    project: 'shop',
+    version: 'v1',
+    spiders: ['a'],
+    priority: 5,
+    settings: { LOG_LEVEL: 'INFO' },
+    args: { category: 'laptops' }
+  }
   expect(scheduleCommand(run, door)).toBe(
     [
       'curl --user scrapdeck http://127.0.0.1:6800/schedule.json \\',

@@ -8,7 +8,11 @@ export function scheduleCommand(run: RunInput, door: { address: string; username
   return run.spiders.map((spider) => commandFor(spider, run, door)).join('\n\n')
 }
 
-function commandFor(spider: string, run: RunInput, { address, username }: { address: string; username: string }): string {
+function commandFor(
+  spider: string,
+  run: RunInput,
+  { address, username }: { address: string; username: string }
+): string {
   const fields: Array<[string, string]> = [
     ['project', run.project],
     ['spider', spider]
@@ -18,7 +22,10 @@ function commandFor(spider: string, run: RunInput, { address, username }: { addr
   for (const [name, value] of Object.entries(run.settings ?? {})) fields.push(['setting', `${name}=${value}`])
   for (const [name, value] of Object.entries(run.args ?? {})) fields.push([name, value])
   const lines = fields.map(([name, value]) => `  --data-urlencode ${quoteForShell(`${name}=${value}`)}`)
-  return [`curl --user ${quoteForShell(username)} ${quoteForShell(`${address.replace(/\/$/, '')}/schedule.json`)}`, ...lines].join(' \\\n')
+  return [
+    `curl --user ${quoteForShell(username)} ${quoteForShell(`${address.replace(/\/$/, '')}/schedule.json`)}`,
+    ...lines
+  ].join(' \\\n')
 }
 
 /** For POSIX shells: bare when nothing in it means anything to them. */

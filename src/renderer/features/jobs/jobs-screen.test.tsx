@@ -1,0 +1,191 @@
+import { configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
+import { afterEach, expect, it } from 'vitest'
+import type { JobStatus } from '../../../shared/contract/index.ts'
+import { useRunDialog } from '../../state/run-dialog.ts'
+import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
+import { renderApp } from '../../testing/render-app.tsx'
+
+// The first screen of a file is imported only now, which may take a while on a busy machine.
+configure({ asyncUtilTimeout: 8000 })
+
+let engine: FakeEngine
+let app: ReturnType<typeof renderApp>
+
+function open(address: string, options: Parameters<typeof createFakeEngine>[0] = {}) {
+  engine = createFakeEngine({ jobCount: 60, ...options })
+  app = renderApp(engine, address)
+}
+afterEach(() => {
+  app.stop()
+  useRunDialog.setState({ prefill: null })
+})
+
+const jobsThatAre = (...statuses: JobStatus[]) =>
+  [...engine.jobs.values()].filter(({ status }) => statuses.includes(status))
+const table = async () => within(await screen.findByRole('grid', { name: 'Jobs' }))
+const rows = async () => (await table()).getAllByRole('row').slice(1)
+const markRow = async (index: number, shiftKey = false) =>
+  fireEvent.click(within((await rows())[index] as HTMLElement).getByRole('checkbox'), { shiftKey })
+
+it('narrows the list by the facets and by what is typed, all of it in the address', async () => {
+  open('/jobs')
+  fireEvent.click(
+    within(await screen.findByRole('navigation', { name: 'Narrow the list' })).getByRole('button', { name: /failed/ })
+  )
+  await waitFor(async () => expect(await rows()).toHaveLength(jobsThatAre('failed').length))
+  const box = screen.getByLabelText('Filter jobs')
+  fireEvent.change(box, { target: { value: 'project:prices ' } })
+  await waitFor(() => expect(app.router.state.location.search).toMatchObject({ status: 'failed', project: 'prices' }))
+  expect(screen.getByRole('button', { name: 'Remove project:prices' })).toBeTruthy()
+  fireEvent.keyDown(box, { key: 'Backspace' })
+  expect((box as HTMLInputElement).value).toBe('project:prices')
+  await waitFor(() => expect(app.router.state.location.search).not.toHaveProperty('project'))
+})
+
+it('says what is wrong with a term, and looks for words as they are typed', async () => {
+  open('/jobs')
+  const box = await screen.findByLabelText('Filter jobs')
+  fireEvent.change(box, { target: { value: 'colour:red' } })
+  fireEvent.keyDown(box, { key: 'Enter' })
+  expect((await screen.findByRole('alert')).textContent).toContain('There is no key “colour”')
+  fireEvent.change(box, { target: { value: 'zalando' } })
+  await waitFor(() => expect(app.router.state.location.search).toMatchObject({ text: 'zalando' }))
+  await waitFor(async () => {
+    for (const row of await rows()) expect(row.textContent).toContain('zalando')
+  })
+})
+
+it('says which filter leaves nothing, and clears it', async () => {
+  open('/jobs?text=nosuchspider&status=failed')
+  expect(await screen.findByText('No job fits the filter')).toBeTruthy()
+  expect(screen.getByText(/status:failed.*nosuchspider/)).toBeTruthy()
+  fireEvent.click(screen.getByRole('button', { name: 'Clear the filter' }))
+  await waitFor(async () => expect((await rows()).length).toBeGreaterThan(5))
+})
+
+it('teaches what a job is when there is none', async () => {
+  open('/jobs', { firstRun: true })
+  expect(await screen.findByText('No jobs yet')).toBeTruthy()
+  fireEvent.click(screen.getByRole('button', { name: 'Run a spider' }))
+  expect(useRunDialog.getState().prefill).toEqual({})
+})
+
+it('says why the list cannot be shown, and asks again', async () => {
+  engine = createFakeEngine({ jobCount: 5 })
+  engine.failures.set('jobs.list', new TypeError('Failed to fetch'))
+  app = renderApp(engine, '/jobs')
+  expect(
+    await screen.findByText(/Could not load the jobs: the engine does not answer/, {}, { timeout: 10_000 })
+  ).toBeTruthy()
+  engine.failures.clear()
+  fireEvent.click(screen.getByRole('button', { name: 'Retry' }))
+  await waitFor(async () => expect(await rows()).toHaveLength(5))
+})
+
+it('shows new jobs and changes without being asked', async () => {
+  open('/jobs?status=running')
+  const before = (await rows()).length
+  const [queued] = jobsThatAre('queued')
+  if (queued === undefined) throw new Error('the fake fleet has no queued job')
+  engine.emit({
+    kind: 'job',
+    job: { ...queued, status: 'running', state: 'running', nodeId: 'eu-1', startedAtMs: Date.now() }
+  })
+  await waitFor(async () => expect(await rows()).toHaveLength(before + 1))
+})
+
+it('cancels the marked queued jobs at once and takes it back with Undo', async () => {
+  open('/jobs?status=queued')
+  await markRow(0)
+  await markRow(2, true)
+  expect(screen.getByRole('toolbar', { name: 'Marked jobs' }).textContent).toContain('3 jobs marked')
+  const queuedBefore = jobsThatAre('queued').length
+  fireEvent.click(screen.getByRole('button', { name: 'Cancel 3' }))
+  await waitFor(() => expect(jobsThatAre('queued')).toHaveLength(queuedBefore - 3))
+  fireEvent.click(await screen.findByRole('button', { name: 'Undo' }))
+  await waitFor(() => expect(jobsThatAre('queued')).toHaveLength(queuedBefore))
+})
+
+it('asks before it stops many running jobs', async () => {
+  open('/jobs?status=running')
+  await markRow(0)
+  await markRow(6, true)
+  fireEvent.click(screen.getByRole('button', { name: 'Cancel 7' }))
+  const dialog = within(await screen.findByRole('dialog', { name: 'Cancel 7 jobs?' }))
+  expect(engine.calls).not.toContain('jobs.cancel')
+  fireEvent.click(dialog.getByRole('button', { name: 'Cancel them' }))
+  await waitFor(() =>
+    expect(jobsThatAre('running').filter(({ cancelAskedAtMs }) => cancelAskedAtMs !== null)).toHaveLength(7)
+  )
+})
+
+it('retries the ended ones among the marked', async () => {
+  open('/jobs?status=failed&status=succeeded')
+  const before = engine.jobs.size
+  await markRow(0)
+  await markRow(1)
+  fireEvent.click(screen.getByRole('button', { name: 'Retry 2' }))
+  await waitFor(() => expect(engine.jobs.size).toBe(before + 2))
+})
+
+it('shows a job beside the list: why it ended, its timeline with the evidence, its stats and attempts', async () => {
+  open('/jobs?status=failed')
+  fireEvent.click((await rows())[0] as HTMLElement)
+  const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
+  expect(await pane.findByText("KeyError: 'offerPrice'")).toBeTruthy()
+  expect(app.router.state.location.search).toMatchObject({ job: expect.stringMatching(/^[0-9a-f]{32}$/) })
+  expect(pane.getByText('Ended: failed')).toBeTruthy()
+  expect(pane.getByText('pid').closest('details')).toBeTruthy()
+
+  fireEvent.click(pane.getByRole('tab', { name: 'Stats' }))
+  expect(await pane.findByText('log_count/ERROR')).toBeTruthy()
+  fireEvent.click(pane.getByRole('tab', { name: /Attempts/ }))
+  expect(await pane.findByRole('region', { name: 'Attempt 1' })).toBeTruthy()
+
+  fireEvent.keyDown(document.body, { key: 'Escape' })
+  await waitFor(() => expect(screen.queryByRole('complementary', { name: 'Job' })).toBeNull())
+  expect(await rows()).not.toHaveLength(0)
+})
+
+it('tells a cancel that was asked from one that is confirmed, and offers force', async () => {
+  open('/jobs?status=running')
+  fireEvent.click((await rows())[0] as HTMLElement)
+  const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
+  fireEvent.click(await pane.findByRole('button', { name: 'Cancel' }))
+  expect(await pane.findByText(/Cancel asked; waiting for its node to confirm/)).toBeTruthy()
+  expect(await pane.findByText('cancelling…')).toBeTruthy()
+  fireEvent.click(pane.getByRole('button', { name: 'Force' }))
+  await waitFor(() => expect(engine.calls.filter((call) => call === 'jobs.cancel')).toHaveLength(2))
+})
+
+it('opens the Run dialog with everything of a job', async () => {
+  open('/jobs?status=failed')
+  fireEvent.click((await rows())[0] as HTMLElement)
+  const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
+  fireEvent.click(await pane.findByRole('button', { name: 'Run again…' }))
+  const job = engine.jobs.get(String((app.router.state.location.search as { job?: string }).job))
+  expect(useRunDialog.getState().prefill).toEqual({
+    project: job?.project,
+    version: job?.version,
+    spiders: [job?.spider],
+    settings: job?.settings,
+    args: job?.args,
+    priority: job?.priority,
+    nodeId: null,
+    tags: []
+  })
+})
+
+it('loads further pages when the end comes into sight, down to the last of many jobs', async () => {
+  open('/jobs', { jobCount: 450, nodeCount: 60 })
+  await table()
+  await waitFor(() => expect(engine.calls.filter((call) => call === 'jobs.list').length).toBeGreaterThanOrEqual(1))
+  const grid = screen.getByRole('grid', { name: 'Jobs' })
+  for (let page = 2; page <= 3; page += 1) {
+    fireEvent.keyDown(grid, { key: 'End' })
+    Object.defineProperty(grid, 'scrollTop', { configurable: true, value: page * 200 * 32 - 600 })
+    fireEvent.scroll(grid)
+    const expected = Math.min(451, page * 200 + 1)
+    await waitFor(() => expect(Number(grid.getAttribute('aria-rowcount'))).toBe(expected))
+  }
+})

@@ -1,0 +1,51 @@
+import { configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
+import { afterEach, expect, it, vi } from 'vitest'
+import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
+import { renderApp } from '../../testing/render-app.tsx'
+
+// The first screen of a file is imported only now, which may take a while on a busy machine.
+configure({ asyncUtilTimeout: 8000 })
+
+// The terminal draws on what jsdom has not got; it has tests of its own, and those of e2e/ see the real one.
+vi.mock('../../terminal/log-terminal.tsx', () => ({
+  LogTerminal: ({ title }: { title: string }) => <div data-testid="log">Log of {title}</div>
+}))
+
+let engine: FakeEngine
+let app: ReturnType<typeof renderApp>
+
+function open(jobs: (running: string[]) => string[]) {
+  engine = createFakeEngine({ jobCount: 40 })
+  const running = [...engine.jobs.values()].filter(({ status }) => status === 'running').map(({ id }) => id)
+  const address = new URLSearchParams(jobs(running).map((id) => ['jobs', id]))
+  app = renderApp(engine, `/logs?${address}`)
+  return running
+}
+afterEach(() => app.stop())
+
+it('opens a log from the picker', async () => {
+  open(() => [])
+  expect(await screen.findByText('No log is open')).toBeTruthy()
+  fireEvent.click(screen.getAllByRole('button', { name: 'Open a log' })[0] as HTMLElement)
+  const choice = (await screen.findAllByRole('option'))[0] as HTMLElement
+  fireEvent.click(choice)
+  expect(await screen.findByTestId('log')).toBeTruthy()
+  expect(await screen.findAllByRole('tab')).toHaveLength(1)
+})
+
+it('keeps the open logs in the address and goes from one to the other', async () => {
+  const running = open((ids) => ids.slice(0, 2))
+  const tabs = await screen.findAllByRole('tab')
+  expect(tabs.map((tab) => tab.getAttribute('aria-selected'))).toEqual(['true', 'false'])
+  fireEvent.click(tabs[1] as HTMLElement)
+  await waitFor(() => expect(app.router.state.location.search).toEqual({ jobs: running.slice(0, 2), job: running[1] }))
+  fireEvent.click(screen.getAllByRole('button', { name: /^Close the log of/ })[1] as HTMLElement)
+  await waitFor(() => expect(screen.getAllByRole('tab')).toHaveLength(1))
+  expect(app.router.state.location.search).toMatchObject({ job: running[0] })
+})
+
+it('still shows which tab it is when the job is not known any more', async () => {
+  open(() => ['f'.repeat(32)])
+  const list = within(await screen.findByRole('tablist', { name: 'Open logs' }))
+  expect(await list.findByText('unknown job')).toBeTruthy()
+})

@@ -1,0 +1,126 @@
+import { act, configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
+import { afterEach, expect, it } from 'vitest'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { offerFiles } from '../../state/dropped-files.ts'
+import { useRunDialog } from '../../state/run-dialog.ts'
+import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
+import { renderApp } from '../../testing/render-app.tsx'
+
+// The first screen of a file is imported only now, which may take a while on a busy machine.
+configure({ asyncUtilTimeout: 8000 })
+
+let engine: FakeEngine
+let app: ReturnType<typeof renderApp>
+
+function open(address: string, options: Parameters<typeof createFakeEngine>[0] = {}) {
+  engine = createFakeEngine({ jobCount: 40, ...options })
+  app = renderApp(engine, address)
+}
+afterEach(() => {
+  app.stop()
+  useRunDialog.setState({ prefill: null })
+})
+
+const egg = (name = 'shop-1.4.0-py3.12.egg') => new File(['PK'], name)
+const dialogNamed = async (name: string) => within(await screen.findByRole('dialog', { name }))
+
+it('lists the projects with their drift, and opens one', async () => {
+  open('/projects')
+  const grid = within(await screen.findByRole('grid', { name: 'Projects' }))
+  const row = (await grid.findByText('prices')).closest('[role=row]') as HTMLElement
+  expect(row.textContent).toContain('11 of 12 nodes, 1 failed')
+  fireEvent.click(row)
+  const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
+  expect(await detail.findByRole('button', { name: 'Run amazon_de' })).toBeTruthy()
+  expect(app.router.state.location.search).toEqual({ project: 'prices' })
+})
+
+it('shows what changed in a version, and runs a spider of it', async () => {
+  open('/projects?project=prices')
+  const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
+  fireEvent.click(
+    (await detail.findAllByRole('button', { expanded: false, name: /20261119T181000/ }))[0] as HTMLElement
+  )
+  expect(detail.getByText('New in it').parentElement?.textContent).toContain('cdiscount')
+  expect(detail.getByText('Failed on eu-4').parentElement?.textContent).toContain('did not answer')
+  fireEvent.click(detail.getByRole('button', { name: 'Run otto' }))
+  expect(useRunDialog.getState().prefill).toEqual({ project: 'prices', spiders: ['otto'] })
+})
+
+it('takes an egg dropped anywhere: editable, uploaded, sent to all nodes, the failed one again, then run', async () => {
+  open('/projects')
+  await screen.findByRole('grid', { name: 'Projects' })
+  act(() => offerFiles([egg()]))
+  const dialog = await dialogNamed('Deploy a project')
+  const project = dialog.getByLabelText('Project') as HTMLInputElement
+  expect(project.value).toBe('shop')
+  fireEvent.change(project, { target: { value: 'webshop' } })
+  fireEvent.click(dialog.getByRole('button', { name: 'Upload' }))
+  expect(await dialog.findByText(/is here with 1 spider/)).toBeTruthy()
+  expect(engine.projects.has('webshop')).toBe(true)
+
+  fireEvent.click(dialog.getByRole('button', { name: 'Deploy to all 12 nodes' }))
+  expect(await dialog.findByText('On 11 of 12 nodes.', {}, { timeout: 10_000 })).toBeTruthy()
+  const down = engine.nodes.get('eu-4')
+  if (down === undefined) throw new Error('the fake fleet has no eu-4')
+  engine.nodes.set('eu-4', { ...down, health: 'up' })
+  fireEvent.click(dialog.getByRole('button', { name: 'Retry eu-4' }))
+  expect(await dialog.findByText('On 12 nodes.', {}, { timeout: 10_000 })).toBeTruthy()
+
+  fireEvent.click(dialog.getByRole('button', { name: 'Run…' }))
+  expect(useRunDialog.getState().prefill).toMatchObject({ project: 'webshop', spiders: ['demo'] })
+})
+
+it('says in words why an upload was refused, and lets it be tried again', async () => {
+  open('/projects')
+  await screen.findByRole('grid', { name: 'Projects' })
+  engine.failures.set(
+    'projects.upload',
+    new ScrapdeckError(
+      'EGG_NO_METADATA',
+      'shop.egg has no EGG-INFO/PKG-INFO. Build it with scrapyd-deploy --build-egg.'
+    )
+  )
+  act(() => offerFiles([egg()]))
+  const dialog = await dialogNamed('Deploy a project')
+  fireEvent.click(dialog.getByRole('button', { name: 'Upload' }))
+  const alert = await dialog.findByRole('alert')
+  expect(alert.textContent).toContain('has no EGG-INFO/PKG-INFO. Build it')
+  engine.failures.clear()
+  fireEvent.click(dialog.getByRole('button', { name: 'Upload again' }))
+  expect(await dialog.findByText(/is here with/)).toBeTruthy()
+})
+
+it('says what can be dropped when something else was', async () => {
+  open('/projects')
+  await screen.findByRole('grid', { name: 'Projects' })
+  act(() => offerFiles([new File(['x'], 'notes.txt')]))
+  const dialog = await dialogNamed('Deploy a project')
+  expect(dialog.getByRole('alert').textContent).toContain('notes.txt is neither an .egg nor a .zip')
+})
+
+it('offers the nodes without the version first when some are chosen', async () => {
+  open('/projects?project=prices')
+  fireEvent.click(await screen.findByRole('button', { name: 'Deploy…' }))
+  const dialog = await dialogNamed('Deploy prices 20261119T181000')
+  expect((dialog.getByRole('checkbox', { name: /eu-4/ }) as HTMLInputElement).checked).toBe(true)
+  expect((dialog.getByRole('checkbox', { name: /eu-1/ }) as HTMLInputElement).checked).toBe(false)
+  fireEvent.click(dialog.getByRole('button', { name: 'Deploy to 1 node' }))
+  expect(await dialog.findByText('On 0 of 1 node.', {}, { timeout: 5000 })).toBeTruthy()
+})
+
+it('deletes a version only after saying what goes and what stays', async () => {
+  open('/projects?project=prices')
+  fireEvent.click(await screen.findByRole('button', { name: 'More for 20261119T181000' }))
+  fireEvent.click(await screen.findByRole('menuitem', { name: 'Delete…' }))
+  const dialog = await dialogNamed('Delete prices 20261119T181000?')
+  expect(dialog.getByText(/on 11 nodes/).textContent).toContain('Jobs without a version will then get 20261112T090412')
+  expect(engine.calls).not.toContain('projects.deleteVersion')
+  fireEvent.click(dialog.getByRole('button', { name: 'Delete' }))
+  await waitFor(() => expect(engine.projects.get('prices')?.latestVersion).toBe('20261112T090412'))
+})
+
+it('teaches what a project is when there is none', async () => {
+  open('/projects', { firstRun: true })
+  expect(await screen.findByText('No projects yet')).toBeTruthy()
+})

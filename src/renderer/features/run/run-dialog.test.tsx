@@ -1,0 +1,114 @@
+import { act, configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { openRunDialog, type RunPrefill, useRunDialog } from '../../state/run-dialog.ts'
+import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
+import { stubCanvas } from '../../terminal/stub-canvas.ts'
+import { renderApp } from '../../testing/render-app.tsx'
+
+// The first screen of a file is imported only now, which may take a while on a busy machine.
+configure({ asyncUtilTimeout: 8000 })
+
+let engine: FakeEngine
+let app: ReturnType<typeof renderApp>
+
+beforeEach(() => {
+  localStorage.clear()
+  stubCanvas()
+})
+afterEach(() => {
+  app.stop()
+  useRunDialog.setState({ prefill: null })
+})
+
+async function open(prefill: RunPrefill = {}, options: Parameters<typeof createFakeEngine>[0] = {}) {
+  engine = createFakeEngine({ jobCount: 30, ...options })
+  app = renderApp(engine, '/nodes')
+  await screen.findByRole('heading', { name: 'Nodes' })
+  act(() => openRunDialog(prefill))
+  return within(await screen.findByRole('dialog', { name: 'Run spiders' }))
+}
+
+const newest = (count: number) =>
+  [...engine.jobs.values()].sort((left, right) => (left.id < right.id ? 1 : -1)).slice(0, count)
+const runButton = (dialog: ReturnType<typeof within>) =>
+  dialog.getByRole('button', { name: /^Run/ }) as HTMLButtonElement
+
+it('says what is missing until it can run', async () => {
+  const dialog = await open()
+  expect(await dialog.findByText('Choose a project')).toBeTruthy()
+  expect(runButton(dialog).disabled).toBe(true)
+})
+
+it('runs several spiders at once with arguments and settings', async () => {
+  const dialog = await open({ project: 'prices', spiders: ['otto', 'zalando', 'bol_nl'] })
+  fireEvent.click(await dialog.findByRole('button', { name: 'Add an argument' }))
+  fireEvent.change(dialog.getByLabelText('Name of argument 1', { selector: 'input' }), {
+    target: { value: 'category' }
+  })
+  fireEvent.change(dialog.getByLabelText('Value of argument 1', { selector: 'input' }), {
+    target: { value: 'laptops' }
+  })
+  fireEvent.click(dialog.getByRole('button', { name: 'Add a setting' }))
+  fireEvent.change(dialog.getByLabelText('Name of setting 1', { selector: 'input' }), {
+    target: { value: 'LOG_LEVEL' }
+  })
+  fireEvent.change(dialog.getByLabelText('Value of setting 1', { selector: 'input' }), { target: { value: 'INFO' } })
+  fireEvent.click(dialog.getByRole('button', { name: /^Run 3 spiders/ }))
+  await waitFor(() =>
+    expect(
+      newest(3)
+        .map(({ spider }) => spider)
+        .sort()
+    ).toEqual(['bol_nl', 'otto', 'zalando'])
+  )
+  expect(newest(1)[0]).toMatchObject({ args: { category: 'laptops' }, settings: { LOG_LEVEL: 'INFO' } })
+  expect(await screen.findByText('3 jobs of prices are queued.')).toBeTruthy()
+  expect(app.router.state.location.pathname).toBe('/nodes')
+})
+
+it('opens the job when it was one, and Ctrl-Enter runs', async () => {
+  const dialog = await open({ project: 'news', spiders: ['reuters'] })
+  fireEvent.keyDown(await dialog.findByRole('button', { name: 'Add an argument' }), { key: 'Enter', ctrlKey: true })
+  await waitFor(() => expect(app.router.state.location.pathname).toBe('/jobs'))
+  expect(app.router.state.location.search).toMatchObject({ job: newest(1)[0]?.id })
+})
+
+it('refuses a reserved argument beside the field and does not ask the engine', async () => {
+  const dialog = await open({ project: 'prices', spiders: ['otto'], args: { jobid: '7' } })
+  expect((await dialog.findAllByText(/jobid is taken by Scrapyd/)).length).toBeGreaterThan(0)
+  expect(runButton(dialog).disabled).toBe(true)
+})
+
+it('shows the same as curl', async () => {
+  const dialog = await open({ project: 'prices', spiders: ['otto'], args: { page: '2' } })
+  fireEvent.click(await dialog.findByRole('button', { name: 'As curl' }))
+  expect(await dialog.findByText(/http:\/\/127\.0\.0\.1:6800\/schedule\.json/)).toBeTruthy()
+  expect(dialog.getByText(/--data-urlencode page=2/)).toBeTruthy()
+})
+
+it('stays open with the reason when the engine says no', async () => {
+  const dialog = await open({ project: 'prices', spiders: ['otto'] })
+  engine.failures.set(
+    'jobs.run',
+    new ScrapdeckError('SPIDER_NOT_FOUND', 'Version 2 of prices has no spider otto. Choose another.')
+  )
+  fireEvent.click(await dialog.findByRole('button', { name: /^Run/ }))
+  expect((await dialog.findByRole('alert')).textContent).toContain('has no spider otto')
+})
+
+it('remembers what was run last', async () => {
+  const dialog = await open({ project: 'prices', spiders: ['otto'], args: { page: '2' }, priority: 5 })
+  fireEvent.click(await dialog.findByRole('button', { name: /^Run/ }))
+  await waitFor(() => expect(useRunDialog.getState().prefill).toBeNull())
+  act(() => openRunDialog())
+  const again = within(await screen.findByRole('dialog', { name: 'Run spiders' }))
+  expect(((await again.findByLabelText('Name of argument 1', { selector: 'input' })) as HTMLInputElement).value).toBe(
+    'page'
+  )
+})
+
+it('says how to begin when there is no project', async () => {
+  const dialog = await open({}, { firstRun: true })
+  expect(await dialog.findByText('There is nothing to run yet')).toBeTruthy()
+})

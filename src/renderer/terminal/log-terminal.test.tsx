@@ -1,0 +1,69 @@
+import { cleanup, configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { createFakeEngine } from '../testing/fake-engine.ts'
+import { renderBare } from '../testing/render-app.tsx'
+import { LogTerminal } from './log-terminal.tsx'
+import { stubCanvas } from './stub-canvas.ts'
+
+// The first screen of a file is imported only now, which may take a while on a busy machine.
+configure({ asyncUtilTimeout: 8000 })
+
+beforeEach(stubCanvas)
+afterEach(cleanup)
+
+function openLog(status: 'succeeded' | 'queued', over: { failure?: Error } = {}) {
+  const engine = createFakeEngine({ jobCount: 60 })
+  const job = [...engine.jobs.values()].find((each) => each.status === status)
+  if (job === undefined) throw new Error(`the fake fleet has no ${status} job`)
+  if (over.failure !== undefined) engine.failures.set('logs.tail', over.failure)
+  const view = renderBare(
+    <LogTerminal
+      client={engine.client}
+      jobId={job.id}
+      title="shop/prices"
+      fileName="a.log"
+      waitingText="It waits for a slot."
+      hasKeys={false}
+    />
+  )
+  return { engine, job, view }
+}
+
+const log = () => within(screen.getByTestId('log'))
+
+it('shows the log with its name, levels and last lines as text', async () => {
+  openLog('succeeded')
+  expect(screen.getByRole('region', { name: 'Log of shop/prices' })).toBeTruthy()
+  await waitFor(() => expect(log().getByRole('log').textContent).toMatch(/KeyError: 'offerPrice'|Crawled \(200\)/))
+  expect(log().getByRole('button', { name: /^ERROR/ }).textContent).toMatch(/ERROR [1-9]/)
+  expect(await log().findByText('complete')).toBeTruthy()
+})
+
+it('hides a level and shows one alone', async () => {
+  openLog('succeeded')
+  await waitFor(() => expect(log().getByRole('log').textContent).toContain('DEBUG'))
+  fireEvent.click(log().getByRole('button', { name: /^DEBUG/ }))
+  await waitFor(() => expect(log().getByRole('log').textContent).not.toContain('DEBUG'))
+  expect(log().getByRole('log').textContent).toContain('INFO')
+  fireEvent.click(log().getByRole('button', { name: /^ERROR/ }), { shiftKey: true })
+  await waitFor(() => expect(log().getByRole('log').textContent).not.toContain('INFO'))
+  // Tracebacks go with the line they belong to.
+  expect(log().getByRole('log').textContent).toContain('Traceback (most recent call last):')
+})
+
+it('says what a log without lines waits for, or why there is none', async () => {
+  const { view } = openLog('queued')
+  expect(await log().findByText('It waits for a slot.')).toBeTruthy()
+  view.unmount()
+  openLog('queued', {
+    failure: Object.assign(new Error('The node has no log of this run any more.'), { code: 'LOG_NOT_FOUND' })
+  })
+  expect((await log().findByRole('alert')).textContent).toContain('The node has no log of this run any more.')
+})
+
+it('leaves when it is taken out of the page', async () => {
+  const { view } = openLog('succeeded')
+  await waitFor(() => expect(log().getByRole('log').textContent).not.toBe(''))
+  view.unmount()
+  expect(screen.queryByTestId('log')).toBeNull()
+})
