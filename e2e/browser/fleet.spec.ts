@@ -1,7 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { addNodesByPaste, cancelJob, deployEgg, dropFile, jobRows, runSpiders } from '../stories/fleet.ts'
+import { dropFile, jobRows, workWithAFleet } from '../stories/fleet.ts'
 import { openScreen } from '../stories/first-run.ts'
 import { buildDemoEgg } from '../support/demo-egg.ts'
 import { type Scrapyd, startScrapydFleet } from '../support/scrapyd-fleet.ts'
@@ -28,39 +28,9 @@ test('three nodes by paste, an egg by drop, three spiders at once, a reload in t
   serve
 }) => {
   test.setTimeout(120_000)
-  const service = await serve({ localSlots: 0 })
+  const service = await serve({ environment: { DEMO_TOUCH_FILE: touchFile } })
   await page.goto(service.loginLink())
-  await addNodesByPaste(
-    page,
-    scrapyds.map(({ url }) => url)
-  )
-  await deployEgg(page, await buildDemoEgg(), 'v1', 3)
-
-  await runSpiders(page, ['quotes', 'prices', 'slow'])
-  await openScreen(page, 'Jobs')
-  const grid = page.getByRole('grid', { name: 'Jobs' })
-  await expect(grid.getByRole('row').filter({ hasText: 'running' })).toHaveCount(3, { timeout: 20_000 })
-
-  const before = (await service.client.jobs.list({})).jobs
-  await jobRows(page, 'slow').click()
-  const detail = page.getByRole('complementary', { name: 'Job' })
-  await detail.getByRole('tab', { name: 'Log' }).click()
-  await expect(detail.getByRole('log')).toContainText('Tick 3')
-  await page.reload()
-  // The address holds the open job and its tab; the log goes on where it is now.
-  await expect(detail.getByRole('log')).toContainText(/Tick \d+/)
-  await expect(detail.getByRole('tab', { name: 'Log' })).toHaveAttribute('aria-selected', 'true')
-  await expect(jobRows(page, 'quotes')).toContainText('succeeded', { timeout: 30_000 })
-  await expect(jobRows(page, 'prices')).toContainText('succeeded', { timeout: 30_000 })
-  await expect(jobRows(page, 'slow')).toContainText('running')
-
-  await cancelJob(page, 'slow')
-  const after = (await service.client.jobs.list({})).jobs
-  expect(after.map(({ id }) => id)).toEqual(before.map(({ id }) => id))
-  expect(after.map(({ attemptCount }) => attemptCount)).toEqual([1, 1, 1])
-  expect(readFileSync(touchFile, 'utf8').split('\n').filter(Boolean).toSorted()).toEqual(
-    after.map(({ id }) => id).toSorted()
-  )
+  await workWithAFleet(page, { urls: scrapyds.map(({ url }) => url), client: service.client, touchFile })
 })
 
 test('the page lives through a kill -9 of the service: it says so, comes back by itself and shows the truth', async ({

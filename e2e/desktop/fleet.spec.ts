@@ -1,0 +1,26 @@
+import { join } from 'node:path'
+import { workWithAFleet } from '../stories/fleet.ts'
+import { startScrapydFleet } from '../support/scrapyd-fleet.ts'
+import { waitFor } from '../support/service.ts'
+import { expect, findDoor, test } from './desktop-test.ts'
+
+test('the same fleet by hand on the desktop', async ({ launch, userData }) => {
+  test.setTimeout(120_000)
+  const touchFile = join(userData, 'touched')
+  const environment = { DEMO_TOUCH_FILE: touchFile }
+  const scrapyds = await startScrapydFleet(Array.from({ length: 3 }, () => ({ environment })))
+  try {
+    const desktop = await launch({ environment })
+    const window = await desktop.window()
+    await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
+    const door = await waitFor(
+      'the door',
+      () => findDoor(userData),
+      (found) => found !== null
+    )
+    if (!door) throw new Error('The desktop has no HTTP door')
+    await workWithAFleet(window, { urls: scrapyds.map(({ url }) => url), client: door.client, touchFile })
+  } finally {
+    await Promise.all(scrapyds.map((scrapyd) => scrapyd.stop()))
+  }
+})
