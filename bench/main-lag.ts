@@ -47,7 +47,12 @@ export async function run(): Promise<Figure[]> {
     return [
       { figure: 'loop_p50_ms', value: lag(50), unit: 'ms', conditions },
       { figure: 'loop_p99_ms', value: lag(99), unit: 'ms', conditions },
-      { figure: 'loop_max_ms', value: Math.round((histogram.max / 1e6 - resolutionMs) * 100) / 100, unit: 'ms', conditions }
+      {
+        figure: 'loop_max_ms',
+        value: Math.round((histogram.max / 1e6 - resolutionMs) * 100) / 100,
+        unit: 'ms',
+        conditions
+      }
     ]
   } finally {
     await stop()

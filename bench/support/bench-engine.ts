@@ -37,7 +37,11 @@ export async function deployNoop(client: BenchClient): Promise<void> {
     ],
     {}
   )
-  await client.projects.upload({ file: new File([egg as Uint8Array<ArrayBuffer>], 'noop.egg'), project: 'noop', version: '1' })
+  await client.projects.upload({
+    file: new File([egg as Uint8Array<ArrayBuffer>], 'noop.egg'),
+    project: 'noop',
+    version: '1'
+  })
   for await (const step of await client.projects.deploy({ project: 'noop', version: '1' })) {
     if (step.state === 'failed') throw new Error(`deploying failed: ${step.error}`)
   }
@@ -58,6 +62,10 @@ export function percentile(values: readonly number[], share: number): number {
 }
 
 export function machine(): Record<string, string | number> {
-  return { cpus: cpus().length, cpu: cpus()[0]?.model ?? 'unknown', memory_gib: Math.round(totalmem() / 2 ** 30), node: process.version }
+  return {
+    cpus: cpus().length,
+    cpu: cpus()[0]?.model ?? 'unknown',
+    memory_gib: Math.round(totalmem() / 2 ** 30),
+    node: process.version
+  }
 }
-

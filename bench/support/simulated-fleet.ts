@@ -75,9 +75,20 @@ function act(node: SimulatedNode, verb: string, parameters: URLSearchParams, bod
     case 'daemonstatus.json':
       return { pending: node.pending.length, running: node.running.length, finished: node.finished.length }
     case 'listjobs.json':
-      return { pending: node.pending.map(listed), running: node.running.map(listed), finished: node.finished.map(listed) }
+      return {
+        pending: node.pending.map(listed),
+        running: node.running.map(listed),
+        finished: node.finished.map(listed)
+      }
     case 'schedule.json': {
-      const run = { id: parameters.get('jobid')!, project, spider: parameters.get('spider')!, pid: 0, startTime: '', endTime: null }
+      const run = {
+        id: parameters.get('jobid')!,
+        project,
+        spider: parameters.get('spider')!,
+        pid: 0,
+        startTime: '',
+        endTime: null
+      }
       node.pending.push(run)
       startPending(node)
       return { jobid: run.id }
@@ -91,7 +102,9 @@ function act(node: SimulatedNode, verb: string, parameters: URLSearchParams, bod
     case 'listspiders.json':
       return { spiders: ['noop'] }
     case 'addversion.json': {
-      const [name, version] = ['project', 'version'].map((part) => new RegExp(`name="${part}"\\r\\n\\r\\n([^\\r]*)`).exec(body)?.[1] ?? '')
+      const [name, version] = ['project', 'version'].map(
+        (part) => new RegExp(`name="${part}"\\r\\n\\r\\n([^\\r]*)`).exec(body)?.[1] ?? ''
+      )
       node.eggs.set(name!, (node.eggs.get(name!) ?? new Set()).add(version!))
       return { project: name, version, spiders: 1 }
     }
@@ -120,7 +133,16 @@ function end(node: SimulatedNode, run: Run): void {
 }
 
 function listed(run: Run): object {
-  return { id: run.id, project: run.project, spider: run.spider, pid: run.pid, start_time: run.startTime, end_time: run.endTime, log_url: null, items_url: null }
+  return {
+    id: run.id,
+    project: run.project,
+    spider: run.spider,
+    pid: run.pid,
+    start_time: run.startTime,
+    end_time: run.endTime,
+    log_url: null,
+    items_url: null
+  }
 }
 
 const LOG = Buffer.from(

@@ -18,9 +18,13 @@ export async function startSimulatedFleet(options: {
 }): Promise<SimulatedFleet> {
   const { nodes, slots, jobMs, report = false } = options
   const parameters = ['--nodes', String(nodes), '--slots', String(slots), '--job-ms', String(jobMs)]
-  const child: ChildProcess = fork(`${import.meta.dirname}/simulated-fleet.ts`, report ? [...parameters, '--report'] : parameters, {
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc']
-  })
+  const child: ChildProcess = fork(
+    `${import.meta.dirname}/simulated-fleet.ts`,
+    report ? [...parameters, '--report'] : parameters,
+    {
+      stdio: ['ignore', 'pipe', 'inherit', 'ipc']
+    }
+  )
   const listeners: ((post: { atMs: number; jobid: string }) => void)[] = []
   const { promise: port, resolve, reject } = Promise.withResolvers<string>()
   child.once('exit', (code) => reject(new Error(`the simulated fleet ended with ${code}`)))
