@@ -141,7 +141,15 @@ export function LogTerminal(props: LogTerminalProps) {
           {snapshot.isFollowing ? 'Following' : 'Follow'} <Kbd>f</Kbd>
         </Button>
       </div>
-      <div className={classes.screen}>
+      <div
+        className={classes.screen}
+        role="group"
+        aria-label="Log text"
+        tabIndex={0}
+        onKeyDown={(event) => {
+          if (!event.ctrlKey && !event.metaKey && view?.scrollBy(event.key)) event.preventDefault()
+        }}
+      >
         <div ref={host} className={classes.terminal} data-wrap={snapshot.isWrapping || undefined} aria-hidden />
         {snapshot.lineCount === 0 && (
           <Waiting snapshot={snapshot} waitingText={waitingText} onRetry={() => view?.retry()} />

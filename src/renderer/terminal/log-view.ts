@@ -94,8 +94,7 @@ export class LogView {
     this.#terminal.loadAddon(this.#search)
     this.#writer = new TerminalWriter(this.#terminal)
     this.#terminal.onScroll(() => this.#onScroll())
-    // The terminal takes no input: keys belong to the window.
-    this.#terminal.attachCustomKeyEventHandler(() => false)
+    this.#terminal.attachCustomKeyEventHandler((event) => this.#passOn(event))
     this.#search.onDidChangeResults(({ resultIndex, resultCount }) => {
       this.#match = { index: resultIndex, count: resultCount }
       this.#changed()
@@ -189,6 +188,16 @@ export class LogView {
       this.#terminal.scrollLines(-1)
     }
     this.#changed()
+  }
+
+  /** Moves the view by a key of the keyboard; false when the key means nothing here. */
+  scrollBy(key: string): boolean {
+    if (key === 'PageUp' || key === 'PageDown') this.#terminal.scrollPages(key === 'PageUp' ? -1 : 1)
+    else if (key === 'ArrowUp' || key === 'ArrowDown') this.#terminal.scrollLines(key === 'ArrowUp' ? -1 : 1)
+    else if (key === 'Home') this.#terminal.scrollToTop()
+    else if (key === 'End') this.follow(true)
+    else return false
+    return true
   }
 
   showLevels(levels: ReadonlySet<LogLevel>): void {
@@ -336,6 +345,18 @@ export class LogView {
     let widest = 0
     for (const { text } of this.#shownLines()) widest = Math.max(widest, text.length + 10)
     return Math.min(widest, MAX_UNWRAPPED_COLUMNS)
+  }
+
+  /**
+   * After a click, xterm's hidden text field has the focus (it is needed to copy a selection). It takes no input, so
+   * its keys go on to the window as if nothing had the focus.
+   */
+  #passOn(event: KeyboardEvent): boolean {
+    const { key, shiftKey } = event
+    if (event.type === 'keydown' && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      document.body.dispatchEvent(new KeyboardEvent('keydown', { key, shiftKey, bubbles: true, cancelable: true }))
+    }
+    return false
   }
 
   #onScroll(): void {

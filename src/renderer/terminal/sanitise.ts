@@ -29,7 +29,6 @@ export function withoutColours(sanitised: string): string {
 
 // A private-use character: STRING_SEQUENCE takes it out of the input first, so it can only come from us.
 const MARK = '\ue0ff'
-/* biome-ignore-start lint/suspicious/noControlCharactersInRegex: control characters are what this file is about */
 const SUSPECT = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ue0ff]/
 /** OSC, DCS, SOS, PM and APC with their payload, when they are closed; an open one loses only its beginning. */
 const STRING_SEQUENCE =
@@ -38,7 +37,6 @@ const CONTROL_SEQUENCE = /(?:\u001b\[|\u009b)([0-?]{0,128})[ -/]{0,16}([@-~])/g
 const OTHER_ESCAPE = /\u001b(?:[ -/]{0,4}[0-~])?/g
 const UNWANTED = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 const SGR = /\u001b\[[0-9;]*m/g
-/* biome-ignore-end lint/suspicious/noControlCharactersInRegex: see above */
 
 /** The colour codes of one SGR sequence; the others (blink, conceal, fonts) are left out. */
 function colourCodes(parameters: string): string {

@@ -70,8 +70,6 @@ export function JobFilterBox({ search, nodes, onChange, inputRef }: JobFilterBox
 
   return (
     <div className={classes.whole}>
-      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the click only helps the mouse to the input inside */}
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: see above */}
       <div className={classes.box} onClick={() => inputRef.current?.focus()}>
         <IconFilter size={14} aria-hidden />
         {terms.map((term) => (

@@ -40,16 +40,12 @@ export function JobsScreen() {
   }
   const clearFilter = () => setFilter({})
 
-  const filterKey = JSON.stringify([
-    search.status,
-    search.project,
-    search.spider,
-    search.node,
-    search.text,
-    search.sinceHours
-  ])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only a change of the filter moves the time it counts from
-  const filter = useMemo(() => filterOfSearch(search, Math.floor(Date.now() / 60_000) * 60_000), [filterKey])
+  // As a text, the filter is equal when nothing in it has changed; the time it counts back from then stays as well.
+  const filterText = JSON.stringify({ ...search, job: undefined, tab: undefined })
+  const filter = useMemo(
+    () => filterOfSearch(JSON.parse(filterText) as FilterSearch, Math.floor(Date.now() / 60_000) * 60_000),
+    [filterText]
+  )
   const list = useInfiniteQuery(
     api.query.jobs.list.infiniteOptions({
       input: (before: string | undefined) => ({ ...filter, before, limit: PAGE_ROWS }),

@@ -118,8 +118,6 @@ function Choices({ open, onPick }: { open: readonly string[]; onPick: (id: strin
 
 function Choice({ job, isChosen, onPick }: { job: Job; isChosen: boolean; onPick: () => void }) {
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the text field above holds the focus and takes the keys
-    // biome-ignore lint/a11y/useFocusableInteractive: see above
     <div
       id={`log-choice-${job.id}`}
       role="option"
