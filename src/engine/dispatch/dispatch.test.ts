@@ -90,6 +90,12 @@ describe('sending', () => {
     expect(node.executed).toContain(id)
   })
 
+  it('jobs left over when the last slot was just filled say so', async () => {
+    await start({ n1: node })
+    const ids = await harness.enqueue(5)
+    expect(harness.waiting.complete(await harness.job(ids[4]!)).waiting?.code).toBe('all_slots_busy')
+  })
+
   it('a node that lacks the egg gets it first, then the job', async () => {
     node.eggs.clear()
     await start({ n1: node })

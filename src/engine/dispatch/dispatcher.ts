@@ -82,7 +82,8 @@ export class Dispatcher {
     const { store, live, projects, distribution, waiting, clock } = this.#context
     const nodes = this.#placeableNodes()
     const free = nodes.reduce((sum, node) => sum + Math.max(0, node.slots - node.used), 0)
-    const lanes = await store.readQueueHeads(Math.min(HEADS_PER_LANE_MAX, Math.max(1, free)))
+    // One more than could go: the job that is left over is what the lane's reason for waiting is found by.
+    const lanes = await store.readQueueHeads(Math.min(HEADS_PER_LANE_MAX, free + 1))
     const shares = live.slotsByProject()
     const plan = place({
       heads: orderFairly(lanes, (project) => shares.get(project) ?? 0),

@@ -198,11 +198,12 @@ export class Follower {
 }
 
 function changeFor(verdict: Verdict & { seen: SeenJob }, one: LiveAttempt, atMs: number): AttemptChange {
+  const { pid, startTime, endTime, exit } = verdict.seen
   const evidence = {
-    pid: verdict.seen.pid,
-    nodeStartTime: verdict.seen.startTime,
-    nodeEndTime: verdict.seen.endTime,
-    ...(verdict.seen.exit === null ? {} : { exit: verdict.seen.exit }),
+    ...(pid === null ? {} : { pid }),
+    ...(startTime === null ? {} : { nodeStartTime: startTime }),
+    ...(endTime === null ? {} : { nodeEndTime: endTime }),
+    ...(exit === null ? {} : { exit }),
     ...(one.state === 'uncertain' ? { resolved: 'the POST had arrived' } : {})
   }
   const base = { jobId: one.jobId, attemptNumber: one.number }
@@ -222,8 +223,8 @@ function changeFor(verdict: Verdict & { seen: SeenJob }, one: LiveAttempt, atMs:
       from: ['sending', 'uncertain', 'accepted'],
       to: 'running',
       kind: 'running',
-      entry: { atMs, text: verdict.seen.pid === null ? 'Running' : `Running, pid ${verdict.seen.pid}`, evidence },
-      details: { startedAtMs: atMs, pid: verdict.seen.pid }
+      entry: { atMs, text: pid === null ? 'Running' : `Running, pid ${pid}`, evidence },
+      details: { startedAtMs: atMs, pid }
     }
   }
   return {
@@ -232,7 +233,7 @@ function changeFor(verdict: Verdict & { seen: SeenJob }, one: LiveAttempt, atMs:
     to: 'finishing',
     kind: 'finishing',
     entry: { atMs, text: 'Ended on the node; reading its log', evidence },
-    details: { exitCode: verdict.seen.exit?.code ?? null, signal: verdict.seen.exit?.signal ?? null }
+    details: { exitCode: exit?.code ?? null, signal: exit?.signal ?? null }
   }
 }
 

@@ -10,14 +10,14 @@ import { createDistribution } from './distribution.ts'
 import { createProjects } from './projects.ts'
 
 /** Two nodes; what arrives is noted, and `answer` decides what becomes of it. */
-async function openRoom() {
+async function openRoom({ hasPython = true } = {}) {
   const temporary = await openTemporaryStore()
   const clock = createFakeClock()
   const projects = await createProjects({
     store: temporary.store,
     blobs: await openFilesystemBlobStore(join(temporary.directory, 'blobs')),
     eggDirectory: join(temporary.directory, 'eggs'),
-    listSpidersOfEgg: async () => ['prices'],
+    listSpidersOfEgg: hasPython ? async () => ['prices'] : null,
     clock,
     logger: silentLogger
   })
@@ -41,7 +41,8 @@ async function openRoom() {
               room.eggs.add(egg)
               room.sent.push(`${nodeId} ${project} ${version} ${egg.byteLength > 0}`)
               return room.answer(nodeId)
-            }
+            },
+            listSpiders: async () => ['prices', `only on ${nodeId}`]
           },
     onChange: () => void room.changes++
   })
@@ -63,6 +64,14 @@ test('an egg is sent once, however many ask for it, and is present then', async 
   expect(t.changes).toBe(1)
   await t.distribution.ensure('n1', 'shop', '1')
   expect(t.sent).toHaveLength(1)
+})
+
+test('where there is no Python, the first node that gets an egg tells its spiders', async () => {
+  await using t = await openRoom({ hasPython: false })
+  expect(t.projects.find('shop', '1')?.spiders).toBeNull()
+  await t.distribution.ensure('n1', 'shop', '1')
+  await t.distribution.ensure('n2', 'shop', '1')
+  expect(t.projects.spidersOf('shop', '1')).toEqual(['prices', 'only on n1'])
 })
 
 test('after a failure a node is left alone for 30 s, then twice as long each time, up to 10 min', async () => {

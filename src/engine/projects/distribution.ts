@@ -27,6 +27,8 @@ export interface Distribution {
 
 /** What distribution needs of a node; NodeClient is one. */
 export interface EggReceiver {
+  /** Asked once after the egg arrived, where nobody has listed its spiders yet. */
+  listSpiders(project: string, version: string): Promise<string[]>
   addVersion(project: string, version: string, egg: Uint8Array): Promise<unknown>
 }
 
@@ -154,8 +156,8 @@ export function createDistribution(options: DistributionOptions): Distribution {
     const sha256 = projects.requireEgg(project, version).sha256!
     await record('sending', null)
     onStart?.()
+    const client = options.clientOf(nodeId)
     try {
-      const client = options.clientOf(nodeId)
       if (client === null) throw new Error('The node was removed.')
       await withEgg(sha256, project, version, (egg) => client.addVersion(project, version, egg))
     } catch (error) {
@@ -168,7 +170,22 @@ export function createDistribution(options: DistributionOptions): Distribution {
     }
     failures.delete(key)
     // Replaced or deleted while it was on its way: the node has the old egg, so the new one must be sent.
-    if (projects.find(project, version)?.sha256 === sha256) await record('present', null)
+    const current = projects.find(project, version)
+    if (current?.sha256 !== sha256) return
+    await record('present', null)
+    if (current.spiders === null) await askForSpiders(client, project, version)
+  }
+
+  /** There is no Python here, so the first node that imported the egg tells what is in it. */
+  async function askForSpiders(client: EggReceiver, project: string, version: string): Promise<void> {
+    let spiders: string[]
+    try {
+      spiders = await client.listSpiders(project, version)
+    } catch {
+      // The egg is there, which is what was asked for. The spiders stay unknown until the next node gets it.
+      return
+    }
+    await projects.recordSpiders(project, version, spiders)
   }
 
   async function withEgg(

@@ -59,6 +59,8 @@ export interface Projects {
   recordSeenOnNode(nodeId: string, project: string, versions: string[], spiders?: string[] | null): Promise<void>
   /** All projects that a node has: what we believed of others is dropped. */
   recordProjectsOnNode(nodeId: string, projects: string[]): Promise<void>
+  /** What a node listed of a version that has no list yet. */
+  recordSpiders(project: string, version: string, spiders: string[]): Promise<void>
   recordDeployment(project: string, version: string, deployment: Deployment): Promise<void>
   dropDeployment(project: string, version: string, nodeId: string): Promise<void>
   /** The node was removed, and the store knows: forgets what was on it. */
@@ -189,6 +191,14 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
         for (const project of [...known.keys()].filter((name) => !listed.includes(name))) {
           await recordSeen(nodeId, project, [], null)
         }
+      })
+    },
+    recordSpiders(project, version, spiders) {
+      return exclusively(async () => {
+        const stored = find(project, version)
+        if (stored === null || stored.spiders !== null) return
+        await store.putVersion({ ...stored, spiders })
+        remember({ ...stored, spiders })
       })
     },
     recordDeployment(project, version, deployment) {
