@@ -120,7 +120,7 @@ export class FakeNode implements NodeClient {
 
   async listSpiders() {
     this.#answer()
-    return ['spider']
+    return ['prices']
   }
 
   async addVersion(project: string, version: string) {
