@@ -42,8 +42,8 @@ async function ensureEnvironment({ title, directory, requirements }) {
   const wanted = hashOf(requirements)
   if (fs.existsSync(python) && isStamped(stampName, wanted)) return python
   await step(title, async () => {
-    removeStamp(stampName)
     const base = findPython()
+    removeStamp(stampName)
     fs.rmSync(directory, { recursive: true, force: true })
     await createEnvironment({ title, base, directory })
     await runCommand({
