@@ -35,10 +35,6 @@ export default defineConfig({
   },
   projects: [
     { name: 'browser', testMatch: 'browser/**/*.spec.ts' },
-    { name: 'desktop', testMatch: 'desktop/**/*.spec.ts' },
-    // Pictures for people: only when asked for (`--project=screenshots`), never in a default run.
-    ...(process.argv.includes('--project=screenshots') || process.env['SCRAPDECK_SCREENSHOTS']
-      ? [{ name: 'screenshots', testMatch: 'screenshots/**/*.shots.ts', timeout: 300_000 }]
-      : [])
+    { name: 'desktop', testMatch: 'desktop/**/*.spec.ts' }
   ]
 })

@@ -1,0 +1,10 @@
+import { defineConfig } from '@playwright/test'
+import base from './playwright.config.ts'
+
+/** Pictures for people, never part of a test run: `npx playwright test -c e2e/screenshots.config.ts`. */
+export default defineConfig({
+  ...base,
+  workers: 1,
+  timeout: 300_000,
+  projects: [{ name: 'screenshots', testMatch: 'screenshots/**/*.shots.ts' }]
+})

@@ -1,0 +1,165 @@
+import { copyFileSync, mkdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { type Page, test } from '@playwright/test'
+import { buildDemoEgg } from '../support/demo-egg.ts'
+import { type Scrapyd, startScrapydFleet } from '../support/scrapyd-fleet.ts'
+import { type Service, startService, waitFor } from '../support/service.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+const pictures = join(root, '.cache/screenshots')
+const SIZES = [
+  { name: '1440', width: 1440, height: 900 },
+  { name: '1280', width: 1280, height: 720 },
+  { name: '390', width: 390, height: 844 }
+]
+const SCHEMES = ['light', 'dark'] as const
+/** What the README shows; copied to docs/images when SCRAPDECK_DOCS_IMAGES is set. */
+const FOR_README = ['overview-dark-1440', 'jobs-light-1440', 'logs-dark-1440']
+
+let service: Service
+let fresh: Service
+let scrapyds: Scrapyd[] = []
+
+test.beforeAll(async () => {
+  mkdirSync(pictures, { recursive: true })
+  scrapyds = await startScrapydFleet(Array.from({ length: 3 }, () => ({ maxProc: 4 })))
+  ;[service, fresh] = await Promise.all([startService({ localSlots: 2 }), startService({ localSlots: 2 })])
+  await fillFleet()
+})
+
+test.afterAll(async () => {
+  const { jobs } = await service.client.jobs.list({ status: ['queued', 'starting', 'running'], limit: 500 })
+  if (jobs.length > 0) await service.client.jobs.cancel({ ids: jobs.map(({ id }) => id), force: true })
+  await Promise.all([service.stop(), fresh.stop(), ...scrapyds.map((scrapyd) => scrapyd.stop())])
+})
+
+/** A fleet in the middle of its work: ended, failed, running and waiting jobs, a node that is away, one that is cordoned. */
+async function fillFleet(): Promise<void> {
+  const { client } = service
+  const names = ['eu-1', 'eu-2', 'us-1']
+  for (const [index, { url }] of scrapyds.entries()) {
+    const name = names[index] ?? `node-${index}`
+    await client.nodes.add({ url, name, slots: 4, tags: [name.slice(0, 2)] })
+  }
+  const file = new File([new Uint8Array(await buildDemoEgg())], 'demo.egg')
+  await client.projects.upload({ file, project: 'shop', version: 'r41' })
+  await client.projects.upload({ file, project: 'shop', version: 'r42' })
+  await client.projects.upload({ file, project: 'news', version: '2026-11-18' })
+  const run = (project: string, spider: string, count: number, args: Record<string, string> = {}) =>
+    Promise.all(Array.from({ length: count }, () => client.jobs.run({ project, spiders: [spider], args })))
+  await run('shop', 'prices', 8)
+  await run('news', 'quotes', 8, { pages: '3', delay: '0.1' })
+  await run('shop', 'broken', 2)
+  await waitFor(
+    'the first jobs to end',
+    () => client.jobs.list({ limit: 500 }),
+    ({ jobs }) => jobs.every(({ state }) => state === 'ended'),
+    120_000
+  )
+  await run('shop', 'slow', 6, { seconds: '600' })
+  await run('news', 'slow', 4, { seconds: '600' })
+  await run('shop', 'prices', 3, { pages: '200', delay: '2' })
+  await waitFor(
+    'a busy fleet',
+    () => client.jobs.list({ status: ['running'], limit: 500 }),
+    ({ jobs }) => jobs.length >= 10,
+    60_000
+  )
+  await run('shop', 'quotes', 9, { pages: '400', delay: '1' })
+  await scrapyds[2]?.kill()
+  await waitFor(
+    'the killed node to be seen as down',
+    () => client.nodes.list(),
+    ({ nodes }) => nodes.some(({ health }) => health === 'down'),
+    60_000
+  )
+}
+
+const SCREENS: Record<string, (page: Page) => Promise<void>> = {
+  overview: (page) => page.goto('#/').then(() => {}),
+  jobs: async (page) => {
+    await page.goto('#/jobs')
+    await page.getByRole('grid', { name: 'Jobs' }).getByRole('row').filter({ hasText: 'failed' }).first().click()
+  },
+  'jobs-all': (page) => page.goto('#/jobs').then(() => {}),
+  'job-log': async (page) => {
+    await page.goto('#/jobs?status=running')
+    await page.getByRole('grid', { name: 'Jobs' }).getByRole('row').filter({ hasText: 'running' }).first().click()
+    await page.getByRole('tab', { name: 'Log' }).click()
+  },
+  projects: async (page) => {
+    await page.goto('#/projects?project=shop')
+  },
+  nodes: async (page) => {
+    const { nodes } = await service.client.nodes.list()
+    await page.goto(`#/nodes?node=${nodes.find(({ name }) => name === 'eu-1')?.id}`)
+  },
+  'nodes-all': (page) => page.goto('#/nodes').then(() => {}),
+  'nodes-add': async (page) => {
+    await page.goto('#/nodes?add=true')
+    await page
+      .getByRole('textbox', { name: 'Addresses of Scrapyd servers' })
+      .fill(`127.0.0.1:9\n${scrapyds[0]?.url}\nnot a url`)
+    await page.waitForTimeout(1500)
+  },
+  logs: async (page) => {
+    const { jobs } = await service.client.jobs.list({ status: ['running'], limit: 500 })
+    const { jobs: ended } = await service.client.jobs.list({ status: ['succeeded'], project: 'shop', limit: 5 })
+    const ids = [ended[0], jobs[0], jobs[1]].flatMap((job) => (job ? [job.id] : []))
+    await page.goto(`#/logs?${ids.map((id) => `jobs=${id}`).join('&')}&job=${ids[0]}`)
+  },
+  settings: (page) => page.goto('#/settings').then(() => {}),
+  run: async (page) => {
+    await page.goto('#/jobs')
+    await page.getByRole('banner').getByRole('button', { name: /^Run/ }).click()
+  },
+  palette: async (page) => {
+    await page.goto('#/')
+    await page.getByRole('button', { name: 'Go to, run, find' }).click()
+    await page.keyboard.type('shop')
+  }
+}
+
+for (const scheme of SCHEMES) {
+  for (const { name: sizeName, width, height } of SIZES) {
+    test(`${scheme} ${sizeName}`, async ({ browser }) => {
+      const context = await browser.newContext({
+        colorScheme: scheme,
+        viewport: { width, height },
+        baseURL: `${service.address}/ui/`
+      })
+      const page = await context.newPage()
+      await page.goto(await loginPath(service))
+      for (const [screen, show] of Object.entries(SCREENS)) {
+        await show(page)
+        // Live data and lazy screens: a picture of the settled state, not of a skeleton.
+        await page.waitForTimeout(900)
+        const file = `${screen}-${scheme}-${sizeName}`
+        await page.screenshot({ path: join(pictures, `${file}.png`) })
+        if (process.env['SCRAPDECK_DOCS_IMAGES'] && FOR_README.includes(file)) copyToDocs(file)
+        // A dialog with an open list takes one for the list.
+        for (let times = 0; times < 3; times += 1) await page.keyboard.press('Escape')
+      }
+      await page.goto(await loginPath(fresh))
+      await page.waitForTimeout(900)
+      await page.screenshot({ path: join(pictures, `first-run-${scheme}-${sizeName}.png`) })
+      await context.close()
+    })
+  }
+}
+
+/** The printed link works once; each picture session asks for one of its own. */
+async function loginPath({ address, client }: Service): Promise<string> {
+  const { username, password } = await client.system.credentials()
+  const response = await fetch(`${address}/ui/link`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` }
+  })
+  return address + (await response.text())
+}
+
+function copyToDocs(file: string): void {
+  mkdirSync(join(root, 'docs/images'), { recursive: true })
+  const [screen] = file.split('-')
+  copyFileSync(join(pictures, `${file}.png`), join(root, 'docs/images', `${screen}.png`))
+}
