@@ -110,16 +110,22 @@ function CredentialsView({ credentials }: { credentials: Credentials }) {
         </Tabs.List>
         <Tabs.Panel value="cfg">
           <Snippet
-            text={`[deploy]\nurl = ${address}/\nusername = ${username}\npassword = ${password}\nproject = YOUR_PROJECT`}
-            hidden={password}
+            textWith={(secret) =>
+              `[deploy]\nurl = ${address}/\nusername = ${username}\npassword = ${secret}\nproject = YOUR_PROJECT`
+            }
+            password={password}
+            shown={shown}
           >
             Then <span className="mono">scrapyd-deploy</span> sends the egg to Scrapdeck, and Scrapdeck to the nodes.
           </Snippet>
         </Tabs.Panel>
         <Tabs.Panel value="curl">
           <Snippet
-            text={`curl -u ${username}:${password} ${address}/schedule.json -d project=YOUR_PROJECT -d spider=YOUR_SPIDER`}
-            hidden={password}
+            textWith={(secret) =>
+              `curl -u ${username}:${secret} ${address}/schedule.json -d project=YOUR_PROJECT -d spider=YOUR_SPIDER`
+            }
+            password={password}
+            shown={shown}
           >
             The job is queued here and sent to the first node with a free slot.
           </Snippet>
@@ -130,11 +136,17 @@ function CredentialsView({ credentials }: { credentials: Credentials }) {
 }
 
 /** Shown with dots for the password, so that a shared screen does not give it away; copied with it. */
-function Snippet({ text, hidden, children }: { text: string; hidden: string; children: ReactNode }) {
+function Snippet(props: {
+  textWith: (secret: string) => string
+  password: string
+  shown: boolean
+  children: ReactNode
+}) {
+  const { textWith, password, shown, children } = props
   return (
     <div className={classes.snippet}>
-      <pre className="mono">{hidden === '' ? text : text.replaceAll(hidden, '••••••••')}</pre>
-      <CopyButton value={text} what="with the password" />
+      <pre className="mono">{textWith(shown ? password : '••••••••')}</pre>
+      <CopyButton value={textWith(password)} what="with the password" />
       <p className="dim">{children}</p>
     </div>
   )
