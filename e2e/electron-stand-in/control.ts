@@ -4,13 +4,21 @@
  */
 export function listenForEvaluations(): void {
   if (!process.send) return
-  process.on('message', async ({ id, source, argument }: { id: number; source: string; argument: unknown }) => {
-    try {
-      const electron = await import('./electron.ts')
-      const value = await (0, eval)(`(${source})`)(electron, argument)
-      process.send?.({ kind: 'evaluated', id, value })
-    } catch (error) {
-      process.send?.({ kind: 'evaluated', id, error: String((error as Error).stack ?? error) })
-    }
-  })
+  process.on('message', (message: Evaluation) => void evaluate(message))
+}
+
+interface Evaluation {
+  id: number
+  source: string
+  argument: unknown
+}
+
+async function evaluate({ id, source, argument }: Evaluation): Promise<void> {
+  try {
+    const electron = await import('./electron.ts')
+    const value = await (0, eval)(`(${source})`)(electron, argument)
+    process.send?.({ kind: 'evaluated', id, value })
+  } catch (error) {
+    process.send?.({ kind: 'evaluated', id, error: String((error as Error).stack ?? error) })
+  }
 }

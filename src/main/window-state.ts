@@ -76,7 +76,7 @@ export function createWindowStateWriter(path: string): { save(state: WindowState
     save(state) {
       waiting = state
       clearTimeout(timer)
-      timer = setTimeout(flush, SAVE_AFTER_MS)
+      timer = setTimeout(() => void flush(), SAVE_AFTER_MS)
     },
     flush
   }
