@@ -58,13 +58,13 @@ async function attachEvidence(desktop: Desktop, attach: Attach): Promise<void> {
 }
 
 /**
- * The HTTP door of this desktop: on port 6800 or one of the next, and it alone knows its credentials. null once it is
+ * The HTTP door of this desktop: on port 6800 or one from 6810 on, and it alone knows its credentials. null once it is
  * closed.
  */
 export async function findDoor(userData: string): Promise<{ address: string; client: Client } | null> {
   const credentials = readCredentials(join(userData, 'data'))
   if (!credentials) return null
-  for (let port = 6800; port < 6810; port += 1) {
+  for (const port of [6800, ...Array.from({ length: 20 }, (_, index) => 6810 + index)]) {
     const address = `http://127.0.0.1:${port}`
     const client = connectClient(address, credentials)
     const isOurs = await client.system.credentials().then(

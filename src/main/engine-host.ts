@@ -30,8 +30,9 @@ export interface EngineHost {
   stop(): Promise<void>
 }
 
-const FIRST_PORT = 6800
-const PORTS_TO_TRY = 10
+const USUAL_PORT = 6800
+// 6801 to 6809 are left to Scrapyds beside us, the demo's among them.
+const OTHER_PORTS = { from: 6810, to: 6899 }
 
 /** Opens the engine and its HTTP door, so that scrapyd-deploy, curl and a browser work with the desktop too. */
 export async function startEngineHost(options: EngineHostOptions): Promise<EngineHost> {
@@ -70,9 +71,9 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
   }
 }
 
-/** Port 6800 may belong to a Scrapyd of the user's own: then one of the next, so that the address stays easy to guess. */
+/** The usual port may belong to a Scrapyd of the user's own: then one of the next, so that the address stays easy to guess. */
 async function listenOnFreePort(options: Omit<ListenOptions, 'port'>): Promise<Service> {
-  for (let port = FIRST_PORT; port < FIRST_PORT + PORTS_TO_TRY; port += 1) {
+  for (let port = USUAL_PORT; port <= OTHER_PORTS.to; port = Math.max(port + 1, OTHER_PORTS.from)) {
     try {
       return await listen({ ...options, port })
     } catch (error) {
