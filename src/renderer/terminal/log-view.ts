@@ -333,6 +333,8 @@ export class LogView {
     }
     this.#isRewriting = false
     if (this.#isFollowing) this.#terminal.scrollToBottom()
+    // Written anew, the terminal stands at its end, wherever the reader was.
+    this.#onScroll()
     this.#changed()
   }
 

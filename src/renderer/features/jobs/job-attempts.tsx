@@ -47,7 +47,12 @@ export function JobAttempts({
       )}
       {attempt.pid !== null && <FieldRow label="Process">{attempt.pid}</FieldRow>}
       <FieldRow label="jobid there">
-        <span className="mono">{attempt.jobid}</span> <CopyButton value={attempt.jobid} what="the jobid" />
+        <span className={classes.jobid}>
+          <span className="mono ellipsis" title={attempt.jobid}>
+            {attempt.jobid}
+          </span>
+          <CopyButton value={attempt.jobid} what="the jobid" />
+        </span>
       </FieldRow>
       <FieldRow label="Log">{attempt.logArchived ? 'in the archive' : 'on the node'}</FieldRow>
     </section>

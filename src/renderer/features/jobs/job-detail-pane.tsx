@@ -124,14 +124,8 @@ function JobHead({ job, nodeName }: { job: Job; nodeName: (id: string) => string
       <p className={classes.facts}>
         {job.reason !== null && <strong>{job.reason}</strong>}
         {job.nodeId !== null && <span>{nodeName(job.nodeId)}</span>}
-        <span>{job.version === null ? 'latest version' : `version ${job.version}`}</span>
         {job.startedAtMs !== null && <Runtime startedAtMs={job.startedAtMs} endedAtMs={job.endedAtMs} />}
-        <span className={classes.id}>
-          <span className="mono" title={job.jobid}>
-            {job.jobid.length > 16 ? `${job.jobid.slice(0, 12)}…` : job.jobid}
-          </span>
-          <CopyButton value={job.jobid} what="the job id" />
-        </span>
+        <span>{job.version === null ? 'latest version' : `version ${job.version}`}</span>
       </p>
       {job.killingLine !== null && (
         <div className={classes.kill}>
@@ -200,6 +194,12 @@ function JobButtons({ job, actions, onOpen }: { job: Job; actions: JobActions; o
         </Button>
       )}
       <Button onClick={again}>Run again…</Button>
+      <span className={classes.id}>
+        <span className="mono" title={job.jobid}>
+          {job.jobid.length > 16 ? `${job.jobid.slice(0, 12)}…` : job.jobid}
+        </span>
+        <CopyButton value={job.jobid} what="the job id" />
+      </span>
     </div>
   )
 }

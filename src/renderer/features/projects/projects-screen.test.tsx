@@ -28,7 +28,7 @@ it('lists the projects with their drift, and opens one', async () => {
   open('/projects')
   const grid = within(await screen.findByRole('grid', { name: 'Projects' }))
   const row = (await grid.findByText('prices')).closest('[role=row]') as HTMLElement
-  expect(row.textContent).toContain('11 of 12 nodes, 1 failed')
+  expect(row.textContent).toContain('11 of 12 nodes1 failed')
   fireEvent.click(row)
   const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
   expect(await detail.findByRole('button', { name: 'Run amazon_de' })).toBeTruthy()

@@ -1,4 +1,6 @@
+import { IconX } from '@tabler/icons-react'
 import type { Spread } from './compare-versions.ts'
+import classes from './projects.module.css'
 
 /** `all 5 nodes`, or the drift: `3 of 5 nodes`. Not there is no trouble: it is sent when a job needs it. */
 export function SpreadText({ spread: { present, failed, total } }: { spread: Spread }) {
@@ -14,7 +16,13 @@ export function SpreadText({ spread: { present, failed, total } }: { spread: Spr
       }
     >
       {present === 0 ? 'no node yet' : `${present} of ${total} ${nodes}`}
-      {failed > 0 && <span className="tone-bad">, {failed} failed</span>}
+      {failed > 0 && (
+        <span className={`tone-bad ${classes.spreadFailed}`}>
+          <IconX size={12} stroke={2.4} aria-hidden />
+          {failed}
+          <span className="visually-hidden"> failed</span>
+        </span>
+      )}
     </span>
   )
 }

@@ -106,7 +106,8 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
           searchable
           allowDeselect={false}
           placeholder="Choose a project"
-          data-autofocus={form.project === null || undefined}
+          autoFocus={form.project === null}
+          openOnFocus={false}
         />
         <Select
           label="Version"
@@ -145,7 +146,8 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
             ? `${strangers.join(', ')} ${strangers.length === 1 ? 'is' : 'are'} not in this version`
             : undefined
         }
-        data-autofocus={form.project !== null || undefined}
+        autoFocus={form.project !== null && form.spiders.length === 0}
+        openOnFocus={false}
       />
       <RunRows
         kind="args"
