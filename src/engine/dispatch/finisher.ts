@@ -69,10 +69,13 @@ export class Finisher {
   }
 
   async #finishOrRetry(one: LiveAttempt, tries = 0): Promise<void> {
-    const { fleet, clock, logger } = this.#context
+    const { fleet, live, logger } = this.#context
+    // It ended otherwise meanwhile: its node was removed.
+    if (live.get(one.key) !== one) return void this.#queued.delete(one.key)
+    const node = fleet.get(one.nodeId)
+    // At start the nodes are taken in after the attempts.
+    if (node === undefined) return this.#retry(one, RETRY_FIRST_MS, tries)
     try {
-      const node = fleet.get(one.nodeId)
-      if (node === undefined) return
       const tail = await this.readTail(node, one)
       if (tail !== null && node.stored.kind !== 'local') await this.#archive(node, one, tries)
       await this.#end(
@@ -85,10 +88,14 @@ export class Finisher {
       if (this.#stopping.signal.aborted) return
       const delayMs = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** tries)
       logger.warn({ error, jobId: one.jobId, delayMs }, 'the log of an ended run could not be read yet; tried again')
-      clock.setTimer(delayMs, () => {
-        if (!this.#stopping.signal.aborted) void this.#finishOrRetry(one, Math.min(tries + 1, 20))
-      })
+      this.#retry(one, delayMs, Math.min(tries + 1, 20))
     }
+  }
+
+  #retry(one: LiveAttempt, delayMs: number, tries: number): void {
+    this.#context.clock.setTimer(delayMs, () => {
+      if (!this.#stopping.signal.aborted) void this.#finishOrRetry(one, tries)
+    })
   }
 
   async #archive(node: FleetNode, one: LiveAttempt, tries: number): Promise<void> {
