@@ -150,6 +150,9 @@ export class Follower {
     const nowMs = clock.monotonicMs()
     if (one.orphan === null) {
       one.orphan = { sizeBytes, silentSinceMs: nowMs }
+      // An earlier engine may have recorded it already (I4): only how long the log stands still begins anew.
+      const timeline = await store.listTimeline(one.jobId)
+      if (timeline.some(({ kind, attemptNumber }) => kind === 'vanished' && attemptNumber === one.number)) return
       const [applied] = await store.applyChanges([
         {
           jobId: one.jobId,
