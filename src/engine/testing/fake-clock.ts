@@ -28,7 +28,8 @@ export function createFakeClock(startMs = 1_800_000_000_000): FakeClock {
       next.callback()
       await settle()
     }
-    elapsedMs = endMs
+    // Somebody else may have moved it on meanwhile: time never goes back.
+    elapsedMs = Math.max(elapsedMs, endMs)
   }
 
   function nextDue(untilMs: number) {

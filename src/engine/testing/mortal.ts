@@ -1,0 +1,58 @@
+/** One life of an engine: its calls to the outside, and the one at which it dies as by kill -9. */
+export interface Life {
+  /** What was called, in order: `store.applyChanges`, `n1.schedule`. */
+  readonly calls: string[]
+  /** Resolves when the engine is dead; never, if it does not die. */
+  readonly death: Promise<void>
+  isDead(): boolean
+  /** `target` as this engine has it: once the engine is dead, no call takes effect and none is ever answered. */
+  lend<T extends object>(name: string, target: T, isCounted: (method: string) => boolean): T
+}
+
+/** `before`: the call has no effect. `after`: it has, but the engine never hears of it. */
+export interface Death {
+  call: number
+  when: 'before' | 'after'
+}
+
+/** Without `death` it only counts. */
+export function beginLife(death: Death | null): Life {
+  const calls: string[] = []
+  const died = Promise.withResolvers<void>()
+  let isDead = false
+
+  function die(): Promise<never> {
+    isDead = true
+    died.resolve()
+    return new Promise(() => {})
+  }
+
+  async function pass(name: string, isCounted: boolean, call: () => unknown): Promise<unknown> {
+    if (isDead) return die()
+    const isLast = isCounted && calls.push(name) - 1 === death?.call
+    if (isLast && death?.when === 'before') return die()
+    try {
+      const answer = await call()
+      return isLast || isDead ? die() : answer
+    } catch (error) {
+      if (isLast || isDead) return die()
+      throw error
+    }
+  }
+
+  return {
+    calls,
+    death: died.promise,
+    isDead: () => isDead,
+    lend: (name, target, isCounted) =>
+      new Proxy(target, {
+        get(_target, property) {
+          const value: unknown = Reflect.get(target, property)
+          if (typeof value !== 'function' || typeof property !== 'string') return value
+          if (property === 'onChange') return value.bind(target)
+          return (...parameters: unknown[]) =>
+            pass(`${name}.${property}`, isCounted(property), () => value.apply(target, parameters))
+        }
+      })
+  }
+}
