@@ -51,13 +51,14 @@ const HEAD =
   /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:[.,]\d+)? \[([^\]]{1,200})\] (DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL): ?/
 
 const RESET = '\u001b[0m'
-const FAINT = '\u001b[38;2;118;134;153m'
-const BRIGHT = '\u001b[38;2;240;244;250m'
-const RED = '\u001b[38;2;255;123;114m'
+// Colours of the terminal's theme: short codes, of which a rewrite of 50,000 lines parses several hundred thousand.
+const FAINT = '\u001b[90m'
+const BRIGHT = '\u001b[97m'
+const RED = '\u001b[31m'
 const LEVEL_COLOUR: Record<LogLevel, string> = {
-  DEBUG: '\u001b[38;2;151;162;178m',
-  INFO: '\u001b[38;2;111;168;220m',
-  WARNING: '\u001b[38;2;224;176;80m',
+  DEBUG: '',
+  INFO: '\u001b[34m',
+  WARNING: '\u001b[33m',
   ERROR: RED
 }
 

@@ -205,7 +205,13 @@ function PickFolderButton({ onFiles }: { onFiles: (files: readonly File[]) => vo
   const input = useRef<HTMLInputElement>(null)
   return (
     <>
-      <Button onClick={() => input.current?.click()}>Choose a folder…</Button>
+      <Button
+        aria-label="Choose a folder"
+        title="A folder with scrapy.cfg; its egg is built here"
+        onClick={() => input.current?.click()}
+      >
+        Folder…
+      </Button>
       <input
         ref={(element) => {
           // React knows no such attribute; every browser we run in does.
