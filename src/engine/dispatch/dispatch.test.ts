@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import type { Store } from '../store/store.ts'
 import { type DispatchHarness, startDispatch } from '../testing/dispatch-harness.ts'
@@ -192,6 +192,36 @@ describe('a POST without an answer', () => {
     await clock.advanceBy(600_000)
     expect(other.executed).toEqual([])
     expect((await harness.job(id!)).state).toBe('starting')
+  })
+})
+
+describe('a disk that fails for a moment', () => {
+  it.each([
+    ['the node has the job', 'ok' as const, (id: string) => [id]],
+    ['the node refused it', 'refuse' as const, (id: string) => [`${id}-2`]]
+  ])('while the answer to a POST is recorded: %s', async (_case, behaviour, expected) => {
+    node.behaviours = [behaviour]
+    let failing = 0
+    const whole = store
+    store = new Proxy(whole, {
+      get: (_target, property) =>
+        property === 'applyChanges' && failing-- > 0
+          ? () => Promise.reject(new Error('disk full'))
+          : Reflect.get(whole, property)
+    })
+    vi.spyOn(console, 'error').mockImplementation(() => {})
+    await start({ n1: node })
+    const schedule = node.schedule.bind(node)
+    node.schedule = (request) => {
+      failing = 1
+      node.schedule = schedule
+      return schedule(request)
+    }
+    const [id] = await harness.enqueue(1)
+    await clock.advanceBy(15_000)
+    expect(node.executed).toEqual(expected(id!))
+    expect((await harness.job(id!)).state).toBe('running')
+    vi.restoreAllMocks()
   })
 })
 

@@ -199,8 +199,13 @@ export class Dispatcher {
       )
       await this.#noteAccepted(one, clock.monotonicMs() - startedMs)
     } catch (error) {
-      if (error instanceof NodeError) await this.#noteFailedSend(one, error)
-      else logger.error({ error, jobId: one.jobId }, 'recording how a job was sent failed; it is resolved by looking')
+      try {
+        if (!(error instanceof NodeError)) throw error
+        await this.#noteFailedSend(one, error)
+      } catch (unexpected) {
+        // It stays `sending`; settled, it is resolved like an uncertain one (follower.ts).
+        logger.error({ error: unexpected, jobId: one.jobId }, 'recording how a job was sent failed; it is looked for')
+      }
     } finally {
       one.settledAtMs = clock.monotonicMs()
       // A job of the local node, or of a fast poller, may have been seen before we had the answer.
@@ -238,7 +243,7 @@ export class Dispatcher {
       this.#holdBack(one)
     }
     const count = (this.#refusals.get(one.jobId) ?? 0) + (error.kind === 'refused' ? 1 : 0)
-    this.#refusals.set(one.jobId, count)
+    if (count > 0) this.#refusals.set(one.jobId, count)
     const isHopeless = refusal === 'unknown_spider' || count >= REFUSALS_UNTIL_FAILED
     const [applied] = await store.applyChanges([
       {
@@ -260,7 +265,10 @@ export class Dispatcher {
     ])
     if (applied !== true) return
     live.remove(one)
-    if (isHopeless) this.#refusals.delete(one.jobId)
+    // One whose cancel was asked meanwhile ended, too, and none comes back to this count.
+    const hasEnded = isHopeless || one.cancelAskedAtMs !== null
+    if (hasEnded) this.#refusals.delete(one.jobId)
+    if (hasEnded) this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
     this.wake()
   }
 

@@ -35,7 +35,7 @@ export class Follower {
 
   /** Only the lists (or a log) can tell about something there: look at them at each poll. */
   wantsSnapshot(nodeId: string): boolean {
-    return this.#context.live.ofNode(nodeId).some((one) => one.state === 'uncertain' || one.absence !== null)
+    return this.#context.live.ofNode(nodeId).some((one) => isUnresolved(one) || one.absence !== null)
   }
 
   async takeSnapshot(node: FleetNode, snapshot: Snapshot): Promise<void> {
@@ -95,7 +95,7 @@ export class Follower {
 
   async #concludeWithoutLog(node: FleetNode, one: LiveAttempt): Promise<void> {
     const { store, live, clock } = this.#context
-    const isAbsent = one.state === 'uncertain'
+    const isAbsent = isUnresolved(one)
     const evidence = { inNoListOfSnapshots: one.absence?.snapshots ?? 0, log: 'not there' }
     const [applied] = await store.applyChanges([
       {
@@ -118,7 +118,9 @@ export class Follower {
     ])
     if (applied !== true) return
     live.remove(one)
-    if (!isAbsent) this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
+    if (!isAbsent || one.cancelAskedAtMs !== null) {
+      this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
+    }
     this.#wakeDispatcher()
   }
 
@@ -238,6 +240,11 @@ function changeFor(verdict: Verdict & { seen: SeenJob }, one: LiveAttempt, atMs:
     entry: { atMs, text: 'Ended on the node; reading its log', evidence },
     details: { exitCode: exit?.code ?? null, signal: exit?.signal ?? null }
   }
+}
+
+/** Nobody knows whether the node has it; `sending` with an answer is one whose answer could not be recorded. */
+function isUnresolved(one: LiveAttempt): boolean {
+  return one.state === 'uncertain' || (one.state === 'sending' && one.settledAtMs !== null)
 }
 
 function slotsInUse(node: FleetNode, ours: number): number {
