@@ -135,8 +135,9 @@ export class NodeCommands {
     }
     await store.putNode({ ...node.stored, mode: 'cordoned' })
     fleet.update({ ...node.stored, mode: 'cordoned' })
-    await dispatch.abandonNode(id)
+    // Out of the fleet first: what the dispatcher has placed there and not yet sent goes back to the queue by itself.
     await fleet.remove(id)
+    await dispatch.abandonNode(id)
     await store.deleteNode(id)
     await this.#parts.projects.forgetNode(id)
   }

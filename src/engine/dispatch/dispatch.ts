@@ -18,10 +18,12 @@ export interface Dispatch {
   isBusy(nodeId: string): boolean
   /** A cancel was asked of these jobs (their rows say so already). */
   cancel(jobIds: string[], options: { force: boolean }): void
-  /** The node is leaving the fleet: its live attempts end as lost. */
+  /** The node has left the fleet, so that nothing more can be sent to it: its live attempts end as lost. */
   abandonNode(nodeId: string): Promise<void>
   stop(): Promise<void>
 }
+
+const LIVE_STATES = ['sending', 'uncertain', 'accepted', 'running', 'finishing'] as const
 
 export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'>): Dispatch {
   const context: DispatchContext = { ...options, onAttemptSettled: (one) => ladder.noteSettled(one) }
@@ -84,11 +86,12 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
     },
     async abandonNode(nodeId) {
       const ours = live.ofNode(nodeId)
-      await store.applyChanges(
+      const applied = await store.applyChanges(
         ours.map((one) => ({
           jobId: one.jobId,
           attemptNumber: one.number,
-          from: [one.state],
+          // Whatever its state is by now: a snapshot may be moving it at this moment.
+          from: [...LIVE_STATES],
           to: 'ended' as const,
           kind: 'ended' as const,
           result: 'lost' as const,
@@ -97,7 +100,9 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
           entry: { atMs: clock.nowMs(), text: 'Lost: its node was removed from the fleet', evidence: { nodeId } }
         }))
       )
-      for (const one of ours) {
+      for (const [index, one] of ours.entries()) {
+        // It ended by itself meanwhile.
+        if (applied[index] !== true) continue
         live.remove(one)
         context.onJobEnded({ jobId: one.jobId, number: one.number })
       }
