@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import type { Store } from '../store/store.ts'
+import { aNewJob } from '../testing/builders.ts'
 import { type DispatchHarness, startDispatch } from '../testing/dispatch-harness.ts'
 import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { FakeNode } from '../testing/fake-node.ts'
@@ -112,6 +113,18 @@ describe('sending', () => {
     await clock.advanceBy(100)
     expect(other.executed).toEqual([`${id}-2`])
     expect(await harness.kinds(id!)).toEqual(['queued', 'sending', 'refused', 'sending', 'accepted', 'running'])
+  })
+
+  it('a job that its node refused does not hold up the jobs behind it', async () => {
+    node = new FakeNode(clock, { slots: 1, eggs: EGGS })
+    node.behaviours = ['refuse']
+    await start({ n1: node })
+    const [refused, behind] = await harness.enqueue(2)
+    await clock.advanceBy(100)
+    expect(node.executed).toEqual([behind])
+    node.endAll()
+    await clock.advanceBy(10_000)
+    expect(node.executed).toEqual([behind, `${refused}-2`])
   })
 
   it('a spider that the node does not know fails the job at once', async () => {
@@ -295,6 +308,26 @@ describe('an engine that dies', () => {
     await start({ n1: node })
     await clock.advanceBy(3_000)
     expect(await harness.job(id!)).toMatchObject({ status: 'succeeded', attemptCount: 1 })
+  })
+})
+
+describe('a node that is removed', () => {
+  it('leaves nothing live behind, also what was on its way to it or just seen to move', async () => {
+    await start({ n1: node })
+    const [running] = await harness.enqueue(1)
+    await clock.advanceBy(1_500)
+    node.end(running!)
+    const jobs = [aNewJob({ version: '1' }), aNewJob({ version: '1' })]
+    await store.enqueueJobs(jobs)
+    harness.dispatch.wake()
+    const seen = harness.dispatch.takeSnapshot(harness.fleet.get('n1')!, await node.listJobs())
+    const removed = harness.fleet.remove('n1').then(() => harness.dispatch.abandonNode('n1'))
+    await clock.advanceBy(5_000)
+    await Promise.all([seen, removed])
+    expect(harness.live.all()).toEqual([])
+    expect(await store.listLiveAttempts()).toEqual([])
+    expect((await harness.job(running!)).state).toBe('ended')
+    for (const { id } of jobs) expect(['queued', 'ended']).toContain((await harness.job(id)).state)
   })
 })
 

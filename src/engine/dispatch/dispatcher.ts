@@ -29,6 +29,7 @@ const STOP_GRACE_MS = 2_000
 export class Dispatcher {
   readonly #context: DispatchContext
   readonly #heldBack = new Map<string, { untilMs: number; count: number }>()
+  #heldBackNow = 0
   readonly #refusals = new Map<string, number>()
   readonly #sending = new Set<Promise<void>>()
   readonly #givingUp = new AbortController()
@@ -83,7 +84,8 @@ export class Dispatcher {
     const nodes = this.#placeableNodes()
     const free = nodes.reduce((sum, node) => sum + Math.max(0, node.slots - node.used), 0)
     // One more than could go: the job that is left over is what the lane's reason for waiting is found by.
-    const lanes = await store.readQueueHeads(Math.min(HEADS_PER_LANE_MAX, free + 1))
+    // Those held back may stand before others that can go.
+    const lanes = await store.readQueueHeads(Math.min(HEADS_PER_LANE_MAX, free + this.#heldBackNow + 1))
     const shares = live.slotsByProject()
     const plan = place({
       heads: orderFairly(lanes, (project) => shares.get(project) ?? 0),
@@ -296,7 +298,11 @@ export class Dispatcher {
     const count = (this.#heldBack.get(key)?.count ?? 0) + 1
     const delayMs = Math.min(HOLD_BACK_MAX_MS, HOLD_BACK_FIRST_MS * 2 ** (count - 1))
     this.#heldBack.set(key, { untilMs: clock.monotonicMs() + delayMs, count })
-    clock.setTimer(delayMs, () => this.wake())
+    this.#heldBackNow += 1
+    clock.setTimer(delayMs, () => {
+      this.#heldBackNow -= 1
+      this.wake()
+    })
     if (this.#heldBack.size > 10_000) this.#forgetOldHoldBacks()
   }
 

@@ -71,9 +71,8 @@ export function place(input: PlaceInput): Plan {
       continue
     }
     const candidates = input.nodes.filter((node) => mayRun(node, lane.placement))
-    const open = candidates.filter(
-      (node) => (used.get(node.id) ?? 0) < node.slots && !input.isHeldBack(job.id, node.id)
-    )
+    const withRoom = candidates.filter((node) => (used.get(node.id) ?? 0) < node.slots)
+    const open = withRoom.filter((node) => !input.isHeldBack(job.id, node.id))
     const isSending = (node: PlaceableNode) => input.eggState(node.id, lane.project, version) === 'sending'
     const ready = open.filter((node) => input.eggState(node.id, lane.project, version) === 'present')
     const best = leastLoaded(ready, used)
@@ -109,7 +108,8 @@ export function place(input: PlaceInput): Plan {
       if (!plan.waiting.has(lane.lane)) plan.waiting.set(lane.lane, eggOnItsWay(target, version))
       continue
     }
-    blocked.add(lane.lane)
+    // What holds back one job must not hold up those behind it.
+    if (open.length === withRoom.length) blocked.add(lane.lane)
     if (!plan.waiting.has(lane.lane)) {
       plan.waiting.set(lane.lane, explainWait({ lane, job, version, candidates, open, input }))
     }
