@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
+import { NodeError } from '../nodes/node-client.ts'
 import type { Store } from '../store/store.ts'
 import { aNewJob } from '../testing/builders.ts'
 import { type DispatchHarness, startDispatch } from '../testing/dispatch-harness.ts'
@@ -95,6 +96,43 @@ describe('sending', () => {
     await start({ n1: node })
     const ids = await harness.enqueue(5)
     expect(harness.waiting.complete(await harness.job(ids[4]!)).waiting?.code).toBe('all_slots_busy')
+  })
+
+  it('nothing is sent to a node before it has listed what runs there', async () => {
+    const list = node.listJobs.bind(node)
+    const released = Promise.withResolvers<void>()
+    node.listJobs = async () => {
+      await released.promise
+      return list()
+    }
+    await start({ n1: node })
+    const [id] = await harness.enqueue(1)
+    expect(node.executed).toEqual([])
+    expect(harness.waiting.complete(await harness.job(id!)).waiting?.text).toBe('n1 has not listed its jobs yet')
+    released.resolve()
+    await clock.advanceBy(0)
+    expect(node.executed).toEqual([id])
+  })
+
+  it("a client's jobid that somebody else's job has on the node does not make the two one", async () => {
+    const stranger = {
+      project: 'shop',
+      version: '1',
+      spider: 's',
+      jobid: 'nightly',
+      settings: {},
+      args: {},
+      priority: 0
+    }
+    await node.schedule(stranger)
+    node.end('nightly')
+    await start({ n1: node })
+    const job = aNewJob({ version: '1', jobid: 'nightly' })
+    await store.enqueueJobs([job])
+    harness.dispatch.wake()
+    await clock.advanceBy(5_000)
+    expect(node.executed).toEqual(['nightly', job.id])
+    expect(await harness.job(job.id)).toMatchObject({ state: 'running', jobid: 'nightly' })
   })
 
   it('a node that lacks the egg gets it first, then the job', async () => {
@@ -378,6 +416,22 @@ describe('cancelling', () => {
     await cancel(id!)
     expect(await harness.job(id!)).toMatchObject({ status: 'cancelled', reason: 'cancelled before it started' })
     expect(node.pending).toEqual([])
+  })
+
+  it('a job that the node removed is cancelled, not lost, when the answer to the cancel was lost', async () => {
+    node.isWedged = true
+    await start({ n1: node })
+    const [id] = await harness.enqueue(1)
+    await clock.advanceBy(1_000)
+    const ask = node.cancel.bind(node)
+    node.cancel = async (request) => {
+      node.cancel = ask
+      await ask(request)
+      throw new NodeError('timeout', 'fake did not answer', { delivered: 'unknown' })
+    }
+    await cancel(id!)
+    await clock.advanceBy(60_000)
+    expect(await harness.job(id!)).toMatchObject({ status: 'cancelled', reason: 'cancelled before it started' })
   })
 
   it('goes on where the dead engine stopped', async () => {

@@ -28,11 +28,11 @@ const LIVE_STATES = ['sending', 'uncertain', 'accepted', 'running', 'finishing']
 export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'>): Dispatch {
   const context: DispatchContext = { ...options, onAttemptSettled: (one) => ladder.noteSettled(one) }
   const { store, live, clock } = context
-  const dispatcher = new Dispatcher(context)
   const wake = () => dispatcher.wake()
   const ladder = new CancelLadder(context, wake)
   const finisher = new Finisher(context)
   const follower = new Follower(context, finisher, wake)
+  const dispatcher: Dispatcher = new Dispatcher(context, follower)
 
   /** An attempt that was `sending` when the engine died: nobody knows whether the POST went out. */
   async function takeOver(): Promise<void> {

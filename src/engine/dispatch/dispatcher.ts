@@ -5,6 +5,7 @@ import { classifyRefusal } from '../nodes/scrapyd/refusals.ts'
 import { orderFairly } from '../queue/fair-order.ts'
 import type { StoredJob } from '../store/store.ts'
 import type { DispatchContext } from './context.ts'
+import type { Follower } from './follower.ts'
 import type { LiveAttempt } from './live-attempts.ts'
 import { place, type Assignment, type PlaceableNode } from './place.ts'
 
@@ -15,6 +16,12 @@ const HOLD_BACK_MAX_MS = 300_000
 // A job that this many nodes (or times) refused for reasons we do not know is not going to work.
 const REFUSALS_UNTIL_FAILED = 8
 const STOP_GRACE_MS = 2_000
+const HEALTH_WORDS = {
+  unknown: 'has not answered yet',
+  down: 'does not answer',
+  unauthorized: 'refuses the password',
+  invalid: 'answers wrongly'
+}
 
 /**
  * Carries out placement: reads the heads of the queue, asks `place` where they go, writes the attempts as `sending` (one
@@ -28,6 +35,7 @@ const STOP_GRACE_MS = 2_000
  */
 export class Dispatcher {
   readonly #context: DispatchContext
+  readonly #lists: Pick<Follower, 'knowsLists' | 'isListed'>
   readonly #heldBack = new Map<string, { untilMs: number; count: number }>()
   #heldBackNow = 0
   readonly #refusals = new Map<string, number>()
@@ -39,8 +47,9 @@ export class Dispatcher {
   #hasWaiting = false
   paused = false
 
-  constructor(context: DispatchContext) {
+  constructor(context: DispatchContext, lists: Pick<Follower, 'knowsLists' | 'isListed'>) {
     this.#context = context
+    this.#lists = lists
   }
 
   /** Jobs are queued that no node could take at the last run. */
@@ -116,7 +125,8 @@ export class Dispatcher {
 
   #placeableNodes(): PlaceableNode[] {
     const { fleet, live } = this.#context
-    return fleet.list().map(({ stored, status }) => {
+    return fleet.list().map((node) => {
+      const { stored, status } = node
       const ours = live.slotsUsedOn(stored.id)
       const external = status.external.running.length + status.external.pending.length
       return {
@@ -127,28 +137,33 @@ export class Dispatcher {
         used: Math.max(ours + external, (status.running ?? 0) + (status.pending ?? 0)),
         tags: stored.tags,
         mode: stored.mode,
-        unavailable: status.health === 'up' ? this.#context.whyNotReady(stored.id) : 'does not answer'
+        unavailable:
+          status.health !== 'up'
+            ? HEALTH_WORDS[status.health]
+            : this.#lists.knowsLists(node)
+              ? this.#context.whyNotReady(stored.id)
+              : 'has not listed its jobs yet'
       }
     })
   }
 
   async #begin(
     assignments: Assignment[],
-    lanes: { jobs: { id: string; jobid: string; attemptCount: number }[] }[]
+    lanes: { project: string; jobs: { id: string; jobid: string; attemptCount: number }[] }[]
   ): Promise<void> {
     const { store, live, clock } = this.#context
-    const heads = new Map(lanes.flatMap((lane) => lane.jobs.map((job) => [job.id, job])))
+    const heads = new Map(lanes.flatMap((lane) => lane.jobs.map((job) => [job.id, { ...job, project: lane.project }])))
     const atMs = clock.nowMs()
     const starts = await Promise.all(
       assignments.map(async (assignment) => {
         const head = heads.get(assignment.jobId)!
         const number = head.attemptCount + 1
-        const base = await this.#jobidForNode(head)
+        const jobid = await this.#jobidForNode(head, number, assignment.nodeId)
         const name = this.#context.fleet.get(assignment.nodeId)?.stored.name ?? assignment.nodeId
         return {
           jobId: assignment.jobId,
           number,
-          jobid: number === 1 ? base : `${base}-${number}`,
+          jobid,
           nodeId: assignment.nodeId,
           version: assignment.version,
           entry: {
@@ -169,12 +184,20 @@ export class Dispatcher {
     }
   }
 
-  /** A client's own jobid goes to the node as it is only where it is safe and no other job has it; else the job's id does. */
-  async #jobidForNode(job: { id: string; jobid: string }): Promise<string> {
-    if (job.jobid === job.id) return job.id
-    if (!SAFE_JOBID_PATTERN.test(job.jobid)) return job.id
+  /** A client's own jobid goes to the node as it is only where it is safe and nobody else's, there or here; else the job's id does. */
+  async #jobidForNode(
+    job: { id: string; jobid: string; project: string },
+    number: number,
+    nodeId: string
+  ): Promise<string> {
+    const suffix = number === 1 ? '' : `-${number}`
+    const own = job.id + suffix
+    const wanted = job.jobid + suffix
+    if (job.jobid === job.id || !SAFE_JOBID_PATTERN.test(job.jobid)) return own
+    const node = this.#context.fleet.get(nodeId)
+    if (node !== undefined && this.#lists.isListed(node, job.project, wanted)) return own
     const namesakes = await this.#context.store.findJobsByJobid(job.jobid, null)
-    return namesakes.length > 1 ? job.id : job.jobid
+    return namesakes.length > 1 ? own : wanted
   }
 
   async #send(one: LiveAttempt, attempt: Attempt, job: StoredJob): Promise<void> {

@@ -26,6 +26,7 @@ export class Follower {
   readonly #finisher: Finisher
   readonly #wakeDispatcher: () => void
   readonly #investigating = new Set<string>()
+  readonly #newest = new WeakMap<FleetNode, Snapshot>()
 
   constructor(context: DispatchContext, finisher: Finisher, wakeDispatcher: () => void) {
     this.#context = context
@@ -38,9 +39,24 @@ export class Follower {
     return this.#context.live.ofNode(nodeId).some((one) => isUnresolved(one) || one.absence !== null)
   }
 
+  /** Before its first lists nobody knows what else runs on a node: sending to it could overfill it (I3). */
+  knowsLists(node: FleetNode): boolean {
+    return this.#newest.has(node)
+  }
+
+  /** Somebody's job there has this jobid, ended ones included: a second one could not be told from it. */
+  isListed(node: FleetNode, project: string, jobid: string): boolean {
+    const { pending, running, finished } = this.#newest.get(node) ?? { pending: [], running: [], finished: [] }
+    return [pending, running, finished].some((list) =>
+      list.some((job) => job.jobid === jobid && job.project === project)
+    )
+  }
+
   async takeSnapshot(node: FleetNode, snapshot: Snapshot): Promise<void> {
     const { live, store, clock } = this.#context
     const nodeId = node.stored.id
+    const isFirst = !this.#newest.has(node)
+    this.#newest.set(node, snapshot)
     const result = reconcile(live.ofNode(nodeId), snapshot, {
       nodePollIntervalMs: nodeId === LOCAL_NODE_ID ? 0 : NODE_POLL_INTERVAL_MS
     })
@@ -71,7 +87,7 @@ export class Follower {
       const one = live.get(verdict.key)
       if (verdict.kind === 'missing' && one !== undefined) void this.#investigate(node, one)
     }
-    if (slotsInUse(node, live.slotsUsedOn(nodeId)) < slotsBefore) this.#wakeDispatcher()
+    if (isFirst || slotsInUse(node, live.slotsUsedOn(nodeId)) < slotsBefore) this.#wakeDispatcher()
   }
 
   /** In no list: what does its log say? */
@@ -96,6 +112,9 @@ export class Follower {
   async #concludeWithoutLog(node: FleetNode, one: LiveAttempt): Promise<void> {
     const { store, live, clock } = this.#context
     const isAbsent = isUnresolved(one)
+    // The answer to the cancel that took it out of the node's queue was lost.
+    const isCancelled = one.state === 'accepted' && one.cancelAskedAtMs !== null
+    const outcome = isCancelled ? ('cancelled' as const) : ('lost' as const)
     const evidence = { inNoListOfSnapshots: one.absence?.snapshots ?? 0, log: 'not there' }
     const [applied] = await store.applyChanges([
       {
@@ -104,14 +123,16 @@ export class Follower {
         from: [one.state],
         to: 'ended',
         kind: isAbsent ? 'absent' : 'ended',
-        result: isAbsent ? 'absent' : 'lost',
-        reason: isAbsent ? 'never arrived' : 'node forgot',
-        jobOutcome: isAbsent ? null : 'lost',
+        result: isAbsent ? 'absent' : outcome,
+        reason: isAbsent ? 'never arrived' : isCancelled ? 'cancelled before it started' : 'node forgot',
+        jobOutcome: isAbsent ? null : outcome,
         entry: {
           atMs: clock.nowMs(),
           text: isAbsent
             ? `Proved never to have reached ${node.stored.name}; back in the queue`
-            : `Lost: ${node.stored.name} had accepted it and knows it no longer, and there is no log of it`,
+            : isCancelled
+              ? `Cancelled: ${node.stored.name} knows it no longer, and there is no log of it`
+              : `Lost: ${node.stored.name} had accepted it and knows it no longer, and there is no log of it`,
           evidence
         }
       }
