@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { dropFile, jobRows, workWithAFleet } from '../stories/fleet.ts'
+import { dropFile, jobRows, uploadFolder, workWithAFleet } from '../stories/fleet.ts'
 import { openScreen } from '../stories/first-run.ts'
 import { buildDemoEgg } from '../support/demo-egg.ts'
 import { type Scrapyd, startScrapydFleet } from '../support/scrapyd-fleet.ts'
@@ -70,4 +70,11 @@ test('a file that is not an egg is refused with its reason, and the next drop wo
   await expect(dialog.getByRole('alert')).toContainText('EGG_NOT_A_ZIP')
   await expect(dialog.getByRole('button', { name: 'Upload again' })).toBeVisible()
   expect((await service.client.projects.list()).projects).toEqual([])
+})
+
+test('a project’s folder is enough: packed in the page, built and listed by the engine', async ({ page, serve }) => {
+  const service = await serve()
+  await page.goto(service.loginLink())
+  await uploadFolder(page, directory)
+  expect((await service.client.projects.list()).projects.map(({ name }) => name)).toEqual(['demo'])
 })

@@ -41,13 +41,22 @@ async function startServe(dataDirectory: string, ...more: string[]) {
     (text) => text.split('\n').length > 2
   )
   const [ready = '', link = ''] = printed.stdout.split('\n')
-  return { child, printed, ready, link, address: ready.split(' ').at(-1) as string, port: ready.split(':').at(-1) as string }
+  return {
+    child,
+    printed,
+    ready,
+    link,
+    address: ready.split(' ').at(-1) as string,
+    port: ready.split(':').at(-1) as string
+  }
 }
 
 it('serve prints that it is ready and the link, and nothing else; SIGTERM ends it with 0', async () => {
   const { child, printed, ready, link, address } = await startServe(makeDirectory())
   expect(ready).toMatch(/^Scrapdeck is ready on http:\/\/127\.0\.0\.1:\d+$/)
-  expect(link).toMatch(/^Open http:\/\/127\.0\.0\.1:\d+\/ui\/login\?token=[\w-]{43} in your browser \(works once, for 10 minutes\)$/)
+  expect(link).toMatch(
+    /^Open http:\/\/127\.0\.0\.1:\d+\/ui\/login\?token=[\w-]{43} in your browser \(works once, for 10 minutes\)$/
+  )
   expect(await (await fetch(`${address}/health`)).json()).toEqual({ status: 'ok', reasons: [] })
   child.kill('SIGTERM')
   expect(await once(child, 'exit')).toEqual([0, null])
@@ -107,7 +116,10 @@ it('a port in use, and a data directory that is none, are refused in one line', 
 it('a password without a user name is refused, and credentials of an empty directory are not made up', async () => {
   const directory = makeDirectory()
   mkdirSync(join(directory, 'data'))
-  expect(await run('serve', '--password', 'x', '--data', join(directory, 'data'))).toMatchObject({ code: 1, stdout: '' })
+  expect(await run('serve', '--password', 'x', '--data', join(directory, 'data'))).toMatchObject({
+    code: 1,
+    stdout: ''
+  })
   const none = await run('credentials', '--data', join(directory, 'data'))
   expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('scrapdeck serve --data')])
 })

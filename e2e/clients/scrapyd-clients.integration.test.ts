@@ -73,7 +73,17 @@ describe('the real clients of Scrapyd against the fleet', () => {
     // scrapyd-client puts a slash between the address and the name: doubled here, as with its own default configuration.
     expect((await run('scrapyd-client', 'projects')).stdout).toBe('demo\n')
     expect((await run('scrapyd-client', 'spiders', '-p', 'demo')).stdout).toContain('quotes')
-    const scheduled = await run('scrapyd-client', 'schedule', '-p', 'demo', '--arg', 'pages=2', '--arg', 'delay=0.01', 'quotes')
+    const scheduled = await run(
+      'scrapyd-client',
+      'schedule',
+      '-p',
+      'demo',
+      '--arg',
+      'pages=2',
+      '--arg',
+      'delay=0.01',
+      'quotes'
+    )
     const jobid = /demo \/ quotes => (\S+)/.exec(scheduled.stdout)?.[1] as string
     expect(jobid).toMatch(/^[0-9a-f]{32}$/)
 
@@ -119,7 +129,10 @@ describe('the real clients of Scrapyd against the fleet', () => {
     const notAnEgg = join(projectDirectory, 'not-an.egg')
     writeFileSync(notAnEgg, 'text')
     const refused = await run('scrapyd-deploy', '--egg', notAnEgg, '--version', '3')
-    expect(JSON.parse(refused.stdout)).toMatchObject({ status: 'error', message: expect.stringContaining('egg is not a ZIP file') })
+    expect(JSON.parse(refused.stdout)).toMatchObject({
+      status: 'error',
+      message: expect.stringContaining('egg is not a ZIP file')
+    })
   })
 
   it('versions are listed as Scrapyd lists them, and the project goes when it is deleted', async () => {

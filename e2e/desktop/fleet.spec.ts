@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { workWithAFleet } from '../stories/fleet.ts'
+import { uploadFolder, workWithAFleet } from '../stories/fleet.ts'
 import { startScrapydFleet } from '../support/scrapyd-fleet.ts'
 import { waitFor } from '../support/service.ts'
 import { expect, findDoor, test } from './desktop-test.ts'
@@ -24,3 +24,5 @@ test('the same fleet by hand on the desktop', async ({ launch, userData }) => {
     await Promise.all(scrapyds.map((scrapyd) => scrapyd.stop()))
   }
 })
+
+test('a project’s folder is enough on the desktop too', async ({ window, userData }) => uploadFolder(window, userData))

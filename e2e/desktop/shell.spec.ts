@@ -12,9 +12,15 @@ test('the window opens with the UI on its own origin', async ({ desktop, window 
 
 test('first run: the demo job runs to its end over the MessagePort wire', async ({ window }) => {
   // The page has no other way to the engine: its policy forbids the network.
-  expect(await window.evaluate(() => fetch('http://127.0.0.1:6800/health').catch((error: Error) => error.name))).toBe(
-    'TypeError'
-  )
+  const blocked = await window.evaluate(async () => {
+    const violation = new Promise<string>((resolve) => {
+      document.addEventListener('securitypolicyviolation', (event) => resolve(event.effectiveDirective), { once: true })
+      setTimeout(() => resolve('nothing was blocked'), 5_000)
+    })
+    await fetch('http://127.0.0.1:6800/health').catch(() => null)
+    return violation
+  })
+  expect(blocked).toBe('connect-src')
   await runTheDemo(window)
 })
 

@@ -14,7 +14,7 @@ const SIZES = [
 ]
 const SCHEMES = ['light', 'dark'] as const
 /** What the README shows; copied to docs/images when SCRAPDECK_DOCS_IMAGES is set. */
-const FOR_README = ['overview-dark-1440', 'jobs-light-1440', 'logs-dark-1440']
+const FOR_README = ['overview-light-1440', 'jobs-dark-1440', 'logs-dark-1440']
 
 let service: Service
 let fresh: Service
@@ -105,7 +105,9 @@ const SCREENS: Record<string, (page: Page) => Promise<void>> = {
   logs: async (page) => {
     const { jobs } = await service.client.jobs.list({ status: ['running'], limit: 500 })
     const { jobs: ended } = await service.client.jobs.list({ status: ['succeeded'], project: 'shop', limit: 5 })
-    const ids = [ended[0], jobs[0], jobs[1]].flatMap((job) => (job ? [job.id] : []))
+    const quotes = jobs.find(({ spider }) => spider === 'quotes')
+    const prices = jobs.find(({ spider }) => spider === 'prices')
+    const ids = [quotes, prices, ended[0]].flatMap((job) => (job ? [job.id] : []))
     await page.goto(`#/logs?${ids.map((id) => `jobs=${id}`).join('&')}&job=${ids[0]}`)
   },
   settings: (page) => page.goto('#/settings').then(() => {}),
@@ -160,6 +162,5 @@ async function loginPath({ address, client }: Service): Promise<string> {
 
 function copyToDocs(file: string): void {
   mkdirSync(join(root, 'docs/images'), { recursive: true })
-  const [screen] = file.split('-')
-  copyFileSync(join(pictures, `${file}.png`), join(root, 'docs/images', `${screen}.png`))
+  copyFileSync(join(pictures, `${file}.png`), join(root, 'docs/images', `${file.replace('-1440', '')}.png`))
 }

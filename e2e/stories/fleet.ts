@@ -1,6 +1,7 @@
 import { type Page, expect } from '@playwright/test'
-import { readFileSync } from 'node:fs'
-import { buildDemoEgg } from '../support/demo-egg.ts'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DEMO_FOLDER, buildDemoEgg } from '../support/demo-egg.ts'
 import type { Client } from '../support/service.ts'
 import { openScreen } from './first-run.ts'
 
@@ -82,6 +83,22 @@ export async function dropFile(page: Page, name: string, bytes: Uint8Array): Pro
   const zone = page.getByText('Drop to deploy')
   await expect(zone).toBeVisible()
   await zone.dispatchEvent('drop', { dataTransfer: transfer })
+}
+
+/** Chooses a project's folder; the page packs it, the engine makes an egg of it and lists its spiders. */
+export async function uploadFolder(page: Page, scratch: string): Promise<void> {
+  const folder = join(scratch, 'demo')
+  cpSync(DEMO_FOLDER, folder, { recursive: true, filter: (path) => !path.includes('__pycache__') })
+  // Large files are packed in a worker, which the page's policy must allow.
+  writeFileSync(
+    join(folder, 'demo', 'places.json'),
+    JSON.stringify(Array.from({ length: 200_000 }, (_, index) => index))
+  )
+  await openScreen(page, 'Projects')
+  await page.getByLabel('Folder of a Scrapy project').setInputFiles(folder)
+  const dialog = page.getByRole('dialog', { name: 'Deploy a project' })
+  await dialog.getByRole('button', { name: 'Upload' }).click()
+  await expect(dialog).toContainText('broken, prices, quotes, slow', { timeout: 20_000 })
 }
 
 /** Drops an egg, uploads it and sends it to every node: this computer's, and those that were added. */

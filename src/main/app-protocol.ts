@@ -3,7 +3,7 @@ import { extname } from 'node:path'
 import { protocol } from 'electron'
 import { APP_SCHEME, findAppFile } from './app-url.ts'
 
-// Styles are inline because Mantine and xterm write them at run time. The page never talks to the network: its only way
+// Styles are inline because Mantine and xterm write them at run time; large files are zipped in workers made of blobs. The page never talks to the network: its only way
 // out is the wire, so a script that slipped in could not send anything anywhere.
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
@@ -11,7 +11,7 @@ const CONTENT_SECURITY_POLICY = [
   "style-src 'self' 'unsafe-inline'",
   "img-src 'self' data: blob:",
   "font-src 'self' data:",
-  "worker-src 'self'",
+  "worker-src 'self' blob:",
   "connect-src 'none'",
   "base-uri 'none'",
   "form-action 'none'",

@@ -32,12 +32,14 @@ function startDesktop(): void {
   let host: Promise<EngineHost> | null = null
   let tray: FleetTray | null = null
 
-  app.on('second-instance', (_event, argv) => window.open(viewOfLink(findDeepLink(argv))))
+  // Any of these may come before there can be a window.
+  const show = (link: string | null) => void app.whenReady().then(() => window.open(viewOfLink(link)))
+  app.on('second-instance', (_event, argv) => show(findDeepLink(argv)))
   app.on('open-url', (event, link) => {
     event.preventDefault()
-    void app.whenReady().then(() => window.open(viewOfLink(link)))
+    show(link)
   })
-  app.on('activate', () => window.open())
+  app.on('activate', () => show(null))
   // The engine goes on without a window: that is what the tray is for.
   app.on('window-all-closed', () => {})
   if (app.isPackaged) app.setAsDefaultProtocolClient(DEEP_LINK_SCHEME)
