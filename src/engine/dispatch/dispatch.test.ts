@@ -418,6 +418,17 @@ describe('cancelling', () => {
     expect(node.pending).toEqual([])
   })
 
+  it('a slot that a cancel frees is used at once', async () => {
+    node = new FakeNode(clock, { slots: 1, eggs: EGGS })
+    node.isWedged = true
+    await start({ n1: node })
+    const [first, second] = await harness.enqueue(2)
+    await clock.advanceBy(2_000)
+    await cancel(first!)
+    await clock.advanceBy(2_000)
+    expect(node.executed).toEqual([first, second])
+  })
+
   it('a job that the node removed is cancelled, not lost, when the answer to the cancel was lost', async () => {
     node.isWedged = true
     await start({ n1: node })

@@ -31,7 +31,7 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
   const wake = () => dispatcher.wake()
   const ladder = new CancelLadder(context, wake)
   const finisher = new Finisher(context)
-  const follower = new Follower(context, finisher, wake)
+  const follower = new Follower(context, finisher, { wake, noteLook: (node) => dispatcher.noteLook(node) })
   const dispatcher: Dispatcher = new Dispatcher(context, follower)
 
   /** An attempt that was `sending` when the engine died: nobody knows whether the POST went out. */

@@ -1,12 +1,13 @@
 import type { Attempt } from '../../shared/contract/index.ts'
 import { SAFE_JOBID_PATTERN } from '../../shared/ids.ts'
+import type { FleetNode } from '../nodes/fleet.ts'
 import { NodeError } from '../nodes/node-client.ts'
 import { classifyRefusal } from '../nodes/scrapyd/refusals.ts'
 import { orderFairly } from '../queue/fair-order.ts'
 import type { StoredJob } from '../store/store.ts'
 import type { DispatchContext } from './context.ts'
 import type { Follower } from './follower.ts'
-import type { LiveAttempt } from './live-attempts.ts'
+import type { LiveAttempt, LiveAttempts } from './live-attempts.ts'
 import { place, type Assignment, type PlaceableNode } from './place.ts'
 
 // Enough heads to fill a large node at once without reading a long queue whole each time a slot frees.
@@ -38,6 +39,8 @@ export class Dispatcher {
   readonly #lists: Pick<Follower, 'knowsLists' | 'isListed'>
   readonly #heldBack = new Map<string, { untilMs: number; count: number }>()
   #heldBackNow = 0
+  /** The slots that the last plan could have used and did not, by node. */
+  #roomLeft = new Map<string, number>()
   readonly #refusals = new Map<string, number>()
   readonly #sending = new Set<Promise<void>>()
   readonly #givingUp = new AbortController()
@@ -66,6 +69,15 @@ export class Dispatcher {
     })
   }
 
+  /**
+   * A node was looked at. It may have more room than the last plan saw for reasons that no transition tells: its counters
+   * follow its lists, strangers come and go, its slots are learned.
+   */
+  noteLook(node: FleetNode): void {
+    const room = node.status.capacity.slots - slotsUsed(node, this.#context.live)
+    if (room > (this.#roomLeft.get(node.stored.id) ?? 0)) this.wake()
+  }
+
   /** No new attempts. Requests on their way get a moment; after it they are uncertain, and the next start looks what became of them. */
   async stop(): Promise<void> {
     this.#stopped = true
@@ -91,6 +103,8 @@ export class Dispatcher {
   async #run(): Promise<void> {
     const { store, live, projects, distribution, waiting, clock } = this.#context
     const nodes = this.#placeableNodes()
+    const roomOn = (node: PlaceableNode) => (node.unavailable === null ? node.slots - node.used : 0)
+    this.#roomLeft = new Map(nodes.map((node) => [node.id, roomOn(node)]))
     const free = nodes.reduce((sum, node) => sum + Math.max(0, node.slots - node.used), 0)
     // One more than could go: the job that is left over is what the lane's reason for waiting is found by.
     // Those held back may stand before others that can go.
@@ -105,6 +119,7 @@ export class Dispatcher {
       eggState: (nodeId, project, version) => distribution.stateOf(nodeId, project, version),
       isHeldBack: (jobId, nodeId) => (this.#heldBack.get(`${jobId}/${nodeId}`)?.untilMs ?? 0) > clock.monotonicMs()
     })
+    for (const { nodeId } of plan.assignments) this.#roomLeft.set(nodeId, this.#roomLeft.get(nodeId)! - 1)
     this.#noteWaiting(plan.waiting.size > 0)
     this.#context.onWaitingChanged(waiting.replace(plan.waiting))
     for (const upload of plan.uploads) this.#sendEgg(upload)
@@ -127,14 +142,11 @@ export class Dispatcher {
     const { fleet, live } = this.#context
     return fleet.list().map((node) => {
       const { stored, status } = node
-      const ours = live.slotsUsedOn(stored.id)
-      const external = status.external.running.length + status.external.pending.length
       return {
         id: stored.id,
         name: stored.name,
         slots: status.capacity.slots,
-        // The counters can be newer than the lists: a stranger's job that was just started counts already.
-        used: Math.max(ours + external, (status.running ?? 0) + (status.pending ?? 0)),
+        used: slotsUsed(node, live),
         tags: stored.tags,
         mode: stored.mode,
         unavailable:
@@ -346,4 +358,10 @@ export class Dispatcher {
       }
     )
   }
+}
+
+/** The counters can be newer than the lists: a stranger's job that was just started counts already. */
+function slotsUsed({ stored, status }: FleetNode, live: LiveAttempts): number {
+  const external = status.external.running.length + status.external.pending.length
+  return Math.max(live.slotsUsedOn(stored.id) + external, (status.running ?? 0) + (status.pending ?? 0))
 }

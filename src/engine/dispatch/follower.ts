@@ -25,13 +25,19 @@ export class Follower {
   readonly #context: DispatchContext
   readonly #finisher: Finisher
   readonly #wakeDispatcher: () => void
+  readonly #noteLook: (node: FleetNode) => void
   readonly #investigating = new Set<string>()
   readonly #newest = new WeakMap<FleetNode, Snapshot>()
 
-  constructor(context: DispatchContext, finisher: Finisher, wakeDispatcher: () => void) {
+  constructor(
+    context: DispatchContext,
+    finisher: Finisher,
+    dispatcher: { wake(): void; noteLook(node: FleetNode): void }
+  ) {
     this.#context = context
     this.#finisher = finisher
-    this.#wakeDispatcher = wakeDispatcher
+    this.#wakeDispatcher = dispatcher.wake
+    this.#noteLook = dispatcher.noteLook
   }
 
   /** Only the lists (or a log) can tell about something there: look at them at each poll. */
@@ -55,7 +61,6 @@ export class Follower {
   async takeSnapshot(node: FleetNode, snapshot: Snapshot): Promise<void> {
     const { live, store, clock } = this.#context
     const nodeId = node.stored.id
-    const isFirst = !this.#newest.has(node)
     this.#newest.set(node, snapshot)
     const result = reconcile(live.ofNode(nodeId), snapshot, {
       nodePollIntervalMs: nodeId === LOCAL_NODE_ID ? 0 : NODE_POLL_INTERVAL_MS
@@ -66,12 +71,12 @@ export class Follower {
       if (absence === null) one.orphan = null
       one.absence = absence
     }
-    const slotsBefore = slotsInUse(node, live.slotsUsedOn(nodeId))
     node.status = { ...node.status, external: result.external }
     const seen = result.verdicts.filter((verdict) => verdict.kind !== 'missing')
-    const applied = await store.applyChanges(
-      seen.map((verdict) => changeFor(verdict, live.get(verdict.key)!, clock.nowMs()))
-    )
+    const applied =
+      seen.length === 0
+        ? []
+        : await store.applyChanges(seen.map((verdict) => changeFor(verdict, live.get(verdict.key)!, clock.nowMs())))
     for (const [index, verdict] of seen.entries()) {
       const one = live.get(verdict.key)
       if (one === undefined || applied[index] !== true) continue
@@ -87,7 +92,7 @@ export class Follower {
       const one = live.get(verdict.key)
       if (verdict.kind === 'missing' && one !== undefined) void this.#investigate(node, one)
     }
-    if (isFirst || slotsInUse(node, live.slotsUsedOn(nodeId)) < slotsBefore) this.#wakeDispatcher()
+    this.#noteLook(node)
   }
 
   /** In no list: what does its log say? */
@@ -266,8 +271,4 @@ function changeFor(verdict: Verdict & { seen: SeenJob }, one: LiveAttempt, atMs:
 /** Nobody knows whether the node has it; `sending` with an answer is one whose answer could not be recorded. */
 function isUnresolved(one: LiveAttempt): boolean {
   return one.state === 'uncertain' || (one.state === 'sending' && one.settledAtMs !== null)
-}
-
-function slotsInUse(node: FleetNode, ours: number): number {
-  return ours + node.status.external.running.length + node.status.external.pending.length
 }
