@@ -3,8 +3,8 @@ import { extname } from 'node:path'
 import { protocol } from 'electron'
 import { APP_SCHEME, findAppFile } from './app-url.ts'
 
-// Styles are inline because Mantine and xterm write them at run time; large files are zipped in workers made of blobs. The page never talks to the network: its only way
-// out is the wire, so a script that slipped in could not send anything anywhere.
+// Styles are inline because Mantine and xterm write them at run time; large files are zipped in workers made of blobs.
+// The page never talks to the network: its only way out is the wire, so a script that slipped in could send nothing.
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
