@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import type { Change, PythonState } from '../shared/contract/index.ts'
+import type { Change, NodeHealth, PythonState } from '../shared/contract/index.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../shared/ids.ts'
 import type { BlobStore } from './blobs/blob-store.ts'
@@ -164,7 +164,6 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       for (const lane of lanes) feed.touch(`waiting:${lane}`)
     },
     onJobEnded: () => {
-      void nodeCommands.noteJobEnded()
       failuresAreOld = true
       settleProblems()
     }
@@ -289,19 +288,24 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     problemsTimer ??= clock.setTimer(PROBLEMS_SETTLE_MS, async () => {
       problemsTimer = null
       if (isStopping) return
-      if (failuresAreOld) recentFailures = await readRecentFailures()
+      if (failuresAreOld) await readRecentFailures()
       const now = JSON.stringify(problems().map(({ id, title }) => [id, title]))
       if (now !== lastProblems) feed.touch('problems')
       lastProblems = now
     })
   }
 
-  function readRecentFailures(): Promise<StoredJob[]> {
+  async function readRecentFailures(): Promise<void> {
     failuresAreOld = false
-    return store.listJobs(
-      { status: ['failed', 'lost'], sinceMs: clock.nowMs() - DAY_MS },
-      { before: null, limit: FAILURES_LOOKED_AT }
-    )
+    try {
+      recentFailures = await store.listJobs(
+        { status: ['failed', 'lost'], sinceMs: clock.nowMs() - DAY_MS },
+        { before: null, limit: FAILURES_LOOKED_AT }
+      )
+    } catch (error) {
+      failuresAreOld = true
+      if (!isStopping) logger.error({ error }, 'reading the recent failures failed')
+    }
   }
 
   async function createClient(node: StoredNode): Promise<NodeClient> {
@@ -322,13 +326,17 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     }
   }
 
-  function noteStatus(node: FleetNode, { cameUp }: { cameUp: boolean }): void {
+  function noteStatus(node: FleetNode, healthWas?: NodeHealth): void {
     if (node.stored.id === LOCAL_NODE_ID) localSlots = node.status.capacity.slots
     feed.touch(`node:${node.stored.id}`)
     settleProblems()
-    if (!cameUp) return
+    nodeCommands.noteDrained(node.stored.id).catch((error: unknown) => {
+      if (!isStopping) logger.error({ error, node: node.stored.name }, 'cordoning a drained node failed')
+    })
+    if (healthWas === undefined) return
+    // Up or down: what jobs wait for is another thing now.
     dispatch.wake()
-    if (node.stored.kind === 'scrapyd') void readInventory(node)
+    if (node.status.health === 'up' && node.stored.kind === 'scrapyd') void readInventory(node)
   }
 
   async function readInventory(node: FleetNode): Promise<void> {

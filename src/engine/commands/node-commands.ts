@@ -24,16 +24,47 @@ export interface NodeCommandsParts {
 
 const CONNECTION_FIELDS = ['url', 'username', 'sealedPassword', 'caCertificate'] as const
 
-/** Orders about nodes. */
+/**
+ * Orders about nodes. They are carried out one after another: each writes the whole row, so two at once would undo one another, and
+ * one address given twice at once would become two nodes that share their slots.
+ */
 export class NodeCommands {
   readonly #parts: NodeCommandsParts
+
+  #lastChange: Promise<unknown> = Promise.resolve()
 
   constructor(parts: NodeCommandsParts) {
     this.#parts = parts
   }
 
   /** Rejects with NODE_URL_INVALID or NODE_DUPLICATE. The node need not answer: it is watched from now on. */
-  async add(input: NodeAddress & NodeSettings & { scrapydVersion: string | null }): Promise<FleetNode> {
+  add(input: NodeAddress & NodeSettings & { scrapydVersion: string | null }): Promise<FleetNode> {
+    return this.#exclusively(() => this.#add(input))
+  }
+
+  update(id: string, input: NodeSettings & Partial<NodeAddress>): Promise<FleetNode> {
+    return this.#exclusively(() => this.#update(id, input))
+  }
+
+  setMode(id: string, mode: NodeMode): Promise<FleetNode> {
+    return this.#exclusively(() => this.#setMode(id, mode))
+  }
+
+  /** Rejects with NODE_IS_LOCAL, or with NODE_BUSY while jobs of ours are live there and `force` is not set. */
+  remove(id: string, options: { force: boolean }): Promise<void> {
+    return this.#exclusively(() => this.#remove(id, options))
+  }
+
+  /** A drained node is cordoned once nothing of ours is left there. */
+  async noteDrained(id: string): Promise<void> {
+    if (!this.#isDrained(id)) return
+    // Its mode may have been changed by an order that came first.
+    await this.#exclusively(async () => {
+      if (this.#isDrained(id)) await this.#setMode(id, 'cordoned')
+    })
+  }
+
+  async #add(input: NodeAddress & NodeSettings & { scrapydVersion: string | null }): Promise<FleetNode> {
     const { store, fleet, secretBox, clock, random, dispatch } = this.#parts
     const address = parseNodeUrl(input.url)
     const duplicate = this.findByUrl(address.url)
@@ -67,7 +98,7 @@ export class NodeCommands {
     return node
   }
 
-  async update(id: string, input: NodeSettings & Partial<NodeAddress>): Promise<FleetNode> {
+  async #update(id: string, input: NodeSettings & Partial<NodeAddress>): Promise<FleetNode> {
     const { store, fleet, secretBox, dispatch } = this.#parts
     const node = this.require(id)
     const address = input.url === undefined || node.stored.kind === 'local' ? null : parseNodeUrl(input.url)
@@ -101,7 +132,7 @@ export class NodeCommands {
     return this.require(id)
   }
 
-  async setMode(id: string, mode: NodeMode): Promise<FleetNode> {
+  async #setMode(id: string, mode: NodeMode): Promise<FleetNode> {
     const { store, fleet, dispatch, live } = this.#parts
     const node = this.require(id)
     // A drain with nothing left to wait for is done.
@@ -113,8 +144,7 @@ export class NodeCommands {
     return this.require(id)
   }
 
-  /** Rejects with NODE_IS_LOCAL, or with NODE_BUSY while jobs of ours are live there and `force` is not set. */
-  async remove(id: string, options: { force: boolean }): Promise<void> {
+  async #remove(id: string, options: { force: boolean }): Promise<void> {
     const { store, fleet, live, dispatch } = this.#parts
     const node = this.require(id)
     if (id === LOCAL_NODE_ID) {
@@ -142,13 +172,17 @@ export class NodeCommands {
     await this.#parts.projects.forgetNode(id)
   }
 
-  /** A drained node is cordoned once its last job has ended. */
-  async noteJobEnded(): Promise<void> {
-    for (const node of this.#parts.fleet.list()) {
-      if (node.stored.mode === 'draining' && this.#parts.live.ofNode(node.stored.id).length === 0) {
-        await this.setMode(node.stored.id, 'cordoned')
-      }
-    }
+  #isDrained(id: string): boolean {
+    const { fleet, live } = this.#parts
+    return fleet.get(id)?.stored.mode === 'draining' && live.ofNode(id).length === 0
+  }
+
+  #exclusively<T>(change: () => Promise<T>): Promise<T> {
+    const changed = this.#lastChange.then(change)
+    this.#lastChange = changed.catch(() => {
+      // Its own caller hears of it; the next order must go on.
+    })
+    return changed
   }
 
   require(id: string): FleetNode {

@@ -85,7 +85,7 @@ describe('sending', () => {
     expect(node.executed).not.toContain(id)
     expect(harness.waiting.complete(await harness.job(id!)).waiting).toEqual({
       code: 'all_slots_busy',
-      text: 'all 2 slots are busy'
+      text: 'all 2 slots busy'
     })
     node.end('stranger-1')
     await clock.advanceBy(2_000)
@@ -188,6 +188,18 @@ describe('sending', () => {
     node.isDown = false
     await clock.advanceBy(20_000)
     expect(node.executed).toHaveLength(1)
+  })
+})
+
+describe('what a job waits for', () => {
+  it('is said anew when a node goes down', async () => {
+    await start({ n1: node, n2: other })
+    const ids = await harness.enqueue(5)
+    const waiting = async () => harness.waiting.complete(await harness.job(ids[4]!)).waiting?.text
+    expect(await waiting()).toBe('all 4 slots busy')
+    other.isDown = true
+    await clock.advanceBy(5_000)
+    expect(await waiting()).toBe('all 2 slots busy')
   })
 })
 

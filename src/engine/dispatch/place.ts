@@ -172,13 +172,13 @@ function explainWait(context: {
     const slots = candidates.reduce((sum, node) => sum + node.slots, 0)
     return {
       code: 'all_slots_busy',
-      text: slots === 1 ? `the slot${suffix(where)} is busy` : `all ${slots} slots${suffix(where)} are busy`
+      text: slots === 1 ? `the slot${suffix(where)} is busy` : `all ${slots} slots${suffix(where)} busy`
     }
   }
   const sending = open.find((node) => input.eggState(node.id, lane.project, version) === 'sending')
   if (sending !== undefined) return eggOnItsWay(sending, version)
   const anyPresent = candidates.some((node) => input.eggState(node.id, lane.project, version) === 'present')
-  if (anyPresent) return { code: 'all_slots_busy', text: `all slots of nodes that have version ${version} are busy` }
+  if (anyPresent) return { code: 'all_slots_busy', text: `all slots with version ${version} busy` }
   return { code: 'egg_refused', text: `no open node has version ${version}, and it could not be sent; see Projects` }
 }
 

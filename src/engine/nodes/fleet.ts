@@ -39,8 +39,8 @@ export interface FleetOptions {
   isBusy: (nodeId: string) => boolean
   wantsSnapshot: (nodeId: string) => boolean
   onSnapshot: (node: FleetNode, snapshot: Snapshot) => Promise<void>
-  /** Something that clients are shown has changed. `cameUp`: it answers now and did not before. */
-  onStatus: (node: FleetNode, change: { cameUp: boolean }) => void
+  /** Something that clients are shown has changed. `healthWas`: its health before, where that changed. */
+  onStatus: (node: FleetNode, healthWas?: NodeHealth) => void
 }
 
 // One failed look can be a lost packet; two in a row are a node that is down (anchors.md E7: at most two missed polls).
@@ -108,13 +108,13 @@ export class Fleet {
         onSnapshot: async (snapshot) => {
           node.status = { ...node.status, running: snapshot.running.length, pending: snapshot.pending.length }
           await this.#options.onSnapshot(node, snapshot)
-          this.#options.onStatus(node, { cameUp: false })
+          this.#options.onStatus(node)
         },
         onFailure: (error, failures) => this.#noteFailure(node, error, failures)
       })
     }
     this.#nodes.set(stored.id, node)
-    this.#options.onStatus(node, { cameUp: false })
+    this.#options.onStatus(node)
     return node
   }
 
@@ -125,7 +125,7 @@ export class Fleet {
     node.stored = stored
     node.status = { ...node.status, capacity: capacityOf(stored, node.status.capacity, []) }
     node.observer.poke()
-    this.#options.onStatus(node, { cameUp: false })
+    this.#options.onStatus(node)
   }
 
   async remove(id: string): Promise<void> {
@@ -158,7 +158,7 @@ export class Fleet {
   #update(node: FleetNode, news: Partial<NodeStatus>): void {
     const before = node.status
     node.status = { ...before, ...news }
-    this.#options.onStatus(node, { cameUp: before.health !== 'up' && node.status.health === 'up' })
+    this.#options.onStatus(node, before.health === node.status.health ? undefined : before.health)
   }
 }
 

@@ -49,7 +49,7 @@ describe('what an operator should act on', () => {
 
   it('a node that is down is named with its cause, since when, and what is unknown because of it', () => {
     const [problem] = problemsOf({
-      nodes: [aFleetNode({ health: 'down', problem: 'connection refused' })],
+      nodes: [aFleetNode({ health: 'down', problem: 'connection refused.' })],
       live: [accepted]
     })
     expect(problem).toMatchObject({ severity: 'error', title: 'eu-1 is down', mend: 'edit_node', nodeId: 'n1' })

@@ -45,7 +45,7 @@ function nodeProblems({ nodes, live, nowMs }: ProblemsInput): Problem[] {
         id: `node:${stored.id}`,
         severity: 'error',
         title: `${stored.name} ${HEALTH_WORDS[status.health]}`,
-        text: `${status.problem ?? ''}${since}${jobs}`,
+        text: `${(status.problem ?? '').replace(/\.$/, '')}${since}${jobs}`,
         sinceMs: status.lastSeenAtMs,
         nodeId: stored.id,
         project: null,

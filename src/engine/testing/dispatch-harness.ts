@@ -41,8 +41,8 @@ export async function startDispatch(parts: {
     isBusy: (nodeId) => dispatch.isBusy(nodeId),
     wantsSnapshot: (nodeId) => dispatch.wantsSnapshot(nodeId),
     onSnapshot: (node, snapshot) => dispatch.takeSnapshot(node, snapshot),
-    onStatus: (_node, { cameUp }) => {
-      if (cameUp) dispatch.wake()
+    onStatus: (_node, healthWas) => {
+      if (healthWas !== undefined) dispatch.wake()
     }
   })
   const dispatch = createDispatch({
