@@ -5,7 +5,7 @@ import { type Page, test as base } from '@playwright/test'
 import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
 import { readCredentials } from '../../src/engine/runtime/credentials-file.ts'
 import { type Desktop, type DesktopOptions, launchDesktop } from '../support/desktop.ts'
-import { type Client, connectClient, waitFor } from '../support/service.ts'
+import { type Client, connectClient, endLocalSpiders } from '../support/service.ts'
 
 export { expect } from '@playwright/test'
 
@@ -38,7 +38,8 @@ export const test = base.extend<DesktopFixtures>({
     })
     for (const desktop of launched) {
       if (testInfo.status !== testInfo.expectedStatus) await attachEvidence(desktop, testInfo.attach.bind(testInfo))
-      await stopSpiders(userData)
+      const door = await findDoor(userData)
+      if (door) await endLocalSpiders(door.client)
       await desktop.close()
     }
   },
@@ -75,20 +76,4 @@ export async function findDoor(userData: string): Promise<{ address: string; cli
     if (isOurs) return { address, client }
   }
   return null
-}
-
-/** Spiders outlive the app by design: what a test started must not outlive the test. */
-async function stopSpiders(userData: string): Promise<void> {
-  const door = await findDoor(userData)
-  if (!door) return
-  const { jobs } = await door.client.jobs.list({ status: ['queued', 'starting', 'running'], limit: 500 })
-  if (jobs.length === 0) return
-  const ids = jobs.map(({ id }) => id)
-  await door.client.jobs.cancel({ ids })
-  await door.client.jobs.cancel({ ids, force: true })
-  await waitFor(
-    'the spiders of the test to end',
-    () => door.client.jobs.list({ status: ['queued', 'starting', 'running'], limit: 500 }),
-    ({ jobs: live }) => live.length === 0
-  )
 }

@@ -28,8 +28,6 @@ test.beforeAll(async () => {
 })
 
 test.afterAll(async () => {
-  const { jobs } = await service.client.jobs.list({ status: ['queued', 'starting', 'running'], limit: 500 })
-  if (jobs.length > 0) await service.client.jobs.cancel({ ids: jobs.map(({ id }) => id), force: true })
   await Promise.all([service.stop(), fresh.stop(), ...scrapyds.map((scrapyd) => scrapyd.stop())])
 })
 

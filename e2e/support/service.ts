@@ -8,6 +8,7 @@ import { RPCLink } from '@orpc/client/fetch'
 import type { ContractRouterClient } from '@orpc/contract'
 import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
 import type { Contract } from '../../src/shared/contract/index.ts'
+import { LOCAL_NODE_ID } from '../../src/shared/ids.ts'
 
 export type Client = ContractRouterClient<Contract>
 
@@ -118,12 +119,26 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     kill: () => end('SIGKILL'),
     start: spawnOnce,
     async stop() {
+      if (child?.exitCode === null && options.localSlots !== 0) await endLocalSpiders(service.client)
       await end('SIGTERM')
       if (isTemporary) rmSync(dataDirectory, { recursive: true, force: true, maxRetries: 5 })
     }
   }
   await spawnOnce()
   return service
+}
+
+/** Spiders of the local node outlive the service by design: those of a test must not. */
+export async function endLocalSpiders(client: Client): Promise<void> {
+  const listLive = async () => {
+    const { jobs } = await client.jobs.list({ status: ['queued', 'starting', 'running'], limit: 500 })
+    return jobs.filter(({ state, nodeId }) => state === 'queued' || nodeId === LOCAL_NODE_ID)
+  }
+  const ids = (await listLive()).map(({ id }) => id)
+  if (ids.length === 0) return
+  await client.jobs.cancel({ ids })
+  await client.jobs.cancel({ ids, force: true })
+  await waitFor('the spiders of the test to end', listLive, (live) => live.length === 0)
 }
 
 export function connectClient(address: string, { username, password }: { username: string; password: string }): Client {
