@@ -164,6 +164,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       for (const lane of lanes) feed.touch(`waiting:${lane}`)
     },
     onJobEnded: () => {
+      for (const node of fleet.list()) noteDrained(node)
       failuresAreOld = true
       settleProblems()
     }
@@ -204,6 +205,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   const loopDelay = watchLoopDelay()
   const figures = new FiguresSampler({
     store,
+    logger,
     fleet,
     live,
     clock,
@@ -285,14 +287,16 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
 
   /** Problems are told when they have changed, and not more often than people can read. */
   function settleProblems(): void {
-    problemsTimer ??= clock.setTimer(PROBLEMS_SETTLE_MS, async () => {
-      problemsTimer = null
-      if (isStopping) return
-      if (failuresAreOld) await readRecentFailures()
-      const now = JSON.stringify(problems().map(({ id, title }) => [id, title]))
-      if (now !== lastProblems) feed.touch('problems')
-      lastProblems = now
-    })
+    problemsTimer ??= clock.setTimer(PROBLEMS_SETTLE_MS, () => void tellProblems())
+  }
+
+  async function tellProblems(): Promise<void> {
+    problemsTimer = null
+    if (isStopping) return
+    if (failuresAreOld) await readRecentFailures()
+    const now = JSON.stringify(problems().map(({ id, title }) => [id, title]))
+    if (now !== lastProblems) feed.touch('problems')
+    lastProblems = now
   }
 
   async function readRecentFailures(): Promise<void> {
@@ -330,13 +334,17 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     if (node.stored.id === LOCAL_NODE_ID) localSlots = node.status.capacity.slots
     feed.touch(`node:${node.stored.id}`)
     settleProblems()
-    nodeCommands.noteDrained(node.stored.id).catch((error: unknown) => {
-      if (!isStopping) logger.error({ error, node: node.stored.name }, 'cordoning a drained node failed')
-    })
+    noteDrained(node)
     if (healthWas === undefined) return
     // Up or down: what jobs wait for is another thing now.
     dispatch.wake()
     if (node.status.health === 'up' && node.stored.kind === 'scrapyd') void readInventory(node)
+  }
+
+  function noteDrained(node: FleetNode): void {
+    nodeCommands.noteDrained(node.stored.id).catch((error: unknown) => {
+      if (!isStopping) logger.error({ error, node: node.stored.name }, 'cordoning a drained node failed')
+    })
   }
 
   async function readInventory(node: FleetNode): Promise<void> {

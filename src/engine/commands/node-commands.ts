@@ -15,8 +15,8 @@ export interface NodeCommandsParts {
   store: Store
   fleet: Fleet
   live: LiveAttempts
-  projects: Projects
-  dispatch: Dispatch
+  projects: Pick<Projects, 'forgetNode'>
+  dispatch: Pick<Dispatch, 'wake' | 'abandonNode'>
   secretBox: SecretBox
   clock: Clock
   random: Random

@@ -73,7 +73,11 @@ export class Fleet {
     await previous?.observer.stop()
     if (previous !== undefined && previous.client !== client) await previous.client.close()
     const polls: CountersSeen[] = []
-    const before = previous?.status ?? unknownStatus(planCapacity({ setSlots: stored.slots, learned: null, polls }))
+    // At another address there may be another machine: what was seen at the old one says nothing of it.
+    const before =
+      previous?.stored.url === stored.url
+        ? previous.status
+        : unknownStatus(planCapacity({ setSlots: stored.slots, learned: null, polls }))
     const node: FleetNode = {
       stored,
       client,

@@ -2,6 +2,7 @@ import type { Figures } from '../../shared/contract/index.ts'
 import type { LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
 import type { Store } from '../store/store.ts'
 
 export interface FiguresParts {
@@ -9,6 +10,7 @@ export interface FiguresParts {
   fleet: Fleet
   live: LiveAttempts
   clock: Clock
+  logger: Logger
   /** The 99th percentile of the event loop's delay since the last call. */
   sampleLoopP99Ms: () => number
   isPaused: () => boolean
@@ -43,6 +45,7 @@ export class FiguresSampler {
 
   async start(): Promise<void> {
     await this.#sample()
+    this.#sampleLater()
   }
 
   stop(): void {
@@ -52,8 +55,20 @@ export class FiguresSampler {
 
   /** Take a sample now, so that a change that was asked for is seen at once. */
   async refresh(): Promise<void> {
-    this.#timer?.cancel()
     await this.#sample()
+  }
+
+  #sampleLater(): void {
+    if (!this.#stopped) this.#timer = this.#parts.clock.setTimer(SAMPLE_EVERY_MS, () => void this.#sampleAgain())
+  }
+
+  async #sampleAgain(): Promise<void> {
+    try {
+      await this.#sample()
+    } catch (error) {
+      if (!this.#stopped) this.#parts.logger.error({ error }, 'reading the figures failed; tried again')
+    }
+    this.#sampleLater()
   }
 
   async #sample(): Promise<void> {
@@ -89,7 +104,6 @@ export class FiguresSampler {
     if (newest === undefined || nowMs - newest.sampledAtMs >= HISTORY_EVERY_MS) this.#history.push(next)
     if (this.#history.length > HISTORY_LENGTH) this.#history.shift()
     if (isNew) this.#parts.onChange()
-    this.#timer = clock.setTimer(SAMPLE_EVERY_MS, () => void this.#sample())
   }
 }
 
