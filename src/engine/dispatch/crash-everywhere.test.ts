@@ -104,7 +104,7 @@ async function dieEverywhere(storyOf: (random: Random) => Story, oneIn: number):
 /** Tells the story to its end and checks it. Returns the calls of the engine that dies. */
 async function tell(story: Story, death: Death | null): Promise<string[]> {
   const clock = createFakeClock()
-  const temporary = await openTemporaryStore({ clock })
+  const temporary = await openTemporaryStore({ clock, inMemory: true })
   const { store } = temporary
   const nodes = { n1: new FakeNode(clock, { slots: 2, eggs: ['shop@1'] }), n2: new FakeNode(clock, { slots: 1 }) }
   const life = beginLife(death)

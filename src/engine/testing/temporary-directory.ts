@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,9 +9,15 @@ export interface TemporaryDirectory {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** A directory of a test's own: `await using directory = await makeTemporaryDirectory()`, or `remove()` it. */
-export async function makeTemporaryDirectory(): Promise<TemporaryDirectory> {
-  const path = await mkdtemp(join(tmpdir(), 'scrapdeck-test-'))
+const MEMORY = '/dev/shm'
+
+/**
+ * A directory of a test's own: `await using directory = await makeTemporaryDirectory()`, or `remove()` it. `inMemory`: where the
+ * system has such a place, for tests that write much and care nothing for the disk.
+ */
+export async function makeTemporaryDirectory(options: { inMemory?: boolean } = {}): Promise<TemporaryDirectory> {
+  const parent = options.inMemory === true && existsSync(MEMORY) ? MEMORY : tmpdir()
+  const path = await mkdtemp(join(parent, 'scrapdeck-test-'))
   const remove = () => rm(path, { recursive: true, force: true })
   return { path, remove, [Symbol.asyncDispose]: remove }
 }

@@ -13,8 +13,8 @@ export interface TemporaryStore {
 }
 
 /** A real store on a directory of its own; both go away together. */
-export async function openTemporaryStore(options: { clock?: Clock } = {}): Promise<TemporaryStore> {
-  const directory = await makeTemporaryDirectory()
+export async function openTemporaryStore(options: { clock?: Clock; inMemory?: boolean } = {}): Promise<TemporaryStore> {
+  const directory = await makeTemporaryDirectory(options)
   const store = await openSqliteStore({
     path: join(directory.path, 'scrapdeck.db'),
     clock: options.clock ?? systemClock,
