@@ -136,18 +136,17 @@ test('"Pause all" in the tray pauses the queue', async ({ desktop, window, userD
       setContextMenu.call(this, menu)
     }
   })
-  // The menu is made again when its words change: a pause and a resume over the API make it so.
+  const isPausedInMenu = () =>
+    desktop.evaluate(() => {
+      const menu = (globalThis as unknown as { trayMenu?: Electron.Menu }).trayMenu
+      return menu?.items.find(({ label }) => label === 'Pause all')?.checked
+    })
+  // The menu is made again when its words change. Each is awaited: two changes at once are one, or none.
   const door = await findDoor(userData)
   await door?.client.system.setPaused({ paused: true })
+  await expect.poll(isPausedInMenu).toBe(true)
   await door?.client.system.setPaused({ paused: false })
-  await expect
-    .poll(() =>
-      desktop.evaluate(() => {
-        const menu = (globalThis as unknown as { trayMenu?: Electron.Menu }).trayMenu
-        return menu?.items.find(({ label }) => label === 'Pause all')?.checked
-      })
-    )
-    .toBe(false)
+  await expect.poll(isPausedInMenu).toBe(false)
   await desktop.evaluate(() => {
     const menu = (globalThis as unknown as { trayMenu: Electron.Menu }).trayMenu
     menu.items.find(({ label }) => label === 'Pause all')?.click()
