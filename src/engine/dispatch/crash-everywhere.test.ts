@@ -31,9 +31,19 @@ interface Story {
   cancels: { job: number; atMs: number; force: boolean }[]
   behaviours: Record<'n1' | 'n2', ScheduleBehaviour[]>
   restartAtMs: number | null
+  /** While it accepts but starts nothing. */
+  wedgedUntilMs: number
+  /** The second node does not answer between these. */
+  down: { fromMs: number; toMs: number }
 }
 
-const PLAIN: Story = { cancels: [], behaviours: { n1: [], n2: [] }, restartAtMs: null }
+const PLAIN: Story = {
+  cancels: [],
+  behaviours: { n1: [], n2: [] },
+  restartAtMs: null,
+  wedgedUntilMs: 0,
+  down: { fromMs: 0, toMs: 0 }
+}
 
 let directory: TemporaryDirectory
 let blobs: BlobStore
@@ -55,7 +65,10 @@ describe('an engine that dies at any of its calls', () => {
   it(
     'keeps to what cancels were asked for, whenever they were asked',
     async () => {
-      await dieEverywhere((random) => ({ ...PLAIN, cancels: someCancels(random) }), 6)
+      await dieEverywhere(
+        (random) => ({ ...PLAIN, cancels: someCancels(random), wedgedUntilMs: someMs(random, 0.4) }),
+        6
+      )
     },
     LIMIT_MS
   )
@@ -67,7 +80,9 @@ describe('an engine that dies at any of its calls', () => {
         (random) => ({
           cancels: random.next() < 0.3 ? someCancels(random) : [],
           behaviours: { n1: someBehaviours(random), n2: someBehaviours(random) },
-          restartAtMs: random.next() < 0.4 ? Math.floor(random.next() * 9_000) : null
+          restartAtMs: random.next() < 0.4 ? someMs(random, 1) : null,
+          wedgedUntilMs: someMs(random, 0.2),
+          down: { fromMs: someMs(random, 0.5), toMs: someMs(random, 0.5) }
         }),
         12
       )
@@ -77,6 +92,10 @@ describe('an engine that dies at any of its calls', () => {
 })
 
 type Random = ReturnType<typeof createSeededRandom>
+
+function someMs(random: Random, chance: number): number {
+  return random.next() < chance ? Math.floor(random.next() * 9_000) : 0
+}
 
 function someCancels(random: Random): Story['cancels'] {
   const cancelled = [0, 1, 2, 3, 4, 5].filter(() => random.next() < 0.5)
@@ -112,14 +131,18 @@ async function tell(story: Story, death: Death | null): Promise<string[]> {
   let engine: DispatchHarness | null = null
   try {
     for (const [id, behaviours] of Object.entries(story.behaviours)) nodes[id as 'n1'].behaviours = [...behaviours]
+    nodes.n1.isWedged = story.wedgedUntilMs > 0
     const first = startDispatch({ store: lendStore(life, store), clock, nodes: lendNodes(life, nodes), blobs })
     engine = await Promise.race([first, life.death.then(() => null)])
     if (engine !== null) void follow(story, engine, lendStore(life, store), clock, told)
     let isSecond = false
     for (let second = 0; second < LIMIT_SECONDS; second += 0.5) {
       await clock.advanceBy(500)
+      const atMs = second * 1000
+      if (nodes.n1.isWedged && atMs >= story.wedgedUntilMs) nodes.n1.unwedge()
+      nodes.n2.isDown = atMs >= story.down.fromMs && atMs < story.down.toMs
       runSpiders(Object.values(nodes), clock)
-      if (story.restartAtMs !== null && second * 1000 <= story.restartAtMs && story.restartAtMs < second * 1000 + 500) {
+      if (story.restartAtMs !== null && atMs <= story.restartAtMs && story.restartAtMs < atMs + 500) {
         nodes.n1.restart()
       }
       if (life.isDead() && !isSecond) {

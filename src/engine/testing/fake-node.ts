@@ -55,6 +55,12 @@ export class FakeNode implements NodeClient {
     for (const run of [...this.running]) this.end(run.jobid)
   }
 
+  /** The poller works again. */
+  unwedge(): void {
+    this.isWedged = false
+    this.#startPending()
+  }
+
   /** Forgets running and finished jobs, as a restarted Scrapyd does; its queue is on its disk and stays. */
   restart(options: { loseQueue?: boolean; loseLogs?: boolean } = {}): void {
     this.running = []
