@@ -326,6 +326,21 @@ describe('a node that restarts and forgets', () => {
   })
 })
 
+it('a run whose log a node never gives out ends without it, and says why', async () => {
+  await start({ n1: node })
+  const [id] = await harness.enqueue(1)
+  await clock.advanceBy(2_000)
+  node.readLog = () =>
+    Promise.reject(new NodeError('http', 'n1 answered the log with status 403', { delivered: 'unknown' }))
+  node.end(id!)
+  await clock.advanceBy(20_000)
+  expect((await harness.job(id!)).state).toBe('running')
+  await clock.advanceBy(60_000)
+  expect(await harness.job(id!)).toMatchObject({ state: 'ended', reason: 'no log' })
+  const last = (await store.listTimeline(id!)).at(-1)!
+  expect(last.evidence).toMatchObject({ logProblem: 'n1 answered the log with status 403' })
+})
+
 describe('an engine that dies', () => {
   it.each([
     ['the node has the job', 'drop_reply' as const, (id: string) => [id]],

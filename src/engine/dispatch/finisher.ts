@@ -1,4 +1,5 @@
 import type { FleetNode } from '../nodes/fleet.ts'
+import { NodeError, type NodeErrorKind } from '../nodes/node-client.ts'
 import { archiveLog, archiveName } from '../output/log-archive.ts'
 import { judgeOutcome, type Judgement } from '../output/outcome.ts'
 import { CLOSING_TAIL_BYTES, parseClosingStats } from '../output/log-stats.ts'
@@ -10,6 +11,9 @@ const RETRY_FIRST_MS = 1_000
 const RETRY_MAX_MS = 30_000
 // An archive that fails this often must not keep the job from ending.
 const ARCHIVE_TRIES = 3
+// A node that answers, but never with the log (a proxy that forbids /logs), must not either: about a minute of tries.
+const READ_TRIES = 6
+const NO_ANSWER = new Set<NodeErrorKind>(['unreachable', 'timeout', 'reset', 'aborted'])
 
 export interface LogTail {
   text: string
@@ -76,12 +80,12 @@ export class Finisher {
     // At start the nodes are taken in after the attempts.
     if (node === undefined) return this.#retry(one, RETRY_FIRST_MS, tries)
     try {
-      const tail = await this.readTail(node, one)
+      const { tail, problem } = await this.#readTailOrGiveUp(node, one, tries)
       if (tail !== null && node.stored.kind !== 'local') await this.#archive(node, one, tries)
       await this.#end(
         one,
         judgeOutcome({ tail: tail?.text ?? null, exit: one.exit, cancelAsked: one.cancelAskedAtMs !== null }),
-        tail
+        { logBytes: tail?.sizeBytes ?? null, ...(problem === null ? {} : { logProblem: problem }) }
       )
       this.#queued.delete(one.key)
     } catch (error) {
@@ -96,6 +100,24 @@ export class Finisher {
     this.#context.clock.setTimer(delayMs, () => {
       if (!this.#stopping.signal.aborted) void this.#finishOrRetry(one, tries)
     })
+  }
+
+  async #readTailOrGiveUp(
+    node: FleetNode,
+    one: LiveAttempt,
+    tries: number
+  ): Promise<{ tail: LogTail | null; problem: string | null }> {
+    try {
+      return { tail: await this.readTail(node, one), problem: null }
+    } catch (error) {
+      const isAnswer = error instanceof NodeError && !NO_ANSWER.has(error.kind) && node.status.health === 'up'
+      if (!isAnswer || tries + 1 < READ_TRIES) throw error
+      this.#context.logger.warn(
+        { error, jobId: one.jobId },
+        'the log of an ended run cannot be read; judged without it'
+      )
+      return { tail: null, problem: error.message }
+    }
   }
 
   async #archive(node: FleetNode, one: LiveAttempt, tries: number): Promise<void> {
@@ -114,7 +136,7 @@ export class Finisher {
     }
   }
 
-  async #end(one: LiveAttempt, judgement: Judgement, tail: LogTail | null): Promise<void> {
+  async #end(one: LiveAttempt, judgement: Judgement, log: Record<string, unknown>): Promise<void> {
     const { store, live, clock } = this.#context
     const atMs = clock.nowMs()
     const elapsedSeconds = judgement.stats?.['elapsed_time_seconds']
@@ -132,7 +154,7 @@ export class Finisher {
         entry: {
           atMs,
           text: `${OUTCOME_WORDS[judgement.outcome]}: ${judgement.reason}`,
-          evidence: { ...(one.exit === null ? {} : { exit: one.exit }), logBytes: tail?.sizeBytes ?? null }
+          evidence: { ...(one.exit === null ? {} : { exit: one.exit }), ...log }
         },
         details: {
           stats: judgement.stats,

@@ -10,6 +10,9 @@ const FACET_LIMIT = 500
 /** How many of a spider's newest jobs are looked through for names to suggest. */
 const SUGGEST_FROM_JOBS = 200
 
+/** A client may give every run the same jobid: its live ones are among the newest. */
+const NAMESAKES_LIMIT = 1000
+
 /** A job gets its id before it is recorded as queued: by less than this. */
 const ID_TIME_MARGIN_MS = 60_000
 
@@ -24,7 +27,7 @@ export const JOBS_SQL = {
   byJobid: `SELECT * FROM (
       SELECT * FROM jobs WHERE id = :jobid AND jobid = :jobid
       UNION ALL SELECT * FROM jobs WHERE jobid = :jobid AND jobid <> id
-    ) WHERE :project IS NULL OR project = :project ORDER BY id DESC`,
+    ) WHERE :project IS NULL OR project = :project ORDER BY id DESC LIMIT ${NAMESAKES_LIMIT}`,
   needingProject: "SELECT count(*) FROM jobs WHERE state <> 'ended' AND project = ?",
   // A live job that asked for the latest version needs the one it was sent with.
   needingVersion: `SELECT
