@@ -33,13 +33,14 @@ export function useProbes(
 
   useEffect(() => {
     const controller = new AbortController()
+    const questions = asked.current
     abort.current = controller
     return () => {
       controller.abort()
       // What was not answered is asked again, should the dialog come back (and in React's strict mode).
       waiting.current = []
       running.current = 0
-      asked.current.clear()
+      questions.clear()
     }
   }, [])
 

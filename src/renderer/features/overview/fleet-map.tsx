@@ -46,11 +46,14 @@ export function FleetMap({ nodes }: { nodes: readonly Node[] }) {
     if (spot.run?.jobId) void navigate({ to: '/jobs', search: { job: spot.run.jobId } })
     else void navigate({ to: '/nodes', search: { node: spot.node.id } })
   }
-  const used = nodes.reduce((sum, { runs }) => sum + runs.length, 0)
-  const slots = nodes.reduce((sum, node) => sum + node.slots, 0)
   const troubled = nodes.filter(({ health }) => !['up', 'unknown'].includes(health))
+  // As the figures above count: what a node in trouble has is not known now.
+  const counted = nodes.filter(({ health }) => health === 'up')
+  const used = counted.reduce((sum, { runs }) => sum + runs.length, 0)
+  const slots = counted.reduce((sum, node) => sum + node.slots, 0)
+  const note = `${formatCount(used)} of ${formatCount(slots)} slots${troubled.length === 0 ? '' : ` · ${plural(troubled.length, 'node')} in trouble`}`
   return (
-    <Panel title="Fleet" note={`${formatCount(used)} of ${formatCount(slots)} slots`} aside={<Legend />}>
+    <Panel title="Fleet" note={note} aside={<Legend />}>
       <div ref={sizer}>
         <div
           ref={scroller}
