@@ -33,7 +33,8 @@ export class CancelLadder {
 
   /** Begins, or with `force` goes on to the second step at once. An attempt whose POST has no answer yet begins when it has one. */
   cancel(one: LiveAttempt, options: { force: boolean; fromStep?: number }): void {
-    if (this.#stopped) return
+    // What its node has finished needs no signal.
+    if (this.#stopped || one.state === 'finishing') return
     const climb = this.#climbing.get(one.key)
     if (climb === undefined) {
       const first = { step: options.fromStep ?? (options.force ? 1 : 0), timer: null }

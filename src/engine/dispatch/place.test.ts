@@ -37,6 +37,33 @@ const placed = (plan: ReturnType<typeof place>) => plan.assignments.map(({ jobId
 const waits = (plan: ReturnType<typeof place>) => [...plan.waiting.values()]
 
 describe('placing jobs on nodes', () => {
+  it('a job that its node refused lately waits, and those behind it go', () => {
+    const isHeldBack = (jobId: string) => jobId === 'a'
+    const plan = planFor([aLane(['a', 'b', 'c'])], [aNode()], { isHeldBack })
+    expect(placed(plan)).toEqual([
+      ['b', 'n1'],
+      ['c', 'n1']
+    ])
+    expect(waits(plan)).toEqual([{ code: 'node_refused', text: 'eu-1 refused it; tried again soon' }])
+  })
+
+  it.each([
+    [
+      'some nodes are down and the others cordoned',
+      [aNode({ unavailable: 'does not answer' }), aNode({ id: 'n2', mode: 'cordoned' })],
+      {},
+      'eu-1 does not answer, and the other nodes are down or cordoned, too'
+    ],
+    [
+      'its node was removed',
+      [aNode()],
+      { placement: { nodeId: 'gone', tags: [] } },
+      'the node it was to run on is gone, or has other tags; run it again elsewhere'
+    ]
+  ])('says what is true when %s', (_case, nodes, lane, text) => {
+    expect(waits(planFor([aLane(['a'], lane)], nodes)).map((wait) => wait.text)).toEqual([text])
+  })
+
   it('fills the least loaded node first, by its share of slots', () => {
     const plan = planFor([aLane(['a', 'b', 'c'])], [aNode({ slots: 4, used: 2 }), aNode({ id: 'n2', slots: 2 })])
     expect(placed(plan)).toEqual([

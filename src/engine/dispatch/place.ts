@@ -151,6 +151,12 @@ function explainWait(context: {
   if (input.nodes.length === 0) return { code: 'no_nodes', text: 'there is no node; add one under Nodes' }
   const where = placeName(lane.placement, input.nodes)
   const matching = input.nodes.filter((node) => matches(node, lane.placement))
+  if (matching.length === 0 && lane.placement.nodeId !== null) {
+    return {
+      code: 'no_matching_node',
+      text: 'the node it was to run on is gone, or has other tags; run it again elsewhere'
+    }
+  }
   if (matching.length === 0) return { code: 'no_matching_node', text: `no node is ${where}` }
   if (candidates.length === 0) {
     const down = matching.filter((node) => node.unavailable !== null)
@@ -160,6 +166,10 @@ function explainWait(context: {
         matching.length === 1
           ? `${first?.name} ${first?.unavailable}`
           : `none of the ${down.length} nodes${suffix(where)} can take jobs now`
+      return { code: 'nodes_down', text }
+    }
+    if (down.length > 0) {
+      const text = `${down[0]?.name} ${down[0]?.unavailable}, and the other nodes${suffix(where)} are down or cordoned, too`
       return { code: 'nodes_down', text }
     }
     return { code: 'nodes_cordoned', text: `every node${suffix(where)} that could take it is cordoned` }
