@@ -24,7 +24,7 @@ export interface ServeFlags {
   allowedHost?: string[]
 }
 
-export const DEFAULT_PORT = 6800
+const DEFAULT_PORT = 6800
 
 /** Throws BAD_INPUT for what cannot be meant. Empty variables count as absent, as in Scrapyd. */
 export function resolveServeOptions(

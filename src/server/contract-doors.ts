@@ -13,7 +13,7 @@ import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
 import { escapeHtml } from './html.ts'
 import { MAX_JSON_BYTES, MAX_UPLOAD_BYTES } from './limits.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: oRPC's own type for "a router of whatever contract".
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- oRPC itself says "a router of whatever contract" so.
 type AnyRouter = Router<any, RouterContext>
 
 /** A comment this often keeps proxies from closing a quiet stream. */

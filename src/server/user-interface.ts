@@ -59,10 +59,11 @@ export async function userInterfaceDoor(
       reply.header('cache-control', isHashed ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache')
     }
   })
-  // A path without a file is a route of the UI; a missing asset is a fault, and HTML in its place would hide it.
+  // The UI keeps its routes behind `#`: a path without a file is a mistyped one. A missing asset is a fault, and a page in
+  // its place would hide it.
   app.setNotFoundHandler((request, reply) => {
-    const isRoute = request.method === 'GET' && !/\.[a-z0-9]+$/i.test(request.url.split('?', 1)[0] ?? '')
-    if (isRoute) return reply.sendFile('index.html')
+    const isPage = request.method === 'GET' && !/\.[a-z0-9]+$/i.test(request.url.split('?', 1)[0] ?? '')
+    if (isPage) return reply.redirect('/ui/')
     return reply.code(404).type('text/plain; charset=utf-8').send('There is no such file.\n')
   })
 }

@@ -19,7 +19,10 @@ export function checkRequestOrigin(
   const site = headers['sec-fetch-site']
   // `same-site` is not enough: another program on localhost with another port is the same site.
   if (site !== undefined && site !== 'same-origin' && site !== 'none') {
-    throw new ScrapdeckError('FORBIDDEN_ORIGIN', 'Scrapdeck does not answer requests that another web page makes.')
+    throw new ScrapdeckError(
+      'FORBIDDEN_ORIGIN',
+      'Scrapdeck does not answer requests that another web page makes. To open it, type its address yourself.'
+    )
   }
   if (headers.origin !== undefined && !isSameOrigin(headers.origin, headers.host as string)) {
     throw new ScrapdeckError('FORBIDDEN_ORIGIN', `Scrapdeck does not answer web pages of ${headers.origin}.`)

@@ -233,7 +233,6 @@ function aFakeJob(changes: Partial<Job>): Job {
     reason: null,
     killingLine: null,
     waiting: null,
-    lane: '',
     nodeId: null,
     lane: '',
     attemptCount: 0,
