@@ -103,6 +103,19 @@ it('lets a list with a limit not grow beyond it, however many jobs arrive', asyn
   expect(queryClient.getQueryData(queryKey)?.nextBefore).toBe(jobIdAt(38_000, 38))
 })
 
+it('fills a list with a limit up again when rows leave it', async () => {
+  await follow()
+  const { queryKey } = await show(jobList({ limit: 2, status: ['queued'] }))
+  const newest = engine.jobs.get(jobIdAt(5000, 5))!
+  const running = { ...newest, status: 'running' as const, state: 'running' as const }
+  engine.jobs.set(running.id, running)
+  engine.emit({ kind: 'job', job: running })
+  await drawFrame()
+  await vi.waitFor(() =>
+    expect(queryClient.getQueryData(queryKey)?.jobs.map(({ spider }) => spider)).toEqual(['s4', 's3'])
+  )
+})
+
 it('draws a hundred changes of one job once', async () => {
   await follow()
   const { queryKey } = await show(jobList())

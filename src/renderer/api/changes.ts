@@ -151,8 +151,11 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
       const input = (options?.input ?? {}) as Record<string, unknown>
       if (name === 'jobs.facets' && jobs.size > 0) refetchSoon(query)
       if (data === undefined) continue
-      if (name === 'jobs.list' && jobs.size > 0)
-        write(query, updateJobList(data as JobPage | InfiniteData<JobPage>, input, jobs))
+      if (name === 'jobs.list' && jobs.size > 0) {
+        const updated = updateJobList(data as JobPage | InfiniteData<JobPage>, input, jobs)
+        write(query, updated)
+        if (lacksRows(updated, input)) refetchSoon(query)
+      }
       if (name === 'jobs.list' && waiting.size > 0)
         write(query, tellWaitingInList(query.state.data as JobPage | InfiniteData<JobPage>, waiting))
       if (name === 'jobs.get') {
@@ -248,6 +251,12 @@ function updateJobList(
     return { pages: [trimPage(first, LIST_ROWS_MAX / 2)], pageParams: data.pageParams.slice(0, 1) }
   }
   return { ...data, pages }
+}
+
+/** Rows went out of a page that ended at its limit: those that stood below it belong into it now. */
+function lacksRows(data: unknown, { limit = 100 }: { limit?: number }): boolean {
+  const { jobs, nextBefore } = data as Partial<JobPage>
+  return jobs !== undefined && nextBefore != null && jobs.length < limit
 }
 
 function trimPage(page: JobPage, rows: number): JobPage {

@@ -2,7 +2,7 @@ import { MantineProvider } from '@mantine/core'
 import { Notifications, notifications } from '@mantine/notifications'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { createMemoryHistory, RouterProvider } from '@tanstack/react-router'
-import { cleanup, render } from '@testing-library/react'
+import { cleanup, configure, render } from '@testing-library/react'
 import type { ReactNode } from 'react'
 import { ApiProvider, createApi } from '../api/api.tsx'
 import { followChanges } from '../api/changes.ts'
@@ -13,6 +13,9 @@ import { listenForKeys } from '../state/keys.ts'
 import { theme } from '../ui/theme.ts'
 import { stubBrowser } from './browser-stubs.ts'
 import type { FakeEngine } from './fake-engine.ts'
+
+// Screens are loaded when first shown: on a busy machine that alone may take longer than the one second of the library.
+configure({ asyncUtilTimeout: 5000 })
 
 /** The whole app at an address, over a fake engine; `stop()` ends what it started. */
 export function renderApp(engine: FakeEngine, address = '/') {
