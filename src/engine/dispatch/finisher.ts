@@ -28,7 +28,7 @@ export interface LogTail {
  */
 export class Finisher {
   readonly #context: DispatchContext
-  readonly #waiting: LiveAttempt[] = []
+  readonly #waiting: { one: LiveAttempt; tries: number }[] = []
   readonly #queued = new Set<string>()
   readonly #stopping = new AbortController()
   #atWork = 0
@@ -40,8 +40,7 @@ export class Finisher {
   finish(one: LiveAttempt): void {
     if (this.#queued.has(one.key)) return
     this.#queued.add(one.key)
-    this.#waiting.push(one)
-    this.#workOff()
+    this.#takeInLine(one, 0)
   }
 
   stop(): void {
@@ -61,19 +60,24 @@ export class Finisher {
     return { text, sizeBytes: range.sizeBytes, hasClosingStats: parseClosingStats(text).finishReason !== null }
   }
 
+  #takeInLine(one: LiveAttempt, tries: number): void {
+    this.#waiting.push({ one, tries })
+    this.#workOff()
+  }
+
   #workOff(): void {
     while (this.#atWork < AT_ONCE_MAX && this.#waiting.length > 0 && !this.#stopping.signal.aborted) {
-      const one = this.#waiting.shift()!
+      const { one, tries } = this.#waiting.shift()!
       this.#atWork += 1
-      void this.#finishOrRetry(one).finally(() => {
+      void this.#finishOrRetry(one, tries).finally(() => {
         this.#atWork -= 1
         this.#workOff()
       })
     }
   }
 
-  async #finishOrRetry(one: LiveAttempt, tries = 0): Promise<void> {
-    const { fleet, live, logger } = this.#context
+  async #finishOrRetry(one: LiveAttempt, tries: number): Promise<void> {
+    const { fleet, live, logger, store } = this.#context
     // It ended otherwise meanwhile: its node was removed.
     if (live.get(one.key) !== one) return void this.#queued.delete(one.key)
     const node = fleet.get(one.nodeId)
@@ -81,12 +85,17 @@ export class Finisher {
     if (node === undefined) return this.#retry(one, RETRY_FIRST_MS, tries)
     try {
       const { tail, problem } = await this.#readTailOrGiveUp(node, one, tries)
-      if (tail !== null && node.stored.kind !== 'local') await this.#archive(node, one, tries)
-      await this.#end(
-        one,
-        judgeOutcome({ tail: tail?.text ?? null, exit: one.exit, cancelAsked: one.cancelAskedAtMs !== null }),
-        { logBytes: tail?.sizeBytes ?? null, ...(problem === null ? {} : { logProblem: problem }) }
-      )
+      const isArchived = tail !== null && node.stored.kind !== 'local' && (await this.#archive(node, one, tries))
+      const { exit, cancelAskedAtMs } = one
+      const judgement = judgeOutcome({ tail: tail?.text ?? null, exit, cancelAsked: cancelAskedAtMs !== null })
+      // In one turn, so that both share one commit.
+      await Promise.all([
+        isArchived && store.markLogArchived(one.jobId, one.number),
+        this.#end(one, judgement, {
+          logBytes: tail?.sizeBytes ?? null,
+          ...(problem === null ? {} : { logProblem: problem })
+        })
+      ])
       this.#queued.delete(one.key)
     } catch (error) {
       if (this.#stopping.signal.aborted) return
@@ -97,8 +106,9 @@ export class Finisher {
   }
 
   #retry(one: LiveAttempt, delayMs: number, tries: number): void {
+    // In line again: after a restart there may be thousands, and each reads and writes a file.
     this.#context.clock.setTimer(delayMs, () => {
-      if (!this.#stopping.signal.aborted) void this.#finishOrRetry(one, tries)
+      if (!this.#stopping.signal.aborted) this.#takeInLine(one, tries)
     })
   }
 
@@ -120,8 +130,9 @@ export class Finisher {
     }
   }
 
-  async #archive(node: FleetNode, one: LiveAttempt, tries: number): Promise<void> {
-    const { blobs, store, logger } = this.#context
+  /** Whether the log is in the archive now. */
+  async #archive(node: FleetNode, one: LiveAttempt, tries: number): Promise<boolean> {
+    const { blobs, logger } = this.#context
     try {
       await archiveLog({
         read: (range, signal) => node.client.readLog(one, range, signal),
@@ -129,10 +140,11 @@ export class Finisher {
         name: archiveName(one.jobId, one.number),
         signal: this.#stopping.signal
       })
-      await store.markLogArchived(one.jobId, one.number)
+      return true
     } catch (error) {
       if (tries + 1 < ARCHIVE_TRIES) throw error
       logger.warn({ error, jobId: one.jobId }, 'the log could not be archived; it is read from the node while it lasts')
+      return false
     }
   }
 
