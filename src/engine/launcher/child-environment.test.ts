@@ -6,6 +6,10 @@ test("spiders inherit our environment without what is Scrapdeck's, Electron's, o
     PATH: '/bin',
     HTTP_PROXY: 'http://proxy',
     SCRAPDECK_PASSWORD: 'secret',
+    SCRAPYD_USERNAME: 'us',
+    SCRAPYD_PASSWORD: 'secret',
+    scrapyd_password: 'secret on Windows',
+    SCRAPYD_EGGS_DIR: 'eggs',
     ELECTRON_RUN_AS_NODE: '1',
     SCRAPY_SETTINGS_MODULE: 'other.settings',
     SCRAPY_PROJECT: 'other',
@@ -15,6 +19,7 @@ test("spiders inherit our environment without what is Scrapdeck's, Electron's, o
   expect(childEnvironment(own)).toEqual({
     PATH: '/bin',
     HTTP_PROXY: 'http://proxy',
+    SCRAPYD_EGGS_DIR: 'eggs',
     SCRAPY_CHECK: '1',
     PYTHONIOENCODING: 'UTF-8'
   })
