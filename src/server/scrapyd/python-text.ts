@@ -13,8 +13,14 @@ export function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
+// The patterns below take quadratic time on what is almost a number; a request may bring 200 MB of that.
+const LONGEST_FLOAT_BYTES = 1000
+
 /** `float(b'…')`: spaces around, `_` between digits, inf and nan. Throws with the text of Python's ValueError. */
 export function parsePythonFloat(bytes: Uint8Array): number {
+  if (bytes.length > LONGEST_FLOAT_BYTES) {
+    throw new PythonValueError(`could not convert string to float: ${toBytesRepr(bytes.subarray(0, 100))}...`)
+  }
   const text = Buffer.from(bytes).toString('latin1')
   const trimmed = text.replace(/^[ \t\n\r\v\f]+|[ \t\n\r\v\f]+$/g, '').toLowerCase()
   const special = /^([+-]?)(inf|infinity|nan)$/.exec(trimmed)

@@ -84,6 +84,15 @@ describe("Python's words", () => {
     expect(() => parsePythonFloat(Buffer.from(text))).toThrow(message)
   })
 
+  it.each([
+    ['digits', `${'1'.repeat(500_000)}x`],
+    ['spaces', `1${' '.repeat(500_000)}1`]
+  ])('costs no time however long: %s', (_name, text) => {
+    const startedAtMs = performance.now()
+    expect(() => parsePythonFloat(Buffer.from(text))).toThrow(/^could not convert string to float: b'1/)
+    expect(performance.now() - startedAtMs).toBeLessThan(1000)
+  })
+
   it('bytes are shown as Python shows them', () => {
     expect(toBytesRepr(Buffer.from("it's\n\\\x00é", 'latin1'))).toBe('b"it\'s\\n\\\\\\x00\\xe9"')
     expect(toBytesRepr(Buffer.from('\'"'))).toBe("b'\\'\"'")
