@@ -106,7 +106,12 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
                 <span className="mono ellipsis" title={address.url}>
                   {address.url}
                 </span>
-                <Finding address={address} probe={probe} failure={failures[address.key]} />
+                <Finding
+                  address={address}
+                  probe={probe}
+                  failure={failures[address.key]}
+                  hasUsername={credentialsOf(address).username !== null}
+                />
               </div>
               <TextInput
                 aria-label={`Name of ${address.url}`}
@@ -186,10 +191,12 @@ function VerdictIcon({ verdict }: { verdict: Verdict }) {
 function Finding({
   address,
   probe,
-  failure
+  failure,
+  hasUsername
 }: {
   address: PastedAddress
   probe: Probe | undefined
+  hasUsername: boolean
   failure: string | undefined
 }) {
   const problem = failure ?? address.problem ?? probe?.error
@@ -197,6 +204,15 @@ function Finding({
   const result = probe?.result
   if (!result) return <span className="faint">trying…</span>
   if (result.duplicateOf !== null) return <span className="dim">in the fleet already</span>
+  if (result.health === 'unauthorized') {
+    return (
+      <span className="tone-bad">
+        {hasUsername
+          ? 'The node refuses this user name or password. Correct them with the key.'
+          : 'The node asks for a user name and a password. Enter them with the key.'}
+      </span>
+    )
+  }
   if (result.problem !== null) return <span className="tone-bad">{result.problem}</span>
   return (
     <span className="dim">
