@@ -1,16 +1,19 @@
 import { z } from 'zod'
 
+// What our own contract promises of them: a number it does not hold would fail every list that this node is in.
+const Count = z.number().int().nonnegative()
+
 /** The success fields of each endpoint, as far as we use them; everything that differs between versions is optional. */
 export const DaemonStatusAnswer = z.object({
-  pending: z.number(),
-  running: z.number(),
-  finished: z.number(),
+  pending: Count,
+  running: Count,
+  finished: Count,
   node_name: z.string().optional()
 })
 export const ProjectsAnswer = z.object({ projects: z.array(z.string()) })
 export const VersionsAnswer = z.object({ versions: z.array(z.string()) })
 export const SpidersAnswer = z.object({ spiders: z.array(z.string()) })
-export const AddVersionAnswer = z.object({ spiders: z.number() })
+export const AddVersionAnswer = z.object({ spiders: Count })
 export const ScheduleAnswer = z.object({ jobid: z.string() })
 export const CancelAnswer = z.object({ prevstate: z.enum(['pending', 'running']).nullable() })
 export const DoneAnswer = z.object({})
@@ -19,7 +22,7 @@ const ListedJob = z.object({
   id: z.string(),
   project: z.string(),
   spider: z.string(),
-  pid: z.number().nullish(),
+  pid: z.number().int().nullish(),
   start_time: z.string().nullish(),
   end_time: z.string().nullish(),
   log_url: z.string().nullish()

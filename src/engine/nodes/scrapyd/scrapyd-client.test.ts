@@ -411,6 +411,11 @@ describe('listjobs', () => {
     expect(await failureOf(client.listJobs())).toMatchObject({ kind: 'not_scrapyd' })
   })
 
+  test.each([1.5, -1e300, '7'])('with the pid %s is not believed', async (pid) => {
+    const { client } = await scripted(answerJson({ ...nothing, running: [{ ...running, pid }] }))
+    expect(await failureOf(client.listJobs())).toMatchObject({ kind: 'not_scrapyd' })
+  })
+
   test('without the project of a job is not believed: the job would look absent', async () => {
     const { client } = await scripted(answerJson({ ...nothing, running: [{ ...running, project: undefined }] }))
     expect(await failureOf(client.listJobs())).toMatchObject({ kind: 'not_scrapyd' })
@@ -449,6 +454,11 @@ describe('daemonstatus', () => {
     const { clockOffsetMs, ...status } = await client.daemonStatus()
     expect(status).toEqual({ pending: 1, running: 2, finished: 3, nodeName: 'fake' })
     expect(Math.abs((clockOffsetMs ?? 0) - 3_600_000)).toBeLessThan(700)
+  })
+
+  test.each([2.5, -1, 1e300])('that counts %d jobs is not believed', async (running) => {
+    const { client } = await scripted(answerJson({ pending: 0, running, finished: 0 }))
+    expect(await failureOf(client.daemonStatus())).toMatchObject({ kind: 'not_scrapyd' })
   })
 
   test('without name or Date header is still a status', async () => {
