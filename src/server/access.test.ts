@@ -277,7 +277,7 @@ describe('web pages of others', () => {
 })
 
 describe('answers', () => {
-  it.each(['/daemonstatus.json', '/api/v1/nodes', '/ui/', '/ui/login', '/health', '/nothing'])(
+  it.each(['/daemonstatus.json', '/api/v1/nodes', '/ui/', '/ui/login', '/health', '/nothing', '/%zz'])(
     '%s carries the headers that keep browsers strict',
     async (url) => {
       const { headers } = await openTestApp().ask({ url })
@@ -287,4 +287,16 @@ describe('answers', () => {
       expect(headers['content-security-policy']).toContain("frame-ancestors 'none'")
     }
   )
+
+  it.each(['/%zz', '/ui/%ff'])('%s, which cannot be read, is told nothing, not even itself', async (url) => {
+    const response = await openTestApp().askAnonymously({ url })
+    expect([response.statusCode, response.body]).toEqual([400, 'The path cannot be read.\n'])
+  })
+
+  it('a request that never ends is cut off, after the longest upload', () => {
+    const { requestTimeout, headersTimeout } = openTestApp().fastify.server
+    expect(requestTimeout).toBe(900_000)
+    expect(headersTimeout).toBeLessThanOrEqual(60_000)
+    expect(headersTimeout).toBeGreaterThan(0)
+  })
 })

@@ -1,4 +1,4 @@
-import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Engine } from '../engine/index.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
@@ -31,6 +31,17 @@ export interface App {
   createLoginPath(): string
 }
 
+/** For a whole request to arrive: an egg of 200 MB over 2 Mbit/s. Without a limit, anybody could hold connections open for ever. */
+const REQUEST_LIMIT_MS = 15 * 60_000
+
+const SAFE_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'x-frame-options': 'DENY',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cross-origin-resource-policy': 'same-origin'
+}
+
 /**
  * The HTTP shell over an engine (design.md, chapter 8), without a socket. Every request, to any path, goes the same way:
  * the rule of origins, then who asks, then its door.
@@ -47,18 +58,14 @@ export function createApp(options: AppOptions): App {
   const answerError = createErrorAnswer({ logger, hasSession: authenticator.hasSession })
   const fastify = Fastify({
     forceCloseConnections: 'idle',
-    routerOptions: { ignoreDuplicateSlashes: true, maxParamLength: 2000 }
+    requestTimeout: REQUEST_LIMIT_MS,
+    routerOptions: { ignoreDuplicateSlashes: true, maxParamLength: 2000 },
+    frameworkErrors: (_error, _request, reply) => answerUnreadable(reply as unknown as FastifyReply)
   })
   closeInOrder(fastify)
 
   fastify.addHook('onRequest', async (request, reply) => {
-    reply.headers({
-      'x-content-type-options': 'nosniff',
-      'referrer-policy': 'no-referrer',
-      'x-frame-options': 'DENY',
-      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-      'cross-origin-resource-policy': 'same-origin'
-    })
+    reply.headers(SAFE_HEADERS)
     checkRequestOrigin(request.headers, isOurHost)
     if (!isOpenToAll(request)) authenticator.check(request)
   })
@@ -78,6 +85,11 @@ export function createApp(options: AppOptions): App {
   fastify.register(contractDoors, { router: engine.router, logger })
   fastify.register(userInterfaceDoor, { prefix: '/ui', authenticator, uiDirectory: options.uiDirectory })
   return { fastify, createLoginPath: () => `/ui/login?token=${authenticator.links.create()}` }
+}
+
+/** Paths that the router cannot read never come to the hooks: they are told nothing, for nobody was asked who it is. */
+function answerUnreadable(reply: FastifyReply): void {
+  reply.code(400).headers(SAFE_HEADERS).type('text/plain; charset=utf-8').send('The path cannot be read.\n')
 }
 
 /** Only the way in, and what a load balancer asks. Compared with the route, not with the raw path, which has many spellings. */

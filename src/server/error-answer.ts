@@ -8,9 +8,10 @@ import { toPythonJson } from './scrapyd/python-json.ts'
 export function createErrorAnswer(options: { logger: Logger; hasSession(request: FastifyRequest): boolean }) {
   return function answerError(error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const wire = toWireError(fromFastify(error))
-    if (wire.code === 'INTERNAL') options.logger.error({ err: error, url: request.url }, 'A request failed')
-    reply.code(wire.status).header('cache-control', 'no-store')
+    // The query stays out of the log: it may hold a login token, or arguments of spiders.
     const path = request.url.split('?', 1)[0] ?? ''
+    if (wire.code === 'INTERNAL') options.logger.error({ err: error, path }, 'A request failed')
+    reply.code(wire.status).header('cache-control', 'no-store')
     if (path.startsWith('/api/rpc')) return reply.send({ json: wire.toJSON(), meta: [] })
     if (path.startsWith('/api')) {
       if (wire.code === 'UNAUTHORIZED') reply.header('www-authenticate', 'basic realm="Scrapdeck"')

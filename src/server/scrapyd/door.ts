@@ -72,7 +72,8 @@ async function answerEndpoint(
     return sendJson(request, reply, { ...fields, status: 'ok', node_name: fleet.nodeName })
   } catch (error) {
     const message = wordFailure(error, asked)
-    if (message === null) logger.error({ err: error, url: request.url }, 'A request of the Scrapyd door failed')
+    if (message === null)
+      logger.error({ err: error, path: request.url.split('?', 1)[0] }, 'A request of the Scrapyd door failed')
     return sendJson(
       request,
       reply,
