@@ -12,7 +12,10 @@ export default defineConfig({
           name: 'unit',
           include: ['{src,scripts,bench,e2e}/**/*.test.ts'],
           exclude: [...IGNORED, INTEGRATION, 'src/renderer/**'],
-          environment: 'node'
+          environment: 'node',
+          // Property tests and real processes take their time where the machine is shared; none waits for it on purpose.
+          testTimeout: 30_000,
+          hookTimeout: 30_000
         }
       },
       {
@@ -22,7 +25,7 @@ export default defineConfig({
           include: ['src/renderer/**/*.test.{ts,tsx}'],
           exclude: IGNORED,
           environment: 'jsdom',
-          testTimeout: 15_000
+          testTimeout: 30_000
         }
       },
       {

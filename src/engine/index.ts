@@ -383,7 +383,8 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   // --- start: first what an earlier engine left, then the nodes, then the queue ------------------------------------
   let isStopping = false
   let stopped: Promise<void> | null = null
-  if (localNode !== null) await store.putNode(localNodeRow(storedLocal, localSlots, clock))
+  if (localNode !== null)
+    await store.putNode(localNodeRow(storedLocal, options.localSlots ?? storedLocal?.slots ?? null, clock))
   const nodes = (await store.listNodes()).filter((node) => node.kind !== 'local' || localNode !== null)
   await dispatch.start({ paused: await systemCommands.readPaused() })
   for (const node of nodes) await fleet.add(node)
@@ -442,7 +443,7 @@ async function makeDataDirectory(directory: string): Promise<void> {
 }
 
 /** The local node's row: made at first start, its settings kept afterwards. */
-function localNodeRow(stored: StoredNode | undefined, slots: number, clock: Clock): StoredNode {
+function localNodeRow(stored: StoredNode | undefined, slots: number | null, clock: Clock): StoredNode {
   return {
     name: 'This computer',
     tags: [],

@@ -27,15 +27,17 @@ const MIN_SPAN_MS = 10_000
  */
 export function planCapacity(evidence: {
   setSlots: number | null
+  /** What the node has unless told or learned: Scrapyd's four, or the CPU count of this machine. */
+  defaultSlots?: number
   learned: number | null
   /** Oldest first; those of the last minute are enough. */
   polls: readonly CountersSeen[]
 }): Capacity {
-  const { setSlots, polls } = evidence
+  const { setSlots, defaultSlots = DEFAULT_SLOTS, polls } = evidence
   const learned = learn(evidence.learned, polls)
   if (setSlots !== null) return { slots: setSlots, source: 'set', learned }
   if (learned !== null) return { slots: learned, source: 'learned', learned }
-  return { slots: DEFAULT_SLOTS, source: 'default', learned }
+  return { slots: defaultSlots, source: 'default', learned }
 }
 
 function learn(before: number | null, polls: readonly CountersSeen[]): number | null {

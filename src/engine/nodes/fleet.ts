@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import type { NodeHealth } from '../../shared/contract/index.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -75,15 +76,13 @@ export class Fleet {
     const polls: CountersSeen[] = []
     // At another address there may be another machine: what was seen at the old one says nothing of it.
     const before =
-      previous?.stored.url === stored.url
-        ? previous.status
-        : unknownStatus(planCapacity({ setSlots: stored.slots, learned: null, polls }))
+      previous?.stored.url === stored.url ? previous.status : unknownStatus(capacityOf(stored, null, polls))
     const node: FleetNode = {
       stored,
       client,
       status: {
         ...before,
-        capacity: capacityOf(stored, before.capacity, polls)
+        capacity: capacityOf(stored, before.capacity.learned, polls)
       },
       observer: startObserver({
         client,
@@ -106,7 +105,7 @@ export class Fleet {
             latencyMs: Math.round(latencyMs * 10) / 10,
             lastSeenAtMs: clock.nowMs(),
             clockOffsetMs: status.clockOffsetMs,
-            capacity: capacityOf(node.stored, node.status.capacity, polls)
+            capacity: capacityOf(node.stored, node.status.capacity.learned, polls)
           })
         },
         onSnapshot: async (snapshot) => {
@@ -127,7 +126,7 @@ export class Fleet {
     const node = this.#nodes.get(stored.id)
     if (node === undefined) return
     node.stored = stored
-    node.status = { ...node.status, capacity: capacityOf(stored, node.status.capacity, []) }
+    node.status = { ...node.status, capacity: capacityOf(stored, node.status.capacity.learned, []) }
     node.observer.poke()
     this.#options.onStatus(node)
   }
@@ -166,8 +165,11 @@ export class Fleet {
   }
 }
 
-function capacityOf(stored: StoredNode, before: Capacity, polls: CountersSeen[]): Capacity {
-  return planCapacity({ setSlots: stored.slots, learned: before.learned, polls })
+function capacityOf(stored: StoredNode, learned: number | null, polls: CountersSeen[]): Capacity {
+  // The local node is ours: there is nothing to learn about it.
+  if (stored.kind === 'local')
+    return planCapacity({ setSlots: stored.slots, defaultSlots: availableParallelism(), learned: null, polls: [] })
+  return planCapacity({ setSlots: stored.slots, learned, polls })
 }
 
 function unknownStatus(capacity: Capacity): NodeStatus {
