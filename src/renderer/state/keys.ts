@@ -42,11 +42,16 @@ export function useKeys(title: string, bindings: readonly KeyBinding[], enabled 
 
 /** The one listener; the frame starts it. Keys of words do nothing while somebody types or a dialog is open. */
 export function listenForKeys(): () => void {
+  // Asked before anybody hears the key: the Esc that closes a dialog must not close what is under it, too.
+  let isDialogOpen = false
+  const onKeyDownFirst = () => {
+    isDialogOpen = document.querySelector('[role="dialog"][aria-modal="true"]') !== null
+  }
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.defaultPrevented || event.isComposing || event.altKey) return
     const mod = event.ctrlKey || event.metaKey
     const name = mod ? `mod+${event.key.toLowerCase()}` : event.key
-    if (!mod && (isTyping(event.target) || document.querySelector('[role="dialog"][aria-modal="true"]'))) return
+    if (!mod && (isDialogOpen || isTyping(event.target))) return
     const { groups } = useKeyGroups.getState()
     for (const group of [...groups].reverse()) {
       const binding = group.bindings.find(({ key }) => key === name)
@@ -58,8 +63,12 @@ export function listenForKeys(): () => void {
       return
     }
   }
+  window.addEventListener('keydown', onKeyDownFirst, true)
   document.addEventListener('keydown', onKeyDown)
-  return () => document.removeEventListener('keydown', onKeyDown)
+  return () => {
+    window.removeEventListener('keydown', onKeyDownFirst, true)
+    document.removeEventListener('keydown', onKeyDown)
+  }
 }
 
 function isTyping(target: EventTarget | null): boolean {

@@ -1,0 +1,24 @@
+import { cleanup, renderHook } from '@testing-library/react'
+import { afterEach, expect, it, vi } from 'vitest'
+import { listenForKeys, useKeys } from './keys.ts'
+
+afterEach(cleanup)
+
+it('leaves the Esc that closed a dialog alone: what is under it stays open', () => {
+  const stop = listenForKeys()
+  const close = vi.fn()
+  renderHook(() => useKeys('Screen', [{ key: 'Escape', label: 'Close the detail', run: close }]))
+  const dialog = document.body.appendChild(document.createElement('div'))
+  dialog.setAttribute('role', 'dialog')
+  dialog.setAttribute('aria-modal', 'true')
+  // As Mantine does: it hears the key first, and the dialog is gone when ours hears it.
+  const closeDialog = () => dialog.remove()
+  window.addEventListener('keydown', closeDialog, true)
+  const press = () => document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true }))
+  press()
+  expect(close).not.toHaveBeenCalled()
+  press()
+  expect(close).toHaveBeenCalledOnce()
+  window.removeEventListener('keydown', closeDialog, true)
+  stop()
+})
