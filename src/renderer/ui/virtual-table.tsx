@@ -75,7 +75,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_PX,
-    overscan: 12,
+    overscan: 8,
     initialRect: { width: 1000, height: 600 }
   })
   const items = virtualizer.getVirtualItems()

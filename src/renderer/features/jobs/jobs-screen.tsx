@@ -56,7 +56,10 @@ export function JobsScreen() {
   )
   const facets = useQuery(api.query.jobs.facets.queryOptions({ input: filter, placeholderData: keepPreviousData }))
   const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes
-  const nodeName = useCallback((id: string) => nodes?.find((node) => node.id === id)?.name ?? id, [nodes])
+  // Nodes change every second, their names hardly ever: only those may draw every row anew.
+  const namesText = JSON.stringify(nodes?.map(({ id, name }) => [id, name]) ?? [])
+  const nodeNames = useMemo(() => new Map<string, string>(JSON.parse(namesText) as [string, string][]), [namesText])
+  const nodeName = useCallback((id: string) => nodeNames.get(id) ?? id, [nodeNames])
   const columns = useMemo(() => jobColumns(nodeName), [nodeName])
 
   const rows = useMemo(() => list.data?.pages.flatMap(({ jobs }) => jobs) ?? [], [list.data])
