@@ -39,7 +39,8 @@ function App({ client, queryClient, history }: { client: Client; queryClient: Qu
       <QueryClientProvider client={queryClient}>
         <ApiProvider client={client}>
           <RouterProvider router={createAppRouter(history)} />
-          <Notifications position="bottom-right" limit={4} />
+          {/* Above the status bar, whose connection must stay in sight. */}
+          <Notifications position="bottom-right" limit={4} mb={26} />
         </ApiProvider>
       </QueryClientProvider>
     </MantineProvider>

@@ -88,7 +88,7 @@ export const theme = createTheme({
     Autocomplete: { defaultProps: { size: 'xs' } },
     TagsInput: { defaultProps: { size: 'xs' } },
     Textarea: { defaultProps: { size: 'xs' } },
-    SegmentedControl: { defaultProps: { size: 'xs' } },
+    SegmentedControl: { defaultProps: { size: 'xs', styles: { label: { paddingInline: 10 } } } },
     Checkbox: { defaultProps: { size: 'xs' } },
     Switch: { defaultProps: { size: 'xs' } },
     Progress: { defaultProps: { size: 6 } }

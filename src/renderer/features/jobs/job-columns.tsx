@@ -32,7 +32,7 @@ export function jobColumns(nodeName: (id: string) => string): Column<Job>[] {
     {
       id: 'node',
       header: 'Node / waits for',
-      width: 'minmax(112px, 1.5fr)',
+      width: 'minmax(136px, 1.5fr)',
       hideBelowPx: 440,
       cell: (job) => <NodeOrWaiting job={job} nodeName={nodeName} />
     },
@@ -60,7 +60,7 @@ export function jobColumns(nodeName: (id: string) => string): Column<Job>[] {
       header: 'Runtime',
       width: '74px',
       align: 'end',
-      hideBelowPx: 480,
+      hideBelowPx: 520,
       cell: (job) => <Runtime startedAtMs={job.startedAtMs} endedAtMs={job.endedAtMs} />
     },
     {
@@ -68,7 +68,7 @@ export function jobColumns(nodeName: (id: string) => string): Column<Job>[] {
       header: 'Items',
       width: '64px',
       align: 'end',
-      hideBelowPx: 620,
+      hideBelowPx: 640,
       cell: (job) => (job.items === null ? '' : formatCount(job.items))
     },
     {
@@ -76,7 +76,7 @@ export function jobColumns(nodeName: (id: string) => string): Column<Job>[] {
       header: 'Errors',
       width: '58px',
       align: 'end',
-      hideBelowPx: 560,
+      hideBelowPx: 590,
       cell: (job) => <Errors count={job.errors} />
     },
     {

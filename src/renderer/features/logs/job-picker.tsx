@@ -23,14 +23,19 @@ export function JobPicker({ isOpen, onOpenChange, onPick, open }: JobPickerProps
     <Popover
       opened={isOpen}
       onChange={onOpenChange}
-      position="bottom-end"
+      position={open.length === 0 ? 'bottom' : 'bottom-end'}
       width={380}
       shadow="md"
       trapFocus
       returnFocus
     >
       <Popover.Target>
-        <Button leftSection={<IconPlus size={14} />} onClick={() => onOpenChange(!isOpen)} aria-expanded={isOpen}>
+        <Button
+          variant={open.length === 0 ? 'filled' : 'default'}
+          leftSection={<IconPlus size={14} />}
+          onClick={() => onOpenChange(!isOpen)}
+          aria-expanded={isOpen}
+        >
           Open a log
         </Button>
       </Popover.Target>

@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Tooltip } from '@mantine/core'
+import { ActionIcon, Tooltip } from '@mantine/core'
 import { IconListDetails, IconTerminal2, IconX } from '@tabler/icons-react'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
@@ -53,31 +53,25 @@ export function LogsScreen() {
   return (
     <div className={classes.screen}>
       <h1 className="visually-hidden">Logs</h1>
-      <div className={classes.tabBar}>
-        <div className={classes.tabs} role="tablist" aria-label="Open logs">
-          {tabs.open.map((id, index) => (
-            <Tab
-              key={id}
-              job={detailOf(id)?.job}
-              name={details[index]?.isError ? 'unknown job' : nameOf(detailOf(id)?.job)}
-              isFront={id === tabs.front}
-              onShow={() => go({ ...tabs, front: id })}
-              onClose={() => go(closeTab(tabs, id))}
-            />
-          ))}
+      {tabs.open.length > 0 && (
+        <div className={classes.tabBar}>
+          <div className={classes.tabs} role="tablist" aria-label="Open logs">
+            {tabs.open.map((id, index) => (
+              <Tab
+                key={id}
+                job={detailOf(id)?.job}
+                name={details[index]?.isError ? 'unknown job' : nameOf(detailOf(id)?.job)}
+                isFront={id === tabs.front}
+                onShow={() => go({ ...tabs, front: id })}
+                onClose={() => go(closeTab(tabs, id))}
+              />
+            ))}
+          </div>
+          {picker}
         </div>
-        {picker}
-      </div>
+      )}
       {tabs.open.length === 0 && (
-        <EmptyState
-          icon={<IconTerminal2 size={28} />}
-          title="No log is open"
-          action={
-            <Button variant="filled" onClick={() => setPicking(true)}>
-              Open a log
-            </Button>
-          }
-        >
+        <EmptyState icon={<IconTerminal2 size={28} />} title="No log is open" action={picker}>
           Follow the logs of several jobs in tabs. Choose a running job or one that ended lately.
         </EmptyState>
       )}

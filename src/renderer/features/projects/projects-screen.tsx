@@ -38,6 +38,11 @@ export function ProjectsScreen() {
     { key: 'Escape', label: 'Close the project', run: () => open(undefined) }
   ])
   const picker = useRef<HTMLInputElement>(null)
+  // A project that changes comes at the end of the cached list; on the screen each keeps its place.
+  const byName = useMemo(
+    () => (projects.data?.projects ?? []).toSorted((left, right) => left.name.localeCompare(right.name)),
+    [projects.data]
+  )
   const columns = useMemo(() => projectColumns(nodes ?? [], lastJobs), [nodes, lastJobs])
 
   const uploadButton = (
@@ -70,24 +75,22 @@ export function ProjectsScreen() {
           }}
         />
         <QueryState query={projects} what="the projects">
-          {({ projects: list }) => (
-            <div className={classes.table}>
-              <VirtualTable
-                label="Projects"
-                rows={list}
-                rowId={(project) => project.name}
-                columns={columns}
-                openId={search.project ?? null}
-                onOpen={(project) => open(project.name)}
-                primary
-                empty={
-                  <EmptyState icon={<IconPackage size={28} />} title="No projects yet" action={uploadButton}>
-                    A project is a Scrapy project packed as an egg. Drop its .egg, or the folder with its scrapy.cfg,
-                    anywhere in this window; scrapyd-deploy works too.
-                  </EmptyState>
-                }
-              />
-            </div>
+          {() => (
+            <VirtualTable
+              label="Projects"
+              rows={byName}
+              rowId={(project) => project.name}
+              columns={columns}
+              openId={search.project ?? null}
+              onOpen={(project) => open(project.name)}
+              primary
+              empty={
+                <EmptyState icon={<IconPackage size={28} />} title="No projects yet" action={uploadButton}>
+                  A project is a Scrapy project packed as an egg. Drop its .egg, or the folder with its scrapy.cfg,
+                  anywhere in this window; scrapyd-deploy works too.
+                </EmptyState>
+              }
+            />
           )}
         </QueryState>
       </section>
