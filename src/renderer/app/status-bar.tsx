@@ -5,6 +5,7 @@ import { useApi } from '../api/api.tsx'
 import { useConnection } from '../state/connection.ts'
 import { useNow } from '../ui/clock.ts'
 import { formatCount } from '../ui/numbers.ts'
+import { splitSlots } from '../ui/slots-in-use.ts'
 import classes from './frame.module.css'
 
 /** The engine's pulse. While the connection is down the figures are old, and look so. */
@@ -13,15 +14,17 @@ export function StatusBar() {
   const { data: status } = useQuery(query.system.status.queryOptions())
   const live = useConnection(({ state }) => state === 'live')
   const figures = status?.figures
+  const slots = figures && splitSlots(figures.slotsUsed, figures.slotsTotal)
   return (
     <footer className={classes.bar} aria-label="Status">
       {figures && (
         <span className={classes.figures} data-stale={!live || undefined}>
-          <span>
+          <span title={slots?.hint}>
             Slots{' '}
             <b>
-              {formatCount(figures.slotsUsed)}/{formatCount(figures.slotsTotal)}
-            </b>
+              {formatCount(slots?.inUse ?? 0)}/{formatCount(figures.slotsTotal)}
+            </b>{' '}
+            {slots?.over}
           </span>
           <span>
             Queue <b>{formatCount(figures.queued)}</b>

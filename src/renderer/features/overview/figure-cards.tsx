@@ -5,6 +5,7 @@ import type { Figures } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import type { JobsSearch } from '../../state/search.ts'
 import { formatCount } from '../../ui/numbers.ts'
+import { splitSlots } from '../../ui/slots-in-use.ts'
 import { Sparkline } from '../../ui/sparkline.tsx'
 import type { Tone } from '../../ui/status.tsx'
 import classes from './figure-cards.module.css'
@@ -14,13 +15,15 @@ export function FigureCards({ figures }: { figures: Figures }) {
   const { query } = useApi()
   const { data } = useQuery(query.system.history.queryOptions())
   const samples = data?.samples ?? []
+  const slots = splitSlots(figures.slotsUsed, figures.slotsTotal)
   const line = (valueOf: (sample: Figures) => number) => samples.map(valueOf)
   return (
     <div className={classes.cards}>
       <Card
         title="Slots in use"
-        value={figures.slotsUsed}
-        unit={`/${formatCount(figures.slotsTotal)}`}
+        value={slots.inUse}
+        unit={`/${formatCount(figures.slotsTotal)}${slots.over === null ? '' : ` ${slots.over}`}`}
+        hint={slots.hint}
         tone="run"
         line={line(({ slotsUsed }) => slotsUsed)}
         search={{ status: ['running', 'starting'] }}
@@ -57,6 +60,7 @@ function Card({
   title,
   value,
   unit,
+  hint,
   tone,
   line,
   search
@@ -64,12 +68,13 @@ function Card({
   title: string
   value: number
   unit: ReactNode
+  hint?: string | undefined
   tone: Tone
   line: number[]
   search: JobsSearch
 }) {
   return (
-    <Link to="/jobs" search={search} className={classes.card}>
+    <Link to="/jobs" search={search} className={classes.card} title={hint}>
       <h2>{title}</h2>
       <span className={classes.value}>
         {formatCount(value)}
