@@ -1,5 +1,6 @@
 import type { JobDetail, Transition, TransitionKind } from '../../../shared/contract/index.ts'
 import { formatAge } from '../../../shared/time.ts'
+import { formatBytes } from '../../ui/numbers.ts'
 import type { Tone } from '../../ui/status.tsx'
 import { STATUS_LOOK } from '../../ui/status.tsx'
 import { formatInstant } from '../../ui/time.tsx'
@@ -60,7 +61,11 @@ function Step({
       <summary className={classes.step}>
         {head}
         <small className={classes.more}>
-          {evidence.map(([key, value]) => `${wordsOf(key)} ${shorten(valueOf(key, value, nodeName), 60)}`).join(', ')}
+          {evidence
+            .map(([key, value]) => `${wordsOf(key)} ${shorten(valueOf(key, value, nodeName), 60)}`)
+            // `Running, pid 5` need not say the pid once more.
+            .filter((words) => !step.text.includes(words))
+            .join(', ')}
         </small>
       </summary>
       <dl className={classes.evidence}>
@@ -119,14 +124,24 @@ function wordsOf(key: string): string {
     .toLowerCase()
     .replace(/ at ms$/, ' at')
     .replace(/ ms$/, '')
+    .replace(/ bytes$/, '')
 }
 
 function valueOf(key: string, value: unknown, nodeName: (id: string) => string): string {
   if (typeof value === 'number' && key.endsWith('AtMs')) return clock.format(value)
   if (typeof value === 'number' && key.endsWith('Ms')) return `${value} ms`
+  if (key === 'exit') return exitWords(value)
+  if (typeof value === 'number' && key.endsWith('Bytes')) return formatBytes(value)
   if (typeof value === 'string') return key === 'nodeId' ? nodeName(value) : value
   if (value === true || value === false) return value ? 'yes' : 'no'
   return value === null ? 'none' : JSON.stringify(value)
+}
+
+/** As the local node tells it: `{ code: 1, signal: null }`. */
+function exitWords(value: unknown): string {
+  const { code, signal } = (value ?? {}) as { code?: unknown; signal?: unknown }
+  if (typeof signal === 'string') return `signal ${signal}`
+  return typeof code === 'number' ? `code ${code}` : JSON.stringify(value)
 }
 
 function shorten(text: string, most: number): string {
