@@ -38,6 +38,9 @@ export interface LogViewOptions {
 
 const FIRST_READ_BYTES = 262_144
 const OLDER_READ_BYTES = 1_048_576
+/** Older lines make the terminal be written anew: each step reads this many times what is held, so that there are few. */
+const OLDER_READ_GROWTH = 3
+const OLDER_READ_MAX_BYTES = 8_388_608
 const NARROW_COLUMNS = 80
 const REWRITE_STEP_LINES = 1000
 const LAST_LINES_FOR_READERS = 120
@@ -261,7 +264,9 @@ export class LogView {
     this.#isLoadingOlder = true
     this.#changed()
     try {
-      const older = await this.#readRange(Math.max(0, end - OLDER_READ_BYTES), end)
+      const heldBytes = (this.#buffer.nextOffset ?? end) - end
+      const readBytes = Math.min(OLDER_READ_MAX_BYTES, Math.max(OLDER_READ_BYTES, OLDER_READ_GROWTH * heldBytes))
+      const older = await this.#readRange(Math.max(0, end - readBytes), end)
       if (this.#abort.signal.aborted) return
       const rowsBefore = this.#terminal.buffer.active.length
       this.#buffer.prepend(older)
