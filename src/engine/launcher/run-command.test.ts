@@ -50,6 +50,14 @@ test('the time limit ends a command with all that it started', async () => {
   await expect.poll(() => isAlive({ pid: grandchild, startTime: startTime ?? 'gone' })).toBe(false)
 })
 
+test('a grandchild that left the group and keeps the output open holds nobody up', async () => {
+  const script = `const child = require('node:child_process').spawn('sleep', ['60'], { detached: true, stdio: 'inherit' })
+    console.log(child.pid); child.unref(); process.exit(0)`
+  const result = await run(script)
+  expect(result).toMatchObject({ code: 0, stoppedFor: null })
+  process.kill(Number(result.stdout), 'SIGKILL')
+})
+
 test('a command that cannot be started rejects', async () => {
   await expect(run('', { command: '/nowhere/python' })).rejects.toThrow('ENOENT')
 })

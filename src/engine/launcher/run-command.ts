@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import type { Clock } from '../runtime/clock.ts'
+import type { Clock, Timer } from '../runtime/clock.ts'
 import { signalGroup } from './process-group.ts'
 
 export interface CommandResult {
@@ -13,6 +13,7 @@ export interface CommandResult {
 }
 
 const STDERR_KEPT_CHARACTERS = 16_384
+const DRAIN_MS = 1000
 
 /**
  * Runs a short command in a process group of its own, so that a time limit ends all it started. Rejects only when it
@@ -46,6 +47,7 @@ export function runCommand(options: {
       stoppedFor ??= reason
       if (child.pid !== undefined) signalGroup(child.pid, 'KILL').catch(reject)
     }
+    let drain: Timer | null = null
     const onAbort = () => stop('abort')
     const timer = options.clock.setTimer(options.timeLimitMs, () => stop('time'))
     options.signal?.addEventListener('abort', onAbort, { once: true })
@@ -66,8 +68,16 @@ export function runCommand(options: {
     })
     const settle = () => {
       timer.cancel()
+      drain?.cancel()
       options.signal?.removeEventListener('abort', onAbort)
     }
+    // A process that left the group may keep our ends of its output open for ever: what is there by then is what it said.
+    child.once('exit', () => {
+      drain = options.clock.setTimer(DRAIN_MS, () => {
+        child.stdout.destroy()
+        child.stderr.destroy()
+      })
+    })
     child.once('error', (error) => {
       settle()
       reject(error)
