@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { chmod, mkdir, readFile, realpath, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
-import { openPythonEnvironment } from './python-environment.ts'
+import { findPythons, openPythonEnvironment } from './python-environment.ts'
 
 /** A program that answers the check as such a Python would, and makes environments whose Python has Scrapy. */
 async function aPython(
@@ -76,6 +76,37 @@ test.each([
   await using t = await aRoom()
   const state = await t.open([await aPython(t.at('python'), version, scrapy, { failure })]).settled()
   expect(state).toMatchObject({ state: 'missing', problem: expect.stringContaining(words) })
+})
+
+test('nothing that lies in the working directory is taken for Python or imported by it', async () => {
+  await using t = await aRoom()
+  const seen = t.at('seen')
+  const nosy = t.at('nosy')
+  await writeFile(
+    nosy,
+    `#!/bin/sh\npwd >> ${seen}\necho '{"path":"${nosy}","version":"3.12.0","scrapyVersion":null}'\n`
+  )
+  await chmod(nosy, 0o755)
+  const environment = t.open([nosy])
+  await environment.settled()
+  await environment.create(() => {}).catch(() => {})
+  const directories = new Set((await readFile(seen, 'utf8')).trim().split('\n'))
+  expect([...directories]).toEqual([await realpath(t.at('data'))])
+})
+
+test('an environment in the working directory is not looked for: it may be of anybody', async () => {
+  await using t = await aRoom()
+  await mkdir(t.at('.venv/bin'), { recursive: true })
+  await aPython(t.at('.venv/bin/python'), '3.12.0', '2.18.0')
+  const spy = vi.spyOn(process, 'cwd').mockReturnValue(t.at(''))
+  onTestFinished(() => spy.mockRestore())
+  expect(findPythons('/nowhere/resources')).not.toContainEqual(expect.stringContaining('.venv'))
+})
+
+test('a Python may be named by a relative path', async () => {
+  await using t = await aRoom()
+  const named = await aPython(t.at('named'), '3.12.0', '2.18.0')
+  expect(await t.open([], relative(process.cwd(), named)).settled()).toMatchObject({ state: 'ready', path: named })
 })
 
 test('without any Python, or with a wrong one named, the next step is told', async () => {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import type { PythonState } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -53,6 +53,7 @@ export function openPythonEnvironment(options: {
   onChange: () => void
 }): PythonEnvironment {
   const { clock, logger, onChange } = options
+  const pythonPath = options.pythonPath && absoluteUnlessBare(options.pythonPath)
   const ownDirectory = join(options.dataDirectory, 'python')
   // Written last: a directory without it is one that was never finished.
   const completeFile = join(ownDirectory, 'complete')
@@ -89,6 +90,7 @@ export function openPythonEnvironment(options: {
   }
 
   async function find(): Promise<PythonState> {
+    await mkdir(options.dataDirectory, { recursive: true, mode: 0o700 })
     const findings: Finding[] = []
     for (const path of allCandidates()) {
       const finding = await check(path)
@@ -108,13 +110,13 @@ export function openPythonEnvironment(options: {
   }
 
   function allCandidates(): string[] {
-    const named = options.pythonPath ? [options.pythonPath] : []
+    const named = pythonPath ? [pythonPath] : []
     const own = existsSync(completeFile) ? [pythonIn(ownDirectory)] : []
     return [...named, ...own, ...options.candidates]
   }
 
   async function check(path: string): Promise<Finding | null> {
-    const isNamed = path === options.pythonPath
+    const isNamed = path === pythonPath
     try {
       const result = await run(path, ['-c', CHECK], CHECK_LIMIT_MS)
       if (result.code === 0) return JSON.parse(result.stdout.trim().split('\n').at(-1)!) as Finding
@@ -129,7 +131,6 @@ export function openPythonEnvironment(options: {
     report('Looking for a Python to start from', 0)
     const base = await findBase()
     await rm(ownDirectory, { recursive: true, force: true })
-    await mkdir(options.dataDirectory, { recursive: true })
     report(`Making an environment with Python ${base.version}`, 0.05)
     await step(base.path, ['-m', 'venv', ownDirectory], 'The environment could not be made', signal)
     const python = pythonIn(ownDirectory)
@@ -147,7 +148,7 @@ export function openPythonEnvironment(options: {
   }
 
   async function findBase(): Promise<Finding & { version: string }> {
-    for (const path of [...(options.pythonPath ? [options.pythonPath] : []), ...options.candidates]) {
+    for (const path of [...(pythonPath ? [pythonPath] : []), ...options.candidates]) {
       const finding = await check(path)
       if (finding?.version && isNewEnough(finding)) return { ...finding, version: finding.version }
     }
@@ -175,20 +176,35 @@ export function openPythonEnvironment(options: {
     signal?: AbortSignal,
     onLine?: (line: string) => void
   ) {
-    const environment = childEnvironment(process.env)
-    return runCommand({ command, args, environment, timeLimitMs, stdoutLimitBytes: 1_000_000, clock, signal, onLine })
+    return runCommand({
+      command,
+      args,
+      // `-c` and `-m` import from the working directory first, and ours may be one that somebody else filled.
+      directory: options.dataDirectory,
+      environment: childEnvironment(process.env),
+      timeLimitMs,
+      stdoutLimitBytes: 1_000_000,
+      clock,
+      signal,
+      onLine
+    })
   }
 }
 
 /**
- * Where a Python may be: the environment that set-up makes beside resources/ or in the working directory, then what
- * the system has. Programs started from a macOS dock do not have the shell's path.
+ * Where a Python may be: the environment that set-up makes beside resources/, then what the system has; never
+ * the working directory, where it may be anybody's. Programs started from a macOS dock do not have the shell's path.
  */
 export function findPythons(resourcesDirectory: string): string[] {
-  const environments = [join(resourcesDirectory, '..', '.venv'), join(process.cwd(), '.venv')].map(pythonIn)
+  const environments = [pythonIn(join(resourcesDirectory, '..', '.venv'))]
   if (process.platform === 'win32') return [...environments.filter(existsSync), 'python', 'py']
   const homebrew = process.platform === 'darwin' ? ['/opt/homebrew/bin/python3', '/usr/local/bin/python3'] : []
   return [...environments.filter(existsSync), 'python3', 'python', ...homebrew]
+}
+
+/** A name alone is looked for on the PATH. */
+function absoluteUnlessBare(command: string): string {
+  return basename(command) === command ? command : resolve(command)
 }
 
 function pythonIn(environment: string): string {
