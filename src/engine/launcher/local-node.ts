@@ -56,7 +56,8 @@ const GRACE_MS = 10_000
 /** Opens the local node of a data directory that no other engine uses. Goes on with the runs of earlier engines. */
 export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNode> {
   const { clock, logger } = options
-  await mkdir(options.directory, { recursive: true })
+  // Logs and items are for this user only, also in a data directory that others may read.
+  await mkdir(options.directory, { recursive: true, mode: 0o700 })
   const paths = { dataDirectory: options.directory, resourcesDirectory: options.resourcesDirectory }
   const listeners = new Set<() => void>()
   const changed = () => {
