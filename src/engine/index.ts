@@ -28,7 +28,7 @@ import { buildEggFromFolder } from './projects/egg-builder.ts'
 import { createProjects } from './projects/projects.ts'
 import { WaitingReasons } from './queue/waiting-reasons.ts'
 import { FiguresSampler } from './router/figures.ts'
-import { listProblems } from './router/problems.ts'
+import { ProblemWatch } from './router/problem-watch.ts'
 import { createRouter, describeChanges, type EngineRouter } from './router/router.ts'
 import { systemClock, type Clock } from './runtime/clock.ts'
 import { readOrCreateCredentials } from './runtime/credentials-file.ts'
@@ -39,7 +39,7 @@ import { watchLoopDelay } from './runtime/loop-delay.ts'
 import { systemRandom, type Random } from './runtime/random.ts'
 import type { SecretBox } from './runtime/secret-box.ts'
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts'
-import type { Store, StoredJob, StoredNode } from './store/store.ts'
+import type { Store, StoredNode } from './store/store.ts'
 
 export interface EngineOptions {
   dataDirectory: string
@@ -83,9 +83,6 @@ export interface Engine {
 
 const CHANGES_KEPT = 100_000
 const HOUSEKEEPING_EVERY_MS = 600_000
-const PROBLEMS_SETTLE_MS = 500
-const FAILURES_LOOKED_AT = 200
-const DAY_MS = 86_400_000
 
 /**
  * The only door of the engine: opens the data directory, wires the rooms (ARCHITECTURE.md draws them) and starts to work.
@@ -165,8 +162,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     },
     onJobEnded: () => {
       for (const node of fleet.list()) noteDrained(node)
-      failuresAreOld = true
-      settleProblems()
+      problems.noteJobEnded()
     }
   })
   const jobLogs = new JobLogs({ store, blobs, fleet, clock })
@@ -213,6 +209,19 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     isPaused: () => systemCommands.isPaused,
     onChange: () => feed.touch('figures')
   })
+  const problems = new ProblemWatch({
+    store,
+    clock,
+    logger,
+    gather: () => ({
+      nodes: fleet.list(),
+      live: live.all(),
+      python: localNode?.python() ?? null,
+      isPaused: systemCommands.isPaused,
+      queued: figures.current.queued
+    }),
+    onChange: () => feed.touch('problems')
+  })
   const feed: ChangeFeed = new ChangeFeed({
     store,
     clock,
@@ -221,7 +230,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     async describeVolatile(things) {
       return things.flatMap((thing): Change[] => {
         if (thing === 'figures') return [{ kind: 'figures', figures: figures.current }]
-        if (thing === 'problems') return [{ kind: 'problems', problems: problems() }]
+        if (thing === 'problems') return [{ kind: 'problems', problems: problems.current() }]
         if (thing === 'python') return [{ kind: 'python', python: pythonState() }]
         if (thing.startsWith('waiting:')) {
           const lane = thing.slice('waiting:'.length)
@@ -243,7 +252,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     figures,
     describeNode: describe,
     probe: (nodeAddress) => probeNode({ address: nodeAddress, clock, logger }),
-    problems,
+    problems: () => problems.current(),
     status: () => ({
       scrapdeckVersion: options.scrapdeckVersion,
       startedAtMs,
@@ -256,10 +265,6 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
 
   // --- what is derived from several rooms ------------------------------------------------------------------------
   const startedAtMs = clock.nowMs()
-  let recentFailures: StoredJob[] = []
-  let problemsTimer: { cancel(): void } | null = null
-  let failuresAreOld = true
-  let lastProblems = ''
 
   function pythonState(): PythonState {
     return (
@@ -271,45 +276,6 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
         problem: 'The local node is turned off'
       }
     )
-  }
-
-  function problems() {
-    return listProblems({
-      nowMs: clock.nowMs(),
-      nodes: fleet.list(),
-      live: live.all(),
-      recentFailures,
-      python: localNode?.python() ?? null,
-      isPaused: systemCommands.isPaused,
-      queued: figures.current.queued
-    })
-  }
-
-  /** Problems are told when they have changed, and not more often than people can read. */
-  function settleProblems(): void {
-    problemsTimer ??= clock.setTimer(PROBLEMS_SETTLE_MS, () => void tellProblems())
-  }
-
-  async function tellProblems(): Promise<void> {
-    problemsTimer = null
-    if (isStopping) return
-    if (failuresAreOld) await readRecentFailures()
-    const now = JSON.stringify(problems().map(({ id, title }) => [id, title]))
-    if (now !== lastProblems) feed.touch('problems')
-    lastProblems = now
-  }
-
-  async function readRecentFailures(): Promise<void> {
-    failuresAreOld = false
-    try {
-      recentFailures = await store.listJobs(
-        { status: ['failed', 'lost'], sinceMs: clock.nowMs() - DAY_MS },
-        { before: null, limit: FAILURES_LOOKED_AT }
-      )
-    } catch (error) {
-      failuresAreOld = true
-      if (!isStopping) logger.error({ error }, 'reading the recent failures failed')
-    }
   }
 
   async function createClient(node: StoredNode): Promise<NodeClient> {
@@ -333,7 +299,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   function noteStatus(node: FleetNode, healthWas?: NodeHealth): void {
     if (node.stored.id === LOCAL_NODE_ID) localSlots = node.status.capacity.slots
     feed.touch(`node:${node.stored.id}`)
-    settleProblems()
+    problems.settle()
     noteDrained(node)
     if (healthWas === undefined) return
     // Up or down: what jobs wait for is another thing now.
@@ -399,7 +365,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     }
     hadPython = hasPython
     feed.touch('python')
-    settleProblems()
+    problems.settle()
   })
   await figures.start()
   keepHouse()
@@ -417,7 +383,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     stop() {
       stopped ??= (async () => {
         isStopping = true
-        problemsTimer?.cancel()
+        problems.stop()
         figures.stop()
         feed.close()
         loopDelay.stop()

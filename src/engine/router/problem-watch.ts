@@ -1,0 +1,75 @@
+import type { Problem } from '../../shared/contract/index.ts'
+import type { Clock, Timer } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Store, StoredJob } from '../store/store.ts'
+import { listProblems, type ProblemsInput } from './problems.ts'
+
+export interface ProblemWatchParts {
+  store: Pick<Store, 'listJobs'>
+  clock: Clock
+  logger: Logger
+  gather: () => Omit<ProblemsInput, 'nowMs' | 'recentFailures'>
+  /** The list of problems is another one now. */
+  onChange: () => void
+}
+
+const SETTLE_MS = 500
+const FAILURES_LOOKED_AT = 200
+const DAY_MS = 86_400_000
+
+/** Problems, told when they have changed, and not more often than people can read. */
+export class ProblemWatch {
+  readonly #parts: ProblemWatchParts
+  #recentFailures: StoredJob[] = []
+  #failuresAreOld = true
+  #timer: Timer | null = null
+  #told = ''
+  #stopped = false
+
+  constructor(parts: ProblemWatchParts) {
+    this.#parts = parts
+  }
+
+  current(): Problem[] {
+    const { clock, gather } = this.#parts
+    return listProblems({ ...gather(), nowMs: clock.nowMs(), recentFailures: this.#recentFailures })
+  }
+
+  /** Something that problems are found by may have changed. */
+  settle(): void {
+    if (!this.#stopped) this.#timer ??= this.#parts.clock.setTimer(SETTLE_MS, () => void this.#tell())
+  }
+
+  /** A job ended: the failures are read again before the next telling. */
+  noteJobEnded(): void {
+    this.#failuresAreOld = true
+    this.settle()
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#timer?.cancel()
+  }
+
+  async #tell(): Promise<void> {
+    this.#timer = null
+    if (this.#failuresAreOld) await this.#readRecentFailures()
+    if (this.#stopped) return
+    const now = JSON.stringify(this.current().map(({ id, title }) => [id, title]))
+    if (now !== this.#told) this.#parts.onChange()
+    this.#told = now
+  }
+
+  async #readRecentFailures(): Promise<void> {
+    this.#failuresAreOld = false
+    try {
+      this.#recentFailures = await this.#parts.store.listJobs(
+        { status: ['failed', 'lost'], sinceMs: this.#parts.clock.nowMs() - DAY_MS },
+        { before: null, limit: FAILURES_LOOKED_AT }
+      )
+    } catch (error) {
+      this.#failuresAreOld = true
+      if (!this.#stopped) this.#parts.logger.error({ error }, 'reading the recent failures failed')
+    }
+  }
+}
