@@ -1,5 +1,6 @@
 import { NodeError } from '../nodes/node-client.ts'
 import type { Timer } from '../runtime/clock.ts'
+import { applyChange } from './apply-change.ts'
 import type { DispatchContext } from './context.ts'
 import type { LiveAttempt } from './live-attempts.ts'
 
@@ -102,41 +103,33 @@ export class CancelLadder {
   }
 
   async #recordStep(one: LiveAttempt, step: (typeof STEPS)[number], wasState: string | null): Promise<void> {
-    await this.#context.store.applyChanges([
-      {
-        jobId: one.jobId,
-        attemptNumber: one.number,
-        from: ['sending', 'accepted', 'uncertain', 'running'],
-        kind: 'cancel_sent',
-        entry: {
-          atMs: this.#context.clock.nowMs(),
-          text: step.text,
-          evidence: { signal: step.signal, nodeSaid: wasState }
-        }
+    await applyChange(this.#context.store, one, {
+      from: ['sending', 'accepted', 'uncertain', 'running'],
+      kind: 'cancel_sent',
+      entry: {
+        atMs: this.#context.clock.nowMs(),
+        text: step.text,
+        evidence: { signal: step.signal, nodeSaid: wasState }
       }
-    ])
+    })
   }
 
   async #concludeRemoved(one: LiveAttempt): Promise<void> {
     const { store, live, clock } = this.#context
-    const [applied] = await store.applyChanges([
-      {
-        jobId: one.jobId,
-        attemptNumber: one.number,
-        from: ['accepted', 'uncertain', 'sending'],
-        to: 'ended',
-        kind: 'ended',
-        result: 'cancelled',
-        reason: 'cancelled before it started',
-        jobOutcome: 'cancelled',
-        entry: {
-          atMs: clock.nowMs(),
-          text: 'Cancelled: the node removed it from its queue',
-          evidence: { nodeSaid: 'pending' }
-        }
+    const isApplied = await applyChange(store, one, {
+      from: ['accepted', 'uncertain', 'sending'],
+      to: 'ended',
+      kind: 'ended',
+      result: 'cancelled',
+      reason: 'cancelled before it started',
+      jobOutcome: 'cancelled',
+      entry: {
+        atMs: clock.nowMs(),
+        text: 'Cancelled: the node removed it from its queue',
+        evidence: { nodeSaid: 'pending' }
       }
-    ])
-    if (applied !== true) return
+    })
+    if (!isApplied) return
     this.#climbing.get(one.key)?.timer?.cancel()
     this.#climbing.delete(one.key)
     live.remove(one)

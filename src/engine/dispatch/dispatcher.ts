@@ -5,6 +5,7 @@ import { NodeError } from '../nodes/node-client.ts'
 import { classifyRefusal } from '../nodes/scrapyd/refusals.ts'
 import { orderFairly } from '../queue/fair-order.ts'
 import type { StoredJob } from '../store/store.ts'
+import { applyChange } from './apply-change.ts'
 import type { DispatchContext } from './context.ts'
 import type { Follower } from './follower.ts'
 import type { LiveAttempt, LiveAttempts } from './live-attempts.ts'
@@ -252,18 +253,14 @@ export class Dispatcher {
 
   async #noteAccepted(one: LiveAttempt, tookMs: number): Promise<void> {
     const atMs = this.#context.clock.nowMs()
-    const [applied] = await this.#context.store.applyChanges([
-      {
-        jobId: one.jobId,
-        attemptNumber: one.number,
-        from: ['sending'],
-        to: 'accepted',
-        kind: 'accepted',
-        entry: { atMs, text: 'Accepted', evidence: { jobid: one.jobid, answeredInMs: Math.round(tookMs) } },
-        details: { acceptedAtMs: atMs }
-      }
-    ])
-    if (applied === true) one.state = 'accepted'
+    const isApplied = await applyChange(this.#context.store, one, {
+      from: ['sending'],
+      to: 'accepted',
+      kind: 'accepted',
+      entry: { atMs, text: 'Accepted', evidence: { jobid: one.jobid, answeredInMs: Math.round(tookMs) } },
+      details: { acceptedAtMs: atMs }
+    })
+    if (isApplied) one.state = 'accepted'
     this.#refusals.delete(one.jobId)
     this.#context.onAttemptSettled(one)
   }
@@ -282,25 +279,21 @@ export class Dispatcher {
     const count = (this.#refusals.get(one.jobId) ?? 0) + (error.kind === 'refused' ? 1 : 0)
     if (count > 0) this.#refusals.set(one.jobId, count)
     const isHopeless = refusal === 'unknown_spider' || count >= REFUSALS_UNTIL_FAILED
-    const [applied] = await store.applyChanges([
-      {
-        jobId: one.jobId,
-        attemptNumber: one.number,
-        from: ['sending'],
-        to: 'ended',
-        kind: isHopeless ? 'ended' : 'refused',
-        result: 'refused',
-        reason: refusal === 'unknown_spider' ? 'unknown spider' : 'refused',
-        jobOutcome: isHopeless ? 'failed' : null,
-        killingLine: isHopeless ? (error.nodeMessage ?? error.message) : null,
-        entry: {
-          atMs: clock.nowMs(),
-          text: isHopeless ? `Failed: ${error.message}` : `Not taken: ${error.message}`,
-          evidence: { kind: error.kind, nodeMessage: error.nodeMessage }
-        }
+    const isApplied = await applyChange(store, one, {
+      from: ['sending'],
+      to: 'ended',
+      kind: isHopeless ? 'ended' : 'refused',
+      result: 'refused',
+      reason: refusal === 'unknown_spider' ? 'unknown spider' : 'refused',
+      jobOutcome: isHopeless ? 'failed' : null,
+      killingLine: isHopeless ? (error.nodeMessage ?? error.message) : null,
+      entry: {
+        atMs: clock.nowMs(),
+        text: isHopeless ? `Failed: ${error.message}` : `Not taken: ${error.message}`,
+        evidence: { kind: error.kind, nodeMessage: error.nodeMessage }
       }
-    ])
-    if (applied !== true) return
+    })
+    if (!isApplied) return
     live.remove(one)
     // One whose cancel was asked meanwhile ended, too, and none comes back to this count.
     const hasEnded = isHopeless || one.cancelAskedAtMs !== null
@@ -310,21 +303,17 @@ export class Dispatcher {
   }
 
   async #noteUncertain(one: LiveAttempt, error: NodeError): Promise<void> {
-    const [applied] = await this.#context.store.applyChanges([
-      {
-        jobId: one.jobId,
-        attemptNumber: one.number,
-        from: ['sending'],
-        to: 'uncertain',
-        kind: 'uncertain',
-        entry: {
-          atMs: this.#context.clock.nowMs(),
-          text: `No answer; looking on the node whether it arrived (${error.message})`,
-          evidence: { kind: error.kind }
-        }
+    const isApplied = await applyChange(this.#context.store, one, {
+      from: ['sending'],
+      to: 'uncertain',
+      kind: 'uncertain',
+      entry: {
+        atMs: this.#context.clock.nowMs(),
+        text: `No answer; looking on the node whether it arrived (${error.message})`,
+        evidence: { kind: error.kind }
       }
-    ])
-    if (applied === true) one.state = 'uncertain'
+    })
+    if (isApplied) one.state = 'uncertain'
   }
 
   #holdBack(one: LiveAttempt): void {

@@ -3,6 +3,7 @@ import { NodeError, type NodeErrorKind } from '../nodes/node-client.ts'
 import { archiveLog, archiveName } from '../output/log-archive.ts'
 import { judgeOutcome, type Judgement } from '../output/outcome.ts'
 import { CLOSING_TAIL_BYTES, parseClosingStats } from '../output/log-stats.ts'
+import { applyChange } from './apply-change.ts'
 import type { DispatchContext } from './context.ts'
 import type { LiveAttempt } from './live-attempts.ts'
 
@@ -152,34 +153,30 @@ export class Finisher {
     const { store, live, clock } = this.#context
     const atMs = clock.nowMs()
     const elapsedSeconds = judgement.stats?.['elapsed_time_seconds']
-    const [applied] = await store.applyChanges([
-      {
-        jobId: one.jobId,
-        attemptNumber: one.number,
-        from: ['finishing'],
-        to: 'ended',
-        kind: 'ended',
-        result: judgement.outcome,
-        jobOutcome: judgement.outcome,
-        reason: judgement.reason,
-        killingLine: judgement.killingLine,
-        entry: {
-          atMs,
-          text: `${OUTCOME_WORDS[judgement.outcome]}: ${judgement.reason}`,
-          evidence: { ...(one.exit === null ? {} : { exit: one.exit }), ...log }
-        },
-        details: {
-          stats: judgement.stats,
-          // A run shorter than a poll was never seen running: its own stats tell how long it took.
-          ...(one.startedAtMs === null && typeof elapsedSeconds === 'number'
-            ? { startedAtMs: Math.round(atMs - elapsedSeconds * 1000) }
-            : {})
-        },
-        counts: judgement.counts
-      }
-    ])
+    const isApplied = await applyChange(store, one, {
+      from: ['finishing'],
+      to: 'ended',
+      kind: 'ended',
+      result: judgement.outcome,
+      jobOutcome: judgement.outcome,
+      reason: judgement.reason,
+      killingLine: judgement.killingLine,
+      entry: {
+        atMs,
+        text: `${OUTCOME_WORDS[judgement.outcome]}: ${judgement.reason}`,
+        evidence: { ...(one.exit === null ? {} : { exit: one.exit }), ...log }
+      },
+      details: {
+        stats: judgement.stats,
+        // A run shorter than a poll was never seen running: its own stats tell how long it took.
+        ...(one.startedAtMs === null && typeof elapsedSeconds === 'number'
+          ? { startedAtMs: Math.round(atMs - elapsedSeconds * 1000) }
+          : {})
+      },
+      counts: judgement.counts
+    })
     live.remove(one)
-    if (applied === true) this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
+    if (isApplied) this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
   }
 }
 

@@ -2,6 +2,7 @@ import type { FleetNode } from '../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../nodes/node-client.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { AttemptChange } from '../store/store.ts'
+import { applyChange } from './apply-change.ts'
 import type { DispatchContext } from './context.ts'
 import type { Finisher } from './finisher.ts'
 import type { LiveAttempt } from './live-attempts.ts'
@@ -121,28 +122,24 @@ export class Follower {
     const isCancelled = one.state === 'accepted' && one.cancelAskedAtMs !== null
     const outcome = isCancelled ? ('cancelled' as const) : ('lost' as const)
     const evidence = { inNoListOfSnapshots: one.absence?.snapshots ?? 0, log: 'not there' }
-    const [applied] = await store.applyChanges([
-      {
-        jobId: one.jobId,
-        attemptNumber: one.number,
-        from: [one.state],
-        to: 'ended',
-        kind: isAbsent ? 'absent' : 'ended',
-        result: isAbsent ? 'absent' : outcome,
-        reason: isAbsent ? 'never arrived' : isCancelled ? 'cancelled before it started' : 'node forgot',
-        jobOutcome: isAbsent ? null : outcome,
-        entry: {
-          atMs: clock.nowMs(),
-          text: isAbsent
-            ? `Proved never to have reached ${node.stored.name}; back in the queue`
-            : isCancelled
-              ? `Cancelled: ${node.stored.name} knows it no longer, and there is no log of it`
-              : `Lost: ${node.stored.name} had accepted it and knows it no longer, and there is no log of it`,
-          evidence
-        }
+    const isApplied = await applyChange(store, one, {
+      from: [one.state],
+      to: 'ended',
+      kind: isAbsent ? 'absent' : 'ended',
+      result: isAbsent ? 'absent' : outcome,
+      reason: isAbsent ? 'never arrived' : isCancelled ? 'cancelled before it started' : 'node forgot',
+      jobOutcome: isAbsent ? null : outcome,
+      entry: {
+        atMs: clock.nowMs(),
+        text: isAbsent
+          ? `Proved never to have reached ${node.stored.name}; back in the queue`
+          : isCancelled
+            ? `Cancelled: ${node.stored.name} knows it no longer, and there is no log of it`
+            : `Lost: ${node.stored.name} had accepted it and knows it no longer, and there is no log of it`,
+        evidence
       }
-    ])
-    if (applied !== true) return
+    })
+    if (!isApplied) return
     live.remove(one)
     if (!isAbsent || one.cancelAskedAtMs !== null) {
       this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
@@ -152,21 +149,17 @@ export class Follower {
 
   async #concludeFinished(node: FleetNode, one: LiveAttempt): Promise<void> {
     const { store, clock } = this.#context
-    const [applied] = await store.applyChanges([
-      {
-        jobId: one.jobId,
-        attemptNumber: one.number,
-        from: [one.state],
-        to: 'finishing',
-        kind: 'finishing',
-        entry: {
-          atMs: clock.nowMs(),
-          text: `${node.stored.name} lists it no longer; its log has closing stats`,
-          evidence: { inNoListOfSnapshots: one.absence?.snapshots ?? 0, log: 'complete' }
-        }
+    const isApplied = await applyChange(store, one, {
+      from: [one.state],
+      to: 'finishing',
+      kind: 'finishing',
+      entry: {
+        atMs: clock.nowMs(),
+        text: `${node.stored.name} lists it no longer; its log has closing stats`,
+        evidence: { inNoListOfSnapshots: one.absence?.snapshots ?? 0, log: 'complete' }
       }
-    ])
-    if (applied !== true) return
+    })
+    if (!isApplied) return
     one.state = 'finishing'
     one.absence = null
     this.#finisher.finish(one)
@@ -181,22 +174,18 @@ export class Follower {
       // An earlier engine may have recorded it already (I4): only how long the log stands still begins anew.
       const timeline = await store.listTimeline(one.jobId)
       if (timeline.some(({ kind, attemptNumber }) => kind === 'vanished' && attemptNumber === one.number)) return
-      const [applied] = await store.applyChanges([
-        {
-          jobId: one.jobId,
-          attemptNumber: one.number,
-          from: [one.state],
-          to: 'running',
-          kind: 'vanished',
-          entry: {
-            atMs: clock.nowMs(),
-            text: `${node.stored.name} lists it no longer (did it restart?); watching its log`,
-            evidence: { inNoListOfSnapshots: one.absence?.snapshots ?? 0, logBytes: sizeBytes }
-          },
-          details: { startedAtMs: one.startedAtMs ?? clock.nowMs() }
-        }
-      ])
-      if (applied === true) one.state = 'running'
+      const isApplied = await applyChange(store, one, {
+        from: [one.state],
+        to: 'running',
+        kind: 'vanished',
+        entry: {
+          atMs: clock.nowMs(),
+          text: `${node.stored.name} lists it no longer (did it restart?); watching its log`,
+          evidence: { inNoListOfSnapshots: one.absence?.snapshots ?? 0, logBytes: sizeBytes }
+        },
+        details: { startedAtMs: one.startedAtMs ?? clock.nowMs() }
+      })
+      if (isApplied) one.state = 'running'
       return
     }
     if (sizeBytes !== one.orphan.sizeBytes) {
@@ -204,24 +193,20 @@ export class Follower {
       return
     }
     if (nowMs - one.orphan.silentSinceMs < ORPHAN_SILENCE_MS) return
-    const [applied] = await store.applyChanges([
-      {
-        jobId: one.jobId,
-        attemptNumber: one.number,
-        from: [one.state],
-        to: 'ended',
-        kind: 'ended',
-        result: 'lost',
-        reason: 'node forgot',
-        jobOutcome: 'lost',
-        entry: {
-          atMs: clock.nowMs(),
-          text: `Lost: ${node.stored.name} forgot it, and its log has stood still for a minute without closing stats`,
-          evidence: { logBytes: sizeBytes, silentForMs: Math.round(nowMs - one.orphan.silentSinceMs) }
-        }
+    const isApplied = await applyChange(store, one, {
+      from: [one.state],
+      to: 'ended',
+      kind: 'ended',
+      result: 'lost',
+      reason: 'node forgot',
+      jobOutcome: 'lost',
+      entry: {
+        atMs: clock.nowMs(),
+        text: `Lost: ${node.stored.name} forgot it, and its log has stood still for a minute without closing stats`,
+        evidence: { logBytes: sizeBytes, silentForMs: Math.round(nowMs - one.orphan.silentSinceMs) }
       }
-    ])
-    if (applied !== true) return
+    })
+    if (!isApplied) return
     live.remove(one)
     this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
     this.#wakeDispatcher()
