@@ -33,11 +33,15 @@ const RunSpec = z.object({
 })
 export type RunSpec = z.infer<typeof RunSpec>
 
-const RunExit = z.object({ code: z.number().nullable(), signal: z.string().nullable(), atMs: z.number() })
+// Spiders can write here: only what can be an end and a process of theirs is believed.
+const Time = z.number().int()
+
+const RunExit = z.object({ code: z.number().int().nullable(), signal: z.string().max(20).nullable(), atMs: Time })
 export type RunExit = z.infer<typeof RunExit>
 
-const Supervisor = z.object({ pid: z.number(), startTime: z.string() })
-const Child = Supervisor.extend({ atMs: z.number() })
+const Supervisor = z.object({ pid: z.number().int().min(1), startTime: z.string() })
+// Its group is signalled, and a signal to the groups 0, 1 or below goes to processes that are none of the spider's.
+const Child = Supervisor.extend({ pid: z.number().int().min(2), atMs: Time })
 
 /** Makes the directory and its spec durably. False when a run of this jobid is there already. */
 export async function acceptRun(runsDirectory: string, spec: RunSpec): Promise<boolean> {

@@ -1,0 +1,31 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
+import { readRunFiles } from './run-directory.ts'
+
+const CHILD = { pid: 4711, startTime: 'boot:1', atMs: 1 }
+const EXIT = { code: 0, signal: null, atMs: 2 }
+
+async function readBack(child: object, exit: object) {
+  const directory = await makeTemporaryDirectory()
+  try {
+    await writeFile(join(directory.path, 'child.json'), JSON.stringify(child))
+    await writeFile(join(directory.path, 'exit.json'), JSON.stringify(exit))
+    return await readRunFiles(directory.path)
+  } finally {
+    await directory.remove()
+  }
+}
+
+test('what a supervisor wrote is read back', async () => {
+  expect(await readBack(CHILD, EXIT)).toMatchObject({ child: CHILD, exit: EXIT })
+})
+
+test.each([-1, 0, 1, 1.5, 1e300])('the pid %d, which a spider may have written, is never signalled', async (pid) => {
+  expect((await readBack({ ...CHILD, pid }, EXIT)).child).toBeNull()
+})
+
+test.each([{ code: 1.5 }, { atMs: 1e300 }, { signal: 'x'.repeat(1000) }])('no end of a run: %j', async (change) => {
+  expect((await readBack(CHILD, { ...EXIT, ...change })).exit).toBeNull()
+})
