@@ -249,6 +249,7 @@ describe('as one Scrapyd', () => {
     await until(async () => (await engine.scrapyd.listJobs('shop')).finished.length === 1)
     expect((await engine.scrapyd.listJobs(null)).finished[0]).toMatchObject({ jobid: 'mine/1', hasLog: true })
     expect(await engine.scrapyd.daemonStatus()).toEqual({ pending: 0, running: 0, finished: 1 })
+    expect(await engine.scrapyd.listLogs('shop', 'prices')).toEqual([{ name: 'mine/1', sizeBytes: null }])
   })
 
   it('unknown names are told apart', async () => {

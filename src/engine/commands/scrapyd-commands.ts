@@ -136,7 +136,7 @@ export function createScrapydCommands(parts: ScrapydCommandsParts): FleetAsScrap
       )
       return jobs
         .filter((job) => job.project === project && job.spider === spider && job.attemptCount > 0)
-        .map((job) => ({ name: `${job.jobid}.log`, sizeBytes: null }))
+        .map((job) => ({ name: job.jobid, sizeBytes: null }))
     }
   }
 }
