@@ -166,6 +166,15 @@ describe('browsers', () => {
     expect((await after.askAnonymously({ url: '/ui/', headers: { cookie } })).statusCode).toBe(401)
   })
 
+  it('a cookie that a page of another port put before ours keeps nobody out, and opens nothing', async () => {
+    const { askAnonymously, createLoginPath } = openTestApp()
+    const ours = cookieOf(await askAnonymously({ url: createLoginPath() }))
+    const theirs = `${ours.split('=')[0]}=AAAA`
+    const statusWith = async (cookie: string) => (await askAnonymously({ url: '/ui/', headers: { cookie } })).statusCode
+    expect(await statusWith(`${theirs}; ${ours}`)).toBe(200)
+    expect(await statusWith(theirs)).toBe(401)
+  })
+
   it('logging out ends the session', async () => {
     const { askAnonymously, createLoginPath } = openTestApp()
     const cookie = cookieOf(await askAnonymously({ url: createLoginPath() }))

@@ -4,7 +4,7 @@ import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator } from './auth/authenticator.ts'
 import { LOGIN_PAGE_POLICY, loginPage } from './auth/login-page.ts'
-import { clearSessionCookie, readSessionCookie, writeSessionCookie } from './auth/session-cookie.ts'
+import { clearSessionCookie, readSessionCookies, writeSessionCookie } from './auth/session-cookie.ts'
 import { parseUrlEncoded } from './scrapyd/urlencoded.ts'
 
 /** Styles inline, because the component library writes style elements; scripts only from our own files. */
@@ -33,8 +33,7 @@ export async function userInterfaceDoor(
   )
   app.post('/logout', (request, reply) => {
     const host = request.headers.host ?? ''
-    const token = readSessionCookie(host, request.headers.cookie)
-    if (token !== null) authenticator.sessions.end(token)
+    for (const token of readSessionCookies(host, request.headers.cookie)) authenticator.sessions.end(token)
     return reply.header('set-cookie', clearSessionCookie(host)).redirect('/ui/login', 303)
   })
 

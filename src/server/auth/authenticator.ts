@@ -6,7 +6,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { createAttemptLimiter } from './attempt-limiter.ts'
 import { areSameCredentials, type BasicCredentials, parseBasic } from './basic.ts'
 import { createOneTimeLinks, type OneTimeLinks } from './one-time-links.ts'
-import { readSessionCookie } from './session-cookie.ts'
+import { readSessionCookies } from './session-cookie.ts'
 import { openSessions, type Sessions } from './sessions.ts'
 
 export interface Authenticator {
@@ -30,10 +30,8 @@ export function createAuthenticator(options: {
   const formLimiter = createAttemptLimiter({ clock, maxFailuresPerMinute: 10 })
   // Wider than the form's: a poller that was left with an old password must not lock its neighbours out.
   const basicLimiter = createAttemptLimiter({ clock, maxFailuresPerMinute: 300 })
-  const hasSession = (request: FastifyRequest) => {
-    const token = readSessionCookie(request.headers.host ?? '', request.headers.cookie)
-    return token !== null && sessions.isValid(token)
-  }
+  const hasSession = (request: FastifyRequest) =>
+    readSessionCookies(request.headers.host ?? '', request.headers.cookie).some(sessions.isValid)
   return {
     sessions,
     links: createOneTimeLinks({ clock }),

@@ -9,10 +9,17 @@ function cookieName(host: string): string {
   return port === undefined ? 'scrapdeck_session' : `scrapdeck_session_${port}`
 }
 
-export function readSessionCookie(host: string, cookieHeader: string | undefined): string | null {
+/**
+ * The tokens under our name. Any page of another port may add one of its own (for a deeper path it even comes first), so
+ * that taking one alone would let that page keep a user out.
+ */
+export function readSessionCookies(host: string, cookieHeader: string | undefined): string[] {
   const prefix = `${cookieName(host)}=`
-  const cookie = (cookieHeader ?? '').split(';').find((part) => part.trim().startsWith(prefix))
-  return cookie === undefined ? null : cookie.trim().slice(prefix.length)
+  return (cookieHeader ?? '')
+    .split(';')
+    .map((part) => part.trim())
+    .filter((part) => part.startsWith(prefix))
+    .map((part) => part.slice(prefix.length))
 }
 
 /** No `Secure`: the default door is plain HTTP on the loopback interface. */
