@@ -46,6 +46,7 @@ describe('an address as an operator pastes it', () => {
     ['http://0xa9.0xfe.0xa9.0xfe/', /metadata/],
     ['http://[::ffff:169.254.169.254]/', /metadata/],
     ['http://[fe80::1]/', /metadata/],
+    ['http://[64:ff9b::169.254.169.254]/', /metadata/],
     ['fe80::1', /metadata/],
     ['http://[fd00:ec2::254]/', /metadata/],
     ['100.100.100.200', /metadata/]

@@ -13,6 +13,8 @@ const FORBIDDEN_ADDRESSES = new BlockList()
 FORBIDDEN_ADDRESSES.addSubnet('169.254.0.0', 16, 'ipv4')
 FORBIDDEN_ADDRESSES.addAddress('100.100.100.200', 'ipv4')
 FORBIDDEN_ADDRESSES.addSubnet('fe80::', 10, 'ipv6')
+// 169.254.0.0/16 through NAT64 (RFC 6052).
+FORBIDDEN_ADDRESSES.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6')
 FORBIDDEN_ADDRESSES.addAddress('fd00:ec2::254', 'ipv6')
 
 const LOOPBACK_ADDRESSES = new BlockList()
