@@ -5,14 +5,17 @@ import { EVERYWHERE, useKeys } from '../state/keys.ts'
 import { openRunDialog, useRunDialog } from '../state/run-dialog.ts'
 import classes from './frame.module.css'
 import { KeysOverlay } from './keys-overlay.tsx'
+import { loadPatiently } from './load-patiently.ts'
 import { Palette } from './palette.tsx'
 import { Rail, SCREENS } from './rail.tsx'
 import { StatusBar } from './status-bar.tsx'
 import { TopBar } from './top-bar.tsx'
 
-const RunDialog = lazy(() => import('../features/run/run-dialog.tsx').then((module) => ({ default: module.RunDialog })))
-const WindowDropZone = lazy(() =>
-  import('./window-drop-zone.tsx').then((module) => ({ default: module.WindowDropZone }))
+const RunDialog = lazy(
+  loadPatiently(() => import('../features/run/run-dialog.tsx').then((module) => ({ default: module.RunDialog })))
+)
+const WindowDropZone = lazy(
+  loadPatiently(() => import('./window-drop-zone.tsx').then((module) => ({ default: module.WindowDropZone })))
 )
 
 /** What is around every screen. */

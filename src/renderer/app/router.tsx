@@ -10,6 +10,7 @@ import { parseJobsSearch, parseLogsSearch, parseNodesSearch, parseProjectsSearch
 import { ErrorState, RowsSkeleton } from '../ui/states.tsx'
 import { formatAddress, parseAddress } from './address.ts'
 import { Frame } from './frame.tsx'
+import { loadPatiently } from './load-patiently.ts'
 
 const root = createRootRoute({ component: Frame, notFoundComponent: () => <NotFound /> })
 
@@ -17,13 +18,19 @@ const root = createRootRoute({ component: Frame, notFoundComponent: () => <NotFo
 const overview = createRoute({
   getParentRoute: () => root,
   path: '/',
-  component: lazyRouteComponent(() => import('../features/overview/overview-screen.tsx'), 'OverviewScreen')
+  component: lazyRouteComponent(
+    loadPatiently(() => import('../features/overview/overview-screen.tsx')),
+    'OverviewScreen'
+  )
 })
 const jobs = createRoute({
   getParentRoute: () => root,
   path: '/jobs',
   validateSearch: parseJobsSearch,
-  component: lazyRouteComponent(() => import('../features/jobs/jobs-screen.tsx'), 'JobsScreen')
+  component: lazyRouteComponent(
+    loadPatiently(() => import('../features/jobs/jobs-screen.tsx')),
+    'JobsScreen'
+  )
 })
 /** Where `scrapdeck://job/ID` and short links lead. */
 const job = createRoute({
@@ -37,24 +44,36 @@ const projects = createRoute({
   getParentRoute: () => root,
   path: '/projects',
   validateSearch: parseProjectsSearch,
-  component: lazyRouteComponent(() => import('../features/projects/projects-screen.tsx'), 'ProjectsScreen')
+  component: lazyRouteComponent(
+    loadPatiently(() => import('../features/projects/projects-screen.tsx')),
+    'ProjectsScreen'
+  )
 })
 const nodes = createRoute({
   getParentRoute: () => root,
   path: '/nodes',
   validateSearch: parseNodesSearch,
-  component: lazyRouteComponent(() => import('../features/nodes/nodes-screen.tsx'), 'NodesScreen')
+  component: lazyRouteComponent(
+    loadPatiently(() => import('../features/nodes/nodes-screen.tsx')),
+    'NodesScreen'
+  )
 })
 const logs = createRoute({
   getParentRoute: () => root,
   path: '/logs',
   validateSearch: parseLogsSearch,
-  component: lazyRouteComponent(() => import('../features/logs/logs-screen.tsx'), 'LogsScreen')
+  component: lazyRouteComponent(
+    loadPatiently(() => import('../features/logs/logs-screen.tsx')),
+    'LogsScreen'
+  )
 })
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
-  component: lazyRouteComponent(() => import('./settings-screen.tsx'), 'SettingsScreen')
+  component: lazyRouteComponent(
+    loadPatiently(() => import('./settings-screen.tsx')),
+    'SettingsScreen'
+  )
 })
 
 const routeTree = root.addChildren([overview, jobs, job, projects, nodes, logs, settings])

@@ -15,6 +15,7 @@ import type { Client } from '../api/wire.ts'
 import { setConnection } from '../state/connection.ts'
 import { listenForKeys } from '../state/keys.ts'
 import { cssVariables, theme } from '../ui/theme.ts'
+import { loadAhead } from './load-patiently.ts'
 import { createQueryClient } from './query-client.ts'
 import { createAppRouter } from './router.tsx'
 
@@ -31,6 +32,8 @@ export function startApp(client: Client): void {
       <App client={client} queryClient={queryClient} history={createHashHistory()} />
     </StrictMode>
   )
+  // The first screen goes first.
+  setTimeout(() => void loadAhead(), 1500)
 }
 
 function App({ client, queryClient, history }: { client: Client; queryClient: QueryClient; history: RouterHistory }) {

@@ -1,0 +1,18 @@
+import { expect, it, vi } from 'vitest'
+import { loadAhead, loadPatiently } from './load-patiently.ts'
+
+it('asks again until the part comes, and never rejects', async () => {
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+  const load = vi.fn<() => Promise<string>>()
+  load.mockRejectedValueOnce(new Error('Failed to fetch')).mockResolvedValue('screen')
+  expect(await loadPatiently(load, 1)()).toBe('screen')
+  expect(load).toHaveBeenCalledTimes(2)
+  warn.mockRestore()
+})
+
+it('loads every part ahead', async () => {
+  const load = vi.fn(async () => 'dialog')
+  loadPatiently(load)
+  await loadAhead()
+  expect(load).toHaveBeenCalled()
+})
