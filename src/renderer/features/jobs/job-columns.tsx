@@ -5,13 +5,16 @@ import { RelativeTime, Runtime } from '../../ui/time.tsx'
 import type { Column } from '../../ui/virtual-table.tsx'
 import classes from './jobs-screen.module.css'
 
+/** What ails the node of a job that has not ended, in a word: `down`; null when it answers. */
+export type AwayWord = (job: Job) => string | null
+
 /** The columns of the jobs table; the less needed go first when the table is narrow. */
-export function jobColumns(nodeName: (id: string) => string): Column<Job>[] {
+export function jobColumns(nodeName: (id: string) => string, awayWord: AwayWord): Column<Job>[] {
   return [
     {
       id: 'status',
       header: 'Status',
-      width: '104px',
+      width: '100px',
       cell: (job) => (
         <span className={classes.status}>
           <StatusText status={job.status} asked={isCancelling(job)} />
@@ -21,7 +24,7 @@ export function jobColumns(nodeName: (id: string) => string): Column<Job>[] {
     {
       id: 'spider',
       header: 'Spider',
-      width: 'minmax(104px, 1.4fr)',
+      width: 'minmax(100px, 1.4fr)',
       cell: (job) => (
         <span className={classes.spider} title={`${job.project}/${job.spider}`}>
           <span className="dim">{job.project}/</span>
@@ -32,9 +35,9 @@ export function jobColumns(nodeName: (id: string) => string): Column<Job>[] {
     {
       id: 'node',
       header: 'Node / waits for',
-      width: 'minmax(136px, 1.5fr)',
+      width: 'minmax(124px, 1.5fr)',
       hideBelowPx: 440,
-      cell: (job) => <NodeOrWaiting job={job} nodeName={nodeName} />
+      cell: (job) => <NodeOrWaiting job={job} nodeName={nodeName} awayWord={awayWord} />
     },
     {
       id: 'version',
@@ -60,7 +63,7 @@ export function jobColumns(nodeName: (id: string) => string): Column<Job>[] {
       header: 'Runtime',
       width: '74px',
       align: 'end',
-      hideBelowPx: 520,
+      hideBelowPx: 496,
       cell: (job) => <Runtime startedAtMs={job.startedAtMs} endedAtMs={job.endedAtMs} />
     },
     {
@@ -98,7 +101,15 @@ export function isCancelling(job: Job): boolean {
   return job.cancelAskedAtMs !== null && job.state !== 'ended'
 }
 
-function NodeOrWaiting({ job, nodeName }: { job: Job; nodeName: (id: string) => string }) {
+function NodeOrWaiting({
+  job,
+  nodeName,
+  awayWord
+}: {
+  job: Job
+  nodeName: (id: string) => string
+  awayWord: AwayWord
+}) {
   if (job.state === 'queued') {
     const text = job.waiting?.text ?? 'next in line'
     return (
@@ -107,7 +118,14 @@ function NodeOrWaiting({ job, nodeName }: { job: Job; nodeName: (id: string) => 
       </span>
     )
   }
-  return job.nodeId === null ? null : <span className="dim">{nodeName(job.nodeId)}</span>
+  if (job.nodeId === null) return null
+  const away = awayWord(job)
+  if (away === null) return <span className="dim">{nodeName(job.nodeId)}</span>
+  return (
+    <span title="The node does not answer: the job as last heard of">
+      {nodeName(job.nodeId)} <span className="tone-bad">{away}</span>
+    </span>
+  )
 }
 
 function Errors({ count }: { count: number | null }) {

@@ -1,4 +1,4 @@
-import { configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
+import { act, configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, expect, it } from 'vitest'
 import type { JobStatus } from '../../../shared/contract/index.ts'
 import { useRunDialog } from '../../state/run-dialog.ts'
@@ -188,4 +188,20 @@ it('loads further pages when the end comes into sight, down to the last of many 
     const expected = Math.min(451, page * 200 + 1)
     await waitFor(() => expect(Number(grid.getAttribute('aria-rowcount'))).toBe(expected))
   }
+})
+
+it('says of a job on a node that is down that this is what was heard last', async () => {
+  open('/jobs?status=running')
+  await rows()
+  const job = jobsThatAre('running').find(({ nodeId }) => engine.nodes.get(nodeId ?? '')?.health === 'up')
+  const node = engine.nodes.get(job?.nodeId ?? '')
+  if (!node) throw new Error('The fake fleet runs nothing')
+  const mine = async () => (await rows()).filter(({ textContent }) => textContent?.includes(node.name))
+  const wasStale = (await mine()).some((row) => row.hasAttribute('data-stale'))
+  act(() => engine.emit({ kind: 'node', node: { ...node, health: 'down' } }))
+  await waitFor(async () => {
+    expect((await mine())[0]?.textContent).toContain(`${node.name} down`)
+    expect((await mine()).every((row) => row.hasAttribute('data-stale'))).toBe(true)
+  })
+  expect(wasStale).toBe(false)
 })
