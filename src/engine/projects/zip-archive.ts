@@ -64,7 +64,7 @@ export async function openZipArchive(bytes: Uint8Array, limits: ZipLimits = EGG_
     if (error instanceof ScrapdeckError) throw error
     throw new ScrapdeckError(
       'EGG_NOT_A_ZIP',
-      `The file cannot be read as a zip archive (${(error as Error).message}). Build the egg again and upload that.`,
+      `The file cannot be read as a zip archive (${(error as Error).message.replace(/\.$/, '')}). Build the egg again and upload that.`,
       { cause: error }
     )
   }

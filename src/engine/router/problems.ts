@@ -113,7 +113,7 @@ function pausedQueue({ isPaused, queued }: ProblemsInput): Problem[] {
       id: 'paused',
       severity: 'warning',
       title: 'Everything is paused',
-      text: `${queued} ${queued === 1 ? 'job waits' : 'jobs wait'}; none is sent until you resume`,
+      text: `${queued.toLocaleString('en-US')} ${queued === 1 ? 'job waits' : 'jobs wait'}; none is sent until you resume`,
       sinceMs: null,
       nodeId: null,
       project: null,
