@@ -175,6 +175,16 @@ describe('browsers', () => {
     expect(await statusWith(theirs)).toBe(401)
   })
 
+  it.each([
+    ['the proxy says so', { 'x-forwarded-proto': 'https' }, true],
+    ['the page says so', { origin: 'https://127.0.0.1:6800' }, true],
+    ['nobody says so', {}, false]
+  ])('behind TLS the session goes over TLS only: %s', async (_name, headers, isSecure) => {
+    const { askAnonymously, createLoginPath } = openTestApp()
+    const response = await askAnonymously({ url: createLoginPath(), headers })
+    expect(String(response.headers['set-cookie']).includes('; Secure')).toBe(isSecure)
+  })
+
   it('logging out ends the session', async () => {
     const { askAnonymously, createLoginPath } = openTestApp()
     const cookie = cookieOf(await askAnonymously({ url: createLoginPath() }))

@@ -93,7 +93,10 @@ function answerForm(authenticator: Authenticator, request: FastifyRequest, reply
 }
 
 function logIn(authenticator: Authenticator, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const cookie = writeSessionCookie(request.headers.host ?? '', authenticator.sessions.create())
+  const { host = '', origin = '' } = request.headers
+  // A client that makes these up only keeps its own cookie from itself.
+  const isBehindTls = origin.startsWith('https:') || request.headers['x-forwarded-proto'] === 'https'
+  const cookie = writeSessionCookie(host, authenticator.sessions.create(), isBehindTls)
   return reply.header('set-cookie', cookie).header('cache-control', 'no-store').redirect('/ui/', 303)
 }
 

@@ -22,9 +22,10 @@ export function readSessionCookies(host: string, cookieHeader: string | undefine
     .map((part) => part.slice(prefix.length))
 }
 
-/** No `Secure`: the default door is plain HTTP on the loopback interface. */
-export function writeSessionCookie(host: string, token: string): string {
-  return `${cookieName(host)}=${token}; Path=/; Max-Age=${SESSION_MS / 1000}; HttpOnly; SameSite=Strict`
+/** `Secure` only behind TLS: the default door is plain HTTP on the loopback interface. */
+export function writeSessionCookie(host: string, token: string, isBehindTls: boolean): string {
+  const cookie = `${cookieName(host)}=${token}; Path=/; Max-Age=${SESSION_MS / 1000}; HttpOnly; SameSite=Strict`
+  return isBehindTls ? `${cookie}; Secure` : cookie
 }
 
 export function clearSessionCookie(host: string): string {
