@@ -1,15 +1,16 @@
 import { cleanup, configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, it } from 'vitest'
 import { createFakeEngine } from '../testing/fake-engine.ts'
 import { renderBare } from '../testing/render-app.tsx'
 import { LogTerminal } from './log-terminal.tsx'
-import { stubCanvas } from './stub-canvas.ts'
+import { outliveTerminals, stubCanvas } from './stub-canvas.ts'
 
 // The first screen of a file is imported only now, which may take a while on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
 beforeEach(stubCanvas)
 afterEach(cleanup)
+afterAll(outliveTerminals)
 
 function openLog(status: 'succeeded' | 'queued', over: { failure?: Error } = {}) {
   const engine = createFakeEngine({ jobCount: 60 })

@@ -14,3 +14,8 @@ export function stubCanvas(): void {
     disconnect() {}
   } as unknown as typeof IntersectionObserver
 }
+
+/** For `afterAll`: a terminal lets go of the window a moment after it was closed (log-view.ts), so jsdom must last as long. */
+export function outliveTerminals(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 150))
+}

@@ -1,9 +1,9 @@
 import { act, configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, it } from 'vitest'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { openRunDialog, type RunPrefill, useRunDialog } from '../../state/run-dialog.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
-import { stubCanvas } from '../../terminal/stub-canvas.ts'
+import { outliveTerminals, stubCanvas } from '../../terminal/stub-canvas.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
 // The first screen of a file is imported only now, which may take a while on a busy machine.
@@ -20,6 +20,8 @@ afterEach(() => {
   app.stop()
   useRunDialog.setState({ prefill: null })
 })
+
+afterAll(outliveTerminals)
 
 async function open(prefill: RunPrefill = {}, options: Parameters<typeof createFakeEngine>[0] = {}) {
   engine = createFakeEngine({ jobCount: 30, ...options })
