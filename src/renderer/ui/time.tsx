@@ -17,7 +17,8 @@ export function RelativeTime({ atMs, suffix = '' }: { atMs: number | null; suffi
 export function Runtime({ startedAtMs, endedAtMs }: { startedAtMs: number | null; endedAtMs: number | null }) {
   if (startedAtMs === null) return null
   if (endedAtMs !== null)
-    return <span title={formatInstant(startedAtMs)}>{formatRuntime(endedAtMs - startedAtMs)}</span>
+    // Clocks of nodes differ: what began after its end took no time.
+    return <span title={formatInstant(startedAtMs)}>{formatRuntime(Math.max(0, endedAtMs - startedAtMs))}</span>
   return <RunningTime startedAtMs={startedAtMs} />
 }
 

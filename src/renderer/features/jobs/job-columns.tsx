@@ -5,11 +5,11 @@ import { RelativeTime, Runtime } from '../../ui/time.tsx'
 import type { Column } from '../../ui/virtual-table.tsx'
 import classes from './jobs-screen.module.css'
 
-/** What ails the node of a job that has not ended, in a word: `down`; null when it answers. */
-export type AwayWord = (job: Job) => string | null
+/** What ails the node of a job that has not ended, in a word (`down`), and until when it was heard; null: it answers. */
+export type AwayOf = (job: Job) => { word: string; lastSeenAtMs: number | null } | null
 
 /** The columns of the jobs table; the less needed go first when the table is narrow. */
-export function jobColumns(nodeName: (id: string) => string, awayWord: AwayWord): Column<Job>[] {
+export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf): Column<Job>[] {
   return [
     {
       id: 'status',
@@ -37,7 +37,7 @@ export function jobColumns(nodeName: (id: string) => string, awayWord: AwayWord)
       header: 'Node / waits for',
       width: 'minmax(124px, 1.5fr)',
       hideBelowPx: 440,
-      cell: (job) => <NodeOrWaiting job={job} nodeName={nodeName} awayWord={awayWord} />
+      cell: (job) => <NodeOrWaiting job={job} nodeName={nodeName} awayOf={awayOf} />
     },
     {
       id: 'version',
@@ -64,7 +64,10 @@ export function jobColumns(nodeName: (id: string) => string, awayWord: AwayWord)
       width: '74px',
       align: 'end',
       hideBelowPx: 496,
-      cell: (job) => <Runtime startedAtMs={job.startedAtMs} endedAtMs={job.endedAtMs} />
+      // While its node is away nobody knows whether it still runs: the clock stands where it was heard last.
+      cell: (job) => (
+        <Runtime startedAtMs={job.startedAtMs} endedAtMs={job.endedAtMs ?? awayOf(job)?.lastSeenAtMs ?? null} />
+      )
     },
     {
       id: 'items',
@@ -101,15 +104,7 @@ export function isCancelling(job: Job): boolean {
   return job.cancelAskedAtMs !== null && job.state !== 'ended'
 }
 
-function NodeOrWaiting({
-  job,
-  nodeName,
-  awayWord
-}: {
-  job: Job
-  nodeName: (id: string) => string
-  awayWord: AwayWord
-}) {
+function NodeOrWaiting({ job, nodeName, awayOf }: { job: Job; nodeName: (id: string) => string; awayOf: AwayOf }) {
   if (job.state === 'queued') {
     const text = job.waiting?.text ?? 'next in line'
     return (
@@ -119,11 +114,11 @@ function NodeOrWaiting({
     )
   }
   if (job.nodeId === null) return null
-  const away = awayWord(job)
+  const away = awayOf(job)
   if (away === null) return <span className="dim">{nodeName(job.nodeId)}</span>
   return (
     <span title="The node does not answer: the job as last heard of">
-      {nodeName(job.nodeId)} <span className="tone-bad">{away}</span>
+      {nodeName(job.nodeId)} <span className="tone-bad">{away.word}</span>
     </span>
   )
 }

@@ -13,7 +13,7 @@ import { StatusText } from '../../ui/status.tsx'
 import { Runtime } from '../../ui/time.tsx'
 import { JobArguments } from './job-arguments.tsx'
 import { JobAttempts } from './job-attempts.tsx'
-import { type AwayWord, isCancelling } from './job-columns.tsx'
+import { type AwayOf, isCancelling } from './job-columns.tsx'
 import classes from './job-detail-pane.module.css'
 import { JobLog } from './job-log.tsx'
 import { JobStats } from './job-stats.tsx'
@@ -24,7 +24,7 @@ interface JobDetailPaneProps {
   jobId: string
   tab: string | undefined
   nodeName: (id: string) => string
-  awayWord: AwayWord
+  awayOf: AwayOf
   actions: JobActions
   onTab: (tab: string) => void
   onOpen: (id: string) => void
@@ -34,7 +34,7 @@ interface JobDetailPaneProps {
 const TABS = { timeline: 'Timeline', log: 'Log', stats: 'Stats', arguments: 'Arguments', attempts: 'Attempts' } as const
 
 /** Everything about one job, beside the list. */
-export function JobDetailPane({ jobId, tab, nodeName, awayWord, actions, onTab, onOpen, onClose }: JobDetailPaneProps) {
+export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, onOpen, onClose }: JobDetailPaneProps) {
   const api = useApi()
   const detail = useQuery(api.query.jobs.get.queryOptions({ input: { id: jobId } }))
   const [isWide, setWide] = useWide()
@@ -64,7 +64,7 @@ export function JobDetailPane({ jobId, tab, nodeName, awayWord, actions, onTab, 
         <QueryState query={detail} what="the job" rows={10}>
           {(data: JobDetail) => (
             <>
-              <JobHead job={data.job} nodeName={nodeName} away={awayWord(data.job)} />
+              <JobHead job={data.job} nodeName={nodeName} away={awayOf(data.job)} />
               <JobButtons job={data.job} actions={actions} onOpen={onOpen} />
               <Tabs value={shown} onChange={(value) => value !== null && onTab(value)} className={classes.tabs}>
                 <Tabs.List>
@@ -113,7 +113,7 @@ export function JobDetailPane({ jobId, tab, nodeName, awayWord, actions, onTab, 
   )
 }
 
-function JobHead({ job, nodeName, away }: { job: Job; nodeName: (id: string) => string; away: string | null }) {
+function JobHead({ job, nodeName, away }: { job: Job; nodeName: (id: string) => string; away: ReturnType<AwayOf> }) {
   return (
     <header className={classes.head}>
       <div className={classes.title}>
@@ -130,12 +130,14 @@ function JobHead({ job, nodeName, away }: { job: Job; nodeName: (id: string) => 
             {away !== null && (
               <>
                 {' '}
-                <span className="tone-bad">{away}</span>, as last heard
+                <span className="tone-bad">{away.word}</span>, as last heard
               </>
             )}
           </span>
         )}
-        {job.startedAtMs !== null && <Runtime startedAtMs={job.startedAtMs} endedAtMs={job.endedAtMs} />}
+        {job.startedAtMs !== null && (
+          <Runtime startedAtMs={job.startedAtMs} endedAtMs={job.endedAtMs ?? away?.lastSeenAtMs ?? null} />
+        )}
         <span>{job.version === null ? 'latest version' : `version ${job.version}`}</span>
       </p>
       {job.killingLine !== null && (

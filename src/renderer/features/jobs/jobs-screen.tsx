@@ -3,7 +3,7 @@ import { IconAdjustmentsHorizontal, IconListSearch, IconStack2 } from '@tabler/i
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useCallback, useMemo, useRef, useState } from 'react'
-import type { Job, NodeHealth } from '../../../shared/contract/index.ts'
+import type { Job, Node, NodeHealth } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
 import { openRunDialog } from '../../state/run-dialog.ts'
@@ -11,7 +11,7 @@ import type { JobsSearch } from '../../state/search.ts'
 import { EmptyState, ErrorState, RowsSkeleton } from '../../ui/states.tsx'
 import { nodeHealthWord } from '../../ui/status.tsx'
 import { VirtualTable } from '../../ui/virtual-table.tsx'
-import { jobColumns } from './job-columns.tsx'
+import { type AwayOf, jobColumns } from './job-columns.tsx'
 import { JobDetailPane } from './job-detail-pane.tsx'
 import { JobFacets } from './job-facets.tsx'
 import { JobFilterBox } from './job-filter-box.tsx'
@@ -61,15 +61,13 @@ export function JobsScreen() {
   const namesText = JSON.stringify(nodes?.map(({ id, name }) => [id, name]) ?? [])
   const nodeNames = useMemo(() => new Map<string, string>(JSON.parse(namesText) as [string, string][]), [namesText])
   const nodeName = useCallback((id: string) => nodeNames.get(id) ?? id, [nodeNames])
-  const awayText = JSON.stringify(
-    nodes?.flatMap(({ id, health }) => (isAway(health) ? [[id, nodeHealthWord(health, 'active')]] : [])) ?? []
-  )
-  const awayWord = useMemo(() => {
-    const words = new Map(JSON.parse(awayText) as [string, string][])
-    return (job: Job) => (job.nodeId === null || job.state === 'ended' ? null : (words.get(job.nodeId) ?? null))
+  const awayText = JSON.stringify(nodes?.filter(({ health }) => isAway(health)).map(awayEntry) ?? [])
+  const awayOf: AwayOf = useMemo(() => {
+    const away = new Map(JSON.parse(awayText) as ReturnType<typeof awayEntry>[])
+    return (job) => (job.nodeId === null || job.state === 'ended' ? null : (away.get(job.nodeId) ?? null))
   }, [awayText])
-  const isStale = useCallback((job: Job) => awayWord(job) !== null, [awayWord])
-  const columns = useMemo(() => jobColumns(nodeName, awayWord), [nodeName, awayWord])
+  const isStale = useCallback((job: Job) => awayOf(job) !== null, [awayOf])
+  const columns = useMemo(() => jobColumns(nodeName, awayOf), [nodeName, awayOf])
 
   const rows = useMemo(() => list.data?.pages.flatMap(({ jobs }) => jobs) ?? [], [list.data])
   const marked = useMemo(() => (marks.size === 0 ? [] : rows.filter(({ id }) => marks.has(id))), [marks, rows])
@@ -132,7 +130,7 @@ export function JobsScreen() {
           jobId={search.job}
           tab={search.tab}
           nodeName={nodeName}
-          awayWord={awayWord}
+          awayOf={awayOf}
           actions={actions}
           onTab={(tab) => setSearch({ tab }, true)}
           onOpen={(id) => setSearch({ job: id })}
@@ -144,6 +142,10 @@ export function JobsScreen() {
 }
 
 const rowId = (job: Job) => job.id
+const awayEntry = ({ id, health, lastSeenAtMs }: Node): [string, NonNullable<ReturnType<AwayOf>>] => [
+  id,
+  { word: nodeHealthWord(health, 'active'), lastSeenAtMs }
+]
 const isAway = (health: NodeHealth) => health !== 'up' && health !== 'unknown'
 
 function NoJobs({
