@@ -46,7 +46,12 @@ export class LogBuffer {
   }
 
   get isFull(): boolean {
-    return this.#lines.length >= this.#maxLines
+    return this.lineRoom === 0
+  }
+
+  /** Lines that may still be put before those held. */
+  get lineRoom(): number {
+    return Math.max(0, this.#maxLines - this.#lines.length)
   }
 
   get counts(): Readonly<Record<LogLevel, number>> {

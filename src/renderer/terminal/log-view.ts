@@ -40,7 +40,6 @@ const FIRST_READ_BYTES = 262_144
 const OLDER_READ_BYTES = 1_048_576
 /** Older lines make the terminal be written anew: each step reads this many times what is held, so that there are few. */
 const OLDER_READ_GROWTH = 3
-const OLDER_READ_MAX_BYTES = 8_388_608
 const NARROW_COLUMNS = 80
 const REWRITE_STEP_LINES = 1000
 const LAST_LINES_FOR_READERS = 120
@@ -264,9 +263,7 @@ export class LogView {
     this.#isLoadingOlder = true
     this.#changed()
     try {
-      const heldBytes = (this.#buffer.nextOffset ?? end) - end
-      const readBytes = Math.min(OLDER_READ_MAX_BYTES, Math.max(OLDER_READ_BYTES, OLDER_READ_GROWTH * heldBytes))
-      const older = await this.#readRange(Math.max(0, end - readBytes), end)
+      const older = await this.#readRange(Math.max(0, end - this.#olderBytes(end)), end)
       if (this.#abort.signal.aborted) return
       const rowsBefore = this.#terminal.buffer.active.length
       this.#buffer.prepend(older)
@@ -278,6 +275,13 @@ export class LogView {
       this.#isLoadingOlder = false
       this.#changed()
     }
+  }
+
+  /** Never more than there is room for, by the length of the lines held: the terminal's own scrollback has its limit. */
+  #olderBytes(end: number): number {
+    const heldBytes = (this.#buffer.nextOffset ?? end) - end
+    const roomBytes = this.#buffer.lineRoom * (heldBytes / Math.max(1, this.#buffer.lines.length))
+    return Math.max(OLDER_READ_BYTES, Math.floor(Math.min(OLDER_READ_GROWTH * heldBytes, roomBytes)))
   }
 
   async #readRange(start: number, end: number): Promise<{ offset: number; nextOffset: number; text: string }> {
