@@ -14,7 +14,7 @@ export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf): Co
     {
       id: 'status',
       header: 'Status',
-      width: '100px',
+      width: '108px',
       cell: (job) => (
         <span className={classes.status}>
           <StatusText status={job.status} asked={isCancelling(job)} />
@@ -24,7 +24,7 @@ export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf): Co
     {
       id: 'spider',
       header: 'Spider',
-      width: 'minmax(100px, 1.4fr)',
+      width: 'minmax(96px, 1.4fr)',
       cell: (job) => (
         <span className={classes.spider} title={`${job.project}/${job.spider}`}>
           <span className="dim">{job.project}/</span>
@@ -35,7 +35,7 @@ export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf): Co
     {
       id: 'node',
       header: 'Node / waits for',
-      width: 'minmax(124px, 1.5fr)',
+      width: 'minmax(122px, 1.5fr)',
       hideBelowPx: 440,
       cell: (job) => <NodeOrWaiting job={job} nodeName={nodeName} awayOf={awayOf} />
     },
@@ -88,7 +88,7 @@ export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf): Co
     {
       id: 'age',
       header: 'Age',
-      width: '68px',
+      width: '64px',
       align: 'end',
       cell: (job) => (
         <span className="dim">
