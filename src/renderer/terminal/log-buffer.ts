@@ -45,8 +45,9 @@ export class LogBuffer {
     return this.#nextOffset
   }
 
+  /** The last few lines of room are not worth writing the whole terminal anew. */
   get isFull(): boolean {
-    return this.lineRoom === 0
+    return this.lineRoom < this.#maxLines / 50 || this.lineRoom === 0
   }
 
   /** Lines that may still be put before those held. */

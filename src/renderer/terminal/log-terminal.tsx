@@ -206,6 +206,7 @@ const EMPTY: LogSnapshot = {
   lineCount: 0,
   sizeBytes: 0,
   earlierBytes: 0,
+  isFull: false,
   state: { kind: 'opening' },
   isFollowing: true,
   newLineCount: 0,
@@ -303,7 +304,7 @@ function Waiting({
 }
 
 function StatusLine({ snapshot }: { snapshot: LogSnapshot }) {
-  const { lineCount, sizeBytes, earlierBytes, isLoadingOlder, state } = snapshot
+  const { lineCount, sizeBytes, earlierBytes, isFull, isLoadingOlder, state } = snapshot
   return (
     <div className={classes.status}>
       <span>
@@ -311,7 +312,9 @@ function StatusLine({ snapshot }: { snapshot: LogSnapshot }) {
       </span>
       {earlierBytes > 0 && (
         <span className="faint">
-          {isLoadingOlder ? 'loading older lines…' : `${formatBytes(earlierBytes)} before this: scroll up`}
+          {isLoadingOlder
+            ? 'loading older lines…'
+            : `${formatBytes(earlierBytes)} before this: ${isFull ? 'download the log to read them' : 'scroll up'}`}
         </span>
       )}
       <span className={classes.state} role="status">

@@ -16,6 +16,8 @@ export interface LogSnapshot {
   readonly sizeBytes: number
   /** Bytes of the log before the first line held. */
   readonly earlierBytes: number
+  /** No more older lines can be shown here. */
+  readonly isFull: boolean
   readonly state: FollowState | { readonly kind: 'opening' }
   readonly isFollowing: boolean
   /** Lines that came while the reader was elsewhere. */
@@ -403,6 +405,7 @@ export class LogView {
       lineCount: this.#buffer.lines.length,
       sizeBytes: this.#sizeBytes,
       earlierBytes: this.#buffer.firstOffset ?? 0,
+      isFull: this.#buffer.isFull,
       state: this.#state,
       isFollowing: this.#isFollowing,
       newLineCount: this.#newLineCount,
