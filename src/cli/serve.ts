@@ -70,6 +70,8 @@ function stopOnSignal(stop: () => Promise<void>, logger: Logger): void {
 
 function createLogger(): Logger {
   const level = process.env.SCRAPDECK_LOG_LEVEL || 'info'
-  if (!process.stderr.isTTY) return pino({ level }, pino.destination(2))
-  return pino({ level, transport: { target: 'pino-pretty', options: { destination: 2 } } })
+  // Without it an Error would be logged as {}.
+  const serializers = { error: pino.stdSerializers.err }
+  if (!process.stderr.isTTY) return pino({ level, serializers }, pino.destination(2))
+  return pino({ level, serializers, transport: { target: 'pino-pretty', options: { destination: 2 } } })
 }

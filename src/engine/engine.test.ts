@@ -151,6 +151,18 @@ describe('an engine', () => {
     expect(JSON.stringify(nodes)).not.toContain('open sesame')
   })
 
+  it('a password does not follow a node to another address unless it is entered again', async () => {
+    const id = await prepare()
+    expect(await client.nodes.update({ id, name: 'renamed', slots: 3 })).toMatchObject({ hasPassword: true, slots: 3 })
+    expect(await client.nodes.update({ id, url: 'http://127.0.0.1:9/base' })).toMatchObject({ hasPassword: true })
+    expect(await client.nodes.update({ id, url: 'http://127.0.0.2:9/' })).toMatchObject({ hasPassword: false })
+    expect(await client.nodes.update({ id, url: 'http://you:there@127.0.0.3:9/' })).toMatchObject({
+      username: 'you',
+      hasPassword: true
+    })
+    expect(passwordsSeen).toEqual(['open sesame', 'open sesame', null, 'there'])
+  })
+
   it('refuses a second engine on the same data directory', async () => {
     const second = createEngine({
       dataDirectory: directory.path,

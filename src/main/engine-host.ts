@@ -37,7 +37,10 @@ const OTHER_PORTS = { from: 6810, to: 6899 }
 /** Opens the engine and its HTTP door, so that scrapyd-deploy, curl and a browser work with the desktop too. */
 export async function startEngineHost(options: EngineHostOptions): Promise<EngineHost> {
   const { uiDirectory, ...engineOptions } = options
-  const logger = pino({ level: process.env['SCRAPDECK_LOG_LEVEL'] || 'warn' }, pino.destination(2))
+  const logger = pino(
+    { level: process.env['SCRAPDECK_LOG_LEVEL'] || 'warn', serializers: { error: pino.stdSerializers.err } },
+    pino.destination(2)
+  )
   const pythonPath = process.env['SCRAPDECK_PYTHON'] || undefined
   const engine = await createEngine({ ...engineOptions, host: 'desktop', pythonPath, logger })
   const service = await listenOnFreePort({

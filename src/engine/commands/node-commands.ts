@@ -111,14 +111,17 @@ export class NodeCommands {
         )
       }
     }
-    const password = input.password === undefined ? undefined : (input.password ?? '')
+    // A password belongs to the machine it was entered for: it never travels to another address by itself.
+    const movesAway = address !== null && new URL(address.url).origin !== new URL(node.stored.url).origin
+    const password =
+      input.password === null ? '' : (input.password ?? address?.password ?? (movesAway ? '' : undefined))
     const stored: StoredNode = {
       ...node.stored,
       name: input.name ?? node.stored.name,
       slots: input.slots === undefined ? node.stored.slots : input.slots,
       tags: input.tags ?? node.stored.tags,
       url: address?.url ?? node.stored.url,
-      username: input.username === undefined ? node.stored.username : input.username || null,
+      username: (input.username === undefined ? (address?.username ?? node.stored.username) : input.username) || null,
       sealedPassword:
         password === undefined ? node.stored.sealedPassword : password === '' ? null : await secretBox.seal(password),
       caCertificate: input.caCertificate === undefined ? node.stored.caCertificate : input.caCertificate

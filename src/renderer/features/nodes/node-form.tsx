@@ -19,6 +19,9 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
   const [password, setPassword] = useState('')
   const [caCertificate, setCaCertificate] = useState('')
 
+  // The engine never gives a password to another machine than the one it was entered for.
+  const movesAway = originOf(url) !== originOf(node.url)
+
   const save = () => {
     const change: NodeSettings & Partial<NodeAddress> = {}
     if (name !== node.name) change.name = name
@@ -86,7 +89,9 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
           />
           <PasswordInput
             label="Password"
-            placeholder={node.hasPassword ? 'kept as it is' : 'none'}
+            placeholder={
+              !node.hasPassword ? 'none' : movesAway ? 'enter it again for the new address' : 'kept as it is'
+            }
             value={password}
             onChange={(event) => setPassword(event.currentTarget.value)}
             autoComplete="off"
@@ -119,4 +124,8 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
       </Group>
     </form>
   )
+}
+
+function originOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : url
 }
