@@ -64,7 +64,12 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
         <QueryState query={detail} what="the job" rows={10}>
           {(data: JobDetail) => (
             <>
-              <JobHead job={data.job} nodeName={nodeName} away={awayOf(data.job)} />
+              <JobHead
+                job={data.job}
+                sentVersion={data.attempts.at(-1)?.version ?? null}
+                nodeName={nodeName}
+                away={awayOf(data.job)}
+              />
               <JobButtons job={data.job} actions={actions} onOpen={onOpen} />
               <Tabs value={shown} onChange={(value) => value !== null && onTab(value)} className={classes.tabs}>
                 <Tabs.List>
@@ -113,7 +118,19 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
   )
 }
 
-function JobHead({ job, nodeName, away }: { job: Job; nodeName: (id: string) => string; away: ReturnType<AwayOf> }) {
+function JobHead({
+  job,
+  sentVersion,
+  nodeName,
+  away
+}: {
+  job: Job
+  /** What a job that asked for the latest was sent with. */
+  sentVersion: string | null
+  nodeName: (id: string) => string
+  away: ReturnType<AwayOf>
+}) {
+  const version = job.version ?? sentVersion
   return (
     <header className={classes.head}>
       <div className={classes.title}>
@@ -138,7 +155,7 @@ function JobHead({ job, nodeName, away }: { job: Job; nodeName: (id: string) => 
         {job.startedAtMs !== null && (
           <Runtime startedAtMs={job.startedAtMs} endedAtMs={job.endedAtMs ?? away?.lastSeenAtMs ?? null} />
         )}
-        <span>{job.version === null ? 'latest version' : `version ${job.version}`}</span>
+        <span>{version === null ? 'latest version' : `version ${version}`}</span>
       </p>
       {job.killingLine !== null && (
         <div className={classes.kill}>
