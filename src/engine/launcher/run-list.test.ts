@@ -138,10 +138,9 @@ test('a run starts at once, and its end is told with its exit code', async () =>
 test('a jobid is taken once, by this engine and the next', async () => {
   const { open, touched } = await aWorkplace()
   const first = await open()
-  expect(await Promise.all([first.accept(aSpec('a', 'quick')), first.accept(aSpec('a', 'quick'))])).toEqual([
-    true,
-    false
-  ])
+  // Which of the two is first is nobody's business; that only one is taken, is.
+  const taken = await Promise.all([first.accept(aSpec('a', 'quick')), first.accept(aSpec('a', 'quick'))])
+  expect(taken.filter(Boolean)).toHaveLength(1)
   await untilEnded(first, 'a')
   await first.close()
   const second = await open()
