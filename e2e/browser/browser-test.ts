@@ -9,7 +9,7 @@ interface BrowserFixtures {
 }
 
 export const test = base.extend<BrowserFixtures>({
-  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads the names of fixtures from this pattern
+  // Empty, but needed: Playwright reads the names of fixtures from this pattern
   serve: async ({}, use, testInfo) => {
     const started: Service[] = []
     await use(async (options) => {

@@ -19,7 +19,7 @@ interface DesktopFixtures {
 }
 
 export const test = base.extend<DesktopFixtures>({
-  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads the names of fixtures from this pattern
+  // Empty, but needed: Playwright reads the names of fixtures from this pattern
   userData: async ({}, use) => {
     const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-desktop-'))
     await use(directory)
