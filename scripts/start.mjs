@@ -41,7 +41,7 @@ async function open() {
 
 /** @param {string} reason */
 async function openInBrowser(reason) {
-  say(`No desktop window: Electron was not started because ${reason}. The UI opens in your browser instead.`)
+  say(`No desktop window: Electron was not started because ${reason}. Use the UI in your browser instead.`)
   return serve(passedOn.includes('--port') ? passedOn : ['--port', String(await choosePort()), ...passedOn])
 }
 

@@ -27,8 +27,8 @@ export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf): Co
       width: 'minmax(96px, 1.4fr)',
       cell: (job) => (
         <span className={classes.spider} title={`${job.project}/${job.spider}`}>
-          <span className="dim">{job.project}/</span>
-          {job.spider}
+          <span className="dim">{job.project}</span>
+          <span>/{job.spider}</span>
         </span>
       )
     },
