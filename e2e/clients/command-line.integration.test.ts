@@ -121,7 +121,7 @@ it('a password without a user name is refused, and credentials of an empty direc
     stdout: ''
   })
   const none = await run('credentials', '--data', join(directory, 'data'))
-  expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('scrapdeck serve --data')])
+  expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('npm run serve -- --data')])
 })
 
 it('binding to other machines warns about plain HTTP', async () => {

@@ -10,11 +10,11 @@ describe('scrapdeck credentials', () => {
     writeFileSync(join(directory.path, 'credentials.json'), JSON.stringify({ username: 'ann', password: '100%' }))
     const text = describeCredentials(directory.path, 6801)
     expect(text).toContain('Password:  100%\n')
-    expect(text).toContain('[deploy]\nurl = http://127.0.0.1:6801/\nusername = ann\npassword = 100%%\n')
+    expect(text).toContain('[deploy:scrapdeck]\nurl = http://127.0.0.1:6801/\nusername = ann\npassword = 100%%\n')
   })
 
   it('says what to do when there are none yet', async () => {
     await using directory = await makeTemporaryDirectory()
-    expect(() => describeCredentials(directory.path, 6800)).toThrow(`scrapdeck serve --data ${directory.path}`)
+    expect(() => describeCredentials(directory.path, 6800)).toThrow(`npm run serve -- --data ${directory.path}`)
   })
 })

@@ -7,9 +7,9 @@ export function describeCredentials(dataDirectory: string, port: number): string
   return `User name: ${username}
 Password:  ${password}
 
-For scrapyd-deploy and scrapyd-client, in the scrapy.cfg of a project:
+For scrapyd-deploy, at the end of a project's scrapy.cfg (then: scrapyd-deploy scrapdeck):
 
-[deploy]
+[deploy:scrapdeck]
 url = http://127.0.0.1:${port}/
 username = ${escapeConfig(username)}
 password = ${escapeConfig(password)}
@@ -21,7 +21,7 @@ export function requireCredentials(dataDirectory: string): StoredCredentials {
   if (credentials !== null) return credentials
   throw new ScrapdeckError(
     'NOT_FOUND',
-    `There are no credentials in ${dataDirectory} yet. Start the service once: scrapdeck serve --data ${dataDirectory}`
+    `There are no credentials in ${dataDirectory} yet. Start the service once: npm run serve -- --data ${dataDirectory}`
   )
 }
 

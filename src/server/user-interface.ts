@@ -75,7 +75,7 @@ function answerLink(authenticator: Authenticator, request: FastifyRequest, reply
   return sendLoginPage(
     reply,
     403,
-    'This link was used already or is older than ten minutes. Log in, or make a new one with `scrapdeck link`.'
+    'This link was used already or is older than ten minutes. Log in, or make a new one with `npm run scrapdeck -- link`.'
   )
 }
 

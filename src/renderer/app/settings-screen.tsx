@@ -81,7 +81,7 @@ function CredentialsView({ credentials }: { credentials: Credentials }) {
     <>
       {credentials.address === null && (
         <p className="dim">
-          No HTTP door is open, so Scrapyd clients cannot reach this Scrapdeck yet. Start it with `scrapdeck serve` to
+          No HTTP door is open, so Scrapyd clients cannot reach this Scrapdeck yet. Start it with `npm run serve` to
           open one.
         </p>
       )}
@@ -111,12 +111,13 @@ function CredentialsView({ credentials }: { credentials: Credentials }) {
         <Tabs.Panel value="cfg">
           <Snippet
             textWith={(secret) =>
-              `[deploy]\nurl = ${address}/\nusername = ${username}\npassword = ${secret}\nproject = YOUR_PROJECT`
+              `[deploy:scrapdeck]\nurl = ${address}/\nusername = ${username}\npassword = ${secret.replaceAll('%', '%%')}`
             }
             password={password}
             shown={shown}
           >
-            Then <span className="mono">scrapyd-deploy</span> sends the egg to Scrapdeck, and Scrapdeck to the nodes.
+            At the end of a project’s scrapy.cfg. Then <span className="mono">scrapyd-deploy scrapdeck</span> sends the
+            egg here, and Scrapdeck sends it to the nodes.
           </Snippet>
         </Tabs.Panel>
         <Tabs.Panel value="curl">

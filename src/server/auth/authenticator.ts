@@ -45,7 +45,7 @@ export function createAuthenticator(options: {
       }
       throw new ScrapdeckError(
         'UNAUTHORIZED',
-        'Send the user name and password that `scrapdeck credentials` shows, or log in under /ui/.'
+        'Send the user name and password that `npm run scrapdeck -- credentials` shows, or log in under /ui/.'
       )
     },
     checkForm(client, given) {

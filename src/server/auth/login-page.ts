@@ -39,7 +39,7 @@ export function loginPage(problem: string | null): string {
 <body>
 <main>
 <h1>Scrapdeck</h1>
-<p>Log in with the user name and password that <code>scrapdeck credentials</code> shows.</p>
+<p>Log in with the user name and password that <code>npm run scrapdeck -- credentials</code> shows.</p>
 ${shown}<form method="post" action="/ui/login">
 <label>User name<input name="username" autocomplete="username" required autofocus></label>
 <label>Password<input name="password" type="password" autocomplete="current-password" required></label>
