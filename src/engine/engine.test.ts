@@ -163,6 +163,14 @@ describe('an engine', () => {
     expect(passwordsSeen).toEqual(['open sesame', 'open sesame', null, 'there'])
   })
 
+  it('the log on a node that is down is a failure of the node, not ours', async () => {
+    await prepare()
+    const { jobs } = await client.jobs.run({ project: 'shop', spiders: ['prices'] })
+    await until(async () => node.running.length === 1)
+    node.isDown = true
+    expect(await codeOf(client.logs.read({ jobId: jobs[0]!.id, offset: 0 }))).toBe('NODE_UNREACHABLE')
+  })
+
   it('refuses a second engine on the same data directory', async () => {
     const second = createEngine({
       dataDirectory: directory.path,

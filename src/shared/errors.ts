@@ -15,7 +15,6 @@ export const ERROR_CODES = {
   SPIDER_NOT_FOUND: { status: 404, title: 'The version has no such spider' },
   LOG_NOT_FOUND: { status: 404, title: 'The run left no log that can be reached' },
   ARGUMENT_RESERVED: { status: 400, title: 'Scrapyd or Scrapy uses this argument name itself' },
-  JOB_NOT_LIVE: { status: 409, title: 'The job has ended already' },
   NODE_DUPLICATE: { status: 409, title: 'This node is in the fleet already' },
   NODE_URL_INVALID: { status: 400, title: 'This is not the address of a Scrapyd server' },
   NODE_BUSY: { status: 409, title: 'The node still runs jobs of ours' },

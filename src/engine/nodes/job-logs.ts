@@ -8,6 +8,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Store } from '../store/store.ts'
 import type { Fleet } from './fleet.ts'
 import type { LogRange } from './node-client.ts'
+import { tellNodeFailure } from './node-failure.ts'
 
 interface Range {
   offset: number
@@ -22,7 +23,7 @@ export class JobLogs {
     this.#parts = parts
   }
 
-  /** null: the job has no attempt yet, or its run has left no log (so far). Rejects with LOG_NOT_FOUND for an attempt that never was. */
+  /** null: the job has no attempt yet, or its run has left no log (so far). Rejects with LOG_NOT_FOUND for an attempt that never was, with a NODE_ code when its node fails. */
   async read(
     jobId: string,
     attemptNumber: number | undefined,
@@ -43,7 +44,11 @@ export class JobLogs {
     if (attempt.logArchived) return readArchivedLog(blobs, archiveName(jobId, attempt.number), range)
     const node = fleet.get(attempt.nodeId)
     if (node === undefined) return null
-    return node.client.readLog(attempt, range, signal)
+    try {
+      return await node.client.readLog(attempt, range, signal)
+    } catch (error) {
+      throw tellNodeFailure(error)
+    }
   }
 
   /** The log as it grows; asks its node only while somebody iterates. */

@@ -88,8 +88,6 @@ export interface Store {
   deleteDeployment(project: string, version: string, nodeId: string): Promise<void>
   /** Queued or live jobs that need this version (version null: any of the project). */
   countJobsNeeding(project: string, version: string | null): Promise<number>
-  /** The spiders that ever ran, for suggestions: distinct argument and setting names of one spider's newest jobs. */
-  suggestNames(project: string, spider: string): Promise<{ settings: string[]; args: string[] }>
 
   // --- the change log ---------------------------------------------------------------------------------------------
   /** The newest position. Positions ascend by one transaction after another. */

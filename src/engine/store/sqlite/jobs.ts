@@ -7,9 +7,6 @@ import { type JobRow, toJob } from './rows.ts'
 /** Facets are for choosing from: nobody chooses from more than these. */
 const FACET_LIMIT = 500
 
-/** How many of a spider's newest jobs are looked through for names to suggest. */
-const SUGGEST_FROM_JOBS = 200
-
 /** A client may give every run the same jobid: its live ones are among the newest. */
 const NAMESAKES_LIMIT = 1000
 
@@ -33,8 +30,7 @@ export const JOBS_SQL = {
   needingVersion: `SELECT
       (SELECT count(*) FROM jobs WHERE state <> 'ended' AND project = :project AND version = :version) +
       (SELECT count(*) FROM jobs JOIN attempts ON attempts.job_id = jobs.id AND attempts.state <> 'ended'
-        WHERE jobs.state <> 'ended' AND jobs.project = :project AND jobs.version IS NULL AND attempts.version = :version)`,
-  newestOfSpider: `SELECT settings, args FROM jobs WHERE project = ? AND spider = ? ORDER BY id DESC LIMIT ${SUGGEST_FROM_JOBS}`
+        WHERE jobs.state <> 'ended' AND jobs.project = :project AND jobs.version IS NULL AND attempts.version = :version)`
 }
 
 export interface Tables {
@@ -52,7 +48,6 @@ export function createJobs(database: Database) {
   const byJobid = database.prepare<{ jobid: string; project: string | null }, JobRow>(JOBS_SQL.byJobid)
   const needingProject = database.prepare<[string], number>(JOBS_SQL.needingProject).pluck()
   const needingVersion = database.prepare<{ project: string; version: string }, number>(JOBS_SQL.needingVersion).pluck()
-  const newestOfSpider = database.prepare<[string, string], { settings: string; args: string }>(JOBS_SQL.newestOfSpider)
 
   return {
     get(id: string): StoredJob | null {
@@ -92,14 +87,6 @@ export function createJobs(database: Database) {
     countNeeding(project: string, version: string | null): number {
       const count = version === null ? needingProject.get(project) : needingVersion.get({ project, version })
       return count ?? 0
-    },
-
-    suggestNames(project: string, spider: string): { settings: string[]; args: string[] } {
-      const rows = newestOfSpider.all(project, spider)
-      const names = (column: 'settings' | 'args') => [
-        ...new Set(rows.flatMap((row) => Object.keys(JSON.parse(row[column]))))
-      ]
-      return { settings: names('settings'), args: names('args') }
     }
   }
 }

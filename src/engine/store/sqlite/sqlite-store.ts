@@ -66,7 +66,6 @@ export async function openSqliteStore(options: { path: string; clock: Clock; log
     putDeployment: (project, version, deployment) => write(() => fleet.putDeployment(project, version, deployment)),
     deleteDeployment: (project, version, nodeId) => write(() => fleet.deleteDeployment(project, version, nodeId)),
     countJobsNeeding: (project, version) => read(() => jobs.countNeeding(project, version)),
-    suggestNames: (project, spider) => read(() => jobs.suggestNames(project, spider)),
 
     changeCursor: () => read(() => changes.cursor()),
     listChanges: (after, limit) => read(() => changes.list(after, limit)),

@@ -197,16 +197,5 @@ export function describeJobs(story: Story): void {
       expect(await find(own.id, 'a')).toEqual([own.id])
       expect(await find(first.id, null)).toEqual([])
     })
-
-    test('suggestions are the names that a spider was run with', async () => {
-      await enqueue({ settings: { A: '1' }, args: { url: 'x' } })
-      await enqueue({ settings: { B: '1', A: '2' }, args: { page: '1' } })
-      await enqueue({ spider: 'other', settings: { C: '1' } })
-      const { settings, args } = await story.store.suggestNames('shop', 'prices')
-      expect([settings.sort(), args.sort()]).toEqual([
-        ['A', 'B'],
-        ['page', 'url']
-      ])
-    })
   })
 }

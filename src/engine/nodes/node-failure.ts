@@ -1,0 +1,19 @@
+import { type ErrorCode, ScrapdeckError } from '../../shared/errors.ts'
+import { NodeError, type NodeErrorKind } from './node-client.ts'
+
+const CODES: Record<NodeErrorKind, ErrorCode> = {
+  unreachable: 'NODE_UNREACHABLE',
+  timeout: 'NODE_UNREACHABLE',
+  reset: 'NODE_UNREACHABLE',
+  aborted: 'NODE_UNREACHABLE',
+  unauthorized: 'NODE_UNAUTHORIZED',
+  http: 'NODE_ANSWER_INVALID',
+  not_scrapyd: 'NODE_ANSWER_INVALID',
+  too_large: 'NODE_ANSWER_INVALID',
+  refused: 'NODE_REFUSED'
+}
+
+/** A node's failure as clients are told it; anything else as it is. Its message names node, cause and next step already. */
+export function tellNodeFailure(error: unknown): unknown {
+  return error instanceof NodeError ? new ScrapdeckError(CODES[error.kind], error.message, { cause: error }) : error
+}
