@@ -186,7 +186,7 @@ test('a run whose egg has gone, or whose Python cannot be started, ends with a l
 })
 
 test('an interrupted spider ends by the signal; a killed one takes its children along', async () => {
-  const { open, directory } = await aWorkplace()
+  const { open, directory, touched } = await aWorkplace()
   const list = await open({ slots: () => 3 })
   for (const spider of ['waits', 'stubborn', 'parent']) await list.accept(aSpec(spider, spider))
   for (const jobid of ['waits', 'stubborn', 'parent']) await untilRunning(list, jobid)
@@ -195,6 +195,8 @@ test('an interrupted spider ends by the signal; a killed one takes its children 
     expect(pid).toBeGreaterThan(0)
     return pid
   }, WAIT)
+  // A Python that is interrupted before it runs our code ends with exit status 1 instead of by the signal.
+  await vi.waitFor(async () => expect(await touched()).toHaveLength(3), WAIT)
   expect(await list.cancel('other project', 'waits', 'INT')).toBeNull()
   expect(await list.cancel('shop', 'waits', 'INT')).toBe('running')
   expect(await untilEnded(list, 'waits')).toEqual({ code: null, signal: 'SIGINT' })
