@@ -16,6 +16,7 @@ import { describeNode } from './dispatch/describe-node.ts'
 import { createDispatch } from './dispatch/dispatch.ts'
 import { LiveAttempts } from './dispatch/live-attempts.ts'
 import { ChangeFeed } from './events/change-feed.ts'
+import { NO_ENVIRONMENTS } from './launcher/environments.ts'
 import { openLocalNode, type LocalNode } from './launcher/local-node.ts'
 import { Fleet, type FleetNode } from './nodes/fleet.ts'
 import { takeInventory } from './nodes/inventory.ts'
@@ -251,6 +252,9 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     feed,
     figures,
     describeNode: describe,
+    environments: NO_ENVIRONMENTS,
+    usageOf: async () => [],
+    configureProject: (project, settings) => projects.configure(project, settings),
     probe: (nodeAddress) => probeNode({ address: nodeAddress, clock, logger }),
     problems: () => problems.current(),
     status: () => ({
@@ -273,6 +277,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
         path: null,
         version: null,
         scrapyVersion: null,
+        start: { mode: 'cold', text: 'The local node is turned off' },
         problem: 'The local node is turned off'
       }
     )

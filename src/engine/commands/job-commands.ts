@@ -45,6 +45,8 @@ export class JobCommands {
         spider,
         settings: input.settings ?? {},
         args: input.args ?? {},
+        secretNames: input.secretNames ?? [],
+        limits: input.limits ?? null,
         priority: input.priority ?? 0,
         placement: { nodeId: input.nodeId ?? null, tags: [...new Set(input.tags ?? [])].sort() },
         source: origin.source,
@@ -97,9 +99,10 @@ export class JobCommands {
     for (const job of jobs) await projects.resolve(job.project, job.version, job.spider)
     const again = jobs.map((job): NewJob => {
       const id = newJobId()
-      const { project, version, spider, settings, args, priority, placement } = job
+      const { project, version, spider, settings, args, secretNames, limits, priority, placement } = job
       const entry = { atMs: clock.nowMs(), text: 'Asked as a retry', evidence: { retryOf: job.id } }
-      return { id, jobid: id, project, version, spider, settings, args, priority, placement, source: 'retry', entry }
+      const same = { project, version, spider, settings, args, secretNames, limits, priority, placement }
+      return { ...same, id, jobid: id, source: 'retry', entry }
     })
     await store.enqueueJobs(again)
     this.#parts.dispatch.wake()

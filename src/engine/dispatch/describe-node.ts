@@ -45,7 +45,8 @@ function runsOn(node: FleetNode, live: LiveAttempts): NodeRun[] {
       project: one.project,
       spider: one.spider,
       state: one.state === 'running' ? ('running' as const) : ('starting' as const),
-      sinceMs: one.startedAtMs ?? one.sentAtMs
+      sinceMs: one.startedAtMs ?? one.sentAtMs,
+      usage: null
     }))
   const external = (job: SeenJob, state: NodeRun['state']): NodeRun => ({
     jobId: null,
@@ -54,7 +55,8 @@ function runsOn(node: FleetNode, live: LiveAttempts): NodeRun[] {
     spider: job.spider,
     state,
     // The node's clock and zone are its own: its text is no instant of ours.
-    sinceMs: null
+    sinceMs: null,
+    usage: null
   })
   return [
     ...ours,
@@ -65,5 +67,5 @@ function runsOn(node: FleetNode, live: LiveAttempts): NodeRun[] {
 
 function pythonOf(python: PythonState | null): Node['python'] {
   if (python?.path == null || python.version === null || python.scrapyVersion === null) return null
-  return { path: python.path, version: python.version, scrapyVersion: python.scrapyVersion }
+  return { path: python.path, version: python.version, scrapyVersion: python.scrapyVersion, start: python.start }
 }

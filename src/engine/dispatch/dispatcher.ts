@@ -230,7 +230,10 @@ export class Dispatcher {
             jobid: attempt.jobid,
             settings: job.settings,
             args: job.args,
-            priority: job.priority
+            priority: job.priority,
+            isVersionAsked: job.version !== null,
+            secretNames: job.secretNames,
+            limits: job.limits
           },
           this.#givingUp.signal
         )

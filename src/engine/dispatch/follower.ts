@@ -249,7 +249,13 @@ function changeFor(verdict: Verdict & { seen: SeenJob }, one: LiveAttempt, atMs:
     to: 'finishing',
     kind: 'finishing',
     entry: { atMs, text: 'Ended on the node; reading its log', evidence },
-    details: { exitCode: exit?.code ?? null, signal: exit?.signal ?? null }
+    details: {
+      exitCode: exit?.code ?? null,
+      signal: exit?.signal ?? null,
+      limitHit: exit?.limit ?? null,
+      peakMemoryBytes: exit?.peakMemoryBytes ?? null,
+      cpuSeconds: exit?.cpuSeconds ?? null
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Attempt } from '../../shared/contract/index.ts'
+import type { SeenExit } from '../nodes/node-client.ts'
 import type { Absence, BelievedAttempt } from './reconcile.ts'
 
 /** What the engine knows of an attempt that has not ended, beyond its row in the store. */
@@ -18,7 +19,7 @@ export interface LiveAttempt {
   startedAtMs: number | null
   cancelAskedAtMs: number | null
   /** How the process ended, where the node told (local node). */
-  exit: { code: number | null; signal: string | null } | null
+  exit: SeenExit | null
   /** The node forgot the run but its log was there: how long the log has been, and since when it stands still. */
   orphan: { sizeBytes: number; silentSinceMs: number } | null
 }
@@ -49,7 +50,13 @@ export class LiveAttempts {
       exit:
         attempt.exitCode === null && attempt.signal === null
           ? null
-          : { code: attempt.exitCode, signal: attempt.signal },
+          : {
+              code: attempt.exitCode,
+              signal: attempt.signal,
+              limit: attempt.limitHit,
+              peakMemoryBytes: attempt.peakMemoryBytes,
+              cpuSeconds: attempt.cpuSeconds
+            },
       orphan: null
     }
     this.#byKey.set(live.key, live)

@@ -57,6 +57,9 @@ async function aPlace() {
     settings: { TOUCH_FILE: touchFile },
     args: {},
     priority: 0,
+    isVersionAsked: true,
+    secretNames: [],
+    limits: null,
     ...over
   })
   return { directory: directory.path, touchFile, eggs, addEgg, open, touched, aRequest }

@@ -230,7 +230,13 @@ function toSeenJob(run: Run): SeenJob {
     pid: run.child?.pid ?? null,
     startTime: run.startedAtMs === null ? null : naiveLocalTime(run.startedAtMs),
     endTime: run.exit === null ? null : naiveLocalTime(run.exit.atMs),
-    exit: run.exit && { code: run.exit.code, signal: run.exit.signal }
+    exit: run.exit && {
+      code: run.exit.code,
+      signal: run.exit.signal,
+      limit: null,
+      peakMemoryBytes: null,
+      cpuSeconds: null
+    }
   }
 }
 

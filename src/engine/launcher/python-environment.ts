@@ -41,6 +41,8 @@ except Exception as error:
 print(json.dumps(found))
 `
 
+const COLD: PythonState['start'] = { mode: 'cold', text: 'A new Python is started for each spider' }
+
 /** Begins the search at once and does not wait for it. */
 export function openPythonEnvironment(options: {
   /** Pythons to try after our own environment, best first; `pythonPath` in front where the operator named one. */
@@ -57,7 +59,7 @@ export function openPythonEnvironment(options: {
   const ownDirectory = join(options.dataDirectory, 'python')
   // Written last: a directory without it is one that was never finished.
   const completeFile = join(ownDirectory, 'complete')
-  const unknown = { path: null, version: null, scrapyVersion: null }
+  const unknown = { path: null, version: null, scrapyVersion: null, start: COLD }
   let state: PythonState = { ...unknown, state: 'checking', problem: 'Looking for Python and Scrapy.' }
   let search: Promise<PythonState> = find()
 
@@ -101,7 +103,7 @@ export function openPythonEnvironment(options: {
     const found = findings.at(-1)
     if (found?.scrapyVersion) {
       logger.info({ python: found.path, scrapy: found.scrapyVersion }, 'Python with Scrapy was found')
-      set({ ...found, state: 'ready', problem: null })
+      set({ ...unknown, ...found, state: 'ready', problem: null })
     } else {
       const best = findings.find((finding) => isNewEnough(finding)) ?? findings[0]
       set({ ...unknown, ...pick(best), state: 'missing', problem: wordsFor(best) })

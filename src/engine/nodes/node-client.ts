@@ -1,3 +1,5 @@
+import type { RunLimits } from '../../shared/contract/index.ts'
+
 /**
  * One interface to a place that runs spiders: scrapyd/ speaks to a remote Scrapyd over HTTP, the launcher's local
  * node implements the same in this process, FakeNode in tests. Every method takes an AbortSignal and has its own time
@@ -55,7 +57,16 @@ export interface SeenJob {
   startTime: string | null
   endTime: string | null
   /** Only the local node knows: how the process ended. */
-  exit: { code: number | null; signal: string | null } | null
+  exit: SeenExit | null
+}
+
+export interface SeenExit {
+  code: number | null
+  signal: string | null
+  /** The limit that ended it, in words (`memory limit of 512 MB`); null: none did. */
+  limit: string | null
+  peakMemoryBytes: number | null
+  cpuSeconds: number | null
 }
 
 /** The answer to one listJobs, whole: all projects, all three lists. */
@@ -75,6 +86,12 @@ export interface ScheduleRequest {
   settings: Record<string, string>
   args: Record<string, string>
   priority: number
+  /** The client named the version. Else the local node does not tell it the spider, as Scrapyd does not. */
+  isVersionAsked: boolean
+  /** Names of settings and arguments to keep out of sight. */
+  secretNames: string[]
+  /** The job's over its project's. Only the local node holds to them. */
+  limits: RunLimits | null
 }
 
 export interface LogRange {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Deployment, Project } from '../../shared/contract/index.ts'
+import type { Deployment, Project, ProjectSettings } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import { LOCAL_NODE_ID, sanitiseVersion } from '../../shared/ids.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
@@ -46,6 +46,10 @@ export interface Projects {
   allSpidersOf(project: string): string[]
   knowsSpiders(project: string, version: string): boolean
   describe(): Project[]
+  /** What an operator set for a project; the default where nothing was set, also for a project that is not known. */
+  settingsOf(project: string): ProjectSettings
+  /** Throws PROJECT_NOT_FOUND. */
+  configure(project: string, settings: ProjectSettings): Promise<void>
   /** A local file for Python to import; null when we have no egg of it. */
   eggFile(project: string, version: string): Promise<string | null>
   /** The egg, to send. Throws as requireEgg does. */
@@ -81,6 +85,8 @@ export interface ProjectsOptions {
   logger: Logger
 }
 
+const DEFAULT_SETTINGS: ProjectSettings = { python: { kind: 'default' }, limits: null }
+
 /** A node that lists a version may have been asked before our egg arrived: younger deployments are not doubted. */
 const DOUBT_AFTER_MS = 60_000
 
@@ -91,6 +97,7 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
   const { store, blobs, clock, logger } = options
   const files = createEggFiles({ directory: options.eggDirectory, blobs })
   const known = new Map<string, Map<string, StoredVersion>>()
+  const settings = await store.listProjectSettings()
   /** Changes of versions go one after another: what a node shows must not overwrite what is being uploaded. */
   let lastChange: Promise<unknown> = Promise.resolve()
   let lastUpload: Promise<unknown> = Promise.resolve()
@@ -166,8 +173,15 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
     describe: () =>
       projects.names().map((name) => {
         const versions = ascending(name)
-        return { name, latestVersion: versions.at(-1)?.version ?? null, versions: versions.reverse() }
+        const latestVersion = versions.at(-1)?.version ?? null
+        return { name, latestVersion, settings: projects.settingsOf(name), versions: versions.reverse() }
       }),
+    settingsOf: (project) => settings.get(project) ?? DEFAULT_SETTINGS,
+    async configure(project, next) {
+      projects.requireProject(project)
+      await store.putProjectSettings(project, next)
+      settings.set(project, next)
+    },
     async eggFile(project, version) {
       const stored = find(project, version)
       return stored?.sha256 ? files.pathOf({ ...stored, sha256: stored.sha256 }) : null

@@ -6,7 +6,9 @@ import {
   type Node,
   type Problem,
   type Project,
-  type SystemStatus
+  type ProjectSettings,
+  type SystemStatus,
+  type UsageSample
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { JobCommands } from '../commands/job-commands.ts'
@@ -14,6 +16,7 @@ import type { NodeCommands } from '../commands/node-commands.ts'
 import type { ProjectCommands } from '../commands/project-commands.ts'
 import type { SystemCommands } from '../commands/system-commands.ts'
 import type { ChangeFeed } from '../events/change-feed.ts'
+import type { Environments } from '../launcher/environments.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
 import type { ProbeResult } from '../../shared/contract/index.ts'
@@ -49,6 +52,9 @@ export interface RouterParts {
     caCertificate?: string | null
   }) => Promise<Omit<ProbeResult, 'duplicateOf'>>
   problems: () => Problem[]
+  environments: Environments
+  usageOf: (jobId: string) => Promise<UsageSample[]>
+  configureProject: (project: string, settings: ProjectSettings) => Promise<void>
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
 }
 
@@ -94,6 +100,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
       })),
       cancel: os.jobs.cancel.handler(({ input }) => jobCommands.cancel(input.ids, { force: input.force })),
       restore: os.jobs.restore.handler(async ({ input }) => ({ restored: await jobCommands.restore(input.ids) })),
+      usage: os.jobs.usage.handler(async ({ input }) => ({ samples: await parts.usageOf(input.id) })),
       retry: os.jobs.retry.handler(async ({ input }) => ({ jobs: await jobCommands.retry(input.ids) }))
     },
     nodes: {
@@ -129,12 +136,25 @@ export function createRouter(parts: RouterParts): EngineRouter {
       deploy: os.projects.deploy.handler(({ input }) =>
         projectCommands.deploy(input.project, input.version, input.nodeIds)
       ),
+      configure: os.projects.configure.handler(async ({ input }) => {
+        await parts.configureProject(input.project, input.settings)
+        return requireProject(input.project)
+      }),
       deleteVersion: os.projects.deleteVersion.handler(async ({ input }) => ({
         failedNodes: await projectCommands.deleteVersion(input.project, input.version)
       })),
       deleteProject: os.projects.deleteProject.handler(async ({ input }) => ({
         failedNodes: await projectCommands.deleteProject(input.project)
       }))
+    },
+    environments: {
+      list: os.environments.list.handler(() => ({ environments: parts.environments.list() })),
+      log: os.environments.log.handler(({ input, signal }) => parts.environments.log(input.id, signal)),
+      rebuild: os.environments.rebuild.handler(({ input }) => parts.environments.rebuild(input.id)),
+      remove: os.environments.remove.handler(async ({ input }) => {
+        await parts.environments.remove(input.id)
+        return { removed: input.id }
+      })
     },
     logs: {
       read: os.logs.read.handler(async ({ input, signal }) => {

@@ -9,6 +9,8 @@ import type {
   NodeMode,
   Outcome,
   Placement,
+  ProjectSettings,
+  RunLimits,
   Transition,
   TransitionKind
 } from '../../shared/contract/index.ts'
@@ -89,6 +91,10 @@ export interface Store {
   /** Queued or live jobs that need this version (version null: any of the project). */
   countJobsNeeding(project: string, version: string | null): Promise<number>
 
+  /** What operators set for projects, by name. */
+  listProjectSettings(): Promise<Map<string, ProjectSettings>>
+  putProjectSettings(project: string, settings: ProjectSettings): Promise<void>
+
   // --- the change log ---------------------------------------------------------------------------------------------
   /** The newest position. Positions ascend by one transaction after another. */
   changeCursor(): Promise<number>
@@ -123,6 +129,9 @@ export interface NewJob {
   spider: string
   settings: Record<string, string>
   args: Record<string, string>
+  /** Names whose values in `settings` and `args` are sealed (src/engine/runtime/secret-box.ts). */
+  secretNames: string[]
+  limits: RunLimits | null
   priority: number
   placement: Placement
   source: Job['source']
@@ -168,7 +177,7 @@ export interface AttemptChange {
   jobOutcome?: Outcome | null
   killingLine?: string | null
   /** Absent times are filled in: `acceptedAtMs` by `to: 'accepted'`, `startedAtMs` by `to: 'running'`. */
-  details?: Partial<Pick<Attempt, 'acceptedAtMs' | 'startedAtMs' | 'pid' | 'exitCode' | 'signal' | 'stats'>>
+  details?: Partial<Pick<Attempt, 'acceptedAtMs' | 'startedAtMs' | 'pid' | 'exitCode' | 'signal' | 'stats' | 'limitHit' | 'peakMemoryBytes' | 'cpuSeconds'>>
   counts?: { pages: number | null; items: number | null; errors: number | null }
 }
 

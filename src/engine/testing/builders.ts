@@ -26,6 +26,8 @@ export function aNewJob(over: Partial<NewJob> = {}): NewJob {
     spider: 'prices',
     settings: {},
     args: {},
+    secretNames: [],
+    limits: null,
     priority: 0,
     placement: { nodeId: null, tags: [] },
     source: 'api',

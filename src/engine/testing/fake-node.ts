@@ -1,6 +1,9 @@
 import { NodeError, type NodeClient, type ScheduleRequest, type SeenJob, type Snapshot } from '../nodes/node-client.ts'
 import type { Clock } from '../runtime/clock.ts'
 
+/** What only the local node minds may be left out. */
+type FakeRequest = Omit<ScheduleRequest, 'isVersionAsked' | 'secretNames' | 'limits'> & Partial<ScheduleRequest>
+
 /** How the fake treats the next `schedule`: `drop_reply` runs it and answers nothing, `refuse` and `unreachable` do not. */
 export type ScheduleBehaviour = 'ok' | 'drop_reply' | 'lose_request' | 'refuse' | 'unreachable'
 
@@ -91,7 +94,7 @@ export class FakeNode implements NodeClient {
     }
   }
 
-  async schedule(request: ScheduleRequest): Promise<{ jobid: string }> {
+  async schedule(request: FakeRequest): Promise<{ jobid: string }> {
     const behaviour = this.isDown ? 'unreachable' : (this.behaviours.shift() ?? 'ok')
     if (behaviour === 'unreachable') throw new NodeError('unreachable', 'fake is down', { delivered: 'no' })
     if (behaviour === 'refuse')

@@ -117,6 +117,7 @@ export function createFakeEngine() {
       })),
       cancel: server.jobs.cancel.handler(({ input }) => ({ asked: input.ids, alreadyEnded: [] })),
       restore: server.jobs.restore.handler(unavailable),
+      usage: server.jobs.usage.handler(() => ({ samples: [] })),
       // A bug, as far as the doors can tell: its text must stay inside.
       retry: server.jobs.retry.handler(() => {
         throw new Error('secret detail in /home/somebody')
@@ -146,12 +147,19 @@ export function createFakeEngine() {
           deployments: []
         }
       }),
+      configure: server.projects.configure.handler(unavailable),
       deploy: server.projects.deploy.handler(async function* ({ input }) {
         yield { nodeId: 'eu-1', state: 'sending' as const, error: null, changedAtMs: 1 }
         throw new ScrapdeckError('VERSION_NOT_FOUND', `${input.project} has no version ${input.version}.`)
       }),
       deleteVersion: server.projects.deleteVersion.handler(() => ({ failedNodes: [] })),
       deleteProject: server.projects.deleteProject.handler(() => ({ failedNodes: [] }))
+    },
+    environments: {
+      list: server.environments.list.handler(() => ({ environments: [] })),
+      log: server.environments.log.handler(unavailable),
+      rebuild: server.environments.rebuild.handler(unavailable),
+      remove: server.environments.remove.handler(unavailable)
     },
     logs: {
       read: server.logs.read.handler(unavailable),
@@ -224,6 +232,8 @@ function aFakeJob(changes: Partial<Job>): Job {
     spider: 'quotes',
     settings: {},
     args: {},
+    secretNames: [],
+    limits: null,
     priority: 0,
     placement: { nodeId: null, tags: [] },
     source: 'api',

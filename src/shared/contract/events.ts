@@ -1,5 +1,6 @@
 import { eventIterator, oc } from '@orpc/contract'
 import { z } from 'zod'
+import { Environment } from './environments.ts'
 import { Job, JobId, NodeId, Waiting } from './jobs.ts'
 import { Node } from './nodes.ts'
 import { Project } from './projects.ts'
@@ -17,7 +18,8 @@ export const Change = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('project_removed'), name: z.string() }),
   z.object({ kind: z.literal('figures'), figures: Figures }),
   z.object({ kind: z.literal('problems'), problems: z.array(Problem) }),
-  z.object({ kind: z.literal('python'), python: PythonState })
+  z.object({ kind: z.literal('python'), python: PythonState }),
+  z.object({ kind: z.literal('environments'), environments: z.array(Environment) })
 ])
 export type Change = z.infer<typeof Change>
 

@@ -1,3 +1,4 @@
+import { environmentsContract } from './environments.ts'
 import { eventsContract } from './events.ts'
 import { jobsContract } from './jobs.ts'
 import { logsContract } from './logs.ts'
@@ -10,12 +11,14 @@ export const contract = {
   jobs: jobsContract,
   nodes: nodesContract,
   projects: projectsContract,
+  environments: environmentsContract,
   logs: logsContract,
   events: eventsContract,
   system: systemContract
 }
 
 export type Contract = typeof contract
+export * from './environments.ts'
 export * from './events.ts'
 export * from './jobs.ts'
 export * from './logs.ts'

@@ -42,6 +42,38 @@ export type Placement = z.infer<typeof Placement>
 
 const StringMap = z.record(z.string(), z.string())
 
+const Limit = z.number().int().min(1).max(1_000_000_000).nullable().optional()
+
+/**
+ * What ends a run on the local node before its own end. Each absent or null: no limit. A job's limits are laid over its
+ * project's, field by field. Memory is the resident memory of all its processes, sampled; `addressSpaceMegabytes`,
+ * `cpuSeconds` and `openFiles` are set in the kernel for each process as well.
+ */
+export const RunLimits = z.object({
+  wallSeconds: Limit,
+  memoryMegabytes: Limit,
+  addressSpaceMegabytes: Limit,
+  cpuSeconds: Limit,
+  openFiles: Limit,
+  /** No new line in the log for so long. */
+  silentSeconds: Limit,
+  logMegabytes: Limit
+})
+export type RunLimits = z.infer<typeof RunLimits>
+
+/** What a run used at one moment, over all its processes. */
+export const UsageSample = z.object({
+  atMs: z.number(),
+  memoryBytes: z.number(),
+  /** Of one core, since the sample before: 1 is one core busy. */
+  cpuShare: z.number(),
+  processes: z.number().int()
+})
+export type UsageSample = z.infer<typeof UsageSample>
+
+/** What stands where a secret value would, in every answer. */
+export const SECRET_MASK = '\u2022\u2022\u2022\u2022\u2022\u2022'
+
 export const Job = z.object({
   id: JobId,
   /** The id that Scrapyd clients see; equal to `id` unless the client of schedule.json brought its own. */
@@ -52,6 +84,9 @@ export const Job = z.object({
   spider: z.string(),
   settings: StringMap,
   args: StringMap,
+  /** Names of settings and arguments whose values are secret: SECRET_MASK stands in their place above. */
+  secretNames: z.array(z.string()),
+  limits: RunLimits.nullable(),
   priority: z.number(),
   placement: Placement,
   source: z.enum(['ui', 'api', 'scrapyd', 'demo', 'retry']),
@@ -106,6 +141,11 @@ export const Attempt = z.object({
   signal: z.string().nullable(),
   /** Scrapy's closing stats, keys as Scrapy names them; null until they were read. */
   stats: z.record(z.string(), z.union([z.string(), z.number()])).nullable(),
+  /** Local node only: the limit that ended it, in words. */
+  limitHit: z.string().nullable(),
+  /** Local node only: the most memory that all its processes had at once, and what they used of the CPUs. */
+  peakMemoryBytes: z.number().nullable(),
+  cpuSeconds: z.number().nullable(),
   /** The log was copied into our archive. */
   logArchived: z.boolean()
 })
@@ -167,6 +207,9 @@ export const RunInput = z.object({
   spiders: z.array(z.string().min(1).max(200)).min(1).max(1000),
   settings: StringMap.optional(),
   args: StringMap.optional(),
+  /** Settings and arguments whose values must not be shown again. */
+  secretNames: z.array(z.string().max(200)).max(100).optional(),
+  limits: RunLimits.nullable().optional(),
   priority: z.number().finite().optional(),
   nodeId: NodeId.nullable().optional(),
   tags: z.array(z.string().max(60)).max(20).optional()
@@ -186,6 +229,11 @@ export const jobsContract = {
     .route({ method: 'GET', path: '/jobs/{id}' })
     .input(z.object({ id: JobId }))
     .output(JobDetail),
+  /** Memory and CPU of the newest run on the local node, oldest sample first; empty for runs elsewhere. */
+  usage: oc
+    .route({ method: 'GET', path: '/jobs/{id}/usage' })
+    .input(z.object({ id: JobId }))
+    .output(z.object({ samples: z.array(UsageSample) })),
   run: oc
     .route({ method: 'POST', path: '/jobs' })
     .input(RunInput)

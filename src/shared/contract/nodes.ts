@@ -1,6 +1,10 @@
 import { oc } from '@orpc/contract'
 import { z } from 'zod'
-import { JobId, NodeId } from './jobs.ts'
+import { JobId, NodeId, UsageSample } from './jobs.ts'
+
+/** How the local node starts spiders: forked from a Python that has Scrapy imported, or a new Python for each; and why. */
+export const StartMode = z.object({ mode: z.enum(['warm', 'warming', 'cold']), text: z.string() })
+export type StartMode = z.infer<typeof StartMode>
 
 export const NodeHealth = z.enum(['unknown', 'up', 'down', 'unauthorized', 'invalid'])
 export type NodeHealth = z.infer<typeof NodeHealth>
@@ -16,7 +20,9 @@ export const NodeRun = z.object({
   project: z.string(),
   spider: z.string(),
   state: z.enum(['starting', 'running']),
-  sinceMs: z.number().nullable()
+  sinceMs: z.number().nullable(),
+  /** The newest sample; local node only. */
+  usage: UsageSample.nullable()
 })
 export type NodeRun = z.infer<typeof NodeRun>
 
@@ -49,7 +55,9 @@ export const Node = z.object({
   clockOffsetMs: z.number().nullable(),
   addedAtMs: z.number(),
   /** Local node only: what it starts spiders with. */
-  python: z.object({ path: z.string(), version: z.string(), scrapyVersion: z.string() }).nullable()
+  python: z
+    .object({ path: z.string(), version: z.string(), scrapyVersion: z.string(), start: StartMode })
+    .nullable()
 })
 export type Node = z.infer<typeof Node>
 

@@ -1,6 +1,6 @@
 import { eventIterator, oc } from '@orpc/contract'
 import { z } from 'zod'
-import { NodeId } from './jobs.ts'
+import { NodeId, RunLimits } from './jobs.ts'
 
 /** Where a version stands on one node. */
 export const Deployment = z.object({
@@ -24,10 +24,23 @@ export const Version = z.object({
 })
 export type Version = z.infer<typeof Version>
 
+/** Which Python runs a project on the local node. Requirements: an environment of its own, made once for each content. */
+export const ProjectPython = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('default') }),
+  z.object({ kind: z.literal('interpreter'), path: z.string().min(1).max(4000) }),
+  z.object({ kind: z.literal('requirements'), text: z.string().min(1).max(200_000) })
+])
+export type ProjectPython = z.infer<typeof ProjectPython>
+
+/** What an operator sets for a project; it outlives the project's versions. */
+export const ProjectSettings = z.object({ python: ProjectPython, limits: RunLimits.nullable() })
+export type ProjectSettings = z.infer<typeof ProjectSettings>
+
 export const Project = z.object({
   name: z.string(),
   /** The version that a job without a version gets. */
   latestVersion: z.string().nullable(),
+  settings: ProjectSettings,
   /** Newest upload first. */
   versions: z.array(Version)
 })
@@ -56,6 +69,11 @@ export const projectsContract = {
     .route({ method: 'POST', path: '/projects/{project}/versions/{version}/deploy' })
     .input(ByVersion.extend({ nodeIds: z.array(NodeId).max(10_000).optional() }))
     .output(eventIterator(Deployment)),
+  /** Replaces what is set for a project; runs that started keep what they started with. */
+  configure: oc
+    .route({ method: 'PUT', path: '/projects/{project}/settings' })
+    .input(z.object({ project: ProjectName, settings: ProjectSettings }))
+    .output(Project),
   deleteVersion: oc
     .route({ method: 'DELETE', path: '/projects/{project}/versions/{version}' })
     .input(ByVersion)

@@ -1,6 +1,7 @@
 import { eventIterator, oc } from '@orpc/contract'
 import { z } from 'zod'
 import { Job, NodeId } from './jobs.ts'
+import { StartMode } from './nodes.ts'
 
 /** The figures of the status bar and the overview. `sampledAtMs` is when they were true. */
 export const Figures = z.object({
@@ -39,6 +40,7 @@ export const PythonState = z.object({
   path: z.string().nullable(),
   version: z.string().nullable(),
   scrapyVersion: z.string().nullable(),
+  start: StartMode,
   /** What is missing and what to do, in words; null when ready. */
   problem: z.string().nullable()
 })

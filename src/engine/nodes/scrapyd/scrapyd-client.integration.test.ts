@@ -26,7 +26,8 @@ const VERSIONS: { version: ScrapydVersion; probedAs: string; password: string | 
   { version: '1.5.0', probedAs: '1.5+', password: null },
   { version: '1.6.0', probedAs: '1.5+', password: 'pä:ss;&' }
 ]
-const JOB = { project: 'demo', version: '1_0', spider: 'quotes', jobid: 'job-1', priority: 0, settings: {}, args: {} }
+const UNLIMITED = { isVersionAsked: true, secretNames: [], limits: null }
+const JOB = { project: 'demo', version: '1_0', spider: 'quotes', jobid: 'job-1', priority: 0, settings: {}, args: {}, ...UNLIMITED }
 
 for (const { version, probedAs, password } of VERSIONS) {
   const problem = scrapydProblem(version)

@@ -17,7 +17,8 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-const JOB = { project: 'shop', version: '1', spider: 'prices', jobid: 'a1', settings: {}, args: {}, priority: 0 }
+const UNLIMITED = { isVersionAsked: true, secretNames: [], limits: null }
+const JOB = { project: 'shop', version: '1', spider: 'prices', jobid: 'a1', settings: {}, args: {}, priority: 0, ...UNLIMITED }
 const RUN = { project: 'shop', spider: 'prices', jobid: 'a1' }
 
 function connect(options: Partial<ScrapydClientOptions> & { url: string }): NodeClient {

@@ -41,7 +41,8 @@ export function createAttempts({ database, changes, timeline }: Dependencies) {
   const update = database.prepare<AttemptRow>(
     `UPDATE attempts SET state = :state, result = :result, reason = :reason, accepted_at_ms = :accepted_at_ms,
        started_at_ms = :started_at_ms, ended_at_ms = :ended_at_ms, pid = :pid, exit_code = :exit_code,
-       signal = :signal, stats = :stats
+       signal = :signal, limit_hit = :limit_hit,
+       peak_memory_bytes = :peak_memory_bytes, cpu_seconds = :cpu_seconds, stats = :stats
      WHERE job_id = :job_id AND number = :number`
   )
   const jobRuns = database.prepare<[number | null, string]>(
@@ -119,6 +120,9 @@ function changedRow(before: AttemptRow, change: AttemptChange): AttemptRow {
     pid: details.pid ?? before.pid,
     exit_code: details.exitCode ?? before.exit_code,
     signal: details.signal ?? before.signal,
+    limit_hit: details.limitHit ?? before.limit_hit,
+    peak_memory_bytes: details.peakMemoryBytes ?? before.peak_memory_bytes,
+    cpu_seconds: details.cpuSeconds ?? before.cpu_seconds,
     stats: details.stats ? JSON.stringify(details.stats) : before.stats
   }
   if (to !== 'ended') return after

@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import type { Deployment } from '../../../shared/contract/index.ts'
+import type { Deployment, ProjectSettings } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { StoredNode, StoredVersion } from '../store.ts'
 import type { ChangeLog } from './change-log.ts'
@@ -34,6 +34,8 @@ export function createFleet({ database, changes }: { database: Database; changes
   const deleteDeployment = database.prepare<[string, string, string]>(
     'DELETE FROM deployments WHERE project = ? AND version = ? AND node_id = ?'
   )
+  const projectSettings = database.prepare<[], { project: string; settings: string }>('SELECT * FROM project_settings')
+  const putProjectSettings = database.prepare<[string, string]>('INSERT OR REPLACE INTO project_settings VALUES (?, ?)')
   const setting = database.prepare<[string], string>('SELECT value FROM settings WHERE key = ?').pluck()
   const putSetting = database.prepare<[string, string]>('INSERT OR REPLACE INTO settings VALUES (?, ?)')
 
@@ -82,6 +84,15 @@ export function createFleet({ database, changes }: { database: Database; changes
 
     deleteDeployment(project: string, version: string, nodeId: string): void {
       if (deleteDeployment.run(project, version, nodeId).changes > 0) changes.add('project', project)
+    },
+
+    listProjectSettings(): Map<string, ProjectSettings> {
+      return new Map(projectSettings.all().map(({ project, settings }) => [project, JSON.parse(settings)]))
+    },
+
+    putProjectSettings(project: string, settings: ProjectSettings): void {
+      putProjectSettings.run(project, JSON.stringify(settings))
+      changes.add('project', project)
     },
 
     getSetting: (key: string): string | null => setting.get(key) ?? null,

@@ -28,10 +28,10 @@ interface Dependencies {
 /** Jobs on their way into, through and out of the queue. Every function runs inside a transaction of its caller. */
 export function createQueue({ database, changes, timeline }: Dependencies) {
   const insertJob = database.prepare(
-    `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, priority, placement_node_id, placement_tags,
-       lane, source, state, queued_at_ms)
-     VALUES (:id, :jobid, :project, :version, :spider, :settings, :args, :priority, :nodeId, :tags,
-       :lane, :source, 'queued', :queuedAtMs)`
+    `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, secret_names, limits, priority,
+       placement_node_id, placement_tags, lane, source, state, queued_at_ms)
+     VALUES (:id, :jobid, :project, :version, :spider, :settings, :args, :secretNames, :limits, :priority,
+       :nodeId, :tags, :lane, :source, 'queued', :queuedAtMs)`
   )
   const lanes = database.prepare<{ limit: number }, { lane: string; depth: number }>(QUEUE_SQL.lanes)
   const heads = database.prepare<[string, number], QueueLane['jobs'][number]>(QUEUE_SQL.heads)
@@ -72,6 +72,8 @@ export function createQueue({ database, changes, timeline }: Dependencies) {
           ...job,
           settings: JSON.stringify(job.settings),
           args: JSON.stringify(job.args),
+          secretNames: JSON.stringify(job.secretNames),
+          limits: job.limits === null ? null : JSON.stringify(job.limits),
           nodeId: placement.nodeId,
           tags: JSON.stringify(placement.tags),
           lane: laneText({ project: job.project, version: job.version, placement }),

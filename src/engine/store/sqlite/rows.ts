@@ -11,6 +11,8 @@ export interface JobRow {
   spider: string
   settings: string
   args: string
+  secret_names: string
+  limits: string | null
   priority: number
   placement_node_id: string | null
   placement_tags: string
@@ -41,6 +43,8 @@ export function toJob(row: JobRow): StoredJob {
     spider: row.spider,
     settings: JSON.parse(row.settings),
     args: JSON.parse(row.args),
+    secretNames: JSON.parse(row.secret_names),
+    limits: row.limits === null ? null : JSON.parse(row.limits),
     priority: row.priority,
     placement: { nodeId: row.placement_node_id, tags: JSON.parse(row.placement_tags) },
     lane: row.lane,
@@ -81,6 +85,9 @@ export interface AttemptRow {
   exit_code: number | null
   signal: string | null
   stats: string | null
+  limit_hit: string | null
+  peak_memory_bytes: number | null
+  cpu_seconds: number | null
   log_archived: number
 }
 
@@ -104,6 +111,9 @@ export function toAttempt(row: AttemptRow): Attempt {
     exitCode: row.exit_code,
     signal: row.signal,
     stats: row.stats === null ? null : JSON.parse(row.stats),
+    limitHit: row.limit_hit,
+    peakMemoryBytes: row.peak_memory_bytes,
+    cpuSeconds: row.cpu_seconds,
     logArchived: row.log_archived === 1
   }
 }

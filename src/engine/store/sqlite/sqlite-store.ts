@@ -67,6 +67,9 @@ export async function openSqliteStore(options: { path: string; clock: Clock; log
     deleteDeployment: (project, version, nodeId) => write(() => fleet.deleteDeployment(project, version, nodeId)),
     countJobsNeeding: (project, version) => read(() => jobs.countNeeding(project, version)),
 
+    listProjectSettings: () => read(() => fleet.listProjectSettings()),
+    putProjectSettings: (project, settings) => write(() => fleet.putProjectSettings(project, settings)),
+
     changeCursor: () => read(() => changes.cursor()),
     listChanges: (after, limit) => read(() => changes.list(after, limit)),
     onChange(listener) {
