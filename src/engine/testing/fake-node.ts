@@ -7,7 +7,7 @@ type FakeRequest = Omit<ScheduleRequest, 'isVersionAsked' | 'secretNames' | 'lim
 /** How the fake treats the next `schedule`: `drop_reply` runs it and answers nothing, `refuse` and `unreachable` do not. */
 export type ScheduleBehaviour = 'ok' | 'drop_reply' | 'lose_request' | 'refuse' | 'unreachable'
 
-interface FakeRun extends ScheduleRequest {
+interface FakeRun extends FakeRequest {
   startedAtMs: number | null
   endedAtMs: number | null
   signals: string[]
