@@ -10,6 +10,7 @@ import { closeInOrder } from './orderly-close.ts'
 import { createErrorAnswer } from './error-answer.ts'
 import { healthDoor } from './health.ts'
 import { scrapydDoor } from './scrapyd/door.ts'
+import type { ScrapydDoorSettings } from './scrapyd/settings.ts'
 import { userInterfaceDoor } from './user-interface.ts'
 
 export interface AppOptions {
@@ -21,6 +22,8 @@ export interface AppOptions {
   bindAddress: string
   port: () => number
   allowedHosts: string[]
+  /** What differs from the defaults (scrapyd/settings.ts). */
+  scrapyd?: Partial<ScrapydDoorSettings> | undefined
   clock: Clock
   logger: Logger
 }
@@ -79,6 +82,7 @@ export function createApp(options: AppOptions): App {
   fastify.register(healthDoor, { engine })
   fastify.register(scrapydDoor, {
     fleet: engine.scrapyd,
+    settings: options.scrapyd,
     logger,
     hasSession: authenticator.hasSession
   })

@@ -10,9 +10,12 @@ import { homePage } from './home-page.ts'
 import { answerLogs } from './logs.ts'
 import { MalformedMultipartError } from './multipart.ts'
 import { type PythonJsonValue, toPythonJson } from './python-json.ts'
+import type { ScrapydDoorSettings } from './settings.ts'
 
 export interface ScrapydDoorOptions {
   fleet: FleetAsScrapyd
+  /** What differs from the defaults. */
+  settings?: Partial<ScrapydDoorSettings> | undefined
   logger: Logger
   hasSession(request: FastifyRequest): boolean
 }
