@@ -220,3 +220,12 @@ it('keeps nodes, the state of the engine and the sparklines true', async () => {
   expect(queryClient.getQueryData(status.queryKey)?.figures.queued).toBe(77)
   expect(queryClient.getQueryData(history.queryKey)?.samples.at(-1)?.queued).toBe(77)
 })
+
+it('replaces the environments as one', async () => {
+  await follow()
+  const options = await show(api.query.environments.list.queryOptions())
+  const [first] = engine.environments.values()
+  engine.emit({ kind: 'environments', environments: [{ ...first!, state: 'building' }] })
+  await drawFrame()
+  expect(queryClient.getQueryData(options.queryKey)?.environments.map(({ state }) => state)).toEqual(['building'])
+})

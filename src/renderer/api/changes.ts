@@ -11,6 +11,7 @@ import type { InfiniteData, Query, QueryClient, QueryKey } from '@tanstack/react
 import type {
   Change,
   ChangeBatch,
+  Environment,
   Figures,
   Job,
   JobDetail,
@@ -132,6 +133,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
     const projects = new Map<string, Project | null>()
     const waiting = new Map<string, Waiting>()
     const status: Partial<SystemStatus> = {}
+    let environments: Environment[] | null = null
     for (const change of changes) {
       if (change.kind === 'job') jobs.set(change.job.id, change.job)
       else if (change.kind === 'job_removed') jobs.set(change.id, null)
@@ -142,7 +144,8 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
       else if (change.kind === 'project_removed') projects.set(change.name, null)
       else if (change.kind === 'figures') status.figures = change.figures
       else if (change.kind === 'problems') status.problems = change.problems
-      else status.python = change.python
+      else if (change.kind === 'python') status.python = change.python
+      else environments = change.environments
     }
     for (const query of queries) {
       const [path, options] = query.queryKey as [readonly string[] | undefined, { input?: unknown } | undefined]
@@ -171,6 +174,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
           projects: mergeList((data as { projects: Project[] }).projects, projects, (project) => project.name)
         })
       } else if (name === 'projects.get') write(query, projects.get(String(input['project'])) ?? data)
+      else if (name === 'environments.list' && environments !== null) write(query, { environments })
       else if (name === 'system.status' && Object.keys(status).length > 0)
         write(query, { ...(data as SystemStatus), ...status })
       else if (name === 'system.history' && status.figures)

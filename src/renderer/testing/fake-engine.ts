@@ -7,12 +7,15 @@ import {
   type Change,
   type ChangeBatch,
   contract,
+  type Environment,
   type Figures,
   type Job,
   type Node,
   type Problem,
   type Project,
+  type ProjectSettings,
   type PythonState,
+  SECRET_MASK,
   type SystemStatus
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
@@ -30,6 +33,7 @@ import {
   SPIDERS,
   seededRandom
 } from './fake-fleet.ts'
+import { BUILD_LOG, COLD, fakeEnvironments, fakeUsage, WARM } from './fake-local-node.ts'
 
 interface FakeEngineOptions {
   nodeCount?: number
@@ -40,6 +44,8 @@ interface FakeEngineOptions {
   python?: PythonState['state']
   /** Only the local node, no projects, no jobs. */
   firstRun?: boolean
+  /** How long each step of making an environment takes. */
+  stepMs?: number
 }
 
 export interface FakeEngine {
@@ -47,6 +53,7 @@ export interface FakeEngine {
   jobs: Map<string, Job>
   nodes: Map<string, Node>
   projects: Map<string, Project>
+  environments: Map<string, Environment>
   /** Names of the calls made, in order: `jobs.cancel`. */
   calls: string[]
   /** Each named call fails with this error until it is deleted. */
@@ -61,7 +68,7 @@ export interface FakeEngine {
 }
 
 export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
-  const { firstRun = false, seed = 7, liveEveryMs = 0, python: pythonState = 'ready' } = options
+  const { firstRun = false, seed = 7, liveEveryMs = 0, python: pythonState = 'ready', stepMs = 700 } = options
   const random = seededRandom(seed)
   const nowMs = Date.now()
   const nodeList = fakeNodes(firstRun ? 1 : (options.nodeCount ?? 12), nowMs)
@@ -70,18 +77,29 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
   )
   const nodes = new Map(nodeList.map((node) => [node.id, node]))
   const projects = new Map(firstRun ? [] : fakeProjects(nodeList, nowMs).map((project) => [project.name, project]))
+  const environments = new Map(
+    (pythonState === 'ready' ? fakeEnvironments(nowMs) : []).map((environment) => [environment.id, environment])
+  )
   const calls: string[] = []
   const failures = new Map<string, Error>()
   let paused = false
   let number = 10_000
   let python: PythonState =
     pythonState === 'ready'
-      ? { state: 'ready', path: '.venv/bin/python', version: '3.13.2', scrapyVersion: '2.13.3', problem: null }
+      ? {
+          state: 'ready',
+          path: '.venv/bin/python',
+          version: '3.13.2',
+          scrapyVersion: '2.13.3',
+          start: WARM,
+          problem: null
+        }
       : {
           state: pythonState,
           path: null,
           version: null,
           scrapyVersion: null,
+          start: COLD,
           problem: 'Python 3.13 is here, but Scrapy is not. Create an environment to run spiders on this computer.'
         }
 
@@ -222,8 +240,73 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
       createdAtMs: Date.now(),
       deployments: []
     }
-    saveProject({ name, latestVersion: version, versions: [added, ...(projects.get(name)?.versions ?? [])] })
+    const before = projects.get(name)
+    saveProject({
+      name,
+      latestVersion: version,
+      settings: before?.settings ?? { python: { kind: 'default' }, limits: null },
+      versions: [added, ...(before?.versions ?? [])]
+    })
     return added
+  }
+  const saveEnvironment = (environment: Environment): Environment => {
+    environments.set(environment.id, environment)
+    emit({ kind: 'environments', environments: [...environments.values()] })
+    return environment
+  }
+  const environmentOf = (id: string): Environment =>
+    environments.get(id) ??
+    fail(new ScrapdeckError('NOT_FOUND', `There is no environment ${id}. It may have been removed.`))
+
+  /** A making in four steps; the log grows with them. */
+  async function build(id: string): Promise<void> {
+    const steps = ['Making a virtual environment', 'Reading the requirements', 'Installing 34 packages', 'Trying it']
+    for (const [index, text] of steps.entries()) {
+      const environment = environments.get(id)
+      if (!environment) return
+      const progress = { text, share: index / steps.length }
+      saveEnvironment({ ...environment, state: 'building', progress, problem: null, hasLog: true })
+      await wait(stepMs)
+    }
+    saveEnvironment({
+      ...environmentOf(id),
+      state: 'ready',
+      path: `environments/${id}/bin/python`,
+      version: '3.13.2',
+      scrapyVersion: '2.13.3',
+      start: WARM,
+      progress: null,
+      madeAtMs: Date.now()
+    })
+  }
+
+  /** The environment that a project's Python asks for, made when there is none. */
+  function environmentFor(project: string, { python: wanted }: ProjectSettings): void {
+    for (const environment of environments.values()) {
+      const projectsThere = environment.projects.filter((name) => name !== project)
+      environments.set(environment.id, { ...environment, projects: projectsThere })
+    }
+    const id = wanted.kind === 'default' ? 'main' : `${wanted.kind}-${project}`
+    const before = environments.get(id)
+    saveEnvironment(
+      before
+        ? { ...before, projects: [...before.projects, project] }
+        : {
+            id,
+            kind: wanted.kind === 'default' ? 'main' : wanted.kind,
+            state: wanted.kind === 'requirements' ? 'building' : 'ready',
+            path: wanted.kind === 'interpreter' ? wanted.path : null,
+            version: wanted.kind === 'interpreter' ? '3.12.8' : null,
+            scrapyVersion: wanted.kind === 'interpreter' ? '2.12.0' : null,
+            projects: [project],
+            start: COLD,
+            problem: null,
+            progress: null,
+            hasLog: wanted.kind === 'requirements',
+            madeAtMs: null
+          }
+    )
+    if (wanted.kind === 'requirements') void build(id)
   }
 
   const os = implement(contract).use(async ({ next, path }) => {
@@ -258,14 +341,21 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
         }
       }),
       get: os.jobs.get.handler(({ input }) => fakeDetail(jobOf(input.id))),
+      usage: os.jobs.usage.handler(({ input }) => {
+        const { id, nodeId, startedAtMs, endedAtMs } = jobOf(input.id)
+        if (nodeId !== 'local' || startedAtMs === null) return { samples: [] }
+        return { samples: fakeUsage(id, startedAtMs, endedAtMs ?? Date.now()) }
+      }),
       run: os.jobs.run.handler(({ input }) => ({
         jobs: input.spiders.map((spider) =>
           queueJob({
             project: input.project,
             version: input.version ?? null,
             spider,
-            settings: input.settings ?? {},
-            args: input.args ?? {},
+            settings: masked(input.settings, input.secretNames),
+            args: masked(input.args, input.secretNames),
+            secretNames: input.secretNames ?? [],
+            limits: input.limits ?? null,
             priority: input.priority ?? 0,
             placement: { nodeId: input.nodeId ?? null, tags: input.tags ?? [] }
           })
@@ -312,8 +402,9 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
       })),
       retry: os.jobs.retry.handler(({ input }) => ({
         jobs: input.ids.map((id) => {
-          const { project, version, spider, settings, args, priority, placement } = jobOf(id)
-          return queueJob({ project, version, spider, settings, args, priority, placement, source: 'retry' })
+          const { project, version, spider, settings, args, secretNames, limits, priority, placement } = jobOf(id)
+          const same = { project, version, spider, settings, args, secretNames, limits, priority, placement }
+          return queueJob({ ...same, source: 'retry' })
         })
       }))
     },
@@ -427,6 +518,11 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
           yield deployment
         }
       }),
+      configure: os.projects.configure.handler(({ input }) => {
+        const saved = saveProject({ ...projectOf(input.project), settings: input.settings })
+        environmentFor(input.project, input.settings)
+        return saved
+      }),
       deleteVersion: os.projects.deleteVersion.handler(({ input }) => {
         const project = projectOf(input.project)
         const versions = project.versions.filter(({ version }) => version !== input.version)
@@ -437,6 +533,33 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
         projects.delete(projectOf(input.project).name)
         emit({ kind: 'project_removed', name: input.project })
         return { failedNodes: [] }
+      })
+    },
+    environments: {
+      list: os.environments.list.handler(() => ({ environments: [...environments.values()] })),
+      log: os.environments.log.handler(async function* ({ input, signal }) {
+        const { state, problem } = environmentOf(input.id)
+        if (state !== 'building') {
+          yield { text: BUILD_LOG + (problem === null ? '' : `ERROR: ${problem}\n`) }
+          return
+        }
+        for (const line of BUILD_LOG.split(/(?<=\n)/)) {
+          if (signal?.aborted) return
+          yield { text: line }
+          await wait(stepMs / 5)
+        }
+      }),
+      rebuild: os.environments.rebuild.handler(({ input }) => {
+        const environment = environmentOf(input.id)
+        void build(input.id)
+        return environment
+      }),
+      remove: os.environments.remove.handler(({ input }) => {
+        const { projects: users } = environmentOf(input.id)
+        if (users.length > 0) throw new ScrapdeckError('BAD_INPUT', `${input.id} is used by ${users.join(', ')}.`)
+        environments.delete(input.id)
+        emit({ kind: 'environments', environments: [...environments.values()] })
+        return { removed: input.id }
       })
     },
     logs: {
@@ -555,7 +678,14 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
           yield { text, done: false, share: index / steps.length }
           await wait(700)
         }
-        python = { state: 'ready', path: '.venv/bin/python', version: '3.13.2', scrapyVersion: '2.13.3', problem: null }
+        python = {
+          state: 'ready',
+          path: '.venv/bin/python',
+          version: '3.13.2',
+          scrapyVersion: '2.13.3',
+          start: WARM,
+          problem: null
+        }
         emit({ kind: 'python', python }, { kind: 'problems', problems: problems() })
         yield { text: 'Ready', done: true, share: 1 }
       })
@@ -602,7 +732,8 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
           project: waiting.project,
           spider: waiting.spider,
           state: 'running' as const,
-          sinceMs: Date.now()
+          sinceMs: Date.now(),
+          usage: null
         }
       ]
       saveNode({ ...node, runs, running: runs.length, lastSeenAtMs: Date.now() })
@@ -610,7 +741,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
       queueJob({ project, spider: (SPIDERS[project] as string[])[0] as string })
     }
     for (const node of nodes.values()) {
-      if (node.health === 'up') nodes.set(node.id, { ...node, lastSeenAtMs: Date.now() })
+      if (node.health === 'up') nodes.set(node.id, { ...node, runs: withUsage(node), lastSeenAtMs: Date.now() })
     }
     emit(...[...nodes.values()].map((node): Change => ({ kind: 'node', node })))
     emit({ kind: 'figures', figures: figures() })
@@ -622,6 +753,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     jobs,
     nodes,
     projects,
+    environments,
     calls,
     failures,
     emit,
@@ -640,6 +772,21 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
 function logOf(job: Job): string {
   if (job.startedAtMs === null) return ''
   return Array.from({ length: 400 }, (_, index) => fakeLogLine(job, index)).join('')
+}
+
+/** Only the local node knows what its runs use. */
+function withUsage({ kind, runs }: Node): Node['runs'] {
+  if (kind !== 'local') return runs
+  return runs.map((run) => ({
+    ...run,
+    usage: (run.sinceMs !== null && fakeUsage(run.jobid, run.sinceMs, Date.now()).at(-1)) || null
+  }))
+}
+
+function masked(values: Record<string, string> = {}, secretNames: readonly string[] = []): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, secretNames.includes(name) ? SECRET_MASK : value])
+  )
 }
 
 function fail(error: Error): never {

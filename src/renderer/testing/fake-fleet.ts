@@ -1,4 +1,5 @@
 import type { Attempt, Job, JobDetail, JobStatus, Node, Project, Transition } from '../../shared/contract/index.ts'
+import { fakeUsage, WARM } from './fake-local-node.ts'
 
 /** A row of numbers in [0, 1) that is the same for the same seed. */
 export function seededRandom(seed: number): () => number {
@@ -60,6 +61,8 @@ export function aJob(over: Partial<Job> = {}): Job {
     spider: 'otto',
     settings: {},
     args: {},
+    secretNames: [],
+    limits: null,
     priority: 0,
     placement: { nodeId: null, tags: [] },
     source: 'ui',
@@ -120,7 +123,7 @@ export function fakeNodes(count: number, nowMs: number): Node[] {
       lastSeenAtMs: nowMs - 400,
       username: index === 0 || name.startsWith('lab') ? null : 'deploy',
       hasPassword: index !== 0 && !name.startsWith('lab'),
-      python: index === 0 ? { path: '.venv/bin/python', version: '3.13.2', scrapyVersion: '2.13.3' } : null
+      python: index === 0 ? { path: '.venv/bin/python', version: '3.13.2', scrapyVersion: '2.13.3', start: WARM } : null
     })
     if (name === 'eu-4') {
       return {
@@ -141,6 +144,7 @@ export function fakeProjects(nodes: readonly Node[], nowMs: number): Project[] {
   return Object.entries(SPIDERS).map(([name, spiders], index) => ({
     name,
     latestVersion: VERSIONS[0] as string,
+    settings: { python: { kind: 'default' }, limits: null },
     versions: VERSIONS.map((version, age) => ({
       project: name,
       version,
@@ -210,7 +214,11 @@ export function fakeJobs(count: number, nodes: Node[], nowMs: number, random: ()
           project,
           spider: base.spider,
           state: status as 'running',
-          sinceMs: startedAtMs
+          sinceMs: startedAtMs,
+          usage:
+            node.kind === 'local' && status === 'running'
+              ? (fakeUsage(base.id, startedAtMs, nowMs).at(-1) ?? null)
+              : null
         })
       const failed = status === 'failed'
       jobs.push({
@@ -247,7 +255,8 @@ export function fakeJobs(count: number, nodes: Node[], nowMs: number, random: ()
           project: 'legacy',
           spider: 'catalogue',
           state: 'running',
-          sinceMs: nowMs - 7_200_000
+          sinceMs: nowMs - 7_200_000,
+          usage: null
         })
     }
     node.running = node.runs.length
@@ -278,6 +287,10 @@ export function fakeDetail(job: Job): JobDetail {
     if (job.cancelAskedAtMs !== null) add('cancel_asked', job.cancelAskedAtMs, 'Cancel asked')
     if (job.endedAtMs !== null)
       add('ended', job.endedAtMs, `Ended: ${job.outcome}`, { finish_reason: job.reason ?? '' })
+    const samples =
+      job.nodeId === 'local' && job.startedAtMs !== null && job.endedAtMs !== null
+        ? fakeUsage(job.id, job.startedAtMs, job.endedAtMs)
+        : []
     attempts.push({
       jobId: job.id,
       number: 1,
@@ -305,6 +318,9 @@ export function fakeDetail(job: Job): JobDetail {
               'log_count/ERROR': job.errors ?? 0
             }
           : null,
+      limitHit: job.reason?.includes('limit') ? job.reason : null,
+      peakMemoryBytes: samples.length > 0 ? Math.max(...samples.map(({ memoryBytes }) => memoryBytes)) : null,
+      cpuSeconds: samples.length > 0 ? samples.reduce((sum, { cpuShare }) => sum + cpuShare * 2, 0) : null,
       logArchived: job.state === 'ended'
     })
   }

@@ -36,6 +36,14 @@ it('keeps the cells of a node within its column, however many slots it has', () 
 })
 
 it('shows a cell for each external run beyond the slots', () => {
-  const run = { jobId: null, jobid: 'x', project: 'p', spider: 's', state: 'running' as const, sinceMs: null }
+  const run = {
+    jobId: null,
+    jobid: 'x',
+    project: 'p',
+    spider: 's',
+    state: 'running' as const,
+    sinceMs: null,
+    usage: null
+  }
   expect(cellCount(aNode({ slots: 1, runs: [run, run, run] }))).toBe(3)
 })
