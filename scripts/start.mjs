@@ -47,7 +47,7 @@ async function openInBrowser(reason) {
 
 /** @param {string[]} args */
 function serve(args) {
-  return runInOurPlace(nodeBinary, [inRoot('src', 'cli', 'bin.ts'), 'serve', ...args])
+  return runInOurPlace(nodeBinary, [inRoot('out', 'service', 'scrapdeck.js'), 'serve', ...args])
 }
 
 async function choosePort() {

@@ -1,9 +1,13 @@
 #!/usr/bin/env node
+import { enableCompileCache } from 'node:module'
 import { homedir } from 'node:os'
 import { Command } from 'commander'
 import { defaultDataDirectory } from './default-data-directory.ts'
-import { readPackageVersion } from './package-paths.ts'
+import { packagePaths, readPackageVersion } from './package-paths.ts'
 import { type ServeFlags, resolvePort, resolveServeOptions } from './serve-options.ts'
+
+// For all that is imported from here on, which is nearly everything. Where nothing can be written it does nothing.
+enableCompileCache(packagePaths.compileCacheDirectory)
 
 const ownDataDirectory = defaultDataDirectory({
   platform: process.platform,

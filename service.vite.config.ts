@@ -1,0 +1,21 @@
+import { defineConfig } from 'vite'
+
+/**
+ * The headless service as few files: reading and stripping some thousand modules one by one took two thirds of its start
+ * (docs/benchmarks.md, `cold`). One folder deep in out/, so that package-paths.ts finds the root as it does from src/.
+ */
+export default defineConfig({
+  build: {
+    ssr: 'src/cli/bin.ts',
+    outDir: 'out/service',
+    target: 'node24',
+    // Its stack traces are read by people.
+    minify: false,
+    rollupOptions: { output: { entryFileNames: 'scrapdeck.js', chunkFileNames: '[name].js' } }
+  },
+  ssr: {
+    noExternal: true,
+    // better-sqlite3 is native, and pino starts workers by file name.
+    external: ['better-sqlite3', 'pino', 'pino-pretty']
+  }
+})
