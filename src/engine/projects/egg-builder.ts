@@ -4,7 +4,7 @@ import { basename, join } from 'node:path'
 import yazl from 'yazl'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { isModuleName } from './egg-inspection.ts'
-import { readIniValue } from './ini.ts'
+import { readIniValue } from '../../shared/ini.ts'
 import { problemOfEntryName, problemOfPathPart } from './names.ts'
 import { EGG_LIMITS, openZipArchive, type ZipArchive, type ZipLimits } from './zip-archive.ts'
 

@@ -1,5 +1,5 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { readIniValue } from './ini.ts'
+import { readIniValue } from '../../shared/ini.ts'
 import { EGG_LIMITS, openZipArchive, type ZipArchive, type ZipLimits } from './zip-archive.ts'
 
 /** What an egg says of itself, without running any of it. */

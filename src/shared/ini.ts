@@ -1,0 +1,103 @@
+/** Values by key (lower-case), by section; as written, before `%` is resolved. The section DEFAULT is in every other one. */
+export type IniSections = Map<string, Map<string, IniValue>>
+
+export interface IniValue {
+  text: string
+  /** Where it stands, from 1. */
+  line: number
+}
+
+export interface ParsedIni {
+  sections: IniSections
+  /** Lines that Python's ConfigParser refuses. Everything else was read nevertheless. */
+  problems: { line: number; text: string }[]
+}
+
+const DEFAULT_SECTION = 'DEFAULT'
+const REFERENCES_DEPTH = 10
+
+/**
+ * Reads text as Python's ConfigParser does: keys without regard to case, `=` or `:` between key and value, comments (`#`, `;`) as
+ * whole lines only, deeper indented lines go on with the value above, empty lines between them belong to it. `%` is left
+ * as it is: `resolveIniValue` resolves it, once the files that follow each other are merged.
+ */
+export function parseIni(text: string): ParsedIni {
+  const sections: IniSections = new Map()
+  const problems: ParsedIni['problems'] = []
+  const seenHere = new Set<string>()
+  let section: Map<string, IniValue> | null = null
+  let sectionName = ''
+  /** The value above, as its lines. */
+  let open: { key: string; line: number; lines: string[] } | null = null
+  let indent = 0
+
+  const closeValue = () => {
+    if (open !== null) section!.set(open.key, { text: open.lines.join('\n').trimEnd(), line: open.line })
+    open = null
+  }
+  for (const [index, line] of text
+    .replace(/^\uFEFF/, '')
+    .split(/\r\n|\n|\r/)
+    .entries()) {
+    const content = line.trim()
+    const isComment = content.startsWith('#') || content.startsWith(';')
+    if (content === '' || isComment) {
+      if (!isComment) (open as { lines: string[] } | null)?.lines.push('')
+      continue
+    }
+    const depth = line.search(/\S/)
+    if (open !== null && depth > indent) {
+      ;(open as { lines: string[] }).lines.push(content)
+      continue
+    }
+    indent = depth
+    const problem = (what: string) => problems.push({ line: index + 1, text: what })
+    const header = /^\[(.+)\]/.exec(content)
+    if (header) {
+      closeValue()
+      sectionName = header[1]!
+      if (sectionName !== DEFAULT_SECTION && seenHere.has(`[${sectionName}]`)) problem(`[${sectionName}] stands twice`)
+      seenHere.add(`[${sectionName}]`)
+      section = sections.get(sectionName) ?? new Map()
+      sections.set(sectionName, section)
+      continue
+    }
+    const option = /^(.*?)\s*[=:]\s*(.*)$/.exec(content)
+    if (section === null) problem('it stands before the first [section]')
+    else if (option === null || option[1] === '') problem('it is neither "name = value" nor a [section]')
+    else {
+      closeValue()
+      const key = option[1]!.toLowerCase()
+      if (seenHere.has(`${sectionName}\n${key}`)) problem(`${key} stands twice in [${sectionName}]`)
+      seenHere.add(`${sectionName}\n${key}`)
+      open = { key, line: index + 1, lines: [option[2]!] }
+    }
+  }
+  closeValue()
+  return { sections, problems }
+}
+
+/**
+ * A value with its `%(name)s` replaced by the values they name (of its section, else of DEFAULT) and `%%` by `%`. Null when there
+ * is no such value. Throws an Error in words for what ConfigParser refuses.
+ */
+export function resolveIniValue(sections: IniSections, section: string, key: string): string | null {
+  const find = (name: string) => sections.get(section)?.get(name) ?? sections.get(DEFAULT_SECTION)?.get(name) ?? null
+  const resolve = (text: string, depth: number): string => {
+    if (depth > REFERENCES_DEPTH) throw new Error('its %(name)s lead in a circle')
+    return text.replace(/%(%|\(([^)]+)\)s|)/g, (_all, reference: string, name: string | undefined) => {
+      if (reference === '%') return '%'
+      if (name === undefined) throw new Error('a "%" is followed by neither "%" nor "(name)s"; write "%%" for one "%"')
+      const value = find(name.toLowerCase())
+      if (value === null) throw new Error(`%(${name})s names nothing that is set`)
+      return resolve(value.text, depth + 1)
+    })
+  }
+  const value = find(key)
+  return value === null ? null : resolve(value.text, 1)
+}
+
+/** One value as it is written, the last of equal keys. Null when there is none. For files where `%` means nothing. */
+export function readIniValue(text: string, section: string, key: string): string | null {
+  return parseIni(text).sections.get(section)?.get(key)?.text ?? null
+}
