@@ -1,5 +1,6 @@
 import { act, configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest'
+import { SECRET_MASK } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { openRunDialog, type RunPrefill, useRunDialog } from '../../state/run-dialog.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
@@ -113,4 +114,47 @@ it('remembers what was run last', async () => {
 it('says how to begin when there is no project', async () => {
   const dialog = await open({}, { firstRun: true })
   expect(await dialog.findByText('There is nothing to run yet')).toBeTruthy()
+})
+
+it('takes a secret as dots, sends which one it is, and keeps its value nowhere', async () => {
+  const dialog = await open({ project: 'prices', spiders: ['otto'], args: { token: 'hush' } })
+  const value = async () => (await dialog.findByLabelText('Value of argument 1')) as HTMLInputElement
+  expect((await value()).type).toBe('text')
+  fireEvent.click(dialog.getByRole('button', { name: 'Secret value of argument token' }))
+  expect((await value()).type).toBe('password')
+  fireEvent.click(runButton(dialog))
+  await waitFor(() => expect(useRunDialog.getState().prefill).toBeNull())
+  expect(newest(1)[0]).toMatchObject({ secretNames: ['token'], args: { token: SECRET_MASK } })
+  expect(JSON.stringify({ ...localStorage })).not.toContain('hush')
+})
+
+it('asks for the secrets of a job that is run again', async () => {
+  const dialog = await open({
+    project: 'prices',
+    spiders: ['otto'],
+    args: { token: SECRET_MASK },
+    secretNames: ['token']
+  })
+  expect((await dialog.findAllByText(/Enter the value of token/)).length).toBeGreaterThan(0)
+  expect(runButton(dialog).disabled).toBe(true)
+  fireEvent.change(dialog.getByLabelText('Value of argument 1'), { target: { value: 'again' } })
+  expect(runButton(dialog).disabled).toBe(false)
+})
+
+it('shows the limits in force, takes others for this job, and says what is wrong with one', async () => {
+  const dialog = await open({ project: 'prices', spiders: ['otto'] })
+  const limits = { wallSeconds: 1800, memoryMegabytes: 512 }
+  await engine.client.projects.configure({ project: 'prices', settings: { python: { kind: 'default' }, limits } })
+  fireEvent.click(await dialog.findByRole('button', { name: /Limits 30 min wall time, 512 MB memory/ }))
+  const memory = dialog.getByLabelText('Memory') as HTMLInputElement
+  expect(memory.placeholder).toBe('project: 512 MB')
+  fireEvent.change(memory, { target: { value: '2' } })
+  expect(runButton(dialog).disabled).toBe(true)
+  expect(dialog.getAllByText(/2 what\? 2 MB or 2 GB/).length).toBeGreaterThan(0)
+  fireEvent.change(memory, { target: { value: '2gb' } })
+  fireEvent.blur(memory)
+  expect(memory.value).toBe('2 GB')
+  expect(dialog.getByRole('button', { name: /Limits 30 min wall time, 2 GB memory/ })).toBeTruthy()
+  fireEvent.click(runButton(dialog))
+  await waitFor(() => expect(newest(1)[0]?.limits).toEqual({ memoryMegabytes: 2048 }))
 })

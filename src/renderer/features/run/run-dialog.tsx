@@ -1,18 +1,22 @@
 import { Alert, Button, Modal, MultiSelect, NumberInput, SegmentedControl, Select } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
+import { IconChevronRight } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { type KeyboardEvent, useState } from 'react'
-import type { Job, Project, RunInput } from '../../../shared/contract/index.ts'
+import type { Job, Node, Project, RunInput, RunLimits } from '../../../shared/contract/index.ts'
+import { effectiveLimits } from '../../../shared/run-limits.ts'
 import { explainError } from '../../api/explain-error.ts'
 import { useApi } from '../../api/api.tsx'
 import { closeRunDialog, type RunPrefill, useRunDialog } from '../../state/run-dialog.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { Kbd, modKey } from '../../ui/kbd.tsx'
+import { describeLimits, readLimits } from '../../ui/limits.ts'
+import { LimitsFields } from '../../ui/limits-fields.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import classes from './run-dialog.module.css'
-import { readForm, type RunForm, startForm } from './run-form.ts'
+import { readForm, type RunForm, startForm, withoutSecrets } from './run-form.ts'
 import { RunRows } from './run-rows.tsx'
 import { scheduleCommand } from './schedule-command.ts'
 
@@ -210,6 +214,7 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
           title="Higher goes first; 0 is usual"
         />
       </div>
+      <LimitsSection form={form} ofProject={project?.settings.limits ?? null} nodes={nodes} onChange={change} />
       {error !== null && (
         <Alert color="red" variant="light" title={explainError(error).title} role="alert">
           {explainError(error).text}
@@ -244,6 +249,45 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
   )
 }
 
+/** Closed it says what holds; it opens to a field for each. */
+function LimitsSection({
+  form,
+  ofProject,
+  nodes,
+  onChange
+}: {
+  form: RunForm
+  ofProject: RunLimits | null
+  nodes: readonly Node[]
+  onChange: (patch: Partial<RunForm>) => void
+}) {
+  const [isOpen, setOpen] = useState(false)
+  const read = readLimits(form.limits)
+  const isElsewhere = form.where === 'node' && nodes.some(({ id, kind }) => id === form.nodeId && kind !== 'local')
+  const summary = 'problem' in read ? null : describeLimits(effectiveLimits(ofProject, read.limits))
+  return (
+    <section className={classes.limits} aria-label="Limits">
+      <button type="button" className={classes.limitsHead} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <IconChevronRight size={14} aria-hidden />
+        <strong>Limits</strong>{' '}
+        <span className={`ellipsis ${'problem' in read ? 'tone-bad' : 'dim'}`}>
+          {'problem' in read ? read.problem : (summary ?? 'none')}
+        </span>
+      </button>
+      {isOpen && (
+        <>
+          <LimitsFields texts={form.limits} inherited={ofProject} onChange={(limits) => onChange({ limits })} />
+          <p className={classes.hint}>
+            {isElsewhere
+              ? 'Only the local node keeps limits: on the node chosen above the job runs without them.'
+              : 'Kept on the local node only. A run that goes beyond one is stopped, and the limit is its reason.'}
+          </p>
+        </>
+      )}
+    </section>
+  )
+}
+
 function AllButton({ count, onAll }: { count: number; onAll: () => void }) {
   return (
     <button type="button" className={classes.all} onClick={onAll}>
@@ -260,15 +304,18 @@ function Command({ run }: { run: RunInput }) {
     address: credentials?.address ?? 'http://127.0.0.1:6800',
     username: credentials?.username ?? 'USERNAME'
   })
+  const lost = [
+    ...(run.nodeId || run.tags?.length ? ['where to run: this call runs on any node'] : []),
+    ...(run.limits ? ['what the limits are: the project’s hold'] : []),
+    ...(run.secretNames?.length ? ['that a value is secret: it is shown with the job'] : [])
+  ]
   return (
     <div className={classes.command}>
       <pre>{command}</pre>
       <span className={classes.copy}>
         <CopyButton value={command} what="the command" />
       </span>
-      {(run.nodeId || run.tags?.length) && (
-        <p className="dim">schedule.json cannot say where to run: this call runs on any node.</p>
-      )}
+      {lost.length > 0 && <p className="dim">schedule.json cannot say {lost.join(' nor ')}.</p>}
     </div>
   )
 }
@@ -332,5 +379,5 @@ function lastUsed(): RunPrefill | null {
 }
 
 function rememberUsed(run: RunInput): void {
-  localStorage.setItem(LAST_KEY, JSON.stringify(run))
+  localStorage.setItem(LAST_KEY, JSON.stringify(withoutSecrets(run)))
 }

@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { newRow, problemOfRow, readForm, startForm } from './run-form.ts'
+import { SECRET_MASK } from '../../../shared/contract/index.ts'
+import { limitTexts } from '../../ui/limits.ts'
+import { newRow, problemOfRow, readForm, startForm, withoutSecrets } from './run-form.ts'
 
 const last = { project: 'shop', spiders: ['a'], args: { page: '2' }, settings: { LOG_LEVEL: 'INFO' }, priority: 5 }
 
 describe('startForm', () => {
   it('begins with the last used', () => {
     expect(readForm(startForm({}, last))).toEqual({
-      run: { ...last, version: null, nodeId: null, tags: [] }
+      run: { ...last, version: null, secretNames: [], limits: null, nodeId: null, tags: [] }
     })
   })
 
@@ -26,6 +28,8 @@ describe('startForm', () => {
       spiders: ['b'],
       args: { x: '1' },
       settings: {},
+      secretNames: [],
+      limits: { wallSeconds: 1800 },
       priority: 2,
       nodeId: 'n1',
       tags: []
@@ -65,5 +69,51 @@ describe('readForm', () => {
     expect(readForm({ ...form, where: 'tags', nodeId: 'n1', tags: ['eu'] })).toMatchObject({
       run: { nodeId: null, tags: ['eu'] }
     })
+  })
+})
+
+describe('secrets', () => {
+  const job = {
+    project: 'shop',
+    spiders: ['a'],
+    args: { token: SECRET_MASK, page: '2' },
+    settings: { PROXY: SECRET_MASK },
+    secretNames: ['token', 'PROXY']
+  }
+
+  it('are to be entered again when a job is run again: the mask never becomes a value', () => {
+    const form = startForm(job, null)
+    expect(readForm(form)).toEqual({ missing: 'Enter the value of token: secrets are not kept here' })
+    const entered = { ...form, args: form.args.map((row) => (row.isSecret ? { ...row, value: 'abc' } : row)) }
+    expect(readForm(entered)).toEqual({ missing: 'Enter the value of PROXY: secrets are not kept here' })
+    const all = { ...entered, settings: form.settings.map((row) => ({ ...row, value: 'http://p' })) }
+    expect(readForm(all)).toMatchObject({
+      run: { args: { token: 'abc', page: '2' }, settings: { PROXY: 'http://p' }, secretNames: ['token', 'PROXY'] }
+    })
+  })
+
+  it('are left out of what is kept for the next time, and their names stay', () => {
+    const run = { project: 'shop', spiders: ['a'], args: { token: 'abc', page: '2' }, secretNames: ['token'] }
+    expect(JSON.stringify(withoutSecrets(run))).not.toContain('abc')
+    expect(startForm({}, withoutSecrets(run)).args).toMatchObject([
+      { name: 'token', value: '', isSecret: true },
+      { name: 'page', value: '2', isSecret: false }
+    ])
+  })
+})
+
+describe('limits', () => {
+  it('are read in their units, and what is wrong with one is said', () => {
+    const form = startForm({ project: 'shop', spiders: ['a'], limits: { wallSeconds: 1800 } }, null)
+    expect(form.limits.wallSeconds).toBe('30 min')
+    const typed = { ...form, limits: { ...limitTexts(null), memoryMegabytes: '2 GB' } }
+    expect(readForm(typed)).toMatchObject({ run: { limits: { memoryMegabytes: 2048 } } })
+    const wrong = { ...form, limits: { ...form.limits, wallSeconds: '30' } }
+    expect(readForm(wrong)).toEqual({ missing: 'Wall time: 30 what? 30 s or 30 min' })
+  })
+
+  it('belong to a spider, as its arguments do', () => {
+    const before = { project: 'shop', spiders: ['a'], limits: { wallSeconds: 60 } }
+    expect(readForm(startForm({ project: 'shop', spiders: ['b'] }, before))).toMatchObject({ run: { limits: null } })
   })
 })

@@ -1,12 +1,15 @@
-import type { RunInput } from '../../../shared/contract/index.ts'
+import { type RunInput, SECRET_MASK } from '../../../shared/contract/index.ts'
 import { RESERVED_ARGUMENTS } from '../../../shared/reserved-arguments.ts'
 import type { RunPrefill } from '../../state/run-dialog.ts'
+import { type LimitTexts, limitTexts, readLimits } from '../../ui/limits.ts'
 
 /** One row of arguments or settings; rows keep their order and may be half filled while somebody types. */
 export interface FormRow {
   readonly key: number
   readonly name: string
   readonly value: string
+  /** Not shown again once it was sent. */
+  readonly isSecret: boolean
 }
 
 export interface RunForm {
@@ -20,12 +23,17 @@ export interface RunForm {
   readonly nodeId: string | null
   readonly tags: readonly string[]
   readonly priority: number
+  readonly limits: LimitTexts
 }
 
 let nextKey = 1
-export const newRow = (name = '', value = ''): FormRow => ({ key: nextKey++, name, value })
-const rowsOf = (values: Record<string, string> = {}) =>
-  Object.entries(values).map(([name, value]) => newRow(name, value))
+export const newRow = (name = '', value = '', isSecret = false): FormRow => ({ key: nextKey++, name, value, isSecret })
+const rowsOf = (values: Record<string, string> = {}, secretNames: readonly string[] = []) =>
+  Object.entries(values).map(([name, value]) => {
+    const isSecret = secretNames.includes(name)
+    // Nobody but the engine knows what stood there: it is to be entered again.
+    return newRow(name, isSecret && value === SECRET_MASK ? '' : value, isSecret)
+  })
 
 /** What the dialog begins with: what it was opened with, and the last used for everything not said. */
 export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunForm {
@@ -34,17 +42,20 @@ export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunForm
   if (prefill.spiders !== undefined && !prefill.spiders.every((spider) => last?.spiders?.includes(spider))) {
     base.args = prefill.args
     base.settings = prefill.settings
+    base.secretNames = prefill.secretNames
+    base.limits = prefill.limits
   }
   return {
     project: base.project ?? null,
     version: prefill.version ?? null,
     spiders: base.spiders ?? [],
-    args: rowsOf(base.args),
-    settings: rowsOf(base.settings),
+    args: rowsOf(base.args, base.secretNames),
+    settings: rowsOf(base.settings, base.secretNames),
     where: base.nodeId ? 'node' : base.tags?.length ? 'tags' : 'any',
     nodeId: base.nodeId ?? null,
     tags: base.tags ?? [],
-    priority: base.priority ?? 0
+    priority: base.priority ?? 0,
+    limits: limitTexts(base.limits)
   }
 }
 
@@ -56,6 +67,7 @@ export function problemOfRow(kind: 'args' | 'settings', row: FormRow, rows: read
   if (kind === 'args' && RESERVED_ARGUMENTS.has(name))
     return `${name} is taken by Scrapyd: it would not reach the spider`
   if (/[\s=]/.test(name)) return 'A name has no blanks and no ='
+  if (row.isSecret && row.value === '') return `Enter the value of ${name}: secrets are not kept here`
   return null
 }
 
@@ -69,6 +81,9 @@ export function readForm(form: RunForm): { run: RunInput } | { missing: string }
     const problem = form[kind].map((row) => problemOfRow(kind, row, form[kind])).find((each) => each !== null)
     if (problem !== undefined) return { missing: problem as string }
   }
+  const limits = readLimits(form.limits)
+  if ('problem' in limits) return { missing: limits.problem }
+  const secretNames = [...form.args, ...form.settings].filter(({ isSecret }) => isSecret).map(({ name }) => name.trim())
   return {
     run: {
       project: form.project,
@@ -76,6 +91,8 @@ export function readForm(form: RunForm): { run: RunInput } | { missing: string }
       spiders: [...form.spiders],
       args: valuesOf(form.args),
       settings: valuesOf(form.settings),
+      secretNames: [...new Set(secretNames)].filter((name) => name !== ''),
+      limits: limits.limits,
       priority: form.priority,
       nodeId: form.where === 'node' ? form.nodeId : null,
       tags: form.where === 'tags' ? [...form.tags] : []
@@ -87,4 +104,13 @@ function valuesOf(rows: readonly FormRow[]): Record<string, string> {
   return Object.fromEntries(
     rows.filter(({ name }) => name.trim() !== '').map(({ name, value }) => [name.trim(), value])
   )
+}
+
+/** What may be kept for the next time: everything but the secrets, whose names stay. */
+export function withoutSecrets(run: RunInput): RunInput {
+  const kept = (values: Record<string, string> = {}) =>
+    Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [name, run.secretNames?.includes(name) ? '' : value])
+    )
+  return { ...run, args: kept(run.args), settings: kept(run.settings) }
 }

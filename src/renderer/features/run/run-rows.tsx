@@ -1,5 +1,6 @@
-import { ActionIcon, Autocomplete, Button, TextInput } from '@mantine/core'
-import { IconPlus, IconX } from '@tabler/icons-react'
+import { ActionIcon, Autocomplete, Button, PasswordInput, TextInput, Tooltip } from '@mantine/core'
+import { IconLock, IconLockOpen, IconPlus, IconX } from '@tabler/icons-react'
+import type { ComponentProps } from 'react'
 import classes from './run-dialog.module.css'
 import { type FormRow, newRow, problemOfRow } from './run-form.ts'
 
@@ -35,9 +36,10 @@ export function RunRows({ kind, title, rows, names, onChange }: RunRowsProps) {
             classNames={{ input: 'mono', error: classes.fieldError }}
             spellCheck={false}
           />
-          <TextInput
+          <ValueInput
+            isSecret={row.isSecret}
             aria-label={`Value of ${what} ${index + 1}`}
-            placeholder="value"
+            placeholder={row.isSecret ? 'secret value' : 'value'}
             value={row.value}
             onChange={(event) => set(row.key, { value: event.currentTarget.value })}
             onKeyDown={(event) => {
@@ -45,9 +47,18 @@ export function RunRows({ kind, title, rows, names, onChange }: RunRowsProps) {
               event.preventDefault()
               if (index === rows.length - 1) add()
             }}
-            classNames={{ input: 'mono' }}
-            spellCheck={false}
           />
+          <Tooltip label={row.isSecret ? SECRET_TEXT : 'Make the value a secret'}>
+            <ActionIcon
+              aria-label={`Secret value of ${what} ${row.name || index + 1}`}
+              aria-pressed={row.isSecret}
+              data-on={row.isSecret || undefined}
+              className={classes.lock}
+              onClick={() => set(row.key, { isSecret: !row.isSecret })}
+            >
+              {row.isSecret ? <IconLock size={14} /> : <IconLockOpen size={14} />}
+            </ActionIcon>
+          </Tooltip>
           <ActionIcon
             aria-label={`Remove ${what} ${row.name || index + 1}`}
             onClick={() => onChange(rows.filter(({ key }) => key !== row.key))}
@@ -56,9 +67,26 @@ export function RunRows({ kind, title, rows, names, onChange }: RunRowsProps) {
           </ActionIcon>
         </div>
       ))}
+      {rows.some(({ isSecret }) => isSecret) && <p className={classes.hint}>{SECRET_TEXT}</p>}
       <Button variant="subtle" color="gray" leftSection={<IconPlus size={14} />} onClick={add} className={classes.add}>
         Add {kind === 'args' ? 'an argument' : 'a setting'}
       </Button>
     </fieldset>
+  )
+}
+
+const SECRET_TEXT = 'Secret: not shown again once it is sent, neither here nor in logs nor in the process list.'
+
+/** One text field or the other: a secret is dots until somebody asks to see it. */
+function ValueInput({ isSecret, ...props }: { isSecret: boolean } & ComponentProps<'input'>) {
+  const rest = { ...props, size: undefined, color: undefined, style: undefined, spellCheck: false, autoComplete: 'off' }
+  if (!isSecret) return <TextInput {...rest} classNames={{ input: 'mono' }} />
+  return (
+    <PasswordInput
+      {...rest}
+      autoComplete="new-password"
+      classNames={{ innerInput: 'mono' }}
+      visibilityToggleButtonProps={{ 'aria-label': 'Show or hide the secret' }}
+    />
   )
 }

@@ -36,3 +36,9 @@ it('quotes what a shell would read as its own', () => {
   const printed = execFileSync('sh', ['-c', command.replace(/^curl/, `printf '%s\\n'`)], { encoding: 'utf8' })
   expect(printed.trimEnd().split('\n').at(-1)).toBe(`q=${value}`)
 })
+
+it('leaves secrets out', () => {
+  const run = { project: 'shop', spiders: ['a'], args: { token: 'hush', page: '2' }, secretNames: ['token'] }
+  expect(scheduleCommand(run, door)).toContain('token=SECRET')
+  expect(scheduleCommand(run, door)).not.toContain('hush')
+})

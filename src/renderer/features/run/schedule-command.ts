@@ -19,8 +19,10 @@ function commandFor(
   ]
   if (run.version) fields.push(['_version', run.version])
   if (run.priority) fields.push(['priority', String(run.priority)])
-  for (const [name, value] of Object.entries(run.settings ?? {})) fields.push(['setting', `${name}=${value}`])
-  for (const [name, value] of Object.entries(run.args ?? {})) fields.push([name, value])
+  // A secret would stand on the screen, in the clipboard and in a shell's history.
+  const shown = ([name, value]: [string, string]) => (run.secretNames?.includes(name) ? 'SECRET' : value)
+  for (const pair of Object.entries(run.settings ?? {})) fields.push(['setting', `${pair[0]}=${shown(pair)}`])
+  for (const pair of Object.entries(run.args ?? {})) fields.push([pair[0], shown(pair)])
   const lines = fields.map(([name, value]) => `  --data-urlencode ${quoteForShell(`${name}=${value}`)}`)
   return [
     `curl --user ${quoteForShell(username)} ${quoteForShell(`${address.replace(/\/$/, '')}/schedule.json`)}`,
