@@ -16,6 +16,8 @@ export interface ServiceOptions {
   /** Default: a temporary folder, removed by `stop`. */
   dataDirectory?: string
   localSlots?: number
+  /** What Node runs; default: the sources, so that nothing needs to be built. */
+  entry?: string
   /** More for the command line of `scrapdeck serve`. */
   arguments?: string[]
   environment?: Record<string, string>
@@ -26,6 +28,8 @@ export interface Service {
   /** Its address; a restart keeps the port. */
   address: string
   dataDirectory: string
+  /** null while it is not running. */
+  pid(): number | null
   /** Logs one browser in, once; new after each start. */
   loginLink(): string
   /** The contract over its HTTP door, with Basic auth. */
@@ -39,6 +43,8 @@ export interface Service {
   stop(): Promise<void>
 }
 
+export const TEST_CREDENTIALS = { username: 'tester', password: 'a password for tests' }
+
 const projectDirectory = resolve(import.meta.dirname, '../..')
 const START_LIMIT_MS = 20_000
 const STOP_LIMIT_MS = 10_000
@@ -46,7 +52,7 @@ const STOP_LIMIT_MS = 10_000
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const isTemporary = options.dataDirectory === undefined
   const dataDirectory = options.dataDirectory ?? mkdtempSync(join(tmpdir(), 'scrapdeck-service-'))
-  const credentials = { username: 'tester', password: 'a password for tests' }
+  const credentials = TEST_CREDENTIALS
   let child: ChildProcess | null = null
   let output = ''
   let port = '0'
@@ -56,7 +62,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     const started = spawn(
       process.execPath,
       [
-        'src/cli/bin.ts',
+        options.entry ?? 'src/cli/bin.ts',
         'serve',
         `--port=${port}`,
         `--data=${dataDirectory}`,
@@ -111,6 +117,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
       return lastMatch(/Scrapdeck is ready on (\S+)/g)
     },
     dataDirectory,
+    pid: () => child?.pid ?? null,
     loginLink: () => lastMatch(/Open (\S+) in your browser/g),
     get client() {
       return connectClient(service.address, credentials)

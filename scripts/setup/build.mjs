@@ -2,35 +2,57 @@
 import fs from 'node:fs'
 import { inRoot, nodeBinary, packageFile } from './platform.mjs'
 import { hashOf, isStamped, removeStamp, stamp } from './stamps.mjs'
-import { commandStep } from './steps.mjs'
+import { commandStep, runCommand, step } from './steps.mjs'
 
-const INPUTS = [
-  'src',
-  'resources/icons',
-  'electron.vite.config.ts',
-  'service.vite.config.ts',
-  'package-lock.json',
-  'tsconfig.base.json'
-]
-const RESULTS = ['out/main/index.js', 'out/preload/index.cjs', 'out/renderer/index.html', 'out/service/scrapdeck.js']
+const COMMON_INPUTS = ['package-lock.json', 'tsconfig.base.json']
+const APP = {
+  stampName: 'build',
+  inputs: [...COMMON_INPUTS, 'src', 'resources/icons', 'electron.vite.config.ts'],
+  results: ['out/main/index.js', 'out/preload/index.cjs', 'out/renderer/index.html']
+}
+const SERVICE = {
+  stampName: 'build-service',
+  inputs: [...COMMON_INPUTS, 'src/cli', 'src/engine', 'src/server', 'src/shared', 'service.vite.config.ts'],
+  results: ['out/service/scrapdeck.js']
+}
+const NEXT = 'the output above names the file; `npm run build` builds again.'
 
 export async function ensureBuilt() {
-  const wanted = hashOf(INPUTS.map((input) => inRoot(input)))
-  if (RESULTS.every((result) => fs.existsSync(inRoot(result))) && isStamped('build', wanted)) return
-  removeStamp('build')
-  await commandStep({
-    title: 'Build',
-    command: nodeBinary,
-    args: [packageFile('electron-vite/bin/electron-vite.js'), 'build'],
-    env: { NODE_ENV: 'production' },
-    next: 'the output above names the file; `npm run build` builds again.'
-  })
-  await commandStep({
+  await ensure(APP, () =>
+    commandStep({
+      title: 'Build',
+      command: nodeBinary,
+      args: [packageFile('electron-vite/bin/electron-vite.js'), 'build'],
+      env: { NODE_ENV: 'production' },
+      next: NEXT
+    })
+  )
+  await ensure(SERVICE, () => step('Build of the service', buildService))
+}
+
+/** The headless service alone, without a word: benches start it, and their standard output is for figures. */
+export function ensureServiceBuilt() {
+  return ensure(SERVICE, buildService)
+}
+
+function buildService() {
+  return runCommand({
     title: 'Build of the service',
     command: nodeBinary,
     args: [packageFile('vite/bin/vite.js'), 'build', '--config', inRoot('service.vite.config.ts')],
     env: { NODE_ENV: 'production' },
-    next: 'the output above names the file; `npm run build` builds again.'
+    next: NEXT
   })
-  stamp('build', wanted)
+}
+
+/**
+ * @param {{ stampName: string, inputs: string[], results: string[] }} what
+ * @param {() => Promise<unknown>} build
+ */
+async function ensure({ stampName, inputs, results }, build) {
+  const wanted = hashOf(inputs.map((input) => inRoot(input)))
+  if (results.every((result) => fs.existsSync(inRoot(result))) && isStamped(stampName, wanted)) return
+  removeStamp(stampName)
+  await build()
+  stamp(stampName, wanted)
 }

@@ -1,0 +1,100 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import http from 'node:http'
+import net from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { readTestEnvironment } from '../scripts/setup/test-environment.mjs'
+import { ensureServiceBuilt } from '../scripts/setup/build.mjs'
+import type { Figure } from './figure.ts'
+import { machine } from './support/bench-engine.ts'
+import { median, progress } from './support/sides.ts'
+
+export const about = 'the headless service: from the start of its process to the first answered request'
+
+const root = resolve(import.meta.dirname, '..')
+const LIMIT_MS = 20_000
+
+/**
+ * What `npm run serve` starts when everything is installed and built (out/service), on a data directory that exists, with
+ * the local node on: from spawn until /health is answered, asked again every millisecond. Scrapyd's start is measured
+ * the same way beside it, for comparison.
+ */
+export const run = () => measure({ rounds: 9 })
+
+export async function measure({ rounds }: { rounds: number }): Promise<Figure[]> {
+  await ensureServiceBuilt()
+  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-cold-'))
+  const { python } = readTestEnvironment()
+  const ours = { PATH: process.env['PATH'], HOME: directory, SCRAPDECK_PYTHON: python }
+  const startOurs = (port: number) =>
+    spawn(
+      process.execPath,
+      ['out/service/scrapdeck.js', 'serve', '--port', String(port), '--data', join(directory, 'data')],
+      { cwd: root, env: ours, stdio: 'ignore' }
+    )
+  const startTheirs = (port: number) =>
+    spawn(python, ['-m', 'scrapyd', '--pidfile='], {
+      cwd: directory,
+      env: { ...process.env, SCRAPYD_HTTP_PORT: String(port) },
+      stdio: 'ignore'
+    })
+  try {
+    // Makes the data directory; not counted, for every start after the first finds one.
+    await firstAnswerMs(startOurs, '/health')
+    const tookMs = { ours: [] as number[], theirs: [] as number[] }
+    for (let round = 1; round <= rounds; round += 1) {
+      tookMs.ours.push(await firstAnswerMs(startOurs, '/health'))
+      tookMs.theirs.push(await firstAnswerMs(startTheirs, '/daemonstatus.json'))
+      progress(
+        `cold ${round}/${rounds}: ${Math.round(tookMs.ours.at(-1)!)} ms, Scrapyd ${Math.round(tookMs.theirs.at(-1)!)} ms`
+      )
+    }
+    const conditions = { starts: rounds, data: 'existing', scrapyd: '1.6.0', ...machine() }
+    return [
+      { figure: 'first_answer_ms', value: Math.round(median(tookMs.ours)), unit: 'ms', conditions },
+      { figure: 'first_answer_max_ms', value: Math.round(Math.max(...tookMs.ours)), unit: 'ms', conditions },
+      { figure: 'scrapyd_first_answer_ms', value: Math.round(median(tookMs.theirs)), unit: 'ms', conditions }
+    ]
+  } finally {
+    rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+async function firstAnswerMs(start: (port: number) => ChildProcess, path: string): Promise<number> {
+  const port = await freePort()
+  const startedMs = performance.now()
+  const child = start(port)
+  const ended = once(child, 'exit')
+  try {
+    while (!(await isAnswered(port, path))) {
+      if (child.exitCode !== null || performance.now() - startedMs > LIMIT_MS) throw new Error('It did not start.')
+      await new Promise((wake) => setTimeout(wake, 1))
+    }
+    return performance.now() - startedMs
+  } finally {
+    child.kill('SIGTERM')
+    await ended
+  }
+}
+
+function isAnswered(port: number, path: string): Promise<boolean> {
+  return new Promise((answer) => {
+    http
+      .get({ host: '127.0.0.1', port, path, agent: false }, (response) => {
+        response.resume()
+        answer(true)
+      })
+      .on('error', () => answer(false))
+  })
+}
+
+async function freePort(): Promise<number> {
+  const probe = net.createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as net.AddressInfo
+  probe.close()
+  await once(probe, 'close')
+  return port
+}

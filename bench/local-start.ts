@@ -1,0 +1,79 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Figure } from './figure.ts'
+import { machine, percentile } from './support/bench-engine.ts'
+import {
+  median,
+  openedAtMs,
+  progress,
+  SCRAPYD_POLL_SECONDS,
+  schedule,
+  type Side,
+  startOurs,
+  startTheirs,
+  untilQuiet
+} from './support/sides.ts'
+
+export const about = 'schedule.json on the local node until the log says "Spider opened", beside a real Scrapyd 1.6'
+
+const SLOTS = 4
+const FAST_POLL_SECONDS = 0.1
+
+/**
+ * One job at a time on an idle node; the time runs from before the POST until the instant that Scrapy gave its line
+ * "Spider opened" (LOG_FORMAT with `created`, on all sides alike). Turn by turn: ours, Scrapyd that looks every 0.1 s, and
+ * now and then Scrapyd with its defaults, asked at random moments of its 5 s.
+ */
+export const run = () => measure({ ours: 60, fastPoll: 20, byDefault: 12 })
+
+export async function measure(samples: { ours: number; fastPoll: number; byDefault: number }): Promise<Figure[]> {
+  const sides: Side[] = []
+  try {
+    sides.push(await startOurs({ slots: SLOTS }))
+    sides.push(
+      await startTheirs('Scrapyd, poll_interval 0.1', { maxProc: SLOTS, pollIntervalSeconds: FAST_POLL_SECONDS })
+    )
+    sides.push(await startTheirs('Scrapyd', { maxProc: SLOTS }))
+    const wanted = [samples.ours, samples.fastPoll, samples.byDefault]
+    const openedMs: number[][] = [[], [], []]
+    const turns = Math.max(...wanted)
+    for (let turn = 0; turn < turns; turn += 1) {
+      for (const [index, side] of sides.entries()) {
+        // Spread evenly over the turns.
+        const due = Math.floor(((turn + 1) * wanted[index]!) / turns)
+        if (openedMs[index]!.length >= due) continue
+        const phaseMs = index === 2 ? SCRAPYD_POLL_SECONDS * 1000 : 200
+        await delay(Math.random() * phaseMs)
+        openedMs[index]!.push(await openMs(side))
+        progress(`${side.name} ${openedMs[index]!.length}/${wanted[index]}: ${Math.round(openedMs[index]!.at(-1)!)} ms`)
+      }
+    }
+    const [ours, fastPoll, byDefault] = openedMs as [number[], number[], number[]]
+    const conditions = {
+      ...Object.fromEntries(['ours', 'fast_poll', 'default'].map((name, index) => [`jobs_${name}`, wanted[index]!])),
+      scrapyd: '1.6.0',
+      scrapyd_p50_ms: Math.round(median(byDefault)),
+      scrapyd_fast_poll_p50_ms: Math.round(median(fastPoll)),
+      from: 'before the POST',
+      ...machine()
+    }
+    const p50Ms = median(ours)
+    const round = (value: number) => Math.round(value * 10) / 10
+    return [
+      { figure: 'opened_p50_ms', value: round(p50Ms), unit: 'ms', conditions },
+      { figure: 'opened_p95_ms', value: round(percentile(ours, 0.95)), unit: 'ms', conditions },
+      { figure: 'ratio_default', value: round(median(byDefault) / p50Ms), unit: 'times', conditions },
+      { figure: 'ratio_fast_poll', value: round(median(fastPoll) / p50Ms), unit: 'times', conditions }
+    ]
+  } finally {
+    for (const side of sides) await side.stop()
+  }
+}
+
+/** From before the POST to Scrapy's own line; then waits until the node is idle again. */
+async function openMs(side: Side): Promise<number> {
+  const askedAtMs = performance.timeOrigin + performance.now()
+  const jobid = await schedule(side, 'noop')
+  await delay(100)
+  await untilQuiet(side)
+  return (await openedAtMs(side, 'noop', jobid)) - askedAtMs
+}

@@ -1,0 +1,74 @@
+import type { Figure } from './figure.ts'
+import { machine } from './support/bench-engine.ts'
+import { median, progress, schedule, type Side, startOurs, startTheirs, untilQuiet } from './support/sides.ts'
+
+export const about = 'many no-op jobs on the four slots of the local node, beside a real Scrapyd 1.6'
+
+const SLOTS = 4
+const ASKED_AT_ONCE = 8
+
+/**
+ * The jobs are asked for as fast as they are taken; the time runs from the first request until every job has ended. Turn
+ * by turn; a Scrapyd gets fewer jobs (its rate does not depend on how many wait), or the bench would take many minutes.
+ */
+export const run = () => measure({ jobs: 200, fastPollJobs: 24, defaultJobs: 20, rounds: 3 })
+
+export async function measure(options: {
+  jobs: number
+  fastPollJobs: number
+  defaultJobs: number
+  rounds: number
+}): Promise<Figure[]> {
+  const { jobs, fastPollJobs, defaultJobs, rounds } = options
+  const sides: Side[] = []
+  try {
+    sides.push(await startOurs({ slots: SLOTS }))
+    sides.push(await startTheirs('Scrapyd, poll_interval 0.1', { maxProc: SLOTS, pollIntervalSeconds: 0.1 }))
+    sides.push(await startTheirs('Scrapyd', { maxProc: SLOTS }))
+    const wanted = [jobs, fastPollJobs, defaultJobs]
+    const rates: number[][] = [[], [], []]
+    for (let round = 1; round <= rounds; round += 1) {
+      for (const [index, side] of sides.entries()) {
+        const rate = await jobsPerSecond(side, wanted[index]!)
+        rates[index]!.push(rate)
+        progress(`${side.name} ${round}/${rounds}: ${rate.toFixed(2)} jobs/s`)
+      }
+    }
+    const [ours, fastPoll, byDefault] = rates as [number[], number[], number[]]
+    const ratioTo = (others: number[]) => median(ours.map((rate, round) => rate / others[round]!))
+    const decimals = (value: number) => Math.round(value * 100) / 100
+    const conditions = {
+      jobs,
+      scrapyd_jobs: defaultJobs,
+      scrapyd_fast_poll_jobs: fastPollJobs,
+      slots: SLOTS,
+      rounds,
+      scrapyd: '1.6.0',
+      scrapyd_jobs_per_s: decimals(median(byDefault)),
+      scrapyd_fast_poll_jobs_per_s: decimals(median(fastPoll)),
+      ...machine()
+    }
+    return [
+      { figure: 'jobs_per_s', value: decimals(median(ours)), unit: 'jobs/s', conditions },
+      { figure: 'ratio_default', value: decimals(ratioTo(byDefault)), unit: 'times', conditions },
+      { figure: 'ratio_fast_poll', value: decimals(ratioTo(fastPoll)), unit: 'times', conditions }
+    ]
+  } finally {
+    for (const side of sides) await side.stop()
+  }
+}
+
+async function jobsPerSecond(side: Side, jobs: number): Promise<number> {
+  const startedMs = performance.now()
+  let asked = 0
+  await Promise.all(
+    Array.from({ length: ASKED_AT_ONCE }, async () => {
+      while (asked < jobs) {
+        asked += 1
+        await schedule(side, 'noop')
+      }
+    })
+  )
+  await untilQuiet(side)
+  return jobs / ((performance.now() - startedMs) / 1000)
+}

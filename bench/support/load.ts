@@ -1,0 +1,65 @@
+/**
+ * A load generator in a process of its own: so many kept-alive connections, one request on each at a time, for a while.
+ * Started with `fork`; takes one message, answers with one. A wrong answer ends it: speed of wrong answers is no figure.
+ */
+import { Client } from 'undici'
+
+export interface LoadOrder {
+  url: string
+  method: 'GET' | 'POST'
+  headers: Record<string, string>
+  body: string | null
+  connections: number
+  durationMs: number
+  /** What each answer must hold. */
+  expected: string
+}
+
+export interface LoadResult {
+  requests: number
+  seconds: number
+}
+
+process.once('message', (order: LoadOrder) => {
+  void generate(order).then(
+    (result) => process.send!(result, () => process.exit()),
+    (error: unknown) => {
+      console.error(error)
+      process.exit(1)
+    }
+  )
+})
+
+async function generate(order: LoadOrder): Promise<LoadResult> {
+  const { origin, pathname, search } = new URL(order.url)
+  const path = pathname + search
+  const clients = Array.from({ length: order.connections }, () => new Client(origin))
+  // The connections are made before the clock starts.
+  await Promise.all(clients.map((client) => ask(client)))
+  const startedMs = performance.now()
+  let requests = 0
+  await Promise.all(
+    clients.map(async (client) => {
+      while (performance.now() - startedMs < order.durationMs) {
+        await ask(client)
+        requests += 1
+      }
+    })
+  )
+  const seconds = (performance.now() - startedMs) / 1000
+  await Promise.all(clients.map((client) => client.destroy()))
+  return { requests, seconds }
+
+  async function ask(client: Client): Promise<void> {
+    const { statusCode, body } = await client.request({
+      path,
+      method: order.method,
+      headers: order.headers,
+      body: order.body
+    })
+    const text = await body.text()
+    if (statusCode !== 200 || !text.includes(order.expected)) {
+      throw new Error(`${order.method} ${path}: ${statusCode} ${text.slice(0, 300)}`)
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** In the environment of every process that a side of a bench starts, however far removed: by this they are found. */
+export const MARK = 'SCRAPDECK_BENCH_SIDE'
+
+/** Memory of one process in bytes: what is its own, and that with its share of what it has in common with others. */
+export interface Memory {
+  privateBytes: number
+  proportionalBytes: number
+}
+
+/** The processes that have `MARK=value`, forks included. Linux only. */
+export function findMarked(value: string): number[] {
+  const wanted = `${MARK}=${value}`
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => readProcess(pid, 'environ').split('\0').includes(wanted))
+    .map(Number)
+}
+
+/** null: it has ended. From smaps_rollup: Private_Clean + Private_Dirty, and Pss. */
+export function readMemory(pid: number): Memory | null {
+  const text = readProcess(pid, 'smaps_rollup')
+  if (text === '') return null
+  const kilobytes = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0)
+  return {
+    privateBytes: (kilobytes('Private_Clean') + kilobytes('Private_Dirty')) * 1024,
+    proportionalBytes: kilobytes('Pss') * 1024
+  }
+}
+
+export function endMarked(value: string): void {
+  for (const pid of findMarked(value)) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch (error) {
+      // It ended between the look and the signal.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    }
+  }
+}
+
+/** '' for a process that has ended or is somebody else's. */
+function readProcess(pid: number | string, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'latin1')
+  } catch (error) {
+    if (['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) return ''
+    throw error
+  }
+}

@@ -1,0 +1,242 @@
+import { fork } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ensureServiceBuilt } from '../../scripts/setup/build.mjs'
+import { type ScrapydOptions, startScrapyd } from '../../e2e/support/scrapyd-fleet.ts'
+import { startService, TEST_CREDENTIALS } from '../../e2e/support/service.ts'
+import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
+import { waitFor } from './bench-engine.ts'
+import type { LoadOrder, LoadResult } from './load.ts'
+import { endMarked, MARK } from './marked-processes.ts'
+
+/** One of the two that a bench compares. Both speak Scrapyd's API, both ask for a password, so both are driven alike. */
+export interface Side {
+  name: string
+  /** With a slash at its end. */
+  url: string
+  directory: string
+  /** Of the server itself. */
+  pid: number
+  stop(): Promise<void>
+}
+
+const AUTHORIZATION = `Basic ${Buffer.from(`${TEST_CREDENTIALS.username}:${TEST_CREDENTIALS.password}`).toString('base64')}`
+export const PROJECT = 'bench'
+
+/**
+ * Two spiders that do nothing: `noop` ends at once, `idle` stays until it is told to stop. Its logs have the time to the
+ * microsecond: `created` is time.time() of the line itself, on both sides alike.
+ */
+const PROJECT_FILES = {
+  'scrapy.cfg': '[settings]\ndefault = bench.settings\n',
+  'bench/__init__.py': '',
+  'bench/settings.py':
+    "SPIDER_MODULES = ['bench.spiders']\nLOG_FORMAT = '%(created).6f [%(name)s] %(levelname)s: %(message)s'\n",
+  'bench/spiders/__init__.py': '',
+  'bench/spiders/spiders.py': `import scrapy
+from scrapy import signals
+from scrapy.exceptions import DontCloseSpider
+
+
+class Noop(scrapy.Spider):
+    name = "noop"
+    start_urls = []
+
+
+class Idle(scrapy.Spider):
+    name = "idle"
+    start_urls = []
+
+    @classmethod
+    def from_crawler(cls, crawler, *args, **kwargs):
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.stay, signals.spider_idle)
+        return spider
+
+    def stay(self):
+        raise DontCloseSpider
+`
+}
+
+/** The headless service as `npm run serve` runs it, with the project deployed. */
+export async function startOurs(options: { slots: number }): Promise<Side> {
+  if (process.platform !== 'linux')
+    throw new Error('This bench finds the processes that it started in /proc: run it on Linux.')
+  await ensureServiceBuilt()
+  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-'))
+  const service = await startService({
+    entry: 'out/service/scrapdeck.js',
+    dataDirectory: directory,
+    localSlots: options.slots,
+    environment: { [MARK]: directory }
+  })
+  const side: Side = {
+    name: 'Scrapdeck',
+    url: `${service.address}/`,
+    directory,
+    pid: service.pid()!,
+    async stop() {
+      await service.kill()
+      endMarked(directory)
+      rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
+    }
+  }
+  try {
+    await waitFor('Python ready', async () => (await service.client.system.status()).python.state === 'ready')
+    await deploy(side)
+    await waitFor('warm', async () => (await service.client.system.status()).python.start.mode !== 'warming')
+  } catch (error) {
+    await side.stop()
+    throw error
+  }
+  return side
+}
+
+/** Scrapyd 1.6 from PyPI, with the project deployed; what is not named keeps Scrapyd's own default. */
+export async function startTheirs(
+  name: string,
+  options: Pick<ScrapydOptions, 'maxProc' | 'pollIntervalSeconds'>
+): Promise<Side> {
+  const directory = mkdtempSync(join(tmpdir(), 'scrapyd-bench-'))
+  const scrapyd = await startScrapyd({
+    pollIntervalSeconds: SCRAPYD_POLL_SECONDS,
+    ...options,
+    ...TEST_CREDENTIALS,
+    directory,
+    environment: { [MARK]: directory }
+  })
+  const side: Side = {
+    name,
+    url: scrapyd.url,
+    directory,
+    pid: scrapyd.pid()!,
+    async stop() {
+      await scrapyd.stop()
+      endMarked(directory)
+      rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
+    }
+  }
+  try {
+    await deploy(side)
+  } catch (error) {
+    await side.stop()
+    throw error
+  }
+  return side
+}
+
+/** Scrapyd's own default (scrapyd-protocol.md, 8). */
+export const SCRAPYD_POLL_SECONDS = 5
+
+/** One request of Scrapyd's API. Rejects unless the answer says "ok". */
+export async function call(
+  side: Side,
+  endpoint: string,
+  form?: Record<string, string | Blob>
+): Promise<Record<string, unknown>> {
+  const body = form === undefined ? undefined : encodeForm(form)
+  const response = await fetch(side.url + endpoint, {
+    method: form === undefined ? 'GET' : 'POST',
+    headers: { authorization: AUTHORIZATION },
+    body
+  })
+  const answer = (await response.json()) as Record<string, unknown>
+  if (answer['status'] !== 'ok') throw new Error(`${side.name}: ${endpoint}: ${JSON.stringify(answer)}`)
+  return answer
+}
+
+export async function schedule(side: Side, spider: 'noop' | 'idle'): Promise<string> {
+  return (await call(side, 'schedule.json', { project: PROJECT, spider }))['jobid'] as string
+}
+
+export async function counts(side: Side): Promise<{ pending: number; running: number; finished: number }> {
+  return (await call(side, 'daemonstatus.json')) as unknown as { pending: number; running: number; finished: number }
+}
+
+/** Resolves when nothing waits and nothing runs. */
+export function untilQuiet(side: Side, limitMs = 120_000): Promise<void> {
+  return waitFor(
+    `${side.name}: every job ended`,
+    async () => {
+      const { pending, running } = await counts(side)
+      return pending + running === 0
+    },
+    limitMs
+  )
+}
+
+/** When Scrapy gave the line "Spider opened" in the log of a run, by the line itself; waits for it. */
+export async function openedAtMs(side: Side, spider: 'noop' | 'idle', jobid: string): Promise<number> {
+  let atSeconds: string | undefined
+  await waitFor(`${side.name}: the line "Spider opened" of ${jobid}`, async () => {
+    atSeconds = /^([\d.]+) .*Spider opened$/m.exec((await readLog(side, spider, jobid)) ?? '')?.[1]
+    return atSeconds !== undefined
+  })
+  return Number(atSeconds) * 1000
+}
+
+/** The log of a run as it is now; null while there is none. */
+async function readLog(side: Side, spider: string, jobid: string): Promise<string | null> {
+  const response = await fetch(`${side.url}logs/${PROJECT}/${spider}/${jobid}.log`, {
+    headers: { authorization: AUTHORIZATION }
+  })
+  const text = await response.text()
+  return response.status === 200 ? text : null
+}
+
+/** Requests a second, by a load generator in a process of its own. */
+export async function measureLoad(
+  side: Side,
+  request: { endpoint: string; form?: Record<string, string>; connections: number; durationMs: number }
+): Promise<number> {
+  const { endpoint, form, connections, durationMs } = request
+  const generator = fork(`${import.meta.dirname}/load.ts`)
+  const { promise, resolve, reject } = Promise.withResolvers<LoadResult>()
+  generator.once('message', (result) => resolve(result as LoadResult))
+  generator.once('exit', (code) => reject(new Error(`the load generator ended with ${code}`)))
+  const order: LoadOrder = {
+    url: side.url + endpoint,
+    method: form === undefined ? 'GET' : 'POST',
+    headers: {
+      authorization: AUTHORIZATION,
+      ...(form === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' })
+    },
+    body: form === undefined ? null : new URLSearchParams(form).toString(),
+    connections,
+    durationMs,
+    expected: '"status": "ok"'
+  }
+  generator.send(order)
+  const { requests, seconds } = await promise
+  return requests / seconds
+}
+
+/** For the person who waits; the figures go to standard output. */
+export function progress(text: string): void {
+  process.stderr.write(`${text}\n`)
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((left, right) => left - right)
+  const middle = sorted.length / 2
+  return sorted.length % 2 === 1 ? sorted[Math.floor(middle)]! : (sorted[middle - 1]! + sorted[middle]!) / 2
+}
+
+async function deploy(side: Side): Promise<void> {
+  const files = Object.entries(PROJECT_FILES).map(([path, text]) => ({ path, bytes: Buffer.from(text) }))
+  const egg = await buildEgg(files)
+  await call(side, 'addversion.json', {
+    project: PROJECT,
+    version: '1',
+    egg: new Blob([egg as Uint8Array<ArrayBuffer>])
+  })
+}
+
+function encodeForm(form: Record<string, string | Blob>): URLSearchParams | FormData {
+  const values = Object.entries(form)
+  if (values.every((pair): pair is [string, string] => typeof pair[1] === 'string')) return new URLSearchParams(values)
+  const body = new FormData()
+  for (const [name, value] of values) body.set(name, value)
+  return body
+}
