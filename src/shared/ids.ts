@@ -4,7 +4,7 @@
  */
 export const JOB_ID_PATTERN = /^[0-9a-f]{32}$/
 
-/** What Scrapyd takes as a jobid without danger: no path separators, nothing that needs quoting (scrapyd-protocol.md, 3.5). */
+/** Jobids that are safe everywhere: in paths of every system, in addresses, in shells. Others are taken too (docs/scrapyd-compatibility.md). */
 export const SAFE_JOBID_PATTERN = /^[A-Za-z0-9_-]{1,128}$/
 
 /** Ids of nodes: short, stable, independent of name and address. */

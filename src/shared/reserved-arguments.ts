@@ -17,7 +17,5 @@ export const RESERVED_ARGUMENTS: ReadonlySet<string> = new Set([
   'self',
   '_job',
   '_project',
-  '_spider',
-  // Parameters of addversion.json: never an argument in practice, and a sign of a request to the wrong endpoint.
-  'egg'
+  '_spider'
 ])

@@ -3,7 +3,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { NodeError } from '../nodes/node-client.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { Distribution } from '../projects/distribution.ts'
-import type { Projects } from '../projects/projects.ts'
+import type { InUse, Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Store, StoredVersion } from '../store/store.ts'
 
@@ -26,9 +26,10 @@ export class ProjectCommands {
 
   async upload(
     archive: Uint8Array,
-    names: { project?: string | undefined; version?: string | undefined }
+    names: { project?: string | undefined; version?: string | undefined },
+    options: InUse = {}
   ): Promise<StoredVersion> {
-    const stored = await this.#parts.projects.upload(archive, names)
+    const stored = await this.#parts.projects.upload(archive, names, options)
     this.#parts.wakeDispatcher()
     return stored
   }
@@ -51,21 +52,21 @@ export class ProjectCommands {
   }
 
   /** Deletes here and on every node that has it; nodes that could not be asked are named. VERSION_IN_USE while jobs need it. */
-  async deleteVersion(project: string, version: string): Promise<Deployment[]> {
+  async deleteVersion(project: string, version: string, options: InUse = {}): Promise<Deployment[]> {
     const { projects } = this.#parts
     const stored = projects.requireVersion(project, version)
     // Jobs without a version need whichever is left: the last one is the project.
     const isLast = projects.requireProject(project).length === 1
-    await this.#refuseInUse(project, isLast ? null : stored.version)
+    if (options.inUse !== 'allow') await this.#refuseInUse(project, isLast ? null : stored.version)
     const failed = await this.#onNodes(stored, (nodeId) => this.#client(nodeId).deleteVersion(project, stored.version))
-    await projects.deleteVersion(project, stored.version)
+    await projects.deleteVersion(project, stored.version, options)
     return failed
   }
 
-  async deleteProject(project: string): Promise<Deployment[]> {
+  async deleteProject(project: string, options: InUse = {}): Promise<Deployment[]> {
     const { projects } = this.#parts
     const versions = projects.requireProject(project)
-    await this.#refuseInUse(project, null)
+    if (options.inUse !== 'allow') await this.#refuseInUse(project, null)
     const failed = (
       await Promise.all(
         versions.map((stored) =>
@@ -73,7 +74,7 @@ export class ProjectCommands {
         )
       )
     ).flat()
-    await projects.deleteProject(project)
+    await projects.deleteProject(project, options)
     return failed
   }
 

@@ -14,7 +14,7 @@ export interface NodeClient {
   schedule(request: ScheduleRequest, signal?: AbortSignal): Promise<{ jobid: string }>
   /** One signal to a running job, or removal of a pending one. `wasState` null: the node knows no such live job. */
   cancel(
-    request: { project: string; jobid: string; signal: 'INT' | 'TERM' | 'KILL' },
+    request: { project: string; jobid: string; signal: NodeSignal },
     signal?: AbortSignal
   ): Promise<{ wasState: 'pending' | 'running' | null }>
   listProjects(signal?: AbortSignal): Promise<string[]>
@@ -38,6 +38,9 @@ export interface NodeClient {
   /** Lets go of connections. Running requests end with an error. */
   close(): Promise<void>
 }
+
+/** What a Scrapyd takes as a signal: these names, and from 1.6 on a number. */
+export type NodeSignal = 'HUP' | 'INT' | 'KILL' | 'STOP' | 'TERM' | number
 
 export interface DaemonStatus {
   pending: number

@@ -46,7 +46,7 @@ test('an upload is named by the egg and the time, listed, kept, and known again 
   expect(stored).toMatchObject({ project: 'shop', version: '20260131T120000', spiders: ['prices', 'stock'] })
   expect(stored.deployments).toEqual([expect.objectContaining({ nodeId: 'local', state: 'present' })])
   const again = await t.room.open()
-  expect(again.describe()).toEqual([{ name: 'shop', latestVersion: '20260131T120000', versions: [stored] }])
+  expect(again.describe()).toMatchObject([{ name: 'shop', latestVersion: '20260131T120000', versions: [stored] }])
   expect(await again.eggBytes('shop', stored.version)).toEqual(Buffer.from(egg))
 })
 
@@ -136,6 +136,29 @@ test('a version that jobs need is neither replaced nor deleted', async () => {
   await expect(t.projects.upload(other, { version: '1' })).rejects.toMatchObject({ code: 'VERSION_IN_USE' })
   await expect(t.projects.deleteVersion('shop', '1')).rejects.toMatchObject({ code: 'VERSION_IN_USE' })
   expect(await t.projects.upload(other, { version: '2' })).toMatchObject({ version: '2' })
+})
+
+test('as Scrapyd does, a version in use is replaced and deleted where that is allowed; a running spider keeps its egg', async () => {
+  await using t = await openRoom()
+  const first = await t.projects.upload(await anEgg(), { version: '1' })
+  const job = aNewJob({ project: 'shop', version: '1' })
+  await t.store.enqueueJobs([job])
+  const entry = { atMs: 1, text: '', evidence: {} }
+  const start = { jobId: job.id, number: 1, jobid: job.id, nodeId: 'local', version: '1', entry }
+  await t.store.beginAttempts([start])
+  const second = await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), { version: '1' }, { inUse: 'allow' })
+  const eggs = async () => (await t.blobs.list('eggs/')).map(({ name }) => name.slice(5)).sort()
+  expect(await eggs()).toEqual([first.sha256!, second.sha256!].sort())
+  await t.projects.deleteVersion('shop', '1', { inUse: 'allow' })
+  expect(t.projects.names()).toEqual([])
+  expect(await eggs()).toHaveLength(2)
+  // A restart while it runs, its end, and the next start.
+  await t.room.open()
+  expect(await eggs()).toHaveLength(2)
+  const change = { jobId: job.id, attemptNumber: 1, from: ['sending' as const], to: 'ended' as const, entry }
+  await t.store.applyChanges([{ ...change, kind: 'ended', result: 'succeeded', jobOutcome: 'succeeded' }])
+  await t.room.open()
+  expect(await eggs()).toEqual([])
 })
 
 test('two versions can be one egg: it goes with the last of them', async () => {

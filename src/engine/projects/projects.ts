@@ -11,6 +11,7 @@ import { createEggFiles } from './egg-files.ts'
 import { type EggFacts, inspectArchive, inspectEgg } from './egg-inspection.ts'
 import { hasControlCharacters, problemOfPathPart } from './names.ts'
 import { suggestNear } from './near-matches.ts'
+import { versionOrder } from './version-order.ts'
 import { openZipArchive } from './zip-archive.ts'
 
 /**
@@ -24,11 +25,11 @@ export interface Projects {
    * An egg, or a zip of a project's folder. Throws the EGG_ codes for what is wrong with it, BAD_INPUT for names,
    * VERSION_IN_USE when another egg of this version is needed by jobs. Nothing is kept of what was refused.
    */
-  upload(archive: Uint8Array, names: { project?: string; version?: string }): Promise<StoredVersion>
+  upload(archive: Uint8Array, names: { project?: string; version?: string }, options?: InUse): Promise<StoredVersion>
   names(): string[]
   /** Ascending, the latest last; null for an unknown project. */
   versionNames(project: string): string[] | null
-  /** The version that a job without one gets: our newest upload, else the newest seen on a node. */
+  /** The version that a job without one gets: our highest (version-order.ts), or newest where names tell no order, else a node's latest. */
   latestVersion(project: string): string | null
   /** The version a job gets when sent now, in our spelling; null when there is none. */
   versionToRun(project: string, version: string | null): string | null
@@ -70,8 +71,16 @@ export interface Projects {
   /** The node was removed, and the store knows: forgets what was on it. */
   forgetNode(nodeId: string): Promise<void>
   /** Deletes the version and its egg. Nodes are not asked. Throws VERSION_IN_USE. */
-  deleteVersion(project: string, version: string): Promise<void>
-  deleteProject(project: string): Promise<void>
+  deleteVersion(project: string, version: string, options?: InUse): Promise<void>
+  deleteProject(project: string, options?: InUse): Promise<void>
+}
+
+/**
+ * What becomes of a version that jobs which have not ended need. `refuse` (the default): VERSION_IN_USE. `allow`, as Scrapyd
+ * does: running jobs keep the egg they started with, queued ones run with the new egg, or wait while there is none.
+ */
+export interface InUse {
+  inUse?: 'refuse' | 'allow'
 }
 
 export interface ProjectsOptions {
@@ -101,6 +110,8 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
   /** Changes of versions go one after another: what a node shows must not overwrite what is being uploaded. */
   let lastChange: Promise<unknown> = Promise.resolve()
   let lastUpload: Promise<unknown> = Promise.resolve()
+  /** Eggs that no version names any more, with the versions they were: spiders may still run from them. */
+  const retired = new Map<string, Pick<StoredVersion, 'project' | 'version'>>()
 
   for (const stored of await store.listVersions()) {
     // Whoever was sending is gone, and what became of it is not known: it will be sent again.
@@ -111,9 +122,11 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
     remember({ ...stored, deployments: sure })
   }
 
+  await removeLeftEggs()
+
   const projects: Projects = {
-    upload(archive, names) {
-      const uploaded = lastUpload.then(() => upload(archive, names))
+    upload(archive, names, options) {
+      const uploaded = lastUpload.then(() => upload(archive, names, options?.inUse === 'allow'))
       lastUpload = uploaded.catch(() => {
         // Its own caller hears of it; the next upload must go on.
       })
@@ -230,25 +243,29 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
         }
       })
     },
-    async deleteVersion(project, version) {
+    async deleteVersion(project, version, { inUse = 'refuse' } = {}) {
       const stored = projects.requireVersion(project, version)
-      await refuseInUse(stored, 'delete')
+      if (inUse === 'refuse') await refuseInUse(stored, 'delete')
       await exclusively(() => forget(stored))
     },
-    async deleteProject(project) {
-      for (const { version } of projects.requireProject(project)) await projects.deleteVersion(project, version)
+    async deleteProject(project, inUse) {
+      for (const { version } of projects.requireProject(project)) await projects.deleteVersion(project, version, inUse)
     }
   }
   return projects
 
-  async function upload(archive: Uint8Array, names: { project?: string; version?: string }): Promise<StoredVersion> {
+  async function upload(
+    archive: Uint8Array,
+    names: { project?: string; version?: string },
+    mayReplaceInUse: boolean
+  ): Promise<StoredVersion> {
     const { egg, facts } = await takeEgg(archive, names)
     const project = projectNameFor(names.project, facts)
     const sha256 = createHash('sha256').update(egg).digest('hex')
     const before = names.version === undefined ? null : find(project, checkVersion(names.version))
     const version = before?.version ?? names.version ?? nextDefaultVersion(project)
     if (before?.sha256 === sha256) return before.spiders === null ? listAgain(before) : before
-    if (before) await refuseInUse(before, 'replace')
+    if (before && !mayReplaceInUse) await refuseInUse(before, 'replace')
 
     const path = await files.write({ sha256, project, version }, egg)
     try {
@@ -261,11 +278,11 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
         await store.putVersion(stored)
         remember(stored)
       })
-      if (before?.sha256) await removeUnusedEgg(before.sha256)
+      if (before?.sha256) await removeUnusedEgg(before.sha256, before)
       logger.info({ project, version, sha256, spiders: spiders?.length }, 'an egg was taken')
       return stored
     } catch (error) {
-      await removeUnusedEgg(sha256)
+      await removeUnusedEgg(sha256, { project, version })
       throw error
     }
   }
@@ -346,14 +363,37 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
     const versions = known.get(stored.project)
     versions?.delete(stored.version)
     if (versions?.size === 0) known.delete(stored.project)
-    if (stored.sha256) await removeUnusedEgg(stored.sha256)
+    if (stored.sha256) await removeUnusedEgg(stored.sha256, stored)
   }
 
-  /** Two versions may be the same egg. */
-  async function removeUnusedEgg(sha256: string): Promise<void> {
-    for (const versions of known.values()) {
-      for (const stored of versions.values()) if (stored.sha256 === sha256) return
+  /** Two versions may be the same egg, and a running spider imports from it until its end: then a later call removes it. */
+  async function removeUnusedEgg(sha256: string, was: Pick<StoredVersion, 'project' | 'version'>): Promise<void> {
+    retired.set(sha256, was)
+    const live = await store.listLiveAttempts()
+    const needed = eggsNeeded()
+    for (const [old, { project, version }] of retired) {
+      const isRunning = live.some((attempt) => attempt.project === project && attempt.version === version)
+      if (isRunning && !needed.has(old)) continue
+      retired.delete(old)
+      if (!needed.has(old)) await removeEgg(old)
     }
+  }
+
+  /** What an earlier engine left for spiders that ran then. While any runs, the next start looks again. */
+  async function removeLeftEggs(): Promise<void> {
+    if ((await store.listLiveAttempts()).length > 0) return
+    const needed = eggsNeeded()
+    for (const { name } of await blobs.list('eggs/')) {
+      const sha256 = name.slice('eggs/'.length)
+      if (!needed.has(sha256)) await removeEgg(sha256)
+    }
+  }
+
+  function eggsNeeded(): Set<string | null> {
+    return new Set([...known.values()].flatMap((versions) => [...versions.values()].map((one) => one.sha256)))
+  }
+
+  async function removeEgg(sha256: string): Promise<void> {
     await files.remove(sha256)
     await blobs.delete(`eggs/${sha256}`)
   }
@@ -388,9 +428,15 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
 
   function ascending(project: string): StoredVersion[] {
     const own = (stored: StoredVersion) => (stored.sha256 === null ? 0 : 1)
-    return [...(known.get(project)?.values() ?? [])].sort(
+    const versions = [...(known.get(project)?.values() ?? [])]
+    // A node's own versions keep the node's order: it is what its Scrapyd takes for the latest.
+    const byName = versionOrder(versions.filter(own).map(({ version }) => version))
+    return versions.sort(
       (one, other) =>
-        own(one) - own(other) || one.createdAtMs - other.createdAtMs || (one.version < other.version ? -1 : 1)
+        own(one) - own(other) ||
+        (own(one) === 1 ? (byName?.(one.version, other.version) ?? 0) : 0) ||
+        one.createdAtMs - other.createdAtMs ||
+        (one.version < other.version ? -1 : 1)
     )
   }
 

@@ -36,6 +36,8 @@ export interface Store {
   countEndedSince(sinceMs: number): Promise<Record<Outcome, number>>
   /** The newest live or ended jobs by the jobid that Scrapyd clients know; newest first. */
   findJobsByJobid(jobid: string, project: string | null): Promise<StoredJob[]>
+  /** The jobs that ended last, newest end first, with where their newest attempt ran; those that never ran are left out. */
+  listFinishedRuns(limit: number): Promise<FinishedRun[]>
   listTimeline(jobId: string): Promise<Transition[]>
 
   // --- queue ------------------------------------------------------------------------------------------------------
@@ -141,6 +143,18 @@ export interface NewJob {
 /** A job as the store knows it: all of the contract's Job but what only the live engine can tell. */
 export type StoredJob = Omit<Job, 'waiting'>
 
+/** A job that ran and ended, as lists of a Scrapyd show it. */
+export interface FinishedRun {
+  /** The job's id; `jobid` is the one its client knows, `run` where and under which jobid it ran. */
+  id: string
+  jobid: string
+  project: string
+  spider: string
+  startedAtMs: number | null
+  endedAtMs: number
+  run: { nodeId: string; jobid: string; logArchived: boolean }
+}
+
 export interface QueueLane {
   /** The same text for the same (project, version, node, tags). */
   lane: string
@@ -177,7 +191,20 @@ export interface AttemptChange {
   jobOutcome?: Outcome | null
   killingLine?: string | null
   /** Absent times are filled in: `acceptedAtMs` by `to: 'accepted'`, `startedAtMs` by `to: 'running'`. */
-  details?: Partial<Pick<Attempt, 'acceptedAtMs' | 'startedAtMs' | 'pid' | 'exitCode' | 'signal' | 'stats' | 'limitHit' | 'peakMemoryBytes' | 'cpuSeconds'>>
+  details?: Partial<
+    Pick<
+      Attempt,
+      | 'acceptedAtMs'
+      | 'startedAtMs'
+      | 'pid'
+      | 'exitCode'
+      | 'signal'
+      | 'stats'
+      | 'limitHit'
+      | 'peakMemoryBytes'
+      | 'cpuSeconds'
+    >
+  >
   counts?: { pages: number | null; items: number | null; errors: number | null }
 }
 

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { z } from 'zod'
-import { SAFE_JOBID_PATTERN } from '../../../shared/ids.ts'
 import { RESERVED_ARGUMENTS } from '../../../shared/reserved-arguments.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -106,7 +105,8 @@ export function createScrapydClient(options: ScrapydClientOptions): NodeClient {
     checkName('project', request.project)
     checkName('spider', request.spider)
     checkName('version', request.version)
-    if (!SAFE_JOBID_PATTERN.test(request.jobid)) throw refuse('the jobid has characters that can cost the node a slot.')
+    // One that cannot name a file costs the node a slot for ever (scrapyd-protocol.md, 6.4).
+    checkName('job', request.jobid)
     let sizeBytes = 0
     for (const [key, value] of [...Object.entries(request.settings), ...Object.entries(request.args)]) {
       const pairBytes = Buffer.byteLength(key) + Buffer.byteLength(value) + 1
@@ -206,7 +206,7 @@ export function createScrapydClient(options: ScrapydClientOptions): NodeClient {
       const form: [string, string][] = [
         ['project', request.project],
         ['job', request.jobid],
-        ['signal', request.signal]
+        ['signal', String(request.signal)]
       ]
       return { wasState: (await post('cancel.json', form, CancelAnswer, other, signal)).prevstate }
     },

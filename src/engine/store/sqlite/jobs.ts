@@ -1,7 +1,7 @@
 import type { Database } from 'better-sqlite3'
 import { type Expression, type ExpressionBuilder, Kysely, type SqlBool, SqliteDialect, sql } from 'kysely'
 import type { JobFacets, JobFilter, Outcome } from '../../../shared/contract/index.ts'
-import type { StoredJob } from '../store.ts'
+import type { FinishedRun, StoredJob } from '../store.ts'
 import { type JobRow, toJob } from './rows.ts'
 
 /** Facets are for choosing from: nobody chooses from more than these. */
@@ -25,12 +25,31 @@ export const JOBS_SQL = {
       SELECT * FROM jobs WHERE id = :jobid AND jobid = :jobid
       UNION ALL SELECT * FROM jobs WHERE jobid = :jobid AND jobid <> id
     ) WHERE :project IS NULL OR project = :project ORDER BY id DESC LIMIT ${NAMESAKES_LIMIT}`,
+  // Refused, never arrived, or cancelled before it started: no process ever ran.
+  finishedRuns: `SELECT jobs.id, jobs.jobid, jobs.project, jobs.spider, jobs.started_at_ms, jobs.ended_at_ms,
+      attempts.node_id, attempts.jobid AS run_jobid, attempts.log_archived
+    FROM jobs JOIN attempts ON attempts.job_id = jobs.id AND attempts.number = jobs.attempt_count
+    WHERE jobs.state = 'ended' AND jobs.ended_at_ms >= 0 AND attempts.result NOT IN ('refused', 'absent')
+      AND NOT (attempts.result = 'cancelled' AND attempts.started_at_ms IS NULL)
+    ORDER BY jobs.ended_at_ms DESC, jobs.id DESC LIMIT ?`,
   needingProject: "SELECT count(*) FROM jobs WHERE state <> 'ended' AND project = ?",
   // A live job that asked for the latest version needs the one it was sent with.
   needingVersion: `SELECT
       (SELECT count(*) FROM jobs WHERE state <> 'ended' AND project = :project AND version = :version) +
       (SELECT count(*) FROM jobs JOIN attempts ON attempts.job_id = jobs.id AND attempts.state <> 'ended'
         WHERE jobs.state <> 'ended' AND jobs.project = :project AND jobs.version IS NULL AND attempts.version = :version)`
+}
+
+interface FinishedRow {
+  id: string
+  jobid: string
+  project: string
+  spider: string
+  started_at_ms: number | null
+  ended_at_ms: number
+  node_id: string
+  run_jobid: string
+  log_archived: number
 }
 
 export interface Tables {
@@ -46,6 +65,7 @@ export function createJobs(database: Database) {
   const byState = database.prepare<[], { state: StoredJob['state']; count: number }>(JOBS_SQL.byState)
   const endedSince = database.prepare<[number], { outcome: Outcome; count: number }>(JOBS_SQL.endedSince)
   const byJobid = database.prepare<{ jobid: string; project: string | null }, JobRow>(JOBS_SQL.byJobid)
+  const finishedRuns = database.prepare<[number], FinishedRow>(JOBS_SQL.finishedRuns)
   const needingProject = database.prepare<[string], number>(JOBS_SQL.needingProject).pluck()
   const needingVersion = database.prepare<{ project: string; version: string }, number>(JOBS_SQL.needingVersion).pluck()
 
@@ -83,6 +103,17 @@ export function createJobs(database: Database) {
     },
 
     findByJobid: (jobid: string, project: string | null): StoredJob[] => byJobid.all({ jobid, project }).map(toJob),
+
+    listFinishedRuns: (limit: number): FinishedRun[] =>
+      finishedRuns.all(Number.isFinite(limit) ? limit : -1).map((row) => ({
+        id: row.id,
+        jobid: row.jobid,
+        project: row.project,
+        spider: row.spider,
+        startedAtMs: row.started_at_ms,
+        endedAtMs: row.ended_at_ms,
+        run: { nodeId: row.node_id, jobid: row.run_jobid, logArchived: row.log_archived === 1 }
+      })),
 
     countNeeding(project: string, version: string | null): number {
       const count = version === null ? needingProject.get(project) : needingVersion.get({ project, version })

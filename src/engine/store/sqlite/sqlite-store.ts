@@ -43,6 +43,7 @@ export async function openSqliteStore(options: { path: string; clock: Clock; log
     countByState: () => read(() => jobs.countByState()),
     countEndedSince: (sinceMs) => read(() => jobs.countEndedSince(sinceMs)),
     findJobsByJobid: (jobid, project) => read(() => jobs.findByJobid(jobid, project)),
+    listFinishedRuns: (limit) => read(() => jobs.listFinishedRuns(limit)),
     listTimeline: (jobId) => read(() => timeline.list(jobId)),
 
     readQueueHeads: (perLane) => read(() => queue.readHeads(perLane)),

@@ -185,6 +185,22 @@ export function describeJobs(story: Story): void {
       expect(await story.store.countByState()).toEqual({ queued: 0, starting: 0, running: 0, ended: 3 })
     })
 
+    test('what finished last comes first, without what never ran', async () => {
+      const jobs = [await enqueue({ jobid: 'mine' }), await enqueue(), await enqueue(), await enqueue()] as const
+      for (const job of jobs.slice(0, 3)) await begin(job)
+      await end(jobs[0], { result: 'succeeded', entry: entry('', { atMs: 3000 }) })
+      await end(jobs[1], { result: 'failed', entry: entry('', { atMs: 5000 }) })
+      await end(jobs[2], { result: 'cancelled', entry: entry('', { atMs: 4000 }) })
+      await story.store.cancelQueued([jobs[3].id], entry(''))
+      const finished = await story.store.listFinishedRuns(10)
+      expect(finished.map(({ id, endedAtMs }) => [id, endedAtMs])).toEqual([
+        [jobs[1].id, 5000],
+        [jobs[0].id, 3000]
+      ])
+      expect(finished[1]).toMatchObject({ jobid: 'mine', project: 'shop', run: { logArchived: false } })
+      expect(await story.store.listFinishedRuns(1)).toHaveLength(1)
+    })
+
     test('a jobid finds its jobs, newest first, in one project or in all', async () => {
       const first = await enqueue({ jobid: 'nightly', project: 'a' })
       const second = await enqueue({ jobid: 'nightly', project: 'b' })
