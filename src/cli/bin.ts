@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 import { enableCompileCache } from 'node:module'
-import { homedir } from 'node:os'
+import { availableParallelism, homedir } from 'node:os'
 import { Command } from 'commander'
+import { listScrapydFiles, readConfiguration } from './config/read-files.ts'
+import { type ResolvedOptions, resolveServeOptions, type ServeFlags } from './config/resolve.ts'
 import { defaultDataDirectory } from './default-data-directory.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
-import { type ServeFlags, resolvePort, resolveServeOptions } from './serve-options.ts'
 
 // For all that is imported from here on, which is nearly everything. Where nothing can be written it does nothing.
 enableCompileCache(packagePaths.compileCacheDirectory)
@@ -14,36 +15,66 @@ const ownDataDirectory = defaultDataDirectory({
   environment: process.env,
   homeDirectory: homedir()
 })
-const dataDirectoryOf = (flags: { data?: string }) => flags.data ?? (process.env.SCRAPDECK_DATA || ownDataDirectory)
+
+const PORT_HELP = 'port to listen on (default 6800; 0: any free one)'
+const DATA_HELP = `where everything is kept (default ${ownDataDirectory})`
+const CONFIG_HELP = 'the one configuration file to read (default: those that Scrapyd reads, see docs/configuration.md)'
+
+interface Flags extends ServeFlags {
+  config?: string
+}
 
 const program = new Command('scrapdeck')
   .description('One queue for a fleet of Scrapyd nodes.')
   .version(readPackageVersion())
 
-program
-  .command('serve')
-  .description('Run the headless service: the queue, the API, the Scrapyd-compatible door and the UI for browsers.')
-  .option('--port <number>', 'port to listen on (default 6800; 0: any free one)')
-  .option('--data <directory>', `where everything is kept (default ${ownDataDirectory})`)
-  .option('--bind <address>', 'address to listen on (default 127.0.0.1)')
-  .option('--username <name>', 'user name of the API (default: made on the first start)')
-  .option('--password <password>', 'password of the API; better in SCRAPDECK_PASSWORD, where other users cannot see it')
-  .option('--local-slots <number>', 'spiders at once on this machine (default: the number of CPUs; 0: none)')
-  .option('--python <path>', 'the Python that runs spiders on this machine')
-  .option('--allowed-host <host...>', 'names under which browsers may reach the service, beside its address')
-  .action(async (flags: ServeFlags) => {
-    const { serve } = await import('./serve.ts')
-    await serve(resolveServeOptions(flags, process.env, ownDataDirectory))
-  })
+/** Everything that decides how the service runs; `config` tells what would come of it. */
+function serviceCommand(name: string, description: string): Command {
+  return program
+    .command(name)
+    .description(description)
+    .option('--port <number>', PORT_HELP)
+    .option('--data <directory>', DATA_HELP)
+    .option('--config <file>', CONFIG_HELP)
+    .option('--bind <address>', 'address to listen on (default 127.0.0.1)')
+    .option('--unix-socket <path>', 'a Unix socket to listen on besides')
+    .option('--username <name>', 'user name of the API (default: made on the first start)')
+    .option(
+      '--password <password>',
+      'password of the API; better in SCRAPDECK_PASSWORD, where other users cannot see it'
+    )
+    .option('--local-slots <number>', 'spiders at once on this machine (default: the number of CPUs; 0: none)')
+    .option('--python <path>', 'the Python that runs spiders on this machine')
+    .option('--allowed-host <host...>', 'names under which browsers may reach the service, beside its address')
+}
+
+serviceCommand(
+  'serve',
+  'Run the headless service: the queue, the API, the Scrapyd-compatible door and the UI for browsers.'
+).action(async (flags: Flags) => {
+  const { serve } = await import('./serve.ts')
+  const { options, warnings } = resolve(flags)
+  await serve(options, warnings)
+})
+
+serviceCommand('config', 'Show every option as serve would have it, and where it comes from.').action(
+  async (flags: Flags) => {
+    const { describeConfiguration } = await import('./config/describe.ts')
+    const configuration = configurationOf(flags)
+    process.stdout.write(describeConfiguration(configuration.files, resolve(flags)))
+  }
+)
 
 program
   .command('credentials')
   .description('Show the user name and the password, with a ready snippet for scrapy.cfg.')
   .option('--data <directory>', `where the service keeps its data (default ${ownDataDirectory})`)
   .option('--port <number>', 'port of the service (default 6800)')
-  .action(async (flags: { data?: string; port?: string }) => {
+  .option('--config <file>', CONFIG_HELP)
+  .action(async (flags: Flags) => {
     const { describeCredentials } = await import('./credentials.ts')
-    process.stdout.write(describeCredentials(dataDirectoryOf(flags), resolvePort(flags.port, process.env)))
+    const { dataDirectory, port } = resolve(flags).options
+    process.stdout.write(describeCredentials(dataDirectory, port ?? 0))
   })
 
 program
@@ -51,9 +82,11 @@ program
   .description('Make a new link that logs one browser in to the running service, once.')
   .option('--data <directory>', `where the service keeps its data (default ${ownDataDirectory})`)
   .option('--port <number>', 'port of the service (default 6800)')
-  .action(async (flags: { data?: string; port?: string }) => {
+  .option('--config <file>', CONFIG_HELP)
+  .action(async (flags: Flags) => {
     const { requestLoginLink } = await import('./login-link.ts')
-    process.stdout.write(`${await requestLoginLink(dataDirectoryOf(flags), resolvePort(flags.port, process.env))}\n`)
+    const { dataDirectory, port } = resolve(flags).options
+    process.stdout.write(`${await requestLoginLink(dataDirectory, port ?? 0)}\n`)
   })
 
 try {
@@ -62,4 +95,22 @@ try {
   process.stderr.write(`scrapdeck: ${error instanceof Error ? error.message : String(error)}\n`)
   // A start that failed half-way may have left a handle open; nothing of it is worth waiting for.
   process.exit(1)
+}
+
+function configurationOf(flags: Flags) {
+  const place = { directory: process.cwd(), homeDirectory: homedir() }
+  return flags.config === undefined
+    ? readConfiguration(listScrapydFiles(place))
+    : readConfiguration([flags.config], { mustExist: true })
+}
+
+function resolve(flags: Flags): ResolvedOptions {
+  return resolveServeOptions({
+    flags,
+    environment: process.env,
+    configuration: configurationOf(flags),
+    defaultDataDirectory: ownDataDirectory,
+    workingDirectory: process.cwd(),
+    cpuCount: availableParallelism()
+  })
 }

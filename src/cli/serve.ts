@@ -3,16 +3,17 @@ import { createEngine } from '../engine/index.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import { isLoopback } from '../server/auth/host-rule.ts'
 import { listen } from '../server/listen.ts'
+import type { ServeOptions } from './config/resolve.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
-import type { ServeOptions } from './serve-options.ts'
 
 /**
  * Runs until a signal. Standard output carries two lines, for people and start scripts: that it is ready, and the link into
  * the UI. The log goes to standard error.
  */
-export async function serve(options: ServeOptions): Promise<void> {
+export async function serve(options: ServeOptions, warnings: string[]): Promise<void> {
   const logger = createLogger()
-  const { dataDirectory, bindAddress, port, allowedHosts } = options
+  for (const warning of warnings) logger.warn({}, warning)
+  const { dataDirectory, bindAddress, port, unixSocketPath, allowedHosts } = options
   const engine = await createEngine({
     dataDirectory,
     host: 'service',
@@ -20,6 +21,10 @@ export async function serve(options: ServeOptions): Promise<void> {
     scrapdeckVersion: readPackageVersion(),
     credentials: options.credentials ?? undefined,
     localSlots: options.localSlots ?? undefined,
+    configuredSlots: options.configuredSlots ?? undefined,
+    directories: options.directories,
+    jobsToKeep: options.jobsToKeep,
+    settingsProjects: options.settingsProjects,
     pythonPath: options.pythonPath ?? undefined,
     logger
   })
@@ -29,7 +34,9 @@ export async function serve(options: ServeOptions): Promise<void> {
     uiDirectory: packagePaths.uiDirectory,
     bindAddress,
     port,
+    unixSocketPath,
     allowedHosts,
+    scrapyd: options.door,
     logger
   }).catch(async (error: unknown) => {
     await engine.stop()
@@ -40,13 +47,15 @@ export async function serve(options: ServeOptions): Promise<void> {
     await engine.stop()
   }, logger)
 
-  if (!isLoopback(bindAddress)) {
+  if (port !== null && !isLoopback(bindAddress)) {
     process.stderr.write(
       `scrapdeck: warning: ${bindAddress} is reachable from other machines over plain HTTP. Passwords can be read on the way: put a proxy with TLS before it.\n`
     )
   }
   process.stdout.write(`Scrapdeck is ready on ${service.address}\n`)
-  process.stdout.write(`Open ${service.createLoginLink()} in your browser (works once, for 10 minutes)\n`)
+  if (port !== null) {
+    process.stdout.write(`Open ${service.createLoginLink()} in your browser (works once, for 10 minutes)\n`)
+  }
 }
 
 /** The first signal stops in order, the second at once. */

@@ -1,9 +1,10 @@
 import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import type { Change, NodeHealth, PythonState } from '../shared/contract/index.ts'
+import type { Change, NodeHealth, PythonState, UsageSample } from '../shared/contract/index.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../shared/ids.ts'
+import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../shared/run-limits.ts'
 import type { BlobStore } from './blobs/blob-store.ts'
 import { openFilesystemBlobStore } from './blobs/filesystem/filesystem-blob-store.ts'
 import type { FleetAsScrapyd } from './commands/fleet-as-scrapyd.ts'
@@ -51,9 +52,22 @@ export interface EngineOptions {
   secretBox?: SecretBox
   /** `--username`/`--password`; else made on first start and kept. */
   credentials?: { username: string; password: string }
-  /** Spiders at once on the local node; default: CPU count. 0 turns the local node off. */
+  /** Spiders at once on the local node, whatever was set before; default: CPU count. 0 turns the local node off. */
   localSlots?: number
+  /** From a configuration file: taken over when it is another than at the last start; what was set in the UI since stays. */
+  configuredSlots?: number
+  /**
+   * The local node's directories in Scrapyd's layout. Absent: in the data directory's local/ (jobs: none). null: none are
+   * written. `items` may be a URL of a storage that Scrapy knows.
+   */
+  directories?: { eggs?: string; logs?: string | null; items?: string | null; jobs?: string | null }
+  /** Logs and item files kept for each spider of the local node, besides those of live jobs; null: all. */
+  jobsToKeep?: number | null
+  /** Projects that run without an egg: the settings module by their name. */
+  settingsProjects?: Record<string, string>
   pythonPath?: string
+  /** Between the steps of a cancel: after INT, after the second INT, and after KILL. Default: 30, 15 and 15. */
+  cancelWaitsSeconds?: readonly [number, number, number]
   logger?: Logger
   /** Tests only: every seam to the outside. */
   seams?: {
@@ -94,6 +108,9 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   const clock = seams.clock ?? systemClock
   const random = seams.random ?? systemRandom
   const logger = options.logger ?? silentLogger
+  const [first, second, last] = options.cancelWaitsSeconds ?? []
+  const cancelWaitsMs: CancelWaitsMs =
+    first === undefined ? CANCEL_WAITS_MS : [first * 1000, second! * 1000, last! * 1000]
 
   await makeDataDirectory(dataDirectory)
   const store = seams.store ?? (await openSqliteStore({ path: join(dataDirectory, 'scrapdeck.sqlite'), clock, logger }))
@@ -124,6 +141,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
             slots: () => localSlots,
             pythonPath: options.pythonPath,
             eggPath: (project, version) => projects.eggFile(project, version),
+            cancelWaitsMs,
             clock,
             logger
           })
@@ -156,6 +174,8 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     logger,
     projects,
     distribution,
+    cancelWaitsMs,
+    secrets: secretBox,
     whyNotReady: (nodeId) =>
       nodeId === LOCAL_NODE_ID && localNode?.python().state !== 'ready' ? 'has no Python with Scrapy yet' : null,
     onWaitingChanged: (lanes) => {
@@ -171,7 +191,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   // --- the doors' side -------------------------------------------------------------------------------------------
   let address: string | null = null
   const newJobId = createJobIds(clock, random)
-  const jobCommands = new JobCommands({ store, fleet, projects, dispatch, waiting, clock, newJobId })
+  const jobCommands = new JobCommands({ store, fleet, projects, dispatch, waiting, secretBox, clock, newJobId })
   const nodeCommands = new NodeCommands({ store, projects, fleet, live, dispatch, secretBox, clock, random })
   const projectCommands = new ProjectCommands({
     store,
@@ -192,7 +212,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     address: () => address,
     buildDemoEgg: () => buildEggFromFolder(join(resourcesDirectory, 'demo'))
   })
-  const describe = (node: FleetNode) => describeNode(node, live, localNode?.python() ?? null)
+  const describe = (node: FleetNode) => describeNode(node, live, localNode)
   const reads = {
     store,
     waiting,
@@ -253,7 +273,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     figures,
     describeNode: describe,
     environments: NO_ENVIRONMENTS,
-    usageOf: async () => [],
+    usageOf,
     configureProject: (project, settings) => projects.configure(project, settings),
     probe: (nodeAddress) => probeNode({ address: nodeAddress, clock, logger }),
     problems: () => problems.current(),
@@ -281,6 +301,15 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
         problem: 'The local node is turned off'
       }
     )
+  }
+
+  /** Of the job's newest run on the local node. */
+  async function usageOf(jobId: string): Promise<UsageSample[]> {
+    if ((await store.getJob(jobId)) === null) {
+      throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${jobId}; it may have been deleted`)
+    }
+    const attempt = (await store.listAttempts(jobId)).findLast(({ nodeId }) => nodeId === LOCAL_NODE_ID)
+    return attempt === undefined ? [] : (localNode?.usageOf(attempt.jobid) ?? [])
   }
 
   async function createClient(node: StoredNode): Promise<NodeClient> {
@@ -372,6 +401,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     feed.touch('python')
     problems.settle()
   })
+  localNode?.onUsage(() => feed.touch(`node:${LOCAL_NODE_ID}`))
   await figures.start()
   keepHouse()
 

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Engine } from '../engine/index.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
@@ -32,6 +33,8 @@ export interface App {
   fastify: FastifyInstance
   /** The path of a link that logs one browser in, once, for ten minutes. */
   createLoginPath(): string
+  /** Answers a request that came over a Unix socket: who may open it is the file system's rule, and no web page can. */
+  answerOnSocket(request: IncomingMessage, response: ServerResponse): void
 }
 
 /** For a whole request to arrive: an egg of 200 MB over 2 Mbit/s. Without a limit, anybody could hold connections open for ever. */
@@ -66,10 +69,11 @@ export function createApp(options: AppOptions): App {
     frameworkErrors: (_error, _request, reply) => answerUnreadable(reply as unknown as FastifyReply)
   })
   closeInOrder(fastify)
+  const fromSocket = new WeakSet<IncomingMessage>()
 
   fastify.addHook('onRequest', async (request, reply) => {
     reply.headers(SAFE_HEADERS)
-    checkRequestOrigin(request.headers, isOurHost)
+    if (!fromSocket.has(request.raw)) checkRequestOrigin(request.headers, isOurHost)
     if (!isOpenToAll(request)) authenticator.check(request)
   })
   fastify.setErrorHandler(answerError)
@@ -88,7 +92,14 @@ export function createApp(options: AppOptions): App {
   })
   fastify.register(contractDoors, { router: engine.router, logger })
   fastify.register(userInterfaceDoor, { prefix: '/ui', authenticator, uiDirectory: options.uiDirectory })
-  return { fastify, createLoginPath: () => `/ui/login?token=${authenticator.links.create()}` }
+  return {
+    fastify,
+    createLoginPath: () => `/ui/login?token=${authenticator.links.create()}`,
+    answerOnSocket(request, response) {
+      fromSocket.add(request)
+      fastify.routing(request, response)
+    }
+  }
 }
 
 /** Paths that the router cannot read never come to the hooks: they are told nothing, for nobody was asked who it is. */

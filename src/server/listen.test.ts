@@ -1,4 +1,7 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { silentLogger } from '../engine/runtime/logger.ts'
 import { type ListenOptions, listen } from './listen.ts'
@@ -23,10 +26,12 @@ async function openService(changes: Partial<ListenOptions> = {}) {
 }
 
 /** Sends bytes as they are, where clients would tidy them, and gives back all of the answer. */
-function sendRaw(port: number, lines: string[]): Promise<string> {
+function sendRaw(where: number | string, lines: string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = ''
-    const socket = connect(port, '127.0.0.1', () => socket.write(`${lines.join('\r\n')}\r\n\r\n`))
+    const socket = connect(typeof where === 'number' ? { port: where, host: '127.0.0.1' } : { path: where }, () =>
+      socket.write(`${lines.join('\r\n')}\r\n\r\n`)
+    )
     socket.on('data', (data) => {
       answer += data.toString('latin1')
     })
@@ -90,6 +95,33 @@ describe('listening', () => {
   ])('a request with %s is refused', async (_name, lines) => {
     const { port } = await openService()
     expect(await sendRaw(port, lines)).toMatch(/^HTTP\/1\.1 403 /)
+  })
+
+  it('a Unix socket is for its user and group; there no Host is foreign, and the password is asked for as anywhere', async () => {
+    const unixSocketPath = join(makeTestDirectory(), 'deck.sock')
+    const { service, port } = await openService({ unixSocketPath })
+    expect(statSync(unixSocketPath).mode & 0o777).toBe(0o660)
+    const lines = ['GET /listprojects.json HTTP/1.1', 'Host: anything.example', 'Connection: close']
+    expect(await sendRaw(unixSocketPath, lines)).toMatch(/^HTTP\/1\.1 401 /)
+    expect(await sendRaw(unixSocketPath, [...lines, `Authorization: ${RIGHT}`])).toMatch(/^HTTP\/1\.1 200 /)
+    expect(await sendRaw(port, [...lines, `Authorization: ${RIGHT}`])).toMatch(/^HTTP\/1\.1 403 /)
+    await service.stop()
+    expect(existsSync(unixSocketPath)).toBe(false)
+  })
+
+  it('a socket can be all there is, takes the place of one that nobody listens on, and of nothing else', async () => {
+    const unixSocketPath = join(makeTestDirectory(), 'deck.sock')
+    const killItself = `require('net').createServer().listen(process.argv[1], () => process.kill(process.pid, 'SIGKILL'))`
+    expect(spawnSync(process.execPath, ['-e', killItself, unixSocketPath]).signal).toBe('SIGKILL')
+    expect(existsSync(unixSocketPath)).toBe(true)
+    const { service } = await openService({ port: null, unixSocketPath })
+    expect(service.address).toBe(`unix:${unixSocketPath}`)
+    await expect(openService({ port: null, unixSocketPath })).rejects.toThrow('another program listens there')
+    expect(await sendRaw(unixSocketPath, ['GET /health HTTP/1.1', 'Host: x', 'Connection: close'])).toMatch(/ 200 /)
+    const file = join(makeTestDirectory(), 'file')
+    writeFileSync(file, 'precious')
+    await expect(openService({ port: null, unixSocketPath: file })).rejects.toThrow('Correct unix_socket_path')
+    expect(readFileSync(file, 'utf8')).toBe('precious')
   })
 
   it('a stop cuts event streams, waits for answers under way, and may be asked twice', async () => {

@@ -1,0 +1,17 @@
+import type { ResolvedOptions } from './resolve.ts'
+
+/** What `scrapdeck config` prints: in the form of a configuration file, with where each value comes from. */
+export function describeConfiguration(files: string[], { listed, warnings }: ResolvedOptions): string {
+  const lines = files.length === 0 ? ['# No configuration file was found.'] : files.map((file) => `# Read: ${file}`)
+  lines.push(...warnings.map((warning) => `# Warning: ${warning}`))
+  for (const section of ['scrapyd', 'services', 'settings', 'scrapdeck']) {
+    const options = listed.filter((option) => option.section === section)
+    if (options.length === 0) continue
+    lines.push('', `[${section}]`)
+    const width = Math.max(...options.map(({ name, value }) => `${name} = ${value}`.length))
+    lines.push(
+      ...options.map(({ name, value, from }) => `${`${name} = ${value}`.padEnd(Math.min(width, 60))}  # ${from}`)
+    )
+  }
+  return `${lines.join('\n')}\n`
+}

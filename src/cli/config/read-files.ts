@@ -1,0 +1,120 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, posix } from 'node:path'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { type IniSections, parseIni, resolveIniValue } from '../../shared/ini.ts'
+
+/** What the configuration files say together, later files over earlier ones. */
+export interface Configuration {
+  /** Those that were there, in the order of reading. */
+  files: string[]
+  /** The value with its `%` resolved; null where no file sets it. Throws BAD_INPUT, naming file and line. */
+  get(section: string, key: string): ConfiguredValue | null
+  keys(section: string): string[]
+  /** Sections of files that are about Scrapyd alone: in a scrapy.cfg, others have theirs. */
+  sections: { name: string; file: string }[]
+}
+
+export interface ConfiguredValue {
+  text: string
+  /** `/etc/scrapyd/scrapyd.conf, line 3` */
+  from: string
+}
+
+/**
+ * The files that Scrapyd 1.6 reads, in its order (scrapyd-protocol.md, 8). Of scrapy.cfg only one with a [scrapyd] section
+ * counts: Scrapyd takes the `[settings] default = …` of whatever project it is started in for a project called "default".
+ */
+export function listScrapydFiles(place: { directory: string; homeDirectory: string }): string[] {
+  return [
+    '/etc/scrapyd/scrapyd.conf',
+    ...(process.platform === 'win32' ? ['c:\\scrapyd\\scrapyd.conf'] : []),
+    ...filesIn('/etc/scrapyd/conf.d'),
+    join(place.directory, 'scrapyd.conf'),
+    join(place.homeDirectory, '.scrapyd.conf'),
+    ...closestScrapyConfiguration(place.directory)
+  ]
+}
+
+/** Reads these files; missing ones are passed over. Throws BAD_INPUT for what ConfigParser refuses, all of it at once. */
+export function readConfiguration(paths: string[], options: { mustExist?: boolean } = {}): Configuration {
+  const merged: IniSections = new Map()
+  const origins = new Map<string, string>()
+  const files: string[] = []
+  const sections: Configuration['sections'] = []
+  const problems: string[] = []
+  for (const path of paths) {
+    const text = readIfThere(path)
+    if (text === null && options.mustExist) {
+      throw new ScrapdeckError('BAD_INPUT', `There is no file ${path}. Correct --config.`)
+    }
+    if (text === null) continue
+    const parsed = parseIni(text)
+    const isScrapyConfiguration = isNamedScrapyConfiguration(path)
+    if (isScrapyConfiguration && !parsed.sections.has('scrapyd') && !options.mustExist) continue
+    files.push(path)
+    for (const { line, text: what } of parsed.problems) problems.push(`${path}, line ${line}: ${what}`)
+    for (const [section, values] of parsed.sections) {
+      if (!isScrapyConfiguration) sections.push({ name: section, file: path })
+      const known = merged.get(section) ?? new Map()
+      merged.set(section, known)
+      for (const [key, value] of values) {
+        known.set(key, value)
+        origins.set(`${section}\n${key}`, `${path}, line ${value.line}`)
+      }
+    }
+  }
+  if (problems.length > 0) throw new ScrapdeckError('BAD_INPUT', problems.join('\n'))
+  return {
+    files,
+    sections,
+    keys: (section) => [...(merged.get(section)?.keys() ?? [])],
+    get(section, key) {
+      const from = origins.get(`${section}\n${key}`) ?? origins.get(`DEFAULT\n${key}`)
+      if (from === undefined) return null
+      try {
+        const text = resolveIniValue(merged, section, key)
+        return text === null ? null : { text, from }
+      } catch (error) {
+        throw new ScrapdeckError('BAD_INPUT', `${from}: ${key} cannot be read: ${(error as Error).message}`)
+      }
+    }
+  }
+}
+
+function isNamedScrapyConfiguration(path: string): boolean {
+  return path === 'scrapy.cfg' || path.endsWith('/scrapy.cfg') || path.endsWith('\\scrapy.cfg')
+}
+
+function closestScrapyConfiguration(directory: string): string[] {
+  for (let folder = directory; ; folder = dirname(folder)) {
+    const path = join(folder, 'scrapy.cfg')
+    if (readIfThere(path) !== null) return [path]
+    if (dirname(folder) === folder) return []
+  }
+}
+
+function filesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+      .filter((name) => !name.startsWith('.'))
+      .sort()
+      .map((name) => posix.join(folder, name))
+  } catch {
+    // There is none, or it is not ours to read: as Scrapyd, we go on without it.
+    return []
+  }
+}
+
+/** ConfigParser passes over what it cannot open; a file that we are told of by name is asked for beforehand. */
+function readIfThere(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EISDIR') return null
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      `${path} cannot be read (${code}). Mend its rights, or name another file with --config.`
+    )
+  }
+}

@@ -1,0 +1,317 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { describeConfiguration } from './describe.ts'
+import { listScrapydFiles, readConfiguration } from './read-files.ts'
+import { resolveServeOptions, type ServeFlags } from './resolve.ts'
+import { SCRAPYD_OPTIONS, SCRAPYD_SERVICES } from './scrapyd-options.ts'
+
+/** A folder with these files. */
+function aFolder(files: Record<string, string> = {}): string {
+  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-config-'))
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(directory, path)), { recursive: true })
+    writeFileSync(join(directory, path), text)
+  }
+  return directory
+}
+
+function resolve(
+  text: string | null,
+  over: { flags?: ServeFlags; environment?: Record<string, string>; paths?: string[] } = {}
+) {
+  const paths = over.paths ?? (text === null ? [] : [join(aFolder({ 'scrapyd.conf': text }), 'scrapyd.conf')])
+  return resolveServeOptions({
+    flags: over.flags ?? {},
+    environment: over.environment ?? {},
+    configuration: readConfiguration(paths),
+    defaultDataDirectory: '/data',
+    workingDirectory: '/work',
+    cpuCount: 3
+  })
+}
+const scrapyd = (lines: string, over?: Parameters<typeof resolve>[1]) => resolve(`[scrapyd]\n${lines}\n`, over).options
+
+describe('options of the service', () => {
+  it('have defaults', () => {
+    expect(resolve(null).options).toEqual({
+      dataDirectory: '/data',
+      bindAddress: '127.0.0.1',
+      port: 6800,
+      unixSocketPath: null,
+      credentials: null,
+      localSlots: null,
+      configuredSlots: null,
+      pythonPath: null,
+      allowedHosts: [],
+      directories: {},
+      jobsToKeep: null,
+      settingsProjects: {},
+      door: {}
+    })
+  })
+
+  it("come from the command line, then our variables, then Scrapyd's, then the files", () => {
+    const file = 'bind_address = 10.0.0.1\nhttp_port = 7003\nusername = f\npassword = f\nmax_proc = 9'
+    const environment: Record<string, string> = {
+      SCRAPDECK_DATA: '/from-environment',
+      SCRAPYD_BIND_ADDRESS: '0.0.0.0',
+      SCRAPDECK_PORT: '7001',
+      SCRAPYD_HTTP_PORT: '7002',
+      SCRAPYD_USERNAME: 'u',
+      SCRAPYD_PASSWORD: 'p',
+      SCRAPDECK_LOCAL_SLOTS: '3',
+      SCRAPDECK_PYTHON: '/usr/bin/python3',
+      SCRAPDECK_ALLOWED_HOST: 'a.example, b.example'
+    }
+    const fromEnvironment = {
+      dataDirectory: '/from-environment',
+      bindAddress: '0.0.0.0',
+      port: 7001,
+      credentials: { username: 'u', password: 'p' },
+      localSlots: 3,
+      configuredSlots: 9,
+      pythonPath: '/usr/bin/python3',
+      allowedHosts: ['a.example', 'b.example']
+    }
+    expect(scrapyd(file, { environment })).toMatchObject(fromEnvironment)
+    const flags = { port: '0', localSlots: '0', data: '/d', bind: '::1', allowedHost: ['c.example'] }
+    expect(scrapyd(file, { environment, flags })).toMatchObject({
+      ...fromEnvironment,
+      dataDirectory: '/d',
+      bindAddress: '::1',
+      port: 0,
+      localSlots: 0,
+      allowedHosts: ['c.example']
+    })
+    delete environment['SCRAPDECK_PORT']
+    expect(scrapyd(file, { environment })).toMatchObject({ port: 7002 })
+    expect(scrapyd(file)).toMatchObject({
+      bindAddress: '10.0.0.1',
+      port: 7003,
+      credentials: { username: 'f', password: 'f' },
+      localSlots: null,
+      configuredSlots: 9
+    })
+  })
+
+  it('an empty variable is no variable, as in Scrapyd', () => {
+    expect(resolve(null, { environment: { SCRAPDECK_PORT: '', SCRAPYD_HTTP_PORT: '7002' } }).options.port).toBe(7002)
+    const environment = { SCRAPYD_USERNAME: '', SCRAPYD_PASSWORD: '' }
+    expect(scrapyd('username = f\npassword = 100%%', { environment }).credentials).toEqual({
+      username: 'f',
+      password: '100%'
+    })
+  })
+
+  it.each(['x', '-1', '65536', '1.5', ' '])('--port %j is refused', (port) => {
+    expect(() => resolve(null, { flags: { port } })).toThrow('--port takes a whole number from 0 to 65535')
+  })
+
+  it('a password without a user name is refused, wherever each comes from', () => {
+    expect(() => resolve(null, { flags: { password: 'p' } })).toThrow('together')
+    expect(() => scrapyd('username = ann')).toThrow(
+      'scrapyd.conf, line 2: Give the user name and the password together'
+    )
+    expect(scrapyd('username = ann', { environment: { SCRAPYD_PASSWORD: 'p' } }).credentials).toEqual({
+      username: 'ann',
+      password: 'p'
+    })
+  })
+})
+
+describe("Scrapyd's options", () => {
+  it('each one is in the table, as in the default file of Scrapyd 1.6, and none of the defaults is refused', () => {
+    const { options, warnings } = resolve(DEFAULT_FILE)
+    expect(warnings).toEqual([])
+    const names = [...DEFAULT_FILE.matchAll(/^(\w+) +=/gm)].map((match) => match[1])
+    expect(Object.keys(SCRAPYD_OPTIONS).sort()).toEqual([...names, 'node_name'].sort())
+    expect(options).toEqual({
+      ...resolve(null).options,
+      configuredSlots: 12,
+      directories: { eggs: '/work/eggs', logs: '/work/logs', items: null, jobs: null },
+      jobsToKeep: 5,
+      door: { debug: false, prefixHeader: 'x-forwarded-prefix', finishedToKeep: 100, hasItems: false }
+    })
+  })
+
+  it.each([
+    ['bind_address =', { port: null, unixSocketPath: '/s' }],
+    ['http_port = 0', { port: null, unixSocketPath: '/s' }],
+    ['http_port =', { port: null, unixSocketPath: '/s' }],
+    ['http_port = 6801', { port: 6801, unixSocketPath: '/s' }]
+  ])('%s beside a socket', (line, expected) => {
+    expect(scrapyd(`${line}\nunix_socket_path = /s`)).toMatchObject(expected)
+  })
+
+  it('port 0 is any free port on our command line, and no TCP in Scrapyd’s words', () => {
+    expect(resolve(null, { flags: { port: '0' } }).options.port).toBe(0)
+    const environment = { SCRAPYD_HTTP_PORT: '0', SCRAPYD_UNIX_SOCKET_PATH: 'deck.sock' }
+    expect(resolve(null, { environment }).options).toMatchObject({ port: null, unixSocketPath: '/work/deck.sock' })
+    expect(() => scrapyd('http_port = 0')).toThrow('nobody could reach Scrapdeck')
+  })
+
+  it.each([
+    ['max_proc = 7', 7],
+    ['max_proc = 0', 12],
+    ['max_proc_per_cpu = 2', 6],
+    ['max_proc = 7\nmax_proc_per_cpu = 2', 7],
+    ['poll_interval = 1', null]
+  ])('%j gives slots %j on 3 CPUs', (lines, slots) => {
+    expect(scrapyd(lines).configuredSlots).toBe(slots)
+  })
+
+  it('directories are relative to where the service starts; empty ones are none; items may be elsewhere', () => {
+    expect(scrapyd('logs_dir =\nitems_dir = out/items\njobs_dir = jobs\neggs_dir = /eggs')).toMatchObject({
+      directories: { logs: null, items: '/work/out/items', jobs: '/work/jobs', eggs: '/eggs' },
+      door: { hasLogs: false }
+    })
+    expect(scrapyd('items_dir = s3://bucket/a?b=c')).toMatchObject({
+      directories: { items: 's3://bucket/a?b=c' },
+      door: { hasItems: false }
+    })
+    expect(scrapyd('items_dir = file:///srv/my%%20items').directories.items).toBe('/srv/my items')
+    expect(() => scrapyd('eggs_dir =')).toThrow('eggs_dir is empty')
+  })
+
+  it('0 jobs_to_keep deletes nothing, as in Scrapyd', () => {
+    expect(scrapyd('jobs_to_keep = 0').jobsToKeep).toBeNull()
+    expect(scrapyd('jobs_to_keep = 7').jobsToKeep).toBe(7)
+  })
+
+  it('finished_to_keep = 0 is all or none, as the store of Scrapyd has it', () => {
+    expect(scrapyd('finished_to_keep = 0').door.finishedToKeep).toBe(Number.POSITIVE_INFINITY)
+    const lines = 'finished_to_keep = 0\njobstorage = scrapyd.jobstorage.SqliteJobStorage'
+    expect(scrapyd(lines).door.finishedToKeep).toBe(0)
+  })
+
+  it('what clients see is the door’s', () => {
+    const lines = 'node_name = deck-1\nprefix_header = X-Base\ndebug = yes\nfinished_to_keep = 7'
+    expect(scrapyd(lines).door).toEqual({
+      nodeName: 'deck-1',
+      prefixHeader: 'X-Base',
+      debug: true,
+      finishedToKeep: 7
+    })
+  })
+
+  it.each([
+    ['username = a:b\npassword = p', 'scrapyd.conf, line 2: username contains a colon'],
+    ['launcher = mine.Launcher', 'launcher = mine.Launcher is not scrapyd.launcher.Launcher'],
+    ['runner = mine', 'with a runner of its own'],
+    ['jobstorage = mine.Storage', 'jobstorage = mine.Storage is not'],
+    ['max_proc = many', 'max_proc takes a whole number'],
+    ['debug = perhaps', 'debug is on or off'],
+    ['logs_dir = %(nothing)s', 'scrapyd.conf, line 2: logs_dir cannot be read: %(nothing)s names nothing'],
+    ['nonsense', 'scrapyd.conf, line 2: it is neither']
+  ])('%j is refused by name', (lines, message) => {
+    expect(() => scrapyd(lines)).toThrow(message)
+  })
+
+  it('all that is refused is told at once', () => {
+    expect(() => scrapyd('launcher = a.B\npoller = c.D')).toThrow(/poller = c\.D[^]*launcher = a\.B/)
+  })
+
+  it('names that nobody knows are warned about', () => {
+    const { warnings } = resolve('[scrapyd]\nlogs_to_keep = 5\n[service]\na = b\n')
+    expect(warnings).toEqual([
+      expect.stringContaining('scrapyd.conf, line 2: Scrapyd has no option "logs_to_keep"'),
+      expect.stringContaining('the section [service]')
+    ])
+  })
+})
+
+describe('[services], [settings] and [scrapdeck]', () => {
+  it('an empty service is disabled; the standard ones are taken; others are refused', () => {
+    const standard = Object.entries(SCRAPYD_SERVICES).map(([name, value]) => `${name} = ${value}\n`)
+    expect(resolve(`[services]\n${standard.join('')}`).options.door).toEqual({})
+    expect(resolve('[services]\nDelProject.json =\ndelversion.json =\n').options.door.disabledServices).toEqual(
+      new Set(['delproject.json', 'delversion.json'])
+    )
+    expect(() => resolve('[services]\nextra.json = my.Service\n')).toThrow('line 2: extra.json = my.Service is not')
+  })
+
+  it('projects without an egg name their settings module; names are in lower case, as in Scrapyd', () => {
+    expect(resolve('[settings]\nShop = shop.settings\n').options.settingsProjects).toEqual({ shop: 'shop.settings' })
+    expect(() => resolve('[settings]\nshop =\n')).toThrow('shop names no settings module')
+  })
+
+  it('our own options are taken, and misspelt ones refused', () => {
+    const own = '[scrapdeck]\ndata = d\npython = /p\nlocal_slots = 2\nallowed_hosts = a.example\n  b.example\n'
+    expect(resolve(own).options).toMatchObject({
+      dataDirectory: '/work/d',
+      pythonPath: '/p',
+      configuredSlots: 2,
+      allowedHosts: ['a.example', 'b.example']
+    })
+    expect(() => resolve('[scrapdeck]\nslots = 2\n')).toThrow('[scrapdeck] has no option "slots"')
+  })
+})
+
+describe('the files', () => {
+  it('the later wins, key by key, and the closest scrapy.cfg counts only with a [scrapyd] of its own', () => {
+    const home = aFolder({ '.scrapyd.conf': '[scrapyd]\nhttp_port = 2\nmax_proc = 2\n' })
+    const project = aFolder({
+      'scrapy.cfg': '[scrapyd]\nmax_proc = 3\n[deploy]\nurl = x\n',
+      'a/scrapyd.conf': '[scrapyd]\nhttp_port = 1\nmax_proc = 1\nnode_name = a\n',
+      'b/scrapy.cfg': '[settings]\ndefault = b.settings\n'
+    })
+    const inFolder = (name: string) => listScrapydFiles({ directory: join(project, name), homeDirectory: home })
+    expect(resolve(null, { paths: inFolder('a') })).toMatchObject({
+      options: { port: 2, configuredSlots: 3, door: { nodeName: 'a' } },
+      warnings: []
+    })
+    const configuration = readConfiguration(inFolder('b'))
+    expect(configuration.files).toEqual([join(home, '.scrapyd.conf')])
+    expect(configuration.keys('settings')).toEqual([])
+  })
+
+  it('one that is named must be there', () => {
+    expect(() => readConfiguration(['/nowhere/x.conf'], { mustExist: true })).toThrow('no file /nowhere/x.conf')
+  })
+})
+
+describe('scrapdeck config', () => {
+  it('tells every option with its origin, but no password', () => {
+    const resolved = resolve('[scrapyd]\nhttp_port = 6801\nusername = ann\npassword = secret\npoll_interval = 1\n', {
+      flags: { bind: '::1' }
+    })
+    const text = describeConfiguration(['/f.conf'], resolved)
+    expect(text).toContain('# Read: /f.conf')
+    expect(text).toMatch(/^bind_address = ::1 +# --bind$/m)
+    expect(text).toMatch(/^http_port = 6801 +# .*scrapyd\.conf, line 2$/m)
+    expect(text).toMatch(/^poll_interval = 1 \(without effect: jobs start as soon as a slot is free\) +# .*line 5$/m)
+    expect(text).not.toContain('secret')
+    for (const name of Object.keys(SCRAPYD_OPTIONS)) expect(text).toMatch(new RegExp(`^${name} = `, 'm'))
+  })
+})
+
+const DEFAULT_FILE = `[scrapyd]
+application       = scrapyd.app.application
+bind_address      = 127.0.0.1
+http_port         = 6800
+unix_socket_path  =
+username          =
+password          =
+spiderqueue       = scrapyd.spiderqueue.SqliteSpiderQueue
+poller            = scrapyd.poller.QueuePoller
+poll_interval     = 5.0
+launcher          = scrapyd.launcher.Launcher
+max_proc          = 0
+max_proc_per_cpu  = 4
+logs_dir          = logs
+items_dir         =
+jobs_dir          =
+jobs_to_keep      = 5
+runner            = scrapyd.runner
+webroot           = scrapyd.website.Root
+prefix_header     = x-forwarded-prefix
+debug             = off
+eggstorage        = scrapyd.eggstorage.FilesystemEggStorage
+eggs_dir          = eggs
+jobstorage        = scrapyd.jobstorage.MemoryJobStorage
+finished_to_keep  = 100
+dbs_dir           = dbs
+`

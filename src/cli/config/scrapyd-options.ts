@@ -1,0 +1,66 @@
+/** What becomes of an option of `[scrapyd]` that has no value of its own here. docs/configuration.md says the same for users. */
+export type Treatment =
+  | { kind: 'honoured' }
+  /** Any value is taken; it has nothing to do here, and `scrapdeck config` says why. */
+  | { kind: 'needless'; why: string }
+  /** Names Python classes: these values mean what Scrapdeck does anyway, others are refused. */
+  | { kind: 'fixed'; values: string[]; why: string }
+
+const NO_CLASSES =
+  'Scrapdeck has no Python in the service that could load it. Remove the line, or keep Scrapyd for this and add it to Scrapdeck as a node.'
+
+/** Every option of Scrapyd 1.6 (scrapyd-protocol.md, 8). What is not in this table is not Scrapyd's, and is warned about. */
+export const SCRAPYD_OPTIONS: Readonly<Record<string, Treatment>> = {
+  bind_address: { kind: 'honoured' },
+  http_port: { kind: 'honoured' },
+  unix_socket_path: { kind: 'honoured' },
+  username: { kind: 'honoured' },
+  password: { kind: 'honoured' },
+  max_proc: { kind: 'honoured' },
+  max_proc_per_cpu: { kind: 'honoured' },
+  logs_dir: { kind: 'honoured' },
+  items_dir: { kind: 'honoured' },
+  jobs_dir: { kind: 'honoured' },
+  eggs_dir: { kind: 'honoured' },
+  jobs_to_keep: { kind: 'honoured' },
+  finished_to_keep: { kind: 'honoured' },
+  prefix_header: { kind: 'honoured' },
+  node_name: { kind: 'honoured' },
+  debug: { kind: 'honoured' },
+  jobstorage: {
+    kind: 'fixed',
+    values: ['scrapyd.jobstorage.MemoryJobStorage', 'scrapyd.jobstorage.SqliteJobStorage'],
+    why: NO_CLASSES
+  },
+  poll_interval: { kind: 'needless', why: 'jobs start as soon as a slot is free' },
+  dbs_dir: {
+    kind: 'needless',
+    why: 'the queue and the history are in the data directory; import-scrapyd reads dbs_dir'
+  },
+  application: { kind: 'fixed', values: ['scrapyd.app.application'], why: NO_CLASSES },
+  spiderqueue: { kind: 'fixed', values: ['scrapyd.spiderqueue.SqliteSpiderQueue'], why: NO_CLASSES },
+  poller: { kind: 'fixed', values: ['scrapyd.poller.QueuePoller'], why: NO_CLASSES },
+  launcher: { kind: 'fixed', values: ['scrapyd.launcher.Launcher'], why: NO_CLASSES },
+  eggstorage: { kind: 'fixed', values: ['scrapyd.eggstorage.FilesystemEggStorage'], why: NO_CLASSES },
+  webroot: { kind: 'fixed', values: ['scrapyd.website.Root'], why: NO_CLASSES },
+  runner: {
+    kind: 'fixed',
+    values: ['scrapyd.runner'],
+    why: 'Scrapdeck starts spiders with a runner of its own (resources/python). Put what yours does into the project, or into its Python (sitecustomize).'
+  }
+}
+
+/** `[services]` of Scrapyd 1.6. */
+export const SCRAPYD_SERVICES: Readonly<Record<string, string>> = {
+  'schedule.json': 'scrapyd.webservice.Schedule',
+  'cancel.json': 'scrapyd.webservice.Cancel',
+  'status.json': 'scrapyd.webservice.Status',
+  'addversion.json': 'scrapyd.webservice.AddVersion',
+  'listprojects.json': 'scrapyd.webservice.ListProjects',
+  'listversions.json': 'scrapyd.webservice.ListVersions',
+  'listspiders.json': 'scrapyd.webservice.ListSpiders',
+  'delproject.json': 'scrapyd.webservice.DeleteProject',
+  'delversion.json': 'scrapyd.webservice.DeleteVersion',
+  'listjobs.json': 'scrapyd.webservice.ListJobs',
+  'daemonstatus.json': 'scrapyd.webservice.DaemonStatus'
+}

@@ -1,0 +1,16 @@
+import { describe, expect, it } from 'vitest'
+import { defaultDataDirectory } from './default-data-directory.ts'
+
+describe('the default data directory', () => {
+  const find = (platform: NodeJS.Platform, homeDirectory: string, environment = {}) =>
+    defaultDataDirectory({ platform, homeDirectory, environment })
+
+  it('is the place each system has for it', () => {
+    expect(find('linux', '/home/ann')).toBe('/home/ann/.local/share/scrapdeck')
+    expect(find('linux', '/home/ann', { XDG_DATA_HOME: '/data' })).toBe('/data/scrapdeck')
+    expect(find('linux', '/home/ann', { XDG_DATA_HOME: 'relative' })).toBe('/home/ann/.local/share/scrapdeck')
+    expect(find('darwin', '/Users/ann')).toBe('/Users/ann/Library/Application Support/Scrapdeck')
+    expect(find('win32', 'C:\\Users\\ann', { APPDATA: 'D:\\Roaming' })).toBe('D:\\Roaming\\Scrapdeck')
+    expect(find('win32', 'C:\\Users\\ann')).toBe('C:\\Users\\ann\\AppData\\Roaming\\Scrapdeck')
+  })
+})
