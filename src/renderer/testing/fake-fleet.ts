@@ -318,7 +318,7 @@ export function fakeDetail(job: Job): JobDetail {
               'log_count/ERROR': job.errors ?? 0
             }
           : null,
-      limitHit: job.reason?.includes('limit') ? job.reason : null,
+      limitHit: job.reason?.includes('limit of') ? `${job.reason} (used 530 MB)` : null,
       peakMemoryBytes: samples.length > 0 ? Math.max(...samples.map(({ memoryBytes }) => memoryBytes)) : null,
       cpuSeconds: samples.length > 0 ? samples.reduce((sum, { cpuShare }) => sum + cpuShare * 2, 0) : null,
       logArchived: job.state === 'ended'

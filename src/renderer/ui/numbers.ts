@@ -18,3 +18,22 @@ export function formatBytes(sizeBytes: number): string {
 /** `1 job`, `2 jobs`. */
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${formatCount(count)} ${count === 1 ? one : many}`
+
+/** `184 MB`, `1.5 GB`: in units of 1,024, as limits and operating systems count memory. */
+export function formatMemory(sizeBytes: number): string {
+  const megabytes = sizeBytes / 1_048_576
+  if (megabytes >= 1024) return `${Number((megabytes / 1024).toFixed(1))} GB`
+  return `${megabytes >= 10 || megabytes === 0 ? Math.round(megabytes) : megabytes.toFixed(1)} MB`
+}
+
+/** `32 %` of one core; two busy cores are `200 %`. */
+export const formatCpuShare = (share: number): string => `${Math.round(share * 100)} %`
+
+/** `3.2 s`, `48 s`, `4 min 10 s`, `2 h 5 min`: an amount of time that was used. */
+export function formatSeconds(seconds: number): string {
+  if (seconds < 10) return `${seconds.toFixed(1)} s`
+  const whole = Math.round(seconds)
+  if (whole < 60) return `${whole} s`
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`
+  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
+}

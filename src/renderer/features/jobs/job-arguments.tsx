@@ -1,4 +1,5 @@
-import type { Job } from '../../../shared/contract/index.ts'
+import { IconLock } from '@tabler/icons-react'
+import { type Job, SECRET_MASK } from '../../../shared/contract/index.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { FieldRow } from '../../ui/panel.tsx'
 import { formatInstant } from '../../ui/time.tsx'
@@ -23,8 +24,18 @@ export function JobArguments({ job, nodeName }: { job: Job; nodeName: (id: strin
         : 'any node'
   return (
     <>
-      <Values title="Arguments" values={job.args} none="The spider was given no arguments." />
-      <Values title="Settings" values={job.settings} none="No settings beside the project’s own." />
+      <Values
+        title="Arguments"
+        values={job.args}
+        secretNames={job.secretNames}
+        none="The spider was given no arguments."
+      />
+      <Values
+        title="Settings"
+        values={job.settings}
+        secretNames={job.secretNames}
+        none="No settings beside the project’s own."
+      />
       <section>
         <h2 className={classes.sectionTitle}>Asked for</h2>
         <FieldRow label="When">
@@ -46,7 +57,17 @@ export function JobArguments({ job, nodeName }: { job: Job; nodeName: (id: strin
   )
 }
 
-function Values({ title, values, none }: { title: string; values: Record<string, string>; none: string }) {
+function Values({
+  title,
+  values,
+  secretNames,
+  none
+}: {
+  title: string
+  values: Record<string, string>
+  secretNames: readonly string[]
+  none: string
+}) {
   const entries = Object.entries(values)
   return (
     <section>
@@ -59,7 +80,15 @@ function Values({ title, values, none }: { title: string; values: Record<string,
             {entries.map(([key, value]) => (
               <tr key={key}>
                 <th scope="row">{key}</th>
-                <td className="mono">{value}</td>
+                <td className="mono">
+                  {secretNames.includes(key) ? (
+                    <span className={classes.secret} title="Secret: its value is not shown again">
+                      <IconLock size={13} role="img" aria-label="Secret" /> {SECRET_MASK}
+                    </span>
+                  ) : (
+                    value
+                  )}
+                </td>
               </tr>
             ))}
           </tbody>

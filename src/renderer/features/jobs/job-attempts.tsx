@@ -2,6 +2,7 @@ import { Button } from '@mantine/core'
 import type { Attempt } from '../../../shared/contract/index.ts'
 import { formatRuntime } from '../../../shared/time.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
+import { formatMemory, formatSeconds } from '../../ui/numbers.ts'
 import { FieldRow } from '../../ui/panel.tsx'
 import { EmptyState } from '../../ui/states.tsx'
 import { formatInstant } from '../../ui/time.tsx'
@@ -45,6 +46,15 @@ export function JobAttempts({
       {(attempt.exitCode !== null || attempt.signal !== null) && (
         <FieldRow label="Exit">{attempt.signal ?? `code ${attempt.exitCode}`}</FieldRow>
       )}
+      {attempt.limitHit !== null && (
+        <FieldRow label="Limit">
+          <span className="tone-bad">{attempt.limitHit}</span>
+        </FieldRow>
+      )}
+      {attempt.peakMemoryBytes !== null && (
+        <FieldRow label="Peak memory">{formatMemory(attempt.peakMemoryBytes)}</FieldRow>
+      )}
+      {attempt.cpuSeconds !== null && <FieldRow label="CPU time">{formatSeconds(attempt.cpuSeconds)}</FieldRow>}
       {attempt.pid !== null && <FieldRow label="Process">{attempt.pid}</FieldRow>}
       <FieldRow label="jobid there">
         <span className={classes.jobid}>

@@ -1,8 +1,9 @@
 import { ActionIcon, Button, Tabs, Tooltip } from '@mantine/core'
-import { IconArrowsDiagonal, IconArrowsDiagonalMinimize2, IconX } from '@tabler/icons-react'
+import { IconArrowsDiagonal, IconArrowsDiagonalMinimize2, IconHandStop, IconX } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { Job, JobDetail } from '../../../shared/contract/index.ts'
+import type { Attempt, Job, JobDetail } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
 import { openRunDialog } from '../../state/run-dialog.ts'
@@ -64,12 +65,7 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
         <QueryState query={detail} what="the job" rows={10}>
           {(data: JobDetail) => (
             <>
-              <JobHead
-                job={data.job}
-                sentVersion={data.attempts.at(-1)?.version ?? null}
-                nodeName={nodeName}
-                away={awayOf(data.job)}
-              />
+              <JobHead job={data.job} attempt={data.attempts.at(-1)} nodeName={nodeName} away={awayOf(data.job)} />
               <JobButtons job={data.job} actions={actions} onOpen={onOpen} />
               <Tabs value={shown} onChange={(value) => value !== null && onTab(value)} className={classes.tabs}>
                 <Tabs.List>
@@ -120,17 +116,19 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
 
 function JobHead({
   job,
-  sentVersion,
+  attempt,
   nodeName,
   away
 }: {
   job: Job
-  /** What a job that asked for the latest was sent with. */
-  sentVersion: string | null
+  /** The newest. */
+  attempt: Attempt | undefined
   nodeName: (id: string) => string
   away: ReturnType<AwayOf>
 }) {
-  const version = job.version ?? sentVersion
+  // A job that asked for the latest was sent with one.
+  const version = job.version ?? attempt?.version ?? null
+  const limitHit = job.outcome === 'failed' ? (attempt?.limitHit ?? null) : null
   return (
     <header className={classes.head}>
       <div className={classes.title}>
@@ -140,7 +138,7 @@ function JobHead({
         </h2>
       </div>
       <p className={classes.facts}>
-        {job.reason !== null && <strong>{job.reason}</strong>}
+        {job.reason !== null && limitHit === null && <strong>{job.reason}</strong>}
         {job.nodeId !== null && (
           <span>
             {nodeName(job.nodeId)}
@@ -157,6 +155,21 @@ function JobHead({
         )}
         <span>{version === null ? 'latest version' : `version ${version}`}</span>
       </p>
+      {limitHit !== null && (
+        <div className={classes.limitHit}>
+          <IconHandStop size={16} aria-hidden />
+          <div>
+            <strong>Stopped by the {limitHit}.</strong>
+            <p>
+              Run it again with a higher limit, or change what holds for{' '}
+              <Link to="/projects" search={{ project: job.project }}>
+                {job.project}
+              </Link>
+              .
+            </p>
+          </div>
+        </div>
+      )}
       {job.killingLine !== null && (
         <div className={classes.kill}>
           <span className="visually-hidden">The line that ended it: </span>
@@ -187,6 +200,8 @@ function JobButtons({ job, actions, onOpen }: { job: Job; actions: JobActions; o
       spiders: [job.spider],
       settings: job.settings,
       args: job.args,
+      secretNames: job.secretNames,
+      limits: job.limits,
       priority: job.priority,
       nodeId: job.placement.nodeId,
       tags: job.placement.tags

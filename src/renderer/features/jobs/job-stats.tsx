@@ -4,9 +4,11 @@ import { useNow } from '../../ui/clock.ts'
 import { formatBytes, formatCount } from '../../ui/numbers.ts'
 import { EmptyState } from '../../ui/states.tsx'
 import classes from './job-detail-pane.module.css'
+import { JobUsage } from './job-usage.tsx'
 
 /** The figures of the run, live, and Scrapy's own closing stats once they were read. */
-export function JobStats({ detail: { job, attempts } }: { detail: JobDetail }) {
+export function JobStats({ detail }: { detail: JobDetail }) {
+  const { job, attempts } = detail
   const nowMs = useNow()
   const stats = attempts.findLast((attempt) => attempt.stats !== null)?.stats ?? null
   const runtimeMs = job.startedAtMs === null ? null : (job.endedAtMs ?? nowMs) - job.startedAtMs
@@ -25,26 +27,30 @@ export function JobStats({ detail: { job, attempts } }: { detail: JobDetail }) {
           <dd>{formatRuntime(runtimeMs)}</dd>
         </div>
       </dl>
-      {stats === null ? (
-        <p className="dim">
-          {job.state === 'ended'
-            ? 'The log ends without Scrapy’s closing stats: the run was cut off.'
-            : 'Scrapy writes its full stats when the run ends.'}
-        </p>
-      ) : (
-        <table className={classes.table}>
-          <tbody>
-            {Object.entries(stats)
-              .sort(([left], [right]) => left.localeCompare(right))
-              .map(([key, value]) => (
-                <tr key={key}>
-                  <th scope="row">{key}</th>
-                  <td>{formatStat(key, value)}</td>
-                </tr>
-              ))}
-          </tbody>
-        </table>
-      )}
+      <JobUsage detail={detail} />
+      <section>
+        <h2 className={classes.sectionTitle}>Scrapy’s stats</h2>
+        {stats === null ? (
+          <p className="dim">
+            {job.state === 'ended'
+              ? 'The log ends without Scrapy’s closing stats: the run was cut off.'
+              : 'Scrapy writes its full stats when the run ends.'}
+          </p>
+        ) : (
+          <table className={classes.table}>
+            <tbody>
+              {Object.entries(stats)
+                .sort(([left], [right]) => left.localeCompare(right))
+                .map(([key, value]) => (
+                  <tr key={key}>
+                    <th scope="row">{key}</th>
+                    <td>{formatStat(key, value)}</td>
+                  </tr>
+                ))}
+            </tbody>
+          </table>
+        )}
+      </section>
     </>
   )
 }

@@ -170,6 +170,8 @@ it('opens the Run dialog with everything of a job', async () => {
     spiders: [job?.spider],
     settings: job?.settings,
     args: job?.args,
+    secretNames: job?.secretNames,
+    limits: job?.limits,
     priority: job?.priority,
     nodeId: null,
     tags: []

@@ -1,0 +1,150 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Attempt, Job, JobDetail, RunLimits, UsageSample } from '../../../shared/contract/index.ts'
+import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
+import { effectiveLimits } from '../../../shared/run-limits.ts'
+import { useApi } from '../../api/api.tsx'
+import { limitsInForce } from '../../ui/limits.ts'
+import { formatCpuShare, formatMemory, formatSeconds } from '../../ui/numbers.ts'
+import { ErrorState } from '../../ui/states.tsx'
+import { LineChart } from '../../ui/line-chart.tsx'
+import classes from './job-detail-pane.module.css'
+
+const POLL_MS = 2000
+const MEGABYTE = 1_048_576
+
+/** Memory and CPU of a run on the local node as it goes, what it came to, and what it may not go beyond. */
+export function JobUsage({ detail: { job, attempts } }: { detail: JobDetail }) {
+  const api = useApi()
+  const isLive = job.state === 'running' || job.state === 'starting'
+  const usage = useQuery({
+    ...api.query.jobs.usage.queryOptions({ input: { id: job.id } }),
+    // Samples are no stored thing and come with no change of their own.
+    refetchInterval: isLive ? POLL_MS : false
+  })
+  const [lookAtMs, setLookAtMs] = useState<number | null>(null)
+  const ofProject = useProjectLimits(job)
+  const attempt = attempts.at(-1)
+  if (attempt === undefined || attempt.nodeId !== LOCAL_NODE_ID) return null
+  const samples = usage.data?.samples ?? []
+  const startedAtMs = attempt.startedAtMs ?? samples[0]?.atMs ?? 0
+  const memoryMegabytes = effectiveLimits(ofProject ?? null, job.limits)?.memoryMegabytes
+  const shared = { startedAtMs, tone: isLive ? 'run' : 'off', lookAtMs, onLook: setLookAtMs } as const
+  return (
+    <section aria-label="Memory and CPU" className={classes.usage}>
+      {usage.isError && <ErrorState what="memory and CPU" error={usage.error} onRetry={() => void usage.refetch()} />}
+      {samples.length > 1 ? (
+        <>
+          <LineChart
+            title="Memory"
+            points={samples.map(({ atMs, memoryBytes }) => ({ atMs, value: memoryBytes }))}
+            format={formatMemory}
+            isBinary
+            limit={memoryMegabytes == null ? null : memoryMegabytes * MEGABYTE}
+            {...shared}
+          />
+          <LineChart
+            title="CPU"
+            points={samples.map(({ atMs, cpuShare }) => ({ atMs, value: cpuShare * 100 }))}
+            {...shared}
+            format={(percent) => `${Math.round(percent)} %`}
+          />
+        </>
+      ) : (
+        usage.isSuccess && (
+          <p className="dim">
+            {isLive
+              ? 'The first samples of memory and CPU come a moment after the start.'
+              : 'Samples are kept for a while after the end; those of this run are gone.'}
+          </p>
+        )
+      )}
+      <Figures attempt={attempt} samples={samples} isLive={isLive} />
+      {ofProject !== undefined && <Limits job={job} ofProject={ofProject} />}
+    </section>
+  )
+}
+
+function Figures({ attempt, samples, isLive }: { attempt: Attempt; samples: UsageSample[]; isLive: boolean }) {
+  const now = isLive ? samples.at(-1) : undefined
+  const peakBytes = Math.max(attempt.peakMemoryBytes ?? 0, ...samples.map(({ memoryBytes }) => memoryBytes))
+  const peakShare = Math.max(0, ...samples.map(({ cpuShare }) => cpuShare))
+  const cpuSeconds = attempt.cpuSeconds ?? cpuSecondsOf(samples)
+  if (peakBytes === 0 && cpuSeconds === null) return null
+  return (
+    <table className={classes.usageTable}>
+      <thead>
+        <tr>
+          <td />
+          {isLive && <th scope="col">now</th>}
+          <th scope="col">peak</th>
+          <th scope="col">in all</th>
+        </tr>
+      </thead>
+      <tbody>
+        <tr>
+          <th scope="row">Memory</th>
+          {isLive && <td>{now === undefined ? '–' : formatMemory(now.memoryBytes)}</td>}
+          <td>{peakBytes === 0 ? '–' : formatMemory(peakBytes)}</td>
+          <td />
+        </tr>
+        <tr>
+          <th scope="row">CPU</th>
+          {isLive && <td>{now === undefined ? '–' : formatCpuShare(now.cpuShare)}</td>}
+          <td>{peakShare === 0 ? '–' : formatCpuShare(peakShare)}</td>
+          <td>{cpuSeconds === null ? '–' : formatSeconds(cpuSeconds)}</td>
+        </tr>
+        {now !== undefined && now.processes > 1 && (
+          <tr>
+            <th scope="row">Processes</th>
+            <td>{now.processes}</td>
+            <td>{Math.max(...samples.map(({ processes }) => processes))}</td>
+            <td />
+          </tr>
+        )}
+      </tbody>
+    </table>
+  )
+}
+
+/** Until the runner tells: the shares over the time between samples. */
+function cpuSecondsOf(samples: readonly UsageSample[]): number | null {
+  if (samples.length < 2) return null
+  return samples.reduce((sum, { atMs, cpuShare }, index) => {
+    const before = samples[index - 1]
+    return before === undefined ? sum : sum + (cpuShare * (atMs - before.atMs)) / 1000
+  }, 0)
+}
+
+/** Those of the job over those of its project, and where each comes from. */
+function Limits({ job, ofProject }: { job: Job; ofProject: RunLimits | null }) {
+  const limits = limitsInForce(effectiveLimits(ofProject, job.limits))
+  return (
+    <div>
+      <h3>Limits</h3>
+      {limits.length === 0 ? (
+        <p className="dim">None: nothing ends it but itself or somebody.</p>
+      ) : (
+        <table className={classes.table}>
+          <tbody>
+            {limits.map(({ name, label, value }) => (
+              <tr key={name}>
+                <th scope="row">{label}</th>
+                <td>
+                  {value} <span className="faint">{job.limits?.[name] == null ? 'of the project' : 'of this job'}</span>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </div>
+  )
+}
+
+/** undefined: not known yet. */
+function useProjectLimits({ project }: Job): RunLimits | null | undefined {
+  const api = useApi()
+  const { data } = useQuery(api.query.projects.list.queryOptions())
+  return data && (data.projects.find(({ name }) => name === project)?.settings.limits ?? null)
+}
