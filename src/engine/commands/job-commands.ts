@@ -1,11 +1,15 @@
-import type { Job, RunInput } from '../../shared/contract/index.ts'
+import { SECRET_MASK, type Job, type RunInput } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { RESERVED_ARGUMENTS } from '../../shared/reserved-arguments.ts'
+import { problemOfLimits } from '../../shared/run-limits.ts'
+import { secretValues, withSecrets } from '../../shared/secret-values.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
 import type { Fleet } from '../nodes/fleet.ts'
+import type { NodeSignal } from '../nodes/node-client.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import type { Clock } from '../runtime/clock.ts'
+import type { SecretBox } from '../runtime/secret-box.ts'
 import type { NewJob, Store, StoredJob } from '../store/store.ts'
 
 export interface JobCommandsParts {
@@ -14,6 +18,7 @@ export interface JobCommandsParts {
   projects: Projects
   dispatch: Dispatch
   waiting: WaitingReasons
+  secretBox: SecretBox
   clock: Clock
   newJobId: () => string
 }
@@ -28,12 +33,14 @@ export class JobCommands {
 
   /**
    * Queues one job per spider, all or none. `jobid` (one spider only) is the id a Scrapyd client brought. Rejects with
-   * PROJECT_, VERSION_, SPIDER_, NODE_NOT_FOUND or ARGUMENT_RESERVED.
+   * PROJECT_, VERSION_, SPIDER_, NODE_NOT_FOUND, ARGUMENT_RESERVED or BAD_INPUT (secrets, limits).
    */
   async run(input: RunInput, origin: { source: Job['source']; jobid?: string | undefined }): Promise<Job[]> {
     const { projects, store, newJobId } = this.#parts
     this.#checkArguments(input.args ?? {})
     this.#checkNode(input.nodeId ?? null)
+    this.#checkLimits(input.limits ?? null)
+    const { settings, args, secretNames } = await this.#sealSecrets(input)
     for (const spider of input.spiders) await projects.resolve(input.project, input.version ?? null, spider)
     const jobs = input.spiders.map((spider): NewJob => {
       const id = newJobId()
@@ -43,9 +50,9 @@ export class JobCommands {
         project: input.project,
         version: input.version ?? null,
         spider,
-        settings: input.settings ?? {},
-        args: input.args ?? {},
-        secretNames: input.secretNames ?? [],
+        settings,
+        args,
+        secretNames,
         limits: input.limits ?? null,
         priority: input.priority ?? 0,
         placement: { nodeId: input.nodeId ?? null, tags: [...new Set(input.tags ?? [])].sort() },
@@ -77,6 +84,17 @@ export class JobCommands {
       for (const id of [...removed, ...asked]) done.add(id)
     }
     return { asked: [...done], alreadyEnded: ids.filter((id) => !done.has(id)) }
+  }
+
+  /**
+   * One signal to jobs that run. `isCancel`: it is meant to end them, so their outcome is cancelled, whatever else happens.
+   */
+  async signal(ids: string[], signal: NodeSignal, options: { isCancel: boolean }): Promise<void> {
+    const { store, dispatch, clock } = this.#parts
+    if (options.isCancel) {
+      await store.askCancel(ids, { atMs: clock.nowMs(), text: `Asked to cancel with ${signal}`, evidence: { signal } })
+    }
+    dispatch.signal(ids, signal, options)
   }
 
   /** Undo of a cancel: back to the old place in the queue. */
@@ -137,6 +155,33 @@ export class JobCommands {
         data: { name: reserved }
       }
     )
+  }
+
+  /** From here on nobody but the dispatcher, at the moment of sending, sees the values. */
+  async #sealSecrets({ settings = {}, args = {}, secretNames = [] }: RunInput) {
+    const run = { settings, args, secretNames: [...new Set(secretNames)] }
+    const stranger = run.secretNames.find((name) => !Object.hasOwn(settings, name) && !Object.hasOwn(args, name))
+    if (stranger !== undefined) {
+      throw new ScrapdeckError(
+        'BAD_INPUT',
+        `"${stranger}" is to be secret, but no setting or argument has this name. Correct it, or leave it out of secretNames`
+      )
+    }
+    const values = secretValues(run)
+    if (values.includes(SECRET_MASK)) {
+      throw new ScrapdeckError(
+        'BAD_INPUT',
+        'A secret value is only the dots that are shown in its place. Enter the true value again, or retry the old job'
+      )
+    }
+    const sealed = new Map<string, string>()
+    for (const value of values) sealed.set(value, await this.#parts.secretBox.seal(value))
+    return withSecrets(run, (value) => sealed.get(value)!)
+  }
+
+  #checkLimits(limits: RunInput['limits']): void {
+    const problem = problemOfLimits(limits)
+    if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
   }
 
   #checkNode(nodeId: string | null): void {

@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import type { Job, JobStatus } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOCAL_NODE_ID, sanitiseVersion } from '../../shared/ids.ts'
+import { maskSecrets } from '../../shared/secret-values.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { Store, StoredJob } from '../store/store.ts'
@@ -152,7 +153,7 @@ function inQueueOrder(left: StoredJob, right: StoredJob): number {
 }
 
 function pendingJob(job: StoredJob): ScrapydJobs['pending'][number] {
-  const { jobid, project, spider, version, settings, args } = job
+  const { jobid, project, spider, version, settings, args } = maskSecrets(job)
   return { jobid, project, spider, version, settings, args }
 }
 

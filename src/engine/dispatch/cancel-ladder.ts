@@ -1,4 +1,4 @@
-import { NodeError } from '../nodes/node-client.ts'
+import { NodeError, type NodeSignal } from '../nodes/node-client.ts'
 import type { Timer } from '../runtime/clock.ts'
 import { applyChange } from './apply-change.ts'
 import type { DispatchContext } from './context.ts'
@@ -6,20 +6,20 @@ import type { LiveAttempt } from './live-attempts.ts'
 
 /** Scrapy ends gracefully on the first INT (finishing requests under way) and at once on the second. */
 const STEPS = [
-  { signal: 'INT', waitMs: 30_000, text: 'Asked it to finish (INT)' },
-  { signal: 'INT', waitMs: 15_000, text: 'Told it to stop at once (second INT)' },
-  { signal: 'KILL', waitMs: 15_000, text: 'Killed it (KILL)' }
+  { signal: 'INT', text: 'Asked it to finish (INT)' },
+  { signal: 'INT', text: 'Told it to stop at once (second INT)' },
+  { signal: 'KILL', text: 'Killed it (KILL)' }
 ] as const
-// Only Python is signalled by a remote Scrapyd, and a dying process is seen at the next poll: repeat KILL, then keep asking slowly.
-const AFTER_LAST_MS = 30_000
 const NODE_MISSING_MS = 200
 
 /**
  * Cancels live attempts: one signal, a wait, the next; each step recorded. The attempt counts as cancelled only when the
  * node shows that it ended (follower.ts), or says that it was still pending and has been removed.
  *
- *   asked --INT--> wait 30 s --INT--> wait 15 s --KILL--> wait --KILL--> ... until the node shows it ended
- *            (force: begins here ^)
+ *   asked --INT--> wait 30 s --INT--> wait 15 s --KILL--> wait 15 s --KILL--> wait 30 s --KILL--> ... until it ended
+ *            (force: begins here ^)            (the waits are a setting: cancelWaitsMs)
+ *
+ * KILL is repeated: a remote Scrapyd signals only the Python process, and sees it dead at its next poll.
  */
 export class CancelLadder {
   readonly #context: DispatchContext
@@ -47,6 +47,20 @@ export class CancelLadder {
     climb.step = Math.max(climb.step, 1)
     climb.timer?.cancel()
     if (isSettled(one)) void this.#step(one)
+  }
+
+  /** One signal that somebody named, once: it is theirs to know what it does. */
+  async signal(one: LiveAttempt, signal: NodeSignal): Promise<void> {
+    const node = this.#context.fleet.get(one.nodeId)
+    try {
+      if (node === undefined) throw new NodeError('unreachable', 'Its node is not in the fleet', { delivered: 'no' })
+      const { wasState } = await node.client.cancel({ project: one.project, jobid: one.jobid, signal })
+      await this.#recordStep(one, { signal, text: `Sent it the signal ${signal}` }, wasState)
+      if (wasState === 'pending') await this.#concludeRemoved(one)
+      node.observer.poke()
+    } catch (error) {
+      this.#context.logger.warn({ error, jobId: one.jobId, signal }, 'a signal did not reach its job')
+    }
   }
 
   /** The node has answered the POST: what was asked meanwhile goes out now. */
@@ -81,7 +95,8 @@ export class CancelLadder {
     const step = STEPS[Math.min(climb.step, STEPS.length - 1)]!
     const node = this.#context.fleet.get(one.nodeId)
     // At start the nodes are taken in after the attempts: look again soon.
-    const waitMs = node === undefined ? NODE_MISSING_MS : climb.step < STEPS.length ? step.waitMs : AFTER_LAST_MS
+    const waits = this.#context.cancelWaitsMs
+    const waitMs = node === undefined ? NODE_MISSING_MS : (waits[climb.step] ?? 2 * waits[2])
     // Set before the request: while it is on its way a force must not start a second climb.
     climb.timer = this.#context.clock.setTimer(waitMs, () => void this.#step(one))
     if (node === undefined) return
@@ -102,7 +117,11 @@ export class CancelLadder {
     }
   }
 
-  async #recordStep(one: LiveAttempt, step: (typeof STEPS)[number], wasState: string | null): Promise<void> {
+  async #recordStep(
+    one: LiveAttempt,
+    step: { signal: NodeSignal; text: string },
+    wasState: string | null
+  ): Promise<void> {
     await applyChange(this.#context.store, one, {
       from: ['sending', 'accepted', 'uncertain', 'running'],
       kind: 'cancel_sent',

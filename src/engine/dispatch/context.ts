@@ -1,9 +1,11 @@
-import type { Attempt } from '../../shared/contract/index.ts'
+import type { Attempt, ProjectSettings } from '../../shared/contract/index.ts'
+import type { CancelWaitsMs } from '../../shared/run-limits.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
+import type { SecretBox } from '../runtime/secret-box.ts'
 import type { Store } from '../store/store.ts'
 import type { LiveAttempt, LiveAttempts } from './live-attempts.ts'
 import type { EggState } from './place.ts'
@@ -17,9 +19,13 @@ export interface DispatchContext {
   waiting: WaitingReasons
   clock: Clock
   logger: Logger
+  cancelWaitsMs: CancelWaitsMs
+  /** Opens the secret values of a job when it is sent. */
+  secrets: Pick<SecretBox, 'open'>
   projects: {
     /** The version a job gets when sent now; null when there is none. */
     versionToRun(project: string, version: string | null): string | null
+    settingsOf(project: string): Pick<ProjectSettings, 'limits'>
   }
   distribution: {
     stateOf(nodeId: string, project: string, version: string): EggState

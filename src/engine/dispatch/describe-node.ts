@@ -1,11 +1,15 @@
-import type { Node, NodeRun, PythonState } from '../../shared/contract/index.ts'
+import type { Node, NodeRun, PythonState, UsageSample } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { SeenJob } from '../nodes/node-client.ts'
 import type { LiveAttempts } from './live-attempts.ts'
 
 /** A node as clients see it: its row, what watching showed, and what runs there, ours and external. */
-export function describeNode(node: FleetNode, live: LiveAttempts, python: PythonState | null): Node {
+export function describeNode(
+  node: FleetNode,
+  live: LiveAttempts,
+  localNode: { python(): PythonState; newestUsage(jobid: string): UsageSample | null } | null
+): Node {
   const { stored, status } = node
   return {
     id: stored.id,
@@ -23,7 +27,7 @@ export function describeNode(node: FleetNode, live: LiveAttempts, python: Python
     problem: status.problem,
     scrapydVersion: stored.scrapydVersion,
     nodeName: status.nodeName,
-    runs: runsOn(node, live),
+    runs: runsOn(node, live, stored.id === LOCAL_NODE_ID ? localNode : null),
     running: status.running,
     pending: status.pending,
     finished: status.finished,
@@ -31,11 +35,15 @@ export function describeNode(node: FleetNode, live: LiveAttempts, python: Python
     lastSeenAtMs: status.lastSeenAtMs,
     clockOffsetMs: status.clockOffsetMs,
     addedAtMs: stored.addedAtMs,
-    python: stored.id === LOCAL_NODE_ID ? pythonOf(python) : null
+    python: stored.id === LOCAL_NODE_ID ? pythonOf(localNode?.python() ?? null) : null
   }
 }
 
-function runsOn(node: FleetNode, live: LiveAttempts): NodeRun[] {
+function runsOn(
+  node: FleetNode,
+  live: LiveAttempts,
+  local: { newestUsage(jobid: string): UsageSample | null } | null
+): NodeRun[] {
   const ours = live
     .ofNode(node.stored.id)
     .filter((one) => one.state !== 'finishing')
@@ -46,7 +54,7 @@ function runsOn(node: FleetNode, live: LiveAttempts): NodeRun[] {
       spider: one.spider,
       state: one.state === 'running' ? ('running' as const) : ('starting' as const),
       sinceMs: one.startedAtMs ?? one.sentAtMs,
-      usage: null
+      usage: local?.newestUsage(one.jobid) ?? null
     }))
   const external = (job: SeenJob, state: NodeRun['state']): NodeRun => ({
     jobId: null,

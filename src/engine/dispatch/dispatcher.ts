@@ -1,9 +1,11 @@
-import type { Attempt } from '../../shared/contract/index.ts'
-import { SAFE_JOBID_PATTERN } from '../../shared/ids.ts'
+import { SECRET_MASK, type Attempt } from '../../shared/contract/index.ts'
+import { effectiveLimits } from '../../shared/run-limits.ts'
+import { secretValues, withSecrets } from '../../shared/secret-values.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import { NodeError } from '../nodes/node-client.ts'
 import { classifyRefusal } from '../nodes/scrapyd/refusals.ts'
 import { orderFairly } from '../queue/fair-order.ts'
+import { problemOfPathPart } from '../projects/names.ts'
 import type { StoredJob } from '../store/store.ts'
 import { applyChange } from './apply-change.ts'
 import type { DispatchContext } from './context.ts'
@@ -32,7 +34,7 @@ const HEALTH_WORDS = {
  *
  *   queued --begin (tx)--> sending --200 ok--> accepted --> (follower.ts)
  *      ^                      |--- node said no, or no connection ---> refused: back to the queue, held back from that node
- *      |                      |--- cannot ever work (unknown spider) -> ended: failed
+ *      |                      |--- cannot ever work (unknown spider, secret not to be read) -> ended: failed
  *      +----- absent ---------+--- no answer ------------------------> uncertain --> (follower.ts resolves it by looking)
  */
 export class Dispatcher {
@@ -197,7 +199,10 @@ export class Dispatcher {
     }
   }
 
-  /** A client's own jobid goes to the node as it is only where it is safe and nobody else's, there or here; else the job's id does. */
+  /**
+   * A client's own jobid goes to the node as it is where it can name a file and is nobody else's, there or here; else the
+   * job's id does. Of several jobs with the same jobid the oldest has it.
+   */
   async #jobidForNode(
     job: { id: string; jobid: string; project: string },
     number: number,
@@ -206,17 +211,22 @@ export class Dispatcher {
     const suffix = number === 1 ? '' : `-${number}`
     const own = job.id + suffix
     const wanted = job.jobid + suffix
-    if (job.jobid === job.id || !SAFE_JOBID_PATTERN.test(job.jobid)) return own
+    if (job.jobid === job.id || problemOfPathPart(wanted) !== null) return own
     const node = this.#context.fleet.get(nodeId)
     if (node !== undefined && this.#lists.isListed(node, job.project, wanted)) return own
     const namesakes = await this.#context.store.findJobsByJobid(job.jobid, null)
-    return namesakes.length > 1 ? own : wanted
+    return namesakes.at(-1)?.id === job.id ? wanted : own
   }
 
   async #send(one: LiveAttempt, attempt: Attempt, job: StoredJob): Promise<void> {
     const { fleet, clock, logger } = this.#context
     const node = fleet.get(one.nodeId)
+    const isLocal = node?.stored.kind === 'local'
+    const limits = effectiveLimits(this.#context.projects.settingsOf(job.project).limits, job.limits)
+    let secrets: string[] = []
     try {
+      const { settings, args } = await this.#openSecrets(job)
+      secrets = secretValues({ settings, args, secretNames: job.secretNames })
       if (node === undefined) {
         throw new NodeError('unreachable', 'The node was removed before the job was sent', { delivered: 'no' })
       }
@@ -228,21 +238,26 @@ export class Dispatcher {
             version: attempt.version,
             spider: attempt.spider,
             jobid: attempt.jobid,
-            settings: job.settings,
-            args: job.args,
+            settings,
+            args,
             priority: job.priority,
             isVersionAsked: job.version !== null,
             secretNames: job.secretNames,
-            limits: job.limits
+            limits: isLocal ? limits : null
           },
           this.#givingUp.signal
         )
       )
-      await this.#noteAccepted(one, clock.monotonicMs() - startedMs)
+      await this.#noteAccepted(one, {
+        jobid: one.jobid,
+        answeredInMs: Math.round(clock.monotonicMs() - startedMs),
+        ...(limits === null || isLocal ? {} : { limits: 'not held: only the local node holds to limits' })
+      })
     } catch (error) {
       try {
-        if (!(error instanceof NodeError)) throw error
-        await this.#noteFailedSend(one, error)
+        if (error instanceof UnreadableSecret) await this.#noteUnreadableSecret(one, error)
+        else if (error instanceof NodeError) await this.#noteFailedSend(one, scrubbed(error, secrets))
+        else throw error
       } catch (unexpected) {
         // It stays `sending`; settled, it is resolved like an uncertain one (follower.ts).
         logger.error({ error: unexpected, jobId: one.jobId }, 'recording how a job was sent failed; it is looked for')
@@ -254,13 +269,27 @@ export class Dispatcher {
     }
   }
 
-  async #noteAccepted(one: LiveAttempt, tookMs: number): Promise<void> {
+  /** A job's settings and arguments with their true values, for the node alone. Throws UnreadableSecret. */
+  async #openSecrets(job: StoredJob): Promise<Pick<StoredJob, 'settings' | 'args'>> {
+    if (job.secretNames.length === 0) return job
+    const opened = new Map<string, string>()
+    for (const sealed of secretValues(job)) {
+      try {
+        opened.set(sealed, await this.#context.secrets.open(sealed))
+      } catch (error) {
+        throw new UnreadableSecret(job.secretNames, { cause: error })
+      }
+    }
+    return withSecrets(job, (sealed) => opened.get(sealed)!)
+  }
+
+  async #noteAccepted(one: LiveAttempt, evidence: Record<string, unknown>): Promise<void> {
     const atMs = this.#context.clock.nowMs()
     const isApplied = await applyChange(this.#context.store, one, {
       from: ['sending'],
       to: 'accepted',
       kind: 'accepted',
-      entry: { atMs, text: 'Accepted', evidence: { jobid: one.jobid, answeredInMs: Math.round(tookMs) } },
+      entry: { atMs, text: 'Accepted', evidence },
       details: { acceptedAtMs: atMs }
     })
     if (isApplied) one.state = 'accepted'
@@ -302,6 +331,24 @@ export class Dispatcher {
     const hasEnded = isHopeless || one.cancelAskedAtMs !== null
     if (hasEnded) this.#refusals.delete(one.jobId)
     if (hasEnded) this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
+    this.wake()
+  }
+
+  /** Nothing was sent, and no other node or later try would read it: the job fails, saying what to do. */
+  async #noteUnreadableSecret(one: LiveAttempt, error: UnreadableSecret): Promise<void> {
+    const isApplied = await applyChange(this.#context.store, one, {
+      from: ['sending'],
+      to: 'ended',
+      kind: 'ended',
+      result: 'failed',
+      reason: 'secret unreadable',
+      jobOutcome: 'failed',
+      killingLine: error.message,
+      entry: { atMs: this.#context.clock.nowMs(), text: `Failed: ${error.message}`, evidence: { names: error.names } }
+    })
+    if (!isApplied) return
+    this.#context.live.remove(one)
+    this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
     this.wake()
   }
 
@@ -350,6 +397,32 @@ export class Dispatcher {
       }
     )
   }
+}
+
+class UnreadableSecret extends Error {
+  readonly names: string[]
+
+  constructor(names: string[], options: { cause: unknown }) {
+    super(
+      `a secret value (${names.join(', ')}) cannot be read with the key that this Scrapdeck has now, so nothing was sent. Run the job again and enter its secret values anew`,
+      options
+    )
+    this.names = names
+  }
+}
+
+/** Shorter ones are in any text by chance, and taking them out would tell what they are. */
+const HIDDEN_LENGTH_MIN = 4
+
+/** A node may answer with what it was sent. */
+function scrubbed(error: NodeError, secrets: string[]): NodeError {
+  if (secrets.length === 0) return error
+  const values = secrets.filter((value) => value.length >= HIDDEN_LENGTH_MIN)
+  // The longest first: one may be part of another.
+  values.sort((one, other) => other.length - one.length)
+  const hide = (text: string) => values.reduce((hidden, value) => hidden.replaceAll(value, SECRET_MASK), text)
+  const { kind, delivered, nodeMessage } = error
+  return new NodeError(kind, hide(error.message), { delivered, nodeMessage: nodeMessage && hide(nodeMessage) })
 }
 
 /** The counters can be newer than the lists: a stranger's job that was just started counts already. */

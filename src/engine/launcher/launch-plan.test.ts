@@ -9,6 +9,8 @@ test('the command is that of Scrapyd 1.6: settings, then LOG_FILE and FEEDS; _jo
     jobid: 'j-1',
     settings: { LOG_LEVEL: 'INFO', LOG_FILE: 'mine' },
     args: { page: '1=2', q: '' },
+    secretNames: [],
+    limits: null,
     priority: 0,
     acceptedAtMs: 1
   }

@@ -1,16 +1,18 @@
 import { mkdir } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import type { PythonState } from '../../shared/contract/index.ts'
+import type { PythonState, UsageSample } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { SAFE_JOBID_PATTERN } from '../../shared/ids.ts'
+import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
 import { type NodeClient, NodeError, type ScheduleRequest, type SeenJob } from '../nodes/node-client.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import { type Clock, sleep } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { logFileOf } from './launch-plan.ts'
 import { readLogRange } from './log-range.ts'
+import { openProcessTable } from './process-table.ts'
 import { findPythons, openPythonEnvironment } from './python-environment.ts'
-import { openRunList, type Run } from './run-list.ts'
+import { openRunList, type Run, type RunList } from './run-list.ts'
+import { openRunWatch, type RunWatch } from './run-watch.ts'
 import { listSpiders } from './spider-listing.ts'
 
 /**
@@ -30,6 +32,11 @@ export interface LocalNode extends NodeClient {
   createEnvironment(report: (text: string, share: number | null) => void, signal?: AbortSignal): Promise<void>
   /** The spiders of an egg, by importing it in a process of its own. Throws EGG_IMPORT_FAILED with the traceback's end, PYTHON_MISSING. */
   listSpidersOfEgg(eggPath: string, signal?: AbortSignal): Promise<string[]>
+  /** What a run used, oldest sample first; kept until shortly after its end. Empty on a system that does not tell. */
+  usageOf(jobid: string): UsageSample[]
+  newestUsage(jobid: string): UsageSample | null
+  /** Calls the listener when there are new samples: while something runs, every 2 s. */
+  onUsage(listener: () => void): () => void
   /** Jobs running now: what quitting must ask about. */
   runningCount(): number
   /** INT, then KILL after a wait, to every running spider. */
@@ -45,6 +52,8 @@ export interface LocalNodeOptions {
   pythonPath?: string
   /** A local file with this egg; null when we have none. Eggs live in the projects room, not here. */
   eggPath: (project: string, version: string) => Promise<string | null>
+  /** Between INT, the second INT, KILL, and KILL again, for a run that hit a limit. */
+  cancelWaitsMs?: CancelWaitsMs
   clock: Clock
   logger: Logger
 }
@@ -60,7 +69,9 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
   await mkdir(options.directory, { recursive: true, mode: 0o700 })
   const paths = { dataDirectory: options.directory, resourcesDirectory: options.resourcesDirectory }
   const listeners = new Set<() => void>()
+  const usageListeners = new Set<() => void>()
   const changed = () => {
+    watch?.wake()
     for (const listener of listeners) listener()
   }
   const closing = new AbortController()
@@ -76,7 +87,8 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
     }
   })
   const readyPython = () => (python.state().state === 'ready' ? python.state().path : null)
-  let runs: Awaited<ReturnType<typeof openRunList>> | null = null
+  let runs: RunList | null = null
+  let watch: RunWatch | null = null
   const openedRuns = await openRunList({
     ...paths,
     slots: options.slots,
@@ -88,6 +100,19 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
     onChange: changed
   })
   runs = openedRuns
+  watch = await openRunWatch({
+    runs: openedRuns.list,
+    signal: (run, signal) => openedRuns.cancel(run.spec.project, run.spec.jobid, signal),
+    logFileOf: (run) => logFileOf(options.directory, run.spec),
+    processes: await openProcessTable(),
+    cancelWaitsMs: options.cancelWaitsMs ?? CANCEL_WAITS_MS,
+    clock,
+    logger,
+    onSample() {
+      for (const listener of usageListeners) listener()
+    }
+  })
+  const openedWatch = watch
   openedRuns.fillSlots()
 
   const node: LocalNode = {
@@ -105,6 +130,12 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
         throw new ScrapdeckError('PYTHON_MISSING', python.state().problem ?? 'Python is not ready yet.')
       const signals = signal ? [closing.signal, signal] : [closing.signal]
       return listSpiders({ ...paths, python: path, egg: eggPath, clock, signal: AbortSignal.any(signals) })
+    },
+    usageOf: openedWatch.usageOf,
+    newestUsage: openedWatch.newestUsage,
+    onUsage(listener) {
+      usageListeners.add(listener)
+      return () => usageListeners.delete(listener)
     },
     runningCount: () => liveRuns().length,
     async stopAll() {
@@ -131,9 +162,9 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
       const { pending, running, finished } = openedRuns.list()
       return {
         begunAtMs,
-        pending: pending.map(toSeenJob),
-        running: running.map(toSeenJob),
-        finished: finished.map(toSeenJob)
+        pending: pending.map(seen),
+        running: running.map(seen),
+        finished: finished.map(seen)
       }
     },
     async schedule(request) {
@@ -143,8 +174,9 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
       if (readyPython() === null) throw refusal(python.state().problem ?? 'Python is not ready yet.')
       await refuseWithoutEgg(request)
       refuseWhenClosed()
-      const { project, version, spider, jobid, settings, args, priority } = request
-      const spec = { project, version, spider, jobid, settings, args, priority, acceptedAtMs: clock.nowMs() }
+      const { project, version, spider, jobid, settings, args, secretNames, limits, priority } = request
+      const names = { project, version, spider, jobid }
+      const spec = { ...names, settings, args, secretNames, limits, priority, acceptedAtMs: clock.nowMs() }
       let isAccepted: boolean
       try {
         isAccepted = await openedRuns.accept(spec)
@@ -158,6 +190,7 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
     },
     async cancel(request) {
       refuseWhenClosed()
+      openedWatch.noteCancel(request.jobid)
       return { wasState: await openedRuns.cancel(request.project, request.jobid, request.signal) }
     },
 
@@ -180,10 +213,16 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
     async close() {
       closing.abort(new NodeError('aborted', 'The local node is closing.', { delivered: 'unknown' }))
       listeners.clear()
+      usageListeners.clear()
+      await openedWatch.close()
       await openedRuns.close()
     }
   }
   return node
+
+  function seen(run: Run): SeenJob {
+    return toSeenJob(run, openedWatch)
+  }
 
   /** Started, their processes seen or not. */
   function liveRuns(): Run[] {
@@ -211,18 +250,17 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
 }
 
 function refuseBadNames(run: Pick<ScheduleRequest, 'project' | 'spider' | 'jobid'>): void {
-  for (const [noun, name] of [['project', run.project] as const, ['spider', run.spider] as const]) {
+  for (const [noun, name] of Object.entries({ project: run.project, spider: run.spider, jobid: run.jobid })) {
     const problem = problemOfPathPart(name)
     if (problem) throw refusal(`the ${noun} ${JSON.stringify(name)} ${problem}`)
   }
-  if (!SAFE_JOBID_PATTERN.test(run.jobid)) throw refusal(`the jobid ${JSON.stringify(run.jobid)} is not safe in paths`)
 }
 
 function refusal(nodeMessage: string): NodeError {
   return new NodeError('refused', `The local node refused: ${nodeMessage}`, { delivered: 'no', nodeMessage })
 }
 
-function toSeenJob(run: Run): SeenJob {
+function toSeenJob(run: Run, watch: RunWatch): SeenJob {
   return {
     project: run.spec.project,
     spider: run.spec.spider,
@@ -230,13 +268,7 @@ function toSeenJob(run: Run): SeenJob {
     pid: run.child?.pid ?? null,
     startTime: run.startedAtMs === null ? null : naiveLocalTime(run.startedAtMs),
     endTime: run.exit === null ? null : naiveLocalTime(run.exit.atMs),
-    exit: run.exit && {
-      code: run.exit.code,
-      signal: run.exit.signal,
-      limit: null,
-      peakMemoryBytes: null,
-      cpuSeconds: null
-    }
+    exit: run.exit && { code: run.exit.code, signal: run.exit.signal, ...watch.endOf(run) }
   }
 }
 

@@ -1,6 +1,9 @@
+import { createHash } from 'node:crypto'
 import { link, mkdir, open, readdir, readFile, rename, rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { RunLimits } from '../../shared/contract/index.ts'
+import { SAFE_JOBID_PATTERN } from '../../shared/ids.ts'
 import { type ProcessIdentity, readStartTime } from './process-identity.ts'
 
 /**
@@ -10,9 +13,10 @@ import { type ProcessIdentity, readStartTime } from './process-identity.ts'
  *   launch.json  how the next start goes; rewritten by every try
  *   started      the claim: exactly one supervisor makes it, ever
  *   child.json   the spider's process
+ *   limit.json   the limit that it hit, written before it is signalled because of it (run-watch.ts)
  *   exit.json    how it ended; `code` and `signal` both null: nobody saw it end
  *
- * resources/python/supervisor.py writes the last three.
+ * resources/python/supervisor.py writes started, child.json and exit.json.
  */
 export interface RunFiles {
   spec: RunSpec | null
@@ -29,7 +33,10 @@ const RunSpec = z.object({
   settings: z.record(z.string(), z.string()),
   args: z.record(z.string(), z.string()),
   priority: z.number(),
-  acceptedAtMs: z.number()
+  acceptedAtMs: z.number(),
+  // Specs of earlier engines have neither.
+  secretNames: z.array(z.string()).default([]),
+  limits: RunLimits.nullable().default(null)
 })
 export type RunSpec = z.infer<typeof RunSpec>
 
@@ -43,9 +50,14 @@ const Supervisor = z.object({ pid: z.number().int().min(1), startTime: z.string(
 // Its group is signalled, and a signal to the groups 0, 1 or below goes to processes that are none of the spider's.
 const Child = Supervisor.extend({ pid: z.number().int().min(2), atMs: Time })
 
+/** How a run's directory is called: by its jobid where that is a safe name on every system, else by a digest of it. */
+export function runDirectoryName(jobid: string): string {
+  return SAFE_JOBID_PATTERN.test(jobid) ? jobid : `~${createHash('sha256').update(jobid).digest('hex')}`
+}
+
 /** Makes the directory and its spec durably. False when a run of this jobid is there already. */
 export async function acceptRun(runsDirectory: string, spec: RunSpec): Promise<boolean> {
-  const directory = join(runsDirectory, spec.jobid)
+  const directory = join(runsDirectory, runDirectoryName(spec.jobid))
   try {
     await mkdir(directory, { mode: 0o700 })
   } catch (error) {
@@ -94,6 +106,16 @@ export async function claimRun(directory: string): Promise<boolean> {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     throw error
   }
+}
+
+const Limit = z.object({ text: z.string().max(200), atMs: Time })
+
+export function readLimit(directory: string): Promise<z.infer<typeof Limit> | null> {
+  return readJson(join(directory, 'limit.json'), Limit)
+}
+
+export async function writeLimit(directory: string, limit: z.infer<typeof Limit>): Promise<void> {
+  await writeWhole(directory, 'limit.json', limit)
 }
 
 export async function writeExit(directory: string, exit: RunExit): Promise<void> {

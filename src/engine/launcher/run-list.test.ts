@@ -100,7 +100,8 @@ let accepted = 0
 
 function aSpec(jobid: string, spider: string, over: Partial<RunSpec> = {}): RunSpec {
   const acceptedAtMs = Date.now() + ++accepted
-  return { project: 'shop', version: '1', spider, jobid, settings: {}, args: {}, priority: 0, acceptedAtMs, ...over }
+  const none = { settings: {}, args: {}, secretNames: [], limits: null }
+  return { project: 'shop', version: '1', spider, jobid, ...none, priority: 0, acceptedAtMs, ...over }
 }
 
 function idsIn(list: RunList) {

@@ -9,6 +9,9 @@ const code = (value: number) => ({ code: value, signal: null })
 const signal = (name: string) => ({ code: null, signal: name })
 const stats = (reason: string) =>
   `2026-11-21 01:00:00 [scrapy.statscollectors] INFO: Dumping Scrapy stats:\n{'finish_reason': '${reason}'}\n`
+const MEMORY_LIMIT = 'memory limit of 512 MB (used 530 MB)'
+const MEMORY_ERROR =
+  '2026-11-21 01:00:00 [scrapy.core.scraper] ERROR: Spider error\nTraceback (most recent call last):\n  File "a.py"\nMemoryError\n'
 const HIDDEN = '2026-11-21 01:00:00 [shop] WARNING: A price is missing\n'
 
 describe('logs of real Scrapy', () => {
@@ -71,7 +74,17 @@ test.each([
   [null, null, false, 'failed', 'no log'],
   [null, null, true, 'cancelled', 'killed'],
   [null, code(2), false, 'failed', 'exit code 2'],
-  [null, { code: null, signal: null }, false, 'failed', 'ended in an unknown way']
+  [null, { code: null, signal: null }, false, 'failed', 'ended in an unknown way'],
+  [stats('shutdown'), { ...code(0), limit: MEMORY_LIMIT }, false, 'failed', 'memory limit of 512 MB'],
+  [stats('shutdown'), { ...code(0), limit: MEMORY_LIMIT }, true, 'failed', 'memory limit of 512 MB'],
+  [HIDDEN, { ...signal('SIGKILL'), limit: MEMORY_LIMIT }, false, 'failed', 'memory limit of 512 MB'],
+  [null, { ...code(0), limit: MEMORY_LIMIT }, false, 'failed', 'memory limit of 512 MB'],
+  [stats('finished'), { ...code(0), limit: MEMORY_LIMIT }, false, 'succeeded', 'finished'],
+  [stats('finished'), { ...signal('SIGKILL'), limit: MEMORY_LIMIT }, false, 'failed', 'memory limit of 512 MB'],
+  [MEMORY_ERROR, code(1), false, 'failed', 'out of memory (MemoryError)'],
+  [MEMORY_ERROR, code(1), true, 'cancelled', 'killed'],
+  [MEMORY_ERROR, signal('SIGKILL'), false, 'failed', 'killed by SIGKILL'],
+  [MEMORY_ERROR + stats('finished'), code(0), false, 'succeeded', 'finished']
 ])('%j, exit %j, cancel asked %s: %s, %s', (tail, exit, cancelAsked, outcome, reason) => {
   expect(judgeOutcome({ tail, exit, cancelAsked })).toMatchObject({ outcome, reason })
 })
@@ -79,10 +92,13 @@ test.each([
 test('nothing is cancelled that nobody asked to cancel, nothing succeeds whose process failed', () => {
   const reasons = fc.constantFrom('finished', 'shutdown', 'cancelled', 'closespider_itemcount', 'x')
   const tails = fc.oneof(fc.constant(null), fc.string(), reasons.map(stats))
-  const exits = fc.oneof(fc.constant(null), fc.integer({ min: 0, max: 3 }).map(code), fc.constant(signal('SIGTERM')))
+  const ends = fc.oneof(fc.integer({ min: 0, max: 3 }).map(code), fc.constant(signal('SIGTERM')))
+  const limited = fc.tuple(ends, fc.constant(MEMORY_LIMIT)).map(([end, limit]) => ({ ...end, limit }))
+  const exits = fc.oneof(fc.constant(null), ends, limited)
   fc.assert(
     fc.property(tails, exits, fc.boolean(), (tail, exit, cancelAsked) => {
       const { outcome, reason } = judgeOutcome({ tail, exit, cancelAsked })
+      if (exit !== null && 'limit' in exit && outcome !== 'succeeded') expect(reason).toBe('memory limit of 512 MB')
       if (!cancelAsked) expect(outcome).not.toBe('cancelled')
       if (exit !== null && exit.code !== 0) expect(outcome).not.toBe('succeeded')
       expect(outcome).not.toBe('lost')

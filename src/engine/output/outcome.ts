@@ -1,6 +1,13 @@
 import type { Outcome } from '../../shared/contract/index.ts'
 import { parseClosingStats, type ScrapyStats } from './log-stats.ts'
 
+interface ProcessEnd {
+  code: number | null
+  signal: string | null
+  /** The limit that the local node stopped it for, in words. */
+  limit?: string | null
+}
+
 export interface Judgement {
   outcome: Outcome
   /** A few words: Scrapy's finish_reason, or what stands in for it. */
@@ -18,6 +25,7 @@ const LIMITS_REACHED = new Set(['closespider_itemcount', 'closespider_pagecount'
  *
  * | log says                        | process              | cancel asked | outcome   | reason                      |
  * | ------------------------------- | -------------------- | ------------ | --------- | --------------------------- |
+ * | any but the row after the next  | hit a limit          | no matter    | failed    | the limit                   |
  * | any                             | exit ≠ 0 or signal   | yes          | cancelled | finish_reason, else killed… |
  * | `finished`, or a limit reached  | exit ≠ 0 or signal   | no           | failed    | exit code N / killed by S   |
  * | `finished`, or a limit reached  | 0 or unknown         | no matter    | succeeded | finish_reason               |
@@ -29,6 +37,9 @@ const LIMITS_REACHED = new Set(['closespider_itemcount', 'closespider_pagecount'
  * | nothing of its end              | 0 or unknown         | no           | failed    | ended without closing stats |
  * | there is no log                 | unknown              | no           | failed    | no log                      |
  *
+ * A process hit a limit (memory, time, …) when the local node stopped it for that; it then closes with `shutdown`, or is
+ * killed. One that had `finished` by itself before the signal reached it, with exit 0, has succeeded all the same.
+ * "exit code N" and "ended without closing stats" become "out of memory (MemoryError)" where the log ends with that.
  * Limits reached are CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT. `shutdown` that nobody asked for is a failure: the
  * machine or another user stopped it. Exit code 0 with a log that shows nothing of level INFO is a spider whose LOG_LEVEL
  * hides its end; exit code 0 alone proves nothing, Scrapy ends with it after a forced shutdown too. Logged errors are
@@ -38,13 +49,14 @@ export function judgeOutcome(evidence: {
   /** The last CLOSING_TAIL_BYTES of the log; null: there is no log. */
   tail: string | null
   /** null: the node does not tell (every remote Scrapyd). */
-  exit: { code: number | null; signal: string | null } | null
+  exit: ProcessEnd | null
   cancelAsked: boolean
 }): Judgement {
   const { tail, exit, cancelAsked } = evidence
   const closing = tail === null ? null : parseClosingStats(tail)
   const finishReason = closing?.finishReason ?? null
   const exitFailure = exit === null || (exit.code === 0 && exit.signal === null) ? null : describeExit(exit)
+  const isDone = finishReason !== null && (finishReason === 'finished' || LIMITS_REACHED.has(finishReason))
   const { outcome, reason } = decide()
   return {
     outcome,
@@ -55,12 +67,14 @@ export function judgeOutcome(evidence: {
   }
 
   function decide(): { outcome: Outcome; reason: string } {
+    if (exit?.limit != null && !(isDone && exitFailure === null)) {
+      return { outcome: 'failed', reason: nameOfLimit(exit.limit) }
+    }
     if (exitFailure !== null && cancelAsked) {
       return { outcome: 'cancelled', reason: finishReason ?? describeKill(exit) }
     }
     if (finishReason !== null) {
-      const done = finishReason === 'finished' || LIMITS_REACHED.has(finishReason)
-      if (done) {
+      if (isDone) {
         if (exitFailure !== null) return { outcome: 'failed', reason: exitFailure }
         return { outcome: 'succeeded', reason: finishReason }
       }
@@ -68,17 +82,27 @@ export function judgeOutcome(evidence: {
       return { outcome: asked ? 'cancelled' : 'failed', reason: finishReason }
     }
     if (cancelAsked) return { outcome: 'cancelled', reason: describeKill(exit) }
+    if (exitFailure === null && exit !== null && !closing?.showsInfo) {
+      return { outcome: 'succeeded', reason: 'exit code 0' }
+    }
+    if (exit?.signal == null && /\bMemoryError\b/.test(closing?.killingLine ?? '')) {
+      return { outcome: 'failed', reason: 'out of memory (MemoryError)' }
+    }
     if (exitFailure !== null) return { outcome: 'failed', reason: exitFailure }
-    if (exit !== null && !closing?.showsInfo) return { outcome: 'succeeded', reason: 'exit code 0' }
     return { outcome: 'failed', reason: tail === null ? 'no log' : 'ended without closing stats' }
   }
 }
 
-function describeExit(exit: { code: number | null; signal: string | null }): string {
+/** `memory limit of 512 MB (used 530 MB)` without the brackets: the same limit is the same reason. */
+function nameOfLimit(words: string): string {
+  return words.replace(/ \(.*\)$/, '')
+}
+
+function describeExit(exit: ProcessEnd): string {
   if (exit.signal !== null) return `killed by ${exit.signal}`
   return exit.code === null ? 'ended in an unknown way' : `exit code ${exit.code}`
 }
 
-function describeKill(exit: { code: number | null; signal: string | null } | null): string {
+function describeKill(exit: ProcessEnd | null): string {
   return exit?.signal ? `killed by ${exit.signal}` : 'killed'
 }

@@ -1,4 +1,5 @@
 import type { Job, Waiting } from '../../shared/contract/index.ts'
+import { maskSecrets } from '../../shared/secret-values.ts'
 import type { StoredJob } from '../store/store.ts'
 
 /**
@@ -20,9 +21,9 @@ export class WaitingReasons {
     return this.#byLane.get(lane) ?? NEXT_IN_LINE
   }
 
-  /** The job as clients see it. */
+  /** The job as clients see it: with why it waits, and without its secrets. */
   complete(job: StoredJob): Job {
-    return { ...job, waiting: job.state === 'queued' ? this.of(job.lane) : null }
+    return { ...maskSecrets(job), waiting: job.state === 'queued' ? this.of(job.lane) : null }
   }
 }
 

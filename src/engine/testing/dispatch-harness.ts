@@ -1,3 +1,5 @@
+import type { RunLimits } from '../../shared/contract/index.ts'
+import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
 import { createDispatch, type Dispatch } from '../dispatch/dispatch.ts'
 import { LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { EggState } from '../dispatch/place.ts'
@@ -29,6 +31,9 @@ export async function startDispatch(parts: {
   clock: FakeClock
   nodes: Record<string, FakeNode>
   blobs: BlobStore
+  projectLimits?: RunLimits
+  cancelWaitsMs?: CancelWaitsMs
+  openSecret?: (sealed: string) => Promise<string>
 }): Promise<DispatchHarness> {
   const { store, clock, nodes, blobs } = parts
   const live = new LiveAttempts()
@@ -54,7 +59,12 @@ export async function startDispatch(parts: {
     clock,
     // What our own code does wrong must not hide in a log that nobody reads.
     logger: { ...silentLogger, error: (facts, text) => console.error(text, facts) },
-    projects: { versionToRun: (_project, version) => version ?? '1' },
+    projects: {
+      versionToRun: (_project, version) => version ?? '1',
+      settingsOf: () => ({ limits: parts.projectLimits ?? null })
+    },
+    cancelWaitsMs: parts.cancelWaitsMs ?? CANCEL_WAITS_MS,
+    secrets: { open: parts.openSecret ?? (async (sealed) => sealed) },
     distribution: {
       stateOf: (nodeId, project, version): EggState =>
         nodes[nodeId]!.eggs.has(`${project}@${version}`) ? 'present' : 'absent',

@@ -1,0 +1,117 @@
+import type { RunLimits } from '../../shared/contract/index.ts'
+import type { CancelWaitsMs } from '../../shared/run-limits.ts'
+
+/** What is known of a running run at one moment; null: not known. */
+export interface RunFacts {
+  startedAtMs: number
+  /** Resident memory of all its processes. */
+  memoryBytes: number | null
+  /** Of all its processes, those that ended included. */
+  cpuSeconds: number | null
+  logBytes: number | null
+  /** When the log last grew. */
+  loggedAtMs: number | null
+}
+
+export interface LimitHit {
+  name: keyof RunLimits
+  /** `memory limit of 512 MB (used 530 MB)`: what the limit is, and in brackets what went beyond it. */
+  text: string
+  atMs: number
+}
+
+const MEGABYTE = 1024 * 1024
+/**
+ * How much CPU time the kernel gives beyond the limit. Ours comes first and lets the spider close its files; the kernel's
+ * ends the process at once, and is for when nobody watches.
+ */
+const KERNEL_CPU_MARGIN_SECONDS = 60
+
+/** The limit that was hit first; null: none. Pure. `addressSpaceMegabytes` and `openFiles` are the kernel's alone. */
+export function findLimitHit(limits: RunLimits, facts: RunFacts, nowMs: number): LimitHit | null {
+  const { startedAtMs, memoryBytes, cpuSeconds, logBytes } = facts
+  const silentFromMs = Math.max(startedAtMs, facts.loggedAtMs ?? startedAtMs)
+  const hits: LimitHit[] = []
+  const check = (
+    name: keyof RunLimits,
+    isHit: (limit: number) => boolean,
+    words: (limit: number) => string,
+    atMs: (limit: number) => number = () => nowMs
+  ) => {
+    const limit = limits[name]
+    if (limit != null && isHit(limit)) hits.push({ name, text: words(limit), atMs: atMs(limit) })
+  }
+  check(
+    'wallSeconds',
+    (limit) => nowMs - startedAtMs >= limit * 1000,
+    (limit) => `wall time limit of ${limit} s (ran ${wholeSeconds(nowMs - startedAtMs)} s)`,
+    (limit) => startedAtMs + limit * 1000
+  )
+  check(
+    'silentSeconds',
+    (limit) => nowMs - silentFromMs >= limit * 1000,
+    (limit) => `silence limit of ${limit} s (no new log line for ${wholeSeconds(nowMs - silentFromMs)} s)`,
+    (limit) => silentFromMs + limit * 1000
+  )
+  check(
+    'memoryMegabytes',
+    (limit) => memoryBytes !== null && memoryBytes > limit * MEGABYTE,
+    (limit) => `memory limit of ${limit} MB (used ${megabytes(memoryBytes!)} MB)`
+  )
+  check(
+    'cpuSeconds',
+    (limit) => cpuSeconds !== null && cpuSeconds >= limit,
+    (limit) => `CPU time limit of ${limit} s (used ${Math.floor(cpuSeconds!)} s)`
+  )
+  check(
+    'logMegabytes',
+    (limit) => logBytes !== null && logBytes > limit * MEGABYTE,
+    (limit) => `log size limit of ${limit} MB (grew to ${megabytes(logBytes!)} MB)`
+  )
+  // The one that came due longest ago; of several noticed only now, the first in the order above.
+  return hits.sort((one, other) => one.atMs - other.atMs)[0] ?? null
+}
+
+/** The limit that the kernel ended a process by, as far as its end shows it. */
+export function limitOfExit(limits: RunLimits | null, exit: { signal: string | null }): string | null {
+  if (exit.signal !== 'SIGXCPU' || limits?.cpuSeconds == null) return null
+  return `CPU time limit of ${limits.cpuSeconds} s (ended by the kernel)`
+}
+
+/** What the kernel is to hold each process to (setrlimit); null: nothing. */
+export interface ResourceLimits {
+  addressSpaceBytes: number | null
+  cpuSeconds: number | null
+  openFiles: number | null
+}
+
+export function resourceLimitsOf(limits: RunLimits | null): ResourceLimits | null {
+  const { addressSpaceMegabytes, cpuSeconds, openFiles } = limits ?? {}
+  if (addressSpaceMegabytes == null && cpuSeconds == null && openFiles == null) return null
+  return {
+    addressSpaceBytes: addressSpaceMegabytes == null ? null : addressSpaceMegabytes * MEGABYTE,
+    cpuSeconds: cpuSeconds == null ? null : cpuSeconds + KERNEL_CPU_MARGIN_SECONDS,
+    openFiles: openFiles ?? null
+  }
+}
+
+export type Signal = 'INT' | 'KILL'
+
+/** Scrapy ends gracefully on the first INT and at once on the second: INT, wait, INT, wait, KILL, and KILL again after each last wait. */
+export function signalDue(
+  sinceHitMs: number,
+  waitsMs: CancelWaitsMs
+): { step: number; signal: Signal } {
+  const [first, second, last] = waitsMs
+  if (sinceHitMs < first) return { step: 0, signal: 'INT' }
+  if (sinceHitMs < first + second) return { step: 1, signal: 'INT' }
+  return { step: 2 + Math.floor((sinceHitMs - first - second) / Math.max(1, last)), signal: 'KILL' }
+}
+
+function wholeSeconds(durationMs: number): number {
+  return Math.floor(durationMs / 1000)
+}
+
+function megabytes(bytes: number): number {
+  return Math.ceil(bytes / MEGABYTE)
+}

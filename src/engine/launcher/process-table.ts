@@ -1,0 +1,126 @@
+import { execFile } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
+
+/** One process at one moment. */
+export interface ProcessRow {
+  pid: number
+  parentPid: number
+  groupId: number
+  /** 0 where the system does not tell. */
+  sessionId: number
+  /** Distinguishes it from a later process with the same pid; '' where the system does not tell. */
+  startTime: string
+  memoryBytes: number
+  /** Its own, and of the children that ended and that it waited for. */
+  cpuSeconds: number
+  childrenCpuSeconds: number
+}
+
+export interface ProcessTable {
+  /**
+   * One pass, however many are wanted. It may leave out processes that were there at the last pass and are not wanted
+   * now; `isWhole` leaves out none.
+   */
+  read(isWanted: (pid: number) => boolean, isWhole: boolean): Promise<ProcessRow[]>
+}
+
+/** The one place that knows how this system lists its processes. null: this one (Windows) is not asked. */
+export async function openProcessTable(platform: NodeJS.Platform = process.platform): Promise<ProcessTable | null> {
+  if (platform === 'linux') return openProc('/proc')
+  // One `ps` lists them all, so there is nothing to leave out.
+  if (platform === 'darwin') return { read: async () => parsePs(await runPs()) }
+  return null
+}
+
+/** A pid that was given out again is found by a look at all of them, every so often. */
+const WHOLE_EVERY = 30
+
+/** proc(5). Processes of others are not read again: a pass costs one readdir and what the wanted ones cost. */
+async function openProc(directory: string): Promise<ProcessTable> {
+  const units = parseAuxiliaryVector(await readFile(`${directory}/self/auxv`))
+  let others = new Set<number>()
+  let passes = 0
+  return {
+    async read(isWanted, isWhole) {
+      if (isWhole || passes++ % WHOLE_EVERY === 0) others = new Set()
+      const pids = (await readdir(directory)).filter((name) => /^\d+$/.test(name)).map(Number)
+      const asked = pids.filter((pid) => !others.has(pid) || isWanted(pid))
+      others = new Set(pids)
+      const texts = await Promise.all(
+        asked.map((pid) => readFile(`${directory}/${pid}/stat`, 'latin1').catch(() => ''))
+      )
+      return texts.flatMap((text) => parseStat(text, units) ?? [])
+    }
+  }
+}
+
+export interface ProcUnits {
+  pageBytes: number
+  ticksPerSecond: number
+}
+
+const AT_NULL = 0n
+const AT_PAGESZ = 6n
+const AT_CLKTCK = 17n
+
+/** /proc/self/auxv of a 64-bit system (getauxval(3)): pairs of words, which tell the units that /proc counts in. */
+export function parseAuxiliaryVector(bytes: Buffer): ProcUnits {
+  const units: ProcUnits = { pageBytes: 4096, ticksPerSecond: 100 }
+  for (let at = 0; at + 16 <= bytes.length; at += 16) {
+    const key = bytes.readBigUInt64LE(at)
+    const value = Number(bytes.readBigUInt64LE(at + 8))
+    if (key === AT_NULL) break
+    if (key === AT_PAGESZ) units.pageBytes = value
+    if (key === AT_CLKTCK) units.ticksPerSecond = value
+  }
+  return units
+}
+
+/** One line of /proc/PID/stat. null: no process any more (gone, or a zombie, which uses nothing). */
+export function parseStat(text: string, { pageBytes, ticksPerSecond }: ProcUnits): ProcessRow | null {
+  // The second field, the command in brackets, may itself hold spaces and brackets.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  const [state, parentPid, groupId, sessionId] = fields
+  const pid = Number.parseInt(text, 10)
+  if (!(pid > 0) || fields.length < 22 || state === 'Z' || state === 'X') return null
+  const ticks = (field: number) => Math.max(0, Number(fields[field]))
+  return {
+    pid,
+    parentPid: Number(parentPid),
+    groupId: Number(groupId),
+    sessionId: Number(sessionId),
+    startTime: fields[19]!,
+    memoryBytes: Number(fields[21]) * pageBytes,
+    cpuSeconds: (ticks(11) + ticks(12)) / ticksPerSecond,
+    childrenCpuSeconds: (ticks(13) + ticks(14)) / ticksPerSecond
+  }
+}
+
+function runPs(): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const args = ['-A', '-o', 'pid=,ppid=,pgid=,stat=,rss=,time=']
+    execFile('/bin/ps', args, { env: { LC_ALL: 'C' }, maxBuffer: 16 * 1024 * 1024 }, (error, text) =>
+      error ? reject(error) : resolve(text)
+    )
+  })
+}
+
+/** `ps -A -o pid=,ppid=,pgid=,stat=,rss=,time=`: memory in KB, time as `[[days-]hours:]minutes:seconds`. */
+export function parsePs(text: string): ProcessRow[] {
+  return text.split('\n').flatMap((line) => {
+    const [pid, parentPid, groupId, state, kilobytes, time] = line.trim().split(/\s+/)
+    if (time === undefined || state!.startsWith('Z')) return []
+    const [days, clock] = time.includes('-') ? (time.split('-') as [string, string]) : ['0', time]
+    const seconds = clock.split(':').reduce((sum, part) => sum * 60 + Number(part), 0)
+    return {
+      pid: Number(pid),
+      parentPid: Number(parentPid),
+      groupId: Number(groupId),
+      sessionId: 0,
+      startTime: '',
+      memoryBytes: Number(kilobytes) * 1024,
+      cpuSeconds: Number(days) * 86_400 + seconds,
+      childrenCpuSeconds: 0
+    }
+  })
+}

@@ -1,0 +1,37 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { RunLimits } from './contract/index.ts'
+import { effectiveLimits, problemOfLimits } from './run-limits.ts'
+
+const names = ['wallSeconds', 'memoryMegabytes', 'cpuSeconds', 'openFiles', 'silentSeconds', 'logMegabytes'] as const
+const limit = fc.option(fc.integer({ min: 1, max: 1_000_000 }))
+const limits = fc.option(
+  fc.record(Object.fromEntries(names.map((name) => [name, limit])), { requiredKeys: [] }) as fc.Arbitrary<RunLimits>
+)
+
+test('each limit of a job is its own, else its project’s, else none', () => {
+  fc.assert(
+    fc.property(limits, limits, (ofProject, ofJob) => {
+      const effective = effectiveLimits(ofProject, ofJob)
+      for (const name of names) {
+        expect(effective?.[name] ?? null).toBe(ofJob?.[name] ?? ofProject?.[name] ?? null)
+      }
+      if (effective !== null) expect(Object.values(effective)).not.toEqual([])
+    })
+  )
+})
+
+test('a field that the job leaves open does not lift what its project says', () => {
+  expect(effectiveLimits({ wallSeconds: 60 }, { wallSeconds: null, openFiles: 100 })).toEqual({
+    wallSeconds: 60,
+    openFiles: 100
+  })
+  expect(effectiveLimits({ wallSeconds: null }, null)).toBeNull()
+})
+
+test('limits that no Scrapy could start under are refused in words', () => {
+  expect(problemOfLimits({ openFiles: 10 })).toMatch(/open files limit below 64; give at least 64/)
+  expect(problemOfLimits({ addressSpaceMegabytes: 64 })).toMatch(/address space/)
+  expect(problemOfLimits({ openFiles: 64, memoryMegabytes: 16, wallSeconds: 1 })).toBeNull()
+  expect(problemOfLimits(null)).toBeNull()
+})

@@ -1,0 +1,34 @@
+import type { RunLimits } from './contract/index.ts'
+
+/** Between the steps of a stop: after INT, after the second INT, and between one KILL and the next. */
+export type CancelWaitsMs = readonly [number, number, number]
+export const CANCEL_WAITS_MS: CancelWaitsMs = [30_000, 15_000, 15_000]
+
+type LimitName = keyof RunLimits
+
+/** Below these a Python with Scrapy cannot even start, so that the job would fail for a reason nobody understands. */
+const LEAST: Partial<Record<LimitName, { value: number; text: string }>> = {
+  openFiles: { value: 64, text: 'an open files limit below 64' },
+  memoryMegabytes: { value: 16, text: 'a memory limit below 16 MB' },
+  addressSpaceMegabytes: { value: 128, text: 'an address space limit below 128 MB' }
+}
+
+/** A job's limits laid over its project's, field by field; a field that the job leaves open is the project's. null: none at all. */
+export function effectiveLimits(ofProject: RunLimits | null, ofJob: RunLimits | null): RunLimits | null {
+  const limits: RunLimits = {}
+  for (const layer of [ofProject, ofJob]) {
+    for (const [name, value] of Object.entries(layer ?? {})) if (value != null) limits[name as LimitName] = value
+  }
+  return Object.keys(limits).length === 0 ? null : limits
+}
+
+/** Why a spider could never run under these, as a sentence; null: it could. */
+export function problemOfLimits(limits: RunLimits | null | undefined): string | null {
+  for (const [name, least] of Object.entries(LEAST)) {
+    const value = limits?.[name as LimitName]
+    if (value != null && value < least.value) {
+      return `Scrapy cannot start under ${least.text}; give at least ${least.value}, or leave it open`
+    }
+  }
+  return null
+}

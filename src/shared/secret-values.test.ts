@@ -1,0 +1,36 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { SECRET_MASK } from './contract/index.ts'
+import { maskSecrets, secretValues, withSecrets } from './secret-values.ts'
+
+const run = {
+  spider: 'prices',
+  settings: { PASSWORD: 'open sesame', LOG_LEVEL: 'INFO' },
+  args: { token: 'abc', PASSWORD: 'open sesame', page: '1' },
+  secretNames: ['PASSWORD', 'token']
+}
+
+test('secret values are masked among settings and arguments; the rest stays', () => {
+  expect(maskSecrets(run)).toEqual({
+    ...run,
+    settings: { PASSWORD: SECRET_MASK, LOG_LEVEL: 'INFO' },
+    args: { token: SECRET_MASK, PASSWORD: SECRET_MASK, page: '1' }
+  })
+  expect(secretValues(run)).toEqual(['open sesame', 'abc'])
+})
+
+test('whatever the names: nothing else changes, replacing back gives the same, and names of objects’ own doing are names', () => {
+  const values = fc.dictionary(fc.oneof(fc.string(), fc.constantFrom('__proto__', 'constructor')), fc.string())
+  fc.assert(
+    fc.property(values, values, fc.array(fc.string()), (settings, args, more) => {
+      const one = { settings, args, secretNames: [...Object.keys(settings).slice(1), ...more] }
+      const sealed = withSecrets(one, (value) => `sealed:${value}`)
+      expect(withSecrets(sealed, (value) => value.slice('sealed:'.length))).toEqual(one)
+      for (const name of Object.keys(settings)) {
+        const isSecret = one.secretNames.includes(name)
+        expect(maskSecrets(one).settings[name]).toBe(isSecret ? SECRET_MASK : settings[name])
+      }
+      expect(secretValues(maskSecrets(one)).filter((value) => value !== SECRET_MASK)).toEqual([])
+    })
+  )
+})
