@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createRouterClient } from '@orpc/server'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { SECRET_MASK } from '../shared/contract/index.ts'
 import type { ErrorCode } from '../shared/errors.ts'
 import { createEngine, type Engine } from './index.ts'
 import { NodeError } from './nodes/node-client.ts'
@@ -226,6 +227,72 @@ describe('bad orders', () => {
     expect(await codeOf(client.projects.deleteVersion({ project: 'shop', version: '1' }))).toBe('VERSION_IN_USE')
     expect((await client.projects.list()).projects).toHaveLength(1)
   })
+})
+
+describe('secret values', () => {
+  const SECRET = 'a value that nobody may see'
+  const order = {
+    project: 'shop',
+    spiders: ['prices'],
+    settings: { TOKEN: SECRET, LOG_LEVEL: 'INFO' },
+    args: { key: SECRET, page: '1' },
+    secretNames: ['TOKEN', 'key']
+  }
+
+  it('reach the node, and nothing else: no answer, no change, no Scrapyd client, no file of ours', async () => {
+    await prepare()
+    await client.system.setPaused({ paused: true })
+    const feed = (await client.events.subscribe({}))[Symbol.asyncIterator]()
+    await feed.next()
+    const shown: unknown[] = []
+    const { jobs } = await client.jobs.run(order)
+    const id = jobs[0]!.id
+    expect(jobs[0]).toMatchObject({
+      settings: { TOKEN: SECRET_MASK, LOG_LEVEL: 'INFO' },
+      args: { key: SECRET_MASK, page: '1' },
+      secretNames: ['TOKEN', 'key']
+    })
+    shown.push(jobs, await client.jobs.list({}), await engine.scrapyd.listJobs(null), (await feed.next()).value)
+    expect(JSON.stringify(shown)).toContain(SECRET_MASK)
+    await client.system.setPaused({ paused: false })
+    await until(async () => node.running.length === 1)
+    expect(node.running[0]).toMatchObject({ settings: order.settings, args: order.args })
+    node.endAll()
+    await until(async () => (await client.jobs.get({ id })).job.state === 'ended')
+    shown.push(await client.jobs.get({ id }), await client.jobs.retry({ ids: [id] }))
+    await until(async () => node.running.length === 1)
+    expect(node.running[0]).toMatchObject({ settings: order.settings, args: order.args })
+    expect(JSON.stringify(shown)).not.toContain(SECRET)
+    for (const file of await readdir(directory.path, { recursive: true, withFileTypes: true })) {
+      if (file.isFile()) expect(readFileSync(join(file.parentPath, file.name)).includes(SECRET)).toBe(false)
+    }
+  })
+
+  it.each([
+    ['a name that is no setting and no argument', { secretNames: ['TOKEN', 'tokn'] }, /"tokn" is to be secret/],
+    ['dots for a value', { settings: { TOKEN: SECRET_MASK } }, /only the dots/],
+    ['limits nothing could run under', { limits: { openFiles: 3 } }, /open files limit below 64/]
+  ])('%s: refused, nothing is queued', async (_case, over, message) => {
+    await prepare()
+    await expect(client.jobs.run({ ...order, ...over })).rejects.toMatchObject({
+      code: 'BAD_INPUT',
+      message: expect.stringMatching(message)
+    })
+    expect((await client.jobs.list({})).jobs).toEqual([])
+  })
+})
+
+it('limits that a remote node will not hold are not sent, and the timeline says so', async () => {
+  await prepare()
+  const { jobs } = await client.jobs.run({ project: 'shop', spiders: ['prices'], limits: { wallSeconds: 60 } })
+  const id = jobs[0]!.id
+  await until(async () => node.running.length === 1)
+  expect(node.running[0]!.limits).toBeNull()
+  await until(async () => (await client.jobs.get({ id })).job.state === 'running')
+  const accepted = (await client.jobs.get({ id })).timeline.find(({ kind }) => kind === 'accepted')
+  expect(accepted?.evidence).toMatchObject({ limits: 'not held: only the local node holds to limits' })
+  expect(await client.jobs.usage({ id })).toEqual({ samples: [] })
+  expect(await codeOf(client.jobs.usage({ id: 'f'.repeat(32) }))).toBe('JOB_NOT_FOUND')
 })
 
 describe('draining', () => {

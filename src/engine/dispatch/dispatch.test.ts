@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, test, vi } from 'vitest'
+import { SECRET_MASK } from '../../shared/contract/index.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import { NodeError } from '../nodes/node-client.ts'
 import type { Store } from '../store/store.ts'
@@ -31,9 +32,9 @@ afterEach(async () => {
   await closeStore()
 })
 
-const start = async (nodes: Record<string, FakeNode>) => {
+const start = async (nodes: Record<string, FakeNode>, over: Partial<Parameters<typeof startDispatch>[0]> = {}) => {
   const directory = await makeTemporaryDirectory()
-  harness = await startDispatch({ store, clock, nodes, blobs: await openFilesystemBlobStore(directory.path) })
+  harness = await startDispatch({ store, clock, nodes, blobs: await openFilesystemBlobStore(directory.path), ...over })
 }
 
 describe('sending', () => {
@@ -189,6 +190,69 @@ describe('sending', () => {
     await clock.advanceBy(20_000)
     expect(node.executed).toHaveLength(1)
   })
+})
+
+describe('secret values', () => {
+  const openSecret = async (sealed: string) => {
+    if (!sealed.startsWith('sealed:')) throw new Error('sealed elsewhere')
+    return sealed.slice('sealed:'.length)
+  }
+  const secretJob = (TOKEN: string) =>
+    aNewJob({
+      version: '1',
+      settings: { TOKEN, LOG_LEVEL: 'INFO' },
+      args: { page: '1', key: 'sealed:abc' },
+      secretNames: ['TOKEN', 'key']
+    })
+  const send = async (job: ReturnType<typeof aNewJob>) => {
+    await start({ n1: node }, { openSecret })
+    await store.enqueueJobs([job])
+    harness.dispatch.wake()
+    await clock.advanceBy(100)
+  }
+
+  it('are opened for the node that runs the job, and stay sealed in the store', async () => {
+    const job = secretJob('sealed:open sesame')
+    await send(job)
+    expect(node.running[0]).toMatchObject({
+      settings: { TOKEN: 'open sesame', LOG_LEVEL: 'INFO' },
+      args: { page: '1', key: 'abc' },
+      secretNames: ['TOKEN', 'key']
+    })
+    expect((await harness.job(job.id)).settings).toEqual(job.settings)
+    expect(JSON.stringify(await store.listTimeline(job.id))).not.toContain('open sesame')
+  })
+
+  it('that cannot be opened here fail the job, which says what to do; nothing is sent', async () => {
+    const job = secretJob('of another machine')
+    await send(job)
+    expect(node.executed).toEqual([])
+    const { status, reason, killingLine } = await harness.job(job.id)
+    expect([status, reason]).toEqual(['failed', 'secret unreadable'])
+    expect(killingLine).toMatch(/TOKEN, key.* nothing was sent. Run the job again and enter its secret values anew/)
+    expect(harness.live.all()).toEqual([])
+    expect(await harness.kinds(job.id)).toEqual(['queued', 'sending', 'ended'])
+  })
+
+  it('that a node answers with are not written down', async () => {
+    const job = secretJob('sealed:open sesame')
+    node.behaviours = ['refuse']
+    node.refusal = "unknown option 'open sesame'"
+    await send(job)
+    const timeline = JSON.stringify(await store.listTimeline(job.id))
+    expect(timeline).toContain(`unknown option '${SECRET_MASK}'`)
+    expect(timeline).not.toContain('open sesame')
+  })
+})
+
+test('a job is sent with its limits over those its project has at that time', async () => {
+  await start({ n1: node }, { projectLimits: { wallSeconds: 60, memoryMegabytes: 100 } })
+  await store.enqueueJobs([aNewJob({ version: '1', limits: { memoryMegabytes: 200, openFiles: null } })])
+  await harness.enqueue(1)
+  expect(node.running.map(({ limits }) => limits)).toEqual([
+    { wallSeconds: 60, memoryMegabytes: 200 },
+    { wallSeconds: 60, memoryMegabytes: 100 }
+  ])
 })
 
 describe('what a job waits for', () => {
@@ -423,6 +487,23 @@ describe('cancelling', () => {
     const sent = (await harness.kinds(id!)).filter((kind) => kind === 'cancel_sent').length
     await clock.advanceBy(120_000)
     expect((await harness.kinds(id!)).filter((kind) => kind === 'cancel_sent')).toHaveLength(sent)
+  })
+
+  it('waits between the steps as long as it was told to', async () => {
+    await start({ n1: node }, { cancelWaitsMs: [1_000, 2_000, 3_000] })
+    const [id] = await harness.enqueue(1)
+    await clock.advanceBy(2_000)
+    await cancel(id!)
+    const sentAfter = async (durationMs: number) => {
+      await clock.advanceBy(durationMs)
+      return node.running[0]?.signals.join(' ')
+    }
+    expect(await sentAfter(900)).toBe('INT')
+    expect(await sentAfter(1_000)).toBe('INT INT')
+    expect(await sentAfter(2_000)).toBe('INT INT KILL')
+    expect(await sentAfter(3_000)).toBe('INT INT KILL KILL')
+    expect(await sentAfter(3_000)).toBe('INT INT KILL KILL')
+    expect(await sentAfter(3_000)).toBe('INT INT KILL KILL KILL')
   })
 
   it('force begins at the second step', async () => {
