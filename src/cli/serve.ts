@@ -24,7 +24,13 @@ export async function serve(options: ServeOptions, warnings: string[]): Promise<
     configuredSlots: options.configuredSlots ?? undefined,
     directories: options.directories,
     jobsToKeep: options.jobsToKeep,
-    settingsProjects: options.settingsProjects,
+    // As `python -m scrapyd.runner` does: a project of [settings] is found where the service was started.
+    settingsProjects: Object.fromEntries(
+      Object.entries(options.settingsProjects).map(([project, settingsModule]) => [
+        project,
+        { settingsModule, path: [process.cwd()] }
+      ])
+    ),
     pythonPath: options.pythonPath ?? undefined,
     logger
   })

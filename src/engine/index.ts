@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
+import { isAbsolute, join } from 'node:path'
 import type { Change, NodeHealth, PythonState, UsageSample } from '../shared/contract/index.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../shared/ids.ts'
@@ -27,7 +27,8 @@ import { probeNode } from './nodes/scrapyd/probe.ts'
 import { createScrapydClient } from './nodes/scrapyd/scrapyd-client.ts'
 import { createDistribution } from './projects/distribution.ts'
 import { buildEggFromFolder } from './projects/egg-builder.ts'
-import { createProjects } from './projects/projects.ts'
+import { openEggTree } from './projects/egg-tree.ts'
+import { createProjects, type SettingsSource } from './projects/projects.ts'
 import { WaitingReasons } from './queue/waiting-reasons.ts'
 import { FiguresSampler } from './router/figures.ts'
 import { ProblemWatch } from './router/problem-watch.ts'
@@ -63,8 +64,8 @@ export interface EngineOptions {
   directories?: { eggs?: string; logs?: string | null; items?: string | null; jobs?: string | null }
   /** Logs and item files kept for each spider of the local node, besides those of live jobs; null: all. */
   jobsToKeep?: number | null
-  /** Projects that run without an egg: the settings module by their name. */
-  settingsProjects?: Record<string, string>
+  /** Projects that run on the local node without an egg, by name. */
+  settingsProjects?: Record<string, SettingsSource>
   pythonPath?: string
   /** Between the steps of a cancel: after INT, after the second INT, and after KILL. Default: 30, 15 and 15. */
   cancelWaitsSeconds?: readonly [number, number, number]
@@ -97,6 +98,8 @@ export interface Engine {
 }
 
 const CHANGES_KEPT = 100_000
+/** The slots that the configuration file named last. */
+const CONFIGURED_SLOTS = 'local.configuredSlots'
 const HOUSEKEEPING_EVERY_MS = 600_000
 
 /**
@@ -120,16 +123,28 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
 
   // --- rooms, from the foundations up; what a room needs of one above it is a function ---------------------------
   const hasLocalNode = seams.localNode === undefined ? options.localSlots !== 0 : seams.localNode !== null
+  const ownDirectory = join(dataDirectory, 'local')
+  const directories = {
+    eggs: join(ownDirectory, 'eggs'),
+    logs: join(ownDirectory, 'logs'),
+    items: join(ownDirectory, 'items'),
+    jobs: null,
+    ...options.directories
+  }
   const projects = await createProjects({
     store,
     blobs,
-    eggDirectory: join(dataDirectory, 'local', 'eggs'),
+    eggDirectory: join(ownDirectory, 'egg-files'),
+    tree: await openEggTree(directories.eggs, logger),
+    settingsProjects: hasLocalNode ? options.settingsProjects : undefined,
     listSpidersOfEgg: hasLocalNode ? (eggPath) => localNode!.listSpidersOfEgg(eggPath) : null,
     clock,
     logger
   })
   const storedLocal = (await store.listNodes()).find(({ id }) => id === LOCAL_NODE_ID)
-  let localSlots = options.localSlots ?? storedLocal?.slots ?? availableParallelism()
+  const setSlots =
+    options.localSlots ?? (await takeConfiguredSlots(store, options.configuredSlots)) ?? storedLocal?.slots
+  let localSlots = setSlots ?? availableParallelism()
   const localNode: LocalNode | null =
     seams.localNode !== undefined
       ? seams.localNode
@@ -383,8 +398,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   // --- start: first what an earlier engine left, then the nodes, then the queue ------------------------------------
   let isStopping = false
   let stopped: Promise<void> | null = null
-  if (localNode !== null)
-    await store.putNode(localNodeRow(storedLocal, options.localSlots ?? storedLocal?.slots ?? null, clock))
+  if (localNode !== null) await store.putNode(localNodeRow(storedLocal, setSlots ?? null, clock))
   const nodes = (await store.listNodes()).filter((node) => node.kind !== 'local' || localNode !== null)
   await dispatch.start({ paused: await systemCommands.readPaused() })
   for (const node of nodes) await fleet.add(node)
@@ -404,10 +418,23 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   localNode?.onUsage(() => feed.touch(`node:${LOCAL_NODE_ID}`))
   await figures.start()
   keepHouse()
+  projects.followTree().catch((error: unknown) => {
+    if (!isStopping) logger.error({ error }, 'the tree of eggs could not be put in order')
+  })
 
   return {
     router,
-    scrapyd: createScrapydCommands({ store, projects, jobLogs, jobCommands, projectCommands }),
+    scrapyd: createScrapydCommands({
+      store,
+      fleet,
+      projects,
+      jobLogs,
+      jobCommands,
+      projectCommands,
+      // What is not a path is a storage elsewhere.
+      directories: { logs: directories.logs, items: isAbsolute(directories.items ?? '') ? directories.items : null },
+      clock
+    }),
     credentials,
     setAddress: (text) => {
       address = text
@@ -441,6 +468,14 @@ async function makeDataDirectory(directory: string): Promise<void> {
       { cause: error }
     )
   }
+}
+
+/** What a configuration file says now, where that is news; else null: an operator's own change since then stays. */
+async function takeConfiguredSlots(store: Store, slots: number | undefined): Promise<number | null> {
+  const taken = await store.getSetting(CONFIGURED_SLOTS)
+  if (slots === undefined || String(slots) === taken) return null
+  await store.putSetting(CONFIGURED_SLOTS, String(slots))
+  return slots
 }
 
 /** The local node's row: made at first start, its settings kept afterwards. */

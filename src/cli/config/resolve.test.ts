@@ -163,6 +163,10 @@ describe("Scrapyd's options", () => {
     expect(scrapyd(lines).configuredSlots).toBe(slots)
   })
 
+  it('local_slots = 0 turns the local node off, as --local-slots 0 does', () => {
+    expect(resolve('[scrapdeck]\nlocal_slots = 0\n').options.localSlots).toBe(0)
+  })
+
   it('directories are relative to where the service starts; empty ones are none; items may be elsewhere', () => {
     expect(scrapyd('logs_dir =\nitems_dir = out/items\njobs_dir = jobs\neggs_dir = /eggs')).toMatchObject({
       directories: { logs: null, items: '/work/out/items', jobs: '/work/jobs', eggs: '/eggs' },

@@ -177,7 +177,8 @@ export function resolveServeOptions(context: {
     list('scrapdeck', 'local_slots', String(ownCount ?? scrapydCount ?? context.cpuCount), own ?? total ?? perCpu)
     list('scrapyd', 'max_proc', total === null ? 'see local_slots' : String(totalCount), total)
     list('scrapyd', 'max_proc_per_cpu', perCpu === null ? 'see local_slots' : String(perCpuCount), perCpu)
-    return { localSlots: isPinned ? ownCount : null, configuredSlots }
+    // None at all is no number for the UI to change: it turns the local node off.
+    return { localSlots: isPinned || ownCount === 0 ? ownCount : null, configuredSlots }
   }
 
   function readDirectories(): ServeOptions['directories'] {

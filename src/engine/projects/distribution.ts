@@ -1,7 +1,7 @@
 import type { Deployment } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { Projects } from './projects.ts'
+import { type Projects, WITHOUT_EGG } from './projects.ts'
 
 /**
  * Which node has which egg, and sending what is missing: on demand before the first job that needs it, or to many at
@@ -73,7 +73,7 @@ export function createDistribution(options: DistributionOptions): Distribution {
     isPresent(nodeId, project, version) {
       const stored = projects.find(project, version)
       if (!stored) return false
-      if (nodeId === LOCAL_NODE_ID) return stored.sha256 !== null
+      if (nodeId === LOCAL_NODE_ID) return stored.sha256 !== null || stored.version === WITHOUT_EGG
       return stored.deployments.some((one) => one.nodeId === nodeId && one.state === 'present')
     },
     async ensure(nodeId, project, version) {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import type { Deployment, Project, ProjectSettings } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import { LOCAL_NODE_ID, sanitiseVersion } from '../../shared/ids.ts'
@@ -8,7 +9,8 @@ import type { Logger } from '../runtime/logger.ts'
 import type { Store, StoredVersion } from '../store/store.ts'
 import { buildEggFromArchive } from './egg-builder.ts'
 import { createEggFiles } from './egg-files.ts'
-import { type EggFacts, inspectArchive, inspectEgg } from './egg-inspection.ts'
+import { type EggFacts, inspectArchive, inspectEgg, isModuleName } from './egg-inspection.ts'
+import type { EggTree } from './egg-tree.ts'
 import { hasControlCharacters, problemOfPathPart } from './names.ts'
 import { suggestNear } from './near-matches.ts'
 import { versionOrder } from './version-order.ts'
@@ -53,6 +55,10 @@ export interface Projects {
   configure(project: string, settings: ProjectSettings): Promise<void>
   /** A local file for Python to import; null when we have no egg of it. */
   eggFile(project: string, version: string): Promise<string | null>
+  /** What Python imports to run this version here; null when we have neither an egg nor a settings module of it. */
+  source(project: string, version: string): Promise<ProjectSource | null>
+  /** Makes the tree of eggs (egg-tree.ts) follow the store, and takes up eggs that were copied into it by hand. */
+  followTree(): Promise<void>
   /** The egg, to send. Throws as requireEgg does. */
   eggBytes(project: string, version: string): Promise<Uint8Array>
   /** Lists the spiders of eggs that came while there was no Python. */
@@ -83,11 +89,29 @@ export interface InUse {
   inUse?: 'refuse' | 'allow'
 }
 
+/** A settings module runs without an egg, or with the egg on the path where both are there, as in Scrapyd. */
+export type ProjectSource = { egg: string } | SettingsSource
+
+export interface SettingsSource {
+  settingsModule: string
+  /** Folders, and eggs, that Python looks in first. */
+  path: string[]
+}
+
+/** What stands for the version of a project that runs without an egg: its code has no versions. Scrapyd's clients never see it. */
+export const WITHOUT_EGG = '(settings)'
+
 export interface ProjectsOptions {
   store: Store
   blobs: BlobStore
   /** For local copies of eggs. */
   eggDirectory: string
+  /** The same eggs in Scrapyd's layout. */
+  tree?: EggTree
+  /** Projects that run without an egg, by name (`[settings]` of scrapyd.conf). */
+  settingsProjects?: Record<string, SettingsSource>
+  /** As listSpidersOfEgg, for a project without one. */
+  listSpidersOfSettings?: ((source: SettingsSource) => Promise<string[]>) | null
   /** Imports the egg in a process of its own; throws EGG_IMPORT_FAILED, PYTHON_MISSING. Null: there is no local node. */
   listSpidersOfEgg: ((eggPath: string) => Promise<string[]>) | null
   clock: Clock
@@ -107,6 +131,13 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
   const files = createEggFiles({ directory: options.eggDirectory, blobs })
   const known = new Map<string, Map<string, StoredVersion>>()
   const settings = await store.listProjectSettings()
+  const settingsProjects = new Map(Object.entries(options.settingsProjects ?? {}))
+  const withoutEgg = new Map<string, StoredVersion>()
+  for (const [project, { settingsModule }] of settingsProjects) {
+    checkSettingsProject(project, settingsModule)
+    const empty = { sha256: null, sizeBytes: null, spiders: null, createdAtMs: clock.nowMs() }
+    withoutEgg.set(project, { project, version: WITHOUT_EGG, ...empty, deployments: [presentOn(LOCAL_NODE_ID)] })
+  }
   /** Changes of versions go one after another: what a node shows must not overwrite what is being uploaded. */
   let lastChange: Promise<unknown> = Promise.resolve()
   let lastUpload: Promise<unknown> = Promise.resolve()
@@ -132,8 +163,11 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
       })
       return uploaded
     },
-    names: () => [...known.keys()].sort(),
-    versionNames: (project) => (known.has(project) ? ascending(project).map(({ version }) => version) : null),
+    names: () => [...new Set([...known.keys(), ...settingsProjects.keys()])].sort(),
+    versionNames(project) {
+      if (!isKnown(project)) return null
+      return ascending(project).flatMap(({ version }) => (version === WITHOUT_EGG ? [] : [version]))
+    },
     latestVersion: (project) => ascending(project).at(-1)?.version ?? null,
     versionToRun(project, version) {
       return version === null ? projects.latestVersion(project) : (find(project, version)?.version ?? null)
@@ -151,8 +185,8 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
       return stored
     },
     requireProject(project) {
-      if (!known.has(project)) {
-        const near = suggestNear(project, known.keys())
+      if (!isKnown(project)) {
+        const near = suggestNear(project, projects.names())
         throw new ScrapdeckError('PROJECT_NOT_FOUND', `No node and no upload has a project "${project}".${near}`)
       }
       return ascending(project)
@@ -199,10 +233,36 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
       const stored = find(project, version)
       return stored?.sha256 ? files.pathOf({ ...stored, sha256: stored.sha256 }) : null
     },
+    async source(project, version) {
+      const egg = await projects.eggFile(project, version)
+      const configured = settingsProjects.get(project)
+      if (configured === undefined) return egg === null ? null : { egg }
+      if (egg === null) return version === WITHOUT_EGG ? configured : null
+      return { ...configured, path: [egg, ...configured.path] }
+    },
+    async followTree() {
+      if (options.tree === undefined) return
+      const ours = [...known.values()].flatMap((versions) =>
+        [...versions.values()].filter((one) => one.sha256 !== null)
+      )
+      const found = await options.tree.repair(
+        ours.map(({ project, version }) => ({ project, version, file: () => projects.eggFile(project, version) }))
+      )
+      for (const { project, version, path } of found) {
+        if (find(project, version)?.sha256) continue
+        try {
+          await projects.upload(await readFile(path), { project, version })
+          logger.info({ path }, 'an egg that was copied into eggs_dir was taken up')
+        } catch (error) {
+          logger.warn({ path, error: String(error) }, 'an egg that was copied into eggs_dir cannot be used')
+        }
+      }
+    },
     async eggBytes(project, version) {
       return blobs.read(`eggs/${projects.requireEgg(project, version).sha256}`)
     },
     async listMissingSpiders() {
+      await listSettingsProjects()
       const missing = [...known.values()].flatMap((versions) => [...versions.values()])
       for (const stored of missing.filter(({ spiders, sha256 }) => spiders === null && sha256 !== null)) {
         await listAgain(stored)
@@ -245,11 +305,24 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
     },
     async deleteVersion(project, version, { inUse = 'refuse' } = {}) {
       const stored = projects.requireVersion(project, version)
+      if (stored.version === WITHOUT_EGG) {
+        throw new ScrapdeckError(
+          'VERSION_NOT_FOUND',
+          `${project} runs without an egg: there is no version to delete. Take it out of [settings] of the configuration.`
+        )
+      }
       if (inUse === 'refuse') await refuseInUse(stored, 'delete')
       await exclusively(() => forget(stored))
     },
     async deleteProject(project, inUse) {
-      for (const { version } of projects.requireProject(project)) await projects.deleteVersion(project, version, inUse)
+      const versions = projects.requireProject(project).filter(({ version }) => version !== WITHOUT_EGG)
+      if (versions.length === 0) {
+        throw new ScrapdeckError(
+          'PROJECT_NOT_FOUND',
+          `${project} has no egg to delete. Take it out of [settings] of the configuration.`
+        )
+      }
+      for (const { version } of versions) await projects.deleteVersion(project, version, inUse)
     }
   }
   return projects
@@ -278,6 +351,7 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
         await store.putVersion(stored)
         remember(stored)
       })
+      await copyToTree(stored, path)
       if (before?.sha256) await removeUnusedEgg(before.sha256, before)
       logger.info({ project, version, sha256, spiders: spiders?.length }, 'an egg was taken')
       return stored
@@ -358,7 +432,31 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
     remember({ ...stored, deployments: rest })
   }
 
+  /** The egg is kept, whatever becomes of its copy: the next start repairs it. */
+  async function copyToTree(egg: StoredVersion, path: string): Promise<void> {
+    try {
+      await options.tree?.put(egg, path)
+    } catch (error) {
+      logger.error({ project: egg.project, version: egg.version, error: String(error) }, 'eggs_dir cannot be written')
+    }
+  }
+
+  async function listSettingsProjects(): Promise<void> {
+    const { listSpidersOfSettings = null } = options
+    if (listSpidersOfSettings === null) return
+    for (const [project, stored] of withoutEgg) {
+      try {
+        withoutEgg.set(project, { ...stored, spiders: await listSpidersOfSettings(settingsProjects.get(project)!) })
+      } catch (error) {
+        const { message } = error as Error
+        logger.warn({ project, error: message }, 'a project of [settings] does not import; check its module')
+      }
+    }
+  }
+
   async function forget(stored: StoredVersion): Promise<void> {
+    // From the tree first: what is in the tree alone would be taken up again.
+    if (stored.sha256) await options.tree?.remove(stored)
     await store.deleteVersion(stored.project, stored.version)
     const versions = known.get(stored.project)
     versions?.delete(stored.version)
@@ -417,7 +515,18 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
     }
   }
 
+  function isKnown(project: string): boolean {
+    return known.has(project) || settingsProjects.has(project)
+  }
+
+  /** Not where there is an egg: then that is what runs. */
+  function versionWithoutEgg(project: string): StoredVersion | null {
+    const hasEgg = [...(known.get(project)?.values() ?? [])].some(({ sha256 }) => sha256 !== null)
+    return hasEgg ? null : (withoutEgg.get(project) ?? null)
+  }
+
   function find(project: string, version: string): StoredVersion | null {
+    if (version === WITHOUT_EGG) return versionWithoutEgg(project)
     const versions = known.get(project)
     if (!versions) return null
     const spelling = sanitiseVersion(version)
@@ -427,8 +536,9 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
   }
 
   function ascending(project: string): StoredVersion[] {
-    const own = (stored: StoredVersion) => (stored.sha256 === null ? 0 : 1)
-    const versions = [...(known.get(project)?.values() ?? [])]
+    const own = (stored: StoredVersion) => (stored.sha256 === null && stored.version !== WITHOUT_EGG ? 0 : 1)
+    const settingsVersion = versionWithoutEgg(project)
+    const versions = [...(known.get(project)?.values() ?? []), ...(settingsVersion ? [settingsVersion] : [])]
     // A node's own versions keep the node's order: it is what its Scrapyd takes for the latest.
     const byName = versionOrder(versions.filter(own).map(({ version }) => version))
     return versions.sort(
@@ -455,6 +565,17 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
       // Its own caller hears of it; the next change must go on.
     })
     return changed
+  }
+}
+
+function checkSettingsProject(project: string, settingsModule: string): void {
+  const problem = problemOfPathPart(project)
+  if (problem) throw new ScrapdeckError('BAD_INPUT', `[settings]: the project ${JSON.stringify(project)} ${problem}.`)
+  if (!isModuleName(settingsModule)) {
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      `[settings]: ${project} = ${settingsModule} is not the name of a Python module. Write "${project} = package.settings".`
+    )
   }
 }
 

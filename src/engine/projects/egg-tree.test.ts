@@ -1,0 +1,82 @@
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
+import { silentLogger } from '../runtime/logger.ts'
+import { anEgg } from '../testing/archives.ts'
+import { createFakeClock } from '../testing/fake-clock.ts'
+import { openTemporaryStore } from '../testing/temporary-store.ts'
+import { openEggTree } from './egg-tree.ts'
+import { createProjects } from './projects.ts'
+
+async function openRoom() {
+  const temporary = await openTemporaryStore()
+  const directory = join(temporary.directory, 'eggs')
+  const blobs = await openFilesystemBlobStore(join(temporary.directory, 'blobs'))
+  const open = async () =>
+    createProjects({
+      store: temporary.store,
+      blobs,
+      eggDirectory: join(temporary.directory, 'egg-files'),
+      tree: await openEggTree(directory, silentLogger),
+      listSpidersOfEgg: async () => ['prices'],
+      clock: createFakeClock(Date.UTC(2026, 0, 31, 12)),
+      logger: silentLogger
+    })
+  const list = async () => (await readdir(directory, { recursive: true })).sort()
+  return { projects: await open(), open, directory, list, [Symbol.asyncDispose]: temporary.remove }
+}
+
+test('each egg stands where Scrapyd would look for it, and goes with its version', async () => {
+  await using t = await openRoom()
+  const egg = await anEgg()
+  await t.projects.upload(egg, { project: 'my shop', version: '1.0' })
+  await t.projects.upload(await anEgg([{ name: 'a.py' }]), { project: 'my shop', version: '2' })
+  expect(await t.list()).toEqual(['my shop', 'my shop/1_0.egg', 'my shop/2.egg'])
+  expect(await readFile(join(t.directory, 'my shop', '1_0.egg'))).toEqual(Buffer.from(egg))
+  const other = await anEgg([{ name: 'b.py' }])
+  await t.projects.upload(other, { project: 'my shop', version: '1.0' })
+  expect(await readFile(join(t.directory, 'my shop', '1_0.egg'))).toEqual(Buffer.from(other))
+  await t.projects.deleteVersion('my shop', '2')
+  expect(await t.list()).toEqual(['my shop', 'my shop/1_0.egg'])
+  await t.projects.deleteProject('my shop')
+  expect(await t.list()).toEqual([])
+})
+
+test('what is missing or changed by hand is put back, what was changed is kept aside', async () => {
+  await using t = await openRoom()
+  const egg = await anEgg()
+  await t.projects.upload(egg, { project: 'shop', version: '1' })
+  await t.projects.upload(egg, { project: 'shop', version: '2' })
+  await t.projects.upload(egg, { project: 'other', version: '1' })
+  const path = (name: string) => join(t.directory, name)
+  await writeFile(path('shop/1.egg'), 'changed')
+  await writeFile(path('shop/.2.egg.part'), 'cut short')
+  await rm(path('other'), { recursive: true })
+  await (await t.open()).followTree()
+  expect(await t.list()).toEqual(['other', 'other/1.egg', 'shop', 'shop/1.egg', 'shop/1.egg.set-aside', 'shop/2.egg'])
+  for (const name of ['other/1.egg', 'shop/1.egg']) expect(await readFile(path(name))).toEqual(Buffer.from(egg))
+  expect(await readFile(path('shop/1.egg.set-aside'), 'utf8')).toBe('changed')
+})
+
+test('eggs that were copied in by hand are taken up in Scrapyd’s order; what is no egg is left alone', async () => {
+  await using t = await openRoom()
+  for (const name of ['r9', 'r10', 'a-hash']) {
+    await mkdir(join(t.directory, 'shop'), { recursive: true })
+    await writeFile(join(t.directory, 'shop', `${name}.egg`), await anEgg([{ name: `${name}.py` }]))
+  }
+  await writeFile(join(t.directory, 'shop', 'bad.egg'), 'no egg')
+  await mkdir(join(t.directory, 'f'.repeat(64)))
+  await writeFile(join(t.directory, 'f'.repeat(64), 'shop-1.egg'), await anEgg())
+  const before = await t.list()
+  await t.projects.followTree()
+  expect(t.projects.versionNames('shop')).toEqual(['a-hash', 'r10', 'r9'])
+  expect(t.projects.names()).toEqual(['shop'])
+  expect(await t.list()).toEqual(before)
+})
+
+test('a directory that cannot be made stops the start, named', async () => {
+  await using t = await openRoom()
+  await writeFile(join(t.directory, 'file'), '')
+  await expect(openEggTree(join(t.directory, 'file', 'eggs'), silentLogger)).rejects.toThrow('Correct eggs_dir')
+})

@@ -1,0 +1,112 @@
+import { copyFile, constants, mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { sanitiseVersion } from '../../shared/ids.ts'
+import type { Logger } from '../runtime/logger.ts'
+import { problemOfPathPart } from './names.ts'
+
+/**
+ * Our eggs once more, laid out as Scrapyd does (scrapyd-protocol.md, 4.1): `PROJECT/VERSION.egg`. So a Scrapyd that is started on
+ * this directory has the same projects. The store is the truth; the tree follows it: an egg is in the store before it is
+ * here, and gone from here before it is gone from the store. Copies, not links: whoever writes into the tree by hand must
+ * not write into the eggs that spiders run from.
+ */
+export interface EggTree {
+  /** Puts a copy of `file` in place, whole or not at all. Does nothing where the same bytes are there. */
+  put(egg: EggName, file: string): Promise<void>
+  remove(egg: EggName): Promise<void>
+  /**
+   * Makes the tree follow the store again: puts what is missing, and sets aside what is another egg than ours. Returns what is
+   * there besides: eggs that an operator copied here, as one does with Scrapyd. Ascending as Scrapyd lists them.
+   */
+  repair(eggs: (EggName & { file(): Promise<string | null> })[]): Promise<(EggName & { path: string })[]>
+}
+
+export interface EggName {
+  project: string
+  version: string
+}
+
+/** Opens the tree, made where it is not there. Rejects with DATA_DIRECTORY_UNUSABLE. */
+export async function openEggTree(directory: string, logger: Logger): Promise<EggTree> {
+  try {
+    await mkdir(directory, { recursive: true })
+  } catch (error) {
+    throw new ScrapdeckError(
+      'DATA_DIRECTORY_UNUSABLE',
+      `The directory of eggs ${directory} cannot be made (${(error as Error).message}). Correct eggs_dir`,
+      { cause: error }
+    )
+  }
+  const pathOf = ({ project, version }: EggName) => join(directory, project, `${sanitiseVersion(version)}.egg`)
+
+  async function put(egg: EggName, file: string): Promise<void> {
+    const path = pathOf(egg)
+    if (await hasSameBytes(path, file)) return
+    await mkdir(join(directory, egg.project), { recursive: true })
+    // Scrapyd and we pass over names with a dot first.
+    const draft = join(directory, egg.project, `.${sanitiseVersion(egg.version)}.egg.part`)
+    await copyFile(file, draft, constants.COPYFILE_FICLONE)
+    const handle = await open(draft, 'r+')
+    await handle.sync()
+    await handle.close()
+    await rename(draft, path)
+  }
+
+  return {
+    put,
+    async remove(egg) {
+      await rm(pathOf(egg), { force: true })
+      // An empty directory would be a project to Scrapyd. Where something else is left in it, it stays.
+      await rmdir(join(directory, egg.project)).catch(() => {})
+    },
+    async repair(eggs) {
+      const ours = new Set(eggs.map(pathOf))
+      for (const egg of eggs) {
+        const file = await egg.file()
+        const path = pathOf(egg)
+        if (file === null || (await hasSameBytes(path, file))) continue
+        if (await isThere(path)) {
+          await rename(path, `${path}.set-aside`)
+          logger.warn(
+            { path: `${path}.set-aside` },
+            'an egg in eggs_dir was changed by hand: it is set aside, and ours is back; upload it to replace the version'
+          )
+        }
+        await put(egg, file)
+      }
+      const found: (EggName & { path: string })[] = []
+      for (const project of await listDirectories(directory)) {
+        for (const name of await readdir(join(directory, project))) {
+          const path = join(directory, project, name)
+          if (name.startsWith('.') && name.endsWith('.egg.part')) await rm(path, { force: true })
+          else if (!name.startsWith('.') && name.endsWith('.egg') && !ours.has(path)) {
+            found.push({ project, version: name.slice(0, -'.egg'.length), path })
+          }
+        }
+      }
+      return found
+    }
+  }
+}
+
+async function listDirectories(directory: string): Promise<string[]> {
+  const names: string[] = []
+  for (const name of (await readdir(directory)).sort()) {
+    // Eggs by content, as an earlier Scrapdeck kept them here.
+    if (problemOfPathPart(name) !== null || /^[0-9a-f]{64}$/.test(name)) continue
+    if ((await stat(join(directory, name)).catch(() => null))?.isDirectory()) names.push(name)
+  }
+  return names
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => null)) !== null
+}
+
+async function hasSameBytes(path: string, other: string): Promise<boolean> {
+  const [one, two] = await Promise.all([stat(path).catch(() => null), stat(other)])
+  if (one === null || !one.isFile() || one.size !== two.size) return false
+  const [bytes, otherBytes] = await Promise.all([readFile(path), readFile(other)])
+  return bytes.equals(otherBytes)
+}

@@ -1,0 +1,76 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
+import { silentLogger } from '../runtime/logger.ts'
+import { anEgg } from '../testing/archives.ts'
+import { createFakeClock } from '../testing/fake-clock.ts'
+import { openTemporaryStore } from '../testing/temporary-store.ts'
+import { createDistribution } from './distribution.ts'
+import { createProjects, type SettingsSource, WITHOUT_EGG } from './projects.ts'
+
+const SHOP: SettingsSource = { settingsModule: 'shop.settings', path: ['/srv/shop'] }
+
+async function openRoom(settingsProjects: Record<string, SettingsSource> = { shop: SHOP }) {
+  const temporary = await openTemporaryStore()
+  const asked: SettingsSource[] = []
+  const clock = createFakeClock(Date.UTC(2026, 0, 31, 12))
+  const projects = await createProjects({
+    store: temporary.store,
+    blobs: await openFilesystemBlobStore(join(temporary.directory, 'blobs')),
+    eggDirectory: join(temporary.directory, 'egg-files'),
+    settingsProjects,
+    listSpidersOfEgg: async () => ['of-egg'],
+    listSpidersOfSettings: async (source) => {
+      asked.push(source)
+      return ['prices']
+    },
+    clock,
+    logger: silentLogger
+  })
+  const distribution = createDistribution({ projects, clientOf: () => null, clock, onChange() {} })
+  return { projects, asked, distribution, [Symbol.asyncDispose]: temporary.remove }
+}
+
+test('a project of [settings] is listed without versions, and its spiders run here and nowhere else', async () => {
+  await using t = await openRoom()
+  await t.projects.listMissingSpiders()
+  expect(t.asked).toEqual([SHOP])
+  expect(t.projects.names()).toEqual(['shop'])
+  expect(t.projects.versionNames('shop')).toEqual([])
+  expect(t.projects.spidersOf('shop', null)).toEqual(['prices'])
+  expect(t.projects.versionToRun('shop', null)).toBe(WITHOUT_EGG)
+  expect(t.projects.resolve('shop', null, 'prices').version).toBe(WITHOUT_EGG)
+  expect(() => t.projects.resolve('shop', null, 'nothing')).toThrow('no spider "nothing"')
+  expect(await t.projects.source('shop', WITHOUT_EGG)).toEqual(SHOP)
+  expect(t.distribution.stateOf('local', 'shop', WITHOUT_EGG)).toBe('present')
+  expect(t.distribution.stateOf('another', 'shop', WITHOUT_EGG)).toBe('never')
+})
+
+test('any version asked of it is not found, and there is nothing to delete', async () => {
+  await using t = await openRoom()
+  expect(() => t.projects.resolve('shop', '1', 'prices')).toThrow('no version "1"')
+  await expect(t.projects.deleteVersion('shop', '1')).rejects.toMatchObject({ code: 'VERSION_NOT_FOUND' })
+  await expect(t.projects.deleteVersion('shop', WITHOUT_EGG)).rejects.toMatchObject({ code: 'VERSION_NOT_FOUND' })
+  await expect(t.projects.deleteProject('shop')).rejects.toMatchObject({ code: 'PROJECT_NOT_FOUND' })
+})
+
+test('with an egg, the egg is on the path and the configured settings hold, until it is deleted', async () => {
+  await using t = await openRoom()
+  const { version } = await t.projects.upload(await anEgg(), { project: 'shop', version: '1' })
+  expect(t.projects.versionToRun('shop', null)).toBe('1')
+  expect(t.projects.describe()[0]?.versions.map((one) => one.version)).toEqual(['1'])
+  const egg = await t.projects.eggFile('shop', version)
+  expect(await t.projects.source('shop', version)).toEqual({
+    settingsModule: 'shop.settings',
+    path: [egg, '/srv/shop']
+  })
+  await t.projects.deleteProject('shop')
+  expect(t.projects.versionToRun('shop', null)).toBe(WITHOUT_EGG)
+})
+
+test('a name or module that cannot be is refused at the start', async () => {
+  await expect(openRoom({ '..': SHOP })).rejects.toThrow('[settings]: the project ".." is a folder reference')
+  await expect(openRoom({ shop: { ...SHOP, settingsModule: 'no module' } })).rejects.toThrow(
+    'not the name of a Python module'
+  )
+})
