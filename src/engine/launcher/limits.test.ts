@@ -94,6 +94,8 @@ test('the kernel holds what only it can, and CPU time a minute later than we do'
 test('SIGXCPU is a CPU time limit where there was one', () => {
   expect(limitOfExit({ cpuSeconds: 10 }, { signal: 'SIGXCPU' })).toBe('CPU time limit of 10 s (ended by the kernel)')
   expect(limitOfExit({ cpuSeconds: 10 }, { signal: 'SIGKILL' })).toBeNull()
+  expect(limitOfExit({ cpuSeconds: 10 }, { signal: 'SIGKILL', cpuSeconds: 20 })).toBeNull()
+  expect(limitOfExit({ cpuSeconds: 10 }, { signal: 'SIGKILL', cpuSeconds: 75 })).toMatch(/^CPU time limit of 10 s/)
   expect(limitOfExit(null, { signal: 'SIGXCPU' })).toBeNull()
 })
 

@@ -73,9 +73,16 @@ export function findLimitHit(limits: RunLimits, facts: RunFacts, nowMs: number):
 }
 
 /** The limit that the kernel ended a process by, as far as its end shows it. */
-export function limitOfExit(limits: RunLimits | null, exit: { signal: string | null }): string | null {
-  if (exit.signal !== 'SIGXCPU' || limits?.cpuSeconds == null) return null
-  return `CPU time limit of ${limits.cpuSeconds} s (ended by the kernel)`
+export function limitOfExit(
+  limits: RunLimits | null,
+  exit: { signal: string | null; cpuSeconds?: number | null | undefined }
+): string | null {
+  const { cpuSeconds } = limits ?? {}
+  if (cpuSeconds == null) return null
+  // The kernel's second word is SIGKILL, to a process that does not heed SIGXCPU.
+  const isKilled = exit.signal === 'SIGKILL' && (exit.cpuSeconds ?? 0) >= cpuSeconds + KERNEL_CPU_MARGIN_SECONDS
+  if (exit.signal !== 'SIGXCPU' && !isKilled) return null
+  return `CPU time limit of ${cpuSeconds} s (ended by the kernel)`
 }
 
 /** What the kernel is to hold each process to (setrlimit); null: nothing. */
@@ -98,10 +105,7 @@ export function resourceLimitsOf(limits: RunLimits | null): ResourceLimits | nul
 export type Signal = 'INT' | 'KILL'
 
 /** Scrapy ends gracefully on the first INT and at once on the second: INT, wait, INT, wait, KILL, and KILL again after each last wait. */
-export function signalDue(
-  sinceHitMs: number,
-  waitsMs: CancelWaitsMs
-): { step: number; signal: Signal } {
+export function signalDue(sinceHitMs: number, waitsMs: CancelWaitsMs): { step: number; signal: Signal } {
   const [first, second, last] = waitsMs
   if (sinceHitMs < first) return { step: 0, signal: 'INT' }
   if (sinceHitMs < first + second) return { step: 1, signal: 'INT' }

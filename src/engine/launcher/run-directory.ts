@@ -43,7 +43,14 @@ export type RunSpec = z.infer<typeof RunSpec>
 // Spiders can write here: only what can be an end and a process of theirs is believed.
 const Time = z.number().int()
 
-const RunExit = z.object({ code: z.number().int().nullable(), signal: z.string().max(20).nullable(), atMs: Time })
+const RunExit = z.object({
+  code: z.number().int().nullable(),
+  signal: z.string().max(20).nullable(),
+  atMs: Time,
+  /** Of all its processes that were waited for; and the most memory that one of them had. Absent: nobody measured. */
+  cpuSeconds: z.number().min(0).nullish(),
+  maxRssBytes: z.number().min(0).nullish()
+})
 export type RunExit = z.infer<typeof RunExit>
 
 const Supervisor = z.object({ pid: z.number().int().min(1), startTime: z.string() })

@@ -98,7 +98,7 @@ function uses(pid: number, memoryMegabytes: number, cpuSeconds = 0): ProcessRow 
 function end(run: Run): void {
   running = running.filter((one) => one !== run)
   run.state = 'finished'
-  run.exit = { code: 0, signal: null, atMs: clock.nowMs() } as Run['exit']
+  run.exit = { code: 0, signal: null, atMs: clock.nowMs() }
   finished.unshift(run)
 }
 
@@ -136,6 +136,8 @@ describe('usage', () => {
     expect(clock.timerCount()).toBe(0)
     expect(watch.endOf(one)).toEqual({ limit: null, peakMemoryBytes: 40 * MEGABYTE, cpuSeconds: 4 })
     expect(watch.usageOf('a')).toHaveLength(2)
+    one.exit = { ...one.exit!, cpuSeconds: 5.25, maxRssBytes: 60 * MEGABYTE }
+    expect(watch.endOf(one)).toMatchObject({ peakMemoryBytes: 60 * MEGABYTE, cpuSeconds: 5.25 })
   })
 
   test('of ended runs is kept for the newest only', async () => {

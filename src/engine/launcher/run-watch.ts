@@ -92,10 +92,12 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
     newestUsage: (jobid) => watched.get(jobid)?.history.newest ?? null,
     endOf({ spec, exit }) {
       const one = watched.get(spec.jobid)
+      const peaks = [one?.peakMemoryBytes, exit?.maxRssBytes].filter((bytes) => bytes != null)
       return {
         limit: limits.get(spec.jobid)?.text ?? (exit === null ? null : limitOfExit(spec.limits, exit)),
-        peakMemoryBytes: one?.peakMemoryBytes ?? null,
-        cpuSeconds: one?.cpuSeconds ?? null
+        // The samples see all processes at once, but not every moment; the system every moment, but each process alone.
+        peakMemoryBytes: peaks.length === 0 ? null : Math.max(...peaks),
+        cpuSeconds: exit?.cpuSeconds ?? one?.cpuSeconds ?? null
       }
     },
     async close() {
