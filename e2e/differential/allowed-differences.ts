@@ -1,0 +1,27 @@
+import type { Exchange, Seen } from './comparison.ts'
+
+/** One way in which we differ from Scrapyd 1.6 on purpose. docs/scrapyd-compatibility.md explains each at its anchor. */
+export interface AllowedDifference {
+  id: string
+  reason: string
+  /** Of docs/scrapyd-compatibility.md. */
+  anchor: string
+  /** As precisely as it can be said: which requests, and of which answers. */
+  applies(exchange: Exchange): boolean
+  /** Their answer as it is expected of us. */
+  expect(theirs: Seen, exchange: Exchange): Seen
+}
+
+export const ALLOWED_DIFFERENCES: readonly AllowedDifference[] = [
+  {
+    id: 'no-cors',
+    reason: 'Scrapyd lets every web page read it; a page has no business with a fleet.',
+    anchor: 'no-cors-headers',
+    applies: ({ theirs }) => 'access-control-allow-origin' in theirs.headers,
+    expect: (theirs) => ({ ...theirs, headers: withoutHeaders(theirs.headers, /^access-control-/) })
+  }
+]
+
+function withoutHeaders(headers: Record<string, string>, pattern: RegExp): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !pattern.test(name)))
+}

@@ -1,0 +1,114 @@
+import type { AllowedDifference } from './allowed-differences.ts'
+import type { Answer, Request } from './http.ts'
+
+/** What is compared of an answer, or of a finished job, with everything masked that may differ by its nature. */
+export interface Seen {
+  status: number
+  headers: Record<string, string>
+  body: string
+}
+
+/** What one side calls its own: replaced by the same words on both sides. */
+export interface Surroundings {
+  directory: string
+  address: string
+}
+
+export interface Exchange {
+  scenario: string
+  request: Request
+  theirs: Seen
+  ours: Seen
+}
+
+/** The headers that clients read. `date` and `server` are nobody's business. */
+const COMPARED_HEADERS = [
+  'accept-ranges',
+  'access-control-allow-headers',
+  'access-control-allow-methods',
+  'access-control-allow-origin',
+  'allow',
+  'content-range',
+  'content-type',
+  'location',
+  'www-authenticate'
+]
+
+export function see(request: Request, answer: Answer, surroundings: Surroundings): Seen {
+  const headers: Record<string, string> = {}
+  for (const name of COMPARED_HEADERS) {
+    const value = answer.headers[name]
+    if (value !== undefined) headers[name] = mask(value, surroundings)
+  }
+  if (answer.headers['last-modified'] !== undefined) headers['last-modified'] = '<time>'
+  const length = answer.headers['content-length']
+  // Lengths of masked text differ; that each side tells its own truth is compared. HEAD has only the number.
+  if (request.method === 'HEAD') headers['content-length'] = length ?? '<none>'
+  else if (length !== undefined) {
+    headers['content-length'] =
+      Number(length) === answer.body.length ? '<as the body>' : `<${length} for ${answer.body.length}>`
+  }
+  return { status: answer.status, headers, body: mask(asText(answer.body), surroundings) }
+}
+
+/** Bytes that are no text are shown as such, so that they compare exactly. */
+function asText(bytes: Buffer): string {
+  const text = bytes.toString('utf8')
+  return Buffer.from(text).equals(bytes) ? text : `<bytes ${bytes.toString('hex')}>`
+}
+
+export function mask(text: string, { directory, address }: Surroundings): string {
+  return text
+    .replaceAll(directory, '<directory>')
+    .replaceAll(new URL(address).host, '<host>')
+    .replace(/\b[0-9a-f]{32}\b/g, '<id>')
+    .replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{6})?(?!\d)/g, '<time>')
+    .replace(/\d{4}-\d\d-\d\d \d\d:\d\d(?=<\/td>)/g, '<minute>')
+    .replace(/"pid": \d+/g, '"pid": <pid>')
+    .replace(/(?<=<td>)\d:\d\d:\d\d(?=<\/td>)/g, '<runtime>')
+}
+
+export interface Verdict {
+  /** null: the same, but for what is allowed. */
+  difference: string | null
+  /** Allowed differences that occurred. */
+  used: string[]
+}
+
+/**
+ * Each allowed difference turns their answer into the one that is expected of us; what then still differs is a finding.
+ * So none can hide another, and one that is no longer true fails.
+ */
+export function judge(exchange: Exchange, allowed: readonly AllowedDifference[]): Verdict {
+  const used: string[] = []
+  let expected = exchange.theirs
+  for (const difference of allowed) {
+    if (sameSeen(expected, exchange.ours)) break
+    if (!difference.applies(exchange)) continue
+    const changed = difference.expect(expected, exchange)
+    if (sameSeen(changed, expected)) continue
+    expected = changed
+    used.push(difference.id)
+  }
+  return { difference: firstDifference(expected, exchange.ours), used }
+}
+
+function sameSeen(one: Seen, other: Seen): boolean {
+  return firstDifference(one, other) === null
+}
+
+export function firstDifference(theirs: Seen, ours: Seen): string | null {
+  if (theirs.status !== ours.status) return `status: theirs ${theirs.status}, ours ${ours.status}`
+  const names = new Set([...Object.keys(theirs.headers), ...Object.keys(ours.headers)])
+  for (const name of [...names].sort()) {
+    if (theirs.headers[name] !== ours.headers[name]) {
+      return `header ${name}: theirs ${theirs.headers[name] ?? 'absent'}, ours ${ours.headers[name] ?? 'absent'}`
+    }
+  }
+  if (theirs.body === ours.body) return null
+  let at = 0
+  while (theirs.body[at] === ours.body[at]) at++
+  const from = Math.max(0, at - 40)
+  const part = (text: string) => JSON.stringify(text.slice(from, at + 100))
+  return `body, from character ${at}:\n      theirs …${part(theirs.body)}\n      ours   …${part(ours.body)}`
+}

@@ -1,0 +1,47 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ZipFile } from 'yazl'
+import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
+
+/** What the spiders of these eggs are told through their servers' environment. */
+export const REPORTS_VARIABLE = 'DIFFERENTIAL_REPORTS'
+
+/** `report` tells all that it sees of its process; `hold` stays until it is released. `more` are spiders by name only. */
+export async function reporterEgg(more: string[] = [], settings = ''): Promise<Buffer> {
+  const spiders = await readFile(join(import.meta.dirname, 'reporter.py'), 'utf8')
+  const added = more.map((name) => `\n\nclass ${name}_(Report):\n    name = ${JSON.stringify(name)}\n`).join('')
+  return egg({
+    'reporter/__init__.py': '',
+    'reporter/settings.py': `BOT_NAME = "reporter"\nSPIDER_MODULES = ["reporter.spiders"]\nTELNETCONSOLE_ENABLED = False\nFROM_EGG = "yes"\n${settings}`,
+    'reporter/data.txt': 'data beside the code',
+    'reporter/spiders/__init__.py': '',
+    'reporter/spiders/spiders.py': spiders + added
+  })
+}
+
+/** A project whose settings module fails when it is imported. */
+export function brokenEgg(): Promise<Buffer> {
+  return egg({ 'reporter/__init__.py': '', 'reporter/settings.py': 'raise RuntimeError("no good")\n' })
+}
+
+/** Prints while it is imported: Scrapyd takes each line for a spider. */
+export async function talkingEgg(): Promise<Buffer> {
+  return reporterEgg([], 'print("hello from settings")\n')
+}
+
+async function egg(files: Record<string, string>): Promise<Buffer> {
+  const configuration = '[settings]\ndefault = reporter.settings\n'
+  const all = { 'scrapy.cfg': configuration, ...files }
+  const list = Object.entries(all).map(([path, text]) => ({ path, bytes: Buffer.from(text) }))
+  return Buffer.from(await buildEgg(list, { project: 'reporter' }))
+}
+
+/** Any archive, for eggs that are none. */
+export async function archive(files: Record<string, string>): Promise<Buffer> {
+  const zip = new ZipFile()
+  for (const [name, text] of Object.entries(files)) zip.addBuffer(Buffer.from(text), name)
+  zip.end()
+  const pieces: Buffer[] = []
+  for await (const piece of zip.outputStream) pieces.push(piece as Buffer)
+  return Buffer.concat(pieces)
+}

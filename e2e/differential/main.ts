@@ -1,0 +1,23 @@
+/**
+ * `npm run differential`: every scenario and the generated sequences, on a real Scrapyd 1.6 and on our service.
+ *
+ *   npm run differential                      everything
+ *   npm run differential -- --seed 7          the generated sequences of another seed
+ *   npm run differential -- --only PATTERN    only scenarios whose name contains it
+ */
+import { parseArgs } from 'node:util'
+import { reportOf } from './report.ts'
+import { runScenarios, SCENARIOS } from './run.ts'
+
+const { values } = parseArgs({ options: { seed: { type: 'string' }, only: { type: 'string' } } })
+const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9))
+const scenarios = SCENARIOS.filter(({ name }) => name.includes(values.only ?? ''))
+const beganAt = performance.now()
+const tally = await runScenarios({
+  scenarios,
+  onScenario: ({ name }) => console.log(`${((performance.now() - beganAt) / 1000).toFixed(0).padStart(4)} s  ${name}`)
+})
+const isWhole = values.only === undefined
+const { text, isGood } = reportOf(tally, { seed, isWhole, elapsedMs: performance.now() - beganAt })
+console.log(text)
+process.exitCode = isGood ? 0 : 1

@@ -1,0 +1,270 @@
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Scrapyd, startScrapyd } from '../support/scrapyd-fleet.ts'
+import { type Service, startService, waitFor } from '../support/service.ts'
+import { ALLOWED_DIFFERENCES } from './allowed-differences.ts'
+import { type Exchange, judge, mask, see, type Seen } from './comparison.ts'
+import { REPORTS_VARIABLE } from './eggs.ts'
+import { type Answer, asCurl, get, post, type Request, send } from './http.ts'
+
+export interface Finding extends Exchange {
+  difference: string
+  curl: string
+}
+
+/** What a whole run has seen, over all its pairs of servers. */
+export interface Tally {
+  requests: Map<string, number>
+  findings: Finding[]
+  used: Map<string, number>
+  /** Scenarios that could not be told to their end, with the reason. */
+  brokenOff: string[]
+}
+
+export function newTally(): Tally {
+  return { requests: new Map(), findings: [], used: new Map(), brokenOff: [] }
+}
+
+export interface Side {
+  name: 'theirs' | 'ours'
+  address: string
+  directory: string
+}
+
+export interface Both {
+  theirs: Answer
+  ours: Answer
+}
+
+export const CREDENTIALS = { username: 'tester', password: 'a password for tests' }
+const AUTHORIZATION = `Basic ${Buffer.from(`${CREDENTIALS.username}:${CREDENTIALS.password}`).toString('base64')}`
+const NODE_NAME = 'node ü'
+const SLOTS = 1
+const JOB_LIMIT_MS = 30_000
+
+/** A real Scrapyd and our service, each in a directory of its own, asked the same. */
+export class Pair {
+  /** The scenario that is under way, for the report. */
+  scenario = ''
+  readonly theirs: Side
+  readonly ours: Side
+  readonly #tally: Tally
+  readonly #scrapyd: Scrapyd
+  readonly #service: Service
+  readonly #base: string
+
+  private constructor(tally: Tally, base: string, scrapyd: Scrapyd, service: Service) {
+    this.#tally = tally
+    this.#base = base
+    this.#scrapyd = scrapyd
+    this.#service = service
+    this.theirs = { name: 'theirs', address: scrapyd.url, directory: join(base, 'theirs') }
+    this.ours = { name: 'ours', address: service.address, directory: join(base, 'ours') }
+  }
+
+  static async start(tally: Tally): Promise<Pair> {
+    const base = mkdtempSync(join(tmpdir(), 'scrapdeck-differential-'))
+    const environmentOf = (side: string) => {
+      const reports = join(base, side, 'reports')
+      mkdirSync(reports, { recursive: true })
+      return { [REPORTS_VARIABLE]: reports, DIFFERENTIAL_INHERITED: 'ä b;c' }
+    }
+    const environments = { theirs: environmentOf('theirs'), ours: environmentOf('ours') }
+    const configuration = join(base, 'ours', 'scrapyd.conf')
+    const directories = ['eggs', 'logs', 'items', 'dbs'].map((name) => `${name}_dir = ${join(base, 'ours', name)}\n`)
+    writeFileSync(configuration, `[scrapyd]\nnode_name = ${NODE_NAME}\n${directories.join('')}`)
+    const [scrapyd, service] = await Promise.allSettled([
+      startScrapyd({
+        directory: join(base, 'theirs'),
+        maxProc: SLOTS,
+        pollIntervalSeconds: 0.05,
+        ...CREDENTIALS,
+        configuration: { node_name: NODE_NAME },
+        environment: environments.theirs
+      }),
+      startService({
+        dataDirectory: join(base, 'ours', 'data'),
+        localSlots: SLOTS,
+        arguments: ['--config', configuration],
+        environment: environments.ours
+      })
+    ])
+    if (scrapyd.status === 'fulfilled' && service.status === 'fulfilled') {
+      return new Pair(tally, base, scrapyd.value, service.value)
+    }
+    if (scrapyd.status === 'fulfilled') await scrapyd.value.stop()
+    if (service.status === 'fulfilled') await service.value.stop()
+    rmSync(base, { recursive: true, force: true, maxRetries: 5 })
+    throw scrapyd.status === 'rejected' ? scrapyd.reason : (service as PromiseRejectedResult).reason
+  }
+
+  get sides(): [Side, Side] {
+    return [this.theirs, this.ours]
+  }
+
+  /** Sends it to both, compares, and gives both answers, for what a later request takes from an earlier answer. */
+  async ask(request: Request): Promise<Both> {
+    return this.askEach(() => request)
+  }
+
+  /** As `ask`, where length and body differ by their nature: a log has times and measurements in it. */
+  async askForHeaders(request: Request): Promise<Both> {
+    return this.askEach(
+      () => request,
+      (seen) => {
+        const headers = { ...seen.headers }
+        const range = headers['content-range']
+        if (range !== undefined) headers['content-range'] = range.replace(/\d+/g, '#')
+        if (request.method === 'HEAD' && 'content-length' in headers) headers['content-length'] = '#'
+        return { ...seen, headers, body: '' }
+      }
+    )
+  }
+
+  /** As `ask`, with a request that takes something from the side it is sent to. The report shows what was sent to us. */
+  async askEach(requestOf: (side: Side) => Request, adapt: (seen: Seen) => Seen = (seen) => seen): Promise<Both> {
+    const request = requestOf(this.ours)
+    const [theirs, ours] = await Promise.all(this.sides.map((side) => this.#send(side, requestOf(side))))
+    const endpoint = request.path.split(/[?;]/, 1)[0]!.replace(/^\/(logs|items)\/.*/, '/$1/…')
+    const known = /^\/[a-z]*(\.json)?$|…$/.test(endpoint) ? endpoint : '(other paths)'
+    this.#tally.requests.set(known, (this.#tally.requests.get(known) ?? 0) + 1)
+    const [seenTheirs, seenOurs] = [see(request, theirs!, this.theirs), see(request, ours!, this.ours)]
+    this.compare(request, adapt(seenTheirs), adapt(seenOurs))
+    return { theirs: theirs!, ours: ours! }
+  }
+
+  /** As `ask`, one request after the other. */
+  async askAll(requests: Request[]): Promise<void> {
+    for (const request of requests) await this.ask(request)
+  }
+
+  compare(request: Request, theirs: Seen, ours: Seen): void {
+    const exchange = { scenario: this.scenario, request, theirs, ours }
+    const { difference, used } = judge(exchange, ALLOWED_DIFFERENCES)
+    for (const id of used) this.#tally.used.set(id, (this.#tally.used.get(id) ?? 0) + 1)
+    if (difference === null) return
+    this.#tally.findings.push({ ...exchange, difference, curl: asCurl(request, this.ours.address, CREDENTIALS) })
+  }
+
+  /** What jobs left behind, compared as answers are: by name, with the same allowances. */
+  compareFacts(name: string, factsOf: (side: Side) => unknown): void {
+    const [theirs, ours] = this.sides.map((side) => {
+      const text = JSON.stringify(factsOf(side), null, 1) ?? 'undefined'
+      return { status: 0, headers: {}, body: mask(text, side) }
+    })
+    this.compare({ method: 'JOB', path: `/${name}` }, theirs!, ours!)
+  }
+
+  /** Without comparing, for what only leads to a state. */
+  async quietly(request: Request): Promise<void> {
+    await Promise.all(this.sides.map((side) => this.#send(side, request)))
+  }
+
+  /** Both have started what they can start; only spiders that hold are left. */
+  async settle(): Promise<void> {
+    await Promise.all(
+      this.sides.map((side) =>
+        waitFor(
+          `${side.name} to come to rest`,
+          () => this.jobs(side),
+          ({ pending, running }) =>
+            (pending.length === 0 || running.length === SLOTS) &&
+            running.every((job) => existsSync(join(side.directory, 'reports', `${job.id}.held`))),
+          JOB_LIMIT_MS
+        )
+      )
+    )
+  }
+
+  /** Schedules a spider that stays, and waits until it has started on both sides. */
+  async hold(project: string, jobid: string, spider = 'hold'): Promise<void> {
+    await this.ask(post('schedule.json', { project, spider, jobid }))
+    await this.untilHeld(jobid)
+  }
+
+  async untilHeld(jobid: string): Promise<void> {
+    await this.untilReported(`${jobid}.held`)
+  }
+
+  release(jobid: string): void {
+    for (const side of this.sides) writeFileSync(join(side.directory, 'reports', `${jobid}.release`), '')
+  }
+
+  /** A file that a spider wrote about itself, on both sides. */
+  async untilReported(name: string): Promise<void> {
+    await Promise.all(
+      this.sides.map((side) =>
+        waitFor(
+          `${name} of ${side.name}`,
+          async () => existsSync(join(side.directory, 'reports', name)),
+          (isThere) => isThere,
+          JOB_LIMIT_MS
+        )
+      )
+    )
+  }
+
+  report(side: Side, name: string): string {
+    return readFileSync(join(side.directory, 'reports', name), 'utf8')
+  }
+
+  async jobs(side: Side): Promise<Record<'pending' | 'running' | 'finished', { id: string; project: string }[]>> {
+    return JSON.parse((await this.#send(side, get('/listjobs.json'))).body.toString())
+  }
+
+  /** Nothing of a scenario may reach the next: its jobs end, its projects go. */
+  async cleanUp(): Promise<void> {
+    for (const side of this.sides) {
+      const { pending, running } = await this.jobs(side)
+      for (const { id, project } of [...pending, ...running]) {
+        // The id may be known by a hold only.
+        await this.#send(side, post('cancel.json', { project, job: id, signal: 'KILL' }))
+      }
+    }
+    await Promise.all(
+      this.sides.map((side) =>
+        waitFor(
+          `the jobs of ${side.name} to end`,
+          async () => {
+            const jobs = await this.jobs(side)
+            // Scrapyd may have started one between the question and the cancel.
+            for (const { id, project } of [...jobs.pending, ...jobs.running]) {
+              await this.#send(side, post('cancel.json', { project, job: id, signal: 'KILL' }))
+            }
+            return jobs
+          },
+          ({ pending, running }) => pending.length + running.length === 0,
+          JOB_LIMIT_MS
+        )
+      )
+    )
+    for (const side of this.sides) {
+      const { projects } = JSON.parse((await this.#send(side, get('/listprojects.json'))).body.toString())
+      for (const project of projects) await this.#send(side, post('delproject.json', { project }))
+    }
+  }
+
+  /** Ends both, with their spiders, and removes what they left. */
+  async stop(): Promise<void> {
+    await Promise.all([this.#scrapyd.stop(), this.#service.stop()])
+    rmSync(this.#base, { recursive: true, force: true, maxRetries: 5 })
+  }
+
+  /** What our service printed, for a report of a failure that is not a difference. */
+  output(): string {
+    return this.#service.output()
+  }
+
+  #send(side: Side, request: Request): Promise<Answer> {
+    const headers = request.withoutCredentials ? request.headers : { authorization: AUTHORIZATION, ...request.headers }
+    const sent = { ...request, ...(headers && { headers }) }
+    if (process.env.DIFFERENTIAL_TRACE) {
+      appendFileSync(
+        process.env.DIFFERENTIAL_TRACE,
+        `${side.name} ${request.method} ${request.path} ${request.body ?? ''}\n`
+      )
+    }
+    return send(side.address, sent)
+  }
+}

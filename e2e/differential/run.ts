@@ -1,0 +1,52 @@
+import { newTally, Pair, type Tally } from './pair.ts'
+import { accessScenarios } from './scenarios/access.ts'
+import { fileScenarios } from './scenarios/files.ts'
+import { jobScenarios } from './scenarios/jobs.ts'
+import { projectScenarios } from './scenarios/projects.ts'
+import { requestScenarios } from './scenarios/requests.ts'
+import type { Scenario } from './scenarios/scenario.ts'
+
+export const SCENARIOS: Scenario[] = [
+  ...requestScenarios,
+  ...accessScenarios,
+  ...projectScenarios,
+  ...jobScenarios,
+  ...fileScenarios
+]
+
+export interface RunOptions {
+  scenarios: Scenario[]
+  /** Told of each scenario as it begins. */
+  onScenario?: (scenario: Scenario) => void
+}
+
+/** Runs them one after the other, on one pair of servers but for those that harm it. */
+export async function runScenarios({ scenarios, onScenario }: RunOptions): Promise<Tally> {
+  const tally = newTally()
+  let pair: Pair | null = null
+  const end = async () => {
+    const ending = pair
+    pair = null
+    await ending?.stop()
+  }
+  try {
+    for (const scenario of scenarios) {
+      onScenario?.(scenario)
+      if (scenario.needsOwnServers) await end()
+      pair ??= await Pair.start(tally)
+      pair.scenario = scenario.name
+      try {
+        await scenario.run(pair)
+        if (!scenario.needsOwnServers) await pair.cleanUp()
+      } catch (error) {
+        const said = pair.output().split('\n').slice(-15).join('\n')
+        tally.brokenOff.push(`"${scenario.name}" broke off: ${String(error)}\n  Our service said at last:\n${said}`)
+        await end()
+      }
+      if (scenario.needsOwnServers) await end()
+    }
+  } finally {
+    await end()
+  }
+  return tally
+}

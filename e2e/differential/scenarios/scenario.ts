@@ -1,0 +1,11 @@
+import type { Pair } from '../pair.ts'
+
+/** A sequence of requests that leads from nothing to some state; what it made is removed after it. */
+export interface Scenario {
+  name: string
+  /** Also in the short form, which is part of `npm test`. */
+  isShort?: boolean
+  /** Harms whoever is asked next: it gets a pair of servers for itself. */
+  needsOwnServers?: boolean
+  run(pair: Pair): Promise<void>
+}
