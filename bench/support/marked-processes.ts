@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
 /** In the environment of every process that a side of a bench starts, however far removed: by this they are found. */
-export const MARK = 'SCRAPDECK_BENCH_SIDE'
+export const MARK = 'BENCH_SIDE'
 
 /** Memory of one process in bytes: what is its own, and that with its share of what it has in common with others. */
 export interface Memory {

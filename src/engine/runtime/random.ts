@@ -8,7 +8,18 @@ export interface Random {
   hex(count: number): string
 }
 
+// The system is asked for many at once: a call for each few of them is most of what making a job id costs.
+const POOL_BYTES = 4096
+let pool = Buffer.alloc(0)
+
+function takeBytes(count: number): Buffer {
+  if (pool.length < count) pool = randomBytes(Math.max(POOL_BYTES, count))
+  const taken = pool.subarray(0, count)
+  pool = pool.subarray(count)
+  return taken
+}
+
 export const systemRandom: Random = {
-  next: () => randomBytes(4).readUInt32BE() / 2 ** 32,
-  hex: (count) => randomBytes(count).toString('hex')
+  next: () => takeBytes(4).readUInt32BE() / 2 ** 32,
+  hex: (count) => takeBytes(count).toString('hex')
 }

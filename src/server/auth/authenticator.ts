@@ -4,7 +4,7 @@ import type { Clock } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { createAttemptLimiter } from './attempt-limiter.ts'
-import { areSameCredentials, type BasicCredentials, parseBasic } from './basic.ts'
+import { type BasicCredentials, createCredentialsCheck, parseBasic } from './basic.ts'
 import { createOneTimeLinks, type OneTimeLinks } from './one-time-links.ts'
 import { readSessionCookies } from './session-cookie.ts'
 import { openSessions, type Sessions } from './sessions.ts'
@@ -30,6 +30,7 @@ export function createAuthenticator(options: {
   const formLimiter = createAttemptLimiter({ clock, maxFailuresPerMinute: 10 })
   // Wider than the form's: a poller that was left with an old password must not lock its neighbours out.
   const basicLimiter = createAttemptLimiter({ clock, maxFailuresPerMinute: 300 })
+  const isRight = createCredentialsCheck(credentials)
   const hasSession = (request: FastifyRequest) =>
     readSessionCookies(request.headers.host ?? '', request.headers.cookie).some(sessions.isValid)
   return {
@@ -40,7 +41,7 @@ export function createAuthenticator(options: {
       if (hasSession(request)) return
       const given = parseBasic(request.headers.authorization)
       if (given !== null && !basicLimiter.isBlocked(request.ip)) {
-        if (areSameCredentials(given, credentials)) return
+        if (isRight(given)) return
         basicLimiter.addFailure(request.ip)
       }
       throw new ScrapdeckError(
@@ -50,7 +51,7 @@ export function createAuthenticator(options: {
     },
     checkForm(client, given) {
       if (formLimiter.isBlocked(client)) return 'blocked'
-      if (areSameCredentials(given, credentials)) return 'right'
+      if (isRight(given)) return 'right'
       formLimiter.addFailure(client)
       return 'wrong'
     }

@@ -1,4 +1,4 @@
-import { isSameSecret } from './secrets.ts'
+import { createSecretCheck } from './secrets.ts'
 
 export interface BasicCredentials {
   username: string
@@ -15,8 +15,12 @@ export function parseBasic(header: string | undefined): BasicCredentials | null 
 }
 
 /** Both parts are always compared, so that the time does not tell which one was wrong. */
-export function areSameCredentials(given: BasicCredentials, expected: BasicCredentials): boolean {
-  const sameUsername = isSameSecret(given.username, expected.username)
-  const samePassword = isSameSecret(given.password, expected.password)
-  return sameUsername && samePassword
+export function createCredentialsCheck(expected: BasicCredentials): (given: BasicCredentials) => boolean {
+  const isUsername = createSecretCheck(expected.username)
+  const isPassword = createSecretCheck(expected.password)
+  return (given) => {
+    const sameUsername = isUsername(given.username)
+    const samePassword = isPassword(given.password)
+    return sameUsername && samePassword
+  }
 }

@@ -14,8 +14,9 @@ function cookieName(host: string): string {
  * that taking one alone would let that page keep a user out.
  */
 export function readSessionCookies(host: string, cookieHeader: string | undefined): string[] {
+  if (cookieHeader === undefined) return []
   const prefix = `${cookieName(host)}=`
-  return (cookieHeader ?? '')
+  return cookieHeader
     .split(';')
     .map((part) => part.trim())
     .filter((part) => part.startsWith(prefix))

@@ -3,11 +3,13 @@ export class PythonValueError extends Error {
   override readonly name = 'PythonValueError'
 }
 
+// ignoreBOM: Python keeps a leading U+FEFF, so must we.
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
 /** Strict UTF-8. Throws with the text of Python's UnicodeDecodeError. */
 export function decodeUtf8(bytes: Uint8Array): string {
   try {
-    // ignoreBOM: Python keeps a leading U+FEFF, so must we.
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    return strictUtf8.decode(bytes)
   } catch (error) {
     throw new PythonValueError(describeUtf8Error(bytes), { cause: error })
   }
