@@ -25,6 +25,11 @@ export interface Store {
   // --- jobs -------------------------------------------------------------------------------------------------------
   /** Writes queued jobs with a `queued` timeline entry each, all or none. */
   enqueueJobs(jobs: NewJob[]): Promise<void>
+  /**
+   * Writes runs that began and ended before we knew of them (another server's history), all or none: they are never seen in
+   * between, and never in the queue.
+   */
+  recordEnded(runs: { job: NewJob; start: AttemptStart; end: AttemptChange }[]): Promise<void>
   getJob(id: string): Promise<StoredJob | null>
   getJobs(ids: string[]): Promise<StoredJob[]>
   /** Newest first, ids below `before`. `sinceMs` leaves out what was queued before it. */

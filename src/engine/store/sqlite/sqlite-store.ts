@@ -36,6 +36,12 @@ export async function openSqliteStore(options: { path: string; clock: Clock; log
 
   return {
     enqueueJobs: (list) => write(() => queue.enqueue(list)),
+    recordEnded: (runs) =>
+      write(() => {
+        queue.enqueue(runs.map(({ job }) => job))
+        queue.beginAttempts(runs.map(({ start }) => start))
+        attempts.applyChanges(runs.map(({ end }) => end))
+      }),
     getJob: (id) => read(() => jobs.get(id)),
     getJobs: (ids) => read(() => jobs.getMany(ids)),
     listJobs: (filter, page) => read(() => jobs.list(filter, page)),

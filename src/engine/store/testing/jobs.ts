@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { aNewJob, entry } from '../../testing/builders.ts'
+import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
 import type { NewJob } from '../store.ts'
 import type { Story } from './story.ts'
 
@@ -39,6 +39,34 @@ export function describeJobs(story: Story): void {
       expect(await story.store.listTimeline(job.id)).toEqual([
         { sequence: expect.any(Number), jobId: job.id, attemptNumber: null, kind: 'queued', ...asked }
       ])
+    })
+
+    test('a run that ended before we knew of it comes whole, and not at all where one of them cannot be', async () => {
+      const job = aNewJob({ jobid: 'theirs', source: 'scrapyd' })
+      const start = anAttemptStart(job, { jobid: 'theirs', nodeId: 'local', version: '' })
+      const ended = entry('ended there')
+      const run = {
+        job,
+        start,
+        end: story.change(job, { from: ['sending'], to: 'ended', result: 'failed', reason: 'shutdown', entry: ended })
+      }
+      const twice = aNewJob({ id: job.id })
+      await expect(
+        story.store.recordEnded([run, { ...run, job: twice, start: anAttemptStart(twice) }])
+      ).rejects.toThrow()
+      expect(await story.store.getJob(job.id)).toBeNull()
+      await story.store.recordEnded([run])
+      expect(await story.store.getJob(job.id)).toMatchObject({
+        state: 'ended',
+        outcome: 'failed',
+        reason: 'shutdown',
+        nodeId: 'local',
+        attemptCount: 1,
+        endedAtMs: ended.atMs
+      })
+      expect(await story.store.listAttempts(job.id)).toMatchObject([{ jobid: 'theirs', state: 'ended' }])
+      expect((await story.store.listTimeline(job.id)).map(({ kind }) => kind)).toEqual(['queued', 'sending', 'ended'])
+      expect(await story.store.countByState()).toEqual({ queued: 0, starting: 0, running: 0, ended: 1 })
     })
 
     test('a job that is not there is null, and is left out of many', async () => {

@@ -1,0 +1,51 @@
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import DatabaseConstructor from 'better-sqlite3'
+
+/** What stands in one of Scrapyd's databases (scrapyd-protocol.md, 6.1 and 6.5). Its rows are text of others: nothing is checked yet. */
+export interface ScrapydDatabase {
+  /** `spider_queue`, in the order in which Scrapyd would start them. */
+  pending: { id: number; priority: number | null; message: string }[]
+  /** `finished_jobs`, oldest first. Times are naive local text. */
+  finished: { project: string; spider: string; job: string; startTime: string; endTime: string }[]
+}
+
+/**
+ * Reads a database of Scrapyd. It reads a copy, so that nothing at all happens beside the original: even a reader may write,
+ * where a killed writer left a journal. Throws where the file is not a database.
+ */
+export function readScrapydDatabase(path: string): ScrapydDatabase {
+  const folder = mkdtempSync(join(tmpdir(), 'scrapdeck-import-'))
+  try {
+    const copy = join(folder, basename(path))
+    for (const suffix of ['', '-journal', '-wal']) {
+      if (existsSync(path + suffix)) copyFileSync(path + suffix, copy + suffix)
+    }
+    const database = new DatabaseConstructor(copy)
+    try {
+      const has = (table: string) =>
+        database.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?").get(table) !== undefined
+      return {
+        pending: has('spider_queue')
+          ? (database
+              .prepare(
+                'SELECT id, priority, CAST(message AS TEXT) AS message FROM spider_queue ORDER BY priority DESC, id'
+              )
+              .all() as ScrapydDatabase['pending'])
+          : [],
+        finished: has('finished_jobs')
+          ? (database
+              .prepare(
+                'SELECT project, spider, job, start_time AS startTime, end_time AS endTime FROM finished_jobs ORDER BY end_time, id'
+              )
+              .all() as ScrapydDatabase['finished'])
+          : []
+      }
+    } finally {
+      database.close()
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
