@@ -24,6 +24,7 @@ export async function serve(options: ServeOptions, warnings: string[]): Promise<
     configuredSlots: options.configuredSlots ?? undefined,
     directories: options.directories,
     jobsToKeep: options.jobsToKeep,
+    cancelWaitsSeconds: options.cancelWaitsSeconds ?? undefined,
     // As `python -m scrapyd.runner` does: a project of [settings] is found where the service was started.
     settingsProjects: Object.fromEntries(
       Object.entries(options.settingsProjects).map(([project, settingsModule]) => [

@@ -46,6 +46,7 @@ describe('options of the service', () => {
       configuredSlots: null,
       pythonPath: null,
       allowedHosts: [],
+      cancelWaitsSeconds: null,
       directories: {},
       jobsToKeep: null,
       settingsProjects: {},
@@ -251,6 +252,14 @@ describe('[services], [settings] and [scrapdeck]', () => {
       allowedHosts: ['a.example', 'b.example']
     })
     expect(() => resolve('[scrapdeck]\nslots = 2\n')).toThrow('[scrapdeck] has no option "slots"')
+  })
+
+  it('the waits of a cancel are three numbers of seconds', () => {
+    expect(resolve('[scrapdeck]\ncancel_waits = 5, 2 1\n').options.cancelWaitsSeconds).toEqual([5, 2, 1])
+    expect(resolve('').options.cancelWaitsSeconds).toBeNull()
+    for (const text of ['5', '5 0 1', 'a b c', '1 2 3 4']) {
+      expect(() => resolve(`[scrapdeck]\ncancel_waits = ${text}\n`)).toThrow('three numbers of seconds')
+    }
   })
 })
 

@@ -2,6 +2,7 @@ import { resolve as resolvePath } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { ScrapydDoorSettings } from '../../server/scrapyd/settings.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { CANCEL_WAITS_MS } from '../../shared/run-limits.ts'
 import type { Configuration, ConfiguredValue } from './read-files.ts'
 import { SCRAPYD_OPTIONS, SCRAPYD_SERVICES } from './scrapyd-options.ts'
 
@@ -19,6 +20,8 @@ export interface ServeOptions {
   configuredSlots: number | null
   pythonPath: string | null
   allowedHosts: string[]
+  /** Between the steps of a cancel: after INT, after the second INT, after KILL; null: as the engine has them. */
+  cancelWaitsSeconds: [number, number, number] | null
   /** As Scrapyd lays them out. Absent: in the data directory. null: none are written. */
   directories: {
     eggs?: string
@@ -62,7 +65,7 @@ export interface ListedOption {
   from: string
 }
 
-const OWN_OPTIONS = ['data', 'python', 'local_slots', 'allowed_hosts']
+const OWN_OPTIONS = ['data', 'python', 'local_slots', 'allowed_hosts', 'cancel_waits']
 const KNOWN_SECTIONS = ['scrapyd', 'services', 'settings', 'scrapdeck', 'DEFAULT']
 
 /** What a name outside the file is called there. */
@@ -240,7 +243,21 @@ export function resolveServeOptions(context: {
     list('scrapdeck', 'data', dataDirectory, data)
     list('scrapdeck', 'python', python?.text ?? 'found by itself', python)
     list('scrapdeck', 'allowed_hosts', allowedHosts.join(', '), hosts)
-    return { dataDirectory, pythonPath: python?.text || null, allowedHosts }
+    const cancelWaitsSeconds = readCancelWaits()
+    return { dataDirectory, pythonPath: python?.text || null, allowedHosts, cancelWaitsSeconds }
+  }
+
+  function readCancelWaits(): ServeOptions['cancelWaitsSeconds'] {
+    const picked = pick('scrapdeck', 'cancel_waits')
+    list('scrapdeck', 'cancel_waits', picked?.text ?? CANCEL_WAITS_MS.map((waitMs) => waitMs / 1000).join(' '), picked)
+    if (picked === null) return null
+    const waits = /^(\d{1,6})[\s,]+(\d{1,6})[\s,]+(\d{1,6})$/.exec(picked.text.trim())?.slice(1).map(Number)
+    if (waits !== undefined && waits.every((wait) => wait >= 1)) return waits as [number, number, number]
+    refuse(
+      picked,
+      `cancel_waits takes three numbers of seconds (after INT, after the second INT, after KILL), such as "30 15 15", not "${picked.text}".`
+    )
+    return null
   }
 
   function readDoor(): Partial<ScrapydDoorSettings> {
