@@ -3,8 +3,11 @@ import { IconCheck, IconEye, IconEyeOff } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import type { Credentials } from '../../shared/contract/index.ts'
+import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { useApi } from '../api/api.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
+import { StartModeText } from '../ui/environment.tsx'
+import { LinkButton } from '../ui/link-button.tsx'
 import { FieldRow, Panel, ScreenHead } from '../ui/panel.tsx'
 import { CreateEnvironment } from '../ui/python-environment.tsx'
 import { QueryState } from '../ui/states.tsx'
@@ -34,7 +37,14 @@ export function SettingsScreen() {
           {(data) => <CredentialsView credentials={data} />}
         </QueryState>
       </Panel>
-      <Panel title="Python of the local node">
+      <Panel
+        title="Python of the local node"
+        aside={
+          <LinkButton to="/nodes" search={{ node: LOCAL_NODE_ID }} variant="subtle" size="compact-xs">
+            Runs and environments
+          </LinkButton>
+        }
+      >
         <QueryState query={status} what="the state of Python" rows={3}>
           {({ python }) =>
             python.state === 'ready' ? (
@@ -45,6 +55,9 @@ export function SettingsScreen() {
                 <FieldRow label="Python">{python.version}</FieldRow>
                 <FieldRow label="Found at">
                   <span className="mono">{python.path}</span>
+                </FieldRow>
+                <FieldRow label="Starts">
+                  <StartModeText start={python.start} />
                 </FieldRow>
               </>
             ) : (

@@ -1,25 +1,27 @@
 import { Dropzone } from '@mantine/dropzone'
 import { IconUpload } from '@tabler/icons-react'
 import { useNavigate } from '@tanstack/react-router'
-import { offerFiles } from '../state/dropped-files.ts'
+import { offerFiles, useDroppedFiles } from '../state/dropped-files.ts'
 import classes from './frame.module.css'
 
-/** Files dropped anywhere go to the projects screen, which says what they are and deploys them. */
+/** Files dropped anywhere go to who asks for some, else to the projects screen, which says what they are and deploys them. */
 export function WindowDropZone() {
   const navigate = useNavigate()
+  const taker = useDroppedFiles((state) => state.taker)
   return (
     <Dropzone.FullScreen
       active
       useFsAccessApi={false}
       onDrop={(files) => {
+        if (taker !== null) return taker.take(files)
         offerFiles(files)
         void navigate({ to: '/projects' })
       }}
     >
       <div className={classes.drop}>
         <IconUpload size={36} stroke={1.4} aria-hidden />
-        <strong>Drop to deploy</strong>
-        <span className="dim">an .egg, a .zip, or a project folder with scrapy.cfg</span>
+        <strong>{taker?.title ?? 'Drop to deploy'}</strong>
+        <span className="dim">{taker?.text ?? 'an .egg, a .zip, or a project folder with scrapy.cfg'}</span>
       </div>
     </Dropzone.FullScreen>
   )

@@ -31,12 +31,16 @@ export interface JobsSearch {
 export interface ProjectsSearch {
   project?: string
   version?: string
+  /** The log of its environment is open. */
+  log?: boolean
 }
 export interface NodesSearch {
   /** The node whose detail is open. */
   node?: string
   /** The Add dialog is open. */
   add?: boolean
+  /** The environment whose log is open. */
+  log?: string
 }
 export interface LogsSearch {
   /** Open tabs, by job id. */
@@ -44,6 +48,8 @@ export interface LogsSearch {
   /** The tab in front. */
   job?: string
 }
+
+const ENVIRONMENT_ID_PATTERN = /^[a-z0-9-]{1,64}$/
 
 type Raw = Record<string, unknown>
 
@@ -60,18 +66,22 @@ export const parseJobsSearch = (raw: Raw): JobsSearch => ({
 
 export const parseProjectsSearch = (raw: Raw): ProjectsSearch => ({
   project: textOf(raw['project']),
-  version: textOf(raw['version'])
+  version: textOf(raw['version']),
+  log: flagOf(raw['log'])
 })
 
 export const parseNodesSearch = (raw: Raw): NodesSearch => ({
   node: textOf(raw['node'], NODE_ID_PATTERN),
-  add: String(raw['add']) === 'true' ? true : undefined
+  add: flagOf(raw['add']),
+  log: textOf(raw['log'], ENVIRONMENT_ID_PATTERN)
 })
 
 export const parseLogsSearch = (raw: Raw): LogsSearch => ({
   jobs: listOf(raw['jobs'], (value): value is string => typeof value === 'string' && JOB_ID_PATTERN.test(value)),
   job: textOf(raw['job'], JOB_ID_PATTERN)
 })
+
+const flagOf = (value: unknown): true | undefined => (String(value) === 'true' ? true : undefined)
 
 function textOf(value: unknown, pattern?: RegExp): string | undefined {
   if (typeof value !== 'string' || value === '' || value.length > 200) return undefined

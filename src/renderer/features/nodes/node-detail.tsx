@@ -7,17 +7,28 @@ import type { Node, NodeMode } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { notifyError } from '../../ui/notify.tsx'
-import { plural } from '../../ui/numbers.ts'
+import { formatCpuShare, formatMemory, plural } from '../../ui/numbers.ts'
+import { pythonWords, StartModeText } from '../../ui/environment.tsx'
 import { DetailPane, FieldRow } from '../../ui/panel.tsx'
+import { CreateEnvironment } from '../../ui/python-environment.tsx'
 import { NodeHealthDot, nodeHealthWord } from '../../ui/status.tsx'
 import { RelativeTime, Runtime } from '../../ui/time.tsx'
+import { Environments } from './environments.tsx'
 import { isStale, SlotsBar } from './node-columns.tsx'
 import classes from './node-detail.module.css'
 import { NodeForm } from './node-form.tsx'
 import { useRemoveNode } from './remove-node.tsx'
 
+interface NodeDetailProps {
+  node: Node
+  /** The environment whose log is open. */
+  openLog: string | undefined
+  onLog: (environmentId: string | undefined) => void
+  onClose: () => void
+}
+
 /** Everything about one node, at the right of the table. */
-export function NodeDetail({ node, onClose }: { node: Node; onClose: () => void }) {
+export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
   const [editing, setEditing] = useState(false)
   const { remove, confirmation } = useRemoveNode(node, onClose)
   return (
@@ -68,7 +79,8 @@ export function NodeDetail({ node, onClose }: { node: Node; onClose: () => void 
       ) : (
         <Facts node={node} onEdit={() => setEditing(true)} />
       )}
-      <Runs node={node} />
+      {node.kind === 'local' && node.runs.length > 0 ? <LocalRuns runs={node.runs} /> : <Runs node={node} />}
+      {node.kind === 'local' && <Environments openLog={openLog} onLog={onLog} />}
       <Projects node={node} />
       {confirmation}
     </DetailPane>
@@ -148,15 +160,7 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
           </FieldRow>
         </>
       ) : (
-        <FieldRow label="Python">
-          {node.python ? (
-            <>
-              {node.python.version}, Scrapy {node.python.scrapyVersion}
-            </>
-          ) : (
-            <span className="tone-wait">not found</span>
-          )}
-        </FieldRow>
+        <LocalPython python={node.python} />
       )}
       <FieldRow label="Seen">
         <RelativeTime atMs={node.lastSeenAtMs} suffix=" ago" />
@@ -187,6 +191,74 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
         for <RelativeTime atMs={node.addedAtMs} />
       </FieldRow>
     </div>
+  )
+}
+
+/** What the local node starts spiders with, and how quickly. */
+function LocalPython({ python }: Pick<Node, 'python'>) {
+  if (python === null)
+    return (
+      <FieldRow label="Python">
+        <span className={classes.noPython}>
+          <span className="tone-wait">No Python with Scrapy was found: no spider can run here.</span>
+          <CreateEnvironment />
+        </span>
+      </FieldRow>
+    )
+  return (
+    <>
+      <FieldRow label="Python">{pythonWords(python)}</FieldRow>
+      <FieldRow label="Found at">
+        <span className={classes.address}>
+          <span className="mono">{python.path}</span> <CopyButton value={python.path} what="the path" />
+        </span>
+      </FieldRow>
+      <FieldRow label="Starts">
+        <StartModeText start={python.start} />
+      </FieldRow>
+    </>
+  )
+}
+
+/** Each run with what it uses now. */
+function LocalRuns({ runs }: Pick<Node, 'runs'>) {
+  return (
+    <section className={classes.runs}>
+      <table aria-label="Runs">
+        <thead>
+          <tr>
+            <th scope="col">{plural(runs.length, 'run')}</th>
+            <th scope="col">Runtime</th>
+            <th scope="col">Memory</th>
+            <th scope="col">CPU</th>
+          </tr>
+        </thead>
+        <tbody>
+          {runs.map(({ jobId, jobid, project, spider, state, sinceMs, usage }) => (
+            <tr key={jobid}>
+              <td className="ellipsis" title={`${project}/${spider}`}>
+                {jobId === null ? (
+                  `${project}/${spider}`
+                ) : (
+                  <Link to="/jobs" search={{ job: jobId, tab: 'stats' }}>
+                    {project}/{spider}
+                  </Link>
+                )}
+              </td>
+              <td className="dim">
+                {state === 'starting' ? 'starting' : <Runtime startedAtMs={sinceMs} endedAtMs={null} />}
+              </td>
+              <td>{usage === null ? <span className="faint">–</span> : formatMemory(usage.memoryBytes)}</td>
+              <td
+                title={usage === null ? undefined : `of one core; ${plural(usage.processes, 'process', 'processes')}`}
+              >
+                {usage === null ? <span className="faint">–</span> : formatCpuShare(usage.cpuShare)}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
   )
 }
 

@@ -1,8 +1,11 @@
-import { fireEvent, screen, waitFor, within } from '@testing-library/react'
+import { configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, expect, it } from 'vitest'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
+
+// The first screen of a file is imported only now, which may take a while on a busy machine.
+configure({ asyncUtilTimeout: 8000 })
 
 let engine: FakeEngine
 let app: ReturnType<typeof renderApp>
@@ -101,4 +104,57 @@ it('says why the nodes could not be loaded, and loads them on Retry', async () =
   engine.failures.clear()
   fireEvent.click(alert.getByRole('button', { name: 'Retry' }))
   await screen.findByText('eu-1')
+})
+
+it('shows what the local node starts spiders with, and what each run uses, live', async () => {
+  open('/nodes?node=local')
+  const detail = within(await screen.findByRole('complementary', { name: 'Node this computer' }))
+  expect(detail.getByText('Python 3.13.2, Scrapy 2.13.3', { selector: 'span' })).toBeTruthy()
+  expect(detail.getByText('warm').parentElement?.textContent).toContain('forked')
+  const local = engine.nodes.get('local')!
+  const [run] = local.runs
+  const usage = { atMs: Date.now(), memoryBytes: 200 * 1_048_576, cpuShare: 1.5, processes: 3 }
+  engine.emit({ kind: 'node', node: { ...local, runs: [{ ...run!, usage }] } })
+  const row = within((await detail.findByText('200 MB')).closest('tr') as HTMLElement)
+  expect(row.getByText('150 %').title).toBe('of one core; 3 processes')
+  engine.emit({
+    kind: 'node',
+    node: { ...local, python: { ...local.python!, start: { mode: 'cold', text: 'Windows has no fork.' } } }
+  })
+  expect((await detail.findByText('Windows has no fork.')).parentElement?.textContent).toContain('cold')
+})
+
+it('lists the environments with who uses them, shows a build log, rebuilds, and removes only what is unused', async () => {
+  open('/nodes?node=local', { stepMs: 100 })
+  const environments = within(await screen.findByRole('region', { name: 'Environments' }))
+  const failed = within(await environments.findByRole('listitem', { name: /c05d2e88/ }))
+  expect(failed.getByRole('alert').textContent).toContain('pip found no version of shapely')
+  fireEvent.click(failed.getByRole('button', { name: 'Build log' }))
+  const log = within(await screen.findByRole('dialog', { name: /c05d2e88: build log/ }))
+  await waitFor(() => expect(log.getByRole('log').textContent).toContain('ERROR: pip found no version'))
+  expect(app.router.state.location.search).toMatchObject({ node: 'local', log: 'c05d2e8817ab' })
+  fireEvent.click(log.getByRole('button', { name: 'Close' }))
+
+  fireEvent.click(failed.getByRole('button', { name: /^More for/ }))
+  expect((await screen.findByRole('menuitem', { name: 'Remove…' })).hasAttribute('disabled')).toBe(true)
+  fireEvent.click(screen.getByRole('menuitem', { name: 'Rebuild' }))
+  await failed.findByText('building')
+  await failed.findByText('ready')
+
+  fireEvent.click(environments.getByRole('button', { name: 'More for Interpreter' }))
+  fireEvent.click(await screen.findByRole('menuitem', { name: 'Remove…' }))
+  const dialog = within(await screen.findByRole('dialog', { name: 'Remove Interpreter?' }))
+  fireEvent.click(dialog.getByRole('button', { name: 'Remove' }))
+  await waitFor(() => expect(engine.environments.has('19ac44de0b73')).toBe(false))
+  await waitFor(() => expect(environments.getAllByRole('listitem')).toHaveLength(3))
+})
+
+it('makes the Python that is missing from the local node itself', async () => {
+  engine = createFakeEngine({ firstRun: true, python: 'missing' })
+  engine.nodes.set('local', { ...engine.nodes.get('local')!, python: null })
+  app = renderApp(engine, '/nodes?node=local')
+  const detail = within(await screen.findByRole('complementary', { name: 'Node this computer' }))
+  expect(await detail.findByText(/no spider can run here/)).toBeTruthy()
+  fireEvent.click(detail.getByRole('button', { name: 'Create environment' }))
+  await waitFor(() => expect(engine.calls).toContain('system.createEnvironment'))
 })

@@ -20,12 +20,12 @@ const route = getRouteApi('/nodes')
 export function NodesScreen() {
   const { query } = useApi()
   const nodes = useQuery(query.nodes.list.queryOptions())
-  const { node: openId, add } = route.useSearch()
+  const { node: openId, add, log } = route.useSearch()
   const navigate = route.useNavigate()
   const [filter, setFilter] = useState('')
   const filterBox = useRef<HTMLInputElement>(null)
   const open = (node: Node | null) =>
-    void navigate({ search: (old) => ({ ...old, node: node?.id }), replace: openId !== undefined })
+    void navigate({ search: (old) => ({ ...old, node: node?.id, log: undefined }), replace: openId !== undefined })
   const setAdding = (adding: boolean) => void navigate({ search: (old) => ({ ...old, add: adding || undefined }) })
   useKeys('Nodes', [
     { key: '/', label: 'Filter', run: () => filterBox.current?.focus() },
@@ -88,7 +88,15 @@ export function NodesScreen() {
             />
           )}
         </QueryState>
-        {opened && <NodeDetail key={opened.id} node={opened} onClose={() => open(null)} />}
+        {opened && (
+          <NodeDetail
+            key={opened.id}
+            node={opened}
+            openLog={log}
+            onLog={(environmentId) => void navigate({ search: (old) => ({ ...old, log: environmentId }) })}
+            onClose={() => open(null)}
+          />
+        )}
       </div>
       {add && <AddNodesDialog onClose={() => setAdding(false)} />}
     </>

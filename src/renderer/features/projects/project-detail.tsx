@@ -14,22 +14,32 @@ import { DeployDialog } from './deploy-dialog.tsx'
 import { LastRun } from './last-run.tsx'
 import classes from './projects.module.css'
 import { latestOf } from './compare-versions.ts'
+import { LocalSettings } from './local-settings.tsx'
+import { SettingsDialog } from './settings-dialog.tsx'
 import { VersionRows } from './version-rows.tsx'
 
 /** One project: its spiders, its versions and where they are. */
-export function ProjectDetail({ name, onClose }: { name: string; onClose: () => void }) {
+export function ProjectDetail({ name, ...props }: { name: string } & Omit<ContentProps, 'project'>) {
   const api = useApi()
   const project = useQuery(api.query.projects.get.queryOptions({ input: { project: name } }))
   return (
     <section className={classes.detail} aria-label={`Project ${name}`}>
       <QueryState query={project} what={`the project ${name}`}>
-        {(data: Project) => <Content project={data} onClose={onClose} />}
+        {(data: Project) => <Content project={data} {...props} />}
       </QueryState>
     </section>
   )
 }
 
-function Content({ project, onClose }: { project: Project; onClose: () => void }) {
+interface ContentProps {
+  project: Project
+  isLogOpen: boolean
+  onLog: (isOpen: boolean) => void
+  onClose: () => void
+}
+
+function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
+  const [isConfiguring, setConfiguring] = useState(false)
   const [deploying, setDeploying] = useState<Version | null>(null)
   const [deleting, setDeleting] = useState<Version | 'project' | null>(null)
   const latest = latestOf(project)
@@ -50,6 +60,7 @@ function Content({ project, onClose }: { project: Project; onClose: () => void }
         </Tooltip>
       </ScreenHead>
       <Spiders project={project} version={latest} />
+      <LocalSettings project={project} isLogOpen={isLogOpen} onLog={onLog} onEdit={() => setConfiguring(true)} />
       <Panel
         title="Versions"
         note={plural(project.versions.length, 'version')}
@@ -62,6 +73,7 @@ function Content({ project, onClose }: { project: Project; onClose: () => void }
       >
         <VersionRows project={project} onDeploy={setDeploying} onDelete={setDeleting} />
       </Panel>
+      {isConfiguring && <SettingsDialog project={project} onClose={() => setConfiguring(false)} />}
       {deploying !== null && <DeployDialog version={deploying} onClose={() => setDeploying(null)} />}
       {deleting !== null && (
         <DeleteDialog

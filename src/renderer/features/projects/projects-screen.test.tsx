@@ -1,7 +1,7 @@
 import { act, configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, expect, it } from 'vitest'
 import { ScrapdeckError } from '../../../shared/errors.ts'
-import { offerFiles } from '../../state/dropped-files.ts'
+import { offerFiles, useDroppedFiles } from '../../state/dropped-files.ts'
 import { useRunDialog } from '../../state/run-dialog.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
@@ -123,4 +123,56 @@ it('deletes a version only after saying what goes and what stays', async () => {
 it('teaches what a project is when there is none', async () => {
   open('/projects', { firstRun: true })
   expect(await screen.findByText('No projects yet')).toBeTruthy()
+})
+
+it('builds an environment from dropped requirements, with its progress and its log, and keeps limits', async () => {
+  open('/projects?project=prices', { stepMs: 150 })
+  fireEvent.click(await screen.findByRole('button', { name: 'Python and limits…' }))
+  const dialog = await dialogNamed('prices on the local node')
+  fireEvent.click(dialog.getByRole('radio', { name: 'Requirements' }))
+  expect(dialog.getByText('Name at least one package')).toBeTruthy()
+  await waitFor(() => expect(useDroppedFiles.getState().taker).not.toBeNull())
+  act(() => useDroppedFiles.getState().taker?.take([new File(['scrapy==2.13.3\nlxml\n'], 'requirements.txt')]))
+  expect(await dialog.findByText('2 requirements')).toBeTruthy()
+  fireEvent.change(dialog.getByLabelText('Memory'), { target: { value: '1.5 gb' } })
+  fireEvent.click(dialog.getByRole('button', { name: 'Save and build' }))
+
+  const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
+  expect(await detail.findByText('building')).toBeTruthy()
+  expect(engine.projects.get('prices')?.settings).toEqual({
+    python: { kind: 'requirements', text: 'scrapy==2.13.3\nlxml\n' },
+    limits: { memoryMegabytes: 1536 }
+  })
+  expect(useDroppedFiles.getState().taker).toBeNull()
+  fireEvent.click(await detail.findByRole('button', { name: 'Build log' }))
+  const log = within(await screen.findByRole('dialog', { name: /build log/ }))
+  await waitFor(() => expect(log.getByRole('log').textContent).toContain('Scrapy 2.13.3 on Python 3.13.2'))
+  await log.findByText('ready')
+  expect(app.router.state.location.href).toContain('log=true')
+})
+
+it('says why an environment could not be built, beside the project', async () => {
+  open('/projects?project=maps')
+  const detail = within(await screen.findByRole('region', { name: 'Project maps' }))
+  await engine.client.projects.configure({
+    project: 'maps',
+    settings: { python: { kind: 'interpreter', path: '/opt/py' }, limits: null }
+  })
+  const environment = await waitFor(() => {
+    const found = [...engine.environments.values()].find(({ projects }) => projects.includes('maps'))
+    if (found === undefined) throw new Error('none yet')
+    return found
+  })
+  const problem = 'There is no Python at /opt/py. Correct the path.'
+  act(() => engine.emit({ kind: 'environments', environments: [{ ...environment, state: 'failed', problem }] }))
+  expect((await detail.findByRole('alert')).textContent).toBe(problem)
+})
+
+it('keeps the dialog open with the reason when the settings are refused', async () => {
+  open('/projects?project=prices')
+  fireEvent.click(await screen.findByRole('button', { name: 'Python and limits…' }))
+  const dialog = await dialogNamed('prices on the local node')
+  engine.failures.set('projects.configure', new ScrapdeckError('BAD_INPUT', 'There is no Python at /opt/py.'))
+  fireEvent.click(dialog.getByRole('button', { name: 'Save' }))
+  expect((await dialog.findByRole('alert')).textContent).toContain('There is no Python at /opt/py.')
 })

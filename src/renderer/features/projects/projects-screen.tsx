@@ -95,7 +95,13 @@ export function ProjectsScreen() {
         </QueryState>
       </section>
       {search.project !== undefined && (
-        <ProjectDetail key={search.project} name={search.project} onClose={() => open(undefined)} />
+        <ProjectDetail
+          key={search.project}
+          name={search.project}
+          isLogOpen={search.log ?? false}
+          onLog={(isOpen) => void navigate({ search: (old) => ({ ...old, log: isOpen || undefined }) })}
+          onClose={() => open(undefined)}
+        />
       )}
       {uploads !== null && (
         <UploadDialog

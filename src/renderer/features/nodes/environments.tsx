@@ -1,0 +1,181 @@
+import { ActionIcon, Button, Group, Menu, Modal } from '@mantine/core'
+import { IconDots, IconFileText, IconRefresh, IconTrash } from '@tabler/icons-react'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { Environment } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { BuildLogDialog } from '../../ui/build-log-dialog.tsx'
+import {
+  EnvironmentProgress,
+  EnvironmentStateText,
+  environmentName,
+  pythonWords,
+  StartModeText
+} from '../../ui/environment.tsx'
+import { notifyDone, notifyError } from '../../ui/notify.tsx'
+import { plural } from '../../ui/numbers.ts'
+import { QueryState } from '../../ui/states.tsx'
+import { RelativeTime } from '../../ui/time.tsx'
+import classes from './environments.module.css'
+
+interface EnvironmentsProps {
+  /** Whose log is open: part of the address. */
+  openLog: string | undefined
+  onLog: (id: string | undefined) => void
+}
+
+/** The Pythons in which the local node runs projects: what each is, who uses it, how it was made. */
+export function Environments({ openLog, onLog }: EnvironmentsProps) {
+  const { query } = useApi()
+  const environments = useQuery(query.environments.list.queryOptions())
+  return (
+    <section className={classes.environments} aria-label="Environments">
+      <QueryState query={environments} what="the environments" rows={3}>
+        {({ environments: list }) => (
+          <>
+            <h2>{list.length === 0 ? 'No environments' : plural(list.length, 'environment')}</h2>
+            <ul>
+              {list.map((environment) => (
+                <EnvironmentItem key={environment.id} environment={environment} onLog={() => onLog(environment.id)} />
+              ))}
+            </ul>
+          </>
+        )}
+      </QueryState>
+      {openLog !== undefined && <BuildLogDialog id={openLog} onClose={() => onLog(undefined)} />}
+    </section>
+  )
+}
+
+function EnvironmentItem({ environment, onLog }: { environment: Environment; onLog: () => void }) {
+  const { query } = useApi()
+  const [removing, setRemoving] = useState(false)
+  const name = environmentName(environment)
+  const { mutate: rebuild } = useMutation(
+    query.environments.rebuild.mutationOptions({
+      onError: (error) => notifyError(`Could not rebuild ${name}`, error)
+    })
+  )
+  const { id, kind, state, path, projects, hasLog, madeAtMs, problem, start } = environment
+  const isUsed = projects.length > 0
+  return (
+    <li aria-label={name}>
+      <header>
+        <strong className="ellipsis" title={path ?? undefined}>
+          {kind === 'interpreter' ? <span className="mono">{path}</span> : name}
+        </strong>
+        <EnvironmentStateText environment={environment} />
+        <Menu>
+          <Menu.Target>
+            <ActionIcon size={22} aria-label={`More for ${name}`}>
+              <IconDots size={16} />
+            </ActionIcon>
+          </Menu.Target>
+          <Menu.Dropdown>
+            <Menu.Item leftSection={<IconFileText size={14} />} disabled={!hasLog} onClick={onLog}>
+              Build log
+            </Menu.Item>
+            <Menu.Item
+              leftSection={<IconRefresh size={14} />}
+              disabled={kind === 'interpreter' || state === 'building'}
+              title={kind === 'interpreter' ? 'It was not built here' : undefined}
+              onClick={() => rebuild({ id })}
+            >
+              Rebuild
+            </Menu.Item>
+            <Menu.Item
+              leftSection={<IconTrash size={14} />}
+              color="red"
+              disabled={isUsed || kind === 'main' || state === 'building'}
+              title={
+                kind === 'main'
+                  ? 'Projects that name no Python run in it'
+                  : isUsed
+                    ? `Used by ${projects.join(', ')}`
+                    : undefined
+              }
+              onClick={() => setRemoving(true)}
+            >
+              Remove…
+            </Menu.Item>
+          </Menu.Dropdown>
+        </Menu>
+      </header>
+      {state === 'building' ? (
+        <div className={classes.building}>
+          <EnvironmentProgress environment={environment} />
+          <Button onClick={onLog}>Build log</Button>
+        </div>
+      ) : (
+        state === 'ready' && <p>{pythonWords(environment)}</p>
+      )}
+      {problem !== null && (
+        <div className={classes.problem} role="alert">
+          {problem}
+          {hasLog && <Button onClick={onLog}>Build log</Button>}
+        </div>
+      )}
+      {state === 'ready' && (
+        <p>
+          <StartModeText start={start} />
+        </p>
+      )}
+      <p className="dim">
+        {isUsed ? (
+          projects.map((project, index) => (
+            <span key={project}>
+              {index > 0 && ', '}
+              <Link to="/projects" search={{ project }}>
+                {project}
+              </Link>
+            </span>
+          ))
+        ) : kind === 'main' ? (
+          'for projects that name none'
+        ) : (
+          <span>no project uses it</span>
+        )}
+        {madeAtMs !== null && (
+          <>
+            {' '}
+            · built <RelativeTime atMs={madeAtMs} suffix=" ago" />
+          </>
+        )}
+      </p>
+      {removing && <RemoveDialog environment={environment} onClose={() => setRemoving(false)} />}
+    </li>
+  )
+}
+
+/** Packages cannot be brought back as they were, so this is asked and not undone. */
+function RemoveDialog({ environment, onClose }: { environment: Environment; onClose: () => void }) {
+  const { query } = useApi()
+  const name = environmentName(environment)
+  const { mutate, isPending } = useMutation(
+    query.environments.remove.mutationOptions({
+      onSuccess: () => {
+        onClose()
+        notifyDone(`${name} is removed.`)
+      },
+      onError: (error) => notifyError(`Could not remove ${name}`, error)
+    })
+  )
+  return (
+    <Modal opened onClose={onClose} title={`Remove ${name}?`} size={460}>
+      <p className={classes.dialogText}>
+        {environment.kind === 'interpreter'
+          ? 'It only leaves this list; the interpreter itself stays where it is.'
+          : 'Its packages and its build log are deleted. No project uses it; it is built again when one asks for the same requirements.'}
+      </p>
+      <Group gap={8} justify="flex-end">
+        <Button variant="subtle" color="gray" onClick={onClose}>
+          Keep it
+        </Button>
+        <Button variant="filled" color="red" loading={isPending} onClick={() => mutate({ id: environment.id })}>
+          Remove
+        </Button>
+      </Group>
+    </Modal>
+  )
+}

@@ -1,0 +1,111 @@
+import { Button } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import type { Environment, Project } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { BuildLogDialog } from '../../ui/build-log-dialog.tsx'
+import { EnvironmentProgress, EnvironmentStateText, pythonWords, StartModeText } from '../../ui/environment.tsx'
+import { limitsInForce } from '../../ui/limits.ts'
+import { plural } from '../../ui/numbers.ts'
+import { FieldRow, Panel } from '../../ui/panel.tsx'
+import classes from './projects.module.css'
+import { requirementCount } from './settings-form.ts'
+
+interface LocalSettingsProps {
+  project: Project
+  isLogOpen: boolean
+  onLog: (isOpen: boolean) => void
+  onEdit: () => void
+}
+
+/** What holds for a project on the local node: its Python and how far that is, and its limits. */
+export function LocalSettings({ project, isLogOpen, onLog, onEdit }: LocalSettingsProps) {
+  const { query } = useApi()
+  const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes
+  const environments = useQuery(query.environments.list.queryOptions()).data?.environments
+  if (nodes?.every(({ kind }) => kind !== 'local')) return null
+  const environment = environments?.find(({ projects }) => projects.includes(project.name))
+  const limits = limitsInForce(project.settings.limits)
+  return (
+    <Panel
+      title="On the local node"
+      aside={
+        <Button variant="subtle" size="compact-xs" onClick={onEdit}>
+          Python and limits…
+        </Button>
+      }
+    >
+      <FieldRow label="Python">
+        <PythonText project={project} environment={environment} />
+      </FieldRow>
+      {environment !== undefined && project.settings.python.kind !== 'default' && (
+        <FieldRow label="Environment">
+          <EnvironmentText environment={environment} onLog={() => onLog(true)} />
+        </FieldRow>
+      )}
+      {environment?.state === 'ready' && (
+        <FieldRow label="Starts">
+          <StartModeText start={environment.start} />
+        </FieldRow>
+      )}
+      <FieldRow label="Limits">
+        {limits.length === 0 ? (
+          <span className="dim">none: a run ends by itself or when somebody ends it</span>
+        ) : (
+          <ul className={classes.limits}>
+            {limits.map(({ name, label, value }) => (
+              <li key={name}>
+                <span className="dim">{label}</span> {value}
+              </li>
+            ))}
+          </ul>
+        )}
+      </FieldRow>
+      {isLogOpen && environment !== undefined && <BuildLogDialog id={environment.id} onClose={() => onLog(false)} />}
+    </Panel>
+  )
+}
+
+function PythonText({ project, environment }: { project: Project; environment: Environment | undefined }) {
+  const { python } = project.settings
+  const words = environment?.state === 'ready' ? pythonWords(environment) : ''
+  if (python.kind === 'default')
+    return (
+      <>
+        {words || 'the local node’s'} {words !== '' && <span className="dim">· the local node’s</span>}
+      </>
+    )
+  return (
+    <>
+      {words}
+      {words !== '' && <span className="dim"> · </span>}
+      {python.kind === 'interpreter' ? (
+        <span className="mono">{python.path}</span>
+      ) : (
+        <span className={words === '' ? undefined : 'dim'}>
+          from {plural(requirementCount(python.text), 'requirement')}
+        </span>
+      )}
+    </>
+  )
+}
+
+function EnvironmentText({ environment, onLog }: { environment: Environment; onLog: () => void }) {
+  return (
+    <div className={classes.environment}>
+      <span className={classes.environmentHead}>
+        <EnvironmentStateText environment={environment} />
+        {environment.hasLog && (
+          <Button size="compact-xs" onClick={onLog}>
+            Build log
+          </Button>
+        )}
+      </span>
+      <EnvironmentProgress environment={environment} />
+      {environment.problem !== null && (
+        <p className={classes.failure} role="alert">
+          {environment.problem}
+        </p>
+      )}
+    </div>
+  )
+}

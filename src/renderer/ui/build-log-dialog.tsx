@@ -1,0 +1,133 @@
+import { ActionIcon, Button, Modal, Tooltip } from '@mantine/core'
+import { IconArrowDown, IconCopy } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { type UIEvent, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import type { Environment } from '../../shared/contract/index.ts'
+import { useApi } from '../api/api.tsx'
+import { sanitiseLine, withoutColours } from '../terminal/sanitise.ts'
+import classes from './build-log-dialog.module.css'
+import { EnvironmentProgress, EnvironmentStateText, environmentName, pythonWords } from './environment.tsx'
+import { notifyDone, notifyError } from './notify.tsx'
+import { ErrorState } from './states.tsx'
+
+/** What building an environment says, as it says it. */
+export function BuildLogDialog({ id, onClose }: { id: string; onClose: () => void }) {
+  const { query } = useApi()
+  const { data } = useQuery(query.environments.list.queryOptions())
+  const environment = data?.environments.find((each) => each.id === id)
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      size={860}
+      title={environment ? `${environmentName(environment)}: build log` : 'Build log'}
+    >
+      <div className={classes.dialog}>
+        {data !== undefined && environment === undefined ? (
+          <p className="dim">There is no such environment any more.</p>
+        ) : (
+          environment && <BuildLog environment={environment} />
+        )}
+      </div>
+    </Modal>
+  )
+}
+
+function BuildLog({ environment }: { environment: Environment }) {
+  const { text, isOpen, error, retry } = useBuildLog(environment)
+  const [isFollowing, setFollowing] = useState(true)
+  const screen = useRef<HTMLPreElement>(null)
+  useLayoutEffect(() => {
+    if (isFollowing && screen.current) screen.current.scrollTop = screen.current.scrollHeight
+  }, [text, isFollowing])
+  const onScroll = ({ currentTarget: { scrollTop, clientHeight, scrollHeight } }: UIEvent<HTMLElement>) =>
+    setFollowing(scrollTop + clientHeight >= scrollHeight - 24)
+  const copy = () =>
+    void navigator.clipboard.writeText(text).then(
+      () => notifyDone('The log is in the clipboard.'),
+      (failure: unknown) => notifyError('Could not copy the log', failure)
+    )
+  return (
+    <>
+      <header className={classes.head}>
+        <EnvironmentStateText environment={environment} />
+        <span className="dim ellipsis">{pythonWords(environment)}</span>
+        <span className={classes.grow} />
+        {!isFollowing && (
+          <Button leftSection={<IconArrowDown size={14} />} onClick={() => setFollowing(true)}>
+            {isOpen ? 'Follow' : 'To its end'}
+          </Button>
+        )}
+        <Tooltip label="Copy the log">
+          <ActionIcon onClick={copy} disabled={text === ''} aria-label="Copy the log">
+            <IconCopy size={16} />
+          </ActionIcon>
+        </Tooltip>
+      </header>
+      <EnvironmentProgress environment={environment} />
+      {environment.problem !== null && (
+        <p className={classes.problem} role="alert">
+          {environment.problem}
+        </p>
+      )}
+      {error !== null ? (
+        <ErrorState what="the log" error={error} onRetry={retry} />
+      ) : (
+        // A fast log would drown a screen reader: it is there to be read, and only the state is announced.
+        <pre ref={screen} className={classes.screen} role="log" aria-live="off" tabIndex={0} onScroll={onScroll}>
+          {text === '' && <span>{isOpen ? 'No line has come yet.' : 'There is no build log.'}</span>}
+          {text}
+        </pre>
+      )}
+    </>
+  )
+}
+
+const TEXT_MAX = 2_000_000
+
+/** The log from its start as it grows; begun anew when the environment is built again. */
+function useBuildLog({ id, state }: Environment) {
+  const { client } = useApi()
+  const [round, setRound] = useState(0)
+  const [text, setText] = useState('')
+  const [isOpen, setOpen] = useState(true)
+  const [error, setError] = useState<unknown>(null)
+  useEffect(() => {
+    const abort = new AbortController()
+    void read()
+    return () => abort.abort()
+
+    async function read() {
+      setText('')
+      setError(null)
+      setOpen(true)
+      let raw = ''
+      try {
+        for await (const piece of await client.environments.log({ id }, { signal: abort.signal })) {
+          if (abort.signal.aborted) return
+          raw = (raw + piece.text).slice(-TEXT_MAX)
+          setText(cleanLog(raw))
+        }
+      } catch (failure) {
+        if (!abort.signal.aborted) setError(failure)
+      }
+      if (!abort.signal.aborted) setOpen(false)
+    }
+  }, [client, id, round])
+
+  // Its log has ended and it is built again: another log begins.
+  const [before, setBefore] = useState(state)
+  if (state !== before) {
+    setBefore(state)
+    if (state === 'building' && !isOpen) setRound(round + 1)
+  }
+  return { text, isOpen, error, retry: () => setRound(round + 1) }
+}
+
+/** Packages print what they like while they are built; of a line that was written over, the last state counts. */
+function cleanLog(raw: string): string {
+  return raw
+    .split('\n')
+    .map((line) => withoutColours(sanitiseLine(line.replace(/\r$/, '').split('\r').at(-1) ?? '')))
+    .join('\n')
+}

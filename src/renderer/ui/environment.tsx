@@ -1,0 +1,72 @@
+import { Loader, Progress } from '@mantine/core'
+import { IconAlertTriangleFilled, IconCheck, IconFlame, IconSnowflake } from '@tabler/icons-react'
+import type { Environment, StartMode } from '../../shared/contract/index.ts'
+import classes from './environment.module.css'
+
+const KIND_WORDS: Record<Environment['kind'], string> = {
+  main: 'Main',
+  interpreter: 'Interpreter',
+  requirements: 'From requirements'
+}
+
+/** `Main`, `From requirements 7be1f0c2`. */
+export function environmentName({ id, kind }: Pick<Environment, 'id' | 'kind'>): string {
+  return kind === 'requirements' ? `${KIND_WORDS[kind]} ${id.slice(0, 8)}` : KIND_WORDS[kind]
+}
+
+/** `Python 3.13.2, Scrapy 2.13.3`, as far as it is known. */
+export function pythonWords({ version, scrapyVersion }: Pick<Environment, 'version' | 'scrapyVersion'>): string {
+  return [version && `Python ${version}`, scrapyVersion && `Scrapy ${scrapyVersion}`].filter(Boolean).join(', ')
+}
+
+/** Shape and word of its state. */
+export function EnvironmentStateText({ environment: { state } }: { environment: Environment }) {
+  if (state === 'building')
+    return (
+      <span className={`${classes.state} tone-run`}>
+        <Loader size={12} color="currentColor" aria-hidden /> building
+      </span>
+    )
+  if (state === 'failed')
+    return (
+      <span className={`${classes.state} tone-bad`}>
+        <IconAlertTriangleFilled size={12} aria-hidden /> failed
+      </span>
+    )
+  return (
+    <span className={`${classes.state} tone-ok`}>
+      <IconCheck size={14} stroke={2.2} aria-hidden /> ready
+    </span>
+  )
+}
+
+/** The step under way over its bar; a step of unknown length moves without a figure. */
+export function EnvironmentProgress({ environment: { progress } }: { environment: Environment }) {
+  if (progress === null) return null
+  const percent = progress.share === null ? null : Math.round(progress.share * 100)
+  return (
+    <div className={classes.progress} role="status">
+      <span className={classes.step}>
+        <span className="ellipsis" title={progress.text}>
+          {progress.text}…
+        </span>
+        {percent !== null && <span>{percent} %</span>}
+      </span>
+      <Progress value={percent ?? 100} animated={percent === null} aria-label="Building the environment" />
+    </div>
+  )
+}
+
+/** Warm is how it should be and is said calmly; cold is explained. */
+export function StartModeText({ start }: { start: StartMode }) {
+  return (
+    <span className={classes.start}>
+      {start.mode === 'warm' && <IconFlame size={14} className="tone-ok" aria-hidden />}
+      {start.mode === 'warming' && <Loader size={12} color="var(--run)" aria-hidden />}
+      {start.mode === 'cold' && <IconSnowflake size={14} className="tone-wait" aria-hidden />}
+      <span>
+        <strong>{start.mode}</strong> <span className="dim">{start.text}</span>
+      </span>
+    </span>
+  )
+}
