@@ -2,14 +2,17 @@
 
     python -I -S supervisor.py RUN_DIRECTORY
 
-Reads launch.json, starts the child and waits. The files it leaves in the run directory, in this order:
+Reads launch.json, starts the spider cold (crawl.py, by a Python of its own) and waits. warm.py uses the same functions
+around a fork. The files in the run directory, in this order:
 
     started      claim, made once for ever (a link that must not exist): whoever fails to make it starts nothing
-    child.json   {"pid", "startTime", "atMs"} of the child, which leads a session and process group of its own
-    output.txt   what the child wrote to stdout and stderr, bounded; its end goes into the log of a run that failed
-    exit.json    {"code", "signal", "atMs"}, written whole or not at all
+    child.json   {"pid", "startTime", "atMs"} of the spider, which leads a session and process group of its own
+    output.txt   what the spider wrote to stdout and stderr, bounded; its end goes into the log of a run that failed
+    exit.json    {"code", "signal", "atMs", "cpuSeconds", "maxRssBytes"}, written whole or not at all; the last two, over
+                 all processes of the run, are null where the system does not tell
 
-Scrapdeck (src/engine/launcher/run-directory.ts) reads them. Needs nothing but the standard library.
+Each is also told at once, as a line of JSON, to the engine that asked, if it is still there (`tell`). Scrapdeck
+(src/engine/launcher/run-directory.ts) reads them. Needs nothing but the standard library.
 """
 
 import json
@@ -20,27 +23,175 @@ import sys
 import threading
 import time
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 OUTPUT_LIMIT = 1024 * 1024
 OUTPUT_KEPT = 64 * 1024
 ALREADY_STARTED = 3
+# How long processes that a spider left behind are waited for after they were killed.
+LEFTOVER_SECONDS = 5
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class Run:
+    """One run from its claim to its end. `events` is the descriptor that the engine listens on."""
+
+    def __init__(self, directory, events):
+        self.directory = directory
+        self.events = events
+        if os.name != "nt":
+            os.set_blocking(events, False)
+        self.launch = None
+        self.output = -1
+        self.cpu_seconds = 0.0
+        self.max_rss_bytes = 0
+
+    def tell(self, event, **details):
+        """One line in one write, so that those of many supervisors do not mix. Nobody there, or too slow: the files tell."""
+        line = json.dumps(dict(details, event=event, id=self.launch["id"])) + "\n"
+        try:
+            os.write(self.events, line.encode())
+        except OSError:
+            pass
+
+    def take(self, launch=None):
+        """Claims the run and makes ready for its spider. False: somebody else has it, or it has ended already."""
+        os.chdir(self.directory)
+        self.launch = launch or read_json("launch.json")
+        # Handlers, not SIG_IGN: a child would inherit that. The supervisor goes only when its child has gone.
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), lambda *_: None)
+        if not claim():
+            return False
+        self.tell("started", pid=os.getpid(), startTime=start_time(os.getpid()))
+        adopt_orphans()
+        self.output = os.open("output.txt", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            for directory in self.launch["directories"]:
+                os.makedirs(directory, exist_ok=True)
+        except OSError as error:
+            self.fail(error)
+            return False
+        return True
+
+    def fail(self, error):
+        os.write(self.output, ("The spider could not be started: %s\n" % error).encode())
+        self.end(1, None)
+
+    def stand_over(self, pid, popen=None):
+        """Waits for the spider, ends what it left behind, and writes down how it ended."""
+        child = {"pid": pid, "startTime": start_time(pid), "atMs": now_ms()}
+        try:
+            write_whole("child.json", child)
+        except OSError:
+            # A full disk. A spider that nobody could find again must not run: its job would be given to another node.
+            os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+            raise
+        self.tell("child", **child)
+        threading.Thread(target=bound_output, args=(self.output,), daemon=True).start()
+        status = popen.wait() if os.name == "nt" else self.wait_for(pid)
+        if popen:
+            popen.returncode = status
+        self.end(*((None, signal_name(-status)) if status < 0 else (status, None)))
+
+    def wait_for(self, spider):
+        status = None
+        while status is None:
+            pid, raw, usage = os.wait4(-1, 0)
+            self.count(usage)
+            if pid == spider:
+                status = os.waitstatus_to_exitcode(raw)
+        try:
+            os.killpg(spider, signal.SIGKILL)
+        except OSError:
+            pass
+        deadline = time.monotonic() + LEFTOVER_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                pid, _, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if pid:
+                self.count(usage)
+                continue
+            # Those of a killed one come to us in turn, until there are none.
+            for child in children_of(os.getpid()):
+                os.kill(child, signal.SIGKILL)
+            time.sleep(0.005)
+        return status
+
+    def count(self, usage):
+        self.cpu_seconds += usage.ru_utime + usage.ru_stime
+        unit = 1 if sys.platform == "darwin" else 1024
+        self.max_rss_bytes = max(self.max_rss_bytes, usage.ru_maxrss * unit)
+
+    def end(self, code, ended_by):
+        if code != 0:
+            self.keep_output_as_log()
+        ending = {
+            "code": code,
+            "signal": ended_by,
+            "atMs": now_ms(),
+            "cpuSeconds": round(self.cpu_seconds, 3) if self.max_rss_bytes else None,
+            "maxRssBytes": self.max_rss_bytes or None,
+        }
+        write_whole("exit.json", ending)
+        self.tell("exit", **ending)
+        # After the telling: nobody waits for the disk. What power loss takes with it was seen to end, or is unknown.
+        sync("exit.json")
+        sync(".")
+
+    def keep_output_as_log(self):
+        """A run that failed before Scrapy opened its log, or past it (an unknown spider), still has a log that says why."""
+        log_file = self.launch["logFile"]
+        end = read_end("output.txt")
+        if not log_file or not end.strip():
+            return
+        try:
+            os.makedirs(os.path.dirname(log_file), exist_ok=True)
+            if os.path.exists(log_file) and end.strip().splitlines()[-1] in read_end(log_file):
+                return
+            with open(log_file, "ab") as file:
+                file.write(self.without_secrets(end))
+        except OSError as error:
+            os.write(self.output, ("The log could not be written: %s\n" % error).encode())
+
+    def without_secrets(self, text):
+        if not self.launch["secrets"]:
+            return text
+        sys.path.insert(0, HERE)
+        from hidden_values import hider_of
+
+        hide = hider_of(self.launch["secrets"])
+        return hide(text.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape") if hide else text
 
 
 def main():
-    os.chdir(sys.argv[1])
-    # Handlers, not SIG_IGN: a child would inherit that. The supervisor goes only when its child has gone.
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), lambda *_: None)
-    with open("launch.json", encoding="utf-8") as file:
-        launch = json.load(file)
-    if not claim():
+    run = Run(sys.argv[1], events=1)
+    if not run.take():
         sys.exit(ALREADY_STARTED)
-    code, ended_by = run(launch)
-    write_whole("exit.json", {"code": code, "signal": ended_by, "atMs": int(time.time() * 1000)})
+    options = {"start_new_session": True}
+    if os.name == "nt":
+        options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    launch = run.launch
+    try:
+        # The rest is in launch.json: settings and arguments may hold secrets, and everybody can read a command line.
+        child = subprocess.Popen(
+            [launch["python"], os.path.join(HERE, "crawl.py"), run.directory, launch["project"], launch["spider"]],
+            cwd=launch["workingDirectory"],
+            env=dict(os.environ, **launch["environment"]),
+            stdin=subprocess.DEVNULL,
+            stdout=run.output,
+            stderr=run.output,
+            **options
+        )
+    except (OSError, ValueError) as error:
+        return run.fail(error)
+    run.stand_over(child.pid, child)
 
 
 def claim():
-    """True for exactly one process, ever. On the disk before the child starts: power loss must not start it twice."""
+    """True for exactly one process, ever. On the disk before the spider starts: power loss must not start it twice."""
     own = "started.%d" % os.getpid()
     write_whole(own, {"pid": os.getpid(), "startTime": start_time(os.getpid())})
     try:
@@ -49,45 +200,35 @@ def claim():
         return False
     finally:
         os.unlink(own)
-    sync_directory()
+    sync(".")
     return True
 
 
-def run(launch):
-    output = os.open("output.txt", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-    options = {"start_new_session": True}
-    if os.name == "nt":
-        options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+def adopt_orphans():
+    """Makes us the parent of what the spider's processes leave behind, in whichever session or group they are."""
+    if sys.platform != "linux":
+        return
     try:
-        for directory in launch["directories"]:
-            os.makedirs(directory, exist_ok=True)
-        child = subprocess.Popen(
-            launch["command"],
-            cwd=launch["workingDirectory"],
-            env=dict(os.environ, **launch["environment"]),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            **options
-        )
-    except (OSError, ValueError) as error:
-        os.write(output, ("The spider could not be started: %s\n" % error).encode())
-        keep_output_as_log(output, launch["logFile"])
-        return 1, None
-    try:
-        now = int(time.time() * 1000)
-        write_whole("child.json", {"pid": child.pid, "startTime": start_time(child.pid), "atMs": now})
-    except OSError:
-        # A full disk. A spider that nobody could find again must not run: its job would be given to another node.
-        child.kill()
-        raise
-    threading.Thread(target=bound_output, args=(output,), daemon=True).start()
-    status = child.wait()
-    if status != 0:
-        keep_output_as_log(output, launch["logFile"])
-    if status < 0:
-        return None, signal_name(-status)
-    return status, None
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    except (ImportError, OSError):
+        # A Python without ctypes: what leaves the spider's group outlives it.
+        pass
+
+
+def children_of(parent):
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open("/proc/%s/stat" % name, encoding="latin-1") as file:
+                    state, ppid = file.read().rpartition(")")[2].split()[:2]
+            except OSError:
+                continue
+            if int(ppid) == parent and state != "Z":
+                found.append(int(name))
+    return found
 
 
 def bound_output(output):
@@ -98,21 +239,6 @@ def bound_output(output):
             end = read_end("output.txt")
             os.ftruncate(output, 0)
             os.write(output, b"(output was cut here)\n" + end)
-
-
-def keep_output_as_log(output, log_file):
-    """A run that failed before Scrapy opened its log, or past it (an unknown spider), still has a log that says why."""
-    end = read_end("output.txt")
-    if not end.strip():
-        return
-    try:
-        os.makedirs(os.path.dirname(log_file), exist_ok=True)
-        if os.path.exists(log_file) and end.strip().splitlines()[-1] in read_end(log_file):
-            return
-        with open(log_file, "ab") as file:
-            file.write(end)
-    except OSError as error:
-        os.write(output, ("The log could not be written: %s\n" % error).encode())
 
 
 def read_end(path):
@@ -149,20 +275,27 @@ def signal_name(number):
         return "SIG%d" % number
 
 
+def now_ms():
+    return int(time.time() * 1000)
+
+
+def read_json(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
 def write_whole(name, content):
+    """Whole for every reader. Not yet on the disk: after power loss a file may be empty, which is no evidence."""
     temporary = name + ".part"
-    with open(temporary, "w", encoding="utf-8") as file:
+    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         json.dump(content, file)
-        file.flush()
-        os.fsync(file.fileno())
     os.replace(temporary, name)
-    sync_directory()
 
 
-def sync_directory():
+def sync(path):
     if os.name == "nt":
         return
-    descriptor = os.open(".", os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

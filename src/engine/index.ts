@@ -17,7 +17,7 @@ import { describeNode } from './dispatch/describe-node.ts'
 import { createDispatch } from './dispatch/dispatch.ts'
 import { LiveAttempts } from './dispatch/live-attempts.ts'
 import { ChangeFeed } from './events/change-feed.ts'
-import { NO_ENVIRONMENTS } from './launcher/environments.ts'
+import { type Environments, NO_ENVIRONMENTS } from './launcher/environments.ts'
 import { openLocalNode, type LocalNode } from './launcher/local-node.ts'
 import { Fleet, type FleetNode } from './nodes/fleet.ts'
 import { takeInventory } from './nodes/inventory.ts'
@@ -137,7 +137,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     eggDirectory: join(ownDirectory, 'egg-files'),
     tree: await openEggTree(directories.eggs, logger),
     settingsProjects: hasLocalNode ? options.settingsProjects : undefined,
-    listSpidersOfEgg: hasLocalNode ? (eggPath) => localNode!.listSpidersOfEgg(eggPath) : null,
+    listSpidersOfEgg: hasLocalNode ? (eggPath, project) => localNode!.listSpidersOfEgg(eggPath, project) : null,
     clock,
     logger
   })
@@ -155,11 +155,20 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
             resourcesDirectory,
             slots: () => localSlots,
             pythonPath: options.pythonPath,
-            eggPath: (project, version) => projects.eggFile(project, version),
+            projectPythons: {
+              names: () => projects.names(),
+              of: (project) => projects.settingsOf(project).python
+            },
+            async source(project, version) {
+              const egg = await projects.eggFile(project, version)
+              return egg === null ? null : { egg }
+            },
             cancelWaitsMs,
             clock,
             logger
           })
+
+  const environments: Environments = localNode?.environments ?? NO_ENVIRONMENTS
 
   const live = new LiveAttempts()
   const waiting = new WaitingReasons()
@@ -191,8 +200,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     distribution,
     cancelWaitsMs,
     secrets: secretBox,
-    whyNotReady: (nodeId) =>
-      nodeId === LOCAL_NODE_ID && localNode?.python().state !== 'ready' ? 'has no Python with Scrapy yet' : null,
+    whyNotReady: (nodeId, project) => (nodeId === LOCAL_NODE_ID ? (localNode?.whyNotReady(project) ?? null) : null),
     onWaitingChanged: (lanes) => {
       for (const lane of lanes) feed.touch(`waiting:${lane}`)
     },
@@ -213,8 +221,10 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     fleet,
     projects,
     distribution,
+    environments,
     clock,
-    wakeDispatcher: () => dispatch.wake()
+    wakeDispatcher: () => dispatch.wake(),
+    listMissingSpiders
   })
   const systemCommands = new SystemCommands({
     store,
@@ -253,6 +263,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       nodes: fleet.list(),
       live: live.all(),
       python: localNode?.python() ?? null,
+      environments: environments.list(),
       isPaused: systemCommands.isPaused,
       queued: figures.current.queued
     }),
@@ -268,6 +279,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
         if (thing === 'figures') return [{ kind: 'figures', figures: figures.current }]
         if (thing === 'problems') return [{ kind: 'problems', problems: problems.current() }]
         if (thing === 'python') return [{ kind: 'python', python: pythonState() }]
+        if (thing === 'environments') return [{ kind: 'environments', environments: environments.list() }]
         if (thing.startsWith('waiting:')) {
           const lane = thing.slice('waiting:'.length)
           return [{ kind: 'waiting', lane, waiting: waiting.of(lane) }]
@@ -287,9 +299,8 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     feed,
     figures,
     describeNode: describe,
-    environments: NO_ENVIRONMENTS,
+    environments,
     usageOf,
-    configureProject: (project, settings) => projects.configure(project, settings),
     probe: (nodeAddress) => probeNode({ address: nodeAddress, clock, logger }),
     problems: () => problems.current(),
     status: () => ({
@@ -377,6 +388,18 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     }
   }
 
+  /** A Python was found or made, was lost, or gets on with being made. */
+  function notePythons(): void {
+    const ready = new Set(environments.list().flatMap(({ path, state }) => (state === 'ready' ? [path] : [])))
+    if ([...ready].some((path) => !readyPythons.has(path))) listMissingSpiders()
+    readyPythons = ready
+    dispatch.wake()
+    feed.touch('python')
+    feed.touch('environments')
+    feed.touch(`node:${LOCAL_NODE_ID}`)
+    problems.settle()
+  }
+
   /** Eggs that came before Python did. */
   function listMissingSpiders(): void {
     projects.listMissingSpiders().catch((error: unknown) => logger.error({ error }, 'listing spiders failed'))
@@ -397,24 +420,21 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
 
   // --- start: first what an earlier engine left, then the nodes, then the queue ------------------------------------
   let isStopping = false
+  let readyPythons = new Set<string | null>()
   let stopped: Promise<void> | null = null
   if (localNode !== null) await store.putNode(localNodeRow(storedLocal, setSlots ?? null, clock))
   const nodes = (await store.listNodes()).filter((node) => node.kind !== 'local' || localNode !== null)
   await dispatch.start({ paused: await systemCommands.readPaused() })
   for (const node of nodes) await fleet.add(node)
   dispatch.wake()
-  let hadPython = localNode?.python().state === 'ready'
-  localNode?.onChange(() => {
-    fleet.get(LOCAL_NODE_ID)?.observer.poke()
-    const hasPython = localNode.python().state === 'ready'
-    if (hasPython && !hadPython) {
-      listMissingSpiders()
-      dispatch.wake()
-    }
-    hadPython = hasPython
-    feed.touch('python')
-    problems.settle()
-  })
+  if (localNode !== null) {
+    localNode.onChange(() => {
+      fleet.get(LOCAL_NODE_ID)?.observer.poke()
+      problems.settle()
+    })
+    localNode.onPythons(notePythons)
+    notePythons()
+  }
   localNode?.onUsage(() => feed.touch(`node:${LOCAL_NODE_ID}`))
   await figures.start()
   keepHouse()

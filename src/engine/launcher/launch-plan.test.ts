@@ -1,30 +1,80 @@
 import { expect, test } from 'vitest'
-import { planLaunch } from './launch-plan.ts'
+import { itemsFileOf, planLaunch, type RunDirectories } from './launch-plan.ts'
+import type { RunSpec } from './run-directory.ts'
 
-test('the command is that of Scrapyd 1.6: settings, then LOG_FILE and FEEDS; _job first of the arguments, _version last', () => {
-  const spec = {
+const SPEC: RunSpec = {
+  project: 'my shop',
+  version: '1.0',
+  spider: 'prices',
+  jobid: 'j-1',
+  settings: { LOG_LEVEL: 'INFO', LOG_FILE: 'mine', API_KEY: 'hush' },
+  args: { page: '1=2', q: '' },
+  isVersionAsked: true,
+  secretNames: ['API_KEY', 'constructor'],
+  limits: null,
+  priority: 0,
+  acceptedAtMs: 1
+}
+const DIRECTORIES: RunDirectories = {
+  logsDirectory: '/data/logs',
+  itemsDirectory: '/data/items',
+  jobsDirectory: null,
+  workDirectory: '/data/work'
+}
+
+function aPlan(spec: Partial<RunSpec> = {}, directories: Partial<RunDirectories> = {}) {
+  const all = { python: '/py', source: { egg: '/a.egg' }, directories: { ...DIRECTORIES, ...directories } }
+  return planLaunch({ ...SPEC, ...spec }, all)
+}
+
+test('a run is planned as Scrapyd 1.6 does: its own settings in the place of the same of the user, _job first, _version last', () => {
+  expect(aPlan()).toEqual({
+    id: 'j-1',
+    python: '/py',
     project: 'my shop',
-    version: '1.0',
     spider: 'prices',
-    jobid: 'j-1',
-    settings: { LOG_LEVEL: 'INFO', LOG_FILE: 'mine' },
-    args: { page: '1=2', q: '' },
-    secretNames: [],
-    limits: null,
-    priority: 0,
-    acceptedAtMs: 1
-  }
-  const plan = planLaunch(spec, { python: '/py', runner: '/crawl.py', egg: '/a.egg', dataDirectory: '/data' })
-  expect(plan).toEqual({
-    command: [
-      ...['/py', '/crawl.py', '/a.egg', 'crawl', 'prices'],
-      ...['-s', 'LOG_LEVEL=INFO', '-s', 'LOG_FILE=mine', '-s', 'LOG_FILE=/data/logs/my shop/prices/j-1.log'],
-      ...['-s', 'FEEDS={"file:///data/items/my%20shop/prices/j-1.jl":{"format":"jsonlines"}}'],
+    arguments: [
+      ...['crawl', 'prices', '-s', 'LOG_LEVEL=INFO', '-s', 'LOG_FILE=/data/logs/my shop/prices/j-1.log'],
+      ...['-s', 'API_KEY=hush', '-s', 'FEEDS={"file:///data/items/my%20shop/prices/j-1.jl": {"format": "jsonlines"}}'],
       ...['-a', '_job=j-1', '-a', 'page=1=2', '-a', 'q=', '-a', '_version=1.0']
     ],
+    source: { egg: '/a.egg' },
     environment: { SCRAPY_PROJECT: 'my shop', SCRAPYD_EGG_VERSION: '1.0' },
     workingDirectory: '/data/work/my shop',
     logFile: '/data/logs/my shop/prices/j-1.log',
-    directories: ['/data/logs/my shop/prices', '/data/items/my shop/prices', '/data/work/my shop']
+    directories: ['/data/logs/my shop/prices', '/data/items/my shop/prices', '/data/work/my shop'],
+    secrets: ['hush'],
+    resourceLimits: null
   })
+})
+
+test('a version that nobody asked for is not told the spider', () => {
+  const plan = aPlan({ isVersionAsked: false })
+  expect(plan.arguments.at(-1)).toBe('q=')
+  expect(plan.environment).toEqual({ SCRAPY_PROJECT: 'my shop' })
+})
+
+test('no feed without an items directory; JOBDIR where there is one for it', () => {
+  const plan = aPlan(
+    { settings: { JOBDIR: 'mine', A: '1' }, args: {} },
+    { itemsDirectory: null, jobsDirectory: '/jobs' }
+  )
+  expect(plan.arguments).toEqual([
+    ...['crawl', 'prices', '-s', 'JOBDIR=/jobs/my shop/prices/j-1', '-s', 'A=1'],
+    ...['-s', 'LOG_FILE=/data/logs/my shop/prices/j-1.log', '-a', '_job=j-1', '-a', '_version=1.0']
+  ])
+  expect(plan.directories).toEqual(['/data/logs/my shop/prices', '/data/work/my shop'])
+})
+
+test.each([
+  ['s3://bucket/pre?x=1#y', 's3://bucket/pre/p/s/j.jl?x=1#y', null],
+  ['s3://bucket', 's3://bucket/p/s/j.jl', null],
+  ['FTP://me@host/a/', 'ftp://me@host/a/p/s/j.jl', null],
+  ['file:///var/items?x=1#y', 'file:///var/items/p/s/j.jl', '/var/items/p/s/j.jl'],
+  ["/var/it(e)ms' ü:&", 'file:///var/it%28e%29ms%27%20%C3%BC%3A%26/p/s/j.jl', "/var/it(e)ms' ü:&/p/s/j.jl"]
+])('items of %s go to %s', (itemsDirectory, url, file) => {
+  const run = { project: 'p', spider: 's', jobid: 'j' }
+  const feeds = aPlan(run, { itemsDirectory }).arguments.find((word) => word.startsWith('FEEDS='))
+  expect(feeds).toBe(`FEEDS={"${url}": {"format": "jsonlines"}}`)
+  expect(itemsFileOf(itemsDirectory, run)).toBe(file)
 })

@@ -1,19 +1,22 @@
 import { mkdir } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import type { PythonState, UsageSample } from '../../shared/contract/index.ts'
+import { join } from 'node:path'
+import type { ProjectPython, PythonState, UsageSample } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
 import { type NodeClient, NodeError, type ScheduleRequest, type SeenJob } from '../nodes/node-client.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import { type Clock, sleep } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import { logFileOf } from './launch-plan.ts'
+import { type LocalEnvironments, openEnvironments } from './environments.ts'
+import { itemsFileOf, logFileOf, type RunDirectories, type RunSource } from './launch-plan.ts'
 import { readLogRange } from './log-range.ts'
 import { openProcessTable } from './process-table.ts'
 import { findPythons, openPythonEnvironment } from './python-environment.ts'
 import { openRunList, type Run, type RunList } from './run-list.ts'
 import { openRunWatch, type RunWatch } from './run-watch.ts'
 import { listSpiders } from './spider-listing.ts'
+import { openWarmPool } from './warm-pool.ts'
 
 /**
  * The node inside the engine: a NodeClient whose spiders are child processes. They outlive the engine; after a restart
@@ -24,14 +27,19 @@ import { listSpiders } from './spider-listing.ts'
  */
 export interface LocalNode extends NodeClient {
   python(): PythonState
-  /** Calls the listener when a job starts or ends, and when `python()` changes: no poll needed. */
+  environments: LocalEnvironments
+  /** Why a run of this project cannot start here now, in words that follow the node's name; null: it can. */
+  whyNotReady(project: string): string | null
+  /** Calls the listener when `python()` or `environments` changes. */
+  onPythons(listener: () => void): () => void
+  /** Calls the listener when a job starts or ends: no poll needed. */
   onChange(listener: () => void): () => void
   /** Looks for Python and Scrapy again (after an environment was made). */
   refreshPython(): Promise<PythonState>
   /** Makes an environment with resources/python/requirements.txt; reports each step. */
   createEnvironment(report: (text: string, share: number | null) => void, signal?: AbortSignal): Promise<void>
-  /** The spiders of an egg, by importing it in a process of its own. Throws EGG_IMPORT_FAILED with the traceback's end, PYTHON_MISSING. */
-  listSpidersOfEgg(eggPath: string, signal?: AbortSignal): Promise<string[]>
+  /** The spiders of an egg, by importing it with its project's Python in a process of its own. Throws EGG_IMPORT_FAILED with the traceback's end, PYTHON_MISSING. */
+  listSpidersOfEgg(eggPath: string, project: string, signal?: AbortSignal): Promise<string[]>
   /** What a run used, oldest sample first; kept until shortly after its end. Empty on a system that does not tell. */
   usageOf(jobid: string): UsageSample[]
   newestUsage(jobid: string): UsageSample | null
@@ -50,8 +58,12 @@ export interface LocalNodeOptions {
   /** Spiders at once; asked at each start, for the operator may change it. */
   slots: () => number
   pythonPath?: string
-  /** A local file with this egg; null when we have none. Eggs live in the projects room, not here. */
-  eggPath: (project: string, version: string) => Promise<string | null>
+  /** Projects that can be run, and the Python that each is set to run with; default: the main one for all. */
+  projectPythons?: { names: () => string[]; of: (project: string) => ProjectPython }
+  /** Where the code of a project is; null when we have none. Eggs live in the projects room, not here. */
+  source: (project: string, version: string) => Promise<RunSource | null>
+  /** Where runs leave what they make; what is not given is in the data directory, and there is no JOBDIR. */
+  directories?: Partial<RunDirectories>
   /** Between INT, the second INT, KILL, and KILL again, for a run that hit a limit. */
   cancelWaitsMs?: CancelWaitsMs
   clock: Clock
@@ -69,31 +81,56 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
   await mkdir(options.directory, { recursive: true, mode: 0o700 })
   const paths = { dataDirectory: options.directory, resourcesDirectory: options.resourcesDirectory }
   const listeners = new Set<() => void>()
+  const pythonListeners = new Set<() => void>()
   const usageListeners = new Set<() => void>()
   const changed = () => {
     watch?.wake()
     for (const listener of listeners) listener()
   }
+  const directories: RunDirectories = {
+    logsDirectory: join(options.directory, 'logs'),
+    itemsDirectory: join(options.directory, 'items'),
+    jobsDirectory: null,
+    workDirectory: join(options.directory, 'work'),
+    ...options.directories
+  }
   const closing = new AbortController()
+  const pool = openWarmPool({ ...paths, clock, logger, onChange: () => pythonsChanged() })
   const python = openPythonEnvironment({
     ...paths,
     pythonPath: options.pythonPath,
     candidates: findPythons(options.resourcesDirectory),
     clock,
     logger,
+    startOf: pool.mode,
     onChange() {
-      runs?.fillSlots()
-      changed()
+      const { state, path } = python.state()
+      if (state === 'ready') pool.prepare(path!)
+      environments?.noteMain()
     }
   })
-  const readyPython = () => (python.state().state === 'ready' ? python.state().path : null)
   let runs: RunList | null = null
   let watch: RunWatch | null = null
+  let environments: LocalEnvironments | null = null
+  const openedEnvironments = await openEnvironments({
+    dataDirectory: options.directory,
+    main: python,
+    projects: () => options.projectPythons?.names() ?? [],
+    settingOf: (project) => options.projectPythons?.of(project) ?? { kind: 'default' },
+    pythonsInUse,
+    startOf: pool.mode,
+    clock,
+    logger,
+    onChange: pythonsChanged
+  })
+  environments = openedEnvironments
   const openedRuns = await openRunList({
     ...paths,
     slots: options.slots,
-    python: readyPython,
-    eggPath: options.eggPath,
+    python: ({ project }) => openedEnvironments.pythonOf(project).path,
+    source: options.source,
+    directories,
+    pool,
     finishedKept: FINISHED_KEPT,
     clock,
     logger,
@@ -103,7 +140,7 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
   watch = await openRunWatch({
     runs: openedRuns.list,
     signal: (run, signal) => openedRuns.cancel(run.spec.project, run.spec.jobid, signal),
-    logFileOf: (run) => logFileOf(options.directory, run.spec),
+    logFileOf: (run) => logFileOf(directories.logsDirectory, run.spec),
     processes: await openProcessTable(),
     cancelWaitsMs: options.cancelWaitsMs ?? CANCEL_WAITS_MS,
     clock,
@@ -117,20 +154,22 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
 
   const node: LocalNode = {
     python: python.state,
+    environments: openedEnvironments,
+    whyNotReady(project) {
+      const found = openedEnvironments.pythonOf(project)
+      return found.path === null ? found.waiting : null
+    },
+    onPythons(listener) {
+      pythonListeners.add(listener)
+      return () => pythonListeners.delete(listener)
+    },
     onChange(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
     refreshPython: python.refresh,
     createEnvironment: python.create,
-    async listSpidersOfEgg(eggPath, signal) {
-      await python.settled()
-      const path = readyPython()
-      if (path === null)
-        throw new ScrapdeckError('PYTHON_MISSING', python.state().problem ?? 'Python is not ready yet.')
-      const signals = signal ? [closing.signal, signal] : [closing.signal]
-      return listSpiders({ ...paths, python: path, egg: eggPath, clock, signal: AbortSignal.any(signals) })
-    },
+    listSpidersOfEgg: (egg, project, signal) => listSpidersIn(project, { egg }, signal),
     usageOf: openedWatch.usageOf,
     newestUsage: openedWatch.newestUsage,
     onUsage(listener) {
@@ -170,12 +209,12 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
     async schedule(request) {
       refuseWhenClosed()
       refuseBadNames(request)
-      await python.settled()
-      if (readyPython() === null) throw refusal(python.state().problem ?? 'Python is not ready yet.')
+      const found = await openedEnvironments.settledPythonOf(request.project)
+      if (found.path === null) throw refusal(found.problem)
       await refuseWithoutEgg(request)
       refuseWhenClosed()
-      const { project, version, spider, jobid, settings, args, secretNames, limits, priority } = request
-      const names = { project, version, spider, jobid }
+      const { project, version, isVersionAsked, spider, jobid, settings, args, secretNames, limits, priority } = request
+      const names = { project, version, isVersionAsked, spider, jobid }
       const spec = { ...names, settings, args, secretNames, limits, priority, acceptedAtMs: clock.nowMs() }
       let isAccepted: boolean
       try {
@@ -198,9 +237,9 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
     listProjects: async () => [],
     listVersions: async () => [],
     async listSpiders(project, version, signal) {
-      const egg = await options.eggPath(project, version)
-      if (egg === null) throw refusal(`version '${version}' not found`)
-      return node.listSpidersOfEgg(egg, signal)
+      const source = await options.source(project, version)
+      if (source === null) throw refusal(`version '${version}' not found`)
+      return listSpidersIn(project, source, signal)
     },
     addVersion: async () => ({ spiders: 0 }),
     async deleteVersion() {},
@@ -208,17 +247,44 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
 
     async readLog(run, range) {
       refuseBadNames(run)
-      return readLogRange(logFileOf(options.directory, run), range)
+      return readLogRange(logFileOf(directories.logsDirectory, run), range)
+    },
+    async readItems(run, range) {
+      refuseBadNames(run)
+      const file = itemsFileOf(directories.itemsDirectory, run)
+      return file === null ? null : readLogRange(file, range)
     },
     async close() {
       closing.abort(new NodeError('aborted', 'The local node is closing.', { delivered: 'unknown' }))
       listeners.clear()
+      pythonListeners.clear()
+      await openedEnvironments.close()
       usageListeners.clear()
       await openedWatch.close()
       await openedRuns.close()
+      await pool.close()
     }
   }
   return node
+
+  function pythonsChanged(): void {
+    runs?.fillSlots()
+    for (const listener of pythonListeners) listener()
+  }
+
+  /** Null while it is not known of each run: an earlier engine started some. */
+  function pythonsInUse(): string[] | null {
+    const pythons = runs === null ? [null] : liveRuns().map((run) => run.python)
+    return pythons.includes(null) ? null : pythons.filter((path) => path !== null)
+  }
+
+  async function listSpidersIn(project: string, source: RunSource, signal?: AbortSignal): Promise<string[]> {
+    const found = await openedEnvironments.settledPythonOf(project)
+    if (found.path === null) throw new ScrapdeckError('PYTHON_MISSING', found.problem)
+    const { path } = found
+    const signals = AbortSignal.any(signal ? [closing.signal, signal] : [closing.signal])
+    return listSpiders({ ...paths, python: path, source, pool, clock, signal: signals })
+  }
 
   function seen(run: Run): SeenJob {
     return toSeenJob(run, openedWatch)
@@ -235,13 +301,13 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
   }
 
   async function refuseWithoutEgg({ project, version }: ScheduleRequest): Promise<void> {
-    let egg: string | null
+    let source: RunSource | null
     try {
-      egg = await options.eggPath(project, version)
+      source = await options.source(project, version)
     } catch (error) {
       throw refusal(`the egg of ${project}, version ${version}, cannot be read: ${(error as Error).message}`)
     }
-    if (egg === null) throw refusal(`version '${version}' not found`)
+    if (source === null) throw refusal(`version '${version}' not found`)
   }
 
   function refuseWhenClosed(): void {

@@ -21,7 +21,7 @@ import { type ProcessIdentity, readStartTime } from './process-identity.ts'
 export interface RunFiles {
   spec: RunSpec | null
   supervisor: ProcessIdentity | null
-  child: (ProcessIdentity & { atMs: number }) | null
+  child: RunChild | null
   exit: RunExit | null
 }
 
@@ -34,7 +34,8 @@ const RunSpec = z.object({
   args: z.record(z.string(), z.string()),
   priority: z.number(),
   acceptedAtMs: z.number(),
-  // Specs of earlier engines have neither.
+  // Specs of earlier engines have none of these, and always told the spider its version.
+  isVersionAsked: z.boolean().default(true),
   secretNames: z.array(z.string()).default([]),
   limits: RunLimits.nullable().default(null)
 })
@@ -43,7 +44,7 @@ export type RunSpec = z.infer<typeof RunSpec>
 // Spiders can write here: only what can be an end and a process of theirs is believed.
 const Time = z.number().int()
 
-const RunExit = z.object({
+export const RunExit = z.object({
   code: z.number().int().nullable(),
   signal: z.string().max(20).nullable(),
   atMs: Time,
@@ -55,7 +56,8 @@ export type RunExit = z.infer<typeof RunExit>
 
 const Supervisor = z.object({ pid: z.number().int().min(1), startTime: z.string() })
 // Its group is signalled, and a signal to the groups 0, 1 or below goes to processes that are none of the spider's.
-const Child = Supervisor.extend({ pid: z.number().int().min(2), atMs: Time })
+export const RunChild = Supervisor.extend({ pid: z.number().int().min(2), atMs: Time })
+export type RunChild = z.infer<typeof RunChild>
 
 /** How a run's directory is called: by its jobid where that is a safe name on every system, else by a digest of it. */
 export function runDirectoryName(jobid: string): string {
@@ -80,7 +82,7 @@ export async function readRunFiles(directory: string): Promise<RunFiles> {
   const [spec, supervisor, child, exit] = await Promise.all([
     readJson(join(directory, 'spec.json'), RunSpec),
     readJson(join(directory, 'started'), Supervisor),
-    readJson(join(directory, 'child.json'), Child),
+    readJson(join(directory, 'child.json'), RunChild),
     readJson(join(directory, 'exit.json'), RunExit)
   ])
   return { spec, supervisor, child, exit }

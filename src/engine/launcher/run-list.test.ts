@@ -14,9 +14,11 @@ import { openRunList, type RunList, type RunListOptions } from './run-list.ts'
 
 /** Stands in for the runner, so that these tests need Python but no Scrapy. It does what its spider's name says. */
 const FAKE_RUNNER = `
-import os, signal, subprocess, sys, time
-spider = sys.argv[3]
-job = next(value for value in sys.argv if value.startswith("_job=")).split("=", 1)[1]
+import json, os, signal, subprocess, sys, time
+with open(sys.argv[1] + "/launch.json") as file:
+    launch = json.load(file)
+spider = launch["spider"]
+job = next(value for value in launch["arguments"] if value.startswith("_job=")).split("=", 1)[1]
 with open(os.environ["TOUCH"], "a") as file:
     file.write(job + "\\n")
 if spider == "fails":
@@ -58,12 +60,20 @@ async function aWorkplace(): Promise<Workplace> {
       return (await readFile(join(directory.path, 'touched'), 'utf8').catch(() => '')).split('\n').filter(Boolean)
     },
     async open(over = {}) {
+      const data = join(directory.path, 'data')
       const list = await openRunList({
-        dataDirectory: join(directory.path, 'data'),
+        dataDirectory: data,
         resourcesDirectory,
         slots: () => 2,
         python: () => 'python3',
-        eggPath: async () => '/an.egg',
+        source: async () => ({ egg: '/an.egg' }),
+        directories: {
+          logsDirectory: join(data, 'logs'),
+          itemsDirectory: null,
+          jobsDirectory: null,
+          workDirectory: join(data, 'work')
+        },
+        pool: null,
         finishedKept: 1000,
         clock: systemClock,
         logger: silentLogger,
@@ -100,7 +110,7 @@ let accepted = 0
 
 function aSpec(jobid: string, spider: string, over: Partial<RunSpec> = {}): RunSpec {
   const acceptedAtMs = Date.now() + ++accepted
-  const none = { settings: {}, args: {}, secretNames: [], limits: null }
+  const none = { settings: {}, args: {}, secretNames: [], limits: null, isVersionAsked: true }
   return { project: 'shop', version: '1', spider, jobid, ...none, priority: 0, acceptedAtMs, ...over }
 }
 
@@ -175,7 +185,7 @@ test('what a run that failed before its log said is its log', async () => {
 test('a run whose egg has gone, or whose Python cannot be started, ends with a log that says so', async () => {
   const { open, directory } = await aWorkplace()
   const list = await open({
-    eggPath: async (_, version) => (version === '1' ? '/an.egg' : null),
+    source: async (_, version) => (version === '1' ? { egg: '/an.egg' } : null),
     python: () => '/no/python'
   })
   await list.accept(aSpec('a', 'quick'))

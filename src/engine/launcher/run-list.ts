@@ -1,22 +1,26 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { NodeSignal } from '../nodes/node-client.ts'
 import { type Clock, sleep, type Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import { logFileOf } from './launch-plan.ts'
+import { logFileOf, type RunDirectories, type RunSource } from './launch-plan.ts'
 import { signalGroup } from './process-group.ts'
 import { isAlive, type ProcessIdentity } from './process-identity.ts'
 import {
   acceptRun,
   claimRun,
   listRunDirectories,
+  type RunChild,
   type RunExit,
   type RunFiles,
   type RunSpec,
   readRunFiles,
   removeRun,
+  runDirectoryName,
   writeExit
 } from './run-directory.ts'
 import { startRun } from './start-run.ts'
+import type { WarmPool } from './warm-pool.ts'
 
 /**
  * The runs of the local node, from acceptance to end.
@@ -33,7 +37,7 @@ export interface RunList {
   accept(spec: RunSpec): Promise<boolean>
   /** Starts pending runs while slots are free. Called by itself when one ends; call it when Python appears. */
   fillSlots(): void
-  cancel(project: string, jobid: string, signal: 'INT' | 'TERM' | 'KILL'): Promise<'pending' | 'running' | null>
+  cancel(project: string, jobid: string, signal: NodeSignal): Promise<'pending' | 'running' | null>
   /** Pending in the order of starting, those whose process is not seen yet included; running oldest first, finished newest first. */
   list(): { pending: Run[]; running: Run[]; finished: Run[] }
   /** Lets go of the runs; they go on. Resolves when no start and no write is under way. */
@@ -46,8 +50,10 @@ export interface Run {
   state: 'pending' | 'starting' | 'running' | 'finished'
   child: ProcessIdentity | null
   startedAtMs: number | null
+  /** The Python it was started with; null: not started, or by an earlier engine. */
+  python: string | null
   exit: RunExit | null
-  /** Our own child process watches it, so its end comes as an event; else it is polled. */
+  /** Its supervisor tells us what happens, and we look only in case a word was lost; else it is polled. */
   supervised: boolean
   /** Why no process could be started for it. */
   problem: string | null
@@ -60,9 +66,13 @@ export interface RunListOptions {
   resourcesDirectory: string
   /** Asked at each start: the operator may change it. */
   slots: () => number
-  /** The Python to start with; null while there is none: runs then wait. */
-  python: () => string | null
-  eggPath: (project: string, version: string) => Promise<string | null>
+  /** The Python to start a run with; null while there is none: it then waits. */
+  python: (spec: RunSpec) => string | null
+  /** Where the code of a project is; null when it is not there any more. */
+  source: (project: string, version: string) => Promise<RunSource | null>
+  directories: RunDirectories
+  /** null: every start is cold. */
+  pool: WarmPool | null
   /** Ended runs that are remembered; their logs and items stay longer. */
   finishedKept: number
   clock: Clock
@@ -70,9 +80,12 @@ export interface RunListOptions {
   onChange: () => void
 }
 
+/** How often a run is looked at whose supervisor does not tell us: an engine before us started it. */
 const POLL_MS = 250
-/** How soon the spider's process is looked for after its supervisor was started: some 30 ms pass until it is there. */
+/** The same while its process is not there yet. */
 const FIRST_LOOK_MS = 25
+/** How often a run is looked at whose supervisor tells us what happens, should it die or not get through. */
+const UNTOLD_MS = 2_000
 /** A cancel that meets a run without a process yet waits for it this long. */
 const CHILD_WAIT_MS = 10_000
 
@@ -95,7 +108,7 @@ export async function openRunList(options: RunListOptions): Promise<RunList> {
   return {
     async accept(spec) {
       if (runs.has(spec.jobid)) return false
-      const directory = join(runsDirectory, spec.jobid)
+      const directory = join(runsDirectory, runDirectoryName(spec.jobid))
       if (!(await track(acceptDurably(directory, spec)))) return false
       runs.set(spec.jobid, newRun(directory, spec))
       options.onChange()
@@ -144,13 +157,13 @@ export async function openRunList(options: RunListOptions): Promise<RunList> {
   async function readOne(name: string): Promise<void> {
     const directory = join(runsDirectory, name)
     const files = await readRunFiles(directory)
-    if (!files.spec || files.spec.jobid !== name) {
+    if (!files.spec || runDirectoryName(files.spec.jobid) !== name) {
       // Never acknowledged: the engine died while it wrote the spec, or while it removed a cancelled run.
       await rm(directory, { recursive: true, force: true })
       return
     }
     const run = newRun(directory, files.spec)
-    runs.set(name, run)
+    runs.set(files.spec.jobid, run)
     if (files.exit) {
       run.state = 'finished'
       run.startedAtMs = files.child?.atMs ?? files.exit.atMs
@@ -167,36 +180,54 @@ export async function openRunList(options: RunListOptions): Promise<RunList> {
   }
 
   function fillSlots(): void {
-    if (closed || !isRead || options.python() === null) return
+    if (closed || !isRead) return
     const all = [...runs.values()]
     const free = options.slots() - all.filter(isLive).length
-    const next = all.filter((run) => run.state === 'pending').sort(byOrderOfStarting)
-    for (const run of next.slice(0, Math.max(0, free))) void track(start(run))
+    if (free <= 0) return
+    const next = all.filter((run) => run.state === 'pending' && options.python(run.spec) !== null)
+    for (const run of next.sort(byOrderOfStarting).slice(0, free)) void track(start(run, options.python(run.spec)!))
   }
 
-  async function start(run: Run): Promise<void> {
-    const python = options.python()!
+  async function start(run: Run, python: string): Promise<void> {
     run.state = 'starting'
+    run.python = python
     run.startedAtMs = clock.nowMs()
+    run.supervised = true
     try {
       const { project, version } = run.spec
-      const egg = await options.eggPath(project, version)
-      if (egg === null) throw new Error(`The egg of ${project}, version ${version}, is not there any more.`)
-      const supervisor = await startRun({ ...options, runDirectory: run.directory, spec: run.spec, python, egg })
-      run.supervised = true
-      supervisor.once('exit', () => {
-        run.supervised = false
-        look(run)
-      })
+      const source = await options.source(project, version)
+      if (source === null) throw new Error(`The egg of ${project}, version ${version}, is not there any more.`)
+      const events = {
+        child: (child: RunChild) => noteChild(run, child),
+        exit(exit: RunExit) {
+          if (isLive(run)) end(run, exit)
+        },
+        gone() {
+          run.supervised = false
+          look(run)
+        }
+      }
+      const { directory, spec } = run
+      await startRun({ ...options, runDirectory: directory, spec, python, source, events, mayStart: () => !closed })
+      lookIn(run, UNTOLD_MS)
     } catch (error) {
       run.problem = (error as Error).message
+      run.supervised = false
+      look(run)
     }
-    lookIn(run, FIRST_LOOK_MS)
+  }
+
+  function noteChild(run: Run, child: RunChild): void {
+    if (run.child !== null || run.state !== 'starting') return
+    run.child = { pid: child.pid, startTime: child.startTime }
+    run.startedAtMs = child.atMs
+    run.state = 'running'
+    options.onChange()
   }
 
   function lookIn(run: Run, delayMs: number): void {
     run.timer?.cancel()
-    if (!closed) run.timer = clock.setTimer(delayMs, () => look(run))
+    if (!closed && isLive(run)) run.timer = clock.setTimer(delayMs, () => look(run))
   }
 
   /** Looks at the run's files and processes once, one look at a time, and plans the next look. */
@@ -206,8 +237,7 @@ export async function openRunList(options: RunListOptions): Promise<RunList> {
       .then(async () => {
         if (!isLive(run)) return
         await settle(run, await readRunFiles(run.directory))
-        if (isLive(run) && run.child === null) lookIn(run, FIRST_LOOK_MS)
-        else if (isLive(run) && !run.supervised) lookIn(run, POLL_MS)
+        lookIn(run, run.supervised ? UNTOLD_MS : run.child === null ? FIRST_LOOK_MS : POLL_MS)
       })
       .catch((error: unknown) => {
         // Too many open files, say: the run is still there, so look again.
@@ -221,14 +251,11 @@ export async function openRunList(options: RunListOptions): Promise<RunList> {
   /** Takes over what the files of a started run say. */
   async function settle(run: Run, files: RunFiles): Promise<void> {
     if (files.exit) return end(run, files.exit)
-    if (files.child && run.child === null) {
-      run.child = files.child
-      run.startedAtMs = files.child.atMs
-      run.state = 'running'
-      options.onChange()
+    if (files.child) noteChild(run, files.child)
+    if (!files.supervisor) {
+      if (!run.supervised) await endUnstarted(run)
+      return
     }
-    if (run.supervised) return
-    if (!files.supervisor) return endUnstarted(run)
     if ((await isAlive(files.supervisor)) || (files.child && (await isAlive(files.child)))) return
     // Between the first read and now the supervisor may have written the exit and gone.
     const exit = (await readRunFiles(run.directory)).exit
@@ -253,7 +280,7 @@ export async function openRunList(options: RunListOptions): Promise<RunList> {
     }
     logger.error({ jobid: run.spec.jobid }, reason)
     const exit = { code: 1, signal: null, atMs: clock.nowMs() }
-    const logFile = logFileOf(options.dataDirectory, run.spec)
+    const logFile = logFileOf(options.directories.logsDirectory, run.spec)
     await mkdir(dirname(logFile), { recursive: true })
     await writeFile(logFile, `${reason}\n`, { flag: 'a' })
     await writeExit(run.directory, exit)
@@ -279,7 +306,7 @@ export async function openRunList(options: RunListOptions): Promise<RunList> {
     }
   }
 
-  async function cancel(project: string, jobid: string, signal: 'INT' | 'TERM' | 'KILL') {
+  async function cancel(project: string, jobid: string, signal: NodeSignal) {
     const run = runs.get(jobid)
     if (!run || run.spec.project !== project || run.state === 'finished') return null
     if (run.state === 'pending') {
@@ -309,7 +336,7 @@ export async function openRunList(options: RunListOptions): Promise<RunList> {
 }
 
 function newRun(directory: string, spec: RunSpec): Run {
-  const empty = { child: null, startedAtMs: null, exit: null, supervised: false, problem: null }
+  const empty = { child: null, startedAtMs: null, python: null, exit: null, supervised: false, problem: null }
   return { spec, directory, state: 'pending', ...empty, looking: null, timer: null }
 }
 

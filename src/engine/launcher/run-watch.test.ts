@@ -72,6 +72,7 @@ async function aRun(jobid: string, pid: number, limits: RunLimits | null = null)
       priority: 0,
       acceptedAtMs: clock.nowMs(),
       secretNames: ['TOKEN'],
+      isVersionAsked: true,
       limits
     },
     directory: runDirectory,

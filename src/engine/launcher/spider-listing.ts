@@ -1,33 +1,62 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { childEnvironment } from './child-environment.ts'
+import type { LaunchPlan, RunSource } from './launch-plan.ts'
+import { signalGroup } from './process-group.ts'
 import { runCommand } from './run-command.ts'
+import type { RunExit } from './run-directory.ts'
+import type { WarmPool } from './warm-pool.ts'
 
 const LIMIT_MS = 60_000
 const STDOUT_LIMIT_BYTES = 1024 * 1024
+const STDERR_KEPT_BYTES = 16_384
 const SHOWN_LINES = 20
 const Spiders = z.array(z.string()).max(10_000)
 
-/**
- * The spiders of an egg, in the order of their names, by importing its code in a process of its own with limits on time
- * and output. Throws EGG_IMPORT_FAILED with the end of the traceback.
- */
-export async function listSpiders(options: {
+interface Listing {
+  code: number | null
+  answer: string
+  stderr: string
+  stoppedFor: 'time' | 'output' | 'abort' | null
+}
+
+interface ListingOptions {
   python: string
-  egg: string
+  source: RunSource
   dataDirectory: string
   resourcesDirectory: string
+  pool: WarmPool | null
   clock: Clock
   signal?: AbortSignal
-}): Promise<string[]> {
+}
+
+/**
+ * The spiders of a project, in the order of their names, by importing its code in a process of its own (a fork, where
+ * a parent is ready) with limits on time, memory and output. Throws EGG_IMPORT_FAILED with the end of the traceback.
+ */
+export async function listSpiders(options: ListingOptions): Promise<string[]> {
   const directory = join(options.dataDirectory, 'work')
   await mkdir(directory, { recursive: true })
+  const listing = (await listWarm(options, directory)) ?? (await listCold(options, directory))
+  options.signal?.throwIfAborted()
+  const { code, answer, stderr, stoppedFor } = listing
+  if (stoppedFor === 'time') fail(`Importing the egg took more than ${LIMIT_MS / 1000} seconds.`, stderr)
+  if (stoppedFor === 'output') fail('The egg lists more spiders than can be right.', stderr)
+  if (code !== 0) fail('The code in the egg does not import. Its last words:', stderr)
+  try {
+    return Spiders.parse(JSON.parse(answer))
+  } catch (error) {
+    return fail(`The list of spiders is not readable (${(error as Error).message.slice(0, 200)}).`, stderr)
+  }
+}
+
+async function listCold(options: ListingOptions, directory: string): Promise<Listing> {
   const result = await runCommand({
     command: options.python,
-    args: [join(options.resourcesDirectory, 'python', 'crawl.py'), options.egg, 'spiders'],
+    args: [join(options.resourcesDirectory, 'python', 'crawl.py'), '--list', JSON.stringify(options.source)],
     directory,
     environment: childEnvironment(process.env),
     timeLimitMs: LIMIT_MS,
@@ -35,14 +64,65 @@ export async function listSpiders(options: {
     clock: options.clock,
     signal: options.signal
   })
-  options.signal?.throwIfAborted()
-  if (result.stoppedFor === 'time') fail(`Importing the egg took more than ${LIMIT_MS / 1000} seconds.`, result.stderr)
-  if (result.stoppedFor === 'output') fail('The egg lists more spiders than can be right.', result.stderr)
-  if (result.code !== 0) fail('The code in the egg does not import. Its last words:', result.stderr)
+  return { ...result, answer: result.stdout }
+}
+
+/** null: there is no parent to fork. */
+async function listWarm(options: ListingOptions, workingDirectory: string): Promise<Listing | null> {
+  const { pool, clock, signal, python, source } = options
+  if (pool?.mode(python).mode !== 'warm') {
+    pool?.prepare(python)
+    return null
+  }
+  const directory = await mkdtemp(join(options.dataDirectory, 'listing-'))
+  const launch: LaunchPlan = {
+    ...{ id: directory, python, project: 'list', spider: '', arguments: [], source, environment: {}, workingDirectory },
+    ...{ logFile: '', directories: [], secrets: [], resourceLimits: null }
+  }
+  let stoppedFor: Listing['stoppedFor'] = null
+  let stop: () => void = () => {}
+  const stopFor = (reason: NonNullable<Listing['stoppedFor']>) => {
+    stoppedFor ??= reason
+    stop()
+  }
+  const onAbort = () => stopFor('abort')
+  const timer = clock.setTimer(LIMIT_MS, () => stopFor('time'))
+  signal?.addEventListener('abort', onAbort, { once: true })
+  if (signal?.aborted) onAbort()
   try {
-    return Spiders.parse(JSON.parse(result.stdout))
-  } catch (error) {
-    return fail(`The list of spiders is not readable (${(error as Error).message.slice(0, 200)}).`, result.stderr)
+    const { promise: ended, resolve } = Promise.withResolvers<RunExit | null>()
+    const isStarted = await pool.start(
+      { do: 'list', directory, launch },
+      {
+        child({ pid }) {
+          stop = () => void signalGroup(pid, 'KILL').catch(() => resolve(null))
+          if (stoppedFor) stop()
+        },
+        exit: resolve,
+        gone: () => resolve(null)
+      }
+    )
+    if (!isStarted) return null
+    const exit = await ended
+    const answer = await readFile(join(directory, 'spiders.json'), 'utf8').catch(() => '')
+    return { code: exit?.code ?? null, answer, stderr: await readEnd(join(directory, 'output.txt')), stoppedFor }
+  } finally {
+    timer.cancel()
+    signal?.removeEventListener('abort', onAbort)
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+async function readEnd(path: string): Promise<string> {
+  const file = await open(path, 'r').catch(() => null)
+  if (!file) return ''
+  try {
+    const { size } = await file.stat()
+    const length = Math.min(size, STDERR_KEPT_BYTES)
+    const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length)
+    return buffer.toString()
+  } finally {
+    await file.close()
   }
 }
 

@@ -1,35 +1,56 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { childEnvironment } from './child-environment.ts'
-import { planLaunch } from './launch-plan.ts'
+import { type LaunchPlan, planLaunch, type RunDirectories, type RunSource } from './launch-plan.ts'
 import { type RunSpec, writeWhole } from './run-directory.ts'
+import { type RunEvents, readRunEvents } from './run-events.ts'
+import type { WarmPool } from './warm-pool.ts'
 
 /**
- * The one place that decides how a job is started: now always cold, by a supervisor of its own, which is detached so
- * that it and the spider outlive us. Resolves once the supervisor process exists; the claim in the run directory
- * (supervisor.py) makes a second start of the same run harmless.
+ * The one place that decides how a job is started: warm, by the fork of a parent that is ready, else cold, by a Python
+ * of its own. Either way a supervisor (resources/python/supervisor.py) claims the run and stands over it, and outlives
+ * us. Resolves once there is a supervisor; the claim makes a second start of the same run harmless.
  */
 export async function startRun(options: {
   runDirectory: string
   spec: RunSpec
   python: string
-  egg: string
-  dataDirectory: string
+  source: RunSource
+  directories: RunDirectories
   resourcesDirectory: string
-}): Promise<ChildProcess> {
-  const scripts = join(options.resourcesDirectory, 'python')
-  const plan = planLaunch(options.spec, { ...options, runner: join(scripts, 'crawl.py') })
-  await writeWhole(options.runDirectory, 'launch.json', plan)
-  const supervisor = spawn(options.python, ['-I', '-S', join(scripts, 'supervisor.py'), options.runDirectory], {
+  pool: WarmPool | null
+  events: RunEvents
+  /** Asked before a cold start that comes after a warm one failed. */
+  mayStart: () => boolean
+}): Promise<void> {
+  const { runDirectory, pool, events } = options
+  const launch = planLaunch(options.spec, options)
+  if (await pool?.start({ do: 'start', directory: runDirectory, launch }, events)) return
+  if (options.mayStart()) await startCold(runDirectory, launch, options.resourcesDirectory, events)
+}
+
+async function startCold(
+  runDirectory: string,
+  launch: LaunchPlan,
+  resourcesDirectory: string,
+  events: RunEvents
+): Promise<void> {
+  await writeWhole(runDirectory, 'launch.json', launch)
+  const script = join(resourcesDirectory, 'python', 'supervisor.py')
+  const supervisor = spawn(launch.python, ['-I', '-S', script, runDirectory], {
     env: childEnvironment(process.env),
     detached: true,
     windowsHide: true,
-    stdio: 'ignore'
+    stdio: ['ignore', 'pipe', 'ignore']
   })
   await new Promise<void>((resolve, reject) => {
     supervisor.once('spawn', resolve)
     supervisor.once('error', reject)
   })
+  readRunEvents(supervisor.stdout, (event) => {
+    if (event.event === 'child') events.child(event)
+    if (event.event === 'exit') events.exit(event)
+  })
+  supervisor.once('exit', () => events.gone())
   supervisor.unref()
-  return supervisor
 }
