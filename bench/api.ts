@@ -16,7 +16,7 @@ import {
 export const about = 'requests a second of the Scrapyd-compatible API, ours beside a real Scrapyd 1.6'
 
 const FINISHED = 100
-const CONNECTIONS = 8
+const CONNECTIONS = 32
 
 /**
  * The same requests from the same generator (its own process, kept-alive connections, a password on both), turn by turn;

@@ -23,6 +23,12 @@ export interface JobCommandsParts {
   newJobId: () => string
 }
 
+/** Who asked for jobs, and the id that a Scrapyd client brought. */
+interface Origin {
+  source: Job['source']
+  jobid?: string | undefined
+}
+
 /** Orders about jobs: checked whole before anything is written, then written in one transaction, then acknowledged. */
 export class JobCommands {
   readonly #parts: JobCommandsParts
@@ -35,7 +41,12 @@ export class JobCommands {
    * Queues one job per spider, all or none. `jobid` (one spider only) is the id a Scrapyd client brought. Rejects with
    * PROJECT_, VERSION_, SPIDER_, NODE_NOT_FOUND, ARGUMENT_RESERVED or BAD_INPUT (secrets, limits).
    */
-  async run(input: RunInput, origin: { source: Job['source']; jobid?: string | undefined }): Promise<Job[]> {
+  async run(input: RunInput, origin: Origin): Promise<Job[]> {
+    return this.#completed((await this.queue(input, origin)).map(({ id }) => id))
+  }
+
+  /** As `run`, without reading back what became of the jobs: a client that schedules thousands waits for nothing but the disk. */
+  async queue(input: RunInput, origin: Origin): Promise<{ id: string; jobid: string }[]> {
     const { projects, store, newJobId } = this.#parts
     this.#checkArguments(input.args ?? {})
     this.#checkNode(input.nodeId ?? null)
@@ -62,7 +73,7 @@ export class JobCommands {
     })
     await store.enqueueJobs(jobs)
     this.#parts.dispatch.wake()
-    return this.#completed(jobs.map(({ id }) => id))
+    return jobs
   }
 
   /** Queued jobs end at once; live ones are asked to, and end when their node shows it. */
