@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { createRouterClient } from '@orpc/server'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { SECRET_MASK } from '../shared/contract/index.ts'
 import type { ErrorCode } from '../shared/errors.ts'
+import type { FleetFile } from './commands/fleet-as-scrapyd.ts'
 import { createEngine, type Engine } from './index.ts'
 import { NodeError } from './nodes/node-client.ts'
 import { buildEgg } from './projects/egg-builder.ts'
@@ -252,7 +254,7 @@ describe('secret values', () => {
       args: { key: SECRET_MASK, page: '1' },
       secretNames: ['TOKEN', 'key']
     })
-    shown.push(jobs, await client.jobs.list({}), await engine.scrapyd.listJobs(null), (await feed.next()).value)
+    shown.push(jobs, await client.jobs.list({}), await engine.scrapyd.listJobs(null, 100), (await feed.next()).value)
     expect(JSON.stringify(shown)).toContain(SECRET_MASK)
     await client.system.setPaused({ paused: false })
     await until(async () => node.running.length === 1)
@@ -333,15 +335,21 @@ describe('as one Scrapyd', () => {
     await engine.scrapyd.cancel({ project: 'shop', jobid: 'mine/1', signal: null })
     await until(async () => node.running[0]?.signals.length === 2)
     node.end(node.running[0]!.jobid, 'shutdown')
-    await until(async () => (await engine.scrapyd.listJobs('shop')).finished.length === 1)
-    expect((await engine.scrapyd.listJobs(null)).finished[0]).toMatchObject({ jobid: 'mine/1', hasLog: true })
-    expect(await engine.scrapyd.daemonStatus()).toEqual({ pending: 0, running: 0, finished: 1 })
-    expect(await engine.scrapyd.listLogs('shop', 'prices')).toEqual([{ name: 'mine/1', sizeBytes: null }])
+    await until(async () => (await engine.scrapyd.listJobs('shop', 100)).finished.length === 1)
+    expect((await engine.scrapyd.listJobs(null, 100)).finished[0]).toMatchObject({ jobid: 'mine/1', itemsFile: null })
+    expect(await engine.scrapyd.daemonStatus(100)).toEqual({ pending: 0, running: 0, finished: 1 })
+    const { logFile } = (await engine.scrapyd.listJobs(null, 100)).finished[0]!
+    const directory = await engine.scrapyd.openFile('logs', ['shop', 'prices'])
+    expect(directory).toMatchObject({ kind: 'directory', entries: [{ name: logFile, isDirectory: false }] })
+    const log = await engine.scrapyd.openFile('logs', ['shop', 'prices', logFile!])
+    expect(await text((log as FleetFile).read(0, 26))).toBe('2026-01-01 00:00:00 [scrap')
+    expect(await engine.scrapyd.openFile('items', ['shop', 'prices', logFile!.replace('.log', '.jl')])).toBeNull()
+    expect(await engine.scrapyd.openFile('logs', ['shop', 'other', logFile!])).toBeNull()
   })
 
   it('unknown names are told apart', async () => {
     await prepare()
-    expect(await codeOf(engine.scrapyd.listJobs('nope'))).toBe('PROJECT_NOT_FOUND')
+    expect(await codeOf(engine.scrapyd.listJobs('nope', 100))).toBe('PROJECT_NOT_FOUND')
     expect(await codeOf(engine.scrapyd.cancel({ project: 'nope', jobid: 'x', signal: null }))).toBe('PROJECT_NOT_FOUND')
     expect(await engine.scrapyd.cancel({ project: 'shop', jobid: 'x', signal: null })).toEqual({ prevstate: null })
     expect(await engine.scrapyd.listVersions('nope')).toEqual([])

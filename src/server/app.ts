@@ -12,6 +12,7 @@ import { createErrorAnswer } from './error-answer.ts'
 import { healthDoor } from './health.ts'
 import { scrapydDoor } from './scrapyd/door.ts'
 import type { ScrapydDoorSettings } from './scrapyd/settings.ts'
+import { NO_SUCH_PAGE, sendPage } from './scrapyd/twisted-pages.ts'
 import { userInterfaceDoor } from './user-interface.ts'
 
 export interface AppOptions {
@@ -77,18 +78,14 @@ export function createApp(options: AppOptions): App {
     if (!isOpenToAll(request)) authenticator.check(request)
   })
   fastify.setErrorHandler(answerError)
-  fastify.setNotFoundHandler((_request, reply) =>
-    reply
-      .code(404)
-      .type('text/html; charset=utf-8')
-      .send('<!DOCTYPE html>\n<title>404 - No Such Resource</title>\n<h1>No Such Resource</h1>\n')
-  )
+  fastify.setNotFoundHandler((request, reply) => sendPage(request, reply, NO_SUCH_PAGE, 404))
   fastify.register(healthDoor, { engine })
   fastify.register(scrapydDoor, {
     fleet: engine.scrapyd,
     settings: options.scrapyd,
     logger,
-    hasSession: authenticator.hasSession
+    hasSession: authenticator.hasSession,
+    nowMs: () => clock.nowMs()
   })
   fastify.register(contractDoors, { router: engine.router, logger })
   fastify.register(userInterfaceDoor, { prefix: '/ui', authenticator, uiDirectory: options.uiDirectory })

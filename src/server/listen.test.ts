@@ -75,7 +75,7 @@ describe('listening', () => {
     'the path %s leads nowhere',
     async (path) => {
       const { engine, port } = await openService()
-      engine.logs.set('shop/quotes/a-1', Buffer.from('log'))
+      engine.files.logs.set('shop/quotes/a-1.log', Buffer.from('log'))
       const answer = await sendRaw(port, [
         `GET ${path} HTTP/1.1`,
         `Host: 127.0.0.1:${port}`,

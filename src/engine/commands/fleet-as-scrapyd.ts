@@ -1,37 +1,47 @@
+import type { Readable } from 'node:stream'
+import type { NodeSignal } from '../nodes/node-client.ts'
+
 /**
  * The verbs behind the Scrapyd-compatible door: the whole fleet as one Scrapyd (design.md, chapter 8). Plain data in
  * and out; the server turns it into Scrapyd's own shapes. Failures are ScrapdeckErrors (PROJECT_NOT_FOUND,
  * VERSION_NOT_FOUND, SPIDER_NOT_FOUND, EGG_…), which the server words as Scrapyd 1.6 does.
  */
 export interface FleetAsScrapyd {
+  /** This host's. */
   nodeName: string
-  daemonStatus(): Promise<{ pending: number; running: number; finished: number }>
-  /** Validates, stores, lists: the spider count. A version that fails is not kept. */
+  daemonStatus(finishedToKeep: number): Promise<{ pending: number; running: number; finished: number }>
+  /** Validates, stores, lists: the spider count. Replaces a version, also one in use. A version that fails is not kept. */
   addVersion(project: string, version: string, egg: Uint8Array): Promise<{ spiders: number }>
-  /** Returns the jobid the client will know it by: its own, or the job's id. */
+  /** Rejects where `schedule` would for what is named here: Scrapyd looks at these before it reads settings and arguments. */
+  requireSpider(project: string, version: string | null, spider: string): Promise<void>
+  /** Returns the jobid the client will know it by: its own, or the job's id. Any text; where it cannot name a file, the run has another. */
   schedule(request: ScrapydScheduleRequest): Promise<{ jobid: string }>
-  /** One call = one step of the ladder, as in Scrapyd: the first asks, a second forces. */
+  /**
+   * Removes what is pending and signals what runs. `signal` null: one step of the ladder a call, as Scrapy takes INT: the
+   * first asks, a second forces. `refuse`: the message (BAD_INPUT) for what is no signal, once a running job matches.
+   */
   cancel(request: {
     project: string
     jobid: string
-    signal: string | null
+    signal: { send: NodeSignal } | { refuse: string } | null
   }): Promise<{ prevstate: ScrapydState | null }>
+  /** Of several with this jobid a finished one counts first, then a running one, as in Scrapyd. */
   status(request: { jobid: string; project: string | null }): Promise<{ currstate: ScrapydState | 'finished' | null }>
   listProjects(): Promise<string[]>
   /** Sanitised, ascending, latest last; empty for an unknown project, as Scrapyd answers. */
   listVersions(project: string): Promise<string[]>
+  /** Asks for them where they are not known. */
   listSpiders(project: string, version: string | null): Promise<string[]>
-  /** Finished: the newest 100 of the history, newest end first. */
-  listJobs(project: string | null): Promise<ScrapydJobs>
+  /** Finished: the newest `finishedToKeep` of all projects, newest end first; of those the ones of `project`. Secrets masked. */
+  listJobs(project: string | null, finishedToKeep: number): Promise<ScrapydJobs>
+  /** Also while jobs need it: running ones keep their egg, queued ones wait for another. */
   deleteVersion(project: string, version: string): Promise<void>
   deleteProject(project: string): Promise<void>
-  /** The log of the newest run known by this jobid, wherever it is; null when there is none. Negative offset: from the end. */
-  readLog(
-    run: { project: string; spider: string; jobid: string },
-    range: { offset: number; limitBytes: number }
-  ): Promise<{ offset: number; sizeBytes: number; bytes: Uint8Array } | null>
-  /** What /logs/ lists: projects; with a project its spiders; with both its jobids with sizes (null: unknown). */
-  listLogs(project: string | null, spider: string | null): Promise<{ name: string; sizeBytes: number | null }[]>
+  /**
+   * What stands at a path under /logs/ or /items/: a file of this machine, the log or the items of a run on another node, or
+   * a directory; null: nothing. Segments are decoded and hold no slash. Nothing outside the two directories is ever found.
+   */
+  openFile(tree: FileTree, segments: string[]): Promise<FleetFile | FleetDirectory | null>
 }
 
 export type ScrapydState = 'pending' | 'running'
@@ -47,6 +57,7 @@ export interface ScrapydScheduleRequest {
   args: Record<string, string>
 }
 
+/** The same arrays come again while nothing has changed, so that what was made of them can be kept. */
 export interface ScrapydJobs {
   pending: {
     jobid: string
@@ -56,20 +67,32 @@ export interface ScrapydJobs {
     settings: Record<string, string>
     args: Record<string, string>
   }[]
-  running: {
-    jobid: string
-    project: string
-    spider: string
-    pid: number | null
-    startedAtMs: number | null
-    hasLog: boolean
-  }[]
-  finished: {
-    jobid: string
-    project: string
-    spider: string
-    startedAtMs: number | null
-    endedAtMs: number
-    hasLog: boolean
-  }[]
+  running: (ScrapydRun & { pid: number | null; startedAtMs: number | null })[]
+  finished: (ScrapydRun & { startedAtMs: number | null; endedAtMs: number })[]
+}
+
+export interface ScrapydRun {
+  jobid: string
+  project: string
+  spider: string
+  /** Names in the run's directory of logs and of items; null where there is no file now. */
+  logFile: string | null
+  itemsFile: string | null
+}
+
+export type FileTree = 'logs' | 'items'
+
+export interface FleetFile {
+  kind: 'file'
+  sizeBytes: number
+  /** null: not known. */
+  modifiedAtMs: number | null
+  /** The bytes from `start` up to, not including, `stop`; breaks off with an error where the file has become shorter. */
+  read(start: number, stop: number): Readable
+}
+
+export interface FleetDirectory {
+  kind: 'directory'
+  /** In the order of their names. */
+  entries: { name: string; isDirectory: boolean; sizeBytes: number | null; modifiedAtMs: number | null }[]
 }

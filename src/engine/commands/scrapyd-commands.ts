@@ -1,33 +1,40 @@
 import { hostname } from 'node:os'
-import type { Job, JobStatus } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { LOCAL_NODE_ID, sanitiseVersion } from '../../shared/ids.ts'
-import { maskSecrets } from '../../shared/secret-values.ts'
+import { sanitiseVersion } from '../../shared/ids.ts'
+import type { Fleet } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
+import { NodeError, type NodeSignal } from '../nodes/node-client.ts'
 import type { Projects } from '../projects/projects.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Store, StoredJob } from '../store/store.ts'
-import type { FleetAsScrapyd, ScrapydJobs, ScrapydState } from './fleet-as-scrapyd.ts'
+import type { FileTree, FleetAsScrapyd, ScrapydState } from './fleet-as-scrapyd.ts'
+import { FleetFiles } from './fleet-files.ts'
 import type { JobCommands } from './job-commands.ts'
 import type { ProjectCommands } from './project-commands.ts'
+import { ScrapydJobLists } from './scrapyd-jobs.ts'
 
 export interface ScrapydCommandsParts {
   store: Store
+  fleet: Fleet
   projects: Projects
   jobLogs: JobLogs
   jobCommands: JobCommands
   projectCommands: ProjectCommands
+  /** Where this machine's runs leave their logs and items; null: nowhere. */
+  directories: Record<FileTree, string | null>
+  clock: Clock
 }
 
-const ENDED: JobStatus[] = ['succeeded', 'failed', 'cancelled', 'lost']
-const LIVE: JobStatus[] = ['queued', 'starting', 'running']
-const FINISHED_LISTED = 100
-const LIVE_LISTED_MAX = 10_000
 // Scrapyd takes these arguments and loses them (scrapyd-protocol.md, 3.3); clients that send them are not refused.
-const LOST_ARGUMENTS = new Set(['_project', '_spider', 'egg'])
+const LOST_ARGUMENTS = new Set(['_project', '_spider'])
+/** The signals that end a spider, gracefully or not: HUP, INT, QUIT, KILL, TERM. Others do what they do, and it goes on. */
+const ENDING_SIGNALS = new Set<NodeSignal>(['HUP', 'INT', 'KILL', 'TERM', 1, 2, 3, 9, 15])
 
 /** The whole fleet as one Scrapyd: its verbs in terms of ours. */
 export function createScrapydCommands(parts: ScrapydCommandsParts): FleetAsScrapyd {
-  const { store, projects, jobLogs, jobCommands, projectCommands } = parts
+  const { store, fleet, projects, jobCommands, projectCommands } = parts
+  const files = new FleetFiles(parts)
+  const lists = new ScrapydJobLists({ ...parts, files })
 
   function requireProject(project: string): void {
     if (projects.versionNames(project) === null) {
@@ -35,23 +42,33 @@ export function createScrapydCommands(parts: ScrapydCommandsParts): FleetAsScrap
     }
   }
 
-  async function newestByJobid(jobid: string, project: string | null): Promise<StoredJob | null> {
-    return (await store.findJobsByJobid(jobid, project))[0] ?? null
+  /** Of a version that nobody has listed yet: a node that has it is asked. */
+  async function listSpidersOnNodes(project: string, version: string): Promise<void> {
+    for (const { nodeId, state } of projects.find(project, version)?.deployments ?? []) {
+      const node = fleet.get(nodeId)
+      if (node === undefined || state !== 'present') continue
+      try {
+        return await projects.recordSpiders(project, version, await node.client.listSpiders(project, version))
+      } catch (error) {
+        // The next node may know; where none does, the list stays empty, and any spider may be run.
+        if (!(error instanceof NodeError) && !(error instanceof ScrapdeckError)) throw error
+      }
+    }
   }
 
   return {
     nodeName: hostname(),
-    async daemonStatus() {
-      const counts = await store.countByState()
-      return { pending: counts.queued + counts.starting, running: counts.running, finished: counts.ended }
-    },
+    daemonStatus: (finishedToKeep) => lists.count(finishedToKeep),
     async addVersion(project, version, egg) {
-      const stored = await projectCommands.upload(egg, { project, version })
+      const stored = await projectCommands.upload(egg, { project, version }, { inUse: 'allow' })
       return { spiders: stored.spiders?.length ?? 0 }
+    },
+    async requireSpider(project, version, spider) {
+      projects.resolve(project, version, spider)
     },
     async schedule(request) {
       const args = Object.fromEntries(Object.entries(request.args).filter(([name]) => !LOST_ARGUMENTS.has(name)))
-      const [job] = await jobCommands.run(
+      const [job] = await jobCommands.queue(
         {
           project: request.project,
           version: request.version,
@@ -67,99 +84,59 @@ export function createScrapydCommands(parts: ScrapydCommandsParts): FleetAsScrap
     async cancel({ project, jobid, signal }) {
       requireProject(project)
       const live = (await store.findJobsByJobid(jobid, project)).filter((job) => job.state !== 'ended')
-      if (live.length === 0) return { prevstate: null }
-      const prevstate = live.some((job) => job.state === 'running') ? 'running' : 'pending'
-      // Scrapy stops gracefully on the first signal and at once on the second: a second call is a forced one.
-      for (const job of live) {
-        await jobCommands.cancel([job.id], { force: signal === 'KILL' || job.cancelAskedAtMs !== null })
+      const running = live.filter((job) => job.state === 'running')
+      const pending = live.filter((job) => job.state !== 'running').map(({ id }) => id)
+      if (pending.length > 0) await jobCommands.cancel(pending, { force: false })
+      if (running.length === 0) return { prevstate: pending.length > 0 ? 'pending' : null }
+      if (signal === null) {
+        // Scrapy stops gracefully on the first signal and at once on the second: a second call is a forced one.
+        for (const job of running) await jobCommands.cancel([job.id], { force: job.cancelAskedAtMs !== null })
+      } else if ('refuse' in signal) {
+        throw new ScrapdeckError('BAD_INPUT', signal.refuse)
+      } else {
+        const isCancel = ENDING_SIGNALS.has(signal.send)
+        await jobCommands.signal(
+          running.map(({ id }) => id),
+          signal.send,
+          { isCancel }
+        )
       }
-      return { prevstate }
+      return { prevstate: 'running' }
     },
     async status({ jobid, project }) {
       if (project !== null) requireProject(project)
-      const job = await newestByJobid(jobid, project)
-      return { currstate: job === null ? null : (scrapydStateOf(job) ?? 'finished') }
+      const jobs = await store.findJobsByJobid(jobid, project)
+      if (jobs.some(hasFinished)) return { currstate: 'finished' }
+      const states = jobs.map(scrapydStateOf)
+      return { currstate: states.includes('running') ? 'running' : states.includes('pending') ? 'pending' : null }
     },
     listProjects: async () => projects.names(),
     listVersions: async (project) => (projects.versionNames(project) ?? []).map(sanitiseVersion),
     async listSpiders(project, version) {
+      const stored = projects.requireVersion(project, version)
+      if (stored.spiders === null) await listSpidersOnNodes(project, stored.version)
       return projects.spidersOf(project, version)
     },
-    async listJobs(project) {
+    async listJobs(project, finishedToKeep) {
       if (project !== null) requireProject(project)
-      const filter = project === null ? {} : { project }
-      // The filter takes `*`; a client means the name as it is.
-      const isAsked = (job: StoredJob) => project === null || job.project === project
-      const [live, ended] = await Promise.all([
-        store.listJobs({ ...filter, status: LIVE }, { before: null, limit: LIVE_LISTED_MAX }),
-        store.listJobs({ ...filter, status: ENDED }, { before: null, limit: FINISHED_LISTED })
-      ])
-      return {
-        pending: live
-          .filter((job) => job.state !== 'running' && isAsked(job))
-          .sort(inQueueOrder)
-          .map(pendingJob),
-        running: await Promise.all(
-          live
-            .filter((job) => job.state === 'running' && isAsked(job))
-            .reverse()
-            .map((job) => runningJob(store, job))
-        ),
-        finished: ended
-          .filter(isAsked)
-          .sort((left, right) => right.endedAtMs! - left.endedAtMs!)
-          .map((job) => ({
-            jobid: job.jobid,
-            project: job.project,
-            spider: job.spider,
-            startedAtMs: job.startedAtMs,
-            endedAtMs: job.endedAtMs!,
-            hasLog: job.attemptCount > 0
-          }))
-      }
+      return lists.list(project, finishedToKeep)
     },
     async deleteVersion(project, version) {
-      await projectCommands.deleteVersion(project, version)
+      await projectCommands.deleteVersion(project, version, { inUse: 'allow' })
     },
     async deleteProject(project) {
-      await projectCommands.deleteProject(project)
+      await projectCommands.deleteProject(project, { inUse: 'allow' })
     },
-    async readLog({ project, spider, jobid }, range) {
-      const job = (await store.findJobsByJobid(jobid, project)).find((candidate) => candidate.spider === spider)
-      return job === undefined ? null : jobLogs.read(job.id, undefined, range)
-    },
-    async listLogs(project, spider) {
-      if (project === null) return projects.names().map((name) => ({ name, sizeBytes: null }))
-      if (spider === null) return (await projects.allSpidersOf(project)).map((name) => ({ name, sizeBytes: null }))
-      const jobs = await store.listJobs(
-        { project, spider, status: ['running', ...ENDED] },
-        { before: null, limit: FINISHED_LISTED }
-      )
-      return jobs
-        .filter((job) => job.project === project && job.spider === spider && job.attemptCount > 0)
-        .map((job) => ({ name: job.jobid, sizeBytes: null }))
-    }
+    openFile: (tree, segments) => files.open(tree, segments)
   }
 }
 
-function scrapydStateOf(job: Pick<Job, 'state'>): ScrapydState | null {
+function scrapydStateOf(job: Pick<StoredJob, 'state'>): ScrapydState | null {
   if (job.state === 'ended') return null
   return job.state === 'running' ? 'running' : 'pending'
 }
 
-function inQueueOrder(left: StoredJob, right: StoredJob): number {
-  if (left.state !== right.state) return left.state === 'starting' ? -1 : 1
-  return right.priority - left.priority || (left.id < right.id ? -1 : 1)
-}
-
-function pendingJob(job: StoredJob): ScrapydJobs['pending'][number] {
-  const { jobid, project, spider, version, settings, args } = maskSecrets(job)
-  return { jobid, project, spider, version, settings, args }
-}
-
-async function runningJob(store: Store, job: StoredJob): Promise<ScrapydJobs['running'][number]> {
-  const attempt = (await store.listAttempts(job.id)).at(-1)
-  // A pid means something to a Scrapyd client only on its own machine, which is ours.
-  const pid = attempt?.nodeId === LOCAL_NODE_ID ? attempt.pid : null
-  return { jobid: job.jobid, project: job.project, spider: job.spider, pid, startedAtMs: job.startedAtMs, hasLog: true }
+/** To a Scrapyd, what was cancelled before it started was never there. */
+function hasFinished(job: StoredJob): boolean {
+  return job.state === 'ended' && job.attemptCount > 0 && (job.outcome !== 'cancelled' || job.startedAtMs !== null)
 }

@@ -35,6 +35,8 @@ export interface NodeClient {
     range: { offset: number; limitBytes: number },
     signal?: AbortSignal
   ): Promise<LogRange | null>
+  /** The same of the items that the run left there, which few nodes keep. */
+  readItems: NodeClient['readLog']
   /** Lets go of connections. Running requests end with an error. */
   close(): Promise<void>
 }

@@ -1,4 +1,11 @@
-import { NodeError, type NodeClient, type ScheduleRequest, type SeenJob, type Snapshot } from '../nodes/node-client.ts'
+import {
+  NodeError,
+  type NodeClient,
+  type NodeSignal,
+  type ScheduleRequest,
+  type SeenJob,
+  type Snapshot
+} from '../nodes/node-client.ts'
 import type { Clock } from '../runtime/clock.ts'
 
 /** What only the local node minds may be left out. */
@@ -108,12 +115,12 @@ export class FakeNode implements NodeClient {
     return { jobid: request.jobid }
   }
 
-  async cancel({ jobid, signal }: { project: string; jobid: string; signal: string }) {
+  async cancel({ jobid, signal }: { project: string; jobid: string; signal: NodeSignal }) {
     this.#answer()
     const wasPending = this.pending.some((run) => run.jobid === jobid)
     this.pending = this.pending.filter((run) => run.jobid !== jobid)
     const run = this.running.find((candidate) => candidate.jobid === jobid)
-    run?.signals.push(signal)
+    run?.signals.push(String(signal))
     return { wasState: run !== undefined ? ('running' as const) : wasPending ? ('pending' as const) : null }
   }
 
@@ -154,6 +161,11 @@ export class FakeNode implements NodeClient {
     const bytes = new TextEncoder().encode(text)
     const offset = range.offset < 0 ? Math.max(0, bytes.length + range.offset) : range.offset
     return { offset, sizeBytes: bytes.length, bytes: bytes.slice(offset, offset + range.limitBytes) }
+  }
+
+  async readItems() {
+    this.#answer()
+    return null
   }
 
   async close() {}

@@ -3,7 +3,7 @@ import type { InjectOptions } from 'fastify'
 import { describe, expect, it } from 'vitest'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { openTestApp } from '../testing/test-app.ts'
-import { formatLocalTime } from './endpoints.ts'
+import { formatLocalTime } from './describe-jobs.ts'
 
 const EGG = Buffer.concat([Buffer.from('PK'), randomBytes(1000)])
 const FORM = 'application/x-www-form-urlencoded'
@@ -107,12 +107,19 @@ describe('answers, byte for byte', () => {
     const at = new Date(2026, 10, 19, 18, 10, 0, 123).getTime()
     const job = { project: 'shop', spider: 'quotes' }
     engine.jobs.pending.push({ ...job, jobid: 'p', version: null, settings: { A: '1' }, args: { tag: 'x' } })
-    engine.jobs.running.push({ ...job, jobid: 'r', pid: 42, startedAtMs: at, hasLog: true })
-    engine.jobs.finished.push({ ...job, jobid: 'f', startedAtMs: at - 123, endedAtMs: at, hasLog: false })
+    engine.jobs.running.push({ ...job, jobid: 'r', pid: 42, startedAtMs: at, logFile: 'r.log', itemsFile: 'r.jl' })
+    engine.jobs.finished.push({
+      ...job,
+      jobid: 'f',
+      startedAtMs: at - 123,
+      endedAtMs: at,
+      logFile: null,
+      itemsFile: null
+    })
     expect((await get('/listjobs.json?project=shop')).body).toBe(
       '{"pending": [{"id": "p", "project": "shop", "spider": "quotes", "version": null, "settings": {"A": "1"}, "args": {"tag": "x"}}], ' +
         '"running": [{"id": "r", "project": "shop", "spider": "quotes", "pid": 42, "start_time": "2026-11-19 18:10:00.123000", ' +
-        '"log_url": "/logs/shop/quotes/r.log", "items_url": null}], ' +
+        '"log_url": "/logs/shop/quotes/r.log", "items_url": "/items/shop/quotes/r.jl"}], ' +
         '"finished": [{"id": "f", "project": "shop", "spider": "quotes", "start_time": "2026-11-19 18:10:00", ' +
         '"end_time": "2026-11-19 18:10:00.123000", "log_url": null, "items_url": null}], "status": "ok", "node_name": "fake"}\n'
     )
@@ -154,7 +161,26 @@ describe('refusals in the words of Scrapyd 1.6, with HTTP 200', () => {
     [
       'schedule.json',
       'project=shop&spider=quotes&_job=1',
-      "TypeError: schedule() got multiple values for keyword argument '_job'"
+      "TypeError: scrapyd.scheduler.SpiderScheduler.schedule() got multiple values for keyword argument '_job'"
+    ],
+    [
+      'schedule.json',
+      'project=shop&spider=quotes&name=1&self=1',
+      "TypeError: SpiderScheduler.schedule() got multiple values for argument 'self'"
+    ],
+    [
+      'schedule.json',
+      'project=shop&spider=quotes&name=1',
+      "TypeError: SqliteSpiderQueue.add() got multiple values for argument 'name'"
+    ],
+    // Scrapyd looks for the project, the version and the spider before it reads settings and arguments.
+    ['schedule.json', 'project=none&spider=quotes&setting=B&x=%FF', "project 'none' not found"],
+    ['schedule.json', 'project=shop&spider=quotes&jobid=a/b', 'DirectoryTraversalError: a/b'],
+    ['schedule.json', 'project=shop&spider=quotes&jobid=..', 'DirectoryTraversalError: ..'],
+    [
+      'schedule.json',
+      `project=shop&spider=quotes&jobid=${'j'.repeat(201)}`,
+      'jobid is invalid: it is longer than 200 bytes'
     ],
     [
       'schedule.json',
@@ -167,7 +193,7 @@ describe('refusals in the words of Scrapyd 1.6, with HTTP 200', () => {
       "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"
     ],
     ['cancel.json', 'project=none&job=a', "project 'none' not found"],
-    ['cancel.json', 'project=shop&job=a&signal=SIGINT', "TypeError: 'str' object cannot be interpreted as an integer"],
+    ['cancel.json', 'project=shop', "'job' parameter is required"],
     ['addversion.json', 'project=a&version=1', "'egg' parameter is required"],
     [
       'addversion.json',
@@ -178,6 +204,8 @@ describe('refusals in the words of Scrapyd 1.6, with HTTP 200', () => {
     ['addversion.json', 'project=a%00&version=1&egg=PK', 'ValueError: embedded null byte'],
     ['addversion.json', 'project=a&version=&egg=PK', 'version is invalid: it is empty'],
     ['delversion.json', 'project=shop&version=9', "version '9' not found"],
+    ['delversion.json', 'project=none&version=9', "version '9' not found"],
+    ['delproject.json', 'project=..', 'DirectoryTraversalError: ..'],
     ['delproject.json', 'project=none', "project 'none' not found"],
     // In Scrapyd these two delete every egg.
     ['delproject.json', 'project=', 'DirectoryTraversalError: '],
@@ -270,8 +298,8 @@ describe('requests', () => {
 describe('/logs/', () => {
   function openLogs() {
     const shop = openShop()
-    shop.engine.logs.set('shop/quotes/a-1', Buffer.from('0123456789'))
-    shop.engine.logs.set('<b>/s/j k', Buffer.alloc(5000))
+    shop.engine.files.logs.set('shop/quotes/a-1.log', Buffer.from('0123456789'))
+    shop.engine.files.logs.set('<b>/s/j k.log', Buffer.alloc(5000))
     return shop
   }
 
@@ -288,7 +316,7 @@ describe('/logs/', () => {
   it('sends more than one piece of a long log', async () => {
     const { get, engine } = openLogs()
     const log = randomBytes(3_000_000)
-    engine.logs.set('shop/quotes/long', log)
+    engine.files.logs.set('shop/quotes/long.log', log)
     const response = await get('/logs/shop/quotes/long.log')
     expect(response.rawPayload.equals(log)).toBe(true)
   })
@@ -317,9 +345,9 @@ describe('/logs/', () => {
     const { get } = openLogs()
     const projects = (await get('/logs/')).body
     expect(projects).toContain('<h1>Directory listing for /logs/</h1>')
-    expect(projects).toContain('<td><a href="%3Cb%3E/">&#60;b&#62;/</a></td>')
+    expect(projects).toContain('<td><a href="%3Cb%3E/">&lt;b&gt;/</a></td>')
     const runs = await get('/logs/%3Cb%3E/s/')
-    expect(runs.body).toContain('<td><a href="j%20k.log">j k.log</a></td>\n            <td>4K</td>')
+    expect(runs.body).toContain('<td><a href="j%20k.log">j k.log</a></td>\n    <td>4K</td>')
   })
 
   it('leads to the path with its slash', async () => {

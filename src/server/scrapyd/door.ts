@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+import { METHODS } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FleetAsScrapyd } from '../../engine/commands/fleet-as-scrapyd.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
@@ -7,10 +9,12 @@ import { ENDPOINTS, type Endpoint } from './endpoints.ts'
 import { readAsked, wordFailure } from './failures.ts'
 import type { FormValues } from './form-values.ts'
 import { homePage } from './home-page.ts'
-import { answerLogs } from './logs.ts'
+import { jobsPage } from './jobs-page.ts'
 import { MalformedMultipartError } from './multipart.ts'
 import { type PythonJsonValue, toPythonJson } from './python-json.ts'
-import type { ScrapydDoorSettings } from './settings.ts'
+import { DEFAULT_DOOR_SETTINGS, type ScrapydDoorSettings } from './settings.ts'
+import { answerFile } from './static-files.ts'
+import { refuseMethod, sendPage } from './twisted-pages.ts'
 
 export interface ScrapydDoorOptions {
   fleet: FleetAsScrapyd
@@ -18,35 +22,69 @@ export interface ScrapydDoorOptions {
   settings?: Partial<ScrapydDoorSettings> | undefined
   logger: Logger
   hasSession(request: FastifyRequest): boolean
+  nowMs(): number
 }
 
+/** Pages have a style of their own, and the Cancel buttons of /jobs ask before they act; nothing else may run in them. */
+const CONFIRM_SHA256 = createHash('sha256').update("return confirm('Are you sure?');").digest('base64')
+const PAGE_POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-hashes' 'sha256-${CONFIRM_SHA256}'; form-action 'self'; frame-ancestors 'none'`
+
 /**
- * The fleet as one Scrapyd 1.6 (scrapyd-protocol.md, 1 to 3 and 7). Where we differ on purpose: no CORS headers, because a web
- * page has no business here (docs/http.md), and doubled slashes are collapsed, because scrapyd-client sends them.
+ * The fleet as one Scrapyd 1.6 (scrapyd-protocol.md, 1 to 3 and 7). Where we differ, and why: docs/scrapyd-compatibility.md.
  */
 export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOptions): Promise<void> {
-  const { fleet, logger } = options
+  const { fleet } = options
+  const settings = { ...DEFAULT_DOOR_SETTINGS, ...options.settings }
+  const door: Door = { ...options, settings, nodeName: settings.nodeName ?? fleet.nodeName }
+  // Scrapyd has an answer to every method. Node itself refuses those that it has never heard of.
+  const unusual = METHODS.filter((method) => !app.supportedMethods.includes(method) && method !== 'CONNECT')
+  for (const method of unusual) app.addHttpMethod(method)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: MAX_UPLOAD_BYTES }, (_request, body, done) =>
     done(null, body)
   )
+  const isOn = (service: string) => !settings.disabledServices.has(service)
   for (const [name, endpoint] of Object.entries(ENDPOINTS)) {
-    app.all(`/${name}`, (request, reply) => answerEndpoint(endpoint, fleet, logger, request, reply))
+    if (isOn(name)) app.all(`/${name}`, (request, reply) => answerEndpoint(endpoint, door, request, reply))
   }
-  app.get('/', async (request, reply) => {
+
+  const baseOf = (request: FastifyRequest) => String(request.headers[settings.prefixHeader.toLowerCase()] ?? '')
+  app.all('/', async (request, reply) => {
+    const refused = refuseMethod(request, reply)
+    if (refused !== null) return refused
     const isBrowser = request.headers.accept?.includes('text/html') ?? false
     if (isBrowser && options.hasSession(request)) return reply.redirect('/ui/', 303)
-    return reply.type('text/html; charset=utf-8').send(homePage(await fleet.listProjects()))
+    const html = homePage(await fleet.listProjects(), { base: baseOf(request), hasItems: settings.hasItems })
+    return sendPage(request, reply.header('content-security-policy', PAGE_POLICY), html)
   })
-  app.get('/logs', (_request, reply) => reply.redirect('/logs/'))
-  // HEAD by name: the one that Fastify adds to GET would replace the length with that of the empty body.
-  app.route({ method: ['GET', 'HEAD'], url: '/logs/*', handler: (request, reply) => answerLogs(fleet, request, reply) })
+  app.all('/jobs', async (request, reply) => {
+    const refused = refuseMethod(request, reply)
+    if (refused !== null) return refused
+    const html = jobsPage(await fleet.listJobs(null, settings.finishedToKeep), {
+      base: baseOf(request),
+      hasLogs: settings.hasLogs,
+      hasItems: settings.hasItems,
+      hasCancel: isOn('cancel.json'),
+      nowMs: options.nowMs()
+    })
+    return sendPage(request, reply.header('content-security-policy', PAGE_POLICY), html)
+  })
+  for (const tree of ['logs', 'items'] as const) {
+    if (!(tree === 'logs' ? settings.hasLogs : settings.hasItems)) continue
+    for (const url of [`/${tree}`, `/${tree}/*`]) {
+      app.all(url, (request, reply) => answerFile(fleet, tree, request, reply))
+    }
+  }
+}
+
+interface Door extends Pick<ScrapydDoorOptions, 'fleet' | 'logger'> {
+  settings: ScrapydDoorSettings
+  nodeName: string
 }
 
 async function answerEndpoint(
   endpoint: Endpoint,
-  fleet: FleetAsScrapyd,
-  logger: Logger,
+  door: Door,
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
@@ -54,8 +92,12 @@ async function answerEndpoint(
   if (request.method === 'OPTIONS') return reply.code(204).header('allow', methods.join(', ')).send()
   const served = request.method === endpoint.method || (request.method === 'HEAD' && endpoint.method === 'GET')
   if (!served) {
-    const expected = `Expected one of [b'HEAD', b'OPTIONS', b'${endpoint.method}']`
-    return sendJson(request, reply, failure(fleet, `UnsupportedMethod: ${expected}`))
+    // To HEAD, Scrapyd looks for its GET. Of the error only the length is seen.
+    const message =
+      request.method === 'HEAD'
+        ? `AttributeError: '${endpoint.resource}' object has no attribute 'render_GET'`
+        : `UnsupportedMethod: Expected one of [b'HEAD', b'OPTIONS', b'${endpoint.method}']`
+    return sendFailure(door, request, reply, message)
   }
   let args: FormValues
   try {
@@ -71,22 +113,25 @@ async function answerEndpoint(
   }
   const asked = readAsked(args)
   try {
-    const fields = await endpoint.answer(fleet, args)
-    return sendJson(request, reply, { ...fields, status: 'ok', node_name: fleet.nodeName })
+    const fields = await endpoint.answer(door.fleet, args, door.settings)
+    return sendJson(request, reply, { ...fields, status: 'ok', node_name: door.nodeName })
   } catch (error) {
     const message = wordFailure(error, asked)
-    if (message === null)
-      logger.error({ err: error, path: request.url.split('?', 1)[0] }, 'A request of the Scrapyd door failed')
-    return sendJson(
-      request,
-      reply,
-      failure(fleet, message ?? 'InternalError: Scrapdeck made a mistake. Its own log has the details.')
-    )
+    if (message === null) {
+      door.logger.error({ err: error, path: request.url.split('?', 1)[0] }, 'A request of the Scrapyd door failed')
+    }
+    const said = message ?? 'InternalError: Scrapdeck made a mistake. Its own log has the details.'
+    return sendFailure(door, request, reply, said)
   }
 }
 
-function failure(fleet: FleetAsScrapyd, message: string): Record<string, PythonJsonValue> {
-  return { status: 'error', message, node_name: fleet.nodeName }
+function sendFailure(door: Door, request: FastifyRequest, reply: FastifyReply, message: string): FastifyReply {
+  if (!door.settings.debug) {
+    return sendJson(request, reply, { status: 'error', message, node_name: door.nodeName })
+  }
+  const traceback = Buffer.from(`Traceback (most recent call last):\ntwisted.web.error.Error: 200 ${message}\n`)
+  reply.code(200).header('content-type', 'text/html').header('content-length', traceback.length)
+  return request.method === 'HEAD' ? reply.send() : reply.send(traceback)
 }
 
 /** A Buffer, not a string: Fastify would add a charset to the type. HEAD gets the length that GET would have. */

@@ -1,13 +1,26 @@
-import type { FleetAsScrapyd, ScrapydJobs } from '../../engine/commands/fleet-as-scrapyd.ts'
+import { posix } from 'node:path'
+import type { FleetAsScrapyd } from '../../engine/commands/fleet-as-scrapyd.ts'
+import { describeJobs } from './describe-jobs.ts'
 import type { FormValues } from './form-values.ts'
 import { ScrapydAnswerError, takeAll, takeBytes, takeConverted, takeOptional, takeRequired } from './parameters.ts'
 import type { PythonJsonValue } from './python-json.ts'
 import { decodeUtf8, parsePythonFloat } from './python-text.ts'
+import type { ScrapydDoorSettings } from './settings.ts'
+import { readSignal } from './signals.ts'
+
+/** A file can be named so long on every system, `.log` included. */
+const LONGEST_JOBID_BYTES = 200
 
 export interface Endpoint {
   method: 'GET' | 'POST'
+  /** Its class in Scrapyd, which the answer to HEAD names where only POST is taken. */
+  resource?: string
   /** The fields of a success, in Scrapyd's order, without the envelope. */
-  answer(fleet: FleetAsScrapyd, args: FormValues): Promise<Record<string, PythonJsonValue>>
+  answer(
+    fleet: FleetAsScrapyd,
+    args: FormValues,
+    settings: ScrapydDoorSettings
+  ): Promise<Record<string, PythonJsonValue>>
 }
 
 /**
@@ -17,32 +30,40 @@ export interface Endpoint {
 export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'daemonstatus.json': {
     method: 'GET',
-    async answer(fleet) {
-      const { pending, running, finished } = await fleet.daemonStatus()
+    async answer(fleet, _args, { finishedToKeep }) {
+      const { pending, running, finished } = await fleet.daemonStatus(finishedToKeep)
       return { pending, running, finished }
     }
   },
   'addversion.json': {
     method: 'POST',
+    resource: 'AddVersion',
     async answer(fleet, args) {
       const project = takeRequired(args, 'project')
       const version = takeRequired(args, 'version')
       const egg = takeBytes(args, 'egg')
-      refuseTraversal(project)
+      const name = directoryOf(project)
+      refuseEveryProject(name, project)
       if (version === '') throw new ScrapydAnswerError('version is invalid: it is empty')
-      const { spiders } = await fleet.addVersion(project, version, egg)
+      const { spiders } = await fleet.addVersion(name, version, egg)
       return { project, version, spiders }
     }
   },
   'schedule.json': {
     method: 'POST',
+    resource: 'Schedule',
     async answer(fleet, args) {
       const project = takeRequired(args, 'project')
       const spider = takeRequired(args, 'spider')
       const version = takeOptional(args, '_version') || null
       const jobid = takeOptional(args, 'jobid')
       const priority = takeConverted(args, 'priority', parsePythonFloat) ?? 0
-      const settings = readSettings(takeAll(args, 'setting', decodeUtf8))
+      const pairs = takeAll(args, 'setting', decodeUtf8)
+      await fleet.requireSpider(project, version, spider)
+      const spiderArguments = readSpiderArguments(args)
+      const settings = readSettings(pairs)
+      refuseTakenNames(spiderArguments)
+      refuseUnsafeJobid(jobid)
       const request = {
         project,
         spider,
@@ -50,20 +71,18 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
         jobid,
         priority: toFinite(priority),
         settings,
-        args: readSpiderArguments(args)
+        args: spiderArguments
       }
       return { jobid: (await fleet.schedule(request)).jobid }
     }
   },
   'cancel.json': {
     method: 'POST',
+    resource: 'Cancel',
     async answer(fleet, args) {
       const project = takeRequired(args, 'project')
       const jobid = takeRequired(args, 'job')
-      const signal = takeOptional(args, 'signal')
-      if (signal !== null && !/^(HUP|INT|KILL|STOP|TERM|\d{1,3})$/.test(signal)) {
-        throw new ScrapydAnswerError("TypeError: 'str' object cannot be interpreted as an integer")
-      }
+      const signal = readSignal(takeOptional(args, 'signal'))
       return { prevstate: (await fleet.cancel({ project, jobid, signal })).prevstate }
     }
   },
@@ -84,8 +103,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'listversions.json': {
     method: 'GET',
     async answer(fleet, args) {
-      const project = takeRequired(args, 'project')
-      refuseTraversal(project)
+      const project = directoryOf(takeRequired(args, 'project'))
       return { versions: await fleet.listVersions(project) }
     }
   },
@@ -99,40 +117,55 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'listjobs.json': {
     method: 'GET',
-    async answer(fleet, args) {
+    async answer(fleet, args, settings) {
       const project = takeOptional(args, 'project')
-      return describeJobs(await fleet.listJobs(project))
+      return describeJobs(await fleet.listJobs(project, settings.finishedToKeep), settings)
     }
   },
   'delversion.json': {
     method: 'POST',
+    resource: 'DeleteVersion',
     async answer(fleet, args) {
       const project = takeRequired(args, 'project')
       const version = takeRequired(args, 'version')
-      refuseTraversal(project)
-      await fleet.deleteVersion(project, version)
+      const name = directoryOf(project)
+      if ((await fleet.listVersions(name)).length === 0) throw new ScrapydAnswerError(`version '${version}' not found`)
+      await fleet.deleteVersion(name, version)
       return {}
     }
   },
   'delproject.json': {
     method: 'POST',
+    resource: 'DeleteProject',
     async answer(fleet, args) {
       const project = takeRequired(args, 'project')
-      refuseTraversal(project)
-      await fleet.deleteProject(project)
+      const name = directoryOf(project)
+      refuseEveryProject(name, project)
+      await fleet.deleteProject(name)
       return {}
     }
   }
 }
 
-/**
- * Scrapyd 1.5+ refuses names that leave its eggs directory. Unlike Scrapyd, we refuse the empty name and `.` as well: there
- * they mean the eggs directory itself, and delproject deletes every egg (scrapyd-protocol.md, 3.9).
- */
-function refuseTraversal(project: string): void {
+/** The directory that a project's name means to Scrapyd 1.6, which refuses those that are not one below its eggs directory. */
+function directoryOf(project: string): string {
   if (project.includes('\0')) throw new ScrapydAnswerError('ValueError: embedded null byte')
-  if (project === '' || project === '.' || project === '..' || project.includes('/') || project.includes('\\')) {
-    throw new ScrapydAnswerError(`DirectoryTraversalError: ${project}`)
+  const name = posix.normalize(project).replace(/(?<=.)\/$/, '')
+  if (name === '..' || name.includes('/')) throw new ScrapydAnswerError(`DirectoryTraversalError: ${project}`)
+  return name === '.' ? '' : name
+}
+
+/** Unlike Scrapyd: there the empty name and `.` mean the eggs directory itself, and delproject deletes every egg (3.9). */
+function refuseEveryProject(directory: string, project: string): void {
+  if (directory === '') throw new ScrapydAnswerError(`DirectoryTraversalError: ${project}`)
+}
+
+/** Unlike Scrapyd, which takes a job it can make no file for, loses it, and one of its slots for ever (6.4). */
+function refuseUnsafeJobid(jobid: string | null): void {
+  if (jobid === null) return
+  if (jobid === '..' || /[/\0]/.test(jobid)) throw new ScrapydAnswerError(`DirectoryTraversalError: ${jobid}`)
+  if (Buffer.byteLength(jobid) > LONGEST_JOBID_BYTES) {
+    throw new ScrapydAnswerError(`jobid is invalid: it is longer than ${LONGEST_JOBID_BYTES} bytes`)
   }
 }
 
@@ -150,17 +183,28 @@ function readSettings(pairs: string[]): Record<string, string> {
   return Object.fromEntries(settings)
 }
 
-/** What is left over; but not the names that Scrapyd's own call has taken (scrapyd-protocol.md, 3.3). */
+/** What is left over. */
 function readSpiderArguments(args: FormValues): Record<string, string> {
   const found: [string, string][] = []
   for (const [latin1Name, values] of args) {
-    const name = decodeOrRefuse(Buffer.from(latin1Name, 'latin1'))
-    if (['name', 'settings', '_job', 'spider_name', 'self'].includes(name)) {
-      throw new ScrapydAnswerError(`TypeError: schedule() got multiple values for keyword argument '${name}'`)
-    }
-    found.push([name, decodeOrRefuse(values[0] as Buffer)])
+    found.push([decodeOrRefuse(Buffer.from(latin1Name, 'latin1')), decodeOrRefuse(values[0] as Buffer)])
   }
   return Object.fromEntries(found)
+}
+
+/** The names that Scrapyd's own calls have taken, in the order in which Python finds them out (3.3). */
+function refuseTakenNames(args: Record<string, string>): void {
+  const names = Object.keys(args)
+  const schedule = 'SpiderScheduler.schedule() got multiple values for'
+  const keyword = names.find((name) => name === 'settings' || name === '_job')
+  if (keyword !== undefined) {
+    throw new ScrapydAnswerError(`TypeError: scrapyd.scheduler.${schedule} keyword argument '${keyword}'`)
+  }
+  const positional = names.find((name) => name === 'self' || name === 'spider_name')
+  if (positional !== undefined) throw new ScrapydAnswerError(`TypeError: ${schedule} argument '${positional}'`)
+  if (names.includes('name')) {
+    throw new ScrapydAnswerError("TypeError: SqliteSpiderQueue.add() got multiple values for argument 'name'")
+  }
 }
 
 /** Scrapyd words a bad spider argument as the bare Python error. */
@@ -176,52 +220,4 @@ function decodeOrRefuse(bytes: Buffer): string {
 function toFinite(priority: number): number {
   if (Number.isNaN(priority)) return -Number.MAX_VALUE
   return Math.min(Math.max(priority, -Number.MAX_VALUE), Number.MAX_VALUE)
-}
-
-function describeJobs(jobs: ScrapydJobs): Record<string, PythonJsonValue> {
-  return {
-    pending: jobs.pending.map(({ jobid, project, spider, version, settings, args }) => ({
-      id: jobid,
-      project,
-      spider,
-      version,
-      settings,
-      args
-    })),
-    running: jobs.running.map((job) => ({
-      id: job.jobid,
-      project: job.project,
-      spider: job.spider,
-      pid: job.pid,
-      start_time: formatLocalTime(job.startedAtMs),
-      log_url: logUrl(job),
-      items_url: null
-    })),
-    finished: jobs.finished.map((job) => ({
-      id: job.jobid,
-      project: job.project,
-      spider: job.spider,
-      // A job that ended before a node ever showed it running has no start: clients expect a time here.
-      start_time: formatLocalTime(job.startedAtMs ?? job.endedAtMs),
-      end_time: formatLocalTime(job.endedAtMs),
-      log_url: logUrl(job),
-      items_url: null
-    }))
-  }
-}
-
-/** Host-relative and, as in Scrapyd, not percent-encoded. */
-function logUrl(job: { project: string; spider: string; jobid: string; hasLog: boolean }): string | null {
-  return job.hasLog ? `/logs/${job.project}/${job.spider}/${job.jobid}.log` : null
-}
-
-/** `2026-11-19 18:10:00.123000`, local time without a zone; the fraction is left out when it is zero (2.2). */
-export function formatLocalTime(atMs: number | null): string | null {
-  if (atMs === null) return null
-  const time = new Date(atMs)
-  const two = (value: number) => String(value).padStart(2, '0')
-  const date = `${String(time.getFullYear()).padStart(4, '0')}-${two(time.getMonth() + 1)}-${two(time.getDate())}`
-  const clock = `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`
-  const fraction = time.getMilliseconds()
-  return fraction === 0 ? `${date} ${clock}` : `${date} ${clock}.${String(fraction).padStart(3, '0')}000`
 }

@@ -36,11 +36,18 @@ export function wordFailure(error: unknown, asked: Asked): string | null {
     case 'EGG_NOT_A_ZIP':
       return 'egg is not a ZIP file (if using curl, use egg=@path not egg=path)'
     case 'EGG_NO_METADATA':
-      return `RunnerError: scrapyd.exceptions.BadEggError: ${error.message}`
+      return runnerError(`  ${error.message}\nscrapyd.exceptions.BadEggError`)
     case 'EGG_NO_SETTINGS':
+      return runnerError(`  ${error.message}\nAttributeError: 'NoneType' object has no attribute 'module_name'`)
     case 'EGG_IMPORT_FAILED':
-      return `RunnerError: ${error.message}`
+      return runnerError(typeof error.data.stderr === 'string' ? error.data.stderr : error.message)
     default:
       return error.message
   }
+}
+
+/** What Scrapyd passes on of the process that listed the spiders: a traceback, whose last line tells. */
+function runnerError(text: string): string {
+  const beginning = /^(?:Traceback|\S)/.test(text) ? '' : 'Traceback (most recent call last):\n'
+  return `RunnerError: ${beginning}${text}\n`
 }

@@ -3,8 +3,27 @@ export type PythonJsonValue =
   | boolean
   | number
   | string
+  | KeptText
   | readonly PythonJsonValue[]
   | { readonly [key: string]: PythonJsonValue }
+
+/** JSON text that was made before. */
+class KeptText {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+const kept = new WeakMap<object, KeptText>()
+
+/** The value that `describe` makes, as text that is made once for each `source`: nothing may change in it afterwards. */
+export function keepText(source: object, describe: () => PythonJsonValue): PythonJsonValue {
+  let text = kept.get(source)
+  if (text === undefined) kept.set(source, (text = new KeptText(toPythonJson(describe()))))
+  return text
+}
 
 /**
  * JSON exactly as Python's `json.dumps` writes it by default, which is what Scrapyd answers: `, ` and `: ` between the
@@ -13,6 +32,7 @@ export type PythonJsonValue =
 export function toPythonJson(value: PythonJsonValue): string {
   if (typeof value === 'string') return escapeNonAscii(JSON.stringify(value))
   if (value === null || typeof value !== 'object') return JSON.stringify(value)
+  if (value instanceof KeptText) return value.text
   if (Array.isArray(value)) return `[${value.map(toPythonJson).join(', ')}]`
   const pairs = Object.entries(value).map(
     ([key, item]) => `${escapeNonAscii(JSON.stringify(key))}: ${toPythonJson(item)}`

@@ -1,15 +1,21 @@
 import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
 import { implement } from '@orpc/server'
+import type { NodeSignal } from '../../engine/nodes/node-client.ts'
 import type { FleetAsScrapyd, ScrapydJobs, ScrapydScheduleRequest } from '../../engine/commands/fleet-as-scrapyd.ts'
 import { contract, type ChangeBatch, type Figures, type Job, type Version } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
+/** 2026-01-02 03:04:05.9 UTC: of every file. */
+const FILES_MODIFIED_AT_MS = Date.UTC(2026, 0, 2, 3, 4, 5, 900)
+
 /** An engine in memory for tests of the doors: enough of it that every shape of call and of failure can be made. */
 export function createFakeEngine() {
   const versions = new Map<string, Map<string, string[]>>()
-  const logs = new Map<string, Buffer>()
+  const files = { logs: new Map<string, Buffer>(), items: new Map<string, Buffer>() }
   const batches: ChangeBatch[] = []
   const waiting = new Set<() => void>()
+  const signals: (NodeSignal | null)[] = []
   const scheduled: ScrapydScheduleRequest[] = []
   const uploads: { name: string; sha256: string; sizeBytes: number }[] = []
   const jobs: ScrapydJobs = { pending: [], running: [], finished: [] }
@@ -48,8 +54,13 @@ export function createFakeEngine() {
       jobs.pending.push({ jobid, project, spider, version, settings, args })
       return { jobid }
     },
-    async cancel({ project, jobid }) {
+    async cancel({ project, jobid, signal }) {
       spidersOf(project, null)
+      if (jobs.running.some((job) => job.jobid === jobid)) {
+        if (signal !== null && 'refuse' in signal) throw new ScrapdeckError('BAD_INPUT', signal.refuse)
+        signals.push(signal === null ? null : signal.send)
+        return { prevstate: 'running' }
+      }
       const index = jobs.pending.findIndex((job) => job.jobid === jobid)
       if (index === -1) return { prevstate: null }
       jobs.pending.splice(index, 1)
@@ -68,6 +79,11 @@ export function createFakeEngine() {
     async listSpiders(project, version) {
       return spidersOf(project, version)
     },
+    async requireSpider(project, version, spider) {
+      if (!spidersOf(project, version).includes(spider)) {
+        throw new ScrapdeckError('SPIDER_NOT_FOUND', `${project} has no spider ${spider}.`)
+      }
+    },
     async listJobs(project) {
       if (project !== null) spidersOf(project, null)
       return jobs
@@ -79,22 +95,29 @@ export function createFakeEngine() {
     async deleteProject(project) {
       if (!versions.delete(project)) throw new ScrapdeckError('PROJECT_NOT_FOUND', 'There is no such project.')
     },
-    async readLog({ project, spider, jobid }, { offset, limitBytes }) {
-      const log = logs.get(`${project}/${spider}/${jobid}`)
-      if (log === undefined) return null
-      const start = offset < 0 ? Math.max(0, log.length + offset) : Math.min(offset, log.length)
-      return { offset: start, sizeBytes: log.length, bytes: log.subarray(start, start + limitBytes) }
-    },
-    async listLogs(project, spider) {
-      const depth = project === null ? 0 : spider === null ? 1 : 2
-      const matching = [...logs].filter(([path]) => {
-        const steps = path.split('/')
-        return (project === null || steps[0] === project) && (spider === null || steps[1] === spider)
-      })
-      return matching.map(([path, log]) => ({
-        name: path.split('/')[depth] as string,
-        sizeBytes: depth === 2 ? log.length : null
-      }))
+    async openFile(tree, segments) {
+      const path = segments.join('/')
+      const file = files[tree].get(path)
+      if (file !== undefined) {
+        return {
+          kind: 'file',
+          sizeBytes: file.length,
+          modifiedAtMs: FILES_MODIFIED_AT_MS,
+          read: (start, stop) => Readable.from([file.subarray(start, stop)], { objectMode: false })
+        }
+      }
+      const below = [...files[tree].keys()].filter((name) => path === '' || name.startsWith(`${path}/`))
+      if (below.length === 0) return null
+      const steps = below.map((name) => name.split('/').slice(segments.length))
+      const names = [...new Set(steps.map(([name]) => name as string))].sort()
+      return {
+        kind: 'directory',
+        entries: names.map((name) => {
+          const isDirectory = steps.some((rest) => rest[0] === name && rest.length > 1)
+          const sizeBytes = files[tree].get([...segments, name].join('/'))?.length ?? null
+          return { name, isDirectory, sizeBytes, modifiedAtMs: FILES_MODIFIED_AT_MS }
+        })
+      }
     }
   }
 
@@ -208,9 +231,10 @@ export function createFakeEngine() {
     },
     /** What a test looks at and changes. */
     versions,
-    logs,
+    files,
     jobs,
     scheduled,
+    signals,
     uploads,
     openStreams,
     addBatch(figures: Figures) {

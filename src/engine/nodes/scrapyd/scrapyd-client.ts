@@ -137,6 +137,19 @@ export function createScrapydClient(options: ScrapydClientOptions): NodeClient {
     return whole
   }
 
+  async function readFile(
+    { tree, extension, noun }: { tree: string; extension: string; noun: string },
+    ...[run, range, signal]: Parameters<NodeClient['readLog']>
+  ) {
+    for (const [name, value] of Object.entries({ project: run.project, spider: run.spider, job: run.jobid })) {
+      checkName(name, value)
+    }
+    const path = [tree, run.project, run.spider, `${run.jobid}.${extension}`].map(encodeURIComponent).join('/')
+    const ask: AskLog = (rangeHeader, receive) =>
+      connection.send({ method: 'GET', path, headers: { range: rangeHeader }, timeoutMs: limits.logMs, receive }, signal)
+    return readLogRange(ask, range, (head) => statusError(connection, head, noun))
+  }
+
   async function takeBack(project: string, version: string, signal?: AbortSignal): Promise<void> {
     try {
       await client.deleteVersion(project, version, signal)
@@ -269,19 +282,9 @@ export function createScrapydClient(options: ScrapydClientOptions): NodeClient {
       await post('delproject.json', [['project', project]], DoneAnswer, other, signal)
     },
 
-    async readLog(run, range, signal) {
-      for (const [noun, value] of Object.entries({ project: run.project, spider: run.spider, job: run.jobid })) {
-        checkName(noun, value)
-      }
-      const segments = ['logs', run.project, run.spider, `${run.jobid}.log`].map(encodeURIComponent)
-      const path = segments.join('/')
-      const ask: AskLog = (rangeHeader, receive) =>
-        connection.send(
-          { method: 'GET', path, headers: { range: rangeHeader }, timeoutMs: limits.logMs, receive },
-          signal
-        )
-      return readLogRange(ask, range, (head) => statusError(connection, head, 'the log'))
-    },
+    readLog: (run, range, signal) => readFile({ tree: 'logs', extension: 'log', noun: 'the log' }, run, range, signal),
+    readItems: (run, range, signal) =>
+      readFile({ tree: 'items', extension: 'jl', noun: 'the items' }, run, range, signal),
 
     close: () => connection.close()
   }

@@ -1,0 +1,192 @@
+import { createReadStream } from 'node:fs'
+import { readdir, realpath, stat } from 'node:fs/promises'
+import { join, sep } from 'node:path'
+import { Readable } from 'node:stream'
+import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import type { Fleet } from '../nodes/fleet.ts'
+import type { JobLogs } from '../nodes/job-logs.ts'
+import type { LogRange } from '../nodes/node-client.ts'
+import { tellNodeFailure } from '../nodes/node-failure.ts'
+import { problemOfPathPart } from '../projects/names.ts'
+import type { Projects } from '../projects/projects.ts'
+import type { Store, StoredJob } from '../store/store.ts'
+import type { FileTree, FleetDirectory, FleetFile } from './fleet-as-scrapyd.ts'
+
+export interface FleetFilesParts {
+  store: Store
+  fleet: Fleet
+  projects: Pick<Projects, 'names' | 'allSpidersOf'>
+  jobLogs: JobLogs
+  /** Of this machine's runs; null: there are none. */
+  directories: Record<FileTree, string | null>
+}
+
+type Entry = FleetDirectory['entries'][number]
+type Read = (range: { offset: number; limitBytes: number }) => Promise<LogRange | null>
+
+const EXTENSIONS = { logs: '.log', items: '.jl' } as const
+const PIECE_BYTES = 1024 * 1024
+const LISTED_OF_OTHER_NODES = 1000
+/** What the system says of a path that leads nowhere. */
+const NOWHERE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EACCES', 'ERR_INVALID_ARG_VALUE'])
+
+/** The logs and items of the whole fleet as two trees PROJECT/SPIDER/JOBID.log and .jl: this machine's directories first. */
+export class FleetFiles {
+  readonly #parts: FleetFilesParts
+
+  constructor(parts: FleetFilesParts) {
+    this.#parts = parts
+  }
+
+  /** As FleetAsScrapyd.openFile. Rejects with a NODE_ code when the node that has the file fails. */
+  async open(tree: FileTree, segments: string[]): Promise<FleetFile | FleetDirectory | null> {
+    const root = this.#parts.directories[tree]
+    const local = root === null ? null : await openLocal(root, segments)
+    if (local?.kind === 'file') return local
+    if (!this.#parts.fleet.list().some(({ stored }) => stored.kind === 'scrapyd')) return local
+    if (local === null && segments.length === 3) return this.#openOnNode(tree, segments as [string, string, string])
+    const remote = tree === 'logs' ? await this.#listOnNodes(segments) : []
+    if (local === null && remote.length === 0 && segments.length > 0) return null
+    const known = new Set(local?.entries.map(({ name }) => name))
+    const entries = [...(local?.entries ?? []), ...remote.filter(({ name }) => !known.has(name))]
+    return { kind: 'directory', entries: entries.sort((one, other) => (one.name < other.name ? -1 : 1)) }
+  }
+
+  /** Whether this machine has the file of a run now. */
+  async hasLocal(tree: FileTree, run: { project: string; spider: string; jobid: string }): Promise<boolean> {
+    const root = this.#parts.directories[tree]
+    if (root === null) return false
+    try {
+      await stat(join(root, run.project, run.spider, run.jobid + EXTENSIONS[tree]))
+      return true
+    } catch (error) {
+      if (leadsNowhere(error)) return false
+      throw error
+    }
+  }
+
+  async #openOnNode(tree: FileTree, [project, spider, file]: [string, string, string]): Promise<FleetFile | null> {
+    if (!file.endsWith(EXTENSIONS[tree])) return null
+    const job = await this.#findJob(file.slice(0, -EXTENSIONS[tree].length), project, spider)
+    if (job === null) return null
+    const read: Read = (range) =>
+      tree === 'logs' ? this.#parts.jobLogs.read(job.id, undefined, range) : this.#readItems(job, range)
+    const start = await read({ offset: 0, limitBytes: 1 })
+    if (start === null) return null
+    return {
+      kind: 'file',
+      sizeBytes: start.sizeBytes,
+      modifiedAtMs: job.endedAtMs,
+      read: (from, to) => Readable.from(readPieces(read, from, to), { objectMode: false })
+    }
+  }
+
+  async #findJob(name: string, project: string, spider: string): Promise<StoredJob | null> {
+    const named = (await this.#parts.store.findJobsByJobid(name, project)).find((job) => job.spider === spider)
+    const job = named ?? (await this.#parts.store.getJob(name))
+    return job?.project === project && job.spider === spider ? job : null
+  }
+
+  async #readItems(job: StoredJob, range: { offset: number; limitBytes: number }): Promise<LogRange | null> {
+    const attempt = (await this.#parts.store.listAttempts(job.id)).at(-1)
+    // What this machine has was looked for in its directory.
+    if (attempt === undefined || attempt.nodeId === LOCAL_NODE_ID) return null
+    const node = this.#parts.fleet.get(attempt.nodeId)
+    if (node === undefined) return null
+    try {
+      return await node.client.readItems(attempt, range)
+    } catch (error) {
+      throw tellNodeFailure(error)
+    }
+  }
+
+  /** Projects, then spiders, then logs of runs on other nodes. */
+  async #listOnNodes([project, spider, ...deeper]: string[]): Promise<Entry[]> {
+    const unknown = { sizeBytes: null, modifiedAtMs: null }
+    const { projects, store } = this.#parts
+    if (project === undefined) return projects.names().map((name) => ({ name, isDirectory: true, ...unknown }))
+    if (spider === undefined) {
+      return projects.allSpidersOf(project).map((name) => ({ name, isDirectory: true, ...unknown }))
+    }
+    if (deeper.length > 0) return []
+    const used = new Set<string>()
+    /** Its client's jobid; where that cannot name a file, or names another, the job's id. */
+    const nameOf = ({ id, jobid }: StoredJob) => {
+      if (problemOfPathPart(jobid) !== null || used.has(jobid)) return id
+      used.add(jobid)
+      return jobid
+    }
+    const jobs = await store.listJobs({ project, spider }, { before: null, limit: LISTED_OF_OTHER_NODES })
+    return jobs
+      .filter((job) => job.project === project && job.spider === spider && job.attemptCount > 0)
+      .filter((job) => job.nodeId !== LOCAL_NODE_ID && (job.state === 'running' || job.state === 'ended'))
+      .map((job) => ({ ...unknown, name: `${nameOf(job)}.log`, isDirectory: false, modifiedAtMs: job.endedAtMs }))
+  }
+}
+
+async function openLocal(root: string, segments: string[]): Promise<FleetFile | FleetDirectory | null> {
+  try {
+    const realRoot = await realpath(root)
+    const path = await realpath(join(root, ...segments))
+    if (!isInside(path, realRoot)) return null
+    const stats = await stat(path)
+    if (stats.isDirectory()) return { kind: 'directory', entries: await readEntries(path, realRoot) }
+    // A pipe or a device would be read for ever.
+    if (!stats.isFile()) return null
+    return {
+      kind: 'file',
+      sizeBytes: stats.size,
+      modifiedAtMs: stats.mtimeMs,
+      read: (start, stop) => createReadStream(path, { start, end: stop - 1 })
+    }
+  } catch (error) {
+    if (leadsNowhere(error)) return null
+    throw error
+  }
+}
+
+/** Links that lead out of the tree, or nowhere, are left out: they cannot be had. */
+async function readEntries(directory: string, realRoot: string): Promise<Entry[]> {
+  const found = (await readdir(directory, { withFileTypes: true })).sort((one, other) =>
+    one.name < other.name ? -1 : 1
+  )
+  const entries: Entry[] = []
+  for (let at = 0; at < found.length; at += 64) {
+    const described = found.slice(at, at + 64).map(async (entry): Promise<Entry[]> => {
+      try {
+        const path = join(directory, entry.name)
+        if (entry.isSymbolicLink() && !isInside(await realpath(path), realRoot)) return []
+        const { size, mtimeMs, isDirectory } = await stat(path).then((stats) => ({
+          size: stats.size,
+          mtimeMs: stats.mtimeMs,
+          isDirectory: stats.isDirectory()
+        }))
+        return [{ name: entry.name, isDirectory, sizeBytes: isDirectory ? null : size, modifiedAtMs: mtimeMs }]
+      } catch (error) {
+        // Pruned while it was listed.
+        if (leadsNowhere(error)) return []
+        throw error
+      }
+    })
+    entries.push(...(await Promise.all(described)).flat())
+  }
+  return entries
+}
+
+async function* readPieces(read: Read, start: number, stop: number): AsyncGenerator<Uint8Array> {
+  for (let offset = start; offset < stop; ) {
+    const piece = await read({ offset, limitBytes: Math.min(PIECE_BYTES, stop - offset) })
+    // Ending early would leave the client with a file that looks whole: an error breaks the connection instead.
+    if (piece === null || piece.bytes.length === 0) throw new Error('A file became shorter while it was read.')
+    yield piece.bytes.subarray(0, stop - offset)
+    offset += piece.bytes.length
+  }
+}
+
+function isInside(path: string, root: string): boolean {
+  return path === root || path.startsWith(root + sep)
+}
+
+function leadsNowhere(error: unknown): boolean {
+  return NOWHERE.has((error as NodeJS.ErrnoException).code ?? '')
+}

@@ -1,0 +1,170 @@
+import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import { maskSecrets } from '../../shared/secret-values.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { FinishedRun, Store, StoredJob } from '../store/store.ts'
+import type { ScrapydJobs, ScrapydRun } from './fleet-as-scrapyd.ts'
+import type { FleetFiles } from './fleet-files.ts'
+
+const LIVE_LISTED_MAX = 1_000_000
+/** Files of finished runs come and go seldom (an operator, jobs_to_keep), and a client may ask a thousand times a second. */
+const FILES_SEEN_FOR_MS = 1_000
+
+type Run = FinishedRun['run']
+interface Live {
+  pending: ScrapydJobs['pending']
+  running: { job: StoredJob; pid: number | null; run: Run | null }[]
+}
+interface Finished {
+  seenAtMs: number
+  jobs: ScrapydJobs['finished']
+  ofProject: Map<string, ScrapydJobs['finished']>
+}
+
+/**
+ * The jobs of the fleet as a Scrapyd lists them. What is read of the store is kept until it changes, so a client that asks
+ * all the time costs no query.
+ */
+export class ScrapydJobLists {
+  readonly #store: Store
+  readonly #files: FleetFiles
+  readonly #clock: Clock
+  /** By what was asked; emptied by every change of the store. */
+  readonly #kept = new Map<string, Promise<unknown>>()
+  #finished: { runs: FinishedRun[]; described: Promise<Finished> } | null = null
+
+  constructor(parts: { store: Store; files: FleetFiles; clock: Clock }) {
+    this.#store = parts.store
+    this.#files = parts.files
+    this.#clock = parts.clock
+    parts.store.onChange(() => this.#kept.clear())
+  }
+
+  async count(finishedToKeep: number): Promise<{ pending: number; running: number; finished: number }> {
+    const [counts, finished] = await Promise.all([
+      this.#keep('counts', () => this.#store.countByState()),
+      this.#finishedRuns(finishedToKeep)
+    ])
+    return { pending: counts.queued + counts.starting, running: counts.running, finished: finished.length }
+  }
+
+  async list(project: string | null, finishedToKeep: number): Promise<ScrapydJobs> {
+    const [live, runs] = await Promise.all([
+      this.#keep('live', () => this.#readLive()),
+      this.#finishedRuns(finishedToKeep)
+    ])
+    const finished = await this.#describeFinished(runs)
+    if (project === null) {
+      return { pending: live.pending, running: await this.#describeRunning(live.running), finished: finished.jobs }
+    }
+    const isOfIt = (job: { project: string }) => job.project === project
+    let ofProject = finished.ofProject.get(project)
+    if (ofProject === undefined) finished.ofProject.set(project, (ofProject = finished.jobs.filter(isOfIt)))
+    return {
+      pending: live.pending.filter(isOfIt),
+      running: await this.#describeRunning(live.running.filter(({ job }) => isOfIt(job))),
+      finished: ofProject
+    }
+  }
+
+  #finishedRuns(limit: number): Promise<FinishedRun[]> {
+    return this.#keep(`finished ${limit}`, () => this.#store.listFinishedRuns(limit))
+  }
+
+  #keep<T>(name: string, read: () => Promise<T>): Promise<T> {
+    const kept = this.#kept.get(name) as Promise<T> | undefined
+    if (kept !== undefined) return kept
+    const reading = read()
+    this.#kept.set(name, reading)
+    reading.catch(() => this.#kept.delete(name))
+    return reading
+  }
+
+  async #readLive(): Promise<Live> {
+    const [jobs, attempts] = await Promise.all([
+      this.#store.listJobs({ status: ['queued', 'starting', 'running'] }, { before: null, limit: LIVE_LISTED_MAX }),
+      this.#store.listLiveAttempts()
+    ])
+    const attemptOf = new Map(attempts.map((attempt) => [attempt.jobId, attempt]))
+    const running = jobs
+      .filter((job) => job.state === 'running')
+      .map((job) => {
+        const attempt = attemptOf.get(job.id)
+        // A pid means something to a Scrapyd client only on its own machine, which is ours.
+        const pid = attempt?.nodeId === LOCAL_NODE_ID ? attempt.pid : null
+        return { job, pid, run: attempt ?? null }
+      })
+    return {
+      pending: jobs
+        .filter((job) => job.state !== 'running')
+        .sort(inQueueOrder)
+        .map(pendingJob),
+      running: running.sort((one, other) => one.job.startedAtMs! - other.job.startedAtMs!)
+    }
+  }
+
+  #describeRunning(running: Live['running']): Promise<ScrapydJobs['running']> {
+    return Promise.all(
+      running.map(async ({ job, pid, run }) => ({
+        ...(await this.#describeRun(job, run)),
+        pid,
+        startedAtMs: job.startedAtMs
+      }))
+    )
+  }
+
+  #describeFinished(runs: FinishedRun[]): Promise<Finished> {
+    if (this.#finished?.runs !== runs) {
+      const described = this.#lookAtFinished(runs)
+      this.#finished = { runs, described }
+      return described
+    }
+    return this.#finished.described.then((finished) => {
+      if (this.#clock.monotonicMs() - finished.seenAtMs < FILES_SEEN_FOR_MS) return finished
+      this.#finished = null
+      return this.#describeFinished(runs)
+    })
+  }
+
+  async #lookAtFinished(runs: FinishedRun[]): Promise<Finished> {
+    const seenAtMs = this.#clock.monotonicMs()
+    const jobs = await Promise.all(
+      runs.map(async (finished) => ({
+        ...(await this.#describeRun(finished, finished.run)),
+        startedAtMs: finished.startedAtMs,
+        endedAtMs: finished.endedAtMs
+      }))
+    )
+    return { seenAtMs, jobs, ofProject: new Map() }
+  }
+
+  /** The log of a run elsewhere is in the archive or on its node; whether there are items, only that node knows. */
+  async #describeRun(
+    job: Pick<StoredJob, 'id' | 'jobid' | 'project' | 'spider'>,
+    run: Run | null
+  ): Promise<ScrapydRun> {
+    const { id, jobid, project, spider } = job
+    const names = { jobid, project, spider }
+    if (run === null) return { ...names, logFile: null, itemsFile: null }
+    if (run.nodeId !== LOCAL_NODE_ID) {
+      return { ...names, logFile: `${run.jobid === jobid ? jobid : id}.log`, itemsFile: null }
+    }
+    const file = { project, spider, jobid: run.jobid }
+    const [hasLog, hasItems] = await Promise.all([
+      this.#files.hasLocal('logs', file),
+      this.#files.hasLocal('items', file)
+    ])
+    return { ...names, logFile: hasLog ? `${run.jobid}.log` : null, itemsFile: hasItems ? `${run.jobid}.jl` : null }
+  }
+}
+
+/** Project by project; in each what its node has taken, then the queue: priority first, then age. */
+function inQueueOrder(one: StoredJob, other: StoredJob): number {
+  if (one.project !== other.project) return one.project < other.project ? -1 : 1
+  if (one.state !== other.state) return one.state === 'starting' ? -1 : 1
+  return other.priority - one.priority || (one.id < other.id ? -1 : 1)
+}
+
+function pendingJob(job: StoredJob): ScrapydJobs['pending'][number] {
+  const { jobid, project, spider, version, settings, args } = maskSecrets(job)
+  return { jobid, project, spider, version, settings, args }
+}

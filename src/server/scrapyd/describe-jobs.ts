@@ -1,0 +1,59 @@
+import type { FileTree, ScrapydJobs, ScrapydRun } from '../../engine/commands/fleet-as-scrapyd.ts'
+import { keepText, type PythonJsonValue } from './python-json.ts'
+
+/** The fields of listjobs.json in Scrapyd's order (scrapyd-protocol.md, 3.8). */
+export function describeJobs(
+  jobs: ScrapydJobs,
+  options: { hasLogs: boolean; hasItems: boolean }
+): Record<string, PythonJsonValue> {
+  const urls = (run: ScrapydRun) => ({
+    log_url: options.hasLogs ? fileUrl('logs', run, run.logFile) : null,
+    items_url: options.hasItems ? fileUrl('items', run, run.itemsFile) : null
+  })
+  return {
+    pending: jobs.pending.map(({ jobid, project, spider, version, settings, args }) => ({
+      id: jobid,
+      project,
+      spider,
+      version,
+      settings,
+      args
+    })),
+    running: jobs.running.map((job) => ({
+      id: job.jobid,
+      project: job.project,
+      spider: job.spider,
+      pid: job.pid,
+      start_time: formatLocalTime(job.startedAtMs),
+      ...urls(job)
+    })),
+    // Its text is kept: the same array comes again until something in it changes.
+    finished: keepText(jobs.finished, () =>
+      jobs.finished.map((job) => ({
+        id: job.jobid,
+        project: job.project,
+        spider: job.spider,
+        // A job that ended before a node ever showed it running has no start: clients expect a time here.
+        start_time: formatLocalTime(job.startedAtMs ?? job.endedAtMs),
+        end_time: formatLocalTime(job.endedAtMs),
+        ...urls(job)
+      }))
+    )
+  }
+}
+
+/** Host-relative and, as in Scrapyd, not percent-encoded. */
+export function fileUrl(tree: FileTree, run: { project: string; spider: string }, file: string | null): string | null {
+  return file === null ? null : `/${tree}/${run.project}/${run.spider}/${file}`
+}
+
+/** `2026-11-19 18:10:00.123000`, local time without a zone; the fraction is left out when it is zero (2.2). */
+export function formatLocalTime(atMs: number | null): string | null {
+  if (atMs === null) return null
+  const time = new Date(atMs)
+  const two = (value: number) => String(value).padStart(2, '0')
+  const date = `${String(time.getFullYear()).padStart(4, '0')}-${two(time.getMonth() + 1)}-${two(time.getDate())}`
+  const clock = `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`
+  const fraction = time.getMilliseconds()
+  return fraction === 0 ? `${date} ${clock}` : `${date} ${clock}.${String(fraction).padStart(3, '0')}000`
+}

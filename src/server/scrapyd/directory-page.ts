@@ -1,0 +1,82 @@
+import type { FleetDirectory } from '../../engine/commands/fleet-as-scrapyd.ts'
+import { contentTypeOf } from './content-types.ts'
+import { formatLocalTime } from './describe-jobs.ts'
+import { escapeHtml } from './escape-html.ts'
+
+/** Scrapyd's listing of a directory, byte for byte: ScrapydWeb reads its rows (scrapyd-protocol.md, 7.1 and 7.4). */
+export function directoryPage(path: string, entries: FleetDirectory['entries']): string {
+  const title = escapeHtml(`Directory listing for ${path}`)
+  const sorted = [...entries.filter((entry) => entry.isDirectory), ...entries.filter((entry) => !entry.isDirectory)]
+  const rows = sorted.map(({ name, isDirectory, sizeBytes, modifiedAtMs }, index) => {
+    const slash = isDirectory ? '/' : ''
+    const { type, encoding } = contentTypeOf(name)
+    return `<tr class="${index % 2 === 0 ? 'odd' : 'even'}">
+    <td><a href="${escapeHtml(quote(name))}${slash}">${escapeHtml(name)}${slash}</a></td>
+    <td>${formatSize(sizeBytes)}</td>
+    <td>${formatLocalTime(modifiedAtMs)?.slice(0, 16) ?? ''}</td>
+    <td>[${isDirectory ? 'Directory' : type}]</td>
+    <td>${isDirectory || encoding === null ? '' : `[${encoding}]`}</td>
+</tr>
+`
+  })
+  return `<html>
+<head>
+<title>${title}</title>
+<style>
+.even-dir { background-color: #efe0ef }
+.even { background-color: #eee }
+.odd-dir {background-color: #f0d0ef }
+.odd { background-color: #dedede }
+.icon { text-align: center }
+.listing {
+    margin-left: auto;
+    margin-right: auto;
+    width: 50%;
+    padding: 0.1em;
+    }
+
+body { border: 0; padding: 0; margin: 0; background-color: #efefef; }
+h1 {padding: 0.1em; background-color: #777; color: white; border-bottom: thin white dashed;}
+
+</style>
+</head>
+
+<body>
+<h1>${title}</h1>
+
+<table>
+    <thead>
+        <tr>
+            <th>Filename</th>
+            <th>Size</th>
+            <th>Last modified</th>
+            <th>Content type</th>
+            <th>Content encoding</th>
+        </tr>
+    </thead>
+    <tbody>
+${rows.join('')}
+    </tbody>
+</table>
+
+</body>
+</html>
+`
+}
+
+/** As Python's `quote`, which leaves fewer characters as they are than encodeURIComponent. */
+function quote(name: string): string {
+  return encodeURIComponent(name.toWellFormed()).replace(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
+  )
+}
+
+/** `566B`, `4K`, `3M`, rounded down, as Twisted does. */
+function formatSize(sizeBytes: number | null): string {
+  if (sizeBytes === null) return ''
+  if (sizeBytes < 1024) return `${sizeBytes}B`
+  if (sizeBytes < 1024 ** 2) return `${Math.floor(sizeBytes / 1024)}K`
+  if (sizeBytes < 1024 ** 3) return `${Math.floor(sizeBytes / 1024 ** 2)}M`
+  return `${Math.floor(sizeBytes / 1024 ** 3)}G`
+}

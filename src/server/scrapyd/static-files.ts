@@ -1,0 +1,72 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FileTree, FleetAsScrapyd, FleetFile } from '../../engine/commands/fleet-as-scrapyd.ts'
+import { contentTypeOf } from './content-types.ts'
+import { directoryPage } from './directory-page.ts'
+import { parseRange } from './range.ts'
+import { NO_SUCH_FILE, redirectTo, refuseMethod, sendPage } from './twisted-pages.ts'
+
+/** `/logs/…` and `/items/…` as Scrapyd's static files: listings, and files with ranges and dates (scrapyd-protocol.md, 7.1). */
+export async function answerFile(
+  fleet: FleetAsScrapyd,
+  tree: FileTree,
+  request: FastifyRequest,
+  reply: FastifyReply
+): Promise<FastifyReply> {
+  // Not Fastify's decoded wildcard: there an encoded slash could no longer be told from a real one.
+  const [rawPath = '', ...query] = (request.raw.url ?? '').split('?')
+  const path = rawPath.replace(/\/+/g, '/')
+  const isBare = path === `/${tree}`
+  const segments = isBare ? [] : decodeSegments(path.slice(`/${tree}/`.length))
+  const wantsDirectory = segments?.at(-1) === ''
+  const found = segments === null ? null : await fleet.openFile(tree, wantsDirectory ? segments.slice(0, -1) : segments)
+  if (found === null || (wantsDirectory && found.kind === 'file')) return sendPage(request, reply, NO_SUCH_FILE, 404)
+  const search = query.length === 0 ? '' : `?${query.join('?')}`
+  if (found.kind === 'directory' && wantsDirectory) {
+    return sendPage(request, reply, directoryPage(decodeLeniently(path + search), found.entries))
+  }
+  const refused = refuseMethod(request, reply)
+  if (refused !== null) return refused
+  if (found.kind === 'directory') return redirectTo(request, reply, `${path}/${search}`)
+  return sendFile(found, segments?.at(-1) ?? '', request, reply)
+}
+
+function sendFile(file: FleetFile, name: string, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { sizeBytes } = file
+  reply.header('accept-ranges', 'bytes')
+  if (file.modifiedAtMs !== null) {
+    // Headers know whole seconds: rounded up, as Twisted does, for what was changed later in that second must not be missed.
+    const modifiedAtMs = Math.ceil(file.modifiedAtMs / 1000) * 1000
+    reply.header('last-modified', new Date(modifiedAtMs).toUTCString())
+    const since = Date.parse(request.headers['if-modified-since'] ?? '')
+    if (modifiedAtMs <= since) return reply.code(304).header('content-length', 0).send()
+  }
+  const { type, encoding } = contentTypeOf(name)
+  reply.header('content-type', type)
+  if (encoding !== null) reply.header('content-encoding', encoding)
+  if (request.method === 'HEAD') return reply.header('content-length', sizeBytes).send()
+
+  const range = parseRange(request.headers.range, sizeBytes)
+  if (range === 'unsatisfiable') {
+    return reply.code(416).header('content-range', `bytes */${sizeBytes}`).header('content-length', 0).send()
+  }
+  const { start, stop } = range ?? { start: 0, stop: sizeBytes }
+  if (range !== null) reply.code(206).header('content-range', `bytes ${start}-${stop - 1}/${sizeBytes}`)
+  reply.header('content-length', stop - start)
+  return start === stop ? reply.send() : reply.send(file.read(start, stop))
+}
+
+/** Segments of the path, decoded one by one; null for what never names a file: `..`, an encoded slash, NUL, bad encoding. */
+function decodeSegments(path: string): string[] | null {
+  try {
+    const segments = path.split('/').map((segment) => decodeURIComponent(segment))
+    return segments.some((segment) => /[/\\\0]/.test(segment) || segment === '.' || segment === '..') ? null : segments
+  } catch (error) {
+    if (error instanceof URIError) return null
+    throw error
+  }
+}
+
+/** For a heading: what cannot be decoded (in a query) is shown as it came. */
+function decodeLeniently(text: string): string {
+  return text.replace(/(?:%[0-9a-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll('%', ''), 'hex').toString('utf8'))
+}

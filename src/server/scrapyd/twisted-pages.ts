@@ -1,0 +1,54 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { escapeHtml } from './escape-html.ts'
+
+/** The pages that Twisted, Scrapyd's web server, makes itself, byte for byte: tools look for their words (scrapyd-protocol.md, 7). */
+function page(title: string, heading: string, text: string): string {
+  return `
+<html>
+  <head><title>${title}</title></head>
+  <body>
+    <h1>${heading}</h1>
+    <p>${text}</p>
+  </body>
+</html>
+`
+}
+
+export const NO_SUCH_PAGE = page('404 - No Such Resource', 'No Such Resource', 'Sorry. No luck finding that resource.')
+export const NO_SUCH_FILE = page('404 - No Such Resource', 'No Such Resource', 'File not found.')
+
+/** With its length told, also to HEAD, which gets nothing else. */
+export function sendPage(request: FastifyRequest, reply: FastifyReply, html: string, status = 200): FastifyReply {
+  const body = Buffer.from(html)
+  reply.code(status).header('content-type', 'text/html; charset=utf-8').header('content-length', body.length)
+  return request.method === 'HEAD' ? reply.send() : reply.send(body)
+}
+
+/** The answer to a method that a page or a file does not know; null for those it does. */
+export function refuseMethod(request: FastifyRequest, reply: FastifyReply): FastifyReply | null {
+  const { method } = request
+  if (method === 'GET' || method === 'HEAD') return null
+  if (method !== 'POST') {
+    const text = `I don't know how to treat a ${method} request.`
+    return sendPage(request, reply, page('501 - Huh?', 'Huh?', text), 501)
+  }
+  const path = escapeHtml(request.raw.url?.split('?', 1)[0] ?? '')
+  const text = `Your browser approached me (at ${path}) with the method "POST".  I only allow the methods HEAD, GET here.`
+  reply.header('allow', 'HEAD, GET')
+  return sendPage(request, reply, page('405 - Method Not Allowed', 'Method Not Allowed', text), 405)
+}
+
+export function redirectTo(request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply {
+  const url = escapeHtml(path)
+  const html = `
+<html>
+    <head>
+        <meta http-equiv="refresh" content="0;URL=${url}">
+    </head>
+    <body bgcolor="#FFFFFF" text="#000000">
+    <a href="${url}">click here</a>
+    </body>
+</html>
+`
+  return sendPage(request, reply.header('location', path), html, 302)
+}
