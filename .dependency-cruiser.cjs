@@ -7,6 +7,7 @@ const path = require('node:path')
 
 /** The rooms of the engine, in the order in which work walks through them. A room imports only rooms further down. */
 const ROOMS = [
+  'import',
   'router',
   'commands',
   'schedules',
@@ -96,7 +97,7 @@ module.exports = {
       from: { path: '^src/(server|main|cli)/', pathNot: TESTS },
       to: {
         path: '^src/engine/',
-        pathNot: '^src/engine/(index\\.ts$|runtime/|router/router\\.ts$|commands/fleet-as-scrapyd\\.ts$)'
+        pathNot: '^src/engine/(index\\.ts$|runtime/|router/router\\.ts$|commands/fleet-as-scrapyd\\.ts$|import/import-scrapyd\\.ts$)'
       }
     },
     {

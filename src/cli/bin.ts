@@ -5,6 +5,7 @@ import { Command } from 'commander'
 import { listScrapydFiles, readConfiguration } from './config/read-files.ts'
 import { type ResolvedOptions, resolveServeOptions, type ServeFlags } from './config/resolve.ts'
 import { defaultDataDirectory } from './default-data-directory.ts'
+import type { ImportFlags } from './import-scrapyd.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
 
 // For all that is imported from here on, which is nearly everything. Where nothing can be written it does nothing.
@@ -21,7 +22,7 @@ const DATA_HELP = `where everything is kept (default ${ownDataDirectory})`
 const CONFIG_HELP = 'the one configuration file to read (default: those that Scrapyd reads, see docs/configuration.md)'
 
 interface Flags extends ServeFlags {
-  config?: string
+  config?: string | undefined
 }
 
 const program = new Command('scrapdeck')
@@ -64,6 +65,23 @@ serviceCommand('config', 'Show every option as serve would have it, and where it
     process.stdout.write(describeConfiguration(configuration.files, resolve(flags)))
   }
 )
+
+program
+  .command('import-scrapyd <directory>')
+  .description(
+    'Take over the eggs, pending jobs, finished jobs, logs and items of a stopped Scrapyd that was started in this directory. Changes nothing there; can be repeated.'
+  )
+  .option('--dry-run', 'count what would be taken over, write nothing')
+  .option('--config <file>', "the Scrapyd's configuration file (default: those it reads when started there)")
+  .option('--even-if-running', 'go on although something seems to be a running Scrapyd')
+  .option('--data <directory>', `where the service keeps its data (default ${ownDataDirectory})`)
+  .option('--service-config <file>', CONFIG_HELP)
+  .action(async (directory: string, flags: Flags & ImportFlags) => {
+    const { runImport } = await import('./import-scrapyd.ts')
+    await runImport(directory, flags, resolve({ ...flags, config: flags.serviceConfig }).options, (line) =>
+      process.stdout.write(`${line}\n`)
+    )
+  })
 
 program
   .command('credentials')

@@ -361,12 +361,12 @@ export function resolveServeOptions(context: {
 }
 
 /** `items_dir` may be a URL of a storage elsewhere; `file:` is a path in other words, as in Scrapyd. */
-function localPath(text: string, workingDirectory: string, mayBeUrl: boolean): string {
+export function localPath(text: string, workingDirectory: string, mayBeUrl: boolean): string {
   if (mayBeUrl && /^file:\/\//i.test(text)) return fileURLToPath(text)
   return mayBeUrl && isUrl(text) ? text : resolvePath(workingDirectory, text)
 }
 
 /** One letter is a drive of Windows. */
-function isUrl(text: string): boolean {
+export function isUrl(text: string): boolean {
   return /^[a-z][a-z0-9+.-]+:/i.test(text)
 }

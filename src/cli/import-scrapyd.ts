@@ -1,0 +1,126 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { importScrapyd } from '../engine/import/import-scrapyd.ts'
+import { ScrapdeckError } from '../shared/errors.ts'
+import { listScrapydFiles, readConfiguration } from './config/read-files.ts'
+import { localPath, isUrl, type ServeOptions } from './config/resolve.ts'
+
+export interface ImportFlags {
+  /** Scrapyd's own configuration file; default: those that it reads when it is started in the directory. */
+  config?: string
+  /** That of the service which takes over. */
+  serviceConfig?: string
+  dryRun?: boolean
+  evenIfRunning?: boolean
+}
+
+/** Where a Scrapyd that was started in `directory` keeps things, and whether it runs. */
+interface StoppedScrapyd {
+  eggs: string
+  logs: string | null
+  items: string | null
+  databases: string | null
+  settingsProjects: string[]
+  address: string | null
+}
+
+/** `scrapdeck import-scrapyd`: `print` gets lines for people. Throws BAD_INPUT where there is nothing, or where that Scrapyd runs. */
+export async function runImport(
+  directory: string,
+  flags: ImportFlags,
+  options: ServeOptions,
+  print: (line: string) => void
+): Promise<void> {
+  const root = resolve(directory)
+  const scrapyd = findScrapyd(root, flags.config)
+  const places = [scrapyd.eggs, scrapyd.logs, scrapyd.items, scrapyd.databases].filter((place) => place !== null)
+  if (!places.some((place) => existsSync(place))) {
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      `There is nothing of a Scrapyd: none of ${places.join(', ')} exists. Name the directory it was started in, or its configuration with --config.`
+    )
+  }
+  if (!flags.evenIfRunning) await refuseRunning(root, scrapyd.address)
+  for (const [noun, place] of Object.entries({
+    eggs: scrapyd.eggs,
+    databases: scrapyd.databases,
+    logs: scrapyd.logs,
+    items: scrapyd.items
+  })) {
+    print(`${noun.padEnd(9)} ${place ?? 'none'}`)
+  }
+  const counts = await importScrapyd({
+    source: scrapyd,
+    dataDirectory: options.dataDirectory,
+    directories: localOnly(options.directories),
+    dryRun: flags.dryRun ?? false,
+    report: print
+  })
+  if (flags.dryRun) print('That was a dry run: nothing was written. Without --dry-run it is done.')
+  else if (counts.pending.taken > 0) print('Start the service: it runs the pending jobs.')
+  if (scrapyd.settingsProjects.length > 0) {
+    print(
+      `Scrapyd has projects in [settings] (${scrapyd.settingsProjects.join(', ')}): the service needs the same section.`
+    )
+  }
+}
+
+function findScrapyd(root: string, configFile: string | undefined): StoppedScrapyd {
+  const configuration =
+    configFile === undefined
+      ? readConfiguration(listScrapydFiles({ directory: root, homeDirectory: homedir() }))
+      : readConfiguration([configFile], { mustExist: true })
+  const get = (name: string, standard: string) => configuration.get('scrapyd', name)?.text ?? standard
+  const place = (name: string, standard: string) => {
+    const text = get(name, standard)
+    const path = text === '' ? null : localPath(text, root, name === 'items_dir')
+    return path === null || isUrl(path) ? null : path
+  }
+  const port = get('http_port', '6800')
+  const host = get('bind_address', '127.0.0.1').replace(/^(0\.0\.0\.0|::)$/, '127.0.0.1')
+  return {
+    eggs: place('eggs_dir', 'eggs') ?? join(root, 'eggs'),
+    logs: place('logs_dir', 'logs'),
+    items: place('items_dir', ''),
+    databases: get('dbs_dir', 'dbs') === ':memory:' ? null : place('dbs_dir', 'dbs'),
+    settingsProjects: configuration.keys('settings'),
+    address:
+      port === '0' || port === '' || host === '' ? null : `http://${host.includes(':') ? `[${host}]` : host}:${port}/`
+  }
+}
+
+/** What runs on goes on changing what is read, and would start the same pending jobs as we do. */
+async function refuseRunning(root: string, address: string | null): Promise<void> {
+  const pidFile = join(root, 'twistd.pid')
+  const pid = existsSync(pidFile) ? Number(readFileSync(pidFile, 'utf8').trim()) : 0
+  if (Number.isInteger(pid) && pid > 1 && isAlive(pid)) {
+    refuse(`${pidFile} names the process ${pid}, which runs.`)
+  }
+  if (address === null) return
+  const answer = await fetch(`${address}daemonstatus.json`, { signal: AbortSignal.timeout(2_000) }).catch(() => null)
+  await answer?.body?.cancel()
+  if (answer !== null) refuse(`Something answers on ${address}.`)
+}
+
+function refuse(what: string): never {
+  throw new ScrapdeckError(
+    'BAD_INPUT',
+    `${what} Stop that Scrapyd first: it would run the pending jobs a second time. If it is another program, use --even-if-running.`
+  )
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/** Items in a storage elsewhere are not ours to write. */
+function localOnly(directories: ServeOptions['directories']): ServeOptions['directories'] {
+  const { items } = directories
+  return items !== undefined && items !== null && isUrl(items) ? { ...directories, items: null } : directories
+}

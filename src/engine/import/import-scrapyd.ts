@@ -1,0 +1,393 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync } from 'node:fs'
+import { mkdir, mkdtemp, open, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
+import { CLOSING_TAIL_BYTES } from '../output/log-stats.ts'
+import { judgeOutcome } from '../output/outcome.ts'
+import { inspectEgg } from '../projects/egg-inspection.ts'
+import { openEggTree } from '../projects/egg-tree.ts'
+import { problemOfPathPart } from '../projects/names.ts'
+import { createProjects, type Projects } from '../projects/projects.ts'
+import { type Clock, systemClock } from '../runtime/clock.ts'
+import { silentLogger } from '../runtime/logger.ts'
+import { readScrapydDatabase } from '../store/scrapyd-databases.ts'
+import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
+import type { AttemptChange, AttemptStart, NewJob, Store } from '../store/store.ts'
+import { copyOnce, listFiles } from './copy-files.ts'
+import { parseScrapydTime, readPendingJob } from './pending-jobs.ts'
+
+export interface ImportOptions {
+  /** Where the stopped Scrapyd kept things. Only read. null: it kept none on this disk. */
+  source: {
+    eggs: string
+    logs: string | null
+    items: string | null
+    databases: string | null
+    /** Projects of its `[settings]`: they may have no egg. */
+    settingsProjects: string[]
+  }
+  dataDirectory: string
+  /** As EngineOptions.directories. */
+  directories?: { eggs?: string; logs?: string | null; items?: string | null }
+  /** Counts what would be done, and writes nothing. */
+  dryRun: boolean
+  /** Progress and whatever is left out, a line each. */
+  report: (line: string) => void
+  clock?: Clock
+}
+
+export interface ImportCounts {
+  eggs: Count
+  pending: Count
+  finished: Count
+  logs: Count
+  items: Count
+}
+
+export interface Count {
+  taken: number
+  /** Taken over before, or there already. */
+  known: number
+  skipped: number
+}
+
+const BATCH = 500
+const REPORT_EVERY_MS = 2_000
+
+/**
+ * Takes over what a stopped Scrapyd left: eggs, pending jobs, finished jobs, logs, items. It can be repeated and interrupted:
+ * each thing is written whole, and known again by its content. Nothing of the source is changed. Needs the data directory for
+ * itself: rejects with DATA_DIRECTORY_IN_USE while an engine uses it.
+ */
+export async function importScrapyd(options: ImportOptions): Promise<ImportCounts> {
+  const { dataDirectory, dryRun } = options
+  const clock = options.clock ?? systemClock
+  // A dry run makes nothing, not even a data directory.
+  const isNew = !existsSync(join(dataDirectory, 'scrapdeck.sqlite'))
+  const stand = dryRun && isNew ? await mkdtemp(join(tmpdir(), 'scrapdeck-dry-')) : dataDirectory
+  try {
+    await mkdir(stand, { recursive: true, mode: 0o700 })
+    const store = await openSqliteStore({ path: join(stand, 'scrapdeck.sqlite'), clock, logger: silentLogger })
+    try {
+      return await importInto(store, stand, options, clock)
+    } finally {
+      await store.close()
+    }
+  } finally {
+    if (stand !== dataDirectory) await rm(stand, { recursive: true, force: true })
+  }
+}
+
+async function importInto(
+  store: Store,
+  dataDirectory: string,
+  options: ImportOptions,
+  clock: Clock
+): Promise<ImportCounts> {
+  const { source, report } = options
+  const local = join(dataDirectory, 'local')
+  const directories = {
+    eggs: join(local, 'eggs'),
+    logs: join(local, 'logs'),
+    items: join(local, 'items'),
+    ...options.directories
+  }
+  let eggTimeMs = clock.nowMs()
+  const projects = await createProjects({
+    store,
+    blobs: await openFilesystemBlobStore(join(dataDirectory, 'blobs')),
+    eggDirectory: join(local, 'egg-files'),
+    ...(options.dryRun ? {} : { tree: await openEggTree(directories.eggs, silentLogger) }),
+    // The engine lists them when it finds Python.
+    listSpidersOfEgg: null,
+    clock: { ...clock, nowMs: () => eggTimeMs },
+    logger: silentLogger
+  })
+  const eggs = await importEggs()
+  const databases = readDatabases()
+  const logs = await importFiles('logs', source.logs, directories.logs)
+  const items = await importFiles('items', source.items, directories.items)
+  // History before the queue: both are told apart from what is there by their own marks, so the order is for people only.
+  const finished = await importFinished()
+  const pending = await importPending()
+  return { eggs, pending, finished, logs, items }
+
+  async function importEggs(): Promise<Count> {
+    const count = newCount()
+    for (const project of await directoriesIn(source.eggs)) {
+      const names = (await readdir(join(source.eggs, project))).filter((name) => /^[^.].*\.egg$/.test(name)).sort()
+      // Where names tell no order, the newest upload is the latest: they come in the order in which Scrapyd lists them.
+      let lastMs = 0
+      for (const name of names) {
+        const path = join(source.eggs, project, name)
+        const version = name.slice(0, -'.egg'.length)
+        const writtenMs = Math.floor((await stat(path)).mtimeMs)
+        eggTimeMs = lastMs = Math.max(writtenMs, lastMs + 1)
+        await importEgg(count, { project, version, path })
+      }
+    }
+    report(`eggs: ${words(count)}`)
+    return count
+  }
+
+  async function importEgg(count: Count, egg: { project: string; version: string; path: string }): Promise<void> {
+    const { project, version, path } = egg
+    const skip = (why: string) => {
+      count.skipped++
+      report(`skipped ${path}: ${why}`)
+    }
+    const problem = problemOfPathPart(project)
+    if (problem !== null) return skip(`the project's name ${problem}`)
+    const bytes = await readFile(path)
+    const known = projects.find(project, version)
+    if (known !== null && known.sha256 !== null) {
+      if (known.sha256 !== createHash('sha256').update(bytes).digest('hex')) {
+        return skip(`Scrapdeck has another egg of version ${known.version} of ${project}, and keeps it`)
+      }
+      count.known++
+      return
+    }
+    try {
+      if (options.dryRun) await inspectEgg(bytes)
+      else await projects.upload(bytes, { project, version })
+      count.taken++
+    } catch (error) {
+      skip((error as Error).message)
+    }
+  }
+
+  function readDatabases() {
+    const read: { project: string; database: ReturnType<typeof readScrapydDatabase> }[] = []
+    for (const name of source.databases === null ? [] : listDatabases(source.databases)) {
+      try {
+        const database = readScrapydDatabase(join(source.databases!, name))
+        read.push({ project: name.slice(0, -'.db'.length), database })
+      } catch (error) {
+        report(`skipped ${join(source.databases!, name)}: it cannot be read (${(error as Error).message})`)
+      }
+    }
+    return read
+  }
+
+  async function importFiles(noun: string, from: string | null, to: string | null): Promise<Count> {
+    const count = newCount()
+    if (from === null) return count
+    const files = await listFiles(from)
+    if (to === null) {
+      count.skipped = files.length
+      if (files.length > 0) report(`skipped ${files.length} files of ${from}: the configuration keeps no ${noun}`)
+      return count
+    }
+    if (resolve(from) === resolve(to)) {
+      report(`${noun}: ${files.length} files stay where they are, in ${to}`)
+      count.known = files.length
+      return count
+    }
+    let doneBytes = 0
+    const totalBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0)
+    let reportAtMs = clock.nowMs() + REPORT_EVERY_MS
+    for (const { path, sizeBytes } of files) {
+      const target = join(to, path)
+      const isNew = options.dryRun ? !existsSync(target) : await copyOnce(join(from, path), target)
+      if (isNew) count.taken++
+      else count.known++
+      doneBytes += sizeBytes
+      if (clock.nowMs() < reportAtMs) continue
+      reportAtMs = clock.nowMs() + REPORT_EVERY_MS
+      report(`${noun}: ${megabytes(doneBytes)} of ${megabytes(totalBytes)}`)
+    }
+    report(`${noun}: ${words(count)} (${megabytes(totalBytes)})`)
+    return count
+  }
+
+  async function importFinished(): Promise<Count> {
+    const count = newCount()
+    let batch: { job: NewJob; start: AttemptStart; end: AttemptChange }[] = []
+    const write = async () => {
+      if (!options.dryRun) await store.recordEnded(batch)
+      count.taken += batch.length
+      batch = []
+    }
+    const seen = new Set<string>()
+    for (const row of databases.flatMap(({ database }) => database.finished)) {
+      const startedAtMs = parseScrapydTime(row.startTime)
+      const endedAtMs = parseScrapydTime(row.endTime)
+      const problem = [row.project, row.spider, row.job].map(problemOfPathPart).find((one) => one !== null)
+      if (startedAtMs === null || endedAtMs === null || problem !== undefined) {
+        count.skipped++
+        report(
+          `skipped the finished job ${JSON.stringify(row.job)}: ${problem ? `a name ${problem}` : 'it has no times'}`
+        )
+        continue
+      }
+      const id = importedId(startedAtMs, ['finished', row.project, row.spider, row.job, row.startTime])
+      if (seen.has(id) || (await store.getJob(id)) !== null) {
+        count.known++
+        continue
+      }
+      seen.add(id)
+      batch.push(await endedRun(id, row, { startedAtMs, endedAtMs }))
+      if (batch.length === BATCH) await write()
+    }
+    if (batch.length > 0) await write()
+    report(`finished jobs: ${words(count)}`)
+    return count
+  }
+
+  async function endedRun(
+    id: string,
+    row: { project: string; spider: string; job: string },
+    times: { startedAtMs: number; endedAtMs: number }
+  ): Promise<{ job: NewJob; start: AttemptStart; end: AttemptChange }> {
+    const { project, spider, job: jobid } = row
+    const log = source.logs === null ? null : join(source.logs, project, spider, `${jobid}.log`)
+    const tail = log === null ? null : await readTail(log)
+    const judged = judgeOutcome({ tail, exit: null, cancelAsked: false })
+    // Scrapyd keeps five logs: of the rest nobody knows how they ended.
+    const { outcome, reason } = tail === null ? { outcome: 'lost' as const, reason: 'Scrapyd kept no log' } : judged
+    const evidence = { importedFrom: 'Scrapyd' }
+    const begun = { atMs: times.startedAtMs, text: 'Taken over from the history of Scrapyd', evidence }
+    const ended = { atMs: times.endedAtMs, text: `Ended: ${reason}`, evidence }
+    return {
+      job: newJob({ id, jobid, project, spider, entry: begun }),
+      start: {
+        jobId: id,
+        number: 1,
+        jobid,
+        nodeId: LOCAL_NODE_ID,
+        version: '',
+        entry: { ...begun, text: 'Ran there' }
+      },
+      end: {
+        jobId: id,
+        attemptNumber: 1,
+        from: ['sending'],
+        to: 'ended',
+        kind: 'ended',
+        entry: ended,
+        result: outcome,
+        reason,
+        killingLine: judged.killingLine,
+        details: { startedAtMs: times.startedAtMs, stats: judged.stats },
+        counts: judged.counts
+      }
+    }
+  }
+
+  async function importPending(): Promise<Count> {
+    const count = newCount()
+    const jobs: NewJob[] = []
+    const nowMs = clock.nowMs()
+    for (const { project, database } of databases) {
+      if (database.pending.length === 0) continue
+      if (!hasProject(project)) {
+        count.skipped += database.pending.length
+        report(`skipped ${database.pending.length} pending jobs of ${project}: there is no such project`)
+        continue
+      }
+      for (const row of database.pending) {
+        const pending = readPendingJob(row)
+        if (typeof pending === 'string') {
+          count.skipped++
+          report(`skipped the pending job in row ${row.id} of ${project}.db: ${pending}`)
+          continue
+        }
+        // Ascending: of equal priority, the first here is the first there. The rest of the id is how it is known again.
+        const id = importedId(nowMs + jobs.length, ['pending', project, String(row.id), row.message])
+        const namesakes = await store.findJobsByJobid(pending.jobid, project)
+        if (namesakes.some((job) => markOf(job.id) === markOf(id))) {
+          count.known++
+          continue
+        }
+        const entry = { atMs: nowMs, text: 'Taken over from the queue of Scrapyd', evidence: {} }
+        jobs.push(newJob({ ...pending, id, project, entry }))
+      }
+    }
+    for (let at = 0; at < jobs.length; at += BATCH) {
+      if (!options.dryRun) await store.enqueueJobs(jobs.slice(at, at + BATCH))
+    }
+    count.taken = jobs.length
+    report(`pending jobs: ${words(count)}`)
+    return count
+  }
+
+  /** In a dry run its eggs are not taken over yet. */
+  function hasProject(project: string): boolean {
+    return (
+      hasEggs(projects, project) ||
+      source.settingsProjects.includes(project) ||
+      (options.dryRun && existsSync(join(source.eggs, project)))
+    )
+  }
+}
+
+function newJob(over: Pick<NewJob, 'id' | 'jobid' | 'project' | 'spider' | 'entry'> & Partial<NewJob>): NewJob {
+  return {
+    version: null,
+    settings: {},
+    args: {},
+    secretNames: [],
+    limits: null,
+    priority: 0,
+    placement: { nodeId: null, tags: [] },
+    source: 'scrapyd',
+    ...over
+  }
+}
+
+/** A job id (src/shared/ids.ts) whose end is made of what the job is. */
+function importedId(atMs: number, parts: string[]): string {
+  const mark = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 20)
+  return Math.max(0, atMs).toString(16).padStart(12, '0') + mark
+}
+
+function markOf(id: string): string {
+  return id.slice(12)
+}
+
+function hasEggs(projects: Projects, project: string): boolean {
+  return (projects.versionNames(project) ?? []).length > 0
+}
+
+async function directoriesIn(directory: string): Promise<string[]> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  return entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort()
+}
+
+async function readTail(path: string): Promise<string | null> {
+  const file = await open(path).catch(() => null)
+  if (file === null) return null
+  try {
+    const { size } = await file.stat()
+    const bytes = Buffer.alloc(Math.min(size, CLOSING_TAIL_BYTES))
+    await file.read(bytes, 0, bytes.length, size - bytes.length)
+    return bytes.toString('utf8')
+  } finally {
+    await file.close()
+  }
+}
+
+function newCount(): Count {
+  return { taken: 0, known: 0, skipped: 0 }
+}
+
+function words({ taken, known, skipped }: Count): string {
+  return `${taken} taken over, ${known} known already, ${skipped} skipped`
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1_000_000).toFixed(1)} MB`
+}
+
+function listDatabases(directory: string): string[] {
+  if (!existsSync(directory)) return []
+  return readdirSync(directory)
+    .filter((name) => name.endsWith('.db'))
+    .sort()
+}

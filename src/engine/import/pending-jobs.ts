@@ -1,0 +1,74 @@
+import { problemOfPathPart } from '../projects/names.ts'
+import type { ScrapydDatabase } from '../store/scrapyd-databases.ts'
+
+/** A message of Scrapyd's queue, in our words. */
+export interface PendingJob {
+  spider: string
+  jobid: string
+  version: string | null
+  settings: Record<string, string>
+  args: Record<string, string>
+  priority: number
+}
+
+/**
+ * Reads one row of `spider_queue` (scrapyd-protocol.md, 6.1); a text says why it cannot be taken over. Old Scrapyds and programs
+ * that write the queue themselves left lists and numbers where Scrapyd has text.
+ */
+export function readPendingJob(row: ScrapydDatabase['pending'][number]): PendingJob | string {
+  let message: unknown
+  try {
+    message = JSON.parse(row.message)
+  } catch {
+    return 'its message is not JSON'
+  }
+  if (!isRecord(message)) return 'its message is not an object'
+  const { name, _job, _version = null, settings = {}, ...args } = message
+  if (typeof name !== 'string' || typeof _job !== 'string') return 'its message names no spider, or no job'
+  if (_version !== null && typeof _version !== 'string') return 'its version is not text'
+  if (!isRecord(settings)) return 'its settings are not an object'
+  for (const [noun, text] of [['spider', name] as const, ['jobid', _job] as const]) {
+    const problem = problemOfPathPart(text)
+    if (problem !== null) return `its ${noun} ${problem}: Scrapyd would have lost it, too`
+  }
+  const [settingTexts, argTexts] = [toTexts(settings), toTexts(args)]
+  if (typeof settingTexts === 'string') return `its setting ${settingTexts} is not text`
+  if (typeof argTexts === 'string') return `its argument ${argTexts} is not text`
+  return {
+    spider: name,
+    jobid: _job,
+    // Scrapyd takes "" and then looks for an egg of that name; nobody ever meant that.
+    version: _version === '' ? null : _version,
+    settings: settingTexts,
+    args: argTexts,
+    priority: finite(row.priority)
+  }
+}
+
+/** NULL was NaN, which Scrapyd starts last; infinities are its first and last. */
+function finite(priority: number | null): number {
+  return Math.min(Math.max(priority ?? Number.NEGATIVE_INFINITY, -Number.MAX_VALUE), Number.MAX_VALUE)
+}
+
+/** Or the name of one that is not text. A number is taken as its digits. */
+function toTexts(values: Record<string, unknown>): Record<string, string> | string {
+  const texts: Record<string, string> = {}
+  for (const [name, value] of Object.entries(values)) {
+    if (typeof value !== 'string' && typeof value !== 'number') return JSON.stringify(name)
+    texts[name] = String(value)
+  }
+  return texts
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** `2026-11-21 01:02:03.004000`, local time of the server that wrote it: this machine. Null where it is none. */
+export function parseScrapydTime(text: string): number | null {
+  const match = /^(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?$/.exec(text)
+  if (match === null) return null
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [number, ...number[]]
+  const milliseconds = Math.floor(Number(`0.${match[7] ?? 0}`) * 1000)
+  return new Date(year, month! - 1, day, hour, minute, second, milliseconds).getTime()
+}
