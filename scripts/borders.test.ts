@@ -18,6 +18,7 @@ const PLANTED: [file: string, imported: string, rule: string][] = [
   ['src/engine/events/e.ts', '../testing/builders.ts', 'testing-only-in-tests'],
   ['src/engine/events/f.ts', 'better-sqlite3', 'only-store-knows-sql'],
   ['src/engine/events/g.ts', 'kysely', 'only-store-knows-sql'],
+  ['src/engine/router/a.ts', '../import/import-scrapyd.ts', 'engine-room-router'],
   ['src/engine/commands/a.ts', '../router/router.ts', 'engine-room-commands'],
   ['src/engine/schedules/a.ts', '../commands/order.ts', 'engine-room-schedules'],
   ['src/engine/queue/a.ts', '../commands/order.ts', 'engine-room-queue'],
@@ -48,6 +49,7 @@ const ALLOWED: [file: string, imported: string][] = [
   ['src/engine/events/i.test.ts', '../testing/builders.ts'],
   ['src/engine/store/b.ts', 'better-sqlite3'],
   ['src/cli/d.ts', '../engine/index.ts'],
+  ['src/cli/e.ts', '../engine/import/import-scrapyd.ts'],
   ['src/main/a.ts', 'electron'],
   ['src/renderer/features/jobs/b.ts', '../../../shared/ids.ts']
 ]
@@ -55,6 +57,7 @@ const ALLOWED: [file: string, imported: string][] = [
 const EXISTING = [
   'src/shared/ids.ts',
   'src/engine/index.ts',
+  'src/engine/import/import-scrapyd.ts',
   'src/engine/router/router.ts',
   'src/engine/commands/order.ts',
   'src/engine/queue/claim.ts',
