@@ -4,7 +4,13 @@ import { join } from 'node:path'
 import type { ProjectPython, PythonState, UsageSample } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
-import { type NodeClient, NodeError, type ScheduleRequest, type SeenJob } from '../nodes/node-client.ts'
+import {
+  type NodeClient,
+  NodeError,
+  type NodeSignal,
+  type ScheduleRequest,
+  type SeenJob
+} from '../nodes/node-client.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import { type Clock, sleep } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -71,6 +77,7 @@ export interface LocalNodeOptions {
 }
 
 const FINISHED_KEPT = 1000
+const ENDING_SIGNALS = new Set<NodeSignal>(['INT', 'TERM', 'KILL'])
 /** How long stopAll waits for spiders to end by themselves before it kills them. */
 const GRACE_MS = 10_000
 
@@ -229,7 +236,8 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
     },
     async cancel(request) {
       refuseWhenClosed()
-      openedWatch.noteCancel(request.jobid)
+      // Other signals end nothing by themselves: the limits go on.
+      if (ENDING_SIGNALS.has(request.signal)) openedWatch.noteCancel(request.jobid)
       return { wasState: await openedRuns.cancel(request.project, request.jobid, request.signal) }
     },
 
@@ -297,6 +305,7 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
   }
 
   async function signalAll(signal: 'INT' | 'KILL'): Promise<void> {
+    for (const run of liveRuns()) openedWatch.noteCancel(run.spec.jobid)
     await Promise.all(liveRuns().map((run) => openedRuns.cancel(run.spec.project, run.spec.jobid, signal)))
   }
 

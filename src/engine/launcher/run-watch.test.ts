@@ -79,6 +79,7 @@ async function aRun(jobid: string, pid: number, limits: RunLimits | null = null)
     state: 'running',
     child: { pid, startTime: `boot:${pid}` },
     startedAtMs: clock.nowMs(),
+    python: null,
     exit: null,
     supervised: true,
     problem: null,

@@ -1,0 +1,146 @@
+import { createHash } from 'node:crypto'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { createRouterClient } from '@orpc/server'
+import { afterEach, expect, test, vi } from 'vitest'
+import { SECRET_MASK } from '../shared/contract/index.ts'
+import { createEngine, type Engine } from './index.ts'
+import { buildEgg } from './projects/egg-builder.ts'
+import type { Logger } from './runtime/logger.ts'
+import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
+import { findTestPython } from './testing/test-python.ts'
+
+const WAIT = { timeout: 60_000, interval: 50 }
+const SETTING = 'the setting nobody sees "7%"'
+const ARGUMENT = 'an argument, näher betrachtet'
+/** Parts that no way of quoting changes. */
+const TRACES = ['the setting nobody sees', 'näher betrachtet']
+
+/** Writes what it got where the test, but no log, can see it: a digest; and tries to give its secrets away in its log. */
+const SPIDER = `
+import asyncio, hashlib, os
+import scrapy
+
+class Tells(scrapy.Spider):
+    name = "tells"
+    def __init__(self, token=None, **kwargs):
+        super().__init__(**kwargs)
+        self.token = token
+    async def start(self):
+        both = self.settings["SHOP_PASSWORD"] + "/" + self.token
+        self.logger.info("digest %s" % hashlib.sha256(both.encode()).hexdigest())
+        self.logger.info("given away: %s %r" % (self.token, self.settings["SHOP_PASSWORD"]))
+        while not os.path.exists(self.settings["STOP_FILE"]):
+            await asyncio.sleep(0.1)
+        raise RuntimeError("wrong password %s" % self.settings["SHOP_PASSWORD"])
+        yield
+`
+
+let directory: TemporaryDirectory
+let engine: Engine
+const logged: string[] = []
+
+afterEach(async () => {
+  await engine.stopLocalSpiders()
+  await engine.stop()
+  await directory.remove()
+})
+
+const logger: Logger = Object.fromEntries(
+  ['debug', 'info', 'warn', 'error'].map((level) => [
+    level,
+    (facts: object, text: string) =>
+      logged.push(
+        `${text} ${JSON.stringify(facts, (_, value) => (value instanceof Error ? [value.message, value.stack, value.cause] : value))}`
+      )
+  ])
+) as unknown as Logger
+
+/** Every text in which other users of the machine, or anybody who reads our files, could find a secret. */
+async function whoKnows(pids: string[]): Promise<string[]> {
+  const files = await readdir(join(directory.path, 'data'), { recursive: true, withFileTypes: true })
+  const paths = [
+    ...files.filter((file) => file.isFile()).map((file) => join(file.parentPath, file.name)),
+    ...pids.flatMap((pid) => [`/proc/${pid}/cmdline`, `/proc/${pid}/environ`])
+  ]
+  const knowing = await Promise.all(
+    paths.map(async (path) => {
+      const bytes = await readFile(path).catch(() => Buffer.alloc(0))
+      return TRACES.some((trace) => bytes.includes(trace)) ? [path] : []
+    })
+  )
+  return knowing.flat()
+}
+
+test.runIf(process.platform === 'linux')(
+  'secret settings and arguments reach the spider, but no command line, no environment, no log, no answer, no database',
+  async () => {
+    directory = await makeTemporaryDirectory()
+    await mkdir(join(directory.path, 'data'), { mode: 0o700 })
+    engine = await createEngine({
+      dataDirectory: join(directory.path, 'data'),
+      host: 'service',
+      resourcesDirectory: resolve('resources'),
+      scrapdeckVersion: 'test',
+      localSlots: 2,
+      pythonPath: findTestPython(),
+      logger
+    })
+    const client = createRouterClient(engine.router, { context: {} })
+    const files = {
+      'scrapy.cfg': '[settings]\ndefault = shop.settings\n',
+      'shop/__init__.py': '',
+      'shop/settings.py': 'SPIDER_MODULES = ["shop.spiders"]\nTELNETCONSOLE_ENABLED = False\n',
+      'shop/spiders.py': SPIDER
+    }
+    const egg = await buildEgg(Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) })))
+    await vi.waitFor(async () => expect((await client.system.status()).python.state).toBe('ready'), WAIT)
+    await client.projects.upload({
+      file: new File([egg as Uint8Array<ArrayBuffer>], 'e'),
+      project: 'shop',
+      version: '1'
+    })
+    const feed = await client.events.subscribe({})
+    const changes: unknown[] = []
+    void (async () => {
+      for await (const batch of feed) changes.push(batch)
+    })().catch(() => {})
+    const STOP_FILE = join(directory.path, 'stop')
+    const { jobs } = await client.jobs.run({
+      project: 'shop',
+      spiders: ['tells'],
+      settings: { SHOP_PASSWORD: SETTING, STOP_FILE },
+      args: { token: ARGUMENT, page: '1' },
+      secretNames: ['SHOP_PASSWORD', 'token']
+    })
+    const id = jobs[0]!.id
+    const log = async () => (await client.logs.read({ jobId: id, offset: 0 }).catch(() => ({ text: '' }))).text
+    await vi.waitFor(async () => expect(await log()).toContain('given away'), WAIT)
+
+    expect(await log()).toContain(createHash('sha256').update(`${SETTING}/${ARGUMENT}`).digest('hex'))
+    // Scrapy itself writes overridden settings down.
+    expect(await log()).toMatch(/Overridden settings/)
+    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+    const knowing = (await whoKnows(pids)).filter((path) => !/\/runs\/[^/]+\/(spec|launch)\.json$/.test(path))
+    expect(knowing).toEqual([])
+
+    await writeFile(STOP_FILE, '')
+    await vi.waitFor(async () => expect((await client.jobs.get({ id })).job.state).toBe('ended'), WAIT)
+    // The files that the run was started from have served their time, too.
+    await vi.waitFor(async () => expect(await whoKnows([])).toEqual([]), WAIT)
+    const answers = [
+      jobs,
+      await client.jobs.get({ id }),
+      await client.jobs.list({}),
+      await client.nodes.list(),
+      await engine.scrapyd.listJobs(null, 100),
+      await log(),
+      changes,
+      logged
+    ]
+    const text = JSON.stringify(answers)
+    for (const trace of TRACES) expect(text).not.toContain(trace)
+    expect(text).toContain(SECRET_MASK)
+    expect(await log()).toContain('RuntimeError: wrong password ******')
+  }
+)
