@@ -1,6 +1,8 @@
-import type { Deployment } from '../../shared/contract/index.ts'
+import type { Deployment, Project, ProjectSettings } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { problemOfLimits } from '../../shared/run-limits.ts'
 import { NodeError } from '../nodes/node-client.ts'
+import type { Environments } from '../launcher/environments.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { Distribution } from '../projects/distribution.ts'
 import type { InUse, Projects } from '../projects/projects.ts'
@@ -12,8 +14,11 @@ export interface ProjectCommandsParts {
   fleet: Fleet
   projects: Projects
   distribution: Distribution
+  environments: Environments
   clock: Clock
   wakeDispatcher: () => void
+  /** Eggs whose spiders are not known may import now. */
+  listMissingSpiders: () => void
 }
 
 /** Orders about projects and their versions. */
@@ -30,8 +35,26 @@ export class ProjectCommands {
     options: InUse = {}
   ): Promise<StoredVersion> {
     const stored = await this.#parts.projects.upload(archive, names, options)
+    this.#parts.environments.refresh()
     this.#parts.wakeDispatcher()
     return stored
+  }
+
+  /**
+   * Replaces what is set for a project, which may be one that is not deployed yet, and begins to make the Python it needs. Throws
+   * BAD_INPUT with what was found where it could not run with that Python.
+   */
+  async configure(project: string, settings: ProjectSettings): Promise<Project> {
+    const { projects, environments } = this.#parts
+    const problem = problemOfLimits(settings.limits)
+    if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
+    await environments.verify(settings.python)
+    await projects.configure(project, settings)
+    environments.refresh(project)
+    this.#parts.listMissingSpiders()
+    this.#parts.wakeDispatcher()
+    const known = projects.describe().find(({ name }) => name === project)
+    return known ?? { name: project, latestVersion: null, settings, versions: [] }
   }
 
   /** Sends a version to these nodes (none named: all that answer and take jobs), and tells each step. */

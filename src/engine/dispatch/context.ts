@@ -8,7 +8,7 @@ import type { Logger } from '../runtime/logger.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { Store } from '../store/store.ts'
 import type { LiveAttempt, LiveAttempts } from './live-attempts.ts'
-import type { EggState } from './place.ts'
+import type { EggState, WhyNotReady } from './place.ts'
 
 /** What dispatching needs of the other rooms; wired once in engine/index.ts. */
 export interface DispatchContext {
@@ -32,8 +32,7 @@ export interface DispatchContext {
     ensure(nodeId: string, project: string, version: string): Promise<unknown>
     forget(nodeId: string, project: string, version: string): Promise<void>
   }
-  /** Why a node that answers can take nothing all the same, in words that follow its name; null: it can. */
-  whyNotReady(nodeId: string): string | null
+  whyNotReady: WhyNotReady
   /** The node accepted it: a cancel that was asked meanwhile can go out. */
   onAttemptSettled(one: LiveAttempt): void
   onWaitingChanged(lanes: string[]): void

@@ -120,6 +120,7 @@ export class Dispatcher {
       isPaused: this.paused,
       versionOf: (lane) => projects.versionToRun(lane.project, lane.version),
       eggState: (nodeId, project, version) => distribution.stateOf(nodeId, project, version),
+      whyNotReady: this.#context.whyNotReady,
       isHeldBack: (jobId, nodeId) => (this.#heldBack.get(`${jobId}/${nodeId}`)?.untilMs ?? 0) > clock.monotonicMs()
     })
     for (const { nodeId } of plan.assignments) this.#roomLeft.set(nodeId, this.#roomLeft.get(nodeId)! - 1)
@@ -156,7 +157,7 @@ export class Dispatcher {
           status.health !== 'up'
             ? HEALTH_WORDS[status.health]
             : this.#lists.knowsLists(node)
-              ? this.#context.whyNotReady(stored.id)
+              ? null
               : 'has not listed its jobs yet'
       }
     })

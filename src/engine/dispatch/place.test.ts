@@ -28,6 +28,7 @@ function planFor(lanes: QueueLane[], nodes: PlaceableNode[], values: Partial<Pla
     isPaused: false,
     versionOf: (lane) => lane.version,
     eggState: () => 'present',
+    whyNotReady: () => null,
     isHeldBack: () => false,
     ...values
   })
@@ -62,6 +63,27 @@ describe('placing jobs on nodes', () => {
     ]
   ])('says what is true when %s', (_case, nodes, lane, text) => {
     expect(waits(planFor([aLane(['a'], lane)], nodes)).map((wait) => wait.text)).toEqual([text])
+  })
+
+  it('a node that cannot run one project runs the others, and other nodes run that one', () => {
+    const whyNotReady = (nodeId: string, project: string) =>
+      nodeId === 'n1' && project === 'slow' ? 'is making the Python environment of slow (Collecting lxml)' : null
+    const lanes = [
+      aLane(['a', 'b'], { project: 'slow' }),
+      aLane(['c'], { project: 'slow', placement: { nodeId: 'n1', tags: [] } }),
+      aLane(['d', 'e'])
+    ]
+    const plan = planFor(lanes, [aNode(), aNode({ id: 'n2', name: 'eu-2', slots: 1 })], { whyNotReady })
+    expect(placed(plan)).toEqual([
+      ['a', 'n2'],
+      ['d', 'n1'],
+      ['e', 'n1']
+    ])
+    expect(plan.waiting.get('lane of c')).toEqual({
+      code: 'python_not_ready',
+      text: 'eu-1 is making the Python environment of slow (Collecting lxml)'
+    })
+    expect(plan.waiting.get('lane of a')?.code).toBe('all_slots_busy')
   })
 
   it('fills the least loaded node first, by its share of slots', () => {
@@ -101,6 +123,7 @@ describe('placing jobs on nodes', () => {
     ['there is no node', [], {}, 'no_nodes'],
     ['the node is down', [aNode({ unavailable: 'does not answer' })], {}, 'nodes_down'],
     ['the node is cordoned', [aNode({ mode: 'cordoned' })], {}, 'nodes_cordoned'],
+    ['the node has no Python for it', [aNode()], { whyNotReady: () => 'is making it' }, 'python_not_ready'],
     ['all slots are busy', [aNode({ used: 2 })], {}, 'all_slots_busy'],
     ['the version is gone', [aNode()], { versionOf: () => null }, 'version_missing'],
     ['everything is paused', [aNode()], { isPaused: true }, 'paused'],

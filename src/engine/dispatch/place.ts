@@ -14,6 +14,9 @@ export interface PlaceableNode {
   unavailable: string | null
 }
 
+/** Why a node that answers cannot run a project now, in words that follow the node's name; null: it can. */
+export type WhyNotReady = (nodeId: string, project: string) => string | null
+
 /** `absent`: we have the egg and may send it. `never`: we have none to send, or sending failed and waits for its back-off. */
 export type EggState = 'present' | 'sending' | 'absent' | 'never'
 
@@ -26,6 +29,7 @@ export interface PlaceInput {
   /** The version that a lane's jobs run with when sent now; null: there is none. */
   versionOf: (lane: QueueLane) => string | null
   eggState: (nodeId: string, project: string, version: string) => EggState
+  whyNotReady: WhyNotReady
   /** The node refused this job lately and gets it again only after a while. */
   isHeldBack: (jobId: string, nodeId: string) => boolean
 }
@@ -70,7 +74,9 @@ export function place(input: PlaceInput): Plan {
       blocked.add(lane.lane)
       continue
     }
-    const candidates = input.nodes.filter((node) => mayRun(node, lane.placement))
+    const candidates = input.nodes.filter(
+      (node) => mayRun(node, lane.placement) && input.whyNotReady(node.id, lane.project) === null
+    )
     const withRoom = candidates.filter((node) => (used.get(node.id) ?? 0) < node.slots)
     const open = withRoom.filter((node) => !input.isHeldBack(job.id, node.id))
     const isSending = (node: PlaceableNode) => input.eggState(node.id, lane.project, version) === 'sending'
@@ -159,6 +165,14 @@ function explainWait(context: {
   }
   if (matching.length === 0) return { code: 'no_matching_node', text: `no node is ${where}` }
   if (candidates.length === 0) {
+    const unready = matching.find((node) => mayRun(node, lane.placement))
+    if (unready !== undefined) {
+      const others = matching.length === 1 ? '' : `, and no other node${suffix(where)} can take it`
+      return {
+        code: 'python_not_ready',
+        text: `${unready.name} ${input.whyNotReady(unready.id, lane.project)}${others}`
+      }
+    }
     const down = matching.filter((node) => node.unavailable !== null)
     if (down.length === matching.length) {
       const [first] = down

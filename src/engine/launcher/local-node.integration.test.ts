@@ -89,7 +89,7 @@ async function untilLogged(node: LocalNode, spider: string, words: string) {
 test('the demo spiders run: items, stats and exit codes are what they should be', async () => {
   const t = await aPlace()
   const node = await t.open()
-  expect(await node.listSpidersOfEgg(t.eggs['1']!)).toEqual(['broken', 'prices', 'quotes', 'slow'])
+  expect(await node.listSpidersOfEgg(t.eggs['1']!, 'demo')).toEqual(['broken', 'prices', 'quotes', 'slow'])
   await node.schedule(t.aRequest('quotes', { args: { pages: '3', delay: '0.05' } }))
   await node.schedule(t.aRequest('prices', { args: { delay: '0.05' } }))
   await node.schedule(t.aRequest('broken'))
@@ -213,15 +213,15 @@ test('an egg that does not import, or never ends importing its spiders, is told 
       await buildEgg(Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) })))
     )
   }
-  await expect(node.listSpidersOfEgg(await eggWith('2', 'import no_such_module\n'))).rejects.toMatchObject({
+  await expect(node.listSpidersOfEgg(await eggWith('2', 'import no_such_module\n'), 'demo')).rejects.toMatchObject({
     code: 'EGG_IMPORT_FAILED',
     message: expect.stringMatching(/does not import[^]*ModuleNotFoundError: No module named 'no_such_module'$/)
   })
   const noisy = await eggWith('3', 'import os\nprint("noise")\nos.write(1, b"more noise")\n')
-  expect(await node.listSpidersOfEgg(noisy)).toEqual([])
+  expect(await node.listSpidersOfEgg(noisy, 'demo')).toEqual([])
   const endless = await eggWith('4', 'import time\ntime.sleep(60)\n')
   const abort = AbortSignal.timeout(1500)
-  await expect(node.listSpidersOfEgg(endless, abort)).rejects.toMatchObject({ name: 'TimeoutError' })
+  await expect(node.listSpidersOfEgg(endless, 'demo', abort)).rejects.toMatchObject({ name: 'TimeoutError' })
 })
 
 test('data files and metadata of an egg are found as in an installed package', async () => {

@@ -28,7 +28,8 @@ export function runCommand(options: {
   stdoutLimitBytes: number
   clock: Clock
   signal?: AbortSignal
-  onLine?: (line: string) => void
+  /** Gets each line of both outputs as it comes; stdout is then not kept. */
+  onLine?: (line: string, isError: boolean) => void
 }): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
     const child = spawn(options.command, options.args, {
@@ -40,7 +41,7 @@ export function runCommand(options: {
     })
     let stdout = ''
     let stderr = ''
-    let line = ''
+    const unfinished = { out: '', error: '' }
     let stoppedFor: CommandResult['stoppedFor'] = null
 
     const stop = (reason: NonNullable<CommandResult['stoppedFor']>) => {
@@ -53,18 +54,21 @@ export function runCommand(options: {
     options.signal?.addEventListener('abort', onAbort, { once: true })
     if (options.signal?.aborted) onAbort()
 
+    const tellLines = (stream: 'out' | 'error', text: string) => {
+      if (!options.onLine) return
+      const lines = (unfinished[stream] + text).split(/\r?\n/)
+      unfinished[stream] = lines.pop()!.slice(-10_000)
+      for (const whole of lines) options.onLine(whole, stream === 'error')
+    }
+
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      if (options.onLine) {
-        const lines = (line + text).split('\n')
-        line = lines.pop()!.slice(-10_000)
-        for (const whole of lines) options.onLine(whole)
-        return
-      }
+      if (options.onLine) return tellLines('out', text)
       stdout += text
       if (stdout.length > options.stdoutLimitBytes) stop('output')
     })
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       stderr = (stderr + text).slice(-STDERR_KEPT_CHARACTERS)
+      tellLines('error', text)
     })
     const settle = () => {
       timer.cancel()
@@ -84,6 +88,7 @@ export function runCommand(options: {
     })
     child.once('close', (code) => {
       settle()
+      for (const stream of ['out', 'error'] as const) if (unfinished[stream] !== '') tellLines(stream, '\n')
       resolve({ code, stdout, stderr, stoppedFor })
     })
   })

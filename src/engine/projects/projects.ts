@@ -51,7 +51,7 @@ export interface Projects {
   describe(): Project[]
   /** What an operator set for a project; the default where nothing was set, also for a project that is not known. */
   settingsOf(project: string): ProjectSettings
-  /** Throws PROJECT_NOT_FOUND. */
+  /** Also for a project that is not known yet: what it needs can be there before its first egg. Throws BAD_INPUT for a name that none can have. */
   configure(project: string, settings: ProjectSettings): Promise<void>
   /** A local file for Python to import; null when we have no egg of it. */
   eggFile(project: string, version: string): Promise<string | null>
@@ -111,9 +111,9 @@ export interface ProjectsOptions {
   /** Projects that run without an egg, by name (`[settings]` of scrapyd.conf). */
   settingsProjects?: Record<string, SettingsSource>
   /** As listSpidersOfEgg, for a project without one. */
-  listSpidersOfSettings?: ((source: SettingsSource) => Promise<string[]>) | null
+  listSpidersOfSettings?: ((project: string) => Promise<string[]>) | null
   /** Imports the egg in a process of its own; throws EGG_IMPORT_FAILED, PYTHON_MISSING. Null: there is no local node. */
-  listSpidersOfEgg: ((eggPath: string) => Promise<string[]>) | null
+  listSpidersOfEgg: ((eggPath: string, project: string) => Promise<string[]>) | null
   clock: Clock
   logger: Logger
 }
@@ -225,7 +225,7 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
       }),
     settingsOf: (project) => settings.get(project) ?? DEFAULT_SETTINGS,
     async configure(project, next) {
-      projects.requireProject(project)
+      if (!isKnown(project)) checkProjectName(project)
       await store.putProjectSettings(project, next)
       settings.set(project, next)
     },
@@ -342,7 +342,7 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
 
     const path = await files.write({ sha256, project, version }, egg)
     try {
-      const spiders = await listSpiders(path)
+      const spiders = await listSpiders(path, project)
       await blobs.write(`eggs/${sha256}`, egg)
       const createdAtMs = clock.nowMs()
       const deployments = options.listSpidersOfEgg === null ? [] : [presentOn(LOCAL_NODE_ID)]
@@ -362,10 +362,10 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
   }
 
   /** Null where there is no Python to ask: the version is kept and listed later. */
-  async function listSpiders(path: string): Promise<string[] | null> {
+  async function listSpiders(path: string, project: string): Promise<string[] | null> {
     if (options.listSpidersOfEgg === null) return null
     try {
-      return await options.listSpidersOfEgg(path)
+      return await options.listSpidersOfEgg(path, project)
     } catch (error) {
       if (isScrapdeckError(error, 'PYTHON_MISSING')) return null
       throw error
@@ -376,7 +376,7 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
     const path = await projects.eggFile(stored.project, stored.version)
     let spiders: string[] | null
     try {
-      spiders = path === null ? null : await listSpiders(path)
+      spiders = path === null ? null : await listSpiders(path, stored.project)
     } catch (error) {
       if (!isScrapdeckError(error, 'EGG_IMPORT_FAILED')) throw error
       logger.warn({ project: stored.project, version: stored.version, error: error.message }, 'an egg does not import')
@@ -446,7 +446,7 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
     if (listSpidersOfSettings === null) return
     for (const [project, stored] of withoutEgg) {
       try {
-        withoutEgg.set(project, { ...stored, spiders: await listSpidersOfSettings(settingsProjects.get(project)!) })
+        withoutEgg.set(project, { ...stored, spiders: await listSpidersOfSettings(project) })
       } catch (error) {
         const { message } = error as Error
         logger.warn({ project, error: message }, 'a project of [settings] does not import; check its module')
@@ -601,9 +601,13 @@ function projectNameFor(asked: string | undefined, facts: EggFacts): string {
       { data: { field: 'project', suggestion } }
     )
   }
+  checkProjectName(name)
+  return name
+}
+
+function checkProjectName(name: string): void {
   const problem = problemOfPathPart(name)
   if (problem) throw new ScrapdeckError('BAD_INPUT', `The project name ${JSON.stringify(name)} ${problem}.`)
-  return name
 }
 
 function checkVersion(version: string): string {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Environment } from '../../shared/contract/index.ts'
 import type { LiveAttempt } from '../dispatch/live-attempts.ts'
 import type { FleetNode, NodeStatus } from '../nodes/fleet.ts'
 import type { StoredJob } from '../store/store.ts'
@@ -28,6 +29,7 @@ const problemsOf = (input: Partial<ProblemsInput>) =>
     live: [],
     recentFailures: [],
     python: null,
+    environments: [],
     isPaused: false,
     queued: 0,
     ...input
@@ -91,5 +93,28 @@ describe('what an operator should act on', () => {
       queued: 1
     })
     expect(problems.map(({ severity }) => severity)).toEqual(['error', 'warning', 'warning'])
+  })
+
+  it('a Python environment that could not be made is told for each project that has it', () => {
+    const failed = {
+      id: '0123456789ab',
+      kind: 'requirements',
+      state: 'failed',
+      path: null,
+      problem: 'No lxml'
+    } as Environment
+    const environments = [
+      { ...failed, projects: ['shop', 'news'] },
+      { ...failed, id: 'unused', projects: [] },
+      { ...failed, kind: 'main' as const, projects: ['other'] },
+      { ...failed, state: 'ready' as const, projects: ['fine'] }
+    ]
+    expect(problemsOf({ environments })).toMatchObject([
+      { severity: 'error', title: 'shop has no Python on this computer', text: 'No lxml', project: 'shop' },
+      { severity: 'error', project: 'news' }
+    ])
+    expect(problemsOf({ environments: [{ ...failed, path: '/python', projects: ['shop'] }] })).toMatchObject([
+      { severity: 'warning', title: 'The Python environment of shop could not be made anew', project: 'shop' }
+    ])
   })
 })

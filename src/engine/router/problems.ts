@@ -1,4 +1,4 @@
-import type { Problem, PythonState } from '../../shared/contract/index.ts'
+import type { Environment, Problem, PythonState } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { formatAge } from '../../shared/time.ts'
 import type { LiveAttempt } from '../dispatch/live-attempts.ts'
@@ -12,6 +12,7 @@ export interface ProblemsInput {
   /** Failed or lost in the last day, newest first. */
   recentFailures: readonly StoredJob[]
   python: PythonState | null
+  environments: readonly Environment[]
   isPaused: boolean
   queued: number
 }
@@ -26,6 +27,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...nodeProblems(input),
     ...stuckNodes(input),
     ...pythonProblem(input),
+    ...environmentProblems(input),
     ...pausedQueue(input),
     ...failingSpiders(input)
   ].sort((left, right) => Number(right.severity === 'error') - Number(left.severity === 'error'))
@@ -104,6 +106,30 @@ function pythonProblem({ python, nodes }: ProblemsInput): Problem[] {
       mend: 'create_environment'
     }
   ]
+}
+
+/** The main Python is a problem of its own. */
+function environmentProblems({ environments }: ProblemsInput): Problem[] {
+  return environments
+    .filter(({ kind, state }) => kind !== 'main' && state === 'failed')
+    .flatMap(({ id, kind, path, projects, problem }) =>
+      projects.map((project): Problem => {
+        const isServing = kind === 'requirements' && path !== null
+        return {
+          id: `environment:${id}:${project}`,
+          severity: isServing ? 'warning' : 'error',
+          title: isServing
+            ? `The Python environment of ${project} could not be made anew`
+            : `${project} has no Python on this computer`,
+          text: problem ?? 'It could not be made',
+          sinceMs: null,
+          nodeId: LOCAL_NODE_ID,
+          project,
+          spider: null,
+          mend: null
+        }
+      })
+    )
 }
 
 function pausedQueue({ isPaused, queued }: ProblemsInput): Problem[] {

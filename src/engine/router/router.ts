@@ -6,7 +6,6 @@ import {
   type Node,
   type Problem,
   type Project,
-  type ProjectSettings,
   type SystemStatus,
   type UsageSample
 } from '../../shared/contract/index.ts'
@@ -54,7 +53,6 @@ export interface RouterParts {
   problems: () => Problem[]
   environments: Environments
   usageOf: (jobId: string) => Promise<UsageSample[]>
-  configureProject: (project: string, settings: ProjectSettings) => Promise<void>
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
 }
 
@@ -136,10 +134,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
       deploy: os.projects.deploy.handler(({ input }) =>
         projectCommands.deploy(input.project, input.version, input.nodeIds)
       ),
-      configure: os.projects.configure.handler(async ({ input }) => {
-        await parts.configureProject(input.project, input.settings)
-        return requireProject(input.project)
-      }),
+      configure: os.projects.configure.handler(({ input }) => projectCommands.configure(input.project, input.settings)),
       deleteVersion: os.projects.deleteVersion.handler(async ({ input }) => ({
         failedNodes: await projectCommands.deleteVersion(input.project, input.version)
       })),

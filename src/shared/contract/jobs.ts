@@ -27,6 +27,7 @@ export const WaitingCode = z.enum([
   'nodes_down',
   'nodes_cordoned',
   'version_missing',
+  'python_not_ready',
   'egg_on_its_way',
   'egg_refused',
   'node_refused',
@@ -45,8 +46,8 @@ const StringMap = z.record(z.string(), z.string())
 const Limit = z.number().int().min(1).max(1_000_000_000).nullable().optional()
 
 /**
- * What ends a run on the local node before its own end. Each absent or null: no limit. A job's limits are laid over its
- * project's, field by field. Memory is the resident memory of all its processes, sampled; `addressSpaceMegabytes`,
+ * What ends a run on the local node before its own end. Each absent or null: no limit; a field that a job leaves open is
+ * its project's. Memory is the resident memory of all its processes, sampled; `addressSpaceMegabytes`,
  * `cpuSeconds` and `openFiles` are set in the kernel for each process as well.
  */
 export const RunLimits = z.object({

@@ -1,0 +1,96 @@
+import { open, rm, type FileHandle } from 'node:fs/promises'
+import { maskCredentials } from './requirements.ts'
+
+const LIMIT_BYTES = 2_000_000
+const LINE_LIMIT_CHARACTERS = 4_000
+const PIECE_BYTES = 64 * 1024
+
+/** The log of a making while it is written: bounded, without credentials, readable by many at once. */
+export class BuildLog {
+  readonly path: string
+  readonly #file: FileHandle
+  readonly #listeners = new Set<() => void>()
+  #writing: Promise<void> = Promise.resolve()
+  #sizeBytes = 0
+  #hasEnded = false
+
+  private constructor(path: string, file: FileHandle) {
+    this.path = path
+    this.#file = file
+  }
+
+  /** Begins a new file: who still reads the one before reads it to its end. */
+  static async open(path: string): Promise<BuildLog> {
+    await rm(path, { force: true })
+    return new BuildLog(path, await open(path, 'wx', 0o600))
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded
+  }
+
+  write(line: string): void {
+    if (this.#sizeBytes > LIMIT_BYTES) return
+    this.#append(line)
+    if (this.#sizeBytes > LIMIT_BYTES) this.#append('… and more than is kept here')
+  }
+
+  /** Writes the last line and closes the file. A disk that is full costs lines, not the making. */
+  async end(line: string): Promise<void> {
+    this.#append(line)
+    await this.#writing
+    this.#hasEnded = true
+    await this.#file.close()
+    this.#wake()
+  }
+
+  /** Resolves when there may be more to read. */
+  grown(signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        this.#listeners.delete(done)
+        signal?.removeEventListener('abort', done)
+        resolve()
+      }
+      this.#listeners.add(done)
+      signal?.addEventListener('abort', done, { once: true })
+    })
+  }
+
+  #append(line: string): void {
+    const bytes = Buffer.from(`${maskCredentials(line).slice(0, LINE_LIMIT_CHARACTERS)}\n`)
+    this.#sizeBytes += bytes.length
+    this.#writing = this.#writing
+      .then(() => this.#file.appendFile(bytes))
+      .catch(() => {})
+      .then(() => this.#wake())
+  }
+
+  #wake(): void {
+    for (const listener of [...this.#listeners]) listener()
+  }
+}
+
+/** A log from its start; while `growing` is written, until it ends. */
+export async function* readBuildLog(
+  path: string,
+  growing: BuildLog | null,
+  signal?: AbortSignal
+): AsyncGenerator<{ text: string }, void, void> {
+  const file = await open(path, 'r')
+  const decoder = new TextDecoder()
+  try {
+    while (!signal?.aborted) {
+      // Asked for before the read: what is written meanwhile is heard of.
+      const grown = growing === null || growing.hasEnded ? null : growing.grown(signal)
+      const { bytesRead, buffer } = await file.read(Buffer.alloc(PIECE_BYTES), 0, PIECE_BYTES)
+      const text = decoder.decode(buffer.subarray(0, bytesRead), { stream: true })
+      if (text !== '') yield { text }
+      if (bytesRead > 0) continue
+      if (grown === null) return
+      await grown
+    }
+  } finally {
+    await file.close()
+  }
+}

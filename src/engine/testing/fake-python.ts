@@ -1,0 +1,35 @@
+import { chmod, writeFile } from 'node:fs/promises'
+
+/**
+ * A program that answers as a Python of this version would when Scrapdeck looks at it, and makes environments whose Python has
+ * Scrapy. `pip`: a shell command that stands for pip in them; its arguments are the real ones.
+ */
+export async function writeFakePython(
+  path: string,
+  version: string,
+  scrapy: string | null,
+  over: { failure?: string; pip?: string } = {}
+): Promise<string> {
+  const facts = (own: string, scrapyVersion: string | null) =>
+    JSON.stringify({ path: own, version, scrapyVersion, failure: over.failure ?? null })
+  const script = `#!/bin/sh
+if [ "$2" = venv ]; then
+  mkdir -p "$3/bin"
+  cat > "$3/bin/python" <<'END'
+#!/bin/sh
+if [ "$2" = venv ]; then exec '${path}' "$@"; fi
+if [ "$2" = pip ]; then
+  ${over.pip ?? 'echo Collecting Scrapy'}
+  exit
+fi
+echo '${facts('PLACE', '2.19.0')}' | sed "s|PLACE|$0|"
+END
+  chmod +x "$3/bin/python"
+  exit
+fi
+echo '${facts(path, scrapy)}'
+`
+  await writeFile(path, script)
+  await chmod(path, 0o755)
+  return path
+}
