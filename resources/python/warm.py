@@ -46,7 +46,7 @@ def main():
     modules_file = os.path.abspath(sys.argv[1])
     control, events = take_channels()
     # How the interpreter was found, before any import had its way with it: what each spider begins with.
-    fresh = {"environ": dict(os.environ), "path": list(sys.path)}
+    fresh = {"environ": dict(os.environ), "path": list(sys.path), "streams": (sys.stdin, sys.stdout, sys.stderr)}
     watched = read_watched()
     try:
         names, excluded = read_modules(modules_file)
@@ -168,9 +168,9 @@ def become_spider(run, fresh):
     os.environ.update(fresh["environ"])
     os.environ.update(run.launch["environment"])
     time.tzset()
-    sys.stdin = sys.__stdin__ = open_standard(0, "r")
-    sys.stdout = sys.__stdout__ = open_standard(1, "w")
-    sys.stderr = sys.__stderr__ = open_standard(2, "w")
+    sys.stdin = sys.__stdin__ = open_standard(0, fresh["streams"][0])
+    sys.stdout = sys.__stdout__ = open_standard(1, fresh["streams"][1])
+    sys.stderr = sys.__stderr__ = open_standard(2, fresh["streams"][2])
     random.seed()
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
@@ -181,7 +181,8 @@ def become_spider(run, fresh):
     sys.path[:] = fresh["path"]
     crawl.forget_our_modules()
     main_module = types.ModuleType("__main__")
-    vars(main_module).update(vars(crawl), __name__="__main__", __spec__=None, __cached__=None)
+    vars(main_module).update(vars(crawl), __name__="__main__", __package__=None, __spec__=None, __cached__=None)
+    vars(main_module).setdefault("__annotations__", {})
     KEPT.append(sys.modules["__main__"])
     sys.modules["__main__"] = main_module
     importlib.invalidate_caches()
@@ -191,15 +192,21 @@ def become_spider(run, fresh):
 KEPT = []
 
 
-def open_standard(descriptor, mode):
+def open_standard(descriptor, like):
+    """A stream as Python opens it at its start, for the file that the descriptor is now."""
     import io
 
-    raw = io.open(descriptor, mode + "b", buffering=-1, closefd=False)
-    name = ("<stdin>", "<stdout>", "<stderr>")[descriptor]
-    (raw.raw).name = name
-    errors = "backslashreplace" if descriptor == 2 else "strict"
+    mode = like.mode
+    buffering = 0 if mode == "w" and like.write_through else -1
+    buffer = io.open(descriptor, mode + "b", buffering, closefd=False)
+    getattr(buffer, "raw", buffer).name = like.name
     stream = io.TextIOWrapper(
-        raw, encoding="utf-8", errors=errors, newline=None if mode == "r" else "\n", line_buffering=descriptor == 2
+        buffer,
+        encoding=like.encoding,
+        errors=like.errors,
+        newline="\n" if mode == "w" else None,
+        line_buffering=like.line_buffering,
+        write_through=like.write_through,
     )
     stream.mode = mode
     return stream
@@ -304,31 +311,34 @@ def refuse_threads():
 
 def learn(events, control, fresh):
     """The names of what a crawl imports, in the order of importing, by one in a fork."""
+    import shutil
     import tempfile
 
+    # Not TemporaryDirectory, which leaves an exit handler to all spiders.
+    directory = tempfile.mkdtemp(prefix="scrapdeck-")
     reading, writing = os.pipe()
-    with tempfile.TemporaryDirectory(prefix="scrapdeck-") as directory:
-        pid = os.fork()
-        if pid == 0:
-            os.close(events)
-            os.close(control)
-            os.close(reading)
-            os.setsid()
-            os.chdir(directory)
-            dry_crawl(directory)
-            ours = {"__main__", "__mp_main__", REACTOR, DRY_SETTINGS, DRY_SPIDERS}
-            names = [
-                name
-                for name, module in list(sys.modules.items())
-                if name not in ours and getattr(module, "__spec__", None) is not None
-            ]
-            with os.fdopen(writing, "w") as file:
-                json.dump(names, file)
-            os._exit(0)
-        os.close(writing)
-        with os.fdopen(reading) as file:
-            text = file.read()
-        os.waitpid(pid, 0)
+    pid = os.fork()
+    if pid == 0:
+        os.close(events)
+        os.close(control)
+        os.close(reading)
+        os.setsid()
+        os.chdir(directory)
+        dry_crawl(directory)
+        ours = {"__main__", "__mp_main__", REACTOR, DRY_SETTINGS, DRY_SPIDERS}
+        names = [
+            name
+            for name, module in list(sys.modules.items())
+            if name not in ours and getattr(module, "__spec__", None) is not None
+        ]
+        with os.fdopen(writing, "w") as file:
+            json.dump(names, file)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as file:
+        text = file.read()
+    os.waitpid(pid, 0)
+    shutil.rmtree(directory, ignore_errors=True)
     if not text:
         raise RuntimeError("a crawl without requests did not work")
     return json.loads(text)

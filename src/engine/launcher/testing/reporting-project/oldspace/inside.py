@@ -1,0 +1,1 @@
+WORDS = "old, in the egg"

@@ -1,0 +1,1 @@
+WORDS = "shared, in the egg"
