@@ -18,6 +18,7 @@ import { createDispatch } from './dispatch/dispatch.ts'
 import { LiveAttempts } from './dispatch/live-attempts.ts'
 import { ChangeFeed } from './events/change-feed.ts'
 import { type Environments, NO_ENVIRONMENTS } from './launcher/environments.ts'
+import { createPruner, type Pruner } from './launcher/prune-files.ts'
 import { openLocalNode, type LocalNode } from './launcher/local-node.ts'
 import { Fleet, type FleetNode } from './nodes/fleet.ts'
 import { takeInventory } from './nodes/inventory.ts'
@@ -28,7 +29,7 @@ import { createScrapydClient } from './nodes/scrapyd/scrapyd-client.ts'
 import { createDistribution } from './projects/distribution.ts'
 import { buildEggFromFolder } from './projects/egg-builder.ts'
 import { openEggTree } from './projects/egg-tree.ts'
-import { createProjects, type SettingsSource } from './projects/projects.ts'
+import { createProjects, type SettingsSource, WITHOUT_EGG } from './projects/projects.ts'
 import { WaitingReasons } from './queue/waiting-reasons.ts'
 import { FiguresSampler } from './router/figures.ts'
 import { ProblemWatch } from './router/problem-watch.ts'
@@ -131,6 +132,8 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     jobs: null,
     ...options.directories
   }
+  // What is not a path is a storage elsewhere.
+  const itemFiles = isAbsolute(directories.items ?? '') ? directories.items : null
   const projects = await createProjects({
     store,
     blobs,
@@ -138,6 +141,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     tree: await openEggTree(directories.eggs, logger),
     settingsProjects: hasLocalNode ? options.settingsProjects : undefined,
     listSpidersOfEgg: hasLocalNode ? (eggPath, project) => localNode!.listSpidersOfEgg(eggPath, project) : null,
+    listSpidersOfSettings: (project) => localNode!.listSpiders(project, WITHOUT_EGG),
     clock,
     logger
   })
@@ -151,7 +155,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       : options.localSlots === 0
         ? null
         : await openLocalNode({
-            directory: join(dataDirectory, 'local'),
+            directory: ownDirectory,
             resourcesDirectory,
             slots: () => localSlots,
             pythonPath: options.pythonPath,
@@ -159,9 +163,12 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
               names: () => projects.names(),
               of: (project) => projects.settingsOf(project).python
             },
-            async source(project, version) {
-              const egg = await projects.eggFile(project, version)
-              return egg === null ? null : { egg }
+            source: projects.source,
+            directories: {
+              // Without logs_dir nobody is shown logs; outcomes are judged by them all the same.
+              logsDirectory: directories.logs ?? join(ownDirectory, 'logs'),
+              itemsDirectory: directories.items,
+              jobsDirectory: directories.jobs
             },
             cancelWaitsMs,
             clock,
@@ -171,6 +178,15 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   const environments: Environments = localNode?.environments ?? NO_ENVIRONMENTS
 
   const live = new LiveAttempts()
+  const pruner =
+    typeof options.jobsToKeep !== 'number'
+      ? null
+      : createPruner({
+          directories: [directories.logs ?? join(ownDirectory, 'logs'), ...(itemFiles === null ? [] : [itemFiles])],
+          keep: options.jobsToKeep,
+          isNeeded: (jobid) => live.all().some((attempt) => attempt.jobid === jobid),
+          logger
+        })
   const waiting = new WaitingReasons()
   const fleet: Fleet = new Fleet({
     clock,
@@ -338,8 +354,19 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     return attempt === undefined ? [] : (localNode?.usageOf(attempt.jobid) ?? [])
   }
 
+  /** Each start is a time to remove what is too old. */
+  function pruning(local: NodeClient, files: Pruner): NodeClient {
+    return {
+      ...local,
+      schedule(request, signal) {
+        files.note(request.project, request.spider)
+        return local.schedule(request, signal)
+      }
+    }
+  }
+
   async function createClient(node: StoredNode): Promise<NodeClient> {
-    if (node.kind === 'local') return localNode!
+    if (node.kind === 'local') return pruner === null ? localNode! : pruning(localNode!, pruner)
     const password = node.sealedPassword === null ? null : await openPassword(node)
     if (seams.createNodeClient !== undefined) return seams.createNodeClient(node, password)
     const { name, url, username, caCertificate } = node
@@ -451,8 +478,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       jobLogs,
       jobCommands,
       projectCommands,
-      // What is not a path is a storage elsewhere.
-      directories: { logs: directories.logs, items: isAbsolute(directories.items ?? '') ? directories.items : null },
+      directories: { logs: directories.logs, items: itemFiles },
       clock
     }),
     credentials,

@@ -12,7 +12,7 @@ const SHOP: SettingsSource = { settingsModule: 'shop.settings', path: ['/srv/sho
 
 async function openRoom(settingsProjects: Record<string, SettingsSource> = { shop: SHOP }) {
   const temporary = await openTemporaryStore()
-  const asked: SettingsSource[] = []
+  const asked: string[] = []
   const clock = createFakeClock(Date.UTC(2026, 0, 31, 12))
   const projects = await createProjects({
     store: temporary.store,
@@ -20,8 +20,8 @@ async function openRoom(settingsProjects: Record<string, SettingsSource> = { sho
     eggDirectory: join(temporary.directory, 'egg-files'),
     settingsProjects,
     listSpidersOfEgg: async () => ['of-egg'],
-    listSpidersOfSettings: async (source) => {
-      asked.push(source)
+    listSpidersOfSettings: async (project) => {
+      asked.push(project)
       return ['prices']
     },
     clock,
@@ -34,7 +34,7 @@ async function openRoom(settingsProjects: Record<string, SettingsSource> = { sho
 test('a project of [settings] is listed without versions, and its spiders run here and nowhere else', async () => {
   await using t = await openRoom()
   await t.projects.listMissingSpiders()
-  expect(t.asked).toEqual([SHOP])
+  expect(t.asked).toEqual(['shop'])
   expect(t.projects.names()).toEqual(['shop'])
   expect(t.projects.versionNames('shop')).toEqual([])
   expect(t.projects.spidersOf('shop', null)).toEqual(['prices'])
