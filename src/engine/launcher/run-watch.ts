@@ -141,6 +141,13 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
       if (supervisor !== null) seen.add(supervisor.pid)
     }
     for (const [index, run] of news.entries()) {
+      const { memoryMegabytes, cpuSeconds } = run.spec.limits ?? {}
+      if (options.processes === null && (memoryMegabytes ?? cpuSeconds) != null) {
+        logger.warn(
+          { jobid: run.spec.jobid },
+          'this system does not tell what spiders use: memory and CPU are not held'
+        )
+      }
       watched.set(run.spec.jobid, newWatched(run, supervisors[index] ?? null, limits.get(run.spec.jobid) ?? null))
     }
     // Who stands over several runs tells nothing about whose an orphan is.
@@ -222,7 +229,8 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
     void track(
       (async () => {
         await writeWhole(run.directory, 'spec.json', run.spec)
-        await rm(join(run.directory, 'launch.json'), { force: true })
+        // The one may hold them, the other whatever the spider printed; both have served their time.
+        for (const name of ['launch.json', 'output.txt']) await rm(join(run.directory, name), { force: true })
       })()
     )
   }

@@ -1,0 +1,128 @@
+import { join, resolve } from 'node:path'
+import { createRouterClient } from '@orpc/server'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { ChangeBatch, JobDetail, NodeRun } from '../shared/contract/index.ts'
+import { createEngine, type Engine } from './index.ts'
+import { buildEgg } from './projects/egg-builder.ts'
+import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
+import { findTestPython } from './testing/test-python.ts'
+
+const WAIT = { timeout: 60_000, interval: 50 }
+const SPIDERS = `
+import asyncio, signal
+import scrapy
+
+class Waits(scrapy.Spider):
+    name = "waits"
+    async def start(self):
+        while True:
+            await asyncio.sleep(0.1)
+        yield
+
+class Stubborn(Waits):
+    name = "stubborn"
+    async def start(self):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self.logger.info("deaf")
+        while True:
+            await asyncio.sleep(0.1)
+        yield
+`
+
+let directory: TemporaryDirectory
+let engine: Engine
+let client: ReturnType<typeof clientOf>
+const clientOf = (one: Engine) => createRouterClient(one.router, { context: {} })
+
+async function start(): Promise<void> {
+  engine = await createEngine({
+    dataDirectory: join(directory.path, 'data'),
+    host: 'service',
+    resourcesDirectory: resolve('resources'),
+    scrapdeckVersion: 'test',
+    localSlots: 4,
+    pythonPath: findTestPython(),
+    cancelWaitsSeconds: [1, 1, 1]
+  })
+  client = clientOf(engine)
+}
+
+beforeEach(async () => {
+  directory = await makeTemporaryDirectory()
+  await start()
+  const files = {
+    'scrapy.cfg': '[settings]\ndefault = shop.settings\n',
+    'shop/__init__.py': '',
+    'shop/settings.py': 'SPIDER_MODULES = ["shop.spiders"]\nTELNETCONSOLE_ENABLED = False\n',
+    'shop/spiders.py': SPIDERS
+  }
+  const egg = await buildEgg(Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) })))
+  await vi.waitFor(async () => expect((await client.system.status()).python.state).toBe('ready'), WAIT)
+  await client.projects.upload({ file: new File([egg as Uint8Array<ArrayBuffer>], 'e'), project: 'shop', version: '1' })
+})
+
+afterEach(async () => {
+  await engine.stopLocalSpiders()
+  await engine.stop()
+  await directory.remove()
+})
+
+async function run(spider: string, over: object = {}): Promise<string> {
+  return (await client.jobs.run({ project: 'shop', spiders: [spider], ...over })).jobs[0]!.id
+}
+
+function untilEnded(id: string): Promise<JobDetail> {
+  return vi.waitFor(async () => {
+    const detail = await client.jobs.get({ id })
+    expect(detail.job.state).toBe('ended')
+    return detail
+  }, WAIT)
+}
+
+test('a project’s limit, or the job’s own over it, ends the job and is its reason; what it used is kept', async () => {
+  const python = { kind: 'default' as const }
+  await client.projects.configure({ project: 'shop', settings: { python, limits: { wallSeconds: 3 } } })
+  const stream = await client.events.subscribe({})
+  const batches: ChangeBatch[] = []
+  void (async () => {
+    for await (const batch of stream) batches.push(batch)
+  })().catch(() => {})
+  const limited = await run('waits')
+  const longer = await run('waits', { limits: { wallSeconds: 600 } })
+  const { job, attempts } = await untilEnded(limited)
+  expect(job).toMatchObject({ status: 'failed', reason: 'wall time limit of 3 s', limits: null })
+  expect(attempts).toMatchObject([{ limitHit: expect.stringMatching(/^wall time limit of 3 s \(ran \d+ s\)$/) }])
+  expect(attempts[0]!.peakMemoryBytes).toBeGreaterThan(10_000_000)
+  expect(attempts[0]!.cpuSeconds).toBeGreaterThan(0)
+  const { samples } = await client.jobs.usage({ id: limited })
+  expect(samples.length).toBeGreaterThan(0)
+  expect(samples[0]!.processes).toBe(1)
+
+  expect((await client.jobs.get({ id: longer })).job.state).toBe('running')
+  const local = await client.nodes.get({ id: 'local' })
+  expect(local.runs.map(({ jobId, usage }) => [jobId, usage !== null])).toEqual([[longer, true]])
+  const told = batches.flatMap(({ changes }) =>
+    changes.flatMap((change): NodeRun[] => (change.kind === 'node' ? change.node.runs : []))
+  )
+  expect(told.some(({ jobId, usage }) => jobId === limited && usage !== null)).toBe(true)
+})
+
+test('a limit holds for a run that outlives its engine, and what ended meanwhile is told by the next', async () => {
+  const id = await run('waits', { limits: { wallSeconds: 6 } })
+  await vi.waitFor(async () => expect((await client.jobs.get({ id })).job.state).toBe('running'), WAIT)
+  await engine.stop()
+  await start()
+  expect((await untilEnded(id)).job).toMatchObject({ status: 'failed', reason: 'wall time limit of 6 s' })
+})
+
+test.skipIf(process.platform === 'win32')('a cancel climbs to KILL with the waits it was given', async () => {
+  const id = await run('stubborn')
+  const log = async () => (await client.logs.read({ jobId: id, offset: 0 }).catch(() => ({ text: '' }))).text
+  await vi.waitFor(async () => expect(await log()).toContain('deaf'), WAIT)
+  await client.jobs.cancel({ ids: [id] })
+  const { job, timeline } = await untilEnded(id)
+  expect(job).toMatchObject({ status: 'cancelled', reason: 'killed by SIGKILL' })
+  const sent = timeline.filter(({ kind }) => kind === 'cancel_sent')
+  expect(sent.map(({ evidence }) => evidence.signal).slice(0, 3)).toEqual(['INT', 'INT', 'KILL'])
+  expect(sent[1]!.atMs - sent[0]!.atMs).toBeLessThan(20_000)
+})
