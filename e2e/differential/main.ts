@@ -3,15 +3,15 @@
  *
  *   npm run differential                      everything
  *   npm run differential -- --seed 7          the generated sequences of another seed
- *   npm run differential -- --only PATTERN    only scenarios whose name contains it
+ *   npm run differential -- --only WORDS      only scenarios whose name contains these
  */
 import { parseArgs } from 'node:util'
 import { reportOf } from './report.ts'
-import { runScenarios, SCENARIOS } from './run.ts'
+import { runScenarios, wholeRun } from './run.ts'
 
 const { values } = parseArgs({ options: { seed: { type: 'string' }, only: { type: 'string' } } })
 const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9))
-const scenarios = SCENARIOS.filter(({ name }) => name.includes(values.only ?? ''))
+const scenarios = wholeRun(seed).filter(({ name }) => name.includes(values.only ?? ''))
 const beganAt = performance.now()
 const tally = await runScenarios({
   scenarios,

@@ -87,7 +87,8 @@ export class Pair {
         dataDirectory: join(base, 'ours', 'data'),
         localSlots: SLOTS,
         arguments: ['--config', configuration],
-        environment: environments.ours
+        // As startScrapyd does.
+        environment: { PYTHONPATH: '', ...environments.ours }
       })
     ])
     if (scrapyd.status === 'fulfilled' && service.status === 'fulfilled') {
@@ -247,8 +248,9 @@ export class Pair {
 
   /** Ends both, with their spiders, and removes what they left. */
   async stop(): Promise<void> {
-    await Promise.all([this.#scrapyd.stop(), this.#service.stop()])
+    const stopped = await Promise.allSettled([this.#scrapyd.stop(), this.#service.stop()])
     rmSync(this.#base, { recursive: true, force: true, maxRetries: 5 })
+    for (const result of stopped) if (result.status === 'rejected') throw result.reason
   }
 
   /** What our service printed, for a report of a failure that is not a difference. */

@@ -9,6 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 import scrapy
+from scrapy.settings import BaseSettings
 
 REPORTS = Path(os.environ["DIFFERENTIAL_REPORTS"])
 PROJECT_PRIORITY = 20
@@ -35,7 +36,7 @@ class Report(scrapy.Spider):
         self.logger.info("Reporting: äöü ☃")
         settings = self.settings
         shown = {
-            name: [str(settings[name]), settings.getpriority(name)]
+            name: [self.shown(settings[name]), settings.getpriority(name)]
             for name in sorted(settings)
             if settings.getpriority(name) >= PROJECT_PRIORITY
         }
@@ -62,6 +63,10 @@ class Report(scrapy.Spider):
         }
         tell(f"{self._job}.json", json.dumps(report))
         yield {"job": self._job, "text": "äöü ☃", "nothing": None, "number": 1.5}
+
+    @staticmethod
+    def shown(value):
+        return repr(value.copy_to_dict() if isinstance(value, BaseSettings) else value)
 
     @staticmethod
     def umask():

@@ -1,18 +1,31 @@
 import { newTally, Pair, type Tally } from './pair.ts'
 import { accessScenarios } from './scenarios/access.ts'
 import { fileScenarios } from './scenarios/files.ts'
+import { generatedScenario } from './scenarios/generated.ts'
 import { jobScenarios } from './scenarios/jobs.ts'
 import { projectScenarios } from './scenarios/projects.ts'
+import { reportScenarios } from './scenarios/reports.ts'
 import { requestScenarios } from './scenarios/requests.ts'
 import type { Scenario } from './scenarios/scenario.ts'
 
-export const SCENARIOS: Scenario[] = [
+const HAND_WRITTEN: Scenario[] = [
   ...requestScenarios,
   ...accessScenarios,
+  ...reportScenarios,
   ...projectScenarios,
   ...jobScenarios,
   ...fileScenarios
 ]
+
+const GENERATED_SEQUENCES = 30
+
+/** A generated sequence has the seed of the run plus its number: one alone is replayed by its own seed and `--only`. */
+export function wholeRun(seed: number): Scenario[] {
+  const generated = Array.from({ length: GENERATED_SEQUENCES }, (_, index) =>
+    generatedScenario(seed + index, index === 0)
+  )
+  return [...HAND_WRITTEN, ...generated]
+}
 
 export interface RunOptions {
   scenarios: Scenario[]
@@ -27,7 +40,9 @@ export async function runScenarios({ scenarios, onScenario }: RunOptions): Promi
   const end = async () => {
     const ending = pair
     pair = null
-    await ending?.stop()
+    await ending?.stop().catch((error: unknown) => {
+      tally.brokenOff.push(`After "${ending.scenario}" a server could not be stopped: ${String(error)}`)
+    })
   }
   try {
     for (const scenario of scenarios) {
