@@ -57,15 +57,15 @@ export function EnvironmentProgress({ environment: { progress } }: { environment
   )
 }
 
-/** Warm is how it should be and is said calmly; cold is explained. */
-export function StartModeText({ start }: { start: StartMode }) {
+/** Warm is how it should be and is said calmly, in lists without its text; cold is explained. */
+export function StartModeText({ start, isBrief = false }: { start: StartMode; isBrief?: boolean }) {
   return (
     <span className={classes.start}>
       {start.mode === 'warm' && <IconFlame size={14} className="tone-ok" aria-hidden />}
       {start.mode === 'warming' && <Loader size={12} color="var(--run)" aria-hidden />}
       {start.mode === 'cold' && <IconSnowflake size={14} className="tone-wait" aria-hidden />}
-      <span>
-        <strong>{start.mode}</strong> <span className="dim">{start.text}</span>
+      <span title={start.text}>
+        <strong>{start.mode}</strong> {!(isBrief && start.mode === 'warm') && <span className="dim">{start.text}</span>}
       </span>
     </span>
   )

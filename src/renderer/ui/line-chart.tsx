@@ -26,7 +26,8 @@ const HEIGHT = 104
 const TOP = 6
 const BOTTOM = 18
 const RIGHT = 8
-const CHARACTER_PX = 6.2
+/** Room for `512 MB`: charts above each other have their times above each other. */
+const LEFT = 52
 
 /** One value over time, with axes. A pointer, or the arrow keys, read a value off it. */
 export function LineChart(props: LineChartProps) {
@@ -39,9 +40,8 @@ export function LineChart(props: LineChartProps) {
   // A limit far above would press the line flat.
   const isLimitNear = limit !== null && limit <= peak * 2.5
   const ticks = valueTicks(isLimitNear ? Math.max(peak, limit) : peak, isBinary)
-  const left = Math.ceil(Math.max(...ticks.map((tick) => format(tick).length)) * CHARACTER_PX) + 8
   const spanMs = Math.max(1, last.atMs - first.atMs)
-  const x = (atMs: number) => left + ((atMs - first.atMs) / spanMs) * (width - left - RIGHT)
+  const x = (atMs: number) => LEFT + ((atMs - first.atMs) / spanMs) * (width - LEFT - RIGHT)
   const y = (value: number) => HEIGHT - BOTTOM - (value / (ticks.at(-1) as number)) * (HEIGHT - BOTTOM - TOP)
   const line = points.map(({ atMs, value }) => `${x(atMs).toFixed(1)},${y(value).toFixed(1)}`).join(' ')
   const index = lookAtMs === null ? null : nearestIndex(points, lookAtMs)
@@ -50,7 +50,7 @@ export function LineChart(props: LineChartProps) {
 
   const onPointer = (event: PointerEvent<SVGSVGElement>) => {
     const atX = event.clientX - event.currentTarget.getBoundingClientRect().left
-    onLook(first.atMs + ((atX - left) / (width - left - RIGHT)) * spanMs)
+    onLook(first.atMs + ((atX - LEFT) / (width - LEFT - RIGHT)) * spanMs)
   }
   const onKeyDown = (event: KeyboardEvent) => {
     const from = index ?? points.length - 1
@@ -84,8 +84,8 @@ export function LineChart(props: LineChartProps) {
       >
         {ticks.map((tick) => (
           <g key={tick}>
-            <line className={classes.grid} x1={left} x2={width - RIGHT} y1={y(tick)} y2={y(tick)} />
-            <text x={left - 6} y={y(tick) + 4} textAnchor="end">
+            <line className={classes.grid} x1={LEFT} x2={width - RIGHT} y1={y(tick)} y2={y(tick)} />
+            <text x={LEFT - 6} y={y(tick) + 4} textAnchor="end">
               {format(tick)}
             </text>
           </g>
@@ -107,8 +107,8 @@ export function LineChart(props: LineChartProps) {
         </g>
         {isLimitNear && (
           <g className="tone-bad">
-            <line className={classes.limit} x1={left} x2={width - RIGHT} y1={y(limit)} y2={y(limit)} />
-            <text className={classes.limitText} x={left + 4} y={y(limit) > 22 ? y(limit) - 4 : y(limit) + 12}>
+            <line className={classes.limit} x1={LEFT} x2={width - RIGHT} y1={y(limit)} y2={y(limit)} />
+            <text className={classes.limitText} x={LEFT + 4} y={y(limit) > 22 ? y(limit) - 4 : y(limit) + 12}>
               limit {format(limit)}
             </text>
           </g>

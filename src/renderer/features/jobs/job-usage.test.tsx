@@ -40,8 +40,8 @@ it('lists the limits in force and whose they are', async () => {
   const pane = await openLocalJob({ limits: { memoryMegabytes: 2048 } })
   const usage = within(await pane.findByRole('region', { name: 'Memory and CPU' }))
   const rows = (await usage.findAllByRole('row')).map(({ textContent }) => textContent)
-  expect(rows).toContain('Wall time30 min of the project')
-  expect(rows).toContain('Memory2 GB of this job')
+  expect(rows).toContain('Wall time30 min · project')
+  expect(rows).toContain('Memory2 GB · this job')
 })
 
 it('says which limit ended a job before anything else, and what it came to', async () => {

@@ -78,7 +78,7 @@ function Figures({ attempt, samples, isLive }: { attempt: Attempt; samples: Usag
           <td />
           {isLive && <th scope="col">now</th>}
           <th scope="col">peak</th>
-          <th scope="col">in all</th>
+          <th scope="col">total</th>
         </tr>
       </thead>
       <tbody>
@@ -131,7 +131,7 @@ function Limits({ job, ofProject }: { job: Job; ofProject: RunLimits | null }) {
               <tr key={name}>
                 <th scope="row">{label}</th>
                 <td>
-                  {value} <span className="faint">{job.limits?.[name] == null ? 'of the project' : 'of this job'}</span>
+                  {value} <span className="faint">· {job.limits?.[name] == null ? 'project' : 'this job'}</span>
                 </td>
               </tr>
             ))}

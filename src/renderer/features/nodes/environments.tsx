@@ -34,9 +34,9 @@ export function Environments({ openLog, onLog }: EnvironmentsProps) {
       <QueryState query={environments} what="the environments" rows={3}>
         {({ environments: list }) => (
           <>
-            <h2>{list.length === 0 ? 'No environments' : plural(list.length, 'environment')}</h2>
+            <h2>{list.length > 0 && plural(list.length, 'environment')}</h2>
             <ul>
-              {list.map((environment) => (
+              {list.toSorted(byUrgency).map((environment) => (
                 <EnvironmentItem key={environment.id} environment={environment} onLog={() => onLog(environment.id)} />
               ))}
             </ul>
@@ -46,6 +46,18 @@ export function Environments({ openLog, onLog }: EnvironmentsProps) {
       {openLog !== undefined && <BuildLogDialog id={openLog} onClose={() => onLog(undefined)} />}
     </section>
   )
+}
+
+/** What needs somebody first, what nobody needs last. */
+function byUrgency(left: Environment, right: Environment): number {
+  return rankOf(left) - rankOf(right)
+}
+
+function rankOf({ state, kind, projects }: Environment): number {
+  if (state === 'failed') return 0
+  if (state === 'building') return 1
+  if (kind === 'main') return 2
+  return projects.length > 0 ? 3 : 4
 }
 
 function EnvironmentItem({ environment, onLog }: { environment: Environment; onLog: () => void }) {
@@ -108,18 +120,18 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
           <Button onClick={onLog}>Build log</Button>
         </div>
       ) : (
-        state === 'ready' && <p>{pythonWords(environment)}</p>
+        state === 'ready' && (
+          <div className={classes.python}>
+            <span>{pythonWords(environment)}</span>
+            <StartModeText start={start} isBrief />
+          </div>
+        )
       )}
       {problem !== null && (
         <div className={classes.problem} role="alert">
           {problem}
           {hasLog && <Button onClick={onLog}>Build log</Button>}
         </div>
-      )}
-      {state === 'ready' && (
-        <p>
-          <StartModeText start={start} />
-        </p>
       )}
       <p className="dim">
         {isUsed ? (
