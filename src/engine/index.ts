@@ -465,9 +465,12 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   localNode?.onUsage(() => feed.touch(`node:${LOCAL_NODE_ID}`))
   await figures.start()
   keepHouse()
-  projects.followTree().catch((error: unknown) => {
-    if (!isStopping) logger.error({ error }, 'the tree of eggs could not be put in order')
-  })
+  projects
+    .followTree()
+    .then(() => dispatch.wake())
+    .catch((error: unknown) => {
+      if (!isStopping) logger.error({ error }, 'the tree of eggs could not be put in order')
+    })
 
   return {
     router,
