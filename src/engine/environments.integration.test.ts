@@ -1,0 +1,143 @@
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { createRouterClient } from '@orpc/server'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Change, ProjectPython } from '../shared/contract/index.ts'
+import { createEngine, type Engine } from './index.ts'
+import { buildEgg } from './projects/egg-builder.ts'
+import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
+import { findTestPython } from './testing/test-python.ts'
+
+const WAIT = { timeout: 100_000, interval: 50 }
+/** Something small that nothing else needs. */
+const PACKAGE = 'iniconfig==2.1.0'
+const PINNED = readFileSync(resolve('resources/python/requirements.txt'), 'utf8')
+const SPIDERS = `
+import importlib.metadata, sys
+import iniconfig, scrapy
+
+class Reads(scrapy.Spider):
+    name = "reads"
+    async def start(self):
+        self.logger.info("iniconfig %s in %s", importlib.metadata.version("iniconfig"), sys.prefix)
+        return
+        yield
+`
+
+let directory: TemporaryDirectory
+let engine: Engine
+let client: ReturnType<typeof clientOf>
+const clientOf = (one: Engine) => createRouterClient(one.router, { context: {} })
+
+async function start(): Promise<void> {
+  engine = await createEngine({
+    dataDirectory: join(directory.path, 'data'),
+    host: 'service',
+    resourcesDirectory: resolve('resources'),
+    scrapdeckVersion: 'test',
+    localSlots: 2,
+    pythonPath: findTestPython()
+  })
+  client = clientOf(engine)
+  await vi.waitFor(async () => expect((await client.system.status()).python.state).toBe('ready'), WAIT)
+}
+
+beforeEach(async () => {
+  directory = await makeTemporaryDirectory()
+  await start()
+})
+
+afterEach(async () => {
+  await engine.stopLocalSpiders()
+  await engine.stop()
+  await directory.remove()
+})
+
+async function upload(project: string) {
+  const files = {
+    'scrapy.cfg': '[settings]\ndefault = shop.settings\n',
+    'shop/__init__.py': '',
+    'shop/settings.py': 'SPIDER_MODULES = ["shop.spiders"]\nTELNETCONSOLE_ENABLED = False\n',
+    'shop/spiders.py': SPIDERS
+  }
+  const egg = await buildEgg(Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) })))
+  return client.projects.upload({ file: new File([egg as Uint8Array<ArrayBuffer>], 'e'), project, version: '1' })
+}
+
+const configure = (project: string, python: ProjectPython) =>
+  client.projects.configure({ project, settings: { python, limits: null } })
+
+async function* changes(signal: AbortSignal): AsyncGenerator<Change> {
+  for await (const batch of await client.events.subscribe({}, { signal })) yield* batch.changes
+}
+
+test('a project runs with what its requirements name; another, without them, cannot import it', {
+  timeout: 300_000
+}, async () => {
+  const watching = new AbortController()
+  const kinds = new Set<string>()
+  const watched = (async () => {
+    for await (const { kind } of changes(watching.signal)) kinds.add(kind)
+  })()
+  await expect(upload('other')).rejects.toMatchObject({
+    code: 'EGG_IMPORT_FAILED',
+    message: expect.stringContaining("No module named 'iniconfig'")
+  })
+
+  // Before its first egg: without it the egg would be refused as the other is.
+  const text = `${PINNED}\n${PACKAGE}\n`
+  const configured = await configure('shop', { kind: 'requirements', text })
+  expect(configured).toMatchObject({ name: 'shop', versions: [], settings: { python: { text } } })
+  expect(await upload('shop')).toMatchObject({ version: '1', spiders: null })
+  const { jobs } = await client.jobs.run({ project: 'shop', spiders: ['reads'] })
+  await vi.waitFor(async () => {
+    const { job } = await client.jobs.get({ id: jobs[0]!.id })
+    expect(job.waiting).toEqual({
+      code: 'python_not_ready',
+      text: expect.stringMatching(/^This computer is making the Python environment of shop \(.+\)$/)
+    })
+  }, WAIT)
+  const { environments } = await client.environments.list()
+  const made = environments.find(({ kind }) => kind === 'requirements')!
+  expect(made).toMatchObject({ state: 'building', projects: ['shop'], hasLog: true })
+
+  let log = ''
+  for await (const piece of await client.environments.log({ id: made.id })) log += piece.text
+  expect(log).toMatch(
+    /^Making an environment with Python 3[^]*Collecting iniconfig==2\.1\.0[^]*\nReady: Python 3.* with Scrapy/
+  )
+  const ended = await vi.waitFor(async () => {
+    const detail = await client.jobs.get({ id: jobs[0]!.id })
+    expect(detail.job.state).toBe('ended')
+    return detail
+  }, WAIT)
+  expect(ended.job.outcome).toBe('succeeded')
+  const jobLog = await client.logs.read({ jobId: jobs[0]!.id, offset: 0, limitBytes: 100_000 })
+  expect(jobLog.text).toContain(`iniconfig 2.1.0 in ${join(directory.path, 'data/local/environments', made.id)}`)
+  await vi.waitFor(async () => {
+    expect((await client.projects.get({ project: 'shop' })).versions).toMatchObject([{ spiders: ['reads'] }])
+  }, WAIT)
+
+  // The next engine finds it made.
+  watching.abort()
+  await watched.catch(() => {})
+  expect([...kinds]).toEqual(expect.arrayContaining(['environments', 'project', 'python', 'waiting']))
+  await engine.stop()
+  await start()
+  const again = (await client.environments.list()).environments.find(({ id }) => id === made.id)
+  expect(again).toMatchObject({ state: 'ready', projects: ['shop'], madeAtMs: expect.any(Number) })
+})
+
+test('a Python that cannot run spiders is refused with what was found, and nothing changes', async () => {
+  await configure('shop', { kind: 'default' })
+  await expect(configure('shop', { kind: 'interpreter', path: '/bin/echo' })).rejects.toMatchObject({
+    code: 'BAD_INPUT',
+    message: '/bin/echo cannot be used as Python (it does not answer as a Python does). Name a Python 3.10 or newer.'
+  })
+  await expect(configure('shop', { kind: 'requirements', text: ' # none' })).rejects.toMatchObject({
+    code: 'BAD_INPUT'
+  })
+  await expect(configure('../shop', { kind: 'default' })).rejects.toMatchObject({ code: 'BAD_INPUT' })
+  const own = await configure('shop', { kind: 'interpreter', path: findTestPython() })
+  expect(own.settings.python).toEqual({ kind: 'interpreter', path: findTestPython() })
+})
