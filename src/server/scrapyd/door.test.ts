@@ -4,13 +4,14 @@ import { describe, expect, it } from 'vitest'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { openTestApp } from '../testing/test-app.ts'
 import { formatLocalTime } from './describe-jobs.ts'
+import type { ScrapydDoorSettings } from './settings.ts'
 
 const EGG = Buffer.concat([Buffer.from('PK'), randomBytes(1000)])
 const FORM = 'application/x-www-form-urlencoded'
 
 /** A fleet with the project `shop`, version 1, spiders quotes and slow. */
-function openShop() {
-  const test = openTestApp()
+function openShop(scrapyd: Partial<ScrapydDoorSettings> = {}) {
+  const test = openTestApp({ scrapyd })
   test.engine.versions.set('shop', new Map([['1', ['quotes', 'slow']]]))
   const post = (name: string, payload: string, headers: Record<string, string> = {}) =>
     test.ask({ method: 'POST', url: `/${name}`, headers: { 'content-type': FORM, ...headers }, payload })
@@ -367,5 +368,229 @@ describe('/logs/', () => {
     '/logs/shop/..%5c/'
   ])('%s does not exist', async (url) => {
     expect((await openLogs().get(url)).statusCode).toBe(404)
+  })
+})
+
+describe('files', () => {
+  const AT = 'Fri, 02 Jan 2026 03:04:06 GMT'
+  function openFiles() {
+    const shop = openShop()
+    shop.engine.files.logs.set('shop/quotes/a.log', Buffer.from('0123456789'))
+    shop.engine.files.logs.set('stats.json', Buffer.from('{}'))
+    shop.engine.files.items.set('shop/quotes/a.jl', Buffer.from('{"a": 1}\n'))
+    return shop
+  }
+
+  // Each is what Scrapyd 1.6 told of a file with this name.
+  it.each([
+    ['a.jl', 'text/plain', undefined],
+    ['a.JSON', 'application/json', undefined],
+    ['a.log.gz', 'text/plain', 'gzip'],
+    ['a.tar.gz', 'application/x-tar', 'gzip'],
+    ['a.bz2', 'text/plain', 'bzip2'],
+    ['a.xml', 'application/xml', undefined],
+    ['.json', 'text/plain', undefined],
+    ['noext', 'text/plain', undefined]
+  ])('%s has its type', async (name, type, encoding) => {
+    const { ask, engine } = openFiles()
+    engine.files.items.set(name, Buffer.from('x'))
+    const { headers } = await ask({ method: 'HEAD', url: `/items/${name}` })
+    expect([headers['content-type'], headers['content-encoding'], headers['content-length']]).toEqual([
+      type,
+      encoding,
+      '1'
+    ])
+  })
+
+  it.each([
+    [AT, 304],
+    ['Fri, 02 Jan 2026 03:04:05 GMT', 200],
+    ['Friday, 02-Jan-26 03:04:06 GMT', 304],
+    ['garbage', 200]
+  ])('unchanged since %s: %s', async (since, status) => {
+    const response = await openFiles().ask({ url: '/items/shop/quotes/a.jl', headers: { 'if-modified-since': since } })
+    expect([response.statusCode, response.headers['last-modified']]).toEqual([status, AT])
+  })
+
+  it('HEAD tells of the whole file, whatever range it names', async () => {
+    const headers = { range: 'bytes=0-3' }
+    const response = await openFiles().ask({ method: 'HEAD', url: '/logs/shop/quotes/a.log', headers })
+    expect([response.statusCode, response.headers['content-length']]).toEqual([200, '10'])
+  })
+
+  it('a directory without its slash leads to it, query and all, in words for people', async () => {
+    const response = await openFiles().get('/items/shop?a=1&b')
+    expect([response.statusCode, response.headers.location]).toEqual([302, '/items/shop/?a=1&b'])
+    expect(response.body).toBe(`
+<html>
+    <head>
+        <meta http-equiv="refresh" content="0;URL=/items/shop/?a=1&amp;b">
+    </head>
+    <body bgcolor="#FFFFFF" text="#000000">
+    <a href="/items/shop/?a=1&amp;b">click here</a>
+    </body>
+</html>
+`)
+  })
+
+  it('a listing has the rows that ScrapydWeb reads', async () => {
+    const { body } = await openFiles().get('/logs/?x=%3C')
+    const at = formatLocalTime(Date.UTC(2026, 0, 2, 3, 4))!.slice(0, 16)
+    expect(body).toContain('<h1>Directory listing for /logs/?x=&lt;</h1>')
+    expect(body).toContain(`<tr class="odd">
+    <td><a href="shop/">shop/</a></td>
+    <td></td>
+    <td>${at}</td>
+    <td>[Directory]</td>
+    <td></td>
+</tr>
+<tr class="even">
+    <td><a href="stats.json">stats.json</a></td>
+    <td>2B</td>
+    <td>${at}</td>
+    <td>[application/json]</td>
+    <td></td>
+</tr>
+`)
+  })
+
+  it('what is not there, and what the methods are, is said as Twisted says it', async () => {
+    const { ask, get } = openFiles()
+    const missing = await get('/logs/none')
+    expect([missing.statusCode, missing.body]).toEqual([
+      404,
+      '\n<html>\n  <head><title>404 - No Such Resource</title></head>\n  <body>\n    <h1>No Such Resource</h1>\n    <p>File not found.</p>\n  </body>\n</html>\n'
+    ])
+    const posted = await ask({ method: 'POST', url: '/logs/shop/quotes/a.log?x=1' })
+    expect([posted.statusCode, posted.headers.allow]).toEqual([405, 'HEAD, GET'])
+    expect(posted.body).toContain(
+      '<p>Your browser approached me (at /logs/shop/quotes/a.log) with the method "POST".  I only allow the methods HEAD, GET here.</p>'
+    )
+    const deleted = await ask({ method: 'DELETE', url: '/items/shop' })
+    expect([deleted.statusCode, deleted.body]).toEqual([
+      501,
+      expect.stringContaining("I don't know how to treat a DELETE request.")
+    ])
+    expect((await ask({ method: 'DELETE', url: '/items/shop/' })).statusCode).toBe(200)
+  })
+})
+
+describe('pages', () => {
+  const at = new Date(2026, 10, 19, 18, 10, 0, 123).getTime()
+
+  function openJobs(settings: Parameters<typeof openShop>[0] = {}) {
+    const shop = openShop(settings)
+    const job = { project: 'shop', spider: 'quotes' }
+    const files = { logFile: 'r.log', itemsFile: null }
+    shop.engine.jobs.pending.push({ ...job, jobid: '<p>', version: null, settings: {}, args: {} })
+    shop.engine.jobs.running.push({ ...job, jobid: 'r', pid: 42, startedAtMs: at, ...files })
+    shop.engine.jobs.finished.push({ ...job, jobid: 'f', startedAtMs: at, endedAtMs: at + 93_784_000, ...files })
+    return shop
+  }
+
+  it('/jobs has a row for each job, in the form that ScrapydWeb takes apart', async () => {
+    const { body, headers } = await openJobs().get('/jobs')
+    expect(headers['content-type']).toBe('text/html; charset=utf-8')
+    expect(body).toContain('<h1>Jobs</h1>')
+    // ScrapydWeb's own way (scrapyd-protocol.md, 7.4).
+    const rows = [...body.replace(/<thead>.*?<\/thead>/s, '').matchAll(/<tr>\s*((?:<td>.*?<\/td>\s*)+)<\/tr>/gs)].map(
+      (row) => [...row[1]!.matchAll(/<td>(.*?)<\/td>/gs)].map((cell) => cell[1]!)
+    )
+    expect(rows.map((cells) => cells.slice(0, 9))).toEqual([
+      ['shop', 'quotes', '&lt;p&gt;', '', '', '', '', '', ''],
+      [
+        'shop',
+        'quotes',
+        'r',
+        '42',
+        '2026-11-19 18:10:00',
+        expect.any(String),
+        '',
+        '<a href="/logs/shop/quotes/r.log">Log</a>',
+        ''
+      ],
+      [
+        'shop',
+        'quotes',
+        'f',
+        '',
+        '2026-11-19 18:10:00',
+        '1 day, 2:03:04',
+        '2026-11-20 20:13:04',
+        '<a href="/logs/shop/quotes/r.log">Log</a>',
+        ''
+      ]
+    ])
+    expect(rows[0]![9]).toMatch(/^\n *<form method="post" [^>]* action="\/cancel.json">\n.*value="&lt;p&gt;"/s)
+  })
+
+  it('the path that a proxy took off goes before every link, made harmless', async () => {
+    const headers = { 'x-forwarded-prefix': '/a"b' }
+    const { ask } = openJobs()
+    expect((await ask({ url: '/jobs', headers })).body).toContain('action="/a&quot;b/cancel.json"')
+    expect((await ask({ url: '/jobs', headers })).body).toContain('href="/a&quot;b/logs/shop/quotes/r.log"')
+    expect((await ask({ url: '/', headers })).body).toContain('<a href="/a&quot;b/jobs">Jobs</a>')
+    const other = openJobs({ prefixHeader: 'X-Base' })
+    expect((await other.ask({ url: '/', headers: { 'x-base': '/deck' } })).body).toContain('href="/deck/items/"')
+  })
+
+  it('a service that is turned off does not exist; nor do trees without a directory', async () => {
+    const shop = openJobs({ disabledServices: new Set(['cancel.json']), hasItems: false, hasLogs: false })
+    expect((await shop.post('cancel.json', 'project=shop&job=r')).statusCode).toBe(404)
+    const { body } = await shop.get('/jobs')
+    expect(body).not.toContain('Cancel')
+    expect(body).not.toContain('<th>Items</th>')
+    expect(body).not.toContain('/logs/')
+    expect((await shop.get('/logs/')).body).toContain('Sorry. No luck finding that resource.')
+    expect((await shop.get('/items/')).statusCode).toBe(404)
+    expect((await shop.get('/')).body).not.toContain('/items/')
+    expect((await shop.get('/listjobs.json')).json().running[0]).toMatchObject({ log_url: null, items_url: null })
+  })
+
+  it('the node has the name that its operator gave it; with debug on, errors are tracebacks', async () => {
+    const shop = openShop({ nodeName: 'deck ü', debug: true })
+    expect((await shop.get('/daemonstatus.json')).json().node_name).toBe('deck ü')
+    const response = await shop.get('/listspiders.json?project=none')
+    expect([response.statusCode, response.headers['content-type']]).toEqual([200, 'text/html'])
+    expect(response.body).toMatch(/^Traceback \(most recent call last\):\n.*200 project 'none' not found\n$/s)
+  })
+
+  it.each(['/', '/jobs'])('%s takes GET and HEAD only', async (url) => {
+    const { ask, get } = openJobs()
+    expect((await ask({ method: 'POST', url })).statusCode).toBe(405)
+    expect((await ask({ method: 'PUT', url })).statusCode).toBe(501)
+    const head = await ask({ method: 'HEAD', url })
+    expect([head.body, head.headers['content-length']]).toEqual(['', (await get(url)).headers['content-length']])
+  })
+})
+
+describe('signals', () => {
+  it.each([
+    ['', null],
+    ['&signal=INT', 'INT'],
+    ['&signal=STOP', 'STOP'],
+    ['&signal=9', 9],
+    ['&signal=0', 0]
+  ] as const)('a cancel with %o sends %o', async (extra, sent) => {
+    const { post, engine } = openShop()
+    const files = { logFile: null, itemsFile: null }
+    engine.jobs.running.push({ project: 'shop', spider: 'slow', jobid: 'r', pid: 1, startedAtMs: 1, ...files })
+    expect((await post('cancel.json', `project=shop&job=r${extra}`)).json().prevstate).toBe('running')
+    expect(engine.signals).toEqual([sent])
+  })
+
+  // Each message is what Scrapyd 1.6 answered.
+  it.each([
+    ['SIGINT', "TypeError: 'str' object cannot be interpreted as an integer"],
+    ['', "TypeError: 'str' object cannot be interpreted as an integer"],
+    ['-1', "TypeError: 'str' object cannot be interpreted as an integer"],
+    ['99', 'OSError: [Errno 22] Invalid argument'],
+    ['99999999999999999999', 'OverflowError: Python int too large to convert to C ssize_t']
+  ])('%o is none, which only a running job finds out', async (signal, message) => {
+    const { post, engine } = openShop()
+    expect((await post('cancel.json', `project=shop&job=r&signal=${signal}`)).json().prevstate).toBeNull()
+    const files = { logFile: null, itemsFile: null }
+    engine.jobs.running.push({ project: 'shop', spider: 'slow', jobid: 'r', pid: 1, startedAtMs: 1, ...files })
+    expect((await post('cancel.json', `project=shop&job=r&signal=${signal}`)).json().message).toBe(message)
   })
 })

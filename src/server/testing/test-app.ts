@@ -6,12 +6,20 @@ import { onTestFinished } from 'vitest'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import { createFakeClock } from '../../engine/testing/fake-clock.ts'
 import { createApp } from '../app.ts'
+import type { ScrapydDoorSettings } from '../scrapyd/settings.ts'
 import { createFakeEngine } from './fake-engine.ts'
 
 export const RIGHT = basic('scrapdeck', 'correct horse: battery')
 
 /** The app over a fake engine, on 127.0.0.1:6800 by its rule of hosts, with a directory of its own. */
-export function openTestApp(options: { allowedHosts?: string[]; bindAddress?: string; dataDirectory?: string } = {}) {
+export function openTestApp(
+  options: {
+    allowedHosts?: string[]
+    bindAddress?: string
+    dataDirectory?: string
+    scrapyd?: Partial<ScrapydDoorSettings>
+  } = {}
+) {
   const dataDirectory = options.dataDirectory ?? makeTestDirectory()
   const uiDirectory = makeTestDirectory()
   mkdirSync(join(uiDirectory, 'assets'))
@@ -29,6 +37,7 @@ export function openTestApp(options: { allowedHosts?: string[]; bindAddress?: st
     bindAddress: options.bindAddress ?? '127.0.0.1',
     port: () => 6800,
     allowedHosts: options.allowedHosts ?? [],
+    scrapyd: options.scrapyd,
     clock,
     logger
   })
