@@ -53,10 +53,12 @@ export function reconcile(
   options: { nodePollIntervalMs: number }
 ): Reconciliation {
   const seen = new Map<string, { list: 'pending' | 'running' | 'finished'; job: SeenJob }>()
+  // A node lists its last hundreds of jobs at each look; few of them are live ones of ours.
+  const jobids = new Set(believed.map(({ jobid }) => jobid))
   // Later lists win: the node answers the three lists of one moment, and an id that is in two was run twice.
-  for (const job of snapshot.pending) seen.set(identity(job), { list: 'pending', job })
-  for (const job of snapshot.finished) seen.set(identity(job), { list: 'finished', job })
-  for (const job of snapshot.running) seen.set(identity(job), { list: 'running', job })
+  for (const list of ['pending', 'finished', 'running'] as const) {
+    for (const job of snapshot[list]) if (jobids.has(job.jobid)) seen.set(identity(job), { list, job })
+  }
 
   const verdicts: Verdict[] = []
   const absences = new Map<string, Absence | null>()
