@@ -1,0 +1,83 @@
+import { mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Fleet } from '../nodes/fleet.ts'
+import type { JobLogs } from '../nodes/job-logs.ts'
+import type { Store } from '../store/store.ts'
+import { FleetFiles } from './fleet-files.ts'
+
+let base: string
+let files: FleetFiles
+
+beforeEach(async () => {
+  base = await mkdtemp(join(tmpdir(), 'scrapdeck-files-'))
+  await mkdir(join(base, 'logs', 'shop', 'quotes'), { recursive: true })
+  await writeFile(join(base, 'secret'), 'secret')
+  await writeFile(join(base, 'logs-beside'), 'secret')
+  await writeFile(join(base, 'logs', 'shop', 'quotes', 'a b.log'), '0123456789')
+  files = new FleetFiles({
+    store: {} as Store,
+    fleet: { list: () => [] } as unknown as Fleet,
+    projects: { names: () => [], allSpidersOf: () => [] },
+    jobLogs: {} as JobLogs,
+    directories: { logs: join(base, 'logs'), items: null }
+  })
+})
+afterEach(() => rm(base, { recursive: true, force: true }))
+
+const logs = (...segments: string[]) => files.open('logs', segments)
+
+describe('the files of this machine', () => {
+  it('are read in parts, with their size and time', async () => {
+    const path = join(base, 'logs', 'shop', 'quotes', 'a b.log')
+    await utimes(path, 1, 1_700_000_000)
+    const file = await logs('shop', 'quotes', 'a b.log')
+    if (file?.kind !== 'file') throw new Error('no file')
+    expect(file).toMatchObject({ sizeBytes: 10, modifiedAtMs: 1_700_000_000_000 })
+    expect(await text(file.read(2, 5))).toBe('234')
+    expect(await files.hasLocal('logs', { project: 'shop', spider: 'quotes', jobid: 'a b' })).toBe(true)
+    expect(await files.hasLocal('logs', { project: 'shop', spider: 'quotes', jobid: 'c' })).toBe(false)
+    expect(await files.hasLocal('items', { project: 'shop', spider: 'quotes', jobid: 'a b' })).toBe(false)
+  })
+
+  it('are listed by name, whoever put them there', async () => {
+    await writeFile(join(base, 'logs', 'stats.json'), '{}')
+    expect(await logs()).toMatchObject({
+      kind: 'directory',
+      entries: [
+        { name: 'shop', isDirectory: true, sizeBytes: null },
+        { name: 'stats.json', isDirectory: false, sizeBytes: 2 }
+      ]
+    })
+  })
+
+  it.each([
+    ['nothing', ['none']],
+    ['a file is no directory', ['shop', 'quotes', 'a b.log', 'x']],
+    ['a NUL', ['shop\0']],
+    ['a name too long', ['x'.repeat(300)]],
+    ['the directory above', ['..', 'secret']],
+    ['a name that begins as the directory does', ['..', 'logs-beside']]
+  ])('%s is not found', async (_what, segments) => {
+    expect(await logs(...segments)).toBeNull()
+  })
+
+  it('links out of the tree are neither followed nor listed; links inside are', async () => {
+    await symlink(join(base, 'secret'), join(base, 'logs', 'out.log'))
+    await symlink(base, join(base, 'logs', 'up'))
+    await symlink('nowhere', join(base, 'logs', 'broken.log'))
+    await symlink(join('shop', 'quotes', 'a b.log'), join(base, 'logs', 'newest.log'))
+    expect(await logs('out.log')).toBeNull()
+    expect(await logs('up', 'secret')).toBeNull()
+    expect(await logs('newest.log')).toMatchObject({ kind: 'file', sizeBytes: 10 })
+    const root = await logs()
+    if (root?.kind !== 'directory') throw new Error('no directory')
+    expect(root.entries.map(({ name }) => name)).toEqual(['newest.log', 'shop'])
+  })
+
+  it('a tree without a directory has nothing', async () => {
+    expect(await files.open('items', [])).toBeNull()
+  })
+})
