@@ -8,7 +8,7 @@ import { SECRET_MASK } from '../shared/contract/index.ts'
 import type { ErrorCode } from '../shared/errors.ts'
 import type { FleetFile } from './commands/fleet-as-scrapyd.ts'
 import { createEngine, type Engine } from './index.ts'
-import { NodeError } from './nodes/node-client.ts'
+import { NodeError, type NodeSignal } from './nodes/node-client.ts'
 import { buildEgg } from './projects/egg-builder.ts'
 import { createFakeClock, type FakeClock } from './testing/fake-clock.ts'
 import { FakeNode } from './testing/fake-node.ts'
@@ -261,6 +261,10 @@ describe('secret values', () => {
     expect(node.running[0]).toMatchObject({ settings: order.settings, args: order.args })
     node.endAll()
     await until(async () => (await client.jobs.get({ id })).job.state === 'ended')
+    const { timeline } = await client.jobs.get({ id })
+    expect(timeline.find(({ kind }) => kind === 'accepted')?.evidence).toMatchObject({
+      secrets: expect.stringContaining('a Scrapyd shows them')
+    })
     shown.push(await client.jobs.get({ id }), await client.jobs.retry({ ids: [id] }))
     await until(async () => node.running.length === 1)
     expect(node.running[0]).toMatchObject({ settings: order.settings, args: order.args })
@@ -345,6 +349,71 @@ describe('as one Scrapyd', () => {
     expect(await text((log as FleetFile).read(0, 26))).toBe('2026-01-01 00:00:00 [scrap')
     expect(await engine.scrapyd.openFile('items', ['shop', 'prices', logFile!.replace('.log', '.jl')])).toBeNull()
     expect(await engine.scrapyd.openFile('logs', ['shop', 'other', logFile!])).toBeNull()
+  })
+
+  const scheduled = (jobid: string) =>
+    engine.scrapyd.schedule({
+      project: 'shop',
+      spider: 'prices',
+      version: null,
+      jobid,
+      priority: 0,
+      settings: {},
+      args: {}
+    })
+
+  it('two jobs may have one jobid: each runs under an id of its own on the node, and a cancel means both', async () => {
+    await prepare()
+    for (const _time of [1, 2, 3]) await scheduled('nightly 2026:01')
+    await until(async () => (await engine.scrapyd.daemonStatus(100)).running === 2)
+    const [first, second] = node.running.map(({ jobid }) => jobid)
+    expect(first).toBe('nightly 2026:01')
+    expect(second).toMatch(/^[0-9a-f]{32}$/)
+    const { running, pending } = await engine.scrapyd.listJobs('shop', 100)
+    expect([...running, ...pending].map(({ jobid }) => jobid)).toEqual(Array(3).fill('nightly 2026:01'))
+    expect(running.map(({ logFile }) => logFile)).toEqual(['nightly 2026:01.log', `${second}.log`])
+
+    const cancel = { project: 'shop', jobid: 'nightly 2026:01', signal: { send: 'TERM' as const } }
+    expect(await engine.scrapyd.cancel(cancel)).toEqual({ prevstate: 'running' })
+    await until(async () => node.running.every(({ signals }) => signals.length === 1))
+    await clock.advanceBy(120_000)
+    // A signal that was named is sent once: no ladder follows it.
+    expect(node.running.map(({ signals }) => signals)).toEqual([['TERM'], ['TERM']])
+    for (const { jobid } of [...node.running]) node.end(jobid, 'shutdown')
+    await until(async () => (await engine.scrapyd.daemonStatus(100)).finished === 2)
+    // The one that waited is gone as if it had never been, as in Scrapyd.
+    expect((await engine.scrapyd.listJobs('shop', 100)).finished).toHaveLength(2)
+    expect(await engine.scrapyd.daemonStatus(1)).toEqual({ pending: 0, running: 0, finished: 1 })
+    expect((await client.jobs.list({})).jobs.map(({ outcome }) => outcome)).toEqual(Array(3).fill('cancelled'))
+  })
+
+  it('what is no signal is refused once a job runs, and one that ends nothing is no cancel', async () => {
+    await prepare()
+    await scheduled('a')
+    await until(async () => node.running.length === 1)
+    await until(async () => (await engine.scrapyd.status({ jobid: 'a', project: 'shop' })).currstate === 'running')
+    const cancel = (signal: { send: NodeSignal } | { refuse: string }) =>
+      engine.scrapyd.cancel({ project: 'shop', jobid: 'a', signal })
+    await expect(cancel({ refuse: 'TypeError: …' })).rejects.toThrow('TypeError: …')
+    expect(await cancel({ send: 0 })).toEqual({ prevstate: 'running' })
+    await until(async () => node.running[0]!.signals.length === 1)
+    node.endAll()
+    await until(async () => (await engine.scrapyd.status({ jobid: 'a', project: null })).currstate === 'finished')
+    expect((await client.jobs.list({})).jobs[0]).toMatchObject({ outcome: 'succeeded', cancelAskedAtMs: null })
+  })
+
+  it('a project may be deleted under its jobs: what runs goes on, what waits has its reason', async () => {
+    await prepare()
+    for (const jobid of ['a', 'b', 'c']) await scheduled(jobid)
+    await until(async () => (await engine.scrapyd.daemonStatus(100)).running === 2)
+    await engine.scrapyd.deleteProject('shop')
+    expect(await engine.scrapyd.listProjects()).toEqual([])
+    expect(await codeOf(engine.scrapyd.listJobs('shop', 100))).toBe('PROJECT_NOT_FOUND')
+    expect((await engine.scrapyd.listJobs(null, 100)).pending.map(({ jobid }) => jobid)).toEqual(['c'])
+    node.endAll()
+    await until(async () => (await engine.scrapyd.daemonStatus(100)).finished === 2)
+    const waits = (await client.jobs.list({ status: ['queued'] })).jobs[0]
+    expect(waits).toMatchObject({ jobid: 'c', waiting: { code: 'version_missing' } })
   })
 
   it('unknown names are told apart', async () => {

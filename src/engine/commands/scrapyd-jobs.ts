@@ -98,7 +98,9 @@ export class ScrapydJobLists {
         .filter((job) => job.state !== 'running')
         .sort(inQueueOrder)
         .map(pendingJob),
-      running: running.sort((one, other) => one.job.startedAtMs! - other.job.startedAtMs!)
+      running: running.sort(
+        ({ job: one }, { job: other }) => one.startedAtMs! - other.startedAtMs! || (one.id < other.id ? -1 : 1)
+      )
     }
   }
 
