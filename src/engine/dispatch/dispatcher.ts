@@ -252,7 +252,8 @@ export class Dispatcher {
       await this.#noteAccepted(one, {
         jobid: one.jobid,
         answeredInMs: Math.round(clock.monotonicMs() - startedMs),
-        ...(limits === null || isLocal ? {} : { limits: 'not held: only the local node holds to limits' })
+        ...(limits === null || isLocal ? {} : { limits: 'not held: only the local node holds to limits' }),
+        ...(secrets.length === 0 || isLocal ? {} : { secrets: 'a Scrapyd shows them in its process list and its logs' })
       })
     } catch (error) {
       try {

@@ -102,14 +102,18 @@ export function resourceLimitsOf(limits: RunLimits | null): ResourceLimits | nul
   }
 }
 
-export type Signal = 'INT' | 'KILL'
+/**
+ * How far a stop has got by now: step 0 and 1 are INT (Scrapy ends gracefully on the first, at once on the second), each
+ * later one is KILL, once after every last wait.
+ */
+export function stepDue(sinceHitMs: number, [first, second, last]: CancelWaitsMs): number {
+  if (sinceHitMs < first) return 0
+  if (sinceHitMs < first + second) return 1
+  return 2 + Math.floor((sinceHitMs - first - second) / Math.max(1, last))
+}
 
-/** Scrapy ends gracefully on the first INT and at once on the second: INT, wait, INT, wait, KILL, and KILL again after each last wait. */
-export function signalDue(sinceHitMs: number, waitsMs: CancelWaitsMs): { step: number; signal: Signal } {
-  const [first, second, last] = waitsMs
-  if (sinceHitMs < first) return { step: 0, signal: 'INT' }
-  if (sinceHitMs < first + second) return { step: 1, signal: 'INT' }
-  return { step: 2 + Math.floor((sinceHitMs - first - second) / Math.max(1, last)), signal: 'KILL' }
+export function signalOfStep(step: number): 'INT' | 'KILL' {
+  return step < 2 ? 'INT' : 'KILL'
 }
 
 function wholeSeconds(durationMs: number): number {

@@ -38,7 +38,7 @@ afterEach(async () => {
   await directory.remove()
 })
 
-async function open(): Promise<RunWatch> {
+async function open(cancelWaitsMs = CANCEL_WAITS_MS): Promise<RunWatch> {
   const watch = await openRunWatch({
     runs: () => ({ running, finished }),
     signal: async (run, signal) => {
@@ -49,7 +49,7 @@ async function open(): Promise<RunWatch> {
     },
     logFileOf: (run) => join(run.directory, 'log'),
     processes: { read: async () => table },
-    cancelWaitsMs: CANCEL_WAITS_MS,
+    cancelWaitsMs,
     clock,
     logger: silentLogger,
     onSample: () => (samples += 1)
@@ -182,6 +182,15 @@ describe('a limit', () => {
     await pass(2_000)
     expect(watch.endOf(run).limit).toBe('memory limit of 50 MB (used 51 MB)')
     expect(watch.endOf(free).limit).toBeNull()
+  })
+
+  test('that is hit leaves out no step, however short the waits are', async () => {
+    const run = await aRun('a', 100, { wallSeconds: 1 })
+    await open([10, 10, 10])
+    await pass(8_000)
+    expect(signals).toEqual(['a INT recorded', 'a INT recorded', 'a KILL recorded', 'a KILL recorded'])
+    end(run)
+    await pass(2_000)
   })
 
   test('of wall time goes on over a restart; the next engine knows why a run ends, and goes on with the signals', async () => {

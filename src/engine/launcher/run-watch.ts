@@ -5,7 +5,7 @@ import type { CancelWaitsMs } from '../../shared/run-limits.ts'
 import { maskSecrets } from '../../shared/secret-values.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import { findLimitHit, limitOfExit, type RunFacts, signalDue } from './limits.ts'
+import { findLimitHit, limitOfExit, type RunFacts, signalOfStep, stepDue } from './limits.ts'
 import type { ProcessIdentity } from './process-identity.ts'
 import type { ProcessTable } from './process-table.ts'
 import { readLimit, readRunFiles, writeLimit, writeWhole } from './run-directory.ts'
@@ -202,10 +202,10 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
       limits.set(run.spec.jobid, limit)
       logger.info({ jobid: run.spec.jobid, limit: hit.text }, 'a run hit a limit and is stopped')
     }
-    const due = signalDue(nowMs - one.limit.atMs, options.cancelWaitsMs)
-    if (due.step < one.steps || isClosed) return
-    one.steps = due.step + 1
-    await options.signal(run, due.signal)
+    if (stepDue(nowMs - one.limit.atMs, options.cancelWaitsMs) < one.steps || isClosed) return
+    const step = one.steps
+    one.steps += 1
+    await options.signal(run, signalOfStep(step))
   }
 
   async function factsOf({ run, cpuSeconds }: Watched, usage: RunUsage | null): Promise<RunFacts> {
@@ -244,7 +244,9 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
   }
 
   function newWatched(run: Run, supervisor: ProcessIdentity | null, limit: Watched['limit']): Watched {
-    const ofRun = { run, child: run.child!, supervisor, members: new Map(), limit, steps: 0, isCancelled: false }
+    // Those that an earlier engine took are taken.
+    const steps = limit === null ? 0 : stepDue(clock.nowMs() - limit.atMs, options.cancelWaitsMs)
+    const ofRun = { run, child: run.child!, supervisor, members: new Map(), limit, steps, isCancelled: false }
     const sampledAtMs = clock.monotonicMs() - Math.max(0, clock.nowMs() - run.startedAtMs!)
     return { ...ofRun, history: new UsageHistory(), peakMemoryBytes: null, cpuSeconds: null, sampledAtMs }
   }
