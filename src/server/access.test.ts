@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { NO_SUCH_PAGE } from './scrapyd/twisted-pages.ts'
 import { basic, cookieOf, makeTestDirectory, openTestApp, RIGHT } from './testing/test-app.ts'
 
 const PROTECTED = [
@@ -309,7 +310,7 @@ describe('answers', () => {
 
   it.each(['/%zz', '/ui/%ff'])('%s, which cannot be read, is told nothing, not even itself', async (url) => {
     const response = await openTestApp().askAnonymously({ url })
-    expect([response.statusCode, response.body]).toEqual([400, 'The path cannot be read.\n'])
+    expect([response.statusCode, response.body]).toEqual([404, NO_SUCH_PAGE])
   })
 
   it('a request that never ends is cut off, after the longest upload', () => {

@@ -101,7 +101,7 @@ export function createApp(options: AppOptions): App {
 
 /** Paths that the router cannot read never come to the hooks: they are told nothing, for nobody was asked who it is. */
 function answerUnreadable(reply: FastifyReply): void {
-  reply.code(400).headers(SAFE_HEADERS).type('text/plain; charset=utf-8').send('The path cannot be read.\n')
+  reply.code(404).headers(SAFE_HEADERS).type('text/html; charset=utf-8').send(NO_SUCH_PAGE)
 }
 
 /** Only the way in, and what a load balancer asks. Compared with the route, not with the raw path, which has many spellings. */

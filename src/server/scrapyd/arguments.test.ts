@@ -98,6 +98,7 @@ describe('multipart', () => {
       '--b\r\ncontent-disposition: form-data; name="a"\r\n--b--'
     ],
     ['nothing', 'multipart/form-data; boundary=b', ''],
+    ['no part', 'multipart/form-data; boundary=b', '--b--'],
     ['endless headers', 'multipart/form-data; boundary=b', `--b\r\nx: ${'y'.repeat(20_000)}\r\n\r\n\r\n--b--`],
     ['too many parts', 'multipart/form-data; boundary=b', `${'--b\r\n\r\n\r\n'.repeat(1002)}--b--`]
   ])('is refused with %s', (_name, type, body) => {
@@ -128,6 +129,11 @@ describe('a request', () => {
   it('the body replaces the values of the query, name by name', () => {
     const body = Buffer.from('project=b1&project=b2')
     expect(shown(readArguments({ ...post, body }))).toEqual({ project: ['b1', 'b2'], spider: ['s'] })
+  })
+
+  it('an empty body is none, whatever its type', () => {
+    const empty = { ...post, contentType: 'multipart/form-data; boundary=b', body: Buffer.alloc(0) }
+    expect(shown(readArguments(empty))).toEqual({ project: ['query'], spider: ['s'] })
   })
 
   it('a JSON body, and the body of another method, are ignored', () => {

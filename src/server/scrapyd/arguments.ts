@@ -13,7 +13,7 @@ export function readArguments(request: {
   body: Buffer | null
 }): FormValues {
   const found = parseUrlEncoded(Buffer.from(request.query, 'latin1'))
-  if (request.method !== 'POST' || request.body === null) return found
+  if (request.method !== 'POST' || request.body === null || request.body.length === 0) return found
   const mediaType = (request.contentType.split(';', 1)[0] ?? '').trim().toLowerCase()
   const inBody =
     mediaType === 'application/x-www-form-urlencoded'

@@ -23,6 +23,7 @@ export function parseMultipart(body: Buffer, contentType: string): FormValues {
   const found: FormValues = new Map()
   // The first delimiter may stand at the very start, without the line end that belongs to all others.
   let position = body.indexOf(delimiter.subarray(2)) === 0 ? delimiter.length - 2 : afterNext(body, delimiter, 0)
+  if (isFinalDelimiter(body, position)) throw new MalformedMultipartError('The multipart body has no part.')
   for (let parts = 0; !isFinalDelimiter(body, position); parts++) {
     if (parts === MAX_PARTS) throw new MalformedMultipartError(`The multipart body has more than ${MAX_PARTS} parts.`)
     const headersStart = afterNext(body, CRLF, position)
