@@ -337,20 +337,23 @@ test('a making that the engine leaves, even by kill -9, is begun afresh by the n
   expect(path).not.toContain('killed')
 })
 
-test('two are made at a time', async () => {
+test('two are made at a time; one that waits for its turn can be deleted', async () => {
   await using t = await aRoom({ pip: 'until [ -e AT/go ]; do sleep 0.01; done' })
-  for (const name of ['one', 'two', 'three']) t.set(name, name)
+  for (const name of ['one', 'two', 'three', 'four']) t.set(name, name)
   const environments = await t.open()
+  const states = () => made(environments).map(({ state }) => state)
   await vi.waitFor(async () => expect(await t.installs()).toHaveLength(2), WAIT)
-  expect(made(environments).map(({ state }) => state)).toEqual(['building', 'building', 'building'])
-  expect(environments.pythonOf('three')).toMatchObject({
-    waiting: expect.stringContaining('waits for others to be made')
-  })
+  expect(states()).toEqual(['building', 'building', 'building', 'building'])
+  const waits = expect.stringContaining('(waits for others to be made)')
+  expect(environments.pythonOf('three')).toMatchObject({ waiting: waits })
+
+  const third = made(environments).find(({ projects }) => projects.includes('three'))!
+  t.settings.set('three', { kind: 'default' })
+  await environments.remove(third.id)
+  expect(states()).toHaveLength(3)
   await writeFile(t.at('go'), '')
-  await vi.waitFor(
-    () => expect(made(environments).map(({ state }) => state)).toEqual(['ready', 'ready', 'ready']),
-    WAIT
-  )
+  await vi.waitFor(() => expect(states()).toEqual(['ready', 'ready', 'ready']), WAIT)
+  expect(await t.installs()).toHaveLength(3)
 })
 
 test('an unused environment is listed and can be deleted; one that projects or spiders use cannot', async () => {

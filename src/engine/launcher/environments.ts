@@ -91,7 +91,7 @@ export async function openEnvironments(options: EnvironmentsOptions): Promise<Lo
   const interpreters = new Map<string, Interpreter>()
   const made = new Map<string, Made>()
   const idsOfTexts = new Map<string, string>()
-  const queue: (() => void)[] = []
+  const queue = new Set<() => void>()
   let making = 0
   let isClosed = false
   let progressTimer: Timer | null = null
@@ -156,7 +156,6 @@ export async function openEnvironments(options: EnvironmentsOptions): Promise<Lo
       tidyTimer?.cancel()
       const work = [...made.values()].flatMap((one) => one.work ?? [])
       for (const { abort } of work) abort.abort(new Error('Scrapdeck is stopping'))
-      for (const start of queue.splice(0)) start()
       await Promise.allSettled(work.map(({ done }) => done))
     }
   }
@@ -280,13 +279,11 @@ export async function openEnvironments(options: EnvironmentsOptions): Promise<Lo
 
   /** Two are made at a time. Who asks while it is being made already gets that one. */
   function begin(one: Made, requirements: string): void {
-    if (one.work !== null || isClosed) return
+    const base = main.base()
+    if (one.work !== null || base === null || isClosed) return
     const abort = new AbortController()
-    const done = turn(async () => {
-      abort.signal.throwIfAborted()
-      const base = main.base()
-      if (base !== null) await one.environment.make(base, requirements, abort.signal)
-    })
+    const done = one.environment
+      .make(base, requirements, abort.signal, (work) => inTurn(work, abort.signal))
       .then(() => logger.info({ environment: one.id }, 'a Python environment was made'))
       .catch((error: unknown) => {
         if (!abort.signal.aborted) logger.warn({ environment: one.id, error }, 'a Python environment could not be made')
@@ -301,14 +298,25 @@ export async function openEnvironments(options: EnvironmentsOptions): Promise<Lo
     options.onChange()
   }
 
-  async function turn(work: () => Promise<void>): Promise<void> {
-    if (making >= AT_ONCE) await new Promise<void>((resolve) => queue.push(resolve))
-    making += 1
+  async function inTurn(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    if (making < AT_ONCE) making += 1
+    else {
+      await new Promise<void>((resolve, reject) => {
+        queue.add(resolve)
+        const giveUp = () => queue.delete(resolve) && reject(signal.reason)
+        signal.addEventListener('abort', giveUp, { once: true })
+      })
+    }
     try {
       await work()
     } finally {
-      making -= 1
-      queue.shift()?.()
+      // Who is next gets the place; nobody can take it in between.
+      const [next] = queue
+      if (next === undefined) making -= 1
+      else {
+        queue.delete(next)
+        next()
+      }
     }
   }
 
@@ -361,7 +369,7 @@ export async function openEnvironments(options: EnvironmentsOptions): Promise<Lo
   }
 
   function progressOf(one: Made) {
-    return one.environment.progress() ?? { text: 'waits for others to be made', share: null }
+    return one.environment.progress() ?? { text: 'ends', share: 1 }
   }
 
   // --- the list -----------------------------------------------------------------------------------------------------

@@ -31,8 +31,8 @@ export interface MadeEnvironment {
   progress(): Progress | null
   /** Why the last making made nothing, in words; null: it did, or there was none. */
   failure(): string | null
-  /** Rejects with PYTHON_MISSING and the words of `failure`, or the signal's reason. */
-  make(base: { path: string; version: string }, requirements: string, signal?: AbortSignal): Promise<void>
+  /** Does its work in its `turn`. Rejects with PYTHON_MISSING and the words of `failure`, or the signal's reason. */
+  make(base: { path: string; version: string }, requirements: string, signal?: AbortSignal, turn?: Turn): Promise<void>
   /** What the newest making was asked to install; null: never asked. */
   requirements(): Promise<string | null>
   hasLog(): boolean
@@ -56,6 +56,9 @@ export interface Progress {
   text: string
   share: number | null
 }
+
+/** Calls the work when there is room for it. */
+export type Turn = (work: () => Promise<void>) => Promise<void>
 
 interface Making {
   progress: Progress
@@ -121,9 +124,14 @@ export function openMadeEnvironment(options: {
       .filter((build) => !current?.path.startsWith(build + sep))
   }
 
-  async function make(base: { path: string; version: string }, requirements: string, signal?: AbortSignal) {
+  async function make(
+    base: { path: string; version: string },
+    requirements: string,
+    signal?: AbortSignal,
+    turn: Turn = (work) => work()
+  ): Promise<void> {
     if (making !== null) throw new ScrapdeckError('BAD_INPUT', 'The environment is being made already.')
-    const now: Making = { progress: { text: 'Beginning', share: 0 }, log: null }
+    const now: Making = { progress: { text: 'waits for others to be made', share: null }, log: null }
     making = now
     failure = null
     let build: string | null = null
@@ -137,13 +145,16 @@ export function openMadeEnvironment(options: {
       await mkdir(directory, { recursive: true, mode: 0o700 })
       await writeFile(requirementsFile, requirements, { mode: 0o600 })
       now.log = await BuildLog.open(logFile)
-      build = await mkdtemp(join(directory, BUILD_PREFIX))
-      const text = `Making an environment with Python ${base.version}`
-      report(text, 0.05)
-      now.log.write(`${text} (${base.path})`)
-      current = await fill(build, base, requirements, run)
+      await turn(async () => {
+        signal?.throwIfAborted()
+        build = await mkdtemp(join(directory, BUILD_PREFIX))
+        const text = `Making an environment with Python ${base.version}`
+        report(text, 0.05)
+        run.log(`${text} (${base.path})`)
+        current = await fill(build, base, requirements, run)
+      })
       keptUntilMs = clock.monotonicMs() + REPLACED_GRACE_MS
-      ending = `Ready: Python ${current.version} with Scrapy ${current.scrapyVersion}`
+      ending = `Ready: Python ${current!.version} with Scrapy ${current!.scrapyVersion}`
     } catch (error) {
       if (build !== null) await remove(build)
       if (signal?.aborted) throw signal.reason
