@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import * as api from './api.ts'
+import * as cold from './cold.ts'
+import type { Figure } from './figure.ts'
+import * as localMemory from './local-memory.ts'
+import * as localStart from './local-start.ts'
+import * as localThroughput from './local-throughput.ts'
+
+/** The benches with so little to do that they tell nothing but whether they work: their figures are for a quiet machine. */
+const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]][] = [
+  [
+    'api',
+    () => api.measure({ finished: 1, rounds: 1, durationMs: 100 }),
+    ['daemonstatus_ratio', 'listjobs_ratio', 'schedule_ratio']
+  ],
+  ['cold', () => cold.measure({ rounds: 1 }), ['first_answer_ms']],
+  ['local-memory', () => localMemory.measure({ spiders: 1, rounds: 1 }), ['private_ratio']],
+  [
+    'local-start',
+    () => localStart.measure({ ours: 1, fastPoll: 1, byDefault: 1 }),
+    ['opened_p50_ms', 'opened_p95_ms', 'ratio_default', 'ratio_fast_poll']
+  ],
+  [
+    'local-throughput',
+    () => localThroughput.measure({ jobs: 2, fastPollJobs: 1, defaultJobs: 1, rounds: 1 }),
+    ['jobs_per_s', 'ratio_default', 'ratio_fast_poll']
+  ]
+]
+
+test.runIf(process.platform === 'linux').each(SHORT)(
+  '%s measures both sides and gives the figures it promises',
+  { timeout: 120_000 },
+  async (_name, measure, figures) => {
+    const measured = new Map((await measure()).map(({ figure, value }) => [figure, value]))
+    for (const figure of figures) expect(measured.get(figure), figure).toBeGreaterThan(0)
+  }
+)
