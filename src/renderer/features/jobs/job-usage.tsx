@@ -72,7 +72,7 @@ function Figures({ attempt, samples, isLive }: { attempt: Attempt; samples: Usag
   const cpuSeconds = attempt.cpuSeconds ?? cpuSecondsOf(samples)
   if (peakBytes === 0 && cpuSeconds === null) return null
   return (
-    <table className={classes.usageTable}>
+    <table className={classes.usageTable} aria-label="Usage">
       <thead>
         <tr>
           <td />

@@ -47,8 +47,8 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
             value={form.kind}
             onChange={(kind) => change({ kind: kind as SettingsForm['kind'] })}
             data={[
-              { value: 'default', label: 'The local node’s' },
-              { value: 'interpreter', label: 'An interpreter' },
+              { value: 'default', label: 'Default' },
+              { value: 'interpreter', label: 'Interpreter' },
               { value: 'requirements', label: 'Requirements' }
             ]}
           />
