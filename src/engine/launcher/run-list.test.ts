@@ -249,6 +249,20 @@ test('runs wait while there is no Python, and start when it is there', async () 
   expect(await untilEnded(list, 'a')).toEqual({ code: 0, signal: null })
 })
 
+test('a run whose project has no Python holds up nobody behind it', async () => {
+  const { open } = await aWorkplace()
+  const ready = new Set(['shop'])
+  const list = await open({ slots: () => 1, python: ({ project }) => (ready.has(project) ? 'python3' : null) })
+  await list.accept(aSpec('waits', 'quick', { project: 'slow', priority: 9 }))
+  await list.accept(aSpec('goes', 'quick'))
+  await untilEnded(list, 'goes')
+  expect(list.list().pending).toMatchObject([{ spec: { jobid: 'waits' }, python: null }])
+  ready.add('slow')
+  list.fillSlots()
+  await untilEnded(list, 'waits')
+  expect(list.list().finished[0]).toMatchObject({ python: 'python3' })
+})
+
 test('the next engine adopts what runs, starts what was accepted, knows what ended, and clears away the rest', async () => {
   const { open, directory, touched } = await aWorkplace()
   const first = await open({ slots: () => 2 })
