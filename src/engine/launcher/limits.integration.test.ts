@@ -123,8 +123,8 @@ async function aNode() {
     })
     return node
   }
-  const logOf = (spider: string) =>
-    readFile(join(directory.path, 'local', 'logs', 'limited', spider, `${spider}.log`), 'utf8').catch(() => '')
+  const logOf = (spider: string, jobid = spider) =>
+    readFile(join(directory.path, 'local', 'logs', 'limited', spider, `${jobid}.log`), 'utf8').catch(() => '')
   return { open, logOf, directory: directory.path }
 }
 
@@ -154,7 +154,7 @@ test('each limit ends the run that goes beyond it, and is its reason; one withou
   const t = await aNode()
   const node = await t.open()
   const limits: Record<string, RunLimits | null> = {
-    quiet: { silentSeconds: 3 },
+    quiet: { silentSeconds: 6 },
     hungry: { memoryMegabytes: 130 },
     busy: { cpuSeconds: 3 },
     loud: { logMegabytes: 2 }
@@ -165,13 +165,13 @@ test('each limit ends the run that goes beyond it, and is its reason; one withou
   const reasons: Record<string, string> = {}
   for (const jobid of [...Object.keys(limits), 'timed']) {
     const { spider, exit } = await untilFinished(node, jobid)
-    const { outcome, reason } = judgeOutcome({ tail: await t.logOf(spider), exit, cancelAsked: false })
+    const { outcome, reason } = judgeOutcome({ tail: await t.logOf(spider, jobid), exit, cancelAsked: false })
     expect(outcome).toBe('failed')
     reasons[jobid] = reason
     expect(exit!.limit).toContain(`${reason} (`)
   }
   expect(reasons).toEqual({
-    quiet: 'silence limit of 3 s',
+    quiet: 'silence limit of 6 s',
     hungry: 'memory limit of 130 MB',
     busy: 'CPU time limit of 3 s',
     loud: 'log size limit of 2 MB',

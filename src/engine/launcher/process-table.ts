@@ -18,10 +18,10 @@ export interface ProcessRow {
 
 export interface ProcessTable {
   /**
-   * One pass, however many are wanted. It may leave out processes that were there at the last pass and are not wanted
-   * now; `isWhole` leaves out none.
+   * One pass, however many are wanted. It may leave out processes that were there at an earlier pass and were not wanted;
+   * `mayBeNew`: not those that came lately, for what is wanted was only now learned.
    */
-  read(isWanted: (pid: number) => boolean, isWhole: boolean): Promise<ProcessRow[]>
+  read(isWanted: (pid: number) => boolean, mayBeNew: boolean): Promise<ProcessRow[]>
 }
 
 /** The one place that knows how this system lists its processes. null: this one (Windows) is not asked. */
@@ -34,18 +34,24 @@ export async function openProcessTable(platform: NodeJS.Platform = process.platf
 
 /** A pid that was given out again is found by a look at all of them, every so often. */
 const WHOLE_EVERY = 30
+/** A run is known to us well within so many passes after its first process began. */
+const LATELY_PASSES = 5
 
 /** proc(5). Processes of others are not read again: a pass costs one readdir and what the wanted ones cost. */
 async function openProc(directory: string): Promise<ProcessTable> {
-  const units = parseAuxiliaryVector(await readFile(`${directory}/self/auxv`))
-  let others = new Set<number>()
-  let passes = 0
+  const units = parseAuxiliaryVector(await readFile(`${directory}/self/auxv`).catch(() => Buffer.alloc(0)))
+  /** pid -> the pass that met it first. */
+  let known = new Map<number, number>()
+  let pass = 0
   return {
-    async read(isWanted, isWhole) {
-      if (isWhole || passes++ % WHOLE_EVERY === 0) others = new Set()
+    async read(isWanted, mayBeNew) {
+      const isWhole = pass % WHOLE_EVERY === 0
+      const newestOld = mayBeNew ? pass - LATELY_PASSES : pass
       const pids = (await readdir(directory)).filter((name) => /^\d+$/.test(name)).map(Number)
-      const asked = pids.filter((pid) => !others.has(pid) || isWanted(pid))
-      others = new Set(pids)
+      const asked = pids.filter((pid) => isWhole || isWanted(pid) || (known.get(pid) ?? pass) >= newestOld)
+      // What the first pass meets may be as old as the machine.
+      known = new Map(pids.map((pid) => [pid, known.get(pid) ?? (pass === 0 ? -LATELY_PASSES : pass)]))
+      pass += 1
       const texts = await Promise.all(
         asked.map((pid) => readFile(`${directory}/${pid}/stat`, 'latin1').catch(() => ''))
       )

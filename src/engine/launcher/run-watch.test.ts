@@ -247,13 +247,17 @@ describe('a limit', () => {
     await pass(2_000)
   })
 
-  test('holds also where the system does not tell what processes use', async () => {
+  const unreadable = { read: () => Promise.reject(new Error('EACCES')) }
+  test.each([
+    ['does not tell what processes use', null],
+    ['tells it only to others', unreadable]
+  ])('holds also where the system %s', async (_case, processes) => {
     const run = await aRun('a', 100, { wallSeconds: 1, memoryMegabytes: 16 })
     const watch = await openRunWatch({
       runs: () => ({ running, finished }),
       signal: async (_run, signal) => signals.push(signal),
       logFileOf: () => '/none',
-      processes: null,
+      processes,
       cancelWaitsMs: CANCEL_WAITS_MS,
       clock,
       logger: silentLogger,

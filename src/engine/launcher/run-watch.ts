@@ -7,7 +7,7 @@ import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { findLimitHit, limitOfExit, type RunFacts, signalOfStep, stepDue } from './limits.ts'
 import type { ProcessIdentity } from './process-identity.ts'
-import type { ProcessTable } from './process-table.ts'
+import type { ProcessRow, ProcessTable } from './process-table.ts'
 import { readLimit, readRunFiles, writeLimit, writeWhole } from './run-directory.ts'
 import type { Run } from './run-list.ts'
 import { type RunProcesses, type RunUsage, sumUsage, UsageHistory } from './usage.ts'
@@ -74,6 +74,7 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
   const underWay = new Set<Promise<unknown>>()
   let timer: Timer | null = null
   let isClosed = false
+  let isBlind = false
 
   const { running, finished } = options.runs()
   for (const { spec, directory } of [...running, ...finished]) {
@@ -168,7 +169,17 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
     if (options.processes === null) return null
     const live = running.map((run) => watched.get(run.spec.jobid)!)
     const wanted = new Set(live.flatMap((one) => [one.child.pid, one.supervisor?.pid ?? 0, ...one.members.keys()]))
-    const usage = sumUsage(await options.processes.read((pid) => wanted.has(pid), isNew), live)
+    let rows: ProcessRow[]
+    try {
+      rows = await options.processes.read((pid) => wanted.has(pid), isNew)
+    } catch (error) {
+      // What can be known without it must not wait for it: time, silence, the log.
+      if (!isBlind) logger.warn({ error: String(error) }, 'the processes of this system cannot be listed')
+      isBlind = true
+      return null
+    }
+    isBlind = false
+    const usage = sumUsage(rows, live)
     for (const [one, used] of usage) if (used.processes > 0) noteUsage(one, used)
     return usage
   }
