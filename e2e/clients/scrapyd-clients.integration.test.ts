@@ -1,15 +1,16 @@
-import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, request as sendRequest } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
+import { join, resolve } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { runClient } from '../support/python-client.ts'
 import { type Service, startService, waitFor } from '../support/service.ts'
 
 const USERNAME = 'tester'
 const PASSWORD = 'a password for tests'
 const authorization = `Basic ${Buffer.from(`${USERNAME}:${PASSWORD}`).toString('base64')}`
-const { python } = readTestEnvironment()
 
 let service: Service
 let projectDirectory: string
@@ -31,14 +32,7 @@ function writeConfiguration(section: string, url: string, password: string): voi
   writeFileSync(join(projectDirectory, 'scrapy.cfg'), `[settings]\ndefault = demo.settings\n\n${target}`)
 }
 
-function run(command: string, ...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  return new Promise((resolveRun) => {
-    const file = join(dirname(python), command)
-    execFile(file, args, { cwd: projectDirectory, timeout: 60_000 }, (error, stdout, stderr) => {
-      resolveRun({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr })
-    })
-  })
-}
+const run = (command: string, ...args: string[]) => runClient(projectDirectory, command, ...args)
 
 /** ScrapydClient, the class that scripts use, in the real Python. */
 async function callClient(expression: string): Promise<unknown> {
@@ -139,5 +133,41 @@ describe('the real clients of Scrapyd against the fleet', () => {
     expect(await callClient("client.versions('demo')")).toEqual(['1_0_1'])
     expect(await callClient("client.delproject('demo')")).toMatchObject({ status: 'ok' })
     expect(await callClient('client.projects()')).toEqual([])
+  })
+
+  it('works through a proxy that takes a base path off', async () => {
+    const prefix = '/base/path'
+    const target = new URL(service.address)
+    const proxy = createServer((incoming, outgoing) => {
+      const path = incoming.url ?? ''
+      if (!path.startsWith(`${prefix}/`)) return void outgoing.writeHead(404).end()
+      const headers = { ...incoming.headers, host: target.host, 'x-forwarded-prefix': prefix }
+      const { hostname, port } = target
+      const options = {
+        hostname,
+        port,
+        method: incoming.method,
+        path: path.slice(prefix.length),
+        headers,
+        agent: false
+      }
+      const passed = sendRequest(options, (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
+        answer.pipe(outgoing)
+      })
+      incoming.pipe(passed)
+    }).listen(0, '127.0.0.1')
+    await once(proxy, 'listening')
+    onTestFinished(() => void proxy.close())
+    const base = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}${prefix}`
+
+    // Both commands read the same target: deploy needs the slash at its end, the others double it.
+    writeConfiguration('deploy', base, PASSWORD)
+    const deployed = await run('scrapyd-deploy', '--version', '7')
+    expect(JSON.parse(deployed.stdout)).toMatchObject({ status: 'ok', project: 'demo', version: '7' })
+    expect((await run('scrapyd-client', 'projects')).stdout).toBe('demo\n')
+    const pages = await Promise.all(['/', '/jobs'].map((path) => fetch(base + path, { headers: { authorization } })))
+    expect(await pages[0]?.text()).toContain(`href="${prefix}/jobs"`)
+    expect(await pages[1]?.text()).toContain('<h1>Jobs</h1>')
   })
 })

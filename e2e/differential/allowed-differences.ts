@@ -19,8 +19,26 @@ export const ALLOWED_DIFFERENCES: readonly AllowedDifference[] = [
     anchor: 'no-cors-headers',
     applies: ({ theirs }) => 'access-control-allow-origin' in theirs.headers,
     expect: (theirs) => ({ ...theirs, headers: withoutHeaders(theirs.headers, /^access-control-/) })
+  },
+  {
+    id: 'projects-in-order',
+    reason: 'Scrapyd lists projects as its directory happens to have them.',
+    anchor: 'project-order',
+    applies: ({ request }) => request.path === '/listprojects.json',
+    expect: (theirs) => ({ ...theirs, body: theirs.body.replace(/(?<="projects": \[).*?(?=\])/, sortNames) })
   }
 ]
+
+/** Names in JSON, as they stand there. */
+function sortNames(list: string): string {
+  const names = JSON.parse(`[${list}]`) as string[]
+  return names.length === 0
+    ? list
+    : list
+        .split(/, (?=")/)
+        .sort()
+        .join(', ')
+}
 
 function withoutHeaders(headers: Record<string, string>, pattern: RegExp): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !pattern.test(name)))

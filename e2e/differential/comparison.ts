@@ -64,6 +64,7 @@ export function mask(text: string, { directory, address }: Surroundings): string
     .replace(/\b[0-9a-f]{32}\b/g, '<id>')
     .replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{6})?(?!\d)/g, '<time>')
     .replace(/\d{4}-\d\d-\d\d \d\d:\d\d(?=<\/td>)/g, '<minute>')
+    .replace(/(?<=<td>)\d+(?=<\/td>\s*<td><time>)/g, '<pid>')
     .replace(/"pid": \d+/g, '"pid": <pid>')
     .replace(/(?<=<td>)\d:\d\d:\d\d(?=<\/td>)/g, '<runtime>')
 }

@@ -6,16 +6,19 @@
  *   npm run differential -- --only WORDS      only scenarios whose name contains these
  */
 import { parseArgs } from 'node:util'
-import { reportOf } from './report.ts'
+import { describeFinding, reportOf } from './report.ts'
 import { runScenarios, wholeRun } from './run.ts'
 
 const { values } = parseArgs({ options: { seed: { type: 'string' }, only: { type: 'string' } } })
 const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9))
-const scenarios = wholeRun(seed).filter(({ name }) => name.includes(values.only ?? ''))
+const all = wholeRun(seed)
+const isNamed = all.some(({ name }) => name === values.only)
+const scenarios = all.filter(({ name }) => (isNamed ? name === values.only : name.includes(values.only ?? '')))
 const beganAt = performance.now()
 const tally = await runScenarios({
   scenarios,
-  onScenario: ({ name }) => console.log(`${((performance.now() - beganAt) / 1000).toFixed(0).padStart(4)} s  ${name}`)
+  onScenario: ({ name }) => console.log(`${((performance.now() - beganAt) / 1000).toFixed(0).padStart(4)} s  ${name}`),
+  onFinding: (finding) => console.log(describeFinding(finding))
 })
 const isWhole = values.only === undefined
 const { text, isGood } = reportOf(tally, { seed, isWhole, elapsedMs: performance.now() - beganAt })

@@ -1,7 +1,6 @@
 import { ALLOWED_DIFFERENCES } from './allowed-differences.ts'
-import type { Tally } from './pair.ts'
+import type { Finding, Tally } from './pair.ts'
 
-const SHOWN_FINDINGS = 200
 const SHOWN_BODY_CHARACTERS = 1500
 
 export interface ReportOptions {
@@ -11,21 +10,21 @@ export interface ReportOptions {
   elapsedMs: number
 }
 
+/** What was asked, as curl, what both said, and where it differs first. */
+export function describeFinding({ scenario, request, difference, curl, theirs, ours }: Finding): string {
+  const lines = [`✗ ${request.method} ${request.path}   (${scenario})`, `    ${curl}`, `    ${difference}`]
+  for (const [name, seen] of [
+    ['theirs', theirs],
+    ['ours  ', ours]
+  ] as const) {
+    lines.push(`    ${name}: ${seen.status} ${JSON.stringify(seen.headers)}`, `      ${clip(seen.body)}`)
+  }
+  return lines.join('\n')
+}
+
+/** Counts, and what is wrong beside the findings. */
 export function reportOf(tally: Tally, { seed, isWhole, elapsedMs }: ReportOptions): { text: string; isGood: boolean } {
   const lines: string[] = []
-  for (const finding of tally.findings.slice(0, SHOWN_FINDINGS)) {
-    const { scenario, request, difference, curl, theirs, ours } = finding
-    lines.push(`✗ ${request.method} ${request.path}   (${scenario})`, `    ${curl}`, `    ${difference}`)
-    for (const [name, seen] of [
-      ['theirs', theirs],
-      ['ours  ', ours]
-    ] as const) {
-      lines.push(`    ${name}: ${seen.status} ${JSON.stringify(seen.headers)}`, `      ${clip(seen.body)}`)
-    }
-  }
-  const hidden = tally.findings.length - SHOWN_FINDINGS
-  if (hidden > 0) lines.push(`… and ${hidden} more`)
-
   for (const reason of tally.brokenOff) lines.push(`✗ ${reason}`)
 
   const requests = [...tally.requests.values()].reduce((sum, count) => sum + count, 0)

@@ -1,4 +1,4 @@
-import { newTally, Pair, type Tally } from './pair.ts'
+import { type Finding, newTally, Pair, type Tally } from './pair.ts'
 import { accessScenarios } from './scenarios/access.ts'
 import { fileScenarios } from './scenarios/files.ts'
 import { generatedScenario } from './scenarios/generated.ts'
@@ -31,10 +31,12 @@ export interface RunOptions {
   scenarios: Scenario[]
   /** Told of each scenario as it begins. */
   onScenario?: (scenario: Scenario) => void
+  /** Told of each finding once its scenario has ended. */
+  onFinding?: (finding: Finding) => void
 }
 
 /** Runs them one after the other, on one pair of servers but for those that harm it. */
-export async function runScenarios({ scenarios, onScenario }: RunOptions): Promise<Tally> {
+export async function runScenarios({ scenarios, onScenario, onFinding }: RunOptions): Promise<Tally> {
   const tally = newTally()
   let pair: Pair | null = null
   const end = async () => {
@@ -47,6 +49,7 @@ export async function runScenarios({ scenarios, onScenario }: RunOptions): Promi
   try {
     for (const scenario of scenarios) {
       onScenario?.(scenario)
+      const before = tally.findings.length
       if (scenario.needsOwnServers) await end()
       pair ??= await Pair.start(tally)
       pair.scenario = scenario.name
@@ -58,6 +61,7 @@ export async function runScenarios({ scenarios, onScenario }: RunOptions): Promi
         tally.brokenOff.push(`"${scenario.name}" broke off: ${String(error)}\n  Our service said at last:\n${said}`)
         await end()
       }
+      for (const finding of tally.findings.slice(before)) onFinding?.(finding)
       if (scenario.needsOwnServers) await end()
     }
   } finally {

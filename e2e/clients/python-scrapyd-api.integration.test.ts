@@ -1,0 +1,84 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { buildDemoEgg } from '../support/demo-egg.ts'
+import { runClient } from '../support/python-client.ts'
+import { type Service, startService, waitFor } from '../support/service.ts'
+
+let service: Service
+let directory: string
+
+beforeAll(async () => {
+  service = await startService({ localSlots: 2 })
+  directory = mkdtempSync(join(tmpdir(), 'scrapdeck-clients-'))
+  writeFileSync(join(directory, 'demo.egg'), await buildDemoEgg())
+})
+afterAll(async () => {
+  await service?.stop()
+  if (directory) rmSync(directory, { recursive: true, force: true })
+})
+
+/** An expression of `api`, the real ScrapydAPI, which Gerapy is built on; its errors come as `Class: message`. */
+async function call(expression: string): Promise<unknown> {
+  const script = `import json, sys
+from scrapyd_api import ScrapydAPI
+api = ScrapydAPI(sys.argv[1], auth=("tester", "a password for tests"), timeout=30)
+try:
+    answer = ${expression}
+except Exception as error:
+    answer = f"{type(error).__name__}: {error}"
+print(json.dumps(answer))`
+  const { code, stdout, stderr } = await runClient(directory, 'python', '-c', script, service.address)
+  if (code !== 0) throw new Error(stderr)
+  return JSON.parse(stdout)
+}
+
+it('python-scrapyd-api: every method works as against a Scrapyd', async () => {
+  expect(await call('api.list_projects()')).toEqual([])
+  // It sends the egg as a file of a multipart form.
+  expect(await call("api.add_version('demo', '1.0', open('demo.egg', 'rb'))")).toBe(4)
+  expect(await call("api.add_version('demo', '2', open('demo.egg', 'rb').read())")).toBe(4)
+  expect(await call('api.list_projects()')).toEqual(['demo'])
+  expect(await call("sorted(api.list_versions('demo'))")).toEqual(['1_0', '2'])
+  expect(await call("api.list_spiders('demo')")).toEqual(['broken', 'prices', 'quotes', 'slow'])
+
+  const quotes =
+    "api.schedule('demo', 'quotes', settings={'LOG_LEVEL': 'DEBUG', 'CLOSESPIDER_PAGECOUNT': 9}, pages='1', delay='0.01', _version='1.0')"
+  const jobid = (await call(quotes)) as string
+  expect(jobid).toMatch(/^[0-9a-f]{32}$/)
+  await waitFor(
+    'the job to finish',
+    () => call(`api.job_status('demo', '${jobid}')`),
+    (state) => state === 'finished'
+  )
+  const { finished } = (await call("api.list_jobs('demo')")) as { finished: { id: string; spider: string }[] }
+  expect(finished).toMatchObject([{ id: jobid, spider: 'quotes' }])
+
+  expect(await call("api.schedule('demo', 'slow', jobid='stopped')")).toBe('stopped')
+  await waitFor(
+    'the job to run',
+    () => call("api.job_status('demo', 'stopped')"),
+    (state) => state === 'running'
+  )
+  expect(await call("api.cancel('demo', 'stopped', signal='KILL')")).toBe('running')
+  await waitFor(
+    'the job to end',
+    () => call("api.job_status('demo', 'stopped')"),
+    (state) => state === 'finished'
+  )
+  expect(await call("api.cancel('demo', 'nobody')")).toBe(null)
+  expect(await call("api.job_status('demo', 'nobody')")).toBe('')
+
+  expect(await call("api.delete_version('demo', '2')")).toBe(true)
+  expect(await call("api.list_versions('demo')")).toEqual(['1_0'])
+  expect(await call("api.delete_project('demo')")).toBe(true)
+  expect(await call('api.list_projects()')).toEqual([])
+})
+
+it('python-scrapyd-api: what we refuse is an error with our words', async () => {
+  expect(await call("api.list_spiders('none')")).toBe("ScrapydResponseError: project 'none' not found")
+  expect(await call("api.schedule('none', 'x')")).toBe("ScrapydResponseError: project 'none' not found")
+  expect(await call("api.delete_version('none', '1')")).toBe("ScrapydResponseError: version '1' not found")
+  expect(await call("api.add_version('x', '1', b'no zip')")).toMatch(/^ScrapydResponseError: egg is not a ZIP file/)
+})
