@@ -19,3 +19,6 @@ export const RESERVED_ARGUMENTS: ReadonlySet<string> = new Set([
   '_project',
   '_spider'
 ])
+
+/** Of these, the ones that Scrapyd takes from its clients, lists with a waiting job, and then loses. */
+export const LOST_ARGUMENTS: ReadonlySet<string> = new Set(['_project', '_spider'])

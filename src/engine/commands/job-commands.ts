@@ -1,6 +1,6 @@
 import { SECRET_MASK, type Job, type RunInput } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { RESERVED_ARGUMENTS } from '../../shared/reserved-arguments.ts'
+import { LOST_ARGUMENTS, RESERVED_ARGUMENTS } from '../../shared/reserved-arguments.ts'
 import { problemOfLimits } from '../../shared/run-limits.ts'
 import { secretValues, withSecrets } from '../../shared/secret-values.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
@@ -48,7 +48,7 @@ export class JobCommands {
   /** As `run`, without reading back what became of the jobs: a client that schedules thousands waits for nothing but the disk. */
   async queue(input: RunInput, origin: Origin): Promise<{ id: string; jobid: string }[]> {
     const { projects, store, newJobId } = this.#parts
-    this.#checkArguments(input.args ?? {})
+    this.#checkArguments(input.args ?? {}, origin)
     this.#checkNode(input.nodeId ?? null)
     this.#checkLimits(input.limits ?? null)
     const { settings, args, secretNames } = await this.#sealSecrets(input)
@@ -156,8 +156,9 @@ export class JobCommands {
     return jobs
   }
 
-  #checkArguments(args: Record<string, string>): void {
-    const reserved = Object.keys(args).find((name) => RESERVED_ARGUMENTS.has(name))
+  #checkArguments(args: Record<string, string>, { source }: Origin): void {
+    const isTaken = (name: string) => source === 'scrapyd' && LOST_ARGUMENTS.has(name)
+    const reserved = Object.keys(args).find((name) => RESERVED_ARGUMENTS.has(name) && !isTaken(name))
     if (reserved === undefined) return
     throw new ScrapdeckError(
       'ARGUMENT_RESERVED',

@@ -25,8 +25,6 @@ export interface ScrapydCommandsParts {
   clock: Clock
 }
 
-// Scrapyd takes these arguments and loses them (scrapyd-protocol.md, 3.3); clients that send them are not refused.
-const LOST_ARGUMENTS = new Set(['_project', '_spider'])
 /** The signals that end a spider, gracefully or not: HUP, INT, QUIT, KILL, TERM. Others do what they do, and it goes on. */
 const ENDING_SIGNALS = new Set<NodeSignal>(['HUP', 'INT', 'KILL', 'TERM', 1, 2, 3, 9, 15])
 
@@ -67,14 +65,13 @@ export function createScrapydCommands(parts: ScrapydCommandsParts): FleetAsScrap
       projects.resolve(project, version, spider)
     },
     async schedule(request) {
-      const args = Object.fromEntries(Object.entries(request.args).filter(([name]) => !LOST_ARGUMENTS.has(name)))
       const [job] = await jobCommands.queue(
         {
           project: request.project,
           version: request.version,
           spiders: [request.spider],
           settings: request.settings,
-          args,
+          args: request.args,
           priority: request.priority
         },
         { source: 'scrapyd', jobid: request.jobid ?? undefined }

@@ -1,5 +1,5 @@
 import type { FleetNode } from '../nodes/fleet.ts'
-import type { Snapshot } from '../nodes/node-client.ts'
+import type { NodeSignal, Snapshot } from '../nodes/node-client.ts'
 import { CancelLadder } from './cancel-ladder.ts'
 import type { DispatchContext } from './context.ts'
 import { Dispatcher } from './dispatcher.ts'
@@ -18,6 +18,8 @@ export interface Dispatch {
   isBusy(nodeId: string): boolean
   /** A cancel was asked of these jobs (their rows say so already). */
   cancel(jobIds: string[], options: { force: boolean }): void
+  /** Sends this one signal to the jobs that run, and nothing after it. `isCancel`: their rows say that a cancel was asked. */
+  signal(jobIds: string[], signal: NodeSignal, options: { isCancel: boolean }): void
   /** The node has left the fleet, so that nothing more can be sent to it: its live attempts end as lost. */
   abandonNode(nodeId: string): Promise<void>
   stop(): Promise<void>
@@ -82,6 +84,14 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
         if (one === undefined) continue
         one.cancelAskedAtMs ??= clock.nowMs()
         ladder.cancel(one, { force })
+      }
+    },
+    signal(jobIds, signal, { isCancel }) {
+      for (const jobId of jobIds) {
+        const one = live.ofJob(jobId)
+        if (one === undefined) continue
+        if (isCancel) one.cancelAskedAtMs ??= clock.nowMs()
+        void ladder.signal(one, signal)
       }
     },
     async abandonNode(nodeId) {

@@ -1,4 +1,5 @@
 import { SECRET_MASK, type Attempt } from '../../shared/contract/index.ts'
+import { LOST_ARGUMENTS } from '../../shared/reserved-arguments.ts'
 import { effectiveLimits } from '../../shared/run-limits.ts'
 import { secretValues, withSecrets } from '../../shared/secret-values.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
@@ -226,7 +227,8 @@ export class Dispatcher {
     const limits = effectiveLimits(this.#context.projects.settingsOf(job.project).limits, job.limits)
     let secrets: string[] = []
     try {
-      const { settings, args } = await this.#openSecrets(job)
+      const { settings, args: given } = await this.#openSecrets(job)
+      const args = Object.fromEntries(Object.entries(given).filter(([name]) => !LOST_ARGUMENTS.has(name)))
       secrets = secretValues({ settings, args, secretNames: job.secretNames })
       if (node === undefined) {
         throw new NodeError('unreachable', 'The node was removed before the job was sent', { delivered: 'no' })
