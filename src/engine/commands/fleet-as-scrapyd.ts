@@ -23,7 +23,7 @@ export interface FleetAsScrapyd {
   cancel(request: {
     project: string
     jobid: string
-    signal: { send: NodeSignal } | { refuse: string } | null
+    signal: ScrapydSignal | null
   }): Promise<{ prevstate: ScrapydState | null }>
   /** Of several with this jobid a finished one counts first, then a running one, as in Scrapyd. */
   status(request: { jobid: string; project: string | null }): Promise<{ currstate: ScrapydState | 'finished' | null }>
@@ -44,6 +44,8 @@ export interface FleetAsScrapyd {
   openFile(tree: FileTree, segments: string[]): Promise<FleetFile | FleetDirectory | null>
 }
 
+export type ScrapydSignal = { send: NodeSignal } | { refuse: string }
+
 export type ScrapydState = 'pending' | 'running'
 
 export interface ScrapydScheduleRequest {
@@ -57,7 +59,7 @@ export interface ScrapydScheduleRequest {
   args: Record<string, string>
 }
 
-/** The same arrays come again while nothing has changed, so that what was made of them can be kept. */
+/** The same object, or at least the same arrays, come again while nothing has changed: what was made of them can be kept. */
 export interface ScrapydJobs {
   pending: {
     jobid: string

@@ -1,6 +1,6 @@
-import type { NodeSignal } from '../../engine/nodes/node-client.ts'
+import type { ScrapydSignal } from '../../engine/commands/fleet-as-scrapyd.ts'
 
-const NAMES: readonly string[] = ['HUP', 'INT', 'KILL', 'STOP', 'TERM']
+const NAMES = ['HUP', 'INT', 'KILL', 'STOP', 'TERM'] as const
 /** The highest on Linux; macOS and Windows have fewer, and the node says so. */
 const HIGHEST = 64
 
@@ -8,9 +8,10 @@ const HIGHEST = 64
  * The `signal` of cancel.json as Scrapyd 1.6 takes it: five names, or digits. `refuse` is what Python says of anything else,
  * which Scrapyd finds out only once there is a process to signal.
  */
-export function readSignal(text: string | null): { send: NodeSignal } | { refuse: string } | null {
+export function readSignal(text: string | null): ScrapydSignal | null {
   if (text === null) return null
-  if (NAMES.includes(text)) return { send: text as NodeSignal }
+  const name = NAMES.find((one) => one === text)
+  if (name !== undefined) return { send: name }
   if (!/^\d+$/.test(text)) return { refuse: "TypeError: 'str' object cannot be interpreted as an integer" }
   const number = BigInt(text.slice(0, 100))
   if (number <= HIGHEST) return { send: Number(number) }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { implement } from '@orpc/server'
-import type { NodeSignal } from '../../engine/nodes/node-client.ts'
 import type { FleetAsScrapyd, ScrapydJobs, ScrapydScheduleRequest } from '../../engine/commands/fleet-as-scrapyd.ts'
 import { contract, type ChangeBatch, type Figures, type Job, type Version } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
@@ -15,7 +14,7 @@ export function createFakeEngine() {
   const files = { logs: new Map<string, Buffer>(), items: new Map<string, Buffer>() }
   const batches: ChangeBatch[] = []
   const waiting = new Set<() => void>()
-  const signals: (NodeSignal | null)[] = []
+  const signals: (string | number | null)[] = []
   const scheduled: ScrapydScheduleRequest[] = []
   const uploads: { name: string; sha256: string; sizeBytes: number }[] = []
   const jobs: ScrapydJobs = { pending: [], running: [], finished: [] }
