@@ -126,6 +126,15 @@ test('a project runs with what its requirements name; another, without them, can
   await start()
   const again = (await client.environments.list()).environments.find(({ id }) => id === made.id)
   expect(again).toMatchObject({ state: 'ready', projects: ['shop'], madeAtMs: expect.any(Number) })
+
+  // Its project gone, it is left over and can be deleted; what was set for the project stays.
+  await expect(client.environments.remove({ id: made.id })).rejects.toMatchObject({ code: 'BAD_INPUT' })
+  await client.projects.deleteProject({ project: 'shop' })
+  expect(await client.environments.remove({ id: made.id })).toEqual({ removed: made.id })
+  expect((await client.environments.list()).environments).toMatchObject([{ id: 'main' }])
+  expect(await upload('shop')).toMatchObject({ spiders: null })
+  expect(await client.projects.get({ project: 'shop' })).toMatchObject({ settings: { python: { text } } })
+  expect((await client.environments.list()).environments[1]).toMatchObject({ id: made.id, state: 'building' })
 })
 
 test('a Python that cannot run spiders is refused with what was found, and nothing changes', async () => {

@@ -83,6 +83,7 @@ export class ProjectCommands {
     if (options.inUse !== 'allow') await this.#refuseInUse(project, isLast ? null : stored.version)
     const failed = await this.#onNodes(stored, (nodeId) => this.#client(nodeId).deleteVersion(project, stored.version))
     await projects.deleteVersion(project, stored.version, options)
+    this.#parts.environments.refresh()
     return failed
   }
 
@@ -98,6 +99,7 @@ export class ProjectCommands {
       )
     ).flat()
     await projects.deleteProject(project, options)
+    this.#parts.environments.refresh()
     return failed
   }
 
