@@ -188,6 +188,21 @@ export class Pair {
     await this.untilReported(`${jobid}.held`)
   }
 
+  /** After a cancel: the job is in neither list of those that live. */
+  async untilEnded(jobid: string): Promise<void> {
+    await Promise.all(
+      this.sides.map((side) =>
+        waitFor(
+          `${jobid} to end on ${side.name}`,
+          () => this.jobs(side),
+          ({ pending, running }) => ![...pending, ...running].some(({ id }) => id === jobid),
+          JOB_LIMIT_MS
+        )
+      )
+    )
+    await this.settle()
+  }
+
   release(jobid: string): void {
     for (const side of this.sides) writeFileSync(join(side.directory, 'reports', `${jobid}.release`), '')
   }

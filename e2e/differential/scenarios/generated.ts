@@ -6,9 +6,8 @@ import type { Scenario } from './scenario.ts'
 
 const REQUESTS_IN_A_SEQUENCE = 45
 const PROJECTS = ['a', 'b', 'a b']
-const VERSIONS = ['1', '2', '10', 'r1']
+const VERSIONS = ['1', '2', '10', '1rc1']
 const SPIDERS = ['report', 'extra', 'nobody']
-const JOBIDS = ['j1', 'j2', 'j 3']
 const ODD_VALUES = ['', ' ', '0', 'ü', 'a;b', 'a&b=c', '%', '+', '../x', 'x'.repeat(300), '\n', '"']
 
 interface Waiting {
@@ -42,6 +41,7 @@ async function runSequence(pair: Pair, seed: number): Promise<void> {
   const eggs = { plain: await reporterEgg(), extra: await reporterEgg(['extra']) }
   const stored = new Map<string, Map<string, Buffer>>()
   let waiting: Waiting[] = []
+  const jobids = ['j1', 'j2', 'j 3'].map((name) => `${name}-${seed}`)
   const gate = `gate-${seed}`
 
   const upload = (project: string, version: string, egg: Buffer) =>
@@ -69,7 +69,7 @@ async function runSequence(pair: Pair, seed: number): Promise<void> {
   const query = (endpoint: string, fields: [string, string][]) => get(`/${endpoint}?${new URLSearchParams(fields)}`)
   const maybe = (name: string, value: string, share = 0.9): [string, string][] => (chance(share) ? [[name, value]] : [])
   const project = () => (chance(0.04) ? pick(ODD_VALUES.slice(1)) : pick(PROJECTS))
-  const jobid = () => (chance(0.04) ? pick(['none', 'ü']) : pick(JOBIDS))
+  const jobid = () => (chance(0.04) ? pick(['none', 'ü']) : pick(jobids))
 
   const addVersion = async () => {
     const name = pick(PROJECTS)
@@ -188,9 +188,9 @@ async function runSequence(pair: Pair, seed: number): Promise<void> {
   }
   await pair.ask(get('/listjobs.json'))
   pair.release(gate)
-  await pair.settle()
+  await pair.untilEnded(gate)
   await pair.askAll([
-    ...JOBIDS.map((job) => query('status.json', [['job', job]])),
+    ...jobids.map((job) => query('status.json', [['job', job]])),
     get('/daemonstatus.json'),
     get('/listjobs.json')
   ])

@@ -56,7 +56,7 @@ const cancelPending: Scenario = {
   isShort: true,
   async run(pair) {
     await deploy(pair, 'p')
-    await pair.hold('p', 'holder')
+    await pair.hold('p', 'holder-2')
     for (const jobid of ['one', 'two', 'twin', 'twin', 'three']) {
       await pair.ask(post('schedule.json', { project: 'p', spider: 'report', jobid }))
     }
@@ -88,7 +88,7 @@ const cancelRunning: Scenario = {
       const job = `by-${signal}`
       await pair.hold('p', job)
       await pair.ask(post('cancel.json', { project: 'p', job, ...(signal === null ? {} : { signal }) }))
-      await pair.settle()
+      await pair.untilEnded(job)
       await pair.ask(status(job))
       await pair.ask(post('cancel.json', { project: 'p', job }))
       await pair.ask(get('/daemonstatus.json'))
@@ -115,13 +115,13 @@ const cancelRunning: Scenario = {
     }
     await pair.ask(status('wrong'))
     await pair.ask(post('cancel.json', { project: 'p', job: 'wrong', signal: 'KILL' }))
-    await pair.settle()
+    await pair.untilEnded('wrong')
     await pair.hold('p', 'stopped')
     await pair.ask(post('cancel.json', { project: 'p', job: 'stopped', signal: 'STOP' }))
     await pair.ask(status('stopped'))
     await pair.ask(post('cancel.json', { project: 'p', job: 'stopped', signal: '18' }))
     await pair.ask(post('cancel.json', { project: 'p', job: 'stopped', signal: 'KILL' }))
-    await pair.settle()
+    await pair.untilEnded('stopped')
     await lookAround(pair)
   }
 }
@@ -137,7 +137,7 @@ const signalsSeen: Scenario = {
       await pair.ask(status('deaf'))
     }
     pair.release('deaf')
-    await pair.settle()
+    await pair.untilEnded('deaf')
     await pair.ask(status('deaf'))
   }
 }
@@ -147,14 +147,14 @@ const order: Scenario = {
   isShort: true,
   async run(pair) {
     await deploy(pair, 'p')
-    await pair.hold('p', 'holder')
+    await pair.hold('p', 'holder-5')
     const priorities = ['0', '1', '-1', '1.5', '1', '1e1', '-inf']
     for (const [index, priority] of priorities.entries()) {
       await pair.ask(post('schedule.json', { project: 'p', spider: 'report', jobid: `order-${index}`, priority }))
     }
     await pair.ask(get('/listjobs.json?project=p'))
     await pair.ask(get('/jobs'))
-    pair.release('holder')
+    pair.release('holder-5')
     await pair.untilReported(`order-${priorities.indexOf('-inf')}.json`)
     await pair.settle()
     pair.compareFacts('order of starts', (side) =>
@@ -204,7 +204,7 @@ const priorities: Scenario = {
   name: 'every spelling of a priority',
   async run(pair) {
     await deploy(pair, 'p')
-    await pair.hold('p', 'holder')
+    await pair.hold('p', 'holder-6')
     for (const [index, priority] of PRIORITIES.entries()) {
       await pair.ask(post('schedule.json', { project: 'p', spider: 'report', jobid: `p${index}`, priority }))
     }
@@ -218,7 +218,7 @@ const reserved: Scenario = {
   name: 'spider arguments with names that mean something else',
   async run(pair) {
     await deploy(pair, 'p')
-    await pair.hold('p', 'holder')
+    await pair.hold('p', 'holder-7')
     const names = [
       'name',
       'settings',
@@ -258,7 +258,7 @@ const twins: Scenario = {
     await pair.ask(post('cancel.json', { project: 'q', job: 'twin' }))
     await pair.ask(status('twin', 'q'))
     await pair.ask(post('cancel.json', { project: 'p', job: 'twin' }))
-    await pair.settle()
+    await pair.untilEnded('twin')
     await pair.askAll([status('twin'), status('twin', 'p'), get('/listjobs.json?project=p')])
     pair.release('twin')
     await pair.ask(post('schedule.json', { project: 'p', spider: 'report', jobid: 'twin' }))
@@ -274,7 +274,7 @@ const deletedWithJobs: Scenario = {
     await deploy(pair, 'p', '1')
     await deploy(pair, 'p', '2')
     await deploy(pair, 'q')
-    await pair.hold('p', 'holder')
+    await pair.hold('p', 'holder-9')
     await pair.ask(post('schedule.json', { project: 'p', spider: 'report', jobid: 'old', _version: '1' }))
     await pair.ask(post('schedule.json', { project: 'p', spider: 'report', jobid: 'new' }))
     await pair.ask(post('schedule.json', { project: 'q', spider: 'report', jobid: 'other' }))
@@ -288,10 +288,10 @@ const deletedWithJobs: Scenario = {
       get('/listjobs.json'),
       get('/daemonstatus.json'),
       status('new'),
-      status('holder'),
+      status('holder-9'),
       status('new', 'p')
     ])
-    await pair.ask(post('cancel.json', { project: 'p', job: 'holder' }))
+    await pair.ask(post('cancel.json', { project: 'p', job: 'holder-9' }))
     await deploy(pair, 'p', '3')
     await lookAround(pair)
     await pair.ask(post('cancel.json', { project: 'p', job: 'new' }))
@@ -300,7 +300,23 @@ const deletedWithJobs: Scenario = {
   }
 }
 
-const STRANGE_IDS = ['', '.', 'a b', 'ünï ☃', "q'uote", '<i>', '%2e', 'x'.repeat(180), 'a;b&c=d', '-', 'new\nline']
+const STRANGE_IDS = ['a b', 'ünï ☃', "q'uote", '<i>', '%2e', 'x'.repeat(180), 'a;b&c=d', '-']
+
+/** Scrapyd makes hidden files, or files over two lines, of them. */
+const POOR_FILE_NAMES = ['', '.', 'new\nline', 'back\\slash']
+
+const poorFileNames: Scenario = {
+  name: 'job ids that make poor file names',
+  async run(pair) {
+    await deploy(pair, 'p')
+    for (const jobid of POOR_FILE_NAMES) {
+      await pair.ask(post('schedule.json', { project: 'p', spider: 'report', jobid }))
+      await pair.settle()
+      await pair.ask(status(jobid))
+      await pair.ask(get('/listjobs.json?project=p'))
+    }
+  }
+}
 
 const strangeIds: Scenario = {
   name: 'job ids of all kinds, to their end',
@@ -322,11 +338,11 @@ const strangeIds: Scenario = {
 }
 
 const lostSlots: Scenario = {
-  name: 'job ids that are paths, which cost Scrapyd a slot',
+  name: 'job ids that cost Scrapyd a slot',
   needsOwnServers: true,
   async run(pair) {
     await deploy(pair, 'p')
-    for (const jobid of ['../x', 'a/b', '..', '/etc/x']) {
+    for (const jobid of ['../x', 'a/b', '..', '/etc/x', '\0nul', 'x'.repeat(300)]) {
       await pair.ask(post('schedule.json', { project: 'p', spider: 'report', jobid }))
     }
     await pair.ask(post('schedule.json', { project: 'p', spider: 'nobody', jobid: 'x' }))
@@ -344,5 +360,6 @@ export const jobScenarios: Scenario[] = [
   twins,
   deletedWithJobs,
   strangeIds,
+  poorFileNames,
   lostSlots
 ]

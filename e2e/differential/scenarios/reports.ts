@@ -69,8 +69,9 @@ function compareJob(pair: Pair, jobid: string): void {
 }
 
 /** The lines, with times, sizes and measurements taken out; statistics are compared by their names. */
-function logShape(log: string, _side: Side): string[] {
+function logShape(log: string, { directory }: Side): string[] {
   return log
+    .replaceAll(directory, '<directory>')
     .split('\n')
     .map((line) =>
       line
