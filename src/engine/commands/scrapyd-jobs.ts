@@ -26,17 +26,22 @@ interface Finished {
  */
 export class ScrapydJobLists {
   readonly #store: Store
-  readonly #files: FleetFiles
+  readonly #files: Pick<FleetFiles, 'hasLocal'>
   readonly #clock: Clock
   /** By what was asked; emptied by every change of the store. */
   readonly #kept = new Map<string, Promise<unknown>>()
   #finished: { runs: FinishedRun[]; described: Promise<Finished> } | null = null
+  /** By project; null: of all. */
+  readonly #answers = new Map<string | null, { live: Live; finished: Finished; jobs: ScrapydJobs }>()
 
-  constructor(parts: { store: Store; files: FleetFiles; clock: Clock }) {
+  constructor(parts: { store: Store; files: Pick<FleetFiles, 'hasLocal'>; clock: Clock }) {
     this.#store = parts.store
     this.#files = parts.files
     this.#clock = parts.clock
-    parts.store.onChange(() => this.#kept.clear())
+    parts.store.onChange(() => {
+      this.#kept.clear()
+      this.#answers.clear()
+    })
   }
 
   async count(finishedToKeep: number): Promise<{ pending: number; running: number; finished: number }> {
@@ -53,6 +58,15 @@ export class ScrapydJobLists {
       this.#finishedRuns(finishedToKeep)
     ])
     const finished = await this.#describeFinished(runs)
+    const kept = this.#answers.get(project)
+    if (kept?.live === live && kept.finished === finished) return kept.jobs
+    const jobs = await this.#select(project, live, finished)
+    // The log of a running job is looked for each time: it may be there by now.
+    if (jobs.running.length === 0) this.#answers.set(project, { live, finished, jobs })
+    return jobs
+  }
+
+  async #select(project: string | null, live: Live, finished: Finished): Promise<ScrapydJobs> {
     if (project === null) {
       return { pending: live.pending, running: await this.#describeRunning(live.running), finished: finished.jobs }
     }

@@ -1,11 +1,20 @@
 import type { FileTree, ScrapydJobs, ScrapydRun } from '../../engine/commands/fleet-as-scrapyd.ts'
 import { keepText, type PythonJsonValue } from './python-json.ts'
 
-/** The fields of listjobs.json in Scrapyd's order (scrapyd-protocol.md, 3.8). */
-export function describeJobs(
-  jobs: ScrapydJobs,
-  options: { hasLogs: boolean; hasItems: boolean }
-): Record<string, PythonJsonValue> {
+type Options = { hasLogs: boolean; hasItems: boolean }
+type Fields = Record<string, PythonJsonValue>
+const described = new WeakMap<ScrapydJobs, { options: Options; fields: Fields }>()
+
+/** The fields of listjobs.json in Scrapyd's order (scrapyd-protocol.md, 3.8); for the same jobs the same object. */
+export function describeJobs(jobs: ScrapydJobs, options: Options): Fields {
+  const kept = described.get(jobs)
+  if (kept?.options === options) return kept.fields
+  const fields = makeFields(jobs, options)
+  described.set(jobs, { options, fields })
+  return fields
+}
+
+function makeFields(jobs: ScrapydJobs, options: Options): Fields {
   const urls = (run: ScrapydRun) => ({
     log_url: options.hasLogs ? fileUrl('logs', run, run.logFile) : null,
     items_url: options.hasItems ? fileUrl('items', run, run.itemsFile) : null

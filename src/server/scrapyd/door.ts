@@ -35,7 +35,8 @@ const PAGE_POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src '
 export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOptions): Promise<void> {
   const { fleet } = options
   const settings = { ...DEFAULT_DOOR_SETTINGS, ...options.settings }
-  const door: Door = { ...options, settings, nodeName: settings.nodeName ?? fleet.nodeName }
+  const nodeName = settings.nodeName ?? fleet.nodeName
+  const door: Door = { ...options, settings, nodeName, bodies: new WeakMap() }
   // Scrapyd has an answer to every method. Node itself refuses those that it has never heard of.
   const unusual = METHODS.filter((method) => !app.supportedMethods.includes(method) && method !== 'CONNECT')
   for (const method of unusual) app.addHttpMethod(method)
@@ -80,6 +81,8 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
 interface Door extends Pick<ScrapydDoorOptions, 'fleet' | 'logger'> {
   settings: ScrapydDoorSettings
   nodeName: string
+  /** By the fields that they were made of. */
+  bodies: WeakMap<object, Buffer>
 }
 
 async function answerEndpoint(
@@ -114,7 +117,9 @@ async function answerEndpoint(
   const asked = readAsked(args)
   try {
     const fields = await endpoint.answer(door.fleet, args, door.settings)
-    return sendJson(request, reply, { ...fields, status: 'ok', node_name: door.nodeName })
+    const body = door.bodies.get(fields) ?? encode({ ...fields, status: 'ok', node_name: door.nodeName })
+    if (endpoint.isKept) door.bodies.set(fields, body)
+    return sendJson(request, reply, body)
   } catch (error) {
     const message = wordFailure(error, asked)
     if (message === null) {
@@ -127,7 +132,7 @@ async function answerEndpoint(
 
 function sendFailure(door: Door, request: FastifyRequest, reply: FastifyReply, message: string): FastifyReply {
   if (!door.settings.debug) {
-    return sendJson(request, reply, { status: 'error', message, node_name: door.nodeName })
+    return sendJson(request, reply, encode({ status: 'error', message, node_name: door.nodeName }))
   }
   const traceback = Buffer.from(`Traceback (most recent call last):\ntwisted.web.error.Error: 200 ${message}\n`)
   reply.code(200).header('content-type', 'text/html').header('content-length', traceback.length)
@@ -135,8 +140,11 @@ function sendFailure(door: Door, request: FastifyRequest, reply: FastifyReply, m
 }
 
 /** A Buffer, not a string: Fastify would add a charset to the type. HEAD gets the length that GET would have. */
-function sendJson(request: FastifyRequest, reply: FastifyReply, answer: Record<string, PythonJsonValue>): FastifyReply {
-  const body = Buffer.from(`${toPythonJson(answer)}\n`, 'ascii')
+function sendJson(request: FastifyRequest, reply: FastifyReply, body: Buffer): FastifyReply {
   reply.code(200).header('content-type', 'application/json').header('content-length', body.length)
   return request.method === 'HEAD' ? reply.send() : reply.send(body)
+}
+
+function encode(answer: Record<string, PythonJsonValue>): Buffer {
+  return Buffer.from(`${toPythonJson(answer)}\n`, 'ascii')
 }

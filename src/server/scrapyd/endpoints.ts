@@ -15,6 +15,8 @@ export interface Endpoint {
   method: 'GET' | 'POST'
   /** Its class in Scrapyd, which the answer to HEAD names where only POST is taken. */
   resource?: string
+  /** While nothing has changed, `answer` gives the same object again: what was made of it is kept. */
+  isKept?: true
   /** The fields of a success, in Scrapyd's order, without the envelope. */
   answer(
     fleet: FleetAsScrapyd,
@@ -117,6 +119,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'listjobs.json': {
     method: 'GET',
+    isKept: true,
     async answer(fleet, args, settings) {
       const project = takeOptional(args, 'project')
       return describeJobs(await fleet.listJobs(project, settings.finishedToKeep), settings)
