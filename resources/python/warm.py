@@ -69,7 +69,6 @@ def main():
     tell(events, event="ready", watched=watched)
     request = serve(control, events)
     # From here on we are a supervisor.
-    gc.enable()
     os.close(control)
     run = supervisor.Run(request["directory"], events)
     if not run.take(request["launch"]):
@@ -85,8 +84,8 @@ def main():
         signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         if request["do"] == "list":
             answer = os.open(os.path.join(run.directory, "spiders.json"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            return crawl.list_spiders(run.launch["source"], answer)
-        return crawl.run(run.launch)
+            finish(crawl.list_spiders, run.launch["source"], answer)
+        finish(crawl.run, run.launch)
     signal.pthread_sigmask(signal.SIG_SETMASK, signals)
     run.stand_over(pid)
     os._exit(0)
@@ -190,6 +189,85 @@ def become_spider(run, fresh):
 
 
 KEPT = []
+
+
+def finish(work, *arguments):
+    """Does the work and ends the process as Python would, but for what the heap shared with the parent holds: to take
+    that apart would copy all of it, and takes as long as the whole of a small crawl."""
+    import atexit
+    import signal
+    import threading
+
+    is_interrupted = False
+    try:
+        work(*arguments)
+        code = 0
+    except SystemExit as end:
+        code = end.code
+        if code is None:
+            code = 0
+        elif not isinstance(code, int):
+            print(code, file=sys.stderr)
+            code = 1
+    except BaseException as error:
+        is_interrupted = isinstance(error, KeyboardInterrupt)
+        sys.excepthook(type(error), error, error.__traceback__.tb_next)
+        code = 1
+    for step in (threading._shutdown, atexit._run_exitfuncs, finalize, sys.stdout.flush, sys.stderr.flush):
+        try:
+            step()
+        except BaseException:
+            complain(step)
+    if is_interrupted:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    try:
+        import ctypes
+
+        # What C libraries have to do at the end, and their buffers; no thread of Python's goes on meanwhile.
+        ctypes.PyDLL(None).exit(code & 0xFF)
+    finally:
+        os._exit(code & 0xFF)
+
+
+def finalize():
+    """What the end of an interpreter does to objects that are left over: `__del__`, then what nobody closed is written."""
+    ranks = {}
+    left_over = [[], [], [], []]
+    standard = {id(stream) for stream in (sys.stdin, sys.stdout, sys.stderr)}
+    standard |= {id(stream.buffer) for stream in (sys.stdin, sys.stdout, sys.stderr) if hasattr(stream, "buffer")}
+    for thing in gc.get_objects():  # Those of the parent are frozen and not among them.
+        kind = type(thing)
+        if kind not in ranks:
+            ranks[kind] = rank_of(kind)
+        if ranks[kind] is not None and id(thing) not in standard:
+            left_over[ranks[kind]].append(thing)
+    for things in left_over:
+        for thing in things:
+            try:
+                thing.__del__()
+            except BaseException:
+                complain(thing)
+
+
+def rank_of(kind):
+    """Objects may write to files, files with an encoding to those without, and packed ones to plain ones."""
+    import io
+
+    if not hasattr(kind, "__del__"):
+        return None
+    if not issubclass(kind, io.IOBase):
+        return 0
+    if issubclass(kind, io.TextIOBase):
+        return 1
+    return 3 if kind.__module__ == "_io" else 2
+
+
+def complain(thing):
+    """What Python says where nobody is left to be told."""
+    import traceback
+
+    sys.stderr.write("Exception ignored in: %r\n%s" % (thing, traceback.format_exc()))
 
 
 def open_standard(descriptor, like):
@@ -324,7 +402,12 @@ def learn(events, control, fresh):
         os.close(reading)
         os.setsid()
         os.chdir(directory)
-        dry_crawl(directory)
+        try:
+            dry_crawl(directory)
+        except BaseException as error:
+            with os.fdopen(writing, "w") as file:
+                json.dump("%s: %s" % (type(error).__name__, error), file)
+            os._exit(1)
         ours = {"__main__", "__mp_main__", REACTOR, DRY_SETTINGS, DRY_SPIDERS}
         names = [
             name
@@ -339,9 +422,10 @@ def learn(events, control, fresh):
         text = file.read()
     os.waitpid(pid, 0)
     shutil.rmtree(directory, ignore_errors=True)
-    if not text:
-        raise RuntimeError("a crawl without requests did not work")
-    return json.loads(text)
+    names = json.loads(text) if text else "it was killed"
+    if isinstance(names, str):
+        raise RuntimeError("a crawl of one page did not work (%s)" % names)
+    return names
 
 
 def dry_crawl(directory):

@@ -11,6 +11,7 @@ import { silentLogger } from '../runtime/logger.ts'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
 import { findTestPython } from '../testing/test-python.ts'
 import { type LocalNode, openLocalNode } from './local-node.ts'
+import { readRunFiles } from './run-directory.ts'
 
 const resourcesDirectory = resolve('resources')
 const pythonPath = findTestPython()
@@ -130,47 +131,82 @@ test('INT lets a spider close its files and say so; what listens hears of start 
   expect(changes).toBe(before + 1)
 })
 
-test('an engine killed with -9 leaves its spiders running; the next one adopts them, and none starts twice', async () => {
-  const t = await aPlace()
-  const script = `
+test.each(['cold', 'warm'])(
+  'an engine killed with -9 leaves its %s spiders running; the next one adopts them, and none starts twice',
+  async (mode) => {
+    const t = await aPlace()
+    const script = `
     import { openLocalNode } from ${JSON.stringify(resolve('src/engine/launcher/local-node.ts'))}
     import { systemClock } from ${JSON.stringify(resolve('src/engine/runtime/clock.ts'))}
     import { silentLogger } from ${JSON.stringify(resolve('src/engine/runtime/logger.ts'))}
-    const [options, requests] = JSON.parse(process.argv[1])
+    const [mode, options, requests] = JSON.parse(process.argv[1])
     const node = await openLocalNode({
       ...options, slots: () => 2, source: async () => ({ egg: options.egg }), clock: systemClock, logger: silentLogger
     })
+    while (mode === 'warm' && node.python().start.mode !== mode) await new Promise((resolve) => setTimeout(resolve, 20))
     for (const request of requests) console.log((await node.schedule(request)).jobid)
     setInterval(() => {}, 1000)`
-  const options = { directory: join(t.directory, 'local'), resourcesDirectory, pythonPath, egg: t.eggs['1'] }
-  const requests = ['one', 'two', 'three', 'four'].map((jobid) => t.aRequest('slow', { jobid, args: { seconds: '3' } }))
-  const engine = spawn(process.execPath, ['--input-type=module', '-e', script, JSON.stringify([options, requests])], {
-    stdio: ['ignore', 'pipe', 'inherit']
-  })
-  const acknowledged: string[] = []
-  for await (const line of createInterface({ input: engine.stdout })) {
-    if (acknowledged.push(line) === 4) break
-  }
-  // Two run, two wait: the kill meets runs in every state.
-  await vi.waitFor(async () => expect(await t.touched()).not.toEqual([]), WAIT)
-  engine.kill('SIGKILL')
-  await once(engine, 'exit')
+    const options = { directory: join(t.directory, 'local'), resourcesDirectory, pythonPath, egg: t.eggs['1'] }
+    const requests = ['one', 'two', 'three', 'four'].map((jobid) =>
+      t.aRequest('slow', { jobid, args: { seconds: '3' } })
+    )
+    const engine = spawn(
+      process.execPath,
+      ['--input-type=module', '-e', script, JSON.stringify([mode, options, requests])],
+      {
+        stdio: ['ignore', 'pipe', 'inherit']
+      }
+    )
+    const acknowledged: string[] = []
+    for await (const line of createInterface({ input: engine.stdout })) {
+      if (acknowledged.push(line) === 4) break
+    }
+    // Two run, two wait: the kill meets runs in every state.
+    await vi.waitFor(async () => expect(await t.touched()).not.toEqual([]), WAIT)
+    engine.kill('SIGKILL')
+    await once(engine, 'exit')
 
-  const node = await t.open(2)
-  const seen = await node.listJobs()
-  expect([...seen.pending, ...seen.running, ...seen.finished].map(({ jobid }) => jobid).sort()).toEqual(
-    acknowledged.sort()
-  )
-  expect(seen.running.length).toBeGreaterThan(0)
-  for (const jobid of acknowledged) {
-    expect((await untilFinished(node, jobid)).exit).toMatchObject({ code: 0, signal: null })
+    const node = await t.open(2)
+    const seen = await node.listJobs()
+    expect([...seen.pending, ...seen.running, ...seen.finished].map(({ jobid }) => jobid).sort()).toEqual(
+      acknowledged.sort()
+    )
+    expect(seen.running.length).toBeGreaterThan(0)
+    for (const jobid of acknowledged) {
+      expect((await untilFinished(node, jobid)).exit).toMatchObject({ code: 0, signal: null })
+    }
+    expect(await t.touched()).toEqual(acknowledged)
+    // What was started warm has no launch.json: nothing of it had to be on the disk.
+    const running = await Promise.all(
+      acknowledged.slice(0, 2).map((jobid) => readdir(join(t.directory, 'local/runs', jobid)))
+    )
+    if (mode === 'warm') expect(running.flat()).not.toContain('launch.json')
+    await expect(node.schedule(t.aRequest('slow', { jobid: 'one' }))).rejects.toMatchObject({
+      kind: 'refused',
+      delivered: 'no',
+      nodeMessage: "job 'one' was taken before"
+    })
   }
-  expect(await t.touched()).toEqual(acknowledged)
-  await expect(node.schedule(t.aRequest('slow', { jobid: 'one' }))).rejects.toMatchObject({
-    kind: 'refused',
-    delivered: 'no',
-    nodeMessage: "job 'one' was taken before"
-  })
+)
+
+test('the parent of warm spiders may be killed: they go on, others start cold, and there is a new one soon', async () => {
+  const t = await aPlace()
+  const node = await t.open()
+  const untilWarm = () => vi.waitFor(() => expect(node.python().start.mode).toBe('warm'), WAIT)
+  await vi.waitFor(() => expect(node.python().state).toBe('ready'), WAIT)
+  await untilWarm()
+  await node.schedule(t.aRequest('slow', { args: { seconds: '4' } }))
+  await untilLogged(node, 'slow', 'Tick 1')
+  const { supervisor } = await readRunFiles(join(t.directory, 'local/runs/slow'))
+  const parent = Number((await readFile(`/proc/${supervisor!.pid}/stat`, 'latin1')).split(') ')[1]!.split(' ')[1])
+  expect(await readFile(`/proc/${parent}/cmdline`, 'latin1')).toContain('warm.py')
+  process.kill(parent, 'SIGKILL')
+  await vi.waitFor(() => expect(node.python().start.mode).not.toBe('warm'), WAIT)
+  await node.schedule(t.aRequest('quotes', { args: { pages: '1', delay: '0' } }))
+  expect((await untilFinished(node, 'quotes')).exit).toMatchObject({ code: 0 })
+  expect((await untilFinished(node, 'slow')).exit).toMatchObject({ code: 0, signal: null })
+  expect(await t.touched()).toEqual(['quotes', 'slow'])
+  await untilWarm()
 })
 
 test('an unknown version, a spider that is none, and names that lead elsewhere', async () => {

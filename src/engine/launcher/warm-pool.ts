@@ -75,7 +75,7 @@ interface Parent {
   readyAtMs: number
   /** Paths and their modification times when the parent was started. */
   watched: [path: string, mtimeNs: string][]
-  /** By the run's id. */
+  /** By the number of the request. */
   waiting: Map<string, { events: RunEvents; timer: Timer; settle: (isTaken: boolean) => void }>
   running: Map<string, RunEvents>
   timer: Timer
@@ -95,6 +95,7 @@ export function openWarmPool(options: WarmPoolOptions): WarmPool {
   const { clock, logger } = options
   const places = new Map<string, Place>()
   const parents = new Set<Parent>()
+  let requests = 0
   let isClosed = false
 
   return { prepare, mode, start, close }
@@ -140,7 +141,7 @@ export function openWarmPool(options: WarmPoolOptions): WarmPool {
   }
 
   async function start(request: WarmRequest, events: RunEvents): Promise<boolean> {
-    const { python, id } = request.launch
+    const { python } = request.launch
     prepare(python)
     const parent = places.get(python)!.parent
     if (parent?.state !== 'ready') return false
@@ -150,7 +151,9 @@ export function openWarmPool(options: WarmPoolOptions): WarmPool {
       return false
     }
     // It may have ended while we looked.
-    if ((parent.state as Parent['state']) !== 'ready' || isClosed || parent.waiting.has(id)) return false
+    if ((parent.state as Parent['state']) !== 'ready' || isClosed) return false
+    // Of its own: what the supervisor of an earlier try says is not about this one.
+    const id = String(++requests)
     return new Promise((resolve) => {
       const timer = clock.setTimer(CLAIM_LIMIT_MS, () => end(parent, 'the process that forks spiders did not answer'))
       const settle = (isTaken: boolean) => {
@@ -160,7 +163,8 @@ export function openWarmPool(options: WarmPoolOptions): WarmPool {
         resolve(isTaken)
       }
       parent.waiting.set(id, { events, timer, settle })
-      parent.process.stdin.write(`${JSON.stringify(request)}\n`)
+      const launch = { ...request.launch, id }
+      parent.process.stdin.write(`${JSON.stringify({ ...request, launch })}\n`)
     })
   }
 

@@ -1,16 +1,19 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { gunzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { systemClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../testing/temporary-directory.ts'
 import { findTestPython } from '../testing/test-python.ts'
 import type { RunSource } from './launch-plan.ts'
-import { acceptRun, type RunExit, type RunSpec, readRunFiles } from './run-directory.ts'
+import { readStartTime } from './process-identity.ts'
+import { acceptRun, type RunExit, type RunSpec } from './run-directory.ts'
+import { listSpiders } from './spider-listing.ts'
 import { startRun } from './start-run.ts'
-import { openWarmPool, type WarmPool } from './warm-pool.ts'
+import { openWarmPool, type WarmPool, type WarmRequest } from './warm-pool.ts'
 
 const resourcesDirectory = resolve('resources')
 const project = resolve('src/engine/launcher/testing/reporting-project')
@@ -46,7 +49,7 @@ beforeAll(async () => {
     onChange() {}
   })
   pool.prepare(python)
-  await vi.waitFor(() => expect(pool.mode(python).mode).toBe('warm'), WAIT)
+  await untilWarm(pool)
 }, 120_000)
 
 afterAll(async () => {
@@ -54,6 +57,11 @@ afterAll(async () => {
   await place.remove()
   vi.unstubAllEnvs()
 })
+
+/** Also when somebody installed a package in the meantime. */
+async function untilWarm(one: WarmPool): Promise<void> {
+  await vi.waitFor(() => expect(one.mode(python).mode).toBe('warm'), WAIT)
+}
 
 let runs = 0
 
@@ -65,7 +73,8 @@ async function run(way: WarmPool | null, over: Partial<RunSpec> = {}, source: Ru
   const report = join(home, 'report.json')
   const spec: RunSpec = {
     ...{ project: 'shop', version: '1', isVersionAsked: true, spider: 'report', jobid: 'job', settings: {} },
-    ...{ args: { report }, secretNames: [], limits: null, priority: 0, acceptedAtMs: 0, ...over }
+    ...{ secretNames: [], limits: null, priority: 0, acceptedAtMs: 0, ...over },
+    args: { report, ...over.args }
   }
   await acceptRun(runsDirectory, spec)
   const runDirectory = join(runsDirectory, spec.jobid)
@@ -78,13 +87,24 @@ async function run(way: WarmPool | null, over: Partial<RunSpec> = {}, source: Ru
   const { promise: ended, resolve: end } = Promise.withResolvers<RunExit | null>()
   const events = { child() {}, exit: end, gone: () => end(null) }
   const places = { runDirectory, source, directories, resourcesDirectory }
-  await startRun({ ...places, spec, python, pool: way, events, mayStart: () => way === null })
+  if (way) await untilWarm(way)
+  const mayStart = () => {
+    if (way) end(null)
+    return way === null
+  }
+  await startRun({ ...places, spec, python, pool: way, events, mayStart })
   const exit = await ended
   const read = (path: string) => readFile(path, 'utf8').catch(() => null)
   const log = await read(join(directories.logsDirectory, 'shop', spec.spider, 'job.log'))
   const output = await read(join(runDirectory, 'output.txt'))
   const text = await read(report)
-  const files = { atexit: await read(`${report}.atexit`), unclosed: await read(`${report}.unclosed`) }
+  const packed = await readFile(`${report}.gz`).catch(() => null)
+  const files = {
+    atexit: await read(`${report}.atexit`),
+    unclosed: await read(`${report}.unclosed`),
+    packed: packed && gunzipSync(packed).toString(),
+    deleted: await read(`${report}.deleted`)
+  }
   const found = text === null ? null : JSON.parse(text.replaceAll(home, 'HOME').replaceAll(/0x[0-9a-f]+/g, '0x'))
   return { exit, log: log?.replaceAll(home, 'HOME') ?? null, output, report: found, files, runDirectory }
 }
@@ -111,8 +131,9 @@ test.each([
   expect(cold.log).toContain('told')
   expect(warm.log).toContain('told')
   expect(warm.report.facts).toEqual(cold.report.facts)
-  expect(warm.files).toEqual({ atexit: '', unclosed: 'written at exit' })
-  expect(cold.files).toEqual(warm.files)
+  const files = { atexit: '', unclosed: 'written at exit', packed: 'packed at exit', deleted: 'deleted' }
+  expect(warm.files).toEqual(files)
+  expect(cold.files).toEqual(files)
   expect(steady(warm.log)).toBe(steady(cold.log))
   expect(warm.output).toBe(cold.output)
   expect(warm.output).toContain('printed ü')
@@ -120,5 +141,161 @@ test.each([
   const early = new Set<string>(warm.report['modules at import'])
   expect(cold.report['modules at import'].filter((name: string) => !early.has(name))).toEqual([])
   for (const name of ['crawl', 'warm', 'supervisor', 'hidden_values']) expect(early).not.toContain(name)
-  expect(early).not.toContain('reporting.spiders.extra')
 })
+
+test('each fork has its own chance', async () => {
+  const [one, other] = [await run(pool), await run(pool)]
+  expect([one.exit, other.exit]).toMatchObject([{ code: 0 }, { code: 0 }])
+  expect(one.report.random).not.toBe(other.report.random)
+})
+
+const WAYS = [
+  ['cold', () => null],
+  ['warm', () => pool]
+] as const
+
+test.each(WAYS)('a %s spider may be called like an option, and its arguments too', async (_, way) => {
+  const { exit, report } = await run(way(), { spider: '-o', args: { '-x': '-y', _z: '--' } })
+  expect(exit).toMatchObject({ code: 0 })
+  expect(report.facts.arguments).toEqual(expect.arrayContaining(['-o', '-x=-y', '_z=--']))
+})
+
+test.each(WAYS)('what a %s spider started ends with it, in whichever session it is', async (_, way) => {
+  const { exit, report } = await run(way(), { spider: 'family' })
+  expect(exit).toMatchObject({ code: 0 })
+  expect(exit!.cpuSeconds).toBeGreaterThan(0.01)
+  expect(exit!.maxRssBytes).toBeGreaterThan(10_000_000)
+  expect(report).toHaveLength(3)
+  for (const pid of report) expect(await readStartTime(pid)).toBeNull()
+})
+
+test.each(WAYS)('the kernel holds a %s spider to its limits', async (_, way) => {
+  const limits = { openFiles: 200, addressSpaceMegabytes: 4096, cpuSeconds: 100 }
+  const { report } = await run(way(), { limits })
+  expect(report.facts.limits).toMatchObject({
+    RLIMIT_NOFILE: [200, 200],
+    RLIMIT_AS: [4096 * 2 ** 20, 4096 * 2 ** 20],
+    RLIMIT_CPU: [160, -1]
+  })
+})
+
+test.each(WAYS)('a secret of a %s spider is in no list of processes and in no log', async (_, way) => {
+  const token = `it's a "long" secret with ünicode, a \\ and so many words that pprint breaks it into several literals`
+  const settings = { FTP_PASSWORD: token }
+  const secretNames = ['token', 'FTP_PASSWORD']
+  const { exit, log, report, runDirectory } = await run(way(), {
+    spider: 'secret',
+    settings,
+    secretNames,
+    args: { token }
+  })
+  expect(exit).toMatchObject({ code: 1 })
+  expect(report.token).toBe(token)
+  expect(report.seen.join()).toContain('secret')
+  for (const text of [...report.seen, log]) expect(text).not.toMatch(/so.many.words|literals/)
+  expect(log).toContain('The token is ******.')
+  expect(log).toContain('RuntimeError: https://example.com/?token=******')
+  for (const name of await readdir(runDirectory)) {
+    expect((await stat(join(runDirectory, name))).mode & 0o077, name).toBe(0)
+  }
+})
+
+test('the spiders of a project are listed by a fork in well under the time of a start', async () => {
+  const options = { python, dataDirectory: place.path, resourcesDirectory, clock: systemClock }
+  const cold = await listSpiders({ ...options, source: { egg }, pool: null })
+  expect(cold).toEqual(['-o', 'family', 'report', 'secret'])
+  expect(await listSpiders({ ...options, source: { egg }, pool })).toEqual(cold)
+  expect(await readdir(place.path)).not.toContainEqual(expect.stringMatching(/^listing-/))
+})
+
+test('a project without an egg runs by the name of its settings', async () => {
+  const folder = join(place.path, 'source')
+  const { exit, report } = await run(pool, {}, { settingsModule: 'reporting.settings', path: [folder] })
+  expect(exit).toMatchObject({ code: 0 })
+  expect(report.facts.path[0]).toBe(folder)
+})
+
+test('an abort ends a listing that hangs, and all that it started', async () => {
+  const folder = join(place.path, 'hangs')
+  await mkdir(folder)
+  const pidFile = join(folder, 'pid')
+  await writeFile(
+    join(folder, 'hanging.py'),
+    `import subprocess, time
+child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+open(${JSON.stringify(pidFile)}, "w").write(str(child.pid))
+time.sleep(600)
+`
+  )
+  const abort = new AbortController()
+  const options = { python, dataDirectory: place.path, resourcesDirectory, clock: systemClock, signal: abort.signal }
+  const listing = listSpiders({ ...options, source: { settingsModule: 'hanging', path: [folder] }, pool })
+  const pid = await vi.waitFor(async () => {
+    const found = Number(await readFile(pidFile, 'utf8'))
+    expect(found).toBeGreaterThan(1)
+    return found
+  }, WAIT)
+  abort.abort()
+  await expect(listing).rejects.toMatchObject({ name: 'AbortError' })
+  expect(await readStartTime(pid)).toBeNull()
+})
+
+test('a parent that forks no more, dies or is changed under is replaced; meanwhile spiders start cold', async () => {
+  const folder = join(place.path, 'other-pool')
+  await mkdir(folder)
+  const changes: string[] = []
+  const options = { dataDirectory: folder, resourcesDirectory, clock: systemClock, logger: silentLogger }
+  const other = openWarmPool({ ...options, onChange: () => changes.push(other.mode(python).mode) })
+  try {
+    expect(await other.start(aRequest(folder), NO_EVENTS)).toBe(false)
+    expect(other.mode(python).mode).toBe('warming')
+    await untilWarm(other)
+    // A package comes.
+    await writeFile(join(place.path, 'outside', 'added.py'), '')
+    expect(await other.start(aRequest(folder), NO_EVENTS)).toBe(false)
+    expect(other.mode(python).mode).toBe('warming')
+    await untilWarm(other)
+  } finally {
+    await other.close()
+  }
+  expect(new Set(changes)).toEqual(new Set(['warming', 'warm']))
+})
+
+test('an import that brings a reactor along is left to the spiders; a Python without Scrapy is cold and says why', async () => {
+  const folder = join(place.path, 'strange')
+  await mkdir(join(folder, 'bin'), { recursive: true })
+  vi.stubEnv('PYTHONPATH', folder)
+  await writeFile(
+    join(folder, 'protego.py'),
+    'from twisted.internet import reactor\nclass Protego:\n    parse = staticmethod(lambda body: None)\n'
+  )
+  const options = { dataDirectory: folder, resourcesDirectory, clock: systemClock, logger: silentLogger, onChange() {} }
+  const strange = openWarmPool(options)
+  const bare = join(folder, 'bin', 'python')
+  await writeFile(bare, `#!/bin/sh\nexec ${python} -S "$@"\n`, { mode: 0o755 })
+  try {
+    strange.prepare(python)
+    strange.prepare(bare)
+    await untilWarm(strange)
+    const [name] = await readdir(join(folder, 'warm'))
+    expect(JSON.parse(await readFile(join(folder, 'warm', name!), 'utf8')).excluded).toContain('protego')
+    await vi.waitFor(
+      () =>
+        expect(strange.mode(bare)).toEqual({ mode: 'cold', text: expect.stringContaining("No module named 'scrapy'") }),
+      WAIT
+    )
+  } finally {
+    await strange.close()
+    vi.stubEnv('PYTHONPATH', join(place.path, 'outside'))
+  }
+})
+
+const NO_EVENTS = { child() {}, exit() {}, gone() {} }
+
+function aRequest(directory: string): WarmRequest {
+  const launch = {
+    ...{ id: 'x', python, project: 'p', spider: 's', arguments: [], source: { egg }, environment: {} },
+    ...{ workingDirectory: directory, logFile: '', directories: [], secrets: [], resourceLimits: null }
+  }
+  return { do: 'start', directory, launch }
+}

@@ -3,6 +3,7 @@
 import atexit
 import decimal
 import gc
+import gzip
 import importlib.metadata
 import importlib.resources
 import json
@@ -13,10 +14,12 @@ import random
 import resource
 import signal
 import stat
+import subprocess
 import sys
 import threading
 import time
 import warnings
+from urllib.parse import quote
 
 # Before any import of our own: what was there already.
 MODULES_AT_IMPORT = sorted(sys.modules)
@@ -90,6 +93,16 @@ def describe_import_system():
     }
 
 
+class LastWords:
+    def __init__(self, path):
+        self.path = path
+        self.open = open
+
+    def __del__(self):
+        with self.open(self.path, "w") as file:
+            file.write("deleted")
+
+
 class ReportSpider(scrapy.Spider):
     name = "report"
     start_urls = []
@@ -101,6 +114,9 @@ class ReportSpider(scrapy.Spider):
         atexit.register(lambda: open(report + ".atexit", "w").close())
         self.unclosed = open(report + ".unclosed", "w")
         self.unclosed.write("written at exit")
+        self.packed = gzip.open(report + ".gz", "wt")
+        self.packed.write("packed at exit")
+        self.last = LastWords(report + ".deleted")
 
     @classmethod
     def from_crawler(cls, crawler, *args, **kwargs):
@@ -165,3 +181,40 @@ class ReportSpider(scrapy.Spider):
         raise_in_thread = threading.Thread(target=lambda: None, name="mine")
         raise_in_thread.start()
         raise_in_thread.join()
+
+
+class OptionSpider(ReportSpider):
+    name = "-o"
+
+
+class FamilySpider(scrapy.Spider):
+    """Leaves a process behind that is in no group of ours, and one that is."""
+
+    name = "family"
+    start_urls = []
+
+    def __init__(self, report, **kwargs):
+        super().__init__(**kwargs)
+        ways = [{}, {"start_new_session": True}]
+        children = [subprocess.Popen(["sleep", "600"], **way) for way in ways]
+        # A daemon's way: its parent is gone at once.
+        shell = subprocess.run(["setsid", "sh", "-c", "sleep 600 >/dev/null & echo $!"], stdout=subprocess.PIPE, check=True)
+        with open(report, "w") as file:
+            json.dump([one.pid for one in children] + [int(shell.stdout)], file)
+
+
+class SecretSpider(scrapy.Spider):
+    name = "secret"
+    start_urls = []
+
+    def __init__(self, report, token, **kwargs):
+        super().__init__(**kwargs)
+        with open("/proc/self/cmdline") as command, open("/proc/self/environ") as environment:
+            seen = [command.read(), environment.read()]
+        with open("/proc/%d/cmdline" % os.getppid()) as command:
+            seen.append(command.read())
+        with open(report, "w") as file:
+            json.dump({"token": token, "seen": seen}, file)
+        self.logger.info("The token is %s.", token)
+        print("printed " + token)
+        raise RuntimeError("https://example.com/?token=%s" % quote(token))
