@@ -75,6 +75,7 @@ function logShape(log: string, { directory }: Side): string[] {
     .split('\n')
     .map((line) =>
       line
+        .replace(/\(job [^)]*\)/, '(job …)')
         .replace(/\d[\d.,:+-]*/g, '#')
         .replace(/datetime\.\w+\(.*?\)/g, '<time>')
         .replace(/tzinfo=.*$/, '')
@@ -129,9 +130,7 @@ const settings: Scenario = {
       ['_spider', 'lost']
     ])
     await runJob(pair, 'newest', [['_version', '2']])
-    await runJob(pair, 'asyncio', [
-      ['setting', 'TWISTED_REACTOR=twisted.internet.asyncioreactor.AsyncioSelectorReactor']
-    ])
+    await runJob(pair, 'epoll', [['setting', 'TWISTED_REACTOR=twisted.internet.epollreactor.EPollReactor']])
   }
 }
 
