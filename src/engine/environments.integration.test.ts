@@ -4,11 +4,12 @@ import { createRouterClient } from '@orpc/server'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Change, ProjectPython } from '../shared/contract/index.ts'
 import { createEngine, type Engine } from './index.ts'
+import { CAN_FORK } from './launcher/warm-pool.ts'
 import { buildEgg } from './projects/egg-builder.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
 import { findTestPython } from './testing/test-python.ts'
 
-const WAIT = { timeout: 100_000, interval: 50 }
+const WAIT = { timeout: 200_000, interval: 50 }
 /** Something small that nothing else needs. */
 const PACKAGE = 'iniconfig==2.1.0'
 const PINNED = readFileSync(resolve('resources/python/requirements.txt'), 'utf8')
@@ -116,6 +117,11 @@ test('a project runs with what its requirements name; another, without them, can
   expect(jobLog.text).toContain(`iniconfig 2.1.0 in ${join(directory.path, 'data/local/environments', made.id)}`)
   await vi.waitFor(async () => {
     expect((await client.projects.get({ project: 'shop' })).versions).toMatchObject([{ spiders: ['reads'] }])
+  }, WAIT)
+  // Listing its spiders has asked for a parent of its own.
+  await vi.waitFor(async () => {
+    const { start } = (await client.environments.list()).environments.find(({ id }) => id === made.id)!
+    expect(start.mode).toBe(CAN_FORK ? 'warm' : 'cold')
   }, WAIT)
 
   // The next engine finds it made.
