@@ -12,7 +12,7 @@ import { createErrorAnswer } from './error-answer.ts'
 import { healthDoor } from './health.ts'
 import { scrapydDoor } from './scrapyd/door.ts'
 import type { ScrapydDoorSettings } from './scrapyd/settings.ts'
-import { NO_SUCH_PAGE, sendPage } from './scrapyd/twisted-pages.ts'
+import { NO_SUCH_FILE, NO_SUCH_PAGE, sendPage } from './scrapyd/twisted-pages.ts'
 import { userInterfaceDoor } from './user-interface.ts'
 
 export interface AppOptions {
@@ -67,7 +67,8 @@ export function createApp(options: AppOptions): App {
     forceCloseConnections: 'idle',
     requestTimeout: REQUEST_LIMIT_MS,
     routerOptions: { ignoreDuplicateSlashes: true, maxParamLength: 2000 },
-    frameworkErrors: (_error, _request, reply) => answerUnreadable(reply as unknown as FastifyReply)
+    frameworkErrors: (_error, request, reply) =>
+      answerUnreadable(request.raw.url ?? '', reply as unknown as FastifyReply)
   })
   closeInOrder(fastify)
   const fromSocket = new WeakSet<IncomingMessage>()
@@ -100,8 +101,9 @@ export function createApp(options: AppOptions): App {
 }
 
 /** Paths that the router cannot read never come to the hooks: they are told nothing, for nobody was asked who it is. */
-function answerUnreadable(reply: FastifyReply): void {
-  reply.code(404).headers(SAFE_HEADERS).type('text/html; charset=utf-8').send(NO_SUCH_PAGE)
+function answerUnreadable(path: string, reply: FastifyReply): void {
+  const page = /^\/(logs|items)\//.test(path) ? NO_SUCH_FILE : NO_SUCH_PAGE
+  reply.code(404).headers(SAFE_HEADERS).type('text/html; charset=utf-8').send(page)
 }
 
 /** Only the way in, and what a load balancer asks. Compared with the route, not with the raw path, which has many spellings. */

@@ -12,6 +12,7 @@ describe('a range of ten bytes', () => {
     ['bytes=10-', 'unsatisfiable'],
     ['bytes=-0', 'unsatisfiable'],
     ['bytes=3-2', null],
+    ['bytes = 1-2,', { start: 1, stop: 3 }],
     ['bytes=-', null],
     ['bytes=0-1,3-4', null],
     ['lines=0-1', null],

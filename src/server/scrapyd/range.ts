@@ -6,7 +6,8 @@ export function parseRange(
   header: string | undefined,
   sizeBytes: number
 ): { start: number; stop: number } | 'unsatisfiable' | null {
-  const match = header === undefined ? null : /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header.trim())
+  const match =
+    header === undefined ? null : /^\s*bytes\s*=[\s,]*(\d{0,15})-(\d{0,15})[\s,]*$/.exec(header.slice(0, 200))
   if (match === null) return null
   const [, first = '', last = ''] = match
   if (first === '' && last === '') return null

@@ -55,11 +55,12 @@ function sendFile(file: FleetFile, name: string, request: FastifyRequest, reply:
   return start === stop ? reply.send() : reply.send(file.read(start, stop))
 }
 
-/** Segments of the path, decoded one by one; null for what never names a file: `..`, an encoded slash, NUL, bad encoding. */
+/** Segments of the path, decoded one by one, without `.`; null for what never names a file: `..`, an encoded slash, NUL, bad encoding. */
 function decodeSegments(path: string): string[] | null {
   try {
     const segments = path.split('/').map((segment) => decodeURIComponent(segment))
-    return segments.some((segment) => /[/\\\0]/.test(segment) || segment === '.' || segment === '..') ? null : segments
+    const isNone = segments.some((segment) => /[/\\\0]/.test(segment) || segment === '..')
+    return isNone ? null : segments.filter((segment) => segment !== '.')
   } catch (error) {
     if (error instanceof URIError) return null
     throw error
