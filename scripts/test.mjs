@@ -16,7 +16,7 @@ import { ensureNodeModules } from './setup/node-modules.mjs'
 import { cacheDirectory, inRoot, nodeBinary, packageFile } from './setup/platform.mjs'
 import { ensurePythonEnvironment } from './setup/python-environment.mjs'
 import { commandStep, say, showFailure } from './setup/steps.mjs'
-import { ensureTestEnvironment, readTestEnvironment } from './setup/test-environment.mjs'
+import { ensureTestEnvironment, nameUntested, readTestEnvironment } from './setup/test-environment.mjs'
 
 const resultDirectory = path.join(cacheDirectory, 'results')
 
@@ -101,6 +101,7 @@ async function runChecks() {
     if (work) await work()
     else await commandStep({ title, command: nodeBinary, args, env: { NO_COLOR: '1', ...env }, next })
   }
+  nameUntested(readTestEnvironment().scrapyd)
   say(`All in ${Math.round((performance.now() - beganAt) / 1000)} s`)
   say(sums())
 }

@@ -11,7 +11,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { cacheDirectory } from './platform.mjs'
 import { hashOf, isStamped, removeStamp, stamp } from './stamps.mjs'
-import { runCommand, step } from './steps.mjs'
+import { runCommand, step, StepFailed } from './steps.mjs'
 
 const SCRAPY_OF_ITS_TIME = ['Scrapy==2.7.1', 'w3lib==2.0.1', 'parsel==1.7.0', 'Twisted==22.10.0']
 
@@ -22,6 +22,10 @@ const OLDER = {
   '1.4.3': [],
   '1.5.0': []
 }
+
+/** What pip says where a package is not for this Python; all else (no network) is a failure of the set-up. */
+const NOT_FOR_THIS_PYTHON =
+  /Requires-Python|requires a different Python|metadata-generation-failed|Failed building wheel/
 
 /** In the environment itself, by requirements-test.txt. */
 const NEWEST = '1.6.0'
@@ -45,31 +49,34 @@ export async function ensureScrapydVersions(python) {
     const packages = [`scrapyd==${version}`, ...beside]
     const wanted = hashOf([], packages)
     if (!fs.existsSync(directory) || !isStamped(stampName, wanted)) {
-      const title = `Scrapyd ${version}`
-      await step(title, async () => {
-        removeStamp(stampName)
-        fs.rmSync(directory, { recursive: true, force: true })
-        await runCommand({
-          title,
-          command: python,
-          args: [
-            '-m',
-            'pip',
-            'install',
-            '--disable-pip-version-check',
-            '--no-deps',
-            '--target',
-            directory,
-            ...packages
-          ],
-          next: 'check that this machine can reach PyPI, then run the command again.'
-        })
-        stamp(stampName, wanted)
-      })
+      const problem = await install(python, version, packages, directory).then(
+        () => null,
+        (error) => {
+          if (error instanceof StepFailed && NOT_FOR_THIS_PYTHON.test(error.output)) return lastLine(error.output)
+          throw error
+        }
+      )
+      if (problem !== null) {
+        installations[version] = { pythonPath: null, problem }
+        continue
+      }
+      stamp(stampName, wanted)
     }
     installations[version] = { pythonPath: directory, problem: findProblem(python, directory) }
   }
   return installations
+}
+
+/** @param {string} python @param {string} version @param {string[]} packages @param {string} directory */
+function install(python, version, packages, directory) {
+  const title = `Scrapyd ${version}`
+  return step(title, async () => {
+    removeStamp(`scrapyd-${version}`)
+    fs.rmSync(directory, { recursive: true, force: true })
+    const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-deps', '--target', directory, ...packages]
+    const next = 'check that this machine can reach PyPI, then run the command again.'
+    await runCommand({ title, command: python, args: pip, next })
+  })
 }
 
 /** The last line of Python's complaint when this Scrapyd cannot even be loaded. @param {string} python @param {string | null} pythonPath */
@@ -79,5 +86,10 @@ function findProblem(python, pythonPath) {
     env: { ...process.env, PYTHONPATH: pythonPath ?? '', PYTHONDONTWRITEBYTECODE: '' }
   })
   if (answer.status === 0) return null
-  return answer.stderr.trim().split('\n').at(-1) ?? 'it ended without a word'
+  return lastLine(answer.stderr)
+}
+
+/** @param {string} output */
+function lastLine(output) {
+  return output.trim().split('\n').at(-1) || 'it ended without a word'
 }

@@ -22,12 +22,17 @@ const file = inRoot('.cache', 'test-environment.json')
 export async function ensureTestEnvironment({ withBrowser }) {
   const python = await ensureTestPythonEnvironment()
   const scrapyd = await ensureScrapydVersions(python)
-  for (const [version, { problem }] of Object.entries(scrapyd)) {
-    if (problem) say(`! Scrapyd ${version} cannot run with this Python and is not tested here: ${problem}`)
-  }
+  nameUntested(scrapyd)
   const environment = { python, chromium: withBrowser ? await ensureChromium() : null, scrapyd }
   fs.writeFileSync(file, `${JSON.stringify(environment, null, 2)}\n`)
   return environment
+}
+
+/** A Scrapyd that cannot run here is named, never left out in silence. @param {TestEnvironment['scrapyd']} scrapyd */
+export function nameUntested(scrapyd) {
+  for (const [version, { problem }] of Object.entries(scrapyd)) {
+    if (problem) say(`! Scrapyd ${version} cannot run with this Python and is not tested here: ${problem}`)
+  }
 }
 
 /** @returns {TestEnvironment} what the last set-up wrote */

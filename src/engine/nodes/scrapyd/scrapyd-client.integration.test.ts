@@ -27,13 +27,22 @@ const VERSIONS: { version: ScrapydVersion; probedAs: string; password: string | 
   { version: '1.6.0', probedAs: '1.5+', password: 'pä:ss;&' }
 ]
 const UNLIMITED = { isVersionAsked: true, secretNames: [], limits: null }
-const JOB = { project: 'demo', version: '1_0', spider: 'quotes', jobid: 'job-1', priority: 0, settings: {}, args: {}, ...UNLIMITED }
+const JOB = {
+  project: 'demo',
+  version: '1_0',
+  spider: 'quotes',
+  jobid: 'job-1',
+  priority: 0,
+  settings: {},
+  args: {},
+  ...UNLIMITED
+}
 
 for (const { version, probedAs, password } of VERSIONS) {
   const problem = scrapydProblem(version)
-  if (problem !== null) console.warn(`Scrapyd ${version} cannot run here and is left out: ${problem}`)
+  const title = `a real Scrapyd ${version}${problem === null ? '' : `, left out because it cannot run here: ${problem}`}`
 
-  describe.skipIf(problem !== null)(`a real Scrapyd ${version}`, () => {
+  describe.skipIf(problem !== null)(title, () => {
     const username = password === null ? null : 'ünï'
     let scrapyd: Scrapyd
     let client: NodeClient
