@@ -101,7 +101,7 @@ async function runChecks() {
     if (work) await work()
     else await commandStep({ title, command: nodeBinary, args, env: { NO_COLOR: '1', ...env }, next })
   }
-  nameUntested(readTestEnvironment().scrapyd)
+  if (wanted.length === 0 || wanted.includes('integration')) nameUntested(readTestEnvironment().scrapyd)
   say(`All in ${Math.round((performance.now() - beganAt) / 1000)} s`)
   say(sums())
 }

@@ -65,7 +65,6 @@ const items: Scenario = {
 
 const logs: Scenario = {
   name: 'a log: head and tail, and what Gerapy asks for',
-  isShort: true,
   async run(pair) {
     await runOne(pair, 'p', 'logged')
     const path = '/logs/p/report/logged.log'

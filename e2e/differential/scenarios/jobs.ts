@@ -144,7 +144,6 @@ const signalsSeen: Scenario = {
 
 const order: Scenario = {
   name: 'the order in which waiting jobs start',
-  isShort: true,
   async run(pair) {
     await deploy(pair, 'p')
     await pair.hold('p', 'holder-5')

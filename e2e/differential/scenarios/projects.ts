@@ -67,7 +67,6 @@ const uploads: Scenario = {
 
 const deleting: Scenario = {
   name: 'deleting versions and projects',
-  isShort: true,
   async run(pair) {
     const egg = await reporterEgg()
     for (const version of ['1', '2', '1.0.1']) await pair.ask(addVersion('shop', version, egg))

@@ -101,7 +101,6 @@ const plain: Scenario = {
 
 const settings: Scenario = {
   name: 'what a spider sees of settings, arguments and versions',
-  isShort: true,
   async run(pair) {
     await deploy(pair, '1')
     await deploy(pair, '2')
