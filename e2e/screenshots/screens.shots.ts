@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import { type Page, test } from '@playwright/test'
 import { buildDemoEgg } from '../support/demo-egg.ts'
 import { type Scrapyd, startScrapydFleet } from '../support/scrapyd-fleet.ts'
+import { LOCAL_NODE_ID } from '../../src/shared/ids.ts'
 import { type Service, startService, waitFor } from '../support/service.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -54,6 +55,7 @@ async function fillFleet(): Promise<void> {
     ({ jobs }) => jobs.every(({ state }) => state === 'ended'),
     120_000
   )
+  await runOnLocalNode()
   await run('shop', 'slow', 6, { seconds: '600' })
   await run('news', 'slow', 4, { seconds: '600' })
   await run('shop', 'prices', 3, { pages: '200', delay: '2' })
@@ -73,6 +75,41 @@ async function fillFleet(): Promise<void> {
   )
 }
 
+/** On this computer: limits of a project, a run that one of them ended, one that goes on with a secret, and an environment in trouble. */
+async function runOnLocalNode(): Promise<void> {
+  const { client } = service
+  await client.projects.configure({
+    project: 'shop',
+    settings: { python: { kind: 'default' }, limits: { wallSeconds: 5400, silentSeconds: 600, memoryMegabytes: 512 } }
+  })
+  await client.projects.configure({
+    project: 'news',
+    settings: { python: { kind: 'requirements', text: 'scrapy\n./not-there\n' }, limits: null }
+  })
+  const secret = { nodeId: LOCAL_NODE_ID, secretNames: ['api_key'] }
+  const args = { seconds: '600', api_key: 'correct-horse' }
+  const limited = await client.jobs.run({
+    project: 'shop',
+    spiders: ['slow'],
+    args,
+    ...secret,
+    limits: { wallSeconds: 5 }
+  })
+  await waitFor(
+    'the limit',
+    () => client.jobs.get({ id: limited.jobs[0]?.id ?? '' }),
+    ({ job }) => job.state === 'ended',
+    60_000
+  )
+  await client.jobs.run({ project: 'shop', spiders: ['slow'], args, ...secret, limits: { memoryMegabytes: 96 } })
+}
+
+/** The local job of a status that has limits of its own. */
+async function findLimitedJob(status: 'running' | 'failed'): Promise<string> {
+  const { jobs } = await service.client.jobs.list({ status: [status], nodeId: LOCAL_NODE_ID, limit: 100 })
+  return jobs.find(({ limits }) => limits !== null)?.id ?? ''
+}
+
 const SCREENS: Record<string, (page: Page) => Promise<void>> = {
   overview: (page) => page.goto('#/').then(() => {}),
   jobs: async (page) => {
@@ -85,8 +122,32 @@ const SCREENS: Record<string, (page: Page) => Promise<void>> = {
     await page.getByRole('grid', { name: 'Jobs' }).getByRole('row').filter({ hasText: 'running' }).first().click()
     await page.getByRole('tab', { name: 'Log' }).click()
   },
+  'job-usage': async (page) => {
+    await page.goto(`#/jobs?job=${await findLimitedJob('running')}&tab=stats`)
+    await page.getByRole('slider').first().focus()
+    await page.keyboard.press('Home')
+  },
+  'job-limit': async (page) => {
+    await page.goto(`#/jobs?job=${await findLimitedJob('failed')}&tab=stats`)
+  },
+  'job-arguments': async (page) => {
+    await page.goto(`#/jobs?job=${await findLimitedJob('failed')}&tab=arguments`)
+  },
   projects: async (page) => {
     await page.goto('#/projects?project=shop')
+  },
+  'projects-own-python': async (page) => {
+    await page.goto('#/projects?project=news')
+  },
+  'projects-settings': async (page) => {
+    await page.goto('#/projects?project=news')
+    await page.getByRole('button', { name: 'Python and limits…' }).click()
+  },
+  'projects-build-log': async (page) => {
+    await page.goto('#/projects?project=news&log=true')
+  },
+  'nodes-local': async (page) => {
+    await page.goto(`#/nodes?node=${LOCAL_NODE_ID}`)
   },
   nodes: async (page) => {
     const { nodes } = await service.client.nodes.list()
@@ -112,6 +173,11 @@ const SCREENS: Record<string, (page: Page) => Promise<void>> = {
   run: async (page) => {
     await page.goto('#/jobs')
     await page.getByRole('banner').getByRole('button', { name: /^Run/ }).click()
+  },
+  'run-limits': async (page) => {
+    await page.goto(`#/jobs?job=${await findLimitedJob('failed')}`)
+    await page.getByRole('button', { name: 'Run again…' }).click()
+    await page.getByRole('button', { name: /^Limits/ }).click()
   },
   palette: async (page) => {
     await page.goto('#/')

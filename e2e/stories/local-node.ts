@@ -42,7 +42,7 @@ export async function runUnderLimits(page: Page, client: Client): Promise<void> 
   expect(log.text + JSON.stringify(ended) + (await page.content())).not.toContain(SECRET)
   // Run again: everything but the secret is there.
   await job.getByRole('button', { name: 'Run again…' }).click()
-  await expect(dialog).toContainText('Enter the value of token')
+  await expect(dialog).toContainText('token: enter its secret value')
   await page.keyboard.press('Escape')
 }
 
@@ -63,7 +63,7 @@ export async function giveAProjectItsOwnPython(page: Page, interpreter: string):
     .getByLabel('A file of requirements')
     .setInputFiles({ name: 'requirements.txt', mimeType: 'text/plain', buffer: Buffer.from('./no-such-package\n') })
   await settings.getByRole('button', { name: 'Save and build' }).click()
-  await expect(project.getByRole('alert')).toBeVisible({ timeout: 60_000 })
+  await expect(project.getByRole('alert')).toContainText('ERROR: Invalid requirement', { timeout: 60_000 })
   await project.getByRole('button', { name: 'Build log' }).click()
   await expect(page.getByRole('log')).toContainText('no-such-package')
   await page.keyboard.press('Escape')

@@ -77,7 +77,8 @@ const LIMIT_MS = 60 * 60_000
 const BUILD_PREFIX = 'build-'
 /** Longer than any listing of spiders takes; runs that have started are asked for. */
 const REPLACED_GRACE_MS = 120_000
-const PIP = ['-m', 'pip', 'install', '--no-input', '--disable-pip-version-check', '--progress-bar', 'off']
+// No colours: FORCE_COLOR in the environment would put their codes before the word ERROR.
+const PIP = ['-m', 'pip', 'install', '--no-input', '--disable-pip-version-check', '--progress-bar', 'off', '--no-color']
 const PIP_WORDS =
   /^\s*((?:Collecting|Downloading|Using cached|Building|Preparing|Installing|Successfully).*?)(?: \(from .*)?$/
 

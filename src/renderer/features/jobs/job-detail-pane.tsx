@@ -180,6 +180,14 @@ function JobHead({
         <div className={classes.waits}>
           <span className="visually-hidden">Waits: </span>
           {job.waiting.text}
+          {job.waiting.code === 'python_not_ready' && (
+            <>
+              {' · '}
+              <Link to="/projects" search={{ project: job.project }}>
+                show its Python
+              </Link>
+            </>
+          )}
         </div>
       )}
     </header>

@@ -69,7 +69,7 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
       onError: (error) => notifyError(`Could not rebuild ${name}`, error)
     })
   )
-  const { id, kind, state, path, projects, hasLog, madeAtMs, problem, start } = environment
+  const { id, kind, state, path, version, projects, hasLog, madeAtMs, problem, start } = environment
   const isUsed = projects.length > 0
   return (
     <li aria-label={name}>
@@ -114,18 +114,18 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
           </Menu.Dropdown>
         </Menu>
       </header>
-      {state === 'building' ? (
+      {/* What was built before serves on while it is built again, and when that fails. */}
+      {version !== null && (
+        <div className={classes.python}>
+          <span>{pythonWords(environment)}</span>
+          {state === 'ready' && <StartModeText start={start} isBrief />}
+        </div>
+      )}
+      {state === 'building' && (
         <div className={classes.building}>
           <EnvironmentProgress environment={environment} />
           <Button onClick={onLog}>Build log</Button>
         </div>
-      ) : (
-        state === 'ready' && (
-          <div className={classes.python}>
-            <span>{pythonWords(environment)}</span>
-            <StartModeText start={start} isBrief />
-          </div>
-        )
       )}
       {problem !== null && (
         <div className={classes.problem} role="alert">

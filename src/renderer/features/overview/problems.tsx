@@ -82,6 +82,14 @@ function Mend({ problem }: { problem: Problem }) {
   }
   if (mend === 'create_environment') return <CreateEnvironment />
   if (mend === 'resume') return <ResumeButton />
+  // A Python that a project names, and that is not there: to be mended where it is named.
+  if (project !== null) {
+    return (
+      <LinkButton to="/projects" search={{ project }}>
+        Open project
+      </LinkButton>
+    )
+  }
   return null
 }
 

@@ -67,7 +67,7 @@ export function LocalSettings({ project, isLogOpen, onLog, onEdit }: LocalSettin
 
 function PythonText({ project, environment }: { project: Project; environment: Environment | undefined }) {
   const { python } = project.settings
-  const words = environment?.state === 'ready' ? pythonWords(environment) : ''
+  const words = environment === undefined ? '' : pythonWords(environment)
   if (python.kind === 'default')
     return (
       <>

@@ -83,9 +83,9 @@ describe('secrets', () => {
 
   it('are to be entered again when a job is run again: the mask never becomes a value', () => {
     const form = startForm(job, null)
-    expect(readForm(form)).toEqual({ missing: 'Enter the value of token: secrets are not kept here' })
+    expect(readForm(form)).toEqual({ missing: 'token: enter its secret value' })
     const entered = { ...form, args: form.args.map((row) => (row.isSecret ? { ...row, value: 'abc' } : row)) }
-    expect(readForm(entered)).toEqual({ missing: 'Enter the value of PROXY: secrets are not kept here' })
+    expect(readForm(entered)).toEqual({ missing: 'PROXY: enter its secret value' })
     const all = { ...entered, settings: form.settings.map((row) => ({ ...row, value: 'http://p' })) }
     expect(readForm(all)).toMatchObject({
       run: { args: { token: 'abc', page: '2' }, settings: { PROXY: 'http://p' }, secretNames: ['token', 'PROXY'] }

@@ -67,9 +67,12 @@ export function problemOfRow(kind: 'args' | 'settings', row: FormRow, rows: read
   if (kind === 'args' && RESERVED_ARGUMENTS.has(name))
     return `${name} is taken by Scrapyd: it would not reach the spider`
   if (/[\s=]/.test(name)) return 'A name has no blanks and no ='
-  if (row.isSecret && row.value === '') return `Enter the value of ${name}: secrets are not kept here`
   return null
 }
+
+/** A secret has a name and no value: it is new, or it is not known here what it was. */
+export const lacksSecret = ({ name, value, isSecret }: FormRow): boolean =>
+  isSecret && value === '' && name.trim() !== ''
 
 /** What the engine is asked for, or what is missing, in words. */
 export function readForm(form: RunForm): { run: RunInput } | { missing: string } {
@@ -80,6 +83,8 @@ export function readForm(form: RunForm): { run: RunInput } | { missing: string }
   for (const kind of ['args', 'settings'] as const) {
     const problem = form[kind].map((row) => problemOfRow(kind, row, form[kind])).find((each) => each !== null)
     if (problem !== undefined) return { missing: problem as string }
+    const lacking = form[kind].find(lacksSecret)
+    if (lacking !== undefined) return { missing: `${lacking.name.trim()}: enter its secret value` }
   }
   const limits = readLimits(form.limits)
   if ('problem' in limits) return { missing: limits.problem }

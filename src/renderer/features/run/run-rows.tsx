@@ -2,7 +2,7 @@ import { ActionIcon, Autocomplete, Button, PasswordInput, TextInput, Tooltip } f
 import { IconLock, IconLockOpen, IconPlus, IconX } from '@tabler/icons-react'
 import type { ComponentProps } from 'react'
 import classes from './run-dialog.module.css'
-import { type FormRow, newRow, problemOfRow } from './run-form.ts'
+import { type FormRow, lacksSecret, newRow, problemOfRow } from './run-form.ts'
 
 interface RunRowsProps {
   kind: 'args' | 'settings'
@@ -38,6 +38,7 @@ export function RunRows({ kind, title, rows, names, onChange }: RunRowsProps) {
           />
           <ValueInput
             isSecret={row.isSecret}
+            error={lacksSecret(row) ? 'Enter it: secrets are not kept here' : null}
             aria-label={`Value of ${what} ${index + 1}`}
             placeholder={row.isSecret ? 'secret value' : 'value'}
             value={row.value}
@@ -78,14 +79,14 @@ export function RunRows({ kind, title, rows, names, onChange }: RunRowsProps) {
 const SECRET_TEXT = 'Secret: not shown again once it is sent, neither here nor in logs nor in the process list.'
 
 /** One text field or the other: a secret is dots until somebody asks to see it. */
-function ValueInput({ isSecret, ...props }: { isSecret: boolean } & ComponentProps<'input'>) {
+function ValueInput({ isSecret, ...props }: { isSecret: boolean; error: string | null } & ComponentProps<'input'>) {
   const rest = { ...props, size: undefined, color: undefined, style: undefined, spellCheck: false, autoComplete: 'off' }
   if (!isSecret) return <TextInput {...rest} classNames={{ input: 'mono' }} />
   return (
     <PasswordInput
       {...rest}
       autoComplete="new-password"
-      classNames={{ innerInput: 'mono' }}
+      classNames={{ innerInput: 'mono', error: classes.fieldError }}
       visibilityToggleButtonProps={{ 'aria-label': 'Show or hide the secret' }}
     />
   )
