@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import type { ProjectPython } from '../../shared/contract/index.ts'
+import type { Environment, ProjectPython } from '../../shared/contract/index.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
@@ -183,7 +183,7 @@ test('where every package needs a hash, what the runner needs is installed apart
   t.set('shop', 'Scrapy==2.18.0 --hash=sha256:00')
   const environments = await t.open()
   await untilState(environments, 'ready')
-  const installs = (await t.installs()).map((line) => line.replace(/.*--progress-bar off /, ''))
+  const installs = (await t.installs()).map((line) => line.replace(/.*--no-color /, ''))
   expect(installs).toEqual([expect.stringMatching(/^-r .*requirements\.txt$/), 'setuptools<81'])
 })
 
@@ -344,12 +344,15 @@ test('two are made at a time; one that waits for its turn can be deleted', async
   const states = () => made(environments).map(({ state }) => state)
   await vi.waitFor(async () => expect(await t.installs()).toHaveLength(2), WAIT)
   expect(states()).toEqual(['building', 'building', 'building', 'building'])
-  const waits = expect.stringContaining('(waits for others to be made)')
-  expect(environments.pythonOf('three')).toMatchObject({ waiting: waits })
+  const waiting = made(environments).filter(({ progress }) => progress?.text === 'waits for others to be made')
+  expect(waiting).toHaveLength(2)
+  const [{ id, projects }] = waiting as [Environment, Environment]
+  expect(environments.pythonOf(projects[0]!)).toMatchObject({
+    waiting: `is making the Python environment of ${projects[0]} (waits for others to be made)`
+  })
 
-  const third = made(environments).find(({ projects }) => projects.includes('three'))!
-  t.settings.set('three', { kind: 'default' })
-  await environments.remove(third.id)
+  t.settings.set(projects[0]!, { kind: 'default' })
+  await environments.remove(id)
   expect(states()).toHaveLength(3)
   await writeFile(t.at('go'), '')
   await vi.waitFor(() => expect(states()).toEqual(['ready', 'ready', 'ready']), WAIT)
