@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
-import { readRunFiles } from './run-directory.ts'
+import { readRunFiles, runDirectoryName } from './run-directory.ts'
 
 const CHILD = { pid: 4711, startTime: 'boot:1', atMs: 1 }
 const EXIT = { code: 0, signal: null, atMs: 2 }
@@ -28,4 +28,12 @@ test.each([-1, 0, 1, 1.5, 1e300])('the pid %d, which a spider may have written, 
 
 test.each([{ code: 1.5 }, { atMs: 1e300 }, { signal: 'x'.repeat(1000) }])('no end of a run: %j', async (change) => {
   expect((await readBack(CHILD, { ...EXIT, ...change })).exit).toBeNull()
+})
+
+test('any jobid has a directory of its own, with a name that is safe on every system', () => {
+  const jobids = ['a-1', '2018-09-05T03_13_50', 'a.b', 'a b:c', 'ü☃', 'CON', '~a', 'x'.repeat(200), '']
+  const names = jobids.map(runDirectoryName)
+  expect(names.slice(0, 2)).toEqual(jobids.slice(0, 2))
+  for (const name of names) expect(name).toMatch(/^~?[A-Za-z0-9_-]{1,128}$/)
+  expect(new Set(names).size).toBe(jobids.length)
 })

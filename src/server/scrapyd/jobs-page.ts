@@ -110,7 +110,7 @@ function formatSeconds(atMs: number | null): string {
 }
 
 /** `0:00:07`, `1 day, 2:03:04`: a timedelta without its microseconds. */
-export function formatRuntime(durationMs: number): string {
+function formatRuntime(durationMs: number): string {
   const seconds = Math.max(0, Math.floor(durationMs / 1000))
   const days = Math.floor(seconds / 86_400)
   const two = (value: number) => String(value).padStart(2, '0')

@@ -18,7 +18,16 @@ afterEach(async () => {
 })
 
 const UNLIMITED = { isVersionAsked: true, secretNames: [], limits: null }
-const JOB = { project: 'shop', version: '1', spider: 'prices', jobid: 'a1', settings: {}, args: {}, priority: 0, ...UNLIMITED }
+const JOB = {
+  project: 'shop',
+  version: '1',
+  spider: 'prices',
+  jobid: 'a1',
+  settings: {},
+  args: {},
+  priority: 0,
+  ...UNLIMITED
+}
 const RUN = { project: 'shop', spider: 'prices', jobid: 'a1' }
 
 function connect(options: Partial<ScrapydClientOptions> & { url: string }): NodeClient {
@@ -287,6 +296,14 @@ describe('what is sent', () => {
     ]
     for (const request of refused) expect(await failureOf(request)).toMatchObject({ kind: 'refused', delivered: 'no' })
     expect(node.requests).toEqual([])
+  })
+
+  test('a jobid of any characters that can name a file goes as it is, into the form and into addresses', async () => {
+    const { node, client } = await scripted(answerJson({ jobid: 'ü;a b/' }))
+    await client.schedule({ ...JOB, jobid: 'ü;a b' })
+    expect(new URLSearchParams(node.requests[0]!.body.toString()).get('jobid')).toBe('ü;a b')
+    await client.readItems({ ...RUN, jobid: 'ü;a b' }, { offset: 0, limitBytes: 1 }).catch(() => null)
+    expect(node.requests[1]!.path).toBe(`/items/${RUN.project}/${RUN.spider}/%C3%BC%3Ba%20b.jl`)
   })
 
   test('credentials go as UTF-8, under the base path', async () => {
