@@ -13,6 +13,8 @@ import os
 import sys
 
 LISTING_LIMIT_SECONDS = 60
+# Of address space, which is far more than memory: against code that takes all there is.
+LISTING_LIMIT_BYTES = 8 * 1024**3
 HERE = os.path.dirname(os.path.abspath(__file__))
 OURS = ("crawl", "hidden_values", "supervisor", "warm")
 
@@ -48,6 +50,7 @@ def list_spiders(source, answer):
 
         # Whoever started us may be gone: never import for ever.
         signal.alarm(LISTING_LIMIT_SECONDS + 10)
+    hold_to({"addressSpaceBytes": LISTING_LIMIT_BYTES})
     activate(source)
     from scrapy.crawler import CrawlerRunner
     from scrapy.utils.project import get_project_settings

@@ -37,6 +37,7 @@ import supervisor  # noqa: E402
 REACTOR = "twisted.internet.reactor"
 CONTROL, EVENTS = 0, 1
 REAP_SECONDS = 1
+PR_SET_PDEATHSIG = 1
 DRY_SETTINGS, DRY_SPIDERS = "scrapdeck_dry_settings", "scrapdeck_dry_spiders"
 LARGEST_REQUEST = 16 * 1024 * 1024
 
@@ -58,6 +59,7 @@ def main():
             write_modules(modules_file, names, excluded + culprits)
             restart(control, events)
         write_modules(modules_file, names, excluded)
+        fill_caches()
         refuse_threads()
     except Exception as error:
         tell(events, event="failed", reason="%s: %s" % (type(error).__name__, error))
@@ -184,7 +186,6 @@ def become_spider(run, fresh):
     vars(main_module).setdefault("__annotations__", {})
     KEPT.append(sys.modules["__main__"])
     sys.modules["__main__"] = main_module
-    importlib.invalidate_caches()
     gc.enable()
 
 
@@ -379,6 +380,21 @@ def import_all(names):
     return guard.culprits
 
 
+def fill_caches():
+    """What each spider would find out for itself, for its log's first lines; nothing of it is a project's."""
+    import importlib.metadata
+    import platform
+
+    platform.platform()
+    importlib.metadata.entry_points(group="scrapy.commands")
+    try:
+        from scrapy.utils.versions import get_versions
+
+        get_versions()
+    except Exception:
+        pass  # Another Scrapy: its spiders take some milliseconds longer.
+
+
 def refuse_threads():
     import threading
 
@@ -403,6 +419,7 @@ def learn(events, control, fresh):
         os.setsid()
         os.chdir(directory)
         try:
+            end_with_parent()
             dry_crawl(directory)
         except BaseException as error:
             with os.fdopen(writing, "w") as file:
@@ -426,6 +443,13 @@ def learn(events, control, fresh):
     if isinstance(names, str):
         raise RuntimeError("a crawl of one page did not work (%s)" % names)
     return names
+
+
+def end_with_parent():
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, 9, 0, 0, 0)
 
 
 def dry_crawl(directory):

@@ -74,6 +74,12 @@ async function untilFinished(node: LocalNode, jobid: string): Promise<SeenJob> {
   }, WAIT)
 }
 
+async function countParents(dataDirectory: string): Promise<number> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const commands = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')))
+  return commands.filter((command) => command.includes('warm.py') && command.includes(dataDirectory)).length
+}
+
 async function readWhole(node: LocalNode, spider: string): Promise<string> {
   const run = { project: 'demo', spider, jobid: spider }
   const range = await node.readLog(run, { offset: -1_000_000, limitBytes: 1_000_000 })
@@ -181,6 +187,8 @@ test.each(['cold', 'warm'])(
       acknowledged.slice(0, 2).map((jobid) => readdir(join(t.directory, 'local/runs', jobid)))
     )
     if (mode === 'warm') expect(running.flat()).not.toContain('launch.json')
+    // Its parent of warm spiders has gone with it; the new engine has one of its own.
+    await vi.waitFor(async () => expect(await countParents(options.directory)).toBe(1), WAIT)
     await expect(node.schedule(t.aRequest('slow', { jobid: 'one' }))).rejects.toMatchObject({
       kind: 'refused',
       delivered: 'no',

@@ -73,8 +73,8 @@ export async function acceptRun(runsDirectory: string, spec: RunSpec): Promise<b
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     throw error
   }
-  await writeWhole(directory, 'spec.json', spec)
-  await syncDirectory(runsDirectory)
+  // The new name is on the disk by the time the file is: nothing waits for it.
+  await Promise.all([writeWhole(directory, 'spec.json', spec), syncDirectory(runsDirectory)])
   return true
 }
 
