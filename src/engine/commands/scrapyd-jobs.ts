@@ -134,9 +134,11 @@ export class ScrapydJobLists {
       this.#finished = { runs, described }
       return described
     }
-    return this.#finished.described.then((finished) => {
+    const { described } = this.#finished
+    return described.then((finished) => {
       if (this.#clock.monotonicMs() - finished.seenAtMs < FILES_SEEN_FOR_MS) return finished
-      this.#finished = null
+      // Of many that find it old at once, the first looks anew for all.
+      if (this.#finished?.described === described) this.#finished = null
       return this.#describeFinished(runs)
     })
   }
