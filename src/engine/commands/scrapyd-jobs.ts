@@ -132,6 +132,10 @@ export class ScrapydJobLists {
     if (this.#finished?.runs !== runs) {
       const described = this.#lookAtFinished(runs)
       this.#finished = { runs, described }
+      // A disk that failed once is asked again.
+      described.catch(() => {
+        if (this.#finished?.described === described) this.#finished = null
+      })
       return described
     }
     const { described } = this.#finished
