@@ -41,7 +41,7 @@ export function SettingsScreen() {
         title="Python of the local node"
         aside={
           <LinkButton to="/nodes" search={{ node: LOCAL_NODE_ID }} variant="subtle" size="compact-xs">
-            Runs and environments
+            Open node
           </LinkButton>
         }
       >
