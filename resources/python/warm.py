@@ -50,15 +50,15 @@ def main():
     fresh = {"environ": dict(os.environ), "path": list(sys.path), "streams": (sys.stdin, sys.stdout, sys.stderr)}
     watched = read_watched()
     try:
-        names, excluded = read_modules(modules_file)
+        names, excluded = read_modules(modules_file, watched)
         if names is None:
             names = learn(events, control, fresh)
         culprits = import_all(name for name in names if name not in excluded)
         if culprits:
             # They were left half imported: a new process leaves them out.
-            write_modules(modules_file, names, excluded + culprits)
+            write_modules(modules_file, watched, names, excluded + culprits)
             restart(control, events)
-        write_modules(modules_file, names, excluded)
+        write_modules(modules_file, watched, names, excluded)
         fill_caches()
         refuse_threads()
     except Exception as error:
@@ -327,20 +327,23 @@ def read_watched():
     return watched
 
 
-def read_modules(path):
+def read_modules(path, watched):
+    """What was learned of these very packages; None where that is to be learned."""
     try:
         with open(path, encoding="utf-8") as file:
             content = json.load(file)
-        return content["modules"], content["excluded"]
+        if content["watched"] == watched:
+            return content["modules"], content["excluded"]
     except (OSError, ValueError, KeyError, TypeError):
-        return None, []
+        pass
+    return None, []
 
 
-def write_modules(path, names, excluded):
+def write_modules(path, watched, names, excluded):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     temporary = "%s.%d" % (path, os.getpid())
     with open(temporary, "w", encoding="utf-8") as file:
-        json.dump({"modules": names, "excluded": excluded}, file)
+        json.dump({"watched": watched, "modules": names, "excluded": excluded}, file)
     os.replace(temporary, path)
 
 
