@@ -73,7 +73,7 @@ export class Pair {
     const environments = { theirs: environmentOf('theirs'), ours: environmentOf('ours') }
     const configuration = join(base, 'ours', 'scrapyd.conf')
     const directories = ['eggs', 'logs', 'items', 'dbs'].map((name) => `${name}_dir = ${join(base, 'ours', name)}\n`)
-    writeFileSync(configuration, `[scrapyd]\nnode_name = ${NODE_NAME}\n${directories.join('')}`)
+    writeFileSync(configuration, `[scrapyd]\nnode_name = ${NODE_NAME}\njobs_to_keep = 5\n${directories.join('')}`)
     const [scrapyd, service] = await Promise.allSettled([
       startScrapyd({
         directory: join(base, 'theirs'),
@@ -268,9 +268,11 @@ export class Pair {
     for (const result of stopped) if (result.status === 'rejected') throw result.reason
   }
 
-  /** What our service printed, for a report of a failure that is not a difference. */
-  output(): string {
-    return this.#service.output()
+  /** For the report of a scenario that broke off: what our service printed at last, and its newest jobs. */
+  async describeOurs(): Promise<string> {
+    const printed = this.#service.output().split('\n').slice(-15).join('\n')
+    const jobs = await this.#service.client.jobs.list({ limit: 5 }).then((list) => JSON.stringify(list.jobs), String)
+    return `Our service said at last:\n${printed}\nIts newest jobs: ${jobs}`
   }
 
   #send(side: Side, request: Request): Promise<Answer> {

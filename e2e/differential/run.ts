@@ -57,8 +57,7 @@ export async function runScenarios({ scenarios, onScenario, onFinding }: RunOpti
         await scenario.run(pair)
         if (!scenario.needsOwnServers) await pair.cleanUp()
       } catch (error) {
-        const said = pair.output().split('\n').slice(-15).join('\n')
-        tally.brokenOff.push(`"${scenario.name}" broke off: ${String(error)}\n  Our service said at last:\n${said}`)
+        tally.brokenOff.push(`"${scenario.name}" broke off: ${String(error)}\n  ${await pair.describeOurs()}`)
         await end()
       }
       for (const finding of tally.findings.slice(before)) onFinding?.(finding)
