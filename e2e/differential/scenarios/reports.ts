@@ -95,7 +95,7 @@ const plain: Scenario = {
   isShort: true,
   async run(pair) {
     await deploy(pair, '1')
-    await runJob(pair, 'plain')
+    await runJob(pair, 'seen')
   }
 }
 
