@@ -37,3 +37,16 @@ test('any jobid has a directory of its own, with a name that is safe on every sy
   for (const name of names) expect(name).toMatch(/^~?[A-Za-z0-9_-]{1,128}$/)
   expect(new Set(names).size).toBe(jobids.length)
 })
+
+test('a run that an engine before this one accepted is read with what it could not know', async () => {
+  await using directory = await makeTemporaryDirectory()
+  const names = { project: 'shop', version: '1', spider: 'prices', jobid: 'a' }
+  const spec = { ...names, settings: {}, args: {}, priority: 0, acceptedAtMs: 1 }
+  await writeFile(join(directory.path, 'spec.json'), JSON.stringify(spec))
+  expect((await readRunFiles(directory.path)).spec).toEqual({
+    ...spec,
+    isVersionAsked: true,
+    secretNames: [],
+    limits: null
+  })
+})
