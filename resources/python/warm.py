@@ -89,6 +89,7 @@ def main():
             finish(crawl.list_spiders, run.launch["source"], answer)
         finish(crawl.run, run.launch)
     signal.pthread_sigmask(signal.SIG_SETMASK, signals)
+    show_as([sys.executable, supervisor.__file__, run.directory])
     run.stand_over(pid)
     os._exit(0)
 
