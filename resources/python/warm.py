@@ -52,7 +52,7 @@ def main():
     try:
         names, excluded = read_modules(modules_file, watched)
         if names is None:
-            names = learn(events, control, fresh)
+            names = learn(events, control, modules_file + ".dry")
         culprits = import_all(name for name in names if name not in excluded)
         if culprits:
             # They were left half imported: a new process leaves them out.
@@ -407,13 +407,13 @@ def refuse_threads():
         raise RuntimeError("a package of this environment starts threads when it is imported")
 
 
-def learn(events, control, fresh):
+def learn(events, control, directory):
     """The names of what a crawl imports, in the order of importing, by one in a fork."""
     import shutil
-    import tempfile
 
-    # Not TemporaryDirectory, which leaves an exit handler to all spiders.
-    directory = tempfile.mkdtemp(prefix="scrapdeck-")
+    # One that was killed while it learned left its own.
+    shutil.rmtree(directory, ignore_errors=True)
+    os.makedirs(directory)
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -458,6 +458,7 @@ def end_with_parent():
 
 def dry_crawl(directory):
     """Runs a spider that reads one page from ourselves and yields one item, the way crawl.py would."""
+    import pathlib
     import signal
     import socket
     import threading
@@ -493,7 +494,7 @@ def dry_crawl(directory):
     )
     sys.modules[DRY_SETTINGS], sys.modules[DRY_SPIDERS] = settings, spiders
     os.environ["SCRAPY_SETTINGS_MODULE"] = DRY_SETTINGS
-    feeds = json.dumps({"file://%s/items.jl" % directory: {"format": "jsonlines"}})
+    feeds = json.dumps({pathlib.Path(directory, "items.jl").as_uri(): {"format": "jsonlines"}})
     sys.argv = ["scrapy", "crawl", "dry", "-s", "LOG_FILE=%s/log" % directory, "-s", "FEEDS=" + feeds, "-a", "_job=dry"]
     from scrapy.cmdline import execute
 
