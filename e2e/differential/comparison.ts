@@ -85,8 +85,9 @@ export function judge(exchange: Exchange, allowed: readonly AllowedDifference[])
   let expected = exchange.theirs
   for (const difference of allowed) {
     if (sameSeen(expected, exchange.ours)) break
-    if (!difference.applies(exchange)) continue
-    const changed = difference.expect(expected, exchange)
+    const seenSoFar = { ...exchange, theirs: expected }
+    if (!difference.applies(seenSoFar)) continue
+    const changed = difference.expect(expected, seenSoFar)
     if (sameSeen(changed, expected)) continue
     expected = changed
     used.push(difference.id)

@@ -261,8 +261,7 @@ const twins: Scenario = {
     await pair.askAll([status('twin'), status('twin', 'p'), get('/listjobs.json?project=p')])
     pair.release('twin')
     await pair.ask(post('schedule.json', { project: 'p', spider: 'report', jobid: 'twin' }))
-    await pair.untilReported('twin.json')
-    await pair.settle()
+    await pair.untilEnded('twin')
     await pair.askAll([status('twin'), status('twin', 'p'), get('/listjobs.json?project=p')])
   }
 }
