@@ -146,7 +146,10 @@ export function createScrapydClient(options: ScrapydClientOptions): NodeClient {
     }
     const path = [tree, run.project, run.spider, `${run.jobid}.${extension}`].map(encodeURIComponent).join('/')
     const ask: AskLog = (rangeHeader, receive) =>
-      connection.send({ method: 'GET', path, headers: { range: rangeHeader }, timeoutMs: limits.logMs, receive }, signal)
+      connection.send(
+        { method: 'GET', path, headers: { range: rangeHeader }, timeoutMs: limits.logMs, receive },
+        signal
+      )
     return readLogRange(ask, range, (head) => statusError(connection, head, noun))
   }
 
