@@ -385,8 +385,9 @@ function withUrlsNotYetPruned(theirs: string, ours: string): string {
 }
 
 function withUrls(theirs: string, ours: string, isOurs: (their: string, our: string) => boolean): string {
-  const url = /"(?:log|items)_url": (?:null|"[^"]*")|<td>(?:<a href="[^"]*">\w+<\/a>)?<\/td>/g
+  const url = /"(?:log|items)_url": (?:null|"[^"]*")|<td>(?:<a href=".*?">\w+<\/a>)?<\/td>/g
   const ourUrls = ours.match(url) ?? []
+  if (theirs.match(url)?.length !== ourUrls.length) return theirs
   let index = -1
   return theirs.replace(url, (their) => {
     const our = ourUrls[++index]
