@@ -18,6 +18,7 @@ Each is also told at once, as a line of JSON, to the engine that asked, if it is
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -30,6 +31,8 @@ ALREADY_STARTED = 3
 # How long processes that a spider left behind are waited for after they were killed.
 LEFTOVER_SECONDS = 5
 PR_SET_CHILD_SUBREAPER = 36
+# A spider may put a pipe where we expect a file: nobody waits for its other end.
+PLAIN = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class Run:
@@ -135,8 +138,11 @@ class Run:
             "cpuSeconds": round(self.cpu_seconds, 3) if self.max_rss_bytes else None,
             "maxRssBytes": self.max_rss_bytes or None,
         }
-        write_whole("exit.json", ending)
-        self.tell("exit", **ending)
+        try:
+            write_whole("exit.json", ending)
+        finally:
+            # Also where it cannot be written: a spider may have removed the directory.
+            self.tell("exit", **ending)
         # After the telling: nobody waits for the disk. What power loss takes with it was seen to end, or is unknown.
         sync("exit.json")
         sync(".")
@@ -151,7 +157,7 @@ class Run:
             os.makedirs(os.path.dirname(log_file), exist_ok=True)
             if os.path.exists(log_file) and end.strip().splitlines()[-1] in read_end(log_file):
                 return
-            with open(log_file, "ab") as file:
+            with open(os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | PLAIN, 0o666), "ab") as file:
                 file.write(self.without_secrets(end))
         except OSError as error:
             os.write(self.output, ("The log could not be written: %s\n" % error).encode())
@@ -242,8 +248,15 @@ def bound_output(output):
 
 
 def read_end(path):
-    with open(path, "rb") as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - OUTPUT_KEPT))
+    try:
+        descriptor = os.open(path, os.O_RDONLY | PLAIN)
+    except OSError:
+        return b""  # A spider has removed it.
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            return b""
+        file.seek(max(0, status.st_size - OUTPUT_KEPT))
         return file.read(OUTPUT_KEPT)
 
 
@@ -287,7 +300,12 @@ def read_json(path):
 def write_whole(name, content):
     """Whole for every reader. Not yet on the disk: after power loss a file may be empty, which is no evidence."""
     temporary = name + ".part"
-    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+    # Never into what stands there, which may be a spider's: a pipe, or a link to another file.
+    try:
+        os.unlink(temporary)
+    except FileNotFoundError:
+        pass
+    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         json.dump(content, file)
     os.replace(temporary, name)
 

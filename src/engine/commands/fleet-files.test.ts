@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { mkdir, mkdtemp, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -75,6 +76,25 @@ describe('the files of this machine', () => {
     const root = await logs()
     if (root?.kind !== 'directory') throw new Error('no directory')
     expect(root.entries.map(({ name }) => name)).toEqual(['newest.log', 'shop'])
+  })
+
+  it.skipIf(process.platform === 'win32')('pipes are neither read nor listed', async () => {
+    execFileSync('mkfifo', [join(base, 'logs', 'pipe.log')])
+    expect(await logs('pipe.log')).toBeNull()
+    expect(await logs()).toMatchObject({ entries: [{ name: 'shop' }] })
+  })
+
+  it.each([
+    ['a link out of the tree', (path: string) => symlink(join(base, 'secret'), path)],
+    ['another file', (path: string) => writeFile(path, 'xxxxxxxxxx')]
+  ])('%s that takes the place of a file which was found is not read', async (_what, put) => {
+    const path = join(base, 'logs', 'shop', 'quotes', 'a b.log')
+    const file = await logs('shop', 'quotes', 'a b.log')
+    if (file?.kind !== 'file') throw new Error('no file')
+    // Its number must not be given to the next.
+    await rename(path, join(base, 'kept'))
+    await put(path)
+    await expect(text(file.read(0, 6))).rejects.toThrow('replaced')
   })
 
   it('a tree without a directory has nothing', async () => {

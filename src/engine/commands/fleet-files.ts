@@ -1,5 +1,4 @@
-import { createReadStream } from 'node:fs'
-import { readdir, realpath, stat } from 'node:fs/promises'
+import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { Readable } from 'node:stream'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
@@ -9,6 +8,7 @@ import type { LogRange } from '../nodes/node-client.ts'
 import { tellNodeFailure } from '../nodes/node-failure.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import type { Projects } from '../projects/projects.ts'
+import { openRegularFile } from '../runtime/regular-file.ts'
 import type { Store, StoredJob } from '../store/store.ts'
 import type { FileTree, FleetDirectory, FleetFile } from './fleet-as-scrapyd.ts'
 
@@ -129,7 +129,8 @@ async function openLocal(root: string, segments: string[]): Promise<FleetFile | 
     const realRoot = await realpath(root)
     const path = await realpath(join(root, ...segments))
     if (!isInside(path, realRoot)) return null
-    const stats = await stat(path)
+    // Of a real path: should it be a link by now, it is none of ours.
+    const stats = await lstat(path)
     if (stats.isDirectory()) return { kind: 'directory', entries: await readEntries(path, realRoot) }
     // A pipe or a device would be read for ever.
     if (!stats.isFile()) return null
@@ -137,7 +138,7 @@ async function openLocal(root: string, segments: string[]): Promise<FleetFile | 
       kind: 'file',
       sizeBytes: stats.size,
       modifiedAtMs: stats.mtimeMs,
-      read: (start, stop) => createReadStream(path, { start, end: stop - 1 })
+      read: (start, stop) => Readable.from(readFound(path, stats, { start, stop }), { objectMode: false })
     }
   } catch (error) {
     if (leadsNowhere(error)) return null
@@ -145,7 +146,7 @@ async function openLocal(root: string, segments: string[]): Promise<FleetFile | 
   }
 }
 
-/** Links that lead out of the tree, or nowhere, are left out: they cannot be had. */
+/** Links that lead out of the tree, or nowhere, and what is no file (pipes) are left out: they cannot be had. */
 async function readEntries(directory: string, realRoot: string): Promise<Entry[]> {
   const found = (await readdir(directory, { withFileTypes: true })).sort((one, other) =>
     one.name < other.name ? -1 : 1
@@ -156,11 +157,10 @@ async function readEntries(directory: string, realRoot: string): Promise<Entry[]
       try {
         const path = join(directory, entry.name)
         if (entry.isSymbolicLink() && !isInside(await realpath(path), realRoot)) return []
-        const { size, mtimeMs, isDirectory } = await stat(path).then((stats) => ({
-          size: stats.size,
-          mtimeMs: stats.mtimeMs,
-          isDirectory: stats.isDirectory()
-        }))
+        const stats = await stat(path)
+        const { size, mtimeMs } = stats
+        const isDirectory = stats.isDirectory()
+        if (!isDirectory && !stats.isFile()) return []
         return [{ name: entry.name, isDirectory, sizeBytes: isDirectory ? null : size, modifiedAtMs: mtimeMs }]
       } catch (error) {
         // Pruned while it was listed.
@@ -171,6 +171,24 @@ async function readEntries(directory: string, realRoot: string): Promise<Entry[]
     entries.push(...(await Promise.all(described)).flat())
   }
   return entries
+}
+
+/** Of the very file that was found: a spider may have put a pipe, or a link to another, in its place meanwhile. */
+async function* readFound(
+  path: string,
+  found: { dev: number; ino: number },
+  { start, stop }: { start: number; stop: number }
+): AsyncGenerator<Uint8Array> {
+  const file = await openRegularFile(path)
+  if (file === null) throw new Error('A file was replaced while it was read.')
+  // Closes the file when it ends, and when nobody reads on.
+  const stream = file.createReadStream({ start, end: stop - 1 })
+  const { dev, ino } = await file.stat()
+  if (dev !== found.dev || ino !== found.ino) {
+    stream.destroy()
+    throw new Error('A file was replaced while it was read.')
+  }
+  yield* stream
 }
 
 async function* readPieces(read: Read, start: number, stop: number): AsyncGenerator<Uint8Array> {

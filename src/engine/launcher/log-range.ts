@@ -1,18 +1,20 @@
-import { open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import type { LogRange } from '../nodes/node-client.ts'
+import { openRegularFile } from '../runtime/regular-file.ts'
 
 /** Bytes of a file, as NodeClient.readLog promises them; null when there is none. */
 export async function readLogRange(
   path: string,
   range: { offset: number; limitBytes: number }
 ): Promise<LogRange | null> {
-  let file: Awaited<ReturnType<typeof open>>
+  let file: FileHandle | null
   try {
-    file = await open(path, 'r')
+    file = await openRegularFile(path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   }
+  if (file === null) return null
   try {
     const sizeBytes = (await file.stat()).size
     const offset = range.offset < 0 ? Math.max(0, sizeBytes + range.offset) : range.offset

@@ -1,8 +1,9 @@
-import { writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
-import { readRunFiles, runDirectoryName } from './run-directory.ts'
+import { readLimit, readRunFiles, runDirectoryName, writeExit } from './run-directory.ts'
 
 const CHILD = { pid: 4711, startTime: 'boot:1', atMs: 1 }
 const EXIT = { code: 0, signal: null, atMs: 2 }
@@ -49,4 +50,30 @@ test('a run that an engine before this one accepted is read with what it could n
     secretNames: [],
     limits: null
   })
+})
+
+test('whatever a spider puts in place of a file is no evidence, and is not waited for', async () => {
+  await using directory = await makeTemporaryDirectory()
+  const path = (name: string) => join(directory.path, name)
+  await mkdir(path('exit.json'))
+  await symlink('limit.json', path('limit.json'))
+  await writeFile(path('started'), JSON.stringify({ pid: 2, startTime: 'x'.repeat(100_000) }))
+  if (process.platform !== 'win32') execFileSync('mkfifo', [path('child.json')])
+  expect(await readRunFiles(directory.path)).toEqual({ spec: null, supervisor: null, child: null, exit: null })
+  expect(await readLimit(directory.path)).toBeNull()
+})
+
+test('an end is written over what a spider left in its place, not into it', async () => {
+  await using directory = await makeTemporaryDirectory()
+  const other = join(directory.path, 'other')
+  await writeFile(other, 'untouched')
+  await symlink('other', join(directory.path, 'exit.json.part'))
+  await mkdir(join(directory.path, 'exit.json', 'deep'), { recursive: true })
+  await writeExit(directory.path, EXIT)
+  expect((await readRunFiles(directory.path)).exit).toEqual(EXIT)
+  expect(await readFile(other, 'utf8')).toBe('untouched')
+})
+
+test.each([-1, 9_000_000_000_000_000])('no run ends at %d: a time that cannot be told', async (atMs) => {
+  expect((await readBack(CHILD, { ...EXIT, atMs })).exit).toBeNull()
 })

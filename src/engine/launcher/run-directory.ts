@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
-import { link, mkdir, open, readdir, readFile, rename, rm, unlink } from 'node:fs/promises'
+import { link, lstat, mkdir, open, readdir, rename, rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { RunLimits } from '../../shared/contract/index.ts'
 import { SAFE_JOBID_PATTERN } from '../../shared/ids.ts'
+import { openRegularFile } from '../runtime/regular-file.ts'
 import { type ProcessIdentity, readStartTime } from './process-identity.ts'
 
 /**
@@ -25,6 +26,12 @@ export interface RunFiles {
   exit: RunExit | null
 }
 
+/** The longest text that JavaScript has: arguments may be as large as a request. */
+const LARGEST_SPEC_BYTES = 512 * 1024 ** 2
+const LARGEST_FACTS_BYTES = 64 * 1024
+/** There is none, or it leads nowhere, or it is no file. */
+const NO_FILE = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'ENXIO'])
+
 const RunSpec = z.object({
   project: z.string(),
   version: z.string(),
@@ -41,8 +48,10 @@ const RunSpec = z.object({
 })
 export type RunSpec = z.infer<typeof RunSpec>
 
+/** The year 10000: clients read times with four digits for the year. */
+const LATEST_TIME_MS = 253_402_300_800_000
 // Spiders can write here: only what can be an end and a process of theirs is believed.
-const Time = z.number().int()
+const Time = z.number().int().min(0).max(LATEST_TIME_MS)
 
 export const RunExit = z.object({
   code: z.number().int().nullable(),
@@ -80,7 +89,7 @@ export async function acceptRun(runsDirectory: string, spec: RunSpec): Promise<b
 
 export async function readRunFiles(directory: string): Promise<RunFiles> {
   const [spec, supervisor, child, exit] = await Promise.all([
-    readJson(join(directory, 'spec.json'), RunSpec),
+    readJson(join(directory, 'spec.json'), RunSpec, LARGEST_SPEC_BYTES),
     readJson(join(directory, 'started'), Supervisor),
     readJson(join(directory, 'child.json'), RunChild),
     readJson(join(directory, 'exit.json'), RunExit)
@@ -128,13 +137,18 @@ export async function writeLimit(directory: string, limit: z.infer<typeof Limit>
 }
 
 export async function writeExit(directory: string, exit: RunExit): Promise<void> {
+  const path = join(directory, 'exit.json')
+  // A directory, which only a spider can have made, would stay.
+  if ((await lstat(path).catch(() => null))?.isDirectory()) await rm(path, { recursive: true })
   await writeWhole(directory, 'exit.json', exit)
 }
 
 /** A file that is there whole, or not at all, even after power loss. */
 export async function writeWhole(directory: string, name: string, content: object): Promise<void> {
   const part = join(directory, `${name}.part`)
-  const file = await open(part, 'w', 0o600)
+  // Never into what stands there: a spider may have left a pipe, or a link to another file.
+  await rm(part, { recursive: true, force: true })
+  const file = await open(part, 'wx', 0o600)
   try {
     await file.writeFile(JSON.stringify(content))
     await file.sync()
@@ -145,12 +159,19 @@ export async function writeWhole(directory: string, name: string, content: objec
   await syncDirectory(directory)
 }
 
-/** A file that is absent, cut short by power loss, or overwritten by a spider is no evidence: null. */
-async function readJson<T>(path: string, schema: z.ZodType<T>): Promise<T | null> {
+/** A file that is absent, cut short by power loss, or overwritten by a spider (with whatever it is) is no evidence: null. */
+async function readJson<T>(path: string, schema: z.ZodType<T>, maxBytes = LARGEST_FACTS_BYTES): Promise<T | null> {
   try {
-    return schema.parse(JSON.parse(await readFile(path, 'utf8')))
+    const file = await openRegularFile(path)
+    if (file === null) return null
+    try {
+      if ((await file.stat()).size > maxBytes) return null
+      return schema.parse(JSON.parse(await file.readFile('utf8')))
+    } finally {
+      await file.close()
+    }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    if (NO_FILE.has((error as NodeJS.ErrnoException).code ?? '')) return null
     if (error instanceof SyntaxError || error instanceof z.ZodError) return null
     throw error
   }

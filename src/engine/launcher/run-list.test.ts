@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { systemClock } from '../runtime/clock.ts'
@@ -14,7 +14,7 @@ import { openRunList, type RunList, type RunListOptions } from './run-list.ts'
 
 /** Stands in for the runner, so that these tests need Python but no Scrapy. It does what its spider's name says. */
 const FAKE_RUNNER = `
-import json, os, signal, subprocess, sys, time
+import json, os, shutil, signal, subprocess, sys, time
 with open(sys.argv[1] + "/launch.json") as file:
     launch = json.load(file)
 spider = launch["spider"]
@@ -24,13 +24,20 @@ with open(os.environ["TOUCH"], "a") as file:
 if spider == "fails":
     print("no such module", file=sys.stderr)
     sys.exit(3)
+if spider == "vandal":
+    shutil.rmtree(sys.argv[1])
+if spider == "plumber":
+    print("no such module", flush=True)
+    os.mkfifo(launch["logFile"])
+    os.mkfifo(sys.argv[1] + "/exit.json.part")
+    sys.exit(3)
 if spider == "stubborn":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 if spider == "parent":
     child = subprocess.Popen(["sleep", "60"])
     with open(os.environ["TOUCH"] + ".grandchild", "w") as file:
         file.write(str(child.pid))
-if spider != "quick":
+if spider not in ("quick", "vandal"):
     time.sleep(60)
 `
 const WAIT = { timeout: 20_000, interval: 20 }
@@ -180,6 +187,29 @@ test('what a run that failed before its log said is its log', async () => {
   await list.accept(aSpec('a', 'fails'))
   expect(await untilEnded(list, 'a')).toEqual({ code: 3, signal: null })
   expect(await readFile(join(directory.path, 'data/logs/shop/fails/a.log'), 'utf8')).toBe('no such module\n')
+})
+
+test.skipIf(process.platform === 'win32').each([
+  ['removes the directory of its run', 'vandal', 0],
+  ['puts pipes where its log and its end are written', 'plumber', 3]
+])('a spider that %s gives back its slot', async (_what, spider, code) => {
+  const { open } = await aWorkplace()
+  const list = await open()
+  await list.accept(aSpec('a', spider))
+  expect(await untilEnded(list, 'a')).toEqual({ code, signal: null })
+})
+
+test('a run whose supervisor and directory are gone has ended, nobody knows how', async () => {
+  const { open, directory } = await aWorkplace()
+  const list = await open()
+  await list.accept(aSpec('a', 'sleeps'))
+  await vi.waitFor(() => expect(idsIn(list).running).toEqual(['a']), WAIT)
+  const run = join(directory.path, 'data', 'runs', 'a')
+  const { supervisor, child } = await readRunFiles(run)
+  await rm(run, { recursive: true })
+  process.kill(supervisor!.pid, 'SIGKILL')
+  process.kill(child!.pid, 'SIGKILL')
+  expect(await untilEnded(list, 'a')).toEqual({ code: null, signal: null })
 })
 
 test('a run whose egg has gone, or whose Python cannot be started, ends with a log that says so', async () => {

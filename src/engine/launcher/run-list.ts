@@ -159,7 +159,9 @@ export async function openRunList(options: RunListOptions): Promise<RunList> {
     const files = await readRunFiles(directory)
     if (!files.spec || runDirectoryName(files.spec.jobid) !== name) {
       // Never acknowledged: the engine died while it wrote the spec, or while it removed a cancelled run.
-      await rm(directory, { recursive: true, force: true })
+      await rm(directory, { recursive: true, force: true }).catch((error: unknown) => {
+        logger.warn({ directory, error: String(error) }, 'what is left of a run cannot be removed')
+      })
       return
     }
     const run = newRun(directory, files.spec)
@@ -264,15 +266,29 @@ export async function openRunList(options: RunListOptions): Promise<RunList> {
   }
 
   async function endUnseen(run: Run): Promise<void> {
-    const exit = { code: null, signal: null, atMs: clock.nowMs() }
-    await writeExit(run.directory, exit)
+    await endWith(run, { code: null, signal: null, atMs: clock.nowMs() })
+  }
+
+  /** It has ended, whether that can be written down or not: a spider can have removed the directory, and nobody gives back its slot. */
+  async function endWith(run: Run, exit: RunExit): Promise<void> {
+    await writeExit(run.directory, exit).catch((error: unknown) => {
+      logger.error({ jobid: run.spec.jobid, error: String(error) }, 'the end of a run could not be written down')
+    })
     end(run, exit)
   }
 
   /** Ends a run that has no process, with a log that says why. */
   async function endUnstarted(run: Run): Promise<void> {
     const reason = `The spider could not be started: ${run.problem ?? 'its supervisor failed'}`
-    if (!(await claimRun(run.directory))) {
+    let isOurs: boolean
+    try {
+      isOurs = await claimRun(run.directory)
+    } catch (error) {
+      // Without its directory nothing can start it any more.
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return endUnseen(run)
+      throw error
+    }
+    if (!isOurs) {
       // A supervisor that an earlier engine started came first: there is something to watch after all. Unless its claim
       // cannot be read; then nothing about this run can be known.
       if ((await readRunFiles(run.directory)).supervisor === null) await endUnseen(run)
@@ -283,8 +299,7 @@ export async function openRunList(options: RunListOptions): Promise<RunList> {
     const logFile = logFileOf(options.directories.logsDirectory, run.spec)
     await mkdir(dirname(logFile), { recursive: true })
     await writeFile(logFile, `${reason}\n`, { flag: 'a' })
-    await writeExit(run.directory, exit)
-    end(run, exit)
+    await endWith(run, exit)
   }
 
   function end(run: Run, exit: RunExit): void {

@@ -1,8 +1,9 @@
-import { mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { openRegularFile } from '../runtime/regular-file.ts'
 import { childEnvironment } from './child-environment.ts'
 import type { LaunchPlan, RunSource } from './launch-plan.ts'
 import { signalGroup } from './process-group.ts'
@@ -104,8 +105,13 @@ async function listWarm(options: ListingOptions, workingDirectory: string): Prom
     )
     if (!isStarted) return null
     const exit = await ended
-    const answer = await readFile(join(directory, 'spiders.json'), 'utf8').catch(() => '')
-    return { code: exit?.code ?? null, answer, stderr: await readEnd(join(directory, 'output.txt')), stoppedFor }
+    const answer = await readPart(join(directory, 'spiders.json'), STDOUT_LIMIT_BYTES)
+    return {
+      code: exit?.code ?? null,
+      answer,
+      stderr: await readPart(join(directory, 'output.txt'), -STDERR_KEPT_BYTES),
+      stoppedFor
+    }
   } finally {
     timer.cancel()
     signal?.removeEventListener('abort', onAbort)
@@ -113,13 +119,14 @@ async function listWarm(options: ListingOptions, workingDirectory: string): Prom
   }
 }
 
-async function readEnd(path: string): Promise<string> {
-  const file = await open(path, 'r').catch(() => null)
+/** The first bytes of a file, or the last ones where the count is negative; the code of the project may have put anything there. */
+async function readPart(path: string, count: number): Promise<string> {
+  const file = await openRegularFile(path).catch(() => null)
   if (!file) return ''
   try {
     const { size } = await file.stat()
-    const length = Math.min(size, STDERR_KEPT_BYTES)
-    const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length)
+    const length = Math.min(size, Math.abs(count))
+    const { buffer } = await file.read(Buffer.alloc(length), 0, length, count < 0 ? size - length : 0)
     return buffer.toString()
   } finally {
     await file.close()
