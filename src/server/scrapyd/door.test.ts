@@ -382,6 +382,19 @@ describe('files', () => {
   }
 
   // Each is what Scrapyd 1.6 told of a file with this name.
+  it('whatever a spider wrote runs nothing in a browser, sends no form, and is no page of ours', async () => {
+    const { ask, engine } = openFiles()
+    engine.files.items.set(
+      'a.html',
+      Buffer.from('<form action="/delproject.json" method="post"><button>Win</button></form>')
+    )
+    const { headers } = await ask({ url: '/items/a.html' })
+    expect(String(headers['content-security-policy']).split('; ')).toEqual(
+      expect.arrayContaining(["default-src 'none'", 'sandbox', "form-action 'none'", "base-uri 'none'"])
+    )
+    expect(headers['x-content-type-options']).toBe('nosniff')
+  })
+
   it.each([
     ['a.jl', 'text/plain', undefined],
     ['a.JSON', 'application/json', undefined],
@@ -487,6 +500,10 @@ describe('pages', () => {
     shop.engine.jobs.finished.push({ ...job, jobid: 'f', startedAtMs: at, endedAtMs: at + 93_784_000, ...files })
     return shop
   }
+
+  it('/jobs lets browsers say whose page its Cancel buttons are on', async () => {
+    expect((await openJobs().get('/jobs')).headers['referrer-policy']).toBe('same-origin')
+  })
 
   it('/jobs has a row for each job, in the form that ScrapydWeb takes apart', async () => {
     const { body, headers } = await openJobs().get('/jobs')

@@ -27,7 +27,7 @@ export interface ScrapydDoorOptions {
 
 /** Pages have a style of their own, and the Cancel buttons of /jobs ask before they act; nothing else may run in them. */
 const CONFIRM_SHA256 = createHash('sha256').update("return confirm('Are you sure?');").digest('base64')
-const PAGE_POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-hashes' 'sha256-${CONFIRM_SHA256}'; form-action 'self'; frame-ancestors 'none'`
+const PAGE_POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-hashes' 'sha256-${CONFIRM_SHA256}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`
 
 /**
  * The fleet as one Scrapyd 1.6 (scrapyd-protocol.md, 1 to 3 and 7). Where we differ, and why: docs/scrapyd-compatibility.md.
@@ -68,7 +68,9 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
       hasCancel: isOn('cancel.json'),
       nowMs: options.nowMs()
     })
-    return sendPage(request, reply.header('content-security-policy', PAGE_POLICY), html)
+    // Under `no-referrer` browsers would send `Origin: null` with the Cancel buttons, which the rule of origins refuses.
+    reply.headers({ 'content-security-policy': PAGE_POLICY, 'referrer-policy': 'same-origin' })
+    return sendPage(request, reply, html)
   })
   for (const tree of ['logs', 'items'] as const) {
     if (!(tree === 'logs' ? settings.hasLogs : settings.hasItems)) continue
