@@ -132,3 +132,15 @@ it('binding to other machines warns about plain HTTP', async () => {
     (text) => text.includes('over plain HTTP')
   )
 })
+
+it('npm run scrapdeck means the directory in which npm was called', async () => {
+  const directory = makeDirectory()
+  writeFileSync(join(directory, 'scrapyd.conf'), '[scrapyd]\neggs_dir = eggs\n')
+  const { stdout } = await new Promise<{ stdout: string }>((resolveRun, reject) => {
+    const env = { ...process.env, npm_lifecycle_event: 'scrapdeck', INIT_CWD: directory }
+    execFile(process.execPath, ['src/cli/bin.ts', 'config'], { cwd: root, env, timeout: 30_000 }, (error, stdout) =>
+      error === null ? resolveRun({ stdout }) : reject(error)
+    )
+  })
+  expect(stdout).toContain(`eggs_dir = ${join(directory, 'eggs')} `)
+})

@@ -11,6 +11,11 @@ import { packagePaths, readPackageVersion } from './package-paths.ts'
 // For all that is imported from here on, which is nearly everything. Where nothing can be written it does nothing.
 enableCompileCache(packagePaths.compileCacheDirectory)
 
+// npm runs its scripts in the checkout: names of files, and scrapyd.conf, are meant from where npm was called.
+if (['serve', 'start', 'scrapdeck'].includes(process.env['npm_lifecycle_event'] ?? '')) {
+  process.chdir(process.env['INIT_CWD'] ?? '.')
+}
+
 const ownDataDirectory = defaultDataDirectory({
   platform: process.platform,
   environment: process.env,
@@ -110,7 +115,9 @@ program
 try {
   await program.parseAsync()
 } catch (error) {
-  process.stderr.write(`scrapdeck: ${error instanceof Error ? error.message : String(error)}\n`)
+  const message = error instanceof Error ? error.message : String(error)
+  // Several, as of a configuration file, below each other.
+  process.stderr.write(`scrapdeck:${message.includes('\n') ? `\n${message.replaceAll(/^/gm, '- ')}` : ` ${message}`}\n`)
   // A start that failed half-way may have left a handle open; nothing of it is worth waiting for.
   process.exit(1)
 }

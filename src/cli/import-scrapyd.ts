@@ -58,7 +58,10 @@ export async function runImport(
     report: print
   })
   if (flags.dryRun) print('That was a dry run: nothing was written. Without --dry-run it is done.')
-  else if (counts.pending.taken > 0) print('Start the service: it runs the pending jobs.')
+  else if (counts.pending.taken > 0) {
+    print('Start the service: it runs the pending jobs.')
+    print(`They are in ${scrapyd.databases} still: a Scrapyd that is started there again would run them once more.`)
+  }
   if (scrapyd.settingsProjects.length > 0) {
     print(
       `Scrapyd has projects in [settings] (${scrapyd.settingsProjects.join(', ')}): the service needs the same section.`

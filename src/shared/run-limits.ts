@@ -13,6 +13,17 @@ const LEAST: Partial<Record<LimitName, { value: number; text: string }>> = {
   addressSpaceMegabytes: { value: 128, text: 'an address space limit below 128 MB' }
 }
 
+const SIZE_UNITS = [
+  ['TB', 1024 * 1024],
+  ['GB', 1024]
+] as const
+
+/** `512 MB`, `1.5 GB`: whole megabytes, exactly, in the largest unit that needs no more than one decimal. */
+export function formatMegabytes(megabytes: number): string {
+  const unit = SIZE_UNITS.find(([, size]) => megabytes >= size && ((megabytes / size) * 10) % 1 === 0)
+  return unit === undefined ? `${megabytes} MB` : `${megabytes / unit[1]} ${unit[0]}`
+}
+
 /** A job's limits laid over its project's, field by field; a field that the job leaves open is the project's. null: none at all. */
 export function effectiveLimits(ofProject: RunLimits | null, ofJob: RunLimits | null): RunLimits | null {
   const limits: RunLimits = {}

@@ -1,5 +1,12 @@
 /** Instants are numbers: milliseconds since 1970-01-01 UTC, in names that end in `AtMs`. Durations end in `Ms`. */
 
+const DURATION_UNITS = [
+  ['d', 86_400],
+  ['h', 3600],
+  ['min', 60],
+  ['s', 1]
+] as const
+
 /** `5 s`, `3 min`, `2 h`, `4 d`: one unit, rounded down, for ages and waits. */
 export function formatAge(durationMs: number): string {
   const seconds = Math.max(0, Math.floor(durationMs / 1000))
@@ -7,6 +14,17 @@ export function formatAge(durationMs: number): string {
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min`
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h`
   return `${Math.floor(seconds / 86_400)} d`
+}
+
+/** `1 h 30 min`, `45 s`: whole seconds, exactly, in the largest units; for limits. */
+export function formatDuration(seconds: number): string {
+  let rest = seconds
+  const parts = DURATION_UNITS.flatMap(([word, size]) => {
+    const count = Math.floor(rest / size)
+    rest -= count * size
+    return count === 0 ? [] : [`${count} ${word}`]
+  })
+  return parts.join(' ') || '0 s'
 }
 
 /** `0:05`, `12:08`, `1:02:03`: a running time, with seconds. */

@@ -126,7 +126,10 @@ describe('options of the service', () => {
 describe("Scrapyd's options", () => {
   it('each one is in the table, as in the default file of Scrapyd 1.6, and none of the defaults is refused', () => {
     const { options, warnings } = resolve(DEFAULT_FILE)
-    expect(warnings).toEqual([])
+    // With an empty user name a Scrapyd asks nobody for a password: Scrapdeck does, and says so.
+    expect(warnings).toEqual([
+      expect.stringMatching(/line 6: username is empty: .* "scrapdeck credentials" shows them/)
+    ])
     const names = [...DEFAULT_FILE.matchAll(/^(\w+) +=/gm)].map((match) => match[1])
     expect(Object.keys(SCRAPYD_OPTIONS).sort()).toEqual([...names, 'node_name'].sort())
     expect(options).toEqual({
@@ -152,6 +155,7 @@ describe("Scrapyd's options", () => {
     const environment = { SCRAPYD_HTTP_PORT: '0', SCRAPYD_UNIX_SOCKET_PATH: 'deck.sock' }
     expect(resolve(null, { environment }).options).toMatchObject({ port: null, unixSocketPath: '/work/deck.sock' })
     expect(() => scrapyd('http_port = 0')).toThrow('nobody could reach Scrapdeck')
+    expect(() => scrapyd('http_port = eighty')).toThrow(/^[^\n]*not "eighty"\.$/)
   })
 
   it.each([

@@ -137,7 +137,8 @@ export function resolveServeOptions(context: {
     const bind = pick('scrapyd', 'bind_address', { name: '--bind', value: flags.bind })
     const port = pick('scrapyd', 'http_port', { name: '--port', value: flags.port })
     const socket = pick('scrapyd', 'unix_socket_path', { name: '--unix-socket', value: flags.unixSocket })
-    const number = port === null ? 6800 : (whole(port, port.from === '--port' ? '--port' : 'http_port', 65_535) ?? 0)
+    // What is no number at all is refused as such, not taken for "no TCP" besides.
+    const number = port === null ? 6800 : (whole(port, port.from === '--port' ? '--port' : 'http_port', 65_535) ?? 6800)
     // 0 is Scrapyd's word for "no TCP" and ours for "any free port": it means what whoever says it means.
     const isScrapydWord = port !== null && port.from !== '--port' && port.from !== 'SCRAPDECK_PORT'
     const hasTcp = bind?.text !== '' && !(isScrapydWord && number === 0)
@@ -159,6 +160,11 @@ export function resolveServeOptions(context: {
       refuse(
         (isNamed ? username : password)!,
         'Give the user name and the password together, or neither: then they are made for you. Without credentials, as Scrapyd would start here, Scrapdeck does not.'
+      )
+    }
+    if (!isNamed && !hasPassword && username !== null) {
+      warnings.push(
+        `${username.from}: username is empty: Scrapyd would let everybody in here. Scrapdeck asks for the user name and the password that it makes on the first start; "scrapdeck credentials" shows them.`
       )
     }
     if (isNamed && username.text.includes(':')) {

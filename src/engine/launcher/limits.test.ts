@@ -16,7 +16,7 @@ const NOTHING: RunFacts = {
 
 test.each<[RunLimits, Partial<RunFacts>, number, string | null]>([
   [{ wallSeconds: 60 }, {}, 59_999, null],
-  [{ wallSeconds: 60 }, {}, 61_500, 'wall time limit of 60 s (ran 61 s)'],
+  [{ wallSeconds: 60 }, {}, 61_500, 'wall time limit of 1 min (ran 1 min 1 s)'],
   [{ memoryMegabytes: 512 }, { memoryBytes: 512 * MEGABYTE }, 1, null],
   [{ memoryMegabytes: 512 }, { memoryBytes: 529.5 * MEGABYTE }, 1, 'memory limit of 512 MB (used 530 MB)'],
   [{ cpuSeconds: 10 }, { cpuSeconds: 9.9 }, 1, null],
@@ -76,7 +76,7 @@ test('a limit is hit exactly when what it limits is beyond it, and the one that 
       expect(isHit[hit.name as keyof typeof isHit]).toBe(true)
       expect(hit.atMs).toBeLessThanOrEqual(nowMs)
       if (isHit.wallSeconds) expect(hit.atMs).toBeLessThanOrEqual(START_MS + limits.wallSeconds! * 1000)
-      expect(hit.text).toMatch(/^.* limit of \d+ (s|MB) \(.+\)$/)
+      expect(hit.text).toMatch(/^.* limit of \d.* (s|min|h|d|MB|GB|TB) \(.+\)$/)
     })
   )
 })

@@ -1,5 +1,6 @@
 import type { RunLimits } from '../../shared/contract/index.ts'
-import type { CancelWaitsMs } from '../../shared/run-limits.ts'
+import { type CancelWaitsMs, formatMegabytes } from '../../shared/run-limits.ts'
+import { formatDuration } from '../../shared/time.ts'
 
 /** What is known of a running run at one moment; null: not known. */
 export interface RunFacts {
@@ -31,6 +32,7 @@ const KERNEL_CPU_MARGIN_SECONDS = 60
 export function findLimitHit(limits: RunLimits, facts: RunFacts, nowMs: number): LimitHit | null {
   const { startedAtMs, memoryBytes, cpuSeconds, logBytes } = facts
   const silentFromMs = Math.max(startedAtMs, facts.loggedAtMs ?? startedAtMs)
+  const formatSince = (atMs: number) => formatDuration(Math.floor((nowMs - atMs) / 1000))
   const hits: LimitHit[] = []
   const check = (
     name: keyof RunLimits,
@@ -44,29 +46,29 @@ export function findLimitHit(limits: RunLimits, facts: RunFacts, nowMs: number):
   check(
     'wallSeconds',
     (limit) => nowMs - startedAtMs >= limit * 1000,
-    (limit) => `wall time limit of ${limit} s (ran ${wholeSeconds(nowMs - startedAtMs)} s)`,
+    (limit) => `wall time limit of ${formatDuration(limit)} (ran ${formatSince(startedAtMs)})`,
     (limit) => startedAtMs + limit * 1000
   )
   check(
     'silentSeconds',
     (limit) => nowMs - silentFromMs >= limit * 1000,
-    (limit) => `silence limit of ${limit} s (no new log line for ${wholeSeconds(nowMs - silentFromMs)} s)`,
+    (limit) => `silence limit of ${formatDuration(limit)} (no new log line for ${formatSince(silentFromMs)})`,
     (limit) => silentFromMs + limit * 1000
   )
   check(
     'memoryMegabytes',
     (limit) => memoryBytes !== null && memoryBytes > limit * MEGABYTE,
-    (limit) => `memory limit of ${limit} MB (used ${megabytes(memoryBytes!)} MB)`
+    (limit) => `memory limit of ${formatMegabytes(limit)} (used ${formatBytes(memoryBytes!)})`
   )
   check(
     'cpuSeconds',
     (limit) => cpuSeconds !== null && cpuSeconds >= limit,
-    (limit) => `CPU time limit of ${limit} s (used ${Math.floor(cpuSeconds!)} s)`
+    (limit) => `CPU time limit of ${formatDuration(limit)} (used ${formatDuration(Math.floor(cpuSeconds!))})`
   )
   check(
     'logMegabytes',
     (limit) => logBytes !== null && logBytes > limit * MEGABYTE,
-    (limit) => `log size limit of ${limit} MB (grew to ${megabytes(logBytes!)} MB)`
+    (limit) => `log size limit of ${formatMegabytes(limit)} (grew to ${formatBytes(logBytes!)})`
   )
   // The one that came due longest ago; of several noticed only now, the first in the order above.
   return hits.sort((one, other) => one.atMs - other.atMs)[0] ?? null
@@ -82,7 +84,7 @@ export function limitOfExit(
   // The kernel's second word is SIGKILL, to a process that does not heed SIGXCPU.
   const isKilled = exit.signal === 'SIGKILL' && (exit.cpuSeconds ?? 0) >= cpuSeconds + KERNEL_CPU_MARGIN_SECONDS
   if (exit.signal !== 'SIGXCPU' && !isKilled) return null
-  return `CPU time limit of ${cpuSeconds} s (ended by the kernel)`
+  return `CPU time limit of ${formatDuration(cpuSeconds)} (ended by the kernel)`
 }
 
 /** What the kernel is to hold each process to (setrlimit); null: nothing. */
@@ -116,10 +118,6 @@ export function signalOfStep(step: number): 'INT' | 'KILL' {
   return step < 2 ? 'INT' : 'KILL'
 }
 
-function wholeSeconds(durationMs: number): number {
-  return Math.floor(durationMs / 1000)
-}
-
-function megabytes(bytes: number): number {
-  return Math.ceil(bytes / MEGABYTE)
+function formatBytes(bytes: number): string {
+  return formatMegabytes(Math.ceil(bytes / MEGABYTE))
 }

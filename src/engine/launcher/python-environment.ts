@@ -100,7 +100,9 @@ export function openPythonEnvironment(options: {
       set({ ...unknown, ...pick(last), scrapyVersion: last.scrapyVersion, state: 'ready', problem: null })
     } else {
       const best = found.find(isNewEnough) ?? found[0]
-      set({ ...unknown, ...pick(best), state: 'missing', problem: wordsFor(best) })
+      const problem = wordsFor(best)
+      logger.warn({}, `No spider can run on this machine. ${problem}`)
+      set({ ...unknown, ...pick(best), state: 'missing', problem })
     }
     return state
   }

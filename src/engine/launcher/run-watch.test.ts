@@ -205,13 +205,13 @@ describe('a limit', () => {
     await second.close()
     clock.jumpWallBy(60_000)
     const third = await open()
-    expect(third.endOf(run).limit).toBe('wall time limit of 60 s (ran 61 s)')
+    expect(third.endOf(run).limit).toBe('wall time limit of 1 min (ran 1 min 1 s)')
     await pass(2_000)
     expect(signals.slice(1)).toEqual(['a KILL recorded'])
     await third.close()
     end(run)
     const fourth = await open()
-    expect(fourth.endOf(run).limit).toBe('wall time limit of 60 s (ran 61 s)')
+    expect(fourth.endOf(run).limit).toBe('wall time limit of 1 min (ran 1 min 1 s)')
   })
 
   test('is not what ended a run that was being cancelled before', async () => {

@@ -1,5 +1,6 @@
 import type { RunLimits } from '../../shared/contract/index.ts'
-import { problemOfLimits } from '../../shared/run-limits.ts'
+import { formatMegabytes, problemOfLimits } from '../../shared/run-limits.ts'
+import { formatDuration } from '../../shared/time.ts'
 
 export type LimitName = keyof RunLimits
 type LimitUnit = 'duration' | 'size' | 'count'
@@ -58,21 +59,18 @@ export const ADVANCED_LIMITS: ReadonlySet<LimitName> = new Set(['openFiles', 'ad
 /** What stands in the fields while somebody types; empty: no limit. */
 export type LimitTexts = Readonly<Record<LimitName, string>>
 
-const UNITS: Record<
-  Exclude<LimitUnit, 'count'>,
-  readonly (readonly [name: string, size: number, pattern: RegExp])[]
-> = {
+const UNITS: Record<Exclude<LimitUnit, 'count'>, readonly (readonly [size: number, pattern: RegExp])[]> = {
   duration: [
-    ['d', 86_400, /^d(ays?)?$/],
-    ['h', 3600, /^h(ours?|rs?)?$/],
-    ['min', 60, /^m(in(ute)?s?)?$/],
-    ['s', 1, /^s(ec(ond)?s?)?$/]
+    [86_400, /^d(ays?)?$/],
+    [3600, /^h(ours?|rs?)?$/],
+    [60, /^m(in(ute)?s?)?$/],
+    [1, /^s(ec(ond)?s?)?$/]
   ],
   // As the engine and operating systems count memory: a megabyte is 1,024 × 1,024 bytes.
   size: [
-    ['TB', 1_048_576, /^ti?b?$/],
-    ['GB', 1024, /^gi?b?$/],
-    ['MB', 1, /^mi?b?$/]
+    [1_048_576, /^ti?b?$/],
+    [1024, /^gi?b?$/],
+    [1, /^mi?b?$/]
   ]
 }
 const LIMIT_MAX = 1_000_000_000
@@ -81,17 +79,7 @@ const LIMIT_MAX = 1_000_000_000
 export function formatLimit(name: LimitName, value: number): string {
   const unit = unitOf(name)
   if (unit === 'count') return new Intl.NumberFormat('en').format(value)
-  if (unit === 'size') {
-    const [word, size] = UNITS.size.find(([, each]) => value >= each && ((value / each) * 10) % 1 === 0) ?? ['MB', 1]
-    return `${value / size} ${word}`
-  }
-  let rest = value
-  const parts = UNITS.duration.flatMap(([word, size]) => {
-    const count = Math.floor(rest / size)
-    rest -= count * size
-    return count === 0 ? [] : [`${count} ${word}`]
-  })
-  return parts.join(' ')
+  return unit === 'size' ? formatMegabytes(value) : formatDuration(value)
 }
 
 /** What somebody typed as the engine counts it (seconds, megabytes, a number); null: no limit. */
@@ -110,7 +98,7 @@ export function parseLimit(name: LimitName, text: string): { value: number | nul
   }
   let value = 0
   for (const [, count, word] of typed.matchAll(/([\d.]+)\s*([a-z]+)\s*|(.)/g)) {
-    const size = UNITS[unit].find(([, , pattern]) => pattern.test(word ?? ''))?.[1]
+    const size = UNITS[unit].find(([, pattern]) => pattern.test(word ?? ''))?.[0]
     if (size === undefined || Number.isNaN(Number(count))) return { problem: `Write it like ${example}` }
     value += Number(count) * size
   }
