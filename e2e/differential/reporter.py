@@ -54,15 +54,20 @@ class Report(scrapy.Spider):
             "isMain": sys.modules["__main__"].__name__,
             "data": resources.files("reporter").joinpath("data.txt").read_text(),
             "file": __file__,
-            "interrupt": str(signal.getsignal(signal.SIGINT).__name__),
-            "terminate": str(signal.getsignal(signal.SIGTERM).__name__),
-            "hangup": str(signal.getsignal(signal.SIGHUP)),
-            "pipe": str(signal.getsignal(signal.SIGPIPE)),
+            "interrupt": self.handler_of(signal.SIGINT),
+            "terminate": self.handler_of(signal.SIGTERM),
+            "hangup": self.handler_of(signal.SIGHUP),
+            "pipe": self.handler_of(signal.SIGPIPE),
             "stdin": sys.stdin.isatty(),
             "reactor": type(__import__("twisted.internet.reactor").internet.reactor).__name__,
         }
         tell(f"{self._job}.json", json.dumps(report))
         yield {"job": self._job, "text": "äöü ☃", "nothing": None, "number": 1.5}
+
+    @staticmethod
+    def handler_of(number):
+        handler = signal.getsignal(number)
+        return str(getattr(handler, "__name__", handler))
 
     @staticmethod
     def shown(value):

@@ -57,7 +57,7 @@ const cancelPending: Scenario = {
   async run(pair) {
     await deploy(pair, 'p')
     await pair.hold('p', 'holder-2')
-    for (const jobid of ['one', 'two', 'twin', 'twin', 'three']) {
+    for (const jobid of ['one', 'two', 'double', 'double', 'three']) {
       await pair.ask(post('schedule.json', { project: 'p', spider: 'report', jobid }))
     }
     const forms: Record<string, string>[] = [
@@ -69,7 +69,7 @@ const cancelPending: Scenario = {
       { project: 'p', job: '' },
       { project: 'p', job: 'one' },
       { project: 'p', job: 'one' },
-      { project: 'p', job: 'twin' },
+      { project: 'p', job: 'double' },
       { project: 'p', job: 'two', signal: 'KILL' },
       { project: 'p', job: 'three', signal: 'nonsense' }
     ]
