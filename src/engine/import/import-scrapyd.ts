@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync } from 'node:fs'
-import { mkdir, mkdtemp, open, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
@@ -13,6 +13,7 @@ import { problemOfPathPart } from '../projects/names.ts'
 import { createProjects, type Projects } from '../projects/projects.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
+import { openRegularFile } from '../runtime/regular-file.ts'
 import { readScrapydDatabase } from '../store/scrapyd-databases.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { AttemptChange, AttemptStart, NewJob, Store } from '../store/store.ts'
@@ -55,6 +56,8 @@ export interface Count {
 }
 
 const BATCH = 500
+/** Uploads may have no more. */
+const LARGEST_EGG_BYTES = 200 * 1024 * 1024
 const REPORT_EVERY_MS = 2_000
 
 /**
@@ -87,7 +90,9 @@ async function importInto(
   options: ImportOptions,
   clock: Clock
 ): Promise<ImportCounts> {
-  const { source, report } = options
+  const { source } = options
+  // Names are of others: none may speak to the terminal.
+  const report = (line: string) => options.report(line.replace(/\p{Cc}/gu, '\uFFFD'))
   const local = join(dataDirectory, 'local')
   const directories = {
     eggs: join(local, 'eggs'),
@@ -124,7 +129,7 @@ async function importInto(
       for (const name of names) {
         const path = join(source.eggs, project, name)
         const version = name.slice(0, -'.egg'.length)
-        const writtenMs = Math.floor((await stat(path)).mtimeMs)
+        const writtenMs = Math.floor((await stat(path).catch(() => null))?.mtimeMs ?? 0)
         eggTimeMs = lastMs = Math.max(writtenMs, lastMs + 1)
         await importEgg(count, { project, version, path })
       }
@@ -141,7 +146,8 @@ async function importInto(
     }
     const problem = problemOfPathPart(project)
     if (problem !== null) return skip(`the project's name ${problem}`)
-    const bytes = await readFile(path)
+    const bytes = await readEgg(path)
+    if (typeof bytes === 'string') return skip(bytes)
     const known = projects.find(project, version)
     if (known !== null && known.sha256 !== null) {
       if (known.sha256 !== createHash('sha256').update(bytes).digest('hex')) {
@@ -191,9 +197,16 @@ async function importInto(
     let reportAtMs = clock.nowMs() + REPORT_EVERY_MS
     for (const { path, sizeBytes } of files) {
       const target = join(to, path)
-      const isNew = options.dryRun ? !existsSync(target) : await copyOnce(join(from, path), target)
-      if (isNew) count.taken++
-      else count.known++
+      try {
+        const isNew = options.dryRun ? !existsSync(target) : await copyOnce(join(from, path), target)
+        if (isNew) count.taken++
+        else count.known++
+      } catch (error) {
+        // The next would fail alike, and not for what it is.
+        if ((error as NodeJS.ErrnoException).code === 'ENOSPC') throw error
+        count.skipped++
+        report(`skipped ${join(from, path)}: it cannot be copied (${(error as Error).message})`)
+      }
       doneBytes += sizeBytes
       if (clock.nowMs() < reportAtMs) continue
       reportAtMs = clock.nowMs() + REPORT_EVERY_MS
@@ -213,6 +226,11 @@ async function importInto(
     }
     const seen = new Set<string>()
     for (const row of databases.flatMap(({ database }) => database.finished)) {
+      if (Object.values(row).some((value) => typeof value !== 'string')) {
+        count.skipped++
+        report('skipped a finished job: what stands in its row is not text')
+        continue
+      }
       const startedAtMs = parseScrapydTime(row.startTime)
       const endedAtMs = parseScrapydTime(row.endTime)
       const problem = [row.project, row.spider, row.job].map(problemOfPathPart).find((one) => one !== null)
@@ -360,8 +378,24 @@ async function directoriesIn(directory: string): Promise<string[]> {
   return entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort()
 }
 
+/** Or why it is none, in words. */
+async function readEgg(path: string): Promise<Buffer | string> {
+  try {
+    const file = await openRegularFile(path)
+    if (file === null) return 'it is no file'
+    try {
+      if ((await file.stat()).size > LARGEST_EGG_BYTES) return 'it is larger than 200 MB'
+      return await file.readFile()
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    return `it cannot be read (${(error as Error).message})`
+  }
+}
+
 async function readTail(path: string): Promise<string | null> {
-  const file = await open(path).catch(() => null)
+  const file = await openRegularFile(path).catch(() => null)
   if (file === null) return null
   try {
     const { size } = await file.stat()
@@ -388,6 +422,6 @@ function megabytes(bytes: number): string {
 function listDatabases(directory: string): string[] {
   if (!existsSync(directory)) return []
   return readdirSync(directory)
-    .filter((name) => name.endsWith('.db'))
+    .filter((name) => name.endsWith('.db') && statSync(join(directory, name), { throwIfNoEntry: false })?.isFile())
     .sort()
 }

@@ -39,6 +39,13 @@ test.each([
   expect(read(message)).toContain(why)
 })
 
+test.each([
+  [{ id: 1, priority: 'abc', message: '{}' }, 'its priority is not a number'],
+  [{ id: 1, priority: 0, message: null }, 'its message is not text']
+])('%j, which SQLite keeps as it does anything, is left out, and why', (row, why) => {
+  expect(readPendingJob(row as unknown as Parameters<typeof readPendingJob>[0])).toBe(why)
+})
+
 test('times are local, with or without their fraction', () => {
   expect(parseScrapydTime('2026-11-21 01:02:03.004999')).toBe(new Date(2026, 10, 21, 1, 2, 3, 4).getTime())
   expect(parseScrapydTime('2026-11-21 01:02:03')).toBe(new Date(2026, 10, 21, 1, 2, 3).getTime())

@@ -17,6 +17,9 @@ export interface PendingJob {
  */
 export function readPendingJob(row: ScrapydDatabase['pending'][number]): PendingJob | string {
   let message: unknown
+  // SQLite keeps anything in any column.
+  if (typeof row.message !== 'string') return 'its message is not text'
+  if (row.priority !== null && typeof row.priority !== 'number') return 'its priority is not a number'
   try {
     message = JSON.parse(row.message)
   } catch {
@@ -52,12 +55,12 @@ function finite(priority: number | null): number {
 
 /** Or the name of one that is not text. A number is taken as its digits. */
 function toTexts(values: Record<string, unknown>): Record<string, string> | string {
-  const texts: Record<string, string> = {}
+  const texts: [string, string][] = []
   for (const [name, value] of Object.entries(values)) {
     if (typeof value !== 'string' && typeof value !== 'number') return JSON.stringify(name)
-    texts[name] = String(value)
+    texts.push([name, String(value)])
   }
-  return texts
+  return Object.fromEntries(texts)
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -79,4 +80,12 @@ test('a directory that cannot be made stops the start, named', async () => {
   await using t = await openRoom()
   await writeFile(join(t.directory, 'file'), '')
   await expect(openEggTree(join(t.directory, 'file', 'eggs'), silentLogger)).rejects.toThrow('Correct eggs_dir')
+})
+
+test.skipIf(process.platform === 'win32')('a pipe among the eggs holds up no start', async () => {
+  await using t = await openRoom()
+  await mkdir(join(t.directory, 'shop'), { recursive: true })
+  execFileSync('mkfifo', [join(t.directory, 'shop', '1.egg')])
+  await t.projects.followTree()
+  expect(t.projects.find('shop', '1')).toBeNull()
 })

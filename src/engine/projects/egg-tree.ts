@@ -46,6 +46,8 @@ export async function openEggTree(directory: string, logger: Logger): Promise<Eg
     await mkdir(join(directory, egg.project), { recursive: true })
     // Scrapyd and we pass over names with a dot first.
     const draft = join(directory, egg.project, `.${sanitiseVersion(egg.version)}.egg.part`)
+    // What stands there is not written into: a spider may have left a pipe.
+    await rm(draft, { recursive: true, force: true })
     await copyFile(file, draft, constants.COPYFILE_FICLONE)
     const handle = await open(draft, 'r+')
     await handle.sync()
@@ -80,7 +82,7 @@ export async function openEggTree(directory: string, logger: Logger): Promise<Eg
         for (const name of await readdir(join(directory, project))) {
           const path = join(directory, project, name)
           if (name.startsWith('.') && name.endsWith('.egg.part')) await rm(path, { force: true })
-          else if (!name.startsWith('.') && name.endsWith('.egg') && !ours.has(path)) {
+          else if (!name.startsWith('.') && name.endsWith('.egg') && !ours.has(path) && (await isFile(path))) {
             found.push({ project, version: name.slice(0, -'.egg'.length), path })
           }
         }
@@ -102,6 +104,10 @@ async function listDirectories(directory: string): Promise<string[]> {
 
 async function isThere(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null)) !== null
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => null))?.isFile() ?? false
 }
 
 async function hasSameBytes(path: string, other: string): Promise<boolean> {
