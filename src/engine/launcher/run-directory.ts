@@ -29,8 +29,8 @@ export interface RunFiles {
 /** The longest text that JavaScript has: arguments may be as large as a request. */
 const LARGEST_SPEC_BYTES = 512 * 1024 ** 2
 const LARGEST_FACTS_BYTES = 64 * 1024
-/** There is none, or it leads nowhere, or it is no file. */
-const NO_FILE = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'ENXIO'])
+/** There is none, or it leads nowhere, or it is no file, or not one for us. */
+const NO_FILE = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'ENXIO', 'EACCES'])
 
 const RunSpec = z.object({
   project: z.string(),

@@ -26,6 +26,9 @@ if spider == "fails":
     sys.exit(3)
 if spider == "vandal":
     shutil.rmtree(sys.argv[1])
+if spider == "liar":
+    with open(sys.argv[1] + "/exit.json", "w") as file:
+        json.dump({"code": 0, "signal": None, "atMs": 1}, file)
 if spider == "plumber":
     print("no such module", flush=True)
     os.mkfifo(launch["logFile"])
@@ -197,6 +200,19 @@ test.skipIf(process.platform === 'win32').each([
   const list = await open()
   await list.accept(aSpec('a', spider))
   expect(await untilEnded(list, 'a')).toEqual({ code, signal: null })
+})
+
+test.skipIf(process.platform === 'win32')('a spider that writes its own end keeps its slot until it ends', async () => {
+  const { open, directory } = await aWorkplace()
+  const list = await open()
+  await list.accept(aSpec('a', 'liar'))
+  const run = join(directory.path, 'data', 'runs', 'a')
+  await vi.waitFor(async () => expect((await readRunFiles(run)).exit).not.toBeNull(), WAIT)
+  await list.close()
+  const next = await open()
+  expect(idsIn(next)).toEqual({ pending: [], running: ['a'], finished: [] })
+  await next.cancel('shop', 'a', 'KILL')
+  expect(await untilEnded(next, 'a')).toEqual({ code: null, signal: 'SIGKILL' })
 })
 
 test('a run whose supervisor and directory are gone has ended, nobody knows how', async () => {

@@ -166,7 +166,7 @@ export async function openRunList(options: RunListOptions): Promise<RunList> {
     }
     const run = newRun(directory, files.spec)
     runs.set(files.spec.jobid, run)
-    if (files.exit) {
+    if (files.exit && !(await isSurelyAlive(files.child))) {
       run.state = 'finished'
       run.startedAtMs = files.child?.atMs ?? files.exit.atMs
       run.exit = files.exit
@@ -252,7 +252,7 @@ export async function openRunList(options: RunListOptions): Promise<RunList> {
 
   /** Takes over what the files of a started run say. */
   async function settle(run: Run, files: RunFiles): Promise<void> {
-    if (files.exit) return end(run, files.exit)
+    if (files.exit && !(await isSurelyAlive(run.child ?? files.child))) return end(run, files.exit)
     if (files.child) noteChild(run, files.child)
     if (!files.supervisor) {
       if (!run.supervised) await endUnstarted(run)
@@ -353,6 +353,11 @@ export async function openRunList(options: RunListOptions): Promise<RunList> {
 function newRun(directory: string, spec: RunSpec): Run {
   const empty = { child: null, startedAtMs: null, python: null, exit: null, supervised: false, problem: null }
   return { spec, directory, state: 'pending', ...empty, looking: null, timer: null }
+}
+
+/** An exit is written after the process is gone: one beside a live process was written by the spider, to be forgotten with its slot. */
+async function isSurelyAlive(child: ProcessIdentity | null): Promise<boolean> {
+  return child !== null && child.startTime !== '' && (await isAlive(child))
 }
 
 function isLive(run: Run): boolean {

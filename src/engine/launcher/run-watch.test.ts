@@ -1,4 +1,4 @@
-import { mkdir, readFile, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type RunLimits, SECRET_MASK } from '../../shared/contract/index.ts'
@@ -296,4 +296,16 @@ describe('secrets', () => {
     await (await open()).close()
     expect((await onDisk(run)).spec.settings.TOKEN).toBe(SECRET_MASK)
   })
+})
+
+test('a spider that removes the directory of its run does not escape its limits', async () => {
+  const watch = await open()
+  const run = await aRun('a', 100, { memoryMegabytes: 50 })
+  watch.wake()
+  await pass(2_000)
+  await rm(run.directory, { recursive: true })
+  table = [uses(100, 51)]
+  await pass(2_000)
+  expect(signals).toEqual(['a INT unrecorded'])
+  expect(watch.endOf(run).limit).toBe('memory limit of 50 MB (used 51 MB)')
 })

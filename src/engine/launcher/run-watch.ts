@@ -208,7 +208,10 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
       const hit = findLimitHit(run.spec.limits, await factsOf(one, usage?.get(one) ?? null), nowMs)
       if (hit === null || isClosed || run.state !== 'running' || one.isCancelled) return
       const limit = { text: hit.text, atMs: nowMs }
-      await writeLimit(run.directory, limit)
+      // A spider that removed its directory does not escape; only the next engine will not know why it was stopped.
+      await writeLimit(run.directory, limit).catch((error: unknown) => {
+        logger.error({ jobid: run.spec.jobid, error: String(error) }, 'a limit that was hit could not be written down')
+      })
       one.limit = limit
       limits.set(run.spec.jobid, limit)
       logger.info({ jobid: run.spec.jobid, limit: hit.text }, 'a run hit a limit and is stopped')
