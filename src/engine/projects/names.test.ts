@@ -1,7 +1,7 @@
 import { join, sep } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { problemOfEntryName, problemOfPathPart } from './names.ts'
+import { problemOfEntryName, problemOfPathPart, problemOfWindowsName } from './names.ts'
 
 const hostileText = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 30 }),
@@ -17,6 +17,17 @@ test('a name that passes as one part of a path never leaves its folder nor names
       expect(join(sep, 'data', 'logs', name).split(sep)).toEqual(['', 'data', 'logs', name])
     })
   )
+})
+
+test.each(['a:b', 'a?', 'shop.', 'shop ', 'con', 'NUL.egg', 'Com1', 'LPT¹.x', 'aux .log'])(
+  '%j is no name on Windows',
+  (name) => {
+    expect(problemOfWindowsName(name)).not.toBeNull()
+  }
+)
+
+test.each(['shop', '.shop', 'a b', 'console', 'com10', 'a.con'])('%j is a name on Windows, too', (name) => {
+  expect(problemOfWindowsName(name)).toBeNull()
 })
 
 test('an entry name that passes stays below the folder it would be unpacked in', () => {

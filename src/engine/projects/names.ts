@@ -10,9 +10,18 @@ export function problemOfPathPart(name: string): string | null {
   if (name === '.' || name === '..') return 'is a folder reference'
   if (/[/\\]/.test(name)) return 'contains a slash'
   if (hasControlCharacters(name)) return 'contains a control character'
-  if (/[<>:"|?*]/.test(name) && process.platform === 'win32')
-    return 'contains a character that Windows forbids in names'
+  const onWindows = process.platform === 'win32' ? problemOfWindowsName(name) : null
+  if (onWindows !== null) return onWindows
   if (Buffer.byteLength(name) > LONGEST_NAME_BYTES) return `is longer than ${LONGEST_NAME_BYTES} bytes`
+  return null
+}
+
+/** What Windows would take for something else: a stream, a device (also with an extension), or the name without its end. */
+export function problemOfWindowsName(name: string): string | null {
+  if (/[<>:"|?*]/.test(name)) return 'contains a character that Windows forbids in names'
+  if (/[. ]$/.test(name)) return 'ends in a dot or a space, which Windows drops'
+  if (/^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\.|$)/i.test(name))
+    return 'is the name of a device of Windows'
   return null
 }
 
