@@ -236,7 +236,7 @@ test('one that fails says why and what to do, keeps its log without credentials,
   const environments = await t.open()
   const { id, problem } = await untilState(environments, 'failed')
   expect(problem).toBe(
-    'The packages could not be installed: ERROR: nothing at https://***@index.example/simple. Mend the requirements, or try again.'
+    'The packages could not be installed: nothing at https://***@index.example/simple. Mend the requirements, or try again.'
   )
   expect(environments.pythonOf('shop')).toMatchObject({
     path: null,

@@ -243,11 +243,13 @@ function readComplete(directory: string): MadePython | null {
   }
 }
 
+const PIP_ERROR = /^\s*(ERROR|error): */
+
 /** pip's last words are often advice; what went wrong stands before them. */
 function reasonOf(lines: string[]): string {
   const text = lines.join('\n')
   if (/ensurepip is not\s+available/.test(text)) {
     return 'this Python has no venv module. Install it (on Debian and Ubuntu: apt install python3-venv)'
   }
-  return lastLine(lines.findLast((line) => /^\s*(ERROR|error):/.test(line)) ?? text)
+  return lastLine(lines.findLast((line) => PIP_ERROR.test(line)) ?? text).replace(PIP_ERROR, '')
 }

@@ -8,6 +8,7 @@ import { sanitiseLine, withoutColours } from '../terminal/sanitise.ts'
 import classes from './build-log-dialog.module.css'
 import { EnvironmentProgress, EnvironmentStateText, environmentName, pythonWords } from './environment.tsx'
 import { notifyDone, notifyError } from './notify.tsx'
+import { RebuildButton } from './rebuild-button.tsx'
 import { ErrorState } from './states.tsx'
 
 /** What building an environment says, as it says it. */
@@ -58,6 +59,7 @@ function BuildLog({ environment }: { environment: Environment }) {
             {isOpen ? 'Follow' : 'To its end'}
           </Button>
         )}
+        <RebuildButton environment={environment} />
         <Tooltip label="Copy the log">
           <ActionIcon onClick={copy} disabled={text === ''} aria-label="Copy the log">
             <IconCopy size={16} />

@@ -15,6 +15,7 @@ import {
 } from '../../ui/environment.tsx'
 import { notifyDone, notifyError } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
+import { RebuildButton, useRebuild } from '../../ui/rebuild-button.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import classes from './environments.module.css'
@@ -61,15 +62,10 @@ function rankOf({ state, kind, projects }: Environment): number {
 }
 
 function EnvironmentItem({ environment, onLog }: { environment: Environment; onLog: () => void }) {
-  const { query } = useApi()
   const [removing, setRemoving] = useState(false)
   const name = environmentName(environment)
-  const { mutate: rebuild } = useMutation(
-    query.environments.rebuild.mutationOptions({
-      onError: (error) => notifyError(`Could not rebuild ${name}`, error)
-    })
-  )
-  const { id, kind, state, path, version, projects, hasLog, madeAtMs, problem, start } = environment
+  const { rebuild } = useRebuild(environment)
+  const { kind, state, path, version, projects, hasLog, madeAtMs, problem, start } = environment
   const isUsed = projects.length > 0
   return (
     <li aria-label={name}>
@@ -92,7 +88,7 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
               leftSection={<IconRefresh size={14} />}
               disabled={kind === 'interpreter' || state === 'building'}
               title={kind === 'interpreter' ? 'It was not built here' : undefined}
-              onClick={() => rebuild({ id })}
+              onClick={rebuild}
             >
               Rebuild
             </Menu.Item>
@@ -130,7 +126,10 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
       {problem !== null && (
         <div className={classes.problem} role="alert">
           {problem}
-          {hasLog && <Button onClick={onLog}>Build log</Button>}
+          <Group gap={8}>
+            {hasLog && <Button onClick={onLog}>Build log</Button>}
+            <RebuildButton environment={environment} />
+          </Group>
         </div>
       )}
       <p className="dim">

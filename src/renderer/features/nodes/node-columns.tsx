@@ -70,7 +70,7 @@ export const nodeColumns: readonly Column<Node>[] = [
     cell: (node) =>
       isStale(node) ? (
         <RelativeTime atMs={node.lastSeenAtMs} suffix=" ago" />
-      ) : node.latencyMs === null ? (
+      ) : node.latencyMs === null || node.kind === 'local' ? (
         <span className="faint">–</span>
       ) : (
         `${Math.round(node.latencyMs)} ms`

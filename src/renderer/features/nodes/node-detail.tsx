@@ -162,12 +162,14 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
       ) : (
         <LocalPython python={node.python} />
       )}
-      <FieldRow label="Seen">
-        <RelativeTime atMs={node.lastSeenAtMs} suffix=" ago" />
-        {!stale && node.latencyMs !== null && node.kind === 'scrapyd' && (
-          <span className="dim"> · answers in {Math.round(node.latencyMs)} ms</span>
-        )}
-      </FieldRow>
+      {node.kind === 'scrapyd' && (
+        <FieldRow label="Seen">
+          <RelativeTime atMs={node.lastSeenAtMs} suffix=" ago" />
+          {!stale && node.latencyMs !== null && (
+            <span className="dim"> · answers in {Math.round(node.latencyMs)} ms</span>
+          )}
+        </FieldRow>
+      )}
       {node.clockOffsetMs !== null && Math.abs(node.clockOffsetMs) >= 2000 && (
         <FieldRow label="Clock">
           <span className="tone-wait">
@@ -186,7 +188,9 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
           </Group>
         </FieldRow>
       )}
-      <FieldRow label="Waiting there">{node.pending ?? <span className="faint">–</span>}</FieldRow>
+      {node.kind === 'scrapyd' && (
+        <FieldRow label="Waiting there">{node.pending ?? <span className="faint">–</span>}</FieldRow>
+      )}
       <FieldRow label="In the fleet">
         for <RelativeTime atMs={node.addedAtMs} />
       </FieldRow>

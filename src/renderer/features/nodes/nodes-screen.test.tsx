@@ -135,6 +135,7 @@ it('lists the environments with who uses them, shows a build log, rebuilds, and 
   expect(app.router.state.location.search).toMatchObject({ node: 'local', log: 'c05d2e8817ab' })
   fireEvent.click(log.getByRole('button', { name: 'Close' }))
 
+  expect(failed.getByRole('button', { name: 'Rebuild' })).toBeTruthy()
   fireEvent.click(failed.getByRole('button', { name: /^More for/ }))
   expect((await screen.findByRole('menuitem', { name: 'Remove…' })).hasAttribute('disabled')).toBe(true)
   fireEvent.click(screen.getByRole('menuitem', { name: 'Rebuild' }))

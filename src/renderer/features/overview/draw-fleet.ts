@@ -72,7 +72,7 @@ function noteOf(node: Node): string {
   if (node.health === 'invalid') return 'not Scrapyd'
   if (node.health !== 'up') return node.health
   if (node.mode !== 'active') return node.mode
-  return node.latencyMs === null ? '' : `${Math.round(node.latencyMs)} ms`
+  return node.latencyMs === null || node.kind === 'local' ? '' : `${Math.round(node.latencyMs)} ms`
 }
 
 function drawDot(

@@ -7,6 +7,7 @@ import { EnvironmentProgress, EnvironmentStateText, pythonWords, StartModeText }
 import { limitsInForce } from '../../ui/limits.ts'
 import { plural } from '../../ui/numbers.ts'
 import { FieldRow, Panel } from '../../ui/panel.tsx'
+import { RebuildButton } from '../../ui/rebuild-button.tsx'
 import classes from './projects.module.css'
 import { requirementCount } from './settings-form.ts'
 
@@ -94,11 +95,8 @@ function EnvironmentText({ environment, onLog }: { environment: Environment; onL
     <div className={classes.environment}>
       <span className={classes.environmentHead}>
         <EnvironmentStateText environment={environment} />
-        {environment.hasLog && (
-          <Button size="compact-xs" onClick={onLog}>
-            Build log
-          </Button>
-        )}
+        {environment.hasLog && <Button onClick={onLog}>Build log</Button>}
+        <RebuildButton environment={environment} />
       </span>
       <EnvironmentProgress environment={environment} />
       {environment.problem !== null && (

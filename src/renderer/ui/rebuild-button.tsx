@@ -1,0 +1,27 @@
+import { Button } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import type { Environment } from '../../shared/contract/index.ts'
+import { useApi } from '../api/api.tsx'
+import { environmentName } from './environment.tsx'
+import { notifyError } from './notify.tsx'
+
+export function useRebuild(environment: Environment): { rebuild: () => void; isAsking: boolean } {
+  const { query } = useApi()
+  const { mutate, isPending } = useMutation(
+    query.environments.rebuild.mutationOptions({
+      onError: (error) => notifyError(`Could not rebuild ${environmentName(environment)}`, error)
+    })
+  )
+  return { rebuild: () => mutate({ id: environment.id }), isAsking: isPending }
+}
+
+/** Beside what went wrong, where one that was built here failed; nothing otherwise. */
+export function RebuildButton({ environment }: { environment: Environment }) {
+  const { rebuild, isAsking } = useRebuild(environment)
+  if (environment.state !== 'failed' || environment.kind === 'interpreter') return null
+  return (
+    <Button loading={isAsking} onClick={rebuild}>
+      Rebuild
+    </Button>
+  )
+}
