@@ -87,3 +87,8 @@ def read(text):
         return None
 json.dump([read(text) for text in json.load(sys.stdin)], sys.stdout)
 `
+
+// By the square of its length it would take most of an hour, and an egg may have such a line.
+test('a line of a megabyte is read', () => {
+  expect(readIniValue(`[a]\nb${' '.repeat(1_000_000)}c\nd = e\n`, 'a', 'd')).toBe('e')
+})

@@ -62,15 +62,16 @@ export function parseIni(text: string): ParsedIni {
       sections.set(sectionName, section)
       continue
     }
-    const option = /^(.*?)\s*[=:]\s*(.*)$/.exec(content)
+    // Without a pattern that looks for white space from each place: eggs of others are read, too.
+    const delimiter = content.search(/[=:]/)
     if (section === null) problem('it stands before the first [section]')
-    else if (option === null || option[1] === '') problem('it is neither "name = value" nor a [section]')
+    else if (delimiter < 1) problem('it is neither "name = value" nor a [section]')
     else {
       closeValue()
-      const key = option[1]!.toLowerCase()
+      const key = content.slice(0, delimiter).trimEnd().toLowerCase()
       if (seenHere.has(`${sectionName}\n${key}`)) problem(`${key} stands twice in [${sectionName}]`)
       seenHere.add(`${sectionName}\n${key}`)
-      open = { key, line: index + 1, lines: [option[2]!] }
+      open = { key, line: index + 1, lines: [content.slice(delimiter + 1).trimStart()] }
     }
   }
   closeValue()

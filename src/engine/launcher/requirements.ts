@@ -5,7 +5,7 @@ export function normaliseRequirements(text: string): string {
   return text
     .replace(/^\uFEFF/, '')
     .split(/\r\n|\r|\n/)
-    .map((line) => line.replace(/(^|\s+)#.*$/, '').trim())
+    .map((line) => line.replace(/(^|\s)#.*$/, '').trim())
     .filter((line) => line !== '')
     .join('\n')
 }
