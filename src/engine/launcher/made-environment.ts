@@ -149,9 +149,8 @@ export function openMadeEnvironment(options: {
       await turn(async () => {
         signal?.throwIfAborted()
         build = await mkdtemp(join(directory, BUILD_PREFIX))
-        const text = `Making an environment with Python ${base.version}`
-        report(text, 0.05)
-        run.log(`${text} (${base.path})`)
+        report(`Starting from Python ${base.version}`, 0.05)
+        run.log(`Making an environment with Python ${base.version} (${base.path})`)
         current = await fill(build, base, requirements, run)
       })
       keptUntilMs = clock.monotonicMs() + REPLACED_GRACE_MS

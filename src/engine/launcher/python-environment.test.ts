@@ -107,7 +107,7 @@ test('an environment is made, told step by step, and found again by the next eng
   await environment.create((text) => steps.push(text))
   expect(steps).toEqual([
     'Looking for a Python to start from',
-    'Making an environment with Python 3.11.4',
+    'Starting from Python 3.11.4',
     'Collecting Scrapy',
     'Python with Scrapy is ready'
   ])

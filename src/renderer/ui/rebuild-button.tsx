@@ -15,10 +15,10 @@ export function useRebuild(environment: Environment): { rebuild: () => void; isA
   return { rebuild: () => mutate({ id: environment.id }), isAsking: isPending }
 }
 
-/** Beside what went wrong, where one that was built here failed; nothing otherwise. */
+/** Beside what went wrong with one of a project's; the main one has Create environment. */
 export function RebuildButton({ environment }: { environment: Environment }) {
   const { rebuild, isAsking } = useRebuild(environment)
-  if (environment.state !== 'failed' || environment.kind === 'interpreter') return null
+  if (environment.state !== 'failed' || environment.kind !== 'requirements') return null
   return (
     <Button loading={isAsking} onClick={rebuild}>
       Rebuild
