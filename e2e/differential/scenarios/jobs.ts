@@ -246,6 +246,8 @@ const reserved: Scenario = {
 
 const twins: Scenario = {
   name: 'one job id for several jobs',
+  // Finished twins stay in every later list.
+  needsOwnServers: true,
   async run(pair) {
     await deploy(pair, 'p')
     await deploy(pair, 'q')

@@ -5,7 +5,7 @@ export interface Scenario {
   name: string
   /** Also in the short form, which is part of `npm test`. */
   isShort?: boolean
-  /** Harms whoever is asked next: it gets a pair of servers for itself. */
+  /** Harms or confuses whoever is asked next: it gets a pair of servers for itself. */
   needsOwnServers?: boolean
   run(pair: Pair): Promise<void>
 }
