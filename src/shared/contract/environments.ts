@@ -37,5 +37,8 @@ export const environmentsContract = {
   /** Makes it anew from the same requirements. Runs that use it go on. */
   rebuild: oc.route({ method: 'POST', path: '/environments/{id}/rebuild' }).input(ById).output(Environment),
   /** Deletes one that no project uses. */
-  remove: oc.route({ method: 'DELETE', path: '/environments/{id}' }).input(ById).output(z.object({ removed: z.string() }))
+  remove: oc
+    .route({ method: 'DELETE', path: '/environments/{id}' })
+    .input(ById)
+    .output(z.object({ removed: z.string() }))
 }

@@ -55,9 +55,7 @@ export const Node = z.object({
   clockOffsetMs: z.number().nullable(),
   addedAtMs: z.number(),
   /** Local node only: what it starts spiders with. */
-  python: z
-    .object({ path: z.string(), version: z.string(), scrapyVersion: z.string(), start: StartMode })
-    .nullable()
+  python: z.object({ path: z.string(), version: z.string(), scrapyVersion: z.string(), start: StartMode }).nullable()
 })
 export type Node = z.infer<typeof Node>
 
