@@ -23,7 +23,7 @@ function makeDirectory(): string {
   return directory
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: answers of Scrapyd, compared as they are
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- answers of Scrapyd, compared as they are
 type Answer = any
 
 async function ask(address: string, path: string, form?: Record<string, string | Blob>): Promise<Answer> {
