@@ -15,6 +15,7 @@ import sys
 LISTING_LIMIT_SECONDS = 60
 # Of address space, which is far more than memory: against code that takes all there is.
 LISTING_LIMIT_BYTES = 8 * 1024**3
+KNOWN_WITHIN_SECONDS = 60
 HERE = os.path.dirname(os.path.abspath(__file__))
 OURS = ("crawl", "hidden_values", "supervisor", "warm")
 
@@ -28,7 +29,28 @@ def main():
         return list_spiders(json.loads(sys.argv[2]), answer)
     with open(os.path.join(sys.argv[1], "launch.json"), encoding="utf-8") as file:
         launch = json.load(file)
+    wait_until_known(sys.argv[1])
     run(launch)
+
+
+def wait_until_known(directory):
+    """Our supervisor writes down who we are. Where it was killed before, nobody could find us: we must not run."""
+    if os.name == "nt":
+        return
+    import time
+
+    with open(os.path.join(directory, "started"), encoding="utf-8") as file:
+        supervisor = json.load(file)["pid"]
+    child, deadline = os.path.join(directory, "child.json"), time.monotonic() + KNOWN_WITHIN_SECONDS
+    while not os.path.exists(child):
+        try:
+            os.kill(supervisor, 0)
+        except OSError:
+            if not os.path.exists(child):
+                sys.exit("The supervisor of this run was killed.")
+        if time.monotonic() > deadline:
+            sys.exit("The supervisor of this run does not go on.")
+        time.sleep(0.005)
 
 
 def run(launch):

@@ -81,8 +81,8 @@ class Run:
         os.write(self.output, ("The spider could not be started: %s\n" % error).encode())
         self.end(1, None)
 
-    def stand_over(self, pid, popen=None):
-        """Waits for the spider, ends what it left behind, and writes down how it ended."""
+    def stand_over(self, pid, popen=None, go=None):
+        """Waits for the spider, ends what it left behind, and writes down how it ended. A word on `go` lets it begin."""
         child = {"pid": pid, "startTime": start_time(pid), "atMs": now_ms()}
         try:
             write_whole("child.json", child)
@@ -90,6 +90,12 @@ class Run:
             # A full disk. A spider that nobody could find again must not run: its job would be given to another node.
             os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
             raise
+        if go is not None:
+            try:
+                os.write(go, b"!")
+            except OSError:
+                pass  # It was killed already.
+            os.close(go)
         self.tell("child", **child)
         threading.Thread(target=bound_output, args=(self.output,), daemon=True).start()
         status = popen.wait() if os.name == "nt" else self.wait_for(pid)

@@ -79,18 +79,33 @@ def main():
 
     # Whoever signals the spider from its first moment on must reach it, not a handler of ours.
     signals = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
-    pid = os.fork()
+    (has_group, gets_group), (may_go, go) = os.pipe(), os.pipe()
+    try:
+        pid = os.fork()
+    except OSError as error:
+        run.fail(error)
+        os._exit(0)
     if pid == 0:
-        os.close(events)
+        os.setsid()
+        for descriptor in (events, has_group, gets_group, go):
+            os.close(descriptor)
         become_spider(run, fresh)
+        if not os.read(may_go, 1):
+            os._exit(1)  # Our supervisor was killed, or the disk is full: nobody could find us.
+        os.close(may_go)
         signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         if request["do"] == "list":
             answer = os.open(os.path.join(run.directory, "spiders.json"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             finish(crawl.list_spiders, run.launch["source"], answer)
         finish(crawl.run, run.launch)
     signal.pthread_sigmask(signal.SIG_SETMASK, signals)
+    os.close(may_go)
+    os.close(gets_group)
     show_as([sys.executable, supervisor.__file__, run.directory])
-    run.stand_over(pid)
+    # Its group is signalled from the moment we tell of it: that must be there.
+    os.read(has_group, 1)
+    os.close(has_group)
+    run.stand_over(pid, go=go)
     os._exit(0)
 
 
@@ -152,10 +167,10 @@ def become_spider(run, fresh):
     import logging
     import random
     import signal
+    import threading
     import time
     import types
 
-    os.setsid()
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(run.output, 1)
@@ -173,6 +188,8 @@ def become_spider(run, fresh):
     sys.stdin = sys.__stdin__ = open_standard(0, fresh["streams"][0])
     sys.stdout = sys.__stdout__ = open_standard(1, fresh["streams"][1])
     sys.stderr = sys.__stderr__ = open_standard(2, fresh["streams"][2])
+    if hasattr(threading.main_thread(), "_set_native_id"):
+        threading.main_thread()._set_native_id()
     random.seed()
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
@@ -238,10 +255,13 @@ def finalize():
     left_over = [[], [], [], []]
     standard = {id(stream) for stream in (sys.stdin, sys.stdout, sys.stderr)}
     standard |= {id(stream.buffer) for stream in (sys.stdin, sys.stdout, sys.stderr) if hasattr(stream, "buffer")}
+    task = getattr(sys.modules.get("asyncio"), "Task", ())
     for thing in gc.get_objects():  # Those of the parent are frozen and not among them.
         kind = type(thing)
         if kind not in ranks:
             ranks[kind] = rank_of(kind)
+        if issubclass(kind, task) and not thing.done():
+            continue  # Its loop holds it to the end of Python, so it never complains that it was pending.
         if ranks[kind] is not None and id(thing) not in standard:
             left_over[ranks[kind]].append(thing)
     for things in left_over:

@@ -242,6 +242,17 @@ test('a run whose egg has gone, or whose Python cannot be started, ends with a l
   expect(await log('b')).toContain('The egg of shop, version 2, is not there any more')
 })
 
+test('a run that could not be started gives back its slot, also where its log cannot be written', async () => {
+  const { open, directory } = await aWorkplace()
+  const list = await open({ slots: () => 1, python: ({ spider }) => (spider === 'quick' ? 'python3' : '/no/python') })
+  await mkdir(join(directory.path, 'data/logs'), { recursive: true })
+  await writeFile(join(directory.path, 'data/logs/other'), 'a file where a folder should be')
+  await list.accept(aSpec('a', 'fails', { project: 'other' }))
+  await list.accept(aSpec('b', 'quick'))
+  expect(await untilEnded(list, 'a')).toEqual({ code: 1, signal: null })
+  expect(await untilEnded(list, 'b')).toEqual({ code: 0, signal: null })
+})
+
 test('an interrupted spider ends by the signal; a killed one takes its children along', async () => {
   const { open, directory, touched } = await aWorkplace()
   const list = await open({ slots: () => 3 })

@@ -297,12 +297,18 @@ export async function openRunList(options: RunListOptions): Promise<RunList> {
     logger.error({ jobid: run.spec.jobid }, reason)
     const exit = { code: 1, signal: null, atMs: clock.nowMs() }
     const logFile = logFileOf(options.directories.logsDirectory, run.spec)
-    await mkdir(dirname(logFile), { recursive: true })
-    await writeFile(logFile, `${reason}\n`, { flag: 'a' })
+    try {
+      await mkdir(dirname(logFile), { recursive: true })
+      await writeFile(logFile, `${reason}\n`, { flag: 'a' })
+    } catch (error) {
+      // The claim is ours, and we live: a run that did not end here would look as if it had a supervisor for ever.
+      logger.error({ jobid: run.spec.jobid, error: String(error) }, 'the log of a run could not be written')
+    }
     await endWith(run, exit)
   }
 
   function end(run: Run, exit: RunExit): void {
+    if (run.state === 'finished') return
     run.timer?.cancel()
     run.state = 'finished'
     run.exit = exit

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { gunzipSync } from 'node:zlib'
@@ -66,7 +66,12 @@ async function untilWarm(one: WarmPool): Promise<void> {
 let runs = 0
 
 /** Runs a spider to its end, warm or cold, always as the same job in a place of its own. */
-async function run(way: WarmPool | null, over: Partial<RunSpec> = {}, source: RunSource = { egg }) {
+async function run(
+  way: WarmPool | null,
+  over: Partial<RunSpec> = {},
+  source: RunSource = { egg },
+  resources = resourcesDirectory
+) {
   const home = join(place.path, `run-${++runs}`)
   const runsDirectory = join(home, 'runs')
   await mkdir(runsDirectory, { recursive: true })
@@ -86,7 +91,7 @@ async function run(way: WarmPool | null, over: Partial<RunSpec> = {}, source: Ru
   }
   const { promise: ended, resolve: end } = Promise.withResolvers<RunExit | null>()
   const events = { child() {}, exit: end, gone: () => end(null) }
-  const places = { runDirectory, source, directories, resourcesDirectory }
+  const places = { runDirectory, source, directories, resourcesDirectory: resources }
   if (way) await untilWarm(way)
   const mayStart = () => {
     if (way) end(null)
@@ -106,7 +111,7 @@ async function run(way: WarmPool | null, over: Partial<RunSpec> = {}, source: Ru
     deleted: await read(`${report}.deleted`)
   }
   const found = text === null ? null : JSON.parse(text.replaceAll(home, 'HOME').replaceAll(/0x[0-9a-f]+/g, '0x'))
-  return { exit, log: log?.replaceAll(home, 'HOME') ?? null, output, report: found, files, runDirectory }
+  return { exit, log: log?.replaceAll(home, 'HOME') ?? null, output, report: found, files, home, runDirectory }
 }
 
 /** What changes from run to run. */
@@ -168,6 +173,37 @@ test.each(WAYS)('what a %s spider started ends with it, in whichever session it 
   expect(report).toHaveLength(3)
   for (const pid of report) expect(await readStartTime(pid)).toBeNull()
 })
+
+test.each([
+  ['cold', false],
+  ['warm', true]
+])('a %s spider whose supervisor was killed before it could write down who it is runs nothing', async (_, isWarm) => {
+  const folder = await mkdtemp(join(place.path, 'killed-'))
+  const resources = join(folder, 'resources')
+  await cp(join(resourcesDirectory, 'python'), join(resources, 'python'), { recursive: true })
+  const script = join(resources, 'python', 'supervisor.py')
+  const marker = '        child = {"pid": pid'
+  const text = await readFile(script, 'utf8')
+  expect(text).toContain(marker)
+  await writeFile(script, text.replace(marker, `        os.kill(os.getpid(), signal.SIGKILL)\n${marker}`))
+  const options = { dataDirectory: folder, resourcesDirectory: resources, clock: systemClock, logger: silentLogger }
+  const killing = isWarm ? openWarmPool({ ...options, onChange() {} }) : null
+  try {
+    killing?.prepare(python)
+    const { exit, home, runDirectory } = await run(killing, {}, { egg }, resources)
+    expect(exit).toBeNull()
+    await vi.waitFor(async () => expect(await commandsWith(runDirectory)).toEqual([]), WAIT)
+    expect(await readdir(home)).not.toContain('report.json')
+  } finally {
+    await killing?.close()
+  }
+})
+
+async function commandsWith(words: string): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const commands = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')))
+  return commands.filter((command) => command.includes(words))
+}
 
 test.each(WAYS)('the kernel holds a %s spider to its limits', async (_, way) => {
   const limits = { openFiles: 200, addressSpaceMegabytes: 4096, cpuSeconds: 100 }

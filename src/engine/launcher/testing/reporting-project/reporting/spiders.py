@@ -1,5 +1,6 @@
 """A spider that tells everything by which it could notice how its process was started."""
 
+import asyncio
 import atexit
 import decimal
 import gc
@@ -153,7 +154,10 @@ class ReportSpider(scrapy.Spider):
             "standard streams": [describe_stream(one) for one in (sys.stdin, sys.stdout, sys.stderr)],
             "streams are the original ones": [sys.stdin is sys.__stdin__, sys.stdout is sys.__stdout__, sys.stderr is sys.__stderr__],
             "threads": sorted(type(one).__name__ for one in threading.enumerate()),
-            "main thread": threading.main_thread() is threading.current_thread(),
+            "main thread": [
+                threading.main_thread() is threading.current_thread(),
+                threading.main_thread().native_id == os.getpid(),
+            ],
             "time zone": [time.tzname, time.timezone, time.strftime("%H", time.localtime(0))],
             "exit handlers": atexit._ncallbacks(),
             "limits": {name: resource.getrlimit(getattr(resource, name)) for name in dir(resource) if name.startswith("RLIMIT_")},
@@ -181,6 +185,9 @@ class ReportSpider(scrapy.Spider):
         raise_in_thread = threading.Thread(target=lambda: None, name="mine")
         raise_in_thread.start()
         raise_in_thread.join()
+        if self.settings["TWISTED_REACTOR"] and "asyncio" in self.settings["TWISTED_REACTOR"]:
+            # What is still waiting at the end says nothing of it.
+            self.waiting = asyncio.get_event_loop().create_task(asyncio.sleep(3600))
 
 
 class OptionSpider(ReportSpider):
