@@ -155,7 +155,7 @@ export async function counts(side: Side): Promise<{ pending: number; running: nu
 }
 
 /** Resolves when nothing waits and nothing runs. */
-export function untilQuiet(side: Side, limitMs = 120_000): Promise<void> {
+export function untilQuiet(side: Side, limitMs = 300_000): Promise<void> {
   return waitFor(
     `${side.name}: every job ended`,
     async () => {
