@@ -1,11 +1,11 @@
-import { Alert, Button, Modal, SegmentedControl, Textarea, TextInput } from '@mantine/core'
+import { Button, Modal, SegmentedControl, Textarea, TextInput } from '@mantine/core'
 import { IconFile } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { useCallback, useRef, useState } from 'react'
 import type { Project } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
-import { explainError } from '../../api/explain-error.ts'
 import { useDropTaker } from '../../state/dropped-files.ts'
+import { FormFailure } from '../../ui/form-failure.tsx'
 import { LimitsFields } from '../../ui/limits-fields.tsx'
 import { plural } from '../../ui/numbers.ts'
 import classes from './projects.module.css'
@@ -78,11 +78,7 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
             A run that goes beyond one is stopped, and the limit is its reason. A job can bring its own.
           </p>
         </section>
-        {error !== null && (
-          <Alert color="red" variant="light" title={explainError(error).title} role="alert">
-            {explainError(error).text}
-          </Alert>
-        )}
+        <FormFailure error={error} />
         <footer className={classes.dialogFoot}>
           <span className={classes.grow} role="status">
             {'missing' in read

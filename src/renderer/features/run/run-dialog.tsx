@@ -1,4 +1,4 @@
-import { Alert, Button, Modal, MultiSelect, NumberInput, SegmentedControl, Select } from '@mantine/core'
+import { Button, Modal, MultiSelect, NumberInput, SegmentedControl, Select } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { IconChevronRight } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
@@ -6,11 +6,11 @@ import { useNavigate } from '@tanstack/react-router'
 import { type KeyboardEvent, useState } from 'react'
 import type { Job, Node, Project, RunInput, RunLimits } from '../../../shared/contract/index.ts'
 import { effectiveLimits } from '../../../shared/run-limits.ts'
-import { explainError } from '../../api/explain-error.ts'
 import { useApi } from '../../api/api.tsx'
 import { closeRunDialog, type RunPrefill, useRunDialog } from '../../state/run-dialog.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { Kbd, modKey } from '../../ui/kbd.tsx'
+import { FormFailure } from '../../ui/form-failure.tsx'
 import { describeLimits, readLimits } from '../../ui/limits.ts'
 import { LimitsFields } from '../../ui/limits-fields.tsx'
 import { plural } from '../../ui/numbers.ts'
@@ -215,11 +215,7 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
         />
       </div>
       <LimitsSection form={form} ofProject={project?.settings.limits ?? null} nodes={nodes} onChange={change} />
-      {error !== null && (
-        <Alert color="red" variant="light" title={explainError(error).title} role="alert">
-          {explainError(error).text}
-        </Alert>
-      )}
+      <FormFailure error={error} />
       {showsCommand && 'run' in read && <Command run={read.run} />}
       <footer className={classes.foot}>
         <Button
