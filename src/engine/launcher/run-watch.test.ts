@@ -108,7 +108,7 @@ function end(run: Run): void {
 async function pass(durationMs: number): Promise<void> {
   for (let left = durationMs; left > 0; left -= SAMPLE_INTERVAL_MS) {
     await clock.advanceBy(Math.min(left, SAMPLE_INTERVAL_MS))
-    for (let turn = 0; turn < 200 && clock.timerCount() === 0 && running.length > 0; turn += 1) {
+    for (let turn = 0; turn < 10_000 && clock.timerCount() === 0 && running.length > 0; turn += 1) {
       await new Promise((resolve) => setTimeout(resolve, 1))
     }
   }
@@ -308,4 +308,50 @@ test('a spider that removes the directory of its run does not escape its limits'
   await pass(2_000)
   expect(signals).toEqual(['a INT unrecorded'])
   expect(watch.endOf(run).limit).toBe('memory limit of 50 MB (used 51 MB)')
+})
+
+describe('a jump of the wall clock, or a machine that slept,', () => {
+  test('ends no run, and takes no time from the limits or from the waits between signals', async () => {
+    const watch = await open([10_000, 10_000, 10_000])
+    const log = async (run: Run) => {
+      await writeFile(join(run.directory, 'log'), 'line')
+      await utimes(join(run.directory, 'log'), new Date(clock.nowMs()), new Date(clock.nowMs()))
+    }
+    const run = await aRun('a', 100, { wallSeconds: 60, silentSeconds: 30 })
+    await log(run)
+    watch.wake()
+    await pass(20_000)
+    for (const jumpMs of [8 * 3_600_000, -9 * 3_600_000]) {
+      clock.jumpWallBy(jumpMs)
+      await pass(4_000)
+      await log(run)
+      await pass(12_000)
+    }
+    expect(signals).toEqual([])
+    await pass(8_000)
+    expect(signals).toEqual(['a INT recorded'])
+    expect(watch.endOf(run).limit).toBe('wall time limit of 1 min (ran 1 min)')
+    clock.jumpWallBy(-3_600_000)
+    await pass(10_000)
+    expect(signals).toEqual(['a INT recorded', 'a INT recorded'])
+    clock.jumpWallBy(7_200_000)
+    await pass(6_000)
+    expect(signals).toHaveLength(2)
+    await pass(6_000)
+    expect(signals.slice(2)).toEqual(['a KILL recorded'])
+  })
+
+  test('begins the silence of a log anew', async () => {
+    const watch = await open()
+    const run = await aRun('a', 100, { silentSeconds: 30 })
+    await writeFile(join(run.directory, 'log'), 'line')
+    await utimes(join(run.directory, 'log'), new Date(clock.nowMs()), new Date(clock.nowMs()))
+    watch.wake()
+    await pass(20_000)
+    clock.jumpWallBy(-3_600_000)
+    await pass(28_000)
+    expect(signals).toEqual([])
+    await pass(4_000)
+    expect(signals).toHaveLength(1)
+  })
 })

@@ -46,6 +46,8 @@ export interface RunWatchOptions {
   onSample: () => void
 }
 
+/** What the wall clock goes beyond or behind the monotonic one between two looks, where somebody set it or the machine slept. */
+const JUMP_MS = 1_000
 /** A limit can be noticed this much late. */
 export const SAMPLE_INTERVAL_MS = 2_000
 /** Of how many ended runs the samples are kept. */
@@ -62,6 +64,10 @@ interface Watched extends RunProcesses {
   peakMemoryBytes: number | null
   cpuSeconds: number | null
   sampledAtMs: number
+  /** By how much the wall clock has jumped since we watch it; its own time is the wall clock's without them. */
+  jumpsMs: number
+  /** When it jumped last, in its own time: no silence is counted from before. */
+  jumpedAtMs: number
 }
 
 /** Takes over what an earlier engine left: limits that were hit, and secrets of runs that ended meanwhile. */
@@ -75,6 +81,7 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
   let timer: Timer | null = null
   let isClosed = false
   let isBlind = false
+  let clocksApartMs = clock.nowMs() - clock.monotonicMs()
 
   const { running, finished } = options.runs()
   for (const { spec, directory } of [...running, ...finished]) {
@@ -118,6 +125,7 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
 
   async function look(): Promise<void> {
     try {
+      noteJump()
       const { running, finished } = options.runs()
       const isNew = await takeIn(running)
       forget(running, finished)
@@ -129,6 +137,22 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
     }
     timer = null
     wake()
+  }
+
+  /** Limits count the time that spiders had: not that of a machine that slept, or of a clock that was set. */
+  function noteJump(): void {
+    const apartMs = clock.nowMs() - clock.monotonicMs()
+    const jumpMs = apartMs - clocksApartMs
+    clocksApartMs = apartMs
+    if (Math.abs(jumpMs) < JUMP_MS) return
+    for (const one of watched.values()) {
+      one.jumpsMs += jumpMs
+      one.jumpedAtMs = ownTimeOf(one)
+    }
+  }
+
+  function ownTimeOf({ jumpsMs }: Watched): number {
+    return clock.nowMs() - jumpsMs
   }
 
   /** Whether there were new ones among them. */
@@ -203,13 +227,13 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
   async function enforce(one: Watched, usage: Map<Watched, RunUsage> | null): Promise<void> {
     const { run } = one
     if (run.spec.limits === null || one.isCancelled) return
-    const nowMs = clock.nowMs()
+    const nowMs = ownTimeOf(one)
     if (one.limit === null) {
       const hit = findLimitHit(run.spec.limits, await factsOf(one, usage?.get(one) ?? null), nowMs)
       if (hit === null || isClosed || run.state !== 'running' || one.isCancelled) return
       const limit = { text: hit.text, atMs: nowMs }
       // A spider that removed its directory does not escape; only the next engine will not know why it was stopped.
-      await writeLimit(run.directory, limit).catch((error: unknown) => {
+      await writeLimit(run.directory, { ...limit, atMs: clock.nowMs() }).catch((error: unknown) => {
         logger.error({ jobid: run.spec.jobid, error: String(error) }, 'a limit that was hit could not be written down')
       })
       one.limit = limit
@@ -222,7 +246,8 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
     await options.signal(run, signalOfStep(step))
   }
 
-  async function factsOf({ run, cpuSeconds }: Watched, usage: RunUsage | null): Promise<RunFacts> {
+  async function factsOf(one: Watched, usage: RunUsage | null): Promise<RunFacts> {
+    const { run, cpuSeconds } = one
     const { silentSeconds, logMegabytes } = run.spec.limits!
     const log =
       silentSeconds == null && logMegabytes == null ? null : await stat(options.logFileOf(run)).catch(() => null)
@@ -231,8 +256,15 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
       memoryBytes: usage?.memoryBytes ?? null,
       cpuSeconds,
       logBytes: log?.size ?? null,
-      loggedAtMs: log?.mtimeMs ?? null
+      loggedAtMs: log === null ? null : loggedAtOf(one, log.mtimeMs)
     }
+  }
+
+  /** In its own time. A line from before a jump can seem to be of any time, the future included. */
+  function loggedAtOf(one: Watched, wallMs: number): number {
+    if (one.jumpsMs === 0) return wallMs
+    const ownMs = wallMs - one.jumpsMs
+    return ownMs > ownTimeOf(one) + JUMP_MS ? one.jumpedAtMs : Math.max(ownMs, one.jumpedAtMs)
   }
 
   /** Nobody needs the values of an ended run: neither on the disk nor in memory. */
@@ -262,6 +294,7 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
     const steps = limit === null ? 0 : stepDue(clock.nowMs() - limit.atMs, options.cancelWaitsMs)
     const ofRun = { run, child: run.child!, supervisor, members: new Map(), limit, steps, isCancelled: false }
     const sampledAtMs = clock.monotonicMs() - Math.max(0, clock.nowMs() - run.startedAtMs!)
-    return { ...ofRun, history: new UsageHistory(), peakMemoryBytes: null, cpuSeconds: null, sampledAtMs }
+    const jumps = { jumpsMs: 0, jumpedAtMs: run.startedAtMs! }
+    return { ...ofRun, ...jumps, history: new UsageHistory(), peakMemoryBytes: null, cpuSeconds: null, sampledAtMs }
   }
 }
