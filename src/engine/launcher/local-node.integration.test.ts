@@ -220,6 +220,15 @@ test('the parent of warm spiders may be killed: they go on, others start cold, a
   await untilWarm()
 })
 
+test('what a killed engine left of its listings is cleared away', async () => {
+  const t = await aPlace()
+  const left = join(t.directory, 'local', 'listing-Ab12Cd')
+  await mkdir(left, { recursive: true })
+  await writeFile(join(left, 'output.txt'), 'of a spider')
+  await t.open()
+  expect(await readdir(join(t.directory, 'local'))).not.toContain('listing-Ab12Cd')
+})
+
 test('an unknown version, a spider that is none, and names that lead elsewhere', async () => {
   const t = await aPlace()
   const node = await t.open()

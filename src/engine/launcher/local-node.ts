@@ -21,7 +21,7 @@ import { openProcessTable } from './process-table.ts'
 import { findPythons, openPythonEnvironment } from './python-environment.ts'
 import { openRunList, type Run, type RunList } from './run-list.ts'
 import { openRunWatch, type RunWatch } from './run-watch.ts'
-import { listSpiders } from './spider-listing.ts'
+import { clearListings, listSpiders } from './spider-listing.ts'
 import { openWarmPool } from './warm-pool.ts'
 
 /**
@@ -86,6 +86,7 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
   const { clock, logger } = options
   // Logs and items are for this user only, also in a data directory that others may read.
   await mkdir(options.directory, { recursive: true, mode: 0o700 })
+  await clearListings(options.directory)
   const paths = { dataDirectory: options.directory, resourcesDirectory: options.resourcesDirectory }
   const listeners = new Set<() => void>()
   const pythonListeners = new Set<() => void>()

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { ScrapdeckError } from '../../shared/errors.ts'
@@ -12,6 +12,7 @@ import type { RunExit } from './run-directory.ts'
 import type { WarmPool } from './warm-pool.ts'
 
 const LIMIT_MS = 60_000
+const FOLDER_PREFIX = 'listing-'
 const STDOUT_LIMIT_BYTES = 1024 * 1024
 const STDERR_KEPT_BYTES = 16_384
 const SHOWN_LINES = 20
@@ -54,6 +55,13 @@ export async function listSpiders(options: ListingOptions): Promise<string[]> {
   }
 }
 
+/** Clears away the folders of listings that an engine was killed in. */
+export async function clearListings(dataDirectory: string): Promise<void> {
+  const names = (await readdir(dataDirectory)).filter((name) => name.startsWith(FOLDER_PREFIX))
+  // One whose process still writes may stay: the next engine comes.
+  await Promise.allSettled(names.map((name) => rm(join(dataDirectory, name), { recursive: true, force: true })))
+}
+
 async function listCold(options: ListingOptions, directory: string): Promise<Listing> {
   const result = await runCommand({
     command: options.python,
@@ -75,7 +83,7 @@ async function listWarm(options: ListingOptions, workingDirectory: string): Prom
     pool?.prepare(python)
     return null
   }
-  const directory = await mkdtemp(join(options.dataDirectory, 'listing-'))
+  const directory = await mkdtemp(join(options.dataDirectory, FOLDER_PREFIX))
   const launch: LaunchPlan = {
     ...{ id: directory, python, project: 'list', spider: '', arguments: [], source, environment: {}, workingDirectory },
     ...{ logFile: '', directories: [], secrets: [], resourceLimits: null }
