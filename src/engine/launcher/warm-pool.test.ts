@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process'
 import { chmod, readFile, utimes, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { afterEach, expect, test, vi } from 'vitest'
 import { silentLogger } from '../runtime/logger.ts'
 import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
@@ -143,4 +145,27 @@ test('a parent whose packages have changed is replaced before it is used', async
   await utimes(python, 2, 2)
   expect(await start(python)).toBe(false)
   expect(pool.mode(python).mode).toBe('warming')
+})
+
+test('closing comes to its end where nothing else keeps the engine alive', async () => {
+  const { aPython } = await aWorkplace()
+  const python = await aPython('python', DEAF)
+  const script = `
+    import { openWarmPool } from ${JSON.stringify(resolve('src/engine/launcher/warm-pool.ts'))}
+    import { systemClock as clock } from ${JSON.stringify(resolve('src/engine/runtime/clock.ts'))}
+    import { silentLogger as logger } from ${JSON.stringify(resolve('src/engine/runtime/logger.ts'))}
+    const [python, dataDirectory] = process.argv.slice(1)
+    const pool = openWarmPool({ dataDirectory, resourcesDirectory: '/nowhere', clock, logger, onChange() {} })
+    pool.prepare(python)
+    while (pool.mode(python).mode !== 'warm') await new Promise((resolve) => setTimeout(resolve, 5))
+    await pool.close()
+    console.log('closed')`
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    '--input-type=module',
+    '-e',
+    script,
+    python,
+    join(python, '..')
+  ])
+  expect(stdout).toBe('closed\n')
 })

@@ -174,6 +174,8 @@ export function openWarmPool(options: WarmPoolOptions): WarmPool {
     await Promise.all(
       [...parents].map((parent) => {
         const { process } = parent
+        // It alone may be what is waited for.
+        process.ref()
         const hasEnded = new Promise<void>((resolve) => {
           if (process.exitCode !== null || process.signalCode !== null) resolve()
           else process.once('exit', () => resolve())
