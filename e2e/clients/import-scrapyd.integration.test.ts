@@ -30,12 +30,12 @@ async function ask(
   scrapyd: Scrapyd,
   path: string,
   form?: Record<string, string | Blob>
-): Promise<Record<string, never>> {
+): Promise<Record<string, unknown>> {
   const body = form && new FormData()
   for (const [name, value] of Object.entries(form ?? {})) body?.append(name, value)
   const response = await fetch(scrapyd.url + path, body ? { method: 'POST', body } : {})
-  const answer = (await response.json()) as Record<string, never>
-  if ((answer['status'] as string) !== 'ok') throw new Error(JSON.stringify(answer))
+  const answer = (await response.json()) as Record<string, unknown>
+  if (answer['status'] !== 'ok') throw new Error(JSON.stringify(answer))
   return answer
 }
 
@@ -54,7 +54,7 @@ async function leaveScrapyd(directory: string): Promise<Scrapyd> {
   const configuration = { jobstorage: 'scrapyd.jobstorage.SqliteJobStorage' }
   const scrapyd = await startScrapyd({ directory, maxProc: 1, configuration })
   onTestFinished(() => scrapyd.stop())
-  const egg = new Blob([await buildDemoEgg()])
+  const egg = new Blob([Buffer.from(await buildDemoEgg())])
   for (const version of ['r9', 'r10']) await ask(scrapyd, 'addversion.json', { project: 'demo', version, egg })
   const schedule = (spider: string, jobid: string, more: Record<string, string> = {}) =>
     ask(scrapyd, 'schedule.json', { project: 'demo', spider, jobid, ...more })

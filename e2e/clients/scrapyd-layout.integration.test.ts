@@ -75,7 +75,7 @@ Plain = demo.settings
   const service = await startService(options)
   onTestFinished(() => service.stop())
   expect(service.output()).toContain('Scrapyd has no option \\"logs_to_keep\\"')
-  const egg = new Blob([await buildDemoEgg()])
+  const egg = new Blob([Buffer.from(await buildDemoEgg())])
   for (const version of ['1.0', '2.0']) {
     expect(await ask(service.address, 'addversion.json', { project: 'demo', version, egg })).toMatchObject({
       status: 'ok',
