@@ -65,11 +65,11 @@ export interface ListedOption {
   from: string
 }
 
-const OWN_OPTIONS = ['data', 'python', 'local_slots', 'allowed_hosts', 'cancel_waits']
+export const OWN_OPTIONS = ['data', 'python', 'local_slots', 'allowed_hosts', 'cancel_waits']
 const KNOWN_SECTIONS = ['scrapyd', 'services', 'settings', 'scrapdeck', 'DEFAULT']
 
 /** What a name outside the file is called there. */
-const VARIABLES: Record<string, string[]> = {
+export const VARIABLES: Record<string, string[]> = {
   bind_address: ['SCRAPDECK_BIND', 'SCRAPYD_BIND_ADDRESS'],
   http_port: ['SCRAPDECK_PORT', 'SCRAPYD_HTTP_PORT'],
   unix_socket_path: ['SCRAPDECK_UNIX_SOCKET', 'SCRAPYD_UNIX_SOCKET_PATH'],
