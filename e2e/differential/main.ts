@@ -15,12 +15,16 @@ const all = wholeRun(seed)
 const isNamed = all.some(({ name }) => name === values.only)
 const scenarios = all.filter(({ name }) => (isNamed ? name === values.only : name.includes(values.only ?? '')))
 const beganAt = performance.now()
+// Both servers leave spiders behind when they are merely killed.
+const interruption = new AbortController()
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interruption.abort())
 const tally = await runScenarios({
+  signal: interruption.signal,
   scenarios,
   onScenario: ({ name }) => console.log(`${((performance.now() - beganAt) / 1000).toFixed(0).padStart(4)} s  ${name}`),
   onFinding: (finding) => console.log(describeFinding(finding))
 })
-const isWhole = values.only === undefined
+const isWhole = values.only === undefined && !interruption.signal.aborted
 const { text, isGood } = reportOf(tally, { seed, isWhole, elapsedMs: performance.now() - beganAt })
 console.log(text)
-process.exitCode = isGood ? 0 : 1
+process.exitCode = isGood && !interruption.signal.aborted ? 0 : 1

@@ -33,10 +33,12 @@ export interface RunOptions {
   onScenario?: (scenario: Scenario) => void
   /** Told of each finding once its scenario has ended. */
   onFinding?: (finding: Finding) => void
+  /** Aborted: the servers and spiders of the moment are ended, and the run with them. */
+  signal?: AbortSignal
 }
 
 /** Runs them one after the other, on one pair of servers but for those that harm it. */
-export async function runScenarios({ scenarios, onScenario, onFinding }: RunOptions): Promise<Tally> {
+export async function runScenarios({ scenarios, onScenario, onFinding, signal }: RunOptions): Promise<Tally> {
   const tally = newTally()
   let pair: Pair | null = null
   const end = async () => {
@@ -46,8 +48,10 @@ export async function runScenarios({ scenarios, onScenario, onFinding }: RunOpti
       tally.brokenOff.push(`After "${ending.scenario}" a server could not be stopped: ${String(error)}`)
     })
   }
+  signal?.addEventListener('abort', () => void end())
   try {
     for (const scenario of scenarios) {
+      if (signal?.aborted) break
       onScenario?.(scenario)
       const before = tally.findings.length
       if (scenario.needsOwnServers) await end()
@@ -57,6 +61,7 @@ export async function runScenarios({ scenarios, onScenario, onFinding }: RunOpti
         await scenario.run(pair)
         if (!scenario.needsOwnServers) await pair.cleanUp()
       } catch (error) {
+        if (signal?.aborted || pair === null) break
         tally.brokenOff.push(`"${scenario.name}" broke off: ${String(error)}\n  ${await pair.describeOurs()}`)
         await end()
       }
