@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
@@ -69,6 +69,12 @@ async function leaveScrapyd(directory: string): Promise<Scrapyd> {
     'the slot to be taken',
     () => ask(scrapyd, 'listjobs.json?project=demo'),
     (answer) => (answer['running'] as unknown[]).length === 1
+  )
+  // Running comes before the log: without one there would be a log less to take over.
+  await waitFor(
+    'the log of the job that is cut off',
+    async () => existsSync(join(directory, 'logs', 'demo', 'slow', 'cut-off.log')),
+    (isThere) => isThere
   )
   await schedule('quotes', 'waits-1', { pages: '1', delay: '0', setting: 'LOG_LEVEL=INFO', _version: 'r9' })
   await schedule('quotes', 'waits-2', { pages: '1', delay: '0' })
