@@ -21,7 +21,8 @@ const FAST_POLL_SECONDS = 0.1
 /**
  * One job at a time on an idle node; the time runs from before the POST until the instant that Scrapy gave its line
  * "Spider opened" (LOG_FORMAT with `created`, on all sides alike). Turn by turn: ours, Scrapyd that looks every 0.1 s, and
- * now and then Scrapyd with its defaults, asked at random moments of its 5 s.
+ * now and then Scrapyd with its defaults. All are asked at moments spread evenly over the interval in which a Scrapyd looks
+ * once: left to chance, twelve waits of 0 to 5 s have a median anywhere between 1.5 and 3.5.
  */
 export const run = () => measure({ ours: 60, fastPoll: 20, byDefault: 12 })
 
@@ -41,8 +42,8 @@ export async function measure(samples: { ours: number; fastPoll: number; byDefau
         // Spread evenly over the turns.
         const due = Math.floor(((turn + 1) * wanted[index]!) / turns)
         if (openedMs[index]!.length >= due) continue
-        const phaseMs = index === 2 ? SCRAPYD_POLL_SECONDS * 1000 : 200
-        await delay(Math.random() * phaseMs)
+        const intervalMs = index === 2 ? SCRAPYD_POLL_SECONDS * 1000 : FAST_POLL_SECONDS * 1000
+        await untilPhase(intervalMs, openedMs[index]!.length / wanted[index]!, 1 / wanted[index]!)
         openedMs[index]!.push(await openMs(side))
         progress(`${side.name} ${openedMs[index]!.length}/${wanted[index]}: ${Math.round(openedMs[index]!.at(-1)!)} ms`)
       }
@@ -67,6 +68,12 @@ export async function measure(samples: { ours: number; fastPoll: number; byDefau
   } finally {
     for (const side of sides) await side.stop()
   }
+}
+
+/** Waits for a random moment within this share of the interval; when in it a Scrapyd looks, nobody here knows. */
+async function untilPhase(intervalMs: number, from: number, width: number): Promise<void> {
+  const phaseMs = (from + Math.random() * width) * intervalMs
+  await delay((phaseMs - (performance.now() % intervalMs) + intervalMs) % intervalMs)
 }
 
 /** From before the POST to Scrapy's own line; then waits until the node is idle again. */
