@@ -63,7 +63,7 @@ export async function giveAProjectItsOwnPython(page: Page, interpreter: string):
     .getByLabel('A file of requirements')
     .setInputFiles({ name: 'requirements.txt', mimeType: 'text/plain', buffer: Buffer.from('./no-such-package\n') })
   await settings.getByRole('button', { name: 'Save and build' }).click()
-  await expect(project.getByRole('alert')).toContainText('ERROR: Invalid requirement', { timeout: 60_000 })
+  await expect(project.getByRole('alert')).toContainText('installed: Invalid requirement', { timeout: 60_000 })
   await project.getByRole('button', { name: 'Build log' }).click()
   await expect(page.getByRole('log')).toContainText('no-such-package')
   await page.keyboard.press('Escape')
