@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import http from 'node:http'
-import net from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { freePort } from '../e2e/support/scrapyd-fleet.ts'
 import { readTestEnvironment } from '../scripts/setup/test-environment.mjs'
 import { ensureServiceBuilt } from '../scripts/setup/build.mjs'
 import type { Figure } from './figure.ts'
@@ -88,13 +88,4 @@ function isAnswered(port: number, path: string): Promise<boolean> {
       })
       .on('error', () => answer(false))
   })
-}
-
-async function freePort(): Promise<number> {
-  const probe = net.createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as net.AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
 }

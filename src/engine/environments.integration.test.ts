@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Change, ProjectPython } from '../shared/contract/index.ts'
 import { createEngine, type Engine } from './index.ts'
 import { CAN_FORK } from './launcher/warm-pool.ts'
-import { buildEgg } from './projects/egg-builder.ts'
+import { aSpiderEgg } from './testing/spider-egg.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
 import { findTestPython } from './testing/test-python.ts'
 
@@ -55,14 +55,7 @@ afterEach(async () => {
 })
 
 async function upload(project: string) {
-  const files = {
-    'scrapy.cfg': '[settings]\ndefault = shop.settings\n',
-    'shop/__init__.py': '',
-    'shop/settings.py': 'SPIDER_MODULES = ["shop.spiders"]\nTELNETCONSOLE_ENABLED = False\n',
-    'shop/spiders.py': SPIDERS
-  }
-  const egg = await buildEgg(Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) })))
-  return client.projects.upload({ file: new File([egg as Uint8Array<ArrayBuffer>], 'e'), project, version: '1' })
+  return client.projects.upload({ file: await aSpiderEgg(SPIDERS), project, version: '1' })
 }
 
 const configure = (project: string, python: ProjectPython) =>

@@ -3,7 +3,7 @@ import { createRouterClient } from '@orpc/server'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { ChangeBatch, JobDetail, NodeRun } from '../shared/contract/index.ts'
 import { createEngine, type Engine } from './index.ts'
-import { buildEgg } from './projects/egg-builder.ts'
+import { aSpiderEgg } from './testing/spider-egg.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
 import { findTestPython } from './testing/test-python.ts'
 
@@ -50,15 +50,8 @@ async function start(): Promise<void> {
 beforeEach(async () => {
   directory = await makeTemporaryDirectory()
   await start()
-  const files = {
-    'scrapy.cfg': '[settings]\ndefault = shop.settings\n',
-    'shop/__init__.py': '',
-    'shop/settings.py': 'SPIDER_MODULES = ["shop.spiders"]\nTELNETCONSOLE_ENABLED = False\n',
-    'shop/spiders.py': SPIDERS
-  }
-  const egg = await buildEgg(Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) })))
   await vi.waitFor(async () => expect((await client.system.status()).python.state).toBe('ready'), WAIT)
-  await client.projects.upload({ file: new File([egg as Uint8Array<ArrayBuffer>], 'e'), project: 'shop', version: '1' })
+  await client.projects.upload({ file: await aSpiderEgg(SPIDERS), project: 'shop', version: '1' })
 })
 
 afterEach(async () => {

@@ -5,8 +5,8 @@ import { createRouterClient } from '@orpc/server'
 import { afterEach, expect, test, vi } from 'vitest'
 import { SECRET_MASK } from '../shared/contract/index.ts'
 import { createEngine, type Engine } from './index.ts'
-import { buildEgg } from './projects/egg-builder.ts'
 import type { Logger } from './runtime/logger.ts'
+import { aSpiderEgg } from './testing/spider-egg.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
 import { findTestPython } from './testing/test-python.ts'
 
@@ -87,16 +87,9 @@ test.runIf(process.platform === 'linux')(
       logger
     })
     const client = createRouterClient(engine.router, { context: {} })
-    const files = {
-      'scrapy.cfg': '[settings]\ndefault = shop.settings\n',
-      'shop/__init__.py': '',
-      'shop/settings.py': 'SPIDER_MODULES = ["shop.spiders"]\nTELNETCONSOLE_ENABLED = False\n',
-      'shop/spiders.py': SPIDER
-    }
-    const egg = await buildEgg(Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) })))
     await vi.waitFor(async () => expect((await client.system.status()).python.state).toBe('ready'), WAIT)
     await client.projects.upload({
-      file: new File([egg as Uint8Array<ArrayBuffer>], 'e'),
+      file: await aSpiderEgg(SPIDER),
       project: 'shop',
       version: '1'
     })
