@@ -534,6 +534,9 @@ function localNodeRow(stored: StoredNode | undefined, slots: number | null, cloc
     tags: [],
     mode: 'active',
     addedAtMs: clock.nowMs(),
+    queueAhead: 0,
+    giveUpAfterSeconds: null,
+    group: null,
     ...stored,
     id: LOCAL_NODE_ID,
     kind: 'local',
@@ -542,6 +545,10 @@ function localNodeRow(stored: StoredNode | undefined, slots: number | null, cloc
     sealedPassword: null,
     caCertificate: null,
     slots,
-    scrapydVersion: null
+    scrapydVersion: null,
+    clientCertificate: null,
+    sealedClientKey: null,
+    sealedProxyUrl: null,
+    sourceId: null
   }
 }

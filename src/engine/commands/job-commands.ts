@@ -65,6 +65,12 @@ export class JobCommands {
         args,
         secretNames,
         limits: input.limits ?? null,
+        retry: input.retry ?? null,
+        notBeforeMs: input.notBeforeMs ?? null,
+        expiresAtMs: input.expiresAtMs ?? null,
+        noOverlap: input.noOverlap ?? false,
+        after: input.after ?? [],
+        dedupe: null,
         priority: input.priority ?? 0,
         placement: { nodeId: input.nodeId ?? null, tags: [...new Set(input.tags ?? [])].sort() },
         source: origin.source,
@@ -128,10 +134,24 @@ export class JobCommands {
     for (const job of jobs) await projects.resolve(job.project, job.version, job.spider)
     const again = jobs.map((job): NewJob => {
       const id = newJobId()
-      const { project, version, spider, settings, args, secretNames, limits, priority, placement } = job
+      const { project, version, spider, settings, args, secretNames, limits, retry, noOverlap, priority, placement } =
+        job
       const entry = { atMs: clock.nowMs(), text: 'Asked as a retry', evidence: { retryOf: job.id } }
-      const same = { project, version, spider, settings, args, secretNames, limits, priority, placement }
-      return { ...same, id, jobid: id, source: 'retry', entry }
+      const same = {
+        project,
+        version,
+        spider,
+        settings,
+        args,
+        secretNames,
+        limits,
+        retry,
+        noOverlap,
+        priority,
+        placement
+      }
+      const fresh = { notBeforeMs: null, expiresAtMs: null, after: [], dedupe: null }
+      return { ...same, ...fresh, id, jobid: id, source: 'retry', entry }
     })
     await store.enqueueJobs(again)
     this.#parts.dispatch.wake()
@@ -207,5 +227,6 @@ const SOURCE_WORDS: Record<Job['source'], string> = {
   api: 'through the API',
   scrapyd: 'through schedule.json',
   demo: 'as the demo',
-  retry: 'as a retry'
+  retry: 'as a retry',
+  adopted: 'on the node itself'
 }

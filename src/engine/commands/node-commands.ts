@@ -90,7 +90,14 @@ export class NodeCommands {
       tags: input.tags ?? [],
       mode: 'active',
       scrapydVersion: input.scrapydVersion,
-      addedAtMs: clock.nowMs()
+      addedAtMs: clock.nowMs(),
+      queueAhead: input.queueAhead ?? 0,
+      giveUpAfterSeconds: input.giveUpAfterSeconds ?? null,
+      group: input.group ?? null,
+      clientCertificate: null,
+      sealedClientKey: null,
+      sealedProxyUrl: null,
+      sourceId: null
     }
     await store.putNode(stored)
     const node = await fleet.add(stored)

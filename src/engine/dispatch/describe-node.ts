@@ -21,6 +21,10 @@ export function describeNode(
     hasCaCertificate: stored.caCertificate !== null,
     slots: status.capacity.slots,
     slotsSource: status.capacity.source,
+    slotsText: '',
+    queueAhead: stored.queueAhead,
+    giveUpAfterSeconds: stored.giveUpAfterSeconds,
+    group: stored.group,
     tags: stored.tags,
     mode: stored.mode,
     health: status.health,
@@ -33,8 +37,13 @@ export function describeNode(
     finished: status.finished,
     latencyMs: status.latencyMs,
     lastSeenAtMs: status.lastSeenAtMs,
+    unreachableSinceMs: null,
+    stuckSinceMs: null,
     clockOffsetMs: status.clockOffsetMs,
     addedAtMs: stored.addedAtMs,
+    hasClientCertificate: stored.clientCertificate !== null,
+    proxyUrl: null,
+    sourceId: stored.sourceId,
     python: stored.id === LOCAL_NODE_ID ? pythonOf(localNode?.python() ?? null) : null
   }
 }

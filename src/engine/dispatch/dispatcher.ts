@@ -5,8 +5,9 @@ import { secretValues, withSecrets } from '../../shared/secret-values.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import { NodeError } from '../nodes/node-client.ts'
 import { classifyRefusal } from '../nodes/scrapyd/refusals.ts'
-import { orderFairly } from '../queue/fair-order.ts'
+import { orderFairly, type QueueLane } from '../queue/fair-order.ts'
 import { problemOfPathPart } from '../projects/names.ts'
+import { parseLane } from '../store/lane.ts'
 import type { StoredJob } from '../store/store.ts'
 import { applyChange } from './apply-change.ts'
 import type { DispatchContext } from './context.ts'
@@ -105,14 +106,14 @@ export class Dispatcher {
   }
 
   async #run(): Promise<void> {
-    const { store, live, projects, distribution, waiting, clock } = this.#context
+    const { live, projects, distribution, waiting, clock } = this.#context
     const nodes = this.#placeableNodes()
     const roomOn = (node: PlaceableNode) => (node.unavailable === null ? node.slots - node.used : 0)
     this.#roomLeft = new Map(nodes.map((node) => [node.id, roomOn(node)]))
     const free = nodes.reduce((sum, node) => sum + Math.max(0, node.slots - node.used), 0)
     // One more than could go: the job that is left over is what the lane's reason for waiting is found by.
     // Those held back may stand before others that can go.
-    const lanes = await store.readQueueHeads(Math.min(HEADS_PER_LANE_MAX, free + this.#heldBackNow + 1))
+    const lanes = await this.#readLanes(Math.min(HEADS_PER_LANE_MAX, free + this.#heldBackNow + 1))
     const shares = live.slotsByProject()
     const plan = place({
       heads: orderFairly(lanes, (project) => shares.get(project) ?? 0),
@@ -131,6 +132,13 @@ export class Dispatcher {
     if (plan.assignments.length > 0) await this.#begin(plan.assignments, lanes)
     // More may be queued than was read, and there may be room left.
     if (plan.assignments.length > 0 && plan.assignments.length < free) this.#again = true
+  }
+
+  async #readLanes(limit: number): Promise<QueueLane[]> {
+    const { store } = this.#context
+    const lanes = await store.listLanes()
+    const heads = await store.readHeads(lanes.map(({ lane }) => ({ lane, limit })))
+    return lanes.map(({ lane, depth }, index) => ({ lane, depth, ...parseLane(lane), jobs: heads[index]! }))
   }
 
   /** When jobs begin to wait, nodes that only strangers keep busy must be watched closely at once, not at their idle pace. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { orderFairly } from '../queue/fair-order.ts'
-import type { QueueLane } from '../store/store.ts'
+import type { QueueLane } from '../queue/fair-order.ts'
 import { place, type EggState, type PlaceableNode, type PlaceInput } from './place.ts'
 
 function aNode(values: Partial<PlaceableNode> = {}): PlaceableNode {
@@ -14,7 +14,8 @@ function aLane(ids: string[], values: Partial<QueueLane> = {}): QueueLane {
     project: 'shop',
     version: '1',
     placement: { nodeId: null, tags: [] },
-    jobs: ids.map((id) => ({ id, jobid: id, spider: 'prices', priority: 0, attemptCount: 0 })),
+    spider: 'prices',
+    jobs: ids.map((id) => ({ id, jobid: id, priority: 0, rank: 0, attemptCount: 0 })),
     depth: ids.length,
     ...values
   }

@@ -1,5 +1,5 @@
 import type { NodeMode, Placement, Waiting } from '../../shared/contract/index.ts'
-import type { QueueLane } from '../store/store.ts'
+import type { QueueLane } from '../queue/fair-order.ts'
 
 /** What placement may know of a node. */
 export interface PlaceableNode {

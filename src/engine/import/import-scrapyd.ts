@@ -218,9 +218,9 @@ async function importInto(
 
   async function importFinished(): Promise<Count> {
     const count = newCount()
-    let batch: { job: NewJob; start: AttemptStart; end: AttemptChange }[] = []
+    let batch: { job: NewJob; start: AttemptStart; changes: AttemptChange[] }[] = []
     const write = async () => {
-      if (!options.dryRun) await store.recordEnded(batch)
+      if (!options.dryRun) await store.recordRuns(batch)
       count.taken += batch.length
       batch = []
     }
@@ -259,7 +259,7 @@ async function importInto(
     id: string,
     row: { project: string; spider: string; job: string },
     times: { startedAtMs: number; endedAtMs: number }
-  ): Promise<{ job: NewJob; start: AttemptStart; end: AttemptChange }> {
+  ): Promise<{ job: NewJob; start: AttemptStart; changes: AttemptChange[] }> {
     const { project, spider, job: jobid } = row
     const log = source.logs === null ? null : join(source.logs, project, spider, `${jobid}.log`)
     const tail = log === null ? null : await readTail(log)
@@ -279,19 +279,21 @@ async function importInto(
         version: '',
         entry: { ...begun, text: 'Ran there' }
       },
-      end: {
-        jobId: id,
-        attemptNumber: 1,
-        from: ['sending'],
-        to: 'ended',
-        kind: 'ended',
-        entry: ended,
-        result: outcome,
-        reason,
-        killingLine: judged.killingLine,
-        details: { startedAtMs: times.startedAtMs, stats: judged.stats },
-        counts: judged.counts
-      }
+      changes: [
+        {
+          jobId: id,
+          attemptNumber: 1,
+          from: ['sending'],
+          to: 'ended',
+          kind: 'ended',
+          entry: ended,
+          result: outcome,
+          reason,
+          killingLine: judged.killingLine,
+          details: { startedAtMs: times.startedAtMs, stats: judged.stats },
+          counts: judged.counts
+        }
+      ]
     }
   }
 
@@ -349,6 +351,12 @@ function newJob(over: Pick<NewJob, 'id' | 'jobid' | 'project' | 'spider' | 'entr
     args: {},
     secretNames: [],
     limits: null,
+    retry: null,
+    notBeforeMs: null,
+    expiresAtMs: null,
+    noOverlap: false,
+    after: [],
+    dedupe: null,
     priority: 0,
     placement: { nodeId: null, tags: [] },
     source: 'scrapyd',

@@ -89,7 +89,9 @@ export function createDistribution(options: DistributionOptions): Distribution {
       let wake = () => {}
       const report = (nodeId: string) => {
         const current = projects.find(project, stored.version)?.deployments.find((one) => one.nodeId === nodeId)
-        steps.push(current ?? { nodeId, state: 'present', error: null, changedAtMs: stored.createdAtMs })
+        steps.push(
+          current ?? { nodeId, state: 'present', sha256: stored.sha256, error: null, changedAtMs: stored.createdAtMs }
+        )
         wake()
       }
       const waiting = [...new Set(nodeIds)]
@@ -102,7 +104,13 @@ export function createDistribution(options: DistributionOptions): Distribution {
             }
           } catch (error) {
             // The failure is the node's state, and is reported as such below.
-            steps.push({ nodeId: target, state: 'failed', error: wordsOf(error), changedAtMs: clock.nowMs() })
+            steps.push({
+              nodeId: target,
+              state: 'failed',
+              sha256: null,
+              error: wordsOf(error),
+              changedAtMs: clock.nowMs()
+            })
             wake()
             continue
           }
@@ -152,7 +160,13 @@ export function createDistribution(options: DistributionOptions): Distribution {
     onStart?: () => void
   ): Promise<void> {
     const record = (state: Deployment['state'], error: string | null) =>
-      projects.recordDeployment(project, version, { nodeId, state, error, changedAtMs: clock.nowMs() })
+      projects.recordDeployment(project, version, {
+        nodeId,
+        state,
+        sha256: state === 'present' ? sha256 : null,
+        error,
+        changedAtMs: clock.nowMs()
+      })
     const sha256 = projects.requireEgg(project, version).sha256!
     await record('sending', null)
     onStart?.()

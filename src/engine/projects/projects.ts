@@ -1,6 +1,11 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import type { Deployment, Project, ProjectSettings } from '../../shared/contract/index.ts'
+import {
+  DEFAULT_PROJECT_SETTINGS,
+  type Deployment,
+  type Project,
+  type ProjectSettings
+} from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import { LOCAL_NODE_ID, sanitiseVersion } from '../../shared/ids.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
@@ -118,8 +123,6 @@ export interface ProjectsOptions {
   logger: Logger
 }
 
-const DEFAULT_SETTINGS: ProjectSettings = { python: { kind: 'default' }, limits: null }
-
 /** A node that lists a version may have been asked before our egg arrived: younger deployments are not doubted. */
 const DOUBT_AFTER_MS = 60_000
 
@@ -221,9 +224,10 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
       projects.names().map((name) => {
         const versions = ascending(name)
         const latestVersion = versions.at(-1)?.version ?? null
-        return { name, latestVersion, settings: projects.settingsOf(name), versions: versions.reverse() }
+        const described = versions.reverse().map((version) => ({ ...version, orderWarning: null }))
+        return { name, latestVersion, settings: projects.settingsOf(name), versions: described }
       }),
-    settingsOf: (project) => settings.get(project) ?? DEFAULT_SETTINGS,
+    settingsOf: (project) => settings.get(project) ?? DEFAULT_PROJECT_SETTINGS,
     async configure(project, next) {
       if (!isKnown(project)) checkProjectName(project)
       await store.putProjectSettings(project, next)
@@ -556,7 +560,7 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
   }
 
   function presentOn(nodeId: string): Deployment {
-    return { nodeId, state: 'present', error: null, changedAtMs: clock.nowMs() }
+    return { nodeId, state: 'present', sha256: null, error: null, changedAtMs: clock.nowMs() }
   }
 
   function exclusively<T>(change: () => Promise<T>): Promise<T> {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { QueueLane } from '../store/store.ts'
+import type { QueueLane } from './fair-order.ts'
 import { orderFairly } from './fair-order.ts'
 
 function aLane(project: string, jobs: { id: string; priority: number }[]): QueueLane {
@@ -9,7 +9,8 @@ function aLane(project: string, jobs: { id: string; priority: number }[]): Queue
     project,
     version: null,
     placement: { nodeId: null, tags: [] },
-    jobs: jobs.map(({ id, priority }) => ({ id, jobid: id, spider: 's', priority, attemptCount: 0 })),
+    spider: 's',
+    jobs: jobs.map(({ id, priority }) => ({ id, jobid: id, priority, rank: 0, attemptCount: 0 })),
     depth: jobs.length
   }
 }

@@ -1,4 +1,12 @@
-import type { QueueLane } from '../store/store.ts'
+import type { Lane } from '../store/lane.ts'
+import type { QueueHead } from '../store/store.ts'
+
+/** A lane and as many of its first jobs as were read. */
+export interface QueueLane extends Lane {
+  lane: string
+  jobs: QueueHead[]
+  depth: number
+}
 
 type Head = { lane: QueueLane; job: QueueLane['jobs'][number] }
 
@@ -34,5 +42,6 @@ function goesBefore(
   if (leftJob.priority !== rightJob.priority) return leftJob.priority > rightJob.priority
   const difference = load(left.lane.project) - load(right.lane.project)
   if (difference !== 0) return difference < 0
+  if (leftJob.rank !== rightJob.rank) return leftJob.rank < rightJob.rank
   return leftJob.id < rightJob.id
 }

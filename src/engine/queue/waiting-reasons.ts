@@ -23,7 +23,7 @@ export class WaitingReasons {
 
   /** The job as clients see it: with why it waits, and without its secrets. */
   complete(job: StoredJob): Job {
-    return { ...maskSecrets(job), waiting: job.state === 'queued' ? this.of(job.lane) : null }
+    return { ...maskSecrets(job), waiting: job.state === 'queued' ? this.of(job.lane) : null, unknownSinceMs: null }
   }
 }
 

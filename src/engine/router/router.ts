@@ -20,7 +20,7 @@ import type { FleetNode } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
 import type { ProbeResult } from '../../shared/contract/index.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
-import type { Store } from '../store/store.ts'
+import type { ChangedThing, Store } from '../store/store.ts'
 import type { FiguresSampler } from './figures.ts'
 
 /** What a door tells of a request. */
@@ -204,7 +204,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
 
 /** Stored things that changed, as clients get them. */
 export async function describeChanges(
-  things: { noun: 'job' | 'node' | 'project'; id: string }[],
+  things: Pick<ChangedThing, 'noun' | 'id'>[],
   parts: Pick<RouterParts, 'store' | 'waiting' | 'listNodes' | 'listProjects'>
 ): Promise<Change[]> {
   const jobIds = things.filter(({ noun }) => noun === 'job').map(({ id }) => id)
@@ -217,6 +217,7 @@ export async function describeChanges(
       const job = jobs.get(id)
       return job === undefined ? { kind: 'job_removed', id } : { kind: 'job', job: parts.waiting.complete(job) }
     }
+    if (noun === 'jobs') return { kind: 'jobs' }
     if (noun === 'node') {
       const node = nodes.get(id)
       return node === undefined ? { kind: 'node_removed', id } : { kind: 'node', node }

@@ -2,14 +2,18 @@ import type {
   Attempt,
   AttemptResult,
   AttemptState,
+  Dependency,
   Deployment,
   Job,
   JobFacets,
   JobFilter,
+  JobStatus,
   NodeMode,
   Outcome,
   Placement,
   ProjectSettings,
+  QueuePlace,
+  RetryPolicy,
   RunLimits,
   Transition,
   TransitionKind
@@ -23,19 +27,26 @@ import type {
  */
 export interface Store {
   // --- jobs -------------------------------------------------------------------------------------------------------
-  /** Writes queued jobs with a `queued` timeline entry each, all or none. */
-  enqueueJobs(jobs: NewJob[]): Promise<void>
   /**
-   * Writes runs that began and ended before we knew of them (another server's history), all or none: they are never seen in
-   * between, and never in the queue.
+   * Writes queued jobs with a `queued` timeline entry each, all or none. Returns for each the id of the job that it is now: its
+   * own, or that of the earlier job with its dedupe key, in which case nothing was written for it. A job begins held
+   * (`dependency`, then `not_before`, then `overlap`) where something must happen first; one whose dependency cannot come
+   * true any more ends at once as cancelled. Rejects with JOB_NOT_FOUND where a dependency names no job.
    */
-  recordEnded(runs: { job: NewJob; start: AttemptStart; end: AttemptChange }[]): Promise<void>
+  enqueueJobs(jobs: NewJob[]): Promise<string[]>
+  /**
+   * Writes runs that began before we knew of them, all or none: another server's history (ended), or a job that somebody else started
+   * (adopted). They are never in the queue.
+   */
+  recordRuns(runs: { job: NewJob; start: AttemptStart; changes: AttemptChange[] }[]): Promise<void>
   getJob(id: string): Promise<StoredJob | null>
   getJobs(ids: string[]): Promise<StoredJob[]>
   /** Newest first, ids below `before`. `sinceMs` leaves out what was queued before it. */
   listJobs(filter: JobFilter, page: { before: string | null; limit: number }): Promise<StoredJob[]>
   /** Each facet counts what the other filters leave: what choosing another of its values would give. Most first. */
   countFacets(filter: JobFilter): Promise<JobFacets>
+  /** How many of these jobs have which status; unknown ids are not counted. */
+  countStatuses(ids: string[]): Promise<Partial<Record<JobStatus, number>>>
   countByState(): Promise<{ queued: number; starting: number; running: number; ended: number }>
   /** Jobs that ended at or after this time, by outcome: the overview's figures. */
   countEndedSince(sinceMs: number): Promise<Record<Outcome, number>>
@@ -46,14 +57,30 @@ export interface Store {
   listTimeline(jobId: string): Promise<Transition[]>
 
   // --- queue ------------------------------------------------------------------------------------------------------
+  /** Every lane with queued jobs that are not held, and how many. Cheap: a row a lane. */
+  listLanes(): Promise<LaneDepth[]>
   /**
-   * The heads of the queue: for every lane with queued jobs, its first `perLane` in order (priority descending, then
-   * id ascending). Jobs of one lane are alike to placement: same project, version, node and tags.
+   * The first jobs of lanes, in the order of the queue (priority descending, then rank, then id ascending), up to `limit` each;
+   * held ones are left out. Answers in the order asked; a lane without jobs is empty.
    */
-  readQueueHeads(perLane: number): Promise<QueueLane[]>
+  readHeads(wanted: { lane: string; limit: number }[]): Promise<QueueHead[][]>
+  /** Called after each commit that put jobs into lanes, took them out, or changed their order there. Returns the way to stop. */
+  onQueueChange(listener: (lanes: string[]) => void): () => void
+  /**
+   * Lifts holds whose time has come and ends jobs whose time is over, at most `limit` of each. `nextDueMs`: when to ask again; null:
+   * nothing waits for a time. The jobs released may at once be held for another reason (overlap).
+   */
+  releaseDue(nowMs: number, limit: number): Promise<{ released: number; expired: number; nextDueMs: number | null }>
+  /** Queued jobs only, held ones included; returns the ids that were queued. */
+  setPriority(ids: string[], priority: number, entry: TimelineEntry): Promise<string[]>
+  /** Queued jobs only. They keep the order they were given in. `before` a job that is not queued changes nothing. */
+  reorder(ids: string[], to: QueuePlace, entry: TimelineEntry): Promise<string[]>
+  /** Queued jobs only. */
+  placeQueued(ids: string[], placement: Placement, entry: TimelineEntry): Promise<string[]>
   /**
    * Claim and send, first half: for each start whose job is still queued and whose number is the next, makes the attempt
-   * in state `sending` and moves the job to `starting`. Returns the starts that were made; the rest lost the race. Send
+   * in state `sending` and moves the job to `starting`. Returns the starts that were made; the rest lost the race (cancelled, held,
+   * expired at the entry's time, or another job of its overlap key is live, in which case it is held from now on). Send
    * the attempt's own `jobid`: where its node had the wanted one before in this project, it is another.
    */
   beginAttempts(starts: AttemptStart[]): Promise<Attempt[]>
@@ -71,12 +98,15 @@ export interface Store {
   /** All attempts that have not ended, with their jobs: what the engine believes, read once at start. */
   listLiveAttempts(): Promise<Attempt[]>
   listAttempts(jobId: string): Promise<Attempt[]>
+  /** Attempts, ended ones too, that ran on a node under these jobids. */
+  findAttemptsOnNode(nodeId: string, runs: { project: string; jobid: string }[]): Promise<Attempt[]>
   /**
    * Applies changes to attempts and their jobs, with one timeline entry each. A change names the state it starts
    * from; where the attempt is no longer in it, that change is skipped (I4: recorded once). Returns which were applied.
    * The job follows its newest attempt: `running` and `finishing` make it running, `ended` ends it or puts it back in
    * the queue under its id. A job that would go back but was asked to cancel ends as cancelled, with an `ended` entry
-   * of its own. An ended attempt takes details, counts and a killing line, but no new state.
+   * of its own. A job that ends, or goes back to the queue, frees its overlap key for the next job that is held for it; one
+   * that ends releases (or ends, as cancelled) the jobs that wait for it. An ended attempt takes details, counts and a killing line, but no new state.
    */
   applyChanges(changes: AttemptChange[]): Promise<boolean[]>
   markLogArchived(jobId: string, attemptNumber: number): Promise<void>
@@ -139,6 +169,12 @@ export interface NewJob {
   /** Names whose values in `settings` and `args` are sealed (src/engine/runtime/secret-box.ts). */
   secretNames: string[]
   limits: RunLimits | null
+  retry: RetryPolicy | null
+  notBeforeMs: number | null
+  expiresAtMs: number | null
+  noOverlap: boolean
+  after: Dependency[]
+  dedupe: { key: string; expiresAtMs: number } | null
   priority: number
   placement: Placement
   source: Job['source']
@@ -146,7 +182,7 @@ export interface NewJob {
 }
 
 /** A job as the store knows it: all of the contract's Job but what only the live engine can tell. */
-export type StoredJob = Omit<Job, 'waiting'>
+export type StoredJob = Omit<Job, 'waiting' | 'unknownSinceMs'>
 
 /** A job that ran and ended, as lists of a Scrapyd show it. */
 export interface FinishedRun {
@@ -160,16 +196,21 @@ export interface FinishedRun {
   run: { nodeId: string; jobid: string; logArchived: boolean }
 }
 
-export interface QueueLane {
-  /** The same text for the same (project, version, node, tags). */
+/** Jobs of one lane are alike to placement (store/lane.ts parses the text). */
+export interface LaneDepth {
   lane: string
-  project: string
-  version: string | null
-  placement: Placement
-  /** In order. `attemptCount` tells the number of the next attempt. */
-  jobs: { id: string; jobid: string; spider: string; priority: number; attemptCount: number }[]
-  /** How many jobs are queued in this lane, `jobs` included; capped at 10,000 so that counting stays cheap. */
+  /** Held jobs are not counted. */
   depth: number
+}
+
+/** A queued job as dispatching sees it. */
+export interface QueueHead {
+  id: string
+  jobid: string
+  priority: number
+  rank: number
+  /** Tells the number of the next attempt. */
+  attemptCount: number
 }
 
 export interface AttemptStart {
@@ -194,6 +235,10 @@ export interface AttemptChange {
   reason?: string
   /** With `to: 'ended'`: the job's outcome; null sends it back to the queue. */
   jobOutcome?: Outcome | null
+  /** With `jobOutcome: null`: it is held (`retry`) until then. */
+  retryAtMs?: number
+  /** The job may have run more than once: flagged for good. */
+  mayHaveRunTwice?: true
   killingLine?: string | null
   /** Absent times are filled in: `acceptedAtMs` by `to: 'accepted'`, `startedAtMs` by `to: 'running'`. */
   details?: Partial<
@@ -228,6 +273,16 @@ export interface StoredNode {
   mode: NodeMode
   scrapydVersion: string | null
   addedAtMs: number
+  queueAhead: number
+  giveUpAfterSeconds: number | null
+  group: string | null
+  clientCertificate: string | null
+  /** As the secret box gave it. */
+  sealedClientKey: string | null
+  /** As the secret box gave it: it may hold a password. `direct` is not sealed. */
+  sealedProxyUrl: string | null
+  /** The discovery source that found it; null: added by hand. */
+  sourceId: string | null
 }
 
 export interface StoredVersion {
@@ -240,4 +295,5 @@ export interface StoredVersion {
   deployments: Deployment[]
 }
 
-export type ChangedThing = { noun: 'job' | 'node' | 'project'; id: string; cursor: number }
+/** `jobs`: more jobs at once than anybody wants to be told of one by one (a bulk); its id says nothing. */
+export type ChangedThing = { noun: 'job' | 'jobs' | 'node' | 'project'; id: string; cursor: number }

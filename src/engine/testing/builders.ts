@@ -28,6 +28,12 @@ export function aNewJob(over: Partial<NewJob> = {}): NewJob {
     args: {},
     secretNames: [],
     limits: null,
+    retry: null,
+    notBeforeMs: null,
+    expiresAtMs: null,
+    noOverlap: false,
+    after: [],
+    dedupe: null,
     priority: 0,
     placement: { nodeId: null, tags: [] },
     source: 'api',
@@ -66,6 +72,13 @@ export function aStoredNode(over: Partial<StoredNode> = {}): StoredNode {
     mode: 'active',
     scrapydVersion: '1.6',
     addedAtMs,
+    queueAhead: 0,
+    giveUpAfterSeconds: null,
+    group: null,
+    clientCertificate: null,
+    sealedClientKey: null,
+    sealedProxyUrl: null,
+    sourceId: null,
     ...over
   }
 }

@@ -7,6 +7,7 @@ import {
   type Change,
   type ChangeBatch,
   contract,
+  DEFAULT_PROJECT_SETTINGS,
   type Environment,
   type Figures,
   type Job,
@@ -244,7 +245,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     saveProject({
       name,
       latestVersion: version,
-      settings: before?.settings ?? { python: { kind: 'default' }, limits: null },
+      settings: before?.settings ?? DEFAULT_PROJECT_SETTINGS,
       versions: [added, ...(before?.versions ?? [])]
     })
     return added

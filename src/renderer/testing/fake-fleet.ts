@@ -1,4 +1,13 @@
-import type { Attempt, Job, JobDetail, JobStatus, Node, Project, Transition } from '../../shared/contract/index.ts'
+import {
+  type Attempt,
+  DEFAULT_PROJECT_SETTINGS,
+  type Job,
+  type JobDetail,
+  type JobStatus,
+  type Node,
+  type Project,
+  type Transition
+} from '../../shared/contract/index.ts'
 import { fakeUsage, WARM } from './fake-local-node.ts'
 
 /** A row of numbers in [0, 1) that is the same for the same seed. */
@@ -144,7 +153,7 @@ export function fakeProjects(nodes: readonly Node[], nowMs: number): Project[] {
   return Object.entries(SPIDERS).map(([name, spiders], index) => ({
     name,
     latestVersion: VERSIONS[0] as string,
-    settings: { python: { kind: 'default' }, limits: null },
+    settings: DEFAULT_PROJECT_SETTINGS,
     versions: VERSIONS.map((version, age) => ({
       project: name,
       version,

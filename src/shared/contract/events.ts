@@ -10,6 +10,8 @@ import { Figures, Problem, PythonState } from './system.ts'
 export const Change = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('job'), job: Job }),
   z.object({ kind: z.literal('job_removed'), id: JobId }),
+  /** So many jobs changed at once that they are not sent one by one: ask again for what is shown. */
+  z.object({ kind: z.literal('jobs') }),
   /** What all queued jobs of a lane wait for now. */
   z.object({ kind: z.literal('waiting'), lane: z.string(), waiting: Waiting }),
   z.object({ kind: z.literal('node'), node: Node }),
@@ -19,6 +21,8 @@ export const Change = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('figures'), figures: Figures }),
   z.object({ kind: z.literal('problems'), problems: z.array(Problem) }),
   z.object({ kind: z.literal('python'), python: PythonState }),
+  z.object({ kind: z.literal('limits') }),
+  z.object({ kind: z.literal('discovery') }),
   z.object({ kind: z.literal('environments'), environments: z.array(Environment) })
 ])
 export type Change = z.infer<typeof Change>

@@ -1,15 +1,19 @@
+import { discoveryContract } from './discovery.ts'
 import { environmentsContract } from './environments.ts'
 import { eventsContract } from './events.ts'
 import { jobsContract } from './jobs.ts'
 import { logsContract } from './logs.ts'
 import { nodesContract } from './nodes.ts'
 import { projectsContract } from './projects.ts'
+import { queueContract } from './queue.ts'
 import { systemContract } from './system.ts'
 
 /** Everything a client can ask of an engine, over every door (design.md, chapter 7). */
 export const contract = {
   jobs: jobsContract,
+  queue: queueContract,
   nodes: nodesContract,
+  discovery: discoveryContract,
   projects: projectsContract,
   environments: environmentsContract,
   logs: logsContract,
@@ -18,10 +22,12 @@ export const contract = {
 }
 
 export type Contract = typeof contract
+export * from './discovery.ts'
 export * from './environments.ts'
 export * from './events.ts'
 export * from './jobs.ts'
 export * from './logs.ts'
 export * from './nodes.ts'
 export * from './projects.ts'
+export * from './queue.ts'
 export * from './system.ts'

@@ -31,14 +31,31 @@ export const WaitingCode = z.enum([
   'egg_on_its_way',
   'egg_refused',
   'node_refused',
+  'project_paused',
+  'limit',
+  'overlap',
+  'dependency',
+  'not_before',
+  'retry_wait',
   'uncertain_attempt'
 ])
 export type WaitingCode = z.infer<typeof WaitingCode>
-export const Waiting = z.object({ code: WaitingCode, text: z.string() })
+/** `untilMs`: when the wait is over, where a time ends it (not_before, retry_wait). */
+export const Waiting = z.object({ code: WaitingCode, text: z.string(), untilMs: z.number().optional() })
 export type Waiting = z.infer<typeof Waiting>
 
-/** Which nodes may run a job. Both empty: any node. All tags must be on the node. */
-export const Placement = z.object({ nodeId: NodeId.nullable(), tags: z.array(z.string().max(60)).max(20) })
+/** What a node may be tagged with: no blanks, `|` or `!`, which tag terms are made of. */
+export const NodeTag = z
+  .string()
+  .max(60)
+  .regex(/^[^\s|!]+$/, 'A tag has no blanks, no | and no !')
+/** One condition on a node's tags: `eu`, `!slow` (not on it), `eu|us` (one of them), `gpu|!slow`. */
+export const TagTerm = z
+  .string()
+  .max(200)
+  .regex(/^!?[^\s|!]+(\|!?[^\s|!]+)*$/, 'Write a tag, !tag, or several with | between them')
+/** Which nodes may run a job. Both empty: any node. A node must meet all tag terms (shared/tag-terms.ts). */
+export const Placement = z.object({ nodeId: NodeId.nullable(), tags: z.array(TagTerm).max(20) })
 export type Placement = z.infer<typeof Placement>
 
 const StringMap = z.record(z.string(), z.string())
@@ -61,6 +78,31 @@ export const RunLimits = z.object({
   logMegabytes: Limit
 })
 export type RunLimits = z.infer<typeof RunLimits>
+
+/**
+ * When a job that ended badly is tried again: at most `attempts` runs in all, those that never reached a node not counted. The
+ * wait before run n+1 is `backoffSeconds * backoffFactor^(n-1)`, at most `backoffMaxSeconds`. A cancelled job is never retried.
+ */
+export const RetryPolicy = z.object({
+  attempts: z.number().int().min(1).max(100),
+  backoffSeconds: z.number().min(0).max(86_400).default(30),
+  backoffFactor: z.number().min(1).max(10).default(2),
+  backoffMaxSeconds: z.number().min(0).max(604_800).default(3_600),
+  on: z
+    .array(z.enum(['failed', 'lost']))
+    .min(1)
+    .max(2)
+    .default(['failed', 'lost'])
+})
+export type RetryPolicy = z.infer<typeof RetryPolicy>
+
+/** A job that must end first, and how; when it ends otherwise, the one that waits for it is cancelled (skipped). */
+export const Dependency = z.object({ jobId: JobId, on: z.enum(['succeeded', 'failed', 'ended']) })
+export type Dependency = z.infer<typeof Dependency>
+
+/** Keeps a queued job out of the line until something else has happened. */
+export const Hold = z.enum(['not_before', 'retry', 'dependency', 'overlap'])
+export type Hold = z.infer<typeof Hold>
 
 /** What a run used at one moment, over all its processes. */
 export const UsageSample = z.object({
@@ -88,9 +130,22 @@ export const Job = z.object({
   /** Names of settings and arguments whose values are secret: SECRET_MASK stands in their place above. */
   secretNames: z.array(z.string()),
   limits: RunLimits.nullable(),
+  retry: RetryPolicy.nullable(),
+  /** Not sent before this time. */
+  notBeforeMs: z.number().nullable(),
+  /** Dropped (cancelled, reason `expired`) when it has not been sent by this time. */
+  expiresAtMs: z.number().nullable(),
+  /** At most one live run of this spider with these arguments among the jobs that say so. */
+  noOverlap: z.boolean(),
+  /** All of them must have ended as said. */
+  after: z.array(Dependency),
+  dedupeKey: z.string().nullable(),
+  hold: Hold.nullable(),
   priority: z.number(),
+  /** Place in the queue among jobs of the same priority: lower goes first. */
+  rank: z.number(),
   placement: Placement,
-  source: z.enum(['ui', 'api', 'scrapyd', 'demo', 'retry']),
+  source: z.enum(['ui', 'api', 'scrapyd', 'demo', 'retry', 'adopted']),
   state: JobState,
   outcome: Outcome.nullable(),
   status: JobStatus,
@@ -99,11 +154,15 @@ export const Job = z.object({
   /** The line of the log that killed it, when one was found. */
   killingLine: z.string().nullable(),
   waiting: Waiting.nullable(),
-  /** Jobs of one lane are alike to placement (project, version, node, tags): while queued they wait for the same thing. */
+  /** Jobs of one lane are alike to placement (project, spider, version, node, tags): while queued and not held they wait for the same thing. */
   lane: z.string(),
   /** The node of the newest attempt. */
   nodeId: NodeId.nullable(),
   attemptCount: z.number().int(),
+  /** It may have run more than once (its node forgot it or was given up, and it was run again): look at the attempts. */
+  mayHaveRunTwice: z.boolean(),
+  /** It is live on a node that has not answered since then, so what became of it is unknown; null: it is known. */
+  unknownSinceMs: z.number().nullable(),
   /** Somebody asked to cancel it; the node has not confirmed yet while state is not `ended`. */
   cancelAskedAtMs: z.number().nullable(),
   queuedAtMs: z.number(),
@@ -172,7 +231,17 @@ export const Transition = z.object({
     'cancel_asked',
     'cancel_sent',
     'ended',
-    'restored'
+    'restored',
+    /** The hold was lifted: its time came, or what it waited for ended. */
+    'released',
+    /** The attempt's node was given up (by policy or by hand): back in the queue. */
+    'given_up',
+    /** A run that we had given up or lost was seen again on its node. */
+    'seen_again',
+    /** Its node accepted it but started nothing: taken out of the node's queue. */
+    'taken_back',
+    /** An operator changed its priority, order or placement. */
+    'changed'
   ]),
   text: z.string(),
   evidence: z.record(z.string(), z.unknown())
@@ -213,11 +282,32 @@ export const RunInput = z.object({
   limits: RunLimits.nullable().optional(),
   priority: z.number().finite().optional(),
   nodeId: NodeId.nullable().optional(),
-  tags: z.array(z.string().max(60)).max(20).optional()
+  tags: z.array(TagTerm).max(20).optional(),
+  /** Absent: as the project says. null: never. */
+  retry: RetryPolicy.nullable().optional(),
+  notBeforeMs: z.number().int().nullable().optional(),
+  expiresAtMs: z.number().int().nullable().optional(),
+  /** Absent: as the project says. */
+  noOverlap: z.boolean().optional(),
+  after: z.array(Dependency).max(100).optional(),
+  /** While a job asked for with the same key is younger than this, that job is the answer and no new one is made. */
+  dedupe: z
+    .object({ key: z.string().min(1).max(500), ttlSeconds: z.number().min(1).max(31_536_000) })
+    .nullable()
+    .optional()
 })
 export type RunInput = z.infer<typeof RunInput>
 
+/** One job of a bulk: as RunInput, with one spider. */
+export const RunItem = RunInput.omit({ spiders: true }).extend({ spider: z.string().min(1).max(200) })
+export type RunItem = z.infer<typeof RunItem>
+
+/** Where queued jobs go in the order of their priority: before all others, behind all others, or right before one. */
+export const QueuePlace = z.union([z.literal('front'), z.literal('back'), z.object({ before: JobId })])
+export type QueuePlace = z.infer<typeof QueuePlace>
+
 const Ids = z.object({ ids: z.array(JobId).min(1).max(10_000) })
+const Changed = z.object({ changed: z.array(JobId) })
 
 export const jobsContract = {
   /** Newest first, by keyset: `before` is the id of the last row of the page above. */
@@ -239,6 +329,33 @@ export const jobsContract = {
     .route({ method: 'POST', path: '/jobs' })
     .input(RunInput)
     .output(z.object({ jobs: z.array(Job) })),
+  /** Many jobs in one transaction: all or none. `ids` are in the order of the items; a deduplicated one is the earlier job's. */
+  runMany: oc
+    .route({ method: 'POST', path: '/jobs/bulk' })
+    .input(z.object({ jobs: z.array(RunItem).min(1).max(10_000) }))
+    .output(z.object({ ids: z.array(JobId), deduplicated: z.number().int() })),
+  /** How many of these jobs have which status now: progress of a bulk act. Unknown ids are not counted. */
+  count: oc
+    .route({ method: 'POST', path: '/jobs/count' })
+    .input(Ids)
+    .output(z.object({ status: z.array(FacetCount) })),
+  /** Queued jobs only; others are left as they are. */
+  setPriority: oc
+    .route({ method: 'POST', path: '/jobs/priority' })
+    .input(Ids.extend({ priority: z.number().finite() }))
+    .output(Changed),
+  /** Queued jobs only. `before` gives them the priority of the job that they are put before. */
+  reorder: oc
+    .route({ method: 'POST', path: '/jobs/reorder' })
+    .input(Ids.extend({ to: QueuePlace }))
+    .output(Changed),
+  /** Queued jobs only: where they may run from now on. */
+  place: oc.route({ method: 'POST', path: '/jobs/place' }).input(Ids.extend(Placement.shape)).output(Changed),
+  /**
+   * Gives up the live attempts of jobs whose node does not answer, and queues them for other nodes: they may run twice, and are
+   * flagged so. Jobs whose node answers are left alone and not in `changed`.
+   */
+  runElsewhere: oc.route({ method: 'POST', path: '/jobs/elsewhere' }).input(Ids).output(Changed),
   /** Ask for an end: queued jobs end at once, live ones by the ladder INT, INT, KILL; `force` starts at the second step. */
   cancel: oc
     .route({ method: 'POST', path: '/jobs/cancel' })

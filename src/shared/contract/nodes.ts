@@ -1,6 +1,6 @@
 import { oc } from '@orpc/contract'
 import { z } from 'zod'
-import { JobId, NodeId, UsageSample } from './jobs.ts'
+import { Job, JobId, NodeId, NodeTag, UsageSample } from './jobs.ts'
 
 /** How the local node starts spiders: forked from a Python that has Scrapy imported, or a new Python for each; and why. */
 export const StartMode = z.object({ mode: z.enum(['warm', 'warming', 'cold']), text: z.string() })
@@ -38,6 +38,13 @@ export const Node = z.object({
   /** How many jobs run at once there, and how we know: set by the operator, our default, learned by watching. */
   slots: z.number().int(),
   slotsSource: z.enum(['set', 'default', 'learned']),
+  /** How we know, in words: `set by you`, `learned: 4 ran while 2 waited, for 12 s`. */
+  slotsText: z.string(),
+  /** How many jobs may wait in the node's own queue besides those that fill its slots. */
+  queueAhead: z.number().int(),
+  /** A node that has not answered for so long is given up: its jobs run elsewhere. null: never by itself. */
+  giveUpAfterSeconds: z.number().int().nullable(),
+  group: z.string().nullable(),
   tags: z.array(z.string()),
   mode: NodeMode,
   health: NodeHealth,
@@ -52,8 +59,18 @@ export const Node = z.object({
   finished: z.number().int().nullable(),
   latencyMs: z.number().nullable(),
   lastSeenAtMs: z.number().nullable(),
+  /** It has not answered since then; null: it answers, or nobody has asked yet. */
+  unreachableSinceMs: z.number().nullable(),
+  /** It accepts jobs and has started none since then: it gets no new ones. */
+  stuckSinceMs: z.number().nullable(),
+  /** The node's clock minus ours. */
   clockOffsetMs: z.number().nullable(),
   addedAtMs: z.number(),
+  hasClientCertificate: z.boolean(),
+  /** Without its credentials. */
+  proxyUrl: z.string().nullable(),
+  /** The discovery source that found it; null: added by hand. */
+  sourceId: z.string().nullable(),
   /** Local node only: what it starts spiders with. */
   python: z.object({ path: z.string(), version: z.string(), scrapyVersion: z.string(), start: StartMode }).nullable()
 })
@@ -64,14 +81,22 @@ export const NodeAddress = z.object({
   username: z.string().max(200).nullable().optional(),
   password: z.string().max(1000).nullable().optional(),
   /** PEM, for nodes whose certificate comes from a private authority. */
-  caCertificate: z.string().max(100_000).nullable().optional()
+  caCertificate: z.string().max(100_000).nullable().optional(),
+  /** PEM, both or none: for nodes that ask who we are (mutual TLS). */
+  clientCertificate: z.string().max(100_000).nullable().optional(),
+  clientKey: z.string().max(100_000).nullable().optional(),
+  /** `http://user:password@proxy:3128`; `direct`: none, whatever HTTP_PROXY says; null: as HTTP_PROXY, HTTPS_PROXY and NO_PROXY say. */
+  proxyUrl: z.string().max(2000).nullable().optional()
 })
 export type NodeAddress = z.infer<typeof NodeAddress>
 
 export const NodeSettings = z.object({
   name: z.string().min(1).max(100).optional(),
   slots: z.number().int().min(1).max(10_000).nullable().optional(),
-  tags: z.array(z.string().min(1).max(60)).max(20).optional()
+  tags: z.array(NodeTag).max(20).optional(),
+  queueAhead: z.number().int().min(0).max(1_000).optional(),
+  giveUpAfterSeconds: z.number().int().min(10).max(31_536_000).nullable().optional(),
+  group: z.string().min(1).max(100).nullable().optional()
 })
 export type NodeSettings = z.infer<typeof NodeSettings>
 
@@ -97,6 +122,7 @@ export const ProbeResult = z.object({
 export type ProbeResult = z.infer<typeof ProbeResult>
 
 const ById = z.object({ id: NodeId })
+const ExternalJob = ById.extend({ project: z.string().min(1).max(200), jobid: z.string().min(1).max(500) })
 
 export const nodesContract = {
   list: oc.route({ method: 'GET', path: '/nodes' }).output(z.object({ nodes: z.array(Node) })),
@@ -115,5 +141,12 @@ export const nodesContract = {
   remove: oc
     .route({ method: 'DELETE', path: '/nodes/{id}' })
     .input(ById.extend({ force: z.coerce.boolean().default(false) }))
-    .output(z.object({ removed: NodeId }))
+    .output(z.object({ removed: NodeId })),
+  /** Sends one signal to a job that somebody else started there, or takes it out of the node's queue. */
+  cancelExternal: oc
+    .route({ method: 'POST', path: '/nodes/{id}/external/cancel' })
+    .input(ExternalJob)
+    .output(z.object({ wasState: z.enum(['pending', 'running']).nullable() })),
+  /** Takes a job that somebody else started there into our history: followed, judged and archived like one of ours. */
+  adoptExternal: oc.route({ method: 'POST', path: '/nodes/{id}/external/adopt' }).input(ExternalJob).output(Job)
 }

@@ -1,11 +1,16 @@
 import { eventIterator, oc } from '@orpc/contract'
 import { z } from 'zod'
-import { NodeId, RunLimits } from './jobs.ts'
+import { NodeId, RetryPolicy, RunLimits } from './jobs.ts'
 
-/** Where a version stands on one node. */
+/**
+ * Where a version stands on one node. `present`: the egg that we sent. `missing`: we sent it, and the node has it no longer.
+ * `foreign`: the node lists a version of this name that we did not send, so it may hold other code.
+ */
 export const Deployment = z.object({
   nodeId: NodeId,
-  state: z.enum(['sending', 'present', 'failed']),
+  state: z.enum(['sending', 'present', 'failed', 'missing', 'foreign']),
+  /** Of the egg that we sent there; null: we sent none. */
+  sha256: z.string().nullable(),
   error: z.string().nullable(),
   changedAtMs: z.number()
 })
@@ -20,6 +25,8 @@ export const Version = z.object({
   /** null: not listed yet (no Python here, and no node has been asked). */
   spiders: z.array(z.string()).nullable(),
   createdAtMs: z.number(),
+  /** Scrapyd up to 1.4 and from 1.5 on would disagree on where this name stands among the others; null: they agree. */
+  orderWarning: z.string().nullable(),
   deployments: z.array(Deployment)
 })
 export type Version = z.infer<typeof Version>
@@ -33,8 +40,24 @@ export const ProjectPython = z.discriminatedUnion('kind', [
 export type ProjectPython = z.infer<typeof ProjectPython>
 
 /** What an operator sets for a project; it outlives the project's versions. */
-export const ProjectSettings = z.object({ python: ProjectPython, limits: RunLimits.nullable() })
+export const ProjectSettings = z.object({
+  python: ProjectPython,
+  limits: RunLimits.nullable(),
+  /** Share of slots at equal priority: a project of weight 2 gets twice as many as one of weight 1. */
+  weight: z.number().min(0.01).max(100).default(1),
+  paused: z.boolean().default(false),
+  /** For jobs that say nothing of their own. */
+  retry: RetryPolicy.nullable().default(null),
+  noOverlap: z.boolean().default(false),
+  /** `on_demand`: a node gets an egg before the first job that needs it. `at_once`: all nodes that may run it get the latest. */
+  distribution: z.enum(['on_demand', 'at_once']).default('on_demand')
+})
 export type ProjectSettings = z.infer<typeof ProjectSettings>
+/** Of a project that nobody has set anything for. */
+export const DEFAULT_PROJECT_SETTINGS: ProjectSettings = ProjectSettings.parse({
+  python: { kind: 'default' },
+  limits: null
+})
 
 export const Project = z.object({
   name: z.string(),
@@ -73,6 +96,10 @@ export const projectsContract = {
   configure: oc
     .route({ method: 'PUT', path: '/projects/{project}/settings' })
     .input(z.object({ project: ProjectName, settings: ProjectSettings }))
+    .output(Project),
+  setPaused: oc
+    .route({ method: 'POST', path: '/projects/{project}/paused' })
+    .input(z.object({ project: ProjectName, paused: z.boolean() }))
     .output(Project),
   deleteVersion: oc
     .route({ method: 'DELETE', path: '/projects/{project}/versions/{version}' })

@@ -31,7 +31,20 @@ export const Problem = z.object({
   nodeId: NodeId.nullable(),
   project: z.string().nullable(),
   spider: z.string().nullable(),
-  mend: z.enum(['edit_node', 'cordon_node', 'open_jobs', 'create_environment', 'open_nodes', 'resume']).nullable()
+  mend: z
+    .enum([
+      'edit_node',
+      'cordon_node',
+      'open_jobs',
+      'create_environment',
+      'open_nodes',
+      'resume',
+      /** Give up the jobs of `nodeId` and run them on other nodes. */
+      'run_elsewhere',
+      'open_discovery',
+      'open_project'
+    ])
+    .nullable()
 })
 export type Problem = z.infer<typeof Problem>
 

@@ -10,7 +10,8 @@ export function createFleet({ database, changes }: { database: Database; changes
   const nodes = database.prepare<[], NodeRow>('SELECT * FROM nodes ORDER BY added_at_ms, id')
   const putNode = database.prepare(
     `INSERT OR REPLACE INTO nodes VALUES (:id, :name, :kind, :url, :username, :sealedPassword, :caCertificate, :slots,
-       :tags, :mode, :scrapydVersion, :addedAtMs)`
+       :tags, :mode, :scrapydVersion, :addedAtMs, :queueAhead, :giveUpAfterSeconds, :group, :clientCertificate,
+       :sealedClientKey, :sealedProxyUrl, :sourceId)`
   )
   const deleteNode = database.prepare<[string]>('DELETE FROM nodes WHERE id = ?')
   const forgetNode = database.prepare<[string], { project: string }>(
@@ -29,7 +30,7 @@ export function createFleet({ database, changes }: { database: Database; changes
     'INSERT INTO versions VALUES (:project, :version, :sha256, :sizeBytes, :spiders, :createdAtMs)'
   )
   const putDeployment = database.prepare(
-    'INSERT OR REPLACE INTO deployments VALUES (:project, :version, :nodeId, :state, :error, :changedAtMs)'
+    'INSERT OR REPLACE INTO deployments VALUES (:project, :version, :nodeId, :state, :error, :changedAtMs, :sha256)'
   )
   const deleteDeployment = database.prepare<[string, string, string]>(
     'DELETE FROM deployments WHERE project = ? AND version = ? AND node_id = ?'

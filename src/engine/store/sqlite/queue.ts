@@ -1,7 +1,7 @@
 import type { Database } from 'better-sqlite3'
 import type { Attempt } from '../../../shared/contract/index.ts'
-import { laneText, parseLane } from '../lane.ts'
-import type { AttemptStart, NewJob, QueueLane, TimelineEntry } from '../store.ts'
+import { laneText } from '../lane.ts'
+import type { AttemptStart, LaneDepth, NewJob, QueueHead, TimelineEntry } from '../store.ts'
 import type { ChangeLog } from './change-log.ts'
 import { type AttemptRow, toAttempt } from './rows.ts'
 import type { Timeline } from './timeline.ts'
@@ -12,8 +12,8 @@ const DEPTH_LIMIT = 10_000
 /** The hot statements, by name, so that a test can look at their plans. */
 export const QUEUE_SQL = {
   lanes: 'SELECT lane, min(depth, :limit) AS depth FROM queue_lanes ORDER BY lane',
-  heads: `SELECT id, jobid, spider, priority, attempt_count AS attemptCount FROM jobs
-    WHERE state = 'queued' AND lane = ? ORDER BY priority DESC, id LIMIT ?`,
+  heads: `SELECT id, jobid, priority, rank, attempt_count AS attemptCount FROM jobs
+    WHERE state = 'queued' AND hold IS NULL AND lane = ? ORDER BY priority DESC, rank, id LIMIT ?`,
   claim: `UPDATE jobs SET state = 'starting', node_id = :nodeId, attempt_count = :number, started_at_ms = NULL, reason = NULL
     WHERE id = :jobId AND state = 'queued' AND attempt_count = :number - 1
     RETURNING project, spider`
@@ -28,13 +28,16 @@ interface Dependencies {
 /** Jobs on their way into, through and out of the queue. Every function runs inside a transaction of its caller. */
 export function createQueue({ database, changes, timeline }: Dependencies) {
   const insertJob = database.prepare(
-    `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, secret_names, limits, priority,
+    `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, secret_names, limits, retry,
+       not_before_ms, expires_at_ms, overlap_key, after, dedupe_key, hold, rank, priority,
        placement_node_id, placement_tags, lane, source, state, queued_at_ms)
-     VALUES (:id, :jobid, :project, :version, :spider, :settings, :args, :secretNames, :limits, :priority,
+     VALUES (:id, :jobid, :project, :version, :spider, :settings, :args, :secretNames, :limits, :retry,
+       :notBeforeMs, :expiresAtMs, :overlapKey, :after, :dedupeKey, :hold, :rank, :priority,
        :nodeId, :tags, :lane, :source, 'queued', :queuedAtMs)`
   )
-  const lanes = database.prepare<{ limit: number }, { lane: string; depth: number }>(QUEUE_SQL.lanes)
-  const heads = database.prepare<[string, number], QueueLane['jobs'][number]>(QUEUE_SQL.heads)
+  const lanes = database.prepare<{ limit: number }, LaneDepth>(QUEUE_SQL.lanes)
+  const heads = database.prepare<[string, number], QueueHead>(QUEUE_SQL.heads)
+  const newestRank = database.prepare<[], number | null>('SELECT max(rowid) FROM jobs').pluck()
   const claim = database.prepare<AttemptStart, { project: string; spider: string }>(QUEUE_SQL.claim)
   const insertAttempt = database.prepare<unknown[], AttemptRow>(
     `INSERT INTO attempts (job_id, number, jobid, node_id, project, version, spider, state, sent_at_ms)
@@ -66,32 +69,36 @@ export function createQueue({ database, changes, timeline }: Dependencies) {
   }
 
   return {
-    enqueue(jobs: NewJob[]): void {
-      for (const { placement, entry, ...job } of jobs) {
+    enqueue(jobs: NewJob[]): string[] {
+      let rank = newestRank.get() ?? 0
+      for (const { placement, entry, dedupe, noOverlap, ...job } of jobs) {
+        rank += 1
         insertJob.run({
           ...job,
           settings: JSON.stringify(job.settings),
           args: JSON.stringify(job.args),
           secretNames: JSON.stringify(job.secretNames),
           limits: job.limits === null ? null : JSON.stringify(job.limits),
+          retry: job.retry === null ? null : JSON.stringify(job.retry),
+          after: JSON.stringify(job.after),
+          overlapKey: noOverlap ? overlapKey(job) : null,
+          dedupeKey: dedupe?.key ?? null,
+          hold: null,
+          rank,
           nodeId: placement.nodeId,
           tags: JSON.stringify(placement.tags),
-          lane: laneText({ project: job.project, version: job.version, placement }),
+          lane: laneText({ ...job, placement }),
           queuedAtMs: entry.atMs
         })
         timeline.add(job.id, null, 'queued', entry)
         changes.add('job', job.id)
       }
+      return jobs.map(({ id }) => id)
     },
 
-    readHeads(perLane: number): QueueLane[] {
-      return lanes.all({ limit: DEPTH_LIMIT }).map(({ lane, depth }) => ({
-        lane,
-        ...parseLane(lane),
-        jobs: heads.all(lane, perLane),
-        depth
-      }))
-    },
+    listLanes: (): LaneDepth[] => lanes.all({ limit: DEPTH_LIMIT }),
+    readHeads: (wanted: { lane: string; limit: number }[]): QueueHead[][] =>
+      wanted.map(({ lane, limit }) => heads.all(lane, limit)),
 
     beginAttempts(starts: AttemptStart[]): Attempt[] {
       const begun: Attempt[] = []
@@ -139,4 +146,10 @@ export function createQueue({ database, changes, timeline }: Dependencies) {
       })
     }
   }
+}
+
+/** The same for the same spider and arguments; settings are not looked at. */
+function overlapKey({ project, spider, args }: Pick<NewJob, 'project' | 'spider' | 'args'>): string {
+  const sorted = Object.entries(args).sort(([one], [other]) => (one < other ? -1 : 1))
+  return JSON.stringify([project, spider, sorted])
 }

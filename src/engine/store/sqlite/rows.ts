@@ -13,6 +13,15 @@ export interface JobRow {
   args: string
   secret_names: string
   limits: string | null
+  retry: string | null
+  not_before_ms: number | null
+  expires_at_ms: number | null
+  overlap_key: string | null
+  after: string
+  dedupe_key: string | null
+  hold: string | null
+  rank: number
+  may_have_run_twice: number
   priority: number
   placement_node_id: string | null
   placement_tags: string
@@ -45,6 +54,15 @@ export function toJob(row: JobRow): StoredJob {
     args: JSON.parse(row.args),
     secretNames: JSON.parse(row.secret_names),
     limits: row.limits === null ? null : JSON.parse(row.limits),
+    retry: row.retry === null ? null : JSON.parse(row.retry),
+    notBeforeMs: row.not_before_ms,
+    expiresAtMs: row.expires_at_ms,
+    noOverlap: row.overlap_key !== null,
+    after: JSON.parse(row.after),
+    dedupeKey: row.dedupe_key,
+    hold: row.hold as StoredJob['hold'],
+    rank: row.rank,
+    mayHaveRunTwice: row.may_have_run_twice === 1,
     priority: row.priority,
     placement: { nodeId: row.placement_node_id, tags: JSON.parse(row.placement_tags) },
     lane: row.lane,
@@ -153,6 +171,13 @@ export interface NodeRow {
   mode: string
   scrapyd_version: string | null
   added_at_ms: number
+  queue_ahead: number
+  give_up_after_seconds: number | null
+  group_name: string | null
+  client_certificate: string | null
+  sealed_client_key: string | null
+  sealed_proxy_url: string | null
+  source_id: string | null
 }
 
 export function toNode(row: NodeRow): StoredNode {
@@ -168,7 +193,14 @@ export function toNode(row: NodeRow): StoredNode {
     tags: JSON.parse(row.tags),
     mode: row.mode as StoredNode['mode'],
     scrapydVersion: row.scrapyd_version,
-    addedAtMs: row.added_at_ms
+    addedAtMs: row.added_at_ms,
+    queueAhead: row.queue_ahead,
+    giveUpAfterSeconds: row.give_up_after_seconds,
+    group: row.group_name,
+    clientCertificate: row.client_certificate,
+    sealedClientKey: row.sealed_client_key,
+    sealedProxyUrl: row.sealed_proxy_url,
+    sourceId: row.source_id
   }
 }
 
@@ -200,6 +232,7 @@ export interface DeploymentRow {
   state: string
   error: string | null
   changed_at_ms: number
+  sha256: string | null
 }
 
 export function toDeployment(row: DeploymentRow): Deployment {
@@ -207,6 +240,7 @@ export function toDeployment(row: DeploymentRow): Deployment {
     nodeId: row.node_id,
     state: row.state as Deployment['state'],
     error: row.error,
-    changedAtMs: row.changed_at_ms
+    changedAtMs: row.changed_at_ms,
+    sha256: row.sha256
   }
 }

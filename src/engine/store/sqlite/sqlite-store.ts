@@ -36,11 +36,11 @@ export async function openSqliteStore(options: { path: string; clock: Clock; log
 
   return {
     enqueueJobs: (list) => write(() => queue.enqueue(list)),
-    recordEnded: (runs) =>
+    recordRuns: (runs) =>
       write(() => {
         queue.enqueue(runs.map(({ job }) => job))
         queue.beginAttempts(runs.map(({ start }) => start))
-        attempts.applyChanges(runs.map(({ end }) => end))
+        attempts.applyChanges(runs.flatMap(({ changes }) => changes))
       }),
     getJob: (id) => read(() => jobs.get(id)),
     getJobs: (ids) => read(() => jobs.getMany(ids)),
@@ -52,7 +52,8 @@ export async function openSqliteStore(options: { path: string; clock: Clock; log
     listFinishedRuns: (limit) => read(() => jobs.listFinishedRuns(limit)),
     listTimeline: (jobId) => read(() => timeline.list(jobId)),
 
-    readQueueHeads: (perLane) => read(() => queue.readHeads(perLane)),
+    listLanes: () => read(() => queue.listLanes()),
+    readHeads: (wanted) => read(() => queue.readHeads(wanted)),
     beginAttempts: (starts) => write(() => queue.beginAttempts(starts)),
     cancelQueued: (ids, entry) => write(() => queue.cancelQueued(ids, entry)),
     restoreCancelled: (ids, entry) => write(() => queue.restoreCancelled(ids, entry)),

@@ -1,0 +1,69 @@
+/** What holds a queued job back, its place in the queue, how it is retried; policies and connections of nodes. */
+export const aFleetThatLosesNothing = /* sql */ `
+ALTER TABLE jobs ADD COLUMN retry TEXT;
+ALTER TABLE jobs ADD COLUMN not_before_ms INTEGER;
+ALTER TABLE jobs ADD COLUMN expires_at_ms INTEGER;
+ALTER TABLE jobs ADD COLUMN overlap_key TEXT;
+ALTER TABLE jobs ADD COLUMN after TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE jobs ADD COLUMN dedupe_key TEXT;
+ALTER TABLE jobs ADD COLUMN hold TEXT;
+ALTER TABLE jobs ADD COLUMN rank REAL NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN may_have_run_twice INTEGER NOT NULL DEFAULT 0;
+-- Jobs are queued in the order of their rows.
+UPDATE jobs SET rank = rowid;
+-- Spiders have lanes of their own now: limits are counted by spider.
+UPDATE jobs SET lane = json_array(project, version, placement_node_id, json(placement_tags), spider);
+DELETE FROM queue_lanes;
+INSERT INTO queue_lanes SELECT lane, count(*) FROM jobs WHERE state = 'queued' GROUP BY lane;
+
+DROP INDEX jobs_queue;
+CREATE INDEX jobs_queue ON jobs (lane, priority DESC, rank ASC, id ASC) WHERE state = 'queued' AND hold IS NULL;
+CREATE INDEX jobs_not_before ON jobs (not_before_ms) WHERE state = 'queued' AND hold IN ('not_before', 'retry');
+CREATE INDEX jobs_expiring ON jobs (expires_at_ms) WHERE state = 'queued' AND expires_at_ms IS NOT NULL;
+CREATE INDEX jobs_overlap_waiting ON jobs (overlap_key, priority DESC, rank ASC) WHERE state = 'queued' AND overlap_key IS NOT NULL;
+-- No two live runs of one overlap key, whatever happens.
+CREATE UNIQUE INDEX jobs_overlap_live ON jobs (overlap_key) WHERE state IN ('starting', 'running') AND overlap_key IS NOT NULL;
+
+CREATE TABLE job_dependencies (
+  job_id TEXT NOT NULL REFERENCES jobs (id),
+  on_job_id TEXT NOT NULL REFERENCES jobs (id),
+  condition TEXT NOT NULL CHECK (condition IN ('succeeded', 'failed', 'ended')),
+  PRIMARY KEY (on_job_id, job_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX job_dependencies_of ON job_dependencies (job_id);
+
+CREATE TABLE dedupe_keys (
+  key TEXT NOT NULL PRIMARY KEY,
+  job_id TEXT NOT NULL,
+  expires_at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+DROP TRIGGER jobs_lane_insert;
+DROP TRIGGER jobs_lane_enter;
+DROP TRIGGER jobs_lane_leave;
+CREATE TRIGGER jobs_lane_insert AFTER INSERT ON jobs WHEN NEW.state = 'queued' AND NEW.hold IS NULL BEGIN
+  INSERT INTO queue_lanes VALUES (NEW.lane, 1) ON CONFLICT DO UPDATE SET depth = depth + 1;
+END;
+CREATE TRIGGER jobs_lane_leave AFTER UPDATE OF state, hold, lane ON jobs
+WHEN OLD.state = 'queued' AND OLD.hold IS NULL AND (NEW.state <> 'queued' OR NEW.hold IS NOT NULL OR NEW.lane <> OLD.lane) BEGIN
+  UPDATE queue_lanes SET depth = depth - 1 WHERE lane = OLD.lane;
+  DELETE FROM queue_lanes WHERE lane = OLD.lane AND depth = 0;
+END;
+CREATE TRIGGER jobs_lane_enter AFTER UPDATE OF state, hold, lane ON jobs
+WHEN NEW.state = 'queued' AND NEW.hold IS NULL AND (OLD.state <> 'queued' OR OLD.hold IS NOT NULL OR NEW.lane <> OLD.lane) BEGIN
+  INSERT INTO queue_lanes VALUES (NEW.lane, 1) ON CONFLICT DO UPDATE SET depth = depth + 1;
+END;
+
+ALTER TABLE nodes ADD COLUMN queue_ahead INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE nodes ADD COLUMN give_up_after_seconds INTEGER;
+ALTER TABLE nodes ADD COLUMN group_name TEXT;
+ALTER TABLE nodes ADD COLUMN client_certificate TEXT;
+ALTER TABLE nodes ADD COLUMN sealed_client_key TEXT;
+ALTER TABLE nodes ADD COLUMN sealed_proxy_url TEXT;
+ALTER TABLE nodes ADD COLUMN source_id TEXT;
+
+ALTER TABLE deployments ADD COLUMN sha256 TEXT;
+-- Until now only what we sent counted as present.
+UPDATE deployments SET sha256 = (SELECT sha256 FROM versions
+  WHERE versions.project = deployments.project AND versions.version = deployments.version) WHERE state = 'present';
+`

@@ -1,0 +1,45 @@
+import { oc } from '@orpc/contract'
+import { z } from 'zod'
+import { NodeTag, Waiting } from './jobs.ts'
+
+/**
+ * At most `max` live runs of the spiders that match, counted over the whole fleet, over the nodes with a tag, or on each node by
+ * itself. All fields that choose are joined: `{ project: 'shop' }` limits a project, `{ spider: 'price*', perNode: true, max: 1 }`
+ * keeps spiders of one site apart. `*` stands for anything; null for all.
+ */
+export const LimitRule = z.object({
+  id: z.string().regex(/^[0-9a-f]{1,32}$/),
+  project: z.string().min(1).max(200).nullable(),
+  spider: z.string().min(1).max(200).nullable(),
+  tag: NodeTag.nullable(),
+  perNode: z.boolean(),
+  max: z.number().int().min(0).max(1_000_000)
+})
+export type LimitRule = z.infer<typeof LimitRule>
+
+/** Queued jobs that are alike to placement, how many there are, and what they wait for. */
+export const LaneSummary = z.object({
+  lane: z.string(),
+  project: z.string(),
+  spider: z.string(),
+  depth: z.number().int(),
+  waiting: Waiting
+})
+export type LaneSummary = z.infer<typeof LaneSummary>
+
+export const queueContract = {
+  /** `live`: how many runs count against the limit now; for one per node, those on the node that has most. */
+  limits: oc
+    .route({ method: 'GET', path: '/queue/limits' })
+    .output(z.object({ limits: z.array(LimitRule.extend({ live: z.number().int() })) })),
+  /** Replaces all limits. Runs that are over a new limit go on; nothing is added until they are under it. */
+  setLimits: oc
+    .route({ method: 'PUT', path: '/queue/limits' })
+    .input(z.object({ limits: z.array(LimitRule).max(1_000) }))
+    .output(z.object({ limits: z.array(LimitRule.extend({ live: z.number().int() })) })),
+  /** The lanes with most jobs first; held jobs are in none. */
+  lanes: oc
+    .route({ method: 'GET', path: '/queue/lanes' })
+    .input(z.object({ limit: z.coerce.number().int().min(1).max(1_000).default(100) }))
+    .output(z.object({ lanes: z.array(LaneSummary), total: z.number().int() }))
+}
