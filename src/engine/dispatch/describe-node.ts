@@ -37,7 +37,7 @@ export function describeNode(
     finished: status.finished,
     latencyMs: status.latencyMs,
     lastSeenAtMs: status.lastSeenAtMs,
-    unreachableSinceMs: null,
+    unreachableSinceMs: status.unreachableSinceMs,
     stuckSinceMs: null,
     clockOffsetMs: status.clockOffsetMs,
     addedAtMs: stored.addedAtMs,

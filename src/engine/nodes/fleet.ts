@@ -20,6 +20,11 @@ export interface NodeStatus {
   external: { pending: SeenJob[]; running: SeenJob[] }
   latencyMs: number | null
   lastSeenAtMs: number | null
+  /**
+   * Wall clock: the first of the failed looks since its last good answer; null while it answers (401 is an answer too: it runs), or
+   * nobody has asked yet.
+   */
+  unreachableSinceMs: number | null
   clockOffsetMs: number | null
   capacity: Capacity
 }
@@ -104,6 +109,7 @@ export class Fleet {
             finished: status.finished,
             latencyMs: Math.round(latencyMs * 10) / 10,
             lastSeenAtMs: clock.nowMs(),
+            unreachableSinceMs: null,
             clockOffsetMs: status.clockOffsetMs,
             capacity: capacityOf(node.stored, node.status.capacity.learned, polls)
           })
@@ -154,8 +160,13 @@ export class Fleet {
 
   #noteFailure(node: FleetNode, error: NodeError, failures: number): void {
     const health = healthOf(error)
-    if (health === 'down' && failures < FAILURES_UNTIL_DOWN && node.status.health !== 'unknown') return
-    this.#update(node, { health, problem: error.message })
+    const isAway = health === 'down' || health === 'invalid'
+    const unreachableSinceMs = isAway ? (node.status.unreachableSinceMs ?? this.#options.clock.nowMs()) : null
+    if (health === 'down' && failures < FAILURES_UNTIL_DOWN && node.status.health !== 'unknown') {
+      node.status = { ...node.status, unreachableSinceMs }
+      return
+    }
+    this.#update(node, { health, problem: error.message, unreachableSinceMs })
   }
 
   #update(node: FleetNode, news: Partial<NodeStatus>): void {
@@ -183,6 +194,7 @@ function unknownStatus(capacity: Capacity): NodeStatus {
     external: { pending: [], running: [] },
     latencyMs: null,
     lastSeenAtMs: null,
+    unreachableSinceMs: null,
     clockOffsetMs: null,
     capacity
   }

@@ -56,13 +56,16 @@ export interface ScrapydClientOptions extends NodeAddressParts {
   clock: Clock
   logger: Logger
   limits?: Partial<ClientLimits>
+  /** The transport; tests and the simulation give one of their own. */
+  connect?: typeof createConnection
 }
 
 /** Speaks to one Scrapyd of any version from 1.2 to 1.6 (scrapyd-protocol.md). Every failure is a NodeError. */
 export function createScrapydClient(options: ScrapydClientOptions): NodeClient {
   const { clock, logger } = options
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
-  const connection = createConnection({ address: options, name: options.name, clock })
+  const { connect = createConnection } = options
+  const connection = connect({ address: options, name: options.name, clock })
   const other = { timeoutMs: limits.otherMs, limitBytes: limits.otherBytes }
   const egg = { timeoutMs: limits.eggMs, limitBytes: limits.otherBytes }
 
