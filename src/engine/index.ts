@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { Change, NodeHealth, PythonState, UsageSample } from '../shared/contract/index.ts'
@@ -25,10 +25,11 @@ import { takeInventory } from './nodes/inventory.ts'
 import { JobLogs } from './nodes/job-logs.ts'
 import type { NodeClient } from './nodes/node-client.ts'
 import { probeNode } from './nodes/scrapyd/probe.ts'
+import type { createConnection } from './nodes/scrapyd/connection.ts'
 import { createScrapydClient } from './nodes/scrapyd/scrapyd-client.ts'
 import { createDistribution } from './projects/distribution.ts'
 import { buildEggFromFolder } from './projects/egg-builder.ts'
-import { openEggTree } from './projects/egg-tree.ts'
+import { type EggTree, openEggTree } from './projects/egg-tree.ts'
 import { createProjects, type SettingsSource, WITHOUT_EGG } from './projects/projects.ts'
 import { WaitingReasons } from './queue/waiting-reasons.ts'
 import { FiguresSampler } from './router/figures.ts'
@@ -39,7 +40,7 @@ import { readOrCreateCredentials } from './runtime/credentials-file.ts'
 import { openFileSecretBox } from './runtime/file-secret-box.ts'
 import { createJobIds } from './runtime/ids.ts'
 import { silentLogger, type Logger } from './runtime/logger.ts'
-import { watchLoopDelay } from './runtime/loop-delay.ts'
+import { type LoopDelay, watchLoopDelay } from './runtime/loop-delay.ts'
 import { systemRandom, type Random } from './runtime/random.ts'
 import type { SecretBox } from './runtime/secret-box.ts'
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts'
@@ -79,6 +80,10 @@ export interface EngineOptions {
     blobs?: BlobStore
     localNode?: LocalNode | null
     createNodeClient?: (node: StoredNode, password: string | null) => NodeClient
+    /** The transport of every Scrapyd client and of the probe. */
+    connect?: typeof createConnection
+    eggTree?: EggTree
+    loopDelay?: LoopDelay
   }
 }
 
@@ -116,7 +121,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   const cancelWaitsMs: CancelWaitsMs =
     first === undefined ? CANCEL_WAITS_MS : [first * 1000, second! * 1000, last! * 1000]
 
-  await makeDataDirectory(dataDirectory)
+  makeDataDirectory(dataDirectory)
   const store = seams.store ?? (await openSqliteStore({ path: join(dataDirectory, 'scrapdeck.sqlite'), clock, logger }))
   const credentials = readOrCreateCredentials(dataDirectory, random, options.credentials)
   const blobs = seams.blobs ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs')))
@@ -138,7 +143,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     store,
     blobs,
     eggDirectory: join(ownDirectory, 'egg-files'),
-    tree: await openEggTree(directories.eggs, logger),
+    tree: seams.eggTree ?? (await openEggTree(directories.eggs, logger)),
     settingsProjects: hasLocalNode ? options.settingsProjects : undefined,
     listSpidersOfEgg: hasLocalNode ? (eggPath, project) => localNode!.listSpidersOfEgg(eggPath, project) : null,
     listSpidersOfSettings: (project) => localNode!.listSpiders(project, WITHOUT_EGG),
@@ -260,7 +265,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     listNodes: () => fleet.list().map(describe),
     listProjects: () => projects.describe()
   }
-  const loopDelay = watchLoopDelay()
+  const loopDelay = seams.loopDelay ?? watchLoopDelay()
   const figures = new FiguresSampler({
     store,
     logger,
@@ -317,7 +322,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     describeNode: describe,
     environments,
     usageOf,
-    probe: (nodeAddress) => probeNode({ address: nodeAddress, clock, logger }),
+    probe: (nodeAddress) => probeNode({ address: nodeAddress, clock, logger, connect: seams.connect }),
     problems: () => problems.current(),
     status: () => ({
       scrapdeckVersion: options.scrapdeckVersion,
@@ -370,7 +375,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     const password = node.sealedPassword === null ? null : await openPassword(node)
     if (seams.createNodeClient !== undefined) return seams.createNodeClient(node, password)
     const { name, url, username, caCertificate } = node
-    return createScrapydClient({ name, url, username, password, caCertificate, clock, logger })
+    return createScrapydClient({ name, url, username, password, caCertificate, clock, logger, connect: seams.connect })
   }
 
   /** A password sealed elsewhere (another machine's keychain) must not keep the engine from starting: the node will answer 401. */
@@ -507,9 +512,9 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   }
 }
 
-async function makeDataDirectory(directory: string): Promise<void> {
+function makeDataDirectory(directory: string): void {
   try {
-    await mkdir(directory, { recursive: true, mode: 0o700 })
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
   } catch (error) {
     throw new ScrapdeckError(
       'DATA_DIRECTORY_UNUSABLE',

@@ -17,9 +17,11 @@ export async function probeNode(options: {
   clock: Clock
   logger: Logger
   limits?: Partial<ClientLimits>
+  /** The transport; the simulation gives one of its own. */
+  connect?: typeof createConnection | undefined
   signal?: AbortSignal
 }): Promise<Omit<ProbeResult, 'duplicateOf'>> {
-  const { address, clock, logger, limits, signal } = options
+  const { address, clock, logger, limits, connect = createConnection, signal } = options
   const parsed = parseNodeUrl(address.url)
   const parts = {
     url: parsed.url,
@@ -28,8 +30,8 @@ export async function probeNode(options: {
     caCertificate: address.caCertificate || null
   }
   const name = new URL(parsed.url).hostname
-  const client = createScrapydClient({ ...parts, name, clock, logger, limits })
-  const connection = createConnection({ address: parts, name, clock })
+  const client = createScrapydClient({ ...parts, name, clock, logger, limits, connect })
+  const connection = connect({ address: parts, name, clock })
   const result: Omit<ProbeResult, 'duplicateOf'> = {
     url: parsed.url,
     reachable: false,

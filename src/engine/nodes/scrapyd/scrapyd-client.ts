@@ -57,7 +57,7 @@ export interface ScrapydClientOptions extends NodeAddressParts {
   logger: Logger
   limits?: Partial<ClientLimits>
   /** The transport; tests and the simulation give one of their own. */
-  connect?: typeof createConnection
+  connect?: typeof createConnection | undefined
 }
 
 /** Speaks to one Scrapyd of any version from 1.2 to 1.6 (scrapyd-protocol.md). Every failure is a NodeError. */
