@@ -40,6 +40,13 @@ interface FollowChangesOptions {
 /** Rows that the first page of an endless list may grow to. */
 const LIST_ROWS_MAX = 4000
 
+/** Changes that only say what is no longer true: what is shown of it is asked for again. */
+const OUTDATED_BY = {
+  jobs: ['jobs.list', 'jobs.facets', 'jobs.get', 'jobs.count', 'queue.lanes', 'queue.limits'],
+  limits: ['queue.limits', 'queue.lanes'],
+  discovery: ['discovery.list']
+} as const
+
 type JobPage = { jobs: Job[]; nextBefore: string | null }
 
 /** Follows until `stop()`. */
@@ -134,6 +141,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
     const waiting = new Map<string, Waiting>()
     const status: Partial<SystemStatus> = {}
     let environments: Environment[] | null = null
+    const outdated = new Set<string>()
     for (const change of changes) {
       if (change.kind === 'job') jobs.set(change.job.id, change.job)
       else if (change.kind === 'job_removed') jobs.set(change.id, null)
@@ -145,14 +153,15 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
       else if (change.kind === 'figures') status.figures = change.figures
       else if (change.kind === 'problems') status.problems = change.problems
       else if (change.kind === 'python') status.python = change.python
-      else environments = change.environments
+      else if (change.kind === 'environments') environments = change.environments
+      else for (const name of OUTDATED_BY[change.kind]) outdated.add(name)
     }
     for (const query of queries) {
       const [path, options] = query.queryKey as [readonly string[] | undefined, { input?: unknown } | undefined]
       const name = Array.isArray(path) ? path.join('.') : ''
       const data = query.state.data
       const input = (options?.input ?? {}) as Record<string, unknown>
-      if (name === 'jobs.facets' && jobs.size > 0) refetchSoon(query)
+      if (outdated.has(name) || (name === 'jobs.facets' && jobs.size > 0)) refetchSoon(query)
       if (data === undefined) continue
       if (name === 'jobs.list' && jobs.size > 0) {
         const updated = updateJobList(data as JobPage | InfiniteData<JobPage>, input, jobs)
@@ -190,6 +199,8 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
     if (refetches.has(query.queryHash)) return
     const timer = setTimeout(() => {
       refetches.delete(query.queryHash)
+      // One that is under way may have been answered before the change, and to break it off each time would never let it end.
+      if (query.state.fetchStatus === 'fetching') return refetchSoon(query)
       void queryClient.invalidateQueries({ queryKey: query.queryKey, exact: true })
     }, refetchAfterMs)
     refetches.set(query.queryHash, timer)

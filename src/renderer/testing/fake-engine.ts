@@ -11,12 +11,13 @@ import {
   type Environment,
   type Figures,
   type Job,
+  type LimitRule,
   type Node,
   type Problem,
   type Project,
   type ProjectSettings,
   type PythonState,
-  SECRET_MASK,
+  type SourceState,
   type SystemStatus
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
@@ -32,8 +33,11 @@ import {
   fakeProjects,
   jobIdAt,
   SPIDERS,
+  fakeLimits,
   seededRandom
 } from './fake-fleet.ts'
+import { createFakeDiscovery, fakeSources } from './fake-discovery.ts'
+import { createFakeQueue, jobOfItem } from './fake-queue.ts'
 import { BUILD_LOG, COLD, fakeEnvironments, fakeUsage, WARM } from './fake-local-node.ts'
 
 interface FakeEngineOptions {
@@ -55,6 +59,8 @@ export interface FakeEngine {
   nodes: Map<string, Node>
   projects: Map<string, Project>
   environments: Map<string, Environment>
+  sources: Map<string, SourceState>
+  limits: { rules: LimitRule[] }
   /** Names of the calls made, in order: `jobs.cancel`. */
   calls: string[]
   /** Each named call fails with this error until it is deleted. */
@@ -81,6 +87,8 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
   const environments = new Map(
     (pythonState === 'ready' ? fakeEnvironments(nowMs) : []).map((environment) => [environment.id, environment])
   )
+  const sources = new Map((firstRun ? [] : fakeSources(nowMs)).map((source) => [source.id, source]))
+  const limits: { rules: LimitRule[] } = { rules: firstRun ? [] : fakeLimits() }
   const calls: string[] = []
   const failures = new Map<string, Error>()
   let paused = false
@@ -142,22 +150,18 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
           ...blank,
           id: `node-${node.id}`,
           severity: 'error',
-          title: `${node.name} is ${node.health}`,
+          title: `${node.name} is ${node.stuckSinceMs === null ? node.health : 'stuck'}`,
           text: node.problem,
           nodeId: node.id,
-          mend: 'edit_node'
+          mend:
+            node.stuckSinceMs !== null
+              ? 'cordon_node'
+              : node.runs.some(({ jobId }) => jobId !== null)
+                ? 'run_elsewhere'
+                : 'edit_node'
         })
     }
     if (!firstRun) {
-      list.push({
-        ...blank,
-        id: 'stuck-us-2',
-        severity: 'error',
-        title: 'us-2 is stuck',
-        text: 'accepts jobs, has started none for 4 min; 3 waiting jobs were taken back and run elsewhere',
-        nodeId: 'us-2',
-        mend: 'cordon_node'
-      })
       list.push({
         ...blank,
         id: 'fails-prices',
@@ -226,6 +230,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     const id = jobIdAt(Date.now(), number++)
     return save(aJob({ id, jobid: id, waiting: { code: 'next_in_line', text: 'next in line' }, ...over }))
   }
+  const queue = createFakeQueue({ jobs, nodes, projects, limits, emit, queueJob, jobOf })
   const saveProject = (project: Project): Project => {
     projects.set(project.name, project)
     emit({ kind: 'project', project })
@@ -239,6 +244,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
       sizeBytes,
       spiders: SPIDERS[name] ?? ['demo'],
       createdAtMs: Date.now(),
+      orderWarning: null,
       deployments: []
     }
     const before = projects.get(name)
@@ -348,64 +354,52 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
         return { samples: fakeUsage(id, startedAtMs, endedAtMs ?? Date.now()) }
       }),
       run: os.jobs.run.handler(({ input }) => ({
-        jobs: input.spiders.map((spider) =>
-          queueJob({
-            project: input.project,
-            version: input.version ?? null,
-            spider,
-            settings: masked(input.settings, input.secretNames),
-            args: masked(input.args, input.secretNames),
-            secretNames: input.secretNames ?? [],
-            limits: input.limits ?? null,
-            priority: input.priority ?? 0,
-            placement: { nodeId: input.nodeId ?? null, tags: input.tags ?? [] }
-          })
-        )
+        jobs: input.spiders.map((spider) => queueJob(jobOfItem({ ...input, spider })))
       })),
+      ...queue.jobs,
       cancel: os.jobs.cancel.handler(({ input }) => {
-        const asked: string[] = []
-        const alreadyEnded: string[] = []
-        for (const id of input.ids) {
-          const job = jobOf(id)
-          if (job.state === 'ended') alreadyEnded.push(id)
-          else {
-            asked.push(id)
-            if (job.state === 'queued')
-              save({
-                ...job,
-                state: 'ended',
-                status: 'cancelled',
-                outcome: 'cancelled',
-                waiting: null,
-                reason: 'cancelled while waiting',
-                endedAtMs: Date.now(),
-                cancelAskedAtMs: Date.now()
-              })
-            else save({ ...job, cancelAskedAtMs: Date.now() })
-          }
-        }
+        const all = input.ids.map(jobOf)
+        const alreadyEnded = all.filter(({ state }) => state === 'ended').map(({ id }) => id)
+        const live = all.filter(({ state }) => state !== 'ended')
+        const askedAtMs = Date.now()
+        const asked = queue.saveAll(
+          live.map((job) =>
+            job.state === 'queued'
+              ? {
+                  ...job,
+                  state: 'ended',
+                  status: 'cancelled',
+                  outcome: 'cancelled',
+                  waiting: null,
+                  reason: 'cancelled while waiting',
+                  endedAtMs: askedAtMs,
+                  cancelAskedAtMs: askedAtMs
+                }
+              : { ...job, cancelAskedAtMs: askedAtMs }
+          )
+        )
         return { asked, alreadyEnded }
       }),
       restore: os.jobs.restore.handler(({ input }) => ({
-        restored: input.ids.map(
-          (id) =>
-            save({
-              ...jobOf(id),
-              state: 'queued',
-              status: 'queued',
-              outcome: null,
-              reason: null,
-              endedAtMs: null,
-              cancelAskedAtMs: null,
-              waiting: { code: 'next_in_line', text: 'next in line' }
-            }).id
+        restored: queue.saveAll(
+          input.ids.map((id) => ({
+            ...jobOf(id),
+            state: 'queued',
+            status: 'queued',
+            outcome: null,
+            reason: null,
+            endedAtMs: null,
+            cancelAskedAtMs: null,
+            waiting: { code: 'next_in_line', text: 'next in line' }
+          }))
         )
       })),
       retry: os.jobs.retry.handler(({ input }) => ({
         jobs: input.ids.map((id) => {
-          const { project, version, spider, settings, args, secretNames, limits, priority, placement } = jobOf(id)
-          const same = { project, version, spider, settings, args, secretNames, limits, priority, placement }
-          return queueJob({ ...same, source: 'retry' })
+          const { project, version, spider, settings, args, secretNames, priority, placement, retry, noOverlap } =
+            jobOf(id)
+          const same = { project, version, spider, settings, args, secretNames, priority, placement, retry, noOverlap }
+          return queueJob({ ...same, limits: jobOf(id).limits, source: 'retry' })
         })
       }))
     },
@@ -457,10 +451,17 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
         )
       }),
       update: os.nodes.update.handler(({ input }) => {
-        const { id, name, slots, tags, url, username, password } = input
+        const { id, name, slots, tags, url, username, password, clientCertificate, proxyUrl } = input
         const node = nodeOf(id)
         return saveNode({
           ...node,
+          queueAhead: input.queueAhead ?? node.queueAhead,
+          giveUpAfterSeconds:
+            input.giveUpAfterSeconds === undefined ? node.giveUpAfterSeconds : input.giveUpAfterSeconds,
+          group: input.group === undefined ? node.group : input.group,
+          hasClientCertificate:
+            clientCertificate === undefined ? node.hasClientCertificate : clientCertificate !== null,
+          proxyUrl: proxyUrl === undefined ? node.proxyUrl : proxyUrl,
           name: name ?? node.name,
           slots: slots ?? node.slots,
           slotsSource: slots ? 'set' : node.slotsSource,
@@ -482,6 +483,32 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
         nodes.delete(input.id)
         emit({ kind: 'node_removed', id: input.id })
         return { removed: input.id }
+      }),
+      cancelExternal: os.nodes.cancelExternal.handler(({ input }) => {
+        const node = nodeOf(input.id)
+        const isThere = node.runs.some(({ jobid }) => jobid === input.jobid)
+        saveNode({ ...node, runs: node.runs.filter(({ jobid }) => jobid !== input.jobid) })
+        return { wasState: isThere ? ('running' as const) : null }
+      }),
+      adoptExternal: os.nodes.adoptExternal.handler(({ input }) => {
+        const node = nodeOf(input.id)
+        const run =
+          node.runs.find(({ jobid }) => jobid === input.jobid) ??
+          fail(new ScrapdeckError('NOT_FOUND', `${node.name} lists no job ${input.jobid} any more.`))
+        const job = queueJob({
+          jobid: run.jobid,
+          project: run.project,
+          spider: run.spider,
+          source: 'adopted',
+          state: 'running',
+          status: 'running',
+          waiting: null,
+          nodeId: node.id,
+          attemptCount: 1,
+          startedAtMs: run.sinceMs
+        })
+        saveNode({ ...node, runs: node.runs.map((each) => (each === run ? { ...run, jobId: job.id } : each)) })
+        return job
       })
     },
     projects: {
@@ -500,13 +527,13 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
       deploy: os.projects.deploy.handler(async function* ({ input }) {
         for (const node of nodes.values()) {
           if (input.nodeIds && !input.nodeIds.includes(node.id)) continue
-          const at = () => ({ nodeId: node.id, changedAtMs: Date.now() })
+          const at = () => ({ nodeId: node.id, sha256: null, changedAtMs: Date.now() })
           yield { ...at(), state: 'sending' as const, error: null }
           await wait(150)
           const deployment =
             node.health === 'down'
               ? { ...at(), state: 'failed' as const, error: 'The node did not answer within 5 s' }
-              : { ...at(), state: 'present' as const, error: null }
+              : { ...at(), state: 'present' as const, sha256: 'ab'.repeat(32), error: null }
           const project = projectOf(input.project)
           saveProject({
             ...project,
@@ -524,6 +551,12 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
         environmentFor(input.project, input.settings)
         return saved
       }),
+      setPaused: os.projects.setPaused.handler(({ input }) => {
+        const project = projectOf(input.project)
+        const saved = saveProject({ ...project, settings: { ...project.settings, paused: input.paused } })
+        queue.tellWaiting()
+        return saved
+      }),
       deleteVersion: os.projects.deleteVersion.handler(({ input }) => {
         const project = projectOf(input.project)
         const versions = project.versions.filter(({ version }) => version !== input.version)
@@ -536,6 +569,8 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
         return { failedNodes: [] }
       })
     },
+    queue: queue.queue,
+    discovery: createFakeDiscovery(sources, emit),
     environments: {
       list: os.environments.list.handler(() => ({ environments: [...environments.values()] })),
       log: os.environments.log.handler(async function* ({ input, signal }) {
@@ -755,6 +790,8 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     nodes,
     projects,
     environments,
+    sources,
+    limits,
     calls,
     failures,
     emit,
@@ -782,12 +819,6 @@ function withUsage({ kind, runs }: Node): Node['runs'] {
     ...run,
     usage: (run.sinceMs !== null && fakeUsage(run.jobid, run.sinceMs, Date.now()).at(-1)) || null
   }))
-}
-
-function masked(values: Record<string, string> = {}, secretNames: readonly string[] = []): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [name, secretNames.includes(name) ? SECRET_MASK : value])
-  )
 }
 
 function fail(error: Error): never {

@@ -4,6 +4,7 @@ import {
   type Job,
   type JobDetail,
   type JobStatus,
+  type LimitRule,
   type Node,
   type Project,
   type Transition
@@ -40,6 +41,10 @@ export function aNode(over: Partial<Node> = {}): Node {
     hasCaCertificate: false,
     slots: 8,
     slotsSource: 'set',
+    slotsText: 'set by you',
+    queueAhead: 0,
+    giveUpAfterSeconds: null,
+    group: null,
     tags: ['eu'],
     mode: 'active',
     health: 'up',
@@ -52,8 +57,13 @@ export function aNode(over: Partial<Node> = {}): Node {
     finished: 412,
     latencyMs: 19,
     lastSeenAtMs: Date.now(),
+    unreachableSinceMs: null,
+    stuckSinceMs: null,
     clockOffsetMs: 3,
     addedAtMs: Date.now() - 40 * 86_400_000,
+    hasClientCertificate: false,
+    proxyUrl: null,
+    sourceId: null,
     python: null,
     ...over
   }
@@ -72,7 +82,15 @@ export function aJob(over: Partial<Job> = {}): Job {
     args: {},
     secretNames: [],
     limits: null,
+    retry: null,
+    notBeforeMs: null,
+    expiresAtMs: null,
+    noOverlap: false,
+    after: [],
+    dedupeKey: null,
+    hold: null,
     priority: 0,
+    rank: 0,
     placement: { nodeId: null, tags: [] },
     source: 'ui',
     state: ended ? 'ended' : (status as Job['state']),
@@ -84,6 +102,8 @@ export function aJob(over: Partial<Job> = {}): Job {
     lane: '',
     nodeId: null,
     attemptCount: 0,
+    mayHaveRunTwice: false,
+    unknownSinceMs: null,
     cancelAskedAtMs: null,
     queuedAtMs: Date.now(),
     startedAtMs: null,
@@ -126,6 +146,15 @@ export function fakeNodes(count: number, nowMs: number): Node[] {
       kind: index === 0 ? 'local' : 'scrapyd',
       slots: slots[index] ?? 8,
       slotsSource: index === 0 ? 'default' : index % 5 === 3 ? 'learned' : 'set',
+      slotsText:
+        index === 0
+          ? 'as many as this computer has cores'
+          : index % 5 === 3
+            ? `learned: ${slots[index] ?? 8} ran while 2 waited, for 12 s`
+            : 'set by you',
+      queueAhead: index % 4 === 2 ? 2 : 0,
+      giveUpAfterSeconds: region === 'us' ? 900 : null,
+      group: GROUPS[region] ?? null,
       tags: index === 0 ? [] : [region, ...(index % 4 === 1 ? ['proxy'] : [])],
       scrapydVersion: index === 0 ? null : (['1.6', '1.6', '1.5+', '1.4', '1.3'][index % 5] as string),
       latencyMs: latency[index] ?? 15 + (index % 40),
@@ -140,14 +169,23 @@ export function fakeNodes(count: number, nowMs: number): Node[] {
         health: 'down' as const,
         problem: 'The node did not answer within 5 s. Look whether Scrapyd runs there and whether its port is open.',
         lastSeenAtMs: nowMs - 252_000,
+        unreachableSinceMs: nowMs - 252_000,
         latencyMs: null
       }
     }
+    if (name === 'us-2')
+      return {
+        ...node,
+        stuckSinceMs: nowMs - 240_000,
+        problem: 'us-2 accepts jobs but starts none. Look into the log of its Scrapyd; restarting it usually helps.'
+      }
     if (name === 'lab-b') return { ...node, mode: 'draining' as const }
     if (name === 'lab-a') return { ...node, mode: 'cordoned' as const }
     return node
   })
 }
+
+const GROUPS: Record<string, string> = { eu: 'Europe', us: 'America', ap: 'Asia', lab: 'Laboratory' }
 
 export function fakeProjects(nodes: readonly Node[], nowMs: number): Project[] {
   return Object.entries(SPIDERS).map(([name, spiders], index) => ({
@@ -161,11 +199,13 @@ export function fakeProjects(nodes: readonly Node[], nowMs: number): Project[] {
       sizeBytes: 48_211 + index * 9071 - age * 1200,
       spiders: age === 0 ? spiders : spiders.slice(0, -1),
       createdAtMs: nowMs - age * 9 * 86_400_000 - 2 * 86_400_000,
+      orderWarning: null,
       deployments: nodes
         .filter((_, place) => age === 0 || place % (age + 1) === 0)
         .map((node) => ({
           nodeId: node.id,
           state: node.health === 'down' ? ('failed' as const) : ('present' as const),
+          sha256: node.health === 'down' ? null : `${index}${age}`.repeat(32),
           error: node.health === 'down' ? 'The node did not answer within 5 s' : null,
           changedAtMs: nowMs - 3_600_000
         }))
@@ -173,18 +213,54 @@ export function fakeProjects(nodes: readonly Node[], nowMs: number): Project[] {
   }))
 }
 
-const WAITS = [
-  { code: 'all_slots_busy', text: 'all 16 slots of tag eu are busy' },
-  { code: 'next_in_line', text: 'next in line' },
-  { code: 'egg_on_its_way', text: 'version is being sent to us-1' },
-  { code: 'no_matching_node', text: 'no node has the tags gpu' }
-] as const
+export function fakeLimits(): LimitRule[] {
+  const anything = { project: null, spider: null, tag: null, perNode: false }
+  return [
+    { ...anything, id: '1', project: 'news', max: 40 },
+    { ...anything, id: '2', spider: 'amazon*', perNode: true, max: 1 },
+    { ...anything, id: '3', project: 'maps', tag: 'proxy', max: 4 }
+  ]
+}
+
+/** What queued jobs wait for, by turns; the last three are held. */
+const waitsAt = (nowMs: number): Pick<Job, 'waiting' | 'hold' | 'notBeforeMs' | 'attemptCount'>[] => {
+  const free = { hold: null, notBeforeMs: null, attemptCount: 0 }
+  return [
+    { ...free, waiting: { code: 'all_slots_busy', text: 'all 16 slots of tag eu are busy' } },
+    { ...free, waiting: { code: 'next_in_line', text: 'next in line' } },
+    { ...free, waiting: { code: 'egg_on_its_way', text: 'version is being sent to us-1' } },
+    { ...free, waiting: { code: 'no_matching_node', text: 'no node has the tags gpu' } },
+    { ...free, waiting: { code: 'limit', text: '1 of at most 1 run of amazon* is live on each node' } },
+    {
+      hold: 'retry',
+      notBeforeMs: null,
+      attemptCount: 1,
+      waiting: { code: 'retry_wait', text: 'failed, run 2 of 3 comes after a wait', untilMs: nowMs + 28_000 }
+    },
+    {
+      hold: 'not_before',
+      notBeforeMs: nowMs + 5 * 3_600_000,
+      attemptCount: 0,
+      waiting: { code: 'not_before', text: 'its time has not come', untilMs: nowMs + 5 * 3_600_000 }
+    },
+    { ...free, hold: 'overlap', waiting: { code: 'overlap', text: 'another run with these arguments is live' } }
+  ]
+}
+
+const FAKE_RETRY = {
+  attempts: 3,
+  backoffSeconds: 30,
+  backoffFactor: 2,
+  backoffMaxSeconds: 3600,
+  on: ['failed' as const, 'lost' as const]
+}
 
 /** Newest first. Running jobs are put into the slots of the nodes, which are changed in place. */
 export function fakeJobs(count: number, nodes: Node[], nowMs: number, random: () => number): Job[] {
   const projects = Object.keys(SPIDERS)
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T
   const jobs: Job[] = []
+  const waits = waitsAt(nowMs)
   for (let index = 0; index < count; index++) {
     const queuedAtMs = nowMs - index * 31_000 - random() * 20_000
     const project = pick(projects)
@@ -198,8 +274,10 @@ export function fakeJobs(count: number, nodes: Node[], nowMs: number, random: ()
       args: random() < 0.3 ? { category: 'laptops', pages: '20' } : {}
     })
     base.jobid = base.id
+    base.lane = `${base.project} ${base.spider}`
+    if (base.source === 'scrapyd') base.retry = FAKE_RETRY
     const place = index / count
-    if (place < 0.2) jobs.push({ ...base, waiting: pick(WAITS) })
+    if (place < 0.2) jobs.push({ ...base, ...pick(waits) })
     else {
       const node = pick(
         nodes.filter(
@@ -255,6 +333,7 @@ export function fakeJobs(count: number, nodes: Node[], nowMs: number, random: ()
       })
     }
   }
+  leaveUnknown(jobs, nodes)
   for (const node of nodes) {
     if (node.id === 'ap-1' || node.id === 'lab-b') {
       for (let index = 0; index < 2; index++)
@@ -272,6 +351,22 @@ export function fakeJobs(count: number, nodes: Node[], nowMs: number, random: ()
     node.pending = 0
   }
   return jobs
+}
+
+/** Two runs were live on the node that is down: what became of them is unknown. */
+function leaveUnknown(jobs: Job[], nodes: readonly Node[]): void {
+  const down = nodes.find(({ unreachableSinceMs }) => unreachableSinceMs !== null)
+  if (down === undefined) return
+  const running = jobs.filter(({ status, nodeId }) => status === 'running' && nodeId !== 'local').slice(-2)
+  for (const job of running) {
+    const before = nodes.find(({ id }) => id === job.nodeId)!
+    const run = before.runs.find(({ jobId }) => jobId === job.id)!
+    before.runs = before.runs.filter((each) => each !== run)
+    down.runs.push(run)
+    Object.assign(job, { nodeId: down.id, unknownSinceMs: down.unreachableSinceMs })
+  }
+  const lost = jobs.find(({ status }) => status === 'lost')
+  if (lost) lost.mayHaveRunTwice = true
 }
 
 export function fakeDetail(job: Job): JobDetail {

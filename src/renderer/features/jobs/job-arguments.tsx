@@ -10,7 +10,8 @@ const SOURCE_WORDS: Record<Job['source'], string> = {
   api: 'over the API',
   scrapyd: 'by a Scrapyd client',
   demo: 'as the demo',
-  retry: 'as a retry of another job'
+  retry: 'as a retry of another job',
+  adopted: 'on the node itself; taken over from there'
 }
 
 /** What was asked for, exactly. */
