@@ -43,3 +43,22 @@ test('all tables of ours are strict', () => {
     .pluck()
   expect(lax.all()).toEqual([])
 })
+
+test('tags from before tag terms go on matching the jobs that ask for them, without the characters that terms are made of', () => {
+  migrate(database, MIGRATIONS.slice(0, 2))
+  const tags = JSON.stringify(['eu west', 'a|b!', 'fast', '\u2003', ''])
+  database
+    .prepare("INSERT INTO nodes VALUES ('n1', 'n1', 'scrapyd', 'u', NULL, NULL, NULL, 2, ?, 'active', NULL, 1)")
+    .run(tags)
+  database
+    .prepare(
+      "INSERT INTO jobs (id, jobid, project, spider, settings, args, priority, placement_tags, lane, source, state, queued_at_ms) VALUES ('1', '1', 'p', 's', '{}', '{}', 0, ?, 'l', 'ui', 'queued', 1)"
+    )
+    .run(tags)
+  migrate(database, MIGRATIONS)
+  const dashed = ['eu-west', 'a-b-', 'fast', '-']
+  const read = (what: string) => JSON.parse(database.prepare(`SELECT ${what}`).pluck().get() as string) as unknown
+  expect(read('tags FROM nodes')).toEqual(dashed)
+  expect(read('placement_tags FROM jobs')).toEqual(dashed)
+  expect(read('lane FROM queue_lanes')).toEqual(['p', null, null, dashed, 's'])
+})

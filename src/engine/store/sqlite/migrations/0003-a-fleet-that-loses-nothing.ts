@@ -1,3 +1,13 @@
+// Tags have no blanks, `|` or `!` any more (tag terms are made of them): what older tags have of them becomes a dash, alike on
+// nodes and in the conditions of jobs, so that both go on matching, and lists of them stay readable.
+const CHARACTERS_OF_TERMS = [9, 10, 11, 12, 13, 32, 33, 124, 160, 5760, 8232, 8233, 8239, 8287, 12288, 65279]
+const DASHED_TAG = [...CHARACTERS_OF_TERMS, ...Array.from({ length: 11 }, (_, index) => 8192 + index)].reduce(
+  (tag, code) => `replace(${tag}, char(${code}), '-')`,
+  'value'
+)
+const dashedTags = (column: string) =>
+  `(SELECT json_group_array(${DASHED_TAG}) FROM json_each(${column}) WHERE value <> '')`
+
 /** What holds a queued job back, its place in the queue, how it is retried; policies and connections of nodes. */
 export const aFleetThatLosesNothing = /* sql */ `
 ALTER TABLE jobs ADD COLUMN retry TEXT;
@@ -9,6 +19,8 @@ ALTER TABLE jobs ADD COLUMN dedupe_key TEXT;
 ALTER TABLE jobs ADD COLUMN hold TEXT;
 ALTER TABLE jobs ADD COLUMN rank REAL NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN may_have_run_twice INTEGER NOT NULL DEFAULT 0;
+UPDATE nodes SET tags = ${dashedTags('tags')};
+UPDATE jobs SET placement_tags = ${dashedTags('placement_tags')} WHERE placement_tags <> '[]';
 -- Jobs are queued in the order of their rows.
 UPDATE jobs SET rank = rowid;
 -- Spiders have lanes of their own now: limits are counted by spider.
