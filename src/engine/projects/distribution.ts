@@ -1,7 +1,8 @@
 import type { Deployment } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { type Projects, WITHOUT_EGG } from './projects.ts'
+import { WITHOUT_EGG } from './catalog.ts'
+import type { Projects } from './projects.ts'
 
 /**
  * Which node has which egg, and sending what is missing: on demand before the first job that needs it, or to many at

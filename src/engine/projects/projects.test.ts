@@ -119,7 +119,7 @@ test('without Python an egg is kept, any spider is right, and it is listed once 
 test('a replaced version is on no node any more, and the old egg is gone', async () => {
   await using t = await openRoom()
   const first = await t.projects.upload(await anEgg(), { version: '1.0' })
-  await t.projects.recordDeployment('shop', '1.0', { nodeId: 'n1', state: 'present', error: null, changedAtMs: 1 })
+  await t.projects.recordDeployment('shop', '1.0', { nodeId: 'n1', state: 'present', sha256: null, error: null, changedAtMs: 1 })
   const same = await t.projects.upload(await anEgg(), { version: '1.0' })
   expect(same.deployments.map(({ nodeId }) => nodeId)).toEqual(['local', 'n1'])
   const second = await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), { version: '1_0' })
@@ -216,7 +216,7 @@ test('an egg of ours counts as present only where we sent it; a node that lost i
   await t.projects.recordSeenOnNode('n1', 'shop', ['1_0'])
   const onNodes = () => t.projects.find('shop', '1.0')!.deployments.map(({ nodeId }) => nodeId)
   expect(onNodes()).toEqual(['local'])
-  const present = { nodeId: 'n1', state: 'present', error: null, changedAtMs: t.clock.nowMs() } as const
+  const present = { nodeId: 'n1', state: 'present', sha256: null, error: null, changedAtMs: t.clock.nowMs() } as const
   await t.projects.recordDeployment('shop', '1.0', present)
   await t.projects.recordSeenOnNode('n1', 'shop', [])
   expect(onNodes()).toEqual(['local', 'n1'])
@@ -238,7 +238,7 @@ test('names from a hostile node are not taken', async () => {
 test('a sending that a killed engine left behind is absent after the next start', async () => {
   await using t = await openRoom()
   await t.projects.upload(await anEgg(), { version: '1' })
-  await t.projects.recordDeployment('shop', '1', { nodeId: 'n1', state: 'sending', error: null, changedAtMs: 1 })
+  await t.projects.recordDeployment('shop', '1', { nodeId: 'n1', state: 'sending', sha256: null, error: null, changedAtMs: 1 })
   expect((await t.room.open()).find('shop', '1')!.deployments.map(({ nodeId }) => nodeId)).toEqual(['local'])
   expect((await t.store.listVersions())[0]!.deployments).toHaveLength(1)
 })

@@ -6,7 +6,8 @@ import { anEgg } from '../testing/archives.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore } from '../testing/temporary-store.ts'
 import { createDistribution } from './distribution.ts'
-import { createProjects, type SettingsSource, WITHOUT_EGG } from './projects.ts'
+import { WITHOUT_EGG } from './catalog.ts'
+import { createProjects, type SettingsSource } from './projects.ts'
 
 const SHOP: SettingsSource = { settingsModule: 'shop.settings', path: ['/srv/shop'] }
 

@@ -1,0 +1,134 @@
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { sanitiseVersion } from '../../shared/ids.ts'
+import type { StoredVersion } from '../store/store.ts'
+import { suggestNear } from './near-matches.ts'
+import { versionOrder } from './version-order.ts'
+
+/** What stands for the version of a project that runs without an egg: its code has no versions. Scrapyd's clients never see it. */
+export const WITHOUT_EGG = '(settings)'
+
+/**
+ * All projects and versions, in memory: questions are answered at once. Whoever changes the store remembers or forgets here, in that
+ * order. Versions are found under either spelling, as uploaded or as Scrapyd stores them (`1.0` and `1_0`).
+ */
+export class Catalog {
+  readonly #known = new Map<string, Map<string, StoredVersion>>()
+  /** Of projects that run without an egg, by project. */
+  readonly #withoutEgg = new Map<string, StoredVersion>()
+
+  names(): string[] {
+    return [...new Set([...this.#known.keys(), ...this.#withoutEgg.keys()])].sort()
+  }
+
+  isKnown(project: string): boolean {
+    return this.#known.has(project) || this.#withoutEgg.has(project)
+  }
+
+  /** Every version that is in the store. */
+  all(): StoredVersion[] {
+    return [...this.#known.values()].flatMap((versions) => [...versions.values()])
+  }
+
+  /** Projects with versions in the store. */
+  stored(): string[] {
+    return [...this.#known.keys()]
+  }
+
+  withoutEgg(): StoredVersion[] {
+    return [...this.#withoutEgg.values()]
+  }
+
+  remember(stored: StoredVersion): void {
+    const versions = this.#known.get(stored.project) ?? new Map<string, StoredVersion>()
+    this.#known.set(stored.project, versions.set(stored.version, stored))
+  }
+
+  rememberWithoutEgg(stored: StoredVersion): void {
+    this.#withoutEgg.set(stored.project, stored)
+  }
+
+  forget({ project, version }: Pick<StoredVersion, 'project' | 'version'>): void {
+    const versions = this.#known.get(project)
+    versions?.delete(version)
+    if (versions?.size === 0) this.#known.delete(project)
+  }
+
+  find(project: string, version: string): StoredVersion | null {
+    if (version === WITHOUT_EGG) return this.#versionWithoutEgg(project)
+    const versions = this.#known.get(project)
+    if (!versions) return null
+    const spelling = sanitiseVersion(version)
+    return (
+      versions.get(version) ?? [...versions.values()].find((one) => sanitiseVersion(one.version) === spelling) ?? null
+    )
+  }
+
+  /** Of one project, the latest last. Nodes' own versions stand before all of ours, in their node's order. */
+  ascending(project: string): StoredVersion[] {
+    const own = (stored: StoredVersion) => (stored.sha256 === null && stored.version !== WITHOUT_EGG ? 0 : 1)
+    const settingsVersion = this.#versionWithoutEgg(project)
+    const versions = [...(this.#known.get(project)?.values() ?? []), ...(settingsVersion ? [settingsVersion] : [])]
+    // A node's own versions keep the node's order: it is what its Scrapyd takes for the latest.
+    const byName = versionOrder(versions.filter(own).map(({ version }) => version))
+    return versions.sort(
+      (one, other) =>
+        own(one) - own(other) ||
+        (own(one) === 1 ? (byName?.(one.version, other.version) ?? 0) : 0) ||
+        one.createdAtMs - other.createdAtMs ||
+        (one.version < other.version ? -1 : 1)
+    )
+  }
+
+  latestVersion(project: string): string | null {
+    return this.ascending(project).at(-1)?.version ?? null
+  }
+
+  requireProject(project: string): StoredVersion[] {
+    if (!this.isKnown(project)) {
+      const near = suggestNear(project, this.names())
+      throw new ScrapdeckError('PROJECT_NOT_FOUND', `No node and no upload has a project "${project}".${near}`)
+    }
+    return this.ascending(project)
+  }
+
+  requireVersion(project: string, version: string | null): StoredVersion {
+    const versions = this.requireProject(project)
+    const stored = version === null ? versions.at(-1)! : this.find(project, version)
+    if (!stored) {
+      const names = versions.map((one) => one.version)
+      const near = suggestNear(version!, names)
+      throw new ScrapdeckError('VERSION_NOT_FOUND', `The project ${project} has no version "${version}".${near}`)
+    }
+    return stored
+  }
+
+  requireEgg(project: string, version: string): StoredVersion {
+    const stored = this.requireVersion(project, version)
+    if (stored.sha256 === null) {
+      throw new ScrapdeckError(
+        'VERSION_NOT_FOUND',
+        `Version ${stored.version} of ${project} was only seen on nodes; there is no egg to send. Upload it first.`
+      )
+    }
+    return stored
+  }
+
+  resolve(project: string, version: string | null, spider: string): StoredVersion {
+    const stored = this.requireVersion(project, version)
+    if (stored.spiders !== null && !stored.spiders.includes(spider)) {
+      const near = suggestNear(spider, stored.spiders)
+      throw new ScrapdeckError(
+        'SPIDER_NOT_FOUND',
+        `Version ${stored.version} of ${project} has no spider "${spider}".${near}`,
+        { data: { spiders: stored.spiders.slice(0, 100) } }
+      )
+    }
+    return stored
+  }
+
+  /** Not where there is an egg: then that is what runs. */
+  #versionWithoutEgg(project: string): StoredVersion | null {
+    const hasEgg = [...(this.#known.get(project)?.values() ?? [])].some(({ sha256 }) => sha256 !== null)
+    return hasEgg ? null : (this.#withoutEgg.get(project) ?? null)
+  }
+}

@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto'
+import type { Deployment } from '../../shared/contract/index.ts'
+import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
+import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import type { BlobStore } from '../blobs/blob-store.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Store, StoredVersion } from '../store/store.ts'
+import type { Catalog } from './catalog.ts'
+import { buildEggFromArchive } from './egg-builder.ts'
+import type { EggFiles } from './egg-files.ts'
+import { type EggFacts, inspectArchive, inspectEgg } from './egg-inspection.ts'
+import type { EggKeeping } from './egg-keeping.ts'
+import type { EggTree } from './egg-tree.ts'
+import { hasControlCharacters, problemOfPathPart } from './names.ts'
+import { openZipArchive } from './zip-archive.ts'
+
+/** Names that build tools give to eggs when nobody chose one. */
+const GENERIC_NAMES = new Set(['project', 'unknown', 'scrapy-project'])
+
+export interface EggIntakeParts {
+  store: Store
+  blobs: BlobStore
+  files: EggFiles
+  tree: EggTree | undefined
+  catalog: Catalog
+  keeping: EggKeeping
+  listSpidersOfEgg: ((eggPath: string, project: string) => Promise<string[]>) | null
+  /** Changes of versions go one after another. */
+  exclusively: <T>(change: () => Promise<T>) => Promise<T>
+  clock: Clock
+  logger: Logger
+}
+
+/** Takes eggs in: checked, named, listed, kept. Uploads go one after another. */
+export interface EggIntake {
+  upload(
+    archive: Uint8Array,
+    names: { project?: string; version?: string },
+    mayReplaceInUse: boolean
+  ): Promise<StoredVersion>
+  /** Asks an egg that we keep for its spiders; one that does not import stays as it is. */
+  listAgain(stored: StoredVersion): Promise<StoredVersion>
+  refuseInUse(stored: StoredVersion, verb: 'delete' | 'replace'): Promise<void>
+}
+
+export function createEggIntake(parts: EggIntakeParts): EggIntake {
+  const { store, blobs, files, catalog, keeping, exclusively, clock, logger } = parts
+  let lastUpload: Promise<unknown> = Promise.resolve()
+
+  return {
+    upload(archive, names, mayReplaceInUse) {
+      const uploaded = lastUpload.then(() => upload(archive, names, mayReplaceInUse))
+      lastUpload = uploaded.catch(() => {
+        // Its own caller hears of it; the next upload must go on.
+      })
+      return uploaded
+    },
+    listAgain,
+    refuseInUse
+  }
+
+  async function upload(
+    archive: Uint8Array,
+    names: { project?: string; version?: string },
+    mayReplaceInUse: boolean
+  ): Promise<StoredVersion> {
+    const { egg, facts } = await takeEgg(archive, names)
+    const project = projectNameFor(names.project, facts)
+    const sha256 = createHash('sha256').update(egg).digest('hex')
+    const before = names.version === undefined ? null : catalog.find(project, checkVersion(names.version))
+    const version = before?.version ?? names.version ?? nextDefaultVersion(project)
+    if (before?.sha256 === sha256) return before.spiders === null ? listAgain(before) : before
+    if (before && !mayReplaceInUse) await refuseInUse(before, 'replace')
+
+    const path = await files.write({ sha256, project, version }, egg)
+    try {
+      const spiders = await listSpiders(path, project)
+      await blobs.write(`eggs/${sha256}`, egg)
+      const createdAtMs = clock.nowMs()
+      const present: Deployment = {
+        nodeId: LOCAL_NODE_ID,
+        state: 'present',
+        sha256,
+        error: null,
+        changedAtMs: createdAtMs
+      }
+      const deployments = parts.listSpidersOfEgg === null ? [] : [present]
+      const stored = { project, version, sha256, sizeBytes: egg.byteLength, spiders, createdAtMs, deployments }
+      await exclusively(async () => {
+        await store.putVersion(stored)
+        catalog.remember(stored)
+      })
+      await copyToTree(stored, path)
+      if (before?.sha256) await keeping.removeUnused(before.sha256, before)
+      logger.info({ project, version, sha256, spiders: spiders?.length }, 'an egg was taken')
+      return stored
+    } catch (error) {
+      await keeping.removeUnused(sha256, { project, version })
+      throw error
+    }
+  }
+
+  /** Null where there is no Python to ask: the version is kept and listed later. */
+  async function listSpiders(path: string, project: string): Promise<string[] | null> {
+    if (parts.listSpidersOfEgg === null) return null
+    try {
+      return await parts.listSpidersOfEgg(path, project)
+    } catch (error) {
+      if (isScrapdeckError(error, 'PYTHON_MISSING')) return null
+      throw error
+    }
+  }
+
+  async function listAgain(stored: StoredVersion): Promise<StoredVersion> {
+    const { sha256 } = stored
+    const path = sha256 === null ? null : await files.pathOf({ ...stored, sha256 })
+    let spiders: string[] | null
+    try {
+      spiders = path === null ? null : await listSpiders(path, stored.project)
+    } catch (error) {
+      if (!isScrapdeckError(error, 'EGG_IMPORT_FAILED')) throw error
+      logger.warn({ project: stored.project, version: stored.version, error: error.message }, 'an egg does not import')
+      return stored
+    }
+    return exclusively(async () => {
+      const current = catalog.find(stored.project, stored.version)
+      if (spiders === null || current?.sha256 !== stored.sha256) return stored
+      const listed = { ...current, spiders }
+      await store.putVersion(listed)
+      catalog.remember(listed)
+      return listed
+    })
+  }
+
+  /** The egg is kept, whatever becomes of its copy: the next start repairs it. */
+  async function copyToTree(egg: StoredVersion, path: string): Promise<void> {
+    try {
+      await parts.tree?.put(egg, path)
+    } catch (error) {
+      logger.error({ project: egg.project, version: egg.version, error: String(error) }, 'eggs_dir cannot be written')
+    }
+  }
+
+  async function refuseInUse(stored: StoredVersion, verb: 'delete' | 'replace'): Promise<void> {
+    const count = await store.countJobsNeeding(stored.project, stored.version)
+    if (count === 0) return
+    const jobs = count === 1 ? '1 job that has not ended needs' : `${count} jobs that have not ended need`
+    throw new ScrapdeckError(
+      'VERSION_IN_USE',
+      `${jobs} version ${stored.version} of ${stored.project}. Cancel or wait, then ${verb} it` +
+        (verb === 'replace' ? ', or upload under another version.' : '.'),
+      { data: { count } }
+    )
+  }
+
+  function nextDefaultVersion(project: string): string {
+    for (let atMs = clock.nowMs(); ; atMs += 1000) {
+      const version = new Date(atMs).toISOString().replace(/[-:]/g, '').slice(0, 15)
+      if (!catalog.find(project, version)) return version
+    }
+  }
+}
+
+async function takeEgg(
+  archive: Uint8Array,
+  names: { project?: string; version?: string }
+): Promise<{ egg: Uint8Array; facts: EggFacts }> {
+  const opened = await openZipArchive(archive)
+  if (!opened.names.includes('EGG-INFO/PKG-INFO')) {
+    const egg = await buildEggFromArchive(opened, names)
+    if (egg !== null) return { egg, facts: await inspectEgg(egg) }
+  }
+  return { egg: archive, facts: await inspectArchive(opened) }
+}
+
+function projectNameFor(asked: string | undefined, facts: EggFacts): string {
+  const name = asked ?? facts.name ?? ''
+  if (asked === undefined && (name === '' || GENERIC_NAMES.has(name.toLowerCase()))) {
+    const suggestion = facts.settingsModule.split('.')[0]!
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      `The egg does not say what its project is called. Name the project, for example ${suggestion}.`,
+      { data: { field: 'project', suggestion } }
+    )
+  }
+  checkProjectName(name)
+  return name
+}
+
+/** Throws BAD_INPUT for a name that no project can have. */
+export function checkProjectName(name: string): void {
+  const problem = problemOfPathPart(name)
+  if (problem) throw new ScrapdeckError('BAD_INPUT', `The project name ${JSON.stringify(name)} ${problem}.`)
+}
+
+function checkVersion(version: string): string {
+  if (version === '' || version.length > 200 || hasControlCharacters(version)) {
+    throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(version)} is no name for a version.`)
+  }
+  return version
+}
