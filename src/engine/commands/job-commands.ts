@@ -1,32 +1,15 @@
-import { SECRET_MASK, type Job, type RunInput } from '../../shared/contract/index.ts'
+import type { Job, Placement, QueuePlace, RunInput, RunItem } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { LOST_ARGUMENTS, RESERVED_ARGUMENTS } from '../../shared/reserved-arguments.ts'
-import { problemOfLimits } from '../../shared/run-limits.ts'
-import { secretValues, withSecrets } from '../../shared/secret-values.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
-import type { Fleet } from '../nodes/fleet.ts'
 import type { NodeSignal } from '../nodes/node-client.ts'
-import type { Projects } from '../projects/projects.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { SecretBox } from '../runtime/secret-box.ts'
-import type { NewJob, Store, StoredJob } from '../store/store.ts'
+import type { NewJob, Store, StoredJob, TimelineEntry } from '../store/store.ts'
+import { checkNode, prepareJobs, type Origin, type PrepareJobsParts } from './prepare-jobs.ts'
 
-export interface JobCommandsParts {
+export interface JobCommandsParts extends PrepareJobsParts {
   store: Store
-  fleet: Fleet
-  projects: Projects
   dispatch: Dispatch
   waiting: WaitingReasons
-  secretBox: SecretBox
-  clock: Clock
-  newJobId: () => string
-}
-
-/** Who asked for jobs, and the id that a Scrapyd client brought. */
-interface Origin {
-  source: Job['source']
-  jobid?: string | undefined
 }
 
 /** Orders about jobs: checked whole before anything is written, then written in one transaction, then acknowledged. */
@@ -38,8 +21,8 @@ export class JobCommands {
   }
 
   /**
-   * Queues one job per spider, all or none. `jobid` (one spider only) is the id a Scrapyd client brought. Rejects with
-   * PROJECT_, VERSION_, SPIDER_, NODE_NOT_FOUND, ARGUMENT_RESERVED or BAD_INPUT (secrets, limits).
+   * Queues one job per spider, all or none; one that was asked for already (its dedupe key) is the earlier job. Rejects as
+   * `prepareJobs`, and with JOB_NOT_FOUND where a job to wait for does not exist.
    */
   async run(input: RunInput, origin: Origin): Promise<Job[]> {
     return this.#completed((await this.queue(input, origin)).map(({ id }) => id))
@@ -47,59 +30,42 @@ export class JobCommands {
 
   /** As `run`, without reading back what became of the jobs: a client that schedules thousands waits for nothing but the disk. */
   async queue(input: RunInput, origin: Origin): Promise<{ id: string; jobid: string }[]> {
-    const { projects, store, newJobId } = this.#parts
-    this.#checkArguments(input.args ?? {}, origin)
-    this.#checkNode(input.nodeId ?? null)
-    this.#checkLimits(input.limits ?? null)
-    const { settings, args, secretNames } = await this.#sealSecrets(input)
-    for (const spider of input.spiders) await projects.resolve(input.project, input.version ?? null, spider)
-    const jobs = input.spiders.map((spider): NewJob => {
-      const id = newJobId()
-      return {
-        id,
-        jobid: origin.jobid ?? id,
-        project: input.project,
-        version: input.version ?? null,
-        spider,
-        settings,
-        args,
-        secretNames,
-        limits: input.limits ?? null,
-        retry: input.retry ?? null,
-        notBeforeMs: input.notBeforeMs ?? null,
-        expiresAtMs: input.expiresAtMs ?? null,
-        noOverlap: input.noOverlap ?? false,
-        after: input.after ?? [],
-        dedupe: null,
-        priority: input.priority ?? 0,
-        placement: { nodeId: input.nodeId ?? null, tags: [...new Set(input.tags ?? [])].sort() },
-        source: origin.source,
-        entry: { atMs: this.#parts.clock.nowMs(), text: `Asked ${SOURCE_WORDS[origin.source]}`, evidence: {} }
-      }
-    })
-    await store.enqueueJobs(jobs)
-    this.#parts.dispatch.wake()
-    return jobs
+    const { spiders, ...rest } = input
+    if (rest.dedupe != null && spiders.length > 1) {
+      throw new ScrapdeckError(
+        'BAD_INPUT',
+        'A dedupe key stands for one job: ask for one spider, or for each with a key of its own'
+      )
+    }
+    const { jobs, ids } = await this.#enqueue(
+      spiders.map((spider) => ({ ...rest, spider })),
+      origin
+    )
+    return jobs.map(({ jobid }, index) => ({ id: ids[index]!, jobid }))
+  }
+
+  /** Many jobs in one transaction, all or none, with the ids in the order of the items. Rejects as `run`. */
+  async runMany(items: RunItem[], origin: Origin): Promise<{ ids: string[]; deduplicated: number }> {
+    const { jobs, ids } = await this.#enqueue(items, origin)
+    return { ids, deduplicated: jobs.reduce((count, { id }, index) => count + Number(id !== ids[index]), 0) }
   }
 
   /** Queued jobs end at once; live ones are asked to, and end when their node shows it. */
   async cancel(ids: string[], options: { force: boolean }): Promise<{ asked: string[]; alreadyEnded: string[] }> {
-    const { store, dispatch, clock } = this.#parts
-    await this.#require(ids)
-    const entry = { atMs: clock.nowMs(), evidence: {} }
+    const { store, dispatch } = this.#parts
+    await this.#requireAll(ids)
     const done = new Set<string>()
     // A job can go back to the queue (refused by its node) between the two questions: ask until each is answered.
     for (let rest = ids; rest.length > 0; rest = await this.#notEnded(ids.filter((id) => !done.has(id)))) {
-      const removed = await store.cancelQueued(rest, { ...entry, text: 'Cancelled while queued' })
-      const live = rest.filter((id) => !removed.includes(id))
-      const asked = await store.askCancel(live, {
-        ...entry,
-        text: options.force ? 'Asked to stop at once' : 'Asked to cancel'
-      })
+      for (const id of await store.cancelQueued(rest, this.#entry('Cancelled while queued'))) done.add(id)
+      const asked = await store.askCancel(
+        rest.filter((id) => !done.has(id)),
+        this.#entry(options.force ? 'Asked to stop at once' : 'Asked to cancel')
+      )
       dispatch.cancel(asked, options)
-      if (removed.length > 0) dispatch.wake()
-      for (const id of [...removed, ...asked]) done.add(id)
+      for (const id of asked) done.add(id)
     }
+    dispatch.wake()
     return { asked: [...done], alreadyEnded: ids.filter((id) => !done.has(id)) }
   }
 
@@ -107,63 +73,103 @@ export class JobCommands {
    * One signal to jobs that run. `isCancel`: it is meant to end them, so their outcome is cancelled, whatever else happens.
    */
   async signal(ids: string[], signal: NodeSignal, options: { isCancel: boolean }): Promise<void> {
-    const { store, dispatch, clock } = this.#parts
-    if (options.isCancel) {
-      await store.askCancel(ids, { atMs: clock.nowMs(), text: `Asked to cancel with ${signal}`, evidence: { signal } })
-    }
+    const { store, dispatch } = this.#parts
+    if (options.isCancel) await store.askCancel(ids, this.#entry(`Asked to cancel with ${signal}`, { signal }))
     dispatch.signal(ids, signal, options)
   }
 
   /** Undo of a cancel: back to the old place in the queue. */
   async restore(ids: string[]): Promise<string[]> {
-    const { store, dispatch, clock } = this.#parts
-    await this.#require(ids)
-    const restored = await store.restoreCancelled(ids, {
-      atMs: clock.nowMs(),
-      text: 'Put back into the queue',
-      evidence: {}
-    })
+    const { store, dispatch } = this.#parts
+    await this.#requireAll(ids)
+    const restored = await store.restoreCancelled(ids, this.#entry('Put back into the queue'))
     dispatch.wake()
     return restored
   }
 
-  /** The same jobs again, as new ones. */
+  /** The same jobs again, as new ones: with their retry policy and overlap rule, at once and waiting for no other job. */
   async retry(ids: string[]): Promise<Job[]> {
-    const { store, projects, newJobId, clock } = this.#parts
+    const { store, projects, newJobId, dispatch } = this.#parts
     const jobs = await this.#require(ids)
-    for (const job of jobs) await projects.resolve(job.project, job.version, job.spider)
+    const resolved = new Set<string>()
+    for (const { project, version, spider } of jobs) {
+      const name = `${project}\n${version}\n${spider}`
+      if (!resolved.has(name)) projects.resolve(project, version, spider)
+      resolved.add(name)
+    }
     const again = jobs.map((job): NewJob => {
       const id = newJobId()
       const { project, version, spider, settings, args, secretNames, limits, retry, noOverlap, priority, placement } =
         job
-      const entry = { atMs: clock.nowMs(), text: 'Asked as a retry', evidence: { retryOf: job.id } }
-      const same = {
-        project,
-        version,
-        spider,
-        settings,
-        args,
-        secretNames,
-        limits,
-        retry,
-        noOverlap,
-        priority,
-        placement
-      }
+      const same = { project, version, spider, settings, args, secretNames, limits, retry, noOverlap, priority }
       const fresh = { notBeforeMs: null, expiresAtMs: null, after: [], dedupe: null }
-      return { ...same, ...fresh, id, jobid: id, source: 'retry', entry }
+      const entry = this.#entry('Asked as a retry', { retryOf: job.id })
+      return { ...same, ...fresh, placement, id, jobid: id, source: 'retry', entry }
     })
     await store.enqueueJobs(again)
-    this.#parts.dispatch.wake()
+    dispatch.wake()
     return this.#completed(again.map(({ id }) => id))
   }
 
+  /** Queued jobs only, here and in the two below: returns those that were. */
+  async setPriority(ids: string[], priority: number): Promise<string[]> {
+    return this.#changed(await this.#parts.store.setPriority(ids, priority, this.#entry(`Priority set to ${priority}`)))
+  }
+
+  async reorder(ids: string[], to: QueuePlace): Promise<string[]> {
+    const words = typeof to === 'string' ? PLACE_WORDS[to] : `Moved before ${to.before}`
+    // A job stands before itself already.
+    const moved = typeof to === 'string' ? ids : ids.filter((id) => id !== to.before)
+    return this.#changed(await this.#parts.store.reorder(moved, to, this.#entry(words)))
+  }
+
+  /** Rejects with NODE_NOT_FOUND. */
+  async place(ids: string[], placement: Placement): Promise<string[]> {
+    const { store, fleet } = this.#parts
+    const { nodeId } = placement
+    if (nodeId !== null) checkNode(nodeId, fleet)
+    const tags = [...new Set(placement.tags)].sort()
+    const where = [...(nodeId === null ? [] : [fleet.get(nodeId)!.stored.name]), ...tags]
+    const words = where.length === 0 ? 'May run on any node now' : `May run only on ${where.join(', ')} now`
+    return this.#changed(await store.placeQueued(ids, { nodeId, tags }, this.#entry(words)))
+  }
+
+  /** Live jobs whose node does not answer are given up there and queued again; returns those. */
+  async runElsewhere(ids: string[]): Promise<string[]> {
+    return this.#parts.dispatch.runElsewhere(ids)
+  }
+
+  async #enqueue(items: RunItem[], origin: Origin): Promise<{ jobs: NewJob[]; ids: string[] }> {
+    const jobs = await prepareJobs(items, origin, this.#parts)
+    const ids = await this.#parts.store.enqueueJobs(jobs)
+    this.#parts.dispatch.wake()
+    return { jobs, ids }
+  }
+
+  #changed(ids: string[]): string[] {
+    if (ids.length > 0) this.#parts.dispatch.wake()
+    return ids
+  }
+
+  #entry(text: string, evidence: TimelineEntry['evidence'] = {}): TimelineEntry {
+    return { atMs: this.#parts.clock.nowMs(), text, evidence }
+  }
+
   async #notEnded(ids: string[]): Promise<string[]> {
+    if (ids.length === 0) return []
     return (await this.#parts.store.getJobs(ids)).filter(({ state }) => state !== 'ended').map(({ id }) => id)
   }
 
   async #completed(ids: string[]): Promise<Job[]> {
     return (await this.#parts.store.getJobs(ids)).map((job) => this.#parts.waiting.complete(job))
+  }
+
+  /** As #require, where only that they exist matters: counted, not read. */
+  async #requireAll(ids: string[]): Promise<void> {
+    const each = [...new Set(ids)]
+    const counts = await this.#parts.store.countStatuses(each)
+    const known = Object.values(counts).reduce((sum, count) => sum + count, 0)
+    if (known < each.length) await this.#require(each)
   }
 
   async #require(ids: string[]): Promise<StoredJob[]> {
@@ -175,58 +181,6 @@ export class JobCommands {
     }
     return jobs
   }
-
-  #checkArguments(args: Record<string, string>, { source }: Origin): void {
-    const isTaken = (name: string) => source === 'scrapyd' && LOST_ARGUMENTS.has(name)
-    const reserved = Object.keys(args).find((name) => RESERVED_ARGUMENTS.has(name) && !isTaken(name))
-    if (reserved === undefined) return
-    throw new ScrapdeckError(
-      'ARGUMENT_RESERVED',
-      `A spider argument cannot be called "${reserved}": Scrapyd or Scrapy uses that name itself. Rename it in the spider`,
-      {
-        data: { name: reserved }
-      }
-    )
-  }
-
-  /** From here on nobody but the dispatcher, at the moment of sending, sees the values. */
-  async #sealSecrets({ settings = {}, args = {}, secretNames = [] }: RunInput) {
-    const run = { settings, args, secretNames: [...new Set(secretNames)] }
-    const stranger = run.secretNames.find((name) => !Object.hasOwn(settings, name) && !Object.hasOwn(args, name))
-    if (stranger !== undefined) {
-      throw new ScrapdeckError(
-        'BAD_INPUT',
-        `"${stranger}" is to be secret, but no setting or argument has this name. Correct it, or leave it out of secretNames`
-      )
-    }
-    const values = secretValues(run)
-    if (values.includes(SECRET_MASK)) {
-      throw new ScrapdeckError(
-        'BAD_INPUT',
-        'A secret value is only the dots that are shown in its place. Enter the true value again, or retry the old job'
-      )
-    }
-    const sealed = new Map<string, string>()
-    for (const value of values) sealed.set(value, await this.#parts.secretBox.seal(value))
-    return withSecrets(run, (value) => sealed.get(value)!)
-  }
-
-  #checkLimits(limits: RunInput['limits']): void {
-    const problem = problemOfLimits(limits)
-    if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
-  }
-
-  #checkNode(nodeId: string | null): void {
-    if (nodeId === null || this.#parts.fleet.get(nodeId) !== undefined) return
-    throw new ScrapdeckError('NODE_NOT_FOUND', `There is no node ${nodeId} to run on; choose another, or any`)
-  }
 }
 
-const SOURCE_WORDS: Record<Job['source'], string> = {
-  ui: 'in the app',
-  api: 'through the API',
-  scrapyd: 'through schedule.json',
-  demo: 'as the demo',
-  retry: 'as a retry',
-  adopted: 'on the node itself'
-}
+const PLACE_WORDS = { front: 'Moved to the front', back: 'Moved to the back' }

@@ -5,6 +5,7 @@ import type { DispatchContext } from './context.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { Finisher } from './finisher.ts'
 import { Follower } from './follower.ts'
+import { GiveUp } from './give-up.ts'
 
 /** The room's door: placing and sending, following, finishing and cancelling, over one belief. */
 export interface Dispatch {
@@ -20,6 +21,8 @@ export interface Dispatch {
   cancel(jobIds: string[], options: { force: boolean }): void
   /** Sends this one signal to the jobs that run, and nothing after it. `isCancel`: their rows say that a cancel was asked. */
   signal(jobIds: string[], signal: NodeSignal, options: { isCancel: boolean }): void
+  /** Gives up live attempts of these jobs whose node does not answer, and queues the jobs again; returns those that were. */
+  runElsewhere(jobIds: string[]): Promise<string[]>
   /** The node has left the fleet, so that nothing more can be sent to it: its live attempts end as lost. */
   abandonNode(nodeId: string): Promise<void>
   stop(): Promise<void>
@@ -32,6 +35,7 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
   const { store, live, clock } = context
   const wake = () => dispatcher.wake()
   const ladder = new CancelLadder(context, wake)
+  const giver = new GiveUp(context, wake)
   const finisher = new Finisher(context)
   const follower = new Follower(context, finisher, { wake, noteLook: (node) => dispatcher.noteLook(node) })
   const dispatcher: Dispatcher = new Dispatcher(context, follower)
@@ -94,6 +98,7 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
         void ladder.signal(one, signal)
       }
     },
+    runElsewhere: (jobIds) => giver.giveUpJobs(jobIds),
     async abandonNode(nodeId) {
       const ours = live.ofNode(nodeId)
       const applied = await store.applyChanges(

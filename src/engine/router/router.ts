@@ -96,6 +96,25 @@ export function createRouter(parts: RouterParts): EngineRouter {
       run: os.jobs.run.handler(async ({ input, context }) => ({
         jobs: await jobCommands.run(input, { source: context.source ?? 'api' })
       })),
+      runMany: os.jobs.runMany.handler(({ input, context }) =>
+        jobCommands.runMany(input.jobs, { source: context.source ?? 'api' })
+      ),
+      count: os.jobs.count.handler(async ({ input }) => {
+        const counts = Object.entries(await store.countStatuses(input.ids))
+        return { status: counts.map(([value, count]) => ({ value, count })) }
+      }),
+      setPriority: os.jobs.setPriority.handler(async ({ input }) => ({
+        changed: await jobCommands.setPriority(input.ids, input.priority)
+      })),
+      reorder: os.jobs.reorder.handler(async ({ input }) => ({
+        changed: await jobCommands.reorder(input.ids, input.to)
+      })),
+      place: os.jobs.place.handler(async ({ input: { ids, ...placement } }) => ({
+        changed: await jobCommands.place(ids, placement)
+      })),
+      runElsewhere: os.jobs.runElsewhere.handler(async ({ input }) => ({
+        changed: await jobCommands.runElsewhere(input.ids)
+      })),
       cancel: os.jobs.cancel.handler(({ input }) => jobCommands.cancel(input.ids, { force: input.force })),
       restore: os.jobs.restore.handler(async ({ input }) => ({ restored: await jobCommands.restore(input.ids) })),
       usage: os.jobs.usage.handler(async ({ input }) => ({ samples: await parts.usageOf(input.id) })),

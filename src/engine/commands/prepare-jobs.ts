@@ -1,0 +1,168 @@
+import { SECRET_MASK, type Job, type RunItem } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { LOST_ARGUMENTS, RESERVED_ARGUMENTS } from '../../shared/reserved-arguments.ts'
+import { problemOfLimits } from '../../shared/run-limits.ts'
+import { secretValues, withSecrets } from '../../shared/secret-values.ts'
+import type { Fleet } from '../nodes/fleet.ts'
+import type { Projects } from '../projects/projects.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { SecretBox } from '../runtime/secret-box.ts'
+import type { NewJob } from '../store/store.ts'
+
+/** Who asked for jobs, and the id that a Scrapyd client brought. */
+export interface Origin {
+  source: Job['source']
+  jobid?: string | undefined
+}
+
+export interface PrepareJobsParts {
+  fleet: Pick<Fleet, 'get'>
+  projects: Pick<Projects, 'resolve' | 'settingsOf'>
+  secretBox: Pick<SecretBox, 'seal'>
+  clock: Clock
+  newJobId: () => string
+}
+
+/**
+ * Checks what was asked for, whole, and makes the jobs of it; nothing is written. What many items share (a spider, a secret value)
+ * is looked up, or sealed, once. Rejects with PROJECT_, VERSION_, SPIDER_, NODE_NOT_FOUND, ARGUMENT_RESERVED or BAD_INPUT
+ * (secrets, limits, times, dependencies); of several items the message tells which one.
+ */
+export async function prepareJobs(
+  items: readonly RunItem[],
+  origin: Origin,
+  parts: PrepareJobsParts
+): Promise<NewJob[]> {
+  const nowMs = parts.clock.nowMs()
+  const resolved = new Set<string>()
+  const secrets = new Set<string>()
+  for (const [index, item] of items.entries()) {
+    try {
+      checkItem(item)
+    } catch (error) {
+      throw items.length > 1 && error instanceof ScrapdeckError ? named(error, index, items.length) : error
+    }
+  }
+  const sealed = new Map<string, string>()
+  for (const value of secrets) sealed.set(value, await parts.secretBox.seal(value))
+  const entry = { atMs: nowMs, text: `Asked ${SOURCE_WORDS[origin.source]}`, evidence: {} }
+  return items.map(newJob)
+
+  function checkItem(item: RunItem): void {
+    const { project, version = null, spider, nodeId = null } = item
+    checkArguments(item.args, origin)
+    if (nodeId !== null) checkNode(nodeId, parts.fleet)
+    const problem = item.limits == null ? null : problemOfLimits(item.limits)
+    if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
+    checkTimes(item, nowMs)
+    checkDependencies(item.after)
+    if (item.secretNames !== undefined) for (const value of secretsOf(item)) secrets.add(value)
+    const name = `${project}\n${version}\n${spider}`
+    if (resolved.has(name)) return
+    parts.projects.resolve(project, version, spider)
+    resolved.add(name)
+  }
+
+  function newJob(item: RunItem): NewJob {
+    const id = parts.newJobId()
+    const ofProject = parts.projects.settingsOf(item.project)
+    const { settings = {}, args = {}, secretNames, dedupe, tags } = item
+    const job: NewJob = {
+      id,
+      jobid: origin.jobid ?? id,
+      project: item.project,
+      version: item.version ?? null,
+      spider: item.spider,
+      settings,
+      args,
+      secretNames: secretNames === undefined ? [] : [...new Set(secretNames)],
+      limits: item.limits ?? null,
+      retry: item.retry === undefined ? ofProject.retry : item.retry,
+      notBeforeMs: item.notBeforeMs ?? null,
+      expiresAtMs: item.expiresAtMs ?? null,
+      noOverlap: item.noOverlap ?? ofProject.noOverlap,
+      after: item.after ?? [],
+      dedupe: dedupe == null ? null : { key: dedupe.key, expiresAtMs: nowMs + Math.round(dedupe.ttlSeconds * 1000) },
+      priority: item.priority ?? 0,
+      placement: { nodeId: item.nodeId ?? null, tags: tags === undefined ? [] : [...new Set(tags)].sort() },
+      source: origin.source,
+      entry
+    }
+    // From here on nobody but the dispatcher, at the moment of sending, sees the values.
+    return job.secretNames.length === 0 ? job : withSecrets(job, (value) => sealed.get(value)!)
+  }
+}
+
+/** The same error, telling which of many jobs it is about. */
+function named(error: ScrapdeckError, index: number, count: number): ScrapdeckError {
+  const message = `Job ${index + 1} of ${count}: ${error.message} Nothing was queued`
+  return new ScrapdeckError(error.code, message, { cause: error, data: { ...error.data, index } })
+}
+
+function checkArguments(args: RunItem['args'], { source }: Origin): void {
+  for (const name in args) {
+    if (!RESERVED_ARGUMENTS.has(name) || (source === 'scrapyd' && LOST_ARGUMENTS.has(name))) continue
+    throw new ScrapdeckError(
+      'ARGUMENT_RESERVED',
+      `A spider argument cannot be called "${name}": Scrapyd or Scrapy uses that name itself. Rename it in the spider`,
+      { data: { name } }
+    )
+  }
+}
+
+export function checkNode(nodeId: string, fleet: Pick<Fleet, 'get'>): void {
+  if (fleet.get(nodeId) !== undefined) return
+  throw new ScrapdeckError('NODE_NOT_FOUND', `There is no node ${nodeId} to run on; choose another, or any`)
+}
+
+function checkTimes({ notBeforeMs, expiresAtMs }: RunItem, nowMs: number): void {
+  if (expiresAtMs == null) return
+  if (expiresAtMs <= nowMs) {
+    throw new ScrapdeckError('BAD_INPUT', 'It would expire in the past, before it could be sent. Choose a later time')
+  }
+  if (notBeforeMs != null && expiresAtMs <= notBeforeMs) {
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      'It would expire before the time from which it may be sent. Choose a later expiry, or an earlier start'
+    )
+  }
+}
+
+/** That the jobs exist is for the store to see, in the transaction that adds the new ones. */
+function checkDependencies(after: RunItem['after']): void {
+  if (after === undefined || after.length < 2) return
+  const ids = new Set(after.map(({ jobId }) => jobId))
+  if (ids.size === after.length) return
+  throw new ScrapdeckError(
+    'BAD_INPUT',
+    'A job to wait for is named twice in "after". Name each once, with one condition'
+  )
+}
+
+function secretsOf(item: RunItem): string[] {
+  const { settings = {}, args = {}, secretNames = [] } = item
+  const stranger = secretNames.find((name) => !Object.hasOwn(settings, name) && !Object.hasOwn(args, name))
+  if (stranger !== undefined) {
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      `"${stranger}" is to be secret, but no setting or argument has this name. Correct it, or leave it out of secretNames`
+    )
+  }
+  const values = secretValues({ settings, args, secretNames })
+  if (values.includes(SECRET_MASK)) {
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      'A secret value is only the dots that are shown in its place. Enter the true value again, or retry the old job'
+    )
+  }
+  return values
+}
+
+const SOURCE_WORDS: Record<Job['source'], string> = {
+  ui: 'in the app',
+  api: 'through the API',
+  scrapyd: 'through schedule.json',
+  demo: 'as the demo',
+  retry: 'as a retry',
+  adopted: 'on the node itself'
+}
