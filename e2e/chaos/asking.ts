@@ -1,0 +1,139 @@
+import { connectClient, type Client, TEST_CREDENTIALS } from '../support/service.ts'
+import type { Job } from '../../src/shared/contract/index.ts'
+import type { Asked, Told } from './judge.ts'
+import { pause } from './nodes.ts'
+import type { PlannedJob } from './plan.ts'
+import { PROJECT } from './project.ts'
+
+const BULK = 8
+const AGAIN_AFTER_MS = 100
+/** An engine that was just killed may leave a request without an answer and without an end. */
+const ANSWER_LIMIT_MS = 10_000
+const DEDUPE_SECONDS = 86_400
+
+/** Asks for jobs at the service's doors while it dies and comes back, and remembers what it was promised. */
+export class Asker {
+  readonly asked: Asked[] = []
+  readonly #address: string
+  readonly #client: Client
+  readonly #signal: AbortSignal
+  #repeated = 0
+
+  constructor(address: string, signal: AbortSignal) {
+    this.#address = address
+    this.#client = connectClient(address, TEST_CREDENTIALS)
+    this.#signal = signal
+  }
+
+  /** Requests that had to be asked again because no answer came. */
+  get repeated(): number {
+    return this.#repeated
+  }
+
+  /** Never more than `backlogMax` ahead of what has begun: so they are asked for during the whole run. */
+  async askAll(jobs: PlannedJob[], backlogMax: number, begunCount: () => number): Promise<void> {
+    const rest = [...jobs]
+    while (rest.length > 0 && !this.#signal.aborted) {
+      if (this.asked.length - begunCount() >= backlogMax) {
+        await pause(50, this.#signal)
+        continue
+      }
+      const [first] = rest
+      if (first!.door === 'run') await this.#askOne(rest.shift()!)
+      else if (first!.door === 'scrapyd') await this.#askAsScrapyd(rest.shift()!)
+      else {
+        const until = rest.findIndex(({ door }) => door !== 'bulk')
+        await this.#askBulk(rest.splice(0, Math.min(BULK, until === -1 ? rest.length : until)))
+      }
+    }
+  }
+
+  async #askOne(job: PlannedJob): Promise<void> {
+    const { spider, ...item } = itemOf(job)
+    const answer = await this.#untilAnswered(() => this.#client.jobs.run({ ...item, spiders: [spider] }))
+    this.asked.push({ number: job.number, id: answer?.jobs[0]?.id ?? null })
+  }
+
+  async #askBulk(jobs: PlannedJob[]): Promise<void> {
+    const answer = await this.#untilAnswered(() => this.#client.jobs.runMany({ jobs: jobs.map(itemOf) }))
+    for (const [index, { number }] of jobs.entries()) this.asked.push({ number, id: answer?.ids[index] ?? null })
+  }
+
+  /** Scrapyd's own API has no key to ask again with: what is not answered may have been taken or not, and is left at that. */
+  async #askAsScrapyd(job: PlannedJob): Promise<void> {
+    const { args } = itemOf(job)
+    const body = new URLSearchParams({ project: PROJECT, spider: job.spider, ...args })
+    const authorization = `Basic ${Buffer.from(`${TEST_CREDENTIALS.username}:${TEST_CREDENTIALS.password}`).toString('base64')}`
+    let id: string | null = null
+    try {
+      const signal = AbortSignal.timeout(ANSWER_LIMIT_MS)
+      const url = `${this.#address}/schedule.json`
+      const response = await fetch(url, { method: 'POST', headers: { authorization }, body, signal })
+      const answer = (await response.json()) as { status: string; jobid?: string }
+      if (answer.status === 'ok') id = answer.jobid ?? null
+    } catch {
+      // The engine is away: nothing was promised.
+    }
+    this.asked.push({ number: job.number, id })
+  }
+
+  async #untilAnswered<Answer>(ask: () => Promise<Answer>): Promise<Answer | null> {
+    for (;;) {
+      if (this.#signal.aborted) return null
+      try {
+        return await withLimit(ask())
+      } catch (error) {
+        // The service said no: asking again would not help.
+        if (isRefusal(error)) throw error
+        this.#repeated += 1
+        await pause(AGAIN_AFTER_MS, this.#signal)
+      }
+    }
+  }
+}
+
+function itemOf({ number, spider, seconds, retry }: PlannedJob) {
+  return {
+    project: PROJECT,
+    spider,
+    args: { number: String(number), seconds: seconds.toFixed(3) },
+    retry,
+    dedupe: { key: `chaos-${number}`, ttlSeconds: DEDUPE_SECONDS }
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  const status = (error as { status?: unknown }).status
+  return typeof status === 'number' && status >= 400 && status < 500
+}
+
+async function withLimit<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  const limit = Promise.withResolvers<never>()
+  const timer = setTimeout(() => limit.reject(new Error('no answer')), ANSWER_LIMIT_MS)
+  try {
+    return await Promise.race([answer, limit.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Every job that the service knows, with the attempts of those whose story is not plain. */
+export async function tellAll(client: Client, ranOnce: (number: number) => boolean): Promise<Told[]> {
+  const told: Told[] = []
+  for await (const job of allJobs(client)) {
+    const number = Number(job.args['number'])
+    const isPlain = job.status === 'succeeded' && job.attemptCount === 1 && !job.mayHaveRunTwice && ranOnce(number)
+    told.push({ number, job, attempts: isPlain ? [] : (await client.jobs.get({ id: job.id })).attempts })
+  }
+  return told
+}
+
+async function* allJobs(client: Client): AsyncGenerator<Job> {
+  let before: string | undefined
+  for (;;) {
+    const { jobs, nextBefore } = await client.jobs.list({ before, limit: 500 })
+    yield* jobs
+    if (nextBefore === null) return
+    before = nextBefore
+  }
+}

@@ -1,0 +1,176 @@
+import type { Attempt, Job } from '../../src/shared/contract/index.ts'
+import type { Run } from './truth.ts'
+
+/** What the asking side knows of one job. */
+export interface Asked {
+  number: number
+  /** The id that the answer gave; null: nobody ever answered. */
+  id: string | null
+}
+
+export interface Told {
+  number: number
+  job: Job
+  /** Empty where one run and a success leave nothing to ask. */
+  attempts: Attempt[]
+}
+
+export interface NodeDeath {
+  node: string
+  atMs: number
+  withSpiders: boolean
+}
+
+export interface Verdict {
+  asked: number
+  acknowledged: number
+  runs: number
+  outcomes: Record<string, number>
+  /** Acknowledged, and in no list of Scrapdeck any more. */
+  forgotten: number[]
+  /** Acknowledged, never ran, and no death of its node explains it. */
+  lost: number[]
+  /** Never ran, said to be lost, and its node died meanwhile: a node forgets what it took from its queue and had not started. */
+  neverRanButExplained: number[]
+  /** Not at an end when time was up. */
+  unfinished: number[]
+  /** Ran more often than Scrapdeck's own records of ended runs account for, or after one that it held for lost. */
+  duplicated: number[]
+  unflagged: number[]
+  /** Flagged, though they ran once: the price of not knowing. */
+  flaggedInVain: number[]
+  /** Said to have succeeded, and no run came to its end. */
+  succeededWithoutRun: number[]
+  /** Said to be lost or failed, though a run of the newest attempt came to its end. */
+  endedWellButNotBelieved: number[]
+  /** Attempts said never to have reached their node that ran there. */
+  wronglyAbsent: string[]
+  /** Several jobs for one dedupe key. */
+  askedTwice: number[]
+  /** Of each node, at one moment, by the runs' own record. */
+  mostAtOnce: Record<string, number>
+}
+
+/** Compares what Scrapdeck tells with what really ran. Pure. */
+export function judge(facts: {
+  asked: Asked[]
+  told: Told[]
+  runs: Run[]
+  deaths: NodeDeath[]
+  nodeNames: Map<string, string>
+}): Verdict {
+  const { asked, told, runs, deaths, nodeNames } = facts
+  const runsOf = Map.groupBy(runs, ({ number }) => number)
+  const toldOf = Map.groupBy(told, ({ number }) => number)
+  const verdict: Verdict = {
+    asked: asked.length,
+    acknowledged: asked.filter(({ id }) => id !== null).length,
+    runs: runs.length,
+    outcomes: countBy(told.map(({ job }) => job.status)),
+    forgotten: [],
+    lost: [],
+    neverRanButExplained: [],
+    unfinished: [],
+    duplicated: [],
+    unflagged: [],
+    flaggedInVain: [],
+    succeededWithoutRun: [],
+    endedWellButNotBelieved: [],
+    wronglyAbsent: [],
+    askedTwice: [],
+    mostAtOnce: {}
+  }
+  for (const { number, id } of asked) {
+    const tellings = toldOf.get(number) ?? []
+    if (tellings.length > 1) verdict.askedTwice.push(number)
+    const found = id === null ? tellings[0] : tellings.find(({ job }) => job.id === id)
+    if (found === undefined) {
+      if (id !== null) verdict.forgotten.push(number)
+      // Never acknowledged, never written: nothing was promised. But then nothing may run either.
+      else if (runsOf.has(number)) verdict.duplicated.push(number)
+      continue
+    }
+    judgeJob(number, found, runsOf.get(number) ?? [])
+  }
+  for (const [node, own] of Map.groupBy(runs, (run) => run.node)) {
+    verdict.mostAtOnce[node] = mostAtOnce(own, deaths)
+  }
+  return verdict
+
+  function judgeJob(number: number, { job, attempts }: Told, own: Run[]): void {
+    const hasRunToItsEnd = own.some(({ endedAtMs }) => endedAtMs !== null)
+    if (job.state !== 'ended') verdict.unfinished.push(number)
+    else if (own.length === 0 && job.status !== 'cancelled') {
+      if (job.status === 'lost' && attempts.some(nodeDiedDuring)) verdict.neverRanButExplained.push(number)
+      else verdict.lost.push(number)
+    }
+    if (job.status === 'succeeded' && !hasRunToItsEnd) verdict.succeededWithoutRun.push(number)
+    const newest = attempts.at(-1)
+    if ((job.status === 'lost' || job.status === 'failed') && newest !== undefined) {
+      const isBelied = own.some(({ jobid, endedAtMs }) => jobid === newest.jobid && endedAtMs !== null)
+      if (isBelied) verdict.endedWellButNotBelieved.push(number)
+    }
+    for (const { jobid, result } of attempts) {
+      if ((result === 'absent' || result === 'refused') && own.some((run) => run.jobid === jobid)) {
+        verdict.wronglyAbsent.push(jobid)
+      }
+    }
+    // A run that failed before our eyes may be followed by another: the retry policy asks for it, and it is no doubt.
+    const failedBefore = new Set(attempts.slice(0, -1).flatMap((one) => (one.result === 'failed' ? [one.jobid] : [])))
+    const inDoubt = own.filter(({ jobid }) => !failedBefore.has(jobid)).length
+    const isTwice = inDoubt > 1 || new Set(own.map(({ jobid }) => jobid)).size < own.length
+    if (isTwice) verdict.duplicated.push(number)
+    if (isTwice && !job.mayHaveRunTwice) verdict.unflagged.push(number)
+    if (!isTwice && job.mayHaveRunTwice) verdict.flaggedInVain.push(number)
+  }
+
+  function nodeDiedDuring(attempt: Attempt): boolean {
+    const name = nodeNames.get(attempt.nodeId)
+    const untilMs = attempt.endedAtMs ?? Number.POSITIVE_INFINITY
+    return deaths.some(({ node, atMs }) => node === name && atMs >= attempt.sentAtMs && atMs <= untilMs)
+  }
+}
+
+/** Why the run fails; nothing: it does not. */
+export function complaintsOf(verdict: Verdict, slotsPerNode: number): string[] {
+  const complaints: string[] = []
+  const add = (list: (number | string)[], words: string) => {
+    if (list.length > 0)
+      complaints.push(`${list.length} ${words}: ${list.slice(0, 20).join(', ')}${list.length > 20 ? ', …' : ''}`)
+  }
+  add(verdict.forgotten, 'acknowledged jobs are gone')
+  add(verdict.lost, 'acknowledged jobs never ran, and nothing explains it')
+  add(verdict.unfinished, 'jobs came to no end')
+  add(verdict.unflagged, 'jobs ran twice without being flagged')
+  add(verdict.succeededWithoutRun, 'jobs are said to have succeeded, but no run of them came to its end')
+  add(verdict.askedTwice, 'dedupe keys have more than one job')
+  for (const [node, most] of Object.entries(verdict.mostAtOnce)) {
+    if (most > slotsPerNode) complaints.push(`${node} ran ${most} spiders at once, and has ${slotsPerNode} slots`)
+  }
+  return complaints
+}
+
+/** A run without an end was ended by the death of its node, or goes on. */
+function mostAtOnce(runs: Run[], deaths: NodeDeath[]): number {
+  const steps = runs.flatMap(({ node, beganAtMs, endedAtMs }) => {
+    const death = deaths.find((one) => one.node === node && one.withSpiders && one.atMs >= beganAtMs)
+    return [
+      { atMs: beganAtMs, change: 1 },
+      { atMs: endedAtMs ?? death?.atMs ?? Number.POSITIVE_INFINITY, change: -1 }
+    ]
+  })
+  steps.sort((left, right) => left.atMs - right.atMs || left.change - right.change)
+  let running = 0
+  let most = 0
+  for (const { change } of steps) {
+    running += change
+    most = Math.max(most, running)
+  }
+  return most
+}
+
+function countBy(values: string[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const value of values) counts[value] = (counts[value] ?? 0) + 1
+  return counts
+}

@@ -1,0 +1,83 @@
+/**
+ * `npm run chaos`: the service, killed again and again, on real Scrapyds that are killed as well, behind proxies that harm
+ * their connections; then everything that really ran is compared with what the service tells. Ends with 1 when an
+ * acknowledged job was lost or one ran twice without being flagged. The last line is the result as JSON.
+ *
+ *   npm run chaos                                        2,000 jobs, 30 kills of the engine, 6 of nodes
+ *   npm run chaos -- --jobs 300 --kills 5 --node-kills 2 --seed 7
+ *   npm run chaos -- --short                             what `npm test` runs: 60 jobs, 3 kills, 1 of a node
+ *   npm run chaos -- --versions 1.6.0,1.3.0,1.2.1        other Scrapyds
+ *   npm run chaos -- --keep DIRECTORY                    leaves the data, and the service's log, there
+ */
+import { mkdirSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { ensureServiceBuilt } from '../../scripts/setup/build.mjs'
+import { type ScrapydVersion, scrapydProblem } from '../support/scrapyd-fleet.ts'
+import { type ChaosOptions, SHORT_RUN, WHOLE_RUN } from './plan.ts'
+import { describe } from './report.ts'
+import { runChaos } from './run.ts'
+
+const { values } = parseArgs({
+  options: {
+    jobs: { type: 'string' },
+    kills: { type: 'string' },
+    'node-kills': { type: 'string' },
+    nodes: { type: 'string' },
+    versions: { type: 'string' },
+    seed: { type: 'string' },
+    short: { type: 'boolean', default: false },
+    sources: { type: 'boolean', default: false },
+    keep: { type: 'string' }
+  }
+})
+
+const base = values.short ? SHORT_RUN : WHOLE_RUN
+const given = (values.versions?.split(',') ?? base.versions) as ScrapydVersion[]
+const nodes = Number(values.nodes ?? given.length)
+const options: ChaosOptions = {
+  ...base,
+  seed: Number(values.seed ?? Math.floor(Math.random() * 1e9)),
+  jobs: Number(values.jobs ?? base.jobs),
+  engineKills: Number(values.kills ?? base.engineKills),
+  nodeKills: Number(values['node-kills'] ?? base.nodeKills),
+  versions: Array.from({ length: nodes }, (_, index) => runnable(given[index % given.length]!))
+}
+for (const name of ['seed', 'jobs', 'engineKills', 'nodeKills'] as const) {
+  if (!Number.isInteger(options[name]) || options[name] < 0) throw new Error(`${name} must be a whole number`)
+}
+if (values.keep !== undefined) mkdirSync(values.keep, { recursive: true })
+// The sources start in more time than the bundle, but need no build.
+if (!values.sources) await ensureServiceBuilt()
+
+const interruption = new AbortController()
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(name, () => {
+    // The first ends everything in order; for who cannot wait, the second ends it at once (the exit handlers kill).
+    if (interruption.signal.aborted) process.exit(1)
+    interruption.abort()
+  })
+}
+try {
+  const result = await runChaos({
+    ...options,
+    entry: values.sources ? undefined : 'out/service/scrapdeck.js',
+    directory: values.keep,
+    signal: interruption.signal,
+    onProgress: (text) => console.log(text)
+  })
+  console.log(describe(result, options))
+  console.log(JSON.stringify({ ...result, options }))
+  process.exitCode = result.complaints.length === 0 ? 0 : 1
+} catch (error) {
+  console.error(error)
+  process.exitCode = 1
+}
+process.exit()
+
+/** A version that this Python cannot run is replaced by the newest, and said so. */
+function runnable(version: ScrapydVersion): ScrapydVersion {
+  const problem = scrapydProblem(version)
+  if (problem === null) return version
+  console.log(`Scrapyd ${version} cannot run here (${problem}): 1.6.0 instead`)
+  return '1.6.0'
+}

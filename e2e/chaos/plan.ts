@@ -1,0 +1,151 @@
+import type { RetryPolicy } from '../../src/shared/contract/index.ts'
+import type { Random } from '../../src/engine/runtime/random.ts'
+import { createSeededRandom } from '../../src/engine/testing/seeded-random.ts'
+import type { ScrapydVersion } from '../support/scrapyd-fleet.ts'
+import { type Direction, FAULT_KINDS, type Fault } from './fault-proxy.ts'
+
+export interface ChaosOptions {
+  seed: number
+  jobs: number
+  engineKills: number
+  nodeKills: number
+  versions: ScrapydVersion[]
+  slotsPerNode: number
+  pollIntervalSeconds: number
+  /** Every so manieth job is a real Scrapy spider; the others are played (chaos_runner.py). */
+  realEvery: number
+  /** Jobs that may be asked for before the runs catch up. */
+  backlogMax: number
+  /** How long weather and calm last, in seconds: fewer where the whole run is short. */
+  weatherSeconds: number
+  calmSeconds: number
+  limitMinutes: number
+}
+
+export const WHOLE_RUN: Omit<ChaosOptions, 'seed'> = {
+  jobs: 2_000,
+  engineKills: 30,
+  nodeKills: 6,
+  versions: ['1.6.0', '1.5.0', '1.4.3'],
+  slotsPerNode: 6,
+  pollIntervalSeconds: 0.5,
+  realEvery: 50,
+  backlogMax: 150,
+  weatherSeconds: 4,
+  calmSeconds: 4,
+  limitMinutes: 20
+}
+
+export const SHORT_RUN: Omit<ChaosOptions, 'seed'> = {
+  ...WHOLE_RUN,
+  jobs: 60,
+  engineKills: 3,
+  nodeKills: 1,
+  realEvery: 30,
+  backlogMax: 25,
+  weatherSeconds: 1,
+  calmSeconds: 0.5,
+  limitMinutes: 3
+}
+
+/** Which door a job is asked for at. The first two carry a dedupe key and are asked again until they are acknowledged. */
+export type Door = 'run' | 'bulk' | 'scrapyd'
+
+export interface PlannedJob {
+  number: number
+  spider: 'quick' | 'real'
+  seconds: number
+  door: Door
+  retry: RetryPolicy | null
+}
+
+/** Something dies once so many runs have begun, and `afterMs` later. */
+export interface PlannedKill {
+  atRuns: number
+  afterMs: number
+}
+
+export interface PlannedNodeKill extends PlannedKill {
+  node: number
+  /** The machine with its spiders, or only the Scrapyd, whose spiders live on. */
+  withSpiders: boolean
+  awayMs: number
+}
+
+export interface Plan {
+  jobs: PlannedJob[]
+  engineKills: PlannedKill[]
+  nodeKills: PlannedNodeKill[]
+}
+
+/** What will be asked for and who dies when, all of it by the seed. The weather is drawn as it comes (`drawFaults`). */
+export function createPlan(options: ChaosOptions): Plan {
+  const random = createSeededRandom(options.seed)
+  const jobs = Array.from({ length: options.jobs }, (_, index) => planJob(index + 1, options, random))
+  const engineKills = planTimes(options.engineKills, options, random)
+  const nodeKills = planTimes(options.nodeKills, options, random).map((kill, index) => ({
+    ...kill,
+    node: index % options.versions.length,
+    withSpiders: index % 3 !== 1,
+    awayMs: between(random, 500, 6_000)
+  }))
+  return { jobs, engineKills, nodeKills }
+}
+
+function planJob(number: number, options: ChaosOptions, random: Random): PlannedJob {
+  const kind = random.next()
+  const door = random.next()
+  return {
+    number,
+    spider: number % options.realEvery === 0 ? 'real' : 'quick',
+    // Most end between two looks of Scrapdeck; some are seen running by several.
+    seconds: kind < 0.8 ? random.next() * 0.3 : kind < 0.95 ? 1 + random.next() : 3 + random.next() * 3,
+    door: door < 0.7 ? 'run' : door < 0.95 ? 'bulk' : 'scrapyd',
+    // schedule.json knows no retry.
+    retry:
+      random.next() < 0.5 && door < 0.95
+        ? { attempts: 4, backoffSeconds: 1, backoffFactor: 2, backoffMaxSeconds: 5, on: ['failed', 'lost'] }
+        : null
+  }
+}
+
+/** Random moments, but one in each stretch of the run, so that chance leaves no part of it in peace. */
+function planTimes(count: number, options: ChaosOptions, random: Random): PlannedKill[] {
+  return Array.from({ length: count }, (_, index) => ({
+    atRuns: Math.floor(((index + random.next()) / count) * options.jobs * 0.95),
+    afterMs: random.next() * 1_500
+  }))
+}
+
+/** Bad weather for one node, without end. Every kind comes before one comes again. */
+export function* drawFaults(random: Random, weatherSeconds: number): Generator<{ fault: Fault; forMs: number }> {
+  for (;;) {
+    const deck = [...FAULT_KINDS]
+    while (deck.length > 0) {
+      const [kind] = deck.splice(Math.floor(random.next() * deck.length), 1)
+      yield { fault: makeFault(kind!, random), forMs: between(random, 0.25, 1.75) * weatherSeconds * 1000 }
+    }
+  }
+}
+
+function makeFault(kind: Fault['kind'], random: Random): Fault {
+  const direction: Direction = random.next() < 0.5 ? 'up' : 'down'
+  switch (kind) {
+    case 'latency':
+      return { kind, direction, delayMs: between(random, 50, 1_500), jitterMs: between(random, 0, 500) }
+    case 'reset':
+      return { kind, direction, afterBytes: Math.floor(between(random, 0, 400)) }
+    case 'black_hole':
+      return { kind, direction }
+    case 'slicer':
+      return { kind, direction, sliceBytes: Math.ceil(between(random, 5, 60)), delayMs: between(random, 5, 60) }
+    case 'half_reply':
+    case 'late':
+    case 'down':
+      return { kind }
+  }
+}
+
+export function between(random: Random, low: number, high: number): number {
+  return low + random.next() * (high - low)
+}

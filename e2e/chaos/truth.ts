@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs'
+
+/** One process that really was a run of a job. */
+export interface Run {
+  /** The number of the job that was asked for. */
+  number: number
+  /** As the node knew it: the id of the job, with `-2`, `-3`… for later attempts. */
+  jobid: string
+  node: string
+  pid: number
+  beganAtMs: number
+  /** null: it never came to its end. */
+  endedAtMs: number | null
+}
+
+/** What the runs themselves wrote (chaos_runner.py), in the order in which they began. */
+export function readTruth(file: string): Run[] {
+  return parseTruth(readFileSync(file, 'utf8'))
+}
+
+export function parseTruth(text: string): Run[] {
+  const runs = new Map<string, Run>()
+  // What stands after the last line break is a line that is being written at this moment.
+  for (const line of text.split('\n').slice(0, -1)) {
+    const [what, jobid, node, pid, seconds, number, ...rest] = line.split(' ')
+    if ((what !== 'begin' && what !== 'end') || number === undefined || rest.length > 0) {
+      throw new Error(`The file of the truth has a line that no run writes: ${line}`)
+    }
+    const atMs = Number(seconds) * 1000
+    const key = `${node} ${pid} ${jobid}`
+    if (what === 'begin') {
+      runs.set(key, {
+        number: Number(number),
+        jobid: jobid!,
+        node: node!,
+        pid: Number(pid),
+        beganAtMs: atMs,
+        endedAtMs: null
+      })
+    } else {
+      const run = runs.get(key)
+      if (run === undefined) throw new Error(`The file of the truth has an end without a beginning: ${line}`)
+      run.endedAtMs = atMs
+    }
+  }
+  return [...runs.values()]
+}
