@@ -26,6 +26,7 @@ import { JobLogs } from './nodes/job-logs.ts'
 import type { NodeClient } from './nodes/node-client.ts'
 import { probeNode } from './nodes/scrapyd/probe.ts'
 import type { createConnection } from './nodes/scrapyd/connection.ts'
+import { DIRECT } from './nodes/scrapyd/proxy.ts'
 import { createScrapydClient } from './nodes/scrapyd/scrapyd-client.ts'
 import { createDistribution } from './projects/distribution.ts'
 import { buildEggFromFolder } from './projects/egg-builder.ts'
@@ -199,6 +200,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     random,
     logger,
     createClient,
+    proxyUrlOf,
     isBusy: (nodeId) => dispatch.isBusy(nodeId),
     wantsSnapshot: (nodeId) => dispatch.wantsSnapshot(nodeId),
     onSnapshot: (node, snapshot) => dispatch.takeSnapshot(node, snapshot),
@@ -373,18 +375,33 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
 
   async function createClient(node: StoredNode): Promise<NodeClient> {
     if (node.kind === 'local') return pruner === null ? localNode! : pruning(localNode!, pruner)
-    const password = node.sealedPassword === null ? null : await openPassword(node)
+    const password = await openSecret(node, 'sealedPassword', 'password')
     if (seams.createNodeClient !== undefined) return seams.createNodeClient(node, password)
-    const { name, url, username, caCertificate } = node
-    return createScrapydClient({ name, url, username, password, caCertificate, clock, logger, connect: seams.connect })
+    const { name, url, username, caCertificate, clientCertificate } = node
+    const clientKey = await openSecret(node, 'sealedClientKey', 'client key')
+    const proxyUrl = await proxyUrlOf(node)
+    return createScrapydClient({
+      ...{ name, url, username, password, caCertificate, clientCertificate, clientKey, proxyUrl, clock, logger },
+      connect: seams.connect
+    })
   }
 
-  /** A password sealed elsewhere (another machine's keychain) must not keep the engine from starting: the node will answer 401. */
-  async function openPassword(node: StoredNode): Promise<string | null> {
+  async function proxyUrlOf(node: StoredNode): Promise<string | null> {
+    return node.sealedProxyUrl === DIRECT ? DIRECT : openSecret(node, 'sealedProxyUrl', 'proxy')
+  }
+
+  /** What was sealed elsewhere (another machine's keychain) must not keep the engine from starting: the node will say what is missing. */
+  async function openSecret(
+    node: StoredNode,
+    field: 'sealedPassword' | 'sealedClientKey' | 'sealedProxyUrl',
+    noun: string
+  ): Promise<string | null> {
+    const sealed = node[field]
+    if (sealed === null) return null
     try {
-      return await secretBox.open(node.sealedPassword!)
+      return await secretBox.open(sealed)
     } catch (error) {
-      logger.warn({ node: node.name, error }, 'the password of a node cannot be read here; enter it again')
+      logger.warn({ node: node.name, error }, `the ${noun} of a node cannot be read here; enter it again`)
       return null
     }
   }
@@ -407,13 +424,14 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   }
 
   async function readInventory(node: FleetNode): Promise<void> {
+    const askedAtMs = clock.nowMs()
     try {
       await takeInventory(node, {
         logger,
         knowsSpiders: (project, version) => projects.knowsSpiders(project, version),
         record: ({ project, versions, spiders }) =>
-          projects.recordSeenOnNode(node.stored.id, project, versions, spiders),
-        recordProjects: (names) => projects.recordProjectsOnNode(node.stored.id, names)
+          projects.recordSeenOnNode(node.stored.id, project, versions, spiders, askedAtMs),
+        recordProjects: (names) => projects.recordProjectsOnNode(node.stored.id, names, askedAtMs)
       })
       dispatch.wake()
     } catch (error) {

@@ -142,6 +142,17 @@ test('a version that a node does not know after all is absent there', async () =
   expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('absent')
 })
 
+test('a new egg under the name of one that failed does not wait for its back-off', async () => {
+  await using t = await openRoom()
+  t.answer = async () => {
+    throw new Error('does not import')
+  }
+  await expect(t.distribution.ensure('n1', 'shop', '1')).rejects.toThrow('does not import')
+  expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('never')
+  await t.projects.upload(await anEgg([{ name: 'shop/mended.py' }]), { version: '1' })
+  expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('absent')
+})
+
 test('an egg that goes to many nodes at once is in memory once', async () => {
   await using t = await openRoom()
   let accept = () => {}

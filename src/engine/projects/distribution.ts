@@ -8,8 +8,11 @@ import type { Projects } from './projects.ts'
  * Which node has which egg, and sending what is missing: on demand before the first job that needs it, or to many at
  * once.
  *
- *   absent ──ensure──> sending ──accepted──> present ──the node says it has none──> absent
+ *   absent ──ensure──> sending ──accepted──> present ──the node lists it no longer──> missing ──ensure──> sending
  *                         └──refused or no answer──> failed ──after a while──> absent
+ *
+ * `absent` to whoever asks is all that is not the egg of today: missing, foreign (seen-on-nodes.ts), or an egg that was replaced
+ * here since it was sent.
  */
 export interface Distribution {
   /** `never`: there is no egg of ours to send, or sending failed and waits for its next try. */
@@ -49,6 +52,8 @@ const LONGEST_BACKOFF_MS = 10 * 60_000
 const SENT_AT_ONCE = 8
 
 interface Failure {
+  /** Of the egg that failed: another one under its name is tried at once. */
+  sha256: string
   error: unknown
   count: number
   untilMs: number
@@ -69,19 +74,19 @@ export function createDistribution(options: DistributionOptions): Distribution {
       if (!stored?.sha256) return 'never'
       const key = keyOf(nodeId, project, stored.version)
       if (sending.has(key)) return 'sending'
-      return isWaiting(key) ? 'never' : 'absent'
+      return isWaiting(key, stored.sha256) ? 'never' : 'absent'
     },
     isPresent(nodeId, project, version) {
       const stored = projects.find(project, version)
       if (!stored) return false
       if (nodeId === LOCAL_NODE_ID) return stored.sha256 !== null || stored.version === WITHOUT_EGG
-      return stored.deployments.some((one) => one.nodeId === nodeId && one.state === 'present')
+      return stored.deployments.some((one) => one.nodeId === nodeId && isCurrent(one, stored.sha256))
     },
     async ensure(nodeId, project, version) {
       if (distribution.isPresent(nodeId, project, version)) return
       const stored = projects.requireEgg(project, version)
       const key = keyOf(nodeId, project, stored.version)
-      if (!sending.has(key) && isWaiting(key)) throw failures.get(key)!.error
+      if (!sending.has(key) && isWaiting(key, stored.sha256!)) throw failures.get(key)!.error
       return send(nodeId, project, stored.version)
     },
     async *deployToAll(project, version, nodeIds) {
@@ -131,14 +136,15 @@ export function createDistribution(options: DistributionOptions): Distribution {
       await all
     },
     async forget(nodeId, project, version) {
-      await projects.dropDeployment(project, version, nodeId)
+      await projects.noteMissing(project, version, nodeId)
       options.onChange()
     }
   }
   return distribution
 
-  function isWaiting(key: string): boolean {
-    return (failures.get(key)?.untilMs ?? 0) > clock.monotonicMs()
+  function isWaiting(key: string, sha256: string): boolean {
+    const failure = failures.get(key)
+    return failure !== undefined && failure.sha256 === sha256 && failure.untilMs > clock.monotonicMs()
   }
 
   function send(nodeId: string, project: string, version: string, onStart?: () => void): Promise<void> {
@@ -176,19 +182,20 @@ export function createDistribution(options: DistributionOptions): Distribution {
       if (client === null) throw new Error('The node was removed.')
       await withEgg(sha256, project, version, (egg) => client.addVersion(project, version, egg))
     } catch (error) {
-      const count = (failures.get(key)?.count ?? 0) + 1
+      const before = failures.get(key)
+      const count = before?.sha256 === sha256 ? before.count + 1 : 1
       const delayMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (count - 1))
-      failures.set(key, { error, count, untilMs: clock.monotonicMs() + delayMs })
+      failures.set(key, { sha256, error, count, untilMs: clock.monotonicMs() + delayMs })
       clock.setTimer(delayMs, options.onChange)
       await record('failed', wordsOf(error))
       throw error
     }
     failures.delete(key)
-    // Replaced or deleted while it was on its way: the node has the old egg, so the new one must be sent.
     const current = projects.find(project, version)
-    if (current?.sha256 !== sha256) return
+    if (!current?.sha256) return
+    // It may have been replaced while it was on its way: then this says that the node has another egg than today's.
     await record('present', null)
-    if (current.spiders === null) await askForSpiders(client, project, version)
+    if (current.sha256 === sha256 && current.spiders === null) await askForSpiders(client, project, version)
   }
 
   /** There is no Python here, so the first node that imported the egg tells what is in it. */
@@ -218,6 +225,10 @@ export function createDistribution(options: DistributionOptions): Distribution {
       if (--held.users === 0) inHand.delete(sha256)
     }
   }
+}
+
+function isCurrent({ state, sha256 }: Deployment, currentSha256: string | null): boolean {
+  return state === 'present' && (currentSha256 === null || sha256 === currentSha256)
 }
 
 function wordsOf(error: unknown): string {

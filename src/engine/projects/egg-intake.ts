@@ -77,19 +77,16 @@ export function createEggIntake(parts: EggIntakeParts): EggIntake {
     try {
       const spiders = await listSpiders(path, project)
       await blobs.write(`eggs/${sha256}`, egg)
-      const createdAtMs = clock.nowMs()
-      const present: Deployment = {
-        nodeId: LOCAL_NODE_ID,
-        state: 'present',
-        sha256,
-        error: null,
-        changedAtMs: createdAtMs
-      }
-      const deployments = parts.listSpidersOfEgg === null ? [] : [present]
-      const stored = { project, version, sha256, sizeBytes: egg.byteLength, spiders, createdAtMs, deployments }
-      await exclusively(async () => {
-        await store.putVersion(stored)
-        catalog.remember(stored)
+      const stored = await exclusively(async () => {
+        const createdAtMs = clock.nowMs()
+        const deployments = stillThere(catalog.find(project, version))
+        if (parts.listSpidersOfEgg !== null) {
+          deployments.push({ nodeId: LOCAL_NODE_ID, state: 'present', sha256, error: null, changedAtMs: createdAtMs })
+        }
+        const taken = { project, version, sha256, sizeBytes: egg.byteLength, spiders, createdAtMs, deployments }
+        await store.putVersion(taken)
+        catalog.remember(taken)
+        return taken
       })
       await copyToTree(stored, path)
       if (before?.sha256) await keeping.removeUnused(before.sha256, before)
@@ -160,6 +157,15 @@ export function createEggIntake(parts: EggIntakeParts): EggIntake {
       if (!catalog.find(project, version)) return version
     }
   }
+}
+
+/** What nodes have under the name of a new egg: eggs that we sent before, or what they list by themselves. It is not the new one. */
+function stillThere(before: StoredVersion | null): Deployment[] {
+  return (before?.deployments ?? []).flatMap((deployment) => {
+    if (deployment.nodeId === LOCAL_NODE_ID || deployment.state === 'failed') return []
+    const isNodesOwn = deployment.state === 'present' && deployment.sha256 === null
+    return [isNodesOwn ? { ...deployment, state: 'foreign' } : deployment]
+  })
 }
 
 async function takeEgg(

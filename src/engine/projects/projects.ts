@@ -68,16 +68,23 @@ export interface Projects {
   /** Lists the spiders of eggs that came while there was no Python. */
   listMissingSpiders(): Promise<void>
   /**
-   * What a node has of a project, as it spells and orders versions; `spiders` are the newest version's. Of versions that we
-   * have an egg for, a node's word proves nothing but absence: its egg may be another one under the same name.
+   * What a node has of a project, as it spells and orders versions; `spiders` are the newest version's. What its word proves of
+   * versions that we have an egg of: seen-on-nodes.ts. `askedAtMs`: when it was asked, where that is not now.
    */
-  recordSeenOnNode(nodeId: string, project: string, versions: string[], spiders?: string[] | null): Promise<void>
-  /** All projects that a node has: what we believed of others is dropped. */
-  recordProjectsOnNode(nodeId: string, projects: string[]): Promise<void>
+  recordSeenOnNode(
+    nodeId: string,
+    project: string,
+    versions: string[],
+    spiders?: string[] | null,
+    askedAtMs?: number
+  ): Promise<void>
+  /** All projects that a node has: of others it has no version. */
+  recordProjectsOnNode(nodeId: string, projects: string[], askedAtMs?: number): Promise<void>
   /** What a node listed of a version that has no list yet. */
   recordSpiders(project: string, version: string, spiders: string[]): Promise<void>
   recordDeployment(project: string, version: string, deployment: Deployment): Promise<void>
-  dropDeployment(project: string, version: string, nodeId: string): Promise<void>
+  /** The node says that it does not have this version. */
+  noteMissing(project: string, version: string, nodeId: string): Promise<void>
   /** The node was removed, and the store knows: forgets what was on it. */
   forgetNode(nodeId: string): Promise<void>
   /** Deletes the version and its egg. Nodes are not asked. Throws VERSION_IN_USE. */
@@ -228,15 +235,15 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
         await intake.listAgain(stored)
       }
     },
-    recordSeenOnNode(nodeId, project, versions, spiders = null) {
+    recordSeenOnNode(nodeId, project, versions, spiders = null, askedAtMs = clock.nowMs()) {
       if (nodeId === LOCAL_NODE_ID || problemOfPathPart(project)) return Promise.resolve()
-      return exclusively(() => seen.recordSeen(nodeId, project, versions, spiders))
+      return exclusively(() => seen.recordSeen({ nodeId, project, versions, spiders, askedAtMs }))
     },
-    recordProjectsOnNode(nodeId, listed) {
+    recordProjectsOnNode(nodeId, listed, askedAtMs = clock.nowMs()) {
       if (nodeId === LOCAL_NODE_ID) return Promise.resolve()
       return exclusively(async () => {
         for (const project of catalog.stored().filter((name) => !listed.includes(name))) {
-          await seen.recordSeen(nodeId, project, [], null)
+          await seen.recordSeen({ nodeId, project, versions: [], spiders: null, askedAtMs })
         }
       })
     },
@@ -257,7 +264,7 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
         catalog.remember({ ...stored, deployments: [...others, deployment] })
       })
     },
-    dropDeployment: (project, version, nodeId) => exclusively(() => seen.drop(project, version, nodeId)),
+    noteMissing: (project, version, nodeId) => exclusively(() => seen.noteMissing(project, version, nodeId)),
     forgetNode(nodeId) {
       return exclusively(async () => {
         for (const project of catalog.names()) {
