@@ -4,6 +4,7 @@ import { laneText, parseLane } from './lane.ts'
 
 const lane = fc.record({
   project: fc.string(),
+  spider: fc.string(),
   version: fc.option(fc.string()),
   placement: fc.record({ nodeId: fc.option(fc.string()), tags: fc.array(fc.string(), { maxLength: 4 }) })
 })

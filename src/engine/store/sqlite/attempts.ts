@@ -2,25 +2,30 @@ import type { Database } from 'better-sqlite3'
 import type { Attempt, Outcome } from '../../../shared/contract/index.ts'
 import type { AttemptChange } from '../store.ts'
 import type { ChangeLog } from './change-log.ts'
+import type { Holds } from './holds.ts'
 import { type AttemptRow, toAttempt } from './rows.ts'
 import type { Timeline } from './timeline.ts'
 
 export const ATTEMPTS_SQL = {
   live: "SELECT * FROM attempts WHERE state <> 'ended' ORDER BY job_id",
   ofJob: 'SELECT * FROM attempts WHERE job_id = ? ORDER BY number',
-  one: 'SELECT * FROM attempts WHERE job_id = ? AND number = ?'
+  one: 'SELECT * FROM attempts WHERE job_id = ? AND number = ?',
+  onNode: `SELECT attempts.* FROM json_each(:runs) AS run JOIN attempts ON node_id = :nodeId
+    AND project = run.value ->> 'project' AND jobid = run.value ->> 'jobid' ORDER BY run.key`
 }
 
 interface Dependencies {
   database: Database
   changes: ChangeLog
   timeline: Timeline
+  holds: Holds
 }
 
 interface JobBefore {
-  state: string
   attempt_count: number
   cancel_asked_at_ms: number | null
+  overlap_key: string | null
+  lane: string
 }
 
 /**
@@ -31,12 +36,13 @@ interface JobBefore {
  *
  * Ended attempts stay ended: what comes to be known later (stats, a killing line) is added without a change of state.
  */
-export function createAttempts({ database, changes, timeline }: Dependencies) {
+export function createAttempts({ database, changes, timeline, holds }: Dependencies) {
   const live = database.prepare<[], AttemptRow>(ATTEMPTS_SQL.live)
   const ofJob = database.prepare<[string], AttemptRow>(ATTEMPTS_SQL.ofJob)
   const one = database.prepare<[string, number], AttemptRow>(ATTEMPTS_SQL.one)
+  const onNode = database.prepare<{ nodeId: string; runs: string }, AttemptRow>(ATTEMPTS_SQL.onNode)
   const jobOf = database.prepare<[string], JobBefore>(
-    'SELECT state, attempt_count, cancel_asked_at_ms FROM jobs WHERE id = ?'
+    'SELECT attempt_count, cancel_asked_at_ms, overlap_key, lane FROM jobs WHERE id = ?'
   )
   const update = database.prepare<AttemptRow>(
     `UPDATE attempts SET state = :state, result = :result, reason = :reason, accepted_at_ms = :accepted_at_ms,
@@ -51,10 +57,11 @@ export function createAttempts({ database, changes, timeline }: Dependencies) {
   const jobEnds = database.prepare<[Outcome, string | null, number | null, number, string], unknown>(
     "UPDATE jobs SET state = 'ended', outcome = ?, reason = ?, started_at_ms = ?, ended_at_ms = ? WHERE id = ?"
   )
-  const jobWaitsAgain = database.prepare<[string]>(
-    `UPDATE jobs SET state = 'queued', started_at_ms = NULL, reason = NULL, killing_line = NULL, pages = NULL,
-       items = NULL, errors = NULL WHERE id = ?`
+  const jobWaitsAgain = database.prepare<{ id: string; hold: 'retry' | null; retryAtMs: number | null }>(
+    `UPDATE jobs SET state = 'queued', hold = :hold, not_before_ms = coalesce(:retryAtMs, not_before_ms),
+       started_at_ms = NULL, reason = NULL, killing_line = NULL, pages = NULL, items = NULL, errors = NULL WHERE id = :id`
   )
+  const jobMayHaveRunTwice = database.prepare<[string]>('UPDATE jobs SET may_have_run_twice = 1 WHERE id = ?')
   const jobCounts = database.prepare<[number | null, number | null, number | null, string]>(
     'UPDATE jobs SET pages = ?, items = ?, errors = ? WHERE id = ?'
   )
@@ -71,8 +78,9 @@ export function createAttempts({ database, changes, timeline }: Dependencies) {
     update.run(after)
     timeline.add(change.jobId, change.attemptNumber, change.kind, change.entry)
     const job = jobOf.get(change.jobId) as JobBefore
+    if (change.mayHaveRunTwice === true) jobMayHaveRunTwice.run(change.jobId)
     if (job.attempt_count === change.attemptNumber) moveJob(job, after, change)
-    changes.add('job', change.jobId)
+    changes.job(change.jobId)
     return true
   }
 
@@ -81,30 +89,43 @@ export function createAttempts({ database, changes, timeline }: Dependencies) {
     if (change.counts) jobCounts.run(change.counts.pages, change.counts.items, change.counts.errors, jobId)
     if (change.killingLine !== undefined) jobKillingLine.run(change.killingLine, jobId)
     if (change.to === 'running' || change.to === 'finishing') jobRuns.run(attempt.started_at_ms, jobId)
-    if (change.to !== 'ended') return
+    if (change.to === 'ended') endOrQueueAgain(job, attempt, change)
+  }
+
+  function endOrQueueAgain(job: JobBefore, attempt: AttemptRow, change: AttemptChange): void {
+    const { jobId, retryAtMs = null } = change
+    const { atMs } = change.entry
+    const overlapKey = job.overlap_key
     const outcome = outcomeOf(change)
     if (outcome !== null) {
-      jobEnds.run(outcome, attempt.reason, attempt.started_at_ms, change.entry.atMs, jobId)
+      jobEnds.run(outcome, attempt.reason, attempt.started_at_ms, atMs, jobId)
+      holds.settle([{ id: jobId, outcome, overlapKey }], atMs)
     } else if (job.cancel_asked_at_ms !== null) {
       // Back to the queue is where a cancelled job must not go. Its end is a transition of its own.
-      jobEnds.run('cancelled', 'cancelled', attempt.started_at_ms, change.entry.atMs, jobId)
+      jobEnds.run('cancelled', 'cancelled', attempt.started_at_ms, atMs, jobId)
       timeline.add(jobId, null, 'ended', {
-        atMs: change.entry.atMs,
+        atMs,
         text: 'Cancelled: the cancel was asked before, so it is not tried again',
         evidence: { cancelAskedAtMs: job.cancel_asked_at_ms }
       })
+      holds.settle([{ id: jobId, outcome: 'cancelled', overlapKey }], atMs)
     } else {
-      jobWaitsAgain.run(jobId)
+      const hold = retryAtMs !== null && retryAtMs > atMs ? 'retry' : null
+      jobWaitsAgain.run({ id: jobId, hold, retryAtMs })
+      if (hold === null) changes.lane(job.lane)
+      if (overlapKey !== null) holds.freeOverlap(overlapKey, atMs, jobId)
     }
   }
 
   return {
     listLive: (): Attempt[] => live.all().map(toAttempt),
     list: (jobId: string): Attempt[] => ofJob.all(jobId).map(toAttempt),
+    findOnNode: (nodeId: string, runs: { project: string; jobid: string }[]): Attempt[] =>
+      onNode.all({ nodeId, runs: JSON.stringify(runs) }).map(toAttempt),
     applyChanges: (list: AttemptChange[]): boolean[] => list.map(apply),
 
     markLogArchived(jobId: string, attemptNumber: number): void {
-      if (archive.run(jobId, attemptNumber).changes > 0) changes.add('job', jobId)
+      if (archive.run(jobId, attemptNumber).changes > 0) changes.job(jobId)
     }
   }
 }

@@ -3,7 +3,13 @@ import type { ChangedThing } from '../store.ts'
 
 export type ChangeLog = ReturnType<typeof createChangeLog>
 
-/** The log of what changed: positions ascend, and each is written in the transaction of the change itself. */
+/** A write that touches more jobs than this is logged as one entry: nobody looks at so many one by one. */
+const JOBS_TOLD_ONE_BY_ONE_MAX = 200
+
+/**
+ * The log of what changed: positions ascend, and each is written in the transaction of the change itself. Jobs and lanes are
+ * gathered while a write is at work; `settle` ends it, `discard` forgets those of a write that failed.
+ */
 export function createChangeLog(database: Database) {
   const insert = database.prepare<[string, string]>('INSERT INTO changes (noun, id) VALUES (?, ?)')
   const newest = database.prepare<[], number>("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").pluck()
@@ -12,6 +18,9 @@ export function createChangeLog(database: Database) {
     'SELECT position, noun, id FROM changes WHERE position > ? ORDER BY position'
   )
   const prune = database.prepare<[number]>('DELETE FROM changes WHERE position <= ?')
+  const jobs = new Set<string>()
+  const lanes = new Set<string>()
+  let lanesToTell = new Set<string>()
 
   function cursor(): number {
     return newest.get() ?? 0
@@ -20,8 +29,42 @@ export function createChangeLog(database: Database) {
   return {
     cursor,
 
-    add(noun: ChangedThing['noun'], id: string): void {
+    add(noun: 'node' | 'project', id: string): void {
       insert.run(noun, id)
+    },
+
+    job(id: string): void {
+      jobs.add(id)
+    },
+
+    /** Jobs came into this lane, left it, or changed their order there. */
+    lane(lane: string): void {
+      lanes.add(lane)
+    },
+
+    /** All jobs may have changed. */
+    allJobs(): void {
+      insert.run('jobs', '')
+    },
+
+    settle(): void {
+      if (jobs.size > JOBS_TOLD_ONE_BY_ONE_MAX) insert.run('jobs', '')
+      else for (const id of jobs) insert.run('job', id)
+      for (const lane of lanes) lanesToTell.add(lane)
+      jobs.clear()
+      lanes.clear()
+    },
+
+    discard(): void {
+      jobs.clear()
+      lanes.clear()
+    },
+
+    /** The lanes of all settled writes since it was asked last. */
+    takeLanes(): string[] {
+      const taken = [...lanesToTell]
+      lanesToTell = new Set()
+      return taken
     },
 
     list(position: number, limit: number): { changes: ChangedThing[]; cursor: number; reset: boolean } {

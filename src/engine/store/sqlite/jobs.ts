@@ -1,6 +1,6 @@
 import type { Database } from 'better-sqlite3'
 import { type Expression, type ExpressionBuilder, Kysely, type SqlBool, SqliteDialect, sql } from 'kysely'
-import type { JobFacets, JobFilter, Outcome } from '../../../shared/contract/index.ts'
+import type { JobFacets, JobFilter, JobStatus, Outcome } from '../../../shared/contract/index.ts'
 import type { FinishedRun, StoredJob } from '../store.ts'
 import { type JobRow, toJob } from './rows.ts'
 
@@ -19,6 +19,7 @@ const AFTER_EVERY_ID = 'g'
 export const JOBS_SQL = {
   one: 'SELECT * FROM jobs WHERE id = ?',
   many: 'SELECT jobs.* FROM json_each(?) AS wanted JOIN jobs ON jobs.id = wanted.value ORDER BY wanted.key',
+  statuses: `SELECT status, count(*) AS count FROM json_each(?) AS wanted JOIN jobs ON jobs.id = wanted.value GROUP BY status`,
   byState: 'SELECT state, count FROM state_counts',
   endedSince: `SELECT outcome, count(*) AS count FROM jobs WHERE state = 'ended' AND ended_at_ms >= ? GROUP BY outcome`,
   byJobid: `SELECT * FROM (
@@ -62,6 +63,7 @@ export function createJobs(database: Database) {
   const queries = new Kysely<Tables>({ dialect: new SqliteDialect({ database }) })
   const one = database.prepare<[string], JobRow>(JOBS_SQL.one)
   const many = database.prepare<[string], JobRow>(JOBS_SQL.many)
+  const statuses = database.prepare<[string], { status: JobStatus; count: number }>(JOBS_SQL.statuses)
   const byState = database.prepare<[], { state: StoredJob['state']; count: number }>(JOBS_SQL.byState)
   const endedSince = database.prepare<[number], { outcome: Outcome; count: number }>(JOBS_SQL.endedSince)
   const byJobid = database.prepare<{ jobid: string; project: string | null }, JobRow>(JOBS_SQL.byJobid)
@@ -88,6 +90,11 @@ export function createJobs(database: Database) {
       const rows = await facetsQuery(queries, filter).execute()
       for (const { facet, value, count } of rows) facets[facet].push({ value, count })
       return facets
+    },
+
+    countStatuses(ids: string[]): Partial<Record<JobStatus, number>> {
+      const rows = statuses.all(JSON.stringify([...new Set(ids)]))
+      return Object.fromEntries(rows.map(({ status, count }) => [status, count]))
     },
 
     countByState(): Record<StoredJob['state'], number> {

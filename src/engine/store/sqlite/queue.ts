@@ -1,44 +1,52 @@
 import type { Database } from 'better-sqlite3'
 import type { Attempt } from '../../../shared/contract/index.ts'
-import { laneText } from '../lane.ts'
-import type { AttemptStart, LaneDepth, NewJob, QueueHead, TimelineEntry } from '../store.ts'
+import type { AttemptStart, LaneDepth, QueueHead, TimelineEntry } from '../store.ts'
 import type { ChangeLog } from './change-log.ts'
+import { type Holds, type JobThatEnded, RESTORABLE } from './holds.ts'
 import { type AttemptRow, toAttempt } from './rows.ts'
 import type { Timeline } from './timeline.ts'
 
-/** Counting further than this tells nobody more. */
-const DEPTH_LIMIT = 10_000
-
 /** The hot statements, by name, so that a test can look at their plans. */
 export const QUEUE_SQL = {
-  lanes: 'SELECT lane, min(depth, :limit) AS depth FROM queue_lanes ORDER BY lane',
+  lanes: 'SELECT lane, depth FROM queue_lanes ORDER BY lane',
   heads: `SELECT id, jobid, priority, rank, attempt_count AS attemptCount FROM jobs
     WHERE state = 'queued' AND hold IS NULL AND lane = ? ORDER BY priority DESC, rank, id LIMIT ?`,
   claim: `UPDATE jobs SET state = 'starting', node_id = :nodeId, attempt_count = :number, started_at_ms = NULL, reason = NULL
-    WHERE id = :jobId AND state = 'queued' AND attempt_count = :number - 1
-    RETURNING project, spider`
+    WHERE id = :jobId AND state = 'queued' AND hold IS NULL AND attempt_count = :number - 1
+      AND (expires_at_ms IS NULL OR expires_at_ms > :atMs)
+      AND (overlap_key IS NULL OR NOT EXISTS (SELECT 1 FROM jobs AS live
+        WHERE live.overlap_key = jobs.overlap_key AND live.state IN ('starting', 'running')))
+    RETURNING project, spider, lane`,
+  holdOverlapping: `UPDATE jobs SET hold = 'overlap'
+    WHERE id = :jobId AND state = 'queued' AND hold IS NULL AND attempt_count = :number - 1
+      AND (expires_at_ms IS NULL OR expires_at_ms > :atMs) AND overlap_key IS NOT NULL
+    RETURNING lane`
 }
 
 interface Dependencies {
   database: Database
   changes: ChangeLog
   timeline: Timeline
+  holds: Holds
 }
 
-/** Jobs on their way into, through and out of the queue. Every function runs inside a transaction of its caller. */
-export function createQueue({ database, changes, timeline }: Dependencies) {
-  const insertJob = database.prepare(
-    `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, secret_names, limits, retry,
-       not_before_ms, expires_at_ms, overlap_key, after, dedupe_key, hold, rank, priority,
-       placement_node_id, placement_tags, lane, source, state, queued_at_ms)
-     VALUES (:id, :jobid, :project, :version, :spider, :settings, :args, :secretNames, :limits, :retry,
-       :notBeforeMs, :expiresAtMs, :overlapKey, :after, :dedupeKey, :hold, :rank, :priority,
-       :nodeId, :tags, :lane, :source, 'queued', :queuedAtMs)`
-  )
-  const lanes = database.prepare<{ limit: number }, LaneDepth>(QUEUE_SQL.lanes)
+type Claim = Omit<AttemptStart, 'entry'> & { atMs: number }
+
+interface CancelledRow {
+  state: string
+  cancelled_while_queued: number
+  not_before_ms: number | null
+  overlap_key: string | null
+  attempt_count: number
+  lane: string
+}
+
+/** Jobs on their way through and out of the queue. Every function runs inside a transaction of its caller. */
+export function createQueue({ database, changes, timeline, holds }: Dependencies) {
+  const lanes = database.prepare<[], LaneDepth>(QUEUE_SQL.lanes)
   const heads = database.prepare<[string, number], QueueHead>(QUEUE_SQL.heads)
-  const newestRank = database.prepare<[], number | null>('SELECT max(rowid) FROM jobs').pluck()
-  const claim = database.prepare<AttemptStart, { project: string; spider: string }>(QUEUE_SQL.claim)
+  const claim = database.prepare<Claim, { project: string; spider: string; lane: string }>(QUEUE_SQL.claim)
+  const holdOverlapping = database.prepare<Claim, { lane: string }>(QUEUE_SQL.holdOverlapping)
   const insertAttempt = database.prepare<unknown[], AttemptRow>(
     `INSERT INTO attempts (job_id, number, jobid, node_id, project, version, spider, state, sent_at_ms)
      VALUES (:jobId, :number, :jobid, :nodeId, :project, :version, :spider, 'sending', :sentAtMs) RETURNING *`
@@ -46,16 +54,16 @@ export function createQueue({ database, changes, timeline }: Dependencies) {
   const isTaken = database.prepare<[string, string, string]>(
     'SELECT 1 FROM attempts WHERE node_id = ? AND project = ? AND jobid = ?'
   )
-  const cancel = database.prepare<{ id: string; atMs: number }>(
-    `UPDATE jobs SET state = 'ended', outcome = 'cancelled', reason = 'cancelled while queued',
-       cancelled_while_queued = 1, cancel_asked_at_ms = :atMs, ended_at_ms = :atMs
-     WHERE id = :id AND state = 'queued'`
+  const cancelled = database.prepare<[string], CancelledRow>(
+    'SELECT state, cancelled_while_queued, not_before_ms, overlap_key, attempt_count, lane FROM jobs WHERE id = ?'
   )
-  const restore = database.prepare<[string]>(
-    `UPDATE jobs SET state = 'queued', outcome = NULL, reason = NULL, cancelled_while_queued = 0,
-       cancel_asked_at_ms = NULL, started_at_ms = NULL, ended_at_ms = NULL
-     WHERE id = ? AND state = 'ended' AND cancelled_while_queued = 1`
+  const restore = database.prepare<[string | null, string]>(
+    `UPDATE jobs SET state = 'queued', hold = ?, outcome = NULL, reason = NULL, cancelled_while_queued = 0,
+       cancel_asked_at_ms = NULL, started_at_ms = NULL, ended_at_ms = NULL WHERE id = ?`
   )
+  const waitingFor = database
+    .prepare<[string], string>('SELECT DISTINCT job_id FROM job_dependencies WHERE on_job_id = ?')
+    .pluck()
   const isLive = database.prepare<[string]>("SELECT 1 FROM jobs WHERE id = ? AND state IN ('starting', 'running')")
   const askCancel = database.prepare<{ id: string; atMs: number }>(
     'UPDATE jobs SET cancel_asked_at_ms = :atMs WHERE id = :id AND cancel_asked_at_ms IS NULL'
@@ -68,35 +76,22 @@ export function createQueue({ database, changes, timeline }: Dependencies) {
     return free
   }
 
-  return {
-    enqueue(jobs: NewJob[]): string[] {
-      let rank = newestRank.get() ?? 0
-      for (const { placement, entry, dedupe, noOverlap, ...job } of jobs) {
-        rank += 1
-        insertJob.run({
-          ...job,
-          settings: JSON.stringify(job.settings),
-          args: JSON.stringify(job.args),
-          secretNames: JSON.stringify(job.secretNames),
-          limits: job.limits === null ? null : JSON.stringify(job.limits),
-          retry: job.retry === null ? null : JSON.stringify(job.retry),
-          after: JSON.stringify(job.after),
-          overlapKey: noOverlap ? overlapKey(job) : null,
-          dedupeKey: dedupe?.key ?? null,
-          hold: null,
-          rank,
-          nodeId: placement.nodeId,
-          tags: JSON.stringify(placement.tags),
-          lane: laneText({ ...job, placement }),
-          queuedAtMs: entry.atMs
-        })
-        timeline.add(job.id, null, 'queued', entry)
-        changes.add('job', job.id)
-      }
-      return jobs.map(({ id }) => id)
-    },
+  /** The job is queued again, with its hold found anew; false where it must stay cancelled. */
+  function restoreOne(id: string, isAsked: boolean, nowMs: number): boolean {
+    const row = cancelled.get(id)
+    if (row === undefined || row.state !== 'ended') return false
+    if (row.cancelled_while_queued === RESTORABLE.never) return false
+    if (row.cancelled_while_queued === RESTORABLE.by_itself && !isAsked) return false
+    const { broken, isMet } = holds.judge(id)
+    if (broken !== undefined) return false
+    const hold = isMet ? holds.laterHold(row, nowMs) : 'dependency'
+    restore.run(hold, id)
+    if (hold === null) changes.lane(row.lane)
+    return true
+  }
 
-    listLanes: (): LaneDepth[] => lanes.all({ limit: DEPTH_LIMIT }),
+  return {
+    listLanes: (): LaneDepth[] => lanes.all(),
     readHeads: (wanted: { lane: string; limit: number }[]): QueueHead[][] =>
       wanted.map(({ lane, limit }) => heads.all(lane, limit)),
 
@@ -105,33 +100,53 @@ export function createQueue({ database, changes, timeline }: Dependencies) {
       for (const start of starts) {
         // The guard is the whole claim: whoever comes second finds the job no longer queued, or further on in its attempts.
         const { entry, ...fields } = start
-        const job = claim.get(fields as AttemptStart)
-        if (job === undefined) continue
-        const jobid = freeJobid(start, job.project)
-        const row = insertAttempt.get({ ...fields, ...job, jobid, sentAtMs: entry.atMs }) as AttemptRow
+        const wanted = { ...fields, atMs: entry.atMs }
+        const job = claim.get(wanted)
+        if (job === undefined) {
+          const held = holdOverlapping.get(wanted)
+          if (held !== undefined) {
+            changes.job(start.jobId)
+            changes.lane(held.lane)
+          }
+          continue
+        }
+        const { project, spider, lane } = job
+        const jobid = freeJobid(start, project)
+        const row = insertAttempt.get({ ...fields, project, spider, jobid, sentAtMs: entry.atMs }) as AttemptRow
         timeline.add(start.jobId, start.number, 'sending', entry)
-        changes.add('job', start.jobId)
+        changes.job(start.jobId)
+        changes.lane(lane)
         begun.push(toAttempt(row))
       }
       return begun
     },
 
     cancelQueued(ids: string[], entry: TimelineEntry): string[] {
-      return ids.filter((id) => {
-        if (cancel.run({ id, atMs: entry.atMs }).changes === 0) return false
-        timeline.add(id, null, 'ended', entry)
-        changes.add('job', id)
-        return true
-      })
+      const ended: JobThatEnded[] = []
+      for (const id of ids) {
+        const how = { reason: 'cancelled while queued', entry, isAsked: true, restorable: 'by_itself' as const }
+        const job = holds.endQueued(id, how)
+        if (job !== undefined) ended.push(job)
+      }
+      const done = ended.map(({ id }) => id)
+      holds.settle(ended, entry.atMs)
+      return done
     },
 
+    /** Jobs that were skipped because one of these was cancelled come back with it. */
     restoreCancelled(ids: string[], entry: TimelineEntry): string[] {
-      return ids.filter((id) => {
-        if (restore.run(id).changes === 0) return false
+      const asked = new Set(ids)
+      const restored: string[] = []
+      const candidates = [...asked]
+      // It grows while it is walked: chains of any length need no recursion.
+      for (const id of candidates) {
+        if (!restoreOne(id, asked.has(id), entry.atMs)) continue
         timeline.add(id, null, 'restored', entry)
-        changes.add('job', id)
-        return true
-      })
+        changes.job(id)
+        restored.push(id)
+        candidates.push(...waitingFor.all(id))
+      }
+      return restored
     },
 
     askCancel(ids: string[], entry: TimelineEntry): string[] {
@@ -140,16 +155,10 @@ export function createQueue({ database, changes, timeline }: Dependencies) {
         // Asking again changes nothing, and what changes nothing is no transition.
         if (askCancel.run({ id, atMs: entry.atMs }).changes > 0) {
           timeline.add(id, null, 'cancel_asked', entry)
-          changes.add('job', id)
+          changes.job(id)
         }
         return true
       })
     }
   }
-}
-
-/** The same for the same spider and arguments; settings are not looked at. */
-function overlapKey({ project, spider, args }: Pick<NewJob, 'project' | 'spider' | 'args'>): string {
-  const sorted = Object.entries(args).sort(([one], [other]) => (one < other ? -1 : 1))
-  return JSON.stringify([project, spider, sorted])
 }

@@ -81,7 +81,7 @@ describe('a store whose process is killed', () => {
     expect(found.length).toBe(queued)
     expect(found.length % 3).toBe(0)
     for (const { id } of found) expect((await store.listTimeline(id)).length).toBe(1)
-    expect((await store.readQueueHeads(1)).map(({ depth }) => depth)).toEqual([queued])
+    expect((await store.listLanes()).map(({ depth }) => depth)).toEqual([queued])
     await store.close()
   })
 })

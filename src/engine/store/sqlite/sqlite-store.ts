@@ -4,11 +4,15 @@ import type { Logger } from '../../runtime/logger.ts'
 import type { Store } from '../store.ts'
 import { createAttempts } from './attempts.ts'
 import { createChangeLog } from './change-log.ts'
+import { createEnqueue } from './enqueue.ts'
 import { createFleet } from './fleet.ts'
 import { createGroupCommit } from './group-commit.ts'
+import { createHolds } from './holds.ts'
 import { createJobs } from './jobs.ts'
 import { openDatabase } from './open-database.ts'
+import { createOrder } from './order.ts'
 import { createQueue } from './queue.ts'
+import { createRuns } from './runs.ts'
 import { explainSqliteError } from './sqlite-error.ts'
 import { createTimeline } from './timeline.ts'
 
@@ -26,26 +30,27 @@ export async function openSqliteStore(options: { path: string; clock: Clock; log
   const changes = createChangeLog(database)
   const timeline = createTimeline(database)
   const jobs = createJobs(database)
-  const queue = createQueue({ database, changes, timeline })
-  const attempts = createAttempts({ database, changes, timeline })
+  const holds = createHolds({ database, changes, timeline })
+  const order = createOrder({ database, changes, timeline })
+  const enqueue = createEnqueue({ database, changes, timeline, holds, order })
+  const queue = createQueue({ database, changes, timeline, holds })
+  const attempts = createAttempts({ database, changes, timeline, holds })
+  const runs = createRuns({ enqueue, queue, attempts })
   const fleet = createFleet({ database, changes })
   const listeners = new Set<(cursor: number) => void>()
+  const queueListeners = new Set<(lanes: string[]) => void>()
   const commits = createGroupCommit({ database, clock, onCommit: noteCommit })
   let announced = changes.cursor()
   let closing: Promise<void> | null = null
 
   return {
-    enqueueJobs: (list) => write(() => queue.enqueue(list)),
-    recordRuns: (runs) =>
-      write(() => {
-        queue.enqueue(runs.map(({ job }) => job))
-        queue.beginAttempts(runs.map(({ start }) => start))
-        attempts.applyChanges(runs.flatMap(({ changes }) => changes))
-      }),
+    enqueueJobs: (list) => write(() => enqueue.enqueue(list)),
+    recordRuns: (list) => write(() => runs.record(list)),
     getJob: (id) => read(() => jobs.get(id)),
     getJobs: (ids) => read(() => jobs.getMany(ids)),
     listJobs: (filter, page) => read(() => jobs.list(filter, page)),
     countFacets: (filter) => read(() => jobs.countFacets(filter)),
+    countStatuses: (ids) => read(() => jobs.countStatuses(ids)),
     countByState: () => read(() => jobs.countByState()),
     countEndedSince: (sinceMs) => read(() => jobs.countEndedSince(sinceMs)),
     findJobsByJobid: (jobid, project) => read(() => jobs.findByJobid(jobid, project)),
@@ -54,6 +59,14 @@ export async function openSqliteStore(options: { path: string; clock: Clock; log
 
     listLanes: () => read(() => queue.listLanes()),
     readHeads: (wanted) => read(() => queue.readHeads(wanted)),
+    onQueueChange(listener) {
+      queueListeners.add(listener)
+      return () => void queueListeners.delete(listener)
+    },
+    releaseDue: (nowMs, limit) => write(() => holds.releaseDue(nowMs, limit)),
+    setPriority: (ids, priority, entry) => write(() => order.setPriority(ids, priority, entry)),
+    reorder: (ids, to, entry) => write(() => order.reorder(ids, to, entry)),
+    placeQueued: (ids, placement, entry) => write(() => order.placeQueued(ids, placement, entry)),
     beginAttempts: (starts) => write(() => queue.beginAttempts(starts)),
     cancelQueued: (ids, entry) => write(() => queue.cancelQueued(ids, entry)),
     restoreCancelled: (ids, entry) => write(() => queue.restoreCancelled(ids, entry)),
@@ -61,6 +74,7 @@ export async function openSqliteStore(options: { path: string; clock: Clock; log
 
     listLiveAttempts: () => read(() => attempts.listLive()),
     listAttempts: (jobId) => read(() => attempts.list(jobId)),
+    findAttemptsOnNode: (nodeId, list) => read(() => attempts.findOnNode(nodeId, list)),
     applyChanges: (list) => write(() => attempts.applyChanges(list)),
     markLogArchived: (jobId, attemptNumber) => write(() => attempts.markLogArchived(jobId, attemptNumber)),
 
@@ -92,6 +106,7 @@ export async function openSqliteStore(options: { path: string; clock: Clock; log
     close() {
       closing ??= commits.settle().then(() => {
         listeners.clear()
+        queueListeners.clear()
         database.close()
         lock.release()
       })
@@ -113,9 +128,20 @@ export async function openSqliteStore(options: { path: string; clock: Clock; log
   async function write<T>(work: () => T): Promise<T> {
     refuseWhenClosing()
     try {
-      return await commits.write(work)
+      return await commits.write(() => settled(work))
     } catch (error) {
       throw explainSqliteError(error, path)
+    }
+  }
+
+  /** The work, and then what it leaves in the change log; nothing of that where it fails. */
+  function settled<T>(work: () => T): T {
+    try {
+      const value = work()
+      changes.settle()
+      return value
+    } finally {
+      changes.discard()
     }
   }
 
@@ -129,15 +155,21 @@ export async function openSqliteStore(options: { path: string; clock: Clock; log
   }
 
   function tellListeners(): void {
+    const lanes = changes.takeLanes()
+    if (lanes.length > 0) tell(queueListeners, lanes)
     const cursor = changes.cursor()
     if (cursor === announced) return
     announced = cursor
-    for (const listener of listeners) {
+    tell(listeners, cursor)
+  }
+
+  function tell<T>(those: Set<(news: T) => void>, news: T): void {
+    for (const listener of those) {
       try {
-        listener(cursor)
+        listener(news)
       } catch (error) {
         // The data is on the disk: a listener's fault must not turn that into a failed write.
-        logger.error({ error }, 'A listener to the change log failed')
+        logger.error({ error }, 'A listener to the store failed')
       }
     }
   }

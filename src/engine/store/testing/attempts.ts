@@ -100,7 +100,7 @@ export function describeAttempts(story: Story): void {
           attemptCount: 1,
           nodeId: 'node-1'
         })
-        expect((await story.store.readQueueHeads(2))[0]?.jobs.map(({ id }) => id)).toEqual([job.id, younger.id])
+        expect((await story.heads(2))[0]?.jobs.map(({ id }) => id)).toEqual([job.id, younger.id])
         expect(await story.store.listAttempts(job.id)).toMatchObject([{ state: 'ended', result, reason: 'no room' }])
         await begin(job, { number: 2, nodeId: 'node-2' })
         expect(await story.store.getJob(job.id)).toMatchObject({ state: 'starting', attemptCount: 2, nodeId: 'node-2' })
@@ -114,7 +114,7 @@ export function describeAttempts(story: Story): void {
       await end(job, { result: 'absent', kind: 'absent' })
       expect(await story.store.getJob(job.id)).toMatchObject({ state: 'ended', status: 'cancelled' })
       expect(await kindsOf(job)).toEqual(['queued', 'sending', 'cancel_asked', 'absent', 'ended'])
-      expect(await story.store.readQueueHeads(1)).toEqual([])
+      expect(await story.heads(1)).toEqual([])
     })
 
     test('the outcome of a job may differ from the result of its attempt', async () => {

@@ -17,7 +17,13 @@ export function describeFleet(story: Story): void {
     })
 
     test('versions come back by project, newest first, with their deployments', async () => {
-      const deployment = { nodeId: 'node-1', state: 'present' as const, error: null, changedAtMs: 5 }
+      const deployment = {
+        nodeId: 'node-1',
+        state: 'present' as const,
+        sha256: 'a'.repeat(64),
+        error: null,
+        changedAtMs: 5
+      }
       const old = aVersion({ version: 'b' })
       const fresh = aVersion({
         version: 'a',
@@ -36,25 +42,37 @@ export function describeFleet(story: Story): void {
     test('an upload under an old name is on no node yet', async () => {
       const version = aVersion()
       await story.store.putVersion(version)
-      await story.store.putDeployment('shop', '1', { nodeId: 'node-1', state: 'present', error: null, changedAtMs: 5 })
+      await story.store.putDeployment('shop', '1', {
+        nodeId: 'node-1',
+        state: 'present',
+        sha256: 'a'.repeat(64),
+        error: null,
+        changedAtMs: 5
+      })
       await story.store.putVersion({ ...version, sha256: 'b'.repeat(64) })
       expect((await story.store.listVersions()).map(({ deployments }) => deployments)).toEqual([[]])
     })
 
     test('a deployment is replaced, deleted, and forgotten with its node', async () => {
       await story.store.putVersion(aVersion())
-      const on = (nodeId: string) => ({ nodeId, state: 'sending' as const, error: null, changedAtMs: 5 })
+      const on = (nodeId: string) => ({ nodeId, state: 'sending' as const, sha256: null, error: null, changedAtMs: 5 })
       for (const nodeId of ['n1', 'n2', 'n3']) await story.store.putDeployment('shop', '1', on(nodeId))
-      await story.store.putDeployment('shop', '1', { ...on('n1'), state: 'failed', error: 'no room' })
+      await story.store.putDeployment('shop', '1', { ...on('n1'), state: 'failed', sha256: null, error: 'no room' })
       await story.store.deleteDeployment('shop', '1', 'n2')
       await story.store.deleteNode('n3')
       expect((await story.store.listVersions())[0]?.deployments).toEqual([
-        { ...on('n1'), state: 'failed', error: 'no room' }
+        { ...on('n1'), state: 'failed', sha256: null, error: 'no room' }
       ])
     })
 
     test('a version that is gone cannot be deployed', async () => {
-      const deployment = { nodeId: 'n1', state: 'present' as const, error: null, changedAtMs: 5 }
+      const deployment = {
+        nodeId: 'n1',
+        state: 'present' as const,
+        sha256: 'a'.repeat(64),
+        error: null,
+        changedAtMs: 5
+      }
       await expect(story.store.putDeployment('shop', '1', deployment)).rejects.toMatchObject({
         code: 'VERSION_NOT_FOUND'
       })

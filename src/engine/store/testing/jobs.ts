@@ -12,14 +12,23 @@ export function describeJobs(story: Story): void {
         version: '7',
         settings: { LOG_LEVEL: 'INFO' },
         args: { url: 'https://example.com/?ä=1' },
+        retry: { attempts: 3, backoffSeconds: 1, backoffFactor: 2, backoffMaxSeconds: 60, on: ['lost'] },
+        notBeforeMs: 5,
+        expiresAtMs: 9_000_000_000_000,
+        noOverlap: true,
+        dedupe: { key: 'nightly', expiresAtMs: 9_000_000_000_000 },
         priority: -1.5,
         placement: { nodeId: 'node-9', tags: ['eu', 'big'] },
         source: 'scrapyd'
       })
       await story.store.enqueueJobs([job])
-      const { entry: asked, ...fields } = job
+      const { entry: asked, dedupe, ...fields } = job
       expect(await story.store.getJob(job.id)).toEqual({
         ...fields,
+        dedupeKey: dedupe?.key,
+        hold: null,
+        rank: expect.any(Number),
+        mayHaveRunTwice: false,
         lane: expect.any(String),
         state: 'queued',
         outcome: null,
@@ -48,14 +57,16 @@ export function describeJobs(story: Story): void {
       const run = {
         job,
         start,
-        end: story.change(job, { from: ['sending'], to: 'ended', result: 'failed', reason: 'shutdown', entry: ended })
+        changes: [
+          story.change(job, { from: ['sending'], to: 'ended', result: 'failed', reason: 'shutdown', entry: ended })
+        ]
       }
       const twice = aNewJob({ id: job.id })
       await expect(
-        story.store.recordEnded([run, { ...run, job: twice, start: anAttemptStart(twice) }])
+        story.store.recordRuns([run, { ...run, job: twice, start: anAttemptStart(twice) }])
       ).rejects.toThrow()
       expect(await story.store.getJob(job.id)).toBeNull()
-      await story.store.recordEnded([run])
+      await story.store.recordRuns([run])
       expect(await story.store.getJob(job.id)).toMatchObject({
         state: 'ended',
         outcome: 'failed',

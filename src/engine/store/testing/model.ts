@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { AttemptResult, AttemptState, Outcome } from '../../../shared/contract/index.ts'
 import { aNewJob, entry } from '../../testing/builders.ts'
 import type { NewJob, Store } from '../store.ts'
-import type { StoreUnderTest } from './story.ts'
+import { readAllHeads, type StoreUnderTest } from './story.ts'
 
 /** A step of a random story. `job` picks among the jobs made so far. */
 type Step =
@@ -189,7 +189,7 @@ async function compare(store: Store, model: ModelJob[]): Promise<void> {
     depth: list.length,
     ids: list.sort((a, b) => b.priority - a.priority || (a.id < b.id ? -1 : 1)).map(({ id }) => id)
   }))
-  const heads = (await store.readQueueHeads(1000)).map((lane) => ({
+  const heads = (await readAllHeads(store, 1000)).map((lane) => ({
     project: lane.project,
     depth: lane.depth,
     ids: lane.jobs.map(({ id }) => id)

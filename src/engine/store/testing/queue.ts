@@ -11,7 +11,7 @@ export function describeQueue(story: Story): void {
       const first = await enqueue({ priority: 0 })
       const second = await enqueue({ priority: 0 })
       const high = await enqueue({ priority: 2.5, jobid: 'mine' })
-      const [lane, ...others] = await story.store.readQueueHeads(3)
+      const [lane, ...others] = await story.heads(3)
       expect(others).toEqual([])
       expect(lane).toEqual({
         lane: (await story.store.getJob(low.id))?.lane,
@@ -19,37 +19,39 @@ export function describeQueue(story: Story): void {
         version: null,
         placement: { nodeId: null, tags: [] },
         depth: 4,
-        jobs: [high, first, second].map(({ id, jobid, spider, priority }) => ({
+        spider: 'prices',
+        jobs: [high, first, second].map(({ id, jobid, priority }) => ({
           id,
           jobid,
-          spider,
           priority,
+          rank: expect.any(Number),
           attemptCount: 0
         }))
       })
     })
 
-    test('lanes differ by project, version, node and set of tags, and by nothing else', async () => {
+    test('lanes differ by project, spider, version, node and set of tags, and by nothing else', async () => {
       await story.store.enqueueJobs([
         aNewJob({ placement: { nodeId: null, tags: ['a', 'b'] } }),
-        aNewJob({ placement: { nodeId: null, tags: ['b', 'a', 'b'] }, spider: 'other', args: { x: '1' } }),
+        aNewJob({ placement: { nodeId: null, tags: ['b', 'a', 'b'] }, args: { x: '1' } }),
         aNewJob({ placement: { nodeId: null, tags: ['a,b'] } }),
         aNewJob({ placement: { nodeId: 'a', tags: [] } }),
         aNewJob({ version: 'null' }),
         aNewJob({ version: null }),
+        aNewJob({ spider: 'other' }),
         aNewJob({ project: 'shop2' })
       ])
-      const lanes = await story.store.readQueueHeads(10)
-      expect(lanes.map(({ depth }) => depth).sort()).toEqual([1, 1, 1, 1, 1, 2])
+      const lanes = await story.heads(10)
+      expect(lanes.map(({ depth }) => depth).sort()).toEqual([1, 1, 1, 1, 1, 1, 2])
       expect(lanes.find(({ depth }) => depth === 2)?.placement.tags).toEqual(['a', 'b'])
     })
 
     test('a lane is there only while jobs wait in it', async () => {
       const job = await enqueue()
       await begin(job)
-      expect(await story.store.readQueueHeads(1)).toEqual([])
+      expect(await story.heads(1)).toEqual([])
       await end(job, { result: 'refused' })
-      expect((await story.store.readQueueHeads(1))[0]).toMatchObject({
+      expect((await story.heads(1))[0]).toMatchObject({
         depth: 1,
         jobs: [{ id: job.id, attemptCount: 1 }]
       })
@@ -137,7 +139,7 @@ export function describeQueue(story: Story): void {
         endedAtMs: null,
         cancelAskedAtMs: null
       })
-      expect((await story.store.readQueueHeads(2))[0]?.jobs.map(({ id }) => id)).toEqual([first.id, second.id])
+      expect((await story.heads(2))[0]?.jobs.map(({ id }) => id)).toEqual([first.id, second.id])
       expect(await kindsOf(first)).toEqual(['queued', 'ended', 'restored'])
     })
 

@@ -1,5 +1,6 @@
 import type { Attempt, JobFilter } from '../../../shared/contract/index.ts'
 import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
+import { parseLane } from '../lane.ts'
 import type { AttemptChange, AttemptStart, NewJob, Store } from '../store.ts'
 
 /** A store on empty data of its own. `reopen` closes it and opens the same data again. */
@@ -67,9 +68,18 @@ export function createStory(openStore: () => Promise<StoreUnderTest>) {
     end: (job: { id: string }, over: Partial<AttemptChange> = {}): Promise<boolean[]> =>
       opened().applyChanges([change(job, { to: 'ended', result: 'succeeded', ...over })]),
 
+    heads: (limit: number) => readAllHeads(opened(), limit),
+
     kindsOf: async (job: { id: string }) => (await opened().listTimeline(job.id)).map(({ kind }) => kind),
 
     pageIds: async (filter: JobFilter, before: string | null = null, limit = 100) =>
       (await opened().listJobs(filter, { before, limit })).map(({ id }) => id)
   }
+}
+
+/** Every lane, what its text tells, and its first jobs. */
+export async function readAllHeads(store: Store, limit: number) {
+  const lanes = await store.listLanes()
+  const heads = await store.readHeads(lanes.map(({ lane }) => ({ lane, limit })))
+  return lanes.map(({ lane, depth }, index) => ({ lane, depth, ...parseLane(lane), jobs: heads[index] ?? [] }))
 }

@@ -32,7 +32,8 @@ DROP INDEX jobs_queue;
 CREATE INDEX jobs_queue ON jobs (lane, priority DESC, rank ASC, id ASC) WHERE state = 'queued' AND hold IS NULL;
 CREATE INDEX jobs_not_before ON jobs (not_before_ms) WHERE state = 'queued' AND hold IN ('not_before', 'retry');
 CREATE INDEX jobs_expiring ON jobs (expires_at_ms) WHERE state = 'queued' AND expires_at_ms IS NOT NULL;
-CREATE INDEX jobs_overlap_waiting ON jobs (overlap_key, priority DESC, rank ASC) WHERE state = 'queued' AND overlap_key IS NOT NULL;
+CREATE INDEX jobs_overlap_waiting ON jobs (overlap_key, priority DESC, rank ASC) WHERE state = 'queued' AND hold = 'overlap';
+CREATE INDEX jobs_held ON jobs (priority, rank) WHERE state = 'queued' AND hold IS NOT NULL;
 -- No two live runs of one overlap key, whatever happens.
 CREATE UNIQUE INDEX jobs_overlap_live ON jobs (overlap_key) WHERE state IN ('starting', 'running') AND overlap_key IS NOT NULL;
 
@@ -40,7 +41,7 @@ CREATE TABLE job_dependencies (
   job_id TEXT NOT NULL REFERENCES jobs (id),
   on_job_id TEXT NOT NULL REFERENCES jobs (id),
   condition TEXT NOT NULL CHECK (condition IN ('succeeded', 'failed', 'ended')),
-  PRIMARY KEY (on_job_id, job_id)
+  PRIMARY KEY (on_job_id, job_id, condition)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX job_dependencies_of ON job_dependencies (job_id);
 
@@ -49,6 +50,11 @@ CREATE TABLE dedupe_keys (
   job_id TEXT NOT NULL,
   expires_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX dedupe_keys_expiring ON dedupe_keys (expires_at_ms);
+
+-- The ranks given out last at either end of the queue: one row.
+CREATE TABLE queue_ends (front REAL NOT NULL, back REAL NOT NULL) STRICT;
+INSERT INTO queue_ends SELECT 0, coalesce(max(rowid), 0) FROM jobs;
 
 DROP TRIGGER jobs_lane_insert;
 DROP TRIGGER jobs_lane_enter;

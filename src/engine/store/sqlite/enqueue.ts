@@ -1,0 +1,130 @@
+import type { Database } from 'better-sqlite3'
+import type { Dependency } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { laneText } from '../lane.ts'
+import type { NewJob } from '../store.ts'
+import type { ChangeLog } from './change-log.ts'
+import type { Holds } from './holds.ts'
+import type { Order } from './order.ts'
+import type { Timeline } from './timeline.ts'
+
+/** Dedupe keys whose time is over are forgotten by those who bring new ones, two for one, so that they never pile up. */
+const KEYS_FORGOTTEN_AT_ONCE_MIN = 100
+
+interface Dependencies {
+  database: Database
+  changes: ChangeLog
+  timeline: Timeline
+  holds: Holds
+  order: Order
+}
+
+/** How jobs come into the queue. Every function runs inside a transaction of its caller. */
+export function createEnqueue({ database, changes, timeline, holds, order }: Dependencies) {
+  const insertJob = database.prepare(
+    `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, secret_names, limits, retry,
+       not_before_ms, expires_at_ms, overlap_key, after, dedupe_key, hold, rank, priority,
+       placement_node_id, placement_tags, lane, source, state, queued_at_ms)
+     VALUES (:id, :jobid, :project, :version, :spider, :settings, :args, :secretNames, :limits, :retry,
+       :notBeforeMs, :expiresAtMs, :overlapKey, :after, :dedupeKey, :hold, :rank, :priority,
+       :nodeId, :tags, :lane, :source, 'queued', :queuedAtMs)`
+  )
+  const exists = database.prepare<[string]>('SELECT 1 FROM jobs WHERE id = ?')
+  const insertDependency = database.prepare<[string, string, string]>(
+    'INSERT OR IGNORE INTO job_dependencies (job_id, on_job_id, condition) VALUES (?, ?, ?)'
+  )
+  const jobWithKey = database
+    .prepare<[string, number], string>('SELECT job_id FROM dedupe_keys WHERE key = ? AND expires_at_ms > ?')
+    .pluck()
+  const putKey = database.prepare<[string, string, number]>('INSERT OR REPLACE INTO dedupe_keys VALUES (?, ?, ?)')
+  const forgetKeys = database.prepare<[number, number]>(
+    'DELETE FROM dedupe_keys WHERE key IN (SELECT key FROM dedupe_keys WHERE expires_at_ms <= ? LIMIT ?)'
+  )
+
+  function insert(job: NewJob, rank: number, hold: 'dependency' | 'not_before' | 'overlap' | null): void {
+    const { id, jobid, project, version, spider, priority, placement, source, entry } = job
+    const lane = laneText(job)
+    insertJob.run({
+      id,
+      jobid,
+      project,
+      version,
+      spider,
+      priority,
+      source,
+      rank,
+      hold,
+      lane,
+      settings: JSON.stringify(job.settings),
+      args: JSON.stringify(job.args),
+      secretNames: JSON.stringify(job.secretNames),
+      limits: job.limits === null ? null : JSON.stringify(job.limits),
+      retry: job.retry === null ? null : JSON.stringify(job.retry),
+      notBeforeMs: job.notBeforeMs,
+      expiresAtMs: job.expiresAtMs,
+      overlapKey: job.noOverlap ? overlapKey(job) : null,
+      after: JSON.stringify(job.after),
+      dedupeKey: job.dedupe?.key ?? null,
+      nodeId: placement.nodeId,
+      tags: JSON.stringify(placement.tags),
+      queuedAtMs: entry.atMs
+    })
+    if (hold === null) changes.lane(lane)
+    timeline.add(id, null, 'queued', entry)
+    changes.job(id)
+  }
+
+  function recordDependencies(jobId: string, after: Dependency[]): void {
+    for (const { jobId: onJobId, on } of after) {
+      if (onJobId === jobId || exists.get(onJobId) === undefined) {
+        throw new ScrapdeckError('JOB_NOT_FOUND', `Job ${jobId} is to wait for ${onJobId}, which is no job.`)
+      }
+      insertDependency.run(jobId, onJobId, on)
+    }
+  }
+
+  return {
+    enqueue(jobs: NewJob[]): string[] {
+      let rank = order.takeBack(jobs.length)
+      let keys = 0
+      const ids = jobs.map((job) => {
+        const nowMs = job.entry.atMs
+        rank += 1
+        if (job.dedupe !== null) {
+          const earlier = jobWithKey.get(job.dedupe.key, nowMs)
+          if (earlier !== undefined) return earlier
+          putKey.run(job.dedupe.key, job.id, job.dedupe.expiresAtMs)
+          keys += 1
+        }
+        if (job.after.length > 0) {
+          insert(job, rank, 'dependency')
+          recordDependencies(job.id, job.after)
+          const { broken, isMet } = holds.judge(job.id)
+          // Nothing can wait for a job that was not there before: its end concerns nobody else.
+          if (broken !== undefined) holds.skip(job.id, broken, nowMs)
+          else if (isMet) holds.holdLater(job.id, nowMs)
+        } else {
+          const overlap_key = job.noOverlap ? overlapKey(job) : null
+          const hold = holds.laterHold({ not_before_ms: job.notBeforeMs, overlap_key, attempt_count: 0 }, nowMs)
+          insert(job, rank, hold as 'not_before' | 'overlap' | null)
+        }
+        return job.id
+      })
+      if (keys > 0) forgetKeys.run(jobs[0]!.entry.atMs, Math.max(KEYS_FORGOTTEN_AT_ONCE_MIN, 2 * keys))
+      return ids
+    },
+
+    /** A run that began before we knew of it: nothing holds it back any more. */
+    insertUnheld(job: NewJob): void {
+      insert(job, order.takeBack(1) + 1, null)
+    }
+  }
+}
+
+/** The same for the same spider and arguments; settings are not looked at. Sealed values differ each time they are sealed. */
+function overlapKey({ project, spider, args, secretNames }: NewJob): string {
+  const sorted = Object.entries(args)
+    .map(([name, value]) => (secretNames.includes(name) ? [name] : [name, value]))
+    .sort(([one], [other]) => (one! < other! ? -1 : 1))
+  return JSON.stringify([project, spider, sorted])
+}

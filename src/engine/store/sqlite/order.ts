@@ -1,0 +1,150 @@
+import type { Database } from 'better-sqlite3'
+import type { Placement, QueuePlace } from '../../../shared/contract/index.ts'
+import { laneText } from '../lane.ts'
+import type { TimelineEntry } from '../store.ts'
+import type { ChangeLog } from './change-log.ts'
+import type { Timeline } from './timeline.ts'
+
+export const ORDER_SQL = {
+  /** The rank before this one in its priority: held jobs by their own index, the others lane by lane. */
+  before: `SELECT max(rank) FROM (
+      SELECT max(rank) AS rank FROM jobs
+        WHERE state = 'queued' AND hold IS NOT NULL AND priority = :priority AND rank < :rank
+      UNION ALL SELECT (SELECT max(rank) FROM jobs
+        WHERE state = 'queued' AND hold IS NULL AND lane = queue_lanes.lane AND priority = :priority AND rank < :rank) AS rank
+        FROM queue_lanes)`
+}
+
+interface QueuedRow {
+  id: string
+  project: string
+  version: string | null
+  spider: string
+  priority: number
+  rank: number
+  hold: string | null
+  lane: string
+}
+
+export type Order = ReturnType<typeof createOrder>
+
+interface Dependencies {
+  database: Database
+  changes: ChangeLog
+  timeline: Timeline
+}
+
+/**
+ * The order of queued jobs, as operators change it. A rank is a number between two others; those at the ends are counted on from
+ * the one given out last (`queue_ends`), so that no rank is given out twice.
+ */
+export function createOrder({ database, changes, timeline }: Dependencies) {
+  const queued = database.prepare<[string], QueuedRow>(
+    "SELECT id, project, version, spider, priority, rank, hold, lane FROM jobs WHERE id = ? AND state = 'queued'"
+  )
+  const takeBack = database.prepare<[number], number>('UPDATE queue_ends SET back = back + ? RETURNING back').pluck()
+  const takeFront = database
+    .prepare<[number], number>('UPDATE queue_ends SET front = front - ? RETURNING front')
+    .pluck()
+  const rankBefore = database.prepare<{ priority: number; rank: number }, number | null>(ORDER_SQL.before).pluck()
+  const setPriority = database.prepare<[number, string]>('UPDATE jobs SET priority = ? WHERE id = ?')
+  const setRank = database.prepare<[number, string]>('UPDATE jobs SET rank = ? WHERE id = ?')
+  const setPlacement = database.prepare<[string | null, string, string, string]>(
+    'UPDATE jobs SET placement_node_id = ?, placement_tags = ?, lane = ? WHERE id = ?'
+  )
+  const countOf = database.prepare<[number], number>(
+    "SELECT count(*) FROM jobs WHERE state = 'queued' AND priority = ?"
+  )
+  const renumber = database.prepare<{ priority: number; start: number }>(
+    `UPDATE jobs SET rank = :start + numbered.number FROM (
+       SELECT id, row_number() OVER (ORDER BY rank, id) AS number FROM jobs
+       WHERE state = 'queued' AND priority = :priority) AS numbered
+     WHERE jobs.id = numbered.id`
+  )
+
+  function queuedRows(ids: string[]): QueuedRow[] {
+    return [...new Set(ids)].map((id) => queued.get(id)).filter((row) => row !== undefined)
+  }
+
+  function noteChange(row: QueuedRow, entry: TimelineEntry): void {
+    timeline.add(row.id, null, 'changed', entry)
+    changes.job(row.id)
+    if (row.hold === null) changes.lane(row.lane)
+  }
+
+  /** Ranks for so many jobs behind all others; answers the rank before the first of them. */
+  function ranksAtBack(count: number): number {
+    return (takeBack.get(count) as number) - count
+  }
+
+  function moveBefore(rows: QueuedRow[], beforeId: string): boolean {
+    const before = queued.get(beforeId)
+    if (before === undefined) return false
+    // Out of the way first: none of those that move is its own neighbour.
+    let aside = ranksAtBack(rows.length)
+    for (const row of rows) {
+      aside += 1
+      setRank.run(aside, row.id)
+      if (row.priority !== before.priority) setPriority.run(before.priority, row.id)
+    }
+    const ranks = ranksBetween(before, rows.length) ?? ranksAfterRenumbering(before, rows.length)
+    rows.forEach((row, index) => setRank.run(ranks[index]!, row.id))
+    return true
+  }
+
+  function ranksBetween({ priority, rank }: QueuedRow, count: number): number[] | null {
+    const lowest = rankBefore.get({ priority, rank }) ?? rank - count - 1
+    const ranks = Array.from({ length: count }, (_, index) => lowest + ((rank - lowest) * (index + 1)) / (count + 1))
+    const isAscending = [lowest, ...ranks, rank].every((each, index, all) => index === 0 || each > all[index - 1]!)
+    return isAscending ? ranks : null
+  }
+
+  /** No number is left between two neighbours: all of the priority get new ranks, in the order that they have, with room between. */
+  function ranksAfterRenumbering({ id, priority }: QueuedRow, count: number): number[] {
+    const number = countOf.pluck().get(priority) as number
+    renumber.run({ priority, start: ranksAtBack(number) })
+    changes.allJobs()
+    return ranksBetween(queued.get(id) as QueuedRow, count)!
+  }
+
+  return {
+    takeBack: ranksAtBack,
+
+    setPriority(ids: string[], priority: number, entry: TimelineEntry): string[] {
+      const rows = queuedRows(ids)
+      for (const row of rows) {
+        if (row.priority === priority) continue
+        setPriority.run(priority, row.id)
+        noteChange(row, entry)
+      }
+      return rows.map(({ id }) => id)
+    },
+
+    reorder(ids: string[], to: QueuePlace, entry: TimelineEntry): string[] {
+      const rows = queuedRows(ids)
+      const moved = typeof to === 'object' ? rows.filter(({ id }) => id !== to.before) : rows
+      if (typeof to === 'object') {
+        if (!moveBefore(moved, to.before)) return []
+      } else {
+        let rank = to === 'back' ? ranksAtBack(rows.length) : (takeFront.get(rows.length) as number) - 1
+        for (const row of rows) {
+          rank += 1
+          setRank.run(rank, row.id)
+        }
+      }
+      for (const row of moved) noteChange(row, entry)
+      return rows.map(({ id }) => id)
+    },
+
+    placeQueued(ids: string[], placement: Placement, entry: TimelineEntry): string[] {
+      const rows = queuedRows(ids)
+      for (const row of rows) {
+        const lane = laneText({ ...row, placement })
+        setPlacement.run(placement.nodeId, JSON.stringify(placement.tags), lane, row.id)
+        noteChange(row, entry)
+        if (row.hold === null) changes.lane(lane)
+      }
+      return rows.map(({ id }) => id)
+    }
+  }
+}

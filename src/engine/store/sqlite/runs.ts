@@ -1,0 +1,27 @@
+import type { AttemptChange, AttemptStart, NewJob } from '../store.ts'
+import type { createAttempts } from './attempts.ts'
+import type { createEnqueue } from './enqueue.ts'
+import type { createQueue } from './queue.ts'
+
+interface Dependencies {
+  enqueue: ReturnType<typeof createEnqueue>
+  queue: ReturnType<typeof createQueue>
+  attempts: ReturnType<typeof createAttempts>
+}
+
+/** Runs that began before we knew of them. Every function runs inside a transaction of its caller. */
+export function createRuns({ enqueue, queue, attempts }: Dependencies) {
+  return {
+    record(runs: { job: NewJob; start: AttemptStart; changes: AttemptChange[] }[]): void {
+      for (const { job, start, changes } of runs) {
+        enqueue.insertUnheld(job)
+        if (queue.beginAttempts([start]).length === 0) {
+          throw new Error(
+            `The run of ${job.id} cannot be recorded: another run of its overlap key is live, or it has expired`
+          )
+        }
+        attempts.applyChanges(changes)
+      }
+    }
+  }
+}
