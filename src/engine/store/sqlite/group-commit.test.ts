@@ -19,6 +19,7 @@ describe('grouped commits', () => {
     commits = createGroupCommit({
       database,
       clock: createFakeClock(),
+      scheduleFlush: setImmediate,
       onCommit: () => {
         committed += 1
       }

@@ -22,9 +22,11 @@ interface Operation {
 export function createGroupCommit(options: {
   database: Database
   clock: Clock
+  /** Runs `flush` when this turn of the event loop has asked for all that it asks for. */
+  scheduleFlush: (flush: () => void) => void
   onCommit: (commit: { writes: number; tookMs: number }) => void
 }): GroupCommit {
-  const { database, clock, onCommit } = options
+  const { database, clock, scheduleFlush, onCommit } = options
   const begin = database.prepare('BEGIN IMMEDIATE')
   const commit = database.prepare('COMMIT')
   const rollback = database.prepare('ROLLBACK')
@@ -39,7 +41,7 @@ export function createGroupCommit(options: {
       waiting.push({ work, resolve, reject })
       if (idle === null) {
         idle = Promise.withResolvers<void>()
-        setImmediate(flush)
+        scheduleFlush(flush)
       }
     })
   }

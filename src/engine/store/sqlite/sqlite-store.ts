@@ -19,13 +19,28 @@ import { createTimeline } from './timeline.ts'
 /** A commit that takes longer than this holds up the event loop long enough to be worth a line in the log. */
 const SLOW_COMMIT_MS = 250
 
+export interface SqliteStoreOptions {
+  path: string
+  clock: Clock
+  logger: Logger
+}
+
 /**
  * The Store on one SQLite file; its directory belongs to this engine until `close()`. Rejects with
- * DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION. The rooms behind it are synchronous and
- * know neither promises nor queues: to move SQLite to a worker, this file is the one that changes.
+ * DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION.
  */
-export async function openSqliteStore(options: { path: string; clock: Clock; logger: Logger }): Promise<Store> {
-  const { path, clock, logger } = options
+export function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
+  return openSqliteStoreInThread(options)
+}
+
+/**
+ * As openSqliteStore, in the caller's thread. The rooms behind it are synchronous and know neither promises nor queues.
+ * `scheduleFlush` says when the writes that gathered are committed together; a simulation makes that its own affair.
+ */
+export async function openSqliteStoreInThread(
+  options: SqliteStoreOptions & { scheduleFlush?: (flush: () => void) => void }
+): Promise<Store> {
+  const { path, clock, logger, scheduleFlush = setImmediate } = options
   const { database, lock } = openDatabase(path)
   const changes = createChangeLog(database)
   const timeline = createTimeline(database)
@@ -39,7 +54,7 @@ export async function openSqliteStore(options: { path: string; clock: Clock; log
   const fleet = createFleet({ database, changes })
   const listeners = new Set<(cursor: number) => void>()
   const queueListeners = new Set<(lanes: string[]) => void>()
-  const commits = createGroupCommit({ database, clock, onCommit: noteCommit })
+  const commits = createGroupCommit({ database, clock, scheduleFlush, onCommit: noteCommit })
   let announced = changes.cursor()
   let closing: Promise<void> | null = null
 
