@@ -33,6 +33,11 @@ export function effectiveLimits(ofProject: RunLimits | null, ofJob: RunLimits | 
   return Object.keys(limits).length === 0 ? null : limits
 }
 
+/** There is more to hold than the wall time, which is all that can be held from afar. */
+export function hasLocalOnlyLimits(limits: RunLimits | null): boolean {
+  return Object.entries(limits ?? {}).some(([name, value]) => name !== 'wallSeconds' && value != null)
+}
+
 /** Why a spider could never run under these, as a sentence; null: it could. */
 export function problemOfLimits(limits: RunLimits | null | undefined): string | null {
   for (const [name, least] of Object.entries(LEAST)) {

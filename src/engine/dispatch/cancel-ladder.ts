@@ -23,13 +23,11 @@ const NODE_MISSING_MS = 200
  */
 export class CancelLadder {
   readonly #context: DispatchContext
-  readonly #wakeDispatcher: () => void
   readonly #climbing = new Map<string, { step: number; timer: Timer | null }>()
   #stopped = false
 
-  constructor(context: DispatchContext, wakeDispatcher: () => void) {
+  constructor(context: DispatchContext) {
     this.#context = context
-    this.#wakeDispatcher = wakeDispatcher
   }
 
   /** Begins, or with `force` goes on to the second step at once. An attempt whose POST has no answer yet begins when it has one. */
@@ -153,7 +151,7 @@ export class CancelLadder {
     this.#climbing.delete(one.key)
     live.remove(one)
     this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
-    this.#wakeDispatcher()
+    this.#context.wake()
   }
 }
 

@@ -33,6 +33,8 @@ export interface DispatchContext {
     forget(nodeId: string, project: string, version: string): Promise<void>
   }
   whyNotReady: WhyNotReady
+  /** Something may have made room or work for the dispatcher. */
+  wake(): void
   /** The node accepted it: a cancel that was asked meanwhile can go out. */
   onAttemptSettled(one: LiveAttempt): void
   onWaitingChanged(lanes: string[]): void

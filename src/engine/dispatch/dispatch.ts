@@ -1,6 +1,7 @@
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { NodeSignal, Snapshot } from '../nodes/node-client.ts'
 import { CancelLadder } from './cancel-ladder.ts'
+import { conclude } from './conclude.ts'
 import type { DispatchContext } from './context.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { Finisher } from './finisher.ts'
@@ -30,14 +31,14 @@ export interface Dispatch {
 
 const LIVE_STATES = ['sending', 'uncertain', 'accepted', 'running', 'finishing'] as const
 
-export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'>): Dispatch {
-  const context: DispatchContext = { ...options, onAttemptSettled: (one) => ladder.noteSettled(one) }
-  const { store, live, clock } = context
+export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled' | 'wake'>): Dispatch {
   const wake = () => dispatcher.wake()
-  const ladder = new CancelLadder(context, wake)
-  const giver = new GiveUp(context, wake)
+  const context: DispatchContext = { ...options, wake, onAttemptSettled: (one) => ladder.noteSettled(one) }
+  const { store, live, clock } = context
+  const ladder = new CancelLadder(context)
+  const giver = new GiveUp(context)
   const finisher = new Finisher(context)
-  const follower = new Follower(context, finisher, { wake, noteLook: (node) => dispatcher.noteLook(node) })
+  const follower = new Follower(context, finisher, { noteLook: (node) => dispatcher.noteLook(node) })
   const dispatcher: Dispatcher = new Dispatcher(context, follower)
 
   /** An attempt that was `sending` when the engine died: nobody knows whether the POST went out. */
@@ -62,8 +63,9 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
     const jobs = new Map((await store.getJobs(attempts.map((attempt) => attempt.jobId))).map((job) => [job.id, job]))
     for (const attempt of attempts) {
       const state = attempt.state === 'sending' ? ('uncertain' as const) : attempt.state
-      const cancelAskedAtMs = jobs.get(attempt.jobId)?.cancelAskedAtMs ?? null
-      const one = live.add({ ...attempt, state }, { settledAtMs: clock.monotonicMs(), cancelAskedAtMs })
+      const { cancelAskedAtMs, retry, limits } = jobs.get(attempt.jobId)!
+      const settledAtMs = clock.monotonicMs()
+      const one = live.add({ ...attempt, state }, { settledAtMs, cancelAskedAtMs, retry, limits })
       if (state === 'finishing') finisher.finish(one)
       else if (cancelAskedAtMs !== null) await ladder.resume(one)
     }
@@ -100,27 +102,11 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
     },
     runElsewhere: (jobIds) => giver.giveUpJobs(jobIds),
     async abandonNode(nodeId) {
-      const ours = live.ofNode(nodeId)
-      const applied = await store.applyChanges(
-        ours.map((one) => ({
-          jobId: one.jobId,
-          attemptNumber: one.number,
-          // Whatever its state is by now: a snapshot may be moving it at this moment.
-          from: [...LIVE_STATES],
-          to: 'ended' as const,
-          kind: 'ended' as const,
-          result: 'lost' as const,
-          reason: 'node removed',
-          jobOutcome: 'lost' as const,
-          entry: { atMs: clock.nowMs(), text: 'Lost: its node was removed from the fleet', evidence: { nodeId } }
-        }))
-      )
-      for (const [index, one] of ours.entries()) {
-        // It ended by itself meanwhile.
-        if (applied[index] !== true) continue
-        live.remove(one)
-        context.onJobEnded({ jobId: one.jobId, number: one.number })
-      }
+      const evidence = { nodeId }
+      const end = { result: 'lost', reason: 'node removed', text: 'Lost: its node was removed from the fleet' } as const
+      // Whatever its state is by now: a snapshot may be moving it at this moment.
+      const from = [...LIVE_STATES]
+      await Promise.all(live.ofNode(nodeId).map((one) => conclude(context, one, { ...end, from, evidence })))
     },
     async stop() {
       ladder.stop()

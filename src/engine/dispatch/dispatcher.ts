@@ -1,6 +1,6 @@
 import { SECRET_MASK, type Attempt } from '../../shared/contract/index.ts'
 import { LOST_ARGUMENTS } from '../../shared/reserved-arguments.ts'
-import { effectiveLimits } from '../../shared/run-limits.ts'
+import { effectiveLimits, hasLocalOnlyLimits } from '../../shared/run-limits.ts'
 import { secretValues, withSecrets } from '../../shared/secret-values.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import { NodeError } from '../nodes/node-client.ts'
@@ -203,7 +203,8 @@ export class Dispatcher {
     const jobs = new Map((await store.getJobs(begun.map((attempt) => attempt.jobId))).map((job) => [job.id, job]))
     for (const attempt of begun) {
       const job = jobs.get(attempt.jobId)!
-      const one = live.add(attempt, { settledAtMs: null, cancelAskedAtMs: job.cancelAskedAtMs })
+      const { cancelAskedAtMs, retry, limits } = job
+      const one = live.add(attempt, { settledAtMs: null, cancelAskedAtMs, retry, limits })
       const sent = this.#send(one, attempt, job).finally(() => this.#sending.delete(sent))
       this.#sending.add(sent)
     }
@@ -262,7 +263,7 @@ export class Dispatcher {
       await this.#noteAccepted(one, {
         jobid: one.jobid,
         answeredInMs: Math.round(clock.monotonicMs() - startedMs),
-        ...(limits === null || isLocal ? {} : { limits: 'not held: only the local node holds to limits' }),
+        ...(isLocal || !hasLocalOnlyLimits(limits) ? {} : { limits: 'on a remote node only the time limit is held' }),
         ...(secrets.length === 0 || isLocal ? {} : { secrets: 'a Scrapyd shows them in its process list and its logs' })
       })
     } catch (error) {

@@ -3,7 +3,7 @@ import { NodeError, type NodeErrorKind } from '../nodes/node-client.ts'
 import { archiveLog, archiveName } from '../output/log-archive.ts'
 import { judgeOutcome, type Judgement } from '../output/outcome.ts'
 import { CLOSING_TAIL_BYTES, parseClosingStats } from '../output/log-stats.ts'
-import { applyChange } from './apply-change.ts'
+import { conclude } from './conclude.ts'
 import type { DispatchContext } from './context.ts'
 import type { LiveAttempt } from './live-attempts.ts'
 
@@ -87,8 +87,13 @@ export class Finisher {
     try {
       const { tail, problem } = await this.#readTailOrGiveUp(node, one, tries)
       const isArchived = tail !== null && node.stored.kind !== 'local' && (await this.#archive(node, one, tries))
-      const { exit, cancelAskedAtMs } = one
-      const judgement = judgeOutcome({ tail: tail?.text ?? null, exit, cancelAsked: cancelAskedAtMs !== null })
+      const { exit, cancelAskedAtMs, limitHit } = one
+      const judgement = judgeOutcome({
+        tail: tail?.text ?? null,
+        exit,
+        limitHit,
+        cancelAsked: cancelAskedAtMs !== null
+      })
       // In one turn, so that both share one commit.
       await Promise.all([
         isArchived && store.markLogArchived(one.jobId, one.number),
@@ -150,22 +155,15 @@ export class Finisher {
   }
 
   async #end(one: LiveAttempt, judgement: Judgement, log: Record<string, unknown>): Promise<void> {
-    const { store, live, clock } = this.#context
-    const atMs = clock.nowMs()
+    const atMs = this.#context.clock.nowMs()
     const elapsedSeconds = judgement.stats?.['elapsed_time_seconds']
-    const isApplied = await applyChange(store, one, {
+    await conclude(this.#context, one, {
       from: ['finishing'],
-      to: 'ended',
-      kind: 'ended',
       result: judgement.outcome,
-      jobOutcome: judgement.outcome,
       reason: judgement.reason,
       killingLine: judgement.killingLine,
-      entry: {
-        atMs,
-        text: `${OUTCOME_WORDS[judgement.outcome]}: ${judgement.reason}`,
-        evidence: { ...(one.exit === null ? {} : { exit: one.exit }), ...log }
-      },
+      text: `${OUTCOME_WORDS[judgement.outcome]}: ${judgement.reason}`,
+      evidence: { ...(one.exit === null ? {} : { exit: one.exit }), ...log },
       details: {
         stats: judgement.stats,
         // A run shorter than a poll was never seen running: its own stats tell how long it took.
@@ -175,8 +173,6 @@ export class Finisher {
       },
       counts: judgement.counts
     })
-    live.remove(one)
-    if (isApplied) this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
   }
 }
 

@@ -3,6 +3,7 @@ import { NodeError, type SeenJob, type Snapshot } from '../nodes/node-client.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { AttemptChange } from '../store/store.ts'
 import { applyChange } from './apply-change.ts'
+import { conclude } from './conclude.ts'
 import type { DispatchContext } from './context.ts'
 import type { Finisher } from './finisher.ts'
 import type { LiveAttempt } from './live-attempts.ts'
@@ -25,19 +26,13 @@ const ORPHAN_SILENCE_MS = 60_000
 export class Follower {
   readonly #context: DispatchContext
   readonly #finisher: Finisher
-  readonly #wakeDispatcher: () => void
   readonly #noteLook: (node: FleetNode) => void
   readonly #investigating = new Set<string>()
   readonly #newest = new WeakMap<FleetNode, Snapshot>()
 
-  constructor(
-    context: DispatchContext,
-    finisher: Finisher,
-    dispatcher: { wake(): void; noteLook(node: FleetNode): void }
-  ) {
+  constructor(context: DispatchContext, finisher: Finisher, dispatcher: { noteLook(node: FleetNode): void }) {
     this.#context = context
     this.#finisher = finisher
-    this.#wakeDispatcher = dispatcher.wake
     this.#noteLook = dispatcher.noteLook
   }
 
@@ -116,35 +111,38 @@ export class Follower {
   }
 
   async #concludeWithoutLog(node: FleetNode, one: LiveAttempt): Promise<void> {
-    const { store, live, clock } = this.#context
-    const isAbsent = isUnresolved(one)
+    const evidence = { inNoListOfSnapshots: one.absence?.snapshots ?? 0, log: 'not there' }
+    const { name } = node.stored
+    if (isUnresolved(one)) return this.#concludeAbsent(one, name, evidence)
     // The answer to the cancel that took it out of the node's queue was lost.
     const isCancelled = one.state === 'accepted' && one.cancelAskedAtMs !== null
-    const outcome = isCancelled ? ('cancelled' as const) : ('lost' as const)
-    const evidence = { inNoListOfSnapshots: one.absence?.snapshots ?? 0, log: 'not there' }
+    await conclude(this.#context, one, {
+      from: [one.state],
+      result: isCancelled ? 'cancelled' : 'lost',
+      reason: isCancelled ? 'cancelled before it started' : 'node forgot',
+      text: isCancelled
+        ? `Cancelled: ${name} knows it no longer, and there is no log of it`
+        : `Lost: ${name} had accepted it and knows it no longer, and there is no log of it`,
+      evidence
+    })
+  }
+
+  /** Proved never to have reached its node, or to have been taken back before it began. */
+  async #concludeAbsent(one: LiveAttempt, name: string, evidence: Record<string, unknown>): Promise<void> {
+    const { store, live, clock, onJobEnded, wake } = this.#context
     const isApplied = await applyChange(store, one, {
       from: [one.state],
       to: 'ended',
-      kind: isAbsent ? 'absent' : 'ended',
-      result: isAbsent ? 'absent' : outcome,
-      reason: isAbsent ? 'never arrived' : isCancelled ? 'cancelled before it started' : 'node forgot',
-      jobOutcome: isAbsent ? null : outcome,
-      entry: {
-        atMs: clock.nowMs(),
-        text: isAbsent
-          ? `Proved never to have reached ${node.stored.name}; back in the queue`
-          : isCancelled
-            ? `Cancelled: ${node.stored.name} knows it no longer, and there is no log of it`
-            : `Lost: ${node.stored.name} had accepted it and knows it no longer, and there is no log of it`,
-        evidence
-      }
+      kind: 'absent',
+      result: 'absent',
+      reason: 'never arrived',
+      jobOutcome: null,
+      entry: { atMs: clock.nowMs(), text: `Proved never to have reached ${name}; back in the queue`, evidence }
     })
     if (!isApplied) return
     live.remove(one)
-    if (!isAbsent || one.cancelAskedAtMs !== null) {
-      this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
-    }
-    this.#wakeDispatcher()
+    onJobEnded({ jobId: one.jobId, number: one.number })
+    wake()
   }
 
   async #concludeFinished(node: FleetNode, one: LiveAttempt): Promise<void> {
@@ -163,11 +161,11 @@ export class Follower {
     one.state = 'finishing'
     one.absence = null
     this.#finisher.finish(one)
-    this.#wakeDispatcher()
+    this.#context.wake()
   }
 
   async #followOrphan(node: FleetNode, one: LiveAttempt, sizeBytes: number): Promise<void> {
-    const { store, live, clock } = this.#context
+    const { store, clock } = this.#context
     const nowMs = clock.monotonicMs()
     if (one.orphan === null) {
       one.orphan = { sizeBytes, silentSinceMs: nowMs }
@@ -193,23 +191,13 @@ export class Follower {
       return
     }
     if (nowMs - one.orphan.silentSinceMs < ORPHAN_SILENCE_MS) return
-    const isApplied = await applyChange(store, one, {
+    await conclude(this.#context, one, {
       from: [one.state],
-      to: 'ended',
-      kind: 'ended',
       result: 'lost',
       reason: 'node forgot',
-      jobOutcome: 'lost',
-      entry: {
-        atMs: clock.nowMs(),
-        text: `Lost: ${node.stored.name} forgot it, and its log has stood still for a minute without closing stats`,
-        evidence: { logBytes: sizeBytes, silentForMs: Math.round(nowMs - one.orphan.silentSinceMs) }
-      }
+      text: `Lost: ${node.stored.name} forgot it, and its log has stood still for a minute without closing stats`,
+      evidence: { logBytes: sizeBytes, silentForMs: Math.round(nowMs - one.orphan.silentSinceMs) }
     })
-    if (!isApplied) return
-    live.remove(one)
-    this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
-    this.#wakeDispatcher()
   }
 }
 

@@ -11,11 +11,9 @@ const LIVE_STATES = ['sending', 'uncertain', 'accepted', 'running', 'finishing']
  */
 export class GiveUp {
   readonly #context: DispatchContext
-  readonly #wakeDispatcher: () => void
 
-  constructor(context: DispatchContext, wakeDispatcher: () => void) {
+  constructor(context: DispatchContext) {
     this.#context = context
-    this.#wakeDispatcher = wakeDispatcher
   }
 
   /** By hand; returns the jobs that were live on a node that does not answer. */
@@ -55,7 +53,7 @@ export class GiveUp {
       live.remove(one)
       onJobEnded({ jobId: one.jobId, number: one.number })
     }
-    this.#wakeDispatcher()
+    this.#context.wake()
     return given.map(({ jobId }) => jobId)
   }
 }

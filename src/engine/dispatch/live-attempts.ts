@@ -1,4 +1,4 @@
-import type { Attempt } from '../../shared/contract/index.ts'
+import type { Attempt, RetryPolicy, RunLimits } from '../../shared/contract/index.ts'
 import type { SeenExit } from '../nodes/node-client.ts'
 import type { Absence, BelievedAttempt } from './reconcile.ts'
 
@@ -18,10 +18,24 @@ export interface LiveAttempt {
   sentAtMs: number
   startedAtMs: number | null
   cancelAskedAtMs: number | null
+  /** Its job's. */
+  retry: RetryPolicy | null
+  /** Its job's, not yet laid over its project's. */
+  limits: RunLimits | null
+  /** The limit that we stop it for, in words; on the local node `exit` tells. */
+  limitHit: string | null
   /** How the process ended, where the node told (local node). */
   exit: SeenExit | null
   /** The node forgot the run but its log was there: how long the log has been, and since when it stands still. */
   orphan: { sizeBytes: number; silentSinceMs: number } | null
+}
+
+/** What the attempt's row does not tell. */
+interface LiveOptions {
+  settledAtMs: number | null
+  cancelAskedAtMs: number | null
+  retry?: RetryPolicy | null
+  limits?: RunLimits | null
 }
 
 /** The attempts that have not ended, by node: the engine's belief. Loaded from the store once, kept in step with it. */
@@ -30,7 +44,7 @@ export class LiveAttempts {
   readonly #byNode = new Map<string, Map<string, LiveAttempt>>()
   readonly #byJob = new Map<string, LiveAttempt>()
 
-  add(attempt: Attempt, options: { settledAtMs: number | null; cancelAskedAtMs: number | null }): LiveAttempt {
+  add(attempt: Attempt, options: LiveOptions): LiveAttempt {
     if (attempt.state === 'ended') throw new Error(`attempt ${attemptKey(attempt.jobId, attempt.number)} has ended`)
     const live: LiveAttempt = {
       key: attemptKey(attempt.jobId, attempt.number),
@@ -47,6 +61,9 @@ export class LiveAttempts {
       sentAtMs: attempt.sentAtMs,
       startedAtMs: attempt.startedAtMs,
       cancelAskedAtMs: options.cancelAskedAtMs,
+      retry: options.retry ?? null,
+      limits: options.limits ?? null,
+      limitHit: attempt.limitHit,
       exit:
         attempt.exitCode === null && attempt.signal === null
           ? null

@@ -37,7 +37,7 @@ const LIMITS_REACHED = new Set(['closespider_itemcount', 'closespider_pagecount'
  * | nothing of its end              | 0 or unknown         | no           | failed    | ended without closing stats |
  * | there is no log                 | unknown              | no           | failed    | no log                      |
  *
- * A process hit a limit (memory, time, …) when the local node stopped it for that; it then closes with `shutdown`, or is
+ * A process hit a limit (memory, time, …) when the local node, or we from afar, stopped it for that; it then closes with `shutdown`, or is
  * killed. One that had `finished` by itself before the signal reached it, with exit 0, has succeeded all the same.
  * "exit code N" and "ended without closing stats" become "out of memory (MemoryError)" where the log ends with that.
  * Limits reached are CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT. `shutdown` that nobody asked for is a failure: the
@@ -50,9 +50,12 @@ export function judgeOutcome(evidence: {
   tail: string | null
   /** null: the node does not tell (every remote Scrapyd). */
   exit: ProcessEnd | null
+  /** The limit that we stopped a remote run for, in words; the local node tells with `exit`. */
+  limitHit?: string | null
   cancelAsked: boolean
 }): Judgement {
   const { tail, exit, cancelAsked } = evidence
+  const limit = exit?.limit ?? evidence.limitHit ?? null
   const closing = tail === null ? null : parseClosingStats(tail)
   const finishReason = closing?.finishReason ?? null
   const exitFailure = exit === null || (exit.code === 0 && exit.signal === null) ? null : describeExit(exit)
@@ -67,8 +70,8 @@ export function judgeOutcome(evidence: {
   }
 
   function decide(): { outcome: Outcome; reason: string } {
-    if (exit?.limit != null && !(isDone && exitFailure === null)) {
-      return { outcome: 'failed', reason: nameOfLimit(exit.limit) }
+    if (limit !== null && !(isDone && exitFailure === null)) {
+      return { outcome: 'failed', reason: nameOfLimit(limit) }
     }
     if (exitFailure !== null && cancelAsked) {
       return { outcome: 'cancelled', reason: finishReason ?? describeKill(exit) }
