@@ -10,10 +10,11 @@ export interface Asked {
 
 export interface Told {
   number: number
-  job: Job
+  job: Pick<Job, 'id' | 'state' | 'status' | 'mayHaveRunTwice'>
   /** Empty where one run and a success leave nothing to ask. */
-  attempts: Attempt[]
+  attempts: ToldAttempt[]
 }
+export type ToldAttempt = Pick<Attempt, 'jobid' | 'nodeId' | 'result' | 'sentAtMs' | 'endedAtMs'>
 
 export interface NodeDeath {
   node: string
@@ -124,7 +125,7 @@ export function judge(facts: {
     if (!isTwice && job.mayHaveRunTwice) verdict.flaggedInVain.push(number)
   }
 
-  function nodeDiedDuring(attempt: Attempt): boolean {
+  function nodeDiedDuring(attempt: ToldAttempt): boolean {
     const name = nodeNames.get(attempt.nodeId)
     const untilMs = attempt.endedAtMs ?? Number.POSITIVE_INFINITY
     return deaths.some(({ node, atMs }) => node === name && atMs >= attempt.sentAtMs && atMs <= untilMs)

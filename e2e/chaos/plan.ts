@@ -16,6 +16,8 @@ export interface ChaosOptions {
   realEvery: number
   /** Jobs that may be asked for before the runs catch up. */
   backlogMax: number
+  /** Machines die with their spiders; else only Scrapyds do. Scrapdeck gives up a silent orphan after a minute: too long for a short run. */
+  machinesDie: boolean
   /** How long weather and calm last, in seconds: fewer where the whole run is short. */
   weatherSeconds: number
   calmSeconds: number
@@ -31,6 +33,7 @@ export const WHOLE_RUN: Omit<ChaosOptions, 'seed'> = {
   pollIntervalSeconds: 0.5,
   realEvery: 50,
   backlogMax: 150,
+  machinesDie: true,
   weatherSeconds: 4,
   calmSeconds: 4,
   limitMinutes: 20
@@ -43,6 +46,7 @@ export const SHORT_RUN: Omit<ChaosOptions, 'seed'> = {
   nodeKills: 1,
   realEvery: 30,
   backlogMax: 25,
+  machinesDie: false,
   weatherSeconds: 1,
   calmSeconds: 0.5,
   limitMinutes: 3
@@ -86,7 +90,7 @@ export function createPlan(options: ChaosOptions): Plan {
   const nodeKills = planTimes(options.nodeKills, options, random).map((kill, index) => ({
     ...kill,
     node: index % options.versions.length,
-    withSpiders: index % 3 !== 1,
+    withSpiders: options.machinesDie && index % 3 !== 1,
     awayMs: between(random, 500, 6_000)
   }))
   return { jobs, engineKills, nodeKills }
@@ -123,7 +127,10 @@ export function* drawFaults(random: Random, weatherSeconds: number): Generator<{
     const deck = [...FAULT_KINDS]
     while (deck.length > 0) {
       const [kind] = deck.splice(Math.floor(random.next() * deck.length), 1)
-      yield { fault: makeFault(kind!, random), forMs: between(random, 0.25, 1.75) * weatherSeconds * 1000 }
+      // What makes Scrapdeck doubt a job must last longer than its time limits, now and then.
+      const longer = kind === 'black_hole' || kind === 'late' ? 2 : 1
+      const forMs = between(random, 0.25, 1.75) * longer * weatherSeconds * 1000
+      yield { fault: makeFault(kind!, random), forMs }
     }
   }
 }
