@@ -44,6 +44,7 @@ export function KeyList() {
 
 function keyName(key: string): string {
   if (key.startsWith('mod+')) return modKey(key.slice(4).toUpperCase())
+  if (key.startsWith('Alt+')) return `Alt ${key === 'Alt+ArrowUp' ? '↑' : key === 'Alt+ArrowDown' ? '↓' : key.slice(4)}`
   if (/^[A-Z]$/.test(key)) return `Shift ${key}`
   return key === 'Escape' ? 'Esc' : key === ' ' ? 'Space' : key
 }

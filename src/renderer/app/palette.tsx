@@ -36,7 +36,7 @@ interface Entry {
   run: () => void
 }
 
-const SHOWN_PER_GROUP = 6
+const SHOWN_PER_GROUP = 8
 
 /** Ctrl/Cmd-K: go anywhere, run any spider, find any job, node or project. */
 export function Palette({ onShowKeys }: { onShowKeys: () => void }) {

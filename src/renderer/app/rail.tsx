@@ -1,5 +1,5 @@
 import { Tooltip } from '@mantine/core'
-import { IconBox, IconHome, IconList, IconServer2, IconSettings, IconTerminal2 } from '@tabler/icons-react'
+import { IconBox, IconHome, IconList, IconServer2, IconSettings, IconStack2, IconTerminal2 } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
@@ -12,6 +12,7 @@ import { Mark } from './mark.tsx'
 export const SCREENS = [
   { to: '/', word: 'Overview', Icon: IconHome },
   { to: '/jobs', word: 'Jobs', Icon: IconList },
+  { to: '/queue', word: 'Queue', Icon: IconStack2 },
   { to: '/projects', word: 'Projects', Icon: IconBox },
   { to: '/nodes', word: 'Nodes', Icon: IconServer2 },
   { to: '/logs', word: 'Logs', Icon: IconTerminal2 }

@@ -40,6 +40,14 @@ const job = createRoute({
     throw redirect({ to: '/jobs', search: { job: params.id } })
   }
 })
+const queue = createRoute({
+  getParentRoute: () => root,
+  path: '/queue',
+  component: lazyRouteComponent(
+    loadPatiently(() => import('../features/queue/queue-screen.tsx')),
+    'QueueScreen'
+  )
+})
 const projects = createRoute({
   getParentRoute: () => root,
   path: '/projects',
@@ -76,7 +84,7 @@ const settings = createRoute({
   )
 })
 
-const routeTree = root.addChildren([overview, jobs, job, projects, nodes, logs, settings])
+const routeTree = root.addChildren([overview, jobs, job, queue, projects, nodes, logs, settings])
 
 export function createAppRouter(history: RouterHistory) {
   return createRouter({

@@ -3,7 +3,7 @@ import { create } from 'zustand'
 
 /** One key of the keyboard with what it does, in words: the `?` overlay lists all that are in force. */
 export interface KeyBinding {
-  /** As `KeyboardEvent.key`: `j`, `X` (with Shift), `/`, `Enter`, `Escape`; with `mod+` for Ctrl or Cmd. */
+  /** As `KeyboardEvent.key`: `j`, `X` (with Shift), `/`, `Enter`, `Escape`; with `mod+` for Ctrl or Cmd, `Alt+` for Alt. */
   key: string
   /** What it does, for the overlay: `Open the job`. */
   label: string
@@ -48,9 +48,11 @@ export function listenForKeys(): () => void {
     isDialogOpen = document.querySelector('[role="dialog"][aria-modal="true"]') !== null
   }
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.defaultPrevented || event.isComposing || event.altKey) return
+    if (event.defaultPrevented || event.isComposing) return
     const mod = event.ctrlKey || event.metaKey
-    const name = mod ? `mod+${event.key.toLowerCase()}` : event.key
+    // Both together type a letter on many keyboards (AltGr).
+    if (mod && event.altKey) return
+    const name = mod ? `mod+${event.key.toLowerCase()}` : event.altKey ? `Alt+${event.key}` : event.key
     if (!mod && (isDialogOpen || isTyping(event.target))) return
     const { groups } = useKeyGroups.getState()
     for (const group of [...groups].reverse()) {

@@ -6,10 +6,12 @@ import {
   IconCircleHalf2,
   IconClock,
   IconHelp,
+  IconHelpHexagon,
   IconX
 } from '@tabler/icons-react'
 import type { JobStatus, NodeHealth, NodeMode } from '../../shared/contract/index.ts'
 import classes from './status.module.css'
+import { formatInstant } from './time.tsx'
 
 export type Tone = 'run' | 'ok' | 'bad' | 'wait' | 'lost' | 'off'
 
@@ -39,8 +41,8 @@ export function StatusIcon({ status, size = 14 }: { status: JobStatus; size?: nu
   )
 }
 
-/** Shape and word. `asked`: somebody asked for its end and the node has not confirmed. */
-export function StatusText({ status, asked = false }: { status: JobStatus; asked?: boolean }) {
+/** Shape and word. `word`: what is said instead while something was asked that is not confirmed: `cancelling…`. */
+export function StatusText({ status, word }: { status: JobStatus; word?: string }) {
   const { tone, Icon } = STATUS_LOOK[status]
   return (
     <span className={`${classes.status} tone-${tone}`}>
@@ -50,7 +52,20 @@ export function StatusText({ status, asked = false }: { status: JobStatus; asked
         stroke={2.2}
         aria-hidden
       />
-      {asked ? 'cancelling…' : status}
+      {word ?? status}
+    </span>
+  )
+}
+
+/** Of a live job whose node does not answer: nobody knows what became of it. */
+export function UnknownText({ sinceMs }: { sinceMs: number }) {
+  return (
+    <span
+      className={`${classes.status} tone-lost`}
+      title={`Its node has not answered since ${formatInstant(sinceMs)}: what became of it is unknown`}
+    >
+      <IconHelpHexagon size={14} stroke={2.2} aria-hidden />
+      unknown
     </span>
   )
 }

@@ -1,5 +1,6 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import {
+  type DragEvent,
   type KeyboardEvent,
   memo,
   type ReactNode,
@@ -45,6 +46,8 @@ interface VirtualTableProps<Row> {
   isStale?: (row: Row) => boolean
   /** j, k, Enter and x work without a click into the table first. One table of a screen may say so. */
   primary?: boolean
+  /** Rows have an order that can be changed, by dragging or with Alt and the arrows: these go right before that row, or to the end. */
+  onReorder?: (ids: readonly string[], before: string | null) => void
   empty?: ReactNode
 }
 
@@ -58,6 +61,8 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const widthPx = useWidth(scroller)
   const [sort, setSort] = useState<{ id: string; descending: boolean } | null>(null)
   const [cursorId, setCursorId] = useState<string | null>(null)
+  const [dropIndex, setDropIndex] = useState<number | null>(null)
+  const dragged = useRef<readonly string[]>([])
   const markedFrom = useRef<string | null>(null)
 
   const columns = useMemo(
@@ -116,6 +121,47 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
     const row = rows[cursor]
     if (row !== undefined) onOpen?.(row)
   }
+  const onReorder = sort === null ? props.onReorder : undefined
+  /** The marked rows, if the row is one of them; else the row alone. */
+  const movedWith = (target: string) => (marks?.has(target) ? ids.filter((each) => marks.has(each)) : [target])
+  const moveRows = (moved: readonly string[], before: string | null) => {
+    if (before === null || !moved.includes(before)) onReorder?.(moved, before)
+  }
+  const shiftCursor = (direction: -1 | 1) => {
+    const target = ids[cursor]
+    if (target === undefined) return
+    const moved = movedWith(target)
+    const first = ids.indexOf(moved[0] as string)
+    const last = ids.indexOf(moved.at(-1) as string)
+    if (direction === -1 ? first > 0 : last < ids.length - 1)
+      moveRows(moved, direction === -1 ? (ids[first - 1] ?? null) : (ids[last + 2] ?? null))
+  }
+  const drag = {
+    onDragStart: (event: DragEvent) => {
+      const target = ids[rowIndexOf(event)]
+      if (target === undefined) return
+      dragged.current = movedWith(target)
+      event.dataTransfer.effectAllowed = 'move'
+      event.dataTransfer.setData('text/plain', dragged.current.join('\n'))
+    },
+    onDragOver: (event: DragEvent) => {
+      const index = rowIndexOf(event)
+      if (dragged.current.length === 0 || index < 0) return
+      event.preventDefault()
+      event.dataTransfer.dropEffect = 'move'
+      const box = (event.target as Element).closest('[role=row]')!.getBoundingClientRect()
+      setDropIndex(index + (event.clientY > box.top + box.height / 2 ? 1 : 0))
+    },
+    onDrop: (event: DragEvent) => {
+      if (dropIndex === null || dragged.current.length === 0) return
+      event.preventDefault()
+      moveRows(dragged.current, ids[dropIndex] ?? null)
+    },
+    onDragEnd: () => {
+      dragged.current = []
+      setDropIndex(null)
+    }
+  }
   const pagePx = scroller.current?.clientHeight ?? 320
   const bindings = [
     { key: 'j', label: 'Next row', run: () => moveTo(cursor + 1) },
@@ -128,7 +174,13 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
         ]
       : [])
   ]
-  useKeys(label, bindings, primary)
+  const orderKeys = onReorder
+    ? [
+        { key: 'Alt+ArrowUp', label: 'Move the row up', run: () => shiftCursor(-1) },
+        { key: 'Alt+ArrowDown', label: 'Move the row down', run: () => shiftCursor(1) }
+      ]
+    : []
+  useKeys(label, [...bindings, ...orderKeys], primary)
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return
     const page = Math.max(1, Math.floor(pagePx / ROW_PX) - 2)
@@ -184,7 +236,14 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
       {rows.length === 0 ? (
         props.empty
       ) : (
-        <div role="presentation" style={{ height: virtualizer.getTotalSize(), position: 'relative' }}>
+        <div
+          role="presentation"
+          style={{ height: virtualizer.getTotalSize(), position: 'relative' }}
+          {...(onReorder ? drag : {})}
+        >
+          {dropIndex !== null && (
+            <i className={classes.dropLine} style={{ transform: `translateY(${dropIndex * ROW_PX}px)` }} aria-hidden />
+          )}
           {items.map((item) => {
             const row = rows[item.index] as Row
             const key = ids[item.index] as string
@@ -201,6 +260,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
                 open={key === openId}
                 stale={props.isStale?.(row) ?? false}
                 marked={marks ? marks.has(key) : null}
+                draggable={onReorder !== undefined}
                 act={act}
               />
             )
@@ -222,6 +282,7 @@ interface RowViewProps {
   open: boolean
   stale: boolean
   marked: boolean | null
+  draggable: boolean
   /** The newest handler, behind a ref: rows need not be drawn again when it changes. */
   act: RefObject<(index: number, kind: 'open' | 'mark', range: boolean) => void>
 }
@@ -238,6 +299,7 @@ const RowView = memo(function RowView({
   open,
   stale,
   marked,
+  draggable,
   act
 }: RowViewProps) {
   return (
@@ -251,6 +313,7 @@ const RowView = memo(function RowView({
       data-open={open || undefined}
       data-marked={marked || undefined}
       data-stale={stale || undefined}
+      draggable={draggable || undefined}
       style={{ gridTemplateColumns: tracks, transform: `translateY(${topPx}px)` }}
       onClick={(event) => {
         if (!(event.target as Element).closest('a, button, input, label')) act.current(index, 'open', false)
@@ -276,6 +339,12 @@ const RowView = memo(function RowView({
     </div>
   )
 })
+
+/** The row under the pointer, as it stands in the table; -1 beside all rows. */
+function rowIndexOf(event: DragEvent): number {
+  const row = (event.target as Element).closest('[role=row]')
+  return row === null ? -1 : Number(row.getAttribute('aria-rowindex')) - 2
+}
 
 type Sort = { id: string; descending: boolean } | null
 

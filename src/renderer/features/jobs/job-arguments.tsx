@@ -1,7 +1,12 @@
 import { IconLock } from '@tabler/icons-react'
-import { type Job, SECRET_MASK } from '../../../shared/contract/index.ts'
+import { useQuery } from '@tanstack/react-query'
+import { type Dependency, type Job, SECRET_MASK } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
+import { describeLimits } from '../../ui/limits.ts'
 import { FieldRow } from '../../ui/panel.tsx'
+import { describeRetry } from '../../ui/retry.ts'
+import { StatusText } from '../../ui/status.tsx'
 import { formatInstant } from '../../ui/time.tsx'
 import classes from './job-detail-pane.module.css'
 
@@ -15,7 +20,15 @@ const SOURCE_WORDS: Record<Job['source'], string> = {
 }
 
 /** What was asked for, exactly. */
-export function JobArguments({ job, nodeName }: { job: Job; nodeName: (id: string) => string }) {
+export function JobArguments({
+  job,
+  nodeName,
+  onOpen
+}: {
+  job: Job
+  nodeName: (id: string) => string
+  onOpen: (id: string) => void
+}) {
   const { nodeId, tags } = job.placement
   const where =
     nodeId !== null
@@ -45,6 +58,27 @@ export function JobArguments({ job, nodeName }: { job: Job; nodeName: (id: strin
         <FieldRow label="Version">{job.version ?? 'the latest when it is sent'}</FieldRow>
         <FieldRow label="Where">{where}</FieldRow>
         <FieldRow label="Priority">{job.priority}</FieldRow>
+        <FieldRow label="Retry">{describeRetry(job.retry) ?? 'never by itself'}</FieldRow>
+        {job.notBeforeMs !== null && <FieldRow label="Not before">{formatInstant(job.notBeforeMs)}</FieldRow>}
+        {job.expiresAtMs !== null && (
+          <FieldRow label="Expires">{formatInstant(job.expiresAtMs)}, if it has not been sent by then</FieldRow>
+        )}
+        {job.noOverlap && (
+          <FieldRow label="Overlap">waits while another run of this spider with these arguments is live</FieldRow>
+        )}
+        {job.after.length > 0 && (
+          <FieldRow label="After">
+            {job.after.map((dependency) => (
+              <DependencyLink key={dependency.jobId} dependency={dependency} onOpen={onOpen} />
+            ))}
+          </FieldRow>
+        )}
+        {job.dedupeKey !== null && (
+          <FieldRow label="Dedupe key">
+            <span className="mono">{job.dedupeKey}</span>
+          </FieldRow>
+        )}
+        {describeLimits(job.limits) !== null && <FieldRow label="Limits">{describeLimits(job.limits)}</FieldRow>}
         <FieldRow label="Job id">
           <span className="mono">{job.id}</span> <CopyButton value={job.id} what="the job id" />
         </FieldRow>
@@ -55,6 +89,38 @@ export function JobArguments({ job, nodeName }: { job: Job; nodeName: (id: strin
         )}
       </section>
     </>
+  )
+}
+
+const ON_WORDS: Record<Dependency['on'], string> = {
+  succeeded: 'has succeeded',
+  failed: 'has failed',
+  ended: 'has ended, however'
+}
+
+/** The job that must end first, by its spider's name, and how. */
+function DependencyLink({
+  dependency: { jobId, on },
+  onOpen
+}: {
+  dependency: Dependency
+  onOpen: (id: string) => void
+}) {
+  const { query } = useApi()
+  const { data } = useQuery(query.jobs.get.queryOptions({ input: { id: jobId }, retry: false }))
+  return (
+    <span className={classes.dependency}>
+      <button type="button" className={classes.link} onClick={() => onOpen(jobId)}>
+        {data === undefined ? `${jobId.slice(0, 12)}…` : `${data.job.project}/${data.job.spider}`}
+      </button>{' '}
+      {ON_WORDS[on]}
+      {data !== undefined && (
+        <>
+          {' · '}
+          <StatusText status={data.job.status} />
+        </>
+      )}
+    </span>
   )
 }
 

@@ -25,13 +25,14 @@ export function JobAttempts({
         <strong>
           {attempt.number} · {nodeName(attempt.nodeId)}
         </strong>
-        <span className={`tone-${toneOf(attempt)}`}>{attempt.result ?? attempt.state}</span>
+        <span className={`tone-${toneOf(attempt)}`}>{resultWord(attempt)}</span>
         <span className={classes.grow} />
         <Button variant="subtle" onClick={() => onLog(attempt.number)}>
           Log
         </Button>
       </header>
       {attempt.reason !== null && <FieldRow label="Reason">{attempt.reason}</FieldRow>}
+      {meaningOf(attempt) !== null && <p className={classes.meaning}>{meaningOf(attempt)}</p>}
       <FieldRow label="Sent">{formatInstant(attempt.sentAtMs)}</FieldRow>
       {attempt.acceptedAtMs !== null && (
         <FieldRow label="Accepted">{formatGap(attempt.acceptedAtMs - attempt.sentAtMs)} later</FieldRow>
@@ -67,6 +68,28 @@ export function JobAttempts({
       <FieldRow label="Log">{attempt.logArchived ? 'in the archive' : 'on the node'}</FieldRow>
     </section>
   ))
+}
+
+/** `lost` and `absent` have more than one cause: the reason tells which. */
+function resultWord({ result, reason, state }: Attempt): string {
+  if (result === 'lost' && reason === GIVEN_UP) return 'given up'
+  if (result === 'absent' && reason === TAKEN_BACK) return 'taken back'
+  return result ?? state
+}
+
+const GIVEN_UP = 'given up'
+const TAKEN_BACK = 'taken back'
+
+function meaningOf({ result, reason }: Attempt): string | null {
+  if (result === 'lost')
+    return reason === GIVEN_UP
+      ? 'The node did not answer any more, so the job was queued for others. Whether this run went on is not known.'
+      : 'The node had accepted it and later knew nothing of it: it was restarted, or forgot it. How far it came is not known.'
+  if (result === 'absent')
+    return reason === TAKEN_BACK
+      ? 'The node started nothing, so it was taken out of the node’s queue before it ran.'
+      : 'It never reached the node: it did not run there.'
+  return null
 }
 
 function toneOf({ result, state }: Attempt): string {

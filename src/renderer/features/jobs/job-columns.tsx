@@ -1,12 +1,21 @@
+import { IconCopy } from '@tabler/icons-react'
 import type { Job } from '../../../shared/contract/index.ts'
-import { formatCount } from '../../ui/numbers.ts'
-import { StatusText } from '../../ui/status.tsx'
+import { formatCount, plural } from '../../ui/numbers.ts'
+import { StatusText, UnknownText } from '../../ui/status.tsx'
 import { RelativeTime, Runtime } from '../../ui/time.tsx'
 import type { Column } from '../../ui/virtual-table.tsx'
+import { WaitingText } from '../../ui/waiting.tsx'
+import { useBulkActs } from './bulk-act-store.ts'
 import classes from './jobs-screen.module.css'
 
 /** What ails the node of a job that has not ended, in a word (`down`), and until when it was heard; null: it answers. */
-export type AwayOf = (job: Job) => { word: string; lastSeenAtMs: number | null } | null
+export type AwayOf = (job: Job) => Away | null
+export interface Away {
+  word: string
+  lastSeenAtMs: number | null
+  /** It does not answer at all since then, so what became of its jobs is unknown; null: it answers, if only to refuse. */
+  unknownSinceMs: number | null
+}
 
 /** The columns of the jobs table; the less needed go first when the table is narrow. */
 export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf): Column<Job>[] {
@@ -15,11 +24,7 @@ export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf): Co
       id: 'status',
       header: 'Status',
       width: '108px',
-      cell: (job) => (
-        <span className={classes.status}>
-          <StatusText status={job.status} asked={isCancelling(job)} />
-        </span>
-      )
+      cell: (job) => <JobStatusCell job={job} away={awayOf(job)} />
     },
     {
       id: 'spider',
@@ -29,6 +34,7 @@ export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf): Co
         <span className={classes.spider} title={`${job.project}/${job.spider}`}>
           <span className="dim">{job.project}</span>
           <span>/{job.spider}</span>
+          <Flags job={job} />
         </span>
       )
     },
@@ -99,6 +105,40 @@ export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf): Co
   ]
 }
 
+function JobStatusCell({ job, away }: { job: Job; away: Away | null }) {
+  // Only the rows in sight listen, each to its own job.
+  const asked = useBulkActs((state) => state.asked.get(job.id))
+  return (
+    <span className={classes.status}>
+      {asked !== undefined && job.state !== 'ended' ? (
+        <StatusText status={job.status} word={asked} />
+      ) : away !== null && away.unknownSinceMs !== null ? (
+        <UnknownText sinceMs={away.unknownSinceMs} />
+      ) : (
+        <StatusText status={job.status} word={isCancelling(job) ? 'cancelling…' : undefined} />
+      )}
+    </span>
+  )
+}
+
+/** What somebody should know of a run before they count on it. */
+function Flags({ job }: { job: Job }) {
+  return (
+    <>
+      {job.attemptCount > 1 && (
+        <span className={`faint ${classes.flag}`} title={plural(job.attemptCount, 'attempt')}>
+          ×{job.attemptCount}
+        </span>
+      )}
+      {job.mayHaveRunTwice && (
+        <span className={`tone-lost ${classes.flag}`} title="It may have run more than once: look at its attempts">
+          <IconCopy size={13} role="img" aria-label="May have run twice" />
+        </span>
+      )}
+    </>
+  )
+}
+
 /** Asked to stop, not confirmed yet. */
 export function isCancelling(job: Job): boolean {
   return job.cancelAskedAtMs !== null && job.state !== 'ended'
@@ -106,10 +146,9 @@ export function isCancelling(job: Job): boolean {
 
 function NodeOrWaiting({ job, nodeName, awayOf }: { job: Job; nodeName: (id: string) => string; awayOf: AwayOf }) {
   if (job.state === 'queued') {
-    const text = job.waiting?.text ?? 'next in line'
     return (
-      <span className="tone-wait" title={text}>
-        {text}
+      <span className="tone-wait">
+        <WaitingText waiting={job.waiting} />
       </span>
     )
   }

@@ -10,11 +10,12 @@ import { openRunDialog } from '../../state/run-dialog.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { DetailPane } from '../../ui/panel.tsx'
 import { QueryState } from '../../ui/states.tsx'
-import { StatusText } from '../../ui/status.tsx'
-import { Runtime } from '../../ui/time.tsx'
+import { StatusText, UnknownText } from '../../ui/status.tsx'
+import { RelativeTime, Runtime } from '../../ui/time.tsx'
+import { WaitingText } from '../../ui/waiting.tsx'
 import { JobArguments } from './job-arguments.tsx'
 import { JobAttempts } from './job-attempts.tsx'
-import { type AwayOf, isCancelling } from './job-columns.tsx'
+import { type Away, type AwayOf, isCancelling } from './job-columns.tsx'
 import classes from './job-detail-pane.module.css'
 import { JobLog } from './job-log.tsx'
 import { JobStats } from './job-stats.tsx'
@@ -65,7 +66,13 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
         <QueryState query={detail} what="the job" rows={10}>
           {(data: JobDetail) => (
             <>
-              <JobHead job={data.job} attempt={data.attempts.at(-1)} nodeName={nodeName} away={awayOf(data.job)} />
+              <JobHead
+                job={data.job}
+                attempt={data.attempts.at(-1)}
+                nodeName={nodeName}
+                away={awayOf(data.job)}
+                onElsewhere={() => void actions.runElsewhere([data.job])}
+              />
               <JobButtons job={data.job} actions={actions} onOpen={onOpen} />
               <Tabs value={shown} onChange={(value) => value !== null && onTab(value)} className={classes.tabs}>
                 <Tabs.List>
@@ -93,7 +100,7 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
                   <JobStats detail={data} />
                 </Tabs.Panel>
                 <Tabs.Panel value="arguments" className={classes.panel}>
-                  <JobArguments job={data.job} nodeName={nodeName} />
+                  <JobArguments job={data.job} nodeName={nodeName} onOpen={onOpen} />
                 </Tabs.Panel>
                 <Tabs.Panel value="attempts" className={classes.panel}>
                   <JobAttempts
@@ -118,21 +125,28 @@ function JobHead({
   job,
   attempt,
   nodeName,
-  away
+  away,
+  onElsewhere
 }: {
   job: Job
   /** The newest. */
   attempt: Attempt | undefined
   nodeName: (id: string) => string
-  away: ReturnType<AwayOf>
+  away: Away | null
+  onElsewhere: () => void
 }) {
+  const unknownSinceMs = away?.unknownSinceMs ?? null
   // A job that asked for the latest was sent with one.
   const version = job.version ?? attempt?.version ?? null
   const limitHit = job.outcome === 'failed' ? (attempt?.limitHit ?? null) : null
   return (
     <header className={classes.head}>
       <div className={classes.title}>
-        <StatusText status={job.status} asked={isCancelling(job)} />
+        {unknownSinceMs === null ? (
+          <StatusText status={job.status} word={isCancelling(job) ? 'cancelling…' : undefined} />
+        ) : (
+          <UnknownText sinceMs={unknownSinceMs} />
+        )}
         <h2 className={classes.name} title={`${job.project}/${job.spider}`}>
           {job.project}/{job.spider}
         </h2>
@@ -170,6 +184,27 @@ function JobHead({
           </div>
         </div>
       )}
+      {unknownSinceMs !== null && (
+        <div className={classes.unknown}>
+          <p>
+            {job.nodeId === null ? 'Its node' : nodeName(job.nodeId)} has not answered for{' '}
+            <RelativeTime atMs={unknownSinceMs} />, so nobody knows what became of this run. When it answers again, the
+            run is followed to its end.
+          </p>
+          <div className={classes.unknownAct}>
+            <Button onClick={onElsewhere}>Run elsewhere</Button>
+            <span>It may then run twice.</span>
+          </div>
+        </div>
+      )}
+      {job.mayHaveRunTwice && (
+        <div className={classes.unknown}>
+          <p>
+            <strong>It may have run more than once.</strong> A node forgot it or was given up, and it was run again;
+            what the first run had scraped by then may be there twice. The attempts say where and when.
+          </p>
+        </div>
+      )}
       {job.killingLine !== null && (
         <div className={classes.kill}>
           <span className="visually-hidden">The line that ended it: </span>
@@ -179,7 +214,25 @@ function JobHead({
       {job.state === 'queued' && job.waiting !== null && (
         <div className={classes.waits}>
           <span className="visually-hidden">Waits: </span>
-          {job.waiting.text}
+          <WaitingText waiting={job.waiting} />
+          {job.hold === 'retry' && job.retry !== null && (
+            <span>
+              {' '}
+              · run {job.attemptCount + 1} of at most {job.retry.attempts}
+            </span>
+          )}
+          {job.waiting.code === 'limit' && (
+            <>
+              {' · '}
+              <Link to="/queue">show the limits</Link>
+            </>
+          )}
+          {job.waiting.code === 'project_paused' && (
+            <>
+              {' · '}
+              <Link to="/queue">resume it</Link>
+            </>
+          )}
           {job.waiting.code === 'python_not_ready' && (
             <>
               {' · '}
@@ -212,12 +265,14 @@ function JobButtons({ job, actions, onOpen }: { job: Job; actions: JobActions; o
       limits: job.limits,
       priority: job.priority,
       nodeId: job.placement.nodeId,
-      tags: job.placement.tags
+      tags: job.placement.tags,
+      retry: job.retry,
+      noOverlap: job.noOverlap
     })
   return (
     <div className={classes.buttons}>
       {job.state !== 'ended' && !isCancelling(job) && (
-        <Button disabled={isBusy} onClick={() => act(actions.cancel([job]))}>
+        <Button disabled={isBusy} onClick={() => act(actions.cancelOne(job))}>
           Cancel
         </Button>
       )}
@@ -226,7 +281,7 @@ function JobButtons({ job, actions, onOpen }: { job: Job; actions: JobActions; o
           <span className="dim" role="status">
             Cancel asked; waiting for {job.nodeId === null ? 'the node' : 'its node'} to confirm.
           </span>
-          <Button color="red" variant="light" disabled={isBusy} onClick={() => act(actions.cancel([job], true))}>
+          <Button color="red" variant="light" disabled={isBusy} onClick={() => act(actions.cancelOne(job, true))}>
             Force
           </Button>
         </>
@@ -237,8 +292,8 @@ function JobButtons({ job, actions, onOpen }: { job: Job; actions: JobActions; o
           title="The same again, as a new job"
           onClick={() =>
             act(
-              actions.retry([job]).then(([made]) => {
-                if (made !== undefined) onOpen(made.id)
+              actions.retryOne(job).then((made) => {
+                if (made !== null) onOpen(made.id)
               })
             )
           }
@@ -247,6 +302,16 @@ function JobButtons({ job, actions, onOpen }: { job: Job; actions: JobActions; o
         </Button>
       )}
       <Button onClick={again}>Run again…</Button>
+      {job.state === 'queued' && (
+        <>
+          <Button title="Before all others of its priority" onClick={() => void actions.reorder([job], 'front')}>
+            To front
+          </Button>
+          <Button title="Behind all others of its priority" onClick={() => void actions.reorder([job], 'back')}>
+            To back
+          </Button>
+        </>
+      )}
       <span className={classes.id}>
         <span className="mono" title={job.jobid}>
           {job.jobid.length > 16 ? `${job.jobid.slice(0, 12)}…` : job.jobid}

@@ -1,82 +1,293 @@
-import { Button, Modal } from '@mantine/core'
-import { IconPlayerStop, IconRefresh, IconX } from '@tabler/icons-react'
-import { useState } from 'react'
-import type { Job } from '../../../shared/contract/index.ts'
-import { plural } from '../../ui/numbers.ts'
+import { Button, Menu, Modal, MultiSelect, NumberInput, Popover, SegmentedControl, Select } from '@mantine/core'
+import {
+  IconArrowBarToDown,
+  IconArrowBarToUp,
+  IconArrowsShuffle,
+  IconChevronDown,
+  IconPlayerStop,
+  IconRefresh,
+  IconX
+} from '@tabler/icons-react'
+import { memo, useMemo, useState } from 'react'
+import type { Job, Placement } from '../../../shared/contract/index.ts'
+import { formatCount, plural } from '../../ui/numbers.ts'
 import classes from './jobs-screen.module.css'
 import type { JobActions } from './use-job-actions.ts'
 
 /** From so many running jobs on, a dialog says first what will happen (ux.md, principle 4). */
 const MANY_RUNNING = 6
 
-/** What can be done with the marked jobs. A button that would do nothing says why. */
-export function JobMarksBar({
-  marked,
-  actions,
-  onClear
-}: {
+interface JobMarksBarProps {
   marked: readonly Job[]
+  /** Live on a node that does not answer. */
+  isUnknown: (job: Job) => boolean
+  nodes: ReadonlyArray<{ id: string; name: string; tags: readonly string[] }>
   actions: JobActions
   onClear: () => void
-}) {
-  const [asking, setAsking] = useState<'cancel' | 'force' | null>(null)
-  const live = marked.filter(({ state }) => state !== 'ended')
-  const running = live.filter(({ state }) => state !== 'queued')
-  const beingCancelled = running.filter(({ cancelAskedAtMs }) => cancelAskedAtMs !== null)
-  const ended = marked.length - live.length
+  /** Marks all that match the filter; absent when they are marked. */
+  everything: { count: number | null; isReading: boolean; read: number; onMark: () => void } | null
+}
 
-  const cancel = (force: boolean) => {
+type Asking = 'cancel' | 'force' | 'elsewhere'
+
+/** What can be done with the marked jobs. A button that would do nothing says why. */
+export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
+  const { marked, isUnknown, nodes, actions, onClear, everything } = props
+  const [asking, setAsking] = useState<Asking | null>(null)
+  const groups = useMemo(() => groupsOf(marked, isUnknown), [marked, isUnknown])
+  const { live, queued, running, unknown, beingCancelled, ended } = groups
+
+  const start = (work: Promise<unknown>) => {
     setAsking(null)
-    void actions.cancel(force ? running : live, force).then(onClear)
+    onClear()
+    void work
   }
+  const cancel = (force: boolean) => start(actions.cancel(force ? running : live, force))
   const ask = (force: boolean) =>
     running.length >= MANY_RUNNING ? setAsking(force ? 'force' : 'cancel') : cancel(force)
 
   return (
     <div className={classes.marks} role="toolbar" aria-label="Marked jobs">
       <strong>{plural(marked.length, 'job')} marked</strong>
+      {everything !== null && (
+        <Button variant="subtle" loading={everything.isReading} onClick={everything.onMark}>
+          {everything.isReading
+            ? `${formatCount(everything.read)} read`
+            : everything.count === null
+              ? 'Mark all that match'
+              : `Mark all ${formatCount(everything.count)}`}
+        </Button>
+      )}
       <Button
         leftSection={<IconPlayerStop size={14} />}
         disabled={live.length === 0}
         title={live.length === 0 ? 'All of them have ended' : undefined}
         onClick={() => ask(false)}
       >
-        Cancel {live.length > 0 && live.length}
+        Cancel {live.length > 0 && formatCount(live.length)}
       </Button>
-      {beingCancelled.length > 0 && <Button onClick={() => ask(true)}>Force {running.length}</Button>}
+      {beingCancelled.length > 0 && <Button onClick={() => ask(true)}>Force {formatCount(running.length)}</Button>}
       <Button
         leftSection={<IconRefresh size={14} />}
-        disabled={ended === 0}
-        title={ended === 0 ? 'None of them has ended yet' : 'Run the ended ones again as new jobs'}
-        onClick={() => void actions.retry(marked).then(onClear)}
+        disabled={ended.length === 0}
+        title={ended.length === 0 ? 'None of them has ended yet' : 'Run the ended ones again as new jobs'}
+        onClick={() => start(actions.retry(ended))}
       >
-        Retry {ended > 0 && ended}
+        Retry {ended.length > 0 && formatCount(ended.length)}
       </Button>
+      {unknown.length > 0 && (
+        <Button
+          leftSection={<IconArrowsShuffle size={14} />}
+          title="Their node does not answer: queue them for other nodes"
+          onClick={() => setAsking('elsewhere')}
+        >
+          Run elsewhere {formatCount(unknown.length)}
+        </Button>
+      )}
+      {queued.length > 0 && (
+        <>
+          <Menu position="top">
+            <Menu.Target>
+              <Button rightSection={<IconChevronDown size={13} />}>Order</Button>
+            </Menu.Target>
+            <Menu.Dropdown>
+              <Menu.Label>{plural(queued.length, 'queued job')}</Menu.Label>
+              <Menu.Item
+                leftSection={<IconArrowBarToUp size={14} />}
+                onClick={() => start(actions.reorder(queued, 'front'))}
+              >
+                To the front of the queue
+              </Menu.Item>
+              <Menu.Item
+                leftSection={<IconArrowBarToDown size={14} />}
+                onClick={() => start(actions.reorder(queued, 'back'))}
+              >
+                To the back of the queue
+              </Menu.Item>
+            </Menu.Dropdown>
+          </Menu>
+          <PriorityButton queued={queued} onSet={(priority) => start(actions.setPriority(queued, priority))} />
+          <MoveButton
+            queued={queued}
+            nodes={nodes}
+            onMove={(placement, where) => start(actions.place(queued, placement, where))}
+          />
+        </>
+      )}
       <Button variant="subtle" color="gray" leftSection={<IconX size={14} />} onClick={onClear}>
         Clear
       </Button>
-      <Modal
-        opened={asking !== null}
-        onClose={() => setAsking(null)}
-        title={`Cancel ${plural(asking === 'force' ? running.length : live.length, 'job')}?`}
-      >
-        <p className={classes.dialogText}>
-          {plural(running.length, 'running job')} will be{' '}
-          {asking === 'force'
-            ? 'stopped at once, without closing their spiders'
-            : 'asked to stop; each spider finishes the requests it has under way'}
-          . What they have scraped stays.
-          {asking === 'cancel' &&
-            live.length > running.length &&
-            ` ${plural(live.length - running.length, 'queued job')} will leave the queue.`}
-        </p>
+      <Modal opened={asking !== null} onClose={() => setAsking(null)} title={asking && titleOf(asking, groups)}>
+        <p className={classes.dialogText}>{asking && textOf(asking, groups)}</p>
         <div className={classes.dialogButtons}>
           <Button onClick={() => setAsking(null)}>Keep them</Button>
-          <Button variant="filled" color="red" onClick={() => cancel(asking === 'force')} data-autofocus>
-            {asking === 'force' ? 'Stop at once' : 'Cancel them'}
+          <Button
+            variant="filled"
+            color="red"
+            onClick={() => (asking === 'elsewhere' ? start(actions.runElsewhere(unknown)) : cancel(asking === 'force'))}
+            data-autofocus
+          >
+            {asking === 'force' ? 'Stop at once' : asking === 'elsewhere' ? 'Run elsewhere' : 'Cancel them'}
           </Button>
         </div>
       </Modal>
     </div>
+  )
+})
+
+type Groups = Record<'live' | 'queued' | 'running' | 'unknown' | 'beingCancelled' | 'ended', Job[]>
+
+/** One pass: there may be ten thousand. */
+function groupsOf(marked: readonly Job[], isUnknown: (job: Job) => boolean): Groups {
+  const groups: Groups = { live: [], queued: [], running: [], unknown: [], beingCancelled: [], ended: [] }
+  for (const job of marked) {
+    if (job.state === 'ended') groups.ended.push(job)
+    else {
+      groups.live.push(job)
+      if (job.state === 'queued') groups.queued.push(job)
+      else {
+        groups.running.push(job)
+        if (job.cancelAskedAtMs !== null) groups.beingCancelled.push(job)
+        if (isUnknown(job)) groups.unknown.push(job)
+      }
+    }
+  }
+  return groups
+}
+
+function titleOf(asking: Asking, { live, running, unknown }: Groups): string {
+  if (asking === 'elsewhere') return `Run ${plural(unknown.length, 'job')} elsewhere?`
+  return `Cancel ${plural(asking === 'force' ? running.length : live.length, 'job')}?`
+}
+
+function textOf(asking: Asking, { live, running, unknown }: Groups): string {
+  if (asking === 'elsewhere')
+    return `Their node does not answer, so nobody knows whether ${unknown.length === 1 ? 'it still runs' : 'they still run'} there. ${unknown.length === 1 ? 'It is' : 'They are'} queued again for other nodes, and may then run twice; the jobs will say so.`
+  const stop = `${plural(running.length, 'running job')} will be ${
+    asking === 'force'
+      ? 'stopped at once, without closing their spiders'
+      : 'asked to stop; each spider finishes the requests it has under way'
+  }. What they have scraped stays.`
+  const waiting = live.length - running.length
+  return asking === 'cancel' && waiting > 0 ? `${stop} ${plural(waiting, 'queued job')} will leave the queue.` : stop
+}
+
+function PriorityButton({ queued, onSet }: { queued: readonly Job[]; onSet: (priority: number) => void }) {
+  const [isOpen, setOpen] = useState(false)
+  const [priority, setPriority] = useState(0)
+  const open = () => {
+    const [first] = queued
+    setPriority(queued.every((job) => job.priority === first?.priority) ? (first?.priority ?? 0) : 0)
+    setOpen(true)
+  }
+  return (
+    <Popover opened={isOpen} onChange={setOpen} position="top" shadow="md" trapFocus>
+      <Popover.Target>
+        <Button rightSection={<IconChevronDown size={13} />} onClick={() => (isOpen ? setOpen(false) : open())}>
+          Priority
+        </Button>
+      </Popover.Target>
+      <Popover.Dropdown>
+        <form
+          className={classes.popover}
+          onSubmit={(event) => {
+            event.preventDefault()
+            setOpen(false)
+            onSet(priority)
+          }}
+        >
+          <NumberInput
+            label={`Priority of ${plural(queued.length, 'queued job')}`}
+            description="Higher goes first; 0 is usual"
+            value={priority}
+            onChange={(value) => setPriority(Number(value) || 0)}
+            data-autofocus
+          />
+          <Button type="submit" variant="filled">
+            Set
+          </Button>
+        </form>
+      </Popover.Dropdown>
+    </Popover>
+  )
+}
+
+function MoveButton({
+  queued,
+  nodes,
+  onMove
+}: {
+  queued: readonly Job[]
+  nodes: JobMarksBarProps['nodes']
+  onMove: (placement: Placement, where: string) => void
+}) {
+  const [isOpen, setOpen] = useState(false)
+  const [kind, setKind] = useState<'any' | 'tags' | 'node'>('node')
+  const [nodeId, setNodeId] = useState<string | null>(null)
+  const [tags, setTags] = useState<string[]>([])
+  const node = nodes.find(({ id }) => id === nodeId)
+  const move = () => {
+    setOpen(false)
+    if (kind === 'any') onMove({ nodeId: null, tags: [] }, 'any node')
+    else if (kind === 'tags') onMove({ nodeId: null, tags }, `nodes with ${tags.map((tag) => `#${tag}`).join(' ')}`)
+    else if (node !== undefined) onMove({ nodeId: node.id, tags: [] }, node.name)
+  }
+  const isReady = kind === 'any' || (kind === 'tags' ? tags.length > 0 : node !== undefined)
+  return (
+    <Popover opened={isOpen} onChange={setOpen} position="top" shadow="md" width={290} trapFocus>
+      <Popover.Target>
+        <Button rightSection={<IconChevronDown size={13} />} onClick={() => setOpen(!isOpen)}>
+          Move
+        </Button>
+      </Popover.Target>
+      <Popover.Dropdown>
+        <form
+          className={classes.popover}
+          onSubmit={(event) => {
+            event.preventDefault()
+            if (isReady) move()
+          }}
+        >
+          <span className="dim">Where {plural(queued.length, 'queued job')} may run from now on</span>
+          <SegmentedControl
+            aria-label="Where"
+            value={kind}
+            onChange={(value) => setKind(value as typeof kind)}
+            data={[
+              { value: 'node', label: 'One node' },
+              { value: 'tags', label: 'By tag' },
+              { value: 'any', label: 'Any node' }
+            ]}
+          />
+          {kind === 'node' && (
+            <Select
+              aria-label="Node"
+              placeholder="Choose a node"
+              searchable
+              limit={100}
+              value={nodeId}
+              onChange={setNodeId}
+              data={nodes.map(({ id, name }) => ({ value: id, label: name }))}
+              comboboxProps={{ withinPortal: false }}
+            />
+          )}
+          {kind === 'tags' && (
+            <MultiSelect
+              aria-label="Tags"
+              placeholder={tags.length === 0 ? 'All of these tags' : undefined}
+              searchable
+              hidePickedOptions
+              value={tags}
+              onChange={setTags}
+              data={[...new Set(nodes.flatMap((each) => each.tags))].sort()}
+              comboboxProps={{ withinPortal: false }}
+            />
+          )}
+          <Button type="submit" variant="filled" disabled={!isReady}>
+            Move {formatCount(queued.length)}
+          </Button>
+        </form>
+      </Popover.Dropdown>
+    </Popover>
   )
 }

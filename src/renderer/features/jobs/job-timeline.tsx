@@ -4,6 +4,7 @@ import { formatBytes } from '../../ui/numbers.ts'
 import type { Tone } from '../../ui/status.tsx'
 import { STATUS_LOOK } from '../../ui/status.tsx'
 import { formatInstant } from '../../ui/time.tsx'
+import { WaitingText } from '../../ui/waiting.tsx'
 import classes from './job-timeline.module.css'
 
 /** Every transition with its time and what showed it; what it waits for now stands last. */
@@ -30,7 +31,9 @@ export function JobTimeline({
           <div className={classes.step}>
             <span>Waiting</span>
           </div>
-          <p className={classes.more}>{job.waiting?.text ?? 'next in line'}</p>
+          <p className={classes.more}>
+            <WaitingText waiting={job.waiting} />
+          </p>
         </li>
       )}
     </ol>
@@ -55,7 +58,15 @@ function Step({
       </time>
     </>
   )
-  if (evidence.length === 0) return <div className={classes.step}>{head}</div>
+  const meaning = KIND_WORDS[step.kind]
+  const explained = meaning !== undefined && <p className={classes.more}>{meaning}</p>
+  if (evidence.length === 0)
+    return (
+      <>
+        <div className={classes.step}>{head}</div>
+        {explained}
+      </>
+    )
   return (
     <details>
       <summary className={classes.step}>
@@ -68,6 +79,7 @@ function Step({
             .join(', ')}
         </small>
       </summary>
+      {explained}
       <dl className={classes.evidence}>
         {evidence.map(([key, value]) => (
           <div key={key}>
@@ -93,7 +105,20 @@ const KIND_TONE: Partial<Record<TransitionKind, Tone>> = {
   refused: 'bad',
   absent: 'wait',
   cancel_asked: 'off',
-  cancel_sent: 'off'
+  cancel_sent: 'off',
+  given_up: 'lost',
+  seen_again: 'run',
+  taken_back: 'wait'
+}
+
+/** What a step of these kinds is, beside the engine's own words for it. */
+const KIND_WORDS: Partial<Record<TransitionKind, string>> = {
+  released: 'Its wait is over: it stands in the queue.',
+  given_up: 'Its node was given up, so it was queued for others. It may run twice.',
+  seen_again: 'Its node lists it again, after we had given it up or lost.',
+  taken_back:
+    'The node had accepted it and started nothing. It was taken out of that node’s queue, so it did not run there.',
+  changed: 'An operator changed where it stands or where it may run.'
 }
 
 function toneOf(step: Transition, job: JobDetail['job']): Tone | undefined {

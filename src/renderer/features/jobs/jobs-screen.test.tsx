@@ -174,7 +174,9 @@ it('opens the Run dialog with everything of a job', async () => {
     limits: job?.limits,
     priority: job?.priority,
     nodeId: null,
-    tags: []
+    tags: [],
+    retry: job?.retry,
+    noOverlap: job?.noOverlap
   })
 })
 

@@ -1,28 +1,30 @@
 import { Button, Popover } from '@mantine/core'
 import { IconAdjustmentsHorizontal, IconListSearch, IconStack2 } from '@tabler/icons-react'
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
-import { getRouteApi } from '@tanstack/react-router'
-import { useCallback, useMemo, useRef, useState } from 'react'
-import type { Job, Node, NodeHealth } from '../../../shared/contract/index.ts'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useCallback, useMemo, useRef } from 'react'
+import type { Job } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
 import { openRunDialog } from '../../state/run-dialog.ts'
 import type { JobsSearch } from '../../state/search.ts'
+import { formatCount } from '../../ui/numbers.ts'
 import { EmptyState, ErrorState, RowsSkeleton } from '../../ui/states.tsx'
-import { nodeHealthWord } from '../../ui/status.tsx'
 import { VirtualTable } from '../../ui/virtual-table.tsx'
-import { type AwayOf, jobColumns } from './job-columns.tsx'
+import { jobColumns } from './job-columns.tsx'
 import { JobDetailPane } from './job-detail-pane.tsx'
 import { JobFacets } from './job-facets.tsx'
 import { JobFilterBox } from './job-filter-box.tsx'
 import { type FilterSearch, filterOfSearch, formatTerm, isFiltering, termsOfSearch } from './job-filter-query.ts'
 import { JobMarksBar } from './job-marks-bar.tsx'
 import classes from './jobs-screen.module.css'
+import { useAway } from './use-away.ts'
 import { useJobActions } from './use-job-actions.ts'
+import { useMarks } from './use-marks.ts'
+import { ORDERED_MAX, useQueueOrder } from './use-queue-order.ts'
 
 const route = getRouteApi('/jobs')
 const PAGE_ROWS = 200
-const NO_MARKS: ReadonlySet<string> = new Set()
 
 /** One table for the jobs of all states; filters, the open job and its tab are in the address. */
 export function JobsScreen() {
@@ -31,12 +33,11 @@ export function JobsScreen() {
   const navigate = route.useNavigate()
   const actions = useJobActions()
   const filterInput = useRef<HTMLInputElement>(null)
-  const [marks, setMarks] = useState(NO_MARKS)
 
   const setSearch = (patch: JobsSearch, replace = false) =>
     void navigate({ search: (before: JobsSearch) => ({ ...before, ...patch }), replace })
   const setFilter = ({ status, project, spider, node, text, sinceHours }: FilterSearch) => {
-    setMarks(NO_MARKS)
+    clearMarks()
     setSearch({ status, project, spider, node, text, sinceHours }, true)
   }
   const clearFilter = () => setFilter({})
@@ -61,16 +62,20 @@ export function JobsScreen() {
   const namesText = JSON.stringify(nodes?.map(({ id, name }) => [id, name]) ?? [])
   const nodeNames = useMemo(() => new Map<string, string>(JSON.parse(namesText) as [string, string][]), [namesText])
   const nodeName = useCallback((id: string) => nodeNames.get(id) ?? id, [nodeNames])
-  const awayText = JSON.stringify(nodes?.filter(({ health }) => isAway(health)).map(awayEntry) ?? [])
-  const awayOf: AwayOf = useMemo(() => {
-    const away = new Map(JSON.parse(awayText) as ReturnType<typeof awayEntry>[])
-    return (job) => (job.nodeId === null || job.state === 'ended' ? null : (away.get(job.nodeId) ?? null))
-  }, [awayText])
+  const awayOf = useAway(nodes)
   const isStale = useCallback((job: Job) => awayOf(job) !== null, [awayOf])
   const columns = useMemo(() => jobColumns(nodeName, awayOf), [nodeName, awayOf])
 
   const rows = useMemo(() => list.data?.pages.flatMap(({ jobs }) => jobs) ?? [], [list.data])
-  const marked = useMemo(() => (marks.size === 0 ? [] : rows.filter(({ id }) => marks.has(id))), [marks, rows])
+  const { marks, setMarks, marked, clear: clearMarks, markAll, read, hasAll } = useMarks(rows, filter)
+  const isUnknown = useCallback((job: Job) => (awayOf(job)?.unknownSinceMs ?? null) !== null, [awayOf])
+  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list
+  const loadMore = useCallback(() => {
+    if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
+  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
+  const isQueue = search.status?.length === 1 && search.status[0] === 'queued' && !list.isPlaceholderData
+  const queue = useQueueOrder({ isQueue, rows, hasMore: hasNextPage, loadMore, actions })
+  const matching = useMemo(() => matchingCount(facets.data?.status, search.status), [facets.data, search.status])
   const openJob = (job: Job) => setSearch({ job: job.id }, search.job !== undefined)
 
   useKeys('Jobs', [
@@ -78,7 +83,7 @@ export function JobsScreen() {
     {
       key: 'Escape',
       label: 'Close the job, then drop the marks',
-      run: () => (search.job === undefined ? setMarks(NO_MARKS) : setSearch({ job: undefined, tab: undefined }))
+      run: () => (search.job === undefined ? clearMarks() : setSearch({ job: undefined, tab: undefined }))
     }
   ])
 
@@ -101,14 +106,37 @@ export function JobsScreen() {
           </Popover>
           <JobFilterBox search={search} nodes={nodes ?? []} onChange={setFilter} inputRef={filterInput} />
         </div>
-        {marked.length > 0 && <JobMarksBar marked={marked} actions={actions} onClear={() => setMarks(NO_MARKS)} />}
+        {isQueue && rows.length > 0 && (
+          <p className={classes.order}>
+            {queue.isOrdered
+              ? 'In the order of the queue: drag a row, or move it with Alt ↑ and Alt ↓.'
+              : queue.isReading
+                ? 'Reading the whole queue to show its order…'
+                : `Newest first: more than ${formatCount(ORDERED_MAX)} jobs wait. Narrow the list to see and change their order.`}
+            <Link to="/queue">Limits, weights and pauses</Link>
+          </p>
+        )}
+        {marked.length > 0 && (
+          <JobMarksBar
+            marked={marked}
+            isUnknown={isUnknown}
+            nodes={nodes ?? NO_NODES}
+            actions={actions}
+            onClear={clearMarks}
+            everything={
+              hasAll || (!hasNextPage && marked.length === rows.length)
+                ? null
+                : { count: matching, isReading: read !== null, read: read ?? 0, onMark: () => void markAll() }
+            }
+          />
+        )}
         {list.isError && <ErrorState what="the jobs" error={list.error} onRetry={() => void list.refetch()} />}
         {list.isPending ? (
           <RowsSkeleton rows={16} />
         ) : (
           <VirtualTable
             label="Jobs"
-            rows={rows}
+            rows={queue.ordered}
             rowId={rowId}
             columns={columns}
             isStale={isStale}
@@ -116,9 +144,8 @@ export function JobsScreen() {
             onOpen={openJob}
             marks={marks}
             onMarks={setMarks}
-            onEndReached={() => {
-              if (list.hasNextPage && !list.isFetchingNextPage) void list.fetchNextPage()
-            }}
+            onEndReached={loadMore}
+            onReorder={queue.isOrdered ? queue.reorder : undefined}
             primary
             empty={list.isError ? null : <NoJobs search={search} nodes={nodes ?? []} onClear={clearFilter} />}
           />
@@ -142,11 +169,18 @@ export function JobsScreen() {
 }
 
 const rowId = (job: Job) => job.id
-const awayEntry = ({ id, health, lastSeenAtMs }: Node): [string, NonNullable<ReturnType<AwayOf>>] => [
-  id,
-  { word: nodeHealthWord(health, 'active'), lastSeenAtMs }
-]
-const isAway = (health: NodeHealth) => health !== 'up' && health !== 'unknown'
+const NO_NODES: [] = []
+
+/** How many jobs the filter lets through, of those statuses that it names. */
+function matchingCount(
+  counts: ReadonlyArray<{ value: string; count: number }> | undefined,
+  status: JobsSearch['status']
+): number | null {
+  if (counts === undefined) return null
+  return counts
+    .filter(({ value }) => status === undefined || (status as readonly string[]).includes(value))
+    .reduce((sum, { count }) => sum + count, 0)
+}
 
 function NoJobs({
   search,

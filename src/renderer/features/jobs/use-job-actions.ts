@@ -1,53 +1,196 @@
+import { useMemo } from 'react'
+import type { Job, Placement, QueuePlace } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
-import type { Job } from '../../../shared/contract/index.ts'
+import type { Client } from '../../api/wire.ts'
 import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
+import { runBulkAct } from './run-bulk-act.tsx'
 
 export interface JobActions {
+  /** One job, with words for it; the new one comes back. */
+  retryOne: (job: Job) => Promise<Job | null>
+  cancelOne: (job: Job, force?: boolean) => Promise<void>
   cancel: (jobs: readonly Job[], force?: boolean) => Promise<void>
-  retry: (jobs: readonly Job[]) => Promise<Job[]>
+  retry: (jobs: readonly Job[]) => Promise<void>
+  setPriority: (jobs: readonly Job[], priority: number) => Promise<void>
+  place: (jobs: readonly Job[], placement: Placement, where: string) => Promise<void>
+  /** `undoTo`: where they stood before, if that can be said. */
+  reorder: (jobs: readonly Job[], to: QueuePlace, undoTo?: QueuePlace) => Promise<void>
+  runElsewhere: (jobs: readonly Job[]) => Promise<void>
 }
 
 /** Acts on jobs, with words for what happened. What changes on the screen comes back as events, not from here. */
 export function useJobActions(): JobActions {
   const { client } = useApi()
+  return useMemo(() => jobActions(client), [client])
+}
+
+const ENDED = ['succeeded', 'failed', 'cancelled', 'lost'] as const
+
+function jobActions(client: Client): JobActions {
+  const idsOf = (jobs: readonly Job[]) => jobs.map(({ id }) => id)
+  const queuedOf = (jobs: readonly Job[]) => jobs.filter(({ state }) => state === 'queued')
   return {
-    async cancel(jobs, force = false) {
-      const live = jobs.filter(({ state }) => state !== 'ended')
-      if (live.length === 0) return
+    async cancelOne(job, force = false) {
+      const name = `${job.project}/${job.spider}`
       try {
-        const { asked } = await client.jobs.cancel({ ids: live.map(({ id }) => id), force })
-        // Only what never left the queue can come back; a running spider is told to stop at once.
-        const queued = live.filter(({ id, state }) => state === 'queued' && asked.includes(id)).map(({ id }) => id)
-        const running = asked.length - queued.length
-        const words = [
-          queued.length > 0 ? `Cancelled ${nameOf(jobs, queued.length)}.` : '',
-          running > 0 ? `Asked ${plural(running, 'running job')} to stop.` : ''
-        ]
-        const text = words.filter((each) => each !== '').join(' ')
-        if (queued.length > 0) notifyUndo(text, () => client.jobs.restore({ ids: queued }))
-        else if (asked.length > 0) notifyDone(text)
-        else notifyDone('Nothing to cancel: all of them had ended already.')
+        const { asked } = await client.jobs.cancel({ ids: [job.id], force })
+        if (asked.length === 0) notifyDone(`Nothing to cancel: ${name} had ended already.`)
+        else if (job.state === 'queued') notifyUndo(`Cancelled ${name}.`, () => client.jobs.restore({ ids: [job.id] }))
+        else notifyDone(`Asked ${name} to stop.`)
       } catch (error) {
-        notifyError(`Could not cancel ${nameOf(jobs, live.length)}`, error)
+        notifyError(`Could not cancel ${name}`, error)
       }
     },
-    async retry(jobs) {
-      const ended = jobs.filter(({ state }) => state === 'ended')
-      if (ended.length === 0) return []
+    async retryOne(job) {
       try {
-        const again = await client.jobs.retry({ ids: ended.map(({ id }) => id) })
-        notifyDone(`Queued ${plural(again.jobs.length, 'new job')} like ${ended.length === 1 ? 'it' : 'them'}.`)
-        return again.jobs
+        const { jobs } = await client.jobs.retry({ ids: [job.id] })
+        notifyDone('Queued a new job like it.')
+        return jobs[0] ?? null
       } catch (error) {
-        notifyError(`Could not retry ${nameOf(jobs, ended.length)}`, error)
-        return []
+        notifyError(`Could not retry ${job.project}/${job.spider}`, error)
+        return null
       }
+    },
+    cancel(jobs, force = false) {
+      const live = jobs.filter(({ state }) => state !== 'ended')
+      const queued = new Set(idsOf(queuedOf(live)))
+      return runBulkAct(client, {
+        doing: 'Cancelling',
+        done: 'Cancelled',
+        rowWord: 'cancelling…',
+        ids: idsOf(live),
+        ask: async (ids) => (await client.jobs.cancel({ ids, force })).asked,
+        until: ENDED,
+        pendingWord: 'still stopping',
+        skippedWord: 'had ended already',
+        // Only what never left the queue can come back; a running spider is told to stop at once.
+        ...(queued.size === 0
+          ? {}
+          : {
+              undo: (changed) =>
+                inCalls(
+                  changed.filter((id) => queued.has(id)),
+                  (ids) => client.jobs.restore({ ids })
+                )
+            })
+      })
+    },
+    retry(jobs) {
+      const made: string[] = []
+      return runBulkAct(client, {
+        doing: 'Running again',
+        done: 'Queued again',
+        rowWord: 'asked…',
+        ids: idsOf(jobs.filter(({ state }) => state === 'ended')),
+        ask: async (ids) => {
+          const again = await client.jobs.retry({ ids })
+          made.push(...idsOf(again.jobs))
+          return ids.slice(0, again.jobs.length)
+        },
+        undo: () => inCalls(made, (ids) => client.jobs.cancel({ ids })),
+        skippedWord: 'could not be run again'
+      })
+    },
+    setPriority(jobs, priority) {
+      const queued = queuedOf(jobs)
+      return runBulkAct(client, {
+        doing: 'Changing the priority of',
+        done: `Priority ${priority} for`,
+        rowWord: 'asked…',
+        ids: idsOf(queued),
+        ask: async (ids) => (await client.jobs.setPriority({ ids, priority })).changed,
+        undo: (changed) =>
+          forEachBefore(
+            queued,
+            changed,
+            (job) => String(job.priority),
+            (before, ids) => client.jobs.setPriority({ ids, priority: before.priority })
+          ),
+        skippedWord: 'had left the queue'
+      })
+    },
+    place(jobs, placement, where) {
+      const queued = queuedOf(jobs)
+      return runBulkAct(client, {
+        doing: 'Moving',
+        done: `Moved to ${where}:`,
+        rowWord: 'asked…',
+        ids: idsOf(queued),
+        ask: async (ids) => (await client.jobs.place({ ids, ...placement })).changed,
+        undo: (changed) =>
+          forEachBefore(
+            queued,
+            changed,
+            (job) => JSON.stringify(job.placement),
+            (before, ids) => client.jobs.place({ ids, ...before.placement })
+          ),
+        skippedWord: 'had left the queue'
+      })
+    },
+    reorder(jobs, to, undoTo) {
+      const where = to === 'front' ? 'the front' : to === 'back' ? 'the back' : 'their new place'
+      const queued = queuedOf(jobs)
+      const { priority } = queued[0] ?? { priority: 0 }
+      return runBulkAct(client, {
+        doing: `Putting to ${where}:`,
+        done: `Put to ${where}:`,
+        rowWord: 'asked…',
+        ids: idsOf(queued),
+        ask: async (ids) => (await client.jobs.reorder({ ids, to })).changed,
+        ...(undoTo === undefined
+          ? {}
+          : {
+              undo: async (changed) => {
+                await client.jobs.setPriority({ ids: [...changed], priority })
+                await client.jobs.reorder({ ids: [...changed], to: undoTo })
+              }
+            }),
+        skippedWord: 'had left the queue'
+      })
+    },
+    runElsewhere(jobs) {
+      return runBulkAct(client, {
+        doing: 'Giving up',
+        done: 'Queued for other nodes:',
+        rowWord: 'asked…',
+        ids: idsOf(jobs.filter(({ state }) => state === 'starting' || state === 'running')),
+        ask: async (ids) => (await client.jobs.runElsewhere({ ids })).changed,
+        skippedWord: 'left alone: their node answers, or they have ended'
+      })
     }
   }
 }
 
-function nameOf(jobs: readonly Job[], count: number): string {
+/** One call takes 10,000 ids. */
+async function inCalls(ids: readonly string[], call: (ids: string[]) => Promise<unknown>): Promise<void> {
+  for (let from = 0; from < ids.length; from += 10_000) await call(ids.slice(from, from + 10_000))
+}
+
+/** Gives jobs back what they had before, with one call for all that had the same. */
+async function forEachBefore(
+  jobs: readonly Job[],
+  changed: readonly string[],
+  keyOf: (job: Job) => string,
+  call: (before: Job, ids: string[]) => Promise<unknown>
+): Promise<void> {
+  const isChanged = new Set(changed)
+  const groups = new Map<string, Job[]>()
+  for (const job of jobs) {
+    if (!isChanged.has(job.id)) continue
+    const group = groups.get(keyOf(job))
+    if (group) group.push(job)
+    else groups.set(keyOf(job), [job])
+  }
+  for (const group of groups.values())
+    await inCalls(
+      group.map(({ id }) => id),
+      (ids) => call(group[0]!, ids)
+    )
+}
+
+/** `prices/otto`, or how many. */
+export function nameOf(jobs: readonly Job[]): string {
   const [only] = jobs
-  return jobs.length === 1 && only !== undefined ? `${only.project}/${only.spider}` : plural(count, 'job')
+  return jobs.length === 1 && only !== undefined ? `${only.project}/${only.spider}` : plural(jobs.length, 'job')
 }

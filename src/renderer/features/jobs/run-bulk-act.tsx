@@ -1,0 +1,139 @@
+import { Button, CloseButton, Progress } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
+import type { JobStatus } from '../../../shared/contract/index.ts'
+import type { Client } from '../../api/wire.ts'
+import { notifyError } from '../../ui/notify.tsx'
+import { formatCount, plural } from '../../ui/numbers.ts'
+import { type BulkAct, changeBulkAct, dropBulkAct, putBulkAct, useBulkActs } from './bulk-act-store.ts'
+import classes from './bulk-act.module.css'
+
+/** One call takes so many jobs. */
+const IDS_PER_CALL = 10_000
+const POLL_MS = 1_000
+/** What has not moved for so many polls is left to the list: a node that is away may keep a job for hours. */
+const POLLS_WITHOUT_NEWS_MAX = 30
+const SHOWN_AFTER_MS = 10_000
+
+let nextNumber = 1
+
+export interface BulkActPlan {
+  doing: string
+  done: string
+  rowWord: string
+  ids: readonly string[]
+  /** Asks for up to 10,000 of them; answers with those that it applies to, at once or soon. */
+  ask: (ids: string[]) => Promise<readonly string[]>
+  /** Takes it back for those that were changed. */
+  undo?: (changed: readonly string[]) => Promise<unknown>
+  /** The act is over for jobs with one of these statuses; absent: it is over with the answer. */
+  until?: readonly JobStatus[]
+  /** What the act means for those that are not there yet: `still stopping`. */
+  pendingWord?: string
+  /** What it did not apply to: `had ended already`. */
+  skippedWord: string
+}
+
+/** Says at once that it was asked, asks, and follows until all jobs are where they should be. Never throws. */
+export async function runBulkAct(client: Client, plan: BulkActPlan): Promise<void> {
+  const id = `bulk-${nextNumber++}`
+  putBulkAct({ ...plan, id, state: 'asked', count: 0, note: null, undo: null })
+  notifications.show({
+    id,
+    autoClose: false,
+    withBorder: true,
+    withCloseButton: false,
+    message: <BulkActNotice id={id} />
+  })
+  try {
+    const changed: string[] = []
+    for (let from = 0; from < plan.ids.length; from += IDS_PER_CALL) {
+      changed.push(...(await plan.ask(plan.ids.slice(from, from + IDS_PER_CALL))))
+      changeBulkAct(id, { count: plan.until ? 0 : changed.length })
+    }
+    const skipped = plan.ids.length - changed.length
+    changeBulkAct(id, {
+      ids: changed,
+      state: 'confirmed',
+      note: skipped > 0 ? `${formatCount(skipped)} ${plan.skippedWord}` : null,
+      undo: plan.undo && changed.length > 0 ? () => plan.undo!(changed) : null
+    })
+    if (plan.until !== undefined && changed.length > 0) await follow(client, id, changed, plan)
+    changeBulkAct(id, { state: 'over' })
+    setTimeout(() => close(id), SHOWN_AFTER_MS)
+  } catch (error) {
+    close(id)
+    notifyError(`${plan.doing} ${plural(plan.ids.length, 'job')} did not work`, error)
+  }
+}
+
+async function follow(client: Client, id: string, ids: readonly string[], plan: BulkActPlan): Promise<void> {
+  let withoutNews = 0
+  let before = -1
+  while (withoutNews < POLLS_WITHOUT_NEWS_MAX && useBulkActs.getState().acts.has(id)) {
+    const count = await countThere(client, ids, plan.until!)
+    const left = ids.length - count
+    changeBulkAct(id, {
+      count,
+      ...(left > 0 ? { note: `${formatCount(left)} ${plan.pendingWord}` } : { note: null })
+    })
+    if (left === 0) return
+    withoutNews = count === before ? withoutNews + 1 : 0
+    before = count
+    // Ten thousand ids a second are not asked for when nothing moves.
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS * Math.min(5, 1 + withoutNews)))
+  }
+}
+
+async function countThere(client: Client, ids: readonly string[], until: readonly JobStatus[]): Promise<number> {
+  let there = 0
+  for (let from = 0; from < ids.length; from += IDS_PER_CALL) {
+    const { status } = await client.jobs.count({ ids: ids.slice(from, from + IDS_PER_CALL) })
+    for (const { value, count } of status) if (until.includes(value as JobStatus)) there += count
+  }
+  return there
+}
+
+function close(id: string): void {
+  notifications.hide(id)
+  dropBulkAct(id)
+}
+
+/** `Cancelled 3,200 of 10,000 jobs`, with what is left and the way back. */
+export function bulkActWords({ state, doing, done, ids, count }: BulkAct): string {
+  if (state === 'asked' && count === 0) return `${doing} ${plural(ids.length, 'job')}: asked`
+  if (count >= ids.length) return `${done} ${plural(ids.length, 'job')}`
+  return `${done} ${formatCount(count)} of ${plural(ids.length, 'job')}`
+}
+
+function BulkActNotice({ id }: { id: string }) {
+  const act = useBulkActs(({ acts }) => acts.get(id))
+  if (act === undefined) return null
+  const undo = async () => {
+    close(id)
+    try {
+      await act.undo?.()
+    } catch (error) {
+      notifyError('Could not undo', error)
+    }
+  }
+  const isUnderWay = act.state === 'asked' || (act.state === 'confirmed' && act.count < act.ids.length)
+  return (
+    <div className={classes.notice}>
+      <div className={classes.words}>
+        <span role="status">{bulkActWords(act)}</span>
+        {act.note !== null && <span className="dim">{act.note}</span>}
+        {isUnderWay && (
+          <Progress
+            size={4}
+            value={(act.count / act.ids.length) * 100}
+            animated={act.count === 0}
+            striped={act.count === 0}
+            aria-label="How far it is"
+          />
+        )}
+      </div>
+      {act.undo !== null && <Button onClick={() => void undo()}>Undo</Button>}
+      <CloseButton size="sm" aria-label="Close; it goes on" onClick={() => close(id)} />
+    </div>
+  )
+}

@@ -1,0 +1,37 @@
+import { useMemo } from 'react'
+import type { Node } from '../../../shared/contract/index.ts'
+import { nodeHealthWord } from '../../ui/status.tsx'
+import type { Away, AwayOf } from './job-columns.tsx'
+
+/**
+ * What is known of the nodes of live jobs: from the nodes themselves, where they are known here, since a node that answers again
+ * says so before its jobs do; else from the job.
+ */
+export function useAway(nodes: readonly Node[] | undefined): AwayOf {
+  // Nodes change every second, who is away hardly ever: only that may draw every row anew.
+  const awayText = JSON.stringify(
+    nodes?.filter(({ health }) => health !== 'up' && health !== 'unknown').map(awayEntry) ?? []
+  )
+  const hasNodes = nodes !== undefined
+  return useMemo(() => {
+    const away = new Map(JSON.parse(awayText) as [string, Away][])
+    return (job) => {
+      if (job.nodeId === null || job.state === 'ended' || job.state === 'queued') return null
+      const known = away.get(job.nodeId)
+      if (known !== undefined) return known
+      if (hasNodes || job.unknownSinceMs === null) return null
+      return { word: 'down', lastSeenAtMs: job.unknownSinceMs, unknownSinceMs: job.unknownSinceMs }
+    }
+  }, [awayText, hasNodes])
+}
+
+function awayEntry({ id, health, lastSeenAtMs, unreachableSinceMs }: Node): [string, Away] {
+  return [
+    id,
+    {
+      word: nodeHealthWord(health, 'active'),
+      lastSeenAtMs,
+      unknownSinceMs: health === 'down' ? (unreachableSinceMs ?? lastSeenAtMs) : null
+    }
+  ]
+}

@@ -1,0 +1,85 @@
+import { useCallback, useEffect, useMemo, useState } from 'react'
+import type { Job } from '../../../shared/contract/index.ts'
+import type { JobActions } from './use-job-actions.ts'
+
+/** So many queued jobs are read to show them in their order; beyond that, the list stays newest first. */
+export const ORDERED_MAX = 5_000
+
+interface Place {
+  priority: number
+  rank: number
+}
+
+/**
+ * The queued jobs in the order in which the queue takes them, when the list holds nothing else. The order is known only when all of
+ * them are here, so the other pages are read too, up to a bound.
+ */
+export function useQueueOrder({
+  isQueue,
+  rows,
+  hasMore,
+  loadMore,
+  actions
+}: {
+  /** Only queued jobs are listed. */
+  isQueue: boolean
+  rows: readonly Job[]
+  hasMore: boolean
+  loadMore: () => void
+  actions: JobActions
+}) {
+  /** Where moved jobs stand until the engine has answered. */
+  const [moved, setMoved] = useState<ReadonlyMap<string, Place>>(new Map())
+  const isReading = isQueue && hasMore && rows.length < ORDERED_MAX
+  useEffect(() => {
+    if (isReading) loadMore()
+  }, [isReading, rows.length, loadMore])
+
+  const isOrdered = isQueue && !hasMore
+  const ordered = useMemo(() => {
+    if (!isOrdered) return rows
+    const placeOf = (job: Job): Place => moved.get(job.id) ?? job
+    return [...rows].sort((left, right) => {
+      const [a, b] = [placeOf(left), placeOf(right)]
+      return b.priority - a.priority || a.rank - b.rank || (left.id < right.id ? -1 : 1)
+    })
+  }, [isOrdered, rows, moved])
+
+  const reorder = useCallback(
+    (ids: readonly string[], before: string | null) => {
+      const isMoved = new Set(ids)
+      const jobs = ordered.filter(({ id }) => isMoved.has(id))
+      const [first] = jobs
+      if (first === undefined) return
+      const rest = ordered.filter(({ id }) => !isMoved.has(id))
+      const index = before === null ? rest.length : rest.findIndex(({ id }) => id === before)
+      const target = rest[index] ?? null
+      const above = rest[index - 1]
+      const places = placesBetween(above, target, jobs.length)
+      setMoved(new Map(jobs.map(({ id }, place) => [id, places[place] as Place])))
+      const follower = followerOf(ordered, isMoved, first)
+      const to = target === null ? ('back' as const) : { before: target.id }
+      const undoTo = follower === null ? ('back' as const) : { before: follower.id }
+      void actions.reorder(jobs, to, undoTo).finally(() => setMoved(new Map()))
+    },
+    [ordered, actions]
+  )
+  return { ordered, isOrdered, isReading, reorder }
+}
+
+/** The job behind those that are moved, which they are put before again to undo it. */
+function followerOf(ordered: readonly Job[], isMoved: ReadonlySet<string>, first: Job): Job | null {
+  const from = ordered.indexOf(first)
+  return ordered.slice(from).find(({ id }) => !isMoved.has(id)) ?? null
+}
+
+/** Between two neighbours, evenly; with the priority of the one that they go before, as the engine gives them. */
+export function placesBetween(above: Place | undefined, below: Place | null, count: number): Place[] {
+  const priority = below?.priority ?? above?.priority ?? 0
+  const high = below?.rank ?? (above?.rank ?? 0) + count + 1
+  const low = above !== undefined && above.priority === priority ? above.rank : high - count - 1
+  return Array.from({ length: count }, (_, index) => ({
+    priority,
+    rank: low + ((high - low) * (index + 1)) / (count + 1)
+  }))
+}

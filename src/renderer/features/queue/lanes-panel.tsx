@@ -1,0 +1,93 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import type { LaneSummary } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { formatCount, plural } from '../../ui/numbers.ts'
+import { Panel } from '../../ui/panel.tsx'
+import { EmptyState, QueryState } from '../../ui/states.tsx'
+import { type Column, VirtualTable } from '../../ui/virtual-table.tsx'
+import { WaitingText } from '../../ui/waiting.tsx'
+import classes from './queue-screen.module.css'
+
+const LANES_SHOWN = 500
+
+/** The deepest lanes with what all jobs of each wait for. */
+export function LanesPanel({ queued }: { queued: number | null }) {
+  const { query } = useApi()
+  const navigate = useNavigate()
+  const lanes = useQuery(query.queue.lanes.queryOptions({ input: { limit: LANES_SHOWN }, refetchInterval: 2_000 }))
+  return (
+    <Panel title="What waits for what" note={lanes.data && noteOf(lanes.data, queued)} flush>
+      <QueryState query={lanes} what="the queue" rows={5}>
+        {(data) => (
+          <div className={classes.lanes} style={{ height: Math.min(360, 32 + Math.max(4, data.lanes.length) * 32) }}>
+            <VirtualTable
+              label="Lanes of the queue"
+              rows={data.lanes}
+              rowId={laneId}
+              columns={COLUMNS}
+              onOpen={({ project, spider }) =>
+                void navigate({ to: '/jobs', search: { status: ['queued'], project, spider } })
+              }
+              primary
+              empty={
+                <EmptyState title="Nothing stands in the line">
+                  A job that is asked for goes to the first node with room for it, or waits here and says why.
+                </EmptyState>
+              }
+            />
+          </div>
+        )}
+      </QueryState>
+    </Panel>
+  )
+}
+
+const laneId = ({ lane }: LaneSummary) => lane
+
+const COLUMNS: Column<LaneSummary>[] = [
+  {
+    id: 'spider',
+    header: 'Spider',
+    width: 'minmax(120px, 1fr)',
+    sortBy: ({ project, spider }) => `${project}/${spider}`,
+    cell: ({ project, spider }) => (
+      <span title={`${project}/${spider}`}>
+        <span className="dim">{project}/</span>
+        {spider}
+      </span>
+    )
+  },
+  {
+    id: 'depth',
+    header: 'Jobs',
+    width: '72px',
+    align: 'end',
+    sortBy: ({ depth }) => depth,
+    cell: ({ depth }) => formatCount(depth)
+  },
+  {
+    id: 'waiting',
+    header: 'Waits for',
+    width: 'minmax(140px, 2fr)',
+    sortBy: ({ waiting }) => waiting.text,
+    cell: ({ waiting }) => (
+      <span className="tone-wait">
+        <WaitingText waiting={waiting} />
+      </span>
+    )
+  }
+]
+
+function noteOf({ lanes, total }: { lanes: readonly LaneSummary[]; total: number }, queued: number | null): string {
+  const inLanes = lanes.reduce((sum, { depth }) => sum + depth, 0)
+  const held = queued === null || total > lanes.length ? 0 : queued - inLanes
+  return [
+    total > lanes.length
+      ? `the ${formatCount(lanes.length)} longest of ${plural(total, 'lane')}`
+      : plural(total, 'lane'),
+    held > 0 && `${plural(held, 'job')} held until something else has happened`
+  ]
+    .filter(Boolean)
+    .join(' · ')
+}

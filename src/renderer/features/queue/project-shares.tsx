@@ -1,0 +1,172 @@
+import { NumberInput, Switch } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { Project } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { notifyError, notifyUndo } from '../../ui/notify.tsx'
+import { formatCount } from '../../ui/numbers.ts'
+import { Panel } from '../../ui/panel.tsx'
+import { EmptyState, QueryState } from '../../ui/states.tsx'
+import classes from './queue-screen.module.css'
+
+/** Weights and pauses of all projects in one view. */
+export function ProjectShares() {
+  const { query } = useApi()
+  const projects = useQuery(query.projects.list.queryOptions())
+  const waiting = useCounts(['queued'])
+  const live = useCounts(['starting', 'running'])
+  return (
+    <Panel title="Projects" note="shares of slots, and pauses" flush>
+      <QueryState query={projects} what="the projects" rows={5}>
+        {(data) =>
+          data.projects.length === 0 ? (
+            <EmptyState title="No projects yet">Deploy one; its share and its pause are set here.</EmptyState>
+          ) : (
+            <>
+              <table className={classes.shares}>
+                <thead>
+                  <tr>
+                    <th scope="col">Project</th>
+                    <th scope="col" className={classes.number}>
+                      Waiting
+                    </th>
+                    <th scope="col" className={classes.number}>
+                      Live
+                    </th>
+                    <th scope="col" className={classes.number}>
+                      Weight
+                    </th>
+                    <th scope="col" className={classes.number}>
+                      Share
+                    </th>
+                    <th scope="col">Sends</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {data.projects.map((project) => (
+                    <ShareRow
+                      key={project.name}
+                      project={project}
+                      waiting={waiting.get(project.name) ?? 0}
+                      live={live.get(project.name) ?? 0}
+                      share={shareOf(project, data.projects, (name) => waiting.get(name) ?? 0)}
+                    />
+                  ))}
+                </tbody>
+              </table>
+              <p className={classes.foot}>
+                At equal priority a project of weight 2 gets twice the slots of one of weight 1. The share is what it
+                gets now, among those that have jobs waiting and are not paused.
+              </p>
+            </>
+          )
+        }
+      </QueryState>
+    </Panel>
+  )
+}
+
+function useCounts(status: ('queued' | 'starting' | 'running')[]): ReadonlyMap<string, number> {
+  const { query } = useApi()
+  const { data } = useQuery(query.jobs.facets.queryOptions({ input: { status } }))
+  return new Map(data?.project.map(({ value, count }) => [value, count]))
+}
+
+/** Of the slots, when all projects that wait are served by their weight; null: it has nothing waiting, or is paused. */
+export function shareOf(
+  { name, settings }: Project,
+  projects: readonly Project[],
+  waitingOf: (name: string) => number
+): number | null {
+  const counts = (project: Project) => waitingOf(project.name) > 0 && !project.settings.paused
+  if (settings.paused || waitingOf(name) === 0) return null
+  const total = projects.filter(counts).reduce((sum, project) => sum + project.settings.weight, 0)
+  return settings.weight / total
+}
+
+function ShareRow({
+  project,
+  waiting,
+  live,
+  share
+}: {
+  project: Project
+  waiting: number
+  live: number
+  share: number | null
+}) {
+  const { client } = useApi()
+  const { name, settings } = project
+  const [weight, setWeight] = useState<number | ''>(settings.weight)
+  const [shown, setShown] = useState(settings.weight)
+  if (shown !== settings.weight) {
+    // Changed elsewhere, or saved.
+    setShown(settings.weight)
+    setWeight(settings.weight)
+  }
+  const saveWeight = async () => {
+    if (weight === '' || weight === settings.weight) return setWeight(settings.weight)
+    try {
+      await client.projects.configure({ project: name, settings: { ...settings, weight } })
+      notifyUndo(`${name} has weight ${weight}`, () => client.projects.configure({ project: name, settings }))
+    } catch (error) {
+      setWeight(settings.weight)
+      notifyError(`Could not change the weight of ${name}`, error)
+    }
+  }
+  const setPaused = async (paused: boolean) => {
+    try {
+      await client.projects.setPaused({ project: name, paused })
+    } catch (error) {
+      notifyError(`Could not ${paused ? 'pause' : 'resume'} ${name}`, error)
+    }
+  }
+  return (
+    <tr data-paused={settings.paused || undefined}>
+      <th scope="row">
+        <Link to="/projects" search={{ project: name }}>
+          {name}
+        </Link>
+      </th>
+      <td className={classes.number}>
+        {waiting === 0 ? (
+          <span className="faint">0</span>
+        ) : (
+          <Link to="/jobs" search={{ status: ['queued'], project: name }}>
+            {formatCount(waiting)}
+          </Link>
+        )}
+      </td>
+      <td className={classes.number}>{live === 0 ? <span className="faint">0</span> : formatCount(live)}</td>
+      <td className={classes.number}>
+        <NumberInput
+          aria-label={`Weight of ${name}`}
+          min={0.01}
+          max={100}
+          decimalScale={2}
+          hideControls
+          value={weight}
+          onChange={(value) => setWeight(typeof value === 'number' ? value : '')}
+          onBlur={() => void saveWeight()}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter') void saveWeight()
+            if (event.key === 'Escape') setWeight(settings.weight)
+          }}
+        />
+      </td>
+      <td className={classes.number}>
+        {share === null ? <span className="faint">–</span> : `${Math.round(share * 100)} %`}
+      </td>
+      <td>
+        <Switch
+          size="xs"
+          checked={!settings.paused}
+          onChange={(event) => void setPaused(!event.currentTarget.checked)}
+          label={settings.paused ? <span className="tone-wait">paused</span> : 'yes'}
+          aria-label={`${name} sends jobs`}
+        />
+      </td>
+    </tr>
+  )
+}

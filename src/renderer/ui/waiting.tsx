@@ -1,0 +1,38 @@
+import type { Waiting } from '../../shared/contract/index.ts'
+import { formatAge } from '../../shared/time.ts'
+import { useNow } from './clock.ts'
+import { formatInstant } from './time.tsx'
+
+/** What a queued job waits for, in words; where a time ends the wait, how far away it is, counting down. */
+export function WaitingText({ waiting }: { waiting: Waiting | null }) {
+  if (waiting === null) return 'next in line'
+  if (waiting.untilMs === undefined) return <span title={waiting.text}>{waiting.text}</span>
+  return <WaitingUntil waiting={waiting} untilMs={waiting.untilMs} />
+}
+
+function WaitingUntil({ waiting, untilMs }: { waiting: Waiting; untilMs: number }) {
+  const nowMs = useNow()
+  return <span title={`${waiting.text} · ${formatInstant(untilMs)}`}>{waitingWords(waiting, nowMs)}</span>
+}
+
+/** `retried in 28 s`, `not before 14:00`, or the engine's own words. */
+export function waitingWords({ code, text, untilMs }: Waiting, nowMs: number): string {
+  if (untilMs === undefined) return text
+  if (untilMs <= nowMs) return code === 'retry_wait' ? 'is retried now' : 'its time has come'
+  // Rounded up: it never says 0 s while it waits.
+  if (code === 'retry_wait') return `retried in ${formatAge(untilMs - nowMs + 999)}`
+  if (code === 'not_before') return `not before ${formatMoment(untilMs, nowMs)}`
+  return `${text}, for ${formatAge(untilMs - nowMs + 999)} more`
+}
+
+/** `14:00` within a day, `23 Nov, 14:00` otherwise; with seconds where they matter. */
+export function formatMoment(atMs: number, nowMs: number): string {
+  const at = new Date(atMs)
+  const time = at.toLocaleTimeString('en-GB', {
+    hour: '2-digit',
+    minute: '2-digit',
+    ...(at.getSeconds() === 0 ? {} : { second: '2-digit' })
+  })
+  if (new Date(nowMs).toDateString() === at.toDateString()) return time
+  return `${at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })}, ${time}`
+}
