@@ -21,14 +21,12 @@ import { type Environments, NO_ENVIRONMENTS } from './launcher/environments.ts'
 import { createPruner, type Pruner } from './launcher/prune-files.ts'
 import { openLocalNode, type LocalNode } from './launcher/local-node.ts'
 import { Fleet, type FleetNode } from './nodes/fleet.ts'
-import { takeInventory } from './nodes/inventory.ts'
 import { JobLogs } from './nodes/job-logs.ts'
 import type { NodeClient } from './nodes/node-client.ts'
 import { probeNode } from './nodes/scrapyd/probe.ts'
 import type { createConnection } from './nodes/scrapyd/connection.ts'
 import { DIRECT } from './nodes/scrapyd/proxy.ts'
 import { createScrapydClient } from './nodes/scrapyd/scrapyd-client.ts'
-import { createDistribution } from './projects/distribution.ts'
 import { buildEggFromFolder } from './projects/egg-builder.ts'
 import { type EggTree, openEggTree } from './projects/egg-tree.ts'
 import { WITHOUT_EGG } from './projects/catalog.ts'
@@ -47,6 +45,7 @@ import { systemRandom, type Random } from './runtime/random.ts'
 import type { SecretBox } from './runtime/secret-box.ts'
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts'
 import type { Store, StoredNode } from './store/store.ts'
+import { wireEggs } from './wire-eggs.ts'
 
 export interface EngineOptions {
   dataDirectory: string
@@ -206,12 +205,8 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     onSnapshot: (node, snapshot) => dispatch.takeSnapshot(node, snapshot),
     onStatus: noteStatus
   })
-  const distribution = createDistribution({
-    projects,
-    clientOf: (nodeId) => fleet.get(nodeId)?.client ?? null,
-    clock,
-    onChange: () => dispatch.wake()
-  })
+  const eggs = wireEggs({ projects, fleet, clock, logger, wakeDispatcher: () => dispatch.wake() })
+  const { distribution } = eggs
   const dispatch = createDispatch({
     store,
     blobs,
@@ -239,7 +234,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   let address: string | null = null
   const newJobId = createJobIds(clock, random)
   const jobCommands = new JobCommands({ store, fleet, projects, dispatch, waiting, secretBox, clock, newJobId })
-  const nodeCommands = new NodeCommands({ store, projects, fleet, live, dispatch, secretBox, clock, random })
+  const nodeCommands = new NodeCommands({ store, projects, fleet, live, dispatch, secretBox, clock, random, newJobId })
   const projectCommands = new ProjectCommands({
     store,
     fleet,
@@ -248,6 +243,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     environments,
     clock,
     wakeDispatcher: () => dispatch.wake(),
+    spreadAtOnce: () => eggs.atOnce.look(),
     listMissingSpiders
   })
   const systemCommands = new SystemCommands({
@@ -411,32 +407,15 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     feed.touch(`node:${node.stored.id}`)
     problems.settle()
     noteDrained(node)
-    if (healthWas === undefined) return
+    eggs.noteStatus(node, healthWas)
     // Up or down: what jobs wait for is another thing now.
-    dispatch.wake()
-    if (node.status.health === 'up' && node.stored.kind === 'scrapyd') void readInventory(node)
+    if (healthWas !== undefined) dispatch.wake()
   }
 
   function noteDrained(node: FleetNode): void {
     nodeCommands.noteDrained(node.stored.id).catch((error: unknown) => {
       if (!isStopping) logger.error({ error, node: node.stored.name }, 'cordoning a drained node failed')
     })
-  }
-
-  async function readInventory(node: FleetNode): Promise<void> {
-    const askedAtMs = clock.nowMs()
-    try {
-      await takeInventory(node, {
-        logger,
-        knowsSpiders: (project, version) => projects.knowsSpiders(project, version),
-        record: ({ project, versions, spiders }) =>
-          projects.recordSeenOnNode(node.stored.id, project, versions, spiders, askedAtMs),
-        recordProjects: (names) => projects.recordProjectsOnNode(node.stored.id, names, askedAtMs)
-      })
-      dispatch.wake()
-    } catch (error) {
-      if (!isStopping) logger.error({ error, node: node.stored.name }, 'recording what a node has failed')
-    }
   }
 
   /** A Python was found or made, was lost, or gets on with being made. */
@@ -463,7 +442,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
         .pruneChanges(CHANGES_KEPT)
         .catch((error: unknown) => logger.error({ error }, 'pruning the change log failed'))
       for (const node of fleet.list()) {
-        if (node.stored.kind === 'scrapyd' && node.status.health === 'up') void readInventory(node)
+        if (node.stored.kind === 'scrapyd' && node.status.health === 'up') void eggs.readInventory(node)
       }
       keepHouse()
     })
@@ -522,6 +501,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
         figures.stop()
         feed.close()
         loopDelay.stop()
+        eggs.stop()
         await dispatch.stop()
         await fleet.stop()
         await store.close()

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { LiveAttempts } from '../dispatch/live-attempts.ts'
 import { Fleet } from '../nodes/fleet.ts'
+import { createJobIds } from '../runtime/ids.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { FakeNode } from '../testing/fake-node.ts'
@@ -37,7 +38,8 @@ beforeEach(async () => {
     dispatch: { wake: () => {}, abandonNode: async () => {} },
     secretBox: { store: 'file', description: '', seal: async (text) => text, open: async (text) => text },
     clock,
-    random: createSeededRandom(2)
+    random: createSeededRandom(2),
+    newJobId: createJobIds(clock, createSeededRandom(3))
   })
 })
 

@@ -4,12 +4,15 @@ import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
 import type { LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { Fleet, FleetNode } from '../nodes/fleet.ts'
+import { checkCertificates } from '../nodes/scrapyd/certificates.ts'
+import { DIRECT, parseProxyUrl } from '../nodes/scrapyd/proxy.ts'
 import { parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
-import type { Store, StoredNode } from '../store/store.ts'
+import type { Store, StoredJob, StoredNode } from '../store/store.ts'
+import { adoptExternal, cancelExternal, type RunOnNode } from './external-jobs.ts'
 
 export interface NodeCommandsParts {
   store: Store
@@ -20,9 +23,21 @@ export interface NodeCommandsParts {
   secretBox: SecretBox
   clock: Clock
   random: Random
+  newJobId: () => string
 }
 
-const CONNECTION_FIELDS = ['url', 'username', 'sealedPassword', 'caCertificate'] as const
+/** What a discovery source says besides, and the version that the probe found. */
+type NewNode = NodeAddress & NodeSettings & { scrapydVersion: string | null; sourceId?: string | null }
+
+const CONNECTION_FIELDS = [
+  'url',
+  'username',
+  'sealedPassword',
+  'caCertificate',
+  'clientCertificate',
+  'sealedClientKey',
+  'sealedProxyUrl'
+] as const
 
 /**
  * Orders about nodes. They are carried out one after another: each writes the whole row, so two at once would undo one another, and
@@ -37,8 +52,8 @@ export class NodeCommands {
     this.#parts = parts
   }
 
-  /** Rejects with NODE_URL_INVALID or NODE_DUPLICATE. The node need not answer: it is watched from now on. */
-  add(input: NodeAddress & NodeSettings & { scrapydVersion: string | null }): Promise<FleetNode> {
+  /** Rejects with NODE_URL_INVALID, NODE_CONNECTION_INVALID or NODE_DUPLICATE. The node need not answer: it is watched from now on. */
+  add(input: NewNode): Promise<FleetNode> {
     return this.#exclusively(() => this.#add(input))
   }
 
@@ -64,7 +79,7 @@ export class NodeCommands {
     })
   }
 
-  async #add(input: NodeAddress & NodeSettings & { scrapydVersion: string | null }): Promise<FleetNode> {
+  async #add(input: NewNode): Promise<FleetNode> {
     const { store, fleet, secretBox, clock, random, dispatch } = this.#parts
     const address = parseNodeUrl(input.url)
     const duplicate = this.findByUrl(address.url)
@@ -78,6 +93,13 @@ export class NodeCommands {
       )
     }
     const password = input.password ?? address.password
+    const certificates = {
+      caCertificate: input.caCertificate || null,
+      clientCertificate: input.clientCertificate || null,
+      clientKey: input.clientKey || null
+    }
+    checkCertificates(certificates)
+    const { clientKey } = certificates
     const stored: StoredNode = {
       id: `n-${random.hex(6)}`,
       name: this.#freeName(input.name ?? new URL(address.url).host),
@@ -85,7 +107,7 @@ export class NodeCommands {
       url: address.url,
       username: (input.username ?? address.username) || null,
       sealedPassword: password ? await secretBox.seal(password) : null,
-      caCertificate: input.caCertificate ?? null,
+      caCertificate: certificates.caCertificate,
       slots: input.slots ?? null,
       tags: input.tags ?? [],
       mode: 'active',
@@ -94,10 +116,10 @@ export class NodeCommands {
       queueAhead: input.queueAhead ?? 0,
       giveUpAfterSeconds: input.giveUpAfterSeconds ?? null,
       group: input.group ?? null,
-      clientCertificate: null,
-      sealedClientKey: null,
-      sealedProxyUrl: null,
-      sourceId: null
+      clientCertificate: certificates.clientCertificate,
+      sealedClientKey: clientKey === null ? null : await secretBox.seal(clientKey),
+      sealedProxyUrl: await this.#sealProxy(input.proxyUrl || null),
+      sourceId: input.sourceId ?? null
     }
     await store.putNode(stored)
     const node = await fleet.add(stored)
@@ -118,12 +140,13 @@ export class NodeCommands {
         )
       }
     }
-    // A password belongs to the machine it was entered for: it never travels to another address by itself.
+    // A password, or a key, belongs to the machine it was entered for: it never travels to another address by itself.
     const movesAway = address !== null && new URL(address.url).origin !== new URL(node.stored.url).origin
     const password =
       input.password === null ? '' : (input.password ?? address?.password ?? (movesAway ? '' : undefined))
     const stored: StoredNode = {
       ...node.stored,
+      ...(await this.#connectionOf(node, input, movesAway)),
       name: input.name ?? node.stored.name,
       slots: input.slots === undefined ? node.stored.slots : input.slots,
       tags: input.tags ?? node.stored.tags,
@@ -131,7 +154,10 @@ export class NodeCommands {
       username: (input.username === undefined ? (address?.username ?? node.stored.username) : input.username) || null,
       sealedPassword:
         password === undefined ? node.stored.sealedPassword : password === '' ? null : await secretBox.seal(password),
-      caCertificate: input.caCertificate === undefined ? node.stored.caCertificate : input.caCertificate
+      queueAhead: input.queueAhead ?? node.stored.queueAhead,
+      giveUpAfterSeconds:
+        input.giveUpAfterSeconds === undefined ? node.stored.giveUpAfterSeconds : input.giveUpAfterSeconds,
+      group: input.group === undefined ? node.stored.group : input.group
     }
     await store.putNode(stored)
     // A new connection gives up what is on its way over the old one: only when it must be.
@@ -140,6 +166,48 @@ export class NodeCommands {
     else await fleet.add(stored)
     dispatch.wake()
     return this.require(id)
+  }
+
+  /** Certificates and proxy after an update: what it does not name stays, but a key only at its own address. */
+  async #connectionOf(
+    node: FleetNode,
+    input: Partial<NodeAddress>,
+    movesAway: boolean
+  ): Promise<Pick<StoredNode, 'caCertificate' | 'clientCertificate' | 'sealedClientKey' | 'sealedProxyUrl'>> {
+    const { secretBox } = this.#parts
+    const { stored } = node
+    const caCertificate = input.caCertificate === undefined ? stored.caCertificate : input.caCertificate || null
+    const proxy =
+      // What is shown has no credentials: given back as it was shown, it means the same proxy.
+      input.proxyUrl === undefined || input.proxyUrl === node.proxyUrl
+        ? stored.sealedProxyUrl
+        : await this.#sealProxy(input.proxyUrl || null)
+    const isNewKey = input.clientCertificate !== undefined || input.clientKey !== undefined
+    if (!isNewKey) {
+      checkCertificates({ caCertificate, clientCertificate: null, clientKey: null })
+      const kept = movesAway
+        ? { clientCertificate: null, sealedClientKey: null }
+        : { clientCertificate: stored.clientCertificate, sealedClientKey: stored.sealedClientKey }
+      return { caCertificate, sealedProxyUrl: proxy, ...kept }
+    }
+    // A renewed certificate for the same key needs no key again.
+    const keptKey = stored.sealedClientKey === null || movesAway ? null : await secretBox.open(stored.sealedClientKey)
+    const clientCertificate =
+      (input.clientCertificate === undefined ? stored.clientCertificate : input.clientCertificate) || null
+    const clientKey = (input.clientKey === undefined && clientCertificate !== null ? keptKey : input.clientKey) || null
+    checkCertificates({ caCertificate, clientCertificate, clientKey })
+    return {
+      caCertificate,
+      sealedProxyUrl: proxy,
+      clientCertificate,
+      sealedClientKey: clientKey === null ? null : await secretBox.seal(clientKey)
+    }
+  }
+
+  async #sealProxy(proxyUrl: string | null): Promise<string | null> {
+    if (proxyUrl === null) return null
+    const parsed = parseProxyUrl(proxyUrl)
+    return parsed === DIRECT ? DIRECT : this.#parts.secretBox.seal(parsed)
   }
 
   async #setMode(id: string, mode: NodeMode): Promise<FleetNode> {
@@ -193,6 +261,16 @@ export class NodeCommands {
       // Its own caller hears of it; the next order must go on.
     })
     return changed
+  }
+
+  /** Rejects with JOB_IS_OURS or NODE_…. */
+  async cancelExternal(id: string, run: RunOnNode): Promise<'pending' | 'running' | null> {
+    return cancelExternal(this.require(id), run, this.#parts)
+  }
+
+  /** One after another: a job is adopted once. Rejects with JOB_IS_OURS or EXTERNAL_JOB_GONE. */
+  adoptExternal(id: string, run: RunOnNode): Promise<StoredJob> {
+    return this.#exclusively(() => adoptExternal(this.require(id), run, this.#parts))
   }
 
   require(id: string): FleetNode {

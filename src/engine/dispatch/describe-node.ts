@@ -1,5 +1,6 @@
 import type { Node, NodeRun, PythonState, UsageSample } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import { trueTime } from '../nodes/clock-offset.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { SeenJob } from '../nodes/node-client.ts'
 import type { LiveAttempts } from './live-attempts.ts'
@@ -21,7 +22,7 @@ export function describeNode(
     hasCaCertificate: stored.caCertificate !== null,
     slots: status.capacity.slots,
     slotsSource: status.capacity.source,
-    slotsText: '',
+    slotsText: status.capacity.text,
     queueAhead: stored.queueAhead,
     giveUpAfterSeconds: stored.giveUpAfterSeconds,
     group: stored.group,
@@ -42,7 +43,7 @@ export function describeNode(
     clockOffsetMs: status.clockOffsetMs,
     addedAtMs: stored.addedAtMs,
     hasClientCertificate: stored.clientCertificate !== null,
-    proxyUrl: null,
+    proxyUrl: node.proxyUrl,
     sourceId: stored.sourceId,
     python: stored.id === LOCAL_NODE_ID ? pythonOf(localNode?.python() ?? null) : null
   }
@@ -71,8 +72,7 @@ function runsOn(
     project: job.project,
     spider: job.spider,
     state,
-    // The node's clock and zone are its own: its text is no instant of ours.
-    sinceMs: null,
+    sinceMs: trueTime(job.startTime, node.status.clockEstimate),
     usage: null
   })
   return [

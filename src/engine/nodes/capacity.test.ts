@@ -1,23 +1,36 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type CountersSeen, planCapacity } from './capacity.ts'
+import { type CountersSeen, NOTHING_LEARNED, noteCounters, planCapacity, type SlotsBelief } from './capacity.ts'
 
-const none = { setSlots: null, learned: null }
 const full = (atMs: number, running = 2): CountersSeen => ({ atMs, running, pending: 3, finished: 7 })
+
+function learn(looks: readonly CountersSeen[], before = NOTHING_LEARNED): SlotsBelief {
+  return looks.reduce(noteCounters, before)
+}
+
+const slotsAfter = (looks: readonly CountersSeen[], before = NOTHING_LEARNED) =>
+  planCapacity({ setSlots: null, belief: learn(looks, before), nowMs: looks.at(-1)?.atMs ?? 0 })
 
 describe('the slots of a node', () => {
   test('are 4 while nothing is known', () => {
-    expect(planCapacity({ ...none, polls: [] })).toEqual({ slots: 4, source: 'default', learned: null })
+    expect(slotsAfter([])).toMatchObject({ slots: 4, source: 'default', text: expect.stringMatching(/^assumed/) })
   })
 
   test('are what the operator set, whatever was seen', () => {
-    const polls = [full(0), full(6000), full(12_000)]
-    expect(planCapacity({ ...none, setSlots: 9, polls })).toEqual({ slots: 9, source: 'set', learned: 2 })
+    const belief = learn([full(0), full(6000), full(12_000)])
+    expect(planCapacity({ setSlots: 9, belief, nowMs: 12_000 })).toEqual({
+      slots: 9,
+      source: 'set',
+      text: 'set by you'
+    })
   })
 
-  test('are learned when nothing moves although jobs wait', () => {
-    const polls = [full(0), full(6000), full(10_001)]
-    expect(planCapacity({ ...none, polls })).toEqual({ slots: 2, source: 'learned', learned: 2 })
+  test('are learned when nothing moves although jobs wait, and say how', () => {
+    expect(slotsAfter([full(0), full(6000), full(12_001)])).toEqual({
+      slots: 2,
+      source: 'learned',
+      text: 'learned: 2 ran while 3 waited, for 12 s'
+    })
   })
 
   test.each([
@@ -28,55 +41,93 @@ describe('the slots of a node', () => {
     ['an end whose slot was filled again', [full(0), { ...full(6000), finished: 8 }, { ...full(12_000), finished: 8 }]],
     ['nothing running at all', [full(0, 0), full(6000, 0), full(12_000, 0)]]
   ])('are not learned from %s', (_name, polls) => {
-    expect(planCapacity({ ...none, polls })).toEqual({ slots: 4, source: 'default', learned: null })
+    expect(slotsAfter(polls)).toMatchObject({ slots: 4, source: 'default' })
   })
 
-  test('stay learned, and grow when more run than was learned', () => {
-    expect(planCapacity({ setSlots: null, learned: 2, polls: [{ ...full(0, 1), pending: 0 }] }).slots).toBe(2)
-    expect(planCapacity({ setSlots: null, learned: 2, polls: [full(0, 5)] }).slots).toBe(5)
+  test('are not thought fewer because a node that ran more has stopped starting, before that has lasted', () => {
+    const before = learn([full(0, 6)])
+    const looks = Array.from({ length: 30 }, (_, index) => full(1_000 + index * 2_000, 1))
+    expect(slotsAfter(looks, before).slots).toBe(6)
+    expect(slotsAfter([...looks, full(700_000, 1)], before).slots).toBe(1)
   })
 
-  test('of a node that keeps its slots full are found, whatever it did before', () => {
-    const counter = fc.nat({ max: 6 })
-    const before = fc.array(fc.record({ running: counter, pending: counter, finished: counter }), { maxLength: 20 })
+  test('grow at once when more run than was learned', () => {
+    const two = learn([full(0), full(6000), full(12_001)])
+    expect(slotsAfter([full(13_000, 5)], two)).toMatchObject({ slots: 5, source: 'learned' })
+  })
+})
+
+/** A Scrapyd with so many slots, whose slots we never set, and always enough jobs of ours, which run long; looked at each second. */
+function fill(capacity: number, forMs: number, before: { belief: SlotsBelief; ours: number; atMs: number }) {
+  let { belief, ours, atMs } = before
+  let mostWaiting = 0
+  for (const endMs = atMs + forMs; atMs < endMs; atMs += 1_000) {
+    const { slots } = planCapacity({ setSlots: null, belief, nowMs: atMs })
+    ours = Math.max(ours, slots)
+    const running = Math.min(ours, capacity)
+    mostWaiting = Math.max(mostWaiting, ours - running)
+    belief = noteCounters(belief, { atMs, running, pending: ours - running, finished: 0 })
+  }
+  return { belief, ours, atMs, mostWaiting }
+}
+
+describe('a node that is always given as many jobs as it is thought to run', () => {
+  const fresh = { belief: NOTHING_LEARNED, ours: 0, atMs: 0 }
+
+  test('is known whatever its size, and never has more than one job of ours waiting to find out', () => {
     fc.assert(
-      fc.property(
-        before,
-        fc.integer({ min: 1, max: 6 }),
-        fc.integer({ min: 3, max: 30 }),
-        (earlier, capacity, polls) => {
-          const history = [
-            ...earlier.map((poll, index) => ({
-              ...poll,
-              running: Math.min(poll.running, capacity),
-              atMs: index * 1000
-            })),
-            ...Array.from({ length: polls }, (_, index) => full(100_000 + index * 6000, capacity))
-          ]
-          expect(planCapacity({ ...none, polls: history })).toEqual({
-            slots: capacity,
-            source: 'learned',
-            learned: capacity
-          })
-        }
-      )
+      fc.property(fc.integer({ min: 4, max: 40 }), (capacity) => {
+        const { belief, mostWaiting } = fill(capacity, 900_000, fresh)
+        expect([belief.limit, mostWaiting]).toEqual([capacity, 1])
+      })
     )
   })
 
-  test('are never fewer than what was just seen to run once they are learned, and never less than one', () => {
-    const poll = fc.record({
+  test('with fewer than the four that are assumed is known within a quarter of a minute', () => {
+    for (const capacity of [1, 2, 3]) expect(fill(capacity, 15_000, fresh).belief.limit).toBe(capacity)
+  })
+
+  test('that was thought smaller than it is grows again, after a quarter of an hour at most', () => {
+    const small = fill(1, 20_000, fresh)
+    expect(small.belief.limit).toBe(1)
+    // The jobs that waited there have ended; from now on it runs up to eight.
+    const { belief } = fill(8, 1_200_000, { ...small, ours: 1 })
+    expect(belief.limit).toBe(8)
+  })
+
+  test('is asked ever more seldom whether it runs one more', () => {
+    let node: { belief: SlotsBelief; ours: number; atMs: number } = fill(4, 60_000, fresh)
+    let tries = 0
+    for (let minute = 0; minute < 24 * 60; minute += 1) {
+      // What waited has ended without ever running.
+      node = fill(4, 60_000, { ...node, ours: 4 })
+      if (node.ours > 4) tries += 1
+    }
+    expect(tries).toBeGreaterThan(3)
+    expect(tries).toBeLessThan(10)
+  })
+})
+
+describe('beliefs', () => {
+  test('never hold less than one slot, nor less than runs once that is known', () => {
+    const look = fc.record({
       atMs: fc.nat({ max: 60_000 }),
       running: fc.nat(9),
       pending: fc.nat(3),
       finished: fc.nat(2)
     })
-    const polls = fc.array(poll).map((seen) => seen.sort((a, b) => a.atMs - b.atMs))
     fc.assert(
-      fc.property(polls, fc.option(fc.integer({ min: 1, max: 9 })), (seen, learned) => {
-        const capacity = planCapacity({ setSlots: null, learned, polls: seen })
+      fc.property(fc.array(look), (looks) => {
+        const capacity = slotsAfter(looks.sort((left, right) => left.atMs - right.atMs))
         expect(capacity.slots).toBeGreaterThanOrEqual(1)
-        if (capacity.source === 'learned') expect(capacity.slots).toBeGreaterThanOrEqual(seen.at(-1)?.running ?? 0)
+        expect(capacity.slots).toBeGreaterThanOrEqual(looks.at(-1)?.running ?? 0)
       })
     )
+  })
+
+  test('are the same object while a look tells nothing, so that nothing is made for it', () => {
+    const idle = { atMs: 1, running: 1, pending: 0, finished: 3 }
+    const belief = learn([idle])
+    expect(noteCounters(belief, { ...idle, atMs: 9_000, finished: 4 })).toBe(belief)
   })
 })

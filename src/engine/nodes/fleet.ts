@@ -4,10 +4,12 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredNode } from '../store/store.ts'
-import { planCapacity, type Capacity, type CountersSeen } from './capacity.ts'
+import { type Capacity, NOTHING_LEARNED, noteCounters, planCapacity, type SlotsBelief } from './capacity.ts'
+import { type ClockEstimate, noteDate, noteStart, UNKNOWN_CLOCK } from './clock-offset.ts'
 import type { NodeClient, NodeError, SeenJob, Snapshot } from './node-client.ts'
-import { startObserver, type Observer } from './observer.ts'
+import { startObserver, type Observation, type Observer } from './observer.ts'
 import { healthOf } from './scrapyd/probe.ts'
+import { withoutCredentials } from './scrapyd/proxy.ts'
 
 /** What watching a node has shown so far. Lives in memory: it is only as true as it is new. */
 export interface NodeStatus {
@@ -26,7 +28,10 @@ export interface NodeStatus {
    */
   unreachableSinceMs: number | null
   clockOffsetMs: number | null
+  /** What is known of its clock and zone: trueTime makes its times ours. */
+  clockEstimate: ClockEstimate
   capacity: Capacity
+  slotsBelief: SlotsBelief
 }
 
 /** A node of the fleet while the engine runs. */
@@ -35,6 +40,13 @@ export interface FleetNode {
   client: NodeClient
   observer: Observer
   status: NodeStatus
+  /** Its own setting, without credentials; `direct`; null: as the environment says. */
+  proxyUrl: string | null
+  /** When clients were told of it last; monotonic. */
+  toldAtMs: number
+  /** Wall clock when the newest lists had come, and the jobids that ran by them; null: there were none. */
+  snapshotAtMs: number | null
+  runsSeen: ReadonlySet<string>
 }
 
 export interface FleetOptions {
@@ -42,6 +54,8 @@ export interface FleetOptions {
   random: Random
   logger: Logger
   createClient: (node: StoredNode) => Promise<NodeClient>
+  /** Of its own setting, sealed in its row. */
+  proxyUrlOf?: (node: StoredNode) => Promise<string | null>
   isBusy: (nodeId: string) => boolean
   wantsSnapshot: (nodeId: string) => boolean
   onSnapshot: (node: FleetNode, snapshot: Snapshot) => Promise<void>
@@ -51,20 +65,21 @@ export interface FleetOptions {
 
 // One failed look can be a lost packet; two in a row are a node that is down (anchors.md E7: at most two missed polls).
 const FAILURES_UNTIL_DOWN = 2
-// What learning a node's slots looks back on.
-const POLLS_KEPT_MS = 60_000
+// Of an answer that was as all before it, only its time is news.
+const TELL_ANYWAY_MS = 60_000
 
 /** The nodes, each with its client and its observer. */
 export class Fleet {
   readonly #nodes = new Map<string, FleetNode>()
   readonly #options: FleetOptions
+  #list: readonly FleetNode[] | null = null
 
   constructor(options: FleetOptions) {
     this.#options = options
   }
 
-  list(): FleetNode[] {
-    return [...this.#nodes.values()]
+  list(): readonly FleetNode[] {
+    return (this.#list ??= [...this.#nodes.values()])
   }
 
   get(id: string): FleetNode | undefined {
@@ -75,20 +90,21 @@ export class Fleet {
   async add(stored: StoredNode): Promise<FleetNode> {
     const { clock, random, logger } = this.#options
     const client = await this.#options.createClient(stored)
+    const proxyUrl = (await this.#options.proxyUrlOf?.(stored)) ?? null
     const previous = this.#nodes.get(stored.id)
     await previous?.observer.stop()
     if (previous !== undefined && previous.client !== client) await previous.client.close()
-    const polls: CountersSeen[] = []
     // At another address there may be another machine: what was seen at the old one says nothing of it.
-    const before =
-      previous?.stored.url === stored.url ? previous.status : unknownStatus(capacityOf(stored, null, polls))
+    const before = previous?.stored.url === stored.url ? previous.status : null
+    const slotsBelief = before?.slotsBelief ?? NOTHING_LEARNED
     const node: FleetNode = {
       stored,
       client,
-      status: {
-        ...before,
-        capacity: capacityOf(stored, before.capacity.learned, polls)
-      },
+      proxyUrl: proxyUrl === null ? null : withoutCredentials(proxyUrl),
+      toldAtMs: clock.monotonicMs(),
+      snapshotAtMs: null,
+      runsSeen: new Set(),
+      status: before ?? unknownStatus(capacityOf(stored, slotsBelief, clock.monotonicMs())),
       observer: startObserver({
         client,
         clock,
@@ -96,33 +112,14 @@ export class Fleet {
         logger,
         isBusy: () => this.#options.isBusy(stored.id),
         wantsSnapshot: () => this.#options.wantsSnapshot(stored.id),
-        onStatus: ({ status, latencyMs }) => {
-          const atMs = clock.monotonicMs()
-          polls.push({ atMs, running: status.running, pending: status.pending, finished: status.finished })
-          while (polls[0] !== undefined && atMs - polls[0].atMs > POLLS_KEPT_MS) polls.shift()
-          this.#update(node, {
-            health: 'up',
-            problem: null,
-            nodeName: status.nodeName,
-            running: status.running,
-            pending: status.pending,
-            finished: status.finished,
-            latencyMs: Math.round(latencyMs * 10) / 10,
-            lastSeenAtMs: clock.nowMs(),
-            unreachableSinceMs: null,
-            clockOffsetMs: status.clockOffsetMs,
-            capacity: capacityOf(node.stored, node.status.capacity.learned, polls)
-          })
-        },
-        onSnapshot: async (snapshot) => {
-          node.status = { ...node.status, running: snapshot.running.length, pending: snapshot.pending.length }
-          await this.#options.onSnapshot(node, snapshot)
-          this.#options.onStatus(node)
-        },
+        onStatus: (observation) => this.#noteAnswer(node, observation),
+        onSnapshot: async (snapshot) => this.#noteSnapshot(node, snapshot),
         onFailure: (error, failures) => this.#noteFailure(node, error, failures)
       })
     }
     this.#nodes.set(stored.id, node)
+    this.#list = null
+    this.#planSlots(node)
     this.#options.onStatus(node)
     return node
   }
@@ -132,7 +129,7 @@ export class Fleet {
     const node = this.#nodes.get(stored.id)
     if (node === undefined) return
     node.stored = stored
-    node.status = { ...node.status, capacity: capacityOf(stored, node.status.capacity.learned, []) }
+    this.#planSlots(node)
     node.observer.poke()
     this.#options.onStatus(node)
   }
@@ -141,6 +138,7 @@ export class Fleet {
     const node = this.#nodes.get(id)
     if (node === undefined) return
     this.#nodes.delete(id)
+    this.#list = null
     await node.observer.stop()
     await node.client.close()
   }
@@ -158,29 +156,119 @@ export class Fleet {
     await Promise.all(this.list().map((node) => node.client.close()))
   }
 
+  /**
+   * Thousands of times a second in a large fleet: clients are told, and anything is made, only where something that they are shown has
+   * changed. How long an answer took and when it came are told along with other news, or after a while.
+   */
+  #noteAnswer(node: FleetNode, { status: seen, latencyMs }: Observation): void {
+    const { clock } = this.#options
+    const atMs = clock.monotonicMs()
+    const { status } = node
+    status.latencyMs = Math.round(latencyMs * 10) / 10
+    status.lastSeenAtMs = clock.nowMs()
+    if (seen.dateSeen != null) status.clockEstimate = noteDate(status.clockEstimate, seen.dateSeen)
+    const { running, pending, finished, nodeName } = seen
+    status.slotsBelief = noteCounters(status.slotsBelief, { atMs, running, pending, finished })
+    const hasNewSlots = this.#planSlots(node)
+    const isSame =
+      !hasNewSlots &&
+      status.health === 'up' &&
+      status.running === running &&
+      status.pending === pending &&
+      status.finished === finished &&
+      status.nodeName === nodeName &&
+      status.unreachableSinceMs === null &&
+      status.clockOffsetMs === status.clockEstimate.shownMs
+    if (isSame) {
+      if (atMs - node.toldAtMs >= TELL_ANYWAY_MS) this.#tell(node)
+      return
+    }
+    this.#update(node, {
+      ...{ health: 'up', problem: null, unreachableSinceMs: null, nodeName, running, pending, finished },
+      clockOffsetMs: status.clockEstimate.shownMs
+    })
+  }
+
+  async #noteSnapshot(node: FleetNode, snapshot: Snapshot): Promise<void> {
+    const { clock } = this.#options
+    const { external, running, pending } = node.status
+    this.#noteStarts(node, snapshot)
+    node.status.running = snapshot.running.length
+    node.status.pending = snapshot.pending.length
+    await this.#options.onSnapshot(node, snapshot)
+    const now = node.status
+    const isSame =
+      running === now.running &&
+      pending === now.pending &&
+      isSameRuns(external.running, now.external.running) &&
+      isSameRuns(external.pending, now.external.pending)
+    if (!isSame) this.#tell(node)
+    node.snapshotAtMs = clock.nowMs()
+  }
+
+  /** Runs that were not there at the last look started since then: what the node calls that time shows its zone. */
+  #noteStarts(node: FleetNode, snapshot: Snapshot): void {
+    const { status, snapshotAtMs, runsSeen } = node
+    node.runsSeen = new Set(snapshot.running.map(({ jobid }) => jobid))
+    if (snapshotAtMs === null || node.stored.kind === 'local') return
+    const beforeMs = this.#options.clock.nowMs()
+    for (const { jobid, startTime } of snapshot.running) {
+      if (runsSeen.has(jobid)) continue
+      status.clockEstimate = noteStart(status.clockEstimate, { nodeText: startTime, afterMs: snapshotAtMs, beforeMs })
+    }
+  }
+
   #noteFailure(node: FleetNode, error: NodeError, failures: number): void {
     const health = healthOf(error)
     const isAway = health === 'down' || health === 'invalid'
     const unreachableSinceMs = isAway ? (node.status.unreachableSinceMs ?? this.#options.clock.nowMs()) : null
     if (health === 'down' && failures < FAILURES_UNTIL_DOWN && node.status.health !== 'unknown') {
-      node.status = { ...node.status, unreachableSinceMs }
+      node.status.unreachableSinceMs = unreachableSinceMs
       return
     }
+    const { status } = node
+    if (
+      status.health === health &&
+      status.problem === error.message &&
+      status.unreachableSinceMs === unreachableSinceMs
+    )
+      return
     this.#update(node, { health, problem: error.message, unreachableSinceMs })
   }
 
   #update(node: FleetNode, news: Partial<NodeStatus>): void {
     const before = node.status
     node.status = { ...before, ...news }
-    this.#options.onStatus(node, before.health === node.status.health ? undefined : before.health)
+    this.#tell(node, before.health === node.status.health ? undefined : before.health)
+  }
+
+  #tell(node: FleetNode, healthWas?: NodeHealth): void {
+    node.toldAtMs = this.#options.clock.monotonicMs()
+    this.#options.onStatus(node, healthWas)
+  }
+
+  /** Returns whether there is news of the node's slots. */
+  #planSlots(node: FleetNode): boolean {
+    const { capacity, slotsBelief } = node.status
+    const next = capacityOf(node.stored, slotsBelief, this.#options.clock.monotonicMs())
+    if (next.slots === capacity.slots && next.source === capacity.source && next.text === capacity.text) return false
+    node.status = { ...node.status, capacity: next }
+    return true
   }
 }
 
-function capacityOf(stored: StoredNode, learned: number | null, polls: CountersSeen[]): Capacity {
+function isSameRuns(left: readonly SeenJob[], right: readonly SeenJob[]): boolean {
+  return (
+    left === right || (left.length === right.length && left.every((job, index) => job.jobid === right[index]?.jobid))
+  )
+}
+
+function capacityOf(stored: StoredNode, belief: SlotsBelief, nowMs: number): Capacity {
+  if (stored.kind === 'scrapyd' || stored.slots !== null) {
+    return planCapacity({ setSlots: stored.slots, belief, nowMs })
+  }
   // The local node is ours: there is nothing to learn about it.
-  if (stored.kind === 'local')
-    return planCapacity({ setSlots: stored.slots, defaultSlots: availableParallelism(), learned: null, polls: [] })
-  return planCapacity({ setSlots: stored.slots, learned, polls })
+  return { slots: availableParallelism(), source: 'default', text: 'one for each CPU of this computer' }
 }
 
 function unknownStatus(capacity: Capacity): NodeStatus {
@@ -196,6 +284,8 @@ function unknownStatus(capacity: Capacity): NodeStatus {
     lastSeenAtMs: null,
     unreachableSinceMs: null,
     clockOffsetMs: null,
-    capacity
+    clockEstimate: UNKNOWN_CLOCK,
+    capacity,
+    slotsBelief: NOTHING_LEARNED
   }
 }

@@ -51,6 +51,8 @@ export interface DaemonStatus {
   nodeName: string | null
   /** The node's clock minus ours, from the Date header; null when it sent none. Half a second of error is normal. */
   clockOffsetMs: number | null
+  /** The Date that came with the answer, and when the answer was asked for and had arrived; all wall clock. Absent, null: none came. */
+  dateSeen?: { dateMs: number; askedAtMs: number; arrivedAtMs: number } | null
 }
 
 /** A job as a node lists it. Times are the node's own, naive local text, kept as text: never compare them with ours. */

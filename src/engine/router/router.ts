@@ -4,6 +4,7 @@ import {
   type Change,
   type Contract,
   type Node,
+  type NodeAddress,
   type Problem,
   type Project,
   type SystemStatus,
@@ -44,12 +45,7 @@ export interface RouterParts {
   describeNode: (node: FleetNode) => Node
   listNodes: () => Node[]
   listProjects: () => Project[]
-  probe: (address: {
-    url: string
-    username?: string | null
-    password?: string | null
-    caCertificate?: string | null
-  }) => Promise<Omit<ProbeResult, 'duplicateOf'>>
+  probe: (address: NodeAddress) => Promise<Omit<ProbeResult, 'duplicateOf'>>
   problems: () => Problem[]
   environments: Environments
   usageOf: (jobId: string) => Promise<UsageSample[]>
@@ -140,7 +136,13 @@ export function createRouter(parts: RouterParts): EngineRouter {
       remove: os.nodes.remove.handler(async ({ input }) => {
         await nodeCommands.remove(input.id, { force: input.force })
         return { removed: input.id }
-      })
+      }),
+      cancelExternal: os.nodes.cancelExternal.handler(async ({ input: { id, ...run } }) => ({
+        wasState: await nodeCommands.cancelExternal(id, run)
+      })),
+      adoptExternal: os.nodes.adoptExternal.handler(async ({ input: { id, ...run } }) =>
+        waiting.complete(await nodeCommands.adoptExternal(id, run))
+      )
     },
     projects: {
       list: os.projects.list.handler(() => ({ projects: parts.listProjects() })),
@@ -154,6 +156,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
         projectCommands.deploy(input.project, input.version, input.nodeIds)
       ),
       configure: os.projects.configure.handler(({ input }) => projectCommands.configure(input.project, input.settings)),
+      setPaused: os.projects.setPaused.handler(({ input }) => projectCommands.setPaused(input.project, input.paused)),
       deleteVersion: os.projects.deleteVersion.handler(async ({ input }) => ({
         failedNodes: await projectCommands.deleteVersion(input.project, input.version)
       })),

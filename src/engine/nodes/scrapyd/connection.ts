@@ -13,6 +13,11 @@ export interface NodeAddressParts {
   password: string | null
   /** PEM; null: the system's authorities. */
   caCertificate: string | null
+  /** PEM, both or none. */
+  clientCertificate?: string | null
+  clientKey?: string | null
+  /** The node's own setting; null: as the environment says (chooseProxy). */
+  proxyUrl?: string | null
 }
 
 export interface NodeRequest {

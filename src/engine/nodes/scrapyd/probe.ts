@@ -3,14 +3,16 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { NodeError } from '../node-client.ts'
 import { ListJobsAnswer } from './answers.ts'
+import { checkCertificates } from './certificates.ts'
 import { type Connection, collectBody, createConnection } from './connection.ts'
 import { isLoopbackUrl, parseNodeUrl } from './node-url.ts'
+import { parseProxyUrl } from './proxy.ts'
 import { needsProject } from './refusals.ts'
 import { askJson, type ClientLimits, createScrapydClient } from './scrapyd-client.ts'
 
 /**
  * One look at an address, before anything is saved. A node that is down or wrong is a result, not an error; only an
- * address that cannot be one throws (NODE_URL_INVALID).
+ * address that cannot be one throws (NODE_URL_INVALID, NODE_CONNECTION_INVALID).
  */
 export async function probeNode(options: {
   address: NodeAddress
@@ -27,8 +29,12 @@ export async function probeNode(options: {
     url: parsed.url,
     username: address.username || parsed.username,
     password: address.password || parsed.password,
-    caCertificate: address.caCertificate || null
+    caCertificate: address.caCertificate || null,
+    clientCertificate: address.clientCertificate || null,
+    clientKey: address.clientKey || null,
+    proxyUrl: address.proxyUrl ? parseProxyUrl(address.proxyUrl) : null
   }
+  checkCertificates(parts)
   const name = new URL(parsed.url).hostname
   const client = createScrapydClient({ ...parts, name, clock, logger, limits, connect })
   const connection = connect({ address: parts, name, clock })

@@ -469,9 +469,10 @@ describe('daemonstatus', () => {
       response.setHeader('date', new Date(Date.now() + 3_600_000).toUTCString())
       return answerJson({ pending: 1, running: 2, finished: 3 })(request, response, socket)
     })
-    const { clockOffsetMs, ...status } = await client.daemonStatus()
+    const { clockOffsetMs, dateSeen, ...status } = await client.daemonStatus()
     expect(status).toEqual({ pending: 1, running: 2, finished: 3, nodeName: 'fake' })
     expect(Math.abs((clockOffsetMs ?? 0) - 3_600_000)).toBeLessThan(700)
+    expect(dateSeen!.arrivedAtMs).toBeGreaterThanOrEqual(dateSeen!.askedAtMs)
   })
 
   test.each([2.5, -1, 1e300])('that counts %d jobs is not believed', async (running) => {

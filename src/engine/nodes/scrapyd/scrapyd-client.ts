@@ -3,7 +3,14 @@ import type { z } from 'zod'
 import { RESERVED_ARGUMENTS } from '../../../shared/reserved-arguments.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import { type NodeClient, NodeError, type ScheduleRequest, type SeenJob, type Snapshot } from '../node-client.ts'
+import {
+  type DaemonStatus,
+  type NodeClient,
+  NodeError,
+  type ScheduleRequest,
+  type SeenJob,
+  type Snapshot
+} from '../node-client.ts'
 import {
   AddVersionAnswer,
   CancelAnswer,
@@ -183,7 +190,7 @@ export function createScrapydClient(options: ScrapydClientOptions): NodeClient {
         running: answer.running,
         finished: answer.finished,
         nodeName: answer.node_name ?? null,
-        clockOffsetMs: clockOffset(head, (askedAtMs + clock.nowMs()) / 2)
+        ...dateOf(head, askedAtMs, clock.nowMs())
       }
     },
 
@@ -408,10 +415,16 @@ function seenJob(job: ListedJob): SeenJob {
   }
 }
 
-function clockOffset(head: AnswerHead, ourMs: number): number | null {
-  const theirMs = Date.parse(String(head.headers.date))
+function dateOf(
+  head: AnswerHead,
+  askedAtMs: number,
+  arrivedAtMs: number
+): Pick<DaemonStatus, 'clockOffsetMs' | 'dateSeen'> {
+  const dateMs = Date.parse(String(head.headers.date))
+  if (Number.isNaN(dateMs)) return { clockOffsetMs: null, dateSeen: null }
   // The header is cut to whole seconds: the middle of that second is the best guess.
-  return Number.isNaN(theirMs) ? null : Math.round(theirMs + 500 - ourMs)
+  const clockOffsetMs = Math.round(dateMs + 500 - (askedAtMs + arrivedAtMs) / 2)
+  return { clockOffsetMs, dateSeen: { dateMs, askedAtMs, arrivedAtMs } }
 }
 
 function multipart(fields: { project: string; version: string }, egg: Uint8Array) {

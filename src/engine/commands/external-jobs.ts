@@ -1,0 +1,129 @@
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { LiveAttempts } from '../dispatch/live-attempts.ts'
+import { trueTime } from '../nodes/clock-offset.ts'
+import type { FleetNode } from '../nodes/fleet.ts'
+import { tellNodeFailure } from '../nodes/node-failure.ts'
+import type { SeenJob } from '../nodes/node-client.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { AttemptChange, NewJob, Store, StoredJob } from '../store/store.ts'
+
+export interface ExternalJobsParts {
+  store: Store
+  live: LiveAttempts
+  clock: Clock
+  newJobId: () => string
+}
+
+export interface RunOnNode {
+  project: string
+  jobid: string
+}
+
+/**
+ * Sends one signal to a job that somebody else started, or takes it out of the node's queue. A run of ours that was given up and is still
+ * there is somebody else's by now. Rejects with JOB_IS_OURS or NODE_….
+ */
+export async function cancelExternal(
+  node: FleetNode,
+  run: RunOnNode,
+  parts: Pick<ExternalJobsParts, 'live'>
+): Promise<'pending' | 'running' | null> {
+  const ours = parts.live
+    .ofNode(node.stored.id)
+    .find(({ project, jobid }) => project === run.project && jobid === run.jobid)
+  if (ours !== undefined) throw jobIsOurs(node, run, ours)
+  try {
+    const { wasState } = await node.client.cancel({ ...run, signal: 'INT' })
+    return wasState
+  } catch (error) {
+    throw tellNodeFailure(error)
+  } finally {
+    node.observer.poke()
+  }
+}
+
+/**
+ * Takes a job that somebody else started into our history, in the state that its node showed last; from then on it is followed,
+ * judged and archived like one of ours. Its version is not known to anybody: Scrapyd does not tell. Rejects with JOB_IS_OURS or
+ * EXTERNAL_JOB_GONE.
+ */
+export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: ExternalJobsParts): Promise<StoredJob> {
+  const { store, live, clock, newJobId } = parts
+  await refuseOurs(node, run, parts)
+  const seen = findExternal(node, run)
+  if (seen === null) {
+    throw new ScrapdeckError(
+      'EXTERNAL_JOB_GONE',
+      `${node.stored.name} lists no live job ${run.jobid} of ${run.project} that somebody else started; it may have ended`
+    )
+  }
+  const { project, spider, jobid, pid } = seen.job
+  const nowMs = clock.nowMs()
+  const name = node.stored.name
+  const id = newJobId()
+  const evidence = { node: name, jobid, ...(seen.job.startTime === null ? {} : { nodeStartTime: seen.job.startTime }) }
+  const job: NewJob = {
+    ...{
+      id,
+      jobid,
+      project,
+      version: null,
+      spider,
+      settings: {},
+      args: {},
+      secretNames: [],
+      limits: null,
+      retry: null
+    },
+    ...{ notBeforeMs: null, expiresAtMs: null, noOverlap: false, after: [], dedupe: null, priority: 0 },
+    placement: { nodeId: node.stored.id, tags: [] },
+    source: 'adopted',
+    entry: { atMs: nowMs, text: `Adopted: somebody else started it on ${name}`, evidence }
+  }
+  const change = { jobId: id, attemptNumber: 1, entry: { atMs: nowMs, text: `Seen ${seen.list} on ${name}`, evidence } }
+  const accepted: AttemptChange = { ...change, from: ['sending'], to: 'accepted', kind: 'accepted' }
+  const startedAtMs = trueTime(seen.job.startTime, node.status.clockEstimate) ?? nowMs
+  const running: AttemptChange = {
+    ...{ ...change, from: ['accepted'], to: 'running', kind: 'running', details: { startedAtMs, pid } }
+  }
+  await store.recordRuns([
+    {
+      job,
+      start: { jobId: id, number: 1, jobid, nodeId: node.stored.id, version: '', entry: job.entry },
+      changes: seen.list === 'running' ? [accepted, running] : [accepted]
+    }
+  ])
+  const [attempt] = await store.listAttempts(id)
+  if (attempt !== undefined && attempt.state !== 'ended') {
+    live.add(attempt, { settledAtMs: clock.monotonicMs(), cancelAskedAtMs: null })
+  }
+  const isOther = (other: SeenJob) => other.project !== project || other.jobid !== jobid
+  const { external } = node.status
+  node.status = {
+    ...node.status,
+    external: { pending: external.pending.filter(isOther), running: external.running.filter(isOther) }
+  }
+  node.observer.poke()
+  return (await store.getJob(id))!
+}
+
+function findExternal(node: FleetNode, run: RunOnNode): { list: 'pending' | 'running'; job: SeenJob } | null {
+  for (const list of ['running', 'pending'] as const) {
+    const job = node.status.external[list].find(({ project, jobid }) => project === run.project && jobid === run.jobid)
+    if (job !== undefined) return { list, job }
+  }
+  return null
+}
+
+async function refuseOurs(node: FleetNode, run: RunOnNode, parts: Pick<ExternalJobsParts, 'store'>): Promise<void> {
+  const [ours] = await parts.store.findAttemptsOnNode(node.stored.id, [{ project: run.project, jobid: run.jobid }])
+  if (ours !== undefined) throw jobIsOurs(node, run, ours)
+}
+
+function jobIsOurs(node: FleetNode, run: RunOnNode, ours: { jobId: string; number: number }): ScrapdeckError {
+  return new ScrapdeckError(
+    'JOB_IS_OURS',
+    `${run.jobid} on ${node.stored.name} is attempt ${ours.number} of our job ${ours.jobId}; act on that job`,
+    { data: { jobId: ours.jobId } }
+  )
+}

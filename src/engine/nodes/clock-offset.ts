@@ -1,0 +1,106 @@
+/**
+ * What the clock of a node says, in terms of ours, which stands for true time. Two things are learned, both by intersection:
+ * the offset of its clock from HTTP's Date, and its time zone from jobs whose start lies between two looks of ours, because
+ * Scrapyd writes naive local times. Pure.
+ */
+export interface ClockEstimate {
+  /** The node's clock minus ours, between these; null: it sent no Date. */
+  offset: { lowMs: number; highMs: number; atMs: number } | null
+  /** What is shown: moves only when it is off by more than people would notice. */
+  shownMs: number | null
+  /** Its local time minus UTC; null: no job's start has been seen yet. */
+  zoneMinutes: number | null
+}
+
+export const UNKNOWN_CLOCK: ClockEstimate = { offset: null, shownMs: null, zoneMinutes: null }
+
+// Date is cut to whole seconds, and servers keep it for some milliseconds more than its second.
+const DATE_RESOLUTION_MS = 1_020
+// Twice what a bad quartz does: what was narrow is widened by it, so that a drifting clock is followed, not contradicted.
+const DRIFT_PER_MS = 0.000_2
+const SHOWN_STEP_MS = 50
+// Every zone there ever was since 1972 is a multiple of it.
+const ZONE_STEP_MINUTES = 15
+const ZONE_MAX_MINUTES = 14 * 60
+// Job times are taken before or after what we see of them by a little (its poller, the network).
+const ZONE_SLACK_MS = 60_000
+
+/**
+ * One answer's Date, asked for and arrived by our clock. Evidence that contradicts what was believed means that one of the two clocks
+ * was set: the newest answer alone counts from then on.
+ */
+export function noteDate(
+  before: ClockEstimate,
+  seen: { dateMs: number | null; askedAtMs: number; arrivedAtMs: number }
+): ClockEstimate {
+  const { dateMs, askedAtMs, arrivedAtMs } = seen
+  // Our own clock was set back while we waited: nothing follows.
+  if (dateMs === null || arrivedAtMs < askedAtMs) return before
+  const now = { lowMs: dateMs - arrivedAtMs, highMs: dateMs + DATE_RESOLUTION_MS - askedAtMs, atMs: arrivedAtMs }
+  const believed = before.offset
+  if (believed === null) return withOffset(before, now)
+  const driftMs = Math.abs(arrivedAtMs - believed.atMs) * DRIFT_PER_MS
+  const lowMs = Math.max(now.lowMs, believed.lowMs - driftMs)
+  const highMs = Math.min(now.highMs, believed.highMs + driftMs)
+  return withOffset(before, lowMs <= highMs ? { lowMs, highMs, atMs: arrivedAtMs } : now)
+}
+
+/** A job's start by the node's own text, which happened between two moments of our clock. */
+export function noteStart(
+  before: ClockEstimate,
+  seen: { nodeText: string | null; afterMs: number; beforeMs: number }
+): ClockEstimate {
+  const localMs = parseLocalTime(seen.nodeText)
+  const { offset } = before
+  if (localMs === null || offset === null || seen.beforeMs < seen.afterMs) return before
+  const lowestMs = localMs - seen.beforeMs - offset.highMs - ZONE_SLACK_MS
+  const highestMs = localMs - seen.afterMs - offset.lowMs + ZONE_SLACK_MS
+  const stepMs = ZONE_STEP_MINUTES * 60_000
+  const first = Math.ceil(lowestMs / stepMs)
+  const last = Math.floor(highestMs / stepMs)
+  // Never -0.
+  const zoneMinutes = first * ZONE_STEP_MINUTES + 0
+  // None fits, or several do: it proves nothing.
+  if (first !== last || Math.abs(zoneMinutes) > ZONE_MAX_MINUTES) return before
+  return before.zoneMinutes === zoneMinutes ? before : { ...before, zoneMinutes }
+}
+
+/** A time that the node wrote, by our clock; null: it is no time, or too little is known of the node's clock. */
+export function trueTime(nodeText: string | null, estimate: ClockEstimate): number | null {
+  const localMs = parseLocalTime(nodeText)
+  if (localMs === null || estimate.offset === null || estimate.zoneMinutes === null) return null
+  return Math.round(localMs - estimate.zoneMinutes * 60_000 - middle(estimate.offset))
+}
+
+/**
+ * The true time of something that happened, as we know, between two moments of our clock: the node's own where it fits them, or else the
+ * later one, when we saw it.
+ */
+export function trueTimeBetween(
+  nodeText: string | null,
+  estimate: ClockEstimate,
+  between: { afterMs: number; beforeMs: number }
+): number {
+  const ms = trueTime(nodeText, estimate)
+  const slackMs = estimate.offset === null ? 0 : (estimate.offset.highMs - estimate.offset.lowMs) / 2 + 1_000
+  if (ms === null || ms < between.afterMs - slackMs || ms > between.beforeMs + slackMs) return between.beforeMs
+  return Math.min(Math.max(ms, between.afterMs), Math.max(between.beforeMs, between.afterMs))
+}
+
+function withOffset(before: ClockEstimate, offset: NonNullable<ClockEstimate['offset']>): ClockEstimate {
+  const bestMs = middle(offset)
+  const isStill = before.shownMs !== null && Math.abs(before.shownMs - bestMs) <= SHOWN_STEP_MS
+  return { ...before, offset, shownMs: isStill ? before.shownMs : Math.round(bestMs) }
+}
+
+function middle({ lowMs, highMs }: { lowMs: number; highMs: number }): number {
+  return (lowMs + highMs) / 2
+}
+
+/** `2026-01-31 23:59:59.123456`, as Python writes a datetime; the fraction is absent where it is zero. As if it were UTC. */
+function parseLocalTime(text: string | null): number | null {
+  const parts = /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?$/.exec(text ?? '')
+  if (parts === null) return null
+  const ms = Date.parse(`${parts[1]}T${parts[2]}.${(parts[3] ?? '').padEnd(3, '0').slice(0, 3)}Z`)
+  return Number.isNaN(ms) ? null : ms
+}

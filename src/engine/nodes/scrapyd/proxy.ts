@@ -1,0 +1,93 @@
+import { BlockList, isIP } from 'node:net'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { isForbiddenAddress, isLoopbackUrl } from './node-url.ts'
+
+/** No proxy, whatever the environment says. */
+export const DIRECT = 'direct'
+
+/** Variables of the process, as `process.env` has them. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/**
+ * Reads a node's proxy as operators write it; a host without a scheme is http. Gives its own text back unchanged. Throws
+ * NODE_CONNECTION_INVALID, in words.
+ */
+export function parseProxyUrl(text: string): string {
+  const trimmed = text.trim()
+  if (trimmed.toLowerCase() === DIRECT) return DIRECT
+  const url = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(trimmed) ? trimmed : `http://${trimmed}`)
+  if (url === null || url.hostname === '') throw invalid('This is not the address of a proxy')
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw invalid(`A proxy speaks http or https here, not ${url.protocol.slice(0, -1)}`)
+  }
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '') {
+    throw invalid('The address of a proxy ends with its port')
+  }
+  if (isForbiddenAddress(url.hostname.replace(/^\[|\]$/g, ''))) {
+    throw invalid(`${url.hostname} is a link-local or cloud metadata address, where no proxy can be`)
+  }
+  return url.href
+}
+
+/** A proxy's address as it may be shown. */
+export function withoutCredentials(proxyUrl: string): string {
+  const url = URL.parse(proxyUrl)
+  if (url === null) return proxyUrl
+  url.username = ''
+  url.password = ''
+  return url.href
+}
+
+/**
+ * The proxy to a node: its own setting, else HTTP_PROXY, HTTPS_PROXY and NO_PROXY as curl reads them (lower case first; a host in
+ * NO_PROXY stands for its subdomains too, `*` for all; networks as 10.0.0.0/8). null: none. From the environment this
+ * machine itself is never behind a proxy: there, its name would be the proxy's own machine.
+ */
+export function chooseProxy(setting: string | null, nodeUrl: string, environment: Environment): string | null {
+  if (setting === DIRECT) return null
+  if (setting !== null) return setting
+  const url = new URL(nodeUrl)
+  const named = url.protocol === 'https:' ? variable(environment, 'https_proxy') : variable(environment, 'http_proxy')
+  if (named === null || isLoopbackUrl(nodeUrl) || isExempt(url, variable(environment, 'no_proxy') ?? '')) return null
+  return parseProxyUrl(named)
+}
+
+function variable(environment: Environment, name: string): string | null {
+  return environment[name] || environment[name.toUpperCase()] || null
+}
+
+function isExempt(url: URL, noProxy: string): boolean {
+  const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase()
+  const port = url.port || (url.protocol === 'https:' ? '443' : '80')
+  return noProxy
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .some((entry) => {
+      if (entry === '') return false
+      if (entry === '*') return true
+      if (entry.includes('/')) return isInNetwork(host, entry)
+      const [, name = '', wantedPort] = /^\*?\.?(\[.*\]|[^:]*|.*:.*:.*?)(?::(\d+))?$/.exec(entry) ?? []
+      if (wantedPort !== undefined && wantedPort !== port) return false
+      const bare = name.replace(/^\[|\]$/g, '')
+      return bare !== '' && (host === bare || host.endsWith(`.${bare}`))
+    })
+}
+
+function isInNetwork(host: string, network: string): boolean {
+  const [address = '', bits] = network.split('/')
+  const family = isIP(host)
+  const width = Number(bits)
+  if (family === 0 || isIP(address) !== family || !Number.isInteger(width) || width < 0) return false
+  if (width > (family === 4 ? 32 : 128)) return false
+  const list = new BlockList()
+  const kind = family === 6 ? 'ipv6' : 'ipv4'
+  list.addSubnet(address, width, kind)
+  return list.check(host, kind)
+}
+
+function invalid(problem: string): ScrapdeckError {
+  return new ScrapdeckError(
+    'NODE_CONNECTION_INVALID',
+    `${problem}. A proxy looks like http://proxy:3128, or is \`direct\`.`
+  )
+}
