@@ -17,6 +17,8 @@ export interface ProjectCommandsParts {
   environments: Environments
   clock: Clock
   wakeDispatcher: () => void
+  /** Looks what is to be sent of projects that are distributed at once. */
+  spreadAtOnce: () => void
   /** Eggs whose spiders are not known may import now. */
   listMissingSpiders: () => void
 }
@@ -36,7 +38,7 @@ export class ProjectCommands {
   ): Promise<StoredVersion> {
     const stored = await this.#parts.projects.upload(archive, names, options)
     this.#parts.environments.refresh()
-    this.#parts.wakeDispatcher()
+    this.#noteChanged()
     return stored
   }
 
@@ -52,9 +54,30 @@ export class ProjectCommands {
     await projects.configure(project, settings)
     environments.refresh(project)
     this.#parts.listMissingSpiders()
-    this.#parts.wakeDispatcher()
+    this.#noteChanged()
+    return this.#describe(project)
+  }
+
+  /** While it is paused, no job of the project is sent. Of a project that nobody knows: PROJECT_NOT_FOUND. */
+  async setPaused(project: string, paused: boolean): Promise<Project> {
+    const { projects } = this.#parts
+    projects.requireProject(project)
+    const settings = projects.settingsOf(project)
+    if (settings.paused !== paused) await projects.configure(project, { ...settings, paused })
+    this.#noteChanged()
+    return this.#describe(project)
+  }
+
+  #describe(project: string): Project {
+    const { projects } = this.#parts
     const known = projects.describe().find(({ name }) => name === project)
-    return known ?? { name: project, latestVersion: null, settings, versions: [] }
+    return known ?? { name: project, latestVersion: null, settings: projects.settingsOf(project), versions: [] }
+  }
+
+  /** Jobs may go that waited, and eggs that are sent at once. */
+  #noteChanged(): void {
+    this.#parts.wakeDispatcher()
+    this.#parts.spreadAtOnce()
   }
 
   /** Sends a version to these nodes (none named: all that answer and take jobs), and tells each step. */
@@ -127,7 +150,7 @@ export class ProjectCommands {
           // Gone already is as good as deleted; anything else the operator must know, and is told.
           if (error instanceof NodeError && error.kind === 'refused') return null
           const text = error instanceof Error ? error.message : String(error)
-          return { nodeId, state: 'failed', error: text, changedAtMs: this.#parts.clock.nowMs() }
+          return { nodeId, state: 'failed', sha256: null, error: text, changedAtMs: this.#parts.clock.nowMs() }
         }
       })
     )

@@ -1,3 +1,4 @@
+import type { Deployment } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
 import type { StoredVersion } from '../store/store.ts'
@@ -15,6 +16,9 @@ export class Catalog {
   readonly #known = new Map<string, Map<string, StoredVersion>>()
   /** Of projects that run without an egg, by project. */
   readonly #withoutEgg = new Map<string, StoredVersion>()
+  /** Placement asks for the latest version, and where it is, for each of its lanes: both are looked up, not searched. */
+  readonly #ascending = new Map<string, readonly StoredVersion[]>()
+  readonly #deployments = new WeakMap<readonly Deployment[], Map<string, Deployment>>()
 
   names(): string[] {
     return [...new Set([...this.#known.keys(), ...this.#withoutEgg.keys()])].sort()
@@ -39,15 +43,18 @@ export class Catalog {
   }
 
   remember(stored: StoredVersion): void {
+    this.#ascending.delete(stored.project)
     const versions = this.#known.get(stored.project) ?? new Map<string, StoredVersion>()
     this.#known.set(stored.project, versions.set(stored.version, stored))
   }
 
   rememberWithoutEgg(stored: StoredVersion): void {
+    this.#ascending.delete(stored.project)
     this.#withoutEgg.set(stored.project, stored)
   }
 
   forget({ project, version }: Pick<StoredVersion, 'project' | 'version'>): void {
+    this.#ascending.delete(project)
     const versions = this.#known.get(project)
     versions?.delete(version)
     if (versions?.size === 0) this.#known.delete(project)
@@ -63,27 +70,29 @@ export class Catalog {
     )
   }
 
+  deploymentOn(nodeId: string, { deployments }: StoredVersion): Deployment | undefined {
+    let byNode = this.#deployments.get(deployments)
+    if (byNode === undefined) {
+      byNode = new Map(deployments.map((deployment) => [deployment.nodeId, deployment]))
+      this.#deployments.set(deployments, byNode)
+    }
+    return byNode.get(nodeId)
+  }
+
   /** Of one project, the latest last. Nodes' own versions stand before all of ours, in their node's order. */
-  ascending(project: string): StoredVersion[] {
-    const own = (stored: StoredVersion) => (stored.sha256 === null && stored.version !== WITHOUT_EGG ? 0 : 1)
-    const settingsVersion = this.#versionWithoutEgg(project)
-    const versions = [...(this.#known.get(project)?.values() ?? []), ...(settingsVersion ? [settingsVersion] : [])]
-    // A node's own versions keep the node's order: it is what its Scrapyd takes for the latest.
-    const byName = versionOrder(versions.filter(own).map(({ version }) => version))
-    return versions.sort(
-      (one, other) =>
-        own(one) - own(other) ||
-        (own(one) === 1 ? (byName?.(one.version, other.version) ?? 0) : 0) ||
-        one.createdAtMs - other.createdAtMs ||
-        (one.version < other.version ? -1 : 1)
-    )
+  ascending(project: string): readonly StoredVersion[] {
+    const known = this.#ascending.get(project)
+    if (known !== undefined) return known
+    const versions = this.#sort(project)
+    if (versions.length > 0) this.#ascending.set(project, versions)
+    return versions
   }
 
   latestVersion(project: string): string | null {
     return this.ascending(project).at(-1)?.version ?? null
   }
 
-  requireProject(project: string): StoredVersion[] {
+  requireProject(project: string): readonly StoredVersion[] {
     if (!this.isKnown(project)) {
       const near = suggestNear(project, this.names())
       throw new ScrapdeckError('PROJECT_NOT_FOUND', `No node and no upload has a project "${project}".${near}`)
@@ -124,6 +133,21 @@ export class Catalog {
       )
     }
     return stored
+  }
+
+  #sort(project: string): StoredVersion[] {
+    const own = (stored: StoredVersion) => (stored.sha256 === null && stored.version !== WITHOUT_EGG ? 0 : 1)
+    const settingsVersion = this.#versionWithoutEgg(project)
+    const versions = [...(this.#known.get(project)?.values() ?? []), ...(settingsVersion ? [settingsVersion] : [])]
+    // A node's own versions keep the node's order: it is what its Scrapyd takes for the latest.
+    const byName = versionOrder(versions.filter(own).map(({ version }) => version))
+    return versions.sort(
+      (one, other) =>
+        own(one) - own(other) ||
+        (own(one) === 1 ? (byName?.(one.version, other.version) ?? 0) : 0) ||
+        one.createdAtMs - other.createdAtMs ||
+        (one.version < other.version ? -1 : 1)
+    )
   }
 
   /** Not where there is an egg: then that is what runs. */

@@ -80,7 +80,8 @@ export function createDistribution(options: DistributionOptions): Distribution {
       const stored = projects.find(project, version)
       if (!stored) return false
       if (nodeId === LOCAL_NODE_ID) return stored.sha256 !== null || stored.version === WITHOUT_EGG
-      return stored.deployments.some((one) => one.nodeId === nodeId && isCurrent(one, stored.sha256))
+      const deployment = projects.deploymentOn(nodeId, stored)
+      return deployment !== undefined && isCurrent(deployment, stored.sha256)
     },
     async ensure(nodeId, project, version) {
       if (distribution.isPresent(nodeId, project, version)) return

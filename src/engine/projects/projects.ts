@@ -3,7 +3,7 @@ import {
   DEFAULT_PROJECT_SETTINGS,
   type Deployment,
   type Project,
-  type ProjectSettings
+  ProjectSettings
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
@@ -19,6 +19,7 @@ import { createEggKeeping } from './egg-keeping.ts'
 import type { EggTree } from './egg-tree.ts'
 import { problemOfPathPart } from './names.ts'
 import { createSeenOnNodes } from './seen-on-nodes.ts'
+import { orderWarnings } from './version-order-warnings.ts'
 
 /**
  * What can be run: projects, their versions and spiders, with the eggs we keep. Versions that were only seen on nodes
@@ -41,12 +42,14 @@ export interface Projects {
   versionToRun(project: string, version: string | null): string | null
   /** Throws PROJECT_NOT_FOUND, VERSION_NOT_FOUND, SPIDER_NOT_FOUND, with near names. Where the spiders are not known, any is right. */
   resolve(project: string, version: string | null, spider: string): StoredVersion
-  requireProject(project: string): StoredVersion[]
+  requireProject(project: string): readonly StoredVersion[]
   /** Version null: the latest. */
   requireVersion(project: string, version: string | null): StoredVersion
   /** As requireVersion, and VERSION_NOT_FOUND where we have no egg of it. */
   requireEgg(project: string, version: string): StoredVersion
   find(project: string, version: string): StoredVersion | null
+  /** What we know of a version on one node. */
+  deploymentOn(nodeId: string, stored: StoredVersion): Deployment | undefined
   /** Empty where they are not known. */
   spidersOf(project: string, version: string | null): string[]
   /** Of all its versions. */
@@ -130,7 +133,7 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
   const { store, blobs, clock, logger } = options
   const files = createEggFiles({ directory: options.eggDirectory, blobs })
   const catalog = new Catalog()
-  const settings = await store.listProjectSettings()
+  const settings = await readSettings(store)
   const settingsProjects = new Map(Object.entries(options.settingsProjects ?? {}))
   for (const [project, { settingsModule }] of settingsProjects) {
     checkSettingsProject(project, settingsModule)
@@ -183,6 +186,7 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
     requireVersion: (project, version) => catalog.requireVersion(project, version),
     requireEgg: (project, version) => catalog.requireEgg(project, version),
     find: (project, version) => catalog.find(project, version),
+    deploymentOn: (nodeId, stored) => catalog.deploymentOn(nodeId, stored),
     spidersOf: (project, version) => catalog.requireVersion(project, version).spiders ?? [],
     allSpidersOf: (project) => [...new Set(catalog.ascending(project).flatMap(({ spiders }) => spiders ?? []))].sort(),
     knowsSpiders: (project, version) => (catalog.find(project, version)?.spiders ?? null) !== null,
@@ -190,7 +194,11 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
       catalog.names().map((name) => {
         const versions = catalog.ascending(name)
         const latestVersion = versions.at(-1)?.version ?? null
-        const described = versions.reverse().map((version) => ({ ...version, orderWarning: null }))
+        const ours = versions.filter(({ sha256 }) => sha256 !== null).map(({ version }) => version)
+        const warnings = orderWarnings(ours, latestVersion)
+        const described = versions
+          .toReversed()
+          .map((stored) => ({ ...stored, orderWarning: warnings.get(stored.version) ?? null }))
         return { name, latestVersion, settings: projects.settingsOf(name), versions: described }
       }),
     settingsOf: (project) => settings.get(project) ?? DEFAULT_PROJECT_SETTINGS,
@@ -325,6 +333,12 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
     })
     return changed
   }
+}
+
+/** What an earlier Scrapdeck wrote has none of the younger fields: they have their defaults. */
+async function readSettings(store: Store): Promise<Map<string, ProjectSettings>> {
+  const stored = await store.listProjectSettings()
+  return new Map([...stored].map(([project, settings]) => [project, ProjectSettings.parse(settings)]))
 }
 
 function checkSettingsProject(project: string, settingsModule: string): void {

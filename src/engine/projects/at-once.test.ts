@@ -1,0 +1,144 @@
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { DEFAULT_PROJECT_SETTINGS } from '../../shared/contract/index.ts'
+import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
+import { silentLogger } from '../runtime/logger.ts'
+import { anEgg } from '../testing/archives.ts'
+import { createFakeClock } from '../testing/fake-clock.ts'
+import { openTemporaryStore } from '../testing/temporary-store.ts'
+import { createAtOnce } from './at-once.ts'
+import { createDistribution } from './distribution.ts'
+import { createProjects } from './projects.ts'
+
+/** A fleet of names: `up` are those that answer and take jobs, `refusing` those that take no egg. */
+async function openRoom() {
+  const temporary = await openTemporaryStore()
+  const clock = createFakeClock()
+  const projects = await createProjects({
+    store: temporary.store,
+    blobs: await openFilesystemBlobStore(join(temporary.directory, 'blobs')),
+    eggDirectory: join(temporary.directory, 'eggs'),
+    listSpidersOfEgg: async () => ['prices'],
+    clock,
+    logger: silentLogger
+  })
+  const room = {
+    projects,
+    clock,
+    up: ['local', 'n1', 'n2'],
+    refusing: new Set<string>(),
+    sent: [] as string[],
+    atOnce: 0,
+    most: 0,
+    written: 0,
+    gate: Promise.resolve(),
+    setAtOnce: () => projects.configure('shop', { ...DEFAULT_PROJECT_SETTINGS, distribution: 'at_once' }),
+    [Symbol.asyncDispose]: temporary.remove
+  }
+  const distribution = createDistribution({
+    projects,
+    clock,
+    clientOf: (nodeId) => ({
+      async addVersion(_project, version) {
+        room.sent.push(`${version} to ${nodeId}`)
+        room.atOnce++
+        room.most = Math.max(room.most, room.atOnce)
+        await room.gate
+        room.atOnce--
+        if (room.refusing.has(nodeId)) throw new Error(`${nodeId} is full`)
+      },
+      listSpiders: async () => ['prices']
+    }),
+    onChange() {
+      room.written = room.sent.length - room.atOnce
+      spread.look()
+    }
+  })
+  const spread = createAtOnce({ projects, distribution, nodeIds: () => room.up, clock, logger: silentLogger })
+  /** Looks, and waits until so many have been sent and written down: the disk has its own time. */
+  async function untilSent(count: number) {
+    spread.look()
+    await clock.advanceBy(1_000)
+    await vi.waitFor(() => expect([room.sent.length, room.written]).toEqual([count, count]))
+  }
+  return Object.assign(room, { distribution, spread, untilSent })
+}
+
+test('on demand, nothing is sent before a job needs it', async () => {
+  await using t = await openRoom()
+  await t.projects.upload(await anEgg(), { version: '1' })
+  t.spread.look()
+  await t.clock.advanceBy(60_000)
+  expect(t.sent).toEqual([])
+  expect(t.clock.timerCount()).toBe(0)
+})
+
+test('at once, the latest version goes to all nodes that are up, and to others when they come back', async () => {
+  await using t = await openRoom()
+  await t.setAtOnce()
+  await t.projects.upload(await anEgg(), { version: '1' })
+  await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), { version: '2' })
+  t.spread.look()
+  await t.untilSent(2)
+  expect(t.sent).toEqual(['2 to n1', '2 to n2'])
+  t.up.push('n3')
+  await t.untilSent(3)
+  expect(t.sent.slice(2)).toEqual(['2 to n3'])
+})
+
+test('what a node lost, or has by the name of an egg that was replaced, is mended by itself', async () => {
+  await using t = await openRoom()
+  await t.setAtOnce()
+  await t.projects.upload(await anEgg(), { version: '1' })
+  await t.untilSent(2)
+  await t.clock.advanceBy(1_000)
+  await t.projects.recordProjectsOnNode('n1', [])
+  await t.untilSent(3)
+  expect(t.sent).toEqual(['1 to n1', '1 to n2', '1 to n1'])
+  await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), { version: '1' })
+  await t.untilSent(5)
+  expect(t.sent.slice(3).sort()).toEqual(['1 to n1', '1 to n2'])
+})
+
+test('a node that takes no egg is tried again after its back-off, and the others are not kept waiting', async () => {
+  await using t = await openRoom()
+  await t.setAtOnce()
+  t.refusing.add('n1')
+  await t.projects.upload(await anEgg(), { version: '1' })
+  await t.untilSent(2)
+  await t.clock.advanceBy(27_000)
+  expect(t.sent).toEqual(['1 to n1', '1 to n2'])
+  t.refusing.clear()
+  await t.clock.advanceBy(2_500)
+  await t.untilSent(3)
+  expect(t.sent.slice(2)).toEqual(['1 to n1'])
+  expect(t.distribution.isPresent('n1', 'shop', '1')).toBe(true)
+})
+
+test('never more than eight uploads at a time, however many nodes want one', async () => {
+  await using t = await openRoom()
+  t.up = Array.from({ length: 40 }, (_, index) => `n${index}`)
+  await t.setAtOnce()
+  await t.projects.upload(await anEgg(), { version: '1' })
+  let open = () => {}
+  t.gate = new Promise((resolve) => (open = resolve))
+  t.spread.look()
+  await t.clock.advanceBy(1_000)
+  await vi.waitFor(() => expect(t.atOnce).toBe(8))
+  open()
+  await t.untilSent(40)
+  expect(new Set(t.sent).size).toBe(40)
+  expect(t.most).toBe(8)
+})
+
+test('after its stop nothing is sent, and no timer is left', async () => {
+  await using t = await openRoom()
+  await t.setAtOnce()
+  await t.projects.upload(await anEgg(), { version: '1' })
+  t.spread.look()
+  t.spread.stop()
+  t.spread.look()
+  await t.clock.advanceBy(1_000)
+  expect(t.sent).toEqual([])
+  expect(t.clock.timerCount()).toBe(0)
+})

@@ -1,0 +1,29 @@
+import { expect, it } from 'vitest'
+import { orderWarnings } from './version-order-warnings.ts'
+
+it.each([
+  // As listversions.json of real Scrapyds orders them (scrapyd-protocol.md, 4.2).
+  [['1.9', '1.10'], '1.10', 'Scrapyd 1.2 and 1.3 would take 1.10 for the latest, 1.4 and later would take 1.9.'],
+  [['9', '10', '1.9', '1.10'], '10', '1.2 and 1.3 would take 10 for the latest, 1.4 and later would take 9.'],
+  [['r9', '1'], '1', 'Scrapyd 1.2 and 1.3 cannot order these versions and fail, 1.4 and later would take r9.'],
+  [['1', '1rc1'], '1', '1.2 and 1.3 would take 1rc1 for the latest, 1.4 and later would take 1.']
+])('of %j nodes take different ones for the latest, and it is said which', (versions, latest, words) => {
+  const warnings = orderWarnings(versions, latest)
+  expect([...warnings.values()][0]).toContain(words)
+  expect([...warnings.values()][0]).toContain(`Scrapdeck always names the version (jobs without one get ${latest})`)
+  expect(warnings.has(latest)).toBe(true)
+})
+
+it.each([
+  [['1', '2', '10'], '10'],
+  [['20261119T181000', '20261120T090000'], '20261120T090000'],
+  [['1.8', '1.9'], '1.9'],
+  [['1.10'], '1.10'],
+  [[], null]
+])('of %j all take the same', (versions, latest) => {
+  expect(orderWarnings(versions, latest)).toEqual(new Map())
+})
+
+it('the warning stands at the versions it is about, and at no other', () => {
+  expect([...orderWarnings(['1.8', '1.9', '1.10'], '1.10').keys()].sort()).toEqual(['1.10', '1.9'])
+})

@@ -1,0 +1,72 @@
+import { sanitiseVersion } from '../../shared/ids.ts'
+import { versionOrder } from './version-order.ts'
+
+/**
+ * Why nodes may not agree on which version of a project is the latest, by the names of the versions that some of them would take; empty
+ * where all agree. Scrapyd 1.2 and 1.3 compare the runs of digits and letters of a stored name (distutils' LooseVersion) and fail
+ * where a number meets letters; 1.4 and later compare by PEP 440 where every stored name is one, else letter by letter
+ * (scrapyd-protocol.md, 4.2). Stored names have no dots: `1.10` is `1_10`. Scrapdeck always names the version, so this
+ * matters to clients that leave it out at a node.
+ */
+export function orderWarnings(versions: string[], latest: string | null): Map<string, string> {
+  const warnings = new Map<string, string>()
+  if (versions.length < 2 || latest === null) return warnings
+  const older = latestOf(versions, looseOrder)
+  const newer = latestOf(versions, storedOrder)
+  if (older === newer) return warnings
+  const olderWords =
+    older === null
+      ? 'Scrapyd 1.2 and 1.3 cannot order these versions and fail'
+      : `Scrapyd 1.2 and 1.3 would take ${older} for the latest`
+  const text =
+    `${olderWords}, 1.4 and later would take ${newer}. Scrapdeck always names the version (jobs without one get ${latest}); ` +
+    'clients that leave it out at a node get what that node takes. Times such as 20261119T181000 as versions are in the same order everywhere.'
+  for (const version of [older, newer, latest]) if (version !== null) warnings.set(version, text)
+  return warnings
+}
+
+type Order = (one: string, other: string) => number
+
+/** null: such a Scrapyd fails on these names. */
+function latestOf(versions: string[], orderOf: (stems: string[]) => Order): string | null {
+  const stems = versions.map((version) => ({ version, stem: sanitiseVersion(version) }))
+  const order = orderOf(stems.map(({ stem }) => stem))
+  try {
+    return stems.sort((one, other) => order(one.stem, other.stem)).at(-1)!.version
+  } catch (error) {
+    if (error instanceof NotComparable) return null
+    throw error
+  }
+}
+
+class NotComparable extends Error {}
+
+const byLetters: Order = (one, other) => (one < other ? -1 : one > other ? 1 : 0)
+
+/** A stored name has no dots, so one of several numbers (`1_10`) is no version of PEP 440. */
+function storedOrder(stems: string[]): Order {
+  const isSingle = stems.every((stem) => !/^v?\d+_\d/i.test(stem))
+  return (isSingle ? versionOrder(stems) : null) ?? byLetters
+}
+
+function looseOrder(): Order {
+  return (one, other) => {
+    const [left, right] = [looseParts(one), looseParts(other)]
+    for (let index = 0; index < Math.max(left.length, right.length); index++) {
+      const [mine, theirs] = [left[index], right[index]]
+      if (mine === undefined || theirs === undefined) return mine === undefined ? -1 : 1
+      if (mine === theirs) continue
+      if (typeof mine !== typeof theirs) throw new NotComparable()
+      return mine < theirs ? -1 : 1
+    }
+    return 0
+  }
+}
+
+/** As distutils' LooseVersion: runs of digits are numbers, runs of lower-case letters and what is between them are text, dots separate. */
+function looseParts(stem: string): (bigint | string)[] {
+  return stem
+    .split(/(\d+|[a-z]+|\.)/)
+    .filter((part) => part !== '' && part !== '.')
+    .map((part) => (/^\d+$/.test(part) ? BigInt(part) : part))
+}
