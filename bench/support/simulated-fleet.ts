@@ -46,6 +46,8 @@ let nextPid = 1000
 
 const server = createServer((request, response) => void answer(request, response))
 server.listen(0, '127.0.0.1', () => console.log((server.address() as AddressInfo).port))
+// As Twisted does; Node's own five seconds would close connections between two looks.
+server.keepAliveTimeout = 60_000
 process.on('disconnect', () => process.exit())
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
