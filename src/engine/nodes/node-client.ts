@@ -22,7 +22,10 @@ export interface NodeClient {
   listVersions(project: string, signal?: AbortSignal): Promise<string[]>
   /** May block the node for seconds (it imports the project). */
   listSpiders(project: string, version: string, signal?: AbortSignal): Promise<string[]>
-  /** Stores an egg; on a node's refusal it is taken back (delversion) before the error is thrown. Returns the spider count. */
+  /**
+   * Stores an egg; returns the spider count. What a node refuses is taken back (delversion) before the error is thrown, unless there was
+   * a version of that name before; the error says what became of it.
+   */
   addVersion(project: string, version: string, egg: Uint8Array, signal?: AbortSignal): Promise<{ spiders: number }>
   deleteVersion(project: string, version: string, signal?: AbortSignal): Promise<void>
   deleteProject(project: string, signal?: AbortSignal): Promise<void>

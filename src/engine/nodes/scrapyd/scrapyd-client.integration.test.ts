@@ -169,7 +169,11 @@ for (const { version, probedAs, password } of VERSIONS) {
         'EGG-INFO/entry_points.txt': '[scrapy]\nsettings = gone.settings\n'
       })
       expect(await kindOf(client.addVersion('demo', '5', broken))).toBe('other')
+      // Scrapyd itself keeps what it refuses, and runs it as the latest version; ours was taken back. What was there before stays.
       expect(await client.listVersions('demo')).toEqual(['1_0'])
+      expect(await kindOf(client.addVersion('demo', '1.0', broken))).toBe('other')
+      expect(await client.listVersions('demo')).toEqual(['1_0'])
+      expect(await client.addVersion('demo', '1.0', egg)).toEqual({ spiders: 4 })
     }, 60_000)
 
     test('is recognised by a probe', async () => {

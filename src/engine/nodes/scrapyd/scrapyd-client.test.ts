@@ -338,9 +338,9 @@ describe('an egg', () => {
   const egg = Buffer.from([0x50, 0x4b, 0x05, 0x06, 0x0d, 0x0a, 0x2d, 0x2d, 0xff, 0x00])
 
   test('is sent byte by byte in a form that Scrapyd reads', async () => {
-    const { node, client } = await scripted(answerJson({ project: 'shöp', version: '1.0', spiders: 3 }))
+    const { node, client } = await scripted(answerJson({ project: 'shöp', version: '1.0', spiders: 3, versions: [] }))
     expect(await client.addVersion('shöp', '1.0', egg)).toEqual({ spiders: 3 })
-    const { headers, body } = node.requests[0] ?? { headers: {}, body: Buffer.of() }
+    const { headers, body } = node.requests[1] ?? { headers: {}, body: Buffer.of() }
     const form = await new Response(new Uint8Array(body), {
       headers: { 'content-type': headers['content-type'] ?? '' }
     }).formData()
@@ -349,22 +349,43 @@ describe('an egg', () => {
     expect(Buffer.from(await (form.get('egg') as File).arrayBuffer())).toEqual(egg)
   })
 
-  test('that the node refuses after storing it is taken back before the error is told', async () => {
-    const { node, client } = await scripted((request, response, socket) => {
+  /** A node that refuses eggs after it has stored them, beside these versions. */
+  const refusing = (versions: unknown) =>
+    scripted((request, response, socket) => {
       const message = 'RunnerError: Traceback\nscrapyd.exceptions.BadEggError\n'
-      const answer = request.path === '/addversion.json' ? { status: 'error', message } : {}
+      const answer = request.path === '/addversion.json' ? { status: 'error', message } : { versions }
       return answerJson(answer)(request, response, socket)
     })
-    expect(await failureOf(client.addVersion('shop', '1', egg))).toMatchObject({ kind: 'refused', delivered: 'no' })
-    expect(node.requests.map((request) => request.path)).toEqual(['/addversion.json', '/delversion.json'])
-    expect(node.requests[1]?.body.toString()).toBe('project=shop&version=1')
+  const pathsOf = (node: { requests: { path: string }[] }) => node.requests.map(({ path }) => path.split('?')[0])
+
+  test('that the node refuses after storing it is taken back before the error is told', async () => {
+    const { node, client } = await refusing(['1_0'])
+    const failure = await failureOf(client.addVersion('shop', '1.1', egg))
+    expect(failure).toMatchObject({ kind: 'refused', delivered: 'no' })
+    expect(failure?.message).toMatch(/BadEggError\. It was taken back from the node\.$/)
+    expect(pathsOf(node)).toEqual(['/listversions.json', '/addversion.json', '/delversion.json'])
+    expect(node.requests[2]?.body.toString()).toBe('project=shop&version=1.1')
+  })
+
+  test('whose name the node had before is not taken back: what others run by that name would go', async () => {
+    const { node, client } = await refusing(['1_0'])
+    const failure = await failureOf(client.addVersion('shop', '1.0', egg))
+    expect(failure?.message).toContain('It now stands where the node had a version 1.0 before: send a mended one.')
+    expect(pathsOf(node)).toEqual(['/listversions.json', '/addversion.json'])
+  })
+
+  test('is not taken back where it is not known what the node had before', async () => {
+    const { node, client } = await refusing('none of your business')
+    const failure = await failureOf(client.addVersion('shop', '1.0', egg))
+    expect(failure?.message).toContain('Whether the node keeps it is not known: look for version 1.0 there.')
+    expect(pathsOf(node)).toEqual(['/listversions.json', '/addversion.json'])
   })
 
   test('that was never stored is not taken back: an older one of that name would go', async () => {
     const message = 'egg is not a ZIP file (if using curl, use egg=@path not egg=path)'
     const { node, client } = await scripted(answerJson({ status: 'error', message }))
     await failureOf(client.addVersion('shop', '1', egg))
-    expect(node.requests).toHaveLength(1)
+    expect(pathsOf(node)).toEqual(['/listversions.json', '/addversion.json'])
   })
 
   test('that cannot be taken back is told by its refusal, and the log says so', async () => {
@@ -372,6 +393,7 @@ describe('an egg', () => {
     const logger: Logger = { ...silentLogger, warn: (_facts, text) => void warnings.push(text) }
     const node = await startScriptedHttpNode((request, response, socket) => {
       if (request.path === '/delversion.json') return void socket.destroy()
+      if (request.method === 'GET') return answerJson({ versions: [] })(request, response, socket)
       return answerJson({ status: 'error', message: 'Traceback: broken' })(request, response, socket)
     })
     closers.push(node.close)

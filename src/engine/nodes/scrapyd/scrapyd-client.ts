@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { z } from 'zod'
+import { sanitiseVersion } from '../../../shared/ids.ts'
 import { RESERVED_ARGUMENTS } from '../../../shared/reserved-arguments.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -26,7 +27,7 @@ import {
 } from './answers.ts'
 import { type AnswerHead, type Connection, collectBody, createConnection, type NodeAddressParts } from './connection.ts'
 import { type AskLog, readLogRange } from './log-range.ts'
-import { needsProject, storedNothing } from './refusals.ts'
+import { classifyRefusal, needsProject, storedNothing } from './refusals.ts'
 
 /** Time limits cover a whole exchange. The long ones are calls during which Scrapyd imports a project and answers nobody. */
 export interface ClientLimits {
@@ -163,15 +164,40 @@ export function createScrapydClient(options: ScrapydClientOptions): NodeClient {
     return readLogRange(ask, range, (head) => statusError(connection, head, noun))
   }
 
-  async function takeBack(project: string, version: string, signal?: AbortSignal): Promise<void> {
+  /** null: the node would not tell. */
+  async function hasVersion(project: string, version: string, signal?: AbortSignal): Promise<boolean | null> {
+    try {
+      return (await client.listVersions(project, signal)).includes(sanitiseVersion(version))
+    } catch (error) {
+      if (error instanceof NodeError) return null
+      throw error
+    }
+  }
+
+  /**
+   * Scrapyd keeps an egg that it refused, and it would be the newest version (scrapyd-protocol.md, 3.4). Never deletes what was there
+   * before under this name. Returns what became of it, in words.
+   */
+  async function takeBack(
+    project: string,
+    version: string,
+    wasThere: boolean | null,
+    signal?: AbortSignal
+  ): Promise<string> {
+    if (wasThere === true) return `It now stands where the node had a version ${version} before: send a mended one.`
+    if (wasThere === null) return `Whether the node keeps it is not known: look for version ${version} there.`
     try {
       await client.deleteVersion(project, version, signal)
+      return 'It was taken back from the node.'
     } catch (error) {
-      // The refusal of the egg is what the caller must hear of; that nothing was there to take back is fine.
+      // It is as good as deleted where it was never kept.
+      const isGone = error instanceof NodeError && classifyRefusal(error.nodeMessage ?? '').startsWith('unknown_')
+      if (isGone) return 'The node kept nothing of it.'
       logger.warn(
         { node: options.name, project, version, error },
         'a refused egg could not be taken back from the node'
       )
+      return `It could not be taken back: delete version ${version} there, or the node may take it for the latest.`
     }
   }
 
@@ -269,14 +295,19 @@ export function createScrapydClient(options: ScrapydClientOptions): NodeClient {
         schema: AddVersionAnswer,
         ...egg
       } as const
+      const wasThere = await hasVersion(project, version, signal)
       try {
         return { spiders: (await askJson(connection, request, signal)).answer.spiders }
       } catch (error) {
-        // Scrapyd keeps an egg that it refused, and it would be the newest version (scrapyd-protocol.md, 3.4).
-        if (error instanceof NodeError && error.kind === 'refused' && !storedNothing(error.nodeMessage ?? '')) {
-          await takeBack(project, version, signal)
-        }
-        throw error
+        const isRefusal = error instanceof NodeError && error.kind === 'refused'
+        if (!isRefusal || storedNothing(error.nodeMessage ?? '')) throw error
+        const became = await takeBack(project, version, wasThere, signal)
+        const { delivered, nodeMessage } = error
+        throw new NodeError('refused', `${error.message.replace(/\.?$/, '.')} ${became}`, {
+          delivered,
+          nodeMessage,
+          cause: error
+        })
       }
     },
 
