@@ -27,7 +27,8 @@ export function createFakeDiscovery(sources: Map<string, SourceState>, emit: (..
         refreshedAtMs: Date.now(),
         problem: null,
         found: before?.found ?? 0,
-        vanished: before?.vanished ?? 0
+        vanished: before?.vanished ?? 0,
+        vanishedNodes: before?.vanishedNodes ?? []
       })
     }),
     remove: os.discovery.remove.handler(({ input }) => {
@@ -49,7 +50,8 @@ export function fakeSources(nowMs: number): SourceState[] {
       refreshedAtMs: nowMs - 9_000,
       problem: null,
       found: 4,
-      vanished: 1
+      vanished: 1,
+      vanishedNodes: [{ nodeId: 'us-2', sinceMs: nowMs - 3_600_000, isCordonedForIt: true }]
     },
     {
       ...common,
@@ -59,7 +61,8 @@ export function fakeSources(nowMs: number): SourceState[] {
       problem:
         'Line 7 of /etc/scrapdeck/nodes.txt is not an address: “htp://lab-c”. Correct the line; the others are used.',
       found: 3,
-      vanished: 0
+      vanished: 0,
+      vanishedNodes: []
     }
   ]
 }

@@ -1,14 +1,16 @@
 import { oc } from '@orpc/contract'
 import { z } from 'zod'
+import { NodeId } from './jobs.ts'
 import { NodeAddress, NodeSettings } from './nodes.ts'
 
 /**
  * Where nodes come from besides being added by hand. `file`: one address a line (`URL [name=…] [slots=…] [tags=a,b]`, `#` comments),
- * read again when it changes. `dns`: every address of a name, as Kubernetes' headless services give them. What a source no longer
- * names is cordoned, never deleted.
+ * read again when it changes. `list`: the same lines, kept here, without passwords. `dns`: every address of a name, as Kubernetes'
+ * headless services give them. What a source no longer names is cordoned, never deleted.
  */
 export const DiscoverySource = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('file'), path: z.string().min(1).max(4000) }),
+  z.object({ kind: z.literal('list'), nodes: z.string().max(1_000_000) }),
   z.object({
     kind: z.literal('dns'),
     hostname: z.string().min(1).max(255),
@@ -42,7 +44,9 @@ export const SourceState = SourceSettings.extend({
   problem: z.string().nullable(),
   /** How many nodes it names now, and how many of ours it named before and does not now. */
   found: z.number().int(),
-  vanished: z.number().int()
+  vanished: z.number().int(),
+  /** Those that it named before, since when they are missed, and whether that is why they are cordoned. */
+  vanishedNodes: z.array(z.object({ nodeId: NodeId, sinceMs: z.number(), isCordonedForIt: z.boolean() }))
 })
 export type SourceState = z.infer<typeof SourceState>
 

@@ -1,0 +1,94 @@
+import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
+import { NodeTag } from '../../../shared/contract/index.ts'
+import { parseNodeUrl } from '../scrapyd/node-url.ts'
+
+/** A node as a source names it. What it does not say comes from the source's own settings. */
+export interface FoundNode {
+  /** As nodes keep it (parseNodeUrl): what tells one node from another. */
+  url: string
+  name?: string
+  slots?: number
+  tags?: string[]
+  group?: string
+  queueAhead?: number
+  username?: string
+  password?: string
+}
+
+/** What a source answered. `problems`: parts of it that mean nothing, in words; what they would have named is not known. */
+export interface Answer {
+  nodes: FoundNode[]
+  problems: string[]
+}
+
+const LINES_MAX = 50_000
+const LINE_LENGTH_MAX = 2_000
+const NAME_LENGTH_MAX = 100
+
+/**
+ * Reads one address a line: `URL [name=…] [slots=…] [tags=a,b] [group=…] [queue_ahead=…]`, comments behind `#`. A line that cannot be
+ * read is named by its number and never quoted: the file may be another one than was meant. An address that stands twice
+ * is one node, as its first line says.
+ */
+export function readNodeLines(text: string, options: { passwords?: boolean } = {}): Answer {
+  const nodes = new Map<string, FoundNode>()
+  const problems: string[] = []
+  const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)
+  if (lines.length > LINES_MAX) return { nodes: [], problems: [`it has more than ${LINES_MAX} lines`] }
+  for (const [index, line] of lines.entries()) {
+    const content = line.replace(/(^|\s)#.*$/, '').trim()
+    if (content === '') continue
+    try {
+      const node = readLine(content)
+      if (node.password !== undefined && options.passwords === false) {
+        throw invalid('it has a password, which a list does not keep: give it to the source, or use a file')
+      }
+      if (!nodes.has(node.url)) nodes.set(node.url, node)
+    } catch (error) {
+      if (!isScrapdeckError(error)) throw error
+      problems.push(`line ${index + 1}: ${error.message.replace(/\. An address looks like .*$/, '')}`)
+    }
+  }
+  return { nodes: [...nodes.values()], problems }
+}
+
+function readLine(content: string): FoundNode {
+  if (content.length > LINE_LENGTH_MAX || /[\p{Cc}\p{Cs}]/u.test(content.replaceAll('\t', ' '))) {
+    throw invalid('it is no text of an address')
+  }
+  const [address, ...words] = content.split(/\s+/)
+  const { url, username, password } = parseNodeUrl(address!)
+  const node: FoundNode = { url }
+  if (username !== null) node.username = username
+  if (password !== null) node.password = password
+  for (const word of words) {
+    const [, key, value] = /^([a-z_]+)=(.+)$/.exec(word) ?? []
+    if (key === 'name' && value!.length <= NAME_LENGTH_MAX) node.name = value!
+    else if (key === 'group' && value!.length <= NAME_LENGTH_MAX) node.group = value!
+    else if (key === 'slots') node.slots = readCount(key, value!, 1, 10_000)
+    else if (key === 'queue_ahead') node.queueAhead = readCount(key, value!, 0, 1_000)
+    else if (key === 'tags') node.tags = readTags(value!)
+    else throw invalid('after the address stand name=, slots=, tags=, group= or queue_ahead=, each without blanks')
+  }
+  return node
+}
+
+function readCount(key: string, text: string, minimum: number, maximum: number): number {
+  const count = Number(text)
+  if (!/^\d+$/.test(text) || count < minimum || count > maximum) {
+    throw invalid(`${key} is a whole number from ${minimum} to ${maximum}`)
+  }
+  return count
+}
+
+function readTags(text: string): string[] {
+  const tags = text.split(',').filter((tag) => tag !== '')
+  if (tags.length > 20 || !tags.every((tag) => NodeTag.safeParse(tag).success)) {
+    throw invalid('tags are up to 20 words with commas between them')
+  }
+  return tags
+}
+
+function invalid(problem: string): ScrapdeckError {
+  return new ScrapdeckError('BAD_INPUT', problem)
+}

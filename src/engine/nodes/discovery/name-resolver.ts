@@ -1,0 +1,47 @@
+import { Resolver } from 'node:dns/promises'
+import type { Clock } from '../../runtime/clock.ts'
+
+export interface ServiceRecord {
+  name: string
+  port: number
+}
+
+/** Asks the domain name system. Every method rejects when there is no answer, with the code of node:dns (`ENOTFOUND`, `ETIMEOUT`, …). */
+export interface NameResolver {
+  addresses(hostname: string, record: 'A' | 'AAAA'): Promise<string[]>
+  services(hostname: string): Promise<ServiceRecord[]>
+}
+
+/** Of a whole question, however many servers and tries it takes. */
+const TIME_LIMIT_MS = 10_000
+
+export interface NameResolverOptions {
+  clock: Clock
+  /** Else those of this machine. */
+  servers?: string[]
+  timeLimitMs?: number
+}
+
+export function createNameResolver({
+  clock,
+  servers,
+  timeLimitMs = TIME_LIMIT_MS
+}: NameResolverOptions): NameResolver {
+  return {
+    addresses: (hostname, record) =>
+      ask((resolver) => (record === 'A' ? resolver.resolve4(hostname) : resolver.resolve6(hostname))),
+    services: (hostname) => ask((resolver) => resolver.resolveSrv(hostname))
+  }
+
+  /** A resolver for each question: giving up one must not break off another. */
+  async function ask<T>(question: (resolver: Resolver) => Promise<T>): Promise<T> {
+    const resolver = new Resolver({ timeout: Math.ceil(timeLimitMs / 4), tries: 2 })
+    if (servers !== undefined) resolver.setServers(servers)
+    const timer = clock.setTimer(timeLimitMs, () => resolver.cancel())
+    try {
+      return await question(resolver)
+    } finally {
+      timer.cancel()
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import type { NodeMode } from '../../../shared/contract/index.ts'
+import type { FoundNode } from './found-node.ts'
+
+/** The last good answer of a source. */
+export interface SourceAnswer {
+  sourceId: string
+  /** null: it has not answered yet. */
+  nodes: readonly FoundNode[] | null
+  /** Whether it may have named nodes that were not understood: then nobody vanishes from it. */
+  isPartial: boolean
+}
+
+export interface KnownNode {
+  id: string
+  url: string
+  mode: NodeMode
+  sourceId: string | null
+}
+
+/**
+ * A node that its source names no longer. `cordoning`: decided, perhaps not done; `cordoned`: by us, for this; `left`: it took no jobs
+ * already, for a reason of the operator's.
+ */
+export interface Vanished {
+  sinceMs: number
+  state: 'cordoning' | 'cordoned' | 'left'
+}
+
+export interface DiscoveryPlan {
+  /** With the source that is theirs from now on. */
+  add: { sourceId: string; node: FoundNode }[]
+  /** Named no longer; `cordon`: take no new jobs from now on. */
+  vanish: { nodeId: string; cordon: boolean }[]
+  /** Named again; `activate`: they were cordoned for that alone. */
+  comeBack: { nodeId: string; activate: boolean }[]
+}
+
+/**
+ * What the answers of all sources ask for. Pure. A node belongs to the source that found it first: nobody takes over a node of another
+ * source or one that was added by hand, and none vanishes while any source names it, or while its own has no whole answer.
+ */
+export function planDiscovery(input: {
+  answers: readonly SourceAnswer[]
+  known: readonly KnownNode[]
+  vanished: ReadonlyMap<string, Vanished>
+}): DiscoveryPlan {
+  const { answers, known, vanished } = input
+  const plan: DiscoveryPlan = { add: [], vanish: [], comeBack: [] }
+  const knownUrls = new Set(known.map(({ url }) => url))
+  const named = new Set<string>()
+  const whole = new Set<string>()
+  for (const { sourceId, nodes, isPartial } of answers) {
+    for (const node of nodes ?? []) {
+      if (!named.has(node.url) && !knownUrls.has(node.url)) plan.add.push({ sourceId, node })
+      named.add(node.url)
+    }
+    if (nodes !== null && nodes.length > 0 && !isPartial) whole.add(sourceId)
+  }
+  for (const { id, url, mode, sourceId } of known) {
+    const missed = vanished.get(id)
+    if (named.has(url)) {
+      const activate = missed !== undefined && missed.state !== 'left' && mode === 'cordoned'
+      if (missed !== undefined) plan.comeBack.push({ nodeId: id, activate })
+    } else if (missed?.state === 'cordoning') {
+      plan.vanish.push({ nodeId: id, cordon: mode === 'active' })
+    } else if (missed === undefined && sourceId !== null && whole.has(sourceId)) {
+      plan.vanish.push({ nodeId: id, cordon: mode === 'active' })
+    }
+  }
+  return plan
+}

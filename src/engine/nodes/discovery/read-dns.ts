@@ -1,0 +1,70 @@
+import type { DiscoverySource } from '../../../shared/contract/index.ts'
+import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
+import { parseNodeUrl } from '../scrapyd/node-url.ts'
+import type { Answer, FoundNode } from './found-node.ts'
+import type { NameResolver } from './name-resolver.ts'
+
+type DnsSource = Extract<DiscoverySource, { kind: 'dns' }>
+
+/** What the codes of node:dns mean for whoever set the source up. */
+const FAILURES: Record<string, string> = {
+  ENOTFOUND: 'the name does not exist (NXDOMAIN). Check it; a name in Kubernetes is whole, as in scrapyd.default.svc.cluster.local',
+  ENODATA: 'the name has no record of this kind. Check the kind of record',
+  ESERVFAIL: 'the name server failed (SERVFAIL). See its log',
+  EREFUSED: 'the name server refused to answer. Check which server this machine asks',
+  ETIMEOUT: 'the name server did not answer in time. Check that this machine reaches it',
+  ECANCELLED: 'the name server did not answer in time. Check that this machine reaches it',
+  ECONNREFUSED: 'nothing answers where the name server should be. Check which server this machine asks',
+  EBADNAME: 'this cannot be a name. Correct it'
+}
+
+/** Every address of a name. Rejects with BAD_INPUT, in words, where there is no answer. */
+export async function readDns(source: DnsSource, resolver: NameResolver): Promise<Answer> {
+  const { hostname, record } = source
+  let hosts: Host[]
+  try {
+    hosts =
+      record === 'SRV'
+        ? (await resolver.services(hostname)).map(serviceHost)
+        : (await resolver.addresses(hostname, record)).map((address) => addressHost(hostname, address, source.port))
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? ''
+    const why = FAILURES[code] ?? `the question failed (${code || (error as Error).message})`
+    throw new ScrapdeckError('BAD_INPUT', `${record} records of ${hostname}: ${why}.`, { cause: error })
+  }
+  const nodes = new Map<string, FoundNode>()
+  const problems: string[] = []
+  for (const { host, port, name } of hosts) {
+    try {
+      const { url } = parseNodeUrl(`${source.scheme}://${host}:${port}${basePathOf(source)}`)
+      if (!nodes.has(url)) nodes.set(url, { url, name })
+    } catch (error) {
+      if (!isScrapdeckError(error)) throw error
+      problems.push(error.message.replace(/\. An address looks like .*$/, ''))
+    }
+  }
+  return { nodes: [...nodes.values()], problems }
+}
+
+interface Host {
+  host: string
+  port: number
+  name: string
+}
+
+/** `scrapyd-0.scrapyd.default.svc…` is the pod scrapyd-0. */
+function serviceHost({ name, port }: { name: string; port: number }): Host {
+  const host = name.replace(/\.$/, '')
+  return { host, port, name: host.split('.')[0]! }
+}
+
+/** `scrapyd.default.svc…` at 10.0.0.5 is scrapyd-10-0-0-5. */
+function addressHost(hostname: string, address: string, port: number): Host {
+  const isSix = address.includes(':')
+  const name = `${hostname.split('.')[0]}-${address.replace(/[.:]+/g, '-').replace(/^-|-$/g, '')}`
+  return { host: isSix ? `[${address}]` : address, port, name }
+}
+
+function basePathOf({ basePath }: DnsSource): string {
+  return basePath.startsWith('/') ? basePath : `/${basePath}`
+}
