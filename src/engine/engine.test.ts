@@ -290,13 +290,14 @@ describe('secret values', () => {
 
 it('limits that a remote node will not hold are not sent, and the timeline says so', async () => {
   await prepare()
-  const { jobs } = await client.jobs.run({ project: 'shop', spiders: ['prices'], limits: { wallSeconds: 60 } })
+  const limits = { wallSeconds: 60, memoryMegabytes: 512 }
+  const { jobs } = await client.jobs.run({ project: 'shop', spiders: ['prices'], limits })
   const id = jobs[0]!.id
   await until(async () => node.running.length === 1)
   expect(node.running[0]!.limits).toBeNull()
   await until(async () => (await client.jobs.get({ id })).job.state === 'running')
   const accepted = (await client.jobs.get({ id })).timeline.find(({ kind }) => kind === 'accepted')
-  expect(accepted?.evidence).toMatchObject({ limits: 'not held: only the local node holds to limits' })
+  expect(accepted?.evidence).toMatchObject({ limits: 'on a remote node only the time limit is held' })
   expect(await client.jobs.usage({ id })).toEqual({ samples: [] })
   expect(await codeOf(client.jobs.usage({ id: 'f'.repeat(32) }))).toBe('JOB_NOT_FOUND')
 })

@@ -42,6 +42,7 @@ export class CancelLadder {
       return
     }
     if (!options.force) return
+    void this.#recordForce(one)
     climb.step = Math.max(climb.step, 1)
     climb.timer?.cancel()
     if (isSettled(one)) void this.#step(one)
@@ -64,17 +65,42 @@ export class CancelLadder {
   /** The node has answered the POST: what was asked meanwhile goes out now. */
   noteSettled(one: LiveAttempt): void {
     const climb = this.#climbing.get(one.key)
-    if (one.cancelAskedAtMs !== null && (climb === undefined || climb.timer === null) && isSettled(one)) {
+    if (
+      (one.cancelAskedAtMs !== null || one.limitHit !== null) &&
+      (climb === undefined || climb.timer === null) &&
+      isSettled(one)
+    ) {
       if (climb === undefined) this.#climbing.set(one.key, { step: 0, timer: null })
       void this.#step(one)
     }
   }
 
   /** Takes a cancel over from an earlier engine: the steps already taken are in the timeline. */
-  async resume(one: LiveAttempt): Promise<void> {
-    const timeline = await this.#context.store.listTimeline(one.jobId)
-    const taken = timeline.filter((entry) => entry.kind === 'cancel_sent' && entry.attemptNumber === one.number).length
-    this.cancel(one, { force: false, fromStep: Math.min(taken, STEPS.length - 1) })
+  resume(one: LiveAttempt): void {
+    const { store, logger } = this.#context
+    store.listTimeline(one.jobId).then(
+      (timeline) => {
+        const ofIt = timeline.filter((entry) => entry.kind === 'cancel_sent' && entry.attemptNumber === one.number)
+        const isForced = timeline.some(({ kind, evidence }) => kind === 'cancel_asked' && evidence['force'] === true)
+        const fromStep = Math.min(Math.max(ofIt.length, Number(isForced)), STEPS.length - 1)
+        this.cancel(one, { force: false, fromStep })
+      },
+      (error: unknown) => logger.error({ error, jobId: one.jobId }, 'a cancel could not be taken over')
+    )
+  }
+
+  /** That it was asked to hurry must be known after a crash too; who asks so at first has it in the job's own entry. */
+  async #recordForce(one: LiveAttempt): Promise<void> {
+    const { store, clock, logger } = this.#context
+    try {
+      await applyChange(store, one, {
+        from: ['sending', 'accepted', 'uncertain', 'running'],
+        kind: 'cancel_asked',
+        entry: { atMs: clock.nowMs(), text: 'Asked to stop at once', evidence: { force: true } }
+      })
+    } catch (error) {
+      logger.error({ error, jobId: one.jobId }, 'recording that a cancel was forced failed')
+    }
   }
 
   stop(): void {

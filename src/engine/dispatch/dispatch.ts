@@ -1,5 +1,7 @@
+import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { NodeSignal, Snapshot } from '../nodes/node-client.ts'
+import type { Timer } from '../runtime/clock.ts'
 import { CancelLadder } from './cancel-ladder.ts'
 import { conclude } from './conclude.ts'
 import type { DispatchContext } from './context.ts'
@@ -7,6 +9,10 @@ import { Dispatcher } from './dispatcher.ts'
 import { Finisher } from './finisher.ts'
 import { Follower } from './follower.ts'
 import { GiveUp } from './give-up.ts'
+import type { LiveAttempt } from './live-attempts.ts'
+import { ReturnedRuns } from './returned-runs.ts'
+import { StuckNodes } from './stuck-nodes.ts'
+import { TimeLimits } from './time-limits.ts'
 
 /** The room's door: placing and sending, following, finishing and cancelling, over one belief. */
 export interface Dispatch {
@@ -24,11 +30,18 @@ export interface Dispatch {
   signal(jobIds: string[], signal: NodeSignal, options: { isCancel: boolean }): void
   /** Gives up live attempts of these jobs whose node does not answer, and queues the jobs again; returns those that were. */
   runElsewhere(jobIds: string[]): Promise<string[]>
+  /** The node's address was changed: nobody can look any more for what was just being sent to the old one. */
+  noteAddressChanged(nodeId: string): Promise<unknown>
+  /** Wall time since when a node accepts jobs but starts none; null: it is not stuck. */
+  stuckSinceMs(nodeId: string): number | null
+  /** All nodes are in the fleet: what is live on any other (the local node, turned off) ends as lost. */
+  abandonMissingNodes(): Promise<void>
   /** The node has left the fleet, so that nothing more can be sent to it: its live attempts end as lost. */
   abandonNode(nodeId: string): Promise<void>
   stop(): Promise<void>
 }
 
+const WATCH_EVERY_MS = 1_000
 const LIVE_STATES = ['sending', 'uncertain', 'accepted', 'running', 'finishing'] as const
 
 export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled' | 'wake'>): Dispatch {
@@ -37,9 +50,42 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
   const { store, live, clock } = context
   const ladder = new CancelLadder(context)
   const giver = new GiveUp(context)
+  const timeLimits = new TimeLimits(context, { cancel: (one, how) => ladder.cancel(one, how) })
+  const stuck = new StuckNodes(context)
+  const returned = new ReturnedRuns(context, follow)
   const finisher = new Finisher(context)
-  const follower = new Follower(context, finisher, { noteLook: (node) => dispatcher.noteLook(node) })
+  const follower = new Follower(context, finisher, {
+    onRunning: (one) => timeLimits.watch(one),
+    async onLook(node, snapshot) {
+      await returned.look(node, snapshot)
+      stuck.noteSnapshot(node, snapshot)
+      dispatcher.noteLook(node)
+    }
+  })
   const dispatcher: Dispatcher = new Dispatcher(context, follower)
+  let watching: Timer | null = null
+  live.onRemove = (one) => {
+    timeLimits.forget(one)
+    returned.noteEnded(one)
+  }
+
+  /** Goes on with an attempt from the state that it is in. */
+  function follow(one: LiveAttempt): void {
+    if (one.state === 'finishing') finisher.finish(one)
+    else if (one.cancelAskedAtMs !== null || one.limitHit !== null) ladder.resume(one)
+    else if (one.state === 'running') timeLimits.watch(one)
+  }
+
+  /** What becomes true by time alone. */
+  function watch(): void {
+    watching = clock.setTimer(WATCH_EVERY_MS, () => {
+      for (const node of context.fleet.list()) {
+        giver.look(node)
+        stuck.look(node)
+      }
+      watch()
+    })
+  }
 
   /** An attempt that was `sending` when the engine died: nobody knows whether the POST went out. */
   async function takeOver(): Promise<void> {
@@ -66,15 +112,27 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
       const { cancelAskedAtMs, retry, limits } = jobs.get(attempt.jobId)!
       const settledAtMs = clock.monotonicMs()
       const one = live.add({ ...attempt, state }, { settledAtMs, cancelAskedAtMs, retry, limits })
-      if (state === 'finishing') finisher.finish(one)
-      else if (cancelAskedAtMs !== null) await ladder.resume(one)
+      follow(one)
     }
+  }
+
+  function abandon(one: LiveAttempt, words: string): Promise<boolean> {
+    const evidence = { nodeId: one.nodeId }
+    // Whatever its state is by now: a snapshot may be moving it at this moment.
+    return conclude(context, one, {
+      from: [...LIVE_STATES],
+      result: 'lost',
+      reason: one.nodeId === LOCAL_NODE_ID ? 'node turned off' : 'node removed',
+      text: `Lost: ${words}`,
+      evidence
+    })
   }
 
   return {
     async start({ paused }) {
       dispatcher.paused = paused
       await takeOver()
+      watch()
     },
     wake,
     setPaused(paused) {
@@ -82,8 +140,8 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
       wake()
     },
     takeSnapshot: (node, snapshot) => follower.takeSnapshot(node, snapshot),
-    wantsSnapshot: (nodeId) => follower.wantsSnapshot(nodeId),
-    isBusy: (nodeId) => dispatcher.hasWaiting || live.ofNode(nodeId).length > 0,
+    wantsSnapshot: (nodeId) => follower.wantsSnapshot(nodeId) || returned.isStopping(nodeId),
+    isBusy: (nodeId) => dispatcher.hasWaiting || live.ofNode(nodeId).length > 0 || returned.isStopping(nodeId),
     cancel(jobIds, { force }) {
       for (const jobId of jobIds) {
         const one = live.ofJob(jobId)
@@ -101,14 +159,20 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
       }
     },
     runElsewhere: (jobIds) => giver.giveUpJobs(jobIds),
+    noteAddressChanged: (nodeId) => giver.giveUpUnresolved(nodeId),
+    stuckSinceMs: (nodeId) => stuck.stuckSinceMs(nodeId),
+    async abandonMissingNodes() {
+      const missing = live.all().filter(({ nodeId }) => context.fleet.get(nodeId) === undefined)
+      const words = (nodeId: string) =>
+        nodeId === LOCAL_NODE_ID ? 'the node on this computer is turned off' : 'its node is not in the fleet any more'
+      await Promise.all(missing.map((one) => abandon(one, words(one.nodeId))))
+    },
     async abandonNode(nodeId) {
-      const evidence = { nodeId }
-      const end = { result: 'lost', reason: 'node removed', text: 'Lost: its node was removed from the fleet' } as const
-      // Whatever its state is by now: a snapshot may be moving it at this moment.
-      const from = [...LIVE_STATES]
-      await Promise.all(live.ofNode(nodeId).map((one) => conclude(context, one, { ...end, from, evidence })))
+      await Promise.all(live.ofNode(nodeId).map((one) => abandon(one, 'its node was removed from the fleet')))
     },
     async stop() {
+      watching?.cancel()
+      timeLimits.stop()
       ladder.stop()
       finisher.stop()
       await dispatcher.stop()

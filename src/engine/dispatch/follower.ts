@@ -14,6 +14,13 @@ export const NODE_POLL_INTERVAL_MS = 5_000
 // A run that its node forgot counts as alive while its log grows; this long without a byte and it is lost.
 const ORPHAN_SILENCE_MS = 60_000
 
+interface FollowerListeners {
+  /** An attempt is seen running, `startedAtMs` says since when. */
+  onRunning(one: LiveAttempt): void
+  /** The snapshot was taken in: what else does it tell? The next look waits for it. */
+  onLook(node: FleetNode, snapshot: Snapshot): Promise<void>
+}
+
 /**
  * Follows attempts on their nodes: turns snapshots into transitions, and looks for the log of what a node no longer lists.
  *
@@ -26,14 +33,14 @@ const ORPHAN_SILENCE_MS = 60_000
 export class Follower {
   readonly #context: DispatchContext
   readonly #finisher: Finisher
-  readonly #noteLook: (node: FleetNode) => void
+  readonly #listeners: FollowerListeners
   readonly #investigating = new Set<string>()
   readonly #newest = new WeakMap<FleetNode, Snapshot>()
 
-  constructor(context: DispatchContext, finisher: Finisher, dispatcher: { noteLook(node: FleetNode): void }) {
+  constructor(context: DispatchContext, finisher: Finisher, listeners: FollowerListeners) {
     this.#context = context
     this.#finisher = finisher
-    this.#noteLook = dispatcher.noteLook
+    this.#listeners = listeners
   }
 
   /** Only the lists (or a log) can tell about something there: look at them at each poll. */
@@ -77,7 +84,10 @@ export class Follower {
       const one = live.get(verdict.key)
       if (one === undefined || applied[index] !== true) continue
       one.state = verdict.kind === 'finished' ? 'finishing' : verdict.kind
-      if (verdict.kind === 'running') one.startedAtMs ??= clock.nowMs()
+      if (verdict.kind === 'running') {
+        one.startedAtMs ??= clock.nowMs()
+        this.#listeners.onRunning(one)
+      }
       if (verdict.kind === 'finished') {
         one.exit = verdict.seen.exit
         this.#finisher.finish(one)
@@ -88,7 +98,7 @@ export class Follower {
       const one = live.get(verdict.key)
       if (verdict.kind === 'missing' && one !== undefined) void this.#investigate(node, one)
     }
-    this.#noteLook(node)
+    await this.#listeners.onLook(node, snapshot)
   }
 
   /** In no list: what does its log say? */
@@ -183,7 +193,10 @@ export class Follower {
         },
         details: { startedAtMs: one.startedAtMs ?? clock.nowMs() }
       })
-      if (isApplied) one.state = 'running'
+      if (!isApplied) return
+      one.state = 'running'
+      one.startedAtMs ??= clock.nowMs()
+      this.#listeners.onRunning(one)
       return
     }
     if (sizeBytes !== one.orphan.sizeBytes) {

@@ -43,6 +43,8 @@ export class LiveAttempts {
   readonly #byKey = new Map<string, LiveAttempt>()
   readonly #byNode = new Map<string, Map<string, LiveAttempt>>()
   readonly #byJob = new Map<string, LiveAttempt>()
+  /** Told of every attempt that is removed: it has ended. */
+  onRemove: (live: LiveAttempt) => void = () => {}
 
   add(attempt: Attempt, options: LiveOptions): LiveAttempt {
     if (attempt.state === 'ended') throw new Error(`attempt ${attemptKey(attempt.jobId, attempt.number)} has ended`)
@@ -85,9 +87,10 @@ export class LiveAttempts {
   }
 
   remove(live: LiveAttempt): void {
-    this.#byKey.delete(live.key)
+    if (!this.#byKey.delete(live.key)) return
     if (this.#byJob.get(live.jobId) === live) this.#byJob.delete(live.jobId)
     this.#byNode.get(live.nodeId)?.delete(live.key)
+    this.onRemove(live)
   }
 
   get(key: string): LiveAttempt | undefined {

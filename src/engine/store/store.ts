@@ -106,7 +106,9 @@ export interface Store {
    * The job follows its newest attempt: `running` and `finishing` make it running, `ended` ends it or puts it back in
    * the queue under its id. A job that would go back but was asked to cancel ends as cancelled, with an `ended` entry
    * of its own. A job that ends, or goes back to the queue, frees its overlap key for the next job that is held for it; one
-   * that ends releases (or ends, as cancelled) the jobs that wait for it. An ended attempt takes details, counts and a killing line, but no new state.
+   * that ends releases (or ends, as cancelled) the jobs that wait for it. An ended attempt takes details, counts and a killing line, but no new state:
+   * except, as `found_again`, accepted, running or finishing, while its job is queued, has no newer attempt and was not
+   * asked to cancel, and no other job of its overlap key is live; that takes the job out of the queue, its hold lifted.
    */
   applyChanges(changes: AttemptChange[]): Promise<boolean[]>
   markLogArchived(jobId: string, attemptNumber: number): Promise<void>

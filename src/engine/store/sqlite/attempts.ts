@@ -2,7 +2,7 @@ import type { Database } from 'better-sqlite3'
 import type { Attempt, Outcome } from '../../../shared/contract/index.ts'
 import type { AttemptChange } from '../store.ts'
 import type { ChangeLog } from './change-log.ts'
-import type { Holds } from './holds.ts'
+import { HOLDS_SQL, type Holds } from './holds.ts'
 import { type AttemptRow, toAttempt } from './rows.ts'
 import type { Timeline } from './timeline.ts'
 
@@ -22,6 +22,7 @@ interface Dependencies {
 }
 
 interface JobBefore {
+  state: string
   attempt_count: number
   cancel_asked_at_ms: number | null
   overlap_key: string | null
@@ -34,7 +35,8 @@ interface JobBefore {
  *   attempt  sending, uncertain, accepted   running, finishing    ended
  *   job      starting (running stays so)    running               ended, or queued again
  *
- * Ended attempts stay ended: what comes to be known later (stats, a killing line) is added without a change of state.
+ * Ended attempts stay ended: what comes to be known later (stats, a killing line) is added without a change of state. But for one
+ * that is found again on its node: it goes on as long as its job has not begun anew, and takes the job out of the queue with it.
  */
 export function createAttempts({ database, changes, timeline, holds }: Dependencies) {
   const live = database.prepare<[], AttemptRow>(ATTEMPTS_SQL.live)
@@ -42,7 +44,7 @@ export function createAttempts({ database, changes, timeline, holds }: Dependenc
   const one = database.prepare<[string, number], AttemptRow>(ATTEMPTS_SQL.one)
   const onNode = database.prepare<{ nodeId: string; runs: string }, AttemptRow>(ATTEMPTS_SQL.onNode)
   const jobOf = database.prepare<[string], JobBefore>(
-    'SELECT attempt_count, cancel_asked_at_ms, overlap_key, lane FROM jobs WHERE id = ?'
+    'SELECT state, attempt_count, cancel_asked_at_ms, overlap_key, lane FROM jobs WHERE id = ?'
   )
   const update = database.prepare<AttemptRow>(
     `UPDATE attempts SET state = :state, result = :result, reason = :reason, accepted_at_ms = :accepted_at_ms,
@@ -61,6 +63,10 @@ export function createAttempts({ database, changes, timeline, holds }: Dependenc
     `UPDATE jobs SET state = 'queued', hold = :hold, not_before_ms = coalesce(:retryAtMs, not_before_ms),
        started_at_ms = NULL, reason = NULL, killing_line = NULL, pages = NULL, items = NULL, errors = NULL WHERE id = :id`
   )
+  const jobGoesOn = database.prepare<[string, string]>(
+    "UPDATE jobs SET state = 'starting', hold = NULL, node_id = ? WHERE id = ?"
+  )
+  const overlapLive = database.prepare<[string]>(HOLDS_SQL.overlapLive)
   const jobMayHaveRunTwice = database.prepare<[string]>('UPDATE jobs SET may_have_run_twice = 1 WHERE id = ?')
   const jobCounts = database.prepare<[number | null, number | null, number | null, string]>(
     'UPDATE jobs SET pages = ?, items = ?, errors = ? WHERE id = ?'
@@ -73,15 +79,29 @@ export function createAttempts({ database, changes, timeline, holds }: Dependenc
   function apply(change: AttemptChange): boolean {
     const before = one.get(change.jobId, change.attemptNumber)
     if (before === undefined || !change.from.includes(before.state as Attempt['state'])) return false
-    if (before.state === 'ended' && change.to !== undefined) return false
+    const job = jobOf.get(change.jobId) as JobBefore
+    const isGoingOn = before.state === 'ended' && change.to !== undefined
+    if (isGoingOn && !mayGoOn(job, change)) return false
     const after = changedRow(before, change)
     update.run(after)
     timeline.add(change.jobId, change.attemptNumber, change.kind, change.entry)
-    const job = jobOf.get(change.jobId) as JobBefore
+    if (isGoingOn) goOn(job, after)
     if (change.mayHaveRunTwice === true) jobMayHaveRunTwice.run(change.jobId)
     if (job.attempt_count === change.attemptNumber) moveJob(job, after, change)
     changes.job(change.jobId)
     return true
+  }
+
+  function mayGoOn(job: JobBefore, { kind, to, attemptNumber }: AttemptChange): boolean {
+    const isAlive = to === 'accepted' || to === 'running' || to === 'finishing'
+    const isWaiting = job.state === 'queued' && job.attempt_count === attemptNumber && job.cancel_asked_at_ms === null
+    const isFree = job.overlap_key === null || overlapLive.get(job.overlap_key) === undefined
+    return kind === 'found_again' && isAlive && isWaiting && isFree
+  }
+
+  function goOn(job: JobBefore, attempt: AttemptRow): void {
+    jobGoesOn.run(attempt.node_id, attempt.job_id)
+    changes.lane(job.lane)
   }
 
   function moveJob(job: JobBefore, attempt: AttemptRow, change: AttemptChange): void {
@@ -135,7 +155,8 @@ function changedRow(before: AttemptRow, change: AttemptChange): AttemptRow {
   const after: AttemptRow = {
     ...before,
     state: to ?? before.state,
-    reason: change.reason ?? before.reason,
+    ...(to === undefined || to === 'ended' ? {} : { result: null, ended_at_ms: null }),
+    reason: change.reason ?? (to === undefined || to === 'ended' ? before.reason : null),
     accepted_at_ms: details.acceptedAtMs ?? before.accepted_at_ms ?? (to === 'accepted' ? entry.atMs : null),
     started_at_ms: details.startedAtMs ?? before.started_at_ms ?? (to === 'running' ? entry.atMs : null),
     pid: details.pid ?? before.pid,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { entry } from '../../testing/builders.ts'
+import type { NewJob } from '../store.ts'
 import type { Story } from './story.ts'
 
 export function describeAttempts(story: Story): void {
@@ -149,6 +150,50 @@ export function describeAttempts(story: Story): void {
       expect(await story.store.applyChanges([late])).toEqual([true])
       expect(await story.store.listAttempts(job.id)).toMatchObject([{ pid: 5, state: 'ended', stats: { a: 1 } }])
       expect(await story.store.getJob(job.id)).toMatchObject({ status: 'succeeded', pages: 2, items: null, errors: 0 })
+    })
+
+    test('an attempt that is found again takes its waiting job out of the queue, and ends anew', async () => {
+      const job = await enqueue()
+      await begin(job, { nodeId: 'node-4' })
+      await end(job, { result: 'lost', reason: 'given up', jobOutcome: null, retryAtMs: entry().atMs + 60_000 })
+      const found = change(job, { from: ['ended'], to: 'running', kind: 'found_again' })
+      expect(await story.store.applyChanges([found])).toEqual([true])
+      expect(await story.heads(1)).toEqual([])
+      expect(await story.store.getJob(job.id)).toMatchObject({
+        state: 'running',
+        hold: null,
+        nodeId: 'node-4',
+        startedAtMs: found.entry.atMs,
+        reason: null
+      })
+      const [attempt] = await story.store.listLiveAttempts()
+      expect(attempt).toMatchObject({ state: 'running', result: null, reason: null, endedAtMs: null })
+      await end(job, { from: ['running'] })
+      expect(await story.store.getJob(job.id)).toMatchObject({ status: 'succeeded' })
+      expect(await kindsOf(job)).toEqual(['queued', 'sending', 'ended', 'found_again', 'ended'])
+    })
+
+    test.each([
+      ['has begun anew', async (job: NewJob) => void (await begin(job, { number: 2 }))],
+      ['was cancelled in the queue', async (job: NewJob) => void (await story.store.cancelQueued([job.id], entry()))]
+    ])('an attempt is not found again when its job %s', async (_case, prepare) => {
+      const job = await enqueue()
+      await begin(job)
+      await end(job, { result: 'lost', jobOutcome: null })
+      await prepare(job)
+      const before = await story.store.getJob(job.id)
+      const found = change(job, { from: ['ended'], to: 'running', kind: 'found_again' })
+      expect(await story.store.applyChanges([found])).toEqual([false])
+      expect(await story.store.getJob(job.id)).toEqual(before)
+    })
+
+    test('an attempt is not found again while another job of its overlap key is live', async () => {
+      const [job, other] = [await enqueue({ noOverlap: true }), await enqueue({ noOverlap: true })]
+      await begin(job)
+      await end(job, { result: 'lost', jobOutcome: null })
+      await begin(other)
+      const found = change(job, { from: ['ended'], to: 'running', kind: 'found_again' })
+      expect(await story.store.applyChanges([found])).toEqual([false])
     })
 
     test('what is learned late of an old attempt does not touch the job', async () => {
