@@ -33,6 +33,11 @@ export interface DispatchContext {
     forget(nodeId: string, project: string, version: string): Promise<void>
   }
   whyNotReady: WhyNotReady
+  /** Nodes that accept jobs but start none (stuck-nodes.ts): why one gets none now, and how many more it may be given at most. */
+  stuck: {
+    whyStuck(nodeId: string): string | null
+    roomFor(nodeId: string): number
+  }
   /** Something may have made room or work for the dispatcher. */
   wake(): void
   /** The node accepted it: a cancel that was asked meanwhile can go out. */

@@ -44,14 +44,22 @@ export interface Dispatch {
 const WATCH_EVERY_MS = 1_000
 const LIVE_STATES = ['sending', 'uncertain', 'accepted', 'running', 'finishing'] as const
 
-export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled' | 'wake'>): Dispatch {
+export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled' | 'wake' | 'stuck'>): Dispatch {
   const wake = () => dispatcher.wake()
-  const context: DispatchContext = { ...options, wake, onAttemptSettled: (one) => ladder.noteSettled(one) }
+  const context: DispatchContext = {
+    ...options,
+    wake,
+    stuck: { whyStuck: (nodeId) => stuck.whyStuck(nodeId), roomFor: (nodeId) => stuck.roomFor(nodeId) },
+    onAttemptSettled: (one) => ladder.noteSettled(one)
+  }
   const { store, live, clock } = context
   const ladder = new CancelLadder(context)
   const giver = new GiveUp(context)
   const timeLimits = new TimeLimits(context, { cancel: (one, how) => ladder.cancel(one, how) })
-  const stuck = new StuckNodes(context)
+  const stuck = new StuckNodes(context, (node) => {
+    dispatcher.noteLook(node)
+    wake()
+  })
   const returned = new ReturnedRuns(context, follow)
   const finisher = new Finisher(context)
   const follower = new Follower(context, finisher, {

@@ -31,8 +31,12 @@ export class StuckNodes {
   readonly #onProbation = new Set<string>()
   readonly #wasDown = new Set<string>()
 
-  constructor(context: DispatchContext) {
+  readonly #onChange: (node: FleetNode) => void
+
+  /** `onChange`: what `whyStuck` and `roomFor` tell of a node is another thing now. */
+  constructor(context: DispatchContext, onChange: (node: FleetNode) => void) {
     this.#context = context
+    this.#onChange = onChange
   }
 
   /** Why it gets no jobs now, in words that follow its name; null: it may have some (`roomFor` tells how many). */
@@ -76,14 +80,14 @@ export class StuckNodes {
       if (!this.#sinceMs.delete(id)) return
       this.#onProbation.delete(id)
       logger.info({ node: name }, 'a node that was stuck starts jobs again')
-      this.#context.wake()
+      this.#onChange(node)
       return
     }
     if (after.stuck !== before?.stuck) {
       this.#sinceMs.set(id, this.#sinceMs.get(id) ?? clock.nowMs())
       this.#onProbation.delete(id)
       logger.warn({ node: name, strikes: after.stuck.strikes }, 'a node accepts jobs but starts none')
-      this.#context.wake()
+      this.#onChange(node)
     }
     if (!isOnProbation(after.stuck, after.atMs)) void this.#takeBack(node, accepted)
   }
@@ -98,7 +102,7 @@ export class StuckNodes {
     if (this.#wasDown.delete(id)) this.#watches.set(id, { ...watch, stuck: { ...watch.stuck, tryAgainAtMs: nowMs } })
     if (this.#onProbation.has(id) || this.roomFor(id) === 0) return
     this.#onProbation.add(id)
-    this.#context.wake()
+    this.#onChange(node)
   }
 
   #lookOf(node: FleetNode, { running, pending }: Snapshot) {
