@@ -1,0 +1,105 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { WHOLE_RUN } from './plan.ts'
+
+const root = new URL('../../', import.meta.url)
+const read = (file: string) => readFileSync(new URL(file, root), 'utf8')
+const page = read('docs/promises.md')
+const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+
+/** The cells of the table row that begins with these words. */
+function row(words: string): string[] {
+  const line = page.split('\n').find((one) => one.startsWith(`| ${words}`))
+  if (line === undefined) throw new Error(`docs/promises.md has no row that begins with: ${words}`)
+  return line
+    .split('|')
+    .slice(1, -1)
+    .map((cell) => cell.trim())
+}
+
+/** `src/engine/FILE NAME`: the number that NAME stands for there. Most are nobody else's business, and so not exported. */
+function constantOf(where: string): number {
+  const [file, name] = where.split(' ')
+  const found = new RegExp(`\\b${name}(?: =|:) ([\\d_ *]+)`).exec(read(`src/engine/${file}`))?.[1]
+  if (found === undefined) throw new Error(`src/engine/${file} gives ${name} no number`)
+  return found.split('*').reduce((product, factor) => product * Number(factor.trim().replaceAll('_', '')), 1)
+}
+
+describe('docs/promises.md', () => {
+  it('names only commands that there are', () => {
+    const named = [...page.matchAll(/`npm (?:run )?([\w-]+)/g)].map(([, name]) => name!)
+    expect(named).toContain('chaos')
+    for (const name of named) expect(Object.keys(scripts)).toContain(name)
+  })
+
+  it('names only benches that there are, with figures that they print', () => {
+    const rows = [...page.matchAll(/^\| `npm run bench -- ([\w-]+)` \| ([^|]+) \|/gm)]
+    expect(rows).toHaveLength(8)
+    for (const [, bench, cell] of rows) {
+      const text = read(`bench/${bench}.ts`)
+      for (const [, figure] of cell!.matchAll(/`(\w+)`/g)) expect({ bench, text }.text).toContain(`'${figure}'`)
+    }
+  })
+
+  it('says of each figure what was seen', () => {
+    const rows = page.split('\n').filter((line) => /^\|( `npm run|  *\| )/.test(line))
+    const figures = rows.filter((line) => line.split('|').length === 6)
+    expect(figures.length).toBeGreaterThan(12)
+    for (const line of figures) expect(line.split('|')[4]!.trim()).not.toBe('')
+  })
+
+  it('says what the chaos does, and with how much', () => {
+    const { jobs, engineKills, nodeKills, realEvery } = WHOLE_RUN
+    const told = page.slice(page.indexOf('- **`chaos`**'))
+    for (const text of [
+      jobs.toLocaleString('en-GB'),
+      `kill -9 ${engineKills} times`,
+      `nodes ${nodeKills} times`,
+      `every ${realEvery}th job`
+    ]) {
+      expect(told).toContain(text)
+    }
+  })
+
+  it.each([
+    [
+      'A look at a node',
+      [
+        'nodes/observer.ts BUSY_INTERVAL_MS',
+        'nodes/observer.ts IDLE_INTERVAL_MS',
+        'nodes/observer.ts DOWN_INTERVAL_MAX_MS'
+      ]
+    ],
+    [
+      '`daemonstatus.json`; lists',
+      ['daemonStatusMs', 'listJobsMs', 'scheduleMs', 'eggMs', 'logMs', 'otherMs'].map(
+        (name) => `nodes/scrapyd/scrapyd-client.ts ${name}`
+      )
+    ],
+    ['An uncertain job is proved absent', ['dispatch/follower.ts NODE_POLL_INTERVAL_MS']],
+    ['An orphan without a sign', ['dispatch/follower.ts ORPHAN_SILENCE_MS']],
+    [
+      'A node is stuck',
+      [
+        'dispatch/watchdog.ts PATIENCE_MS',
+        'dispatch/watchdog.ts PROBATION_FIRST_MS',
+        'dispatch/watchdog.ts PROBATION_MAX_MS'
+      ]
+    ],
+    [
+      'A job that a node refused',
+      ['dispatch/dispatcher.ts HOLD_BACK_FIRST_MS', 'dispatch/dispatcher.ts HOLD_BACK_MAX_MS']
+    ]
+  ])('tells the time limit that the engine has: %s', (words, constants) => {
+    const told = [...row(words)[1]!.matchAll(/(\d+) (s|min)\b/g)].map(
+      ([, count, unit]) => Number(count) * (unit === 's' ? 1_000 : 60_000)
+    )
+    expect(told).toEqual(constants.map(constantOf))
+  })
+
+  it('leads only to pages that there are', () => {
+    for (const [, file] of page.matchAll(/\]\(([\w.-]+\.md)/g)) {
+      expect(existsSync(new URL(`docs/${file}`, root))).toBe(true)
+    }
+  })
+})
