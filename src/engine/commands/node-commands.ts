@@ -29,6 +29,9 @@ export interface NodeCommandsParts {
 /** What a discovery source says besides, and the version that the probe found. */
 type NewNode = NodeAddress & NodeSettings & { scrapydVersion: string | null; sourceId?: string | null }
 
+/** Of many: one commit, and room for others between. */
+const ADDED_AT_ONCE = 200
+
 const CONNECTION_FIELDS = [
   'url',
   'username',
@@ -57,6 +60,23 @@ export class NodeCommands {
     return this.#exclusively(() => this.#add(input))
   }
 
+  /** As discovery finds them: those whose address is in the fleet already are passed over. */
+  addMany(inputs: readonly NewNode[]): Promise<void> {
+    return this.#exclusively(() => this.#addMany(inputs))
+  }
+
+  /** Nodes of discovery sources that are not among these belong to nobody from now on, as if they had been added by hand. */
+  releaseAllBut(sourceIds: readonly string[]): Promise<void> {
+    return this.#exclusively(async () => {
+      const { store, fleet } = this.#parts
+      for (const { stored } of fleet.list()) {
+        if (stored.sourceId === null || sourceIds.includes(stored.sourceId)) continue
+        await store.putNode({ ...stored, sourceId: null })
+        fleet.update({ ...stored, sourceId: null })
+      }
+    })
+  }
+
   update(id: string, input: NodeSettings & Partial<NodeAddress>): Promise<FleetNode> {
     return this.#exclusively(() => this.#update(id, input))
   }
@@ -80,7 +100,7 @@ export class NodeCommands {
   }
 
   async #add(input: NewNode): Promise<FleetNode> {
-    const { store, fleet, secretBox, clock, random, dispatch } = this.#parts
+    const { store, fleet, dispatch } = this.#parts
     const address = parseNodeUrl(input.url)
     const duplicate = this.findByUrl(address.url)
     if (duplicate !== undefined) {
@@ -92,6 +112,36 @@ export class NodeCommands {
         }
       )
     }
+    const stored = await this.#toStored(input, new Set(fleet.list().map((node) => node.stored.name)))
+    await store.putNode(stored)
+    const node = await fleet.add(stored)
+    dispatch.wake()
+    return node
+  }
+
+  async #addMany(inputs: readonly NewNode[]): Promise<void> {
+    const { store, fleet, dispatch } = this.#parts
+    const names = new Set(fleet.list().map(({ stored }) => stored.name))
+    const urls = new Set(fleet.list().map(({ stored }) => stored.url))
+    for (let from = 0; from < inputs.length; from += ADDED_AT_ONCE) {
+      const batch: StoredNode[] = []
+      for (const input of inputs.slice(from, from + ADDED_AT_ONCE)) {
+        const { url } = parseNodeUrl(input.url)
+        if (urls.has(url)) continue
+        const stored = await this.#toStored(input, names)
+        urls.add(url)
+        names.add(stored.name)
+        batch.push(stored)
+      }
+      await Promise.all(batch.map((stored) => store.putNode(stored)))
+      await Promise.all(batch.map((stored) => fleet.add(stored)))
+      dispatch.wake()
+    }
+  }
+
+  async #toStored(input: NewNode, takenNames: ReadonlySet<string>): Promise<StoredNode> {
+    const { secretBox, clock, random } = this.#parts
+    const address = parseNodeUrl(input.url)
     const password = input.password ?? address.password
     const certificates = {
       caCertificate: input.caCertificate || null,
@@ -100,9 +150,9 @@ export class NodeCommands {
     }
     checkCertificates(certificates)
     const { clientKey } = certificates
-    const stored: StoredNode = {
+    return {
       id: `n-${random.hex(6)}`,
-      name: this.#freeName(input.name ?? new URL(address.url).host),
+      name: freeName(input.name ?? new URL(address.url).host, takenNames),
       kind: 'scrapyd',
       url: address.url,
       username: (input.username ?? address.username) || null,
@@ -121,10 +171,6 @@ export class NodeCommands {
       sealedProxyUrl: await this.#sealProxy(input.proxyUrl || null),
       sourceId: input.sourceId ?? null
     }
-    await store.putNode(stored)
-    const node = await fleet.add(stored)
-    dispatch.wake()
-    return node
   }
 
   async #update(id: string, input: NodeSettings & Partial<NodeAddress>): Promise<FleetNode> {
@@ -283,10 +329,9 @@ export class NodeCommands {
   findByUrl(url: string): FleetNode | undefined {
     return this.#parts.fleet.list().find(({ stored }) => stored.url === url)
   }
+}
 
-  #freeName(wanted: string): string {
-    const taken = new Set(this.#parts.fleet.list().map(({ stored }) => stored.name))
-    if (!taken.has(wanted)) return wanted
-    for (let number = 2; ; number += 1) if (!taken.has(`${wanted}-${number}`)) return `${wanted}-${number}`
-  }
+function freeName(wanted: string, taken: ReadonlySet<string>): string {
+  if (!taken.has(wanted)) return wanted
+  for (let number = 2; ; number += 1) if (!taken.has(`${wanted}-${number}`)) return `${wanted}-${number}`
 }

@@ -22,11 +22,7 @@ export interface NameResolverOptions {
   timeLimitMs?: number
 }
 
-export function createNameResolver({
-  clock,
-  servers,
-  timeLimitMs = TIME_LIMIT_MS
-}: NameResolverOptions): NameResolver {
+export function createNameResolver({ clock, servers, timeLimitMs = TIME_LIMIT_MS }: NameResolverOptions): NameResolver {
   return {
     addresses: (hostname, record) =>
       ask((resolver) => (record === 'A' ? resolver.resolve4(hostname) : resolver.resolve6(hostname))),

@@ -1,10 +1,12 @@
 import { watch } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { type Clock, sleep } from '../../runtime/clock.ts'
 import { openRegularFile } from '../../runtime/regular-file.ts'
 
 const SIZE_MAX_BYTES = 4 * 1024 * 1024
+const AT_REST_MS = 1_000
+const LOOKS_MAX = 10
 
 const FAILURES: Record<string, string> = {
   ENOENT: 'there is no such file. Make it, or correct the path',
@@ -13,18 +15,33 @@ const FAILURES: Record<string, string> = {
   EISDIR: 'it is a directory. Name a file in it'
 }
 
-/** The text of a file of nodes. Rejects with BAD_INPUT, in words, where it cannot be read or is being written. */
-export async function readNodeFile(path: string): Promise<string> {
+/**
+ * The text of a file of nodes, once nobody has written to it for a second: half a file would name half the nodes, and the last of them
+ * wrongly. Rejects with BAD_INPUT, in words, where it cannot be read or does not come to rest.
+ */
+export async function readNodeFile(path: string, clock: Clock): Promise<string> {
+  for (let look = 0; look < LOOKS_MAX; look++) {
+    const text = await readAtRest(path, clock)
+    if (text !== null) return text
+    await sleep(clock, AT_REST_MS)
+  }
+  throw problem(path, 'it is being written all the time. Write it beside, and rename it to this name')
+}
+
+/** null: it was written to a moment ago. */
+async function readAtRest(path: string, clock: Clock): Promise<string | null> {
   try {
     const file = await openRegularFile(path)
     if (file === null) throw problem(path, 'it is no regular file. Name one')
     try {
       const before = await file.stat()
       if (before.size > SIZE_MAX_BYTES) throw problem(path, `it is larger than ${SIZE_MAX_BYTES / 1024 / 1024} MB`)
+      // Times ahead of our clock are another machine's: they prove nothing.
+      const ageMs = clock.nowMs() - before.mtimeMs
+      if (ageMs >= 0 && ageMs < AT_REST_MS) return null
       const bytes = await file.readFile()
       const after = await file.stat()
-      // Half a file would name half the nodes. Whoever replaces it whole (rename) is never seen half-way.
-      if (after.mtimeMs !== before.mtimeMs || after.size !== bytes.length) throw problem(path, 'it is being written')
+      if (after.mtimeMs !== before.mtimeMs || after.size !== bytes.length) return null
       return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
     } finally {
       await file.close()
@@ -37,20 +54,9 @@ export async function readNodeFile(path: string): Promise<string> {
   }
 }
 
-/** Changes when the file does: its time, size and identity. null: there is none. */
-export async function fileStamp(path: string): Promise<string | null> {
-  try {
-    const { mtimeMs, size, ino } = await stat(path)
-    return `${mtimeMs} ${size} ${ino}`
-  } catch {
-    // Reading it says why, in words.
-    return null
-  }
-}
-
 /**
  * Calls `onChange` when something in the file's directory changes: what replaces a file, or the link that leads to it (Kubernetes'
- * ConfigMaps), is seen only there. A hint; null where this cannot be watched. Times of the file are looked at besides.
+ * ConfigMaps), is seen only there. A hint; null where this cannot be watched: then its interval finds the change.
  */
 export function watchNodeFile(path: string, onChange: () => void): { close(): void } | null {
   try {

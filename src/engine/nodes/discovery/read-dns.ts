@@ -8,7 +8,8 @@ type DnsSource = Extract<DiscoverySource, { kind: 'dns' }>
 
 /** What the codes of node:dns mean for whoever set the source up. */
 const FAILURES: Record<string, string> = {
-  ENOTFOUND: 'the name does not exist (NXDOMAIN). Check it; a name in Kubernetes is whole, as in scrapyd.default.svc.cluster.local',
+  ENOTFOUND:
+    'the name does not exist (NXDOMAIN). Check it; a name in Kubernetes is whole, as in scrapyd.default.svc.cluster.local',
   ENODATA: 'the name has no record of this kind. Check the kind of record',
   ESERVFAIL: 'the name server failed (SERVFAIL). See its log',
   EREFUSED: 'the name server refused to answer. Check which server this machine asks',

@@ -1,0 +1,376 @@
+import { type NodeMode, SourceSettings, type SourceState } from '../../../shared/contract/index.ts'
+import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
+import type { Clock, Timer } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { Random } from '../../runtime/random.ts'
+import type { SecretBox } from '../../runtime/secret-box.ts'
+import type { Store } from '../../store/store.ts'
+import { type Answer, type FoundNode, readNodeLines } from './found-node.ts'
+import type { NameResolver } from './name-resolver.ts'
+import { readNodeFile, watchNodeFile } from './node-file.ts'
+import { type KnownNode, planDiscovery, type Vanished } from './plan-discovery.ts'
+import { readDns } from './read-dns.ts'
+
+/** A source of the configuration file, with its password as it stands there. */
+export type ConfiguredSource = SourceSettings & { password?: string | null }
+
+/** What discovery asks of the fleet. Nodes that were removed meanwhile are passed over. */
+export interface DiscoveredFleet {
+  list(): KnownNode[]
+  /** Those that are in the fleet already are passed over. */
+  add(nodes: (FoundNode & { sourceId: string })[]): Promise<void>
+  setMode(nodeId: string, mode: NodeMode): Promise<void>
+  /** Nodes of sources that are not among these belong to nobody from now on. */
+  releaseAllBut(sourceIds: readonly string[]): Promise<void>
+}
+
+export interface DiscoveryOptions {
+  store: Pick<Store, 'getSetting' | 'putSetting'>
+  fleet: DiscoveredFleet
+  resolver: NameResolver
+  secretBox: SecretBox
+  configured: readonly ConfiguredSource[]
+  clock: Clock
+  random: Random
+  logger: Logger
+  /** The state of a source changed. */
+  onChange: () => void
+}
+
+const SOURCES_KEY = 'discovery.sources'
+const VANISHED_KEY = 'discovery.vanished'
+/** Whoever writes a file makes several changes in a row. */
+const FILE_SETTLES_MS = 300
+/** Sources that were set up together should not ask together for ever. */
+const JITTER_SHARE = 0.1
+const PROBLEMS_TOLD = 3
+
+interface Source {
+  settings: SourceSettings
+  sealedPassword: string | null
+  /** Of the configuration: kept nowhere else. */
+  password: string | null
+  isFromConfiguration: boolean
+  refreshedAtMs: number | null
+  problem: string | null
+  /** The last good answer; null: none since the start. */
+  found: readonly FoundNode[] | null
+  isPartial: boolean
+  timer: Timer | null
+  fileTimer: Timer | null
+  watcher: { close(): void } | null
+  refreshing: Promise<void> | null
+}
+
+type StoredSource = { settings: SourceSettings; sealedPassword: string | null }
+
+/**
+ * Keeps the fleet in step with what sources name. Each is asked again after its interval; a file also when it changes. After each answer
+ * what all of them say together is planned (plan-discovery.ts) and carried out, one plan after another. A source that fails keeps
+ * its last answer: nothing of its nodes changes but its problem.
+ */
+export class Discovery {
+  readonly #options: DiscoveryOptions
+  readonly #sources = new Map<string, Source>()
+  #vanished = new Map<string, Vanished>()
+  #lastPlan: Promise<unknown> = Promise.resolve()
+  #isStopped = false
+
+  constructor(options: DiscoveryOptions) {
+    this.#options = options
+  }
+
+  /** Reads what was set up, and begins to ask. Resolves before the sources have answered. */
+  async start(): Promise<void> {
+    const { store, configured, fleet, logger } = this.#options
+    this.#vanished = new Map(Object.entries(JSON.parse((await store.getSetting(VANISHED_KEY)) ?? '{}')))
+    const stored = JSON.parse((await store.getSetting(SOURCES_KEY)) ?? '[]') as StoredSource[]
+    for (const { settings, sealedPassword } of stored) this.#take(SourceSettings.parse(settings), { sealedPassword })
+    for (const { password = null, ...settings } of configured) {
+      if (this.#sources.has(settings.id)) {
+        logger.warn(
+          { source: settings.id },
+          'a source of the configuration has the name of one that was set up in the UI, and goes before it'
+        )
+      }
+      this.#take(SourceSettings.parse(settings), { password, isFromConfiguration: true })
+    }
+    await fleet.releaseAllBut([...this.#sources.keys()])
+    for (const source of this.#sources.values()) this.#begin(source)
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    const sources = [...this.#sources.values()]
+    for (const source of sources) this.#end(source)
+    await Promise.all(sources.map(({ refreshing }) => refreshing))
+    await this.#lastPlan
+  }
+
+  list(): SourceState[] {
+    return [...this.#sources.values()].map((source) => this.#describe(source))
+  }
+
+  get(id: string): SourceState {
+    return this.#describe(this.#require(id))
+  }
+
+  /** `password` undefined: as it was, as long as the source is the same. */
+  async put(settings: SourceSettings, password: string | null | undefined): Promise<SourceState> {
+    const before = this.#sources.get(settings.id)
+    if (before?.isFromConfiguration) throw inConfiguration(settings.id)
+    const isSame = before !== undefined && JSON.stringify(before.settings.source) === JSON.stringify(settings.source)
+    const kept = isSame ? before.sealedPassword : null
+    const sealedPassword =
+      password === undefined ? kept : password ? await this.#options.secretBox.seal(password) : null
+    if (before !== undefined) this.#end(before)
+    const source = this.#take(settings, { sealedPassword })
+    if (isSame) Object.assign(source, { found: before.found, isPartial: before.isPartial })
+    await this.#writeSources()
+    this.#begin(source)
+    await source.refreshing
+    return this.#describe(source)
+  }
+
+  async remove(id: string): Promise<void> {
+    const source = this.#require(id)
+    if (source.isFromConfiguration) throw inConfiguration(id)
+    this.#end(source)
+    this.#sources.delete(id)
+    await this.#writeSources()
+    await this.#inTurn(async () => {
+      await this.#options.fleet.releaseAllBut([...this.#sources.keys()])
+      await this.#forgetOthers()
+    })
+    this.#options.onChange()
+  }
+
+  async refresh(id: string): Promise<SourceState> {
+    const source = this.#require(id)
+    await this.#refresh(source)
+    return this.#describe(source)
+  }
+
+  #take(settings: SourceSettings, values: Partial<Source>): Source {
+    const source: Source = {
+      settings,
+      sealedPassword: null,
+      password: null,
+      isFromConfiguration: false,
+      refreshedAtMs: null,
+      problem: null,
+      found: null,
+      isPartial: false,
+      timer: null,
+      fileTimer: null,
+      watcher: null,
+      refreshing: null,
+      ...values
+    }
+    this.#sources.set(settings.id, source)
+    return source
+  }
+
+  #begin(source: Source): void {
+    const { source: from } = source.settings
+    if (from.kind === 'file') source.watcher = watchNodeFile(from.path, () => this.#noteFileEvent(source))
+    void this.#refresh(source)
+  }
+
+  #end(source: Source): void {
+    source.timer?.cancel()
+    source.fileTimer?.cancel()
+    source.watcher?.close()
+    source.watcher = null
+  }
+
+  #noteFileEvent(source: Source): void {
+    if (this.#isStopped || source.fileTimer !== null) return
+    source.fileTimer = this.#options.clock.setTimer(FILE_SETTLES_MS, () => {
+      source.fileTimer = null
+      // What changed while it was being read is in the next reading alone.
+      void (source.refreshing ?? Promise.resolve()).then(() => this.#refresh(source))
+    })
+  }
+
+  #refresh(source: Source): Promise<void> {
+    source.refreshing ??= this.#refreshOnce(source).finally(() => {
+      source.refreshing = null
+      this.#arm(source)
+    })
+    return source.refreshing
+  }
+
+  #arm(source: Source): void {
+    const { clock, random } = this.#options
+    source.timer?.cancel()
+    if (this.#isStopped || this.#sources.get(source.settings.id) !== source) return
+    const delayMs = source.settings.refreshSeconds * 1000 * (1 - JITTER_SHARE + 2 * JITTER_SHARE * random.next())
+    source.timer = clock.setTimer(delayMs, () => void this.#refresh(source))
+  }
+
+  async #refreshOnce(source: Source): Promise<void> {
+    const { clock, logger, onChange } = this.#options
+    const { id } = source.settings
+    const problemBefore = source.problem
+    try {
+      const { nodes, problems } = await this.#ask(source)
+      if (nodes.length > 0) Object.assign(source, { found: nodes, isPartial: problems.length > 0 })
+      source.problem = problemOf(nodes.length, problems)
+      await this.#inTurn(() => this.#carryOut())
+    } catch (error) {
+      source.problem = isScrapdeckError(error) ? error.message : `It could not be read: ${String(error)}`
+      if (!isScrapdeckError(error)) logger.error({ source: id, error }, 'a source of nodes failed')
+    }
+    source.refreshedAtMs = clock.nowMs()
+    if (source.problem !== null && source.problem !== problemBefore) {
+      logger.warn({ source: id, problem: source.problem }, 'a source of nodes has a problem')
+    }
+    if (!this.#isStopped) onChange()
+  }
+
+  async #ask({ settings: { source } }: Source): Promise<Answer> {
+    if (source.kind === 'dns') return readDns(source, this.#options.resolver)
+    if (source.kind === 'list') return readNodeLines(source.nodes, { passwords: false })
+    return readNodeLines(await readNodeFile(source.path, this.#options.clock))
+  }
+
+  async #carryOut(): Promise<void> {
+    const { fleet, clock, logger } = this.#options
+    if (this.#isStopped) return
+    await this.#forgetOthers()
+    const answers = [...this.#sources].map(([sourceId, { found, isPartial }]) => ({
+      sourceId,
+      nodes: found,
+      isPartial
+    }))
+    const plan = planDiscovery({ answers, known: fleet.list(), vanished: this.#vanished })
+    if (plan.add.length > 0) {
+      const added = await Promise.all(plan.add.map(({ sourceId, node }) => this.#completed(sourceId, node)))
+      await fleet.add(added)
+      logger.info({ nodes: plan.add.length }, 'discovery added nodes')
+    }
+    if (plan.vanish.length === 0 && plan.comeBack.length === 0) return
+    // Decided first, done then, and noted: whenever the engine ends, the next one knows what is left to do.
+    for (const { nodeId, cordon } of plan.vanish) {
+      const sinceMs = this.#vanished.get(nodeId)?.sinceMs ?? clock.nowMs()
+      this.#vanished.set(nodeId, { sinceMs, state: cordon ? 'cordoning' : 'left' })
+    }
+    await this.#writeVanished()
+    for (const { nodeId, cordon } of plan.vanish) {
+      if (!cordon) continue
+      await fleet.setMode(nodeId, 'cordoned')
+      this.#vanished.set(nodeId, { ...this.#vanished.get(nodeId)!, state: 'cordoned' })
+      logger.info({ node: nodeId }, 'a node was cordoned: its source names it no longer')
+    }
+    for (const { nodeId, activate } of plan.comeBack) {
+      if (activate) await fleet.setMode(nodeId, 'active')
+      this.#vanished.delete(nodeId)
+    }
+    await this.#writeVanished()
+  }
+
+  /** With what the source says of all its nodes. */
+  async #completed(sourceId: string, node: FoundNode): Promise<FoundNode & { sourceId: string }> {
+    const source = this.#sources.get(sourceId)!
+    const { node: common, username } = source.settings
+    const password = node.password ?? source.password ?? (await this.#openPassword(source))
+    return {
+      sourceId,
+      ...(common.slots == null ? {} : { slots: common.slots }),
+      ...(common.group == null ? {} : { group: common.group }),
+      ...(common.queueAhead === undefined ? {} : { queueAhead: common.queueAhead }),
+      ...(username == null ? {} : { username, ...(password === null ? {} : { password }) }),
+      ...node,
+      tags: [...new Set([...(common.tags ?? []), ...(node.tags ?? [])])]
+    }
+  }
+
+  async #openPassword({ sealedPassword, settings }: Source): Promise<string | null> {
+    if (sealedPassword === null) return null
+    try {
+      return await this.#options.secretBox.open(sealedPassword)
+    } catch (error) {
+      this.#options.logger.warn(
+        { source: settings.id, error },
+        'the password of a source cannot be read here; enter it again'
+      )
+      return null
+    }
+  }
+
+  /** Nodes that were removed, or whose source was, are nobody's vanished ones. */
+  async #forgetOthers(): Promise<void> {
+    const found = new Set(this.#options.fleet.list().flatMap(({ id, sourceId }) => (sourceId === null ? [] : [id])))
+    const gone = [...this.#vanished.keys()].filter((nodeId) => !found.has(nodeId))
+    if (gone.length === 0) return
+    for (const nodeId of gone) this.#vanished.delete(nodeId)
+    await this.#writeVanished()
+  }
+
+  #describe(source: Source): SourceState {
+    const { settings, isFromConfiguration, refreshedAtMs, problem, found } = source
+    const nodes = this.#options.fleet.list().filter(({ sourceId }) => sourceId === settings.id)
+    const vanishedNodes = nodes.flatMap(({ id, mode }) => {
+      const missed = this.#vanished.get(id)
+      if (missed === undefined) return []
+      return [{ nodeId: id, sinceMs: missed.sinceMs, isCordonedForIt: missed.state !== 'left' && mode === 'cordoned' }]
+    })
+    return {
+      ...settings,
+      hasPassword: source.sealedPassword !== null || source.password !== null,
+      isFromConfiguration,
+      refreshedAtMs,
+      problem,
+      found: found?.length ?? 0,
+      vanished: vanishedNodes.length,
+      vanishedNodes
+    }
+  }
+
+  #require(id: string): Source {
+    const source = this.#sources.get(id)
+    if (source === undefined) {
+      throw new ScrapdeckError('NOT_FOUND', `There is no source ${id} of nodes; it may have been removed`)
+    }
+    return source
+  }
+
+  async #writeSources(): Promise<void> {
+    const own = [...this.#sources.values()].filter(({ isFromConfiguration }) => !isFromConfiguration)
+    const stored = own.map(({ settings, sealedPassword }): StoredSource => ({ settings, sealedPassword }))
+    await this.#options.store.putSetting(SOURCES_KEY, JSON.stringify(stored))
+  }
+
+  async #writeVanished(): Promise<void> {
+    await this.#options.store.putSetting(VANISHED_KEY, JSON.stringify(Object.fromEntries(this.#vanished)))
+  }
+
+  #inTurn<T>(act: () => Promise<T>): Promise<T> {
+    const done = this.#lastPlan.then(act)
+    this.#lastPlan = done.catch(() => {
+      // Its own caller hears of it; the next plan must go on.
+    })
+    return done
+  }
+}
+
+/** null: all of it was understood. */
+function problemOf(nodes: number, problems: readonly string[]): string | null {
+  if (problems.length === 0)
+    return nodes > 0 ? null : 'It names no node. The nodes that it named before stay as they are.'
+  const told = problems.slice(0, PROBLEMS_TOLD).join('; ')
+  const rest = problems.length > PROBLEMS_TOLD ? `; and ${problems.length - PROBLEMS_TOLD} more` : ''
+  const others =
+    nodes > 0
+      ? 'The rest is used, and no node is cordoned until this is mended.'
+      : 'Nothing of it could be used; the nodes that it named before stay as they are.'
+  return `${told}${rest}. ${others}`
+}
+
+function inConfiguration(id: string): ScrapdeckError {
+  return new ScrapdeckError(
+    'BAD_INPUT',
+    `The source ${id} is in the configuration file. Change it there, and start Scrapdeck again.`
+  )
+}
