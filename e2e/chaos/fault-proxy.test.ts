@@ -100,7 +100,7 @@ describe('a proxy before a node', () => {
     await proxy.apply({ kind: 'late' })
     const sender = new AbortController()
     const post = failureOf(ask('schedule.json', { method: 'POST', body: 'a=1', signal: sender.signal }))
-    await expect.poll(() => proxy.hits).toBe(1)
+    await expect.poll(() => proxy.isHolding).toBe(true)
     expect(await ask('listjobs.json')).toBe(ANSWER)
     sender.abort()
     expect(await post).toBe('AbortError')

@@ -67,6 +67,11 @@ export class FaultProxy {
     if (fault.kind === 'down') await this.#shut()
   }
 
+  /** A POST is held back at this moment, to be delivered late. */
+  get isHolding(): boolean {
+    return this.#fault?.kind === 'late' && this.#hits.size > 0
+  }
+
   /** How many connections the present fault has harmed. Nobody can count connections to where nobody listens: 1. */
   get hits(): number {
     return this.#hits.size + this.#refused

@@ -69,6 +69,11 @@ export interface PlannedKill {
   afterMs: number
 }
 
+export interface PlannedEngineKill extends PlannedKill {
+  /** It dies while a POST of it is held back by the network, which delivers it later: the moment that is hardest to get right. */
+  whileHeld: boolean
+}
+
 export interface PlannedNodeKill extends PlannedKill {
   node: number
   /** The machine with its spiders, or only the Scrapyd, whose spiders live on. */
@@ -78,7 +83,7 @@ export interface PlannedNodeKill extends PlannedKill {
 
 export interface Plan {
   jobs: PlannedJob[]
-  engineKills: PlannedKill[]
+  engineKills: PlannedEngineKill[]
   nodeKills: PlannedNodeKill[]
 }
 
@@ -86,7 +91,10 @@ export interface Plan {
 export function createPlan(options: ChaosOptions): Plan {
   const random = createSeededRandom(options.seed)
   const jobs = Array.from({ length: options.jobs }, (_, index) => planJob(index + 1, options, random))
-  const engineKills = planTimes(options.engineKills, options, random)
+  const engineKills = planTimes(options.engineKills, options, random).map((kill, index) => ({
+    ...kill,
+    whileHeld: index % 3 === 2
+  }))
   const nodeKills = planTimes(options.nodeKills, options, random).map((kill, index) => ({
     ...kill,
     node: index % options.versions.length,

@@ -17,7 +17,13 @@ import {
   startNodes,
   stopNodes
 } from './nodes.ts'
-import { type ChaosOptions, createPlan, type PlannedKill, type PlannedNodeKill } from './plan.ts'
+import {
+  type ChaosOptions,
+  createPlan,
+  type PlannedEngineKill,
+  type PlannedKill,
+  type PlannedNodeKill
+} from './plan.ts'
 import { chaosEgg, PROJECT } from './project.ts'
 import { readTruth, type Run } from './truth.ts'
 
@@ -47,6 +53,7 @@ export interface RunOptions extends ChaosOptions {
 
 /** Without news for so long, something kills all the same: it may be the kill that gets things going again. */
 const STANDSTILL_MS = 20_000
+const HELD_LIMIT_MS = 10_000
 const READY_LIMIT_MS = 60_000
 /** An orphan is given up after a minute of silence, and then its job may wait for its retry. */
 const QUIET_LIMIT_MS = 240_000
@@ -172,10 +179,11 @@ class Chaos {
     }
   }
 
-  async #killEngine(kills: PlannedKill[]): Promise<ChaosResult['engineRecoveries']> {
+  async #killEngine(kills: PlannedEngineKill[]): Promise<ChaosResult['engineRecoveries']> {
     const recoveries: { beganAt: number; readyMs: number }[] = []
     for (const [index, kill] of kills.entries()) {
       await this.#untilTime(kill)
+      if (kill.whileHeld) await this.#untilHeld()
       if (this.#over.signal.aborted) break
       await this.#service!.kill()
       const beganAt = performance.now()
@@ -241,6 +249,15 @@ class Chaos {
       count = now
     }
     await pause(afterMs, this.#over.signal)
+  }
+
+  /** Or not, where no such weather comes for a while. */
+  async #untilHeld(): Promise<void> {
+    const limit = performance.now() + HELD_LIMIT_MS
+    while (performance.now() < limit && !this.#nodes.some(({ proxy }) => proxy.isHolding)) {
+      if (this.#over.signal.aborted) return
+      await pause(10, this.#over.signal)
+    }
   }
 
   /** A short run may be through before every kind has met a connection: Scrapdeck looks at its nodes all the same. */
