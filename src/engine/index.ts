@@ -8,6 +8,7 @@ import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../shared/run-limits.ts'
 import type { BlobStore } from './blobs/blob-store.ts'
 import { openFilesystemBlobStore } from './blobs/filesystem/filesystem-blob-store.ts'
 import type { FleetAsScrapyd } from './commands/fleet-as-scrapyd.ts'
+import { DiscoveryCommands } from './commands/discovery-commands.ts'
 import { JobCommands } from './commands/job-commands.ts'
 import { NodeCommands } from './commands/node-commands.ts'
 import { ProjectCommands } from './commands/project-commands.ts'
@@ -20,6 +21,8 @@ import { ChangeFeed } from './events/change-feed.ts'
 import { type Environments, NO_ENVIRONMENTS } from './launcher/environments.ts'
 import { createPruner, type Pruner } from './launcher/prune-files.ts'
 import { openLocalNode, type LocalNode } from './launcher/local-node.ts'
+import type { ConfiguredSource } from './nodes/discovery/discovery.ts'
+import { createNameResolver, type NameResolver } from './nodes/discovery/name-resolver.ts'
 import { Fleet, type FleetNode } from './nodes/fleet.ts'
 import { JobLogs } from './nodes/job-logs.ts'
 import type { NodeClient } from './nodes/node-client.ts'
@@ -45,6 +48,7 @@ import { systemRandom, type Random } from './runtime/random.ts'
 import type { SecretBox } from './runtime/secret-box.ts'
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts'
 import type { Store, StoredNode } from './store/store.ts'
+import { wireDiscovery } from './wire-discovery.ts'
 import { wireEggs } from './wire-eggs.ts'
 
 export interface EngineOptions {
@@ -70,6 +74,8 @@ export interface EngineOptions {
   /** Projects that run on the local node without an egg, by name. */
   settingsProjects?: Record<string, SettingsSource>
   pythonPath?: string
+  /** Sources of nodes that the configuration file names. */
+  discovery?: readonly ConfiguredSource[]
   /** Between the steps of a cancel: after INT, after the second INT, and after KILL. Default: 30, 15 and 15. */
   cancelWaitsSeconds?: readonly [number, number, number]
   logger?: Logger
@@ -85,6 +91,7 @@ export interface EngineOptions {
     connect?: typeof createConnection
     eggTree?: EggTree
     loopDelay?: LoopDelay
+    resolver?: NameResolver
   }
 }
 
@@ -235,6 +242,21 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   const newJobId = createJobIds(clock, random)
   const jobCommands = new JobCommands({ store, fleet, projects, dispatch, waiting, secretBox, clock, newJobId })
   const nodeCommands = new NodeCommands({ store, projects, fleet, live, dispatch, secretBox, clock, random, newJobId })
+  const discovery = wireDiscovery({
+    store,
+    fleet,
+    nodeCommands,
+    resolver: seams.resolver ?? createNameResolver({ clock }),
+    secretBox,
+    configured: options.discovery ?? [],
+    clock,
+    random,
+    logger,
+    onChange() {
+      feed.touch('discovery')
+      problems.settle()
+    }
+  })
   const projectCommands = new ProjectCommands({
     store,
     fleet,
@@ -285,7 +307,9 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       python: localNode?.python() ?? null,
       environments: environments.list(),
       isPaused: systemCommands.isPaused,
-      queued: figures.current.queued
+      queued: figures.current.queued,
+      sources: discovery.list(),
+      orderWarnings: projects.orderWarnings()
     }),
     onChange: () => feed.touch('problems')
   })
@@ -299,6 +323,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
         if (thing === 'figures') return [{ kind: 'figures', figures: figures.current }]
         if (thing === 'problems') return [{ kind: 'problems', problems: problems.current() }]
         if (thing === 'python') return [{ kind: 'python', python: pythonState() }]
+        if (thing === 'discovery') return [{ kind: 'discovery' }]
         if (thing === 'environments') return [{ kind: 'environments', environments: environments.list() }]
         if (thing.startsWith('waiting:')) {
           const lane = thing.slice('waiting:'.length)
@@ -315,6 +340,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     nodeCommands,
     projectCommands,
     systemCommands,
+    discoveryCommands: new DiscoveryCommands({ discovery }),
     jobLogs,
     feed,
     figures,
@@ -466,6 +492,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     notePythons()
   }
   localNode?.onUsage(() => feed.touch(`node:${LOCAL_NODE_ID}`))
+  await discovery.start()
   await figures.start()
   keepHouse()
   projects
@@ -502,6 +529,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
         feed.close()
         loopDelay.stop()
         eggs.stop()
+        await discovery.stop()
         await dispatch.stop()
         await fleet.stop()
         await store.close()

@@ -56,6 +56,8 @@ export interface Projects {
   allSpidersOf(project: string): string[]
   knowsSpiders(project: string, version: string): boolean
   describe(): Project[]
+  /** Projects whose versions Scrapyds order differently, and why (version-order-warnings.ts). */
+  orderWarnings(): { project: string; text: string }[]
   /** What an operator set for a project; the default where nothing was set, also for a project that is not known. */
   settingsOf(project: string): ProjectSettings
   /** Also for a project that is not known yet: what it needs can be there before its first egg. Throws BAD_INPUT for a name that none can have. */
@@ -153,6 +155,7 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
 
   /** Changes of versions go one after another: what a node shows must not overwrite what is being uploaded. */
   let lastChange: Promise<unknown> = Promise.resolve()
+  const warnings = new WeakMap<readonly StoredVersion[], ReadonlyMap<string, string>>()
   const keeping = createEggKeeping({ store, blobs, files, catalog })
   const seen = createSeenOnNodes({ store, catalog, forget, clock })
   const { tree, listSpidersOfEgg } = options
@@ -194,12 +197,16 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
       catalog.names().map((name) => {
         const versions = catalog.ascending(name)
         const latestVersion = versions.at(-1)?.version ?? null
-        const ours = versions.filter(({ sha256 }) => sha256 !== null).map(({ version }) => version)
-        const warnings = orderWarnings(ours, latestVersion)
+        const orderWarning = warningsOf(name)
         const described = versions
           .toReversed()
-          .map((stored) => ({ ...stored, orderWarning: warnings.get(stored.version) ?? null }))
+          .map((stored) => ({ ...stored, orderWarning: orderWarning.get(stored.version) ?? null }))
         return { name, latestVersion, settings: projects.settingsOf(name), versions: described }
+      }),
+    orderWarnings: () =>
+      catalog.names().flatMap((project) => {
+        const text = [...warningsOf(project).values()][0]
+        return text === undefined ? [] : [{ project, text }]
       }),
     settingsOf: (project) => settings.get(project) ?? DEFAULT_PROJECT_SETTINGS,
     async configure(project, next) {
@@ -303,6 +310,17 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
     }
   }
   return projects
+
+  /** By version. Asked for with every change of a problem: made anew only when the versions are others. */
+  function warningsOf(project: string): ReadonlyMap<string, string> {
+    const versions = catalog.ascending(project)
+    const known = warnings.get(versions)
+    if (known !== undefined) return known
+    const ours = versions.filter(({ sha256 }) => sha256 !== null).map(({ version }) => version)
+    const made = orderWarnings(ours, catalog.latestVersion(project))
+    warnings.set(versions, made)
+    return made
+  }
 
   async function listSettingsProjects(): Promise<void> {
     const { listSpidersOfSettings = null } = options

@@ -32,6 +32,8 @@ const problemsOf = (input: Partial<ProblemsInput>) =>
     environments: [],
     isPaused: false,
     queued: 0,
+    sources: [],
+    orderWarnings: [],
     ...input
   })
 

@@ -1,9 +1,10 @@
-import type { Environment, Problem, PythonState } from '../../shared/contract/index.ts'
+import type { Environment, Problem, PythonState, SourceState } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { formatAge } from '../../shared/time.ts'
 import type { LiveAttempt } from '../dispatch/live-attempts.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { StoredJob } from '../store/store.ts'
+import { discoveryProblems, type OrderWarning, versionOrderProblems } from './fleet-problems.ts'
 
 export interface ProblemsInput {
   nowMs: number
@@ -15,6 +16,8 @@ export interface ProblemsInput {
   environments: readonly Environment[]
   isPaused: boolean
   queued: number
+  sources: readonly SourceState[]
+  orderWarnings: readonly OrderWarning[]
 }
 
 // Scrapyd starts what it accepted at its next poll, 5 s apart: after three of them without a start, something is wrong.
@@ -29,6 +32,8 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...pythonProblem(input),
     ...environmentProblems(input),
     ...pausedQueue(input),
+    ...discoveryProblems(input.sources),
+    ...versionOrderProblems(input.orderWarnings),
     ...failingSpiders(input)
   ].sort((left, right) => Number(right.severity === 'error') - Number(left.severity === 'error'))
 }

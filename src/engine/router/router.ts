@@ -11,6 +11,7 @@ import {
   type UsageSample
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import type { DiscoveryCommands } from '../commands/discovery-commands.ts'
 import type { JobCommands } from '../commands/job-commands.ts'
 import type { NodeCommands } from '../commands/node-commands.ts'
 import type { ProjectCommands } from '../commands/project-commands.ts'
@@ -39,6 +40,7 @@ export interface RouterParts {
   nodeCommands: NodeCommands
   projectCommands: ProjectCommands
   systemCommands: SystemCommands
+  discoveryCommands: DiscoveryCommands
   jobLogs: JobLogs
   feed: ChangeFeed
   figures: FiguresSampler
@@ -54,7 +56,18 @@ export interface RouterParts {
 
 /** The contract's operations over the engine's rooms: each a line or two, the work is done in the rooms. */
 export function createRouter(parts: RouterParts): EngineRouter {
-  const { store, waiting, jobCommands, nodeCommands, projectCommands, systemCommands, jobLogs, feed, figures } = parts
+  const {
+    store,
+    waiting,
+    jobCommands,
+    nodeCommands,
+    projectCommands,
+    systemCommands,
+    discoveryCommands,
+    jobLogs,
+    feed,
+    figures
+  } = parts
   const os = implement(contract).$context<RouterContext>()
 
   function requireProject(name: string): Project {
@@ -143,6 +156,15 @@ export function createRouter(parts: RouterParts): EngineRouter {
       adoptExternal: os.nodes.adoptExternal.handler(async ({ input: { id, ...run } }) =>
         waiting.complete(await nodeCommands.adoptExternal(id, run))
       )
+    },
+    discovery: {
+      list: os.discovery.list.handler(() => ({ sources: discoveryCommands.list() })),
+      put: os.discovery.put.handler(({ input }) => discoveryCommands.put(input)),
+      remove: os.discovery.remove.handler(async ({ input }) => {
+        await discoveryCommands.remove(input.id)
+        return { removed: input.id }
+      }),
+      refresh: os.discovery.refresh.handler(({ input }) => discoveryCommands.refresh(input.id))
     },
     projects: {
       list: os.projects.list.handler(() => ({ projects: parts.listProjects() })),
