@@ -1,10 +1,9 @@
-import { lookup } from 'node:dns'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { LookupFunction } from 'node:net'
-import { type Dispatcher, errors, Pool } from 'undici'
+import { type Client, type Dispatcher, errors } from 'undici'
 import type { Clock } from '../../runtime/clock.ts'
 import { NodeError, type NodeErrorKind } from '../node-client.ts'
-import { isForbiddenAddress } from './node-url.ts'
+import { chooseProxy, type Environment } from './proxy.ts'
+import { createTransport } from './transport.ts'
 
 export interface NodeAddressParts {
   /** As parseNodeUrl gives it. */
@@ -47,29 +46,55 @@ export interface Connection {
   close(): Promise<void>
 }
 
-const CONNECT_TIMEOUT_MS = 5000
+// A look at the node while a log is read and jobs are sent: more at once would only wait in Scrapyd's one thread.
+const CONNECTIONS_MAX = 4
 
 /** Opens nothing yet: the first request connects. Redirects are not followed, bodies not decompressed. */
-export function createConnection(options: { address: NodeAddressParts; name: string; clock: Clock }): Connection {
-  const { address, name, clock } = options
+export function createConnection(options: {
+  address: NodeAddressParts
+  name: string
+  clock: Clock
+  /** Names proxies for nodes that name none (chooseProxy). */
+  environment?: Environment
+}): Connection {
+  const { address, name, clock, environment = process.env } = options
   const base = new URL(address.url)
-  const pool = new Pool(base.origin, {
-    connections: 4,
-    pipelining: 1,
-    allowH2: false,
-    // The clock's timer in `send` is the only time limit: it covers the wait for a free connection as well.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connect: {
-      timeout: CONNECT_TIMEOUT_MS,
-      lookup: lookupAllowed,
-      ...(address.caCertificate === null ? {} : { ca: address.caCertificate })
-    }
-  })
+  const transport = createTransport(address, chooseProxy(address.proxyUrl ?? null, address.url, environment), clock)
+  // An undici Pool would take 20 kB for each of thousands of nodes before it is connected.
+  const lanes: { client: Client; inFlight: number }[] = []
   const label = `${name} (${base.origin}${base.pathname.replace(/\/$/, '')})`
-  const authorization = basicAuthorization(address)
+  const headers = {
+    accept: '*/*',
+    'accept-encoding': 'identity',
+    'user-agent': 'Scrapdeck',
+    ...basicAuthorization(address),
+    ...transport.headers
+  }
+  const aborts = new WeakMap<AbortSignal, Set<() => void>>()
   const fail: Connection['fail'] = (kind, problem, delivered, cause) =>
     new NodeError(kind, `Node ${label} ${problem}`, { delivered, cause })
+
+  function freestLane(): { client: Client; inFlight: number } {
+    let freest = lanes[0]
+    for (const lane of lanes) if (lane.inFlight < freest!.inFlight) freest = lane
+    if (freest !== undefined && (freest.inFlight === 0 || lanes.length === CONNECTIONS_MAX)) return freest
+    const lane = { client: transport.createClient(), inFlight: 0 }
+    lanes.push(lane)
+    return lane
+  }
+
+  /** One listener for each signal: an observer's lives through thousands of requests, and listeners of signals are dear. */
+  function onceAborted(signal: AbortSignal, listener: () => void): () => void {
+    let listeners = aborts.get(signal)
+    if (listeners === undefined) {
+      const all = new Set<() => void>()
+      listeners = all
+      aborts.set(signal, all)
+      signal.addEventListener('abort', () => [...all].forEach((each) => each()), { once: true })
+    }
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
+  }
 
   function send(request: NodeRequest, signal?: AbortSignal): Promise<AnswerHead> {
     return new Promise((resolve, reject) => {
@@ -77,11 +102,12 @@ export function createConnection(options: { address: NodeAddressParts; name: str
       let begun = false
       let settled = false
       let abort: ((reason: Error) => void) | null = null
+      let stopListening: (() => void) | null = null
       const settle = (finish: () => void) => {
         if (settled) return
         settled = true
         timer.cancel()
-        signal?.removeEventListener('abort', onAbort)
+        stopListening?.()
         finish()
       }
       const giveUp = (error: NodeError) => {
@@ -99,8 +125,8 @@ export function createConnection(options: { address: NodeAddressParts; name: str
           )
         )
       )
-      if (signal?.aborted) return onAbort()
-      signal?.addEventListener('abort', onAbort, { once: true })
+      if (signal?.aborted === true) return onAbort()
+      if (signal !== undefined) stopListening = onceAborted(signal, onAbort)
 
       let head: AnswerHead | null = null
       let receivePiece: ReturnType<NodeRequest['receive']> = () => 'more'
@@ -128,30 +154,29 @@ export function createConnection(options: { address: NodeAddressParts; name: str
           controller.abort(new Error('enough was read'))
         },
         onResponseEnd() {
+          lane.inFlight -= 1
           const answer = head
           if (answer !== null) settle(() => resolve(answer))
         },
         onResponseError(_controller, error) {
+          lane.inFlight -= 1
           settle(() => reject(transportError(error, begun)))
         }
       }
+      const lane = freestLane()
+      lane.inFlight += 1
       try {
-        pool.dispatch(
+        lane.client.dispatch(
           {
             method: request.method,
-            path: base.pathname + request.path,
-            headers: {
-              accept: '*/*',
-              'accept-encoding': 'identity',
-              'user-agent': 'Scrapdeck',
-              ...authorization,
-              ...request.headers
-            },
+            path: transport.pathPrefix + request.path,
+            headers: request.headers === undefined ? headers : { ...headers, ...request.headers },
             body: request.body ?? null
           },
           handler
         )
       } catch (error) {
+        lane.inFlight -= 1
         settle(() => reject(transportError(error, false)))
       }
     })
@@ -168,12 +193,23 @@ export function createConnection(options: { address: NodeAddressParts; name: str
           error
         )
       }
+      if (/ALERT/.test(code)) {
+        // TLS 1.3 tells us only after the request has been written; it was never read.
+        return fail('unreachable', clientCertificateProblem(code), 'no', error)
+      }
       return fail('reset', `broke the connection before its answer was complete (${code}).`, 'unknown', error)
     }
-    return fail('unreachable', unreachableProblem(code, base, error), 'no', error)
+    return fail('unreachable', unreachableProblem(code, base, transport.firstHop, error), 'no', error)
   }
 
-  return { label, send, fail, close: () => pool.destroy() }
+  return {
+    label,
+    send,
+    fail,
+    async close() {
+      await Promise.all(lanes.map(({ client }) => client.destroy()))
+    }
+  }
 }
 
 /** Collects a body of at most `limitBytes`. */
@@ -191,18 +227,6 @@ export function collectBody(limitBytes: number) {
   }
 }
 
-// A host name may resolve to what parseNodeUrl refuses when it is written out.
-const lookupAllowed: LookupFunction = (host, options, callback) => {
-  lookup(host, options, (error, address, family) => {
-    const addresses = Array.isArray(address) ? address.map((each) => each.address) : [address]
-    if (!error && addresses.some(isForbiddenAddress)) {
-      callback(Object.assign(new Error(`${host} resolves to a forbidden address`), { code: 'FORBIDDEN_ADDRESS' }), [])
-      return
-    }
-    callback(error, address as never, family)
-  })
-}
-
 function basicAuthorization(address: NodeAddressParts): Record<string, string> {
   if (!address.username) return {}
   const credentials = Buffer.from(`${address.username}:${address.password ?? ''}`, 'utf8')
@@ -214,29 +238,40 @@ function errorCode(error: unknown): string {
   return typeof code === 'string' ? code : 'unknown error'
 }
 
-function unreachableProblem(code: string, base: URL, error: unknown): string {
+function unreachableProblem(code: string, base: URL, firstHop: string, error: unknown): string {
   switch (code) {
     case 'ECONNREFUSED':
-      return `cannot be reached: nothing listens on ${base.host}. Start Scrapyd there, or correct the address.`
+      return firstHop === base.host
+        ? `cannot be reached: nothing listens on ${base.host}. Start Scrapyd there, or correct the address.`
+        : `cannot be reached: nothing listens on ${firstHop}. Correct the proxy of the node, or HTTP_PROXY and HTTPS_PROXY.`
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return `cannot be reached: the name ${base.hostname} does not resolve. Correct the address, or check DNS.`
+      return `cannot be reached: the name ${firstHop.replace(/:\d+$/, '')} does not resolve. Correct the address, or check DNS.`
     case 'FORBIDDEN_ADDRESS':
       return `is not asked: ${base.hostname} resolves to a link-local or cloud metadata address. Correct the address.`
+    case 'PROXY_UNAUTHORIZED':
+      return `cannot be reached: ${firstHop} refuses its user name or password (407). Correct them in the proxy of the node.`
+    case 'PROXY_REFUSED':
+      return `cannot be reached: ${firstHop} opens no connection to ${base.host} (${(error as Error).message}). Correct the proxy or the address.`
     case 'UND_ERR_CONNECT_TIMEOUT':
     case 'ETIMEDOUT':
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
-      return `cannot be reached: ${base.host} did not accept a connection. Check the network, firewall and address.`
+      return `cannot be reached: ${firstHop} did not accept a connection. Check the network, firewall and address.`
     case 'UND_ERR_DESTROYED':
     case 'UND_ERR_CLOSED':
       return 'was not asked: the connection to it was closed on our side.'
   }
+  if (/ALERT/.test(code)) return clientCertificateProblem(code)
   if (/CERT|SIGNATURE|ERR_TLS|ISSUER/.test(code)) {
     return `cannot be trusted: its TLS certificate was not accepted (${code}). Give the certificate of its authority, or correct the address.`
   }
   if (/ERR_SSL|EPROTO/.test(code)) {
-    return `cannot be reached: ${base.host} does not speak TLS as asked (${code}). Try http:// instead of https://.`
+    return `cannot be reached: ${firstHop} does not speak TLS as asked (${code}). Try http:// instead of https://.`
   }
   return `cannot be reached: ${error instanceof Error ? error.message.slice(0, 300) : code}. Check the address and the network.`
+}
+
+function clientCertificateProblem(code: string): string {
+  return `does not accept who we are (${code}). Give a client certificate that it knows, with its key, in the settings of the node.`
 }

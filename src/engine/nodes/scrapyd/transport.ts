@@ -1,0 +1,175 @@
+import { lookup } from 'node:dns'
+import { request as requestOverHttp } from 'node:http'
+import { request as requestOverHttps } from 'node:https'
+import { isIP, type LookupFunction, type Socket } from 'node:net'
+import { buildConnector, Client } from 'undici'
+import type { Clock } from '../../runtime/clock.ts'
+import { isForbiddenAddress } from './node-url.ts'
+import type { NodeAddressParts } from './connection.ts'
+
+/** The way to a node: directly, or through a proxy. */
+export interface Transport {
+  /** What paths begin with in the request line: the base path, for a proxy that forwards the whole address. */
+  pathPrefix: string
+  /** For the proxy, where it forwards. */
+  headers: Record<string, string>
+  /** What is connected to first, as messages call it. */
+  firstHop: string
+  /** Opens nothing yet: the first request connects. */
+  createClient(): Client
+}
+
+const CONNECT_TIMEOUT_MS = 5000
+// Scrapyd (Twisted) closes an idle connection after 60 s, nginx after 75: ours is closed first, so that no request meets a closing one.
+const IDLE_CONNECTION_MS = 30_000
+// What the node's name means here is only a hint where a proxy will look it up.
+const HINT_MS = 1_000
+
+/** One for all plain connections: a connector holds a cache of TLS sessions, and there may be thousands of nodes. */
+const connectPlainly = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: lookupAllowed, allowH2: false })
+
+export function createTransport(address: NodeAddressParts, proxyUrl: string | null, clock: Clock): Transport {
+  const base = new URL(address.url)
+  if (proxyUrl === null) {
+    const connect = base.protocol === 'https:' ? connectorFor(address) : connectPlainly
+    return {
+      pathPrefix: base.pathname,
+      headers: {},
+      firstHop: base.host,
+      createClient: () => new Client(base.origin, { ...CLIENT_OPTIONS, connect })
+    }
+  }
+  const proxy = new URL(proxyUrl)
+  const authorization = proxyAuthorization(proxy)
+  const checkTarget = () => refuseForbidden(base.hostname, clock)
+  const firstHop = `its proxy ${proxy.host}`
+  if (base.protocol === 'http:') {
+    const toProxy = proxy.protocol === 'https:' ? connectorFor(null) : connectPlainly
+    const connect: buildConnector.connector = (options, callback) => {
+      checkTarget().then(
+        () => toProxy({ ...options, servername: serverName(proxy) }, callback),
+        (error: Error) => callback(error, null)
+      )
+    }
+    return {
+      pathPrefix: base.origin + base.pathname,
+      headers: { host: base.host, ...authorization },
+      firstHop,
+      createClient: () => new Client(proxy.origin, { ...CLIENT_OPTIONS, connect })
+    }
+  }
+  const secure = connectorFor(address)
+  const connect: buildConnector.connector = (options, callback) => {
+    checkTarget()
+      .then(() => openTunnel(proxy, base, authorization))
+      .then(
+        (httpSocket) => secure({ ...options, httpSocket }, callback),
+        (error: Error) => callback(error, null)
+      )
+  }
+  return {
+    pathPrefix: base.pathname,
+    headers: {},
+    firstHop,
+    createClient: () => new Client(base.origin, { ...CLIENT_OPTIONS, connect })
+  }
+}
+
+const CLIENT_OPTIONS = {
+  pipelining: 1,
+  allowH2: false,
+  keepAliveTimeout: IDLE_CONNECTION_MS,
+  // The clock's timer of each request is the only time limit: it covers the wait for a free connection as well.
+  headersTimeout: 0,
+  bodyTimeout: 0
+} as const
+
+/** TLS with the system's authorities, or as the node's settings say. */
+function connectorFor(address: NodeAddressParts | null): buildConnector.connector {
+  const { caCertificate, clientCertificate, clientKey } = address ?? {}
+  return buildConnector({
+    timeout: CONNECT_TIMEOUT_MS,
+    lookup: lookupAllowed,
+    allowH2: false,
+    ...(caCertificate == null ? {} : { ca: caCertificate }),
+    ...(clientCertificate == null || clientKey == null ? {} : { cert: clientCertificate, key: clientKey })
+  })
+}
+
+/** Asks the proxy for a tunnel to the node; TLS with the node goes through it, so that the proxy sees none of it. */
+function openTunnel(proxy: URL, base: URL, authorization: Record<string, string>): Promise<Socket> {
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>()
+  const target = `${base.hostname}:${base.port || '443'}`
+  const asked = (proxy.protocol === 'https:' ? requestOverHttps : requestOverHttp)({
+    method: 'CONNECT',
+    host: proxy.hostname.replace(/^\[|\]$/g, ''),
+    port: proxy.port || (proxy.protocol === 'https:' ? 443 : 80),
+    path: target,
+    headers: { host: target, ...authorization },
+    agent: false,
+    lookup: lookupAllowed,
+    timeout: CONNECT_TIMEOUT_MS,
+    ...(proxy.protocol === 'https:' ? { servername: serverName(proxy) } : {})
+  })
+  asked.once('connect', (answer, socket: Socket) => {
+    socket.setTimeout(0)
+    if (answer.statusCode === 200) return resolve(socket)
+    socket.destroy()
+    reject(Object.assign(new Error(`the proxy answered ${answer.statusCode}`), { code: proxyCode(answer.statusCode) }))
+  })
+  // An answer without a tunnel: some proxies refuse with a page.
+  asked.once('response', (answer) => {
+    answer.destroy()
+    reject(Object.assign(new Error(`the proxy answered ${answer.statusCode}`), { code: proxyCode(answer.statusCode) }))
+  })
+  asked.once('timeout', () => asked.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' })))
+  asked.on('error', reject)
+  asked.end()
+  return promise
+}
+
+function proxyCode(status: number | undefined): string {
+  return status === 407 ? 'PROXY_UNAUTHORIZED' : 'PROXY_REFUSED'
+}
+
+function proxyAuthorization(proxy: URL): Record<string, string> {
+  if (proxy.username === '') return {}
+  const credentials = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`
+  return { 'proxy-authorization': `Basic ${Buffer.from(credentials, 'utf8').toString('base64')}` }
+}
+
+function serverName(url: URL): string {
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  return isIP(host) === 0 ? host : ''
+}
+
+/** A host name may resolve to what parseNodeUrl refuses when it is written out. */
+function lookupAllowed(...[host, options, callback]: Parameters<LookupFunction>): void {
+  lookup(host, options, (error, address, family) => {
+    const addresses = Array.isArray(address) ? address.map((each) => each.address) : [address]
+    if (!error && addresses.some(isForbiddenAddress)) {
+      callback(forbidden(host), [])
+      return
+    }
+    callback(error, address as never, family)
+  })
+}
+
+/**
+ * The proxy looks the name up, and its answer may be another than ours: what is forbidden here is not asked for there. A name that
+ * only the proxy knows, or that takes long to look up here, goes through.
+ */
+function refuseForbidden(hostname: string, clock: Clock): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = clock.setTimer(HINT_MS, resolve)
+    lookup(hostname.replace(/^\[|\]$/g, ''), { all: true }, (error, addresses) => {
+      timer.cancel()
+      if (!error && addresses.some(({ address }) => isForbiddenAddress(address))) reject(forbidden(hostname))
+      else resolve()
+    })
+  })
+}
+
+function forbidden(host: string): Error {
+  return Object.assign(new Error(`${host} resolves to a forbidden address`), { code: 'FORBIDDEN_ADDRESS' })
+}
