@@ -64,6 +64,7 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
   const finisher = new Finisher(context)
   const follower = new Follower(context, finisher, {
     onRunning: (one) => timeLimits.watch(one),
+    isExpecting: (nodeId) => returned.isExpecting(nodeId),
     async onLook(node, snapshot) {
       await returned.look(node, snapshot)
       stuck.noteSnapshot(node, snapshot)
@@ -148,8 +149,8 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
       wake()
     },
     takeSnapshot: (node, snapshot) => follower.takeSnapshot(node, snapshot),
-    wantsSnapshot: (nodeId) => follower.wantsSnapshot(nodeId) || returned.isStopping(nodeId),
-    isBusy: (nodeId) => dispatcher.hasWaiting || live.ofNode(nodeId).length > 0 || returned.isStopping(nodeId),
+    wantsSnapshot: (nodeId) => follower.wantsSnapshot(nodeId) || returned.wantsSnapshot(nodeId),
+    isBusy: (nodeId) => dispatcher.hasWaiting || live.ofNode(nodeId).length > 0 || returned.wantsSnapshot(nodeId),
     cancel(jobIds, { force }) {
       for (const jobId of jobIds) {
         const one = live.ofJob(jobId)

@@ -17,6 +17,8 @@ const ORPHAN_SILENCE_MS = 60_000
 interface FollowerListeners {
   /** An attempt is seen running, `startedAtMs` says since when. */
   onRunning(one: LiveAttempt): void
+  /** Attempts ended while this node did not answer: its lists from before that are worth nothing. */
+  isExpecting(nodeId: string): boolean
   /** The snapshot was taken in: what else does it tell? The next look waits for it. */
   onLook(node: FleetNode, snapshot: Snapshot): Promise<void>
 }
@@ -48,9 +50,12 @@ export class Follower {
     return this.#context.live.ofNode(nodeId).some((one) => isUnresolved(one) || one.absence !== null)
   }
 
-  /** Before its first lists nobody knows what else runs on a node: sending to it could overfill it (I3). */
+  /**
+   * Before its first lists nobody knows what else runs on a node: sending to it could overfill it (I3). Nor what came back with it after
+   * attempts there were given up.
+   */
   knowsLists(node: FleetNode): boolean {
-    return this.#newest.has(node)
+    return this.#newest.has(node) && !this.#listeners.isExpecting(node.stored.id)
   }
 
   /** Somebody's job there has this jobid, ended ones included: a second one could not be told from it. */

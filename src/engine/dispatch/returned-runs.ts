@@ -39,6 +39,8 @@ export class ReturnedRuns {
   readonly #known = new WeakMap<FleetNode, Map<string, string>>()
   /** Monotonic, by jobid: when an attempt ended here. Lists that were asked for before it tell nothing about what came after. */
   readonly #endedAtMs = new Map<string, number>()
+  /** Nodes on which attempts ended while they did not answer, and since when: their next lists tell whether these go on. */
+  readonly #expecting = new Map<string, number>()
   /** By node, then by attempt. */
   readonly #stopping = new Map<string, Map<string, { attempt: Attempt; step: number; dueAtMs: number }>>()
 
@@ -48,9 +50,14 @@ export class ReturnedRuns {
     this.#follow = follow
   }
 
-  /** A run is being stopped there: only the lists tell when it has ended. */
-  isStopping(nodeId: string): boolean {
-    return this.#stopping.has(nodeId)
+  /** Only the lists tell whether a run came back there, or has ended that is being stopped. */
+  wantsSnapshot(nodeId: string): boolean {
+    return this.#expecting.has(nodeId) || this.#stopping.has(nodeId)
+  }
+
+  /** What was given up there may still run there: nothing is sent to it before its lists have told. */
+  isExpecting(nodeId: string): boolean {
+    return this.#expecting.has(nodeId)
   }
 
   /** An attempt ended. Unless its node had shown that its run is over, it is news when the node lists it again. */
@@ -58,7 +65,9 @@ export class ReturnedRuns {
     const node = this.#context.fleet.get(one.nodeId)
     if (node === undefined || (one.state === 'finishing' && node.status.health === 'up')) return
     this.#known.get(node)?.delete(one.jobid)
-    this.#endedAtMs.set(one.jobid, this.#context.clock.monotonicMs())
+    const nowMs = this.#context.clock.monotonicMs()
+    this.#endedAtMs.set(one.jobid, nowMs)
+    if (node.status.health !== 'up') this.#expecting.set(one.nodeId, nowMs)
     if (this.#endedAtMs.size <= ENDED_KEPT) return
     const [oldest] = this.#endedAtMs.keys()
     this.#endedAtMs.delete(oldest!)
@@ -76,6 +85,9 @@ export class ReturnedRuns {
       }
       const known = this.#known.get(node)!
       for (const { job } of asked.values()) known.set(job.jobid, job.project)
+    }
+    if ((this.#expecting.get(node.stored.id) ?? Number.POSITIVE_INFINITY) < snapshot.begunAtMs) {
+      this.#expecting.delete(node.stored.id)
     }
     await this.#stop(node, snapshot)
   }
