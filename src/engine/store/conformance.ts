@@ -3,8 +3,10 @@ import { describeAttempts } from './testing/attempts.ts'
 import { describeChangeLog } from './testing/change-log.ts'
 import { describeEnd } from './testing/end.ts'
 import { describeFleet } from './testing/fleet.ts'
+import { describeHolds } from './testing/holds.ts'
 import { describeJobs } from './testing/jobs.ts'
 import { testAgainstModel } from './testing/model.ts'
+import { describeOrder } from './testing/order.ts'
 import { describeQueue } from './testing/queue.ts'
 import { createStory, type StoreUnderTest } from './testing/story.ts'
 
@@ -17,6 +19,8 @@ export function describeStore(name: string, openStore: () => Promise<StoreUnderT
 
     describeJobs(story)
     describeQueue(story)
+    describeHolds(story)
+    describeOrder(story)
     describeAttempts(story)
     describeFleet(story)
     describeChangeLog(story)

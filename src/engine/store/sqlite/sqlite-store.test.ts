@@ -26,7 +26,7 @@ async function temporaryPath(): Promise<string> {
 }
 
 describeStore('SqliteStore', async () => {
-  const directory = await makeTemporaryDirectory()
+  const directory = await makeTemporaryDirectory({ inMemory: true })
   let store = await open(directory.path)
   return {
     store,

@@ -222,6 +222,23 @@ export function describeAttempts(story: Story): void {
       expect(await kindsOf(job)).toEqual(['queued', 'sending'])
     })
 
+    test('attempts are found by where they ran and under which jobid', async () => {
+      const [first, second] = [await enqueue(), await enqueue({ project: 'other', jobid: 'mine' })]
+      await begin(first)
+      await end(first)
+      await begin(second, { jobid: 'mine' })
+      const runs = [
+        { project: 'other', jobid: 'mine' },
+        { project: 'shop', jobid: first.id },
+        { project: 'shop', jobid: 'mine' }
+      ]
+      expect((await story.store.findAttemptsOnNode('node-1', runs)).map(({ jobId }) => jobId)).toEqual([
+        second.id,
+        first.id
+      ])
+      expect(await story.store.findAttemptsOnNode('node-2', runs)).toEqual([])
+    })
+
     test('an archived log is noted', async () => {
       const job = await enqueue()
       await begin(job)

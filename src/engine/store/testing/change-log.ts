@@ -21,6 +21,12 @@ export function describeChangeLog(story: Story): void {
       expect(await story.store.listChanges(cursor, 100)).toEqual({ changes: [], cursor, reset: false })
     })
 
+    test('a write that touches very many jobs is told as one change', async () => {
+      const start = await story.store.changeCursor()
+      await story.store.enqueueJobs(Array.from({ length: 201 }, () => aNewJob()))
+      expect(await story.store.listChanges(start, 100)).toMatchObject({ changes: [{ noun: 'jobs' }], reset: false })
+    })
+
     test('what a reader takes in small pieces is complete', async () => {
       const jobs = Array.from({ length: 5 }, () => aNewJob())
       await story.store.enqueueJobs(jobs)

@@ -87,6 +87,13 @@ export function describeJobs(story: Story): void {
       expect(found.map(({ id }) => id)).toEqual([second.id, first.id])
     })
 
+    test('the statuses of many jobs are counted, each once', async () => {
+      const [first, second] = [await enqueue(), await enqueue()]
+      await begin(second)
+      const ids = [first.id, second.id, first.id, 'f'.repeat(32)]
+      expect(await story.store.countStatuses(ids)).toEqual({ queued: 1, starting: 1 })
+    })
+
     test('jobs are written all or none', async () => {
       const taken = await enqueue()
       const fresh = aNewJob()

@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest'
+import { aNewJob, entry } from '../../testing/builders.ts'
+import type { Story } from './story.ts'
+
+export function describeOrder(story: Story): void {
+  const { enqueue, begin, kindsOf } = story
+  const order = async () => (await story.heads(1000)).flatMap(({ jobs }) => jobs.map(({ id }) => id))
+
+  describe('order', () => {
+    test('queued jobs go to the front, to the back, or right before another', async () => {
+      const jobs = Array.from({ length: 5 }, () => aNewJob())
+      const [a, b, c, d, e] = jobs.map(({ id }) => id) as [string, string, string, string, string]
+      await story.store.enqueueJobs(jobs)
+      expect(await story.store.reorder([e, d], 'front', entry())).toEqual([e, d])
+      expect(await order()).toEqual([e, d, a, b, c])
+      await story.store.reorder([e], 'back', entry())
+      expect(await story.store.reorder([e, a, b], { before: a }, entry())).toEqual([e, a, b])
+      expect(await order()).toEqual([d, e, b, a, c])
+      await story.store.setPriority([c], 3, entry())
+      await story.store.reorder([a], { before: c }, entry())
+      expect(await order()).toEqual([a, c, d, e, b])
+      expect((await story.store.getJob(a))?.priority).toBe(3)
+      expect(await kindsOf(jobs[0]!)).toEqual(['queued', 'changed'])
+    })
+
+    test('what is not queued is left alone, and so is everything before a job that is not', async () => {
+      const [first, second] = [await enqueue(), await enqueue()]
+      await begin(second)
+      expect(await story.store.reorder([first.id], { before: second.id }, entry())).toEqual([])
+      expect(await story.store.setPriority([first.id, second.id, 'f'.repeat(32)], 0, entry())).toEqual([first.id])
+      expect(await story.store.placeQueued([second.id], { nodeId: null, tags: [] }, entry())).toEqual([])
+      // What changes nothing is no transition.
+      expect([await kindsOf(first), await kindsOf(second)]).toEqual([['queued'], ['queued', 'sending']])
+    })
+
+    test('there is always room before a job, however often others were put there', async () => {
+      const jobs = Array.from({ length: 200 }, () => aNewJob())
+      await story.store.enqueueJobs(jobs)
+      const [first, second, ...others] = jobs.map(({ id }) => id) as [string, string, ...string[]]
+      for (const id of others) await story.store.reorder([id], { before: second }, entry())
+      expect(await order()).toEqual([first, ...others, second])
+    })
+
+    test('a queued job is placed anew and stands in another lane', async () => {
+      const job = await enqueue()
+      const placement = { nodeId: 'node-7', tags: ['eu|us'] }
+      expect(await story.store.placeQueued([job.id], placement, entry())).toEqual([job.id])
+      expect(await story.heads(1)).toMatchObject([{ depth: 1, placement, jobs: [{ id: job.id }] }])
+      expect((await story.store.getJob(job.id))?.placement).toEqual(placement)
+    })
+
+    test('listeners hear which lanes changed, and nothing of what failed or changed none', async () => {
+      const job = await enqueue({ project: 'a' })
+      const held = await enqueue({ project: 'b', notBeforeMs: 9_000_000_000_000 })
+      const heard: string[][] = []
+      const stop = story.store.onQueueChange((lanes) => heard.push(lanes))
+      const lane = (await story.store.getJob(job.id))!.lane
+      await story.store.reorder([held.id], 'front', entry())
+      await story.store.enqueueJobs([aNewJob({ project: 'c' }), job]).catch(() => 'refused')
+      expect(heard).toEqual([])
+      await story.store.setPriority([job.id], 4, entry())
+      await begin(job)
+      expect(heard).toEqual([[lane], [lane]])
+      stop()
+      await enqueue({ project: 'a' })
+      expect(heard.length).toBe(2)
+    })
+  })
+}
