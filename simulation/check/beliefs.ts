@@ -1,0 +1,139 @@
+import type { Attempt, LimitRule } from '../../src/shared/contract/index.ts'
+import type { StoredJob } from '../../src/engine/store/store.ts'
+import type { Belief, History, Violation } from '../work/history.ts'
+
+/** What an order changed counts a moment later: a plan that was made just before it is still carried out. */
+const GRACE_MS = 2_000
+
+interface NodeBelief {
+  slots: number | null
+  queueAhead: number
+  tags: string[]
+  mode: string
+}
+
+interface LiveBelief {
+  attempt: Attempt
+  isFinishing: boolean
+}
+
+/**
+ * Goes through what the engine wrote down, in order, and asks at each send whether it could have known better (I2, I3, limits, pauses of
+ * nodes, overlap): at that moment, with what nodes had told it.
+ *
+ * I3 exactly: when an attempt begins on a node whose slots an operator set, then all live attempts of ours there (this one too, those that the
+ * node has finished not) and all others in its newest lists are together at most slots + queueAhead.
+ */
+export function checkSends(history: History): Violation[] {
+  const violations: Violation[] = []
+  const jobs = new Map(history.jobs.map((job) => [job.id, job]))
+  const live = new Map<string, LiveBelief>()
+  const nodes = new Map<string, { now: NodeBelief; before: NodeBelief; changedAtMs: number }>()
+  const listed = new Map<string, string[]>()
+  let rules: { now: LimitRule[]; before: LimitRule[]; changedAtMs: number } = { now: [], before: [], changedAtMs: 0 }
+  const shared = new Set(
+    history.scenario.nodes.flatMap(({ name, sharesQueueWith }) =>
+      sharesQueueWith === null ? [] : [name, sharesQueueWith]
+    )
+  )
+
+  for (const belief of history.beliefs) apply(belief)
+  return violations
+
+  function apply(belief: Belief): void {
+    switch (belief.kind) {
+      case 'life':
+        listed.clear()
+        return
+      case 'listed':
+        listed.set(belief.host, belief.jobids)
+        return
+      case 'node': {
+        const { id, slots, queueAhead, tags, mode, atMs } = belief
+        const now = { slots, queueAhead, tags, mode }
+        nodes.set(id, { now, before: nodes.get(id)?.now ?? now, changedAtMs: atMs })
+        return
+      }
+      case 'limits':
+        rules = { now: belief.rules, before: rules.now, changedAtMs: belief.atMs }
+        return
+      case 'changed': {
+        const key = `${belief.jobId}/${belief.number}`
+        if (belief.to === 'ended') live.delete(key)
+        else if (belief.to === 'finishing' && live.has(key)) live.get(key)!.isFinishing = true
+        return
+      }
+      case 'begun':
+        for (const attempt of belief.attempts) begin(attempt, belief.atMs)
+    }
+  }
+
+  function begin(attempt: Attempt, atMs: number): void {
+    const job = jobs.get(attempt.jobId)
+    const complain = (rule: string, text: string) => violations.push({ rule, jobId: attempt.jobId, text })
+    const others = [...live.values()]
+    if (others.some((one) => one.attempt.jobId === attempt.jobId)) {
+      complain('one live attempt', `attempt ${attempt.number} began while another was live`)
+    }
+    live.set(`${attempt.jobId}/${attempt.number}`, { attempt, isFinishing: false })
+    const node = nodes.get(attempt.nodeId)
+    const isSettled = node !== undefined && atMs - node.changedAtMs > GRACE_MS
+    if (isSettled && node.now.mode !== 'active') complain('cordon', `sent to ${attempt.nodeId}, which is ${node.now.mode}`)
+    if (job !== undefined) checkOverlap(job, others, complain)
+    if (node !== undefined) checkRoom(attempt, node, atMs, complain)
+    if (atMs - rules.changedAtMs > GRACE_MS) for (const rule of rules.now) checkLimit(rule, attempt, complain)
+  }
+
+  function checkRoom(
+    attempt: Attempt,
+    node: { now: NodeBelief; before: NodeBelief; changedAtMs: number },
+    atMs: number,
+    complain: (rule: string, text: string) => void
+  ): void {
+    const host = history.hosts.get(attempt.nodeId)!
+    if (node.now.slots === null || node.before.slots === null || shared.has(host)) return
+    const room = (one: NodeBelief) => one.slots! + one.queueAhead
+    const most = atMs - node.changedAtMs > GRACE_MS ? room(node.now) : Math.max(room(node.now), room(node.before))
+    const ours = [...live.values()].filter((one) => one.attempt.nodeId === attempt.nodeId && !one.isFinishing)
+    const jobids = new Set(ours.map((one) => one.attempt.jobid))
+    const strangers = (listed.get(host) ?? []).filter((jobid) => !jobids.has(jobid))
+    // Those that ended since the node listed them are no longer ours, and not yet known to be gone.
+    const surely = strangers.filter((jobid) => !isOurs(jobid))
+    if (ours.length + surely.length > most) {
+      complain('room on a node', `${ours.length} of ours and ${surely.length} strangers on ${attempt.nodeId}, which has room for ${most}`)
+    }
+  }
+
+  function isOurs(jobid: string): boolean {
+    return /^[0-9a-f]{32}(-\d+)?$/.test(jobid)
+  }
+
+  function checkLimit(rule: LimitRule, attempt: Attempt, complain: (rule: string, text: string) => void): void {
+    const applies = (one: Attempt) =>
+      (rule.project === null || matches(rule.project, one.project)) &&
+      (rule.spider === null || matches(rule.spider, one.spider)) &&
+      (rule.tag === null || nodes.get(one.nodeId)?.now.tags.includes(rule.tag) === true) &&
+      (!rule.perNode || one.nodeId === attempt.nodeId)
+    if (!applies(attempt)) return
+    const count = [...live.values()].filter((one) => !one.isFinishing && applies(one.attempt)).length
+    if (count > rule.max) complain('limit', `${count} live where ${JSON.stringify(rule)} holds`)
+  }
+
+  function checkOverlap(job: StoredJob, others: LiveBelief[], complain: (rule: string, text: string) => void): void {
+    if (!job.noOverlap) return
+    for (const { attempt } of others) {
+      const other = jobs.get(attempt.jobId)
+      if (other === undefined || other.id === job.id || !other.noOverlap) continue
+      if (overlapKey(other) === overlapKey(job)) complain('overlap', `sent while ${other.id} is live`)
+    }
+  }
+}
+
+export function overlapKey(job: Pick<StoredJob, 'project' | 'spider' | 'args'>): string {
+  return JSON.stringify([job.project, job.spider, Object.entries(job.args).sort()])
+}
+
+function matches(pattern: string, text: string): boolean {
+  const source = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'))
+  return new RegExp(`^${source.join('.*')}$`).test(text)
+}

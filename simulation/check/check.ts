@@ -1,0 +1,9 @@
+import type { History, Violation } from '../work/history.ts'
+import { checkSends } from './beliefs.ts'
+import { checkJobs } from './jobs.ts'
+import { checkQuiet } from './quiet.ts'
+
+/** Everything that is wrong with a story. Pure. */
+export function check(history: History): Violation[] {
+  return [...checkSends(history), ...checkJobs(history), ...checkQuiet(history)]
+}

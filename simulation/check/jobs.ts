@@ -1,0 +1,200 @@
+import type { Attempt, Transition, TransitionKind } from '../../src/shared/contract/index.ts'
+import type { StoredJob } from '../../src/engine/store/store.ts'
+import type { Run } from '../scrapyd/run.ts'
+import type { History, Violation } from '../work/history.ts'
+import { overlapKey } from './beliefs.ts'
+
+/** What may stand in the timeline of one attempt only once. */
+const ONCE: TransitionKind[] = ['sending', 'accepted', 'uncertain', 'running', 'vanished', 'finishing']
+const CLOSING: TransitionKind[] = ['ended', 'refused', 'absent', 'given_up', 'taken_back']
+const NEVER_SENT = /^(cancelled while queued|expired|skipped)/
+/** Runs after which a policy may have the job run again without a doubt: they ended, and we know how. */
+const KNOWN_ENDS: (Attempt['result'] | null)[] = ['failed', 'succeeded', 'cancelled']
+
+/** Holds what jobs say of themselves against what was really executed (I1, I2, I4). */
+export function checkJobs(history: History): Violation[] {
+  const violations: Violation[] = []
+  const runsByAttempt = new Map<string, Run[]>()
+  for (const run of history.started) {
+    const key = `${run.project}/${run.jobid}`
+    runsByAttempt.set(key, [...(runsByAttempt.get(key) ?? []), run])
+  }
+  const runsOf = (attempt: Attempt) => runsByAttempt.get(`${attempt.project}/${attempt.jobid}`) ?? []
+  const jobs = new Map(history.jobs.map((job) => [job.id, job]))
+  const endedAtMs = new Map<string, number>()
+  for (const belief of history.beliefs) {
+    if (belief.kind === 'changed' && belief.to === 'ended') endedAtMs.set(`${belief.jobId}/${belief.number}`, belief.atMs)
+  }
+
+  for (const id of acknowledgedIds(history)) {
+    if (!jobs.has(id)) violations.push({ rule: 'acknowledged', jobId: id, text: 'acknowledged, and nobody knows it any more' })
+  }
+  for (const job of history.jobs) {
+    const attempts = history.attempts.get(job.id)!
+    const timeline = history.timelines.get(job.id)!
+    const complain = (rule: string, text: string) => violations.push({ rule, jobId: job.id, text })
+    checkRuns(job, attempts, complain)
+    checkOutcome(job, attempts, timeline, complain)
+    checkTimes(job, attempts, complain)
+    checkDependencies(job, timeline, complain)
+    checkTimeline(job, attempts, timeline, complain)
+  }
+  checkOverlaps()
+  return violations
+
+  /** I2: once, or flagged. */
+  function checkRuns(job: StoredJob, attempts: Attempt[], complain: (rule: string, text: string) => void): void {
+    if (job.source === 'adopted') return
+    const ran = attempts.flatMap((attempt) => runsOf(attempt).map((run) => ({ attempt, run })))
+    for (const { attempt, run } of ran) {
+      const mustNotHaveRun = attempt.result === 'refused' || attempt.result === 'absent'
+      if (mustNotHaveRun && !job.mayHaveRunTwice) {
+        complain('never ran', `attempt ${attempt.number} is ${attempt.result} (${attempt.reason}), but ran on ${run.node}`)
+      }
+    }
+    for (const attempt of attempts) {
+      const times = runsOf(attempt).length
+      if (times > 1 && !job.mayHaveRunTwice) complain('exactly once', `ran ${times} times as ${attempt.jobid}`)
+    }
+    if (ran.length > 1 && !job.mayHaveRunTwice) {
+      const last = Math.max(...ran.map(({ attempt }) => attempt.number))
+      const doubtful = ran.filter(({ attempt }) => attempt.number < last && !KNOWN_ENDS.includes(attempt.result))
+      if (doubtful.length > 0) {
+        const words = ran.map(({ attempt, run }) => `attempt ${attempt.number} (${attempt.result}, ${attempt.reason}) on ${run.node}`)
+        complain('exactly once', `ran ${ran.length} times without a flag: ${words.join(', ')}`)
+      }
+      for (const [index, one] of ran.entries()) {
+        for (const other of ran.slice(index + 1)) {
+          if (areAtOnce(one.run, other.run)) complain('one run at a time', `ran on ${one.run.node} and ${other.run.node} at once, unflagged`)
+        }
+      }
+    }
+    if (job.mayHaveRunTwice && !attempts.some(({ result, reason }) => result === 'lost' || reason === 'given up')) {
+      const isSeenAgain = history.timelines.get(job.id)!.some(({ kind }) => kind === 'seen_again')
+      if (!isSeenAgain) complain('flag', 'flagged as having run twice, though every attempt is accounted for')
+    }
+  }
+
+  function checkOutcome(
+    job: StoredJob,
+    attempts: Attempt[],
+    timeline: Transition[],
+    complain: (rule: string, text: string) => void
+  ): void {
+    const last = attempts.at(-1)
+    const runs = last === undefined ? [] : runsOf(last)
+    const wasAsked = timeline.some(({ kind }) => kind === 'cancel_asked')
+    if (job.outcome === 'succeeded' && !runs.some(({ ended }) => ended === 'finished')) {
+      complain('outcome', `succeeded, but its run ended ${runs.map(({ ended }) => ended).join() || 'never began'}`)
+    }
+    if (job.outcome === 'cancelled') {
+      const isBefore = NEVER_SENT.test(job.reason ?? '')
+      if (!isBefore && !wasAsked) complain('outcome', `cancelled (${job.reason}), and nobody asked for it`)
+      const ranAll = attempts.filter((attempt) => runsOf(attempt).length > 0)
+      if (isBefore && ranAll.some(({ result }) => result !== 'failed' && result !== 'lost')) {
+        complain('outcome', `${job.reason}, but it ran`)
+      }
+    }
+    if (last === undefined || runs.length !== 1) return
+    const run = runs[0]!
+    const isLogWhole = run.log !== null && !run.log.isGone && run.log.cutBytes === 0 && !wasLogHidden(run)
+    const decidedAtMs = endedAtMs.get(`${job.id}/${last.number}`) ?? Infinity
+    const endedBefore = run.endedAtMs !== null && run.endedAtMs < decidedAtMs
+    if (job.outcome === 'failed' && run.ended === 'finished' && isLogWhole) {
+      complain('outcome', `failed (${job.reason}), but its run finished and its log says so`)
+    }
+    const wasTaken = last.reason === 'given up' || last.reason === 'node removed'
+    if (job.outcome === 'lost' && !wasTaken && run.ended === 'finished' && isLogWhole && endedBefore) {
+      complain('outcome', `lost (${job.reason}), but its run finished and its log says so`)
+    }
+  }
+
+  function wasLogHidden(run: Run): boolean {
+    return history.faults.some(({ kind, node }) => kind === 'log forbidden' && node === run.node)
+  }
+
+  function checkTimes(job: StoredJob, attempts: Attempt[], complain: (rule: string, text: string) => void): void {
+    if (job.source === 'adopted') return
+    for (const { sentAtMs, number } of attempts) {
+      if (job.notBeforeMs !== null && sentAtMs < job.notBeforeMs) {
+        complain('not before', `attempt ${number} was sent ${job.notBeforeMs - sentAtMs} ms too early`)
+      }
+      if (job.expiresAtMs !== null && number === 1 && sentAtMs > job.expiresAtMs) {
+        complain('expiry', `sent ${sentAtMs - job.expiresAtMs} ms after it had expired`)
+      }
+    }
+  }
+
+  function checkDependencies(job: StoredJob, timeline: Transition[], complain: (rule: string, text: string) => void): void {
+    const sent = timeline.find(({ kind }) => kind === 'sending')
+    if (sent === undefined) return
+    for (const { jobId, on } of job.after) {
+      const ends = (history.timelines.get(jobId) ?? []).filter(({ kind }) => kind === 'ended')
+      if (!ends.some(({ sequence }) => sequence < sent.sequence)) {
+        complain('dependency', `sent before ${jobId} had ended`)
+        continue
+      }
+      const outcome = jobs.get(jobId)?.outcome
+      if (ends.length === 1 && on !== 'ended' && outcome !== on && !(on === 'failed' && outcome === 'lost')) {
+        complain('dependency', `sent though ${jobId}, which should have ${on}, is ${outcome}`)
+      }
+    }
+  }
+
+  /** I4 */
+  function checkTimeline(
+    job: StoredJob,
+    attempts: Attempt[],
+    timeline: Transition[],
+    complain: (rule: string, text: string) => void
+  ): void {
+    const restored = timeline.filter(({ kind }) => kind === 'restored').length
+    const ofJob = timeline.filter(({ kind, attemptNumber }) => kind === 'ended' && attemptNumber === null).length
+    if (ofJob > 1 + restored) complain('timeline', `ended ${ofJob} times`)
+    if (job.state === 'ended' && !timeline.some(({ kind }) => kind === 'ended')) complain('timeline', 'ended without an entry')
+    if (job.state === 'ended' && (job.outcome === null || job.endedAtMs === null)) complain('timeline', 'ended, and nobody knows how')
+    for (const { number, state, result } of attempts) {
+      const own = timeline.filter(({ attemptNumber }) => attemptNumber === number).map(({ kind }) => kind)
+      for (const kind of ONCE) {
+        const times = own.filter((one) => one === kind).length
+        if (times > 1) complain('timeline', `attempt ${number} is ${kind} ${times} times`)
+      }
+      const closings = own.filter((kind) => CLOSING.includes(kind))
+      if (closings.length > 1) complain('timeline', `attempt ${number} is closed ${closings.length} times: ${closings.join()}`)
+      if ((state === 'ended') !== (closings.length === 1)) complain('timeline', `attempt ${number} is ${state}, with ${closings.join() || 'no end'}`)
+      if (state === 'ended' && result === null) complain('timeline', `attempt ${number} ended without a result`)
+      if (job.source !== 'adopted' && own[0] !== 'sending') complain('timeline', `attempt ${number} begins with ${own[0]}`)
+    }
+  }
+
+  /** Unflagged, and not of an attempt that we had to believe lost. */
+  function checkOverlaps(): void {
+    const exclusive = history.jobs.filter(({ noOverlap }) => noOverlap)
+    const runs = exclusive.flatMap((job) =>
+      history.attempts.get(job.id)!.flatMap((attempt) => runsOf(attempt).map((run) => ({ job, attempt, run })))
+    )
+    for (const [index, one] of runs.entries()) {
+      for (const other of runs.slice(index + 1)) {
+        if (one.job.id === other.job.id || overlapKey(one.job) !== overlapKey(other.job)) continue
+        if (!areAtOnce(one.run, other.run)) continue
+        const isExcused = [one, other].some(
+          ({ job, attempt }) => job.mayHaveRunTwice || attempt.result === 'lost' || attempt.result === 'absent'
+        )
+        if (!isExcused) violations.push({ rule: 'overlap', jobId: one.job.id, text: `ran at once with ${other.job.id}` })
+      }
+    }
+  }
+}
+
+function areAtOnce(one: Run, other: Run): boolean {
+  const end = (run: Run) => run.endedAtMs ?? Infinity
+  return one.startedAtMs! < end(other) && other.startedAtMs! < end(one)
+}
+
+export function acknowledgedIds(history: History): string[] {
+  return history.operations.flatMap(({ name, result, output }) => {
+    if (result !== 'ok') return []
+    if (name === 'jobs.run' || name === 'jobs.retry') return (output as { jobs: { id: string }[] }).jobs.map(({ id }) => id)
+    return name === 'jobs.runMany' ? (output as { ids: string[] }).ids : []
+  })
+}

@@ -1,0 +1,79 @@
+/** How a spider behaves, told by the arguments of its job: so the same job behaves the same wherever it runs. */
+export interface SpiderPlan {
+  runMs: number
+  end: 'finished' | 'error' | 'crash'
+  /** Does not end on INT or TERM. */
+  isStubborn: boolean
+  /** Writes nothing between its first and its last line. */
+  isQuiet: boolean
+}
+
+export function planOf(args: Record<string, string>): SpiderPlan {
+  const end = args['end'] === 'error' || args['end'] === 'crash' ? args['end'] : 'finished'
+  return {
+    runMs: Number(args['runMs'] ?? 2_000),
+    end,
+    isStubborn: args['stubborn'] === 'yes',
+    isQuiet: args['quiet'] === 'yes'
+  }
+}
+
+/** A job on a node, from its queue to its end. */
+export interface Run {
+  node: string
+  project: string
+  spider: string
+  version: string
+  jobid: string
+  settings: Record<string, string>
+  args: Record<string, string>
+  priority: number
+  /** Order of arrival: what Scrapyd's queue breaks ties by. */
+  order: number
+  acceptedAtMs: number
+  isStranger: boolean
+  state: 'pending' | 'running' | 'over'
+  /** In the lists of its node; a node that restarts forgets what ran, whether the process lives on or not. */
+  isListed: boolean
+  pid: number | null
+  startedAtMs: number | null
+  endedAtMs: number | null
+  /** How the process ended: `died` with its node, without a word in its log. */
+  ended: 'finished' | 'error' | 'crash' | 'shutdown' | 'killed' | 'died' | 'no egg' | null
+  signals: number
+  log: Log | null
+}
+
+export interface Log {
+  isGone: boolean
+  isForbidden: boolean
+  /** Bytes that a fault cut off its end. */
+  cutBytes: number
+}
+
+const LINE_EVERY_MS = 5_000
+const OPENED = '2026-01-01 00:00:00 [scrapy.core.engine] INFO: Spider opened\n'
+const LINE = '2026-01-01 00:00:05 [scrapy.extensions.logstats] INFO: Crawled 10 pages (at 10 pages/min)\n'
+
+/** The text of a run's log at a moment. */
+export function logText(run: Run, nowMs: number): string {
+  const plan = planOf(run.args)
+  const aliveMs = (run.endedAtMs ?? nowMs) - run.startedAtMs!
+  const body = OPENED + (plan.isQuiet ? '' : LINE.repeat(Math.floor(aliveMs / LINE_EVERY_MS)))
+  const whole = body + closingOf(run, aliveMs)
+  return run.log!.cutBytes === 0 ? whole : whole.slice(0, Math.max(0, whole.length - run.log!.cutBytes))
+}
+
+function closingOf(run: Run, aliveMs: number): string {
+  if (run.ended === 'crash') {
+    return '2026-01-01 00:00:09 [twisted] CRITICAL: Unhandled error in Deferred:\nMemoryError\n'
+  }
+  const reason = { finished: 'finished', error: 'closespider_errorcount', shutdown: 'shutdown' }[run.ended as 'finished']
+  if (reason === undefined) return ''
+  return (
+    `2026-01-01 00:00:09 [scrapy.core.engine] INFO: Closing spider (${reason})\n` +
+    '2026-01-01 00:00:09 [scrapy.statscollectors] INFO: Dumping Scrapy stats:\n' +
+    `{'elapsed_time_seconds': ${aliveMs / 1000},\n 'finish_reason': '${reason}',\n 'item_scraped_count': 3}\n` +
+    `2026-01-01 00:00:09 [scrapy.core.engine] INFO: Spider closed (${reason})\n`
+  )
+}

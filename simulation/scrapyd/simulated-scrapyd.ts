@@ -1,0 +1,277 @@
+import type { Chance } from '../world/chance.ts'
+import type { VirtualTime } from '../world/time.ts'
+import { type Log, planOf, type Run } from './run.ts'
+
+export type ScrapydVersion = '1.2' | '1.3' | '1.4' | '1.5' | '1.6'
+
+/** The bytes of an HTTP answer. */
+export interface HttpAnswer {
+  status: number
+  headers: Record<string, string>
+  body: Uint8Array
+}
+
+export interface ScrapydOptions {
+  name: string
+  version: ScrapydVersion
+  maxProc: number
+  finishedToKeep: number
+  jobsToKeep: number
+  /** Of local time, in minutes east of UTC. */
+  zoneMinutes: number
+  clockOffsetMs: number
+  /** The queue on its disk; two nodes that were given one share it. */
+  queue: Run[]
+}
+
+const POLL_INTERVAL_MS = 5_000
+
+/**
+ * One Scrapyd as its clients see it (scrapyd-protocol.md): queue, poller, processes, finished list, eggs, logs. Time is the
+ * simulation's; what its processes really did is kept for the checker. `http.ts` gives it a voice.
+ *
+ *   POST -> queue --poll--> process --ends--> finished list (pruned)
+ *             restart: the queue stays, processes and lists are forgotten, logs and eggs stay
+ */
+export class SimulatedScrapyd {
+  readonly name: string
+  readonly version: ScrapydVersion
+  readonly options: ScrapydOptions
+  readonly queue: Run[]
+  running: Run[] = []
+  finished: Run[] = []
+  /** PROJECT -> versions, as stored. */
+  readonly eggs = new Map<string, Set<string>>()
+  /** Every run that was ever accepted here: the truth. Those of a shared queue are with the node that accepted them. */
+  readonly accepted: Run[] = []
+  /** Every process that was ever started here. */
+  readonly started: Run[] = []
+  isPollerStuck = false
+  logsForbidden = false
+  /** When it answers again: while it lists the spiders of an egg it answers nobody. */
+  frozenUntilMs = 0
+  clockOffsetMs: number
+  mostAtOnce = 0
+  readonly #time: VirtualTime
+  readonly #chance: Chance
+  readonly #listed = new Set<string>()
+  #inbox: { at: (node: SimulatedScrapyd) => Served; lost: () => void }[] = []
+  #isServing = false
+  #life = 0
+  #pid = 1000
+  #order = 0
+  #slowListings = 0
+
+  constructor(options: ScrapydOptions, time: VirtualTime, chance: Chance) {
+    this.name = options.name
+    this.version = options.version
+    this.options = options
+    this.queue = options.queue
+    this.clockOffsetMs = options.clockOffsetMs
+    this.#time = time
+    this.#chance = chance
+    this.#time.after(chance.between(0, POLL_INTERVAL_MS), () => this.#poll())
+  }
+
+  get isModern(): boolean {
+    return this.version === '1.5' || this.version === '1.6'
+  }
+
+  /** A request has arrived: served in its turn, when the node is not busy with a listing. */
+  receive(serve: (node: SimulatedScrapyd) => Served, lost: () => void): void {
+    this.#inbox.push({ at: serve, lost })
+    this.#work()
+  }
+
+  #work(): void {
+    if (this.#isServing) return
+    const next = this.#inbox.shift()
+    if (next === undefined) return
+    this.#isServing = true
+    const life = this.#life
+    this.#wait(this.frozenUntilMs - this.#time.nowMs, () => {
+      if (life !== this.#life) return next.lost()
+      const { blocksMs, done } = next.at(this)
+      this.frozenUntilMs = Math.max(this.frozenUntilMs, this.#time.nowMs + blocksMs)
+      this.#wait(blocksMs, () => {
+        if (life !== this.#life) return next.lost()
+        done()
+        this.#isServing = false
+        this.#work()
+      })
+    })
+  }
+
+  /** At once where there is nothing to wait for: an event of its own costs as much as the request. */
+  #wait(delayMs: number, then: () => void): void {
+    if (delayMs <= 0) then()
+    else this.#time.after(delayMs, then)
+  }
+
+  /** The next listing takes this long: an egg that imports half the world. */
+  freezeAtNextListing(forMs: number): void {
+    this.#slowListings = forMs
+  }
+
+  /** How long the node answers nobody for listing the spiders of a version; 0: it is in its cache. */
+  listingMs(project: string, version: string, isFresh: boolean): number {
+    const key = `${project}/${version}`
+    if (!isFresh && this.#listed.has(key)) return 0
+    this.#listed.add(key)
+    const slowMs = this.#slowListings
+    this.#slowListings = 0
+    return slowMs > 0 ? slowMs : this.#chance.between(200, 1_500)
+  }
+
+  isFreezing(): boolean {
+    return this.#slowListings > 0
+  }
+
+  enqueue(run: Pick<Run, 'project' | 'spider' | 'version' | 'jobid' | 'settings' | 'args' | 'priority' | 'isStranger'>) {
+    const queued: Run = {
+      ...run,
+      node: this.name,
+      order: this.#order++,
+      acceptedAtMs: this.#time.nowMs,
+      state: 'pending',
+      isListed: true,
+      pid: null,
+      startedAtMs: null,
+      endedAtMs: null,
+      ended: null,
+      signals: 0,
+      log: null
+    }
+    this.queue.push(queued)
+    this.accepted.push(queued)
+    this.#noteMost()
+  }
+
+  /** Queued jobs of projects that have an egg: of others Scrapyd knows nothing until the project is there again. */
+  knownPending(): Run[] {
+    return this.queue.filter((run) => this.eggs.has(run.project))
+  }
+
+  #poll(): void {
+    this.#time.after(POLL_INTERVAL_MS, () => {
+      if (!this.isPollerStuck) this.#startJobs()
+      this.#poll()
+    })
+  }
+
+  /** 1.5 and later: until no slot is free; before, one job a poll. Highest priority first within a project, projects in their order. */
+  #startJobs(): void {
+    for (const project of this.eggs.keys()) {
+      while (this.running.length < this.options.maxProc) {
+        const next = bestOf(this.queue, project)
+        if (next === undefined) break
+        this.#start(next)
+        if (!this.isModern) return
+      }
+    }
+  }
+
+  #start(run: Run): void {
+    this.queue.splice(this.queue.indexOf(run), 1)
+    run.state = 'running'
+    run.isListed = true
+    run.node = this.name
+    run.pid = this.#pid++
+    run.startedAtMs = this.#time.nowMs
+    this.running.push(run)
+    this.started.push(run)
+    this.#noteMost()
+    const hasEgg = this.eggs.get(run.project)?.has(run.version) === true
+    if (!hasEgg) return this.#endAfter(run, 400, 'no egg')
+    this.#pruneLogs(run)
+    run.log = { isGone: false, isForbidden: false, cutBytes: 0 } satisfies Log
+    const { runMs, end } = planOf(run.args)
+    this.#endAfter(run, runMs, end)
+  }
+
+  #pruneLogs(newest: Run): void {
+    const beside = this.started.filter(
+      (run) => run.project === newest.project && run.spider === newest.spider && run.log?.isGone === false
+    )
+    const surplus = beside.length - this.options.jobsToKeep
+    for (const run of beside.slice(0, Math.max(0, surplus))) run.log!.isGone = true
+  }
+
+  #endAfter(run: Run, delayMs: number, ended: NonNullable<Run['ended']>): void {
+    this.#time.after(delayMs, () => this.#end(run, ended))
+  }
+
+  #end(run: Run, ended: NonNullable<Run['ended']>): void {
+    if (run.state !== 'running') return
+    run.state = 'over'
+    run.ended = ended
+    run.endedAtMs = this.#time.nowMs
+    const wasRunning = this.running.includes(run)
+    this.running = this.running.filter((one) => one !== run)
+    if (!wasRunning) return
+    this.finished.push(run)
+    this.prune(this.options.finishedToKeep)
+  }
+
+  /** Returns how many were dropped. */
+  prune(keep: number): number {
+    const surplus = Math.max(0, this.finished.length - keep)
+    this.finished.splice(0, surplus)
+    return surplus
+  }
+
+  signal(run: Run, name: string): void {
+    run.signals += 1
+    if (name === 'KILL') return this.#endAfter(run, 20, 'killed')
+    if (planOf(run.args).isStubborn) return
+    if (run.signals > 1) this.#endAfter(run, 50, 'killed')
+    else this.#endAfter(run, this.#chance.between(300, 4_000), 'shutdown')
+  }
+
+  forget(project: string, version: string): void {
+    this.#listed.delete(`${project}/${version}`)
+  }
+
+  /** SIGTERM or kill -9 of the server: processes live on as orphans, or the machine went down with them. */
+  restart(options: { processesDie: boolean; losesQueue: boolean }): void {
+    this.#life += 1
+    this.#isServing = false
+    for (const waiting of this.#inbox.splice(0)) waiting.lost()
+    this.frozenUntilMs = 0
+    this.#listed.clear()
+    for (const run of [...this.running, ...this.finished]) run.isListed = false
+    const orphans = this.running
+    this.running = []
+    this.finished = []
+    if (options.processesDie) for (const run of orphans) this.#end(run, 'died')
+    if (options.losesQueue) this.queue.length = 0
+  }
+
+  /** The log of the newest run that wrote one under these names. */
+  logOf(project: string, spider: string, jobid: string): Run | null {
+    return (
+      this.started.findLast(
+        (run) => run.log !== null && run.project === project && run.spider === spider && run.jobid === jobid
+      ) ?? null
+    )
+  }
+
+  #noteMost(): void {
+    this.mostAtOnce = Math.max(this.mostAtOnce, this.running.length + this.queue.length)
+  }
+}
+
+/** What serving a request costs and does: it blocks the node first, then its answer goes out. */
+export interface Served {
+  blocksMs: number
+  done: () => void
+}
+
+function bestOf(queue: Run[], project: string): Run | undefined {
+  let best: Run | undefined
+  for (const run of queue) {
+    if (run.project !== project) continue
+    if (best === undefined || run.priority > best.priority) best = run
+  }
+  return best
+}

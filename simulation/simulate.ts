@@ -1,0 +1,337 @@
+import { createHash } from 'node:crypto'
+import { silentLogger } from '../src/engine/runtime/logger.ts'
+import type { Attempt, LimitRule } from '../src/shared/contract/index.ts'
+import { systemClock } from '../src/engine/runtime/clock.ts'
+import { openSqliteStoreInThread } from '../src/engine/store/sqlite/sqlite-store.ts'
+import type { AttemptChange, Store, StoredNode, StoredVersion } from '../src/engine/store/store.ts'
+import { SPIDERS } from './scrapyd/http.ts'
+import { type HttpAnswer, SimulatedScrapyd } from './scrapyd/simulated-scrapyd.ts'
+import type { Run } from './scrapyd/run.ts'
+import { createChance } from './world/chance.ts'
+import { Faults } from './world/faults.ts'
+import type { Death } from './world/life.ts'
+import { Machine } from './world/machine.ts'
+import { aLink, Network } from './world/network.ts'
+import { VirtualTime } from './world/time.ts'
+import type { Belief, History, Sample } from './work/history.ts'
+import { Nemesis } from './work/nemesis.ts'
+import { Operators } from './work/operators.ts'
+import { type Scenario, scenarioOf } from './work/scenario.ts'
+
+/** After the work and the faults, everything that can run has run by then. */
+const QUIET_LIMIT_MS = 1_800_000
+const SAMPLE_EVERY_MS = 10_000
+const RESTART_AFTER_MS = [50, 3_000] as const
+
+export interface StoryOptions {
+  seed: number
+  /** A directory of the story's own; it is removed at the end. */
+  directory: string
+  template: string
+  /** Kills the first engine at this call, besides what the seed does. */
+  death?: Death | null
+  /** Else the seed's own. */
+  scenario?: Scenario
+}
+
+export interface Story {
+  history: History
+  /** Calls of the first life: what a sweep goes through. */
+  callsOfFirstLife: string[]
+  /** Of everything that the store was asked and answered, and when: two runs of one seed have the same. */
+  traceHash: string
+}
+
+/** Tells the story of one seed to its end. */
+export async function simulate(options: StoryOptions): Promise<Story> {
+  const { seed } = options
+  const scenario = options.scenario ?? scenarioOf(seed)
+  const time = new VirtualTime()
+  const faults = new Faults(() => time.nowMs)
+  const nodes = buildNodes(scenario, time, faults)
+  const beliefs: Belief[] = []
+  const samples: Sample[] = []
+  const trace = createHash('sha256')
+  const hosts = new Map<string, string>()
+  const witness = (method: string, parameters: unknown[], answer: unknown) => {
+    trace.update(`${time.nowMs} ${method} ${JSON.stringify(parameters)} ${JSON.stringify(answer)}\n`)
+    for (const belief of beliefsIn(method, parameters, answer)) {
+      beliefs.push({ atMs: time.nowMs, ...belief } as Belief)
+      if (belief.kind === 'node') hosts.set(belief.id, belief.host)
+    }
+  }
+  const network: Network = new Network({
+    time,
+    nodes,
+    chance: createChance(seed, 'network'),
+    faults,
+    wallMs: () => machine.wallMs(),
+    onAnswer: (host, endpoint, answer) => {
+      if (endpoint === 'listjobs.json') beliefs.push(...listedIn(host, answer, time.nowMs))
+    }
+  })
+  for (const name of nodes.keys()) network.links.set(name, { ...aLink(), chances: scenario.chances })
+  const machine: Machine = new Machine(
+    {
+      seed,
+      time,
+      network,
+      faults,
+      witness,
+      cancelWaitsSeconds: scenario.cancelWaitsSeconds,
+      onKilled: () => restartIn(chance.between(...RESTART_AFTER_MS))
+    },
+    options
+  )
+  const chance = createChance(seed, 'story')
+  const operators = new Operators({ scenario, time, machine, chance: createChance(seed, 'operators') })
+  const nemesis = new Nemesis({
+    scenario,
+    time,
+    machine,
+    network,
+    nodes,
+    faults,
+    chance: createChance(seed, 'nemesis'),
+    restartIn
+  })
+  let callsOfFirstLife: string[] = []
+  try {
+    await furnish(machine, scenario, witness)
+    await startEngine(options.death ?? null)
+    callsOfFirstLife = machine.life!.calls
+    operators.begin()
+    nemesis.begin()
+    keepSampling()
+    await time.runUntil(scenario.activeMs, () => false)
+    nemesis.stop()
+    await time.runUntil(scenario.activeMs + 20_000, () => machine.isUp && operators.pending === 0)
+    void operators.liftEverything()
+    await time.runUntil(time.nowMs + 20_000, () => operators.pending === 0)
+    let isQuiet = false
+    const limitMs = time.nowMs + QUIET_LIMIT_MS
+    while (!isQuiet && time.nowMs < limitMs) {
+      await time.runUntil(time.nowMs + 5_000, () => false)
+      isQuiet = machine.isUp && (await nothingCanRun(machine.store, beliefs))
+    }
+    const history = await tellHistory(isQuiet)
+    return { history, callsOfFirstLife, traceHash: trace.digest('hex') }
+  } finally {
+    machine.life?.end()
+    await machine.bury()
+    machine.disk.remove()
+  }
+
+  async function startEngine(death: Death | null): Promise<void> {
+    await machine.bury()
+    beliefs.push({ atMs: time.nowMs, kind: 'life' })
+    await machine.start(death)
+  }
+
+  function restartIn(delayMs: number): void {
+    time.after(delayMs, () => {
+      // Opening a database is the one thing here that virtual time cannot see: the heap waits for it.
+      time.busy += 1
+      void startEngine(null).finally(() => {
+        time.busy -= 1
+      })
+    })
+  }
+
+  function keepSampling(): void {
+    time.after(SAMPLE_EVERY_MS, () => {
+      void sample()
+      if (time.nowMs < scenario.activeMs) keepSampling()
+    })
+  }
+
+  async function sample(): Promise<void> {
+    const { client, life } = machine
+    if (client === null) return
+    try {
+      const { jobs } = await client.jobs.list({ status: ['queued'], limit: 500 })
+      if (life?.isOver !== false) return
+      samples.push({ atMs: time.nowMs, queued: jobs.map(({ id, waiting, hold }) => ({ id, waiting, hold })) })
+    } catch {
+      // It is stopping.
+    }
+  }
+
+  async function tellHistory(isQuiet: boolean): Promise<History> {
+    const { client, store } = machine
+    const asked = Promise.all([
+      client?.jobs.list({ status: ['queued'], limit: 500 }),
+      client?.nodes.list(),
+      client?.system.status(),
+      client === null ? null : firstBatch(client)
+    ])
+    await time.settle()
+    const [queued, fleet, status, lanesTold] = await asked
+    const jobs = await store.listJobs({}, { before: null, limit: 10_000 })
+    const attempts = new Map<string, Attempt[]>()
+    const timelines: History['timelines'] = new Map()
+    for (const { id } of jobs) {
+      attempts.set(id, await store.listAttempts(id))
+      timelines.set(id, await store.listTimeline(id))
+    }
+    const lanesQueued = (await store.listLanes()).length
+    const fleetRows = await store.listNodes()
+    const wallMs = machine.wallMs()
+    const stopped = machine.stop()
+    await time.runUntil(time.nowMs + 10_000, () => machine.life?.isOver === true)
+    await stopped
+    return {
+      scenario,
+      operations: operators.operations,
+      beliefs,
+      samples,
+      faults: faults.list,
+      accepted: [...nodes.values()].flatMap((node) => node.accepted),
+      started: [...nodes.values()].flatMap((node) => node.started),
+      hosts,
+      jobs,
+      nodes: fleetRows,
+      stuckForEver: nemesis.stuckForEver,
+      attempts,
+      timelines,
+      end: {
+        atMs: time.nowMs,
+        wallMs,
+        isQuiet,
+        waiting: new Map((queued?.jobs ?? []).map((job) => [job.id, job.waiting])),
+        runsShown: (fleet?.nodes ?? []).reduce((sum, node) => sum + node.runs.filter(({ jobId }) => jobId !== null).length, 0),
+        slotsUsed: status?.figures.slotsUsed ?? 0,
+        lanesTold: lanesTold ?? 0,
+        lanesQueued,
+        timersLeft: machine.timersLeft,
+        complaints: machine.complaints
+      }
+    }
+  }
+}
+
+/** What a client that comes with an old cursor is told of lanes: those with queued jobs, and no others. */
+async function firstBatch(client: NonNullable<Machine['client']>): Promise<number> {
+  const stopping = new AbortController()
+  const stream = await client.events.subscribe({ after: '0.0.0' }, { signal: stopping.signal })
+  let lanes = 0
+  for await (const batch of stream) {
+    lanes += batch.changes.filter(({ kind }) => kind === 'waiting').length
+    if (batch.changes.length > 0) break
+  }
+  stopping.abort()
+  return lanes
+}
+
+function buildNodes(scenario: Scenario, time: VirtualTime, faults: Faults): Map<string, SimulatedScrapyd> {
+  const nodes = new Map<string, SimulatedScrapyd>()
+  for (const described of scenario.nodes) {
+    const { name, version, maxProc, finishedToKeep, jobsToKeep, zoneMinutes, clockOffsetMs } = described
+    const shared = described.sharesQueueWith === null ? undefined : nodes.get(described.sharesQueueWith)
+    const queue: Run[] = shared?.queue ?? []
+    const options = { name, version, maxProc, finishedToKeep, jobsToKeep, zoneMinutes, clockOffsetMs, queue }
+    const node = new SimulatedScrapyd(options, time, createChance(scenario.seed, name))
+    if (described.hasEggs) for (const project of Object.keys(SPIDERS)) node.eggs.set(project, new Set(['1', '2']))
+    if (Math.abs(clockOffsetMs) > 60_000) faults.note('clock of a node is off', name, `${clockOffsetMs} ms`)
+    if (shared !== undefined) faults.note('two nodes share a queue', name, `with ${shared.name}`)
+    nodes.set(name, node)
+  }
+  return nodes
+}
+
+/** What an operator did before the story begins: nodes and eggs. */
+async function furnish(machine: Machine, scenario: Scenario, witness: (...call: [string, unknown[], unknown]) => void) {
+  const store = await openSqliteStoreInThread({ path: machine.disk.databasePath, clock: systemClock, logger: silentLogger })
+  const written: Promise<void>[] = []
+  for (const [index, node] of scenario.nodes.entries()) {
+    const stored: StoredNode = {
+      id: node.name,
+      name: node.name,
+      kind: 'scrapyd',
+      url: `http://${node.name}:6800/`,
+      username: null,
+      sealedPassword: null,
+      caCertificate: null,
+      slots: node.slots,
+      tags: node.tags,
+      mode: 'active',
+      scrapydVersion: node.version,
+      addedAtMs: 1_800_000_000_000 + index,
+      queueAhead: node.queueAhead,
+      giveUpAfterSeconds: node.giveUpAfterSeconds,
+      group: null,
+      clientCertificate: null,
+      sealedClientKey: null,
+      sealedProxyUrl: null,
+      sourceId: null
+    }
+    witness('putNode', [stored], null)
+    written.push(store.putNode(stored))
+  }
+  for (const [project, spiders] of Object.entries(SPIDERS)) {
+    for (const version of ['1', '2']) {
+      const egg = Buffer.from(`egg of ${project} ${version}`)
+      const sha256 = createHash('sha256').update(egg).digest('hex')
+      machine.disk.putBlob(`eggs/${sha256}`, egg)
+      const stored: StoredVersion = {
+        project,
+        version,
+        sha256,
+        sizeBytes: egg.length,
+        spiders,
+        createdAtMs: 1_800_000_000_000,
+        deployments: []
+      }
+      written.push(store.putVersion(stored))
+    }
+  }
+  await Promise.all(written)
+  await store.close()
+}
+
+/** Queued jobs may be left; whether they had to be is for the checker to say. Nothing changes any more without being asked. */
+async function nothingCanRun(store: Store, beliefs: Belief[]): Promise<boolean> {
+  const { queued, starting, running } = await store.countByState()
+  if (starting + running > 0) return false
+  if (queued === 0) return true
+  const last = beliefs.findLast(({ kind }) => kind === 'begun' || kind === 'changed')
+  const listed = beliefs.at(-1)
+  return last === undefined || listed === undefined || listed.atMs - last.atMs > 900_000
+}
+
+type Untimed = Belief extends infer One ? (One extends Belief ? Omit<One, 'atMs'> : never) : never
+
+function beliefsIn(method: string, parameters: unknown[], answer: unknown): (Untimed & { host: string })[] {
+  const found = (belief: Untimed, host = '') => [{ ...belief, host }]
+  switch (method) {
+    case 'beginAttempts':
+      return (answer as Attempt[]).length === 0 ? [] : found({ kind: 'begun', attempts: answer as Attempt[] })
+    case 'applyChanges':
+      return (parameters[0] as AttemptChange[]).flatMap((change, index) =>
+        (answer as boolean[])[index] === true
+          ? found({ kind: 'changed', jobId: change.jobId, number: change.attemptNumber, to: change.to ?? null, what: change.kind })
+          : []
+      )
+    case 'putNode': {
+      const { id, slots, queueAhead, url, tags, mode } = parameters[0] as StoredNode
+      return found({ kind: 'node', id, slots, queueAhead, tags, mode }, new URL(url).hostname)
+    }
+    case 'putSetting':
+      return parameters[0] === 'queue.limits'
+        ? found({ kind: 'limits', rules: JSON.parse(parameters[1] as string) as LimitRule[] })
+        : []
+    default:
+      return []
+  }
+}
+
+function listedIn(host: string, answer: HttpAnswer, atMs: number): Belief[] {
+  try {
+    const lists = JSON.parse(Buffer.from(answer.body).toString()) as Record<string, { id: string }[]>
+    const jobids = [...lists['pending']!, ...lists['running']!].map(({ id }) => id)
+    return [{ atMs, kind: 'listed', host, project: null, jobids }]
+  } catch {
+    // Not an answer that the engine could read either.
+    return []
+  }
+}

@@ -1,0 +1,71 @@
+import type { Attempt, Job, LimitRule, Transition } from '../../src/shared/contract/index.ts'
+import type { StoredJob, StoredNode } from '../../src/engine/store/store.ts'
+import type { Run } from '../scrapyd/run.ts'
+import type { Fault } from '../world/faults.ts'
+import type { Scenario } from './scenario.ts'
+
+/** One order to the engine, as its client saw it. `unknown`: the engine died before it answered. */
+export interface Operation {
+  name: string
+  input: unknown
+  invokedAtMs: number
+  answeredAtMs: number | null
+  result: 'ok' | 'fail' | 'unknown'
+  output: unknown
+  error: string | null
+}
+
+/** What the engine wrote down and what nodes told it, in order: enough to say what it could know when it acted. */
+export type Belief = { atMs: number } & (
+  | { kind: 'life' }
+  | { kind: 'begun'; attempts: Attempt[] }
+  | { kind: 'changed'; jobId: string; number: number; to: Attempt['state'] | null; what: Transition['kind'] }
+  | { kind: 'node'; id: string; slots: number | null; queueAhead: number; tags: string[]; mode: StoredNode['mode'] }
+  | { kind: 'limits'; rules: LimitRule[] }
+  | { kind: 'listed'; host: string; project: string | null; jobids: string[] }
+)
+
+export interface Sample {
+  atMs: number
+  /** Queued jobs, as a client sees them. */
+  queued: Pick<Job, 'id' | 'waiting' | 'hold'>[]
+}
+
+/** Everything that is known of one story when it is over. The checker sees nothing else. */
+export interface History {
+  scenario: Scenario
+  operations: Operation[]
+  beliefs: Belief[]
+  samples: Sample[]
+  faults: Fault[]
+  /** What was accepted and what was really started, on all nodes. */
+  accepted: Run[]
+  started: Run[]
+  /** Which simulated node stands behind a node of the fleet. */
+  hosts: Map<string, string>
+  jobs: StoredJob[]
+  nodes: StoredNode[]
+  stuckForEver: Set<string>
+  attempts: Map<string, Attempt[]>
+  timelines: Map<string, Transition[]>
+  end: {
+    atMs: number
+    wallMs: number
+    isQuiet: boolean
+    /** Why the jobs that are still queued wait, as a client sees it. */
+    waiting: Map<string, Job['waiting']>
+    /** Runs of ours that the nodes' slots show. */
+    runsShown: number
+    slotsUsed: number
+    lanesTold: number
+    lanesQueued: number
+    timersLeft: number[]
+    complaints: { atMs: number; text: string }[]
+  }
+}
+
+export interface Violation {
+  rule: string
+  jobId: string | null
+  text: string
+}

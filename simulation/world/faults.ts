@@ -1,0 +1,68 @@
+/** Everything that can go wrong, by the name under which it is counted. */
+export const FAULT_KINDS = [
+  // between us and a node
+  'reply lost',
+  'request lost',
+  'answered too late',
+  'took effect too late',
+  'answered twice',
+  'html with 200',
+  'json cut off',
+  'never answered',
+  'connection refused',
+  'status 500',
+  'unauthorized',
+  // on a node
+  'node restarted, its processes died',
+  'node restarted, its processes live on',
+  'queue of a node lost',
+  'finished list pruned',
+  'node froze while listing spiders',
+  'clock of a node is off',
+  'clock of a node jumped',
+  'poller stuck for a while',
+  'poller stuck for ever',
+  'two nodes share a queue',
+  'egg deleted on a node',
+  'log missing',
+  'log cut off',
+  'log forbidden',
+  'logs slow',
+  'job of a stranger',
+  // with us
+  'engine killed before a call',
+  'engine killed after a call',
+  'engine restarted',
+  'disk full',
+  'our clock jumped ahead',
+  'our clock jumped back'
+] as const
+export type FaultKind = (typeof FAULT_KINDS)[number]
+
+export interface Fault {
+  atMs: number
+  kind: FaultKind
+  /** Of the node that it struck; null: ours. */
+  node: string | null
+  about: string
+}
+
+/** What went wrong in one story, in order. */
+export class Faults {
+  readonly list: Fault[] = []
+  readonly #nowMs: () => number
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs
+  }
+
+  note(kind: FaultKind, node: string | null, about = ''): void {
+    this.list.push({ atMs: this.#nowMs(), kind, node, about })
+  }
+}
+
+export function countByKind(faults: readonly Fault[]): Partial<Record<FaultKind, number>> {
+  const counts: Partial<Record<FaultKind, number>> = {}
+  for (const { kind } of faults) counts[kind] = (counts[kind] ?? 0) + 1
+  return counts
+}

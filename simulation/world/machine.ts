@@ -1,0 +1,158 @@
+import { createRouterClient } from '@orpc/server'
+import { createEngine, type Engine } from '../../src/engine/index.ts'
+import { silentLogger, type Logger } from '../../src/engine/runtime/logger.ts'
+import type { SecretBox } from '../../src/engine/runtime/secret-box.ts'
+import { openSqliteStoreInThread } from '../../src/engine/store/sqlite/sqlite-store.ts'
+import type { Store } from '../../src/engine/store/store.ts'
+import { createChance } from './chance.ts'
+import { Disk, type StoreWitness } from './disk.ts'
+import type { Faults } from './faults.ts'
+import { type Death, Life } from './life.ts'
+import type { Network } from './network.ts'
+import type { VirtualTime } from './time.ts'
+
+export type Client = ReturnType<typeof clientOf>
+const clientOf = (engine: Engine) => createRouterClient(engine.router, { context: {} })
+
+const START_WALL_MS = 1_800_000_000_000
+
+interface MachineParts {
+  seed: number
+  time: VirtualTime
+  network: Network
+  faults: Faults
+  witness: StoreWitness
+  cancelWaitsSeconds: readonly [number, number, number]
+  /** The engine was killed. */
+  onKilled: () => void
+}
+
+/** The computer that the engine runs on: its disk, its wall clock, and one life of the engine after another. */
+export class Machine {
+  readonly disk: Disk
+  /** Null while no engine runs. */
+  client: Client | null = null
+  life: Life | null = null
+  /** Errors that the engine logged: faults of its own code show here first. */
+  readonly complaints: { atMs: number; text: string }[] = []
+  /** Timers that were left when an engine had stopped. */
+  readonly timersLeft: number[] = []
+  lives = 0
+  #wallOffsetMs = START_WALL_MS
+  #engine: Engine | null = null
+  #store: Store | null = null
+  readonly #parts: MachineParts
+
+  constructor(
+    parts: MachineParts,
+    options: { directory: string; template: string }
+  ) {
+    this.#parts = parts
+    this.disk = new Disk({ ...options, time: parts.time })
+  }
+
+  wallMs = (): number => this.#wallOffsetMs + this.#parts.time.nowMs
+
+  jumpWall(byMs: number): void {
+    this.#wallOffsetMs += byMs
+    this.#parts.faults.note(byMs > 0 ? 'our clock jumped ahead' : 'our clock jumped back', null, `${byMs} ms`)
+  }
+
+  get isUp(): boolean {
+    return this.client !== null && this.life?.isOver === false
+  }
+
+  /** Opens the disk as it is and starts an engine on it. `death`: the call at which it dies. */
+  async start(death: Death | null = null): Promise<void> {
+    const { seed, time, network, faults, witness } = this.#parts
+    this.lives += 1
+    const number = this.lives
+    const life = new Life({
+      time,
+      death,
+      onDeath: (call, when) => {
+        faults.note(when === 'before' ? 'engine killed before a call' : 'engine killed after a call', null, call)
+        this.client = null
+        this.#engine = null
+        this.#parts.onKilled()
+      }
+    })
+    this.life = life
+    const clock = life.clock(this.wallMs)
+    this.#store = await openSqliteStoreInThread({ path: this.disk.databasePath, clock, logger: silentLogger })
+    const starting = createEngine({
+      dataDirectory: this.disk.directory,
+      host: 'service',
+      resourcesDirectory: this.disk.directory,
+      scrapdeckVersion: 'simulated',
+      secretBox: SECRETS,
+      credentials: { username: 'simulated', password: 'simulated' },
+      cancelWaitsSeconds: this.#parts.cancelWaitsSeconds,
+      logger: this.#logger(life),
+      seams: {
+        clock,
+        random: createChance(seed, `engine ${number}`),
+        store: this.disk.openStore(life, this.#store, witness),
+        blobs: this.disk.blobs(life),
+        localNode: null,
+        connect: network.connectFor(life),
+        eggTree: { put: async () => {}, remove: async () => {}, repair: async () => [] },
+        loopDelay: { sampleP99Ms: () => 0, stop: () => {} }
+      }
+    })
+    starting.then(
+      (engine) => {
+        if (life.isOver) return
+        this.#engine = engine
+        this.client = clientOf(engine)
+      },
+      (error: unknown) => this.complaints.push({ atMs: time.nowMs, text: `the engine did not start: ${String(error)}` })
+    )
+  }
+
+  /** As kill -9, at this moment. */
+  kill(): void {
+    if (this.life?.isOver === false) this.life.die()
+  }
+
+  /** Lets go of what a dead engine had open, so that the next can have it. */
+  async bury(): Promise<void> {
+    await this.#store?.close()
+    this.#store = null
+  }
+
+  /** Stops the engine as its operator does. Resolves as virtual time goes on. */
+  async stop(): Promise<void> {
+    const engine = this.#engine
+    const life = this.life
+    this.client = null
+    this.#engine = null
+    if (engine === null || life === null || life.isOver) return
+    await engine.stop()
+    if (life.isOver) return
+    this.timersLeft.push(life.timerCount())
+    life.end()
+  }
+
+  /** The store behind all guards, for the checker. */
+  get store(): Store {
+    return this.#store!
+  }
+
+  #logger(life: Life): Logger {
+    const complain = (facts: unknown, text?: string) => {
+      if (life.isOver) return
+      const { error } = facts as { error?: unknown }
+      const words = error instanceof Error ? `${error.name}: ${error.message}` : ''
+      this.complaints.push({ atMs: this.#parts.time.nowMs, text: `${text ?? ''} ${words}` })
+    }
+    return { ...silentLogger, error: complain } as Logger
+  }
+}
+
+const SECRETS: SecretBox = {
+  store: 'file',
+  description: 'simulated',
+  seal: async (plainText) => `sealed ${plainText}`,
+  open: async (sealed) => sealed.replace(/^sealed /, '')
+}

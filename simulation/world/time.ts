@@ -1,0 +1,105 @@
+import type { Timer } from '../../src/engine/runtime/clock.ts'
+
+interface Event {
+  dueMs: number
+  order: number
+  callback: (() => void) | null
+}
+
+/** Far more than any honest chain of writes takes. */
+const TURNS_MAX = 20_000
+
+/** The engine keeps itself busy without any time going by: to a real one that is a processor at 100 % and no answers. */
+export class NeverAtRest extends Error {
+  constructor(atMs: number) {
+    super(`after ${Math.round(atMs)} ms the engine goes round in circles: no timer and no node has a part in it`)
+  }
+}
+
+/**
+ * The simulation's only time: events in a heap, run one after another, each allowed to come to rest before the next. Nothing here
+ * knows the real time, so a story costs only its work.
+ *
+ * At rest: no promise can go on by itself. Everything that the engine waits for is either an event in this heap or a call to the
+ * store, which `busy` counts: the store commits in a later turn of the event loop. Promises need no counting, for they are worked
+ * off between any two turns.
+ */
+export class VirtualTime {
+  /** Calls to the real world (the store) that have not come back. */
+  busy = 0
+  #elapsedMs = 0
+  #order = 0
+  readonly #heap: Event[] = []
+
+  get nowMs(): number {
+    return this.#elapsedMs
+  }
+
+  after(delayMs: number, callback: () => void): Timer {
+    const event: Event = { dueMs: this.#elapsedMs + Math.max(0, delayMs), order: this.#order++, callback }
+    this.#push(event)
+    return {
+      cancel: () => {
+        event.callback = null
+      }
+    }
+  }
+
+  /** Runs events until `isDone`, or until `limitMs` is reached. */
+  async runUntil(limitMs: number, isDone: () => boolean): Promise<void> {
+    await this.settle()
+    while (!isDone()) {
+      const next = this.#heap[0]
+      if (next === undefined || next.dueMs > limitMs) {
+        this.#elapsedMs = Math.max(this.#elapsedMs, limitMs)
+        return
+      }
+      this.#pop()
+      if (next.callback === null) continue
+      this.#elapsedMs = Math.max(this.#elapsedMs, next.dueMs)
+      next.callback()
+      await this.settle()
+    }
+  }
+
+  async settle(): Promise<void> {
+    let turns = 0
+    do {
+      await new Promise(setImmediate)
+      turns += 1
+      if (turns > TURNS_MAX) throw new NeverAtRest(this.#elapsedMs)
+    } while (this.busy > 0)
+  }
+
+  #push(event: Event): void {
+    const heap = this.#heap
+    let index = heap.push(event) - 1
+    while (index > 0) {
+      const parent = (index - 1) >> 1
+      if (!isBefore(event, heap[parent]!)) break
+      heap[index] = heap[parent]!
+      index = parent
+    }
+    heap[index] = event
+  }
+
+  #pop(): void {
+    const heap = this.#heap
+    const last = heap.pop()!
+    if (heap.length === 0) return
+    let index = 0
+    for (;;) {
+      let child = 2 * index + 1
+      if (child >= heap.length) break
+      if (child + 1 < heap.length && isBefore(heap[child + 1]!, heap[child]!)) child += 1
+      if (!isBefore(heap[child]!, last)) break
+      heap[index] = heap[child]!
+      index = child
+    }
+    heap[index] = last
+  }
+}
+
+function isBefore(left: Event, right: Event): boolean {
+  return left.dueMs < right.dueMs || (left.dueMs === right.dueMs && left.order < right.order)
+}
