@@ -6,6 +6,8 @@ import { startApp } from '../app/start-app.tsx'
 import { createFakeEngine } from './fake-engine.ts'
 
 const scene = new URLSearchParams(window.location.search)
+// The router would take it for the search of its own address.
+window.history.replaceState(null, '', window.location.pathname + window.location.hash)
 const engine = createFakeEngine({
   firstRun: scene.has('first'),
   python: scene.get('python') === 'missing' ? 'missing' : 'ready',

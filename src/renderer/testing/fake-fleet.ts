@@ -223,14 +223,15 @@ export function fakeLimits(): LimitRule[] {
 }
 
 /** What queued jobs wait for, by turns; the last three are held. */
-const waitsAt = (nowMs: number): Pick<Job, 'waiting' | 'hold' | 'notBeforeMs' | 'attemptCount'>[] => {
+const waitsAt = (nowMs: number, { project }: Job): Pick<Job, 'waiting' | 'hold' | 'notBeforeMs' | 'attemptCount'>[] => {
+  const laterHourMs = Math.ceil(nowMs / 3_600_000 + 4) * 3_600_000
   const free = { hold: null, notBeforeMs: null, attemptCount: 0 }
   return [
     { ...free, waiting: { code: 'all_slots_busy', text: 'all 16 slots of tag eu are busy' } },
     { ...free, waiting: { code: 'next_in_line', text: 'next in line' } },
     { ...free, waiting: { code: 'egg_on_its_way', text: 'version is being sent to us-1' } },
     { ...free, waiting: { code: 'no_matching_node', text: 'no node has the tags gpu' } },
-    { ...free, waiting: { code: 'limit', text: '1 of at most 1 run of amazon* is live on each node' } },
+    { ...free, waiting: { code: 'limit', text: `limit: 40 of at most 40 runs of project ${project} are live` } },
     {
       hold: 'retry',
       notBeforeMs: null,
@@ -239,9 +240,9 @@ const waitsAt = (nowMs: number): Pick<Job, 'waiting' | 'hold' | 'notBeforeMs' | 
     },
     {
       hold: 'not_before',
-      notBeforeMs: nowMs + 5 * 3_600_000,
+      notBeforeMs: laterHourMs,
       attemptCount: 0,
-      waiting: { code: 'not_before', text: 'its time has not come', untilMs: nowMs + 5 * 3_600_000 }
+      waiting: { code: 'not_before', text: 'its time has not come', untilMs: laterHourMs }
     },
     { ...free, hold: 'overlap', waiting: { code: 'overlap', text: 'another run with these arguments is live' } }
   ]
@@ -260,7 +261,6 @@ export function fakeJobs(count: number, nodes: Node[], nowMs: number, random: ()
   const projects = Object.keys(SPIDERS)
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T
   const jobs: Job[] = []
-  const waits = waitsAt(nowMs)
   for (let index = 0; index < count; index++) {
     const queuedAtMs = nowMs - index * 31_000 - random() * 20_000
     const project = pick(projects)
@@ -277,20 +277,17 @@ export function fakeJobs(count: number, nodes: Node[], nowMs: number, random: ()
     base.lane = `${base.project} ${base.spider}`
     if (base.source === 'scrapyd') base.retry = FAKE_RETRY
     const place = index / count
-    if (place < 0.2) jobs.push({ ...base, ...pick(waits) })
+    if (place < 0.2) jobs.push({ ...base, ...pick(waitsAt(nowMs, base)) })
     else {
-      const node = pick(
-        nodes.filter(
-          ({ health, runs, slots, mode }) =>
-            health === 'up' && mode !== 'cordoned' && (place > 0.6 || runs.length < slots)
-        )
-      )
+      const usable = nodes.filter(({ health, mode }) => health === 'up' && mode !== 'cordoned')
+      const free = place > 0.6 ? usable : usable.filter(({ runs, slots }) => runs.length < slots)
+      const node = pick(free.length > 0 ? free : usable)
       const startedAtMs = queuedAtMs + 900 + random() * 60_000
       const items = Math.floor(random() * 7000)
       const status: JobStatus =
-        place < 0.23
+        place < 0.23 && free.length > 0
           ? 'starting'
-          : place < 0.6
+          : place < 0.6 && free.length > 0
             ? 'running'
             : pick(['succeeded', 'succeeded', 'succeeded', 'succeeded', 'failed', 'cancelled', 'succeeded', 'lost'])
       const live = status === 'starting' || status === 'running'

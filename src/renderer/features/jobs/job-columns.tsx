@@ -18,8 +18,8 @@ export interface Away {
 }
 
 /** The columns of the jobs table; the less needed go first when the table is narrow. */
-export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf): Column<Job>[] {
-  return [
+export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf, isQueue: boolean): Column<Job>[] {
+  const columns: Column<Job>[] = [
     {
       id: 'status',
       header: 'Status',
@@ -40,8 +40,8 @@ export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf): Co
     },
     {
       id: 'node',
-      header: 'Node / waits for',
-      width: 'minmax(122px, 1.5fr)',
+      header: isQueue ? 'Waits for' : 'Node / waits for',
+      width: isQueue ? 'minmax(140px, 3fr)' : 'minmax(122px, 1.8fr)',
       hideBelowPx: 440,
       cell: (job) => <NodeOrWaiting job={job} nodeName={nodeName} awayOf={awayOf} />
     },
@@ -103,7 +103,11 @@ export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf): Co
       )
     }
   ]
+  // What only a run has is empty for all that wait: their reasons get the room.
+  return isQueue ? columns.filter(({ id }) => !RUN_COLUMNS.has(id)) : columns
 }
+
+const RUN_COLUMNS: ReadonlySet<string> = new Set(['runtime', 'items', 'errors'])
 
 function JobStatusCell({ job, away }: { job: Job; away: Away | null }) {
   // Only the rows in sight listen, each to its own job.

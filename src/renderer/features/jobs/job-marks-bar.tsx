@@ -1,4 +1,14 @@
-import { Button, Menu, Modal, MultiSelect, NumberInput, Popover, SegmentedControl, Select } from '@mantine/core'
+import {
+  ActionIcon,
+  Button,
+  Menu,
+  Modal,
+  MultiSelect,
+  NumberInput,
+  Popover,
+  SegmentedControl,
+  Select
+} from '@mantine/core'
 import {
   IconArrowBarToDown,
   IconArrowBarToUp,
@@ -114,9 +124,9 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
           />
         </>
       )}
-      <Button variant="subtle" color="gray" leftSection={<IconX size={14} />} onClick={onClear}>
-        Clear
-      </Button>
+      <ActionIcon aria-label="Clear the marks" title="Clear the marks (Esc)" onClick={onClear}>
+        <IconX size={15} />
+      </ActionIcon>
       <Modal opened={asking !== null} onClose={() => setAsking(null)} title={asking && titleOf(asking, groups)}>
         <p className={classes.dialogText}>{asking && textOf(asking, groups)}</p>
         <div className={classes.dialogButtons}>

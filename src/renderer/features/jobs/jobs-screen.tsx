@@ -64,7 +64,6 @@ export function JobsScreen() {
   const nodeName = useCallback((id: string) => nodeNames.get(id) ?? id, [nodeNames])
   const awayOf = useAway(nodes)
   const isStale = useCallback((job: Job) => awayOf(job) !== null, [awayOf])
-  const columns = useMemo(() => jobColumns(nodeName, awayOf), [nodeName, awayOf])
 
   const rows = useMemo(() => list.data?.pages.flatMap(({ jobs }) => jobs) ?? [], [list.data])
   const { marks, setMarks, marked, clear: clearMarks, markAll, read, hasAll } = useMarks(rows, filter)
@@ -74,6 +73,7 @@ export function JobsScreen() {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
   }, [hasNextPage, isFetchingNextPage, fetchNextPage])
   const isQueue = search.status?.length === 1 && search.status[0] === 'queued' && !list.isPlaceholderData
+  const columns = useMemo(() => jobColumns(nodeName, awayOf, isQueue), [nodeName, awayOf, isQueue])
   const queue = useQueueOrder({ isQueue, rows, hasMore: hasNextPage, loadMore, actions })
   const matching = useMemo(() => matchingCount(facets.data?.status, search.status), [facets.data, search.status])
   const openJob = (job: Job) => setSearch({ job: job.id }, search.job !== undefined)

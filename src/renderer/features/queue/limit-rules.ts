@@ -22,7 +22,7 @@ export const formOfRule = ({ id, project, spider, tag, perNode, max }: LimitRule
 
 export function newRule(): RuleForm {
   const id = [...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
-  return { id, project: '', spider: '', tag: '', perNode: false, max: 1 }
+  return { id, project: '', spider: '', tag: '', perNode: false, max: '' }
 }
 
 /** The rule, or what is wrong with it, in words. */

@@ -117,7 +117,7 @@ function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
       {isChanged && (
         <div className={classes.save}>
           <FormFailure error={error} />
-          <span className={problem === undefined ? 'dim' : 'tone-bad'} role="status">
+          <span className="dim" role="status">
             {problem === undefined ? 'Not saved yet: the limits of before still hold.' : problem.problem}
           </span>
           <Button variant="subtle" color="gray" onClick={() => change(rules.map(formOfRule))}>
@@ -201,7 +201,6 @@ function RuleRow({ form, number, live, names, isNew, onChange, onRemove }: RuleR
             allowDecimal={false}
             value={form.max}
             onChange={(max) => onChange({ max: typeof max === 'number' ? max : '' })}
-            error={form.max === ''}
           />
         </td>
         <td className={`${classes.number} ${classes.live}`}>
@@ -223,7 +222,7 @@ function RuleRow({ form, number, live, names, isNew, onChange, onRemove }: RuleR
       <tr className={classes.sentence}>
         <td colSpan={7}>
           {'problem' in read ? (
-            <span className="tone-bad">{read.problem}</span>
+            <span className={isNew ? 'dim' : 'tone-bad'}>{read.problem}</span>
           ) : (
             <>
               {ruleSentence(read.rule)}

@@ -1,4 +1,4 @@
-import { Button, Modal, MultiSelect, NumberInput, SegmentedControl, Select } from '@mantine/core'
+import { Button, Modal, MultiSelect, NumberInput, SegmentedControl, Select, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { IconChevronRight } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
@@ -18,7 +18,9 @@ import { EmptyState, QueryState } from '../../ui/states.tsx'
 import classes from './run-dialog.module.css'
 import { readForm, type RunForm, startForm, withoutSecrets } from './run-form.ts'
 import { RunRows } from './run-rows.tsx'
-import { scheduleCommand } from './schedule-command.ts'
+import { RunMore } from './run-more.tsx'
+import { beyondSchedule, runCommand } from './schedule-command.ts'
+import { matchWords, parseTagExpression } from './tag-expression.ts'
 
 /** Asks what to run and where, and puts it into the queue. Open it with `openRunDialog(prefill)`. */
 export function RunDialog() {
@@ -194,15 +196,17 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
           />
         )}
         {form.where === 'tags' && (
-          <MultiSelect
+          <TextInput
+            className={classes.tags}
             aria-label="Tags"
-            placeholder={form.tags.length === 0 ? 'All of these tags' : undefined}
-            searchable
-            hidePickedOptions
-            value={[...form.tags]}
-            onChange={(tags) => change({ tags })}
-            data={[...new Set([...nodes.flatMap(({ tags }) => tags), ...form.tags])].sort()}
-            nothingFoundMessage="No node has such a tag"
+            placeholder="eu|us !slow"
+            title="All must hold: eu|us is one of both, !slow is not slow"
+            value={form.tags}
+            onChange={(event) => change({ tags: event.currentTarget.value })}
+            classNames={{ input: 'mono' }}
+            aria-describedby="run-tags-check"
+            spellCheck={false}
+            autoFocus={form.tags === ''}
           />
         )}
         <NumberInput
@@ -214,6 +218,8 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
           title="Higher goes first; 0 is usual"
         />
       </div>
+      {form.where === 'tags' && <TagCheck text={form.tags} nodes={nodes} onChange={(tags) => change({ tags })} />}
+      <RunMore form={form.more} ofProject={project?.settings ?? null} onChange={(more) => change({ more })} />
       <LimitsSection form={form} ofProject={project?.settings.limits ?? null} nodes={nodes} onChange={change} />
       <FormFailure error={error} />
       {showsCommand && 'run' in read && <Command run={read.run} />}
@@ -245,6 +251,49 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
   )
 }
 
+/** What the expression comes to, and the tags there are, to be added with a click. */
+function TagCheck({
+  text,
+  nodes,
+  onChange
+}: {
+  text: string
+  nodes: readonly Node[]
+  onChange: (text: string) => void
+}) {
+  const read = parseTagExpression(text)
+  const known = [...new Set(nodes.flatMap(({ tags }) => tags))].sort().slice(0, TAGS_SHOWN)
+  const match = 'terms' in read && read.terms.length > 0 ? matchWords(read.terms, nodes) : null
+  return (
+    <div className={classes.tagCheck}>
+      <span
+        id="run-tags-check"
+        role="status"
+        className={'problem' in read ? 'tone-bad' : match?.isEmpty ? 'tone-wait' : 'dim'}
+      >
+        {'problem' in read
+          ? read.problem
+          : (match?.text ?? 'eu|us: tagged one of both · !slow: not tagged so · a blank between: all must hold')}
+      </span>
+      {known.length > 0 && (
+        <span className={classes.tagList}>
+          {known.map((tag) => (
+            <button
+              key={tag}
+              type="button"
+              onClick={() => onChange(text.trim() === '' ? tag : `${text.trim()} ${tag}`)}
+            >
+              {tag}
+            </button>
+          ))}
+        </span>
+      )}
+    </div>
+  )
+}
+
+const TAGS_SHOWN = 16
+
 /** Closed it says what holds; it opens to a field for each. */
 function LimitsSection({
   form,
@@ -275,8 +324,8 @@ function LimitsSection({
           <LimitsFields texts={form.limits} inherited={ofProject} onChange={(limits) => onChange({ limits })} />
           <p className={classes.hint}>
             {isElsewhere
-              ? 'Only the local node keeps limits: on the node chosen above the job runs without them.'
-              : 'Kept on the local node only. A run that goes beyond one is stopped, and the limit is its reason.'}
+              ? 'On the node chosen above only the wall time is kept; the other limits are the local node’s to keep.'
+              : 'Wall time is kept on every node, the others on the local node only. A run that goes beyond one is stopped, and the limit is its reason.'}
           </p>
         </>
       )}
@@ -292,26 +341,29 @@ function AllButton({ count, onAll }: { count: number; onAll: () => void }) {
   )
 }
 
-/** The same as calls of schedule.json, for scripts and crontabs. */
+/** The same for scripts and crontabs. */
 function Command({ run }: { run: RunInput }) {
   const api = useApi()
   const credentials = useQuery(api.query.system.credentials.queryOptions()).data
-  const command = scheduleCommand(run, {
+  const { command, isSchedule } = runCommand(run, {
     address: credentials?.address ?? 'http://127.0.0.1:6800',
     username: credentials?.username ?? 'USERNAME'
   })
-  const lost = [
-    ...(run.nodeId || run.tags?.length ? ['where to run: this call runs on any node'] : []),
-    ...(run.limits ? ['what the limits are: the project’s hold'] : []),
-    ...(run.secretNames?.length ? ['that a value is secret: it is shown with the job'] : [])
-  ]
   return (
     <div className={classes.command}>
       <pre>{command}</pre>
       <span className={classes.copy}>
         <CopyButton value={command} what="the command" />
       </span>
-      {lost.length > 0 && <p className="dim">schedule.json cannot say {lost.join(' nor ')}.</p>}
+      {!isSchedule && (
+        <p className="dim">
+          Over Scrapdeck’s own API: schedule.json cannot say{' '}
+          {beyondSchedule(run)
+            .join(', ')
+            .replace(/, ([^,]*)$/, ' or $1')}
+          .
+        </p>
+      )}
     </div>
   )
 }

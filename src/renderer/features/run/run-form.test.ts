@@ -66,8 +66,8 @@ describe('readForm', () => {
   })
 
   it('asks with a node or with tags, never with both', () => {
-    expect(readForm({ ...form, where: 'tags', nodeId: 'n1', tags: ['eu'] })).toMatchObject({
-      run: { nodeId: null, tags: ['eu'] }
+    expect(readForm({ ...form, where: 'tags', nodeId: 'n1', tags: 'eu|us !slow' })).toMatchObject({
+      run: { nodeId: null, tags: ['eu|us', '!slow'] }
     })
   })
 })

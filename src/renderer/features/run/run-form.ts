@@ -2,6 +2,8 @@ import { type RunInput, SECRET_MASK } from '../../../shared/contract/index.ts'
 import { RESERVED_ARGUMENTS } from '../../../shared/reserved-arguments.ts'
 import type { RunPrefill } from '../../state/run-dialog.ts'
 import { type LimitTexts, limitTexts, readLimits } from '../../ui/limits.ts'
+import { type MoreForm, readMore, startMore } from './run-more-form.ts'
+import { parseTagExpression } from './tag-expression.ts'
 
 /** One row of arguments or settings; rows keep their order and may be half filled while somebody types. */
 export interface FormRow {
@@ -21,9 +23,11 @@ export interface RunForm {
   readonly settings: readonly FormRow[]
   readonly where: 'any' | 'tags' | 'node'
   readonly nodeId: string | null
-  readonly tags: readonly string[]
+  /** As an expression: `eu|us !slow`. */
+  readonly tags: string
   readonly priority: number
   readonly limits: LimitTexts
+  readonly more: MoreForm
 }
 
 let nextKey = 1
@@ -44,6 +48,8 @@ export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunForm
     base.settings = prefill.settings
     base.secretNames = prefill.secretNames
     base.limits = prefill.limits
+    base.retry = prefill.retry
+    base.noOverlap = prefill.noOverlap
   }
   return {
     project: base.project ?? null,
@@ -53,9 +59,10 @@ export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunForm
     settings: rowsOf(base.settings, base.secretNames),
     where: base.nodeId ? 'node' : base.tags?.length ? 'tags' : 'any',
     nodeId: base.nodeId ?? null,
-    tags: base.tags ?? [],
+    tags: (base.tags ?? []).join(' '),
     priority: base.priority ?? 0,
-    limits: limitTexts(base.limits)
+    limits: limitTexts(base.limits),
+    more: startMore(base, prefill)
   }
 }
 
@@ -75,11 +82,15 @@ export const lacksSecret = ({ name, value, isSecret }: FormRow): boolean =>
   isSecret && value === '' && name.trim() !== ''
 
 /** What the engine is asked for, or what is missing, in words. */
-export function readForm(form: RunForm): { run: RunInput } | { missing: string } {
+export function readForm(form: RunForm, nowMs = Date.now()): { run: RunInput } | { missing: string } {
   if (form.project === null) return { missing: 'Choose a project' }
   if (form.spiders.length === 0) return { missing: 'Choose at least one spider' }
   if (form.where === 'node' && form.nodeId === null) return { missing: 'Choose a node, or run on any' }
-  if (form.where === 'tags' && form.tags.length === 0) return { missing: 'Choose a tag, or run on any node' }
+  const tags = parseTagExpression(form.tags)
+  if (form.where === 'tags') {
+    if ('problem' in tags) return { missing: tags.problem }
+    if (tags.terms.length === 0) return { missing: 'Choose a tag, or run on any node' }
+  }
   for (const kind of ['args', 'settings'] as const) {
     const problem = form[kind].map((row) => problemOfRow(kind, row, form[kind])).find((each) => each !== null)
     if (problem !== undefined) return { missing: problem as string }
@@ -88,6 +99,8 @@ export function readForm(form: RunForm): { run: RunInput } | { missing: string }
   }
   const limits = readLimits(form.limits)
   if ('problem' in limits) return { missing: limits.problem }
+  const more = readMore(form.more, nowMs)
+  if ('problem' in more) return { missing: more.problem }
   const secretNames = [...form.args, ...form.settings].filter(({ isSecret }) => isSecret).map(({ name }) => name.trim())
   return {
     run: {
@@ -100,7 +113,8 @@ export function readForm(form: RunForm): { run: RunInput } | { missing: string }
       limits: limits.limits,
       priority: form.priority,
       nodeId: form.where === 'node' ? form.nodeId : null,
-      tags: form.where === 'tags' ? [...form.tags] : []
+      tags: form.where === 'tags' && 'terms' in tags ? tags.terms : [],
+      ...more.more
     }
   }
 }

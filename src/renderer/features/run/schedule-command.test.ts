@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { expect, it } from 'vitest'
-import { scheduleCommand } from './schedule-command.ts'
+import { beyondSchedule, runCommand, scheduleCommand } from './schedule-command.ts'
 
 const door = { address: 'http://127.0.0.1:6800/', username: 'scrapdeck' }
 
@@ -41,4 +41,36 @@ it('leaves secrets out', () => {
   const run = { project: 'shop', spiders: ['a'], args: { token: 'hush', page: '2' }, secretNames: ['token'] }
   expect(scheduleCommand(run, door)).toContain('token=SECRET')
   expect(scheduleCommand(run, door)).not.toContain('hush')
+})
+
+it('is a call of our own API where schedule.json cannot say it, with all that was asked for and no secret', () => {
+  const run = {
+    project: 'shop',
+    spiders: ['a', 'b'],
+    args: { token: 'hush' },
+    secretNames: ['token'],
+    tags: ['eu|us', '!slow'],
+    notBeforeMs: 1_795_000_000_000,
+    after: [{ jobId: 'f'.repeat(32), on: 'succeeded' as const }],
+    priority: 0,
+    nodeId: null
+  }
+  expect(beyondSchedule(run)).toEqual([
+    'where to run',
+    'that a value is secret',
+    'a time to start',
+    'another job to wait for'
+  ])
+  const { command, isSchedule } = runCommand(run, door)
+  expect(isSchedule).toBe(false)
+  const printed = execFileSync('sh', ['-c', command.replace(/^curl/, `printf '%s\\n'`)], { encoding: 'utf8' })
+  expect(printed).toContain('http://127.0.0.1:6800/api/v1/jobs')
+  const body = JSON.parse(printed.slice(printed.indexOf('{'))) as object
+  expect(body).toEqual({ ...run, args: { token: 'SECRET' }, priority: undefined, nodeId: undefined })
+})
+
+it('stays a call of schedule.json while that can say all of it', () => {
+  expect(runCommand({ project: 'shop', spiders: ['a'], nodeId: null, tags: [], limits: null }, door).isSchedule).toBe(
+    true
+  )
 })

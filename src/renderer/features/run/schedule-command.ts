@@ -1,18 +1,60 @@
 import type { RunInput } from '../../../shared/contract/index.ts'
 
+interface Door {
+  address: string
+  username: string
+}
+
 /**
- * The same run as calls of Scrapyd's schedule.json, one for each spider. Placement has no parameter there: it is for
- * the caller to say so. curl asks for the password, so that it does not stand in a shell's history.
+ * The same run for scripts and crontabs: as calls of Scrapyd's schedule.json, one for each spider, or, where that cannot say all of
+ * it, as one call of our own API. curl asks for the password, so that it does not stand in a shell's history.
  */
-export function scheduleCommand(run: RunInput, door: { address: string; username: string }): string {
+export function runCommand(run: RunInput, door: Door): { command: string; isSchedule: boolean } {
+  return beyondSchedule(run).length === 0
+    ? { command: scheduleCommand(run, door), isSchedule: true }
+    : { command: restCommand(run, door), isSchedule: false }
+}
+
+/** What schedule.json has no parameter for, in words. */
+export function beyondSchedule(run: RunInput): string[] {
+  return [
+    ...(run.nodeId || run.tags?.length ? ['where to run'] : []),
+    ...(run.limits ? ['limits'] : []),
+    ...(run.secretNames?.length ? ['that a value is secret'] : []),
+    ...(run.retry !== undefined ? ['retries'] : []),
+    ...(run.notBeforeMs != null ? ['a time to start'] : []),
+    ...(run.expiresAtMs != null ? ['a time to expire'] : []),
+    ...(run.noOverlap !== undefined ? ['overlap'] : []),
+    ...(run.after?.length ? ['another job to wait for'] : []),
+    ...(run.dedupe ? ['a key'] : [])
+  ]
+}
+
+export function scheduleCommand(run: RunInput, door: Door): string {
   return run.spiders.map((spider) => commandFor(spider, run, door)).join('\n\n')
 }
 
-function commandFor(
-  spider: string,
-  run: RunInput,
-  { address, username }: { address: string; username: string }
-): string {
+function restCommand(run: RunInput, { address, username }: Door): string {
+  const hidden = (values: Record<string, string> = {}) =>
+    Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [name, run.secretNames?.includes(name) ? 'SECRET' : value])
+    )
+  const body = { ...run, settings: hidden(run.settings), args: hidden(run.args) }
+  // Only what was asked for: what is empty is the same as absent.
+  const said = Object.fromEntries(Object.entries(body).filter(([, value]) => !isNothing(value)))
+  return [
+    `curl --user ${quoteForShell(username)} ${quoteForShell(`${address.replace(/\/$/, '')}/api/v1/jobs`)}`,
+    `  --header 'content-type: application/json'`,
+    `  --data-raw ${quoteForShell(JSON.stringify(said, null, 2))}`
+  ].join(' \\\n')
+}
+
+function isNothing(value: unknown): boolean {
+  if (value === null || value === undefined || value === 0) return true
+  return typeof value === 'object' && Object.keys(value).length === 0
+}
+
+function commandFor(spider: string, run: RunInput, { address, username }: Door): string {
   const fields: Array<[string, string]> = [
     ['project', run.project],
     ['spider', spider]
