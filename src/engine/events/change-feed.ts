@@ -3,7 +3,14 @@ import type { Clock } from '../runtime/clock.ts'
 import type { ChangedThing, Store } from '../store/store.ts'
 
 /** What lives in memory only and is sent whole when it changed. */
-export type VolatileThing = `node:${string}` | `waiting:${string}` | 'figures' | 'problems' | 'python' | 'environments'
+export type VolatileThing =
+  | `node:${string}`
+  | `waiting:${string}`
+  | 'figures'
+  | 'problems'
+  | 'python'
+  | 'environments'
+  | 'discovery'
 
 export interface ChangeFeedOptions {
   store: Pick<Store, 'changeCursor' | 'listChanges' | 'onChange'>

@@ -99,11 +99,10 @@ export class Discovery {
     for (const source of this.#sources.values()) this.#begin(source)
   }
 
+  /** Resolves when nothing is being carried out any more; an answer that comes later changes nothing. */
   async stop(): Promise<void> {
     this.#isStopped = true
-    const sources = [...this.#sources.values()]
-    for (const source of sources) this.#end(source)
-    await Promise.all(sources.map(({ refreshing }) => refreshing))
+    for (const source of this.#sources.values()) this.#end(source)
     await this.#lastPlan
   }
 
@@ -215,6 +214,7 @@ export class Discovery {
     const problemBefore = source.problem
     try {
       const { nodes, problems } = await this.#ask(source)
+      if (this.#isStopped) return
       if (nodes.length > 0) Object.assign(source, { found: nodes, isPartial: problems.length > 0 })
       source.problem = problemOf(nodes.length, problems)
       await this.#inTurn(() => this.#carryOut())

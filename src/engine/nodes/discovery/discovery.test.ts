@@ -1,0 +1,221 @@
+import { rename, rm, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import type { NodeMode, SourceSettings } from '../../../shared/contract/index.ts'
+import { openFileSecretBox } from '../../runtime/file-secret-box.ts'
+import { silentLogger } from '../../runtime/logger.ts'
+import { createFakeClock } from '../../testing/fake-clock.ts'
+import { createSeededRandom } from '../../testing/seeded-random.ts'
+import { openTemporaryStore } from '../../testing/temporary-store.ts'
+import { type ConfiguredSource, Discovery } from './discovery.ts'
+import type { FoundNode } from './found-node.ts'
+
+type FleetRow = { id: string; url: string; mode: NodeMode; sourceId: string | null; found: FoundNode | null }
+
+/** A fleet of rows, a file of nodes, and a name server that answers what a test says. */
+async function openRoom(configured: ConfiguredSource[] = []) {
+  const temporary = await openTemporaryStore()
+  const clock = createFakeClock()
+  const secretBox = await openFileSecretBox(join(temporary.directory, 'secret.key'))
+  const path = join(temporary.directory, 'nodes.txt')
+  const fleet: FleetRow[] = []
+  const open: Discovery[] = []
+  const room = {
+    store: temporary.store,
+    clock,
+    path,
+    fleet,
+    addresses: async (): Promise<string[]> => [],
+    changes: 0,
+    configured,
+    /** As one who writes beside and renames, a minute ago. */
+    async write(text: string) {
+      const then = new Date(clock.nowMs() - 60_000)
+      await writeFile(`${path}.new`, text)
+      await utimes(`${path}.new`, then, then)
+      await rename(`${path}.new`, path)
+    },
+    async start() {
+      const discovery = new Discovery({
+        store: temporary.store,
+        fleet: {
+          list: () => fleet,
+          async add(nodes) {
+            for (const { sourceId, ...found } of nodes) {
+              fleet.push({ id: `n-${fleet.length}`, url: found.url, mode: 'active', sourceId, found })
+            }
+          },
+          async setMode(nodeId, mode) {
+            for (const node of fleet) if (node.id === nodeId) node.mode = mode
+          },
+          async releaseAllBut(sourceIds) {
+            for (const node of fleet) if (!sourceIds.includes(node.sourceId ?? '')) node.sourceId = null
+          }
+        },
+        resolver: { addresses: () => room.addresses(), services: async () => [] },
+        secretBox,
+        configured: room.configured,
+        clock,
+        random: createSeededRandom(1),
+        logger: silentLogger,
+        onChange: () => void room.changes++
+      })
+      open.push(discovery)
+      await discovery.start()
+      return discovery
+    },
+    nodes: () => fleet.map(({ url, mode, sourceId }) => `${new URL(url).hostname} ${mode} ${sourceId ?? 'by hand'}`),
+    async [Symbol.asyncDispose]() {
+      for (const discovery of open) await discovery.stop()
+      await temporary.remove()
+    }
+  }
+  return room
+}
+
+const dns = (values: Partial<SourceSettings> = {}): SourceSettings => ({
+  id: 'k8s',
+  source: { kind: 'dns', hostname: 'scrapyd.svc', record: 'A', scheme: 'http', port: 6800, basePath: '/' },
+  refreshSeconds: 30,
+  node: {},
+  ...values
+})
+const file = (path: string): SourceSettings => ({
+  id: 'inventory',
+  source: { kind: 'file', path },
+  refreshSeconds: 30,
+  node: {}
+})
+
+test('what a name stands for is added, cordoned when it does no longer, and active again when it does', async () => {
+  await using t = await openRoom()
+  const discovery = await t.start()
+  t.addresses = async () => ['10.0.0.1', '10.0.0.2']
+  expect(await discovery.put(dns(), undefined)).toMatchObject({ found: 2, vanished: 0, problem: null })
+  expect(t.nodes()).toEqual(['10.0.0.1 active k8s', '10.0.0.2 active k8s'])
+  t.addresses = async () => ['10.0.0.2']
+  await t.clock.advanceBy(34_000)
+  await vi.waitFor(() => expect(t.nodes()).toEqual(['10.0.0.1 cordoned k8s', '10.0.0.2 active k8s']))
+  expect(discovery.get('k8s')).toMatchObject({
+    found: 1,
+    vanished: 1,
+    vanishedNodes: [{ nodeId: 'n-0', isCordonedForIt: true }]
+  })
+  t.addresses = async () => ['10.0.0.1', '10.0.0.2']
+  expect(await discovery.refresh('k8s')).toMatchObject({ found: 2, vanished: 0, vanishedNodes: [] })
+  expect(t.nodes()).toEqual(['10.0.0.1 active k8s', '10.0.0.2 active k8s'])
+})
+
+test.each([
+  ['does not exist', () => Promise.reject(Object.assign(new Error(), { code: 'ENOTFOUND' })), 'does not exist'],
+  ['fails', () => Promise.reject(Object.assign(new Error(), { code: 'ESERVFAIL' })), 'SERVFAIL'],
+  ['takes too long', () => Promise.reject(Object.assign(new Error(), { code: 'ETIMEOUT' })), 'in time'],
+  ['stands for nothing', async () => [], 'It names no node']
+])('a name that %s has nothing cordoned: it is a problem of the source', async (_what, answer, words) => {
+  await using t = await openRoom()
+  const discovery = await t.start()
+  t.addresses = async () => ['10.0.0.1']
+  await discovery.put(dns(), undefined)
+  t.addresses = answer
+  const state = await discovery.refresh('k8s')
+  expect(state.problem).toContain(words)
+  expect(state).toMatchObject({ found: 1, vanished: 0, refreshedAtMs: t.clock.nowMs() })
+  expect(t.nodes()).toEqual(['10.0.0.1 active k8s'])
+  t.addresses = async () => ['10.0.0.1']
+  expect(await discovery.refresh('k8s')).toMatchObject({ problem: null })
+})
+
+test('why a node is cordoned outlives the engine; what the operator cordoned stays cordoned', async () => {
+  await using t = await openRoom()
+  const first = await t.start()
+  t.addresses = async () => ['10.0.0.1', '10.0.0.2', '10.0.0.3']
+  await first.put(dns(), undefined)
+  t.fleet[1]!.mode = 'cordoned'
+  t.addresses = async () => ['10.0.0.3']
+  await first.refresh('k8s')
+  await first.stop()
+  const second = await t.start()
+  await vi.waitFor(() => expect(second.get('k8s').refreshedAtMs).not.toBeNull())
+  expect(second.get('k8s').vanishedNodes.map(({ isCordonedForIt }) => isCordonedForIt)).toEqual([true, false])
+  t.addresses = async () => ['10.0.0.1', '10.0.0.2', '10.0.0.3']
+  await second.refresh('k8s')
+  expect(t.nodes()).toEqual(['10.0.0.1 active k8s', '10.0.0.2 cordoned k8s', '10.0.0.3 active k8s'])
+})
+
+test('a file is read when it changes, replaced or written on, and does no harm when it is gone or spoilt', async () => {
+  await using t = await openRoom()
+  const discovery = await t.start()
+  await t.write('eu-1 slots=8 tags=eu\neu-2\n')
+  await discovery.put({ ...file(t.path), node: { tags: ['rented'], slots: 2 } }, undefined)
+  expect(t.fleet.map(({ found }) => [found!.slots, found!.tags])).toEqual([
+    [8, ['rented', 'eu']],
+    [2, ['rented']]
+  ])
+  const settled = async () => {
+    await t.clock.advanceBy(300)
+  }
+  await t.write('eu-2\neu-3\n')
+  await vi.waitFor(async () => {
+    await settled()
+    expect(t.nodes()).toEqual(['eu-1 cordoned inventory', 'eu-2 active inventory', 'eu-3 active inventory'])
+  })
+  const before = t.nodes()
+  await rm(t.path)
+  expect((await discovery.refresh('inventory')).problem).toContain('there is no such file')
+  await t.write('%%%\n\u0001\n')
+  expect((await discovery.refresh('inventory')).problem).toMatch(/line 1: .*; line 2: .*Nothing of it could be used/)
+  await t.write('')
+  expect((await discovery.refresh('inventory')).problem).toContain('It names no node')
+  await t.write('eu-4\n%%%\n')
+  expect((await discovery.refresh('inventory')).problem).toContain('no node is cordoned until this is mended')
+  expect(t.nodes()).toEqual([...before, 'eu-4 active inventory'])
+})
+
+test('a source is asked again after its interval, give or take a tenth, and never once it is removed', async () => {
+  await using t = await openRoom()
+  const discovery = await t.start()
+  let asked = 0
+  t.addresses = async () => {
+    asked++
+    return ['10.0.0.1']
+  }
+  await discovery.put(dns(), undefined)
+  await t.clock.advanceBy(26_900)
+  expect(asked).toBe(1)
+  await t.clock.advanceBy(6_200)
+  expect(asked).toBe(2)
+  await discovery.remove('k8s')
+  await t.clock.advanceBy(120_000)
+  expect(asked).toBe(2)
+  expect(t.clock.timerCount()).toBe(0)
+  expect(t.nodes()).toEqual(['10.0.0.1 active by hand'])
+  await expect(discovery.refresh('k8s')).rejects.toMatchObject({ code: 'NOT_FOUND' })
+})
+
+test('a password is sealed, kept as long as the source is the same, and goes to the nodes with the user name', async () => {
+  await using t = await openRoom()
+  const discovery = await t.start()
+  t.addresses = async () => ['10.0.0.1']
+  expect(await discovery.put(dns({ username: 'u' }), 'geheim')).toMatchObject({ hasPassword: true, username: 'u' })
+  expect(t.fleet[0]!.found).toMatchObject({ username: 'u', password: 'geheim' })
+  expect(await t.store.getSetting('discovery.sources')).not.toContain('geheim')
+  expect(JSON.stringify(discovery.list())).not.toContain('geheim')
+  expect(await discovery.put(dns({ username: 'u', refreshSeconds: 60 }), undefined)).toMatchObject({
+    hasPassword: true
+  })
+  const elsewhere = { ...dns().source, hostname: 'evil.example' } as SourceSettings['source']
+  expect(await discovery.put(dns({ source: elsewhere }), undefined)).toMatchObject({ hasPassword: false })
+})
+
+test('sources of the configuration are used, and changed only there; what it names no longer belongs to nobody', async () => {
+  await using t = await openRoom([{ ...dns({ id: 'fixed' }), source: { kind: 'list', nodes: 'eu-1\neu-2 slots=3' } }])
+  const discovery = await t.start()
+  await vi.waitFor(() => expect(t.nodes()).toEqual(['eu-1 active fixed', 'eu-2 active fixed']))
+  expect(discovery.get('fixed')).toMatchObject({ isFromConfiguration: true, found: 2 })
+  await expect(discovery.put(dns({ id: 'fixed' }), undefined)).rejects.toThrow('is in the configuration file')
+  await expect(discovery.remove('fixed')).rejects.toThrow('is in the configuration file')
+  await discovery.stop()
+  t.configured = []
+  expect((await t.start()).list()).toEqual([])
+  expect(t.nodes()).toEqual(['eu-1 active by hand', 'eu-2 active by hand'])
+})

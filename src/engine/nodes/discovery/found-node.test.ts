@@ -1,0 +1,75 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { readNodeLines } from './found-node.ts'
+
+it('reads addresses as operators write them, with what stands behind them', () => {
+  const text = [
+    '\uFEFF# our fleet',
+    'eu-1',
+    '',
+    'https://u:p%40ss@eu-2/base name=second slots=8 tags=eu,fast group=europe queue_ahead=2 # rented',
+    '  10.0.0.5:6801\t name=third',
+    'http://eu-1:6800/ name=again'
+  ].join('\r\n')
+  expect(readNodeLines(text)).toEqual({
+    nodes: [
+      { url: 'http://eu-1:6800/' },
+      {
+        url: 'https://eu-2/base/',
+        username: 'u',
+        password: 'p@ss',
+        name: 'second',
+        slots: 8,
+        tags: ['eu', 'fast'],
+        group: 'europe',
+        queueAhead: 2
+      },
+      { url: 'http://10.0.0.5:6801/', name: 'third' }
+    ],
+    problems: []
+  })
+})
+
+it.each([
+  ['ftp://eu-1', 'speaks only http and https'],
+  ['eu-1 slots=many', 'slots is a whole number from 1 to 10000'],
+  ['eu-1 slots=0', 'slots is a whole number'],
+  ['eu-1 colour=red', 'after the address stand name='],
+  ['eu-1 tags=a|b', 'tags are up to 20 words'],
+  ['169.254.169.254', 'link-local or cloud metadata address'],
+  ['http://[fe80::1]/', 'link-local or cloud metadata address'],
+  ['eu-1\u0000x', 'it is no text of an address'],
+  ['x'.repeat(3000), 'it is no text of an address'],
+  ['http://', 'not an address']
+])('the line %j is named by its number, with what is wrong, and the others are read', (line, words) => {
+  const { nodes, problems } = readNodeLines(`eu-8\n${line}\neu-9`)
+  expect(nodes.map(({ url }) => url)).toEqual(['http://eu-8:6800/', 'http://eu-9:6800/'])
+  expect(problems).toEqual([expect.stringContaining(words)])
+  expect(problems[0]).toMatch(/^line 2: /)
+})
+
+it('never quotes what it could not read: the path may lead to another file than was meant', () => {
+  const { problems } = readNodeLines('root:$6$secret:19000:0:99999:7:::\nsecret words here')
+  expect(problems.join()).not.toContain('secret')
+})
+
+it('a list that is kept with the sources takes no passwords', () => {
+  expect(readNodeLines('http://u:p@eu-1', { passwords: false })).toMatchObject({
+    nodes: [],
+    problems: [expect.stringContaining('line 1: it has a password')]
+  })
+})
+
+it('reads ten thousand lines', () => {
+  const lines = Array.from({ length: 10_000 }, (_, index) => `http://10.${index >> 8}.${index & 255}.1 name=n${index}`)
+  expect(readNodeLines(lines.join('\n'))).toMatchObject({ nodes: { length: 10_000 }, problems: [] })
+})
+
+it('takes any text whatever without failing', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      const { nodes, problems } = readNodeLines(text)
+      expect(nodes.length + problems.length).toBeLessThanOrEqual(text.split(/\r\n|\n|\r/).length)
+    })
+  )
+})

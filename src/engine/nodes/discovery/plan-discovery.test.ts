@@ -1,0 +1,107 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { NodeMode } from '../../../shared/contract/index.ts'
+import { type KnownNode, planDiscovery, type SourceAnswer, type Vanished } from './plan-discovery.ts'
+
+const answer = (sourceId: string, urls: string[] | null, isPartial = false): SourceAnswer => ({
+  sourceId,
+  nodes: urls?.map((url) => ({ url })) ?? null,
+  isPartial
+})
+const known = (id: string, url: string, sourceId: string | null = 'a', mode: NodeMode = 'active'): KnownNode => ({
+  id,
+  url,
+  mode,
+  sourceId
+})
+const plan = (answers: SourceAnswer[], nodes: KnownNode[], vanished: [string, Vanished][] = []) =>
+  planDiscovery({ answers, known: nodes, vanished: new Map(vanished) })
+const nothing = { add: [], vanish: [], comeBack: [] }
+
+describe('a source', () => {
+  it('adds what nobody knows, once, whoever else names it', () => {
+    const asked = plan([answer('a', ['u1', 'u2']), answer('b', ['u2', 'u3'])], [known('n1', 'u1', null)])
+    expect(asked.add.map(({ sourceId, node }) => [sourceId, node.url])).toEqual([
+      ['a', 'u2'],
+      ['b', 'u3']
+    ])
+  })
+
+  it('takes over neither a node that was added by hand nor one of another source', () => {
+    expect(plan([answer('a', ['u1', 'u2'])], [known('n1', 'u1', null), known('n2', 'u2', 'b')])).toEqual(nothing)
+  })
+
+  it('has a node cordoned that it names no longer, unless another still does', () => {
+    const nodes = [known('n1', 'u1'), known('n2', 'u2')]
+    expect(plan([answer('a', ['u3']), answer('b', ['u2'])], [...nodes, known('n3', 'u3')])).toEqual({
+      ...nothing,
+      vanish: [{ nodeId: 'n1', cordon: true }]
+    })
+  })
+
+  it('leaves a node alone that takes no jobs already, and gives it back as it was', () => {
+    const drained = known('n1', 'u1', 'a', 'draining')
+    expect(plan([answer('a', ['u2'])], [drained, known('n2', 'u2')]).vanish).toEqual([{ nodeId: 'n1', cordon: false }])
+    const left: [string, Vanished] = ['n1', { sinceMs: 1, state: 'left' }]
+    expect(plan([answer('a', ['u1'])], [known('n1', 'u1', 'a', 'cordoned')], [left]).comeBack).toEqual([
+      { nodeId: 'n1', activate: false }
+    ])
+  })
+
+  it('has a node active again that was cordoned for that alone', () => {
+    const missed: [string, Vanished] = ['n1', { sinceMs: 1, state: 'cordoned' }]
+    expect(plan([answer('a', ['u1'])], [known('n1', 'u1', 'a', 'cordoned')], [missed]).comeBack).toEqual([
+      { nodeId: 'n1', activate: true }
+    ])
+  })
+
+  it('does not cordon again what an operator has made active meanwhile', () => {
+    const missed: [string, Vanished] = ['n1', { sinceMs: 1, state: 'cordoned' }]
+    expect(plan([answer('a', ['u2'])], [known('n1', 'u1'), known('n2', 'u2')], [missed])).toEqual(nothing)
+  })
+
+  it('finishes what an engine that ended had only decided', () => {
+    const missed: [string, Vanished] = ['n1', { sinceMs: 1, state: 'cordoning' }]
+    expect(plan([answer('a', null)], [known('n1', 'u1')], [missed]).vanish).toEqual([{ nodeId: 'n1', cordon: true }])
+  })
+
+  it.each([
+    ['has not answered', answer('a', null)],
+    ['named none', answer('a', [])],
+    ['was understood in part', answer('a', ['u2'], true)]
+  ])('that %s has nothing cordoned', (_what, said) => {
+    expect(plan([said], [known('n1', 'u1'), known('n2', 'u2')])).toEqual(nothing)
+  })
+})
+
+it('whatever sources say: no address twice, no node by hand touched, none that is named vanishes', () => {
+  const url = fc.constantFrom('u1', 'u2', 'u3', 'u4')
+  const source = fc.constantFrom('a', 'b', 'c')
+  const answers = fc.uniqueArray(
+    fc.record({ sourceId: source, urls: fc.option(fc.array(url)), isPartial: fc.boolean() }),
+    { selector: ({ sourceId }) => sourceId }
+  )
+  const nodes = fc.uniqueArray(
+    fc.record({ url, sourceId: fc.option(source), mode: fc.constantFrom<NodeMode>('active', 'cordoned', 'draining') }),
+    { selector: (node) => node.url }
+  )
+  fc.assert(
+    fc.property(answers, nodes, (said, list) => {
+      const fleet = list.map((node) => ({ ...node, id: `n-${node.url}` }))
+      const asked = planDiscovery({
+        answers: said.map(({ sourceId, urls, isPartial }) => answer(sourceId, urls, isPartial)),
+        known: fleet,
+        vanished: new Map()
+      })
+      const named = new Set(said.flatMap(({ urls }) => urls ?? []))
+      const added = asked.add.map(({ node }) => node.url)
+      expect(new Set([...added, ...fleet.map((node) => node.url)]).size).toBe(added.length + fleet.length)
+      expect([...named].every((one) => added.includes(one) || fleet.some((node) => node.url === one))).toBe(true)
+      for (const { nodeId } of asked.vanish) {
+        const node = fleet.find(({ id }) => id === nodeId)!
+        expect(node.sourceId).not.toBeNull()
+        expect(named.has(node.url)).toBe(false)
+      }
+    })
+  )
+})
