@@ -7,6 +7,9 @@ import type { CancelLadder } from './cancel-ladder.ts'
 import type { DispatchContext } from './context.ts'
 import type { LiveAttempt } from './live-attempts.ts'
 
+/** After a write that failed (a full disk): the store is not asked again at once, for that would be all the engine did. */
+const RETRY_MS = 1_000
+
 /**
  * Holds runs on remote nodes to their wall time (the local node holds its own, launcher/limits.ts): from when we saw it running, by
  * whichever engine. A run over its limit is written down as such, then climbs the cancel ladder:
@@ -19,6 +22,7 @@ export class TimeLimits {
   readonly #context: DispatchContext
   readonly #ladder: Pick<CancelLadder, 'cancel'>
   readonly #timers = new Map<string, Timer>()
+  #stopped = false
 
   constructor(context: DispatchContext, ladder: Pick<CancelLadder, 'cancel'>) {
     this.#context = context
@@ -34,12 +38,18 @@ export class TimeLimits {
     if (seconds == null) return
     // From here on the monotonic clock counts: one that is set must not end a run.
     const ranMs = Math.max(0, clock.nowMs() - one.startedAtMs)
-    const timer = clock.setTimer(Math.max(0, seconds * 1000 - ranMs), () => {
-      this.#timers.delete(one.key)
+    this.#set(one, Math.max(0, seconds * 1000 - ranMs), () => {
       this.#stop(one, seconds).catch((error: unknown) => {
         this.#context.logger.error({ error, jobId: one.jobId }, 'holding a run to its time limit failed; tried again')
-        this.watch(one)
+        if (!this.#stopped) this.#set(one, RETRY_MS, () => this.watch(one))
       })
+    })
+  }
+
+  #set(one: LiveAttempt, delayMs: number, then: () => void): void {
+    const timer = this.#context.clock.setTimer(delayMs, () => {
+      this.#timers.delete(one.key)
+      then()
     })
     this.#timers.set(one.key, timer)
   }
@@ -51,6 +61,7 @@ export class TimeLimits {
   }
 
   stop(): void {
+    this.#stopped = true
     for (const timer of this.#timers.values()) timer.cancel()
     this.#timers.clear()
   }
