@@ -21,7 +21,7 @@ import { ChangeFeed } from './events/change-feed.ts'
 import { type Environments, NO_ENVIRONMENTS } from './launcher/environments.ts'
 import { createPruner, type Pruner } from './launcher/prune-files.ts'
 import { openLocalNode, type LocalNode } from './launcher/local-node.ts'
-import type { ConfiguredSource } from './nodes/discovery/discovery.ts'
+import { checkConfiguredSources, type ConfiguredSource } from './nodes/discovery/discovery.ts'
 import { createNameResolver, type NameResolver } from './nodes/discovery/name-resolver.ts'
 import { Fleet, type FleetNode } from './nodes/fleet.ts'
 import { JobLogs } from './nodes/job-logs.ts'
@@ -197,7 +197,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       : createPruner({
           directories: [directories.logs ?? join(ownDirectory, 'logs'), ...(itemFiles === null ? [] : [itemFiles])],
           keep: options.jobsToKeep,
-          isNeeded: (jobid) => live.all().some((attempt) => attempt.jobid === jobid),
+          isNeeded: (jobid) => live.hasJobid(jobid),
           logger
         })
   const waiting = new WaitingReasons()
@@ -231,7 +231,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       for (const lane of lanes) feed.touch(`waiting:${lane}`)
     },
     onJobEnded: () => {
-      for (const node of fleet.list()) noteDrained(node)
+      for (const node of fleet.list()) if (node.stored.mode === 'draining') noteDrained(node)
       problems.noteJobEnded()
     }
   })
@@ -279,7 +279,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     address: () => address,
     buildDemoEgg: () => buildEggFromFolder(join(resourcesDirectory, 'demo'))
   })
-  const describe = (node: FleetNode) => describeNode(node, live, localNode)
+  const describe = (node: FleetNode) => describeNode(node, live, localNode, dispatch.stuckSinceMs(node.stored.id))
   const reads = {
     store,
     waiting,
@@ -301,9 +301,11 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     store,
     clock,
     logger,
+    waitingOf: (lane) => waiting.of(lane),
     gather: () => ({
       nodes: fleet.list(),
       live: live.all(),
+      stuckSinceMs: (nodeId) => dispatch.stuckSinceMs(nodeId),
       python: localNode?.python() ?? null,
       environments: environments.list(),
       isPaused: systemCommands.isPaused,
@@ -432,7 +434,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     if (node.stored.id === LOCAL_NODE_ID) localSlots = node.status.capacity.slots
     feed.touch(`node:${node.stored.id}`)
     problems.settle()
-    noteDrained(node)
+    if (node.stored.mode === 'draining') noteDrained(node)
     eggs.noteStatus(node, healthWas)
     // Up or down: what jobs wait for is another thing now.
     if (healthWas !== undefined) dispatch.wake()
@@ -464,6 +466,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   function keepHouse(): void {
     clock.setTimer(HOUSEKEEPING_EVERY_MS, () => {
       if (isStopping) return
+      problems.settle()
       store
         .pruneChanges(CHANGES_KEPT)
         .catch((error: unknown) => logger.error({ error }, 'pruning the change log failed'))
@@ -482,6 +485,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   const nodes = (await store.listNodes()).filter((node) => node.kind !== 'local' || localNode !== null)
   await dispatch.start({ paused: await systemCommands.readPaused() })
   for (const node of nodes) await fleet.add(node)
+  await dispatch.abandonMissingNodes()
   dispatch.wake()
   if (localNode !== null) {
     localNode.onChange(() => {

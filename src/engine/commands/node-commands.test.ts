@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Attempt } from '../../shared/contract/index.ts'
 import { LiveAttempts } from '../dispatch/live-attempts.ts'
 import { Fleet } from '../nodes/fleet.ts'
 import { createJobIds } from '../runtime/ids.ts'
 import { silentLogger } from '../runtime/logger.ts'
+import { anAttemptStart } from '../testing/builders.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { FakeNode } from '../testing/fake-node.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
@@ -13,9 +15,13 @@ const clock = createFakeClock()
 let temporary: TemporaryStore
 let fleet: Fleet
 let commands: NodeCommands
+let live: LiveAttempts
+let moved: string[]
 
 beforeEach(async () => {
   temporary = await openTemporaryStore({ clock })
+  live = new LiveAttempts()
+  moved = []
   fleet = new Fleet({
     clock,
     random: createSeededRandom(1),
@@ -33,9 +39,13 @@ beforeEach(async () => {
   commands = new NodeCommands({
     store: temporary.store,
     fleet,
-    live: new LiveAttempts(),
+    live,
     projects: { forgetNode: async () => {} },
-    dispatch: { wake: () => {}, abandonNode: async () => {} },
+    dispatch: {
+      wake: () => {},
+      abandonNode: async () => {},
+      noteAddressChanged: async (id) => void moved.push(id)
+    },
     secretBox: { store: 'file', description: '', seal: async (text) => text, open: async (text) => text },
     clock,
     random: createSeededRandom(2),
@@ -51,6 +61,23 @@ afterEach(async () => {
 const add = (url: string) => commands.add({ url, password: 'p', scrapydVersion: null })
 
 describe('orders about nodes that come at once', () => {
+  it('the address stays while nobody knows whether a job arrived there; what was sent meanwhile is given up', async () => {
+    const { stored } = await add('http://eu-1:6800/')
+    const attempt = {
+      ...anAttemptStart({ id: 'a'.repeat(32) }),
+      state: 'uncertain',
+      nodeId: stored.id
+    } as unknown as Attempt
+    const one = live.add(attempt, { settledAtMs: 0, cancelAskedAtMs: null })
+    await expect(commands.update(stored.id, { url: 'http://eu-9:6800/' })).rejects.toMatchObject({ code: 'NODE_BUSY' })
+    expect(fleet.get(stored.id)?.stored.url).toBe('http://eu-1:6800/')
+    await commands.update(stored.id, { name: 'one' })
+    expect(moved).toEqual([])
+    live.remove(one)
+    await commands.update(stored.id, { url: 'http://eu-9:6800/' })
+    expect(moved).toEqual([stored.id])
+  })
+
   it('one address added twice is one node, and the second is told so', async () => {
     const [first, second] = await Promise.allSettled([add('http://eu-1:6800/'), add('http://eu-1:6800/')])
     expect([first.status, second.status]).toEqual(['fulfilled', 'rejected'])

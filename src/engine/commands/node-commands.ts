@@ -19,7 +19,7 @@ export interface NodeCommandsParts {
   fleet: Fleet
   live: LiveAttempts
   projects: Pick<Projects, 'forgetNode'>
-  dispatch: Pick<Dispatch, 'wake' | 'abandonNode'>
+  dispatch: Pick<Dispatch, 'wake' | 'abandonNode' | 'noteAddressChanged'>
   secretBox: SecretBox
   clock: Clock
   random: Random
@@ -205,13 +205,29 @@ export class NodeCommands {
         input.giveUpAfterSeconds === undefined ? node.stored.giveUpAfterSeconds : input.giveUpAfterSeconds,
       group: input.group === undefined ? node.stored.group : input.group
     }
+    const moves = stored.url !== node.stored.url
+    if (moves) this.#refuseUnresolved(node)
     await store.putNode(stored)
     // A new connection gives up what is on its way over the old one: only when it must be.
     const isSameAddress = CONNECTION_FIELDS.every((field) => stored[field] === node.stored[field])
     if (isSameAddress) fleet.update(stored)
     else await fleet.add(stored)
+    if (moves) await dispatch.noteAddressChanged(id)
     dispatch.wake()
     return this.require(id)
+  }
+
+  /** At another address nobody could see whether they arrived: they would be taken for absent, and run twice without a flag. */
+  #refuseUnresolved({ stored }: FleetNode): void {
+    const unresolved = this.#parts.live
+      .ofNode(stored.id)
+      .filter(({ state }) => state === 'sending' || state === 'uncertain').length
+    if (unresolved === 0) return
+    throw new ScrapdeckError(
+      'NODE_BUSY',
+      `It is not known yet whether ${unresolved === 1 ? 'a job' : `${unresolved} jobs`} arrived at ${stored.name}, and at another address nobody could tell. Try again in a few seconds; if it does not answer, first run ${unresolved === 1 ? 'it' : 'them'} elsewhere`,
+      { data: { unresolved } }
+    )
   }
 
   /** Certificates and proxy after an update: what it does not name stays, but a key only at its own address. */

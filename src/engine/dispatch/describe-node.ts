@@ -9,7 +9,8 @@ import type { LiveAttempts } from './live-attempts.ts'
 export function describeNode(
   node: FleetNode,
   live: LiveAttempts,
-  localNode: { python(): PythonState; newestUsage(jobid: string): UsageSample | null } | null
+  localNode: { python(): PythonState; newestUsage(jobid: string): UsageSample | null } | null,
+  stuckSinceMs: number | null
 ): Node {
   const { stored, status } = node
   return {
@@ -39,7 +40,7 @@ export function describeNode(
     latencyMs: status.latencyMs,
     lastSeenAtMs: status.lastSeenAtMs,
     unreachableSinceMs: status.unreachableSinceMs,
-    stuckSinceMs: null,
+    stuckSinceMs,
     clockOffsetMs: status.clockOffsetMs,
     addedAtMs: stored.addedAtMs,
     hasClientCertificate: stored.clientCertificate !== null,

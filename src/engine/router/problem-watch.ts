@@ -1,14 +1,16 @@
-import type { Problem } from '../../shared/contract/index.ts'
+import type { Problem, Waiting } from '../../shared/contract/index.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Store, StoredJob } from '../store/store.ts'
+import { findLongWaits, type LongWait } from './long-waits.ts'
 import { listProblems, type ProblemsInput } from './problems.ts'
 
 export interface ProblemWatchParts {
-  store: Pick<Store, 'listJobs'>
+  store: Pick<Store, 'listJobs' | 'listLanes' | 'readHeads'>
   clock: Clock
   logger: Logger
-  gather: () => Omit<ProblemsInput, 'nowMs' | 'recentFailures'>
+  waitingOf: (lane: string) => Waiting
+  gather: () => Omit<ProblemsInput, 'nowMs' | 'recentFailures' | 'longWaits'>
   /** The list of problems is another one now. */
   onChange: () => void
 }
@@ -16,12 +18,16 @@ export interface ProblemWatchParts {
 const SETTLE_MS = 500
 const FAILURES_LOOKED_AT = 200
 const DAY_MS = 86_400_000
+/** What has waited for an hour may be told a minute late. */
+const LONG_WAITS_EVERY_MS = 60_000
 
 /** Problems, told when they have changed, and not more often than people can read. */
 export class ProblemWatch {
   readonly #parts: ProblemWatchParts
   #recentFailures: StoredJob[] = []
   #failuresAreOld = true
+  #longWaits: LongWait[] = []
+  #longWaitsReadAtMs = Number.NEGATIVE_INFINITY
   #timer: Timer | null = null
   #told = ''
   #stopped = false
@@ -32,7 +38,12 @@ export class ProblemWatch {
 
   current(): Problem[] {
     const { clock, gather } = this.#parts
-    return listProblems({ ...gather(), nowMs: clock.nowMs(), recentFailures: this.#recentFailures })
+    return listProblems({
+      ...gather(),
+      nowMs: clock.nowMs(),
+      recentFailures: this.#recentFailures,
+      longWaits: this.#longWaits
+    })
   }
 
   /** Something that problems are found by may have changed. */
@@ -54,10 +65,21 @@ export class ProblemWatch {
   async #tell(): Promise<void> {
     this.#timer = null
     if (this.#failuresAreOld) await this.#readRecentFailures()
+    if (this.#parts.clock.monotonicMs() - this.#longWaitsReadAtMs >= LONG_WAITS_EVERY_MS) await this.#readLongWaits()
     if (this.#stopped) return
     const now = JSON.stringify(this.current().map(({ id, title }) => [id, title]))
     if (now !== this.#told) this.#parts.onChange()
     this.#told = now
+  }
+
+  async #readLongWaits(): Promise<void> {
+    const { store, clock, logger, waitingOf } = this.#parts
+    this.#longWaitsReadAtMs = clock.monotonicMs()
+    try {
+      this.#longWaits = await findLongWaits(store, waitingOf, clock.nowMs())
+    } catch (error) {
+      if (!this.#stopped) logger.error({ error }, 'looking for jobs that wait too long failed')
+    }
   }
 
   async #readRecentFailures(): Promise<void> {

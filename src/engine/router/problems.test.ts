@@ -34,6 +34,8 @@ const problemsOf = (input: Partial<ProblemsInput>) =>
     queued: 0,
     sources: [],
     orderWarnings: [],
+    stuckSinceMs: () => null,
+    longWaits: [],
     ...input
   })
 
@@ -56,20 +58,31 @@ describe('what an operator should act on', () => {
       nodes: [aFleetNode({ health: 'down', problem: 'connection refused.' })],
       live: [accepted]
     })
-    expect(problem).toMatchObject({ severity: 'error', title: 'eu-1 is down', mend: 'edit_node', nodeId: 'n1' })
+    expect(problem).toMatchObject({ severity: 'error', title: 'eu-1 is down', mend: 'run_elsewhere', nodeId: 'n1' })
     expect(problem?.text).toBe(
       'connection refused; last seen 12 s ago; what became of 1 job there is unknown until it answers'
     )
   })
 
-  it('a node that accepts jobs but starts none is reported as stuck', () => {
-    const [problem] = problemsOf({ nodes: [aFleetNode({})], live: [accepted] })
-    expect(problem).toMatchObject({ title: 'eu-1 is stuck', mend: 'cordon_node' })
+  it('jobs on a node that does not answer can be run elsewhere; on one that wants a password they go on', () => {
+    const mendOf = (status: Partial<NodeStatus>, id = 'n1') =>
+      problemsOf({ nodes: [aFleetNode(status, { id })], live: [{ ...accepted, nodeId: id }] })[0]?.mend
+    expect([mendOf({ health: 'down' }), mendOf({ health: 'invalid' })]).toEqual(['run_elsewhere', 'run_elsewhere'])
+    expect([mendOf({ health: 'unauthorized' }), mendOf({ health: 'down' }, 'local')]).toEqual([
+      'edit_node',
+      'edit_node'
+    ])
+    const patient = aFleetNode({ health: 'down', problem: 'no answer' }, { giveUpAfterSeconds: 600 })
+    expect(problemsOf({ nodes: [patient], live: [accepted, accepted] })[0]?.text).toMatch(
+      /2 jobs there is unknown until it answers, and they run elsewhere when it has not for 10 min$/
+    )
   })
 
-  it('a node that is full, or had no time to start the job yet, is not stuck', () => {
-    expect(problemsOf({ nodes: [aFleetNode({ running: 2 })], live: [accepted] })).toEqual([])
-    expect(problemsOf({ nodes: [aFleetNode({})], live: [{ ...accepted, sentAtMs: NOW_MS - 5_000 }] })).toEqual([])
+  it('a node that accepts jobs but starts none is reported as stuck', () => {
+    const stuckSinceMs = () => NOW_MS - 60_000
+    const [problem] = problemsOf({ nodes: [aFleetNode({})], stuckSinceMs })
+    expect(problem).toMatchObject({ title: 'eu-1 is stuck', mend: 'cordon_node', sinceMs: NOW_MS - 60_000 })
+    expect(problemsOf({ nodes: [aFleetNode({ health: 'down' })], stuckSinceMs })[0]?.title).toBe('eu-1 is down')
   })
 
   it('a spider that failed several times is one problem, with the line that killed it last', () => {

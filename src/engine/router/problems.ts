@@ -1,15 +1,18 @@
 import type { Environment, Problem, PythonState, SourceState } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
-import { formatAge } from '../../shared/time.ts'
+import { formatAge, formatDuration } from '../../shared/time.ts'
 import type { LiveAttempt } from '../dispatch/live-attempts.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { StoredJob } from '../store/store.ts'
+import { type LongWait, longWaitProblems } from './long-waits.ts'
 import { discoveryProblems, type OrderWarning, versionOrderProblems } from './fleet-problems.ts'
 
 export interface ProblemsInput {
   nowMs: number
   nodes: readonly FleetNode[]
   live: readonly LiveAttempt[]
+  /** Wall time since when a node accepts jobs but starts none; null: it is not stuck. */
+  stuckSinceMs: (nodeId: string) => number | null
   /** Failed or lost in the last day, newest first. */
   recentFailures: readonly StoredJob[]
   python: PythonState | null
@@ -18,10 +21,9 @@ export interface ProblemsInput {
   queued: number
   sources: readonly SourceState[]
   orderWarnings: readonly OrderWarning[]
+  longWaits: readonly LongWait[]
 }
 
-// Scrapyd starts what it accepted at its next poll, 5 s apart: after three of them without a start, something is wrong.
-const STUCK_AFTER_MS = 15_000
 const FAILING_SPIDERS_SHOWN = 20
 
 /** What an operator should act on, worst first. Pure. */
@@ -29,6 +31,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
   return [
     ...nodeProblems(input),
     ...stuckNodes(input),
+    ...longWaitProblems(input.longWaits, input.nowMs),
     ...pythonProblem(input),
     ...environmentProblems(input),
     ...pausedQueue(input),
@@ -39,27 +42,33 @@ export function listProblems(input: ProblemsInput): Problem[] {
 }
 
 function nodeProblems({ nodes, live, nowMs }: ProblemsInput): Problem[] {
-  return nodes
-    .filter(({ status }) => status.health !== 'up' && status.health !== 'unknown')
-    .map(({ stored, status }) => {
-      const waiting = live.filter((one) => one.nodeId === stored.id).length
-      const since = status.lastSeenAtMs === null ? '' : `; last seen ${formatAge(nowMs - status.lastSeenAtMs)} ago`
-      const jobs =
-        waiting === 0
-          ? ''
-          : `; what became of ${waiting} ${waiting === 1 ? 'job' : 'jobs'} there is unknown until it answers`
-      return {
-        id: `node:${stored.id}`,
-        severity: 'error',
-        title: `${stored.name} ${HEALTH_WORDS[status.health]}`,
-        text: `${(status.problem ?? '').replace(/\.$/, '')}${since}${jobs}`,
-        sinceMs: status.lastSeenAtMs,
-        nodeId: stored.id,
-        project: null,
-        spider: null,
-        mend: 'edit_node'
-      }
-    })
+  const away = nodes.filter(({ status }) => status.health !== 'up' && status.health !== 'unknown')
+  if (away.length === 0) return []
+  const liveOn = new Map<string, number>()
+  for (const { nodeId } of live) liveOn.set(nodeId, (liveOn.get(nodeId) ?? 0) + 1)
+  return away.map(({ stored, status }) => {
+    const unknown = liveOn.get(stored.id) ?? 0
+    const since = status.lastSeenAtMs === null ? '' : `; last seen ${formatAge(nowMs - status.lastSeenAtMs)} ago`
+    // One that wants a password answers, and its jobs go on: the password is what is to be mended.
+    const mayBeGone = unknown > 0 && status.health !== 'unauthorized' && stored.id !== LOCAL_NODE_ID
+    return {
+      id: `node:${stored.id}`,
+      severity: 'error',
+      title: `${stored.name} ${HEALTH_WORDS[status.health]}`,
+      text: `${(status.problem ?? '').replace(/\.$/, '')}${since}${unknown === 0 ? '' : unknownJobs(unknown, stored.giveUpAfterSeconds)}`,
+      sinceMs: status.lastSeenAtMs,
+      nodeId: stored.id,
+      project: null,
+      spider: null,
+      mend: mayBeGone ? 'run_elsewhere' : 'edit_node'
+    }
+  })
+}
+
+function unknownJobs(count: number, giveUpAfterSeconds: number | null): string {
+  const jobs = `what became of ${count} ${count === 1 ? 'job' : 'jobs'} there is unknown until it answers`
+  if (giveUpAfterSeconds === null) return `; ${jobs}`
+  return `; ${jobs}, and ${count === 1 ? 'it runs' : 'they run'} elsewhere when it has not for ${formatDuration(giveUpAfterSeconds)}`
 }
 
 const HEALTH_WORDS = {
@@ -71,21 +80,17 @@ const HEALTH_WORDS = {
 }
 
 /** Invariant I5: a node that accepts jobs but starts none is never silent. */
-function stuckNodes({ nodes, live, nowMs }: ProblemsInput): Problem[] {
+function stuckNodes({ nodes, stuckSinceMs, nowMs }: ProblemsInput): Problem[] {
   return nodes.flatMap(({ stored, status }): Problem[] => {
-    if (status.health !== 'up' || (status.running ?? 0) >= status.capacity.slots) return []
-    const late = live.filter(
-      (one) => one.nodeId === stored.id && one.state === 'accepted' && nowMs - one.sentAtMs > STUCK_AFTER_MS
-    )
-    const oldest = Math.min(...late.map((one) => one.sentAtMs))
-    if (late.length === 0) return []
+    const sinceMs = status.health === 'up' ? stuckSinceMs(stored.id) : null
+    if (sinceMs === null) return []
     return [
       {
         id: `stuck:${stored.id}`,
         severity: 'error',
         title: `${stored.name} is stuck`,
-        text: `it accepted ${late.length} ${late.length === 1 ? 'job' : 'jobs'} and has started none for ${formatAge(nowMs - oldest)}; restart Scrapyd there, or cordon it`,
-        sinceMs: oldest,
+        text: `it accepts jobs but has started none for ${formatAge(nowMs - sinceMs)}: what waited there is taken back, and it is tried with one job now and then; restart Scrapyd there, or cordon it`,
+        sinceMs,
         nodeId: stored.id,
         project: null,
         spider: null,

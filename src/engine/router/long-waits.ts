@@ -1,0 +1,65 @@
+import type { Problem, Waiting } from '../../shared/contract/index.ts'
+import { timeOfJobId } from '../../shared/ids.ts'
+import { formatAge } from '../../shared/time.ts'
+import { parseLane } from '../store/lane.ts'
+import type { Store } from '../store/store.ts'
+
+/** Jobs of one project that wait for what does not come by itself. */
+export interface LongWait {
+  project: string
+  waiting: Waiting
+  jobs: number
+  /** When the first of them was asked for. */
+  sinceMs: number
+}
+
+const LONG_MS = 3_600_000
+const LANES_LOOKED_AT = 1_000
+const SHOWN_MAX = 20
+/** Somebody must act before these end: upload, add a node or a tag, mend an egg, let a node work. */
+const ENDLESS = new Set<Waiting['code']>([
+  'version_missing',
+  'no_matching_node',
+  'no_nodes',
+  'egg_refused',
+  'nodes_cordoned'
+])
+
+/** Reads a row a lane, and the first job of each that waits for such a thing. */
+export async function findLongWaits(
+  store: Pick<Store, 'listLanes' | 'readHeads'>,
+  waitingOf: (lane: string) => Waiting,
+  nowMs: number
+): Promise<LongWait[]> {
+  const lanes = (await store.listLanes())
+    .filter(({ lane }) => ENDLESS.has(waitingOf(lane).code))
+    .slice(0, LANES_LOOKED_AT)
+  if (lanes.length === 0) return []
+  const heads = await store.readHeads(lanes.map(({ lane }) => ({ lane, limit: 1 })))
+  const waits = new Map<string, LongWait>()
+  for (const [index, { lane, depth }] of lanes.entries()) {
+    const head = heads[index]![0]
+    if (head === undefined || nowMs - timeOfJobId(head.id) < LONG_MS) continue
+    const { project } = parseLane(lane)
+    const waiting = waitingOf(lane)
+    const key = `${project}\n${waiting.text}`
+    const before = waits.get(key)
+    const sinceMs = Math.min(before?.sinceMs ?? nowMs, timeOfJobId(head.id))
+    waits.set(key, { project, waiting, jobs: (before?.jobs ?? 0) + depth, sinceMs })
+  }
+  return [...waits.values()].sort((one, other) => other.jobs - one.jobs).slice(0, SHOWN_MAX)
+}
+
+export function longWaitProblems(waits: readonly LongWait[], nowMs: number): Problem[] {
+  return waits.map(({ project, waiting, jobs, sinceMs }) => ({
+    id: `waiting:${project}:${waiting.code}:${waiting.text}`,
+    severity: 'warning',
+    title: `${jobs.toLocaleString('en-US')} ${jobs === 1 ? 'job' : 'jobs'} of ${project} cannot be sent`,
+    text: `${waiting.text}; asked for ${formatAge(nowMs - sinceMs)} ago, and this does not end by itself`,
+    sinceMs,
+    nodeId: null,
+    project,
+    spider: null,
+    mend: waiting.code === 'version_missing' || waiting.code === 'egg_refused' ? 'open_project' : 'open_jobs'
+  }))
+}
