@@ -1,11 +1,13 @@
 import type { NodeHealth, NodeMode } from '../shared/contract/index.ts'
 import type { Fleet, FleetNode } from './nodes/fleet.ts'
-import { takeInventory } from './nodes/inventory.ts'
+import { createGate, takeInventory } from './nodes/inventory.ts'
 import { createAtOnce, type AtOnce } from './projects/at-once.ts'
 import { createDistribution, type Distribution } from './projects/distribution.ts'
 import type { Projects } from './projects/projects.ts'
 import type { Clock } from './runtime/clock.ts'
 import type { Logger } from './runtime/logger.ts'
+
+const INVENTORIES_AT_ONCE = 32
 
 /** Eggs on their way to nodes, and what nodes say they have. */
 export interface Eggs {
@@ -48,7 +50,15 @@ export function wireEggs(parts: {
     logger
   })
 
+  // All nodes come up at once when an engine starts: their answers would fill the memory, and keep jobs waiting.
+  const gate = createGate(INVENTORIES_AT_ONCE)
+
   async function readInventory(node: FleetNode): Promise<void> {
+    await gate(() => readInventoryNow(node))
+  }
+
+  async function readInventoryNow(node: FleetNode): Promise<void> {
+    if (isStopping || fleet.get(node.stored.id) !== node) return
     const askedAtMs = clock.nowMs()
     try {
       await takeInventory(node, {

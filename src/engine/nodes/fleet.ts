@@ -68,11 +68,17 @@ const FAILURES_UNTIL_DOWN = 2
 // Of an answer that was as all before it, only its time is news.
 const TELL_ANYWAY_MS = 60_000
 
+// When an engine starts, all its nodes come at once: 5,000 are all seen within three seconds.
+const ARRIVALS_WINDOW_MS = 5_000
+const ARRIVALS_AT_ONCE = 100
+const ARRIVAL_EVERY_MS = 0.5
+
 /** The nodes, each with its client and its observer. */
 export class Fleet {
   readonly #nodes = new Map<string, FleetNode>()
   readonly #options: FleetOptions
   #list: readonly FleetNode[] | null = null
+  #arrivals = { sinceMs: 0, count: 0 }
 
   constructor(options: FleetOptions) {
     this.#options = options
@@ -110,6 +116,7 @@ export class Fleet {
         clock,
         random,
         logger,
+        firstLookAfterMs: previous === undefined ? this.#firstLookAfterMs() : 0,
         isBusy: () => this.#options.isBusy(stored.id),
         wantsSnapshot: () => this.#options.wantsSnapshot(stored.id),
         onStatus: (observation) => this.#noteAnswer(node, observation),
@@ -245,6 +252,14 @@ export class Fleet {
   #tell(node: FleetNode, healthWas?: NodeHealth): void {
     node.toldAtMs = this.#options.clock.monotonicMs()
     this.#options.onStatus(node, healthWas)
+  }
+
+  /** The first of many nodes are looked at as they come; the more there are, the longer the last ones wait. */
+  #firstLookAfterMs(): number {
+    const nowMs = this.#options.clock.monotonicMs()
+    if (nowMs - this.#arrivals.sinceMs > ARRIVALS_WINDOW_MS) this.#arrivals = { sinceMs: nowMs, count: 0 }
+    this.#arrivals.count += 1
+    return Math.max(0, this.#arrivals.count - ARRIVALS_AT_ONCE) * ARRIVAL_EVERY_MS
   }
 
   /** Returns whether there is news of the node's slots. */

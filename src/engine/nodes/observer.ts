@@ -21,6 +21,8 @@ export interface ObserverOptions {
   clock: Clock
   random: Random
   logger: Logger
+  /** Thousands of observers that start together must not all connect at once. */
+  firstLookAfterMs?: number
   /** Jobs of ours are there, or jobs wait for it: look every second instead of every five. */
   isBusy: () => boolean
   /** An attempt is unresolved, so only the job lists can tell. */
@@ -39,9 +41,12 @@ const DOWN_INTERVAL_MAX_MS = 15_000
 const SNAPSHOT_MAX_AGE_BUSY_MS = 5_000
 const SNAPSHOT_MAX_AGE_IDLE_MS = 60_000
 
+// Node keeps one list of timers for each duration: few durations are cheap, thousands are not.
+const TIMER_STEP_MS = 20
+
 /**
  * Watches one node: `daemonstatus.json` each interval, the job lists only when its counters changed, something is
- * unresolved or the last lists are old. Starts at a random phase so that a thousand observers do not look at once.
+ * unresolved or the last lists are old. Its intervals vary by a tenth, so that a thousand observers do not look at once.
  */
 export function startObserver(options: ObserverOptions): Observer {
   const { client, clock, random } = options
@@ -70,6 +75,8 @@ export function startObserver(options: ObserverOptions): Observer {
   }
 
   async function run(): Promise<void> {
+    const { firstLookAfterMs = 0 } = options
+    if (firstLookAfterMs > 0) await waitForNext(firstLookAfterMs)
     while (!stopping.signal.aborted) {
       poked = false
       try {
@@ -87,9 +94,10 @@ export function startObserver(options: ObserverOptions): Observer {
   }
 
   function intervalMs(): number {
+    const usualMs = options.isBusy() || failures > 0 ? BUSY_INTERVAL_MS : IDLE_INTERVAL_MS
+    const backedOffMs = Math.min(DOWN_INTERVAL_MAX_MS, BUSY_INTERVAL_MS * 2 ** Math.min(failures - 1, 10))
     const jitter = 0.9 + random.next() * 0.2
-    if (failures > 1) return Math.min(DOWN_INTERVAL_MAX_MS, BUSY_INTERVAL_MS * 2 ** Math.min(failures - 1, 10)) * jitter
-    return (options.isBusy() || failures > 0 ? BUSY_INTERVAL_MS : IDLE_INTERVAL_MS) * jitter
+    return Math.round(((failures > 1 ? backedOffMs : usualMs) * jitter) / TIMER_STEP_MS) * TIMER_STEP_MS
   }
 
   function waitForNext(delayMs: number): Promise<void> {

@@ -10,6 +10,20 @@ export const DaemonStatusAnswer = z.object({
   finished: Count,
   node_name: z.string().optional()
 })
+export type DaemonStatusAnswer = z.infer<typeof DaemonStatusAnswer>
+
+/** As the schema above, by hand: this answer comes thousands of times a second. null: not of this form. */
+export function readDaemonStatus(answer: Record<string, unknown>): DaemonStatusAnswer | null {
+  const { pending, running, finished, node_name } = answer
+  if (!isCount(pending) || !isCount(running) || !isCount(finished)) return null
+  if (node_name === undefined) return { pending, running, finished }
+  return typeof node_name === 'string' ? { pending, running, finished, node_name } : null
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0
+}
+
 export const ProjectsAnswer = z.object({ projects: z.array(z.string()) })
 export const VersionsAnswer = z.object({ versions: z.array(z.string()) })
 export const SpidersAnswer = z.object({ spiders: z.array(z.string()) })

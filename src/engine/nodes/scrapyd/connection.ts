@@ -28,7 +28,7 @@ export interface NodeRequest {
   /** For the whole exchange, from this call to the last byte. */
   timeoutMs: number
   /** Called with the answer's head; what it gives is called with each piece of the body. */
-  receive: (head: AnswerHead) => (piece: Uint8Array) => 'more' | 'enough' | 'too_large'
+  receive: (head: AnswerHead) => (piece: Buffer) => 'more' | 'enough' | 'too_large'
 }
 
 export interface AnswerHead {
@@ -214,16 +214,17 @@ export function createConnection(options: {
 
 /** Collects a body of at most `limitBytes`. */
 export function collectBody(limitBytes: number) {
-  const pieces: Uint8Array[] = []
+  const pieces: Buffer[] = []
   let sizeBytes = 0
   return {
-    receive: (_head: AnswerHead) => (piece: Uint8Array) => {
+    receive: (_head: AnswerHead) => (piece: Buffer) => {
       sizeBytes += piece.length
       if (sizeBytes > limitBytes) return 'too_large' as const
       pieces.push(piece)
       return 'more' as const
     },
-    body: () => Buffer.concat(pieces)
+    // Most answers come in one piece.
+    body: () => (pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces))
   }
 }
 

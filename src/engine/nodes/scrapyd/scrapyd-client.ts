@@ -15,7 +15,7 @@ import {
 import {
   AddVersionAnswer,
   CancelAnswer,
-  DaemonStatusAnswer,
+  readDaemonStatus,
   DoneAnswer,
   type ListedJob,
   ListJobsAnswer,
@@ -206,11 +206,7 @@ export function createScrapydClient(options: ScrapydClientOptions): NodeClient {
       const askedAtMs = clock.nowMs()
       const limit = { timeoutMs: limits.daemonStatusMs, limitBytes: limits.daemonStatusBytes }
       const path = 'daemonstatus.json'
-      const { answer, head } = await askJson(
-        connection,
-        { method: 'GET', path, schema: DaemonStatusAnswer, ...limit },
-        signal
-      )
+      const { answer, head } = await askJson(connection, { method: 'GET', path, schema: BY_HAND, ...limit }, signal)
       return {
         pending: answer.pending,
         running: answer.running,
@@ -340,12 +336,26 @@ interface Limit {
   limitBytes: number
 }
 
+/** What answers are checked with: a zod schema, or a reading by hand. */
+interface AnswerSchema<T> {
+  safeParse(
+    answer: Record<string, unknown>
+  ): { success: true; data: T; error?: undefined } | { success: false; error?: unknown }
+}
+
+const BY_HAND: AnswerSchema<NonNullable<ReturnType<typeof readDaemonStatus>>> = {
+  safeParse(answer) {
+    const data = readDaemonStatus(answer)
+    return data === null ? { success: false } : { success: true, data }
+  }
+}
+
 interface JsonRequest<T> extends Limit {
   method: 'GET' | 'POST'
   path: string
   headers?: Record<string, string>
   body?: string | Uint8Array
-  schema: z.ZodType<T>
+  schema: AnswerSchema<T>
 }
 
 /**
@@ -389,6 +399,13 @@ function statusError(connection: Connection, head: AnswerHead, what: string): No
     return connection.fail(
       'unauthorized',
       'refused the user name or password. Correct them in the settings of the node.',
+      'no'
+    )
+  }
+  if (status === 407) {
+    return connection.fail(
+      'unreachable',
+      'cannot be reached: its proxy refuses its user name or password (407). Correct them in the proxy of the node.',
       'no'
     )
   }
