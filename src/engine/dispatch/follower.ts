@@ -13,6 +13,7 @@ import { reconcile, type Verdict } from './reconcile.ts'
 export const NODE_POLL_INTERVAL_MS = 5_000
 // A run that its node forgot counts as alive while its log grows; this long without a byte and it is lost.
 const ORPHAN_SILENCE_MS = 60_000
+const FINISHED_ASKED_MAX = 1_000
 
 interface FollowerListeners {
   /** An attempt is seen running, `startedAtMs` says since when. */
@@ -28,7 +29,7 @@ interface FollowerListeners {
  *
  *   accepted -> running -> finishing -> (finisher.ts reads the log) -> ended
  *   in no list any more, and the log of the run ...
- *     is not there:                uncertain -> absent, back to the queue;   accepted, running -> lost
+ *     is not there:                uncertain -> absent, back to the queue (flagged unless the node remembers);   accepted, running -> lost
  *     has its closing stats:       finishing
  *     is there without them:       it goes on as an orphan (running) while the log grows; silent for a minute -> lost
  */
@@ -128,7 +129,7 @@ export class Follower {
   async #concludeWithoutLog(node: FleetNode, one: LiveAttempt): Promise<void> {
     const evidence = { inNoListOfSnapshots: one.absence?.snapshots ?? 0, log: 'not there' }
     const { name } = node.stored
-    if (isUnresolved(one)) return this.#concludeAbsent(one, name, evidence)
+    if (isUnresolved(one)) return this.#concludeAbsent(node, one, evidence)
     // The answer to the cancel that took it out of the node's queue was lost.
     const isCancelled = one.state === 'accepted' && one.cancelAskedAtMs !== null
     await conclude(this.#context, one, {
@@ -142,9 +143,14 @@ export class Follower {
     })
   }
 
-  /** Proved never to have reached its node, or to have been taken back before it began. */
-  async #concludeAbsent(one: LiveAttempt, name: string, evidence: Record<string, unknown>): Promise<void> {
+  /**
+   * Never reached its node, or was taken back before it began: proved where the node remembers all that it did since. One that
+   * may have forgotten (a restart, its logs pruned) may have run it, too: the job is sent again all the same, flagged.
+   */
+  async #concludeAbsent(node: FleetNode, one: LiveAttempt, evidence: Record<string, unknown>): Promise<void> {
     const { store, live, clock, onJobEnded, wake } = this.#context
+    const { name } = node.stored
+    const remembers = await this.#remembersSince(node, one.sentAtMs)
     const isApplied = await applyChange(store, one, {
       from: [one.state],
       to: 'ended',
@@ -152,12 +158,35 @@ export class Follower {
       result: 'absent',
       reason: 'never arrived',
       jobOutcome: null,
-      entry: { atMs: clock.nowMs(), text: `Proved never to have reached ${name}; back in the queue`, evidence }
+      ...(remembers ? {} : { mayHaveRunTwice: true as const }),
+      entry: {
+        atMs: clock.nowMs(),
+        text: remembers
+          ? `Proved never to have reached ${name}; back in the queue`
+          : `Not on ${name}, which may have forgotten it; back in the queue, and flagged`,
+        evidence: { ...evidence, remembers }
+      }
     })
     if (!isApplied) return
     live.remove(one)
     onJobEnded({ jobId: one.jobId, number: one.number })
     wake()
+  }
+
+  /**
+   * It lists a run of ours that we had seen end before that time: a Scrapyd forgets all at once (memory), or the oldest first
+   * (finished_to_keep), so it would list what ended since.
+   */
+  async #remembersSince(node: FleetNode, sinceMs: number): Promise<boolean> {
+    const { id } = node.stored
+    if (id === LOCAL_NODE_ID) return true
+    const finished = this.#newest.get(node)?.finished.slice(0, FINISHED_ASKED_MAX) ?? []
+    if (finished.length === 0) return false
+    const attempts = await this.#context.store.findAttemptsOnNode(id, finished)
+    return attempts.some(
+      ({ result, endedAtMs }) =>
+        (result === 'succeeded' || result === 'failed') && endedAtMs !== null && endedAtMs < sinceMs
+    )
   }
 
   async #concludeFinished(node: FleetNode, one: LiveAttempt): Promise<void> {
