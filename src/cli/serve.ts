@@ -33,6 +33,7 @@ export async function serve(options: ServeOptions, warnings: string[]): Promise<
       ])
     ),
     pythonPath: options.pythonPath ?? undefined,
+    discovery: options.discovery,
     logger
   })
   const service = await listen({

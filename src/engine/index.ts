@@ -129,6 +129,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   const cancelWaitsMs: CancelWaitsMs =
     first === undefined ? CANCEL_WAITS_MS : [first * 1000, second! * 1000, last! * 1000]
 
+  checkConfiguredSources(options.discovery ?? [])
   makeDataDirectory(dataDirectory)
   const store = seams.store ?? (await openSqliteStore({ path: join(dataDirectory, 'scrapdeck.sqlite'), clock, logger }))
   const credentials = readOrCreateCredentials(dataDirectory, random, options.credentials)

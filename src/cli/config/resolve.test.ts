@@ -50,7 +50,8 @@ describe('options of the service', () => {
       directories: {},
       jobsToKeep: null,
       settingsProjects: {},
-      door: {}
+      door: {},
+      discovery: []
     })
   })
 
@@ -332,3 +333,66 @@ jobstorage        = scrapyd.jobstorage.MemoryJobStorage
 finished_to_keep  = 100
 dbs_dir           = dbs
 `
+
+describe('where nodes come from', () => {
+  const conf = (lines: string) => resolve(`[scrapdeck]\n${lines}\n`)
+
+  it('is a list, files and names, each with what holds for its nodes', () => {
+    const { options, listed } = conf(
+      [
+        'nodes =',
+        '    http://eu-1:6800 name=first slots=8',
+        '    # rented',
+        '    eu-2',
+        'discover =',
+        '    file nodes.txt refresh=10 tags=a,b slots=2',
+        '    dns scrapyd.crawl.svc record=srv scheme=https id=k8s username=u password=geheim'
+      ].join('\n')
+    )
+    expect(options.discovery).toEqual([
+      {
+        id: 'configuration',
+        source: { kind: 'list', nodes: 'http://eu-1:6800 name=first slots=8\neu-2' },
+        refreshSeconds: 30,
+        node: {}
+      },
+      {
+        id: 'file-nodes-txt',
+        source: { kind: 'file', path: '/work/nodes.txt' },
+        refreshSeconds: 10,
+        node: { slots: 2, tags: ['a', 'b'] },
+        password: null
+      },
+      {
+        id: 'k8s',
+        source: {
+          kind: 'dns',
+          hostname: 'scrapyd.crawl.svc',
+          record: 'SRV',
+          scheme: 'https',
+          port: 6800,
+          basePath: '/'
+        },
+        refreshSeconds: 30,
+        node: {},
+        username: 'u',
+        password: 'geheim'
+      }
+    ])
+    expect(listed.find(({ name }) => name === 'nodes')?.value).toBe('2 listed')
+    expect(JSON.stringify(listed)).not.toContain('geheim')
+  })
+
+  it.each([
+    ['discover = consul x', 'a line is "file PATH" or "dns NAME"'],
+    ['discover = file', 'a line is "file PATH" or "dns NAME"'],
+    ['discover = file /n.txt port=1', 'after file stand id=, refresh='],
+    ['discover = dns a.svc refresh=1', 'refresh: '],
+    ['discover = dns a.svc record=MX', 'record: '],
+    ['discover =\n  dns a.svc\n  dns a.svc', 'the id dns-a-svc stands twice'],
+    ['discover = dns a.svc password=geheim oops', 'after dns stand']
+  ])('refuses %j and never shows a password', (lines, words) => {
+    expect(() => conf(lines)).toThrow(words)
+    expect(() => conf(lines)).not.toThrow('geheim')
+  })
+})

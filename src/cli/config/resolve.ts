@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { ScrapydDoorSettings } from '../../server/scrapyd/settings.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { CANCEL_WAITS_MS } from '../../shared/run-limits.ts'
+import { type ConfiguredSource, nodesSource, readSources } from './discovery-options.ts'
 import type { Configuration, ConfiguredValue } from './read-files.ts'
 import { SCRAPYD_OPTIONS, SCRAPYD_SERVICES } from './scrapyd-options.ts'
 
@@ -35,6 +36,8 @@ export interface ServeOptions {
   /** Projects without an egg: their settings module by their name. */
   settingsProjects: Record<string, string>
   door: Partial<ScrapydDoorSettings>
+  /** Where nodes come from, besides what is set up in the UI. */
+  discovery: ConfiguredSource[]
 }
 
 /** As commander gives them: text, as typed. */
@@ -65,7 +68,7 @@ export interface ListedOption {
   from: string
 }
 
-export const OWN_OPTIONS = ['data', 'python', 'local_slots', 'allowed_hosts', 'cancel_waits']
+export const OWN_OPTIONS = ['data', 'python', 'local_slots', 'allowed_hosts', 'cancel_waits', 'nodes', 'discover']
 const KNOWN_SECTIONS = ['scrapyd', 'services', 'settings', 'scrapdeck', 'DEFAULT']
 
 /** What a name outside the file is called there. */
@@ -250,7 +253,20 @@ export function resolveServeOptions(context: {
     list('scrapdeck', 'python', python?.text ?? 'found by itself', python)
     list('scrapdeck', 'allowed_hosts', allowedHosts.join(', '), hosts)
     const cancelWaitsSeconds = readCancelWaits()
-    return { dataDirectory, pythonPath: python?.text || null, allowedHosts, cancelWaitsSeconds }
+    const discovery = readDiscovery()
+    return { dataDirectory, pythonPath: python?.text || null, allowedHosts, cancelWaitsSeconds, discovery }
+  }
+
+  function readDiscovery(): ConfiguredSource[] {
+    const nodes = pick('scrapdeck', 'nodes')
+    const discover = pick('scrapdeck', 'discover')
+    const lines = (nodes?.text ?? '').split('\n').filter((line) => line.trim() !== '')
+    const { sources, problems: wrong } = readSources(discover?.text ?? '', workingDirectory)
+    for (const problem of wrong) refuse(discover!, problem)
+    // Counted, not shown: sources may hold passwords.
+    list('scrapdeck', 'nodes', lines.length === 0 ? '' : `${lines.length} listed`, nodes)
+    list('scrapdeck', 'discover', sources.map(({ id }) => id).join(', '), discover)
+    return [...(lines.length === 0 ? [] : [nodesSource(lines.join('\n'))]), ...sources]
   }
 
   function readCancelWaits(): ServeOptions['cancelWaitsSeconds'] {

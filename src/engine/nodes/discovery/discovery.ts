@@ -355,6 +355,15 @@ export class Discovery {
   }
 }
 
+/** What stops the start: lists of the configuration with lines that mean nothing. Throws BAD_INPUT, with all of them. */
+export function checkConfiguredSources(sources: readonly ConfiguredSource[]): void {
+  const problems = sources.flatMap(({ source }) =>
+    source.kind === 'list' ? readNodeLines(source.nodes, { passwords: false }).problems : []
+  )
+  if (problems.length === 0) return
+  throw new ScrapdeckError('BAD_INPUT', problems.map((problem) => `[scrapdeck] nodes: ${problem}.`).join('\n'))
+}
+
 /** null: all of it was understood. */
 function problemOf(nodes: number, problems: readonly string[]): string | null {
   if (problems.length === 0)
