@@ -41,6 +41,8 @@ export interface NodesSearch {
   add?: boolean
   /** The environment whose log is open. */
   log?: string
+  /** Only the nodes of this group. */
+  group?: string
 }
 export interface LogsSearch {
   /** Open tabs, by job id. */
@@ -73,7 +75,8 @@ export const parseProjectsSearch = (raw: Raw): ProjectsSearch => ({
 export const parseNodesSearch = (raw: Raw): NodesSearch => ({
   node: textOf(raw['node'], NODE_ID_PATTERN),
   add: flagOf(raw['add']),
-  log: textOf(raw['log'], ENVIRONMENT_ID_PATTERN)
+  log: textOf(raw['log'], ENVIRONMENT_ID_PATTERN),
+  group: textOf(raw['group'])
 })
 
 export const parseLogsSearch = (raw: Raw): LogsSearch => ({

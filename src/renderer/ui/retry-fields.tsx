@@ -55,7 +55,7 @@ export function RetryFields({ texts, inherited = null, onChange }: RetryFieldsPr
             onChange={(event) => change({ backoff: event.currentTarget.value })}
           />
           <TextInput
-            label="Then each times"
+            label="Then times"
             value={texts.factor}
             inputMode="decimal"
             title="1: all waits are alike; 2: each is twice the one before"

@@ -32,6 +32,9 @@ interface RowEdit {
 
 type Verdict = 'asking' | 'good' | 'duplicate' | 'bad'
 
+const ROWS_SHOWN = 60
+const URGENCY: Record<Verdict, number> = { bad: 0, asking: 1, good: 2, duplicate: 3 }
+
 /** Paste addresses, see what each is, add the good ones. Closes when nothing is left to mend. */
 export function AddNodesDialog({ onClose }: { onClose: () => void }) {
   const { client } = useApi()
@@ -54,6 +57,11 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
     probe: probes.get(address.key),
     verdict: verdictOf(address, probes.get(address.key))
   }))
+  // A thousand rows of fields would hold the page up: those that somebody must look at come first, the others are counted.
+  const shown =
+    rows.length <= ROWS_SHOWN
+      ? rows
+      : [...rows].sort((left, right) => URGENCY[left.verdict] - URGENCY[right.verdict]).slice(0, ROWS_SHOWN)
   const good = rows.filter(({ verdict }) => verdict === 'good')
   const asking = rows.filter(({ verdict }) => verdict === 'asking').length
   const edit = (key: string, change: RowEdit) => setEdits((old) => ({ ...old, [key]: { ...old[key], ...change } }))
@@ -99,7 +107,7 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
       />
       {rows.length > 0 && (
         <ul className={classes.rows} aria-label="What each address is">
-          {rows.map(({ address, probe, verdict }) => (
+          {shown.map(({ address, probe, verdict }) => (
             <li key={address.key} className={classes.row}>
               <VerdictIcon verdict={verdict} />
               <div className={classes.what}>
@@ -142,6 +150,11 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
             </li>
           ))}
         </ul>
+      )}
+      {rows.length > shown.length && (
+        <p className="dim">
+          and {plural(rows.length - shown.length, 'more address', 'more addresses')}; those that need you stand above
+        </p>
       )}
       <Group justify="space-between" mt={14}>
         <span className="dim" role="status">

@@ -10,6 +10,14 @@ import classes from './node-columns.module.css'
 export const isStale = ({ health, lastSeenAtMs }: Node): boolean =>
   health !== 'up' && health !== 'unknown' && lastSeenAtMs !== null
 
+/** Its state in a word: what is wrong with it first. */
+export function nodeWord({ health, mode, stuckSinceMs }: Node): string {
+  return health === 'up' && stuckSinceMs !== null ? 'stuck' : nodeHealthWord(health, mode)
+}
+
+export const isTroubled = ({ health, stuckSinceMs }: Node): boolean =>
+  (health !== 'up' && health !== 'unknown') || stuckSinceMs !== null
+
 export const nodeColumns: readonly Column<Node>[] = [
   {
     id: 'name',
@@ -28,12 +36,33 @@ export const nodeColumns: readonly Column<Node>[] = [
     header: 'State',
     width: '116px',
     hideBelowPx: 430,
-    sortBy: (node) => nodeHealthWord(node.health, node.mode),
+    sortBy: nodeWord,
     cell: (node) => (
-      <span className={node.health === 'up' || node.health === 'unknown' ? 'dim' : 'tone-bad'}>
-        {nodeHealthWord(node.health, node.mode)}
+      <span className={isTroubled(node) ? 'tone-bad' : 'dim'}>
+        {nodeWord(node)}
+        {node.health === 'down' && node.unreachableSinceMs !== null ? (
+          <>
+            {' '}
+            <RelativeTime atMs={node.unreachableSinceMs} />
+          </>
+        ) : (
+          node.stuckSinceMs !== null && (
+            <>
+              {' '}
+              <RelativeTime atMs={node.stuckSinceMs} />
+            </>
+          )
+        )}
       </span>
     )
+  },
+  {
+    id: 'group',
+    header: 'Group',
+    width: 'minmax(80px, 0.7fr)',
+    hideBelowPx: 1040,
+    sortBy: ({ group }) => group,
+    cell: ({ group }) => <span className="dim">{group ?? ''}</span>
   },
   {
     id: 'slots',

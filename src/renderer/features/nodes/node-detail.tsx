@@ -4,6 +4,7 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Node, NodeMode } from '../../../shared/contract/index.ts'
+import { formatDuration } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { notifyError } from '../../ui/notify.tsx'
@@ -11,10 +12,12 @@ import { formatCpuShare, formatMemory, plural } from '../../ui/numbers.ts'
 import { pythonWords, StartModeText } from '../../ui/environment.tsx'
 import { DetailPane, FieldRow } from '../../ui/panel.tsx'
 import { CreateEnvironment } from '../../ui/python-environment.tsx'
-import { NodeHealthDot, nodeHealthWord } from '../../ui/status.tsx'
+import { NodeHealthDot } from '../../ui/status.tsx'
 import { RelativeTime, Runtime } from '../../ui/time.tsx'
 import { Environments } from './environments.tsx'
-import { isStale, SlotsBar } from './node-columns.tsx'
+import { RunElsewhereButton } from '../../ui/run-elsewhere.tsx'
+import { ExternalRun } from './external-run.tsx'
+import { isStale, isTroubled, nodeWord, SlotsBar } from './node-columns.tsx'
 import classes from './node-detail.module.css'
 import { NodeForm } from './node-form.tsx'
 import { useRemoveNode } from './remove-node.tsx'
@@ -36,9 +39,7 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
       <header className={classes.head}>
         <NodeHealthDot health={node.health} mode={node.mode} />
         <strong className="ellipsis">{node.name}</strong>
-        <span className={node.health === 'up' || node.health === 'unknown' ? 'dim' : 'tone-bad'}>
-          {nodeHealthWord(node.health, node.mode)}
-        </span>
+        <span className={isTroubled(node) ? 'tone-bad' : 'dim'}>{nodeWord(node)}</span>
         <span className={classes.grow} />
         <Menu>
           <Menu.Target>
@@ -70,6 +71,9 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
           <p>{node.problem}</p>
           {node.health === 'unauthorized' && !editing && (
             <Button onClick={() => setEditing(true)}>Change the password</Button>
+          )}
+          {node.health === 'down' && node.runs.some(({ jobId }) => jobId !== null) && (
+            <RunElsewhereButton nodeId={node.id} nodeName={node.name} />
           )}
         </div>
       )}
@@ -118,6 +122,8 @@ function ModeButtons({ node }: { node: Node }) {
 }
 
 const SLOTS_SOURCE = { set: 'set by you', default: 'our default', learned: 'learned by watching' }
+/** Clocks closer than this are as good as ours. */
+const CLOCK_OFFSET_MIN_MS = 2_000
 
 function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
   const stale = isStale(node)
@@ -128,7 +134,7 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
           <SlotsBar node={node} />
         </span>
         <span className="faint">
-          {SLOTS_SOURCE[node.slotsSource]} ·{' '}
+          {node.slotsText || SLOTS_SOURCE[node.slotsSource]} ·{' '}
           <button type="button" className={classes.link} onClick={onEdit}>
             change
           </button>
@@ -151,6 +157,7 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
               </>
             )}
             {node.hasCaCertificate && <span className="dim"> · own CA certificate</span>}
+            {node.hasClientCertificate && <span className="dim"> · with a client certificate</span>}
           </FieldRow>
           <FieldRow label="Scrapyd">
             {node.scrapydVersion ?? <span className="dim">not known yet</span>}
@@ -170,13 +177,36 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
           )}
         </FieldRow>
       )}
-      {node.clockOffsetMs !== null && Math.abs(node.clockOffsetMs) >= 2000 && (
-        <FieldRow label="Clock">
-          <span className="tone-wait">
-            {Math.round(Math.abs(node.clockOffsetMs) / 1000)} s {node.clockOffsetMs > 0 ? 'ahead' : 'behind'}
+      {node.unreachableSinceMs !== null && (
+        <FieldRow label="No answer">
+          <span className="tone-bad">
+            for <RelativeTime atMs={node.unreachableSinceMs} />
+          </span>
+          {node.giveUpAfterSeconds !== null && (
+            <span className="dim"> · given up after {formatDuration(node.giveUpAfterSeconds)}</span>
+          )}
+        </FieldRow>
+      )}
+      {node.stuckSinceMs !== null && (
+        <FieldRow label="Stuck">
+          <span className="tone-bad">
+            accepts jobs and has started none for <RelativeTime atMs={node.stuckSinceMs} />
           </span>
         </FieldRow>
       )}
+      {node.clockOffsetMs !== null && (
+        <FieldRow label="Clock">
+          {Math.abs(node.clockOffsetMs) >= CLOCK_OFFSET_MIN_MS ? (
+            <>
+              <span className="tone-wait">{clockWords(node.clockOffsetMs)}</span>
+              <span className="dim"> · its times are shown in ours</span>
+            </>
+          ) : (
+            <span className="dim">as ours</span>
+          )}
+        </FieldRow>
+      )}
+      {node.group !== null && <FieldRow label="Group">{node.group}</FieldRow>}
       {node.tags.length > 0 && (
         <FieldRow label="Tags">
           <Group gap={4}>
@@ -189,13 +219,44 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
         </FieldRow>
       )}
       {node.kind === 'scrapyd' && (
-        <FieldRow label="Waiting there">{node.pending ?? <span className="faint">–</span>}</FieldRow>
+        <>
+          <FieldRow label="Waiting there">
+            {node.pending ?? <span className="faint">–</span>}
+            <span className="dim">
+              {' '}
+              ·{' '}
+              {node.queueAhead === 0 ? 'only what fills its slots is sent' : `up to ${node.queueAhead} are sent ahead`}
+            </span>
+          </FieldRow>
+          <FieldRow label="Given up">
+            {node.giveUpAfterSeconds === null ? (
+              <span className="dim">never by itself; its jobs are unknown until it answers</span>
+            ) : (
+              `after ${formatDuration(node.giveUpAfterSeconds)} without an answer; its jobs then run elsewhere`
+            )}
+          </FieldRow>
+          {node.proxyUrl !== null && (
+            <FieldRow label="Proxy">
+              {node.proxyUrl === 'direct' ? (
+                'none, whatever HTTP_PROXY says'
+              ) : (
+                <span className="mono">{node.proxyUrl}</span>
+              )}
+            </FieldRow>
+          )}
+          {node.sourceId !== null && <FieldRow label="Found by">{node.sourceId}</FieldRow>}
+        </>
       )}
       <FieldRow label="In the fleet">
         for <RelativeTime atMs={node.addedAtMs} />
       </FieldRow>
     </div>
   )
+}
+
+/** `3 h 2 min ahead`. */
+function clockWords(offsetMs: number): string {
+  return `${formatDuration(Math.round(Math.abs(offsetMs) / 1000))} ${offsetMs > 0 ? 'ahead' : 'behind'}`
 }
 
 /** What the local node starts spiders with, and how quickly. */
@@ -274,9 +335,7 @@ function Runs({ node }: { node: Node }) {
         {node.runs.map((run) => (
           <li key={`${run.jobId} ${run.jobid}`}>
             {run.jobId === null ? (
-              <span className="ellipsis" title={`jobid ${run.jobid}, started by somebody else`}>
-                {run.project}/{run.spider} <span className="faint">external</span>
-              </span>
+              <ExternalRun node={node} run={run} />
             ) : (
               <Link to="/jobs" search={{ job: run.jobId }} className="ellipsis">
                 {run.project}/{run.spider}

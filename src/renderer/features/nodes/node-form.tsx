@@ -1,9 +1,11 @@
-import { Button, Group, NumberInput, PasswordInput, TagsInput, Textarea, TextInput } from '@mantine/core'
+import { Autocomplete, Button, Group, NumberInput, PasswordInput, TagsInput, Textarea, TextInput } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Node, NodeAddress, NodeSettings } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
+import { formatDuration } from '../../../shared/time.ts'
+import { parseLimit } from '../../ui/limits.ts'
 import classes from './node-form.module.css'
 
 /** Edits a node; only what was changed is sent. An empty password field keeps the old one. */
@@ -18,6 +20,14 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
   const [username, setUsername] = useState(node.username ?? '')
   const [password, setPassword] = useState('')
   const [caCertificate, setCaCertificate] = useState('')
+  const [queueAhead, setQueueAhead] = useState(node.queueAhead)
+  const [giveUp, setGiveUp] = useState(node.giveUpAfterSeconds === null ? '' : formatDuration(node.giveUpAfterSeconds))
+  const [group, setGroup] = useState(node.group ?? '')
+  const [clientCertificate, setClientCertificate] = useState('')
+  const [clientKey, setClientKey] = useState('')
+  const [proxyUrl, setProxyUrl] = useState(node.proxyUrl ?? '')
+  const giveUpRead = readGiveUp(giveUp)
+  const halfCertificate = (clientCertificate === '') !== (clientKey === '')
 
   // The engine never gives a password to another machine than the one it was entered for.
   const movesAway = originOf(url) !== originOf(node.url)
@@ -34,6 +44,12 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
     }
     if (password !== '') change.password = password
     if (caCertificate !== '') change.caCertificate = caCertificate
+    if (queueAhead !== node.queueAhead) change.queueAhead = queueAhead
+    if ('seconds' in giveUpRead && giveUpRead.seconds !== node.giveUpAfterSeconds)
+      change.giveUpAfterSeconds = giveUpRead.seconds
+    if (group.trim() !== (node.group ?? '')) change.group = group.trim() || null
+    if (clientCertificate !== '') Object.assign(change, { clientCertificate, clientKey })
+    if (proxyUrl.trim() !== (node.proxyUrl ?? '')) change.proxyUrl = proxyUrl.trim() || null
     if (Object.keys(change).length === 0) onDone()
     else mutate({ id: node.id, ...change })
   }
@@ -72,8 +88,34 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
         onChange={setTags}
         data={[...new Set((fleet?.nodes ?? []).flatMap((each) => each.tags))]}
       />
+      <Autocomplete
+        label="Group"
+        description="Nodes that belong together, in lists and pictures"
+        placeholder="none"
+        value={group}
+        onChange={setGroup}
+        data={[...new Set((fleet?.nodes ?? []).flatMap((each) => each.group ?? []))].sort()}
+      />
       {node.kind === 'scrapyd' && (
         <>
+          <NumberInput
+            label="Queue ahead"
+            description="How many more may wait in its own queue, so that none is idle between polls"
+            min={0}
+            max={1_000}
+            allowDecimal={false}
+            value={queueAhead}
+            onChange={(value) => setQueueAhead(typeof value === 'number' ? value : 0)}
+          />
+          <TextInput
+            label="Give up after"
+            description="Without an answer for so long, its jobs run elsewhere by themselves; they may then run twice"
+            placeholder="never by itself"
+            title="For example 15 min"
+            value={giveUp}
+            error={'problem' in giveUpRead ? giveUpRead.problem : undefined}
+            onChange={(event) => setGiveUp(event.currentTarget.value)}
+          />
           <TextInput
             label="Address"
             value={url}
@@ -97,15 +139,45 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
             autoComplete="off"
             disabled={username === ''}
           />
+          <TextInput
+            label="Proxy"
+            description="direct: none, whatever HTTP_PROXY says"
+            placeholder="as HTTP_PROXY and NO_PROXY say"
+            classNames={{ input: 'mono' }}
+            value={proxyUrl}
+            onChange={(event) => setProxyUrl(event.currentTarget.value)}
+            autoComplete="off"
+            spellCheck={false}
+          />
           {url.startsWith('https:') && (
-            <Textarea
-              label="CA certificate"
-              description="PEM; only for a private authority"
-              placeholder={node.hasCaCertificate ? 'kept as it is' : 'none'}
-              classNames={{ input: 'mono' }}
-              value={caCertificate}
-              onChange={(event) => setCaCertificate(event.currentTarget.value)}
-            />
+            <>
+              <Textarea
+                label="CA certificate"
+                description="PEM; only for a private authority"
+                placeholder={node.hasCaCertificate ? 'kept as it is' : 'none'}
+                classNames={{ input: 'mono' }}
+                value={caCertificate}
+                onChange={(event) => setCaCertificate(event.currentTarget.value)}
+              />
+              <Textarea
+                label="Client certificate"
+                description="PEM; only for nodes that ask who we are"
+                placeholder={node.hasClientCertificate ? 'kept as it is' : 'none'}
+                classNames={{ input: 'mono' }}
+                value={clientCertificate}
+                onChange={(event) => setClientCertificate(event.currentTarget.value)}
+              />
+              <Textarea
+                label="Key of the client certificate"
+                description="PEM; kept encrypted, never shown again"
+                placeholder={node.hasClientCertificate ? 'kept as it is' : 'none'}
+                classNames={{ input: 'mono' }}
+                value={clientKey}
+                onChange={(event) => setClientKey(event.currentTarget.value)}
+                error={halfCertificate ? 'The certificate and its key go together' : undefined}
+                autoComplete="off"
+              />
+            </>
           )}
         </>
       )}
@@ -115,7 +187,12 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
         </p>
       )}
       <Group gap={8}>
-        <Button type="submit" variant="filled" loading={isPending}>
+        <Button
+          type="submit"
+          variant="filled"
+          loading={isPending}
+          disabled={'problem' in giveUpRead || halfCertificate}
+        >
           Save
         </Button>
         <Button variant="subtle" color="gray" onClick={onDone}>
@@ -124,6 +201,14 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
       </Group>
     </form>
   )
+}
+
+/** Empty: never by itself. */
+function readGiveUp(text: string): { seconds: number | null } | { problem: string } {
+  const read = parseLimit('wallSeconds', text)
+  if ('problem' in read) return read
+  if (read.value !== null && read.value < 10) return { problem: 'At least 10 s' }
+  return { seconds: read.value }
 }
 
 function originOf(url: string): string {

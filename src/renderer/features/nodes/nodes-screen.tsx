@@ -11,7 +11,7 @@ import { ScreenHead } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { VirtualTable } from '../../ui/virtual-table.tsx'
 import { AddNodesDialog } from './add-nodes-dialog.tsx'
-import { isStale, nodeColumns } from './node-columns.tsx'
+import { isStale, isTroubled, nodeColumns } from './node-columns.tsx'
 import { NodeDetail } from './node-detail.tsx'
 import classes from './nodes-screen.module.css'
 
@@ -20,7 +20,7 @@ const route = getRouteApi('/nodes')
 export function NodesScreen() {
   const { query } = useApi()
   const nodes = useQuery(query.nodes.list.queryOptions())
-  const { node: openId, add, log } = route.useSearch()
+  const { node: openId, add, log, group } = route.useSearch()
   const navigate = route.useNavigate()
   const [filter, setFilter] = useState('')
   const filterBox = useRef<HTMLInputElement>(null)
@@ -32,7 +32,11 @@ export function NodesScreen() {
     { key: 'a', label: 'Add nodes', run: () => setAdding(true) },
     { key: 'Escape', label: 'Close the detail', run: () => open(null) }
   ])
-  const shown = useMemo(() => filterNodes(nodes.data?.nodes ?? [], filter), [nodes.data, filter])
+  const groups = useMemo(() => groupsOf(nodes.data?.nodes ?? []), [nodes.data])
+  const shown = useMemo(
+    () => filterNodes(nodes.data?.nodes ?? [], filter).filter((node) => group === undefined || node.group === group),
+    [nodes.data, filter, group]
+  )
   const opened = nodes.data?.nodes.find(({ id }) => id === openId)
   return (
     <>
@@ -57,6 +61,28 @@ export function NodesScreen() {
           </Button>
         </ScreenHead>
       </div>
+      {groups.length > 0 && (
+        <div className={classes.groups} role="toolbar" aria-label="Groups">
+          {groups.map(({ name, count, troubled }) => (
+            <Button
+              key={name}
+              size="compact-xs"
+              variant={group === name ? 'light' : 'default'}
+              aria-pressed={group === name}
+              onClick={() =>
+                void navigate({
+                  search: (old) => ({ ...old, group: group === name ? undefined : name }),
+                  replace: true
+                })
+              }
+            >
+              {name}
+              <span className="faint">&nbsp;{count}</span>
+              {troubled > 0 && <span className="tone-bad">&nbsp;· {troubled} in trouble</span>}
+            </Button>
+          ))}
+        </div>
+      )}
       <div className={classes.split}>
         <QueryState query={nodes} what="the nodes">
           {() => (
@@ -70,7 +96,7 @@ export function NodesScreen() {
               isStale={isStale}
               primary
               empty={
-                filter === '' ? (
+                filter === '' && group === undefined ? (
                   <EmptyState
                     icon={<IconServer2 size={32} stroke={1.3} />}
                     title="No nodes yet"
@@ -80,8 +106,17 @@ export function NodesScreen() {
                   </EmptyState>
                 ) : (
                   <EmptyState
-                    title={`No node fits “${filter}”`}
-                    action={<Button onClick={() => setFilter('')}>Clear the filter</Button>}
+                    title={`No node fits “${[group, filter].filter(Boolean).join(' ')}”`}
+                    action={
+                      <Button
+                        onClick={() => {
+                          setFilter('')
+                          void navigate({ search: (old) => ({ ...old, group: undefined }), replace: true })
+                        }}
+                      >
+                        Clear the filter
+                      </Button>
+                    }
                   />
                 )
               }
@@ -108,15 +143,31 @@ const idOf = (node: Node) => node.id
 function filterNodes(nodes: readonly Node[], filter: string): readonly Node[] {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean)
   if (words.length === 0) return nodes
-  return nodes.filter(({ name, url, tags, health, mode, scrapydVersion }) => {
-    const haystack = [name, url, health, mode, scrapydVersion, ...tags].join(' ').toLowerCase()
+  return nodes.filter(({ name, url, tags, health, mode, scrapydVersion, group, stuckSinceMs }) => {
+    const state = [health, mode, stuckSinceMs === null ? '' : 'stuck']
+    const haystack = [name, url, ...state, scrapydVersion, group, ...tags].join(' ').toLowerCase()
     return words.every((word) => haystack.includes(word))
   })
 }
 
+/** Groups with how many nodes, in the order of the alphabet. */
+function groupsOf(nodes: readonly Node[]): { name: string; count: number; troubled: number }[] {
+  const groups = new Map<string, { name: string; count: number; troubled: number }>()
+  for (const node of nodes) {
+    if (node.group === null) continue
+    const before = groups.get(node.group) ?? { name: node.group, count: 0, troubled: 0 }
+    groups.set(node.group, {
+      ...before,
+      count: before.count + 1,
+      troubled: before.troubled + (isTroubled(node) ? 1 : 0)
+    })
+  }
+  return [...groups.values()].sort((left, right) => left.name.localeCompare(right.name))
+}
+
 function noteOf(nodes: readonly Node[]): string {
   const slots = nodes.reduce((sum, node) => sum + node.slots, 0)
-  const troubled = nodes.filter(({ health }) => health !== 'up' && health !== 'unknown').length
+  const troubled = nodes.filter(isTroubled).length
   return [plural(nodes.length, 'node'), plural(slots, 'slot'), troubled > 0 && `${troubled} in trouble`]
     .filter(Boolean)
     .join(' · ')

@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core'
 import { IconAlertTriangleFilled, IconCircleCheck, IconCircleXFilled } from '@tabler/icons-react'
-import { useMutation } from '@tanstack/react-query'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import type { Problem } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { LinkButton } from '../../ui/link-button.tsx'
@@ -8,6 +8,7 @@ import { notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { CreateEnvironment } from '../../ui/python-environment.tsx'
+import { RunElsewhereButton } from '../../ui/run-elsewhere.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import classes from './problems.module.css'
 
@@ -60,6 +61,16 @@ function Mend({ problem }: { problem: Problem }) {
       </>
     )
   }
+  if (mend === 'run_elsewhere' && nodeId !== null) {
+    return (
+      <>
+        <RunElsewhere nodeId={nodeId} />
+        <LinkButton to="/nodes" search={{ node: nodeId }} variant="subtle" color="gray">
+          Open node
+        </LinkButton>
+      </>
+    )
+  }
   if (mend === 'edit_node' && nodeId !== null) {
     return (
       <LinkButton to="/nodes" search={{ node: nodeId }}>
@@ -77,7 +88,7 @@ function Mend({ problem }: { problem: Problem }) {
       </LinkButton>
     )
   }
-  if (mend === 'open_nodes') {
+  if (mend === 'open_nodes' || mend === 'open_discovery') {
     return <LinkButton to="/nodes">Open nodes</LinkButton>
   }
   if (mend === 'create_environment') return <CreateEnvironment />
@@ -91,6 +102,14 @@ function Mend({ problem }: { problem: Problem }) {
     )
   }
   return null
+}
+
+function RunElsewhere({ nodeId }: { nodeId: string }) {
+  const { query } = useApi()
+  const { data: name } = useQuery(
+    query.nodes.list.queryOptions({ select: ({ nodes }) => nodes.find(({ id }) => id === nodeId)?.name })
+  )
+  return <RunElsewhereButton nodeId={nodeId} nodeName={name ?? nodeId} />
 }
 
 function CordonButton({ nodeId }: { nodeId: string }) {

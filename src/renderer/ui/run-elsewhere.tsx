@@ -1,0 +1,75 @@
+import { Button, Group, Modal } from '@mantine/core'
+import { useState } from 'react'
+import { useApi } from '../api/api.tsx'
+import type { Client } from '../api/wire.ts'
+import { notifyDone, notifyError } from './notify.tsx'
+import { plural } from './numbers.ts'
+
+/** Gives up what is live on a node that does not answer, after saying what that means. */
+export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: string; nodeName: string }) {
+  const { client } = useApi()
+  const [ids, setIds] = useState<string[] | null>(null)
+  const [isBusy, setBusy] = useState(false)
+  const ask = async () => {
+    setBusy(true)
+    try {
+      setIds(await liveOn(client, nodeId))
+    } catch (error) {
+      notifyError(`Could not read what is live on ${nodeName}`, error)
+    } finally {
+      setBusy(false)
+    }
+  }
+  const giveUp = async () => {
+    const asked = ids ?? []
+    setIds(null)
+    try {
+      const { changed } = await client.jobs.runElsewhere({ ids: asked })
+      notifyDone(
+        changed.length === 0
+          ? `${nodeName} answers again, or its jobs have ended: nothing was given up.`
+          : `${plural(changed.length, 'job')} of ${nodeName} queued for other nodes.`
+      )
+    } catch (error) {
+      notifyError(`Could not give up the jobs of ${nodeName}`, error)
+    }
+  }
+  return (
+    <>
+      <Button loading={isBusy} onClick={() => void ask()}>
+        Run elsewhere
+      </Button>
+      <Modal opened={ids !== null} onClose={() => setIds(null)} title={`Run the jobs of ${nodeName} elsewhere?`}>
+        {ids?.length === 0 ? (
+          <p>Nothing of ours is live on {nodeName}.</p>
+        ) : (
+          <p>
+            {plural(ids?.length ?? 0, 'job')} {ids?.length === 1 ? 'was' : 'were'} live on {nodeName} when it was heard
+            last. {ids?.length === 1 ? 'It is' : 'They are'} queued again for other nodes. If{' '}
+            {ids?.length === 1 ? 'it still runs' : 'they still run'} there, {ids?.length === 1 ? 'it runs' : 'they run'}{' '}
+            twice; the jobs are flagged so.
+          </p>
+        )}
+        <Group justify="flex-end" gap={8} mt={14}>
+          <Button onClick={() => setIds(null)}>{ids?.length === 0 ? 'Close' : 'Leave them'}</Button>
+          {ids?.length !== 0 && (
+            <Button variant="filled" color="red" onClick={() => void giveUp()} data-autofocus>
+              Run elsewhere
+            </Button>
+          )}
+        </Group>
+      </Modal>
+    </>
+  )
+}
+
+async function liveOn(client: Client, nodeId: string): Promise<string[]> {
+  const ids: string[] = []
+  let before: string | undefined
+  do {
+    const page = await client.jobs.list({ nodeId, status: ['starting', 'running'], before, limit: 500 })
+    ids.push(...page.jobs.map(({ id }) => id))
+    before = page.nextBefore ?? undefined
+  } while (before !== undefined && ids.length < 10_000)
+  return ids.slice(0, 10_000)
+}
