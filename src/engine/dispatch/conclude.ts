@@ -13,6 +13,8 @@ export interface RunEnd extends Pick<AttemptChange, 'killingLine' | 'details' | 
   /** `Failed: exit code 1`; what becomes of the job is added. */
   text: string
   evidence: Record<string, unknown>
+  /** Whatever its retry policy says: nobody knows whether it ran at all. */
+  isTriedAgain?: boolean
 }
 
 /**
@@ -23,7 +25,7 @@ export interface RunEnd extends Pick<AttemptChange, 'killingLine' | 'details' | 
 export async function conclude(
   context: Pick<DispatchContext, 'store' | 'live' | 'clock' | 'onJobEnded' | 'wake'>,
   one: LiveAttempt,
-  { text, evidence, ...end }: RunEnd
+  { text, evidence, isTriedAgain = false, ...end }: RunEnd
 ): Promise<boolean> {
   const { store, live, clock } = context
   const atMs = clock.nowMs()
@@ -37,16 +39,17 @@ export async function conclude(
         atMs
       )
     : null
+  const goesOn = retry !== null || isTriedAgain
   const isApplied = await applyChange(store, one, {
     ...end,
     to: 'ended',
     kind: 'ended',
-    jobOutcome: retry === null ? end.result : null,
+    jobOutcome: goesOn ? null : end.result,
     ...(retry === null ? {} : { retryAtMs: retry.atMs }),
-    ...(retry !== null && end.result === 'lost' ? { mayHaveRunTwice: true as const } : {}),
+    ...(goesOn && end.result === 'lost' ? { mayHaveRunTwice: true as const } : {}),
     entry: {
       atMs,
-      text: retry === null ? text : `${text}; ${retry.words}`,
+      text: goesOn ? `${text}; ${retry?.words ?? 'back in the queue, and flagged'}` : text,
       evidence: retry === null ? evidence : { ...evidence, retryAtMs: retry.atMs }
     }
   })
@@ -54,6 +57,6 @@ export async function conclude(
   live.remove(one)
   context.onJobEnded({ jobId: one.jobId, number: one.number })
   // What its node had finished held no slot any more.
-  if (retry !== null || one.state !== 'finishing') context.wake()
+  if (goesOn || one.state !== 'finishing') context.wake()
   return true
 }

@@ -16,6 +16,11 @@ const ARCHIVE_TRIES = 3
 const READ_TRIES = 6
 const NO_ANSWER = new Set<NodeErrorKind>(['unreachable', 'timeout', 'reset', 'aborted'])
 
+/** The node answers, but not with what it was asked for: asking again helps only for a while. */
+export function isAnswer(node: FleetNode, error: unknown): error is NodeError {
+  return error instanceof NodeError && !NO_ANSWER.has(error.kind) && node.status.health === 'up'
+}
+
 export interface LogTail {
   text: string
   sizeBytes: number
@@ -126,8 +131,7 @@ export class Finisher {
     try {
       return { tail: await this.readTail(node, one), problem: null }
     } catch (error) {
-      const isAnswer = error instanceof NodeError && !NO_ANSWER.has(error.kind) && node.status.health === 'up'
-      if (!isAnswer || tries + 1 < READ_TRIES) throw error
+      if (!isAnswer(node, error) || tries + 1 < READ_TRIES) throw error
       this.#context.logger.warn(
         { error, jobId: one.jobId },
         'the log of an ended run cannot be read; judged without it'

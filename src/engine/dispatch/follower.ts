@@ -5,7 +5,7 @@ import type { AttemptChange } from '../store/store.ts'
 import { applyChange } from './apply-change.ts'
 import { conclude } from './conclude.ts'
 import type { DispatchContext } from './context.ts'
-import type { Finisher } from './finisher.ts'
+import { type Finisher, isAnswer } from './finisher.ts'
 import type { LiveAttempt } from './live-attempts.ts'
 import { reconcile, type Verdict } from './reconcile.ts'
 
@@ -13,6 +13,8 @@ import { reconcile, type Verdict } from './reconcile.ts'
 export const NODE_POLL_INTERVAL_MS = 5_000
 // A run that its node forgot counts as alive while its log grows; this long without a byte and it is lost.
 const ORPHAN_SILENCE_MS = 60_000
+// A node that lists a run no longer and answers for so long, but never with its log, will never tell.
+const LOG_REFUSED_MS = 60_000
 const FINISHED_ASKED_MAX = 1_000
 
 interface FollowerListeners {
@@ -32,6 +34,7 @@ interface FollowerListeners {
  *     is not there:                uncertain -> absent, back to the queue (flagged unless the node remembers);   accepted, running -> lost
  *     has its closing stats:       finishing
  *     is there without them:       it goes on as an orphan (running) while the log grows; silent for a minute -> lost
+ *     is refused for a minute:     accepted, running -> lost;   uncertain -> lost and back to the queue, flagged: it proves nothing
  */
 export class Follower {
   readonly #context: DispatchContext
@@ -39,6 +42,8 @@ export class Follower {
   readonly #listeners: FollowerListeners
   readonly #investigating = new Set<string>()
   readonly #newest = new WeakMap<FleetNode, Snapshot>()
+  /** Monotonic; since when a node refuses the log of a run that it lists no longer. */
+  readonly #refusedSinceMs = new WeakMap<LiveAttempt, number>()
 
   constructor(context: DispatchContext, finisher: Finisher, listeners: FollowerListeners) {
     this.#context = context
@@ -113,17 +118,34 @@ export class Follower {
     this.#investigating.add(one.key)
     try {
       const log = await this.#finisher.readTail(node, one)
+      this.#refusedSinceMs.delete(one)
       if (this.#context.live.get(one.key) !== one || one.absence === null) return
       if (log === null) await this.#concludeWithoutLog(node, one)
       else if (log.hasClosingStats) await this.#concludeFinished(node, one)
       else await this.#followOrphan(node, one, log.sizeBytes)
     } catch (error) {
-      // The node does not answer now: nothing is proved, the next snapshot asks again.
-      if (!(error instanceof NodeError))
+      // Where the node does not answer now, nothing is proved: the next snapshot asks again.
+      if (isAnswer(node, error)) await this.#concludeRefused(node, one, error.message)
+      else if (!(error instanceof NodeError))
         this.#context.logger.error({ error, jobId: one.jobId }, 'looking for a missing run failed')
     } finally {
       this.#investigating.delete(one.key)
     }
+  }
+
+  async #concludeRefused(node: FleetNode, one: LiveAttempt, message: string): Promise<void> {
+    const nowMs = this.#context.clock.monotonicMs()
+    const sinceMs = this.#refusedSinceMs.get(one) ?? nowMs
+    this.#refusedSinceMs.set(one, sinceMs)
+    if (one.absence === null || nowMs - sinceMs < LOG_REFUSED_MS) return
+    await conclude(this.#context, one, {
+      from: [one.state],
+      result: 'lost',
+      reason: 'log refused',
+      text: `Lost: ${node.stored.name} lists it no longer and does not give its log (${message.replace(/\.$/, '')})`,
+      evidence: { inNoListOfSnapshots: one.absence.snapshots, log: message },
+      isTriedAgain: isUnresolved(one)
+    })
   }
 
   async #concludeWithoutLog(node: FleetNode, one: LiveAttempt): Promise<void> {

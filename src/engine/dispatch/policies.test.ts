@@ -122,6 +122,36 @@ describe('a job that ended badly', () => {
   })
 })
 
+describe('a run that its node lists no longer, and whose log the node refuses', () => {
+  const refuseLogs = () => {
+    node.readLog = async () => {
+      throw new NodeError('http', 'n1 answered 403', { delivered: 'unknown' })
+    }
+  }
+
+  it('is lost after a minute, so that it does not hold its slot for ever', async () => {
+    await start({ n1: node })
+    const id = await enqueue()
+    await clock.advanceBy(2_000)
+    refuseLogs()
+    node.restart()
+    await clock.advanceBy(40_000)
+    expect(await harness.job(id)).toMatchObject({ state: 'running' })
+    await clock.advanceBy(40_000)
+    expect(await harness.job(id)).toMatchObject({ status: 'lost', reason: 'log refused' })
+  })
+
+  it('is tried again, flagged, when it was never known to have arrived', async () => {
+    await start({ n1: node })
+    refuseLogs()
+    node.behaviours = ['lose_request']
+    const id = await enqueue()
+    await clock.advanceBy(80_000)
+    expect(node.executed).toEqual([`${id}-2`])
+    expect(await harness.job(id)).toMatchObject({ state: 'running', mayHaveRunTwice: true })
+  })
+})
+
 describe('a node that does not answer', () => {
   it('is given up after the time that it has, and its jobs run elsewhere, flagged', async () => {
     await start({ n1: node })
