@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest'
+import { DEFAULT_PROJECT_SETTINGS, type ProjectSettings, type RunItem } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { FleetNode } from '../nodes/fleet.ts'
+import { createJobIds } from '../runtime/ids.ts'
+import { aVersion } from '../testing/builders.ts'
+import { createFakeClock } from '../testing/fake-clock.ts'
+import { createSeededRandom } from '../testing/seeded-random.ts'
+import { prepareJobs } from './prepare-jobs.ts'
+
+const clock = createFakeClock()
+const NOW_MS = clock.nowMs()
+const RETRY = { attempts: 3, backoffSeconds: 30, backoffFactor: 2, backoffMaxSeconds: 3_600, on: ['failed' as const] }
+
+function createParts(settings: Partial<ProjectSettings> = {}) {
+  const asked: string[] = []
+  return {
+    asked,
+    fleet: { get: (id: string) => (id === 'n-1' ? ({} as FleetNode) : undefined) },
+    projects: {
+      resolve(project: string, version: string | null, spider: string) {
+        asked.push(`resolve ${project} ${version} ${spider}`)
+        if (spider === 'missing') throw new ScrapdeckError('SPIDER_NOT_FOUND', 'There is no spider "missing".')
+        return aVersion({ project })
+      },
+      settingsOf: () => ({ ...DEFAULT_PROJECT_SETTINGS, ...settings })
+    },
+    secretBox: {
+      async seal(text: string) {
+        asked.push(`seal ${text}`)
+        return `sealed:${text}`
+      }
+    },
+    clock,
+    newJobId: createJobIds(clock, createSeededRandom(1))
+  }
+}
+
+const item = (over: Partial<RunItem> = {}): RunItem => ({ project: 'shop', spider: 'prices', ...over })
+const prepare = (items: RunItem[], parts = createParts()) => prepareJobs(items, { source: 'api' }, parts)
+
+describe('jobs that are asked for', () => {
+  it('what many of them share is looked up, or sealed, once', async () => {
+    const parts = createParts()
+    const secret = { args: { token: 'tulip' }, secretNames: ['token', 'token'] }
+    const items = Array.from({ length: 100 }, (_one, index) =>
+      item({ spider: index % 2 ? 'prices' : 'stock', ...secret })
+    )
+    const jobs = await prepare(items, parts)
+    expect(parts.asked).toEqual(['resolve shop null stock', 'resolve shop null prices', 'seal tulip'])
+    expect(new Set(jobs.map(({ id }) => id)).size).toBe(100)
+    expect(jobs[7]).toMatchObject({ spider: 'prices', args: { token: 'sealed:tulip' }, secretNames: ['token'] })
+  })
+
+  it('have the retry policy and the overlap rule of their project, unless they bring their own', async () => {
+    const parts = createParts({ retry: RETRY, noOverlap: true })
+    const own = { ...RETRY, attempts: 9 }
+    const jobs = await prepare([item(), item({ retry: null, noOverlap: false }), item({ retry: own })], parts)
+    expect(jobs.map(({ retry, noOverlap }) => [retry?.attempts, noOverlap])).toEqual([
+      [3, true],
+      [undefined, false],
+      [9, true]
+    ])
+  })
+
+  it('keep what was asked of times, order and place', async () => {
+    const after = [{ jobId: 'a'.repeat(32), on: 'succeeded' as const }]
+    const [job] = await prepare([
+      item({
+        notBeforeMs: NOW_MS + 1_000,
+        expiresAtMs: NOW_MS + 2_000,
+        after,
+        dedupe: { key: 'nightly', ttlSeconds: 60 },
+        nodeId: 'n-1',
+        tags: ['eu', '!slow', 'eu'],
+        priority: 4
+      })
+    ])
+    expect(job).toMatchObject({
+      notBeforeMs: NOW_MS + 1_000,
+      expiresAtMs: NOW_MS + 2_000,
+      after,
+      dedupe: { key: 'nightly', expiresAtMs: NOW_MS + 60_000 },
+      placement: { nodeId: 'n-1', tags: ['!slow', 'eu'] },
+      priority: 4
+    })
+  })
+
+  const one = { jobId: 'a'.repeat(32), on: 'ended' as const }
+  it.each([
+    ['an expiry in the past', { expiresAtMs: NOW_MS - 1 }, 'BAD_INPUT', /in the past/],
+    ['an expiry before the start', { notBeforeMs: NOW_MS + 9, expiresAtMs: NOW_MS + 8 }, 'BAD_INPUT', /earlier start/],
+    ['one job to wait for, twice', { after: [one, { ...one, on: 'failed' as const }] }, 'BAD_INPUT', /named twice/],
+    ['a node that is not there', { nodeId: 'n-9' }, 'NODE_NOT_FOUND', /n-9/],
+    ['an argument that Scrapyd takes', { args: { _job: '1' } }, 'ARGUMENT_RESERVED', /"_job"/],
+    ['limits nothing can run under', { limits: { openFiles: 3 } }, 'BAD_INPUT', /open files/],
+    ['a secret without a value', { secretNames: ['token'] }, 'BAD_INPUT', /"token"/],
+    ['a spider that is not there', { spider: 'missing' }, 'SPIDER_NOT_FOUND', /missing/]
+  ])('%s is refused, naming the job of many', async (_case, over, code, message) => {
+    await expect(prepare([item(over)])).rejects.toMatchObject({ code, message: expect.stringMatching(message) })
+    await expect(prepare([item(), item(), item(over)])).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(/^Job 3 of 3: /),
+      data: { index: 2 }
+    })
+  })
+})
