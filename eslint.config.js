@@ -8,7 +8,7 @@ const TAKE_THE_CLOCK =
 export default tseslint.config(
   { ignores: ['node_modules/', 'out/', 'dist/', '.cache/', '.venv/', 'test-results/', 'playwright-report/', 'docs/'] },
   {
-    files: ['{src,e2e,bench,scripts}/**/*.{ts,tsx,mjs}'],
+    files: ['{src,e2e,bench,simulation,scripts}/**/*.{ts,tsx,mjs}'],
     extends: [tseslint.configs.base],
     languageOptions: {
       parserOptions: {

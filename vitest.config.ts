@@ -1,7 +1,7 @@
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vitest/config'
 
-const INTEGRATION = '{src,e2e,scripts,bench}/**/*.integration.test.ts'
+const INTEGRATION = '{src,e2e,scripts,bench,simulation}/**/*.integration.test.ts'
 const IGNORED = ['**/node_modules/**', 'out/**', '.cache/**']
 
 export default defineConfig({
@@ -10,7 +10,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['{src,scripts,bench,e2e}/**/*.test.ts'],
+          include: ['{src,scripts,bench,e2e,simulation}/**/*.test.ts'],
           exclude: [...IGNORED, INTEGRATION, 'src/renderer/**'],
           environment: 'node',
           // Property tests and real processes take their time where the machine is shared; none waits for it on purpose.

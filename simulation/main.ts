@@ -41,7 +41,8 @@ async function tellSeeds(from: number, count: number): Promise<void> {
   const beganMs = performance.now()
   await runAll(tasks, [], (told) => {
     take(summary, told)
-    if (summary.told % 100 === 0 && count > 100) console.log(`${summary.told} stories, ${summary.failed.length} went wrong`)
+    if (summary.told % 100 === 0 && count > 100)
+      console.log(`${summary.told} stories, ${summary.failed.length} went wrong`)
     return true
   })
   showSummary(summary, performance.now() - beganMs)
@@ -130,7 +131,9 @@ function take(summary: Summary, told: Told): void {
   summary.failed.push(told)
   const { seed, death } = told.task
   const where = death === null ? '' : ` dying ${death.when} call ${death.call}`
-  console.error(`✗ story ${seed}${where}: ${told.violations[0]}${told.violations.length > 1 ? ` (and ${told.violations.length - 1} more)` : ''}`)
+  console.error(
+    `✗ story ${seed}${where}: ${told.violations[0]}${told.violations.length > 1 ? ` (and ${told.violations.length - 1} more)` : ''}`
+  )
 }
 
 function showSummary(summary: Summary, tookMs: number): void {
@@ -141,7 +144,8 @@ function showSummary(summary: Summary, tookMs: number): void {
   if (failed.length > 0) process.exitCode = 1
   const rules = new Map<string, number>()
   for (const { violations } of failed) {
-    for (const rule of new Set(violations.map((text) => text.split(':')[0]!))) rules.set(rule, (rules.get(rule) ?? 0) + 1)
+    for (const rule of new Set(violations.map((text) => text.split(':')[0]!)))
+      rules.set(rule, (rules.get(rule) ?? 0) + 1)
   }
   console.log('\nFaults:')
   for (const kind of FAULT_KINDS) console.log(`  ${String(faults[kind] ?? 0).padStart(8)}  ${kind}`)

@@ -199,7 +199,10 @@ export async function simulate(options: StoryOptions): Promise<Story> {
         wallMs,
         isQuiet,
         waiting: new Map((queued?.jobs ?? []).map((job) => [job.id, job.waiting])),
-        runsShown: (fleet?.nodes ?? []).reduce((sum, node) => sum + node.runs.filter(({ jobId }) => jobId !== null).length, 0),
+        runsShown: (fleet?.nodes ?? []).reduce(
+          (sum, node) => sum + node.runs.filter(({ jobId }) => jobId !== null).length,
+          0
+        ),
         slotsUsed: status?.figures.slotsUsed ?? 0,
         lanesTold: lanesTold ?? 0,
         lanesQueued,
@@ -241,7 +244,11 @@ function buildNodes(scenario: Scenario, time: VirtualTime, faults: Faults): Map<
 
 /** What an operator did before the story begins: nodes and eggs. */
 async function furnish(machine: Machine, scenario: Scenario, witness: (...call: [string, unknown[], unknown]) => void) {
-  const store = await openSqliteStoreInThread({ path: machine.disk.databasePath, clock: systemClock, logger: silentLogger })
+  const store = await openSqliteStoreInThread({
+    path: machine.disk.databasePath,
+    clock: systemClock,
+    logger: silentLogger
+  })
   const written: Promise<void>[] = []
   for (const [index, node] of scenario.nodes.entries()) {
     const stored: StoredNode = {
@@ -309,7 +316,13 @@ function beliefsIn(method: string, parameters: unknown[], answer: unknown): (Unt
     case 'applyChanges':
       return (parameters[0] as AttemptChange[]).flatMap((change, index) =>
         (answer as boolean[])[index] === true
-          ? found({ kind: 'changed', jobId: change.jobId, number: change.attemptNumber, to: change.to ?? null, what: change.kind })
+          ? found({
+              kind: 'changed',
+              jobId: change.jobId,
+              number: change.attemptNumber,
+              to: change.to ?? null,
+              what: change.kind
+            })
           : []
       )
     case 'putNode': {

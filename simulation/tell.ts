@@ -32,17 +32,23 @@ function storyOf(history: History, id: string): string[] {
   }
   for (const belief of history.beliefs) {
     if (belief.kind === 'changed' && belief.jobId === id) {
-      events.push({ atMs: belief.atMs, text: `written  attempt ${belief.number}: ${belief.what}${belief.to === null ? '' : ` -> ${belief.to}`}` })
+      events.push({
+        atMs: belief.atMs,
+        text: `written  attempt ${belief.number}: ${belief.what}${belief.to === null ? '' : ` -> ${belief.to}`}`
+      })
     }
     if (belief.kind !== 'begun') continue
     for (const attempt of belief.attempts) {
-      if (attempt.jobId === id) events.push({ atMs: belief.atMs, text: `written  attempt ${attempt.number}: sending to ${attempt.nodeId}` })
+      if (attempt.jobId === id)
+        events.push({ atMs: belief.atMs, text: `written  attempt ${attempt.number}: sending to ${attempt.nodeId}` })
     }
   }
   for (const run of history.accepted.filter(({ jobid }) => jobid.startsWith(id))) {
     events.push({ atMs: run.acceptedAtMs, text: `really   ${run.node} takes ${run.jobid} into its queue` })
-    if (run.startedAtMs !== null) events.push({ atMs: run.startedAtMs, text: `really   ${run.node} starts ${run.jobid}` })
-    if (run.endedAtMs !== null) events.push({ atMs: run.endedAtMs, text: `really   ${run.jobid} ends on ${run.node}: ${run.ended}` })
+    if (run.startedAtMs !== null)
+      events.push({ atMs: run.startedAtMs, text: `really   ${run.node} starts ${run.jobid}` })
+    if (run.endedAtMs !== null)
+      events.push({ atMs: run.endedAtMs, text: `really   ${run.jobid} ends on ${run.node}: ${run.ended}` })
   }
   const times = events.map(({ atMs }) => atMs)
   const [first, last] = [Math.min(...times) - AROUND_MS, Math.max(...times) + AROUND_MS]
@@ -52,7 +58,8 @@ function storyOf(history: History, id: string): string[] {
     events.push({ atMs: fault.atMs, text: faultLine(fault) })
   }
   const timeline = (history.timelines.get(id) ?? []).map(
-    ({ attemptNumber, kind, text, evidence }) => `  ${attemptNumber ?? '-'} ${kind}: ${text} ${JSON.stringify(evidence)}`
+    ({ attemptNumber, kind, text, evidence }) =>
+      `  ${attemptNumber ?? '-'} ${kind}: ${text} ${JSON.stringify(evidence)}`
   )
   const facts = job === undefined ? 'unknown' : JSON.stringify({ ...job, lane: undefined, settings: undefined })
   return [

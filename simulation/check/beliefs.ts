@@ -28,6 +28,7 @@ export function checkSends(history: History): Violation[] {
   const violations: Violation[] = []
   const jobs = new Map(history.jobs.map((job) => [job.id, job]))
   const live = new Map<string, LiveBelief>()
+  const all = new Map<string, Attempt>()
   const nodes = new Map<string, { now: NodeBelief; before: NodeBelief; changedAtMs: number }>()
   const listed = new Map<string, string[]>()
   let rules: { now: LimitRule[]; before: LimitRule[]; changedAtMs: number } = { now: [], before: [], changedAtMs: 0 }
@@ -59,7 +60,9 @@ export function checkSends(history: History): Violation[] {
         return
       case 'changed': {
         const key = `${belief.jobId}/${belief.number}`
+        const again = belief.what === 'found_again' ? all.get(key) : undefined
         if (belief.to === 'ended') live.delete(key)
+        else if (again !== undefined) live.set(key, { attempt: again, isFinishing: belief.to === 'finishing' })
         else if (belief.to === 'finishing' && live.has(key)) live.get(key)!.isFinishing = true
         return
       }
@@ -76,9 +79,11 @@ export function checkSends(history: History): Violation[] {
       complain('one live attempt', `attempt ${attempt.number} began while another was live`)
     }
     live.set(`${attempt.jobId}/${attempt.number}`, { attempt, isFinishing: false })
+    all.set(`${attempt.jobId}/${attempt.number}`, attempt)
     const node = nodes.get(attempt.nodeId)
     const isSettled = node !== undefined && atMs - node.changedAtMs > GRACE_MS
-    if (isSettled && node.now.mode !== 'active') complain('cordon', `sent to ${attempt.nodeId}, which is ${node.now.mode}`)
+    if (isSettled && node.now.mode !== 'active')
+      complain('cordon', `sent to ${attempt.nodeId}, which is ${node.now.mode}`)
     if (job !== undefined) checkOverlap(job, others, complain)
     if (node !== undefined) checkRoom(attempt, node, atMs, complain)
     if (atMs - rules.changedAtMs > GRACE_MS) for (const rule of rules.now) checkLimit(rule, attempt, complain)
@@ -100,7 +105,10 @@ export function checkSends(history: History): Violation[] {
     // Those that ended since the node listed them are no longer ours, and not yet known to be gone.
     const surely = strangers.filter((jobid) => !isOurs(jobid))
     if (ours.length + surely.length > most) {
-      complain('room on a node', `${ours.length} of ours and ${surely.length} strangers on ${attempt.nodeId}, which has room for ${most}`)
+      complain(
+        'room on a node',
+        `${ours.length} of ours and ${surely.length} strangers on ${attempt.nodeId}, which has room for ${most}`
+      )
     }
   }
 

@@ -23,11 +23,13 @@ export function checkJobs(history: History): Violation[] {
   const jobs = new Map(history.jobs.map((job) => [job.id, job]))
   const endedAtMs = new Map<string, number>()
   for (const belief of history.beliefs) {
-    if (belief.kind === 'changed' && belief.to === 'ended') endedAtMs.set(`${belief.jobId}/${belief.number}`, belief.atMs)
+    if (belief.kind === 'changed' && belief.to === 'ended')
+      endedAtMs.set(`${belief.jobId}/${belief.number}`, belief.atMs)
   }
 
   for (const id of acknowledgedIds(history)) {
-    if (!jobs.has(id)) violations.push({ rule: 'acknowledged', jobId: id, text: 'acknowledged, and nobody knows it any more' })
+    if (!jobs.has(id))
+      violations.push({ rule: 'acknowledged', jobId: id, text: 'acknowledged, and nobody knows it any more' })
   }
   for (const job of history.jobs) {
     const attempts = history.attempts.get(job.id)!
@@ -35,7 +37,7 @@ export function checkJobs(history: History): Violation[] {
     const complain = (rule: string, text: string) => violations.push({ rule, jobId: job.id, text })
     checkRuns(job, attempts, complain)
     checkOutcome(job, attempts, timeline, complain)
-    checkTimes(job, attempts, complain)
+    checkTimes(job, attempts, timeline, complain)
     checkDependencies(job, timeline, complain)
     checkTimeline(job, attempts, timeline, complain)
   }
@@ -49,7 +51,10 @@ export function checkJobs(history: History): Violation[] {
     for (const { attempt, run } of ran) {
       const mustNotHaveRun = attempt.result === 'refused' || attempt.result === 'absent'
       if (mustNotHaveRun && !job.mayHaveRunTwice) {
-        complain('never ran', `attempt ${attempt.number} is ${attempt.result} (${attempt.reason}), but ran on ${run.node}`)
+        complain(
+          'never ran',
+          `attempt ${attempt.number} is ${attempt.result} (${attempt.reason}), but ran on ${run.node}`
+        )
       }
     }
     for (const attempt of attempts) {
@@ -60,18 +65,24 @@ export function checkJobs(history: History): Violation[] {
       const last = Math.max(...ran.map(({ attempt }) => attempt.number))
       const doubtful = ran.filter(({ attempt }) => attempt.number < last && !KNOWN_ENDS.includes(attempt.result))
       if (doubtful.length > 0) {
-        const words = ran.map(({ attempt, run }) => `attempt ${attempt.number} (${attempt.result}, ${attempt.reason}) on ${run.node}`)
+        const words = ran.map(
+          ({ attempt, run }) => `attempt ${attempt.number} (${attempt.result}, ${attempt.reason}) on ${run.node}`
+        )
         complain('exactly once', `ran ${ran.length} times without a flag: ${words.join(', ')}`)
       }
       for (const [index, one] of ran.entries()) {
         for (const other of ran.slice(index + 1)) {
-          if (areAtOnce(one.run, other.run)) complain('one run at a time', `ran on ${one.run.node} and ${other.run.node} at once, unflagged`)
+          if (areAtOnce(one.run, other.run))
+            complain('one run at a time', `ran on ${one.run.node} and ${other.run.node} at once, unflagged`)
         }
       }
     }
     if (job.mayHaveRunTwice && !attempts.some(({ result, reason }) => result === 'lost' || reason === 'given up')) {
-      const isSeenAgain = history.timelines.get(job.id)!.some(({ kind }) => kind === 'seen_again')
-      if (!isSeenAgain) complain('flag', 'flagged as having run twice, though every attempt is accounted for')
+      // The engine said that its node may have forgotten it (follower.ts): not in vain, as far as it can know.
+      const isDoubted = history.timelines
+        .get(job.id)!
+        .some(({ kind, evidence }) => kind === 'seen_again' || (kind === 'absent' && evidence['remembers'] === false))
+      if (!isDoubted) complain('flag', 'flagged as having run twice, though every attempt is accounted for')
     }
   }
 
@@ -97,10 +108,13 @@ export function checkJobs(history: History): Violation[] {
     }
     if (last === undefined || runs.length !== 1) return
     const run = runs[0]!
-    const isLogWhole = run.log !== null && !run.log.isGone && run.log.cutBytes === 0 && !wasLogHidden(run)
+    const isThere = history.hosts.get(last.nodeId) === run.node
+    const isLogWhole = isThere && run.log !== null && !run.log.isGone && run.log.cutBytes === 0 && !wasLogHidden(run)
     const decidedAtMs = endedAtMs.get(`${job.id}/${last.number}`) ?? Infinity
     const endedBefore = run.endedAtMs !== null && run.endedAtMs < decidedAtMs
-    if (job.outcome === 'failed' && run.ended === 'finished' && isLogWhole) {
+    const ranMs = (run.endedAtMs ?? Infinity) - run.startedAtMs!
+    const wasTooLong = /limit/.test(job.reason ?? '') && ranMs >= (job.limits?.wallSeconds ?? Infinity) * 1000
+    if (job.outcome === 'failed' && run.ended === 'finished' && isLogWhole && !wasTooLong) {
       complain('outcome', `failed (${job.reason}), but its run finished and its log says so`)
     }
     const wasTaken = last.reason === 'given up' || last.reason === 'node removed'
@@ -113,11 +127,21 @@ export function checkJobs(history: History): Violation[] {
     return history.faults.some(({ kind, node }) => kind === 'log forbidden' && node === run.node)
   }
 
-  function checkTimes(job: StoredJob, attempts: Attempt[], complain: (rule: string, text: string) => void): void {
+  function checkTimes(
+    job: StoredJob,
+    attempts: Attempt[],
+    timeline: Transition[],
+    complain: (rule: string, text: string) => void
+  ): void {
     if (job.source === 'adopted') return
+    // The time of a retry takes the place of the one that was asked for.
+    const retries = new Map(timeline.map(({ attemptNumber, evidence }) => [attemptNumber, evidence['retryAtMs']]))
+    const isRetried = [...retries.values()].some((atMs) => atMs !== undefined)
     for (const { sentAtMs, number } of attempts) {
-      if (job.notBeforeMs !== null && sentAtMs < job.notBeforeMs) {
-        complain('not before', `attempt ${number} was sent ${job.notBeforeMs - sentAtMs} ms too early`)
+      const retryAtMs = retries.get(number - 1)
+      const earliestMs = typeof retryAtMs === 'number' ? retryAtMs : number === 1 && !isRetried ? job.notBeforeMs : null
+      if (earliestMs !== null && sentAtMs < earliestMs) {
+        complain('not before', `attempt ${number} was sent ${earliestMs - sentAtMs} ms too early`)
       }
       if (job.expiresAtMs !== null && number === 1 && sentAtMs > job.expiresAtMs) {
         complain('expiry', `sent ${sentAtMs - job.expiresAtMs} ms after it had expired`)
@@ -125,7 +149,11 @@ export function checkJobs(history: History): Violation[] {
     }
   }
 
-  function checkDependencies(job: StoredJob, timeline: Transition[], complain: (rule: string, text: string) => void): void {
+  function checkDependencies(
+    job: StoredJob,
+    timeline: Transition[],
+    complain: (rule: string, text: string) => void
+  ): void {
     const sent = timeline.find(({ kind }) => kind === 'sending')
     if (sent === undefined) return
     for (const { jobId, on } of job.after) {
@@ -151,19 +179,26 @@ export function checkJobs(history: History): Violation[] {
     const restored = timeline.filter(({ kind }) => kind === 'restored').length
     const ofJob = timeline.filter(({ kind, attemptNumber }) => kind === 'ended' && attemptNumber === null).length
     if (ofJob > 1 + restored) complain('timeline', `ended ${ofJob} times`)
-    if (job.state === 'ended' && !timeline.some(({ kind }) => kind === 'ended')) complain('timeline', 'ended without an entry')
-    if (job.state === 'ended' && (job.outcome === null || job.endedAtMs === null)) complain('timeline', 'ended, and nobody knows how')
+    if (job.state === 'ended' && !timeline.some(({ kind }) => kind === 'ended'))
+      complain('timeline', 'ended without an entry')
+    if (job.state === 'ended' && (job.outcome === null || job.endedAtMs === null))
+      complain('timeline', 'ended, and nobody knows how')
     for (const { number, state, result } of attempts) {
       const own = timeline.filter(({ attemptNumber }) => attemptNumber === number).map(({ kind }) => kind)
+      // One that was found again on its node goes on from there.
+      const lives = 1 + own.filter((kind) => kind === 'found_again').length
       for (const kind of ONCE) {
         const times = own.filter((one) => one === kind).length
-        if (times > 1) complain('timeline', `attempt ${number} is ${kind} ${times} times`)
+        if (times > lives) complain('timeline', `attempt ${number} is ${kind} ${times} times`)
       }
       const closings = own.filter((kind) => CLOSING.includes(kind))
-      if (closings.length > 1) complain('timeline', `attempt ${number} is closed ${closings.length} times: ${closings.join()}`)
-      if ((state === 'ended') !== (closings.length === 1)) complain('timeline', `attempt ${number} is ${state}, with ${closings.join() || 'no end'}`)
+      if (closings.length > lives)
+        complain('timeline', `attempt ${number} is closed ${closings.length} times: ${closings.join()}`)
+      if ((state === 'ended') !== (closings.length === lives))
+        complain('timeline', `attempt ${number} is ${state}, with ${closings.join() || 'no end'}`)
       if (state === 'ended' && result === null) complain('timeline', `attempt ${number} ended without a result`)
-      if (job.source !== 'adopted' && own[0] !== 'sending') complain('timeline', `attempt ${number} begins with ${own[0]}`)
+      if (job.source !== 'adopted' && own[0] !== 'sending')
+        complain('timeline', `attempt ${number} begins with ${own[0]}`)
     }
   }
 
@@ -180,7 +215,8 @@ export function checkJobs(history: History): Violation[] {
         const isExcused = [one, other].some(
           ({ job, attempt }) => job.mayHaveRunTwice || attempt.result === 'lost' || attempt.result === 'absent'
         )
-        if (!isExcused) violations.push({ rule: 'overlap', jobId: one.job.id, text: `ran at once with ${other.job.id}` })
+        if (!isExcused)
+          violations.push({ rule: 'overlap', jobId: one.job.id, text: `ran at once with ${other.job.id}` })
       }
     }
   }
@@ -194,7 +230,8 @@ function areAtOnce(one: Run, other: Run): boolean {
 export function acknowledgedIds(history: History): string[] {
   return history.operations.flatMap(({ name, result, output }) => {
     if (result !== 'ok') return []
-    if (name === 'jobs.run' || name === 'jobs.retry') return (output as { jobs: { id: string }[] }).jobs.map(({ id }) => id)
+    if (name === 'jobs.run' || name === 'jobs.retry')
+      return (output as { jobs: { id: string }[] }).jobs.map(({ id }) => id)
     return name === 'jobs.runMany' ? (output as { ids: string[] }).ids : []
   })
 }

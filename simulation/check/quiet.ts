@@ -7,7 +7,8 @@ export function checkQuiet(history: History): Violation[] {
   const complain = (rule: string, text: string, jobId: string | null = null) => violations.push({ rule, jobId, text })
   const { end, jobs } = history
   for (const { atMs, queued } of history.samples) {
-    for (const { id, waiting } of queued) if (waiting === null) complain('silent', `waits without a reason after ${atMs} ms`, id)
+    for (const { id, waiting } of queued)
+      if (waiting === null) complain('silent', `waits without a reason after ${atMs} ms`, id)
   }
   const byId = new Map(jobs.map((job) => [job.id, job]))
   for (const job of jobs) {
@@ -15,12 +16,15 @@ export function checkQuiet(history: History): Violation[] {
     const reason = end.waiting.get(job.id)
     if (job.state !== 'queued') complain('liveness', `still ${job.state}, long after faults have ended`, job.id)
     else if (reason == null) complain('silent', 'waits without a reason when all is over', job.id)
-    else if (!mayWait(job)) complain('liveness', `still waits (${reason.code}: ${reason.text}), though it could run`, job.id)
+    else if (!mayWait(job))
+      complain('liveness', `still waits (${reason.code}: ${reason.text}), though it could run`, job.id)
   }
   if (!end.isQuiet && violations.length === 0) complain('liveness', 'it never came to rest')
   if (end.runsShown > 0) complain('leftover', `nodes show ${end.runsShown} runs of ours`)
-  if (end.lanesTold > end.lanesQueued) complain('leftover', `${end.lanesTold} lanes are remembered, ${end.lanesQueued} have jobs`)
-  for (const count of end.timersLeft) if (count > 0) complain('leftover', `${count} timers were left when the engine had stopped`)
+  if (end.lanesTold > end.lanesQueued)
+    complain('leftover', `${end.lanesTold} lanes are remembered, ${end.lanesQueued} have jobs`)
+  for (const count of end.timersLeft)
+    if (count > 0) complain('leftover', `${count} timers were left when the engine had stopped`)
   for (const { atMs, text } of end.complaints) {
     if (!/disk is full|ENOSPC/.test(text)) complain('complaint', `after ${Math.round(atMs)} ms: ${text}`)
   }
@@ -34,7 +38,9 @@ export function checkQuiet(history: History): Violation[] {
       case 'dependency':
         return job.after.some(({ jobId }) => byId.get(jobId)?.state !== 'ended')
       case 'overlap':
-        return jobs.some((other) => other.id !== job.id && other.noOverlap && other.state !== 'ended' && other.spider === job.spider)
+        return jobs.some(
+          (other) => other.id !== job.id && other.noOverlap && other.state !== 'ended' && other.spider === job.spider
+        )
       case null:
         return !history.nodes.some((node) => couldRun(job, node))
     }

@@ -21,14 +21,19 @@ export function serve(
   const url = new URL(request.path, 'http://node')
   const endpoint = url.pathname.slice(1)
   const send = (made: HttpAnswer) => {
-    const dated = { ...made.headers, date: new Date(wallMs + node.clockOffsetMs).toUTCString(), server: 'TwistedWeb/22.4.0' }
+    const dated = {
+      ...made.headers,
+      date: new Date(wallMs + node.clockOffsetMs).toUTCString(),
+      server: 'TwistedWeb/22.4.0'
+    }
     answer({ ...made, headers: dated })
   }
   const atOnce = (made: HttpAnswer): Served => ({ blocksMs: 0, done: () => send(made) })
   if (request.method === 'OPTIONS') {
     return atOnce(node.isModern ? plain(204, '') : failure(node, 'Expected one of'))
   }
-  if (endpoint.startsWith('logs/') || endpoint.startsWith('items/')) return atOnce(logAnswer(node, endpoint, request, nowMs))
+  if (endpoint.startsWith('logs/') || endpoint.startsWith('items/'))
+    return atOnce(logAnswer(node, endpoint, request, nowMs))
   const parameters = request.method === 'POST' ? bodyParameters(request) : url.searchParams
   const say = (fields: object) => success(node, fields)
   const required = (name: string): string => {
@@ -74,7 +79,9 @@ export function serve(
       case 'delversion.json': {
         const [project, version] = [required('project'), sanitiseVersion(required('version'))]
         if (!removeEgg(node, project, version)) {
-          const words = node.isModern ? `version '${version}' not found` : `[Errno 2] No such file or directory: 'eggs/${project}/${version}.egg'`
+          const words = node.isModern
+            ? `version '${version}' not found`
+            : `[Errno 2] No such file or directory: 'eggs/${project}/${version}.egg'`
           throw new Refusal(words)
         }
         return atOnce(say({}))
@@ -137,7 +144,9 @@ function schedule(
 function spidersOf(node: SimulatedScrapyd, project: string, version: string): string[] {
   const versions = node.eggs.get(project)
   if (versions === undefined) {
-    throw new Refusal(node.isModern ? `project '${project}' not found` : 'Scrapy 2.8.0 - no active project\n\nUnknown command: list\n')
+    throw new Refusal(
+      node.isModern ? `project '${project}' not found` : 'Scrapy 2.8.0 - no active project\n\nUnknown command: list\n'
+    )
   }
   if (version !== '' && !versions.has(sanitiseVersion(version))) {
     throw new Refusal(
@@ -150,7 +159,12 @@ function spidersOf(node: SimulatedScrapyd, project: string, version: string): st
 }
 
 /** A job id in any project for 1.2; all queued ones of that id, and every process of it. */
-function cancel(node: SimulatedScrapyd, project: string, jobid: string, signal: string | null): 'pending' | 'running' | null {
+function cancel(
+  node: SimulatedScrapyd,
+  project: string,
+  jobid: string,
+  signal: string | null
+): 'pending' | 'running' | null {
   if (!node.eggs.has(project)) throw new Refusal(unknownProject(node, project))
   let before: 'pending' | 'running' | null = null
   const isMeant = (run: Run) => run.jobid === jobid && (node.version === '1.2' || run.project === project)
@@ -179,7 +193,10 @@ function listJobs(node: SimulatedScrapyd, project: string | null): object {
   const ofProject = (run: Run) => project === null || run.project === project
   const finished = node.finished.filter(ofProject).map((run) => listed(node, run))
   return {
-    pending: node.knownPending().filter(ofProject).map((run) => listed(node, run)),
+    pending: node
+      .knownPending()
+      .filter(ofProject)
+      .map((run) => listed(node, run)),
     running: node.running.filter(ofProject).map((run) => listed(node, run)),
     finished: node.isModern ? finished.reverse() : finished
   }
@@ -196,7 +213,8 @@ function listed(node: SimulatedScrapyd, run: Run): object {
   if (run.state === 'running') fields['pid'] = run.pid
   else fields['end_time'] = localTime(node, run.endedAtMs!)
   if (isModern || (version === '1.4' && run.state === 'over')) {
-    fields['log_url'] = isModern && run.log?.isGone !== false ? null : `/logs/${run.project}/${run.spider}/${run.jobid}.log`
+    fields['log_url'] =
+      isModern && run.log?.isGone !== false ? null : `/logs/${run.project}/${run.spider}/${run.jobid}.log`
     fields['items_url'] = isModern ? null : `/items/${run.project}/${run.spider}/${run.jobid}.jl`
   }
   return fields
@@ -217,7 +235,8 @@ function logAnswer(node: SimulatedScrapyd, path: string, request: HttpRequest, n
   const bytes = Buffer.from(logText(run, nowMs))
   const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers['range'] ?? '')
   const headers = { 'content-type': 'text/plain', 'accept-ranges': 'bytes' }
-  if (range === null) return { status: 200, headers: { ...headers, 'content-length': String(bytes.length) }, body: bytes }
+  if (range === null)
+    return { status: 200, headers: { ...headers, 'content-length': String(bytes.length) }, body: bytes }
   const start = Number(range[1])
   if (start >= bytes.length) {
     return { status: 416, headers: { 'content-range': `bytes */${bytes.length}` }, body: new Uint8Array(0) }
@@ -241,7 +260,11 @@ function failure(node: SimulatedScrapyd, message: string): HttpAnswer {
 }
 
 function json(fields: object): HttpAnswer {
-  return { status: 200, headers: { 'content-type': 'application/json' }, body: Buffer.from(`${JSON.stringify(fields)}\n`) }
+  return {
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    body: Buffer.from(`${JSON.stringify(fields)}\n`)
+  }
 }
 
 export function plain(status: number, text: string): HttpAnswer {

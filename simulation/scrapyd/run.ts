@@ -68,7 +68,9 @@ function closingOf(run: Run, aliveMs: number): string {
   if (run.ended === 'crash') {
     return '2026-01-01 00:00:09 [twisted] CRITICAL: Unhandled error in Deferred:\nMemoryError\n'
   }
-  const reason = { finished: 'finished', error: 'closespider_errorcount', shutdown: 'shutdown' }[run.ended as 'finished']
+  const reason = { finished: 'finished', error: 'closespider_errorcount', shutdown: 'shutdown' }[
+    run.ended as 'finished'
+  ]
   if (reason === undefined) return ''
   return (
     `2026-01-01 00:00:09 [scrapy.core.engine] INFO: Closing spider (${reason})\n` +

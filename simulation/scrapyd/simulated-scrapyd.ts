@@ -127,7 +127,9 @@ export class SimulatedScrapyd {
     return this.#slowListings > 0
   }
 
-  enqueue(run: Pick<Run, 'project' | 'spider' | 'version' | 'jobid' | 'settings' | 'args' | 'priority' | 'isStranger'>) {
+  enqueue(
+    run: Pick<Run, 'project' | 'spider' | 'version' | 'jobid' | 'settings' | 'args' | 'priority' | 'isStranger'>
+  ) {
     const queued: Run = {
       ...run,
       node: this.name,

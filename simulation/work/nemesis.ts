@@ -130,7 +130,10 @@ export class Nemesis {
       case 'engine killed after a call': {
         if (!machine.isUp) return
         const life = machine.life!
-        life.dieAt({ call: life.calls.length + chance.between(0, 40), when: kind.includes('before') ? 'before' : 'after' })
+        life.dieAt({
+          call: life.calls.length + chance.between(0, 40),
+          when: kind.includes('before') ? 'before' : 'after'
+        })
         return
       }
       case 'engine restarted':

@@ -49,11 +49,14 @@ export class Operators {
     const nodes = await this.#do('nodes.list', {}, (client) => client.nodes.list())
     const list = (nodes as Awaited<ReturnType<Client['nodes']['list']>> | null)?.nodes ?? []
     for (const { id, mode } of list) {
-      if (mode !== 'active') await this.#do('nodes.setMode', { id }, (client) => client.nodes.setMode({ id, mode: 'active' }))
+      if (mode !== 'active')
+        await this.#do('nodes.setMode', { id }, (client) => client.nodes.setMode({ id, mode: 'active' }))
     }
     await this.#do('system.setPaused', { paused: false }, (client) => client.system.setPaused({ paused: false }))
     for (const project of PROJECTS) {
-      await this.#do('projects.setPaused', { project }, (client) => client.projects.setPaused({ project, paused: false }))
+      await this.#do('projects.setPaused', { project }, (client) =>
+        client.projects.setPaused({ project, paused: false })
+      )
     }
     await this.#do('queue.setLimits', { limits: [] }, (client) => client.queue.setLimits({ limits: [] }))
   }
@@ -84,7 +87,11 @@ export class Operators {
       answer('ok', output, null)
       return output
     } catch (error) {
-      answer('fail', null, error instanceof Error ? `${String((error as { code?: string }).code ?? '')} ${error.message}` : String(error))
+      answer(
+        'fail',
+        null,
+        error instanceof Error ? `${String((error as { code?: string }).code ?? '')} ${error.message}` : String(error)
+      )
       return null
     } finally {
       if (!life.isOver) this.#pending -= 1
@@ -101,7 +108,13 @@ export class Operators {
     const rich: [number, () => Promise<unknown>][] = [
       [3, () => this.#onJobs('jobs.restore', (client, ids) => client.jobs.restore({ ids }))],
       [2, () => this.#again()],
-      [2, () => this.#onJobs('jobs.setPriority', (client, ids) => client.jobs.setPriority({ ids, priority: chance.between(-2, 5) }))],
+      [
+        2,
+        () =>
+          this.#onJobs('jobs.setPriority', (client, ids) =>
+            client.jobs.setPriority({ ids, priority: chance.between(-2, 5) })
+          )
+      ],
       [2, () => this.#reorder()],
       [2, () => this.#place()],
       [2, () => this.#onJobs('jobs.runElsewhere', (client, ids) => client.jobs.runElsewhere({ ids }))],
@@ -143,7 +156,13 @@ export class Operators {
     if (chance.happens(0.1)) item.tags = [chance.pick(['eu', '!eu', 'eu|us', 'fast'])]
     if (chance.happens(0.05)) item.nodeId = chance.pick(this.#scenario.nodes).name
     if (chance.happens(0.3)) {
-      item.retry = { attempts: chance.between(1, 4), backoffSeconds: chance.between(0, 20), backoffFactor: 2, backoffMaxSeconds: 60, on: chance.pick([['failed', 'lost'], ['failed'], ['lost']]) }
+      item.retry = {
+        attempts: chance.between(1, 4),
+        backoffSeconds: chance.between(0, 20),
+        backoffFactor: 2,
+        backoffMaxSeconds: 60,
+        on: chance.pick([['failed', 'lost'], ['failed'], ['lost']])
+      }
     }
     if (chance.happens(0.1)) item.limits = { wallSeconds: chance.pick([3, 6]) }
     const wallMs = this.#machine.wallMs()
@@ -155,7 +174,12 @@ export class Operators {
       item.args = { runMs: chance.pick(['4000', '8000']) }
     }
     if (chance.happens(0.15) && this.#jobIds.length > 0) {
-      item.after = [{ jobId: chance.pick(this.#jobIds.slice(-6)), on: chance.pick(['succeeded', 'failed', 'ended', 'ended'] as const) }]
+      item.after = [
+        {
+          jobId: chance.pick(this.#jobIds.slice(-6)),
+          on: chance.pick(['succeeded', 'failed', 'ended', 'ended'] as const)
+        }
+      ]
     }
     if (chance.happens(0.1)) item.dedupe = { key: chance.pick(['a', 'b', 'c']), ttlSeconds: chance.between(1, 60) }
     return item
@@ -191,7 +215,8 @@ export class Operators {
 
   #reorder(): Promise<unknown> {
     const before = this.#someIds()[0]
-    const to = before !== undefined && this.#chance.happens(0.4) ? { before } : this.#chance.pick(['front', 'back'] as const)
+    const to =
+      before !== undefined && this.#chance.happens(0.4) ? { before } : this.#chance.pick(['front', 'back'] as const)
     return this.#onJobs('jobs.reorder', (client, ids) => client.jobs.reorder({ ids, to }))
   }
 
@@ -210,7 +235,9 @@ export class Operators {
   #pauseProject(): Promise<unknown> {
     const project = this.#chance.pick(PROJECTS)
     const paused = this.#chance.happens(0.5)
-    return this.#do('projects.setPaused', { project, paused }, (client) => client.projects.setPaused({ project, paused }))
+    return this.#do('projects.setPaused', { project, paused }, (client) =>
+      client.projects.setPaused({ project, paused })
+    )
   }
 
   async #someNode(): Promise<string | null> {
@@ -265,24 +292,40 @@ export class Operators {
       limits: null,
       weight: chance.pick([0.5, 1, 3]),
       paused: false,
-      retry: chance.happens(0.5) ? { attempts: 2, backoffSeconds: 1, backoffFactor: 2, backoffMaxSeconds: 30, on: ['failed' as const, 'lost' as const] } : null,
+      retry: chance.happens(0.5)
+        ? {
+            attempts: 2,
+            backoffSeconds: 1,
+            backoffFactor: 2,
+            backoffMaxSeconds: 30,
+            on: ['failed' as const, 'lost' as const]
+          }
+        : null,
       noOverlap: chance.happens(0.2),
       distribution: chance.pick(['on_demand', 'at_once'] as const)
     }
-    return this.#do('projects.configure', { project, settings }, (client) => client.projects.configure({ project, settings }))
+    return this.#do('projects.configure', { project, settings }, (client) =>
+      client.projects.configure({ project, settings })
+    )
   }
 
   /** Cancels or adopts what somebody else started on a node. */
   async #jobsOfStrangers(): Promise<void> {
     const answer = await this.#do('nodes.list', {}, (client) => client.nodes.list())
     const nodes = (answer as Awaited<ReturnType<Client['nodes']['list']>> | null)?.nodes ?? []
-    const runs = nodes.flatMap((node) => node.runs.filter(({ jobId }) => jobId === null).map((run) => ({ id: node.id, ...run })))
+    const runs = nodes.flatMap((node) =>
+      node.runs.filter(({ jobId }) => jobId === null).map((run) => ({ id: node.id, ...run }))
+    )
     if (runs.length === 0) return
     const { id, project, jobid } = this.#chance.pick(runs)
     if (this.#chance.happens(0.5)) {
-      await this.#do('nodes.cancelExternal', { id, jobid }, (client) => client.nodes.cancelExternal({ id, project, jobid }))
+      await this.#do('nodes.cancelExternal', { id, jobid }, (client) =>
+        client.nodes.cancelExternal({ id, project, jobid })
+      )
     } else {
-      await this.#do('nodes.adoptExternal', { id, jobid }, (client) => client.nodes.adoptExternal({ id, project, jobid }))
+      await this.#do('nodes.adoptExternal', { id, jobid }, (client) =>
+        client.nodes.adoptExternal({ id, project, jobid })
+      )
     }
   }
 }

@@ -43,10 +43,7 @@ export class Machine {
   #store: Store | null = null
   readonly #parts: MachineParts
 
-  constructor(
-    parts: MachineParts,
-    options: { directory: string; template: string }
-  ) {
+  constructor(parts: MachineParts, options: { directory: string; template: string }) {
     this.#parts = parts
     this.disk = new Disk({ ...options, time: parts.time })
   }

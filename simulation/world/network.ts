@@ -126,8 +126,9 @@ export class Network {
                 if (settled || life.isOver) return
                 this.#onAnswer(host, endpoint, answer)
                 const head = { status: answer.status, headers: answer.headers }
-                const verdict = request.receive(head)(answer.body)
-                if (verdict === 'too_large') giveUp(fail('too_large', `sent more than ${endpoint} may hold.`, 'unknown'))
+                const verdict = request.receive(head)(Buffer.from(answer.body))
+                if (verdict === 'too_large')
+                  giveUp(fail('too_large', `sent more than ${endpoint} may hold.`, 'unknown'))
                 else settle(() => resolve(head))
               },
               broken: () => giveUp(fail('reset', 'broke the connection before its answer was complete.', 'unknown'))
@@ -143,7 +144,8 @@ export class Network {
         send,
         fail,
         close: async () => {
-          for (const giveUp of [...running]) giveUp(fail('reset', 'was not asked: the connection was closed.', 'unknown'))
+          for (const giveUp of [...running])
+            giveUp(fail('reset', 'was not asked: the connection was closed.', 'unknown'))
         }
       }
     }

@@ -48,6 +48,7 @@ export class VirtualTime {
   /** Runs events until `isDone`, or until `limitMs` is reached. */
   async runUntil(limitMs: number, isDone: () => boolean): Promise<void> {
     await this.settle()
+    let atOnce = 0
     while (!isDone()) {
       const next = this.#heap[0]
       if (next === undefined || next.dueMs > limitMs) {
@@ -56,6 +57,8 @@ export class VirtualTime {
       }
       this.#pop()
       if (next.callback === null) continue
+      atOnce = next.dueMs > this.#elapsedMs ? 0 : atOnce + 1
+      if (atOnce > TURNS_MAX) throw new NeverAtRest(this.#elapsedMs)
       this.#elapsedMs = Math.max(this.#elapsedMs, next.dueMs)
       next.callback()
       await this.settle()
