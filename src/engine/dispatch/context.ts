@@ -25,7 +25,7 @@ export interface DispatchContext {
   projects: {
     /** The version a job gets when sent now; null when there is none. */
     versionToRun(project: string, version: string | null): string | null
-    settingsOf(project: string): Pick<ProjectSettings, 'limits'>
+    settingsOf(project: string): Pick<ProjectSettings, 'limits'> & Partial<Pick<ProjectSettings, 'weight' | 'paused'>>
   }
   distribution: {
     stateOf(nodeId: string, project: string, version: string): EggState

@@ -420,6 +420,8 @@ describe('an engine that dies', () => {
     await start({ n1: node })
     const [id] = await harness.enqueue(1)
     expect(await harness.kinds(id!)).toEqual(['queued', 'sending'])
+    // It waits for the reply for ever, and does nothing more.
+    void harness.dispatch.stop()
     void harness.fleet.stop()
     node.schedule = schedule
     await start({ n1: node })

@@ -1,5 +1,6 @@
-import type { Attempt, RetryPolicy, RunLimits } from '../../shared/contract/index.ts'
+import type { Attempt, LimitRule, RetryPolicy, RunLimits } from '../../shared/contract/index.ts'
 import type { SeenExit } from '../nodes/node-client.ts'
+import { LimitBook } from '../queue/limits.ts'
 import type { Absence, BelievedAttempt } from './reconcile.ts'
 
 /** What the engine knows of an attempt that has not ended, beyond its row in the store. */
@@ -43,11 +44,27 @@ export class LiveAttempts {
   readonly #byKey = new Map<string, LiveAttempt>()
   readonly #byNode = new Map<string, Map<string, LiveAttempt>>()
   readonly #byJob = new Map<string, LiveAttempt>()
+  /** Those that hold a slot. */
+  readonly #holding = new Set<LiveAttempt>()
+  readonly #slotsByNode = new Map<string, number>()
+  readonly #slotsByProject = new Map<string, number>()
+  readonly #jobids = new Map<string, number>()
+  /** What counts against each limit: the attempts that hold a slot. */
+  readonly limits: LimitBook
   /** Told of every attempt that is removed: it has ended. */
   onRemove: (live: LiveAttempt) => void = () => {}
 
+  constructor(limits: LimitBook = new LimitBook()) {
+    this.limits = limits
+  }
+
   add(attempt: Attempt, options: LiveOptions): LiveAttempt {
     if (attempt.state === 'ended') throw new Error(`attempt ${attemptKey(attempt.jobId, attempt.number)} has ended`)
+    let { state } = attempt
+    const moveTo = (next: LiveAttempt['state']) => {
+      state = next
+      this.#settle(live)
+    }
     const live: LiveAttempt = {
       key: attemptKey(attempt.jobId, attempt.number),
       jobId: attempt.jobId,
@@ -57,7 +74,12 @@ export class LiveAttempts {
       project: attempt.project,
       version: attempt.version,
       spider: attempt.spider,
-      state: attempt.state,
+      get state() {
+        return state
+      },
+      set state(next) {
+        moveTo(next)
+      },
       settledAtMs: options.settledAtMs,
       absence: null,
       sentAtMs: attempt.sentAtMs,
@@ -83,11 +105,15 @@ export class LiveAttempts {
     let ofNode = this.#byNode.get(live.nodeId)
     if (ofNode === undefined) this.#byNode.set(live.nodeId, (ofNode = new Map()))
     ofNode.set(live.key, live)
+    change(this.#jobids, live.jobid, 1)
+    this.#settle(live)
     return live
   }
 
   remove(live: LiveAttempt): void {
     if (!this.#byKey.delete(live.key)) return
+    change(this.#jobids, live.jobid, -1)
+    this.#settle(live)
     if (this.#byJob.get(live.jobId) === live) this.#byJob.delete(live.jobId)
     this.#byNode.get(live.nodeId)?.delete(live.key)
     this.onRemove(live)
@@ -108,23 +134,44 @@ export class LiveAttempts {
 
   /** Attempts that hold a slot: all but those the node has finished. */
   slotsUsedOn(nodeId: string): number {
-    let used = 0
-    for (const live of this.#byNode.get(nodeId)?.values() ?? []) if (live.state !== 'finishing') used += 1
-    return used
+    return this.#slotsByNode.get(nodeId) ?? 0
   }
 
-  /** How many slots each project holds: what fairness weighs. */
-  slotsByProject(): Map<string, number> {
-    const counts = new Map<string, number>()
-    for (const live of this.#byKey.values()) {
-      if (live.state !== 'finishing') counts.set(live.project, (counts.get(live.project) ?? 0) + 1)
-    }
-    return counts
+  /** How many slots a project holds: what fairness weighs. */
+  slotsOfProject(project: string): number {
+    return this.#slotsByProject.get(project) ?? 0
+  }
+
+  hasJobid(jobid: string): boolean {
+    return this.#jobids.has(jobid)
+  }
+
+  /** Other limits from now on. */
+  replaceLimits(rules: readonly LimitRule[]): void {
+    this.limits.replace(rules, this.#holding)
   }
 
   all(): LiveAttempt[] {
     return [...this.#byKey.values()]
   }
+
+  /** Counts it, or counts it no more, where it began or ceased to hold a slot. */
+  #settle(live: LiveAttempt): void {
+    const holdsSlot = this.#byKey.get(live.key) === live && live.state !== 'finishing'
+    if (holdsSlot === this.#holding.has(live)) return
+    if (holdsSlot) this.#holding.add(live)
+    else this.#holding.delete(live)
+    const by = holdsSlot ? 1 : -1
+    change(this.#slotsByNode, live.nodeId, by)
+    change(this.#slotsByProject, live.project, by)
+    this.limits.count(live, by)
+  }
+}
+
+function change(counts: Map<string, number>, key: string, by: number): void {
+  const count = (counts.get(key) ?? 0) + by
+  if (count === 0) counts.delete(key)
+  else counts.set(key, count)
 }
 
 export function attemptKey(jobId: string, number: number): string {

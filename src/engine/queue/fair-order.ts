@@ -1,47 +1,161 @@
 import type { Lane } from '../store/lane.ts'
 import type { QueueHead } from '../store/store.ts'
+import { Heap } from './heap.ts'
 
-/** A lane and as many of its first jobs as were read. */
-export interface QueueLane extends Lane {
+/** The jobs of one spider in a line, and as many of the first as were read. */
+export interface QueueLane {
   lane: string
-  jobs: QueueHead[]
-  depth: number
+  spider: string
+  jobs: readonly QueueHead[]
+  /** There are more behind them. */
+  hasMore: boolean
 }
 
-type Head = { lane: QueueLane; job: QueueLane['jobs'][number] }
+/** Lanes that differ in nothing but their spider: whatever keeps one from a node keeps all of them, but for limits. */
+export interface QueueLine extends Omit<Lane, 'spider'> {
+  key: string
+  /** Equal where the placement is. */
+  placementKey: string
+  lanes: ReadonlyMap<string, QueueLane>
+}
+
+/** What a project has of the slots, and what it should have. */
+export interface ProjectShare {
+  /** Slots that its live attempts hold. */
+  slots: number
+  weight: number
+  /** Where it stands in the turns that are taken when shares are equal (fair-shares.ts). */
+  pass: number
+}
+
+export interface Head {
+  line: QueueLine
+  lane: QueueLane
+  job: QueueHead
+}
+
+interface LaneTurn {
+  lane: QueueLane
+  index: number
+}
+interface LineTurn {
+  line: QueueLine
+  lanes: Heap<LaneTurn>
+}
+interface ProjectTurn extends ProjectShare {
+  lines: Heap<LineTurn>
+}
 
 /**
- * The order in which queued jobs are looked at: highest priority first; at equal priority the projects take turns, so that a
- * project with ten thousand jobs does not starve one with three; within a project the oldest first. Pure and lazy: it
- * costs only as much as is taken from it. `share` says how many slots a project has already: fewer goes first.
+ * The order in which queued jobs are looked at: highest priority first; at equal priority the project goes first whose slots are
+ * fewest for its weight, at equal shares the one whose turn it is, then the oldest job (rank, then id). So a project with ten
+ * thousand jobs starves nobody, whatever the number of slots. Building it costs a look at each lane, each step a logarithm.
+ *
+ * Where the heads that were read of a lane come to their end before the lane does, the order ends, too (`endedAt`): what
+ * would follow is not known, and jobs of less priority must not go first.
  */
-export function* orderFairly(lanes: readonly QueueLane[], share: (project: string) => number): Generator<Head> {
-  const next = lanes.filter((lane) => lane.jobs.length > 0).map((lane) => ({ lane, index: 0 }))
-  const taken = new Map<string, number>()
-  const load = (project: string) => share(project) + (taken.get(project) ?? 0)
-  while (next.length > 0) {
-    let best = 0
-    for (let index = 1; index < next.length; index += 1) {
-      if (goesBefore(next[index]!, next[best]!, load)) best = index
+export class FairOrder {
+  readonly #projects: Heap<ProjectTurn>
+  readonly passFloor: number
+  endedAt: QueueLane | null = null
+
+  constructor(lines: Iterable<QueueLine>, shareOf: (project: string) => ProjectShare) {
+    const linesOf = new Map<string, LineTurn[]>()
+    for (const line of lines) {
+      const lanes: LaneTurn[] = []
+      for (const lane of line.lanes.values()) if (lane.jobs.length > 0) lanes.push({ lane, index: 0 })
+      if (lanes.length === 0) continue
+      const turn = { line, lanes: new Heap(lanes, laneGoesBefore) }
+      const others = linesOf.get(line.project)
+      if (others === undefined) linesOf.set(line.project, [turn])
+      else others.push(turn)
     }
-    const chosen = next[best]!
-    yield { lane: chosen.lane, job: chosen.lane.jobs[chosen.index]! }
-    taken.set(chosen.lane.project, (taken.get(chosen.lane.project) ?? 0) + 1)
-    chosen.index += 1
-    if (chosen.index >= chosen.lane.jobs.length) next.splice(best, 1)
+    const projects: ProjectTurn[] = []
+    let floor = Number.POSITIVE_INFINITY
+    for (const [project, turns] of linesOf) {
+      const share = shareOf(project)
+      floor = Math.min(floor, share.pass)
+      projects.push({ ...share, lines: new Heap(turns, lineGoesBefore) })
+    }
+    this.passFloor = floor === Number.POSITIVE_INFINITY ? 0 : floor
+    this.#projects = new Heap(projects, projectGoesBefore)
+  }
+
+  current(): Head | null {
+    const line = this.endedAt === null ? this.#projects.first()?.lines.first() : undefined
+    if (line === undefined) return null
+    const { lane, index } = line.lanes.first()!
+    return { line: line.line, lane, job: lane.jobs[index]! }
+  }
+
+  /** The current job got a slot. */
+  take(): void {
+    const project = this.#projects.first()!
+    project.slots += 1
+    project.pass += 1 / project.weight
+    this.skipJob()
+  }
+
+  /** The current job cannot go now; those behind it may. */
+  skipJob(): void {
+    const lanes = this.#projects.first()!.lines.first()!.lanes
+    const turn = lanes.first()!
+    turn.index += 1
+    if (turn.index < turn.lane.jobs.length) lanes.sinkFirst()
+    else {
+      if (turn.lane.hasMore) this.endedAt = turn.lane
+      lanes.removeFirst()
+    }
+    this.#settle()
+  }
+
+  /** No job of the current lane can go now. */
+  skipLane(): void {
+    this.#projects.first()!.lines.first()!.lanes.removeFirst()
+    this.#settle()
+  }
+
+  /** No job of the current line can go now. */
+  skipLine(): void {
+    this.#projects.first()!.lines.removeFirst()
+    this.#settle()
+  }
+
+  #settle(): void {
+    const { lines } = this.#projects.first()!
+    if (lines.first()?.lanes.size === 0) lines.removeFirst()
+    else if (lines.size > 0) lines.sinkFirst()
+    if (lines.size === 0) this.#projects.removeFirst()
+    else this.#projects.sinkFirst()
   }
 }
 
-function goesBefore(
-  left: { lane: QueueLane; index: number },
-  right: { lane: QueueLane; index: number },
-  load: (project: string) => number
-): boolean {
-  const leftJob = left.lane.jobs[left.index]!
-  const rightJob = right.lane.jobs[right.index]!
-  if (leftJob.priority !== rightJob.priority) return leftJob.priority > rightJob.priority
-  const difference = load(left.lane.project) - load(right.lane.project)
+const jobOfLane = ({ lane, index }: LaneTurn): QueueHead => lane.jobs[index]!
+const jobOfLine = ({ lanes }: LineTurn): QueueHead => jobOfLane(lanes.first()!)
+
+function jobGoesBefore(one: QueueHead, other: QueueHead): boolean {
+  if (one.priority !== other.priority) return one.priority > other.priority
+  return isOlder(one, other)
+}
+
+function isOlder(one: QueueHead, other: QueueHead): boolean {
+  return one.rank === other.rank ? one.id < other.id : one.rank < other.rank
+}
+
+function laneGoesBefore(one: LaneTurn, other: LaneTurn): boolean {
+  return jobGoesBefore(jobOfLane(one), jobOfLane(other))
+}
+
+function lineGoesBefore(one: LineTurn, other: LineTurn): boolean {
+  return jobGoesBefore(jobOfLine(one), jobOfLine(other))
+}
+
+function projectGoesBefore(one: ProjectTurn, other: ProjectTurn): boolean {
+  const oneJob = jobOfLine(one.lines.first()!)
+  const otherJob = jobOfLine(other.lines.first()!)
+  if (oneJob.priority !== otherJob.priority) return oneJob.priority > otherJob.priority
+  const difference = one.slots / one.weight - other.slots / other.weight
   if (difference !== 0) return difference < 0
-  if (leftJob.rank !== rightJob.rank) return leftJob.rank < rightJob.rank
-  return leftJob.id < rightJob.id
+  if (one.pass !== other.pass) return one.pass < other.pass
+  return isOlder(oneJob, otherJob)
 }

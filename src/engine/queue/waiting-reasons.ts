@@ -1,30 +1,104 @@
 import type { Job, Waiting } from '../../shared/contract/index.ts'
 import { maskSecrets } from '../../shared/secret-values.ts'
+import { parseLane } from '../store/lane.ts'
 import type { StoredJob } from '../store/store.ts'
+import { lineKey } from './queue-view.ts'
+
+/** Why what was not sent waits: everything, whole lines (by their key), or single lanes, the narrowest being what holds. */
+export interface WaitingPlan {
+  everything: Waiting | null
+  lines: Map<string, Waiting>
+  lanes: Map<string, Waiting>
+}
 
 /**
- * Why queued jobs wait. Jobs of one lane wait for the same thing, so the reason is kept per lane, in memory, made anew by
- * every run of the dispatcher: reading it for a job costs one look-up however long the queue is.
+ * Why queued jobs wait. Jobs of one lane wait for the same thing, so the reason is kept in memory, for lanes and for lines of lanes,
+ * made by the runs of the dispatcher: reading it for a job costs two look-ups however long the queue is.
  */
 export class WaitingReasons {
-  #byLane: ReadonlyMap<string, Waiting> = new Map()
+  #plan: WaitingPlan = { everything: null, lines: new Map(), lanes: new Map() }
+  #unknownSince: (nodeId: string) => number | null = () => null
+
+  /** Since when a node has not answered; null: it does. Told by whoever watches the nodes. */
+  askUnknownSince(ask: (nodeId: string) => number | null): void {
+    this.#unknownSince = ask
+  }
 
   /** Takes the reasons of the newest plan. Returns the lanes whose reason changed, those that wait no longer included. */
-  replace(reasons: ReadonlyMap<string, Waiting>): string[] {
-    const lanes = new Set([...this.#byLane.keys(), ...reasons.keys()])
-    const changed = [...lanes].filter((lane) => this.#byLane.get(lane)?.text !== reasons.get(lane)?.text)
-    this.#byLane = reasons
-    return changed
+  replace(plan: WaitingPlan, lanesOfLine: (key: string) => Iterable<string>): string[] {
+    const before = this.#plan
+    this.#plan = plan
+    const suspects = new Set<string>()
+    const changed = (one: Waiting | null | undefined, other: Waiting | null | undefined) => one?.text !== other?.text
+    if (changed(before.everything, plan.everything)) {
+      for (const key of new Set([...before.lines.keys(), ...plan.lines.keys()]))
+        for (const lane of lanesOfLine(key)) suspects.add(lane)
+    }
+    for (const [key, waiting] of plan.lines) {
+      if (changed(before.lines.get(key), waiting)) for (const lane of lanesOfLine(key)) suspects.add(lane)
+    }
+    for (const key of before.lines.keys()) {
+      if (!plan.lines.has(key)) for (const lane of lanesOfLine(key)) suspects.add(lane)
+    }
+    for (const [lane, waiting] of plan.lanes) if (changed(before.lanes.get(lane), waiting)) suspects.add(lane)
+    for (const lane of before.lanes.keys()) if (!plan.lanes.has(lane)) suspects.add(lane)
+    return [...suspects]
+  }
+
+  /** A run that saw only a part of the queue: what it says of other lines and lanes still holds. */
+  merge(plan: WaitingPlan, lanesOfLine: (key: string) => Iterable<string>): string[] {
+    return this.replace(
+      {
+        everything: plan.everything,
+        lines: new Map([...this.#plan.lines, ...plan.lines]),
+        lanes: new Map([...this.#plan.lanes, ...plan.lanes])
+      },
+      lanesOfLine
+    )
   }
 
   of(lane: string): Waiting {
-    return this.#byLane.get(lane) ?? NEXT_IN_LINE
+    const { everything, lines, lanes } = this.#plan
+    if (everything !== null) return everything
+    return lanes.get(lane) ?? (lines.size === 0 ? undefined : lines.get(lineKey(parseLane(lane)))) ?? NEXT_IN_LINE
   }
 
   /** The job as clients see it: with why it waits, and without its secrets. */
   complete(job: StoredJob): Job {
-    return { ...maskSecrets(job), waiting: job.state === 'queued' ? this.of(job.lane) : null, unknownSinceMs: null }
+    const isLive = job.state === 'starting' || job.state === 'running'
+    return {
+      ...maskSecrets(job),
+      waiting: job.state === 'queued' ? (whyHeld(job) ?? this.of(job.lane)) : null,
+      unknownSinceMs: isLive && job.nodeId !== null ? this.#unknownSince(job.nodeId) : null
+    }
   }
 }
 
 const NEXT_IN_LINE: Waiting = { code: 'next_in_line', text: 'next in line' }
+
+/** What a job waits for by itself, before it waits with its lane. */
+function whyHeld({ hold, notBeforeMs, after, spider }: StoredJob): Waiting | null {
+  if (hold === null) return null
+  if (hold === 'overlap') {
+    return { code: 'overlap', text: `waits for the end of the run of ${spider} with the same arguments` }
+  }
+  if (hold === 'dependency') {
+    const [first, ...others] = after
+    if (first === undefined) return { code: 'dependency', text: 'waits for another job' }
+    const how = first.on === 'ended' ? 'has ended' : `has ${first.on}`
+    const more = others.length === 0 ? '' : `, and for ${others.length} more`
+    return { code: 'dependency', text: `waits until job ${first.jobId} ${how}${more}` }
+  }
+  const isRetry = hold === 'retry'
+  const words = isRetry ? 'tried again' : 'not'
+  const text = notBeforeMs === null ? `${words} later` : `${words} ${isRetry ? 'at' : 'before'} ${inWords(notBeforeMs)}`
+  return {
+    code: isRetry ? 'retry_wait' : 'not_before',
+    text,
+    ...(notBeforeMs === null ? {} : { untilMs: notBeforeMs })
+  }
+}
+
+function inWords(atMs: number): string {
+  return `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+}

@@ -49,7 +49,7 @@ export function beginLife(death: Death | null): Life {
         get(_target, property) {
           const value: unknown = Reflect.get(target, property)
           if (typeof value !== 'function' || typeof property !== 'string') return value
-          if (property === 'onChange') return value.bind(target)
+          if (property === 'onChange' || property === 'onQueueChange') return value.bind(target)
           return (...parameters: unknown[]) =>
             pass(`${name}.${property}`, isCounted(property), () => value.apply(target, parameters))
         }

@@ -1,0 +1,255 @@
+import { SECRET_MASK, type Attempt } from '../../shared/contract/index.ts'
+import { LOST_ARGUMENTS } from '../../shared/reserved-arguments.ts'
+import { effectiveLimits, hasLocalOnlyLimits } from '../../shared/run-limits.ts'
+import { secretValues, withSecrets } from '../../shared/secret-values.ts'
+import { NodeError } from '../nodes/node-client.ts'
+import { classifyRefusal } from '../nodes/scrapyd/refusals.ts'
+import type { StoredJob } from '../store/store.ts'
+import { AcceptedWriter } from './accepted-writer.ts'
+import { applyChange } from './apply-change.ts'
+import type { DispatchContext } from './context.ts'
+import type { LiveAttempt } from './live-attempts.ts'
+
+// A job that this many nodes (or times) refused for reasons we do not know is not going to work.
+const REFUSALS_UNTIL_FAILED = 8
+const STOP_GRACE_MS = 2_000
+
+/**
+ * Sends attempts that were written as `sending` to their nodes, and writes down what the nodes answered:
+ *
+ *   sending --200 ok--> accepted --> (follower.ts)
+ *      |--- node said no, or no connection ---> refused: back to the queue, held back from that node
+ *      |--- cannot ever work (unknown spider, secret not to be read) -> ended: failed
+ *      +--- no answer ------------------------> uncertain --> (follower.ts resolves it by looking)
+ */
+export class Sender {
+  readonly #context: DispatchContext
+  readonly #holdBack: (one: LiveAttempt) => void
+  readonly #onAnswered: () => void
+  readonly #accepted: AcceptedWriter
+  readonly #refusals = new Map<string, number>()
+  readonly #sending = new Set<Promise<void>>()
+  readonly #requests = new Map<string, number>()
+  readonly #givingUp = new AbortController()
+  #requestCount = 0
+
+  /** `onAnswered`: a request on its way is one no more. */
+  constructor(context: DispatchContext, then: { holdBack: (one: LiveAttempt) => void; onAnswered: () => void }) {
+    this.#context = context
+    this.#holdBack = then.holdBack
+    this.#onAnswered = then.onAnswered
+    this.#accepted = new AcceptedWriter(context.store)
+  }
+
+  /** Requests on their way, to one node or to all. */
+  requestsTo(nodeId: string): number {
+    return this.#requests.get(nodeId) ?? 0
+  }
+
+  get requestCount(): number {
+    return this.#requestCount
+  }
+
+  send(one: LiveAttempt, attempt: Attempt, job: StoredJob): void {
+    const sent = this.#send(one, attempt, job).finally(() => this.#sending.delete(sent))
+    this.#sending.add(sent)
+  }
+
+  /** Requests on their way get a moment; after it they are uncertain, and the next start looks what became of them. */
+  async stop(): Promise<void> {
+    const timer = this.#context.clock.setTimer(STOP_GRACE_MS, () => this.#givingUp.abort())
+    await Promise.allSettled([...this.#sending])
+    timer.cancel()
+  }
+
+  async #send(one: LiveAttempt, attempt: Attempt, job: StoredJob): Promise<void> {
+    const { fleet, clock, logger } = this.#context
+    const node = fleet.get(one.nodeId)
+    const isLocal = node?.stored.kind === 'local'
+    const limits = effectiveLimits(this.#context.projects.settingsOf(job.project).limits, job.limits)
+    let secrets: string[] = []
+    try {
+      const { settings, args: given } = job.secretNames.length === 0 ? job : await this.#openSecrets(job)
+      const args = Object.fromEntries(Object.entries(given).filter(([name]) => !LOST_ARGUMENTS.has(name)))
+      secrets = secretValues({ settings, args, secretNames: job.secretNames })
+      if (node === undefined) {
+        throw new NodeError('unreachable', 'The node was removed before the job was sent', { delivered: 'no' })
+      }
+      const startedMs = clock.monotonicMs()
+      const request = {
+        project: attempt.project,
+        version: attempt.version,
+        spider: attempt.spider,
+        jobid: attempt.jobid,
+        settings,
+        args,
+        priority: job.priority,
+        isVersionAsked: job.version !== null,
+        secretNames: job.secretNames,
+        limits: isLocal ? limits : null
+      }
+      await this.#counted(
+        one.nodeId,
+        node.observer.duringLongCall(node.client.schedule(request, this.#givingUp.signal))
+      )
+      await this.#noteAccepted(one, {
+        jobid: one.jobid,
+        answeredInMs: Math.round(clock.monotonicMs() - startedMs),
+        ...(isLocal || !hasLocalOnlyLimits(limits) ? {} : { limits: 'on a remote node only the time limit is held' }),
+        ...(secrets.length === 0 || isLocal ? {} : { secrets: 'a Scrapyd shows them in its process list and its logs' })
+      })
+    } catch (error) {
+      try {
+        if (error instanceof UnreadableSecret) await this.#noteUnreadableSecret(one, error)
+        else if (error instanceof NodeError) await this.#noteFailedSend(one, scrubbed(error, secrets))
+        else throw error
+      } catch (unexpected) {
+        // It stays `sending`; settled, it is resolved like an uncertain one (follower.ts).
+        logger.error({ error: unexpected, jobId: one.jobId }, 'recording how a job was sent failed; it is looked for')
+      }
+    } finally {
+      one.settledAtMs = clock.monotonicMs()
+      // A job of the local node may have been seen before we had the answer, and a node that was idle is looked at too seldom.
+      const wasIdle = this.#context.live.slotsUsedOn(one.nodeId) <= 1
+      if (isLocal || wasIdle || one.state !== 'accepted') node?.observer.poke()
+    }
+  }
+
+  async #counted<T>(nodeId: string, request: Promise<T>): Promise<T> {
+    this.#requests.set(nodeId, this.requestsTo(nodeId) + 1)
+    this.#requestCount += 1
+    try {
+      return await request
+    } finally {
+      const left = this.requestsTo(nodeId) - 1
+      if (left === 0) this.#requests.delete(nodeId)
+      else this.#requests.set(nodeId, left)
+      this.#requestCount -= 1
+      this.#onAnswered()
+    }
+  }
+
+  /** A job's settings and arguments with their true values, for the node alone. Throws UnreadableSecret. */
+  async #openSecrets(job: StoredJob): Promise<Pick<StoredJob, 'settings' | 'args'>> {
+    const opened = new Map<string, string>()
+    for (const sealed of secretValues(job)) {
+      try {
+        opened.set(sealed, await this.#context.secrets.open(sealed))
+      } catch (error) {
+        throw new UnreadableSecret(job.secretNames, { cause: error })
+      }
+    }
+    return withSecrets(job, (sealed) => opened.get(sealed)!)
+  }
+
+  async #noteAccepted(one: LiveAttempt, evidence: Record<string, unknown>): Promise<void> {
+    const atMs = this.#context.clock.nowMs()
+    const isApplied = await this.#accepted.write({
+      jobId: one.jobId,
+      attemptNumber: one.number,
+      from: ['sending'],
+      to: 'accepted',
+      kind: 'accepted',
+      entry: { atMs, text: 'Accepted', evidence },
+      details: { acceptedAtMs: atMs }
+    })
+    if (isApplied) one.state = 'accepted'
+    this.#refusals.delete(one.jobId)
+    this.#context.onAttemptSettled(one)
+  }
+
+  async #noteFailedSend(one: LiveAttempt, error: NodeError): Promise<void> {
+    if (error.delivered === 'unknown') return this.#noteUncertain(one, error)
+    const { store, fleet, distribution, live, clock } = this.#context
+    if (error.kind === 'unreachable' || error.kind === 'unauthorized') fleet.noteUnreachable(one.nodeId, error)
+    const refusal = error.kind === 'refused' ? classifyRefusal(error.nodeMessage ?? '') : 'other'
+    if (refusal === 'unknown_project' || refusal === 'unknown_version') {
+      // The egg was there once; somebody took it away on the node. Send it again.
+      await distribution.forget(one.nodeId, one.project, one.version)
+    } else {
+      this.#holdBack(one)
+    }
+    const count = (this.#refusals.get(one.jobId) ?? 0) + (error.kind === 'refused' ? 1 : 0)
+    if (count > 0) this.#refusals.set(one.jobId, count)
+    const isHopeless = refusal === 'unknown_spider' || count >= REFUSALS_UNTIL_FAILED
+    const isApplied = await applyChange(store, one, {
+      from: ['sending'],
+      to: 'ended',
+      kind: isHopeless ? 'ended' : 'refused',
+      result: 'refused',
+      reason: refusal === 'unknown_spider' ? 'unknown spider' : 'refused',
+      jobOutcome: isHopeless ? 'failed' : null,
+      killingLine: isHopeless ? (error.nodeMessage ?? error.message) : null,
+      entry: {
+        atMs: clock.nowMs(),
+        text: isHopeless ? `Failed: ${error.message}` : `Not taken: ${error.message}`,
+        evidence: { kind: error.kind, nodeMessage: error.nodeMessage }
+      }
+    })
+    if (!isApplied) return
+    live.remove(one)
+    // One whose cancel was asked meanwhile ended, too, and none comes back to this count.
+    const hasEnded = isHopeless || one.cancelAskedAtMs !== null
+    if (hasEnded) this.#refusals.delete(one.jobId)
+    if (hasEnded) this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
+    this.#context.wake()
+  }
+
+  /** Nothing was sent, and no other node or later try would read it: the job fails, saying what to do. */
+  async #noteUnreadableSecret(one: LiveAttempt, error: UnreadableSecret): Promise<void> {
+    const isApplied = await applyChange(this.#context.store, one, {
+      from: ['sending'],
+      to: 'ended',
+      kind: 'ended',
+      result: 'failed',
+      reason: 'secret unreadable',
+      jobOutcome: 'failed',
+      killingLine: error.message,
+      entry: { atMs: this.#context.clock.nowMs(), text: `Failed: ${error.message}`, evidence: { names: error.names } }
+    })
+    if (!isApplied) return
+    this.#context.live.remove(one)
+    this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
+    this.#context.wake()
+  }
+
+  async #noteUncertain(one: LiveAttempt, error: NodeError): Promise<void> {
+    const isApplied = await applyChange(this.#context.store, one, {
+      from: ['sending'],
+      to: 'uncertain',
+      kind: 'uncertain',
+      entry: {
+        atMs: this.#context.clock.nowMs(),
+        text: `No answer; looking on the node whether it arrived (${error.message})`,
+        evidence: { kind: error.kind }
+      }
+    })
+    if (isApplied) one.state = 'uncertain'
+  }
+}
+
+class UnreadableSecret extends Error {
+  readonly names: string[]
+
+  constructor(names: string[], options: { cause: unknown }) {
+    super(
+      `a secret value (${names.join(', ')}) cannot be read with the key that this Scrapdeck has now, so nothing was sent. Run the job again and enter its secret values anew`,
+      options
+    )
+    this.names = names
+  }
+}
+
+/** Shorter ones are in any text by chance, and taking them out would tell what they are. */
+const HIDDEN_LENGTH_MIN = 4
+
+/** A node may answer with what it was sent. */
+function scrubbed(error: NodeError, secrets: string[]): NodeError {
+  if (secrets.length === 0) return error
+  const values = secrets.filter((value) => value.length >= HIDDEN_LENGTH_MIN)
+  // The longest first: one may be part of another.
+  values.sort((one, other) => other.length - one.length)
+  const hide = (text: string) => values.reduce((hidden, value) => hidden.replaceAll(value, SECRET_MASK), text)
+  const { kind, delivered, nodeMessage } = error
+  return new NodeError(kind, hide(error.message), { delivered, nodeMessage: nodeMessage && hide(nodeMessage) })
+}

@@ -1,0 +1,86 @@
+import type { Clock, Timer } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Store } from '../store/store.ts'
+
+/** The wall clock can be set, forward or back, so what waits for it is looked at so often at least. */
+const LOOK_AGAIN_MAX_MS = 30_000
+/** Of looks that only might find something new. */
+const LOOK_APART_MS = 1_000
+const AT_ONCE_MAX = 1_000
+const AFTER_FAILURE_MS = 1_000
+
+/**
+ * Has the store lift holds and end jobs when their time comes: asks it once, is told when to ask again, and sleeps until then.
+ * What it lifts reaches the dispatcher as any other change of the queue. `look` is for everything that may have brought a
+ * nearer time: a job that was asked for, a run that is tried again.
+ */
+export class DueTimer {
+  readonly #store: Pick<Store, 'releaseDue'>
+  readonly #clock: Clock
+  readonly #logger: Logger
+  #timer: Timer | null = null
+  #timerAtMs = Number.POSITIVE_INFINITY
+  #lookedAtMs = Number.NEGATIVE_INFINITY
+  #isLooking = false
+  #isAskedAgain = false
+  #isStopped = false
+
+  constructor({ store, clock, logger }: { store: Pick<Store, 'releaseDue'>; clock: Clock; logger: Logger }) {
+    this.#store = store
+    this.#clock = clock
+    this.#logger = logger
+  }
+
+  look({ isUrgent = false } = {}): void {
+    if (this.#isLooking) this.#isAskedAgain = true
+    else this.#lookIn(isUrgent ? 0 : this.#lookedAtMs + LOOK_APART_MS - this.#clock.monotonicMs())
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#timer?.cancel()
+  }
+
+  /** An earlier look that is planned already is left as it is. */
+  #lookIn(delayMs: number): void {
+    if (this.#isStopped) return
+    if (delayMs <= 0) {
+      this.#timer?.cancel()
+      return void this.#lookNow()
+    }
+    const atMs = this.#clock.monotonicMs() + delayMs
+    if (this.#timerAtMs <= atMs) return
+    this.#timer?.cancel()
+    this.#timerAtMs = atMs
+    this.#timer = this.#clock.setTimer(delayMs, () => void this.#lookNow())
+  }
+
+  async #lookNow(): Promise<void> {
+    this.#isLooking = true
+    this.#isAskedAgain = false
+    this.#timerAtMs = Number.POSITIVE_INFINITY
+    let againInMs = Number.POSITIVE_INFINITY
+    try {
+      againInMs = await this.#releaseAll()
+    } catch (error) {
+      if (this.#isStopped) return
+      this.#logger.error({ error }, 'looking for jobs whose time has come failed; tried again in a second')
+      againInMs = AFTER_FAILURE_MS
+    } finally {
+      this.#isLooking = false
+    }
+    this.#lookedAtMs = this.#clock.monotonicMs()
+    if (this.#isAskedAgain) againInMs = Math.min(againInMs, LOOK_APART_MS)
+    if (againInMs < Number.POSITIVE_INFINITY) this.#lookIn(Math.max(1, againInMs))
+  }
+
+  /** Returns in how long the next is due. */
+  async #releaseAll(): Promise<number> {
+    for (;;) {
+      const nowMs = this.#clock.nowMs()
+      const { released, expired, nextDueMs } = await this.#store.releaseDue(nowMs, AT_ONCE_MAX)
+      if (this.#isStopped || nextDueMs === null) return Number.POSITIVE_INFINITY
+      if (released + expired === 0 || nextDueMs > nowMs) return Math.min(nextDueMs - nowMs, LOOK_AGAIN_MAX_MS)
+    }
+  }
+}

@@ -1,0 +1,103 @@
+import type { LimitRule } from '../../shared/contract/index.ts'
+
+/** Of each spider that was asked about, which rules hold for it; begun anew when it has grown so large. */
+const REMEMBERED_MAX = 20_000
+
+/** A rule and the live attempts that count against it, by node. */
+export interface CountedRule {
+  rule: LimitRule
+  total: number
+  byNode: Map<string, number>
+}
+
+/** What counts: an attempt that has not ended and whose node has not finished it either. */
+export interface Counted {
+  project: string
+  spider: string
+  nodeId: string
+}
+
+/**
+ * The limits that operators set, with what counts against each, kept in step with every attempt that begins or ends: asking costs a
+ * look-up, however many attempts are live.
+ */
+export class LimitBook {
+  #rules: CountedRule[] = []
+  readonly #matching = new Map<string, readonly CountedRule[]>()
+
+  get isEmpty(): boolean {
+    return this.#rules.length === 0
+  }
+
+  rules(): readonly CountedRule[] {
+    return this.#rules
+  }
+
+  /** Takes other rules; `live` is everything that counts now. */
+  replace(rules: readonly LimitRule[], live: Iterable<Counted>): void {
+    this.#rules = rules.map((rule) => ({ rule, total: 0, byNode: new Map() }))
+    this.#matching.clear()
+    for (const one of live) this.count(one, 1)
+  }
+
+  count({ project, spider, nodeId }: Counted, by: 1 | -1): void {
+    if (this.#rules.length === 0) return
+    for (const counted of this.rulesFor(project, spider)) {
+      counted.total += by
+      const there = (counted.byNode.get(nodeId) ?? 0) + by
+      if (there === 0) counted.byNode.delete(nodeId)
+      else counted.byNode.set(nodeId, there)
+    }
+  }
+
+  rulesFor(project: string, spider: string): readonly CountedRule[] {
+    if (this.#rules.length === 0) return NO_RULES
+    const key = JSON.stringify([project, spider])
+    let matching = this.#matching.get(key)
+    if (matching === undefined) {
+      matching = this.#rules.filter(
+        ({ rule }) => matchesGlob(rule.project, project) && matchesGlob(rule.spider, spider)
+      )
+      if (this.#matching.size >= REMEMBERED_MAX) this.#matching.clear()
+      this.#matching.set(key, matching)
+    }
+    return matching
+  }
+}
+
+const NO_RULES: readonly CountedRule[] = []
+
+/** How many runs count against a limit now; for one per node, those on the node that has most. */
+export function liveOf({ rule, total, byNode }: CountedRule, hasTag: (nodeId: string, tag: string) => boolean): number {
+  if (rule.tag === null && !rule.perNode) return total
+  const { tag } = rule
+  const counts = [...byNode].filter(([nodeId]) => tag === null || hasTag(nodeId, tag)).map(([, count]) => count)
+  return rule.perNode ? Math.max(0, ...counts) : counts.reduce((sum, count) => sum + count, 0)
+}
+
+/** `limit 2 for project shop`, `limit 1 of price* on each node`. */
+export function describeLimit({ project, spider, tag, perNode, max }: LimitRule): string {
+  const where = perNode
+    ? ` on each node${tag === null ? '' : ` tagged ${tag}`}`
+    : tag === null
+      ? ''
+      : ` on nodes tagged ${tag}`
+  if (spider === null) return `limit ${max}${project === null ? '' : ` for project ${project}`}${where}`
+  return `limit ${max} of ${spider}${project === null ? '' : ` of ${project}`}${where}`
+}
+
+/** `*` stands for anything, also for nothing; null for every name. Costs no more than the product of both lengths, whatever they hold. */
+export function matchesGlob(pattern: string | null, name: string): boolean {
+  if (pattern === null) return true
+  const [first = '', ...others] = pattern.split('*')
+  const last = others.pop()
+  if (last === undefined) return pattern === name
+  if (!name.startsWith(first) || name.length < first.length + last.length) return false
+  let from = first.length
+  for (const piece of others) {
+    const found = name.indexOf(piece, from)
+    if (found < 0) return false
+    from = found + piece.length
+  }
+  return name.length - last.length >= from && name.endsWith(last)
+}

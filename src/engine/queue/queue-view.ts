@@ -1,0 +1,140 @@
+import { parseLane } from '../store/lane.ts'
+import type { QueueHead, Store } from '../store/store.ts'
+import type { QueueLane, QueueLine } from './fair-order.ts'
+
+/** What is read of a lane that nobody has taken from yet, and of one that goes fast. */
+const HEADS_FIRST = 4
+const HEADS_MAX = 512
+/** Of all lanes together: what is kept stays this small however many there are. */
+const HEADS_KEPT = 200_000
+
+interface ViewedLane extends QueueLane {
+  line: ViewedLine
+  jobs: QueueHead[]
+  /** How many heads are read at once: more as they are used. */
+  wanted: number
+}
+
+interface ViewedLine extends QueueLine {
+  lanes: Map<string, ViewedLane>
+}
+
+/**
+ * The queue as dispatching sees it, in memory: all lanes, grouped into lines, with the first jobs of each. The store tells which
+ * lanes changed, and only these are read again; what the dispatcher itself claims is taken off the heads that are there.
+ * So a run of the dispatcher costs what it sends and what changed, not what is queued.
+ */
+export class QueueView {
+  readonly #store: Pick<Store, 'listLanes' | 'readHeads' | 'onQueueChange'>
+  readonly #lanes = new Map<string, ViewedLane>()
+  readonly #lines = new Map<string, ViewedLine>()
+  #stale = new Set<string>()
+  #isComplete = false
+  readonly #stopListening: () => void
+
+  /** `onChange`: something in the queue is another now. */
+  constructor(store: Pick<Store, 'listLanes' | 'readHeads' | 'onQueueChange'>, onChange: () => void) {
+    this.#store = store
+    this.#stopListening = store.onQueueChange((lanes) => {
+      for (const lane of lanes) this.#stale.add(lane)
+      onChange()
+    })
+  }
+
+  stop(): void {
+    this.#stopListening()
+  }
+
+  /** Every line with jobs that are not held. */
+  lines(): ReadonlyMap<string, QueueLine> {
+    return this.#lines
+  }
+
+  lineOf(lane: string): QueueLine | undefined {
+    return this.#lanes.get(lane)?.line
+  }
+
+  /** Reads what changed since the last time; all lanes the first time. */
+  async refresh(): Promise<void> {
+    if (!this.#isComplete) {
+      for (const { lane } of await this.#store.listLanes()) this.#stale.add(lane)
+      this.#isComplete = true
+    }
+    if (this.#stale.size === 0) return
+    const stale = [...this.#stale]
+    // What changes while they are read is stale again.
+    this.#stale = new Set()
+    const keptMax = Math.max(1, Math.floor(HEADS_KEPT / (this.#lanes.size + stale.length)))
+    const wanted = stale.map((lane) => ({
+      lane,
+      limit: Math.min(this.#lanes.get(lane)?.wanted ?? HEADS_FIRST, keptMax)
+    }))
+    try {
+      const heads = await this.#store.readHeads(wanted)
+      for (const [index, { lane, limit }] of wanted.entries()) this.#put(lane, heads[index]!, limit)
+    } catch (error) {
+      for (const lane of stale) this.#stale.add(lane)
+      throw error
+    }
+  }
+
+  /** Its heads were used up, and there are more: the next refresh reads more of them at once. False: as many as ever are kept were there. */
+  readMore(lane: string): boolean {
+    const viewed = this.#lanes.get(lane)
+    if (viewed === undefined || viewed.jobs.length >= HEADS_MAX) return false
+    viewed.wanted = Math.min(HEADS_MAX, viewed.wanted * 4)
+    this.#stale.add(lane)
+    return true
+  }
+
+  /** This job is out of its lane: we claimed it. */
+  remove(lane: string, jobId: string): void {
+    const viewed = this.#lanes.get(lane)
+    if (viewed === undefined) return
+    const index = viewed.jobs.findIndex(({ id }) => id === jobId)
+    if (index >= 0) viewed.jobs.splice(index, 1)
+    if (viewed.jobs.length > 0) return
+    if (viewed.hasMore) this.readMore(lane)
+    else this.#forget(viewed)
+  }
+
+  /** What is known of it may not be so: read it again. */
+  noteStale(lane: string): void {
+    this.#stale.add(lane)
+  }
+
+  #put(text: string, jobs: QueueHead[], limit: number): void {
+    const known = this.#lanes.get(text)
+    if (jobs.length === 0) {
+      if (known !== undefined) this.#forget(known)
+      return
+    }
+    const hasMore = jobs.length >= limit
+    if (known !== undefined) {
+      known.jobs = jobs
+      known.hasMore = hasMore
+      return
+    }
+    const { project, version, placement, spider } = parseLane(text)
+    const placementKey = JSON.stringify([placement.nodeId, placement.tags])
+    const key = lineKey({ project, version, placement })
+    let line = this.#lines.get(key)
+    if (line === undefined) {
+      this.#lines.set(key, (line = { key, project, version, placement, placementKey, lanes: new Map() }))
+    }
+    const lane: ViewedLane = { lane: text, line, spider, jobs, hasMore, wanted: HEADS_FIRST }
+    line.lanes.set(text, lane)
+    this.#lanes.set(text, lane)
+  }
+
+  #forget({ lane, line }: ViewedLane): void {
+    this.#lanes.delete(lane)
+    line.lanes.delete(lane)
+    if (line.lanes.size === 0) this.#lines.delete(line.key)
+  }
+}
+
+/** What the lanes of a line have in common. */
+export function lineKey({ project, version, placement }: Pick<QueueLine, 'project' | 'version' | 'placement'>): string {
+  return JSON.stringify([project, version, placement.nodeId, placement.tags])
+}

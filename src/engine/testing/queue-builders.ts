@@ -1,0 +1,30 @@
+import type { Placement } from '../../shared/contract/index.ts'
+import type { QueueLine } from '../queue/fair-order.ts'
+import { lineKey } from '../queue/queue-view.ts'
+
+/** A line of the queue: its lanes by spider, each with the ids of its jobs in their order. */
+export function aQueueLine(values: {
+  lanes: Record<string, string[]>
+  project?: string
+  version?: string | null
+  placement?: Placement
+  priority?: number
+  hasMore?: boolean
+}): QueueLine {
+  const { project = 'shop', version = '1', placement = { nodeId: null, tags: [] }, priority = 0 } = values
+  const key = lineKey({ project, version, placement })
+  const lanes = Object.entries(values.lanes).map(([spider, ids]) => ({
+    lane: `${spider} in ${key}`,
+    spider,
+    jobs: ids.map((id) => ({ id, jobid: id, priority, rank: 0, attemptCount: 0 })),
+    hasMore: values.hasMore ?? false
+  }))
+  return {
+    key,
+    project,
+    version,
+    placement,
+    placementKey: JSON.stringify([placement.nodeId, placement.tags]),
+    lanes: new Map(lanes.map((lane) => [lane.lane, lane]))
+  }
+}
