@@ -8,7 +8,7 @@ const SECRET = 'correct-horse-battery'
 /** Limits of a project, a run with a secret, its memory and CPU as it goes, and the limit that ends it as its reason. */
 export async function runUnderLimits(page: Page, client: Client): Promise<void> {
   await openProjectSettings(page, 'demo')
-  const settings = page.getByRole('dialog', { name: 'demo on the local node' })
+  const settings = page.getByRole('dialog', { name: 'Settings of demo' })
   await settings.getByLabel('Wall time').fill('8')
   await expect(settings.getByRole('status')).toHaveText('Wall time: 8 what? 8 s or 8 min')
   await settings.getByLabel('Wall time').fill('8 s')
@@ -49,7 +49,7 @@ export async function runUnderLimits(page: Page, client: Client): Promise<void> 
 /** A project's own Python: one that is there, and requirements that cannot be installed, with their build log. */
 export async function giveAProjectItsOwnPython(page: Page, interpreter: string): Promise<void> {
   await openProjectSettings(page, 'demo')
-  const settings = page.getByRole('dialog', { name: 'demo on the local node' })
+  const settings = page.getByRole('dialog', { name: 'Settings of demo' })
   const project = page.getByRole('region', { name: 'Project demo' })
   await settings.getByText('Interpreter', { exact: true }).click()
   await settings.getByLabel('Path of the interpreter').fill(interpreter)

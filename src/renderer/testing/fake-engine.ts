@@ -2,10 +2,11 @@
  * An engine in memory for tests and for looking at screens: the whole contract over believable data, changed by
  * `step()` or by a timer. It decides nothing the way the real engine does; it only has the same form.
  */
-import { createRouterClient, implement } from '@orpc/server'
+import { createRouterClient, implement, type Router } from '@orpc/server'
 import {
   type Change,
   type ChangeBatch,
+  type Contract,
   contract,
   DEFAULT_PROJECT_SETTINGS,
   type Environment,
@@ -55,6 +56,8 @@ interface FakeEngineOptions {
 
 export interface FakeEngine {
   client: Client
+  /** For wires of its own: what answers the calls. */
+  router: Router<Contract, Record<never, never>>
   jobs: Map<string, Job>
   nodes: Map<string, Node>
   projects: Map<string, Project>
@@ -525,6 +528,8 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
         return addVersion(name, input.version ?? '20261121T010000', input.file.size)
       }),
       deploy: os.projects.deploy.handler(async function* ({ input }) {
+        const sent = projectOf(input.project).versions.find(({ version }) => version === input.version)
+        const sha256 = sent?.sha256 ?? null
         for (const node of nodes.values()) {
           if (input.nodeIds && !input.nodeIds.includes(node.id)) continue
           const at = () => ({ nodeId: node.id, sha256: null, changedAtMs: Date.now() })
@@ -533,7 +538,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
           const deployment =
             node.health === 'down'
               ? { ...at(), state: 'failed' as const, error: 'The node did not answer within 5 s' }
-              : { ...at(), state: 'present' as const, sha256: 'ab'.repeat(32), error: null }
+              : { ...at(), state: 'present' as const, sha256, error: null }
           const project = projectOf(input.project)
           saveProject({
             ...project,
@@ -786,6 +791,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
   const timer = liveEveryMs > 0 ? setInterval(step, liveEveryMs) : null
   return {
     client: createRouterClient(router) as Client,
+    router,
     jobs,
     nodes,
     projects,

@@ -1,13 +1,15 @@
 import { ActionIcon, Button, Tooltip } from '@mantine/core'
-import { IconPlayerPlay, IconX } from '@tabler/icons-react'
-import { useQuery } from '@tanstack/react-query'
+import { IconPlayerPause, IconPlayerPlay, IconX } from '@tabler/icons-react'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import type { Job, Project, Version } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { openRunDialog } from '../../state/run-dialog.ts'
+import { notifyError } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
-import { Panel, ScreenHead } from '../../ui/panel.tsx'
+import { FieldRow, Panel, ScreenHead } from '../../ui/panel.tsx'
+import { describeRetry } from '../../ui/retry.ts'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { DeleteDialog } from './delete-dialog.tsx'
 import { DeployDialog } from './deploy-dialog.tsx'
@@ -15,6 +17,7 @@ import { LastRun } from './last-run.tsx'
 import classes from './projects.module.css'
 import { latestOf } from './compare-versions.ts'
 import { LocalSettings } from './local-settings.tsx'
+import { OrderWarning } from './order-warning.tsx'
 import { SettingsDialog } from './settings-dialog.tsx'
 import { VersionRows } from './version-rows.tsx'
 
@@ -49,6 +52,8 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
         <Button component={Link} to="/jobs" search={{ project: project.name } as never}>
           Jobs
         </Button>
+        <PauseButton project={project} />
+        <Button onClick={() => setConfiguring(true)}>Settings…</Button>
         {latest !== undefined && <Button onClick={() => setDeploying(latest)}>Deploy…</Button>}
         <Button variant="filled" onClick={() => openRunDialog({ project: project.name })}>
           Run…
@@ -59,7 +64,15 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
           </ActionIcon>
         </Tooltip>
       </ScreenHead>
+      {project.settings.paused && (
+        <p className={classes.warning} role="status">
+          <IconPlayerPause size={14} className="tone-warn" aria-hidden />
+          <span>Paused: its jobs wait, and none is sent until you resume. What runs goes on.</span>
+        </p>
+      )}
+      {latest?.orderWarning != null && <OrderWarning text={latest.orderWarning} />}
       <Spiders project={project} version={latest} />
+      <QueueFacts project={project} />
       <LocalSettings project={project} isLogOpen={isLogOpen} onLog={onLog} onEdit={() => setConfiguring(true)} />
       <Panel
         title="Versions"
@@ -84,6 +97,42 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
         />
       )}
     </>
+  )
+}
+
+function PauseButton({ project: { name, settings } }: { project: Project }) {
+  const { query } = useApi()
+  const { mutate, isPending } = useMutation(
+    query.projects.setPaused.mutationOptions({
+      onError: (error) => notifyError(`Could not ${settings.paused ? 'resume' : 'pause'} ${name}`, error)
+    })
+  )
+  return (
+    <Button
+      loading={isPending}
+      leftSection={settings.paused ? <IconPlayerPlay size={14} /> : <IconPlayerPause size={14} />}
+      onClick={() => mutate({ project: name, paused: !settings.paused })}
+    >
+      {settings.paused ? 'Resume' : 'Pause'}
+    </Button>
+  )
+}
+
+/** What holds for its jobs and eggs, where that is not the default. */
+function QueueFacts({ project: { settings } }: { project: Project }) {
+  const retry = describeRetry(settings.retry)
+  const isDefault =
+    settings.weight === 1 && retry === null && !settings.noOverlap && settings.distribution === 'on_demand'
+  if (isDefault) return null
+  return (
+    <Panel title="Jobs and eggs">
+      {settings.weight !== 1 && <FieldRow label="Weight">{settings.weight}</FieldRow>}
+      {retry !== null && <FieldRow label="Retry">{retry}</FieldRow>}
+      {settings.noOverlap && <FieldRow label="Overlap">one live run of a spider with the same arguments</FieldRow>}
+      {settings.distribution === 'at_once' && (
+        <FieldRow label="Eggs">the latest goes to all nodes that are up, at once</FieldRow>
+      )}
+    </Panel>
   )
 }
 

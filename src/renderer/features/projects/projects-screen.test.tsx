@@ -1,5 +1,6 @@
 import { act, configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, expect, it } from 'vitest'
+import { DEFAULT_PROJECT_SETTINGS, type Version } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { offerFiles, useDroppedFiles } from '../../state/dropped-files.ts'
 import { useRunDialog } from '../../state/run-dialog.ts'
@@ -42,7 +43,7 @@ it('shows what changed in a version, and runs a spider of it', async () => {
     (await detail.findAllByRole('button', { expanded: false, name: /20261119T181000/ }))[0] as HTMLElement
   )
   expect(detail.getByText('New in it').parentElement?.textContent).toContain('cdiscount')
-  expect(detail.getByText('Failed on eu-4').parentElement?.textContent).toContain('did not answer')
+  expect(detail.getByText('eu-4').parentElement?.textContent).toContain('did not answer')
   fireEvent.click(detail.getByRole('button', { name: 'Run otto' }))
   expect(useRunDialog.getState().prefill).toEqual({ project: 'prices', spiders: ['otto'] })
 })
@@ -128,7 +129,7 @@ it('teaches what a project is when there is none', async () => {
 it('builds an environment from dropped requirements, with its progress and its log, and keeps limits', async () => {
   open('/projects?project=prices', { stepMs: 150 })
   fireEvent.click(await screen.findByRole('button', { name: 'Python and limits…' }))
-  const dialog = await dialogNamed('prices on the local node')
+  const dialog = await dialogNamed('Settings of prices')
   fireEvent.click(dialog.getByRole('radio', { name: 'Requirements' }))
   expect(dialog.getByText('Name at least one package')).toBeTruthy()
   await waitFor(() => expect(useDroppedFiles.getState().taker).not.toBeNull())
@@ -140,6 +141,7 @@ it('builds an environment from dropped requirements, with its progress and its l
   const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
   expect(await detail.findByText('building')).toBeTruthy()
   expect(engine.projects.get('prices')?.settings).toEqual({
+    ...DEFAULT_PROJECT_SETTINGS,
     python: { kind: 'requirements', text: 'scrapy==2.13.3\nlxml\n' },
     limits: { memoryMegabytes: 1536 }
   })
@@ -171,8 +173,78 @@ it('says why an environment could not be built, beside the project', async () =>
 it('keeps the dialog open with the reason when the settings are refused', async () => {
   open('/projects?project=prices')
   fireEvent.click(await screen.findByRole('button', { name: 'Python and limits…' }))
-  const dialog = await dialogNamed('prices on the local node')
+  const dialog = await dialogNamed('Settings of prices')
   engine.failures.set('projects.configure', new ScrapdeckError('BAD_INPUT', 'There is no Python at /opt/py.'))
   fireEvent.click(dialog.getByRole('button', { name: 'Save' }))
   expect((await dialog.findByRole('alert')).textContent).toContain('There is no Python at /opt/py.')
+})
+
+it('says what each node lost or holds instead, and mends one of them and all', async () => {
+  open('/projects?project=prices')
+  const project = engine.projects.get('prices')!
+  const [latest, ...older] = project.versions
+  const drift: Record<string, Partial<Version['deployments'][number]>> = {
+    'eu-1': { state: 'missing' },
+    'eu-2': { state: 'foreign', sha256: null },
+    'eu-3': { sha256: 'c'.repeat(64) }
+  }
+  const deployments = latest!.deployments.map((one) => ({ ...one, ...drift[one.nodeId] }))
+  engine.projects.set('prices', { ...project, versions: [{ ...latest!, deployments }, ...older] })
+  const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
+  fireEvent.click(
+    (await detail.findAllByRole('button', { expanded: false, name: /20261119T181000/ }))[0] as HTMLElement
+  )
+  const places = within(detail.getByRole('list', { name: 'Where 20261119T181000 is not well' }))
+  const words = (node: string) => places.getByText(node).parentElement?.textContent
+  expect(words('eu-1')).toContain('was sent there, and the node lists it no longer')
+  expect(words('eu-2')).toContain('it may be other code')
+  expect(words('eu-3')).toContain('was replaced here since')
+  expect(detail.getByText('4 nodes', { exact: false }).textContent).toBe('Mend 4 nodes')
+  fireEvent.click(places.getByRole('button', { name: 'Send 20261119T181000 to eu-1' }))
+  expect(await detail.findByText('On 1 node.')).toBeTruthy()
+  await waitFor(() => expect(places.queryByText('eu-1')).toBeNull())
+})
+
+it('pauses a project and says so until it is resumed', async () => {
+  open('/projects?project=prices')
+  const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
+  fireEvent.click(await detail.findByRole('button', { name: 'Pause' }))
+  expect((await detail.findByRole('status')).textContent).toContain('none is sent until you resume')
+  expect(engine.projects.get('prices')?.settings.paused).toBe(true)
+  fireEvent.click(detail.getByRole('button', { name: 'Resume' }))
+  await waitFor(() => expect(detail.queryByRole('status')).toBeNull())
+})
+
+it('sets weight, retry, overlap and how eggs reach nodes, and shows what is not as usual', async () => {
+  open('/projects?project=prices')
+  fireEvent.click(await screen.findByRole('button', { name: 'Settings…' }))
+  const dialog = await dialogNamed('Settings of prices')
+  fireEvent.change(dialog.getByLabelText('Weight'), { target: { value: 'much' } })
+  expect(dialog.getByText('The weight is a number from 0.01 to 100')).toBeTruthy()
+  fireEvent.change(dialog.getByLabelText('Weight'), { target: { value: '2' } })
+  fireEvent.change(dialog.getByLabelText('Runs in all'), { target: { value: '3' } })
+  expect(dialog.getByText('up to 3 runs when it failed or was lost, after 30 s, 1 min')).toBeTruthy()
+  fireEvent.click(dialog.getByRole('checkbox', { name: /No overlap/ }))
+  fireEvent.click(dialog.getByRole('radio', { name: 'At once' }))
+  fireEvent.click(dialog.getByRole('button', { name: 'Save' }))
+  await waitFor(() =>
+    expect(engine.projects.get('prices')?.settings).toMatchObject({
+      weight: 2,
+      noOverlap: true,
+      distribution: 'at_once',
+      retry: { attempts: 3 }
+    })
+  )
+  const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
+  expect(await detail.findByText('the latest goes to all nodes that are up, at once')).toBeTruthy()
+})
+
+it('warns where nodes disagree on the latest version', async () => {
+  open('/projects?project=prices')
+  const project = engine.projects.get('prices')!
+  const versions = project.versions.map((one, index) => (index === 0 ? { ...one, orderWarning: 'Scrapyd 1.2 …' } : one))
+  engine.projects.set('prices', { ...project, versions })
+  const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
+  expect((await detail.findByRole('note')).textContent).toBe('Scrapyd 1.2 …')
+  expect(detail.getByRole('img', { name: 'Nodes disagree on the latest version' })).toBeTruthy()
 })

@@ -1,4 +1,4 @@
-import { Button, Modal, SegmentedControl, Textarea, TextInput } from '@mantine/core'
+import { Button, Checkbox, Modal, SegmentedControl, Textarea, TextInput } from '@mantine/core'
 import { IconFile } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { useCallback, useRef, useState } from 'react'
@@ -8,12 +8,13 @@ import { useDropTaker } from '../../state/dropped-files.ts'
 import { FormFailure } from '../../ui/form-failure.tsx'
 import { LimitsFields } from '../../ui/limits-fields.tsx'
 import { plural } from '../../ui/numbers.ts'
+import { RetryFields } from '../../ui/retry-fields.tsx'
 import classes from './projects.module.css'
 import { readSettings, requirementCount, type SettingsForm, startSettings } from './settings-form.ts'
 
 const REQUIREMENTS_MAX_BYTES = 200_000
 
-/** Which Python runs a project on the local node, and what no run of it may go beyond. */
+/** How a project's jobs are sent and tried again, how its eggs reach nodes, which Python runs it here, and what no run may go beyond. */
 export function SettingsDialog({ project, onClose }: { project: Project; onClose: () => void }) {
   const { query } = useApi()
   const [form, setForm] = useState(() => startSettings(project.settings))
@@ -28,7 +29,7 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
     if ('settings' in read) mutate({ project: project.name, settings: read.settings })
   }
   return (
-    <Modal opened onClose={onClose} title={`${project.name} on the local node`} size={640}>
+    <Modal opened onClose={onClose} title={`Settings of ${project.name}`} size={640}>
       <form
         className={classes.settings}
         onSubmit={(event) => {
@@ -39,8 +40,9 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
           if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) save()
         }}
       >
+        <QueueSettings form={form} onChange={change} />
         <section className={classes.settingsPart} aria-labelledby="settings-python">
-          <h3 id="settings-python">Python</h3>
+          <h3 id="settings-python">Python on the local node</h3>
           <SegmentedControl
             aria-labelledby="settings-python"
             className={classes.first}
@@ -75,7 +77,8 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
           <h3 id="settings-limits">Limits of each run</h3>
           <LimitsFields texts={form.limits} onChange={(limits) => change({ limits })} />
           <p className="dim">
-            A run that goes beyond one is stopped, and the limit is its reason. A job can bring its own.
+            A run that goes beyond one is stopped, and the limit is its reason. A job can bring its own. On other nodes
+            than the local one, the wall time alone is held.
           </p>
         </section>
         <FormFailure error={error} />
@@ -94,6 +97,58 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
         </footer>
       </form>
     </Modal>
+  )
+}
+
+/** What holds for all jobs of the project, wherever they run. */
+function QueueSettings({ form, onChange }: { form: SettingsForm; onChange: (patch: Partial<SettingsForm>) => void }) {
+  return (
+    <section className={classes.settingsPart} aria-labelledby="settings-queue">
+      <h3 id="settings-queue">Jobs and eggs</h3>
+      <div className={classes.settingsRow}>
+        <TextInput
+          label="Weight"
+          inputMode="decimal"
+          className={classes.weight}
+          value={form.weight}
+          onChange={(event) => onChange({ weight: event.currentTarget.value })}
+        />
+        <p className="dim">At equal priority a project of weight 2 gets twice the slots of one of weight 1.</p>
+      </div>
+      <Checkbox
+        label="Paused: none of its jobs is sent; what runs goes on"
+        checked={form.paused}
+        onChange={(event) => onChange({ paused: event.currentTarget.checked })}
+      />
+      <Checkbox
+        label="No overlap: one live run of a spider with the same arguments"
+        checked={form.noOverlap}
+        onChange={(event) => onChange({ noOverlap: event.currentTarget.checked })}
+      />
+      <div>
+        <h4 id="settings-retry">Retry</h4>
+        <RetryFields texts={form.retry} onChange={(retry) => onChange({ retry })} />
+      </div>
+      <div>
+        <h4 id="settings-distribution">Eggs reach nodes</h4>
+        <SegmentedControl
+          aria-labelledby="settings-distribution"
+          className={classes.first}
+          value={form.distribution}
+          onChange={(distribution) => onChange({ distribution: distribution as SettingsForm['distribution'] })}
+          data={[
+            { value: 'on_demand', label: 'On demand' },
+            { value: 'at_once', label: 'At once' }
+          ]}
+        />
+        <p className="dim">
+          {form.distribution === 'at_once'
+            ? 'The latest version goes to every node that is up and takes jobs, as soon as it is here or the node is back.'
+            : 'A node gets a version before the first job that needs it there.'}
+        </p>
+      </div>
+      <p className="dim">Retry and overlap hold for jobs from now on; a job can bring its own.</p>
+    </section>
   )
 }
 

@@ -1,5 +1,6 @@
 import type { ProjectPython, ProjectSettings } from '../../../shared/contract/index.ts'
 import { type LimitTexts, limitTexts, readLimits } from '../../ui/limits.ts'
+import { readRetry, type RetryTexts, retryTexts } from '../../ui/retry.ts'
 
 /** What stands in the dialog; the fields of the kinds not chosen keep what was typed. */
 export interface SettingsForm {
@@ -7,10 +8,24 @@ export interface SettingsForm {
   readonly path: string
   readonly requirements: string
   readonly limits: LimitTexts
+  readonly weight: string
+  readonly paused: boolean
+  readonly retry: RetryTexts
+  readonly noOverlap: boolean
+  readonly distribution: ProjectSettings['distribution']
 }
 
-export function startSettings({ python, limits }: ProjectSettings): SettingsForm {
+const WEIGHT_MIN = 0.01
+const WEIGHT_MAX = 100
+
+export function startSettings(settings: ProjectSettings): SettingsForm {
+  const { python, limits, weight, retry, paused, noOverlap, distribution } = settings
   return {
+    weight: String(weight),
+    paused,
+    retry: retryTexts(retry),
+    noOverlap,
+    distribution,
     kind: python.kind,
     path: python.kind === 'interpreter' ? python.path : '',
     requirements: python.kind === 'requirements' ? python.text : '',
@@ -24,7 +39,23 @@ export function readSettings(form: SettingsForm): { settings: ProjectSettings } 
   const python = readPython(form)
   if ('missing' in python) return python
   if ('problem' in limits) return { missing: limits.problem }
-  return { settings: { python: python.python, limits: limits.limits } }
+  const retry = readRetry(form.retry)
+  if ('problem' in retry) return { missing: retry.problem }
+  const weight = Number(form.weight)
+  if (form.weight.trim() === '' || !(weight >= WEIGHT_MIN && weight <= WEIGHT_MAX))
+    return { missing: `The weight is a number from ${WEIGHT_MIN} to ${WEIGHT_MAX}` }
+  const { paused, noOverlap, distribution } = form
+  return {
+    settings: {
+      python: python.python,
+      limits: limits.limits,
+      weight,
+      paused,
+      retry: retry.retry,
+      noOverlap,
+      distribution
+    }
+  }
 }
 
 function readPython({ kind, path, requirements }: SettingsForm): { python: ProjectPython } | { missing: string } {

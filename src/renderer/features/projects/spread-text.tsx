@@ -1,26 +1,31 @@
-import { IconX } from '@tabler/icons-react'
+import { IconAlertTriangle, IconX } from '@tabler/icons-react'
 import type { Spread } from './compare-versions.ts'
 import classes from './projects.module.css'
 
 /** `all 5 nodes`, or the drift: `3 of 5 nodes`. Not there is no trouble: it is sent when a job needs it. */
-export function SpreadText({ spread: { present, failed, total } }: { spread: Spread }) {
+export function SpreadText({ spread: { present, failed, drifted, total } }: { spread: Spread }) {
   const nodes = total === 1 ? 'node' : 'nodes'
   if (present === total && total > 0)
     return <span className="dim">{total === 1 ? 'the node' : `all ${total} ${nodes}`}</span>
+  const told = [
+    failed > 0 && `${failed} could not be reached or refused it`,
+    drifted > 0 && `${drifted} lost it, or hold something else by its name`
+  ].filter(Boolean)
   return (
-    <span
-      title={
-        failed > 0
-          ? `${failed} could not be reached or refused it`
-          : 'It is sent to a node before the first job that needs it there'
-      }
-    >
+    <span title={told.join('; ') || 'It is sent to a node before the first job that needs it there'}>
       {present === 0 ? 'no node yet' : `${present} of ${total} ${nodes}`}
       {failed > 0 && (
         <span className={`tone-bad ${classes.spreadFailed}`}>
           <IconX size={12} stroke={2.4} aria-hidden />
           {failed}
           <span className="visually-hidden"> failed</span>
+        </span>
+      )}
+      {drifted > 0 && (
+        <span className={`tone-warn ${classes.spreadFailed}`}>
+          <IconAlertTriangle size={12} stroke={2.2} aria-hidden />
+          {drifted}
+          <span className="visually-hidden"> drifted</span>
         </span>
       )}
     </span>

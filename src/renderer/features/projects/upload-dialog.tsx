@@ -8,6 +8,7 @@ import { explainError } from '../../api/explain-error.ts'
 import { openRunDialog } from '../../state/run-dialog.ts'
 import { formatBytes, plural } from '../../ui/numbers.ts'
 import { DeployProgress } from './deploy-progress.tsx'
+import { OrderWarning } from './order-warning.tsx'
 import type { UploadPlan, UploadPlans } from './plan-upload.ts'
 import classes from './projects.module.css'
 import { useDeploy } from './use-deploy.ts'
@@ -189,6 +190,7 @@ function Uploaded({ version, onClose }: { version: Version; onClose: () => void 
       {version.spiders !== null && version.spiders.length > 0 && (
         <p className={classes.spiderNames}>{version.spiders.join(', ')}</p>
       )}
+      {version.orderWarning !== null && <OrderWarning text={version.orderWarning} />}
       {hasStarted && <DeployProgress deploy={deploy} expected={nodeCount} />}
       <footer className={classes.dialogFoot}>
         <Button onClick={onClose} className={classes.first}>

@@ -1,5 +1,5 @@
-import { ActionIcon, Badge, Button, Menu } from '@mantine/core'
-import { IconChevronRight, IconDots, IconPlayerPlay, IconSend, IconTrash } from '@tabler/icons-react'
+import { ActionIcon, Badge, Menu } from '@mantine/core'
+import { IconAlertTriangle, IconChevronRight, IconDots, IconPlayerPlay, IconSend, IconTrash } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Node, Project, Version } from '../../../shared/contract/index.ts'
@@ -10,10 +10,10 @@ import { formatBytes, plural } from '../../ui/numbers.ts'
 import { FieldRow } from '../../ui/panel.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import { compareSpiders, spreadOf } from './compare-versions.ts'
-import { DeployProgress } from './deploy-progress.tsx'
+import { OrderWarning } from './order-warning.tsx'
 import classes from './projects.module.css'
 import { SpreadText } from './spread-text.tsx'
-import { useDeploy } from './use-deploy.ts'
+import { VersionPlaces } from './version-places.tsx'
 
 interface VersionRowsProps {
   project: Project
@@ -45,6 +45,14 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
                   <Badge size="xs" variant="default">
                     latest
                   </Badge>
+                )}
+                {version.orderWarning !== null && (
+                  <IconAlertTriangle
+                    size={14}
+                    className="tone-warn"
+                    role="img"
+                    aria-label="Nodes disagree on the latest version"
+                  />
                 )}
               </button>
               <SpiderChange version={version} before={project.versions[index + 1]} />
@@ -120,13 +128,6 @@ function VersionFacts({
   nodes: readonly Node[]
 }) {
   const change = compareSpiders(version, before)
-  const deploy = useDeploy(version.project, version.version)
-  const missing = nodes.filter(
-    ({ id }) => !version.deployments.some(({ nodeId, state }) => nodeId === id && state === 'present')
-  )
-  const failed = version.deployments.filter(({ state }) => state === 'failed')
-  const nameOf = (nodeId: string) => nodes.find(({ id }) => id === nodeId)?.name ?? nodeId
-  const hasStarted = deploy.isRunning || deploy.deployments.size > 0
   return (
     <div className={classes.facts}>
       <FieldRow label="SHA-256">
@@ -144,27 +145,8 @@ function VersionFacts({
       {change !== null && change.removed.length > 0 && (
         <FieldRow label="Gone from it">{change.removed.join(', ')}</FieldRow>
       )}
-      <FieldRow label="On">
-        {version.deployments
-          .filter(({ state }) => state === 'present')
-          .map(({ nodeId }) => nameOf(nodeId))
-          .join(', ') || 'no node yet'}
-      </FieldRow>
-      {failed.map(({ nodeId, error }) => (
-        <FieldRow key={nodeId} label={`Failed on ${nameOf(nodeId)}`}>
-          <span className="tone-bad">{error ?? 'no reason was given'}</span>
-        </FieldRow>
-      ))}
-      {hasStarted ? (
-        <DeployProgress deploy={deploy} expected={missing.length} />
-      ) : (
-        missing.length > 0 &&
-        version.sha256 !== null && (
-          <Button className={classes.first} onClick={() => deploy.start(missing.map(({ id }) => id))}>
-            Deploy to the {missing.length === 1 ? 'node' : `${missing.length} nodes`} without it
-          </Button>
-        )
-      )}
+      {version.orderWarning !== null && <OrderWarning text={version.orderWarning} />}
+      <VersionPlaces version={version} nodes={nodes} />
     </div>
   )
 }

@@ -1,0 +1,12 @@
+import { IconAlertTriangle } from '@tabler/icons-react'
+import classes from './projects.module.css'
+
+/** Which version each Scrapyd would take for the latest, where they disagree. */
+export function OrderWarning({ text }: { text: string }) {
+  return (
+    <p className={classes.warning} role="note">
+      <IconAlertTriangle size={14} className="tone-warn" aria-hidden />
+      <span>{text}</span>
+    </p>
+  )
+}

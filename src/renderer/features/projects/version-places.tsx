@@ -1,0 +1,104 @@
+import { Button } from '@mantine/core'
+import { IconAlertTriangle, IconCheck, IconLoader2, IconX } from '@tabler/icons-react'
+import type { Deployment, Node, Version } from '../../../shared/contract/index.ts'
+import { plural } from '../../ui/numbers.ts'
+import { FieldRow } from '../../ui/panel.tsx'
+import { RelativeTime } from '../../ui/time.tsx'
+import { DeployProgress } from './deploy-progress.tsx'
+import { isDrift, type Place, placeOf } from './compare-versions.ts'
+import classes from './projects.module.css'
+import { useDeploy } from './use-deploy.ts'
+
+/** What each of the places means to an operator. */
+const WORDS: Record<Exclude<Place, 'present'>, string> = {
+  sending: 'is being sent',
+  failed: 'failed',
+  missing: 'was sent there, and the node lists it no longer',
+  foreign: 'the node lists this name, but Scrapdeck did not send it: it may be other code',
+  replaced: 'has an egg of this name that was replaced here since'
+}
+
+/** Where a version is, node by node: what is well in one line, what is not with its reason and the button that mends it. */
+export function VersionPlaces({ version, nodes }: { version: Version; nodes: readonly Node[] }) {
+  const deploy = useDeploy(version.project, version.version)
+  const known = new Map(nodes.map((node) => [node.id, node]))
+  const places = version.deployments
+    .filter(({ nodeId }) => known.has(nodeId))
+    .map((deployment) => ({ deployment, place: placeOf(version, deployment) }))
+  const there = places.filter(({ place }) => place === 'present')
+  const others = places.filter(({ place }) => place !== 'present')
+  const isThere = new Set(there.map(({ deployment }) => deployment.nodeId))
+  const without = nodes.filter(({ id }) => !isThere.has(id))
+  const drifted = others.filter(({ place }) => isDrift(place) || place === 'failed')
+  const nameOf = (nodeId: string) => known.get(nodeId)?.name ?? nodeId
+  const canSend = version.sha256 !== null
+  const hasStarted = deploy.isRunning || deploy.deployments.size > 0 || deploy.error !== null
+  return (
+    <>
+      <FieldRow label="On">
+        {there.map(({ deployment }) => nameOf(deployment.nodeId)).join(', ') || 'no node yet'}
+      </FieldRow>
+      {others.length > 0 && (
+        <ul className={classes.places} aria-label={`Where ${version.version} is not well`}>
+          {others.map(({ deployment, place }) => (
+            <li key={deployment.nodeId}>
+              <PlaceIcon place={place} />
+              <strong>{nameOf(deployment.nodeId)}</strong>
+              <span className={classes.placeWords}>
+                <PlaceWords deployment={deployment} place={place} />
+              </span>
+              {canSend && place !== 'sending' && !hasStarted && (
+                <Button
+                  size="compact-xs"
+                  aria-label={`Send ${version.version} to ${nameOf(deployment.nodeId)}`}
+                  onClick={() => deploy.start([deployment.nodeId])}
+                >
+                  {place === 'foreign' ? 'Send ours' : 'Send again'}
+                </Button>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      {hasStarted ? (
+        <DeployProgress deploy={deploy} expected={deploy.deployments.size} />
+      ) : (
+        canSend && (
+          <div className={classes.placeActions}>
+            {drifted.length > 1 && (
+              <Button onClick={() => deploy.start(drifted.map(({ deployment }) => deployment.nodeId))}>
+                Mend {plural(drifted.length, 'node')}
+              </Button>
+            )}
+            {without.length > drifted.length && (
+              <Button onClick={() => deploy.start(without.map(({ id }) => id))}>
+                Deploy to the {without.length === 1 ? 'node' : `${without.length} nodes`} without it
+              </Button>
+            )}
+          </div>
+        )
+      )}
+    </>
+  )
+}
+
+function PlaceWords({ deployment, place }: { deployment: Deployment; place: Place }) {
+  if (place === 'present') return null
+  if (place === 'failed') return <span className="tone-bad">{deployment.error ?? 'failed, no reason was given'}</span>
+  return (
+    <>
+      {WORDS[place]}{' '}
+      <span className="faint">
+        <RelativeTime atMs={deployment.changedAtMs} />
+      </span>
+    </>
+  )
+}
+
+function PlaceIcon({ place }: { place: Place }) {
+  const common = { size: 14, role: 'img', 'aria-label': place } as const
+  if (place === 'failed') return <IconX {...common} className="tone-bad" />
+  if (place === 'sending') return <IconLoader2 {...common} />
+  if (isDrift(place)) return <IconAlertTriangle {...common} className="tone-warn" />
+  return <IconCheck {...common} className="tone-ok" />
+}
