@@ -86,12 +86,7 @@ export function createConnection(options: {
   /** One listener for each signal: an observer's lives through thousands of requests, and listeners of signals are dear. */
   function onceAborted(signal: AbortSignal, listener: () => void): () => void {
     let listeners = aborts.get(signal)
-    if (listeners === undefined) {
-      const all = new Set<() => void>()
-      listeners = all
-      aborts.set(signal, all)
-      signal.addEventListener('abort', () => [...all].forEach((each) => each()), { once: true })
-    }
+    if (listeners === undefined) aborts.set(signal, (listeners = listenersOf(signal)))
     listeners.add(listener)
     return () => void listeners.delete(listener)
   }
@@ -210,6 +205,13 @@ export function createConnection(options: {
       await Promise.all(lanes.map(({ client }) => client.destroy()))
     }
   }
+}
+
+/** Outside of `send`, whose first request would else be kept as long as the signal. */
+function listenersOf(signal: AbortSignal): Set<() => void> {
+  const listeners = new Set<() => void>()
+  signal.addEventListener('abort', () => [...listeners].forEach((each) => each()), { once: true })
+  return listeners
 }
 
 /** Collects a body of at most `limitBytes`. */

@@ -338,9 +338,7 @@ interface Limit {
 
 /** What answers are checked with: a zod schema, or a reading by hand. */
 interface AnswerSchema<T> {
-  safeParse(
-    answer: Record<string, unknown>
-  ): { success: true; data: T; error?: undefined } | { success: false; error?: unknown }
+  safeParse(answer: Record<string, unknown>): { success: true; data: T } | { success: false }
 }
 
 const BY_HAND: AnswerSchema<NonNullable<ReturnType<typeof readDaemonStatus>>> = {
@@ -387,7 +385,7 @@ export async function askJson<T>(
       'not_scrapyd',
       `answered ${endpoint} with JSON that is not Scrapyd's (${excerpt(text)}). Check the address.`,
       'unknown',
-      parsed.error
+      (parsed as { error?: unknown }).error
     )
   }
   return { answer: parsed.data, head }
