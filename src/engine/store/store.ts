@@ -64,7 +64,10 @@ export interface Store {
    * held ones are left out. Answers in the order asked; a lane without jobs is empty.
    */
   readHeads(wanted: { lane: string; limit: number }[]): Promise<QueueHead[][]>
-  /** Called after each commit that put jobs into lanes, took them out, or changed their order there. Returns the way to stop. */
+  /**
+   * Called after each commit that put jobs into lanes, took them out, or changed their order there; not for jobs that beginAttempts
+   * claimed, of which its caller knows. Returns the way to stop.
+   */
   onQueueChange(listener: (lanes: string[]) => void): () => void
   /**
    * Lifts holds whose time has come and ends jobs whose time is over, at most `limit` of each. `nextDueMs`: when to ask again; null:

@@ -252,7 +252,7 @@ export type TransitionKind = Transition['kind']
 export const JobDetail = z.object({ job: Job, attempts: z.array(Attempt), timeline: z.array(Transition) })
 export type JobDetail = z.infer<typeof JobDetail>
 
-/** What a list can be narrowed by. `spider` and `project` take `*`; `text` looks in project, spider and job id. */
+/** What a list can be narrowed by. `spider` and `project` take `*`; `text` looks in project and spider, and at the beginning of job ids (from 10 digits on). */
 export const JobFilter = z.object({
   status: z.array(JobStatus).max(7).optional(),
   project: z.string().max(200).optional(),

@@ -2,7 +2,8 @@ import type { Database } from 'better-sqlite3'
 import type { Attempt, Outcome } from '../../../shared/contract/index.ts'
 import type { AttemptChange } from '../store.ts'
 import type { ChangeLog } from './change-log.ts'
-import { HOLDS_SQL, type Holds } from './holds.ts'
+import type { CountedRow, Counters } from './counters.ts'
+import { COUNTED, HOLDS_SQL, type Holds } from './holds.ts'
 import { type AttemptRow, toAttempt } from './rows.ts'
 import type { Timeline } from './timeline.ts'
 
@@ -10,6 +11,14 @@ export const ATTEMPTS_SQL = {
   live: "SELECT * FROM attempts WHERE state <> 'ended' ORDER BY job_id",
   ofJob: 'SELECT * FROM attempts WHERE job_id = ? ORDER BY number',
   one: 'SELECT * FROM attempts WHERE job_id = ? AND number = ?',
+  jobOf: `SELECT ${COUNTED}, state, outcome, attempt_count, cancel_asked_at_ms, overlap_key, not_before_ms, reason,
+      started_at_ms, ended_at_ms, killing_line, pages, items, errors, may_have_run_twice FROM jobs WHERE id = ?`,
+  update: `UPDATE attempts SET state = ?, result = ?, reason = ?, accepted_at_ms = ?, started_at_ms = ?, ended_at_ms = ?,
+      pid = ?, exit_code = ?, signal = ?, limit_hit = ?, peak_memory_bytes = ?, cpu_seconds = ?, stats = ?
+    WHERE job_id = ? AND number = ?`,
+  updateJob: `UPDATE jobs SET state = ?, outcome = ?, hold = ?, not_before_ms = ?, reason = ?, node_id = ?, started_at_ms = ?,
+      ended_at_ms = ?, killing_line = ?, pages = ?, items = ?, errors = ?, may_have_run_twice = ? WHERE id = ?`,
+  updateNotes: `UPDATE jobs SET killing_line = ?, pages = ?, items = ?, errors = ?, may_have_run_twice = ? WHERE id = ?`,
   onNode: `SELECT attempts.* FROM json_each(:runs) AS run JOIN attempts ON node_id = :nodeId
     AND project = run.value ->> 'project' AND jobid = run.value ->> 'jobid' ORDER BY run.key`
 }
@@ -18,15 +27,38 @@ interface Dependencies {
   database: Database
   changes: ChangeLog
   timeline: Timeline
+  counters: Counters
   holds: Holds
 }
 
-interface JobBefore {
+interface JobBefore extends CountedRow {
   state: string
+  outcome: string | null
   attempt_count: number
   cancel_asked_at_ms: number | null
   overlap_key: string | null
-  lane: string
+  not_before_ms: number | null
+  reason: string | null
+  started_at_ms: number | null
+  ended_at_ms: number | null
+  killing_line: string | null
+  pages: number | null
+  items: number | null
+  errors: number | null
+  may_have_run_twice: number
+}
+
+const MOVING = ['state', 'outcome', 'hold', 'not_before_ms', 'reason', 'node_id', 'started_at_ms'] as const
+const NOTES = ['killing_line', 'pages', 'items', 'errors', 'may_have_run_twice'] as const
+/** What a job in the queue has of runs before: nothing. */
+const NOTHING_RUN = {
+  state: 'queued',
+  started_at_ms: null,
+  reason: null,
+  killing_line: null,
+  pages: null,
+  items: null,
+  errors: null
 }
 
 /**
@@ -38,40 +70,16 @@ interface JobBefore {
  * Ended attempts stay ended: what comes to be known later (stats, a killing line) is added without a change of state. But for one
  * that is found again on its node: it goes on as long as its job has not begun anew, and takes the job out of the queue with it.
  */
-export function createAttempts({ database, changes, timeline, holds }: Dependencies) {
+export function createAttempts({ database, changes, timeline, counters, holds }: Dependencies) {
   const live = database.prepare<[], AttemptRow>(ATTEMPTS_SQL.live)
   const ofJob = database.prepare<[string], AttemptRow>(ATTEMPTS_SQL.ofJob)
   const one = database.prepare<[string, number], AttemptRow>(ATTEMPTS_SQL.one)
   const onNode = database.prepare<{ nodeId: string; runs: string }, AttemptRow>(ATTEMPTS_SQL.onNode)
-  const jobOf = database.prepare<[string], JobBefore>(
-    'SELECT state, attempt_count, cancel_asked_at_ms, overlap_key, lane FROM jobs WHERE id = ?'
-  )
-  const update = database.prepare<AttemptRow>(
-    `UPDATE attempts SET state = :state, result = :result, reason = :reason, accepted_at_ms = :accepted_at_ms,
-       started_at_ms = :started_at_ms, ended_at_ms = :ended_at_ms, pid = :pid, exit_code = :exit_code,
-       signal = :signal, limit_hit = :limit_hit,
-       peak_memory_bytes = :peak_memory_bytes, cpu_seconds = :cpu_seconds, stats = :stats
-     WHERE job_id = :job_id AND number = :number`
-  )
-  const jobRuns = database.prepare<[number | null, string]>(
-    "UPDATE jobs SET state = 'running', started_at_ms = ? WHERE id = ?"
-  )
-  const jobEnds = database.prepare<[Outcome, string | null, number | null, number, string], unknown>(
-    "UPDATE jobs SET state = 'ended', outcome = ?, reason = ?, started_at_ms = ?, ended_at_ms = ? WHERE id = ?"
-  )
-  const jobWaitsAgain = database.prepare<{ id: string; hold: 'retry' | null; retryAtMs: number | null }>(
-    `UPDATE jobs SET state = 'queued', hold = :hold, not_before_ms = coalesce(:retryAtMs, not_before_ms),
-       started_at_ms = NULL, reason = NULL, killing_line = NULL, pages = NULL, items = NULL, errors = NULL WHERE id = :id`
-  )
-  const jobGoesOn = database.prepare<[string, string]>(
-    "UPDATE jobs SET state = 'starting', hold = NULL, node_id = ? WHERE id = ?"
-  )
+  const jobOf = database.prepare<[string], JobBefore>(ATTEMPTS_SQL.jobOf)
+  const update = database.prepare(ATTEMPTS_SQL.update)
+  const updateJob = database.prepare(ATTEMPTS_SQL.updateJob)
+  const updateNotes = database.prepare(ATTEMPTS_SQL.updateNotes)
   const overlapLive = database.prepare<[string]>(HOLDS_SQL.overlapLive)
-  const jobMayHaveRunTwice = database.prepare<[string]>('UPDATE jobs SET may_have_run_twice = 1 WHERE id = ?')
-  const jobCounts = database.prepare<[number | null, number | null, number | null, string]>(
-    'UPDATE jobs SET pages = ?, items = ?, errors = ? WHERE id = ?'
-  )
-  const jobKillingLine = database.prepare<[string | null, string]>('UPDATE jobs SET killing_line = ? WHERE id = ?')
   const archive = database.prepare<[string, number]>(
     'UPDATE attempts SET log_archived = 1 WHERE job_id = ? AND number = ? AND log_archived = 0'
   )
@@ -83,11 +91,9 @@ export function createAttempts({ database, changes, timeline, holds }: Dependenc
     const isGoingOn = before.state === 'ended' && change.to !== undefined
     if (isGoingOn && !mayGoOn(job, change)) return false
     const after = changedRow(before, change)
-    update.run(after)
+    writeAttempt(after)
     timeline.add(change.jobId, change.attemptNumber, change.kind, change.entry)
-    if (isGoingOn) goOn(job, after)
-    if (change.mayHaveRunTwice === true) jobMayHaveRunTwice.run(change.jobId)
-    if (job.attempt_count === change.attemptNumber) moveJob(job, after, change)
+    moveJob(job, after, change)
     changes.job(change.jobId)
     return true
   }
@@ -99,42 +105,71 @@ export function createAttempts({ database, changes, timeline, holds }: Dependenc
     return kind === 'found_again' && isAlive && isWaiting && isFree
   }
 
-  function goOn(job: JobBefore, attempt: AttemptRow): void {
-    jobGoesOn.run(attempt.node_id, attempt.job_id)
-    changes.lane(job.lane)
+  /** The job as its newest attempt makes it; of an older attempt it only takes that it may have run twice. */
+  function moveJob(before: JobBefore, attempt: AttemptRow, change: AttemptChange): void {
+    const after: JobBefore = { ...before }
+    if (change.mayHaveRunTwice === true) after.may_have_run_twice = 1
+    if (before.attempt_count !== change.attemptNumber) return writeJob(change.jobId, before, after)
+    if (change.counts) Object.assign(after, change.counts)
+    if (change.killingLine !== undefined) after.killing_line = change.killingLine
+    if (change.to !== undefined && change.to !== 'ended') {
+      const isRunning = change.to === 'running' || change.to === 'finishing'
+      if (isRunning) Object.assign(after, { state: 'running', started_at_ms: attempt.started_at_ms })
+      else if (before.state === 'queued') after.state = 'starting'
+      Object.assign(after, { hold: null, node_id: attempt.node_id })
+    }
+    if (change.to !== 'ended') return writeJob(change.jobId, before, after)
+    endOrQueueAgain(before, after, attempt, change)
   }
 
-  function moveJob(job: JobBefore, attempt: AttemptRow, change: AttemptChange): void {
-    const { jobId } = change
-    if (change.counts) jobCounts.run(change.counts.pages, change.counts.items, change.counts.errors, jobId)
-    if (change.killingLine !== undefined) jobKillingLine.run(change.killingLine, jobId)
-    if (change.to === 'running' || change.to === 'finishing') jobRuns.run(attempt.started_at_ms, jobId)
-    if (change.to === 'ended') endOrQueueAgain(job, attempt, change)
-  }
-
-  function endOrQueueAgain(job: JobBefore, attempt: AttemptRow, change: AttemptChange): void {
+  function endOrQueueAgain(before: JobBefore, after: JobBefore, attempt: AttemptRow, change: AttemptChange): void {
     const { jobId, retryAtMs = null } = change
     const { atMs } = change.entry
-    const overlapKey = job.overlap_key
-    const outcome = outcomeOf(change)
-    if (outcome !== null) {
-      jobEnds.run(outcome, attempt.reason, attempt.started_at_ms, atMs, jobId)
-      holds.settle([{ id: jobId, outcome, overlapKey }], atMs)
-    } else if (job.cancel_asked_at_ms !== null) {
-      // Back to the queue is where a cancelled job must not go. Its end is a transition of its own.
-      jobEnds.run('cancelled', 'cancelled', attempt.started_at_ms, atMs, jobId)
+    const overlapKey = before.overlap_key
+    const wanted = outcomeOf(change)
+    // Back to the queue is where a cancelled job must not go. Its end is a transition of its own.
+    const isStopped = wanted === null && before.cancel_asked_at_ms !== null
+    const outcome = isStopped ? 'cancelled' : wanted
+    if (outcome === null) {
+      Object.assign(after, NOTHING_RUN, { hold: retryAtMs !== null && retryAtMs > atMs ? 'retry' : null })
+      if (retryAtMs !== null) after.not_before_ms = retryAtMs
+      writeJob(jobId, before, after)
+      if (overlapKey !== null) holds.freeOverlap(overlapKey, atMs, jobId)
+      return
+    }
+    const reason = isStopped ? 'cancelled' : attempt.reason
+    Object.assign(after, { state: 'ended', outcome, reason, started_at_ms: attempt.started_at_ms, ended_at_ms: atMs })
+    writeJob(jobId, before, after)
+    if (isStopped) {
       timeline.add(jobId, null, 'ended', {
         atMs,
         text: 'Cancelled: the cancel was asked before, so it is not tried again',
-        evidence: { cancelAskedAtMs: job.cancel_asked_at_ms }
+        evidence: { cancelAskedAtMs: before.cancel_asked_at_ms }
       })
-      holds.settle([{ id: jobId, outcome: 'cancelled', overlapKey }], atMs)
-    } else {
-      const hold = retryAtMs !== null && retryAtMs > atMs ? 'retry' : null
-      jobWaitsAgain.run({ id: jobId, hold, retryAtMs })
-      if (hold === null) changes.lane(job.lane)
-      if (overlapKey !== null) holds.freeOverlap(overlapKey, atMs, jobId)
     }
+    holds.settle([{ id: jobId, outcome, overlapKey }], atMs)
+  }
+
+  /** One statement for a job that moves; none that touches an index where only its notes changed. */
+  function writeJob(id: string, before: JobBefore, after: JobBefore): void {
+    const { killing_line, pages, items, errors, may_have_run_twice } = after
+    const hasMoved = MOVING.some((column) => before[column] !== after[column])
+    if (hasMoved) {
+      const { state, outcome, hold, not_before_ms, reason, node_id, started_at_ms, ended_at_ms } = after
+      const moved = [state, outcome, hold, not_before_ms, reason, node_id, started_at_ms, ended_at_ms]
+      updateJob.run(...moved, killing_line, pages, items, errors, may_have_run_twice, id)
+      counters.moved(before, { ...after, status: outcome ?? state })
+    } else if (NOTES.some((column) => before[column] !== after[column])) {
+      updateNotes.run(killing_line, pages, items, errors, may_have_run_twice, id)
+    }
+  }
+
+  function writeAttempt(row: AttemptRow): void {
+    const { state, result, reason, accepted_at_ms, started_at_ms, ended_at_ms, pid, exit_code, signal } = row
+    const { limit_hit, peak_memory_bytes, cpu_seconds, stats, job_id, number } = row
+    const times = [accepted_at_ms, started_at_ms, ended_at_ms]
+    const ended = [pid, exit_code, signal, limit_hit, peak_memory_bytes, cpu_seconds, stats]
+    update.run(state, result, reason, ...times, ...ended, job_id, number)
   }
 
   return {

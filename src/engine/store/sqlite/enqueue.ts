@@ -4,31 +4,31 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import { laneText } from '../lane.ts'
 import type { NewJob } from '../store.ts'
 import type { ChangeLog } from './change-log.ts'
+import type { Counters } from './counters.ts'
 import type { Holds } from './holds.ts'
 import type { Order } from './order.ts'
-import type { Timeline } from './timeline.ts'
 
 /** Dedupe keys whose time is over are forgotten by those who bring new ones, two for one, so that they never pile up. */
 const KEYS_FORGOTTEN_AT_ONCE_MIN = 100
 
+export const ENQUEUE_SQL = {
+  insert: `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, secret_names, limits, retry,
+      not_before_ms, expires_at_ms, overlap_key, after, dedupe_key, hold, rank, priority,
+      placement_node_id, placement_tags, lane, source, state, queued_at_ms, asked_text, asked_evidence)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?)`
+}
+
 interface Dependencies {
   database: Database
   changes: ChangeLog
-  timeline: Timeline
+  counters: Counters
   holds: Holds
   order: Order
 }
 
 /** How jobs come into the queue. Every function runs inside a transaction of its caller. */
-export function createEnqueue({ database, changes, timeline, holds, order }: Dependencies) {
-  const insertJob = database.prepare(
-    `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, secret_names, limits, retry,
-       not_before_ms, expires_at_ms, overlap_key, after, dedupe_key, hold, rank, priority,
-       placement_node_id, placement_tags, lane, source, state, queued_at_ms)
-     VALUES (:id, :jobid, :project, :version, :spider, :settings, :args, :secretNames, :limits, :retry,
-       :notBeforeMs, :expiresAtMs, :overlapKey, :after, :dedupeKey, :hold, :rank, :priority,
-       :nodeId, :tags, :lane, :source, 'queued', :queuedAtMs)`
-  )
+export function createEnqueue({ database, changes, counters, holds, order }: Dependencies) {
+  const insertJob = database.prepare(ENQUEUE_SQL.insert)
   const exists = database.prepare<[string]>('SELECT 1 FROM jobs WHERE id = ?')
   const insertDependency = database.prepare<[string, string, string]>(
     'INSERT OR IGNORE INTO job_dependencies (job_id, on_job_id, condition) VALUES (?, ?, ?)'
@@ -42,35 +42,36 @@ export function createEnqueue({ database, changes, timeline, holds, order }: Dep
   )
 
   function insert(job: NewJob, rank: number, hold: 'dependency' | 'not_before' | 'overlap' | null): void {
-    const { id, jobid, project, version, spider, priority, placement, source, entry } = job
+    const { id, project, spider, placement, entry } = job
     const lane = laneText(job)
-    insertJob.run({
+    insertJob.run(
       id,
-      jobid,
+      job.jobid,
       project,
-      version,
+      job.version,
       spider,
-      priority,
-      source,
-      rank,
+      textOfMap(job.settings),
+      textOfMap(job.args),
+      textOfList(job.secretNames),
+      job.limits === null ? null : JSON.stringify(job.limits),
+      job.retry === null ? null : JSON.stringify(job.retry),
+      job.notBeforeMs,
+      job.expiresAtMs,
+      job.noOverlap ? overlapKey(job) : null,
+      textOfList(job.after),
+      job.dedupe === null ? null : job.dedupe.key,
       hold,
+      rank,
+      job.priority,
+      placement.nodeId,
+      textOfList(placement.tags),
       lane,
-      settings: JSON.stringify(job.settings),
-      args: JSON.stringify(job.args),
-      secretNames: JSON.stringify(job.secretNames),
-      limits: job.limits === null ? null : JSON.stringify(job.limits),
-      retry: job.retry === null ? null : JSON.stringify(job.retry),
-      notBeforeMs: job.notBeforeMs,
-      expiresAtMs: job.expiresAtMs,
-      overlapKey: job.noOverlap ? overlapKey(job) : null,
-      after: JSON.stringify(job.after),
-      dedupeKey: job.dedupe?.key ?? null,
-      nodeId: placement.nodeId,
-      tags: JSON.stringify(placement.tags),
-      queuedAtMs: entry.atMs
-    })
-    if (hold === null) changes.lane(lane)
-    timeline.add(id, null, 'queued', entry)
+      job.source,
+      entry.atMs,
+      entry.text,
+      isEmpty(entry.evidence) ? null : JSON.stringify(entry.evidence)
+    )
+    counters.moved(null, { project, spider, status: 'queued', node_id: null, hold, lane })
     changes.job(id)
   }
 
@@ -120,6 +121,15 @@ export function createEnqueue({ database, changes, timeline, holds, order }: Dep
     }
   }
 }
+
+function isEmpty(record: object): boolean {
+  for (const _ in record) return false
+  return true
+}
+
+/** Most jobs have none, and a million of them are asked for at once: the text of nothing is not made each time. */
+const textOfMap = (map: Record<string, string>): string => (isEmpty(map) ? '{}' : JSON.stringify(map))
+const textOfList = (list: readonly unknown[]): string => (list.length === 0 ? '[]' : JSON.stringify(list))
 
 /** The same for the same spider and arguments; settings are not looked at. Sealed values differ each time they are sealed. */
 function overlapKey({ project, spider, args, secretNames }: NewJob): string {

@@ -2,10 +2,14 @@ import type { Database } from 'better-sqlite3'
 import type { Dependency, Hold, Outcome } from '../../../shared/contract/index.ts'
 import type { TimelineEntry } from '../store.ts'
 import type { ChangeLog } from './change-log.ts'
+import type { CountedRow, Counters } from './counters.ts'
 import type { Timeline } from './timeline.ts'
 
+/** The columns that a job is counted by. */
+export const COUNTED = 'project, spider, status, node_id, hold, lane'
+
 export const HOLDS_SQL = {
-  due: `SELECT id, lane, hold, not_before_ms, overlap_key FROM jobs
+  due: `SELECT id, not_before_ms, overlap_key, ${COUNTED} FROM jobs
     WHERE state = 'queued' AND hold IN ('not_before', 'retry') AND not_before_ms <= ? ORDER BY not_before_ms LIMIT ?`,
   expired: `SELECT id, expires_at_ms FROM jobs
     WHERE state = 'queued' AND expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ?`,
@@ -16,7 +20,7 @@ export const HOLDS_SQL = {
   dependencies: `SELECT on_job_id AS jobId, condition AS "on", jobs.outcome
     FROM job_dependencies JOIN jobs ON jobs.id = on_job_id WHERE job_id = ? ORDER BY on_job_id, condition`,
   overlapLive: `SELECT 1 FROM jobs WHERE overlap_key = ? AND state IN ('starting', 'running')`,
-  overlapNext: `SELECT id, lane FROM jobs WHERE state = 'queued' AND hold = 'overlap' AND overlap_key = ?
+  overlapNext: `SELECT id, ${COUNTED} FROM jobs WHERE state = 'queued' AND hold = 'overlap' AND overlap_key = ?
     ORDER BY priority DESC, rank LIMIT 1`
 }
 
@@ -29,11 +33,13 @@ export interface JobThatEnded {
 
 /** What tells whether, and by what, a queued job is held. */
 interface HeldBy {
-  id: string
   not_before_ms: number | null
   overlap_key: string | null
   attempt_count: number
-  lane: string
+}
+
+interface HeldRow extends CountedRow {
+  id: string
 }
 
 export type Holds = ReturnType<typeof createHolds>
@@ -42,6 +48,7 @@ interface Dependencies {
   database: Database
   changes: ChangeLog
   timeline: Timeline
+  counters: Counters
 }
 
 /**
@@ -53,29 +60,28 @@ interface Dependencies {
  * `dependency` is lifted, or ends the job, when what it waits for ends; the times by `releaseDue`; `overlap` when the live job of
  * the same key ends or goes back to the queue. A job may come back to `overlap` from its lane, where another was claimed first.
  */
-export function createHolds({ database, changes, timeline }: Dependencies) {
-  const due = database.prepare<
-    [number, number],
-    { id: string; lane: string; hold: Hold; not_before_ms: number; overlap_key: string | null }
-  >(HOLDS_SQL.due)
+export function createHolds({ database, changes, timeline, counters }: Dependencies) {
+  const due = database.prepare<[number, number], HeldRow & { not_before_ms: number; overlap_key: string | null }>(
+    HOLDS_SQL.due
+  )
   const expired = database.prepare<[number, number], { id: string; expires_at_ms: number }>(HOLDS_SQL.expired)
   const nextDue = database.prepare<[], number | null>(HOLDS_SQL.nextDue).pluck()
   const nextExpiry = database.prepare<[], number | null>(HOLDS_SQL.nextExpiry).pluck()
   const dependents = database.prepare<[string], string>(HOLDS_SQL.dependents).pluck()
   const dependencies = database.prepare<[string], Dependency & { outcome: Outcome | null }>(HOLDS_SQL.dependencies)
   const overlapLive = database.prepare<[string]>(HOLDS_SQL.overlapLive)
-  const overlapNext = database.prepare<[string], { id: string; lane: string }>(HOLDS_SQL.overlapNext)
-  const one = database.prepare<[string], HeldBy>(
-    'SELECT id, not_before_ms, overlap_key, attempt_count, lane FROM jobs WHERE id = ?'
+  const overlapNext = database.prepare<[string], HeldRow>(HOLDS_SQL.overlapNext)
+  const one = database.prepare<[string], HeldRow & HeldBy>(
+    `SELECT id, not_before_ms, overlap_key, attempt_count, ${COUNTED} FROM jobs WHERE id = ?`
+  )
+  const queued = database.prepare<[string], CountedRow & { overlap_key: string | null }>(
+    `SELECT overlap_key, ${COUNTED} FROM jobs WHERE id = ? AND state = 'queued'`
   )
   const setHold = database.prepare<[Hold | null, string]>('UPDATE jobs SET hold = ? WHERE id = ?')
-  const end = database.prepare<
-    { id: string; reason: string; atMs: number; asked: number | null; restorable: number },
-    { overlap_key: string | null; lane: string }
-  >(
+  const end = database.prepare<{ id: string; reason: string; atMs: number; asked: number | null; restorable: number }>(
     `UPDATE jobs SET state = 'ended', outcome = 'cancelled', hold = NULL, reason = :reason,
        cancelled_while_queued = :restorable, cancel_asked_at_ms = :asked, ended_at_ms = :atMs
-     WHERE id = :id AND state = 'queued' RETURNING overlap_key, lane`
+     WHERE id = :id`
   )
 
   function isOverlapLive(key: string | null): boolean {
@@ -83,7 +89,7 @@ export function createHolds({ database, changes, timeline }: Dependencies) {
   }
 
   /** What holds a job whose dependencies are met. */
-  function laterHold(job: Omit<HeldBy, 'id' | 'lane'>, nowMs: number): Hold | null {
+  function laterHold(job: HeldBy, nowMs: number): Hold | null {
     if (job.not_before_ms !== null && job.not_before_ms > nowMs) return job.attempt_count > 0 ? 'retry' : 'not_before'
     return isOverlapLive(job.overlap_key) ? 'overlap' : null
   }
@@ -97,9 +103,13 @@ export function createHolds({ database, changes, timeline }: Dependencies) {
     }
   }
 
-  function release(job: { id: string; lane: string }, next: Hold | null, entry: TimelineEntry): void {
+  function changeHold(job: HeldRow, next: Hold | null): void {
     setHold.run(next, job.id)
-    if (next === null) changes.lane(job.lane)
+    counters.moved(job, { ...job, hold: next })
+  }
+
+  function release(job: HeldRow, next: Hold | null, entry: TimelineEntry): void {
+    changeHold(job, next)
     timeline.add(job.id, null, 'released', entry)
     changes.job(job.id)
   }
@@ -111,11 +121,12 @@ export function createHolds({ database, changes, timeline }: Dependencies) {
   ): JobThatEnded | undefined {
     const { reason, entry } = how
     const asked = how.isAsked ? entry.atMs : null
-    const row = end.get({ id, reason, atMs: entry.atMs, asked, restorable: RESTORABLE[how.restorable] })
+    const row = queued.get(id)
     if (row === undefined) return undefined
+    end.run({ id, reason, atMs: entry.atMs, asked, restorable: RESTORABLE[how.restorable] })
+    counters.moved(row, { ...row, status: 'cancelled', hold: null })
     timeline.add(id, null, 'ended', entry)
     changes.job(id)
-    changes.lane(row.lane)
     return { id, outcome: 'cancelled', overlapKey: row.overlap_key }
   }
 
@@ -149,7 +160,7 @@ export function createHolds({ database, changes, timeline }: Dependencies) {
           const skipped = skip(id, broken, atMs)
           if (skipped !== undefined) ended.push(skipped)
         } else if (isMet) {
-          const waiting = one.get(id) as HeldBy
+          const waiting = one.get(id) as HeldRow & HeldBy
           const evidence = { jobId: job.id, outcome: job.outcome }
           release(waiting, laterHold(waiting, atMs), { atMs, text: 'What it waited for has ended', evidence })
         }
@@ -160,13 +171,12 @@ export function createHolds({ database, changes, timeline }: Dependencies) {
 
   return {
     laterHold,
+    isOverlapLive,
 
     /** Its dependencies were met before it came: without a word in the timeline. */
     holdLater(jobId: string, nowMs: number): void {
-      const job = one.get(jobId) as HeldBy
-      const hold = laterHold(job, nowMs)
-      setHold.run(hold, jobId)
-      if (hold === null) changes.lane(job.lane)
+      const job = one.get(jobId) as HeldRow & HeldBy
+      changeHold(job, laterHold(job, nowMs))
     },
 
     judge,

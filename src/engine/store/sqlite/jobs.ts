@@ -1,20 +1,11 @@
 import type { Database } from 'better-sqlite3'
-import { type Expression, type ExpressionBuilder, Kysely, type SqlBool, SqliteDialect, sql } from 'kysely'
 import type { JobFacets, JobFilter, JobStatus, Outcome } from '../../../shared/contract/index.ts'
 import type { FinishedRun, StoredJob } from '../store.ts'
+import { createJobList } from './job-list.ts'
 import { type JobRow, toJob } from './rows.ts'
-
-/** Facets are for choosing from: nobody chooses from more than these. */
-const FACET_LIMIT = 500
 
 /** A client may give every run the same jobid: its live ones are among the newest. */
 const NAMESAKES_LIMIT = 1000
-
-/** A job gets its id before it is recorded as queued: by less than this. */
-const ID_TIME_MARGIN_MS = 60_000
-
-/** Above every job id, all of which are hexadecimal: the page before it is the newest. */
-const AFTER_EVERY_ID = 'g'
 
 export const JOBS_SQL = {
   one: 'SELECT * FROM jobs WHERE id = ?',
@@ -33,12 +24,15 @@ export const JOBS_SQL = {
     WHERE jobs.state = 'ended' AND jobs.ended_at_ms >= 0 AND attempts.result NOT IN ('refused', 'absent')
       AND NOT (attempts.result = 'cancelled' AND attempts.started_at_ms IS NULL)
     ORDER BY jobs.ended_at_ms DESC, jobs.id DESC LIMIT ?`,
-  needingProject: "SELECT count(*) FROM jobs WHERE state <> 'ended' AND project = ?",
-  // A live job that asked for the latest version needs the one it was sent with.
+  needingProject: `SELECT coalesce(sum(count), 0) FROM job_counts
+    WHERE project = ? AND status IN ('queued', 'starting', 'running')`,
+  // In their lanes, held, and live: one that asked for the latest version needs the one it was sent with.
   needingVersion: `SELECT
-      (SELECT count(*) FROM jobs WHERE state <> 'ended' AND project = :project AND version = :version) +
-      (SELECT count(*) FROM jobs JOIN attempts ON attempts.job_id = jobs.id AND attempts.state <> 'ended'
-        WHERE jobs.state <> 'ended' AND jobs.project = :project AND jobs.version IS NULL AND attempts.version = :version)`
+      (SELECT coalesce(sum(depth), 0) FROM queue_lanes WHERE lane ->> 0 = :project AND lane ->> 1 = :version) +
+      (SELECT count(*) FROM jobs WHERE state = 'queued' AND hold IS NOT NULL AND project = :project AND version = :version) +
+      (SELECT count(*) FROM attempts JOIN jobs ON jobs.id = attempts.job_id
+        WHERE attempts.state <> 'ended' AND attempts.project = :project
+          AND coalesce(jobs.version, attempts.version) = :version)`
 }
 
 interface FinishedRow {
@@ -53,14 +47,9 @@ interface FinishedRow {
   log_archived: number
 }
 
-export interface Tables {
-  jobs: JobRow
-  facet_counts: { status: string; project: string; node_id: string; count: number }
-}
-
 /** Everything that is read of jobs. */
 export function createJobs(database: Database) {
-  const queries = new Kysely<Tables>({ dialect: new SqliteDialect({ database }) })
+  const jobList = createJobList(database)
   const one = database.prepare<[string], JobRow>(JOBS_SQL.one)
   const many = database.prepare<[string], JobRow>(JOBS_SQL.many)
   const statuses = database.prepare<[string], { status: JobStatus; count: number }>(JOBS_SQL.statuses)
@@ -79,18 +68,9 @@ export function createJobs(database: Database) {
 
     getMany: (ids: string[]): StoredJob[] => many.all(JSON.stringify(ids)).map(toJob),
 
-    async list(filter: JobFilter, page: { before: string | null; limit: number }): Promise<StoredJob[]> {
-      const pages = await Promise.all(listPageQueries(queries, filter, page).map((query) => query.execute()))
-      const rows = pages.flat().sort((a, b) => (a.id < b.id ? 1 : -1))
-      return rows.slice(0, page.limit).map(toJob)
-    },
-
-    async countFacets(filter: JobFilter): Promise<JobFacets> {
-      const facets: JobFacets = { status: [], project: [], nodeId: [] }
-      const rows = await facetsQuery(queries, filter).execute()
-      for (const { facet, value, count } of rows) facets[facet].push({ value, count })
-      return facets
-    },
+    list: (filter: JobFilter, page: { before: string | null; limit: number }): StoredJob[] =>
+      jobList.list(filter, page).map(toJob),
+    countFacets: (filter: JobFilter): JobFacets => jobList.countFacets(filter),
 
     countStatuses(ids: string[]): Partial<Record<JobStatus, number>> {
       const rows = statuses.all(JSON.stringify([...new Set(ids)]))
@@ -127,92 +107,4 @@ export function createJobs(database: Database) {
       return count ?? 0
     }
   }
-}
-
-/**
- * One query per status asked for, each of them a walk down one index that stops at the page's length; the caller
- * merges. One query over several statuses would have to sort everything, or walk through a million ended jobs to
- * find the few that run.
- */
-export function listPageQueries(
-  queries: Kysely<Tables>,
-  filter: JobFilter,
-  page: { before: string | null; limit: number }
-) {
-  const newestFirst = queries
-    .selectFrom('jobs')
-    .selectAll()
-    .where('id', '<', page.before ?? AFTER_EVERY_ID)
-    .where((where) => where.and(conditions(where, filter)))
-    .orderBy('id', 'desc')
-    .limit(page.limit)
-  if (filter.status === undefined || filter.status.length === 0) return [newestFirst]
-  return [...new Set(filter.status)].map((status) => newestFirst.where('status', '=', status))
-}
-
-/** Each facet counts what the other filters leave, so that it shows what choosing another of its values would give. */
-function facetsQuery(queries: Kysely<Tables>, filter: JobFilter) {
-  const { project, spider, nodeId, status, text, sinceMs } = filter
-  const counted = spider === undefined && text === undefined && sinceMs === undefined
-  const facets = facet('status', 'status').unionAll(facet('project', 'project')).unionAll(facet('nodeId', 'node_id'))
-  return queries
-    .with('cube', () => (counted ? queries.selectFrom('facet_counts').selectAll() : scanJobs()))
-    .selectFrom(facets.as('facets'))
-    .selectAll()
-
-  /** The same cube, for filters that the counters know nothing of. */
-  function scanJobs() {
-    return queries
-      .selectFrom('jobs')
-      .select([
-        'status',
-        'project',
-        sql<string>`coalesce(node_id, '')`.as('node_id'),
-        sql<number>`count(*)`.as('count')
-      ])
-      .where((where) => where.and(conditions(where, { spider, text, sinceMs })))
-      .groupBy(['status', 'project', 'node_id'])
-  }
-
-  function facet(name: keyof JobFacets, column: 'status' | 'project' | 'node_id') {
-    let query = queries.withTables<{ cube: Tables['facet_counts'] }>().selectFrom('cube').where(column, '<>', '')
-    if (column !== 'status' && status !== undefined && status.length > 0) query = query.where('status', 'in', status)
-    if (column !== 'project' && project !== undefined) query = query.where(matches(sql.ref('project'), project))
-    if (column !== 'node_id' && nodeId !== undefined) query = query.where('node_id', '=', nodeId)
-    const counts = query
-      .select([sql.lit(name).as('facet'), sql.ref<string>(column).as('value'), sql<number>`sum(count)`.as('count')])
-      .groupBy(column)
-      .having(sql<number>`sum(count)`, '>', 0)
-      .orderBy(sql`3`, 'desc')
-      .orderBy('value')
-      .limit(FACET_LIMIT)
-    return queries.selectFrom(counts.as('counts')).selectAll()
-  }
-}
-
-function conditions(where: ExpressionBuilder<Tables, 'jobs'>, filter: JobFilter): Expression<SqlBool>[] {
-  const { project, spider, nodeId, text, sinceMs } = filter
-  const list: Expression<SqlBool>[] = []
-  if (project !== undefined) list.push(matches(sql.ref('project'), project))
-  if (spider !== undefined) list.push(matches(sql.ref('spider'), spider))
-  if (nodeId !== undefined) list.push(where('node_id', '=', nodeId))
-  // The time decides; the id, which begins with nearly the same time, keeps an index from walking through all of history.
-  if (sinceMs !== undefined) list.push(where('queued_at_ms', '>=', sinceMs), where('id', '>=', lowestIdSince(sinceMs)))
-  if (text !== undefined && text !== '') {
-    const like = `%${text.replace(/[\\%_]/g, '\\$&')}%`
-    list.push(sql<SqlBool>`(project LIKE ${like} ESCAPE '\\' OR spider LIKE ${like} ESCAPE '\\'
-      OR jobid LIKE ${like} ESCAPE '\\' OR id LIKE ${like} ESCAPE '\\')`)
-  }
-  return list
-}
-
-function lowestIdSince(sinceMs: number): string {
-  const timeMs = Math.min(Math.max(0, Math.floor(sinceMs) - ID_TIME_MARGIN_MS), 2 ** 48 - 1)
-  return timeMs.toString(16).padStart(12, '0')
-}
-
-/** `*` stands for anything; every other character for itself. */
-function matches(column: Expression<unknown>, pattern: string): Expression<SqlBool> {
-  if (!pattern.includes('*')) return sql<SqlBool>`${column} = ${pattern}`
-  return sql<SqlBool>`${column} GLOB ${pattern.replace(/[[?]/g, '[$&]')}`
 }

@@ -3,6 +3,8 @@ import type { Placement, QueuePlace } from '../../../shared/contract/index.ts'
 import { laneText } from '../lane.ts'
 import type { TimelineEntry } from '../store.ts'
 import type { ChangeLog } from './change-log.ts'
+import { COUNTED } from './holds.ts'
+import type { CountedRow, Counters } from './counters.ts'
 import type { Timeline } from './timeline.ts'
 
 export const ORDER_SQL = {
@@ -15,15 +17,11 @@ export const ORDER_SQL = {
         FROM queue_lanes)`
 }
 
-interface QueuedRow {
+interface QueuedRow extends CountedRow {
   id: string
-  project: string
   version: string | null
-  spider: string
   priority: number
   rank: number
-  hold: string | null
-  lane: string
 }
 
 export type Order = ReturnType<typeof createOrder>
@@ -32,15 +30,16 @@ interface Dependencies {
   database: Database
   changes: ChangeLog
   timeline: Timeline
+  counters: Counters
 }
 
 /**
  * The order of queued jobs, as operators change it. A rank is a number between two others; those at the ends are counted on from
  * the one given out last (`queue_ends`), so that no rank is given out twice.
  */
-export function createOrder({ database, changes, timeline }: Dependencies) {
+export function createOrder({ database, changes, timeline, counters }: Dependencies) {
   const queued = database.prepare<[string], QueuedRow>(
-    "SELECT id, project, version, spider, priority, rank, hold, lane FROM jobs WHERE id = ? AND state = 'queued'"
+    `SELECT id, version, priority, rank, ${COUNTED} FROM jobs WHERE id = ? AND state = 'queued'`
   )
   const takeBack = database.prepare<[number], number>('UPDATE queue_ends SET back = back + ? RETURNING back').pluck()
   const takeFront = database
@@ -142,7 +141,7 @@ export function createOrder({ database, changes, timeline }: Dependencies) {
         const lane = laneText({ ...row, placement })
         setPlacement.run(placement.nodeId, JSON.stringify(placement.tags), lane, row.id)
         noteChange(row, entry)
-        if (row.hold === null) changes.lane(lane)
+        counters.moved(row, { ...row, lane })
       }
       return rows.map(({ id }) => id)
     }

@@ -2,8 +2,8 @@ import type { Database } from 'better-sqlite3'
 import type { Attempt } from '../../../shared/contract/index.ts'
 import type { AttemptStart, LaneDepth, QueueHead, TimelineEntry } from '../store.ts'
 import type { ChangeLog } from './change-log.ts'
-import { type Holds, type JobThatEnded, RESTORABLE } from './holds.ts'
-import { type AttemptRow, toAttempt } from './rows.ts'
+import type { CountedRow, Counters } from './counters.ts'
+import { COUNTED, type Holds, type JobThatEnded, RESTORABLE } from './holds.ts'
 import type { Timeline } from './timeline.ts'
 
 /** The hot statements, by name, so that a test can look at their plans. */
@@ -17,45 +17,51 @@ export const QUEUE_SQL = {
       AND (overlap_key IS NULL OR NOT EXISTS (SELECT 1 FROM jobs AS live
         WHERE live.overlap_key = jobs.overlap_key AND live.state IN ('starting', 'running')))
     RETURNING project, spider, lane`,
+  nodeOf: 'SELECT node_id FROM jobs WHERE id = ?',
   holdOverlapping: `UPDATE jobs SET hold = 'overlap'
     WHERE id = :jobId AND state = 'queued' AND hold IS NULL AND attempt_count = :number - 1
       AND (expires_at_ms IS NULL OR expires_at_ms > :atMs) AND overlap_key IS NOT NULL
-    RETURNING lane`
+    RETURNING ${COUNTED}`,
+  insertAttempt: `INSERT INTO attempts (job_id, number, jobid, node_id, project, version, spider, state, sent_at_ms)
+    VALUES (?, ?, ?, ?, ?, ?, ?, 'sending', ?) ON CONFLICT (node_id, project, jobid) DO NOTHING`
 }
 
 interface Dependencies {
   database: Database
   changes: ChangeLog
   timeline: Timeline
+  counters: Counters
   holds: Holds
 }
 
 type Claim = Omit<AttemptStart, 'entry'> & { atMs: number }
 
-interface CancelledRow {
+interface ClaimedRow {
+  project: string
+  spider: string
+  lane: string
+}
+
+interface CancelledRow extends CountedRow {
   state: string
   cancelled_while_queued: number
   not_before_ms: number | null
   overlap_key: string | null
   attempt_count: number
-  lane: string
 }
 
 /** Jobs on their way through and out of the queue. Every function runs inside a transaction of its caller. */
-export function createQueue({ database, changes, timeline, holds }: Dependencies) {
+export function createQueue({ database, changes, timeline, counters, holds }: Dependencies) {
   const lanes = database.prepare<[], LaneDepth>(QUEUE_SQL.lanes)
   const heads = database.prepare<[string, number], QueueHead>(QUEUE_SQL.heads)
   const claim = database.prepare<Claim, { project: string; spider: string; lane: string }>(QUEUE_SQL.claim)
-  const holdOverlapping = database.prepare<Claim, { lane: string }>(QUEUE_SQL.holdOverlapping)
-  const insertAttempt = database.prepare<unknown[], AttemptRow>(
-    `INSERT INTO attempts (job_id, number, jobid, node_id, project, version, spider, state, sent_at_ms)
-     VALUES (:jobId, :number, :jobid, :nodeId, :project, :version, :spider, 'sending', :sentAtMs) RETURNING *`
-  )
-  const isTaken = database.prepare<[string, string, string]>(
-    'SELECT 1 FROM attempts WHERE node_id = ? AND project = ? AND jobid = ?'
+  const holdOverlapping = database.prepare<Claim, CountedRow>(QUEUE_SQL.holdOverlapping)
+  const nodeOf = database.prepare<[string], string | null>(QUEUE_SQL.nodeOf).pluck()
+  const insertAttempt = database.prepare<[string, number, string, string, string, string, string, number]>(
+    QUEUE_SQL.insertAttempt
   )
   const cancelled = database.prepare<[string], CancelledRow>(
-    'SELECT state, cancelled_while_queued, not_before_ms, overlap_key, attempt_count, lane FROM jobs WHERE id = ?'
+    `SELECT state, cancelled_while_queued, not_before_ms, overlap_key, attempt_count, ${COUNTED} FROM jobs WHERE id = ?`
   )
   const restore = database.prepare<[string | null, string]>(
     `UPDATE jobs SET state = 'queued', hold = ?, outcome = NULL, reason = NULL, cancelled_while_queued = 0,
@@ -69,10 +75,14 @@ export function createQueue({ database, changes, timeline, holds }: Dependencies
     'UPDATE jobs SET cancel_asked_at_ms = :atMs WHERE id = :id AND cancel_asked_at_ms IS NULL'
   )
 
-  /** A jobid of a client's own making may be one that the node had before: then the job's id, which is nobody else's. */
-  function freeJobid({ jobId, number, jobid, nodeId }: AttemptStart, project: string): string {
+  /** Writes the attempt; returns the jobid that it has on its node. */
+  function writeAttempt({ jobId, number, jobid, nodeId, version, entry }: AttemptStart, job: ClaimedRow): string {
+    const { project, spider } = job
+    const write = (free: string) =>
+      insertAttempt.run(jobId, number, free, nodeId, project, version, spider, entry.atMs).changes > 0
+    // A jobid of a client's own making may be one that the node had before: then the job's id, which is nobody else's.
     let free = jobid
-    for (let copy = number; isTaken.get(nodeId, project, free) !== undefined; copy += 1) free = `${jobId}-${copy}`
+    for (let copy = number; !write(free); copy += 1) free = `${jobId}-${copy}`
     return free
   }
 
@@ -86,7 +96,7 @@ export function createQueue({ database, changes, timeline, holds }: Dependencies
     if (broken !== undefined) return false
     const hold = isMet ? holds.laterHold(row, nowMs) : 'dependency'
     restore.run(hold, id)
-    if (hold === null) changes.lane(row.lane)
+    counters.moved(row, { ...row, status: 'queued', hold })
     return true
   }
 
@@ -101,22 +111,24 @@ export function createQueue({ database, changes, timeline, holds }: Dependencies
         // The guard is the whole claim: whoever comes second finds the job no longer queued, or further on in its attempts.
         const { entry, ...fields } = start
         const wanted = { ...fields, atMs: entry.atMs }
+        // Only a job that had attempts has had a node: the first costs no look at it.
+        const node_id = start.number === 1 ? null : (nodeOf.get(start.jobId) ?? null)
         const job = claim.get(wanted)
         if (job === undefined) {
           const held = holdOverlapping.get(wanted)
           if (held !== undefined) {
             changes.job(start.jobId)
-            changes.lane(held.lane)
+            counters.moved({ ...held, hold: null }, held)
           }
           continue
         }
-        const { project, spider, lane } = job
-        const jobid = freeJobid(start, project)
-        const row = insertAttempt.get({ ...fields, project, spider, jobid, sentAtMs: entry.atMs }) as AttemptRow
+        const counted = { ...job, hold: null }
+        const after = { ...counted, status: 'starting', node_id: start.nodeId }
+        counters.moved({ ...counted, status: 'queued', node_id }, after, { isTold: false })
+        const jobid = writeAttempt(start, job)
         timeline.add(start.jobId, start.number, 'sending', entry)
         changes.job(start.jobId)
-        changes.lane(lane)
-        begun.push(toAttempt(row))
+        begun.push({ ...NEW_ATTEMPT, ...fields, jobid, project: job.project, spider: job.spider, sentAtMs: entry.atMs })
       }
       return begun
     },
@@ -162,3 +174,21 @@ export function createQueue({ database, changes, timeline, holds }: Dependencies
     }
   }
 }
+
+/** Of an attempt that has only just been sent. */
+const NEW_ATTEMPT = {
+  state: 'sending',
+  result: null,
+  reason: null,
+  acceptedAtMs: null,
+  startedAtMs: null,
+  endedAtMs: null,
+  pid: null,
+  exitCode: null,
+  signal: null,
+  stats: null,
+  limitHit: null,
+  peakMemoryBytes: null,
+  cpuSeconds: null,
+  logArchived: false
+} as const

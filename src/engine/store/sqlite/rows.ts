@@ -158,6 +158,19 @@ export function toTransition(row: TransitionRow): Transition {
   }
 }
 
+export interface AskedRow {
+  queued_at_ms: number
+  asked_text: string
+  asked_evidence: string | null
+}
+
+/** The first entry of a job's timeline stands in the job's own row; no other has its number. */
+export function toQueuedEntry(jobId: string, row: AskedRow): Transition {
+  const evidence = row.asked_evidence === null ? {} : JSON.parse(row.asked_evidence)
+  const { queued_at_ms: atMs, asked_text: text } = row
+  return { sequence: 0, jobId, attemptNumber: null, atMs, kind: 'queued', text, evidence }
+}
+
 export interface NodeRow {
   id: string
   name: string

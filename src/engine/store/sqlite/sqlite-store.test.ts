@@ -37,10 +37,31 @@ describeStore('SqliteStore', async () => {
     },
     async remove() {
       await store.close()
+      expectCountersToBeRight(join(directory.path, 'scrapdeck.db'))
       await directory.remove()
     }
   }
 })
+
+/** Whatever a test did, no writer of jobs may have forgotten to tell the counters. */
+function expectCountersToBeRight(path: string): void {
+  const database = new DatabaseConstructor(path, { readonly: true })
+  const all = (sql: string) => database.prepare(sql).raw().all()
+  const counted = [
+    all('SELECT * FROM job_counts ORDER BY 1, 2, 3, 4'),
+    all('SELECT * FROM queue_lanes ORDER BY 1'),
+    all('SELECT state, count FROM state_counts WHERE count <> 0 ORDER BY 1')
+  ]
+  const recounted = [
+    all(
+      `SELECT project, spider, status, coalesce(node_id, ''), count(*) FROM jobs GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`
+    ),
+    all(`SELECT lane, count(*) FROM jobs WHERE state = 'queued' AND hold IS NULL GROUP BY 1 ORDER BY 1`),
+    all('SELECT state, count(*) FROM jobs GROUP BY 1 ORDER BY 1')
+  ]
+  database.close()
+  expect(counted).toEqual(recounted)
+}
 
 /** Starts the writer under a shell, so that limits can be set; its lines come one by one. */
 function startWriter(directory: string, limits = '') {

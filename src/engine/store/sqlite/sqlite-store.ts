@@ -4,6 +4,7 @@ import type { Logger } from '../../runtime/logger.ts'
 import type { Store } from '../store.ts'
 import { createAttempts } from './attempts.ts'
 import { createChangeLog } from './change-log.ts'
+import { createCounters } from './counters.ts'
 import { createEnqueue } from './enqueue.ts'
 import { createFleet } from './fleet.ts'
 import { createGroupCommit } from './group-commit.ts'
@@ -45,11 +46,12 @@ export async function openSqliteStoreInThread(
   const changes = createChangeLog(database)
   const timeline = createTimeline(database)
   const jobs = createJobs(database)
-  const holds = createHolds({ database, changes, timeline })
-  const order = createOrder({ database, changes, timeline })
-  const enqueue = createEnqueue({ database, changes, timeline, holds, order })
-  const queue = createQueue({ database, changes, timeline, holds })
-  const attempts = createAttempts({ database, changes, timeline, holds })
+  const counters = createCounters(database, changes)
+  const holds = createHolds({ database, changes, timeline, counters })
+  const order = createOrder({ database, changes, timeline, counters })
+  const enqueue = createEnqueue({ database, changes, counters, holds, order })
+  const queue = createQueue({ database, changes, timeline, counters, holds })
+  const attempts = createAttempts({ database, changes, timeline, counters, holds })
   const runs = createRuns({ enqueue, queue, attempts })
   const fleet = createFleet({ database, changes })
   const listeners = new Set<(cursor: number) => void>()
@@ -153,9 +155,11 @@ export async function openSqliteStoreInThread(
   function settled<T>(work: () => T): T {
     try {
       const value = work()
+      counters.settle()
       changes.settle()
       return value
     } finally {
+      counters.discard()
       changes.discard()
     }
   }

@@ -1,7 +1,7 @@
 import type { Database } from 'better-sqlite3'
 import type { Transition, TransitionKind } from '../../../shared/contract/index.ts'
 import type { TimelineEntry } from '../store.ts'
-import { type TransitionRow, toTransition } from './rows.ts'
+import { type AskedRow, toQueuedEntry, type TransitionRow, toTransition } from './rows.ts'
 
 export type Timeline = ReturnType<typeof createTimeline>
 
@@ -9,6 +9,9 @@ export type Timeline = ReturnType<typeof createTimeline>
 export function createTimeline(database: Database) {
   const insert = database.prepare(
     'INSERT INTO transitions (job_id, attempt_number, at_ms, kind, text, evidence) VALUES (?, ?, ?, ?, ?, ?)'
+  )
+  const asked = database.prepare<[string], AskedRow>(
+    'SELECT queued_at_ms, asked_text, asked_evidence FROM jobs WHERE id = ? AND asked_text IS NOT NULL'
   )
   const ofJob = database.prepare<[string], TransitionRow>(
     'SELECT * FROM transitions WHERE job_id = ? ORDER BY sequence'
@@ -20,7 +23,9 @@ export function createTimeline(database: Database) {
     },
 
     list(jobId: string): Transition[] {
-      return ofJob.all(jobId).map(toTransition)
+      const row = asked.get(jobId)
+      const rest = ofJob.all(jobId).map(toTransition)
+      return row === undefined ? rest : [toQueuedEntry(jobId, row), ...rest]
     }
   }
 }

@@ -157,15 +157,14 @@ export function describeJobs(story: Story): void {
       expect(await pageIds({ spider: '*y' })).toEqual([plain.id])
     })
 
-    test('text is looked for in project, spider, id and jobid, and its characters stand for themselves', async () => {
+    test('text is looked for in project and spider and at the beginning of id and jobid, and its characters stand for themselves', async () => {
       const odd = await enqueue({ project: '100%_sure', spider: 'one' })
       const plain = await enqueue({ project: 'shop', spider: 'Prices', jobid: 'mine\\1' })
       expect(await pageIds({ text: '%' })).toEqual([odd.id])
       expect(await pageIds({ text: '_' })).toEqual([odd.id])
-      expect(await pageIds({ text: '\\' })).toEqual([plain.id])
       expect(await pageIds({ text: 'price' })).toEqual([plain.id])
-      expect(await pageIds({ text: 'ine\\' })).toEqual([plain.id])
-      expect(await pageIds({ text: plain.id.slice(4, 12) })).toEqual([plain.id])
+      expect(await pageIds({ text: 'mine\\' })).toEqual([plain.id])
+      expect(await pageIds({ text: plain.id.slice(0, 12).toUpperCase() })).toEqual([plain.id])
       expect(await pageIds({ text: "'; DROP TABLE jobs" })).toEqual([])
       expect(await pageIds({ text: '' })).toEqual([plain.id, odd.id])
     })

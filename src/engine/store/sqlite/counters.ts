@@ -1,0 +1,86 @@
+import type { Database } from 'better-sqlite3'
+import type { ChangeLog } from './change-log.ts'
+
+export const COUNTERS_SQL = {
+  kind: `INSERT INTO job_counts VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count`,
+  lane: 'INSERT INTO queue_lanes VALUES (?, ?) ON CONFLICT DO UPDATE SET depth = depth + excluded.depth'
+}
+
+/** What a job is counted by. */
+export interface CountedRow {
+  project: string
+  spider: string
+  status: string
+  node_id: string | null
+  hold: string | null
+  lane: string
+}
+
+export type Counters = ReturnType<typeof createCounters>
+
+/**
+ * How many jobs there are of each state, of each kind and in each lane. Whoever writes a job tells how it was counted and how it
+ * is now; the differences of a whole write are summed up, and `settle` puts them down in its transaction. The suite
+ * recounts after every test, so a writer that forgets is found.
+ */
+export function createCounters(database: Database, changes: ChangeLog) {
+  const addToState = database.prepare<[number, string]>('UPDATE state_counts SET count = count + ? WHERE state = ?')
+  const addToKind = database.prepare<[string, string, string, string, number]>(COUNTERS_SQL.kind)
+  const dropKind = database.prepare<[string, string, string, string]>(
+    'DELETE FROM job_counts WHERE project = ? AND spider = ? AND status = ? AND node_id = ? AND count = 0'
+  )
+  const addToLane = database.prepare<[string, number]>(COUNTERS_SQL.lane)
+  const dropLane = database.prepare<[string]>('DELETE FROM queue_lanes WHERE lane = ? AND depth = 0')
+  const kinds = new Map<string, { row: CountedRow; difference: number }>()
+  const lanes = new Map<string, number>()
+
+  function add(row: CountedRow, amount: 1 | -1, isTold: boolean): void {
+    const key = `${row.project}\0${row.spider}\0${row.status}\0${row.node_id ?? ''}`
+    const kind = kinds.get(key)
+    if (kind === undefined) kinds.set(key, { row, difference: amount })
+    else kind.difference += amount
+    if (row.status !== 'queued' || row.hold !== null) return
+    increase(lanes, row.lane, amount)
+    if (isTold) changes.lane(row.lane)
+  }
+
+  function discard(): void {
+    kinds.clear()
+    lanes.clear()
+  }
+
+  return {
+    discard,
+
+    /** `isTold: false`: who listens to the queue knows of it already. */
+    moved(before: CountedRow | null, after: CountedRow, { isTold = true } = {}): void {
+      if (before !== null) add(before, -1, isTold)
+      add(after, 1, isTold)
+    },
+
+    settle(): void {
+      const states = new Map<string, number>()
+      for (const { row, difference } of kinds.values()) {
+        if (difference === 0) continue
+        const { project, spider, status } = row
+        const nodeId = row.node_id ?? ''
+        addToKind.run(project, spider, status, nodeId, difference)
+        if (difference < 0) dropKind.run(project, spider, status, nodeId)
+        increase(states, LIVE_STATES.has(status) ? status : 'ended', difference)
+      }
+      for (const [state, difference] of states) if (difference !== 0) addToState.run(difference, state)
+      for (const [lane, difference] of lanes) {
+        if (difference === 0) continue
+        addToLane.run(lane, difference)
+        if (difference < 0) dropLane.run(lane)
+      }
+      discard()
+    }
+  }
+}
+
+const LIVE_STATES = new Set(['queued', 'starting', 'running'])
+
+function increase(counts: Map<string, number>, key: string, amount: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + amount)
+}

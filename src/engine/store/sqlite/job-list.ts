@@ -1,0 +1,278 @@
+import type { Database } from 'better-sqlite3'
+import type { JobFacets, JobFilter } from '../../../shared/contract/index.ts'
+import type { JobRow } from './rows.ts'
+
+/** Facets are for choosing from: nobody chooses from more than these. */
+const FACET_LIMIT = 500
+/** A job gets its id before it is recorded as queued: by less than this. */
+const ID_TIME_MARGIN_MS = 60_000
+/** Above every job id, all of which are hexadecimal: the page before it is the newest. */
+const AFTER_EVERY_ID = 'g'
+/** Text is looked for at the beginning of ids from so many digits on: fewer would say a time of minutes and more. */
+const ID_PREFIX_MIN = 10
+/** Of jobs whose id, or a client's own jobid, begins with the text, at most so many of each are looked at. */
+const NAMED_MAX = 10_000
+
+/** A kind of jobs: what job_counts counts by. */
+interface Kind {
+  project: string
+  spider: string
+  status: string
+  nodeId: string
+}
+
+export const JOB_LIST_SQL = {
+  newest: 'SELECT * FROM jobs WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?',
+  ofKind: `SELECT id FROM jobs WHERE project = ? AND spider = ? AND status = ? AND id < ? AND id >= ?
+    ORDER BY id DESC LIMIT ?`,
+  ofKindOnNode: `SELECT id FROM jobs WHERE node_id = ? AND project = ? AND spider = ? AND status = ? AND id < ? AND id >= ?
+    ORDER BY id DESC LIMIT ?`,
+  byIdPrefix: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
+    WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ${NAMED_MAX}`,
+  byJobidPrefix: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
+    WHERE jobid <> id AND jobid >= ? AND jobid < ? ORDER BY jobid DESC LIMIT ${NAMED_MAX}`
+}
+
+interface NamedRow extends Kind {
+  id: string
+  jobid: string
+  queued_at_ms: number
+}
+
+/**
+ * Pages of jobs, and what there is to choose from. Which kinds of jobs a filter leaves is found in the counters (a row a kind, however
+ * many jobs); the page is then merged from one walk per kind down an index, newest first. So a page costs as much as there are
+ * kinds, never as much as there are jobs.
+ */
+export function createJobList(database: Database) {
+  const newest = database.prepare<[string, string, number], JobRow>(JOB_LIST_SQL.newest)
+  const ofKind = database.prepare<unknown[], string>(JOB_LIST_SQL.ofKind).pluck()
+  const ofKindOnNode = database.prepare<unknown[], string>(JOB_LIST_SQL.ofKindOnNode).pluck()
+  const byIdPrefix = database.prepare<[string, string], NamedRow>(JOB_LIST_SQL.byIdPrefix)
+  const byJobidPrefix = database.prepare<[string, string], NamedRow>(JOB_LIST_SQL.byJobidPrefix)
+  const many = database.prepare<[string], JobRow>(
+    'SELECT jobs.* FROM json_each(?) AS wanted JOIN jobs ON jobs.id = wanted.value ORDER BY jobs.id DESC'
+  )
+  const queuedAt = database.prepare<[string], number>('SELECT queued_at_ms FROM jobs WHERE id = ?').pluck()
+  const countSince = database
+    .prepare<unknown[], number>('SELECT count(*) FROM jobs WHERE project = ? AND spider = ? AND status = ? AND id >= ?')
+    .pluck()
+  const countSinceOnNode = database
+    .prepare<unknown[], number>(
+      'SELECT count(*) FROM jobs WHERE node_id = ? AND project = ? AND spider = ? AND status = ? AND id >= ?'
+    )
+    .pluck()
+  const justBefore = database.prepare<[string, string, number], Kind>(
+    `SELECT project, spider, status, coalesce(node_id, '') AS nodeId FROM jobs
+     WHERE id >= ? AND id < ? AND queued_at_ms < ?`
+  )
+
+  /** The kinds that a filter leaves; `columns` are what they are told apart by. */
+  function kindsOf(filter: JobFilter, columns: string): (Kind & { count: number })[] {
+    const { sql, values } = conditionsOf(filter)
+    const statement = database.prepare<unknown[], Kind & { count: number }>(
+      `SELECT ${columns}, sum(count) AS count FROM job_counts WHERE ${sql} GROUP BY ${GROUPS[columns]}`
+    )
+    return statement.all(...values)
+  }
+
+  /** Jobs whose id or own jobid begins with the text, that the rest of the filter leaves. */
+  function namedBy(text: string, filter: JobFilter): NamedRow[] {
+    const rows = byJobidPrefix.all(text, `${text}\u{10ffff}`)
+    const digits = text.toLowerCase()
+    if (digits.length >= ID_PREFIX_MIN && /^[0-9a-f]+$/.test(digits)) rows.push(...byIdPrefix.all(digits, `${digits}g`))
+    const isLeft = fits(filter)
+    return [...new Map(rows.map((row) => [row.id, row])).values()].filter(isLeft)
+  }
+
+  function pageIds(filter: JobFilter, below: string, from: string, limit: number): string[] {
+    const { nodeId, text, sinceMs } = filter
+    const kinds = kindsOf(filter, nodeId === undefined ? KIND : KIND_ON_NODE)
+    const walks = kinds.map((kind): Walk => {
+      const key = [kind.project, kind.spider, kind.status]
+      return (before, count) =>
+        nodeId === undefined
+          ? ofKind.all(...key, before, from, count)
+          : ofKindOnNode.all(nodeId, ...key, before, from, count)
+    })
+    if (text !== undefined && text !== '') {
+      const ids = namedBy(text, filter).map(({ id }) => id)
+      const sorted = ids.filter((id) => id < below && id >= from).sort((one, other) => (one < other ? 1 : -1))
+      walks.push((before, count) => sorted.filter((id) => id < before).slice(0, count))
+    }
+    const isRecent = (id: string) => sinceMs === undefined || (queuedAt.get(id) ?? 0) >= sinceMs
+    return mergeNewestFirst(walks, below, limit, isRecent)
+  }
+
+  function countKinds(filter: JobFilter): (Kind & { count: number })[] {
+    const { sinceMs, text } = filter
+    // The named are counted besides the kinds that the text names, not twice.
+    const kinds = kindsOf(filter, KIND_ON_NODE)
+    const isKind = conditionsOfText(text)
+    const named = text === undefined || text === '' ? [] : namedBy(text, filter).filter((row) => !isKind(row))
+    const extra = named.map((row) => ({ ...row, count: 1 }))
+    return sinceMs === undefined ? [...kinds, ...extra] : [...kindsSince(kinds, filter, sinceMs), ...extra]
+  }
+
+  function kindsSince(kinds: (Kind & { count: number })[], filter: JobFilter, sinceMs: number) {
+    const low = idAt(sinceMs - ID_TIME_MARGIN_MS)
+    const onNodes = new Map<string, number>()
+    const keyOf = ({ project, spider, status }: Kind) => `${project}\0${spider}\0${status}`
+    const counted = kinds
+      .filter(({ nodeId }) => nodeId !== '')
+      .map((kind) => {
+        const { project, spider, status, nodeId } = kind
+        const count = countSinceOnNode.get(nodeId, project, spider, status, low) as number
+        onNodes.set(keyOf(kind), (onNodes.get(keyOf(kind)) ?? 0) + count)
+        return { ...kind, count }
+      })
+    for (const kind of kinds.filter(({ nodeId }) => nodeId === '')) {
+      const { project, spider, status } = kind
+      const all = countSince.get(project, spider, status, low) as number
+      counted.push({ ...kind, count: all - (onNodes.get(keyOf(kind)) ?? 0) })
+    }
+    // Asked within the margin before: their ids are young enough, they are not.
+    const isKind = fits({ ...filter, sinceMs: undefined }, conditionsOfText(filter.text))
+    const early = justBefore.all(low, idAt(Math.ceil(sinceMs)), sinceMs)
+    for (const kind of early) if (isKind(kind as NamedRow)) counted.push({ ...kind, count: -1 })
+    return counted
+  }
+
+  return {
+    list(filter: JobFilter, page: { before: string | null; limit: number }): JobRow[] {
+      const below = page.before ?? AFTER_EVERY_ID
+      const from = filter.sinceMs === undefined ? '' : idAt(filter.sinceMs - ID_TIME_MARGIN_MS)
+      const { status = [], project, spider, nodeId, text = '' } = filter
+      const hasNames = [project, spider, nodeId].some((name) => name !== undefined)
+      if (status.length === 0 && text === '' && from === '' && !hasNames) return newest.all(below, from, page.limit)
+      return many.all(JSON.stringify(pageIds(filter, below, from, page.limit)))
+    },
+
+    countFacets(filter: JobFilter): JobFacets {
+      const { status, project, nodeId, ...others } = filter
+      const cube = countKinds(others)
+      const isStatus = (kind: Kind) =>
+        status === undefined || status.length === 0 || status.some((one) => one === kind.status)
+      const isProject = (kind: Kind) => project === undefined || matches(project)(kind.project)
+      const isNode = (kind: Kind) => nodeId === undefined || nodeId === kind.nodeId
+      return {
+        status: countBy(
+          'status',
+          cube.filter((kind) => isProject(kind) && isNode(kind))
+        ),
+        project: countBy(
+          'project',
+          cube.filter((kind) => isStatus(kind) && isNode(kind))
+        ),
+        nodeId: countBy(
+          'nodeId',
+          cube.filter((kind) => isStatus(kind) && isProject(kind))
+        )
+      }
+    }
+  }
+}
+
+const KIND = 'project, spider, status'
+const KIND_ON_NODE = 'project, spider, status, node_id AS nodeId'
+const GROUPS: Record<string, string> = { [KIND]: '1, 2, 3', [KIND_ON_NODE]: '1, 2, 3, 4' }
+
+/** So many ids below one, newest first. */
+type Walk = (before: string, count: number) => string[]
+
+/** The newest of all walks together: each is asked for a few more whenever its own run out. */
+function mergeNewestFirst(walks: Walk[], below: string, limit: number, isWanted: (id: string) => boolean): string[] {
+  const heads = walks.map((walk) => ({ walk, ids: walk(below, 1), at: 0, step: 4 })).filter(({ ids }) => ids.length > 0)
+  const merged: string[] = []
+  const seen = new Set<string>()
+  while (heads.length > 0 && merged.length < limit) {
+    let best = 0
+    for (let index = 1; index < heads.length; index += 1) {
+      if (heads[index]!.ids[heads[index]!.at]! > heads[best]!.ids[heads[best]!.at]!) best = index
+    }
+    const head = heads[best]!
+    const id = head.ids[head.at]!
+    head.at += 1
+    if (!seen.has(id) && isWanted(id)) merged.push(id)
+    seen.add(id)
+    if (head.at < head.ids.length) continue
+    head.ids = head.walk(id, head.step)
+    head.at = 0
+    head.step = Math.min(limit, head.step * 4)
+    if (head.ids.length === 0) heads.splice(best, 1)
+  }
+  return merged
+}
+
+function countBy(name: 'status' | 'project' | 'nodeId', kinds: (Kind & { count: number })[]) {
+  const counts = new Map<string, number>()
+  for (const kind of kinds) if (kind[name] !== '') counts.set(kind[name], (counts.get(kind[name]) ?? 0) + kind.count)
+  return [...counts]
+    .map(([value, count]) => ({ value, count }))
+    .filter(({ count }) => count > 0)
+    .sort((one, other) => other.count - one.count || (one.value < other.value ? -1 : 1))
+    .slice(0, FACET_LIMIT)
+}
+
+function conditionsOf({ status, project, spider, nodeId, text }: JobFilter): { sql: string; values: unknown[] } {
+  const parts: string[] = ['count > 0']
+  const values: unknown[] = []
+  const add = (sql: string, ...more: unknown[]) => {
+    parts.push(sql)
+    values.push(...more)
+  }
+  if (status !== undefined && status.length > 0) {
+    add(`status IN (${status.map(() => '?').join(', ')})`, ...status)
+  }
+  for (const [column, pattern] of [
+    ['project', project],
+    ['spider', spider]
+  ] as const) {
+    if (pattern === undefined) continue
+    // `*` stands for anything; every other character for itself.
+    if (pattern.includes('*')) add(`${column} GLOB ?`, pattern.replace(/[[?]/g, '[$&]'))
+    else add(`${column} = ?`, pattern)
+  }
+  if (nodeId !== undefined) add('node_id = ?', nodeId)
+  if (text !== undefined && text !== '') {
+    const like = `%${text.replace(/[\\%_]/g, '\\$&')}%`
+    add(`(project LIKE ? ESCAPE '\\' OR spider LIKE ? ESCAPE '\\')`, like, like)
+  }
+  return { sql: parts.join(' AND '), values }
+}
+
+/** Whether a kind is one that the text names. */
+function conditionsOfText(text: string | undefined): (kind: Kind) => boolean {
+  if (text === undefined || text === '') return () => true
+  // As LIKE does it: letters of ASCII count as the same in both cases.
+  const wanted = foldCase(text)
+  return ({ project, spider }) => foldCase(project).includes(wanted) || foldCase(spider).includes(wanted)
+}
+
+const foldCase = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+
+function fits(filter: JobFilter, more: (kind: Kind) => boolean = () => true): (row: NamedRow) => boolean {
+  const { status, project, spider, nodeId, sinceMs } = filter
+  const isProject = project === undefined ? () => true : matches(project)
+  const isSpider = spider === undefined ? () => true : matches(spider)
+  return (row) =>
+    (status === undefined || status.length === 0 || status.some((one) => one === row.status)) &&
+    isProject(row.project) &&
+    isSpider(row.spider) &&
+    (nodeId === undefined || nodeId === row.nodeId) &&
+    (sinceMs === undefined || row.queued_at_ms >= sinceMs) &&
+    more(row)
+}
+
+function matches(pattern: string): (name: string) => boolean {
+  if (!pattern.includes('*')) return (name) => name === pattern
+  const parts = pattern.split('*').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+  const expression = new RegExp(`^${parts.join('[^]*')}$`)
+  return (name) => expression.test(name)
+}
+
+/** The lowest id of a job that got it at this time or later. */
+function idAt(timeMs: number): string {
+  const whole = Math.min(Math.max(0, Math.floor(timeMs)), 2 ** 48 - 1)
+  return whole.toString(16).padStart(12, '0')
+}
