@@ -19,10 +19,11 @@ export async function readLogRange(
   // Twisted answers `bytes=-N` with status 500 when the file has fewer than N bytes: the size must be known first.
   const tail = createByteWindow(wanted)
   const head = await ask('bytes=0-0', (answer) => (piece) => {
-    if (answer.status !== 200) return 'enough'
+    if (answer.status !== 200 || isPage(answer)) return 'enough'
     tail.take(piece)
     return 'more'
   })
+  if (isPage(head)) throw unexpected(head)
   if (head.status === 200) return tail.result()
   if (head.status === 404) return null
   const sizeBytes = sizeOf(head) ?? (head.status === 416 ? 0 : null)
@@ -39,13 +40,14 @@ export async function readLogRange(
         wholeSize = contentLength(start)
       }
       return (piece) => {
-        if (start.status !== 200 && start.status !== 206) return 'enough'
+        if ((start.status !== 200 && start.status !== 206) || isPage(start)) return 'enough'
         window.take(piece)
         // Without its length told, a whole file must be read to its end to know its size.
         return window.isFull() && (start.status === 206 || wholeSize !== null) ? 'enough' : 'more'
       }
     })
     if (answer.status === 404) return null
+    if (isPage(answer)) throw unexpected(answer)
     const read = window.result()
     if (answer.status === 200) return { ...read, sizeBytes: wholeSize ?? read.sizeBytes }
     const size = sizeOf(answer)
@@ -57,6 +59,13 @@ export async function readLogRange(
     if (size === null) throw unexpected(answer)
     return { offset: contentRange(answer)?.offset ?? offset, sizeBytes: size, bytes: read.bytes }
   }
+}
+
+/** Scrapyd serves logs and items as text: a web page is a login or an error of something before it, and says nothing of the run. */
+function isPage({ status, headers }: AnswerHead): boolean {
+  return (
+    (status === 200 || status === 206) && headers['content-type']?.trim().toLowerCase().startsWith('text/html') === true
+  )
 }
 
 /** The size of the whole file, from a 206 or 416. */

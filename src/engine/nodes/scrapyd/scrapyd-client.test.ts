@@ -590,6 +590,14 @@ describe('a log', () => {
     expect((await client.readLog(RUN, { offset: 0, limitBytes: 3 }))?.bytes).toEqual(new Uint8Array(log.subarray(0, 3)))
   })
 
+  test('is never the page that a proxy sends in its place', async () => {
+    const { client } = await scripted((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end('<title>Log in</title>')
+    })
+    expect((await failureOf(client.readLog(RUN, { offset: 0, limitBytes: 3 }))).kind).toBe('not_scrapyd')
+    expect((await failureOf(client.readLog(RUN, { offset: -3, limitBytes: 3 }))).kind).toBe('not_scrapyd')
+  })
+
   test.each([401, 500, 206])('with status %i and no range is an error', async (status) => {
     const { client } = await scripted((_request, response) => void response.writeHead(status).end('x'))
     expect(['http', 'unauthorized']).toContain(

@@ -410,6 +410,13 @@ function statusError(connection: Connection, head: AnswerHead, what: string): No
   if (status === 404) {
     return connection.fail('http', `has no ${what} (404). Check the address and its base path.`, 'no')
   }
+  if (status === 200) {
+    return connection.fail(
+      'not_scrapyd',
+      `answered ${what} with a web page. Is there a login page before it?`,
+      'unknown'
+    )
+  }
   if (status >= 300 && status < 400) {
     const target = excerpt(String(head.headers.location ?? 'nowhere'))
     return connection.fail('http', `redirects ${what} to ${target}. Give the address it redirects to.`, 'unknown')
