@@ -38,7 +38,7 @@ interface FollowChangesOptions {
 }
 
 /** Rows that the first page of an endless list may grow to. */
-const LIST_ROWS_MAX = 4000
+const LIST_ROWS_MAX = 2000
 
 /** Changes that only say what is no longer true: what is shown of it is asked for again. */
 const OUTDATED_BY = {

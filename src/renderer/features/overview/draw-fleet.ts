@@ -7,70 +7,128 @@ interface Picture {
   widthPx: number
   heightPx: number
   scrollPx: number
+  /** Light or dark: the colours are read anew when it changes. */
+  scheme: string
 }
 
-/** Draws the rows in sight. Colours and the font are those of the page. */
-export function drawFleet(canvas: HTMLCanvasElement, { nodes, layout, widthPx, heightPx, scrollPx }: Picture): void {
+type Paint = Record<'run' | 'bad' | 'ok' | 'off' | 'line' | 'dim' | 'faint' | 'font', string>
+
+/** What stands on each canvas, so that only what changed is drawn again. */
+const drawn = new WeakMap<HTMLCanvasElement, Picture & { ratio: number; paint: Paint }>()
+
+/** Draws the rows in sight: all of them when the picture moved, else those of nodes that changed. */
+export function drawFleet(canvas: HTMLCanvasElement, picture: Picture): void {
   const context = canvas.getContext('2d')
   if (!context) return
+  const { nodes, layout, widthPx, heightPx, scrollPx, scheme } = picture
   const ratio = window.devicePixelRatio || 1
-  canvas.width = Math.round(widthPx * ratio)
-  canvas.height = Math.round(heightPx * ratio)
-  canvas.style.width = `${widthPx}px`
-  canvas.style.height = `${heightPx}px`
+  const before = drawn.get(canvas)
+  const isSame =
+    before !== undefined &&
+    before.layout === layout &&
+    before.widthPx === widthPx &&
+    before.heightPx === heightPx &&
+    before.scrollPx === scrollPx &&
+    before.scheme === scheme &&
+    before.ratio === ratio
+  const paint = isSame ? before.paint : readPaint(canvas)
+  if (!isSame) {
+    canvas.width = Math.round(widthPx * ratio)
+    canvas.height = Math.round(heightPx * ratio)
+    canvas.style.width = `${widthPx}px`
+    canvas.style.height = `${heightPx}px`
+  }
   context.setTransform(ratio, 0, 0, ratio, 0, -scrollPx * ratio)
+  context.textBaseline = 'middle'
+
+  const firstRow = Math.max(0, Math.floor(scrollPx / ROW_PX))
+  const lastRow = Math.min(layout.rows, Math.ceil((scrollPx + heightPx) / ROW_PX))
+  const last = Math.min(nodes.length, lastRow * layout.columns)
+  for (let index = firstRow * layout.columns; index < last; index++) {
+    const node = nodes[index] as Node
+    if (isSame) {
+      const old = before.nodes[index]
+      if (old === node || (old !== undefined && looksAlike(old, node))) continue
+      const { x, y } = cornerOf(layout, index)
+      // The dot and the widest note reach a little beyond the column.
+      context.clearRect(x - 2, y, layout.columnPx + 4, ROW_PX)
+    }
+    drawNode(context, node, layout, index, paint)
+  }
+  drawn.set(canvas, { ...picture, ratio, paint })
+}
+
+/** Colours and the font are those of the page. */
+function readPaint(canvas: HTMLCanvasElement): Paint {
   const style = getComputedStyle(canvas)
   const colour = (name: string) => style.getPropertyValue(`--${name}`).trim()
-  const paint = {
+  return {
     run: colour('run'),
     bad: colour('bad'),
     ok: colour('ok'),
     off: colour('off'),
     line: colour('line-strong'),
     dim: colour('dim'),
-    faint: colour('faint')
-  }
-  const font = style.fontFamily
-  context.textBaseline = 'middle'
-
-  const firstRow = Math.max(0, Math.floor(scrollPx / ROW_PX))
-  const lastRow = Math.min(layout.rows, Math.ceil((scrollPx + heightPx) / ROW_PX))
-  for (let index = firstRow * layout.columns; index < Math.min(nodes.length, lastRow * layout.columns); index++) {
-    const node = nodes[index] as Node
-    const { x, y } = cornerOf(layout, index)
-    const middle = y + ROW_PX / 2
-    const trouble = !['up', 'unknown'].includes(node.health)
-    drawDot(context, x + 4, middle, node, paint)
-    context.font = `12px ${font}`
-    context.fillStyle = paint.dim
-    context.textAlign = 'left'
-    context.fillText(fit(context, node.name, layout.cellsX - 26), x + 18, middle + 0.5)
-
-    const pitch = cellPitch(layout, node)
-    const gap = pitch > 6 ? 2 : pitch > 3 ? 1 : 0
-    for (let slot = 0; slot < cellCount(node); slot++) {
-      const run = node.runs[slot]
-      const [left, top, width, height] = [x + layout.cellsX + slot * pitch, middle - 6, pitch - gap, 12]
-      if (run === undefined) outline(context, left, top, width, height, paint.line)
-      else if (trouble) fill(context, left, top, width, height, paint.bad)
-      else if (run.jobId === null) hatch(context, left, top, width, height, paint.off)
-      else if (run.state === 'starting') {
-        outline(context, left, top, width, height, paint.run)
-        context.fillStyle = paint.run
-        context.fillRect(left + 1, top + height / 2, width - 2, height / 2 - 1)
-      } else fill(context, left, top, width, height, paint.run)
-    }
-    context.font = `11.5px ${font}`
-    context.fillStyle = trouble ? paint.bad : paint.faint
-    context.textAlign = 'right'
-    context.fillText(noteOf(node), x + layout.columnPx, middle + 0.5)
+    faint: colour('faint'),
+    font: style.fontFamily
   }
 }
+
+/** Most changes of a node (when it was seen, which job is in a slot) leave its picture as it is. */
+export function looksAlike(left: Node, right: Node): boolean {
+  if (left.name !== right.name || left.health !== right.health || left.mode !== right.mode) return false
+  if (left.slots !== right.slots || left.runs.length !== right.runs.length) return false
+  if (left.stuckSinceMs !== right.stuckSinceMs || noteOf(left) !== noteOf(right)) return false
+  return left.runs.every((run, slot) => {
+    const other = right.runs[slot]
+    return run.state === other?.state && (run.jobId === null) === (other.jobId === null)
+  })
+}
+
+function drawNode(
+  context: CanvasRenderingContext2D,
+  node: Node,
+  layout: FleetLayout,
+  index: number,
+  paint: Paint
+): void {
+  const { x, y } = cornerOf(layout, index)
+  const middle = y + ROW_PX / 2
+  const trouble = isTroubled(node)
+  drawDot(context, x + 4, middle, node, paint)
+  context.font = `12px ${paint.font}`
+  context.fillStyle = paint.dim
+  context.textAlign = 'left'
+  context.fillText(fit(context, node.name, layout.cellsX - 26), x + 18, middle + 0.5)
+
+  const pitch = cellPitch(layout, node)
+  const gap = pitch > 6 ? 2 : pitch > 3 ? 1 : 0
+  const isAway = !['up', 'unknown'].includes(node.health)
+  for (let slot = 0; slot < cellCount(node); slot++) {
+    const run = node.runs[slot]
+    const [left, top, width, height] = [x + layout.cellsX + slot * pitch, middle - 6, pitch - gap, 12]
+    if (run === undefined) outline(context, left, top, width, height, paint.line)
+    else if (isAway) fill(context, left, top, width, height, paint.bad)
+    else if (run.jobId === null) hatch(context, left, top, width, height, paint.off)
+    else if (run.state === 'starting') {
+      outline(context, left, top, width, height, paint.run)
+      context.fillStyle = paint.run
+      context.fillRect(left + 1, top + height / 2, width - 2, height / 2 - 1)
+    } else fill(context, left, top, width, height, paint.run)
+  }
+  context.font = `11.5px ${paint.font}`
+  context.fillStyle = trouble ? paint.bad : paint.faint
+  context.textAlign = 'right'
+  context.fillText(noteOf(node), x + layout.columnPx, middle + 0.5)
+}
+
+const isTroubled = ({ health, stuckSinceMs }: Node) => !['up', 'unknown'].includes(health) || stuckSinceMs !== null
 
 function noteOf(node: Node): string {
   if (node.health === 'unauthorized') return 'password'
   if (node.health === 'invalid') return 'not Scrapyd'
   if (node.health !== 'up') return node.health
+  if (node.stuckSinceMs !== null) return 'stuck'
   if (node.mode !== 'active') return node.mode
   return node.latencyMs === null || node.kind === 'local' ? '' : `${Math.round(node.latencyMs)} ms`
 }
@@ -83,7 +141,7 @@ function drawDot(
   paint: { ok: string; bad: string; off: string }
 ): void {
   context.beginPath()
-  if (!['up', 'unknown'].includes(node.health)) {
+  if (isTroubled(node)) {
     context.fillStyle = paint.bad
     context.moveTo(x, y - 4.5)
     context.lineTo(x + 5, y + 4)

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { aNode } from '../../testing/fake-fleet.ts'
+import { looksAlike } from './draw-fleet.ts'
 import { cellCount, cellPitch, cornerOf, layoutFleet, ROW_PX, spotAt } from './fleet-layout.ts'
 
 const aFleet = fc
@@ -46,4 +47,17 @@ it('shows a cell for each external run beyond the slots', () => {
     usage: null
   }
   expect(cellCount(aNode({ slots: 1, runs: [run, run, run] }))).toBe(3)
+})
+
+it('draws a node again only when its picture changes', () => {
+  const run = { jobId: 'a', jobid: 'a', project: 'p', spider: 's', state: 'running' as const, sinceMs: 1, usage: null }
+  const node = aNode({ runs: [run], latencyMs: 12.1 })
+  expect(
+    looksAlike(node, { ...node, lastSeenAtMs: 9, latencyMs: 12.3, runs: [{ ...run, jobId: 'b', sinceMs: 2 }] })
+  ).toBe(true)
+  expect(looksAlike(node, { ...node, runs: [{ ...run, state: 'starting' }] })).toBe(false)
+  expect(looksAlike(node, { ...node, runs: [{ ...run, jobId: null }] })).toBe(false)
+  expect(looksAlike(node, { ...node, runs: [] })).toBe(false)
+  expect(looksAlike(node, { ...node, stuckSinceMs: 1 })).toBe(false)
+  expect(looksAlike(node, { ...node, latencyMs: 40 })).toBe(false)
 })

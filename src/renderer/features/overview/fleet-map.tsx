@@ -30,7 +30,7 @@ export function FleetMap({ nodes }: { nodes: readonly Node[] }) {
   const heightPx = Math.min(layout.heightPx, MAX_HEIGHT_PX)
 
   useEffect(() => {
-    if (canvas.current && widthPx > 0) drawFleet(canvas.current, { nodes, layout, widthPx, heightPx, scrollPx })
+    if (canvas.current && widthPx > 0) drawFleet(canvas.current, { nodes, layout, widthPx, heightPx, scrollPx, scheme })
   }, [nodes, layout, widthPx, heightPx, scrollPx, scheme])
 
   const spotUnder = (event: PointerEvent) => {
@@ -47,7 +47,9 @@ export function FleetMap({ nodes }: { nodes: readonly Node[] }) {
     if (spot.run?.jobId) void navigate({ to: '/jobs', search: { job: spot.run.jobId } })
     else void navigate({ to: '/nodes', search: { node: spot.node.id } })
   }
-  const troubled = nodes.filter(({ health }) => !['up', 'unknown'].includes(health))
+  const troubled = nodes.filter(
+    ({ health, stuckSinceMs }) => !['up', 'unknown'].includes(health) || stuckSinceMs !== null
+  )
   // As the figures above count: what a node in trouble has is not known now.
   const counted = nodes.filter(({ health }) => health === 'up')
   const used = counted.reduce((sum, { runs }) => sum + runs.length, 0)

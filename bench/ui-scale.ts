@@ -1,0 +1,48 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { chromium } from '@playwright/test'
+import { chromiumLaunchOptions } from '../e2e/support/chromium.ts'
+import { BUSY_NODES, BUSY_SLOTS, openBusyScreen, recordLongTasks, serveBusyFleet } from '../e2e/support/long-tasks.ts'
+import type { Figure } from './figure.ts'
+import { machine } from './support/bench-engine.ts'
+
+export const about = 'the longest task of the page while a thousand nodes with 16 slots each change every second'
+
+const MEASURE_MS = 10_000
+const SCREENS = { overview: '#/', nodes: '#/nodes' } as const
+
+/** From a recorded trace of the production build, on the wire of the desktop; the engine is in a thread of its own. */
+export async function run(): Promise<Figure[]> {
+  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-ui-scale-'))
+  const fleet = await serveBusyFleet(directory)
+  const browser = await chromium.launch(chromiumLaunchOptions())
+  try {
+    const figures: Figure[] = []
+    for (const [screen, hash] of Object.entries(SCREENS)) {
+      const page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
+      await openBusyScreen(page, fleet.address, hash)
+      const { longestMs, over50, coreShare } = await recordLongTasks(page, MEASURE_MS)
+      await page.close()
+      const conditions = {
+        screen,
+        nodes: BUSY_NODES,
+        slots_per_node: BUSY_SLOTS,
+        changes_per_s: 3 * BUSY_NODES,
+        measured_s: MEASURE_MS / 1000,
+        time: 'CPU of the main thread',
+        ...machine()
+      }
+      figures.push(
+        { figure: `${screen}_longest_task_ms`, value: longestMs, unit: 'ms', conditions },
+        { figure: `${screen}_tasks_over_50_ms`, value: over50, unit: 'tasks', conditions },
+        { figure: `${screen}_core_share`, value: coreShare, unit: 'cores', conditions }
+      )
+    }
+    return figures
+  } finally {
+    await browser.close()
+    await fleet.stop()
+    rmSync(directory, { recursive: true, force: true })
+  }
+}

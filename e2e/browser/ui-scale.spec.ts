@@ -1,0 +1,37 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from '@playwright/test'
+import { openBusyScreen, recordLongTasks, serveBusyFleet } from '../support/long-tasks.ts'
+
+/** `npm run bench -- ui-scale` measures for longer, on a quiet machine. */
+const MEASURE_MS = 4_000
+
+let directory = ''
+let fleet: Awaited<ReturnType<typeof serveBusyFleet>>
+
+test.beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'scrapdeck-ui-scale-'))
+  fleet = await serveBusyFleet(directory)
+})
+
+test.afterAll(async () => {
+  await fleet.stop()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+for (const [screen, hash] of [
+  ['the heat map of Overview', '#/'],
+  ['the table of Nodes', '#/nodes']
+] as const) {
+  test(`${screen} holds the page up for less than 50 ms while a thousand nodes change every second`, async ({
+    page
+  }) => {
+    const look = await openBusyScreen(page, fleet.address, hash)
+    const before = await look()
+    const tasks = await recordLongTasks(page, MEASURE_MS)
+    expect(await look(), 'what is shown has changed').not.toBe(before)
+    // CPU time of the page's thread: what else the machine does is not in it.
+    expect(tasks.longestMs, JSON.stringify(tasks.longest)).toBeLessThan(50)
+  })
+}
