@@ -12,6 +12,7 @@ import { DiscoveryCommands } from './commands/discovery-commands.ts'
 import { JobCommands } from './commands/job-commands.ts'
 import { NodeCommands } from './commands/node-commands.ts'
 import { ProjectCommands } from './commands/project-commands.ts'
+import { QueueCommands } from './commands/queue-commands.ts'
 import { createScrapydCommands } from './commands/scrapyd-commands.ts'
 import { SystemCommands } from './commands/system-commands.ts'
 import { describeNode } from './dispatch/describe-node.ts'
@@ -38,7 +39,7 @@ import { WaitingReasons } from './queue/waiting-reasons.ts'
 import { FiguresSampler } from './router/figures.ts'
 import { ProblemWatch } from './router/problem-watch.ts'
 import { createRouter, describeChanges, type EngineRouter } from './router/router.ts'
-import { systemClock, type Clock } from './runtime/clock.ts'
+import { systemClock, type Clock, type Timer } from './runtime/clock.ts'
 import { readOrCreateCredentials } from './runtime/credentials-file.ts'
 import { openFileSecretBox } from './runtime/file-secret-box.ts'
 import { createJobIds } from './runtime/ids.ts'
@@ -236,6 +237,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       problems.noteJobEnded()
     }
   })
+  waiting.askUnknownSince((nodeId) => fleet.get(nodeId)?.status.unreachableSinceMs ?? null)
   const jobLogs = new JobLogs({ store, blobs, fleet, clock })
 
   // --- the doors' side -------------------------------------------------------------------------------------------
@@ -279,6 +281,14 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     credentials,
     address: () => address,
     buildDemoEgg: () => buildEggFromFolder(join(resourcesDirectory, 'demo'))
+  })
+  const queueCommands = new QueueCommands({
+    store,
+    live,
+    fleet,
+    waiting,
+    wakeDispatcher: () => dispatch.wake(),
+    onLimitsChanged: () => feed.touch('limits')
   })
   const describe = (node: FleetNode) => describeNode(node, live, localNode, dispatch.stuckSinceMs(node.stored.id))
   const reads = {
@@ -327,6 +337,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
         if (thing === 'problems') return [{ kind: 'problems', problems: problems.current() }]
         if (thing === 'python') return [{ kind: 'python', python: pythonState() }]
         if (thing === 'discovery') return [{ kind: 'discovery' }]
+        if (thing === 'limits') return [{ kind: 'limits' }]
         if (thing === 'environments') return [{ kind: 'environments', environments: environments.list() }]
         if (thing.startsWith('waiting:')) {
           const lane = thing.slice('waiting:'.length)
@@ -344,6 +355,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     projectCommands,
     systemCommands,
     discoveryCommands: new DiscoveryCommands({ discovery }),
+    queueCommands,
     jobLogs,
     feed,
     figures,
@@ -465,8 +477,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   }
 
   function keepHouse(): void {
-    clock.setTimer(HOUSEKEEPING_EVERY_MS, () => {
-      if (isStopping) return
+    housekeeping = clock.setTimer(HOUSEKEEPING_EVERY_MS, () => {
       problems.settle()
       store
         .pruneChanges(CHANGES_KEPT)
@@ -480,10 +491,12 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
 
   // --- start: first what an earlier engine left, then the nodes, then the queue ------------------------------------
   let isStopping = false
+  let housekeeping: Timer | null = null
   let readyPythons = new Set<string | null>()
   let stopped: Promise<void> | null = null
   if (localNode !== null) await store.putNode(localNodeRow(storedLocal, setSlots ?? null, clock))
   const nodes = (await store.listNodes()).filter((node) => node.kind !== 'local' || localNode !== null)
+  await queueCommands.readLimits()
   await dispatch.start({ paused: await systemCommands.readPaused() })
   for (const node of nodes) await fleet.add(node)
   await dispatch.abandonMissingNodes()
@@ -529,6 +542,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     stop() {
       stopped ??= (async () => {
         isStopping = true
+        housekeeping?.cancel()
         problems.stop()
         figures.stop()
         feed.close()

@@ -1,10 +1,14 @@
 import type { Waiting } from '../../shared/contract/index.ts'
 import { describeTags } from '../../shared/tag-terms.ts'
 import type { QueueLine } from '../queue/fair-order.ts'
-import type { PlacementSummary } from './node-index.ts'
-import type { PlaceInput } from './place.ts'
+import type { EggState, NodeIndex, PlacementSummary, WhyNotReady } from './node-index.ts'
 
-type Asked = Pick<PlaceInput, 'nodes' | 'whyNotReady' | 'versionOf' | 'eggState'>
+interface Asked {
+  nodes: NodeIndex
+  whyNotReady: WhyNotReady
+  versionOf: (line: QueueLine) => string | null
+  eggState: (nodeId: string, project: string, version: string) => EggState
+}
 
 /** Why no node takes the jobs of a line now, in words: the nodes it means, what they lack, and whether they are only busy. Pure. */
 export function explainLine(line: QueueLine, input: Asked): Waiting {

@@ -1,6 +1,12 @@
 import type { NodeMode, Placement } from '../../shared/contract/index.ts'
 import { meetsTags } from '../../shared/tag-terms.ts'
 
+/** Why a node that answers cannot run a project now, in words that follow the node's name; null: it can. */
+export type WhyNotReady = (nodeId: string, project: string) => string | null
+
+/** `absent`: we have the egg and may send it. `never`: we have none to send, or sending failed and waits for its back-off. */
+export type EggState = 'present' | 'sending' | 'absent' | 'never'
+
 /** What placement may know of a node. */
 export interface PlaceableNode {
   id: string

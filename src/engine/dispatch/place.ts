@@ -5,13 +5,9 @@ import { type CountedRule, describeLimit, liveOf } from '../queue/limits.ts'
 import type { WaitingPlan } from '../queue/waiting-reasons.ts'
 import type { QueueHead } from '../store/store.ts'
 import { explainLine } from './explain-wait.ts'
-import { type NodeIndex, type PlaceableNode, roomOn } from './node-index.ts'
+import { type EggState, type NodeIndex, type PlaceableNode, roomOn, type WhyNotReady } from './node-index.ts'
 
-/** Why a node that answers cannot run a project now, in words that follow the node's name; null: it can. */
-export type WhyNotReady = (nodeId: string, project: string) => string | null
-
-/** `absent`: we have the egg and may send it. `never`: we have none to send, or sending failed and waits for its back-off. */
-export type EggState = 'present' | 'sending' | 'absent' | 'never'
+export type { EggState, WhyNotReady } from './node-index.ts'
 
 export interface PlaceInput {
   lines: Iterable<QueueLine>

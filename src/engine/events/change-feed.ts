@@ -11,6 +11,7 @@ export type VolatileThing =
   | 'python'
   | 'environments'
   | 'discovery'
+  | 'limits'
 
 export interface ChangeFeedOptions {
   store: Pick<Store, 'changeCursor' | 'listChanges' | 'onChange'>

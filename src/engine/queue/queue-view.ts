@@ -50,10 +50,6 @@ export class QueueView {
     return this.#lines
   }
 
-  lineOf(lane: string): QueueLine | undefined {
-    return this.#lanes.get(lane)?.line
-  }
-
   /** Reads what changed since the last time; all lanes the first time. */
   async refresh(): Promise<void> {
     if (!this.#isComplete) {

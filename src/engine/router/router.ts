@@ -15,6 +15,7 @@ import type { DiscoveryCommands } from '../commands/discovery-commands.ts'
 import type { JobCommands } from '../commands/job-commands.ts'
 import type { NodeCommands } from '../commands/node-commands.ts'
 import type { ProjectCommands } from '../commands/project-commands.ts'
+import type { QueueCommands } from '../commands/queue-commands.ts'
 import type { SystemCommands } from '../commands/system-commands.ts'
 import type { ChangeFeed } from '../events/change-feed.ts'
 import type { Environments } from '../launcher/environments.ts'
@@ -41,6 +42,7 @@ export interface RouterParts {
   projectCommands: ProjectCommands
   systemCommands: SystemCommands
   discoveryCommands: DiscoveryCommands
+  queueCommands: QueueCommands
   jobLogs: JobLogs
   feed: ChangeFeed
   figures: FiguresSampler
@@ -64,6 +66,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
     projectCommands,
     systemCommands,
     discoveryCommands,
+    queueCommands,
     jobLogs,
     feed,
     figures
@@ -156,6 +159,13 @@ export function createRouter(parts: RouterParts): EngineRouter {
       adoptExternal: os.nodes.adoptExternal.handler(async ({ input: { id, ...run } }) =>
         waiting.complete(await nodeCommands.adoptExternal(id, run))
       )
+    },
+    queue: {
+      limits: os.queue.limits.handler(() => ({ limits: queueCommands.limits() })),
+      setLimits: os.queue.setLimits.handler(async ({ input }) => ({
+        limits: await queueCommands.setLimits(input.limits)
+      })),
+      lanes: os.queue.lanes.handler(({ input }) => queueCommands.lanes(input.limit))
     },
     discovery: {
       list: os.discovery.list.handler(() => ({ sources: discoveryCommands.list() })),

@@ -1,0 +1,51 @@
+import { expect, it, vi } from 'vitest'
+import type { LimitRule } from '../../shared/contract/index.ts'
+import { LiveAttempts } from '../dispatch/live-attempts.ts'
+import { WaitingReasons } from '../queue/waiting-reasons.ts'
+import { QueueCommands } from './queue-commands.ts'
+
+const RULES: LimitRule[] = [
+  { id: 'a1', project: 'shop', spider: null, tag: null, perNode: false, max: 2 },
+  { id: 'a2', project: null, spider: 'price*', tag: null, perNode: true, max: 1 }
+]
+
+function someCommands(settings = new Map<string, string>()) {
+  const live = new LiveAttempts()
+  const onLimitsChanged = vi.fn()
+  const wakeDispatcher = vi.fn()
+  const commands = new QueueCommands({
+    store: {
+      getSetting: async (key) => settings.get(key) ?? null,
+      putSetting: async (key, value) => void settings.set(key, value),
+      listLanes: async () => []
+    },
+    live,
+    fleet: { get: () => undefined },
+    waiting: new WaitingReasons(),
+    wakeDispatcher,
+    onLimitsChanged
+  })
+  return { commands, settings, onLimitsChanged, wakeDispatcher }
+}
+
+it('limits that were set hold at the next start, and whoever looks is told', async () => {
+  const { commands, settings, onLimitsChanged, wakeDispatcher } = someCommands()
+  const expected = RULES.map((rule) => ({ ...rule, live: 0 }))
+  expect(await commands.setLimits(RULES)).toEqual(expected)
+  expect([onLimitsChanged, wakeDispatcher].map(({ mock }) => mock.calls.length)).toEqual([1, 1])
+  const next = someCommands(settings)
+  await next.commands.readLimits()
+  expect(next.commands.limits()).toEqual(expected)
+})
+
+it('two limits of one id are refused, and nothing changes', async () => {
+  const { commands, settings, onLimitsChanged } = someCommands()
+  await commands.setLimits(RULES)
+  const twice = RULES.map((rule) => ({ ...rule, id: 'a1', max: 9 }))
+  await expect(commands.setLimits(twice)).rejects.toThrow(
+    '"limit 9 for project shop" and "limit 9 of price* on each node" have the same id a1'
+  )
+  expect(commands.limits().map(({ max }) => max)).toEqual([2, 1])
+  expect(JSON.parse(settings.get('queue.limits')!)).toEqual(RULES)
+  expect(onLimitsChanged).toHaveBeenCalledTimes(1)
+})

@@ -1,0 +1,87 @@
+import { z } from 'zod'
+import { type LaneSummary, LimitRule } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { LiveAttempts } from '../dispatch/live-attempts.ts'
+import type { Fleet } from '../nodes/fleet.ts'
+import { describeLimit, liveOf } from '../queue/limits.ts'
+import type { WaitingReasons } from '../queue/waiting-reasons.ts'
+import { parseLane } from '../store/lane.ts'
+import type { Store } from '../store/store.ts'
+
+export interface QueueCommandsParts {
+  store: Pick<Store, 'getSetting' | 'putSetting' | 'listLanes'>
+  live: LiveAttempts
+  fleet: Pick<Fleet, 'get'>
+  waiting: WaitingReasons
+  wakeDispatcher: () => void
+  onLimitsChanged: () => void
+}
+
+export type CountedLimit = LimitRule & { live: number }
+
+const LIMITS_SETTING = 'queue.limits'
+const StoredLimits = z.array(LimitRule)
+
+/** Orders about the queue as a whole: the limits on what is live, and what waits in which lane. */
+export class QueueCommands {
+  readonly #parts: QueueCommandsParts
+  #lastChange: Promise<unknown> = Promise.resolve()
+
+  constructor(parts: QueueCommandsParts) {
+    this.#parts = parts
+  }
+
+  /** At start: the limits that were set last hold from the first run of the dispatcher on. */
+  async readLimits(): Promise<void> {
+    const text = await this.#parts.store.getSetting(LIMITS_SETTING)
+    if (text !== null) this.#parts.live.replaceLimits(StoredLimits.parse(JSON.parse(text)))
+  }
+
+  limits(): CountedLimit[] {
+    const { live, fleet } = this.#parts
+    const hasTag = (nodeId: string, tag: string) => fleet.get(nodeId)?.stored.tags.includes(tag) === true
+    return live.limits.rules().map((counted) => ({ ...counted.rule, live: liveOf(counted, hasTag) }))
+  }
+
+  /** Replaces all limits; what runs goes on. Rejects with BAD_INPUT, having changed nothing, where two have one id. */
+  setLimits(rules: LimitRule[]): Promise<CountedLimit[]> {
+    const changed = this.#lastChange.then(() => this.#setLimits(rules))
+    this.#lastChange = changed.catch(() => {
+      // Its own caller hears of it; the next order must go on.
+    })
+    return changed
+  }
+
+  /** The lanes with most jobs first. */
+  async lanes(limit: number): Promise<{ lanes: LaneSummary[]; total: number }> {
+    const all = await this.#parts.store.listLanes()
+    const deepest = all
+      .sort((one, other) => other.depth - one.depth || (one.lane < other.lane ? -1 : 1))
+      .slice(0, limit)
+    const lanes = deepest.map(({ lane, depth }) => {
+      const { project, spider } = parseLane(lane)
+      return { lane, project, spider, depth, waiting: this.#parts.waiting.of(lane) }
+    })
+    return { lanes, total: all.length }
+  }
+
+  async #setLimits(rules: LimitRule[]): Promise<CountedLimit[]> {
+    const { store, live, wakeDispatcher, onLimitsChanged } = this.#parts
+    const seen = new Map<string, LimitRule>()
+    for (const rule of rules) {
+      const earlier = seen.get(rule.id)
+      if (earlier !== undefined) {
+        throw new ScrapdeckError(
+          'BAD_INPUT',
+          `"${describeLimit(earlier)}" and "${describeLimit(rule)}" have the same id ${rule.id}; give each its own. Nothing was changed`
+        )
+      }
+      seen.set(rule.id, rule)
+    }
+    await store.putSetting(LIMITS_SETTING, JSON.stringify(rules))
+    live.replaceLimits(rules)
+    onLimitsChanged()
+    wakeDispatcher()
+    return this.limits()
+  }
+}

@@ -1,0 +1,102 @@
+import { describe, expect, it, vi } from 'vitest'
+import { laneText } from '../store/lane.ts'
+import type { QueueHead } from '../store/store.ts'
+import { QueueView } from './queue-view.ts'
+
+/** A queue of lanes by spider that counts how much is read of it. */
+function aQueue(lanes: Record<string, string[]>) {
+  const textOf = (spider: string) =>
+    laneText({ project: 'shop', version: null, spider, placement: { nodeId: null, tags: [] } })
+  const queued = new Map(Object.entries(lanes).map(([spider, ids]) => [textOf(spider), ids]))
+  let tell = (_lanes: string[]) => {}
+  const onChange = vi.fn()
+  const listLanes = vi.fn(async () => [...queued].map(([lane, ids]) => ({ lane, depth: ids.length })))
+  const readHeads = vi.fn(async (wanted: { lane: string; limit: number }[]) =>
+    wanted.map(({ lane, limit }) => (queued.get(lane) ?? []).slice(0, limit).map(aHead))
+  )
+  const view = new QueueView(
+    {
+      listLanes,
+      readHeads,
+      onQueueChange(listener) {
+        tell = listener
+        return () => {}
+      }
+    },
+    onChange
+  )
+  return {
+    view,
+    onChange,
+    listLanes,
+    readHeads,
+    textOf,
+    change(spider: string, ids: string[]) {
+      queued.set(textOf(spider), ids)
+      tell([textOf(spider)])
+    },
+    heads: () =>
+      Object.fromEntries(
+        [...view.lines().values()].flatMap((line) =>
+          [...line.lanes.values()].map(({ spider, jobs }) => [spider, jobs.map(({ id }) => id)])
+        )
+      )
+  }
+}
+
+function aHead(id: string): QueueHead {
+  return { id, jobid: id, priority: 0, rank: 0, attemptCount: 0 }
+}
+
+describe('the queue in memory', () => {
+  it('groups lanes that differ in their spider alone, and reads a few of the first jobs of each', async () => {
+    const queue = aQueue({ prices: ['a', 'b', 'c', 'd', 'e', 'f'], stock: ['x'] })
+    await queue.view.refresh()
+    expect(queue.view.lines().size).toBe(1)
+    expect(queue.heads()).toEqual({ prices: ['a', 'b', 'c', 'd'], stock: ['x'] })
+  })
+
+  it('reads again only what changed, and lists the lanes once', async () => {
+    const queue = aQueue({ prices: ['a'], stock: ['x'] })
+    await queue.view.refresh()
+    queue.change('stock', ['w', 'x'])
+    expect(queue.onChange).toHaveBeenCalledTimes(1)
+    await queue.view.refresh()
+    await queue.view.refresh()
+    expect(queue.listLanes).toHaveBeenCalledTimes(1)
+    expect(queue.readHeads).toHaveBeenCalledTimes(2)
+    expect(queue.readHeads).toHaveBeenLastCalledWith([{ lane: queue.textOf('stock'), limit: 4 }])
+    expect(queue.heads()).toEqual({ prices: ['a'], stock: ['w', 'x'] })
+  })
+
+  it('takes what was claimed off the heads without reading, and reads more as they are used up', async () => {
+    const ids = Array.from({ length: 40 }, (_, index) => `j${String(index).padStart(2, '0')}`)
+    const queue = aQueue({ prices: ids })
+    const lane = queue.textOf('prices')
+    await queue.view.refresh()
+    queue.view.remove(lane, 'j00')
+    await queue.view.refresh()
+    expect(queue.readHeads).toHaveBeenCalledTimes(1)
+    expect(queue.heads()).toEqual({ prices: ['j01', 'j02', 'j03'] })
+    expect(queue.view.readMore(lane)).toBe(true)
+    await queue.view.refresh()
+    expect(queue.readHeads).toHaveBeenLastCalledWith([{ lane, limit: 16 }])
+  })
+
+  it('forgets a lane whose last job was claimed, or that is empty when it is read', async () => {
+    const queue = aQueue({ prices: ['a'], stock: ['x'] })
+    await queue.view.refresh()
+    queue.view.remove(queue.textOf('prices'), 'a')
+    queue.change('stock', [])
+    await queue.view.refresh()
+    expect(queue.view.lines().size).toBe(0)
+  })
+
+  it('what could not be read is read the next time', async () => {
+    const queue = aQueue({ prices: ['a'] })
+    queue.readHeads.mockRejectedValueOnce(new Error('disk'))
+    await expect(queue.view.refresh()).rejects.toThrow('disk')
+    await queue.view.refresh()
+    expect(queue.heads()).toEqual({ prices: ['a'] })
+  })
+})
