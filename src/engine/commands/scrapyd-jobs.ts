@@ -179,11 +179,11 @@ export class ScrapydJobLists {
   }
 }
 
-/** Project by project; in each what its node has taken, then the queue: priority first, then age. */
+/** Project by project; in each what its node has taken, then the queue: priority first, then the order that jobs were put in. */
 function inQueueOrder(one: StoredJob, other: StoredJob): number {
   if (one.project !== other.project) return one.project < other.project ? -1 : 1
   if (one.state !== other.state) return one.state === 'starting' ? -1 : 1
-  return other.priority - one.priority || (one.id < other.id ? -1 : 1)
+  return other.priority - one.priority || one.rank - other.rank || (one.id < other.id ? -1 : 1)
 }
 
 function pendingJob(job: StoredJob): ScrapydJobs['pending'][number] {

@@ -103,6 +103,12 @@ export class CancelLadder {
     }
   }
 
+  /** It has ended: an attempt of the same name that is found again climbs anew. */
+  forget(one: LiveAttempt): void {
+    this.#climbing.get(one.key)?.timer?.cancel()
+    this.#climbing.delete(one.key)
+  }
+
   stop(): void {
     this.#stopped = true
     for (const climb of this.#climbing.values()) climb.timer?.cancel()
@@ -173,8 +179,6 @@ export class CancelLadder {
       }
     })
     if (!isApplied) return
-    this.#climbing.get(one.key)?.timer?.cancel()
-    this.#climbing.delete(one.key)
     live.remove(one)
     this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
     this.#context.wake()

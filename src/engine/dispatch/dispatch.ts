@@ -75,6 +75,7 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
   let watching: Timer | null = null
   live.onRemove = (one) => {
     timeLimits.forget(one)
+    ladder.forget(one)
     returned.noteEnded(one)
   }
 

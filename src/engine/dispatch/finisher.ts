@@ -35,7 +35,7 @@ export interface LogTail {
 export class Finisher {
   readonly #context: DispatchContext
   readonly #waiting: { one: LiveAttempt; tries: number }[] = []
-  readonly #queued = new Set<string>()
+  readonly #queued = new Set<LiveAttempt>()
   readonly #stopping = new AbortController()
   #atWork = 0
 
@@ -44,8 +44,8 @@ export class Finisher {
   }
 
   finish(one: LiveAttempt): void {
-    if (this.#queued.has(one.key)) return
-    this.#queued.add(one.key)
+    if (this.#queued.has(one)) return
+    this.#queued.add(one)
     this.#takeInLine(one, 0)
   }
 
@@ -85,7 +85,7 @@ export class Finisher {
   async #finishOrRetry(one: LiveAttempt, tries: number): Promise<void> {
     const { fleet, live, logger, store } = this.#context
     // It ended otherwise meanwhile: its node was removed.
-    if (live.get(one.key) !== one) return void this.#queued.delete(one.key)
+    if (live.get(one.key) !== one) return void this.#queued.delete(one)
     const node = fleet.get(one.nodeId)
     // At start the nodes are taken in after the attempts.
     if (node === undefined) return this.#retry(one, RETRY_FIRST_MS, tries)
@@ -107,7 +107,7 @@ export class Finisher {
           ...(problem === null ? {} : { logProblem: problem })
         })
       ])
-      this.#queued.delete(one.key)
+      this.#queued.delete(one)
     } catch (error) {
       if (this.#stopping.signal.aborted) return
       const delayMs = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** tries)

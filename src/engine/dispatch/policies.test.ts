@@ -305,6 +305,39 @@ describe('a run that was given up and comes back', () => {
     expect(await harness.kinds(id)).toContain('found_again')
   })
 
+  it('is judged when it had ended before it was given up, and its log is there after all', async () => {
+    await start({ n1: node })
+    const id = await enqueue(onlyOn('n1'))
+    await clock.advanceBy(2_000)
+    const readLog = node.readLog.bind(node)
+    node.readLog = async () => {
+      throw new NodeError('timeout', 'fake is slow', { delivered: 'unknown' })
+    }
+    node.end(id)
+    await clock.advanceBy(3_000)
+    node.isDown = true
+    await clock.advanceBy(5_000)
+    expect(await harness.dispatch.runElsewhere([id])).toEqual([id])
+    node.readLog = readLog
+    node.isDown = false
+    await clock.advanceBy(MINUTE)
+    expect(await harness.job(id)).toMatchObject({ status: 'succeeded', attemptCount: 1 })
+    expect(node.executed).toEqual([id])
+  })
+
+  it('is stopped all the same when its time was over before it was given up', async () => {
+    await start({ n1: node })
+    const id = await enqueue({ ...onlyOn('n1'), limits: { wallSeconds: 60 } })
+    await clock.advanceBy(58_000)
+    node.isDown = true
+    await clock.advanceBy(10_000)
+    await harness.dispatch.runElsewhere([id])
+    node.isDown = false
+    await clock.advanceBy(MINUTE)
+    expect(await harness.kinds(id)).toContain('found_again')
+    expect(node.running[0]?.signals.slice(0, 2)).toEqual(['INT', 'INT'])
+  })
+
   it('is left alone when its jobid is not one that we made', async () => {
     await start({ n1: node, n2: other })
     const id = await enqueue({ jobid: 'nightly', ...onlyOn('n1') })

@@ -243,9 +243,7 @@ function isOnlyHope(job: StoredJob): boolean {
 function whyUnwanted(job: StoredJob): string {
   if (job.state === 'ended')
     return job.outcome === 'succeeded' ? 'the job has succeeded meanwhile' : 'the job was cancelled'
-  return job.state === 'queued'
-    ? 'the job has begun anew, and waits to be tried again'
-    : `run ${job.attemptCount} of the job goes on`
+  return job.state === 'queued' ? 'the job waits to be run anew' : `run ${job.attemptCount} of the job goes on`
 }
 
 function wasWhat({ result, reason }: Attempt): string {

@@ -12,11 +12,13 @@ let observer: Observer
 let isBusy: boolean
 let wantsSnapshot: boolean
 const seen = { statuses: 0, snapshots: 0, failures: [] as number[] }
+let isDiskFull: boolean
 
 beforeEach(async () => {
   clock = createFakeClock()
   node = new FakeNode(clock, { slots: 2 })
   isBusy = false
+  isDiskFull = false
   wantsSnapshot = false
   Object.assign(seen, { statuses: 0, snapshots: 0, failures: [] })
   observer = startObserver({
@@ -27,7 +29,10 @@ beforeEach(async () => {
     isBusy: () => isBusy,
     wantsSnapshot: () => wantsSnapshot,
     onStatus: () => void (seen.statuses += 1),
-    onSnapshot: async () => void (seen.snapshots += 1),
+    async onSnapshot() {
+      seen.snapshots += 1
+      if (isDiskFull) throw new Error('SQLITE_FULL')
+    },
     onFailure: (_error, failures) => void seen.failures.push(failures)
   })
   await clock.advanceBy(0)
@@ -88,6 +93,18 @@ describe('watching a node', () => {
     node.isDown = true
     await clock.advanceBy(3_000)
     expect(seen.failures).toContain(2)
+  })
+
+  it('what we cannot write down is no failure of the node, and is taken in again', async () => {
+    isDiskFull = true
+    await startJob('a')
+    await clock.advanceBy(30_000)
+    expect(seen.failures).toEqual([])
+    const { snapshots } = seen
+    expect(snapshots).toBeGreaterThan(4)
+    isDiskFull = false
+    await clock.advanceBy(30_000)
+    expect(seen.snapshots).toBe(snapshots + 1)
   })
 
   it('stops at once, also in the middle of a look', async () => {

@@ -67,11 +67,23 @@ export function startObserver(options: ObserverOptions): Observer {
     const isOld = clock.monotonicMs() - lastSnapshotAtMs >= maxAgeMs
     if (counters !== lastCounters || isOld || options.wantsSnapshot()) {
       const snapshot = await client.listJobs(stopping.signal)
-      await options.onSnapshot(snapshot)
+      failures = 0
+      if (!(await isTakenIn(snapshot))) return
       lastCounters = counters
       lastSnapshotAtMs = snapshot.begunAtMs
     }
     failures = 0
+  }
+
+  /** What we cannot do with its answer (a full disk) is not the node's fault: it must not be held for away, and be given up for it. */
+  async function isTakenIn(snapshot: Snapshot): Promise<boolean> {
+    try {
+      await options.onSnapshot(snapshot)
+      return true
+    } catch (error) {
+      if (!stopping.signal.aborted) options.logger.error({ error }, 'taking in what a node lists failed; tried again')
+      return false
+    }
   }
 
   async function run(): Promise<void> {
