@@ -214,6 +214,8 @@ export class Sender {
   }
 
   async #noteUncertain(one: LiveAttempt, error: NodeError): Promise<void> {
+    // Looks that time out meanwhile are not held against it (a Scrapyd that lists spiders answers nobody): this one is.
+    if (error.kind === 'timeout') this.#context.fleet.noteUnreachable(one.nodeId, error)
     const isApplied = await applyChange(this.#context.store, one, {
       from: ['sending'],
       to: 'uncertain',
