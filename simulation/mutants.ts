@@ -10,4 +10,109 @@ export interface Mutant {
   seeds: number
 }
 
-export const MUTANTS: Mutant[] = []
+const TWICE = ['exactly once', 'never ran', 'one run at a time']
+
+export const MUTANTS: Mutant[] = [
+  {
+    name: 'a job is sent again after a time-out',
+    mutations: [
+      {
+        file: 'dispatch/sender.ts',
+        from: "if (error.delivered === 'unknown') return",
+        to: "if (error.delivered === 'unknown' && error.kind !== 'timeout' && error.kind !== 'reset') return"
+      }
+    ],
+    breaks: TWICE,
+    seeds: 300
+  },
+  {
+    name: 'absence is believed after one snapshot',
+    mutations: [
+      {
+        file: 'dispatch/reconcile.ts',
+        from: 'absence.snapshots >= 2 && snapshot.begunAtMs - absence.firstBegunAtMs > nodePollIntervalMs',
+        to: 'absence.snapshots >= 1 && nodePollIntervalMs >= 0 && snapshot !== null'
+      }
+    ],
+    breaks: TWICE,
+    seeds: 300
+  },
+  {
+    name: 'what was being sent when the engine died is taken for not sent',
+    mutations: [
+      {
+        file: 'dispatch/dispatch.ts',
+        from: "to: 'uncertain' as const,\n          kind: 'uncertain' as const,\n          entry: {",
+        to: "to: 'ended' as const, result: 'absent' as const, jobOutcome: null,\n          kind: 'absent' as const,\n          entry: {"
+      }
+    ],
+    breaks: TWICE,
+    seeds: 300
+  },
+  {
+    name: 'a slot counts only when its job was accepted',
+    mutations: [
+      {
+        file: 'dispatch/live-attempts.ts',
+        from: "if (live.state !== 'finishing') used += 1",
+        to: "if (live.state !== 'finishing' && live.state !== 'sending') used += 1"
+      }
+    ],
+    breaks: ['room on a node'],
+    seeds: 100
+  },
+  {
+    name: 'a lost run that is tried again is not flagged',
+    mutations: [
+      {
+        file: 'dispatch/conclude.ts',
+        from: "...(goesOn && end.result === 'lost' ? { mayHaveRunTwice: true as const } : {}),",
+        to: ''
+      }
+    ],
+    breaks: TWICE,
+    seeds: 300
+  },
+  {
+    name: 'a job goes before the one that it waits for',
+    mutations: [{ file: 'store/sqlite/holds.ts', from: 'isMet: all.every(', to: 'isMet: all.length > 0 || all.every(' }],
+    breaks: ['dependency'],
+    seeds: 100
+  },
+  {
+    name: 'a claim does not look whether the job is still queued',
+    mutations: [
+      {
+        file: 'store/sqlite/queue.ts',
+        from: "WHERE id = :jobId AND state = 'queued' AND hold IS NULL AND attempt_count = :number - 1\n      AND (expires_at_ms IS NULL OR expires_at_ms > :atMs)\n      AND (overlap_key IS NULL OR NOT",
+        to: 'WHERE id = :jobId AND attempt_count = :number - 1\n      AND (expires_at_ms IS NULL OR expires_at_ms > :atMs)\n      AND (overlap_key IS NULL OR NOT'
+      }
+    ],
+    breaks: ['outcome', 'timeline', 'one live attempt', 'not before', 'dependency'],
+    seeds: 300
+  },
+  {
+    name: 'an order is acknowledged before it is on the disk',
+    mutations: [{ file: 'commands/job-commands.ts', from: 'await store.enqueueJobs(', to: 'void store.enqueueJobs(' }],
+    breaks: ['acknowledged', 'broken'],
+    seeds: 300
+  },
+  {
+    name: 'a transition is written whatever the state is',
+    mutations: [
+      {
+        file: 'store/sqlite/attempts.ts',
+        from: "if (before === undefined || !change.from.includes(before.state as Attempt['state'])) return false",
+        to: 'if (before === undefined) return false'
+      }
+    ],
+    breaks: ['timeline'],
+    seeds: 100
+  },
+  {
+    name: 'limits do not count what is being sent',
+    mutations: [{ file: 'queue/limits.ts', from: 'counted.total += by', to: 'counted.total += 0 * by' }],
+    breaks: ['limit'],
+    seeds: 300
+  }
+]

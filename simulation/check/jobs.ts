@@ -5,7 +5,7 @@ import type { History, Violation } from '../work/history.ts'
 import { overlapKey } from './beliefs.ts'
 
 /** What may stand in the timeline of one attempt only once. */
-const ONCE: TransitionKind[] = ['sending', 'accepted', 'uncertain', 'running', 'vanished', 'finishing']
+const ONCE: TransitionKind[] = ['sending', 'accepted', 'running', 'vanished', 'finishing']
 const CLOSING: TransitionKind[] = ['ended', 'refused', 'absent', 'given_up', 'taken_back']
 const NEVER_SENT = /^(cancelled while queued|expired|skipped)/
 /** Runs after which a policy may have the job run again without a doubt: they ended, and we know how. */
@@ -133,7 +133,9 @@ export function checkJobs(history: History): Violation[] {
     timeline: Transition[],
     complain: (rule: string, text: string) => void
   ): void {
-    if (job.source === 'adopted') return
+    // It was time once; then our clock was set back.
+    const wasSetBack = history.faults.some(({ kind }) => kind === 'our clock jumped back')
+    if (job.source === 'adopted' || wasSetBack) return
     // The time of a retry takes the place of the one that was asked for.
     const retries = new Map(timeline.map(({ attemptNumber, evidence }) => [attemptNumber, evidence['retryAtMs']]))
     const isRetried = [...retries.values()].some((atMs) => atMs !== undefined)
@@ -185,12 +187,17 @@ export function checkJobs(history: History): Violation[] {
       complain('timeline', 'ended, and nobody knows how')
     for (const { number, state, result } of attempts) {
       const own = timeline.filter(({ attemptNumber }) => attemptNumber === number).map(({ kind }) => kind)
-      // One that was found again on its node goes on from there.
+      // One that was found again on its node goes on from there; one that is taken back from a node is uncertain first, and may be seen
+      // in the node's queue again.
       const lives = 1 + own.filter((kind) => kind === 'found_again').length
+      const doubts = own.filter((kind) => kind === 'uncertain').length
       for (const kind of ONCE) {
         const times = own.filter((one) => one === kind).length
-        if (times > lives) complain('timeline', `attempt ${number} is ${kind} ${times} times`)
+        if (times > lives + (kind === 'accepted' ? doubts : 0)) complain('timeline', `attempt ${number} is ${kind} ${times} times`)
       }
+      const states = own.filter((kind) => kind !== 'cancel_asked' && kind !== 'cancel_sent')
+      const repeated = states.find((kind, index) => kind === states[index + 1])
+      if (repeated !== undefined) complain('timeline', `attempt ${number} is ${repeated} twice running`)
       const closings = own.filter((kind) => CLOSING.includes(kind))
       if (closings.length > lives)
         complain('timeline', `attempt ${number} is closed ${closings.length} times: ${closings.join()}`)

@@ -23,7 +23,7 @@ interface MachineParts {
   faults: Faults
   witness: StoreWitness
   cancelWaitsSeconds: readonly [number, number, number]
-  /** The engine was killed. */
+  /** The engine was killed, or could not start: what runs services starts it again. */
   onKilled: () => void
 }
 
@@ -103,7 +103,12 @@ export class Machine {
         this.#engine = engine
         this.client = clientOf(engine)
       },
-      (error: unknown) => this.complaints.push({ atMs: time.nowMs, text: `the engine did not start: ${String(error)}` })
+      (error: unknown) => {
+        if (life.isOver) return
+        this.complaints.push({ atMs: time.nowMs, text: `the engine did not start: ${String(error)}` })
+        life.end()
+        this.#parts.onKilled()
+      }
     )
   }
 
