@@ -96,6 +96,17 @@ describe('the judge of a chaos', () => {
     expect(verdictOn(absent).wronglyAbsent).toEqual(['a'])
   })
 
+  it('tells which duplicates a retry of a lost run made', () => {
+    const runs = [aRun({ endedAtMs: null }), aRun({ jobid: 'a-2', pid: 11, beganAtMs: 2_500, endedAtMs: 2_600 })]
+    const attempts = [anAttempt({ result: 'lost' }), anAttempt({ jobid: 'a-2' })]
+    const told = [aTelling({ mayHaveRunTwice: true }, attempts)]
+    expect(verdictOn({ runs, told, deaths: [aDeath()] })).toMatchObject({
+      duplicated: [1],
+      retriedAfterLoss: [1],
+      unflagged: []
+    })
+  })
+
   it('complains of a node over its slots; what died with its machine ran until then', () => {
     const runs = [1, 2, 3].map((number) => aRun({ number, pid: number, endedAtMs: null }))
     expect(complaintsOn({ runs })).toContain('node-1 ran 3 spiders at once, and has 2 slots')

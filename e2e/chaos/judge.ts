@@ -38,6 +38,8 @@ export interface Verdict {
   /** Ran more often than Scrapdeck's own records of ended runs account for, or after one that it held for lost. */
   duplicated: number[]
   unflagged: number[]
+  /** Of those duplicated: the policy had a run repeated that was held for lost, and it had begun. */
+  retriedAfterLoss: number[]
   /** Flagged, though they ran once: the price of not knowing. */
   flaggedInVain: number[]
   /** Said to have succeeded, and no run came to its end. */
@@ -74,6 +76,7 @@ export function judge(facts: {
     unfinished: [],
     duplicated: [],
     unflagged: [],
+    retriedAfterLoss: [],
     flaggedInVain: [],
     succeededWithoutRun: [],
     endedWellButNotBelieved: [],
@@ -121,6 +124,10 @@ export function judge(facts: {
     const inDoubt = own.filter(({ jobid }) => !failedBefore.has(jobid)).length
     const isTwice = inDoubt > 1 || new Set(own.map(({ jobid }) => jobid)).size < own.length
     if (isTwice) verdict.duplicated.push(number)
+    const wasLost = attempts
+      .slice(0, -1)
+      .some(({ jobid, result }) => result === 'lost' && own.some((run) => run.jobid === jobid))
+    if (isTwice && wasLost) verdict.retriedAfterLoss.push(number)
     if (isTwice && !job.mayHaveRunTwice) verdict.unflagged.push(number)
     if (!isTwice && job.mayHaveRunTwice) verdict.flaggedInVain.push(number)
   }

@@ -15,7 +15,7 @@ export function describe(result: ChaosResult, options: ChaosOptions): string {
     `  runs                 ${verdict.runs}`,
     `  lost                 ${verdict.lost.length + verdict.forgotten.length} (acknowledged, never ran, unexplained)`,
     `  never ran, explained ${verdict.neverRanButExplained.length} (their node died with them, and they are told as lost)`,
-    `  duplicated           ${verdict.duplicated.length}, of these flagged ${verdict.duplicated.length - verdict.unflagged.length}, unflagged ${verdict.unflagged.length}`,
+    `  duplicated           ${verdict.duplicated.length}, of these flagged ${verdict.duplicated.length - verdict.unflagged.length}, unflagged ${verdict.unflagged.length}; ${verdict.retriedAfterLoss.length} of them because a lost run was tried again`,
     `  flagged in vain      ${verdict.flaggedInVain.length} (may have run twice, and did not)`,
     `  false success        ${verdict.succeededWithoutRun.length}`,
     `  not believed         ${verdict.endedWellButNotBelieved.length} (ended well, told as lost or failed)`,
