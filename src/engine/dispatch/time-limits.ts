@@ -32,7 +32,8 @@ export class TimeLimits {
   /** It runs, and `startedAtMs` tells since when. May be called again. */
   watch(one: LiveAttempt): void {
     const { projects, clock } = this.#context
-    if (one.nodeId === LOCAL_NODE_ID || one.startedAtMs === null || this.#timers.has(one.key)) return
+    // A last look may still come in when all else has stopped.
+    if (this.#stopped || one.nodeId === LOCAL_NODE_ID || one.startedAtMs === null || this.#timers.has(one.key)) return
     const limits = effectiveLimits(projects.settingsOf(one.project).limits, one.limits)
     const seconds = limits?.wallSeconds
     if (seconds == null) return
