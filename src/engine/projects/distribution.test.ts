@@ -142,6 +142,13 @@ test('a version that a node does not know after all is absent there', async () =
   expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('absent')
 })
 
+test('a disk that is full is a failure too, which has its back-off', async () => {
+  await using t = await openRoom()
+  t.projects.recordDeployment = () => Promise.reject(new Error('the disk is full'))
+  await expect(t.distribution.ensure('n1', 'shop', '1')).rejects.toThrow('the disk is full')
+  expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('never')
+})
+
 test('a new egg under the name of one that failed does not wait for its back-off', async () => {
   await using t = await openRoom()
   t.answer = async () => {

@@ -176,13 +176,18 @@ export function createDistribution(options: DistributionOptions): Distribution {
         changedAtMs: clock.nowMs()
       })
     const sha256 = projects.requireEgg(project, version).sha256!
-    await record('sending', null)
-    onStart?.()
     const client = options.clientOf(nodeId)
+    let current: ReturnType<Projects['find']>
     try {
+      await record('sending', null)
+      onStart?.()
       if (client === null) throw new Error('The node was removed.')
       await withEgg(sha256, project, version, (egg) => client.addVersion(project, version, egg))
+      current = projects.find(project, version)
+      // It may have been replaced while it was on its way: then this says that the node has another egg than today's.
+      if (current?.sha256) await record('present', null)
     } catch (error) {
+      // Whatever failed, our own disk too: tried again at once it would fail again at once.
       const before = failures.get(key)
       const count = before?.sha256 === sha256 ? before.count + 1 : 1
       const delayMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (count - 1))
@@ -192,11 +197,8 @@ export function createDistribution(options: DistributionOptions): Distribution {
       throw error
     }
     failures.delete(key)
-    const current = projects.find(project, version)
-    if (!current?.sha256) return
-    // It may have been replaced while it was on its way: then this says that the node has another egg than today's.
-    await record('present', null)
-    if (current.sha256 === sha256 && current.spiders === null) await askForSpiders(client, project, version)
+    if (client !== null && current?.sha256 === sha256 && current.spiders === null)
+      await askForSpiders(client, project, version)
   }
 
   /** There is no Python here, so the first node that imported the egg tells what is in it. */
