@@ -1,80 +1,75 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { createRouterClient } from '@orpc/server'
-import { createEngine } from '../src/engine/index.ts'
 import type { Figure } from './figure.ts'
-import { machine, waitFor } from './support/bench-engine.ts'
+import { machine } from './support/bench-engine.ts'
 import { seedNodes } from './support/seed-nodes.ts'
 import { startSimulatedFleet } from './support/start-simulated-fleet.ts'
+import type { Watched } from './support/watched-engine.ts'
 
 export const about = 'what watching an idle fleet costs: processor, memory, and how long the event loop is kept waiting'
 
 const SIZES = [10, 100, 1_000, 5_000]
 const MEASURE_MS = 30_000
+const SETTLE_MS = 30_000
+// As `npm run serve` and the systemd unit start it: by default V8 gives the young half of the heap 128 MB on a large machine.
+const SERVICE_FLAGS = ['--max-semi-space-size=16']
 const SLOTS = 4
-const LOOP_RESOLUTION_MS = 1
+const INTERVAL_S = 5
 
-/** Idle nodes, each asked every five seconds, by an engine in this process: only its own processor time counts. */
-export function run(): AsyncIterable<Figure> {
-  return measure({ sizes: SIZES, measureMs: MEASURE_MS })
+/** Idle nodes, each asked every five seconds, by an engine in a process of its own. */
+export function run(): Promise<Figure[]> {
+  return measure({ sizes: SIZES, measureMs: MEASURE_MS, settleMs: SETTLE_MS })
 }
 
-export async function* measure(options: { sizes: number[]; measureMs: number }): AsyncGenerator<Figure> {
-  // Memory is the process's high-water mark of the sizes before it, so the largest comes last.
-  for (const nodes of options.sizes) yield* await measureSize(nodes, options.measureMs)
+export async function measure(options: { sizes: number[]; measureMs: number; settleMs: number }): Promise<Figure[]> {
+  const figures: Figure[] = []
+  for (const nodes of options.sizes) figures.push(...(await measureSize(nodes, options)))
+  return figures
 }
 
-async function measureSize(nodes: number, measureMs: number): Promise<Figure[]> {
+async function measureSize(
+  nodes: number,
+  { measureMs, settleMs }: { measureMs: number; settleMs: number }
+): Promise<Figure[]> {
   const fleet = await startSimulatedFleet({ nodes, slots: SLOTS, jobMs: 1_000 })
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-'))
   await seedNodes(directory, fleet.urls, { slots: SLOTS })
-  const engine = await createEngine({
-    dataDirectory: directory,
-    host: 'service',
-    resourcesDirectory: join(import.meta.dirname, '..', 'resources'),
-    scrapdeckVersion: 'bench',
-    localSlots: 0
-  })
-  const client = createRouterClient(engine.router, { context: {} })
+  const engine = fork(join(import.meta.dirname, 'support', 'watched-engine.ts'), [directory], { execArgv: SERVICE_FLAGS })
+  const ask = async (askedMs: number) => {
+    engine.send({ measureMs: askedMs })
+    return (await once(engine, 'message'))[0] as Watched
+  }
   try {
-    // The list of thousands of nodes, asked for again and again, would be what fills the memory.
-    const isUp = async () => (await client.system.status()).figures.slotsTotal === nodes * SLOTS
-    await waitFor('all nodes up', isUp, 120_000)
-    // What is asked once of a node that has come up is over by then.
-    await new Promise((resolve) => setTimeout(resolve, Math.min(measureMs, 10_000)))
-    const histogram = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
-    histogram.enable()
-    const before = process.cpuUsage()
-    const begunAtMs = performance.now()
-    await new Promise((resolve) => setTimeout(resolve, measureMs))
-    const used = process.cpuUsage(before)
-    const tookMs = performance.now() - begunAtMs
-    histogram.disable()
-    const cpuMs = (used.user + used.system) / 1_000
-    const polls = (nodes * tookMs) / 5_000
+    // What is asked of a node only when it has come up is over by then: not what watching costs.
+    const deadline = performance.now() + Math.max(settleMs, 60_000)
+    let watched = await ask(settleMs)
+    while (watched.slotsTotal < nodes * SLOTS) {
+      if (performance.now() > deadline) throw new Error(`only ${watched.slotsTotal / SLOTS} of ${nodes} nodes came up`)
+      watched = await ask(1_000)
+    }
+    watched = await ask(measureMs)
+    const { cpuMs, tookMs, rssMb, loopP99Ms } = watched
+    const polls = (nodes * tookMs) / (INTERVAL_S * 1_000)
     const conditions = {
       nodes,
-      interval_s: 5,
+      interval_s: INTERVAL_S,
       measured_s: Math.round(tookMs / 1_000),
       cpu_us_per_poll: Math.round((cpuMs * 1_000) / polls),
       ...machine()
     }
     return [
       { figure: 'core_share', value: round(cpuMs / tookMs, 4), unit: 'core', conditions },
-      { figure: 'rss_mb', value: Math.round(process.memoryUsage.rss() / 2 ** 20), unit: 'MB', conditions },
-      {
-        figure: 'loop_p99_ms',
-        value: round(histogram.percentile(99) / 1e6 - LOOP_RESOLUTION_MS, 2),
-        unit: 'ms',
-        conditions
-      }
+      { figure: 'rss_mb', value: Math.round(rssMb), unit: 'MB', conditions },
+      { figure: 'loop_p99_ms', value: round(loopP99Ms, 2), unit: 'ms', conditions }
     ]
   } finally {
-    await engine.stop()
-    await rm(directory, { recursive: true, force: true })
+    if (engine.connected) engine.send('stop')
+    if (engine.exitCode === null) await once(engine, 'exit')
     fleet.stop()
+    await rm(directory, { recursive: true, force: true })
   }
 }
 

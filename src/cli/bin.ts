@@ -6,10 +6,12 @@ import { listScrapydFiles, readConfiguration } from './config/read-files.ts'
 import { type ResolvedOptions, resolveServeOptions, type ServeFlags } from './config/resolve.ts'
 import { defaultDataDirectory } from './default-data-directory.ts'
 import type { ImportFlags } from './import-scrapyd.ts'
+import { keepHeapSmall } from './keep-heap-small.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
 
 // For all that is imported from here on, which is nearly everything. Where nothing can be written it does nothing.
 enableCompileCache(packagePaths.compileCacheDirectory)
+keepHeapSmall()
 
 // npm runs its scripts in the checkout: names of files, and scrapyd.conf, are meant from where npm was called.
 if (['serve', 'start', 'scrapdeck'].includes(process.env['npm_lifecycle_event'] ?? '')) {
