@@ -68,6 +68,8 @@ export interface FakeEngine {
   calls: string[]
   /** Each named call fails with this error until it is deleted. */
   failures: Map<string, Error>
+  /** Calls of that name are answered only when it is let go. */
+  holdBack(name: string): { release(): void }
   emit(...changes: Change[]): void
   /** Breaks every open stream of changes, as a lost connection does. */
   dropStreams(): void
@@ -94,6 +96,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
   const limits: { rules: LimitRule[] } = { rules: firstRun ? [] : fakeLimits() }
   const calls: string[] = []
   const failures = new Map<string, Error>()
+  const heldBack = new Map<string, Promise<void>>()
   let paused = false
   let number = 10_000
   let python: PythonState =
@@ -231,7 +234,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
   }
   const queueJob = (over: Partial<Job>): Job => {
     const id = jobIdAt(Date.now(), number++)
-    return save(aJob({ id, jobid: id, waiting: { code: 'next_in_line', text: 'next in line' }, ...over }))
+    return save(aJob({ id, jobid: id, rank: number, waiting: { code: 'next_in_line', text: 'next in line' }, ...over }))
   }
   const queue = createFakeQueue({ jobs, nodes, projects, limits, emit, queueJob, jobOf })
   const saveProject = (project: Project): Project => {
@@ -323,6 +326,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     calls.push(path.join('.'))
     const failure = failures.get(path.join('.'))
     if (failure) throw failure
+    await heldBack.get(path.join('.'))
     return next()
   })
   const router = os.router({
@@ -800,6 +804,11 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     limits,
     calls,
     failures,
+    holdBack: (name) => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      heldBack.set(name, promise)
+      return { release: resolve }
+    },
     emit,
     dropStreams: () => [...wakers].forEach((wake) => wake(true)),
     forgetChanges: () => {

@@ -274,6 +274,7 @@ export function fakeJobs(count: number, nodes: Node[], nowMs: number, random: ()
       args: random() < 0.3 ? { category: 'laptops', pages: '20' } : {}
     })
     base.jobid = base.id
+    base.rank = count - index
     base.lane = `${base.project} ${base.spider}`
     if (base.source === 'scrapyd') base.retry = FAKE_RETRY
     const place = index / count

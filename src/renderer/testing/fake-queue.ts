@@ -118,11 +118,17 @@ export function createFakeQueue(world: FakeQueueWorld) {
           return { changed: changeQueued(input.ids, (_, index) => ({ rank: lowest - moved + index })) }
         if (to === 'back') return { changed: changeQueued(input.ids, (_, index) => ({ rank: highest + 1 + index })) }
         const target = world.jobOf(to.before)
-        const step = 1 / (moved + 1)
+        const above = [...jobs.values()]
+          .filter(
+            ({ state, priority, rank, id }) =>
+              state === 'queued' && priority === target.priority && rank < target.rank && !input.ids.includes(id)
+          )
+          .reduce((most, { rank }) => Math.max(most, rank), target.rank - 1)
+        const step = (target.rank - above) / (moved + 1)
         return {
           changed: changeQueued(input.ids, (_, index) => ({
             priority: target.priority,
-            rank: target.rank - 1 + (index + 1) * step
+            rank: above + (index + 1) * step
           }))
         }
       }),

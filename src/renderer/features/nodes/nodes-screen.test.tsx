@@ -159,3 +159,63 @@ it('makes the Python that is missing from the local node itself', async () => {
   fireEvent.click(detail.getByRole('button', { name: 'Create environment' }))
   await waitFor(() => expect(engine.calls).toContain('system.createEnvironment'))
 })
+
+it('sets the policies of a node: ahead in its queue, when it is given up, its group and its proxy', async () => {
+  open('/nodes?node=eu-1')
+  const detail = within(await screen.findByRole('complementary', { name: 'Node eu-1' }))
+  expect(detail.getByText(/never by itself; its jobs are unknown until it answers/)).toBeTruthy()
+  fireEvent.click(detail.getByRole('button', { name: 'change' }))
+  fireEvent.change(detail.getByLabelText('Queue ahead'), { target: { value: '3' } })
+  fireEvent.change(detail.getByLabelText('Give up after'), { target: { value: '15' } })
+  expect(detail.getByText(/15 what\?/)).toBeTruthy()
+  expect((detail.getByRole('button', { name: 'Save' }) as HTMLButtonElement).disabled).toBe(true)
+  fireEvent.change(detail.getByLabelText('Give up after'), { target: { value: '15 min' } })
+  fireEvent.change(detail.getByLabelText('Group', { selector: 'input' }), { target: { value: 'Frankfurt' } })
+  fireEvent.change(detail.getByLabelText('Proxy'), { target: { value: 'direct' } })
+  fireEvent.change(detail.getByLabelText('Client certificate'), { target: { value: 'PEM' } })
+  expect(detail.getByText('The certificate and its key go together')).toBeTruthy()
+  fireEvent.change(detail.getByLabelText('Key of the client certificate'), { target: { value: 'KEY' } })
+  fireEvent.click(detail.getByRole('button', { name: 'Save' }))
+  await waitFor(() =>
+    expect(engine.nodes.get('eu-1')).toMatchObject({
+      queueAhead: 3,
+      giveUpAfterSeconds: 900,
+      group: 'Frankfurt',
+      proxyUrl: 'direct',
+      hasClientCertificate: true
+    })
+  )
+  expect(await detail.findByText(/after 15 min without an answer/)).toBeTruthy()
+})
+
+it('shows since when a node is silent or stuck, and how its slots are known', async () => {
+  open('/nodes')
+  const table = within(await screen.findByRole('grid', { name: 'Nodes' }))
+  const rowOf = async (name: string) => (await table.findByText(name)).closest('[role=row]')!.textContent
+  expect(await rowOf('eu-4')).toMatch(/down 4 min/)
+  expect(await rowOf('us-2')).toMatch(/stuck 4 min/)
+})
+
+it('narrows the table to a group, by the address', async () => {
+  open('/nodes')
+  const groups = within(await screen.findByRole('toolbar', { name: 'Groups' }))
+  fireEvent.click(groups.getByRole('button', { name: /Asia/ }))
+  const table = within(await screen.findByRole('grid', { name: 'Nodes' }))
+  await waitFor(() => expect(table.queryByText('eu-1')).toBeNull())
+  expect(table.getByText('ap-1')).toBeTruthy()
+  expect(app.router.state.location.search).toMatchObject({ group: 'Asia' })
+})
+
+it('takes over a job that somebody else started there, and cancels one', async () => {
+  open('/nodes?node=ap-1')
+  const detail = within(await screen.findByRole('complementary', { name: 'Node ap-1' }))
+  const menus = await detail.findAllByRole('button', { name: 'More for legacy/catalogue, external' })
+  expect(menus).toHaveLength(2)
+  fireEvent.click(menus[0]!)
+  fireEvent.click(await screen.findByRole('menuitem', { name: 'Cancel' }))
+  await waitFor(() => expect(engine.nodes.get('ap-1')?.runs.filter(({ jobId }) => jobId === null)).toHaveLength(1))
+  fireEvent.click(await detail.findByRole('button', { name: 'More for legacy/catalogue, external' }))
+  fireEvent.click(await screen.findByRole('menuitem', { name: 'Adopt: follow it as our job' }))
+  await waitFor(() => expect([...engine.jobs.values()].some(({ source }) => source === 'adopted')).toBe(true))
+  expect(app.router.state.location.pathname).toBe('/jobs')
+})

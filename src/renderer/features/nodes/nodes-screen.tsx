@@ -13,6 +13,7 @@ import { VirtualTable } from '../../ui/virtual-table.tsx'
 import { AddNodesDialog } from './add-nodes-dialog.tsx'
 import { isStale, isTroubled, nodeColumns } from './node-columns.tsx'
 import { NodeDetail } from './node-detail.tsx'
+import { SourcesLink } from './discovery/sources-link.tsx'
 import classes from './nodes-screen.module.css'
 
 const route = getRouteApi('/nodes')
@@ -56,6 +57,7 @@ export function NodesScreen() {
               event.currentTarget.blur()
             }}
           />
+          <SourcesLink />
           <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => setAdding(true)}>
             Add nodes
           </Button>

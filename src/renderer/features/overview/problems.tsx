@@ -88,9 +88,8 @@ function Mend({ problem }: { problem: Problem }) {
       </LinkButton>
     )
   }
-  if (mend === 'open_nodes' || mend === 'open_discovery') {
-    return <LinkButton to="/nodes">Open nodes</LinkButton>
-  }
+  if (mend === 'open_nodes') return <LinkButton to="/nodes">Open nodes</LinkButton>
+  if (mend === 'open_discovery') return <LinkButton to="/nodes/sources">Open sources</LinkButton>
   if (mend === 'create_environment') return <CreateEnvironment />
   if (mend === 'resume') return <ResumeButton />
   // A Python that a project names, and that is not there: to be mended where it is named.

@@ -1,0 +1,127 @@
+import { configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
+import { afterAll, afterEach, beforeEach, expect, it } from 'vitest'
+import type { Job } from '../../../shared/contract/index.ts'
+import { outliveTerminals, stubCanvas } from '../../terminal/stub-canvas.ts'
+import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
+import { renderApp } from '../../testing/render-app.tsx'
+import { placesBetween } from './use-queue-order.ts'
+
+configure({ asyncUtilTimeout: 8000 })
+
+let engine: FakeEngine
+let app: ReturnType<typeof renderApp>
+
+beforeEach(stubCanvas)
+afterEach(() => app.stop())
+afterAll(outliveTerminals)
+
+function open(address: string, options: Parameters<typeof createFakeEngine>[0] = {}) {
+  engine = createFakeEngine({ jobCount: 100, ...options })
+  app = renderApp(engine, address)
+}
+
+const grid = () => screen.findByRole('grid', { name: 'Jobs' })
+const rows = async () => within(await grid()).findAllByRole('row')
+const those = (status: Job['status']) => [...engine.jobs.values()].filter((job) => job.status === status)
+const markAllShown = async () => {
+  await waitFor(async () => expect((await rows()).length).toBeGreaterThan(1))
+  fireEvent.click(await screen.findByRole('checkbox', { name: 'Mark all rows shown' }))
+  return within(await screen.findByRole('toolbar', { name: 'Marked jobs' }))
+}
+
+it('marks all that match, beyond the rows that are loaded, and cancels them with progress and one undo', async () => {
+  open('/jobs', { jobCount: 900, nodeCount: 30 })
+  const live = [...engine.jobs.values()].filter(({ state }) => state !== 'ended').length
+  const waiting = those('queued').length
+  const bar = await markAllShown()
+  fireEvent.click(await bar.findByRole('button', { name: 'Mark all 900' }))
+  await bar.findByText('900 jobs marked')
+  fireEvent.click(bar.getByRole('button', { name: `Cancel ${live}` }))
+  fireEvent.click(await screen.findByRole('button', { name: 'Cancel them' }))
+  // Running spiders take their time; those that waited are there at once.
+  expect(await screen.findByText(`Cancelled ${waiting} of ${live} jobs`)).toBeTruthy()
+  expect(screen.getByText(`${live - waiting} still stopping`)).toBeTruthy()
+  fireEvent.click(await screen.findByRole('button', { name: 'Undo' }))
+  await waitFor(() => expect(those('queued')).toHaveLength(waiting))
+}, 30_000)
+
+it('says what was asked before the engine has answered, in the rows too', async () => {
+  open('/jobs?status=queued')
+  const cancel = engine.holdBack('jobs.cancel')
+  const bar = await markAllShown()
+  fireEvent.click(bar.getByRole('button', { name: /^Cancel/ }))
+  expect(await screen.findByText(/^Cancelling \d+ jobs: asked$/)).toBeTruthy()
+  expect(within(await grid()).getAllByText('cancelling…').length).toBeGreaterThan(3)
+  cancel.release()
+  expect(await screen.findByText(/^Cancelled \d+ jobs$/)).toBeTruthy()
+})
+
+it('changes the priority of marked jobs, and Undo gives each its old one back', async () => {
+  open('/jobs?status=queued')
+  const before = new Map(those('queued').map(({ id, priority }) => [id, priority]))
+  const bar = await markAllShown()
+  fireEvent.click(bar.getByRole('button', { name: 'Priority' }))
+  fireEvent.change(await screen.findByLabelText(/^Priority of/), { target: { value: '7' } })
+  fireEvent.click(screen.getByRole('button', { name: 'Set' }))
+  await waitFor(() => expect(those('queued').every(({ priority }) => priority === 7)).toBe(true))
+  fireEvent.click(await screen.findByRole('button', { name: 'Undo' }))
+  await waitFor(() => expect(new Map(those('queued').map(({ id, priority }) => [id, priority]))).toEqual(before))
+})
+
+it('says unknown of a run whose node does not answer, and queues it for others after saying that it may run twice', async () => {
+  open('/jobs?status=running&node=eu-4')
+  const unknown = those('running').filter(({ nodeId }) => nodeId === 'eu-4')
+  expect(await within(await grid()).findAllByText('unknown')).toHaveLength(unknown.length)
+  fireEvent.click(within(await grid()).getAllByText('unknown')[0]!)
+  const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
+  expect(await pane.findByText(/nobody knows what became of this run/)).toBeTruthy()
+  expect(pane.getByText('It may then run twice.')).toBeTruthy()
+  fireEvent.click(pane.getByRole('button', { name: 'Run elsewhere' }))
+  await waitFor(() =>
+    expect([...engine.jobs.values()].filter((job) => job.mayHaveRunTwice && job.state === 'queued')).toHaveLength(1)
+  )
+  expect(await pane.findByText('It may have run more than once.')).toBeTruthy()
+})
+
+it('is known again as soon as its node answers, before any job says so', async () => {
+  open('/jobs?status=running&node=eu-4')
+  expect((await within(await grid()).findAllByText('unknown')).length).toBeGreaterThan(0)
+  engine.emit({ kind: 'node', node: { ...engine.nodes.get('eu-4')!, health: 'up', unreachableSinceMs: null } })
+  await waitFor(async () => expect(within(await grid()).queryByText('unknown')).toBeNull())
+})
+
+it('shows the queue in its order, and Alt with an arrow moves a row', async () => {
+  open('/jobs?status=queued')
+  await screen.findByText(/In the order of the queue/)
+  const order = () =>
+    [...engine.jobs.values()]
+      .filter(({ state }) => state === 'queued')
+      .sort((left, right) => right.priority - left.priority || left.rank - right.rank || (left.id < right.id ? -1 : 1))
+      .map(({ id }) => id)
+  const [first, second, third] = order()
+  fireEvent.keyDown(document.body, { key: 'j' })
+  fireEvent.keyDown(document.body, { key: 'ArrowDown', altKey: true })
+  await waitFor(() => expect(order().slice(0, 3)).toEqual([second, first, third]))
+  fireEvent.click(await screen.findByRole('button', { name: 'Undo' }))
+  await waitFor(() => expect(order().slice(0, 3)).toEqual([first, second, third]))
+})
+
+it('puts moved rows between their new neighbours until the engine has answered', () => {
+  expect(placesBetween({ priority: 0, rank: 4 }, { priority: 0, rank: 5 }, 1)).toEqual([{ priority: 0, rank: 4.5 }])
+  expect(placesBetween({ priority: 9, rank: 4 }, { priority: 0, rank: 5 }, 1)[0]).toMatchObject({ priority: 0 })
+  const last = placesBetween({ priority: 1, rank: 8 }, null, 2)
+  expect(last.every(({ rank }) => rank > 8)).toBe(true)
+})
+
+it('counts down to a retry in the row, and tells how often it may still run', async () => {
+  open('/jobs?status=queued')
+  const [retry] = those('queued').filter(({ hold }) => hold === 'retry')
+  engine.jobs.set(retry!.id, {
+    ...retry!,
+    retry: { attempts: 3, backoffSeconds: 30, backoffFactor: 2, backoffMaxSeconds: 3600, on: ['failed', 'lost'] }
+  })
+  expect((await within(await grid()).findAllByText(/^retried in \d+ s$/)).length).toBeGreaterThan(0)
+  app.router.navigate({ to: '/jobs', search: { job: retry!.id } }).catch(() => {})
+  const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
+  expect(await pane.findByText(/run 2 of at most 3/)).toBeTruthy()
+})

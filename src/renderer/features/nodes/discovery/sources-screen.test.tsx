@@ -1,0 +1,77 @@
+import { configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
+import { afterEach, expect, it } from 'vitest'
+import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { createFakeEngine, type FakeEngine } from '../../../testing/fake-engine.ts'
+import { renderApp } from '../../../testing/render-app.tsx'
+
+// The first screen of a file is imported only now, which may take a while on a busy machine.
+configure({ asyncUtilTimeout: 8000 })
+
+let engine: FakeEngine
+let app: ReturnType<typeof renderApp>
+
+function open(address: string, options: Parameters<typeof createFakeEngine>[0] = {}) {
+  engine = createFakeEngine({ jobCount: 40, ...options })
+  app = renderApp(engine, address)
+}
+afterEach(() => app.stop())
+
+const sourceNamed = async (id: string) => within(await screen.findByRole('listitem', { name: `Source ${id}` }))
+
+it('is reached from the nodes, and shows each source with its state and what it names no longer', async () => {
+  open('/nodes')
+  fireEvent.click(await screen.findByRole('link', { name: /Sources/ }))
+  const kubernetes = await sourceNamed('kubernetes')
+  expect(kubernetes.getByText('A records of scrapyd.crawl.svc')).toBeTruthy()
+  expect(kubernetes.getByText(/names 4 nodes/).textContent).toContain('every 30 s')
+  const vanished = kubernetes.getByRole('list', { name: 'What kubernetes names no longer' })
+  expect(vanished.textContent).toContain('cordoned, active again as soon as it is named')
+  const inventory = await sourceNamed('inventory')
+  expect(inventory.getByRole('img', { name: 'has a problem' })).toBeTruthy()
+  expect(inventory.getByRole('alert').textContent).toContain('Line 7')
+  expect(app.router.state.location.pathname).toBe('/nodes/sources')
+})
+
+it('adds a source, changes it, asks it and removes it, saying what becomes of its nodes', async () => {
+  open('/nodes/sources')
+  fireEvent.click(await screen.findByRole('button', { name: 'Add a source' }))
+  let dialog = within(await screen.findByRole('dialog', { name: 'Add a source of nodes' }))
+  expect(dialog.getByRole('status').textContent).toContain('Name the source')
+  fireEvent.change(dialog.getByLabelText('Name of the source'), { target: { value: 'rented' } })
+  fireEvent.change(dialog.getByLabelText(/Host name/), { target: { value: 'rented.example.net' } })
+  fireEvent.click(dialog.getByRole('radio', { name: 'SRV' }))
+  fireEvent.change(dialog.getByLabelText('Slots'), { target: { value: '8' } })
+  fireEvent.click(dialog.getByRole('button', { name: 'Add' }))
+  const rented = await sourceNamed('rented')
+  expect(rented.getByText('SRV records of rented.example.net')).toBeTruthy()
+  expect(rented.getByText(/8 slots/)).toBeTruthy()
+
+  fireEvent.click(rented.getByRole('button', { name: 'Edit rented' }))
+  dialog = within(await screen.findByRole('dialog', { name: 'Source rented' }))
+  fireEvent.click(dialog.getByRole('radio', { name: 'File' }))
+  fireEvent.change(dialog.getByLabelText(/Path of the file/), { target: { value: '/etc/rented.txt' } })
+  fireEvent.click(dialog.getByRole('button', { name: 'Save' }))
+  expect(await (await sourceNamed('rented')).findByText('the file /etc/rented.txt')).toBeTruthy()
+
+  fireEvent.click((await sourceNamed('rented')).getByRole('button', { name: 'Ask rented now' }))
+  await waitFor(() => expect(engine.calls).toContain('discovery.refresh'))
+  fireEvent.click((await sourceNamed('rented')).getByRole('button', { name: 'Remove rented' }))
+  dialog = within(await screen.findByRole('dialog', { name: 'Remove the source rented?' }))
+  expect(dialog.getByText(/as if they had been added by hand/)).toBeTruthy()
+  fireEvent.click(dialog.getByRole('button', { name: 'Remove' }))
+  await waitFor(() => expect(screen.queryByRole('listitem', { name: 'Source rented' })).toBeNull())
+})
+
+it('keeps the dialog open with the reason when a source is refused', async () => {
+  open('/nodes/sources')
+  fireEvent.click(await screen.findByRole('button', { name: 'Edit kubernetes' }))
+  const dialog = within(await screen.findByRole('dialog', { name: 'Source kubernetes' }))
+  engine.failures.set('discovery.put', new ScrapdeckError('BAD_INPUT', 'There is no such host.'))
+  fireEvent.click(dialog.getByRole('button', { name: 'Save' }))
+  expect((await dialog.findByRole('alert')).textContent).toContain('There is no such host.')
+})
+
+it('teaches what a source is when there is none', async () => {
+  open('/nodes/sources', { firstRun: true })
+  expect(await screen.findByText('No sources')).toBeTruthy()
+})

@@ -1,0 +1,197 @@
+import { ActionIcon, Badge, Button, Modal, Tooltip } from '@mantine/core'
+import { IconAlertTriangle, IconCheck, IconPlus, IconRadar2, IconRefresh, IconTrash } from '@tabler/icons-react'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { Node, SourceState } from '../../../../shared/contract/index.ts'
+import { useApi } from '../../../api/api.tsx'
+import { useKeys } from '../../../state/keys.ts'
+import { FormFailure } from '../../../ui/form-failure.tsx'
+import { notifyError } from '../../../ui/notify.tsx'
+import { plural } from '../../../ui/numbers.ts'
+import { ScreenHead } from '../../../ui/panel.tsx'
+import { EmptyState, QueryState } from '../../../ui/states.tsx'
+import { RelativeTime } from '../../../ui/time.tsx'
+import classes from './discovery.module.css'
+import { SourceDialog } from './source-dialog.tsx'
+import { sourceWords } from './source-form.ts'
+
+/** Where nodes come from besides being added by hand: each source with what it names, how it is, and what it names no longer. */
+export function SourcesScreen() {
+  const { query } = useApi()
+  const sources = useQuery(query.discovery.list.queryOptions())
+  const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes ?? []
+  const [editing, setEditing] = useState<SourceState | 'new' | null>(null)
+  const [removing, setRemoving] = useState<SourceState | null>(null)
+  useKeys('Sources of nodes', [{ key: 'a', label: 'Add a source', run: () => setEditing('new') }])
+  const addButton = (
+    <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => setEditing('new')}>
+      Add a source
+    </Button>
+  )
+  return (
+    <div className={classes.screen}>
+      <ScreenHead title="Sources of nodes" note={sources.data && plural(sources.data.sources.length, 'source')}>
+        <Button component={Link} to="/nodes">
+          Nodes
+        </Button>
+        {addButton}
+      </ScreenHead>
+      <QueryState query={sources} what="the sources" rows={3}>
+        {(data) =>
+          data.sources.length === 0 ? (
+            <EmptyState icon={<IconRadar2 size={32} stroke={1.3} />} title="No sources" action={addButton}>
+              A source names nodes by itself: a DNS name, as Kubernetes gives it to a headless service, a file that is
+              watched, or a list. What it finds is added; what it names no longer is cordoned, never deleted.
+            </EmptyState>
+          ) : (
+            <ul className={classes.sources}>
+              {data.sources.map((source) => (
+                <SourceRow
+                  key={source.id}
+                  source={source}
+                  nodes={nodes}
+                  onEdit={() => setEditing(source)}
+                  onRemove={() => setRemoving(source)}
+                />
+              ))}
+            </ul>
+          )
+        }
+      </QueryState>
+      {editing !== null && (
+        <SourceDialog source={editing === 'new' ? null : editing} onClose={() => setEditing(null)} />
+      )}
+      {removing !== null && <RemoveDialog source={removing} onClose={() => setRemoving(null)} />}
+    </div>
+  )
+}
+
+interface SourceRowProps {
+  source: SourceState
+  nodes: readonly Node[]
+  onEdit: () => void
+  onRemove: () => void
+}
+
+function SourceRow({ source, nodes, onEdit, onRemove }: SourceRowProps) {
+  const { query } = useApi()
+  const refresh = useMutation(
+    query.discovery.refresh.mutationOptions({
+      onError: (error) => notifyError(`Could not ask the source ${source.id}`, error)
+    })
+  )
+  const { id, problem, refreshedAtMs, found, isFromConfiguration } = source
+  return (
+    <li className={classes.source} aria-label={`Source ${id}`}>
+      <div className={classes.sourceHead}>
+        {problem === null ? (
+          <IconCheck size={16} className="tone-ok" role="img" aria-label="well" />
+        ) : (
+          <IconAlertTriangle size={16} className="tone-warn" role="img" aria-label="has a problem" />
+        )}
+        <strong>{id}</strong>
+        <span className={`dim ${classes.words}`}>{sourceWords(source.source)}</span>
+        {isFromConfiguration && (
+          <Badge
+            size="xs"
+            variant="default"
+            title="It is changed in the configuration file, and holds from the next start on"
+          >
+            configuration
+          </Badge>
+        )}
+        <Button
+          size="compact-xs"
+          leftSection={<IconRefresh size={12} />}
+          loading={refresh.isPending}
+          onClick={() => refresh.mutate({ id })}
+          aria-label={`Ask ${id} now`}
+        >
+          Ask now
+        </Button>
+        {!isFromConfiguration && (
+          <>
+            <Button size="compact-xs" onClick={onEdit} aria-label={`Edit ${id}`}>
+              Edit…
+            </Button>
+            <Tooltip label="Remove…">
+              <ActionIcon size="sm" onClick={onRemove} aria-label={`Remove ${id}`}>
+                <IconTrash size={14} />
+              </ActionIcon>
+            </Tooltip>
+          </>
+        )}
+      </div>
+      <p className={classes.facts}>
+        names {plural(found, 'node')}
+        {factsOf(source).map((fact) => ` · ${fact}`)}
+        {' · '}
+        {refreshedAtMs === null ? (
+          'not asked yet'
+        ) : (
+          <>
+            asked <RelativeTime atMs={refreshedAtMs} />
+          </>
+        )}
+      </p>
+      {problem !== null && (
+        <p className={classes.problem} role="alert">
+          {problem}
+        </p>
+      )}
+      <Vanished source={source} nodes={nodes} />
+    </li>
+  )
+}
+
+function factsOf({ refreshSeconds, node, username }: SourceState): string[] {
+  return [
+    `every ${refreshSeconds} s`,
+    node.slots != null && plural(node.slots, 'slot'),
+    node.group != null && `group ${node.group}`,
+    node.tags !== undefined && node.tags.length > 0 && `tagged ${node.tags.join(', ')}`,
+    username != null && `as ${username}`
+  ].filter((fact) => fact !== false)
+}
+
+function Vanished({ source, nodes }: { source: SourceState; nodes: readonly Node[] }) {
+  if (source.vanishedNodes.length === 0) return null
+  return (
+    <ul className={classes.vanished} aria-label={`What ${source.id} names no longer`}>
+      {source.vanishedNodes.map(({ nodeId, sinceMs, isCordonedForIt }) => (
+        <li key={nodeId}>
+          <Link to="/nodes" search={{ node: nodeId } as never}>
+            {nodes.find(({ id }) => id === nodeId)?.name ?? nodeId}
+          </Link>{' '}
+          is named no longer since <RelativeTime atMs={sinceMs} />
+          {isCordonedForIt
+            ? ': cordoned, active again as soon as it is named'
+            : ': its mode is yours, and stays when it is named again'}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function RemoveDialog({ source, onClose }: { source: SourceState; onClose: () => void }) {
+  const { query } = useApi()
+  const { mutate, isPending, error } = useMutation(query.discovery.remove.mutationOptions({ onSuccess: onClose }))
+  return (
+    <Modal opened onClose={onClose} title={`Remove the source ${source.id}?`} size={440}>
+      <p className={classes.first}>
+        Its nodes stay in the fleet, as if they had been added by hand
+        {source.vanished > 0 && `; ${source.vanished} that it names no longer stay cordoned`}. Nodes that come later are
+        not found any more.
+      </p>
+      <FormFailure error={error} />
+      <footer className={classes.foot}>
+        <span className={classes.grow} />
+        <Button onClick={onClose}>Cancel</Button>
+        <Button variant="filled" color="red" loading={isPending} onClick={() => mutate({ id: source.id })}>
+          Remove
+        </Button>
+      </footer>
+    </Modal>
+  )
+}

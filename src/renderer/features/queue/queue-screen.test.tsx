@@ -1,0 +1,85 @@
+import { configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
+import { afterEach, expect, it } from 'vitest'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
+import { renderApp } from '../../testing/render-app.tsx'
+import { shareOf } from './project-shares.tsx'
+
+configure({ asyncUtilTimeout: 8000 })
+
+let engine: FakeEngine
+let app: ReturnType<typeof renderApp>
+
+afterEach(() => app.stop())
+
+async function open(options: Parameters<typeof createFakeEngine>[0] = {}) {
+  engine = createFakeEngine({ jobCount: 200, ...options })
+  app = renderApp(engine, '/queue')
+  await screen.findByRole('heading', { name: 'Queue' })
+}
+
+it('shows each limit with a sentence and what is live, and says which are reached', async () => {
+  await open()
+  expect(await screen.findByText(/at most 40 runs of project news in the whole fleet/)).toBeTruthy()
+  expect(screen.getByText(/at most 1 run of amazon\* on each node/).textContent).toContain('reached')
+})
+
+it('holds a changed limit only once it is saved, and Undo brings the ones of before back', async () => {
+  await open()
+  fireEvent.click(await screen.findByRole('button', { name: 'Add a limit' }))
+  const save = await screen.findByRole('button', { name: 'Save the limits' })
+  expect((save as HTMLButtonElement).disabled).toBe(true)
+  fireEvent.change(screen.getByLabelText('Spiders of limit 4', { selector: 'input' }), { target: { value: 'otto' } })
+  fireEvent.change(screen.getByLabelText('At most, of limit 4'), { target: { value: '2' } })
+  expect(await screen.findByText('at most 2 runs of otto in the whole fleet')).toBeTruthy()
+  expect(engine.limits.rules).toHaveLength(3)
+  fireEvent.click(save)
+  await waitFor(() => expect(engine.limits.rules.at(-1)).toMatchObject({ spider: 'otto', max: 2, perNode: false }))
+  fireEvent.click(await screen.findByRole('button', { name: 'Undo' }))
+  await waitFor(() => expect(engine.limits.rules).toHaveLength(3))
+})
+
+it('keeps what was typed when the engine refuses it', async () => {
+  await open()
+  fireEvent.click(await screen.findByRole('button', { name: 'Remove limit 1' }))
+  engine.failures.set('queue.setLimits', new ScrapdeckError('STOPPING', 'Scrapdeck is stopping. Start it again.'))
+  fireEvent.click(await screen.findByRole('button', { name: 'Save the limits' }))
+  expect((await screen.findByRole('alert')).textContent).toContain('stopping')
+  expect(screen.queryByText(/40 runs of project news/)).toBeNull()
+})
+
+it('pauses a project: its lanes say so, and resuming lets them go on', async () => {
+  await open()
+  fireEvent.click(await screen.findByRole('switch', { name: 'news sends jobs' }))
+  const lanes = within(await screen.findByRole('grid', { name: 'Lanes of the queue' }))
+  expect((await lanes.findAllByText('news is paused', {}, { timeout: 6000 })).length).toBeGreaterThan(0)
+  expect(engine.projects.get('news')?.settings.paused).toBe(true)
+  fireEvent.click(screen.getByRole('switch', { name: 'news sends jobs' }))
+  await waitFor(() => expect(engine.projects.get('news')?.settings.paused).toBe(false))
+})
+
+it('changes the weight of a project and shows the shares that it leads to', async () => {
+  await open()
+  const weight = await screen.findByLabelText('Weight of jobs')
+  fireEvent.change(weight, { target: { value: '3' } })
+  fireEvent.blur(weight)
+  await waitFor(() => expect(engine.projects.get('jobs')?.settings.weight).toBe(3))
+  expect(await screen.findByText('50 %')).toBeTruthy()
+})
+
+it('gives slots only to those that wait and are not paused', () => {
+  engine = createFakeEngine()
+  app = renderApp(engine, '/queue')
+  const projects = [...engine.projects.values()].slice(0, 3)
+  const [first, second, third] = projects
+  const paused = { ...second!, settings: { ...second!.settings, paused: true } }
+  const waitingOf = (name: string) => (name === third!.name ? 0 : 5)
+  const all = [first!, paused, third!]
+  expect(all.map((project) => shareOf(project, all, waitingOf))).toEqual([1, null, null])
+})
+
+it('teaches what a limit is when there is none', async () => {
+  await open({ firstRun: true })
+  expect(await screen.findByText('No limits')).toBeTruthy()
+  expect(screen.getByText(/What is over it waits and says so/)).toBeTruthy()
+})
