@@ -66,6 +66,14 @@ const nodes = createRoute({
     'NodesScreen'
   )
 })
+const sources = createRoute({
+  getParentRoute: () => root,
+  path: '/nodes/sources',
+  component: lazyRouteComponent(
+    loadPatiently(() => import('../features/nodes/discovery/sources-screen.tsx')),
+    'SourcesScreen'
+  )
+})
 const logs = createRoute({
   getParentRoute: () => root,
   path: '/logs',
@@ -84,7 +92,7 @@ const settings = createRoute({
   )
 })
 
-const routeTree = root.addChildren([overview, jobs, job, queue, projects, nodes, logs, settings])
+const routeTree = root.addChildren([overview, jobs, job, queue, projects, nodes, sources, logs, settings])
 
 export function createAppRouter(history: RouterHistory) {
   return createRouter({
