@@ -70,6 +70,7 @@ export function createConnection(options: {
     ...basicAuthorization(address),
     ...transport.headers
   }
+  let hasAnswered = false
   const aborts = new WeakMap<AbortSignal, Set<() => void>>()
   const fail: Connection['fail'] = (kind, problem, delivered, cause) =>
     new NodeError(kind, `Node ${label} ${problem}`, { delivered, cause })
@@ -133,6 +134,7 @@ export function createConnection(options: {
         },
         onResponseStart(_controller, status, headers) {
           if (status < 200) return
+          hasAnswered = true
           head = { status, headers }
           receivePiece = request.receive(head)
         },
@@ -192,7 +194,9 @@ export function createConnection(options: {
         // TLS 1.3 tells us only after the request has been written; it was never read.
         return fail('unreachable', clientCertificateProblem(code), 'no', error)
       }
-      return fail('reset', `broke the connection before its answer was complete (${code}).`, 'unknown', error)
+      // Servers with TLS 1.3 ask who we are, and may just hang up on the answer.
+      const hint = base.protocol === 'https:' && !hasAnswered ? ' It may want a client certificate that it knows.' : ''
+      return fail('reset', `broke the connection before its answer was complete (${code}).${hint}`, 'unknown', error)
     }
     return fail('unreachable', unreachableProblem(code, base, transport.firstHop, error), 'no', error)
   }
