@@ -9,6 +9,8 @@ export interface QueueLane {
   jobs: readonly QueueHead[]
   /** There are more behind them. */
   hasMore: boolean
+  /** Those that were read are as many as ever are, and none of them could go: others need not wait for those behind them. */
+  isStuck?: boolean
 }
 
 /** Lanes that differ in nothing but their spider: whatever keeps one from a node keeps all of them, but for limits. */
@@ -52,7 +54,7 @@ interface ProjectTurn extends ProjectShare {
  * thousand jobs starves nobody, whatever the number of slots. Building it costs a look at each lane, each step a logarithm.
  *
  * Where the heads that were read of a lane come to their end before the lane does, the order ends, too (`endedAt`): what
- * would follow is not known, and jobs of less priority must not go first.
+ * would follow is not known, and jobs of less priority must not go first; unless the lane is stuck.
  */
 export class FairOrder {
   readonly #projects: Heap<ProjectTurn>
@@ -103,7 +105,7 @@ export class FairOrder {
     turn.index += 1
     if (turn.index < turn.lane.jobs.length) lanes.sinkFirst()
     else {
-      if (turn.lane.hasMore) this.endedAt = turn.lane
+      if (turn.lane.hasMore && turn.lane.isStuck !== true) this.endedAt = turn.lane
       lanes.removeFirst()
     }
     this.#settle()

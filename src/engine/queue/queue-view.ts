@@ -11,6 +11,7 @@ const HEADS_KEPT = 200_000
 interface ViewedLane extends QueueLane {
   line: ViewedLine
   jobs: QueueHead[]
+  isStuck: boolean
   /** How many heads are read at once: more as they are used. */
   wanted: number
 }
@@ -74,10 +75,17 @@ export class QueueView {
     }
   }
 
-  /** Its heads were used up, and there are more: the next refresh reads more of them at once. False: as many as ever are kept were there. */
+  /**
+   * Its heads were used up, and there are more: the next refresh reads more of them at once. As many as ever are kept were there:
+   * it is stuck until something in it changes. False: that was known.
+   */
   readMore(lane: string): boolean {
     const viewed = this.#lanes.get(lane)
-    if (viewed === undefined || viewed.jobs.length >= HEADS_MAX) return false
+    if (viewed === undefined || viewed.isStuck) return false
+    if (viewed.jobs.length >= HEADS_MAX) {
+      viewed.isStuck = true
+      return true
+    }
     viewed.wanted = Math.min(HEADS_MAX, viewed.wanted * 4)
     this.#stale.add(lane)
     return true
@@ -89,6 +97,7 @@ export class QueueView {
     if (viewed === undefined) return
     const index = viewed.jobs.findIndex(({ id }) => id === jobId)
     if (index >= 0) viewed.jobs.splice(index, 1)
+    viewed.isStuck = false
     if (viewed.jobs.length > 0) return
     if (viewed.hasMore) this.readMore(lane)
     else this.#forget(viewed)
@@ -109,6 +118,7 @@ export class QueueView {
     if (known !== undefined) {
       known.jobs = jobs
       known.hasMore = hasMore
+      known.isStuck = false
       return
     }
     const { project, version, placement, spider } = parseLane(text)
@@ -118,7 +128,7 @@ export class QueueView {
     if (line === undefined) {
       this.#lines.set(key, (line = { key, project, version, placement, placementKey, lanes: new Map() }))
     }
-    const lane: ViewedLane = { lane: text, line, spider, jobs, hasMore, wanted: HEADS_FIRST }
+    const lane: ViewedLane = { lane: text, line, spider, jobs, hasMore, isStuck: false, wanted: HEADS_FIRST }
     line.lanes.set(text, lane)
     this.#lanes.set(text, lane)
   }
