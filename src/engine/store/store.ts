@@ -111,7 +111,8 @@ export interface Store {
    * of its own. A job that ends, or goes back to the queue, frees its overlap key for the next job that is held for it; one
    * that ends releases (or ends, as cancelled) the jobs that wait for it. An ended attempt takes details, counts and a killing line, but no new state:
    * except, as `found_again`, accepted, running or finishing, while its job is queued, has no newer attempt and was not
-   * asked to cancel, and no other job of its overlap key is live; that takes the job out of the queue, its hold lifted.
+   * asked to cancel, and no other job of its overlap key is live; that takes the job out of the queue, its hold lifted,
+   * and its flag, where it is the job's only attempt.
    */
   applyChanges(changes: AttemptChange[]): Promise<boolean[]>
   markLogArchived(jobId: string, attemptNumber: number): Promise<void>

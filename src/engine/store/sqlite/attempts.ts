@@ -116,6 +116,8 @@ export function createAttempts({ database, changes, timeline, counters, holds }:
       const isRunning = change.to === 'running' || change.to === 'finishing'
       if (isRunning) Object.assign(after, { state: 'running', started_at_ms: attempt.started_at_ms })
       else if (before.state === 'queued') after.state = 'starting'
+      // Found again, and its only run: that it might run twice was a fear that did not come true.
+      if (before.state === 'queued' && before.attempt_count === 1) after.may_have_run_twice = 0
       Object.assign(after, { hold: null, node_id: attempt.node_id })
     }
     if (change.to !== 'ended') return writeJob(change.jobId, before, after)

@@ -155,7 +155,9 @@ export function describeAttempts(story: Story): void {
     test('an attempt that is found again takes its waiting job out of the queue, and ends anew', async () => {
       const job = await enqueue()
       await begin(job, { nodeId: 'node-4' })
-      await end(job, { result: 'lost', reason: 'given up', jobOutcome: null, retryAtMs: entry().atMs + 60_000 })
+      const retryAtMs = entry().atMs + 60_000
+      await end(job, { result: 'lost', reason: 'given up', jobOutcome: null, retryAtMs, mayHaveRunTwice: true })
+      expect((await story.store.getJob(job.id))?.mayHaveRunTwice).toBe(true)
       const found = change(job, { from: ['ended'], to: 'running', kind: 'found_again' })
       expect(await story.store.applyChanges([found])).toEqual([true])
       expect(await story.heads(1)).toEqual([])
@@ -164,13 +166,25 @@ export function describeAttempts(story: Story): void {
         hold: null,
         nodeId: 'node-4',
         startedAtMs: found.entry.atMs,
-        reason: null
+        reason: null,
+        mayHaveRunTwice: false
       })
       const [attempt] = await story.store.listLiveAttempts()
       expect(attempt).toMatchObject({ state: 'running', result: null, reason: null, endedAtMs: null })
       await end(job, { from: ['running'] })
       expect(await story.store.getJob(job.id)).toMatchObject({ status: 'succeeded' })
       expect(await kindsOf(job)).toEqual(['queued', 'sending', 'ended', 'found_again', 'ended'])
+    })
+
+    test('the flag of a job that had another attempt before stays when one is found again', async () => {
+      const job = await enqueue()
+      await begin(job)
+      await end(job, { result: 'lost', jobOutcome: null, mayHaveRunTwice: true })
+      await begin(job, { number: 2 })
+      await end(job, { attemptNumber: 2, result: 'lost', jobOutcome: null, mayHaveRunTwice: true })
+      const found = change(job, { attemptNumber: 2, from: ['ended'], to: 'running', kind: 'found_again' })
+      expect(await story.store.applyChanges([found])).toEqual([true])
+      expect(await story.store.getJob(job.id)).toMatchObject({ state: 'running', mayHaveRunTwice: true })
     })
 
     test.each([
