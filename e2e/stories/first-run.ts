@@ -15,7 +15,10 @@ export async function runTheDemo(page: Page): Promise<void> {
   await expect(jobRow(page, 'quotes')).toContainText('succeeded')
 }
 
-export async function openScreen(page: Page, name: 'Overview' | 'Jobs' | 'Projects' | 'Nodes' | 'Logs'): Promise<void> {
+export async function openScreen(
+  page: Page,
+  name: 'Overview' | 'Jobs' | 'Queue' | 'Projects' | 'Nodes' | 'Logs'
+): Promise<void> {
   await page
     .getByRole('navigation', { name: 'Screens' })
     .getByRole('link', { name: new RegExp(`^${name}`) })

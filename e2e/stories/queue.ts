@@ -1,0 +1,100 @@
+import { type Page, expect } from '@playwright/test'
+import type { Scrapyd } from '../support/scrapyd-fleet.ts'
+import type { Client } from '../support/service.ts'
+import { openScreen } from './first-run.ts'
+import { jobRows } from './fleet.ts'
+
+const SLOW = { project: 'demo', spiders: ['slow'], args: { seconds: '300' } }
+
+/** A limit holds a job back and says so; raised, the job runs. */
+export async function limitRuns(page: Page, client: Client): Promise<void> {
+  await openScreen(page, 'Queue')
+  await page.getByRole('button', { name: 'Add a limit' }).first().click()
+  await page.getByRole('combobox', { name: 'Spiders of limit 1' }).fill('slow')
+  await page.keyboard.press('Escape')
+  await page.getByLabel('At most, of limit 1').fill('1')
+  await expect(page.getByText('at most 1 run of slow in the whole fleet')).toBeVisible()
+  await page.getByRole('button', { name: 'Save the limits' }).click()
+  await expect(page.getByText('The limits hold from now on.')).toBeVisible()
+
+  await client.jobs.run(SLOW)
+  await client.jobs.run(SLOW)
+  await openScreen(page, 'Jobs')
+  await expect(jobRows(page, 'slow').filter({ hasText: 'running' })).toHaveCount(1, { timeout: 20_000 })
+  const waiting = jobRows(page, 'slow').filter({ hasText: 'queued' })
+  await expect(waiting).toContainText(/at most 1|limit/i)
+
+  await openScreen(page, 'Queue')
+  await expect(page.getByText('reached')).toBeVisible()
+  await expect(page.getByRole('grid', { name: 'Lanes of the queue' })).toContainText(/at most 1|limit/i)
+  await page.getByLabel('At most, of limit 1').fill('2')
+  await page.getByRole('button', { name: 'Save the limits' }).click()
+  await openScreen(page, 'Jobs')
+  await expect(jobRows(page, 'slow').filter({ hasText: 'running' })).toHaveCount(2, { timeout: 20_000 })
+}
+
+/** A paused project sends nothing and says so; resumed, its job runs. */
+export async function pauseAProject(page: Page, client: Client): Promise<void> {
+  await openScreen(page, 'Queue')
+  const sends = page.getByRole('switch', { name: 'demo sends jobs' })
+  // The switch itself is hidden behind its picture.
+  await sends.dispatchEvent('click')
+  await expect(sends).not.toBeChecked()
+  await client.jobs.run({ project: 'demo', spiders: ['quotes'], args: { pages: '1' } })
+  await openScreen(page, 'Jobs')
+  await expect(jobRows(page, 'quotes')).toContainText(/paused/)
+  await openScreen(page, 'Queue')
+  await sends.dispatchEvent('click')
+  await expect(sends).toBeChecked()
+  await openScreen(page, 'Jobs')
+  await expect(jobRows(page, 'quotes')).toContainText('succeeded', { timeout: 30_000 })
+}
+
+/** A job that fails says when it is tried again, and how often it may be. */
+export async function retryWhatFails(page: Page): Promise<void> {
+  await openScreen(page, 'Jobs')
+  await page.getByRole('banner').getByRole('button', { name: /^Run/ }).click()
+  const dialog = page.getByRole('dialog', { name: 'Run spiders' })
+  await dialog.getByRole('combobox', { name: 'Spiders' }).fill('broken')
+  await page.getByRole('option', { name: 'broken', exact: true }).click()
+  await dialog.getByRole('heading', { name: 'Run spiders' }).click()
+  await dialog.getByRole('button', { name: /^More/ }).click()
+  await dialog.getByLabel('Runs in all').fill('2')
+  await dialog.getByLabel('First wait').fill('5 min')
+  await expect(dialog.getByRole('button', { name: /^More/ })).toContainText('up to 2 runs')
+  await dialog.getByRole('button', { name: /^Run( |$)/ }).click()
+  await expect(dialog).toBeHidden()
+  const job = page.getByRole('complementary', { name: 'Job' })
+  await expect(job).toContainText(/retried in \d+ (s|min).*run 2 of at most 2/, { timeout: 40_000 })
+  await expect(jobRows(page, 'broken')).toContainText(/retried in \d+/)
+  await job.getByRole('tab', { name: 'Attempts' }).click()
+  await expect(job.getByRole('region', { name: 'Attempt 1' })).toContainText('failed')
+}
+
+/** A node dies under a run: unknown, and run elsewhere by hand; the job says that it may have run twice. */
+export async function runElsewhere(page: Page, node: Scrapyd, client: Client): Promise<void> {
+  const { nodes } = await client.nodes.list()
+  const dead = nodes.find(({ url }) => url === node.url)
+  const { jobs } = await client.jobs.run({
+    project: 'demo',
+    spiders: ['prices'],
+    args: { pages: '500', delay: '2' },
+    nodeId: dead?.id
+  })
+  const id = jobs[0]?.id ?? ''
+  await page.evaluate((hash) => window.location.assign(hash), `#/jobs?job=${id}`)
+  const job = page.getByRole('complementary', { name: 'Job' })
+  await expect(job).toContainText('running', { timeout: 30_000 })
+  await node.kill({ withSpiders: true })
+  await expect(job).toContainText('unknown', { timeout: 40_000 })
+  await expect(job).toContainText('It may then run twice.')
+  // It was asked for that node alone: anywhere else will do now.
+  await job.getByRole('button', { name: 'Run elsewhere' }).click()
+  await expect(job).toContainText('It may have run more than once.', { timeout: 20_000 })
+  await client.jobs.place({ ids: [id], nodeId: null, tags: [] })
+  await expect(job).toContainText('running', { timeout: 30_000 })
+  await job.getByRole('tab', { name: 'Attempts' }).click()
+  await expect(job.getByRole('region', { name: 'Attempt 1' })).toContainText('given up')
+  const { attempts } = await client.jobs.get({ id })
+  expect(attempts.at(-1)?.nodeId).not.toBe(dead?.id)
+}
