@@ -1,5 +1,6 @@
 import type { FleetNode } from '../nodes/fleet.ts'
 import { NodeError, type NodeErrorKind } from '../nodes/node-client.ts'
+import type { Timer } from '../runtime/clock.ts'
 import { archiveLog, archiveName } from '../output/log-archive.ts'
 import { judgeOutcome, type Judgement } from '../output/outcome.ts'
 import { CLOSING_TAIL_BYTES, parseClosingStats } from '../output/log-stats.ts'
@@ -36,6 +37,7 @@ export class Finisher {
   readonly #context: DispatchContext
   readonly #waiting: { one: LiveAttempt; tries: number }[] = []
   readonly #queued = new Set<LiveAttempt>()
+  readonly #retries = new Set<Timer>()
   readonly #stopping = new AbortController()
   #atWork = 0
 
@@ -52,6 +54,8 @@ export class Finisher {
   stop(): void {
     this.#stopping.abort()
     this.#waiting.length = 0
+    for (const timer of this.#retries) timer.cancel()
+    this.#retries.clear()
   }
 
   /** The end of a run's log; null when there is no such file. Rejects with NodeError when the node does not answer. */
@@ -118,9 +122,12 @@ export class Finisher {
 
   #retry(one: LiveAttempt, delayMs: number, tries: number): void {
     // In line again: after a restart there may be thousands, and each reads and writes a file.
-    this.#context.clock.setTimer(delayMs, () => {
-      if (!this.#stopping.signal.aborted) this.#takeInLine(one, tries)
+    if (this.#stopping.signal.aborted) return
+    const timer = this.#context.clock.setTimer(delayMs, () => {
+      this.#retries.delete(timer)
+      this.#takeInLine(one, tries)
     })
+    this.#retries.add(timer)
   }
 
   async #readTailOrGiveUp(

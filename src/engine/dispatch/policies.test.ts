@@ -301,7 +301,7 @@ describe('a run that was given up and comes back', () => {
     if (node.running.length > 0) node.end(id)
     await clock.advanceBy(6_000)
     expect(node.executed).toEqual([id])
-    expect(await harness.job(id)).toMatchObject({ status: 'succeeded', attemptCount: 1 })
+    expect(await harness.job(id)).toMatchObject({ status: 'succeeded', attemptCount: 1, mayHaveRunTwice: false })
     expect(await harness.kinds(id)).toContain('found_again')
   })
 
@@ -522,6 +522,19 @@ describe('the time limit of a run on a remote node', () => {
     await clock.advanceBy(6_000)
     expect((await store.getJobs([cancelled, done])).map(({ status }) => status)).toEqual(['cancelled', 'succeeded'])
   })
+})
+
+it('an engine that stops leaves no timer behind, whatever it was about to try again', async () => {
+  await start({ n1: node })
+  const id = await enqueue({ limits: { wallSeconds: 60 } })
+  await clock.advanceBy(2_000)
+  node.readLog = async () => {
+    throw new NodeError('timeout', 'fake is slow', { delivered: 'unknown' })
+  }
+  node.end(id)
+  await clock.advanceBy(3_000)
+  await harness.crash()
+  expect(clock.timerCount()).toBe(0)
 })
 
 describe('what an engine takes over', () => {
