@@ -28,6 +28,8 @@ export function wireEggs(parts: {
 }): Eggs {
   const { projects, fleet, clock, logger } = parts
   const modes = new Map<string, NodeMode>()
+  /** How many finished jobs each node told of: fewer than before means that it was restarted, and may be another installation. */
+  const finished = new Map<string, number>()
   let isStopping = false
   const distribution = createDistribution({
     projects,
@@ -82,7 +84,10 @@ export function wireEggs(parts: {
       const { id, kind, mode } = node.stored
       const isOtherMode = modes.get(id) !== mode
       modes.set(id, mode)
-      const cameUp = healthWas !== undefined && node.status.health === 'up'
+      const finishedNow = node.status.finished
+      const hasForgotten = finishedNow !== null && finishedNow < (finished.get(id) ?? 0)
+      if (finishedNow !== null) finished.set(id, finishedNow)
+      const cameUp = (healthWas !== undefined || hasForgotten) && node.status.health === 'up'
       if (cameUp && kind === 'scrapyd') void readInventory(node)
       else if (isOtherMode || cameUp) atOnce.look()
     },
