@@ -95,6 +95,7 @@ export function wireEggs(parts: {
     stop() {
       isStopping = true
       atOnce.stop()
+      distribution.stop()
     }
   }
 }

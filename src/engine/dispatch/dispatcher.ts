@@ -4,6 +4,7 @@ import type { QueueLine } from '../queue/fair-order.ts'
 import { DueTimer } from '../queue/due-timer.ts'
 import { FairShares } from '../queue/fair-shares.ts'
 import { QueueView } from '../queue/queue-view.ts'
+import { Timers } from '../runtime/clock.ts'
 import type { AttemptStart } from '../store/store.ts'
 import type { DispatchContext } from './context.ts'
 import type { Follower } from './follower.ts'
@@ -34,6 +35,7 @@ export class Dispatcher {
   readonly #board: NodeBoard
   readonly #sender: Sender
   readonly #due: DueTimer
+  readonly #timers: Timers
   readonly #shares = new FairShares()
   readonly #heldBack = new Map<string, { untilMs: number; count: number }>()
   #running: Promise<void> | null = null
@@ -56,6 +58,7 @@ export class Dispatcher {
     })
     this.#board = new NodeBoard(context, lists, (nodeId) => this.#sender.requestsTo(nodeId))
     this.#due = new DueTimer(context)
+    this.#timers = new Timers(context.clock)
   }
 
   /** Jobs are queued that no node could take at the last run. */
@@ -85,6 +88,7 @@ export class Dispatcher {
   async stop(): Promise<void> {
     this.#stopped = true
     this.#due.stop()
+    this.#timers.stop()
     this.#queue.stop()
     await this.#running
     await this.#sender.stop()
@@ -97,7 +101,7 @@ export class Dispatcher {
         await this.#run()
       } catch (error) {
         this.#context.logger.error({ error }, 'dispatching failed; tried again in a second')
-        this.#context.clock.setTimer(1_000, () => this.wake())
+        this.#timers.set(1_000, () => this.wake())
         return
       }
     }
@@ -228,7 +232,7 @@ export class Dispatcher {
     const count = (this.#heldBack.get(key)?.count ?? 0) + 1
     const delayMs = Math.min(HOLD_BACK_MAX_MS, HOLD_BACK_FIRST_MS * 2 ** (count - 1))
     this.#heldBack.set(key, { untilMs: clock.monotonicMs() + delayMs, count })
-    clock.setTimer(delayMs, () => this.wake())
+    this.#timers.set(delayMs, () => this.wake())
     if (this.#heldBack.size > 10_000) this.#forgetOldHoldBacks()
   }
 

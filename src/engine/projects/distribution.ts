@@ -1,6 +1,6 @@
 import type { Deployment } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
-import type { Clock } from '../runtime/clock.ts'
+import { type Clock, Timers } from '../runtime/clock.ts'
 import { WITHOUT_EGG } from './catalog.ts'
 import type { Projects } from './projects.ts'
 
@@ -27,6 +27,8 @@ export interface Distribution {
   deployToAll(project: string, version: string, nodeIds: string[]): AsyncGenerator<Deployment, void>
   /** The node says it does not know the version: it must be sent again. */
   forget(nodeId: string, project: string, version: string): Promise<void>
+  /** Nothing is tried again any more. */
+  stop(): void
 }
 
 /** What distribution needs of a node; NodeClient is one. */
@@ -62,6 +64,7 @@ interface Failure {
 export function createDistribution(options: DistributionOptions): Distribution {
   const { projects, clock } = options
   const sending = new Map<string, Promise<void>>()
+  const timers = new Timers(clock)
   const failures = new Map<string, Failure>()
   /** Eggs that are being sent, in memory once however many nodes get them. */
   const inHand = new Map<string, { bytes: Promise<Uint8Array>; users: number }>()
@@ -139,7 +142,8 @@ export function createDistribution(options: DistributionOptions): Distribution {
     async forget(nodeId, project, version) {
       await projects.noteMissing(project, version, nodeId)
       options.onChange()
-    }
+    },
+    stop: () => timers.stop()
   }
   return distribution
 
@@ -192,7 +196,7 @@ export function createDistribution(options: DistributionOptions): Distribution {
       const count = before?.sha256 === sha256 ? before.count + 1 : 1
       const delayMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (count - 1))
       failures.set(key, { sha256, error, count, untilMs: clock.monotonicMs() + delayMs })
-      clock.setTimer(delayMs, options.onChange)
+      timers.set(delayMs, options.onChange)
       await record('failed', wordsOf(error))
       throw error
     }

@@ -13,6 +13,32 @@ export interface Clock {
   setTimer(delayMs: number, callback: () => void): Timer
 }
 
+/** The timers of one room, which it lets go of together when it stops; afterwards none is set any more. */
+export class Timers {
+  readonly #clock: Clock
+  readonly #timers = new Set<Timer>()
+  #isStopped = false
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  set(delayMs: number, callback: () => void): void {
+    if (this.#isStopped) return
+    const timer = this.#clock.setTimer(delayMs, () => {
+      this.#timers.delete(timer)
+      callback()
+    })
+    this.#timers.add(timer)
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    for (const timer of this.#timers) timer.cancel()
+    this.#timers.clear()
+  }
+}
+
 /** Resolves after `delayMs`; rejects with the signal's reason when aborted first. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
