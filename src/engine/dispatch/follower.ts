@@ -1,3 +1,4 @@
+import { type ClockEstimate, trueTime, trueTimeBetween } from '../nodes/clock-offset.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../nodes/node-client.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
@@ -87,16 +88,16 @@ export class Follower {
     }
     node.status = { ...node.status, external: result.external }
     const seen = result.verdicts.filter((verdict) => verdict.kind !== 'missing')
-    const applied =
-      seen.length === 0
-        ? []
-        : await store.applyChanges(seen.map((verdict) => changeFor(verdict, live.get(verdict.key)!, clock.nowMs())))
+    const changes = seen.map((verdict) =>
+      changeFor(verdict, live.get(verdict.key)!, clock.nowMs(), node.status.clockEstimate)
+    )
+    const applied = changes.length === 0 ? [] : await store.applyChanges(changes)
     for (const [index, verdict] of seen.entries()) {
       const one = live.get(verdict.key)
       if (one === undefined || applied[index] !== true) continue
       one.state = verdict.kind === 'finished' ? 'finishing' : verdict.kind
+      one.startedAtMs ??= changes[index]?.details?.startedAtMs ?? null
       if (verdict.kind === 'running') {
-        one.startedAtMs ??= clock.nowMs()
         this.#listeners.onRunning(one)
       }
       if (verdict.kind === 'finished') {
@@ -270,8 +271,15 @@ export class Follower {
   }
 }
 
-function changeFor(verdict: Verdict & { seen: SeenJob }, one: LiveAttempt, atMs: number): AttemptChange {
+function changeFor(
+  verdict: Verdict & { seen: SeenJob },
+  one: LiveAttempt,
+  atMs: number,
+  clockEstimate: ClockEstimate
+): AttemptChange {
   const { pid, startTime, endTime, exit } = verdict.seen
+  // The node knows its times more exactly than our looks; what contradicts them is not believed.
+  const startedAtMs = trueTimeBetween(startTime, clockEstimate, { afterMs: one.sentAtMs, beforeMs: atMs })
   const evidence = {
     ...(pid === null ? {} : { pid }),
     ...(startTime === null ? {} : { nodeStartTime: startTime }),
@@ -297,7 +305,7 @@ function changeFor(verdict: Verdict & { seen: SeenJob }, one: LiveAttempt, atMs:
       to: 'running',
       kind: 'running',
       entry: { atMs, text: pid === null ? 'Running' : `Running, pid ${pid}`, evidence },
-      details: { startedAtMs: atMs, pid }
+      details: { startedAtMs, pid }
     }
   }
   return {
@@ -307,6 +315,8 @@ function changeFor(verdict: Verdict & { seen: SeenJob }, one: LiveAttempt, atMs:
     kind: 'finishing',
     entry: { atMs, text: 'Ended on the node; reading its log', evidence },
     details: {
+      // It was over before it was seen to run: without the node's own time, the log tells how long it took.
+      ...(one.startedAtMs === null && trueTime(startTime, clockEstimate) !== null ? { startedAtMs } : {}),
       exitCode: exit?.code ?? null,
       signal: exit?.signal ?? null,
       limitHit: exit?.limit ?? null,
