@@ -7,7 +7,11 @@ export default defineConfig({
       // npm packages stay packages: better-sqlite3 is native, and pino starts workers by file name.
       externalizeDeps: true,
       outDir: 'out/main',
-      rollupOptions: { input: { index: 'src/main/index.ts' }, output: { format: 'es' } }
+      rollupOptions: {
+        // The store's thread is started by its file name, beside the chunk that starts it.
+        input: { index: 'src/main/index.ts', 'store-worker': 'src/engine/store/sqlite/store-worker.ts' },
+        output: { format: 'es', chunkFileNames: '[name].js' }
+      }
     }
   },
   preload: {

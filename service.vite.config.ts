@@ -6,12 +6,16 @@ import { defineConfig } from 'vite'
  */
 export default defineConfig({
   build: {
-    ssr: 'src/cli/bin.ts',
+    ssr: true,
     outDir: 'out/service',
     target: 'node24',
     // Its stack traces are read by people.
     minify: false,
-    rollupOptions: { output: { entryFileNames: 'scrapdeck.js', chunkFileNames: '[name].js' } }
+    rollupOptions: {
+      // The store's thread is started by its file name, beside the chunk that starts it.
+      input: { scrapdeck: 'src/cli/bin.ts', 'store-worker': 'src/engine/store/sqlite/store-worker.ts' },
+      output: { entryFileNames: '[name].js', chunkFileNames: '[name].js' }
+    }
   },
   ssr: {
     noExternal: true,

@@ -10,8 +10,8 @@ import { describeOrder } from './testing/order.ts'
 import { describeQueue } from './testing/queue.ts'
 import { createStory, type StoreUnderTest } from './testing/story.ts'
 
-/** What every Store must do, whatever it is made of. Each test has a store on empty data of its own. */
-export function describeStore(name: string, openStore: () => Promise<StoreUnderTest>): void {
+/** What every Store must do, whatever it is made of. Each test has a store on empty data of its own; `stories` are random ones. */
+export function describeStore(name: string, openStore: () => Promise<StoreUnderTest>, stories = 50): void {
   describe(name, () => {
     const story = createStory(openStore)
     beforeEach(() => story.open())
@@ -27,5 +27,5 @@ export function describeStore(name: string, openStore: () => Promise<StoreUnderT
     describeEnd(story)
   })
 
-  describe(`${name} against a model`, () => testAgainstModel(openStore))
+  describe(`${name} against a model`, () => testAgainstModel(openStore, stories))
 }

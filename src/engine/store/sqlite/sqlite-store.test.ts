@@ -11,7 +11,7 @@ import { silentLogger } from '../../runtime/logger.ts'
 import { aNewJob } from '../../testing/builders.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { describeStore } from '../conformance.ts'
-import { openSqliteStore } from './sqlite-store.ts'
+import { openSqliteStore, openSqliteStoreInThread } from './sqlite-store.ts'
 
 const WRITER = fileURLToPath(new URL('./write-until-killed.ts', import.meta.url))
 
@@ -25,23 +25,31 @@ async function temporaryPath(): Promise<string> {
   return directory.path
 }
 
-describeStore('SqliteStore', async () => {
-  const directory = await makeTemporaryDirectory({ inMemory: true })
-  let store = await open(directory.path)
-  return {
-    store,
-    async reopen() {
-      await store.close()
-      store = await open(directory.path)
-      return store
-    },
-    async remove() {
-      await store.close()
-      expectCountersToBeRight(join(directory.path, 'scrapdeck.db'))
-      await directory.remove()
+for (const [name, openStore, stories] of [
+  ['SqliteStore', openSqliteStore, 5],
+  ["SqliteStore in its caller's thread", openSqliteStoreInThread, 40]
+] as const) {
+  const openOne = async () => {
+    const directory = await makeTemporaryDirectory({ inMemory: true })
+    const path = join(directory.path, 'scrapdeck.db')
+    const options = { path, clock: systemClock, logger: silentLogger }
+    let store = await openStore(options)
+    return {
+      store,
+      async reopen() {
+        await store.close()
+        store = await openStore(options)
+        return store
+      },
+      async remove() {
+        await store.close()
+        expectCountersToBeRight(path)
+        await directory.remove()
+      }
     }
   }
-})
+  describeStore(name, openOne, stories)
+}
 
 /** Whatever a test did, no writer of jobs may have forgotten to tell the counters. */
 function expectCountersToBeRight(path: string): void {

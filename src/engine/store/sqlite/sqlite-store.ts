@@ -1,5 +1,5 @@
 import { ScrapdeckError } from '../../../shared/errors.ts'
-import type { Clock } from '../../runtime/clock.ts'
+import { type Clock, systemClock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Store } from '../store.ts'
 import { createAttempts } from './attempts.ts'
@@ -15,6 +15,7 @@ import { createOrder } from './order.ts'
 import { createQueue } from './queue.ts'
 import { createRuns } from './runs.ts'
 import { explainSqliteError } from './sqlite-error.ts'
+import { openStoreInThreadOfItsOwn } from './store-thread.ts'
 import { createTimeline } from './timeline.ts'
 
 /** A commit that takes longer than this holds up the event loop long enough to be worth a line in the log. */
@@ -27,11 +28,12 @@ export interface SqliteStoreOptions {
 }
 
 /**
- * The Store on one SQLite file; its directory belongs to this engine until `close()`. Rejects with
- * DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION.
+ * The Store on one SQLite file, in a thread of its own; its directory belongs to this engine until `close()`. Rejects with
+ * DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION. A clock that is not the system's belongs to a test,
+ * which must see all that happens: then it stays in the caller's thread.
  */
 export function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  return openSqliteStoreInThread(options)
+  return options.clock === systemClock ? openStoreInThreadOfItsOwn(options) : openSqliteStoreInThread(options)
 }
 
 /**

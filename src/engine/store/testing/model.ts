@@ -115,7 +115,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 )
 
 /** Random stories, told to the store and to a small model of it in memory: both must tell the same at every step. */
-export function testAgainstModel(openStore: () => Promise<StoreUnderTest>): void {
+export function testAgainstModel(openStore: () => Promise<StoreUnderTest>, stories: number): void {
   test('any story leaves the store where the model is', { timeout: 60_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40, size: 'max' }), async (steps) => {
@@ -134,7 +134,7 @@ export function testAgainstModel(openStore: () => Promise<StoreUnderTest>): void
           await underTest.remove()
         }
       }),
-      { numRuns: 50 }
+      { numRuns: stories }
     )
   })
 }

@@ -1,0 +1,200 @@
+import { Worker } from 'node:worker_threads'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { Store } from '../store.ts'
+import { type Calls, type FromWorker, receiveError, type Verb } from './store-messages.ts'
+
+const VERBS = [
+  'enqueueJobs',
+  'recordRuns',
+  'getJob',
+  'getJobs',
+  'listJobs',
+  'countFacets',
+  'countStatuses',
+  'countByState',
+  'countEndedSince',
+  'findJobsByJobid',
+  'listFinishedRuns',
+  'listTimeline',
+  'listLanes',
+  'readHeads',
+  'releaseDue',
+  'setPriority',
+  'reorder',
+  'placeQueued',
+  'beginAttempts',
+  'cancelQueued',
+  'restoreCancelled',
+  'askCancel',
+  'listLiveAttempts',
+  'listAttempts',
+  'findAttemptsOnNode',
+  'applyChanges',
+  'markLogArchived',
+  'listNodes',
+  'putNode',
+  'deleteNode',
+  'listVersions',
+  'putVersion',
+  'deleteVersion',
+  'putDeployment',
+  'deleteDeployment',
+  'countJobsNeeding',
+  'listProjectSettings',
+  'putProjectSettings',
+  'changeCursor',
+  'listChanges',
+  'pruneChanges',
+  'getSetting',
+  'putSetting'
+] as const satisfies Verb[]
+
+/** Fails to compile when a verb of the Store is not in the list. */
+type Forgotten = Exclude<Verb, (typeof VERBS)[number] | 'close'>
+type Verbs = Pick<Store, Forgotten extends never ? (typeof VERBS)[number] : never>
+
+interface Waiting {
+  resolve: (value: never) => void
+  reject: (error: unknown) => void
+}
+
+/**
+ * The Store in a thread of its own, so that no commit and no long read holds up the engine's event loop. The calls of one turn go
+ * over in one message, and come back in one. Where the thread dies, every call is rejected with DATA_DIRECTORY_UNUSABLE from then on.
+ */
+export async function openStoreInThreadOfItsOwn(options: { path: string; logger: Logger }): Promise<Store> {
+  const { path, logger } = options
+  const worker = new Worker(workerFile(), { workerData: { path }, name: 'scrapdeck-store' })
+  const opened = Promise.withResolvers<void>()
+  const exited = Promise.withResolvers<void>()
+  const waiting = new Map<number, Waiting>()
+  const listeners = new Set<(cursor: number) => void>()
+  const queueListeners = new Set<(lanes: string[]) => void>()
+  let outbox: Calls = []
+  let lastId = 0
+  let failure: Error | null = null
+  let closing: Promise<void> | null = null
+
+  worker.on('message', receive)
+  worker.on('error', (error) => fail(error.message))
+  worker.on('exit', () => {
+    if (closing === null) fail('it ended')
+    exited.resolve()
+  })
+  await opened.promise
+  // Only calls on their way keep the process alive, as with a store in the caller's thread.
+  if (waiting.size === 0) worker.unref()
+
+  const verbs = Object.fromEntries(
+    VERBS.map((verb) => [verb, (...args: unknown[]) => ask(verb, args)])
+  ) as unknown as Verbs
+  return {
+    ...verbs,
+    onChange(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    onQueueChange(listener) {
+      queueListeners.add(listener)
+      return () => void queueListeners.delete(listener)
+    },
+    close() {
+      closing ??= close()
+      return closing
+    }
+  }
+
+  async function close(): Promise<void> {
+    if (failure === null) await call('close', [])
+    await exited.promise
+    listeners.clear()
+    queueListeners.clear()
+  }
+
+  async function ask(verb: Verb, args: unknown[]): Promise<unknown> {
+    if (closing !== null) {
+      throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping and takes no more requests.')
+    }
+    return call(verb, args)
+  }
+
+  function call(verb: Verb, args: unknown[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (failure !== null) return reject(failure)
+      lastId += 1
+      if (waiting.size === 0) worker.ref()
+      waiting.set(lastId, { resolve, reject })
+      outbox.push([lastId, verb, args])
+      if (outbox.length === 1) setImmediate(send)
+    })
+  }
+
+  function send(): void {
+    const calls = outbox
+    outbox = []
+    if (failure !== null) return
+    try {
+      worker.postMessage(calls)
+    } catch (error) {
+      // Something in one of them cannot be sent; nobody else's call may suffer from it.
+      if (calls.length === 1) return settle(calls[0]![0], ({ reject }) => reject(error))
+      for (const each of calls) {
+        outbox = [each]
+        send()
+      }
+    }
+  }
+
+  function receive(message: FromWorker): void {
+    if (message.kind === 'opened') return opened.resolve()
+    if (message.kind === 'log') return logger[message.level](message.facts, message.text)
+    if (message.kind === 'refused') {
+      closing = exited.promise
+      return opened.reject(receiveError(message.error))
+    }
+    if (message.lanes.length > 0) tell(queueListeners, [...new Set(message.lanes)])
+    if (message.cursor !== null) tell(listeners, message.cursor)
+    for (const answer of message.answers) {
+      settle(answer.id, ({ resolve, reject }) =>
+        'error' in answer ? reject(receiveError(answer.error)) : resolve(answer.value as never)
+      )
+    }
+  }
+
+  function settle(id: number, how: (caller: Waiting) => void): void {
+    const caller = waiting.get(id)
+    waiting.delete(id)
+    if (waiting.size === 0) worker.unref()
+    if (caller !== undefined) how(caller)
+  }
+
+  function tell<T>(those: Set<(news: T) => void>, news: T): void {
+    for (const listener of those) {
+      try {
+        listener(news)
+      } catch (error) {
+        // The data is on the disk: a listener's fault must not turn that into a failed write.
+        logger.error({ error }, 'A listener to the store failed')
+      }
+    }
+  }
+
+  function fail(reason: string): void {
+    if (failure !== null) return
+    failure = new ScrapdeckError(
+      'DATA_DIRECTORY_UNUSABLE',
+      `${path}: the thread that reads and writes it is gone (${reason}). Restart Scrapdeck; what was acknowledged is on the disk.`
+    )
+    logger.error({ path, reason }, 'The thread of the database is gone')
+    opened.reject(failure)
+    for (const { reject } of waiting.values()) reject(failure)
+    waiting.clear()
+  }
+}
+
+/** Beside this file from source; in a bundle beside the chunk that this became, as an entry of its own. */
+function workerFile(): URL {
+  const isSource = import.meta.url.endsWith('.ts')
+  return new URL(isSource ? './store-worker.ts' : './store-worker.js', import.meta.url)
+}

@@ -1,0 +1,57 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { systemClock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { openSqliteStoreInThread } from './sqlite-store.ts'
+import { type Answer, type Calls, type FromWorker, sendError, type Verb } from './store-messages.ts'
+
+// The thread that SQLite runs in. Each message is all calls of one turn of the engine's event loop; their writes are one
+// commit, and all answers go back in one message. store-thread.ts is the other end.
+
+const port = parentPort
+if (port === null) throw new Error('store-worker.ts is started by store-thread.ts only')
+const post = (message: FromWorker) => port.postMessage(message)
+const log = (level: keyof Logger) => (facts: object, text: string) =>
+  post({ kind: 'log', level, facts: JSON.parse(JSON.stringify(facts)) as object, text })
+const logger: Logger = { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') }
+
+let flush: (() => void) | null = null
+let lanes: string[] = []
+let cursor: number | null = null
+
+try {
+  const { path } = workerData as { path: string }
+  const scheduleFlush = (wanted: () => void) => {
+    flush = wanted
+  }
+  const store = await openSqliteStoreInThread({ path, clock: systemClock, logger, scheduleFlush })
+  store.onQueueChange((changed) => lanes.push(...changed))
+  store.onChange((newest) => {
+    cursor = newest
+  })
+
+  const answer = async (id: number, verb: Verb, args: unknown[]): Promise<Answer> => {
+    try {
+      const run = store[verb] as (...args: unknown[]) => Promise<unknown>
+      return { id, value: await run(...args) }
+    } catch (error) {
+      return { id, error: sendError(error) }
+    }
+  }
+
+  port.on('message', (calls: Calls) => {
+    const asked = calls.map(([id, verb, args]) => answer(id, verb, args))
+    const commit = flush
+    flush = null
+    commit?.()
+    void Promise.all(asked).then((answers) => {
+      post({ kind: 'answers', answers, lanes, cursor })
+      lanes = []
+      cursor = null
+      if (calls.some(([, verb]) => verb === 'close')) port.close()
+    })
+  })
+  post({ kind: 'opened' })
+} catch (error) {
+  post({ kind: 'refused', error: sendError(error) })
+  port.close()
+}
