@@ -31,6 +31,7 @@ beforeEach(async () => {
       node.isDown = url.includes('eu-2')
       return node
     },
+    proxyUrlOf: async ({ sealedProxyUrl }) => sealedProxyUrl,
     isBusy: () => false,
     wantsSnapshot: () => false,
     onSnapshot: async () => {},
@@ -105,5 +106,110 @@ describe('orders about nodes that come at once', () => {
     expect(fleet.get(id)!.status.health).toBe('up')
     const moved = await commands.update(id, { url: 'http://eu-2:6800/' })
     expect(moved.status.health).not.toBe('up')
+  })
+})
+
+describe('the settings of a node', () => {
+  it('keeps what an update does not name, and takes what it does', async () => {
+    const { id } = (await add('http://eu-1:6800/')).stored
+    await commands.update(id, {
+      queueAhead: 3,
+      giveUpAfterSeconds: 600,
+      group: 'Frankfurt',
+      proxyUrl: 'me:secret@proxy:3128'
+    })
+    const { stored } = await commands.update(id, { name: 'eu-one' })
+    expect(stored).toMatchObject({ name: 'eu-one', queueAhead: 3, giveUpAfterSeconds: 600, group: 'Frankfurt' })
+    expect(stored.sealedProxyUrl).toBe('http://me:secret@proxy:3128/')
+    expect((await commands.update(id, { giveUpAfterSeconds: null, group: null, proxyUrl: null })).stored).toMatchObject(
+      {
+        giveUpAfterSeconds: null,
+        group: null,
+        sealedProxyUrl: null
+      }
+    )
+  })
+
+  it('shows a proxy without its password, and keeps the password when what was shown comes back', async () => {
+    const { id } = (await add('http://eu-1:6800/')).stored
+    const node = await commands.update(id, { proxyUrl: 'http://me:secret@proxy:3128' })
+    expect(node.proxyUrl).toBe('http://proxy:3128/')
+    expect((await commands.update(id, { proxyUrl: node.proxyUrl })).stored.sealedProxyUrl).toContain('me:secret@')
+    expect((await commands.update(id, { proxyUrl: 'direct' })).proxyUrl).toBe('direct')
+  })
+
+  it('are refused whole where a certificate lacks its key or a proxy is none', async () => {
+    const { id } = (await add('http://eu-1:6800/')).stored
+    const bad = [{ clientKey: 'x' }, { clientCertificate: 'x' }, { proxyUrl: 'socks5://a' }, { caCertificate: 'x' }]
+    for (const input of bad) {
+      await expect(commands.update(id, { name: 'other', ...input })).rejects.toMatchObject({
+        code: 'NODE_CONNECTION_INVALID'
+      })
+      await expect(commands.add({ url: 'http://eu-3:6800/', scrapydVersion: null, ...input })).rejects.toMatchObject({
+        code: 'NODE_CONNECTION_INVALID'
+      })
+    }
+    expect(fleet.list().map(({ stored }) => stored.name)).toEqual(['eu-1:6800'])
+  })
+
+  it('a client key, like a password, does not travel to another machine by itself', async () => {
+    const { id } = (await add('http://eu-1:6800/')).stored
+    const { stored } = fleet.get(id)!
+    // As an update would have left it.
+    fleet.update({ ...stored, clientCertificate: 'certificate', sealedClientKey: 'key' })
+    const near = await commands.update(id, { url: 'http://eu-1:6800/base/' })
+    expect(near.stored).toMatchObject({ clientCertificate: 'certificate', sealedClientKey: 'key', sealedPassword: 'p' })
+    const far = await commands.update(id, { url: 'http://eu-3:6800/' })
+    expect(far.stored).toMatchObject({ clientCertificate: null, sealedClientKey: null, sealedPassword: null })
+  })
+})
+
+describe('a job that somebody else started', () => {
+  const start = (node: FakeNode, jobid: string) =>
+    node.schedule({ project: 'shop', version: '1', spider: 'prices', jobid, settings: {}, args: {}, priority: 0 })
+
+  async function withTheirJobs() {
+    const { id } = (await add('http://eu-1:6800/')).stored
+    const node = fleet.get(id)!.client as FakeNode
+    for (const jobid of ['a', 'b', 'c']) await start(node, jobid)
+    const { running, pending } = await node.listJobs()
+    fleet.get(id)!.status.external = { running, pending }
+    return { id, node }
+  }
+
+  it('is adopted as it is: running or waiting, and followed from then on', async () => {
+    const { id } = await withTheirJobs()
+    const running = await commands.adoptExternal(id, { project: 'shop', jobid: 'a' })
+    const waiting = await commands.adoptExternal(id, { project: 'shop', jobid: 'c' })
+    expect(running).toMatchObject({ jobid: 'a', source: 'adopted', state: 'running', nodeId: id, version: null })
+    expect(waiting).toMatchObject({ jobid: 'c', source: 'adopted', state: 'starting' })
+    expect(live.ofNode(id).map(({ jobid, state }) => [jobid, state])).toEqual([
+      ['a', 'running'],
+      ['c', 'accepted']
+    ])
+    expect(fleet.get(id)!.status.external).toMatchObject({ running: [{ jobid: 'b' }], pending: [] })
+  })
+
+  it('is adopted once, and not at all when it is gone', async () => {
+    const { id } = await withTheirJobs()
+    const twice = [1, 2].map(() => commands.adoptExternal(id, { project: 'shop', jobid: 'a' }))
+    const [first, second] = await Promise.allSettled(twice)
+    expect(first!.status).toBe('fulfilled')
+    expect(second).toMatchObject({ reason: { code: 'JOB_IS_OURS', data: { jobId: live.ofNode(id)[0]!.jobId } } })
+    await expect(commands.adoptExternal(id, { project: 'shop', jobid: 'x' })).rejects.toMatchObject({
+      code: 'EXTERNAL_JOB_GONE'
+    })
+  })
+
+  it('gets one signal, or leaves the queue of its node; one of ours does not', async () => {
+    const { id, node } = await withTheirJobs()
+    expect(await commands.cancelExternal(id, { project: 'shop', jobid: 'b' })).toBe('running')
+    expect(node.running.find(({ jobid }) => jobid === 'b')!.signals).toEqual(['INT'])
+    expect(await commands.cancelExternal(id, { project: 'shop', jobid: 'c' })).toBe('pending')
+    expect(await commands.cancelExternal(id, { project: 'shop', jobid: 'x' })).toBe(null)
+    await commands.adoptExternal(id, { project: 'shop', jobid: 'a' })
+    await expect(commands.cancelExternal(id, { project: 'shop', jobid: 'a' })).rejects.toMatchObject({
+      code: 'JOB_IS_OURS'
+    })
   })
 })
