@@ -213,3 +213,26 @@ describe('a job that somebody else started', () => {
     })
   })
 })
+
+describe('nodes that discovery finds', () => {
+  const found = (url: string, sourceId = 'k8s') => ({ url, name: 'scrapyd', sourceId, scrapydVersion: null })
+  const rows = () => fleet.list().map(({ stored }) => [stored.name, stored.url, stored.sourceId])
+
+  it('are added together, each address once, with names of their own, and are there after a restart', async () => {
+    await add('http://eu-1:6800/')
+    await commands.addMany([found('http://eu-1:6800/'), found('http://eu-3:6800/'), found('eu-3'), found('eu-4')])
+    expect(rows()).toEqual([
+      ['eu-1:6800', 'http://eu-1:6800/', null],
+      ['scrapyd', 'http://eu-3:6800/', 'k8s'],
+      ['scrapyd-2', 'http://eu-4:6800/', 'k8s']
+    ])
+    expect((await temporary.store.listNodes()).map(({ sourceId }) => sourceId)).toEqual([null, 'k8s', 'k8s'])
+  })
+
+  it('belong to nobody once their source is gone', async () => {
+    await commands.addMany([found('http://eu-3:6800/', 'a'), found('http://eu-4:6800/', 'b')])
+    await commands.releaseAllBut(['b'])
+    expect(rows().map(([, , sourceId]) => sourceId)).toEqual([null, 'b'])
+    expect((await temporary.store.listNodes()).map(({ sourceId }) => sourceId)).toEqual([null, 'b'])
+  })
+})
