@@ -65,7 +65,7 @@ async function fillFleet(): Promise<void> {
     ({ jobs }) => jobs.length >= 10,
     60_000
   )
-  await run('shop', 'quotes', 9, { pages: '400', delay: '1' })
+  await fillQueue()
   await scrapyds[2]?.kill()
   await waitFor(
     'the killed node to be seen as down',
@@ -73,6 +73,29 @@ async function fillFleet(): Promise<void> {
     ({ nodes }) => nodes.some(({ health }) => health === 'down'),
     60_000
   )
+}
+
+/** Jobs that wait for different reasons: slots, a limit, a time, another job, and a tag that nobody has. */
+async function fillQueue(): Promise<void> {
+  const { client } = service
+  const everywhere = { project: null, spider: null, tag: null, perNode: false }
+  await client.queue.setLimits({
+    limits: [
+      { ...everywhere, id: '1', project: 'news', max: 4 },
+      { ...everywhere, id: '2', spider: 'price*', perNode: true, max: 1 },
+      { ...everywhere, id: '3', tag: 'eu', max: 20 }
+    ]
+  })
+  const args = { pages: '400', delay: '1' }
+  const { jobs } = await client.jobs.run({ project: 'shop', spiders: Array.from({ length: 6 }, () => 'quotes'), args })
+  await client.jobs.run({ project: 'news', spiders: ['slow', 'slow'], args: { seconds: '600' } })
+  await client.jobs.run({ project: 'shop', spiders: ['quotes'], args, tags: ['gpu'] })
+  await client.jobs.run({ project: 'shop', spiders: ['quotes'], args, notBeforeMs: Date.now() + 5 * 3_600_000 })
+  await client.jobs.run({
+    project: 'shop',
+    spiders: ['prices'],
+    after: [{ jobId: jobs[0]?.id ?? '', on: 'succeeded' }]
+  })
 }
 
 /** On this computer: limits of a project, a run that one of them ended, one that goes on with a secret, and an environment in trouble. */
@@ -133,6 +156,18 @@ const SCREENS: Record<string, (page: Page) => Promise<void>> = {
   'job-arguments': async (page) => {
     await page.goto(`#/jobs?job=${await findLimitedJob('failed')}&tab=arguments`)
   },
+  'jobs-queued': (page) => page.goto('#/jobs?status=queued').then(() => {}),
+  'jobs-marked': async (page) => {
+    await page.goto('#/jobs')
+    await page.getByRole('checkbox', { name: 'Mark all rows shown' }).click()
+  },
+  'job-unknown': async (page) => {
+    const { nodes } = await service.client.nodes.list()
+    const down = nodes.find(({ health }) => health === 'down')
+    const { jobs } = await service.client.jobs.list({ nodeId: down?.id, status: ['running', 'starting'], limit: 1 })
+    await page.goto(`#/jobs?job=${jobs[0]?.id}`)
+  },
+  queue: (page) => page.goto('#/queue').then(() => {}),
   projects: async (page) => {
     await page.goto('#/projects?project=shop')
   },
@@ -173,6 +208,12 @@ const SCREENS: Record<string, (page: Page) => Promise<void>> = {
   run: async (page) => {
     await page.goto('#/jobs')
     await page.getByRole('banner').getByRole('button', { name: /^Run/ }).click()
+  },
+  'run-more': async (page) => {
+    await page.goto('#/jobs')
+    await page.getByRole('banner').getByRole('button', { name: /^Run/ }).click()
+    await page.getByRole('button', { name: /^More/ }).click()
+    await page.getByLabel('Runs in all').fill('3')
   },
   'run-limits': async (page) => {
     await page.goto(`#/jobs?job=${await findLimitedJob('failed')}`)

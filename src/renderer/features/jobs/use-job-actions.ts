@@ -3,7 +3,6 @@ import type { Job, Placement, QueuePlace } from '../../../shared/contract/index.
 import { useApi } from '../../api/api.tsx'
 import type { Client } from '../../api/wire.ts'
 import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
-import { plural } from '../../ui/numbers.ts'
 import { runBulkAct } from './run-bulk-act.tsx'
 
 export interface JobActions {
@@ -187,10 +186,4 @@ async function forEachBefore(
       group.map(({ id }) => id),
       (ids) => call(group[0]!, ids)
     )
-}
-
-/** `prices/otto`, or how many. */
-export function nameOf(jobs: readonly Job[]): string {
-  const [only] = jobs
-  return jobs.length === 1 && only !== undefined ? `${only.project}/${only.spider}` : plural(jobs.length, 'job')
 }

@@ -342,7 +342,12 @@ function Runs({ node }: { node: Node }) {
               </Link>
             )}
             <span className="dim">
-              {run.state === 'starting' ? 'starting' : <Runtime startedAtMs={run.sinceMs} endedAtMs={null} />}
+              {run.state === 'starting' ? (
+                'starting'
+              ) : (
+                // Of a silent node nobody knows how long they ran on: the clock stands where it was heard last.
+                <Runtime startedAtMs={run.sinceMs} endedAtMs={isStale(node) ? node.lastSeenAtMs : null} />
+              )}
             </span>
           </li>
         ))}
