@@ -1,9 +1,13 @@
 /**
- * Many Scrapyds (1.6) in one process, over real HTTP on one port: node `n7` is at `/n7/`. Jobs take a slot at once, run for
- * `jobMs` and leave a log with closing stats. Run as a process of its own by the benches, so that its work is not
- * counted as the engine's. Prints its port, then one line `POST <epoch ms, fractional> <jobid>` for each schedule.json.
+ * Many Scrapyds (1.6) in one process, over real HTTP on one port: node `n7` is at `/n7/`. Run as a process of its own by the
+ * benches, so that its work is not counted as the engine's. Prints its port, then one line `POST <epoch ms, fractional> <jobid>`
+ * for each schedule.json (`--report`), and `ENDED <epoch ms> <jobid>` for each end of a run (`--report-ends`).
  *
- *   node simulated-fleet.ts --nodes 100 --slots 2 --job-ms 1000 [--report]
+ *   node simulated-fleet.ts --nodes 100 --slots 4,4,8 --job-ms 1000-5000 --poll-ms 5000 --projects shop,news
+ *
+ * `--slots` are given to the nodes in turn. A run takes `--job-ms` (evenly between two numbers), or as long as its argument `ms`
+ * says, and leaves a log with closing stats. `--poll-ms`: a free slot is filled when the node's poller comes by, as
+ * Scrapyd does; 0, the default: at once. `--projects`: each node has version 1 of them from the start.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -14,93 +18,100 @@ const { values } = parseArgs({
     nodes: { type: 'string', default: '3' },
     slots: { type: 'string', default: '4' },
     'job-ms': { type: 'string', default: '1000' },
-    report: { type: 'boolean', default: false }
+    'poll-ms': { type: 'string', default: '0' },
+    projects: { type: 'string', default: '' },
+    report: { type: 'boolean', default: false },
+    'report-ends': { type: 'boolean', default: false }
   }
 })
-const slots = Number(values.slots)
-const jobMs = Number(values['job-ms'])
+const slotsInTurn = values.slots.split(',').map(Number)
+const [jobMsMin = 0, jobMsMax = jobMsMin] = values['job-ms'].split('-').map(Number)
+const pollMs = Number(values['poll-ms'])
+const projects = values.projects === '' ? [] : values.projects.split(',')
+/** Scrapyd keeps 100 finished jobs (finished_to_keep). */
+const FINISHED_KEPT = 100
 
 interface Run {
   id: string
   project: string
   spider: string
+  ms: number | null
   pid: number
   startTime: string
   endTime: string | null
 }
 
 interface SimulatedNode {
+  name: string
+  slots: number
   eggs: Map<string, Set<string>>
   pending: Run[]
-  running: Run[]
+  running: Map<string, Run>
+  /** Oldest first. */
   finished: Run[]
 }
 
-const nodes = new Map(
-  Array.from({ length: Number(values.nodes) }, (_, index): [string, SimulatedNode] => [
-    `n${index}`,
-    { eggs: new Map(), pending: [], running: [], finished: [] }
-  ])
-)
+const nodes = new Map<string, SimulatedNode>()
+for (let index = 0; index < Number(values.nodes); index += 1) {
+  const name = `n${index}`
+  const node: SimulatedNode = {
+    name,
+    slots: slotsInTurn[index % slotsInTurn.length]!,
+    eggs: new Map(projects.map((project) => [project, new Set(['1'])])),
+    pending: [],
+    running: new Map(),
+    finished: []
+  }
+  nodes.set(name, node)
+  // Their pollers began at different moments.
+  if (pollMs > 0) setTimeout(() => setInterval(() => startPending(node), pollMs), Math.random() * pollMs)
+}
 let nextPid = 1000
 
-const server = createServer((request, response) => void answer(request, response))
+const server = createServer((request, response) => {
+  if (request.method !== 'POST') return answer(request, response, '')
+  const pieces: Buffer[] = []
+  request.on('data', (piece: Buffer) => pieces.push(piece))
+  request.on('end', () => answer(request, response, Buffer.concat(pieces).toString('latin1')))
+})
 server.listen(0, '127.0.0.1', () => console.log((server.address() as AddressInfo).port))
 // As Twisted does; Node's own five seconds would close connections between two looks.
 server.keepAliveTimeout = 60_000
 process.on('disconnect', () => process.exit())
 
-async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const arrivedAtMs = performance.timeOrigin + performance.now()
-  const url = new URL(request.url!, 'http://localhost')
-  const [, name = '', ...rest] = url.pathname.split('/')
-  const node = nodes.get(name)
+function answer(request: IncomingMessage, response: ServerResponse, body: string): void {
+  const url = request.url!
+  const nameEnd = url.indexOf('/', 1)
+  const node = nodes.get(url.slice(1, nameEnd))
   if (node === undefined) return void response.writeHead(404).end()
   if (request.method === 'OPTIONS') return void response.writeHead(204).end()
-  const verb = rest.join('/')
+  const queryStart = url.indexOf('?', nameEnd)
+  const verb = url.slice(nameEnd + 1, queryStart < 0 ? undefined : queryStart)
   if (verb.startsWith('logs/')) return sendLog(request, response)
-  const body = request.method === 'POST' ? await readBody(request) : ''
-  const isForm = request.headers['content-type']?.startsWith('application/x-www-form-urlencoded') === true
-  const parameters = request.method === 'POST' && isForm ? new URLSearchParams(body) : url.searchParams
-  if (verb === 'schedule.json' && values.report) {
-    process.stdout.write(`POST ${arrivedAtMs} ${parameters.get('jobid')}\n`)
-  }
-  const fields = act(node, verb, parameters, body)
+  const fields = act(node, verb, queryStart < 0 ? '' : url.slice(queryStart + 1), body)
   if (fields === null) return void response.writeHead(404).end()
-  response.writeHead(200, { 'content-type': 'application/json' })
-  response.end(JSON.stringify({ ...fields, status: 'ok', node_name: name }))
+  const text = JSON.stringify({ ...fields, status: 'ok', node_name: node.name })
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text)
 }
 
-function act(node: SimulatedNode, verb: string, parameters: URLSearchParams, body: string): object | null {
-  const project = parameters.get('project') ?? ''
+function act(node: SimulatedNode, verb: string, query: string, body: string): object | null {
   switch (verb) {
     case 'daemonstatus.json':
-      return { pending: node.pending.length, running: node.running.length, finished: node.finished.length }
+      return { pending: node.pending.length, running: node.running.size, finished: node.finished.length }
     case 'listjobs.json':
       return {
         pending: node.pending.map(listed),
-        running: node.running.map(listed),
-        finished: node.finished.map(listed)
+        running: [...node.running.values()].map(listed),
+        finished: node.finished.toReversed().map(listed)
       }
-    case 'schedule.json': {
-      const run = {
-        id: parameters.get('jobid')!,
-        project,
-        spider: parameters.get('spider')!,
-        pid: 0,
-        startTime: '',
-        endTime: null
-      }
-      node.pending.push(run)
-      startPending(node)
-      return { jobid: run.id }
-    }
+    case 'schedule.json':
+      return schedule(node, new URLSearchParams(body))
     case 'cancel.json':
       return { prevstate: null }
     case 'listprojects.json':
       return { projects: [...node.eggs.keys()] }
     case 'listversions.json':
-      return { versions: [...(node.eggs.get(project) ?? [])] }
+      return { versions: [...(node.eggs.get(new URLSearchParams(query).get('project') ?? '') ?? [])] }
     case 'listspiders.json':
       return { spiders: ['noop'] }
     case 'addversion.json': {
@@ -115,23 +126,40 @@ function act(node: SimulatedNode, verb: string, parameters: URLSearchParams, bod
   }
 }
 
+function schedule(node: SimulatedNode, parameters: URLSearchParams): object {
+  const id = parameters.get('jobid')!
+  if (values.report) process.stdout.write(`POST ${nowMs()} ${id}\n`)
+  const ms = parameters.get('ms')
+  node.pending.push({
+    id,
+    project: parameters.get('project')!,
+    spider: parameters.get('spider')!,
+    ms: ms === null ? null : Number(ms),
+    pid: 0,
+    startTime: '',
+    endTime: null
+  })
+  if (pollMs === 0) startPending(node)
+  return { jobid: id }
+}
+
 function startPending(node: SimulatedNode): void {
-  while (node.running.length < slots && node.pending.length > 0) {
+  while (node.running.size < node.slots && node.pending.length > 0) {
     const run = node.pending.shift()!
     run.pid = nextPid++
     run.startTime = localTime()
-    node.running.push(run)
-    setTimeout(() => end(node, run), jobMs)
+    node.running.set(run.id, run)
+    setTimeout(() => end(node, run), run.ms ?? jobMsMin + Math.random() * (jobMsMax - jobMsMin))
   }
 }
 
 function end(node: SimulatedNode, run: Run): void {
-  node.running.splice(node.running.indexOf(run), 1)
+  node.running.delete(run.id)
   run.endTime = localTime()
-  node.finished.unshift(run)
-  // Scrapyd keeps 100 finished jobs (finished_to_keep).
-  node.finished.length = Math.min(node.finished.length, 100)
-  startPending(node)
+  node.finished.push(run)
+  if (node.finished.length > FINISHED_KEPT) node.finished.shift()
+  if (values['report-ends']) process.stdout.write(`ENDED ${nowMs()} ${run.id}\n`)
+  if (pollMs === 0) startPending(node)
 }
 
 function listed(run: Run): object {
@@ -164,10 +192,8 @@ function sendLog(request: IncomingMessage, response: ServerResponse): void {
   response.writeHead(206, { 'content-range': `bytes ${start}-${start + piece.length - 1}/${LOG.length}` }).end(piece)
 }
 
-async function readBody(request: IncomingMessage): Promise<string> {
-  const pieces: Buffer[] = []
-  for await (const piece of request) pieces.push(piece as Buffer)
-  return Buffer.concat(pieces).toString('latin1')
+function nowMs(): number {
+  return performance.timeOrigin + performance.now()
 }
 
 function localTime(): string {

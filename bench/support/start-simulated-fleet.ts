@@ -6,37 +6,52 @@ export interface SimulatedFleet {
   urls: string[]
   /** The next `POST` lines, in order of arrival. */
   onPost(listener: (post: { atMs: number; jobid: string }) => void): void
+  /** The next `ENDED` lines. */
+  onEnd(listener: (end: { atMs: number; jobid: string }) => void): void
   stop(): void
 }
 
-/** Simulated Scrapyds in a second process (simulated-fleet.ts). */
-export async function startSimulatedFleet(options: {
+export interface SimulatedFleetOptions {
   nodes: number
-  slots: number
-  jobMs: number
+  /** Of each node, or of the nodes in turn. */
+  slots: number | number[]
+  /** How long a run takes that has no argument `ms`: so long, or evenly between two. */
+  jobMs: number | [number, number]
+  pollMs?: number
+  /** Whose version 1 is there from the start. */
+  projects?: string[]
   report?: boolean
-}): Promise<SimulatedFleet> {
-  const { nodes, slots, jobMs, report = false } = options
-  const parameters = ['--nodes', String(nodes), '--slots', String(slots), '--job-ms', String(jobMs)]
-  const child: ChildProcess = fork(
-    `${import.meta.dirname}/simulated-fleet.ts`,
-    report ? [...parameters, '--report'] : parameters,
-    {
-      stdio: ['ignore', 'pipe', 'inherit', 'ipc']
-    }
-  )
-  const listeners: ((post: { atMs: number; jobid: string }) => void)[] = []
+  reportEnds?: boolean
+}
+
+/** Simulated Scrapyds in a second process (simulated-fleet.ts). */
+export async function startSimulatedFleet(options: SimulatedFleetOptions): Promise<SimulatedFleet> {
+  const { nodes, slots, jobMs, pollMs = 0, projects = [] } = options
+  const parameters = [
+    ['--nodes', String(nodes)],
+    ['--slots', String(slots)],
+    ['--job-ms', typeof jobMs === 'number' ? String(jobMs) : jobMs.join('-')],
+    ['--poll-ms', String(pollMs)],
+    ['--projects', projects.join(',')],
+    options.report === true ? ['--report'] : [],
+    options.reportEnds === true ? ['--report-ends'] : []
+  ].flat()
+  const child: ChildProcess = fork(`${import.meta.dirname}/simulated-fleet.ts`, parameters, {
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc']
+  })
+  const listeners: Record<string, ((event: { atMs: number; jobid: string }) => void)[]> = { POST: [], ENDED: [] }
   const { promise: port, resolve, reject } = Promise.withResolvers<string>()
   child.once('exit', (code) => reject(new Error(`the simulated fleet ended with ${code}`)))
   createInterface({ input: child.stdout! }).on('line', (line) => {
-    const post = /^POST (\S+) (\S+)$/.exec(line)
-    if (post === null) return resolve(line)
-    for (const listener of listeners) listener({ atMs: Number(post[1]), jobid: post[2]! })
+    const event = /^(POST|ENDED) (\S+) (\S+)$/.exec(line)
+    if (event === null) return resolve(line)
+    for (const listener of listeners[event[1]!]!) listener({ atMs: Number(event[2]), jobid: event[3]! })
   })
   const base = `http://127.0.0.1:${await port}`
   return {
     urls: Array.from({ length: nodes }, (_, index) => `${base}/n${index}/`),
-    onPost: (listener) => void listeners.push(listener),
+    onPost: (listener) => void listeners['POST']!.push(listener),
+    onEnd: (listener) => void listeners['ENDED']!.push(listener),
     stop: () => child.kill()
   }
 }

@@ -32,10 +32,16 @@ export class QueueView {
   #stale = new Set<string>()
   #isComplete = false
   readonly #stopListening: () => void
+  readonly #onLaneGone: (lane: string) => void
 
-  /** `onChange`: something in the queue is another now. */
-  constructor(store: Pick<Store, 'listLanes' | 'readHeads' | 'onQueueChange'>, onChange: () => void) {
+  /** `onChange`: something in the queue is another now. `onLaneGone`: it has no jobs any more. */
+  constructor(
+    store: Pick<Store, 'listLanes' | 'readHeads' | 'onQueueChange'>,
+    onChange: () => void,
+    onLaneGone: (lane: string) => void = () => {}
+  ) {
     this.#store = store
+    this.#onLaneGone = onLaneGone
     this.#stopListening = store.onQueueChange((lanes) => {
       for (const lane of lanes) this.#stale.add(lane)
       onChange()
@@ -49,6 +55,11 @@ export class QueueView {
   /** Every line with jobs that are not held. */
   lines(): ReadonlyMap<string, QueueLine> {
     return this.#lines
+  }
+
+  /** It has jobs that are not held, as far as was read. */
+  has(lane: string): boolean {
+    return this.#lanes.has(lane)
   }
 
   /** Reads what changed since the last time; all lanes the first time. */
@@ -86,7 +97,8 @@ export class QueueView {
       viewed.isStuck = true
       return true
     }
-    viewed.wanted = Math.min(HEADS_MAX, viewed.wanted * 4)
+    // Once between two refreshes, however many are taken meanwhile.
+    if (!this.#stale.has(lane)) viewed.wanted = Math.min(HEADS_MAX, viewed.wanted * 2)
     this.#stale.add(lane)
     return true
   }
@@ -98,9 +110,9 @@ export class QueueView {
     const index = viewed.jobs.findIndex(({ id }) => id === jobId)
     if (index >= 0) viewed.jobs.splice(index, 1)
     viewed.isStuck = false
-    if (viewed.jobs.length > 0) return
-    if (viewed.hasMore) this.readMore(lane)
-    else this.#forget(viewed)
+    // Before they run out: a run ends where the heads of a lane do.
+    if (viewed.hasMore && viewed.jobs.length <= viewed.wanted / 2) this.readMore(lane)
+    if (!viewed.hasMore && viewed.jobs.length === 0) this.#forget(viewed)
   }
 
   /** What is known of it may not be so: read it again. */
@@ -137,6 +149,7 @@ export class QueueView {
     this.#lanes.delete(lane)
     line.lanes.delete(lane)
     if (line.lanes.size === 0) this.#lines.delete(line.key)
+    this.#onLaneGone(lane)
   }
 }
 

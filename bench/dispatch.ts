@@ -1,0 +1,98 @@
+import type { Figure } from './figure.ts'
+import { machine, waitFor } from './support/bench-engine.ts'
+import { startBusyEngine, watchChanges } from './support/busy-engine.ts'
+import { startSimulatedFleet } from './support/start-simulated-fleet.ts'
+
+export const about =
+  'from the queue to the nodes: jobs accepted per second, each durable, and what a job costs as fleet and queue grow'
+
+const LANES = 2_000
+const NODES = 1_000
+const SLOTS = 16
+/** Jobs that outlast the measurement: nothing but dispatching is counted. */
+const LONG_MS = 3_600_000
+
+interface Size {
+  nodes: number
+  slots: number
+  queued: number
+  lanes: number
+}
+
+const AT_FULL_SIZE: Size = { nodes: NODES, slots: SLOTS, queued: NODES * SLOTS, lanes: LANES }
+/** The same number of slots on more and more nodes, then a longer and longer queue for the same fleet. */
+const GROWTH: Size[] = [
+  { ...AT_FULL_SIZE, nodes: 10, slots: 1_600 },
+  { ...AT_FULL_SIZE, nodes: 100, slots: 160 },
+  { ...AT_FULL_SIZE, queued: 1_000 },
+  { ...AT_FULL_SIZE, queued: 100_000 },
+  { ...AT_FULL_SIZE, queued: 1_000_000 }
+]
+const LIVES: Lives = { nodes: NODES, slots: SLOTS, queued: 60_000, lanes: LANES, jobMs: [4_000, 12_000] }
+
+type Lives = Size & { jobMs: [number, number] }
+
+export function run(): AsyncIterable<Figure> {
+  return measure({ sizes: [AT_FULL_SIZE, ...GROWTH], lives: LIVES })
+}
+
+/** The first size gives `jobs_per_s`; each gives `cpu_us_per_job`, of the engine's process alone. */
+export async function* measure(options: { sizes: Size[]; lives: Lives }): AsyncGenerator<Figure> {
+  for (const [index, size] of options.sizes.entries()) {
+    const { jobsPerSecond, cpuUsPerJob, conditions } = await fillSlots(size)
+    yield { figure: index === 0 ? 'jobs_per_s' : 'growth_jobs_per_s', value: jobsPerSecond, unit: 'jobs/s', conditions }
+    yield { figure: 'cpu_us_per_job', value: cpuUsPerJob, unit: 'µs', conditions }
+  }
+  yield* await liveWhole(options.lives)
+}
+
+/** From the end of a pause until every slot, or the queue, is used up and each job is written down as accepted. */
+async function fillSlots(size: Size) {
+  const jobs = Math.min(size.queued, size.nodes * size.slots)
+  const measured = await timed({ ...size, jobMs: LONG_MS }, jobs, 'accepted')
+  return { ...measured, conditions: { ...conditionsOf(size), jobs } }
+}
+
+/** Jobs that run for some seconds, are seen to end, have their logs judged and archived, and make room for others. */
+async function liveWhole(size: Lives): Promise<Figure[]> {
+  const { jobsPerSecond, cpuUsPerJob } = await timed(size, size.queued, 'ended')
+  const conditions = { ...conditionsOf(size), jobs: size.queued, job_ms: size.jobMs.join('-') }
+  return [
+    { figure: 'whole_jobs_per_s', value: jobsPerSecond, unit: 'jobs/s', conditions },
+    { figure: 'whole_cpu_us_per_job', value: cpuUsPerJob, unit: 'µs', conditions }
+  ]
+}
+
+async function timed(size: Size & { jobMs: number | [number, number] }, jobs: number, until: 'accepted' | 'ended') {
+  const fleet = await startSimulatedFleet({ ...size, projects: ['shop', 'news', 'maps', 'jobs'] })
+  let count = 0
+  let lastAtMs = 0
+  const engine = await startBusyEngine({
+    fleet,
+    ...size,
+    watch: (store) =>
+      watchChanges(store, ({ to }) => {
+        if (to !== until) return
+        count += 1
+        lastAtMs = performance.now()
+      })
+  })
+  try {
+    const beganAtMs = performance.now()
+    const before = process.cpuUsage()
+    await engine.client.system.setPaused({ paused: false })
+    await waitFor(`${jobs} jobs ${until}`, async () => count >= jobs, 600_000)
+    const used = process.cpuUsage(before)
+    return {
+      jobsPerSecond: Math.round(jobs / ((lastAtMs - beganAtMs) / 1_000)),
+      cpuUsPerJob: Math.round((used.user + used.system) / jobs)
+    }
+  } finally {
+    await engine.stop()
+    fleet.stop()
+  }
+}
+
+function conditionsOf({ nodes, slots, queued, lanes }: Size): Figure['conditions'] {
+  return { nodes, slots_per_node: slots, queued, lanes, synchronous: 'FULL', ...machine() }
+}
