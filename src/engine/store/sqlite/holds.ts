@@ -15,7 +15,7 @@ export const HOLDS_SQL = {
     WHERE state = 'queued' AND expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ?`,
   nextDue: `SELECT min(not_before_ms) FROM jobs WHERE state = 'queued' AND hold IN ('not_before', 'retry')`,
   nextExpiry: `SELECT min(expires_at_ms) FROM jobs WHERE state = 'queued' AND expires_at_ms IS NOT NULL`,
-  dependents: `SELECT DISTINCT jobs.id FROM job_dependencies JOIN jobs ON jobs.id = job_dependencies.job_id
+  dependents: `SELECT jobs.id FROM job_dependencies JOIN jobs ON jobs.id = job_dependencies.job_id
     WHERE on_job_id = ? AND jobs.state = 'queued' AND jobs.hold = 'dependency'`,
   dependencies: `SELECT on_job_id AS jobId, condition AS "on", jobs.outcome
     FROM job_dependencies JOIN jobs ON jobs.id = on_job_id WHERE job_id = ? ORDER BY on_job_id, condition`,
@@ -154,7 +154,8 @@ export function createHolds({ database, changes, timeline, counters }: Dependenc
     // It grows while it is walked: chains of any length need no recursion.
     for (const job of ended) {
       if (job.overlapKey !== null) keys.set(job.overlapKey, job.id)
-      for (const id of dependents.all(job.id)) {
+      // Two conditions on one job are two rows, but one job that waits.
+      for (const id of new Set(dependents.all(job.id))) {
         const { broken, isMet } = judge(id)
         if (broken !== undefined) {
           const skipped = skip(id, broken, atMs)

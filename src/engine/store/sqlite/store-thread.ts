@@ -107,6 +107,8 @@ export async function openStoreInThreadOfItsOwn(options: { path: string; logger:
 
   async function close(): Promise<void> {
     if (failure === null) await call('close', [])
+    // Answering was its last call; its end must be waited for as well.
+    worker.ref()
     await exited.promise
     listeners.clear()
     queueListeners.clear()
