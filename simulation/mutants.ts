@@ -75,7 +75,9 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'a job goes before the one that it waits for',
-    mutations: [{ file: 'store/sqlite/holds.ts', from: 'isMet: all.every(', to: 'isMet: all.length > 0 || all.every(' }],
+    mutations: [
+      { file: 'store/sqlite/holds.ts', from: 'isMet: all.every(', to: 'isMet: all.length > 0 || all.every(' }
+    ],
     breaks: ['dependency'],
     seeds: 100
   },

@@ -12,7 +12,7 @@ import { Faults } from './world/faults.ts'
 import type { Death } from './world/life.ts'
 import { Machine } from './world/machine.ts'
 import { aLink, Network } from './world/network.ts'
-import { VirtualTime } from './world/time.ts'
+import { NeverAtRest, VirtualTime } from './world/time.ts'
 import type { Belief, History, Sample } from './work/history.ts'
 import { Nemesis } from './work/nemesis.ts'
 import { Operators } from './work/operators.ts'
@@ -112,10 +112,13 @@ export async function simulate(options: StoryOptions): Promise<Story> {
     const limitMs = time.nowMs + QUIET_LIMIT_MS
     while (!isQuiet && time.nowMs < limitMs) {
       await time.runUntil(time.nowMs + 5_000, () => false)
-      isQuiet = machine.isUp && (await nothingCanRun(machine.store, beliefs))
+      isQuiet = machine.isUp && (await nothingCanRun(machine.store, beliefs, time.nowMs))
     }
     const history = await tellHistory(isQuiet)
     return { history, callsOfFirstLife, traceHash: trace.digest('hex') }
+  } catch (error) {
+    if (!(error instanceof NeverAtRest)) throw error
+    throw new Error(`${error.message}; its last calls: ${machine.life?.calls.slice(-4).join(', ')}`, { cause: error })
   } finally {
     machine.life?.end()
     await machine.bury()
@@ -297,13 +300,11 @@ async function furnish(machine: Machine, scenario: Scenario, witness: (...call: 
 }
 
 /** Queued jobs may be left; whether they had to be is for the checker to say. Nothing changes any more without being asked. */
-async function nothingCanRun(store: Store, beliefs: Belief[]): Promise<boolean> {
+async function nothingCanRun(store: Store, beliefs: Belief[], nowMs: number): Promise<boolean> {
   const { queued, starting, running } = await store.countByState()
   if (starting + running > 0) return false
-  if (queued === 0) return true
   const last = beliefs.findLast(({ kind }) => kind === 'begun' || kind === 'changed')
-  const listed = beliefs.at(-1)
-  return last === undefined || listed === undefined || listed.atMs - last.atMs > 900_000
+  return queued === 0 || nowMs - (last?.atMs ?? 0) > 900_000
 }
 
 type Untimed = Belief extends infer One ? (One extends Belief ? Omit<One, 'atMs'> : never) : never

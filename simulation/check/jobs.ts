@@ -7,6 +7,8 @@ import { overlapKey } from './beliefs.ts'
 /** What may stand in the timeline of one attempt only once. */
 const ONCE: TransitionKind[] = ['sending', 'accepted', 'running', 'vanished', 'finishing']
 const CLOSING: TransitionKind[] = ['ended', 'refused', 'absent', 'given_up', 'taken_back']
+/** After which nobody knows whether a run goes on somewhere. */
+const DOUBTS: TransitionKind[] = ['given_up', 'seen_again', 'found_again']
 const NEVER_SENT = /^(cancelled while queued|expired|skipped)/
 /** Runs after which a policy may have the job run again without a doubt: they ended, and we know how. */
 const KNOWN_ENDS: (Attempt['result'] | null)[] = ['failed', 'succeeded', 'cancelled']
@@ -77,12 +79,11 @@ export function checkJobs(history: History): Violation[] {
         }
       }
     }
-    if (job.mayHaveRunTwice && !attempts.some(({ result, reason }) => result === 'lost' || reason === 'given up')) {
-      // The engine said that its node may have forgotten it (follower.ts): not in vain, as far as it can know.
-      const isDoubted = history.timelines
-        .get(job.id)!
-        .some(({ kind, evidence }) => kind === 'seen_again' || (kind === 'absent' && evidence['remembers'] === false))
-      if (!isDoubted) complain('flag', 'flagged as having run twice, though every attempt is accounted for')
+    const isDoubted = history.timelines
+      .get(job.id)!
+      .some(({ kind, evidence }) => DOUBTS.includes(kind) || evidence['remembers'] === false)
+    if (job.mayHaveRunTwice && !isDoubted && !attempts.some(({ result }) => result === 'lost')) {
+      complain('flag', 'flagged as having run twice, though every attempt is accounted for')
     }
   }
 
@@ -193,7 +194,8 @@ export function checkJobs(history: History): Violation[] {
       const doubts = own.filter((kind) => kind === 'uncertain').length
       for (const kind of ONCE) {
         const times = own.filter((one) => one === kind).length
-        if (times > lives + (kind === 'accepted' ? doubts : 0)) complain('timeline', `attempt ${number} is ${kind} ${times} times`)
+        if (times > lives + (kind === 'accepted' ? doubts : 0))
+          complain('timeline', `attempt ${number} is ${kind} ${times} times`)
       }
       const states = own.filter((kind) => kind !== 'cancel_asked' && kind !== 'cancel_sent')
       const repeated = states.find((kind, index) => kind === states[index + 1])

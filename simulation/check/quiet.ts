@@ -14,13 +14,24 @@ export function checkQuiet(history: History): Violation[] {
   for (const job of jobs) {
     if (job.state === 'ended') continue
     const reason = end.waiting.get(job.id)
+    // On probation, a stuck node is given one job now and then, for ever.
+    const isOnlyForStuck = history.stuckForEver.size > 0 && !history.nodes.some((node) => couldRun(job, node))
+    if (job.state !== 'queued' && isOnlyForStuck) continue
     if (job.state !== 'queued') complain('liveness', `still ${job.state}, long after faults have ended`, job.id)
     else if (reason == null) complain('silent', 'waits without a reason when all is over', job.id)
     else if (!mayWait(job))
       complain('liveness', `still waits (${reason.code}: ${reason.text}), though it could run`, job.id)
   }
-  if (!end.isQuiet && violations.length === 0) complain('liveness', 'it never came to rest')
-  if (end.runsShown > 0) complain('leftover', `nodes show ${end.runsShown} runs of ours`)
+  if (!end.isQuiet && violations.length === 0 && history.stuckForEver.size === 0)
+    complain(
+      'liveness',
+      `it never came to rest; queued: ${jobs
+        .filter(({ state }) => state === 'queued')
+        .map(({ id, hold }) => `${id} (${hold ?? end.waiting.get(id)?.code})`)
+        .join(', ')}`
+    )
+  if (end.runsShown > 0 && history.stuckForEver.size === 0)
+    complain('leftover', `nodes show ${end.runsShown} runs of ours`)
   if (end.lanesTold > end.lanesQueued)
     complain('leftover', `${end.lanesTold} lanes are remembered, ${end.lanesQueued} have jobs`)
   for (const count of end.timersLeft)

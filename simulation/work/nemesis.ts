@@ -46,6 +46,7 @@ export class Nemesis {
     this.#isOver = true
     network.areFaultsOn = false
     machine.disk.isFull = false
+    machine.life?.dieAt(null)
     for (const link of network.links.values()) {
       Object.assign(link, { isRefusing: false, isSilent: false, isLocked: false, areLogsSlow: false })
     }

@@ -52,6 +52,11 @@ export class Operators {
       if (mode !== 'active')
         await this.#do('nodes.setMode', { id }, (client) => client.nodes.setMode({ id, mode: 'active' }))
     }
+    for (const { name, tags, slots } of this.#scenario.nodes) {
+      const url = `http://${name}:6800/`
+      if (list.some((node) => node.url === url)) continue
+      await this.#do('nodes.add', { url }, (client) => client.nodes.add({ url, tags, slots }))
+    }
     await this.#do('system.setPaused', { paused: false }, (client) => client.system.setPaused({ paused: false }))
     for (const project of PROJECTS) {
       await this.#do('projects.setPaused', { project }, (client) =>

@@ -33,8 +33,8 @@ export class Life {
     this.#begunAtMs = options.time.nowMs
   }
 
-  /** Ends the life at one of its next calls. */
-  dieAt(death: Death): void {
+  /** Ends the life at one of its next calls; null: at none. */
+  dieAt(death: Death | null): void {
     this.#death = death
   }
 

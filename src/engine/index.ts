@@ -232,6 +232,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     onWaitingChanged: (lanes) => {
       for (const lane of lanes) feed.touch(`waiting:${lane}`)
     },
+    onLaneGone: (lane) => feed.forget(`waiting:${lane}`),
     onJobEnded: () => {
       for (const node of fleet.list()) if (node.stored.mode === 'draining') noteDrained(node)
       problems.noteJobEnded()

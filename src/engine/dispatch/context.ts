@@ -43,6 +43,8 @@ export interface DispatchContext {
   /** The node accepted it: a cancel that was asked meanwhile can go out. */
   onAttemptSettled(one: LiveAttempt): void
   onWaitingChanged(lanes: string[]): void
+  /** No job is queued there any more. */
+  onLaneGone(lane: string): void
   /** For alerts and chains later; called after the outcome is on the disk. */
   onJobEnded(attempt: Pick<Attempt, 'jobId' | 'number'>): void
 }

@@ -49,7 +49,7 @@ export class Dispatcher {
   constructor(context: DispatchContext, lists: Pick<Follower, 'knowsLists' | 'isListed'>) {
     this.#context = context
     this.#lists = lists
-    this.#queue = new QueueView(context.store, () => this.wake())
+    this.#queue = new QueueView(context.store, () => this.wake(), context.onLaneGone)
     this.#sender = new Sender(context, {
       holdBack: (one) => this.#holdBack(one),
       onAnswered: () => {
@@ -156,7 +156,9 @@ export class Dispatcher {
     const isWaiting =
       lines.size > 0 || lanes.size > 0 || plan.isPartial || (everything !== null && this.#queue.lines().size > 0)
     this.#noteWaiting(isWaiting)
-    if (changed.length > 0) onWaitingChanged(changed)
+    // Of lanes that are gone the jobs themselves tell.
+    const there = changed.filter((lane) => this.#queue.has(lane))
+    if (there.length > 0) onWaitingChanged(there)
   }
 
   /** When jobs begin to wait, nodes that only strangers keep busy must be watched closely at once, not at their idle pace. */

@@ -73,6 +73,7 @@ export async function startDispatch(parts: {
     },
     whyNotReady: () => null,
     onWaitingChanged: () => {},
+    onLaneGone: () => {},
     onJobEnded: () => {}
   })
   await dispatch.start({ paused: false })
