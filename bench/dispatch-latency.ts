@@ -1,0 +1,127 @@
+import { systemClock } from '../src/engine/runtime/clock.ts'
+import { silentLogger } from '../src/engine/runtime/logger.ts'
+import type { NodeClient } from '../src/engine/nodes/node-client.ts'
+import { createScrapydClient } from '../src/engine/nodes/scrapyd/scrapyd-client.ts'
+import type { Figure } from './figure.ts'
+import { machine, percentile, waitFor } from './support/bench-engine.ts'
+import { PROJECTS, startBusyEngine, watchChanges } from './support/busy-engine.ts'
+import { startSimulatedFleet } from './support/start-simulated-fleet.ts'
+
+export const about =
+  'a slot is seen to be free while a million jobs wait: how long until the POST of the next job goes out'
+
+interface Size {
+  nodes: number
+  slots: number
+  queued: number
+  lanes: number
+  /** Runs take evenly between these. */
+  jobMs: [number, number]
+  measureMs: number
+}
+
+const FULL: Size = {
+  nodes: 1_000,
+  slots: 16,
+  queued: 1_000_000,
+  lanes: 2_000,
+  jobMs: [20_000, 300_000],
+  measureMs: 30_000
+}
+
+export function run(): Promise<Figure[]> {
+  return measure(FULL)
+}
+
+/**
+ * All slots are busy, so each POST goes to a slot that was freed before. Measured from the moment at which the lists that show the end
+ * of a run were compared with what we believed (before that is written down) until the next job's request is given to the
+ * connection of the same node: the change of state, the plan, the claim and their two commits are in it.
+ */
+export async function measure(size: Size): Promise<Figure[]> {
+  const freedAtMs = new Map<string, number[]>()
+  const tookMs: number[] = []
+  let isMeasuring = false
+  const nodeOfJob = new Map<string, string>()
+  const fleet = await startSimulatedFleet({ ...size, projects: PROJECTS })
+
+  function watched(nodeId: string, client: NodeClient): NodeClient {
+    return {
+      ...client,
+      schedule(request, signal) {
+        const freed = freedAtMs.get(nodeId)?.shift()
+        if (isMeasuring && freed !== undefined) tookMs.push(performance.now() - freed)
+        nodeOfJob.set(request.jobid, nodeId)
+        return client.schedule(request, signal)
+      }
+    }
+  }
+
+  let accepted = 0
+  const engine = await startBusyEngine({
+    fleet,
+    ...size,
+    watch: (store) => {
+      const counted = watchChanges(store, ({ to }) => void (accepted += Number(to === 'accepted')))
+      return {
+        ...counted,
+        applyChanges(changes) {
+          const nowMs = performance.now()
+          for (const { jobId, to } of changes) {
+            const nodeId = nodeOfJob.get(jobId)
+            if (to !== 'finishing' || nodeId === undefined) continue
+            nodeOfJob.delete(jobId)
+            const freed = freedAtMs.get(nodeId)
+            if (freed === undefined) freedAtMs.set(nodeId, [nowMs])
+            else freed.push(nowMs)
+          }
+          return counted.applyChanges(changes)
+        }
+      }
+    },
+    createNodeClient: ({ id, name, url }) =>
+      watched(
+        id,
+        createScrapydClient({
+          name,
+          url,
+          username: null,
+          password: null,
+          caCertificate: null,
+          clock: systemClock,
+          logger: silentLogger
+        })
+      )
+  })
+  try {
+    await engine.client.system.setPaused({ paused: false })
+    await waitFor('all slots busy', async () => accepted >= size.nodes * size.slots, 600_000)
+    freedAtMs.clear()
+    isMeasuring = true
+    const before = process.cpuUsage()
+    await new Promise((resolve) => setTimeout(resolve, size.measureMs))
+    isMeasuring = false
+    const used = process.cpuUsage(before)
+    const { nodes, slots, queued, lanes } = size
+    const conditions = {
+      nodes,
+      slots_per_node: slots,
+      queued,
+      lanes,
+      freed: tookMs.length,
+      freed_per_s: Math.round(tookMs.length / (size.measureMs / 1_000)),
+      core_share: round((used.user + used.system) / 1_000 / size.measureMs),
+      synchronous: 'FULL',
+      ...machine()
+    }
+    return [
+      { figure: 'p50_ms', value: round(percentile(tookMs, 0.5)), unit: 'ms', conditions },
+      { figure: 'p99_ms', value: round(percentile(tookMs, 0.99)), unit: 'ms', conditions }
+    ]
+  } finally {
+    await engine.stop()
+    fleet.stop()
+  }
+}
+
+const round = (value: number) => Math.round(value * 100) / 100

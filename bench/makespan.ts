@@ -1,0 +1,111 @@
+import type { Figure } from './figure.ts'
+import { deployNoop, machine, startBenchEngine, waitFor } from './support/bench-engine.ts'
+import { type SimulatedFleet, startSimulatedFleet } from './support/start-simulated-fleet.ts'
+
+export const about =
+  'the same jobs on the same unequal nodes: until the last has ended, given out at once round robin and by our queue'
+
+interface Load {
+  /** Of the nodes, one each. */
+  slots: number[]
+  jobs: number
+  shortMs: number
+  longMs: number
+  /** Every so many jobs one is long. */
+  longEvery: number
+  /** How often the nodes look into their own queues; Scrapyd's default is five seconds. */
+  pollMs: number
+}
+
+const FULL: Load = {
+  slots: [4, 4, 4, 8, 8, 16],
+  jobs: 300,
+  shortMs: 5_000,
+  longMs: 40_000,
+  longEvery: 7,
+  pollMs: 5_000
+}
+
+export function run(): Promise<Figure[]> {
+  return measure(FULL)
+}
+
+/** Both sides run at the same time, on fleets of their own, so that neither has a quieter machine. */
+export async function measure(load: Load): Promise<Figure[]> {
+  const lengths = Array.from({ length: load.jobs }, (_, index) =>
+    index % load.longEvery === 0 ? load.longMs : load.shortMs
+  )
+  const [theirs, ours] = await Promise.all([
+    withFleet(load, (fleet) => givenOutAtOnce(fleet, lengths)),
+    withFleet(load, (fleet) => fromOurQueue(fleet, load, lengths))
+  ])
+  const { slots, jobs, shortMs, longMs, longEvery, pollMs } = load
+  const conditions = {
+    slots: slots.join('+'),
+    jobs,
+    short_s: shortMs / 1_000,
+    long_s: longMs / 1_000,
+    long_every: longEvery,
+    poll_interval_s: pollMs / 1_000,
+    theirs_s: Math.round(theirs / 100) / 10,
+    ours_s: Math.round(ours / 100) / 10,
+    ...machine()
+  }
+  return [{ figure: 'ratio', value: Math.round((theirs / ours) * 100) / 100, unit: 'theirs/ours', conditions }]
+}
+
+async function withFleet(load: Load, measureOn: (fleet: SimulatedFleet) => Promise<number>): Promise<number> {
+  const { slots, pollMs, shortMs } = load
+  const fleet = await startSimulatedFleet({ nodes: slots.length, slots, jobMs: shortMs, pollMs, reportEnds: true })
+  try {
+    return await measureOn(fleet)
+  } finally {
+    fleet.stop()
+  }
+}
+
+/** As ScrapydWeb does: each job is posted at once into a node's own queue, one node after the other. */
+async function givenOutAtOnce(fleet: SimulatedFleet, lengths: number[]): Promise<number> {
+  const ended = countEnds(fleet)
+  const beganAtMs = nowMs()
+  for (const [index, ms] of lengths.entries()) {
+    const body = new URLSearchParams({ project: 'noop', spider: 'noop', jobid: `theirs-${index}`, ms: String(ms) })
+    const response = await fetch(`${fleet.urls[index % fleet.urls.length]}schedule.json`, { method: 'POST', body })
+    if (!response.ok) throw new Error(`a simulated node answered ${response.status}`)
+  }
+  return ended(lengths.length, beganAtMs)
+}
+
+async function fromOurQueue(fleet: SimulatedFleet, { slots }: Load, lengths: number[]): Promise<number> {
+  const ended = countEnds(fleet)
+  const { client, stop } = await startBenchEngine()
+  try {
+    for (const [index, url] of fleet.urls.entries()) await client.nodes.add({ url, slots: slots[index]! })
+    await waitFor('all nodes up', async () => (await client.nodes.list()).nodes.every(({ health }) => health === 'up'))
+    await deployNoop(client)
+    const beganAtMs = nowMs()
+    const jobs = lengths.map((ms) => ({ project: 'noop', version: '1', spider: 'noop', args: { ms: String(ms) } }))
+    await client.jobs.runMany({ jobs })
+    return await ended(lengths.length, beganAtMs)
+  } finally {
+    await stop()
+  }
+}
+
+/** Resolves when so many runs have ended on the nodes, with how long that took. */
+function countEnds(fleet: SimulatedFleet): (jobs: number, beganAtMs: number) => Promise<number> {
+  let count = 0
+  let lastAtMs = 0
+  fleet.onEnd(({ atMs }) => {
+    count += 1
+    lastAtMs = atMs
+  })
+  return async (jobs, beganAtMs) => {
+    await waitFor(`${jobs} runs ended`, async () => count >= jobs, 1_800_000)
+    return lastAtMs - beganAtMs
+  }
+}
+
+function nowMs(): number {
+  return performance.timeOrigin + performance.now()
+}
