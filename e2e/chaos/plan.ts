@@ -48,7 +48,7 @@ export const SHORT_RUN: Omit<ChaosOptions, 'seed'> = {
   backlogMax: 25,
   machinesDie: false,
   weatherSeconds: 1,
-  calmSeconds: 0.5,
+  calmSeconds: 1,
   limitMinutes: 3
 }
 

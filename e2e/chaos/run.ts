@@ -53,7 +53,6 @@ export interface RunOptions extends ChaosOptions {
 
 /** Without news for so long, something kills all the same: it may be the kill that gets things going again. */
 const STANDSTILL_MS = 20_000
-const HELD_LIMIT_MS = 10_000
 const READY_LIMIT_MS = 60_000
 /** An orphan is given up after a minute of silence, and then its job may wait for its retry. */
 const QUIET_LIMIT_MS = 240_000
@@ -253,7 +252,7 @@ class Chaos {
 
   /** Or not, where no such weather comes for a while. */
   async #untilHeld(): Promise<void> {
-    const limit = performance.now() + HELD_LIMIT_MS
+    const limit = performance.now() + 3_000 * this.#options.weatherSeconds
     while (performance.now() < limit && !this.#nodes.some(({ proxy }) => proxy.isHolding)) {
       if (this.#over.signal.aborted) return
       await pause(10, this.#over.signal)
