@@ -5,7 +5,7 @@ import classes from './projects.module.css'
 export function OrderWarning({ text }: { text: string }) {
   return (
     <p className={classes.warning} role="note">
-      <IconAlertTriangle size={14} className="tone-warn" aria-hidden />
+      <IconAlertTriangle size={14} className="tone-wait" aria-hidden />
       <span>{text}</span>
     </p>
   )

@@ -1,5 +1,5 @@
 import { ActionIcon, Button, Tooltip } from '@mantine/core'
-import { IconPlayerPause, IconPlayerPlay, IconX } from '@tabler/icons-react'
+import { IconAdjustments, IconPlayerPause, IconPlayerPlay, IconX } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
@@ -53,7 +53,11 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
           Jobs
         </Button>
         <PauseButton project={project} />
-        <Button onClick={() => setConfiguring(true)}>Settings…</Button>
+        <Tooltip label="Settings…">
+          <ActionIcon onClick={() => setConfiguring(true)} aria-label="Settings…">
+            <IconAdjustments size={16} />
+          </ActionIcon>
+        </Tooltip>
         {latest !== undefined && <Button onClick={() => setDeploying(latest)}>Deploy…</Button>}
         <Button variant="filled" onClick={() => openRunDialog({ project: project.name })}>
           Run…
@@ -66,7 +70,7 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
       </ScreenHead>
       {project.settings.paused && (
         <p className={classes.warning} role="status">
-          <IconPlayerPause size={14} className="tone-warn" aria-hidden />
+          <IconPlayerPause size={14} className="tone-wait" aria-hidden />
           <span>Paused: its jobs wait, and none is sent until you resume. What runs goes on.</span>
         </p>
       )}
@@ -108,13 +112,15 @@ function PauseButton({ project: { name, settings } }: { project: Project }) {
     })
   )
   return (
-    <Button
-      loading={isPending}
-      leftSection={settings.paused ? <IconPlayerPlay size={14} /> : <IconPlayerPause size={14} />}
-      onClick={() => mutate({ project: name, paused: !settings.paused })}
-    >
-      {settings.paused ? 'Resume' : 'Pause'}
-    </Button>
+    <Tooltip label={settings.paused ? 'Resume: send its jobs again' : 'Pause: send none of its jobs'}>
+      <ActionIcon
+        loading={isPending}
+        aria-label={settings.paused ? 'Resume' : 'Pause'}
+        onClick={() => mutate({ project: name, paused: !settings.paused })}
+      >
+        {settings.paused ? <IconPlayerPlay size={16} /> : <IconPlayerPause size={16} />}
+      </ActionIcon>
+    </Tooltip>
   )
 }
 

@@ -22,7 +22,7 @@ export function SpreadText({ spread: { present, failed, drifted, total } }: { sp
         </span>
       )}
       {drifted > 0 && (
-        <span className={`tone-warn ${classes.spreadFailed}`}>
+        <span className={`tone-wait ${classes.spreadFailed}`}>
           <IconAlertTriangle size={12} stroke={2.2} aria-hidden />
           {drifted}
           <span className="visually-hidden"> drifted</span>

@@ -89,7 +89,7 @@ function PlaceWords({ deployment, place }: { deployment: Deployment; place: Plac
     <>
       {WORDS[place]}{' '}
       <span className="faint">
-        <RelativeTime atMs={deployment.changedAtMs} />
+        <RelativeTime atMs={deployment.changedAtMs} suffix=" ago" />
       </span>
     </>
   )
@@ -99,6 +99,6 @@ function PlaceIcon({ place }: { place: Place }) {
   const common = { size: 14, role: 'img', 'aria-label': place } as const
   if (place === 'failed') return <IconX {...common} className="tone-bad" />
   if (place === 'sending') return <IconLoader2 {...common} />
-  if (isDrift(place)) return <IconAlertTriangle {...common} className="tone-warn" />
+  if (isDrift(place)) return <IconAlertTriangle {...common} className="tone-wait" />
   return <IconCheck {...common} className="tone-ok" />
 }

@@ -49,7 +49,7 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
                 {version.orderWarning !== null && (
                   <IconAlertTriangle
                     size={14}
-                    className="tone-warn"
+                    className="tone-wait"
                     role="img"
                     aria-label="Nodes disagree on the latest version"
                   />

@@ -15,7 +15,7 @@ export function SourcesLink() {
       to="/nodes/sources"
       leftSection={
         hasProblem ? (
-          <IconAlertTriangle size={14} className="tone-warn" role="img" aria-label="A source has a problem" />
+          <IconAlertTriangle size={14} className="tone-wait" role="img" aria-label="A source has a problem" />
         ) : (
           <IconRadar2 size={14} aria-hidden />
         )

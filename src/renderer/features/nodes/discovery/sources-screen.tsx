@@ -88,7 +88,7 @@ function SourceRow({ source, nodes, onEdit, onRemove }: SourceRowProps) {
         {problem === null ? (
           <IconCheck size={16} className="tone-ok" role="img" aria-label="well" />
         ) : (
-          <IconAlertTriangle size={16} className="tone-warn" role="img" aria-label="has a problem" />
+          <IconAlertTriangle size={16} className="tone-wait" role="img" aria-label="has a problem" />
         )}
         <strong>{id}</strong>
         <span className={`dim ${classes.words}`}>{sourceWords(source.source)}</span>
@@ -131,7 +131,7 @@ function SourceRow({ source, nodes, onEdit, onRemove }: SourceRowProps) {
           'not asked yet'
         ) : (
           <>
-            asked <RelativeTime atMs={refreshedAtMs} />
+            asked <RelativeTime atMs={refreshedAtMs} suffix=" ago" />
           </>
         )}
       </p>
@@ -164,7 +164,7 @@ function Vanished({ source, nodes }: { source: SourceState; nodes: readonly Node
           <Link to="/nodes" search={{ node: nodeId } as never}>
             {nodes.find(({ id }) => id === nodeId)?.name ?? nodeId}
           </Link>{' '}
-          is named no longer since <RelativeTime atMs={sinceMs} />
+          has not been named for <RelativeTime atMs={sinceMs} />
           {isCordonedForIt
             ? ': cordoned, active again as soon as it is named'
             : ': its mode is yours, and stays when it is named again'}
