@@ -435,6 +435,18 @@ describe('a node that accepts jobs but starts none', () => {
     expect(node.executed).toEqual([id])
   })
 
+  it('one that left its queue by itself is lost, not sent again as if it had never arrived', async () => {
+    await start({ n1: node })
+    node.isWedged = true
+    const id = await enqueue()
+    await clock.advanceBy(12_000)
+    // Another Scrapyd on the same queue took it, or the node lost it while starting it.
+    node.pending = []
+    await clock.advanceBy(20_000)
+    expect(await harness.job(id)).toMatchObject({ status: 'lost' })
+    expect(node.executed).toEqual([id])
+  })
+
   it('a job is taken back, not lost, when the answer to that is lost and the engine dies', async () => {
     await start({ n1: node })
     node.isWedged = true

@@ -17,7 +17,8 @@ const TAKE_BACK_AGAIN_MAX_MS = 300_000
  * Nodes that accept jobs but start none (watchdog.ts decides). They get no new jobs, and what waits in their queues is taken back:
  *
  *   accepted --written down--> uncertain --cancel: "it was pending"--> ended: absent (taken back), the job queued again
- *                                 |-------any other answer, or none--> follower.ts looks what became of it
+ *      ^                          |--- no answer --------------------> follower.ts looks what became of it
+ *      +------- it was not -------+
  *
  * Written down first, so that after a crash in between nobody takes the job for one that its node lost.
  */
@@ -65,7 +66,10 @@ export class StuckNodes {
     const { id, name } = node.stored
     if (id === LOCAL_NODE_ID) return
     const before = this.#watches.get(id) ?? null
-    const accepted = live.ofNode(id).filter(({ state }) => state === 'accepted')
+    const unstarted = live.ofNode(id).filter(({ state }) => state === 'accepted')
+    const pending = unstarted.length === 0 ? null : new Set(snapshot.pending.map(({ jobid }) => jobid))
+    // One that is in no list any more is not the node's to start: what became of it is the follower's to find out.
+    const accepted = unstarted.filter(({ jobid }) => pending?.has(jobid))
     // Most nodes at most times: nothing is to be watched, and only what they can run is remembered.
     if (accepted.length === 0 && (before === null || before.stuck === null)) {
       const running = snapshot.running.length
@@ -162,9 +166,11 @@ export class StuckNodes {
     try {
       const request = { project: one.project, jobid: one.jobid, signal: NO_SIGNAL }
       const { wasState } = await node.client.cancel(request)
-      if (wasState !== 'pending') return
+      if (wasState !== 'pending') return await this.#leaveThere(node, one, wasState)
     } catch (error) {
       if (!(error instanceof NodeError)) throw error
+      // Older ones refuse the signal where the job runs.
+      if (error.kind === 'refused') return this.#leaveThere(node, one, error.nodeMessage)
       logger.warn({ jobId: one.jobId, error: error.message }, 'it is not known whether a job was taken back')
       return
     }
@@ -185,6 +191,22 @@ export class StuckNodes {
     live.remove(one)
     this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
     this.#context.wake()
+  }
+
+  /** It was out of the queue before we came: accepted, as before, and not taken for one that never arrived. */
+  async #leaveThere(node: FleetNode, one: LiveAttempt, nodeSaid: string | null): Promise<void> {
+    const { store, clock } = this.#context
+    const isApplied = await applyChange(store, one, {
+      from: ['uncertain'],
+      to: 'accepted',
+      kind: 'accepted',
+      entry: {
+        atMs: clock.nowMs(),
+        text: `Not taken back: ${node.stored.name} has it in its queue no longer`,
+        evidence: { nodeSaid }
+      }
+    })
+    if (isApplied) one.state = 'accepted'
   }
 }
 

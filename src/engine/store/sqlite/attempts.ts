@@ -118,6 +118,8 @@ export function createAttempts({ database, changes, timeline, counters, holds }:
       else if (before.state === 'queued') after.state = 'starting'
       // Found again, and its only run: that it might run twice was a fear that did not come true.
       if (before.state === 'queued' && before.attempt_count === 1) after.may_have_run_twice = 0
+      // And no time is set any more for it to be tried again.
+      if (before.state === 'queued') after.not_before_ms = null
       Object.assign(after, { hold: null, node_id: attempt.node_id })
     }
     if (change.to !== 'ended') return writeJob(change.jobId, before, after)

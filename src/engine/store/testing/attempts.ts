@@ -167,6 +167,7 @@ export function describeAttempts(story: Story): void {
         nodeId: 'node-4',
         startedAtMs: found.entry.atMs,
         reason: null,
+        notBeforeMs: null,
         mayHaveRunTwice: false
       })
       const [attempt] = await story.store.listLiveAttempts()
