@@ -1,10 +1,15 @@
 import { expect, test } from 'vitest'
 import * as api from './api.ts'
 import * as cold from './cold.ts'
+import * as enqueue from './enqueue.ts'
 import type { Figure } from './figure.ts'
+import * as history from './history.ts'
+import * as fleet from './fleet.ts'
+import * as fleetBusy from './fleet-busy.ts'
 import * as localMemory from './local-memory.ts'
 import * as localStart from './local-start.ts'
 import * as localThroughput from './local-throughput.ts'
+import * as recover from './recover.ts'
 
 /** The benches with so little to do that they tell nothing but whether they work: their figures are for a quiet machine. */
 const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]][] = [
@@ -14,12 +19,29 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
     ['daemonstatus_ratio', 'listjobs_ratio', 'schedule_ratio']
   ],
   ['cold', () => cold.measure({ rounds: 1 }), ['first_answer_ms']],
+  [
+    'fleet',
+    () => fleet.measure({ sizes: [3], measureMs: 300, settleMs: 500 }),
+    ['core_share', 'rss_mb', 'loop_p99_ms']
+  ],
+  [
+    'fleet-busy',
+    () => fleetBusy.measure({ nodes: 3, measureMs: 1_000, longestRunMs: 6_000 }),
+    ['seen_p99_s', 'core_share']
+  ],
   ['local-memory', () => localMemory.measure({ spiders: 1, rounds: 1 }), ['private_ratio']],
   [
     'local-start',
     () => localStart.measure({ ours: 1, fastPoll: 1, byDefault: 1 }),
     ['opened_p50_ms', 'opened_p95_ms', 'ratio_default', 'ratio_fast_poll']
   ],
+  [
+    'enqueue',
+    () => Array.fromAsync(enqueue.measure({ queued: [10], calls: 1, jobsPerCall: 10 })),
+    ['jobs_per_s', 'cpu_us_per_job', 'loop_p99_ms']
+  ],
+  ['history', () => Array.fromAsync(history.measure({ sizes: [10], rounds: 1 })), ['page_p95_ms', 'facets_p95_ms']],
+  ['recover', () => Array.fromAsync(recover.measure({ sizes: [{ queued: 10, live: 2 }], rounds: 1 })), ['ready_s']],
   [
     'local-throughput',
     () => localThroughput.measure({ jobs: 2, fastPollJobs: 1, defaultJobs: 1, rounds: 1 }),

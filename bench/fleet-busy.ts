@@ -1,0 +1,78 @@
+import type { Figure } from './figure.ts'
+import { machine, percentile, waitFor } from './support/bench-engine.ts'
+import { PROJECTS, startBusyEngine, watchChanges } from './support/busy-engine.ts'
+import { startSimulatedFleet } from './support/start-simulated-fleet.ts'
+
+export const about = 'how soon the end of a run is seen on a busy fleet, and what that costs'
+
+const SLOTS = 8
+// Runs that last evenly up to this, all begun together and followed by others: over the measured half minute 200 in 1,000 nodes end a second.
+const LONGEST_RUN_MS = 64_000
+const ENDS_PER_SECOND_AND_NODE = 0.2
+const LANES = 40
+
+/** 1,000 nodes with eight running jobs each, of which 200 end a second and others take their place: all nodes are asked each second. */
+export function run(): Promise<Figure[]> {
+  return measure({ nodes: 1_000, measureMs: 30_000 })
+}
+
+export async function measure(options: { nodes: number; measureMs: number; longestRunMs?: number }): Promise<Figure[]> {
+  const { nodes, measureMs, longestRunMs = LONGEST_RUN_MS } = options
+  const fleet = await startSimulatedFleet({
+    ...{ nodes, slots: SLOTS, projects: PROJECTS, reportEnds: true },
+    jobMs: [0, longestRunMs]
+  })
+  const endedAtMs = new Map<string, number>()
+  const seenAfterMs: number[] = []
+  fleet.onEnd(({ jobid, atMs }) => void endedAtMs.set(jobid, atMs))
+  const seenAtMs = new Map<string, number>()
+  const engine = await startBusyEngine({
+    fleet,
+    slots: SLOTS,
+    queued:
+      nodes * SLOTS +
+      Math.ceil(nodes * ENDS_PER_SECOND_AND_NODE * (measureMs / 1_000 + 60) * (LONGEST_RUN_MS / longestRunMs)),
+    lanes: LANES,
+    watch: (store) =>
+      watchChanges(store, ({ to, jobId }) => {
+        if (to === 'finishing') seenAtMs.set(jobId, performance.timeOrigin + performance.now())
+      })
+  })
+  const { client } = engine
+  try {
+    await client.system.setPaused({ paused: false })
+    const isFull = async () => (await client.system.status()).figures.running >= nodes * SLOTS * 0.5
+    await waitFor('the fleet busy', isFull, 120_000)
+    await new Promise((resolve) => setTimeout(resolve, Math.min(measureMs, 10_000)))
+    const fromMs = performance.timeOrigin + performance.now()
+    const before = process.cpuUsage()
+    await new Promise((resolve) => setTimeout(resolve, measureMs))
+    const used = process.cpuUsage(before)
+    const untilMs = performance.timeOrigin + performance.now()
+    const isWithin = (atMs: number) => atMs >= fromMs && atMs < untilMs
+    const ends = [...endedAtMs].filter(([, atMs]) => isWithin(atMs))
+    // The last of them are seen after the measuring; what is never seen shows as a wait in vain.
+    await waitFor('all ends seen', async () => ends.every(([jobid]) => seenAtMs.has(jobid)), 30_000)
+    for (const [jobid, atMs] of ends) seenAfterMs.push(seenAtMs.get(jobid)! - atMs)
+    const conditions = {
+      nodes,
+      running_per_node: SLOTS,
+      measured_s: Math.round(measureMs / 1_000),
+      ended_per_s: Math.round((ends.length * 1_000) / measureMs),
+      seen_p50_s: round(percentile(seenAfterMs, 0.5) / 1_000, 3),
+      ...machine()
+    }
+    const cpuMs = (used.user + used.system) / 1_000
+    return [
+      { figure: 'seen_p99_s', value: round(percentile(seenAfterMs, 0.99) / 1_000, 3), unit: 's', conditions },
+      { figure: 'core_share', value: round(cpuMs / (untilMs - fromMs), 3), unit: 'core', conditions }
+    ]
+  } finally {
+    await engine.stop()
+    fleet.stop()
+  }
+}
+
+function round(value: number, digits: number): number {
+  return Math.round(value * 10 ** digits) / 10 ** digits
+}
