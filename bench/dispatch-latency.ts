@@ -57,12 +57,14 @@ export async function measure(size: Size): Promise<Figure[]> {
     }
   }
 
-  let accepted = 0
+  const accepted = new Set<string>()
   const engine = await startBusyEngine({
     fleet,
     ...size,
     watch: (store) => {
-      const counted = watchChanges(store, ({ to }) => void (accepted += Number(to === 'accepted')))
+      const counted = watchChanges(store, ({ jobId, to }) => {
+        if (!isMeasuring && (to === 'accepted' || to === 'running')) accepted.add(jobId)
+      })
       return {
         ...counted,
         applyChanges(changes) {
@@ -95,7 +97,7 @@ export async function measure(size: Size): Promise<Figure[]> {
   })
   try {
     await engine.client.system.setPaused({ paused: false })
-    await waitFor('all slots busy', async () => accepted >= size.nodes * size.slots, 600_000)
+    await waitFor('all slots busy', async () => accepted.size >= size.nodes * size.slots, 600_000)
     freedAtMs.clear()
     isMeasuring = true
     const before = process.cpuUsage()
