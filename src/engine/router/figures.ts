@@ -1,4 +1,4 @@
-import type { Figures } from '../../shared/contract/index.ts'
+import type { Figures, Outcome } from '../../shared/contract/index.ts'
 import type { LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
@@ -21,12 +21,15 @@ export interface FiguresParts {
 const SAMPLE_EVERY_MS = 1_000
 const HISTORY_EVERY_MS = 10_000
 const HISTORY_LENGTH = 360
+const MANY_ENDS = 10_000
+const MANY_ENDS_EVERY_MS = 15_000
 
 /** The figures of the status bar and the overview: sampled each second, kept for an hour. */
 export class FiguresSampler {
   readonly #parts: FiguresParts
   readonly #history: Figures[] = []
   #current: Figures
+  #lastHour = { counts: { succeeded: 0, failed: 0, cancelled: 0, lost: 0 }, atMs: 0 }
   #timer: Timer | null = null
   #stopped = false
 
@@ -58,6 +61,16 @@ export class FiguresSampler {
     await this.#sample()
   }
 
+  /** Counting hundreds of thousands of ends each second would cost more than dispatching them. */
+  async #countLastHour(nowMs: number): Promise<Record<Outcome, number>> {
+    const { counts, atMs } = this.#lastHour
+    const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
+    if (total > MANY_ENDS && Math.abs(nowMs - atMs) < MANY_ENDS_EVERY_MS) return counts
+    const fresh = await this.#parts.store.countEndedSince(nowMs - 3_600_000)
+    this.#lastHour = { counts: fresh, atMs: nowMs }
+    return fresh
+  }
+
   #sampleLater(): void {
     if (!this.#stopped) this.#timer = this.#parts.clock.setTimer(SAMPLE_EVERY_MS, () => void this.#sampleAgain())
   }
@@ -76,19 +89,22 @@ export class FiguresSampler {
     const nowMs = clock.nowMs()
     const [counts, lastHour, lastMinute] = await Promise.all([
       store.countByState(),
-      store.countEndedSince(nowMs - 3_600_000),
+      this.#countLastHour(nowMs),
       store.countEndedSince(nowMs - 60_000)
     ])
     if (this.#stopped) return
-    const nodes = fleet.list().filter(({ status }) => status.health === 'up')
     const sum = (of: Record<string, number>) => Object.values(of).reduce((total, count) => total + count, 0)
+    let slotsTotal = 0
+    let slotsUsed = 0
+    for (const { stored, status } of fleet.list()) {
+      if (status.health !== 'up') continue
+      slotsTotal += status.capacity.slots
+      slotsUsed += live.slotsUsedOn(stored.id) + status.external.running.length
+    }
     const next: Figures = {
       sampledAtMs: nowMs,
-      slotsTotal: nodes.reduce((total, { status }) => total + status.capacity.slots, 0),
-      slotsUsed: nodes.reduce(
-        (total, { stored, status }) => total + live.slotsUsedOn(stored.id) + status.external.running.length,
-        0
-      ),
+      slotsTotal,
+      slotsUsed,
       queued: counts.queued,
       starting: counts.starting,
       running: counts.running,
