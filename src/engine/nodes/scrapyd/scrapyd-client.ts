@@ -423,7 +423,7 @@ function statusError(connection: Connection, head: AnswerHead, what: string): No
   }
   return connection.fail(
     'http',
-    `answered ${what} with status ${status}. See the log of the node or its proxy.`,
+    `answered ${what} with status ${status}. See the log of the node or its proxy.${status === 400 ? ' nginx says so where it wants a client certificate.' : ''}`,
     'unknown'
   )
 }
