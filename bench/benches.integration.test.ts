@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import * as api from './api.ts'
 import * as cold from './cold.ts'
+import * as dispatch from './dispatch.ts'
+import * as dispatchLatency from './dispatch-latency.ts'
 import * as enqueue from './enqueue.ts'
 import type { Figure } from './figure.ts'
 import * as history from './history.ts'
@@ -9,6 +11,7 @@ import * as fleetBusy from './fleet-busy.ts'
 import * as localMemory from './local-memory.ts'
 import * as localStart from './local-start.ts'
 import * as localThroughput from './local-throughput.ts'
+import * as makespan from './makespan.ts'
 import * as recover from './recover.ts'
 
 /** The benches with so little to do that they tell nothing but whether they work: their figures are for a quiet machine. */
@@ -19,6 +22,27 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
     ['daemonstatus_ratio', 'listjobs_ratio', 'schedule_ratio']
   ],
   ['cold', () => cold.measure({ rounds: 1 }), ['first_answer_ms']],
+  [
+    'dispatch',
+    () =>
+      all(
+        dispatch.measure({
+          sizes: [{ nodes: 3, slots: 2, queued: 6, lanes: 4 }],
+          lives: { nodes: 3, slots: 2, queued: 9, lanes: 4, jobMs: [100, 300] }
+        })
+      ),
+    ['jobs_per_s', 'cpu_us_per_job', 'whole_jobs_per_s', 'whole_cpu_us_per_job']
+  ],
+  [
+    'dispatch-latency',
+    () => dispatchLatency.measure({ nodes: 3, slots: 2, queued: 200, lanes: 4, jobMs: [200, 600], measureMs: 3_000 }),
+    ['p50_ms', 'p99_ms']
+  ],
+  [
+    'makespan',
+    () => makespan.measure({ slots: [1, 2], jobs: 6, shortMs: 100, longMs: 300, longEvery: 3, pollMs: 100 }),
+    ['ratio']
+  ],
   [
     'fleet',
     () => fleet.measure({ sizes: [3], measureMs: 300, settleMs: 500 }),

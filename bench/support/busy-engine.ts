@@ -18,7 +18,7 @@ export const PROJECTS = ['shop', 'news', 'maps', 'jobs']
 
 /**
  * An engine that begins, paused, with nodes that have all eggs and a long queue in many lanes, all put straight into its store:
- * asking for a million jobs is a bench of its own. `onCall` hears of each call of the store when it is made and when it is answered.
+ * asking for a million jobs is a bench of its own. `watch` may stand between the engine and its store.
  */
 export async function startBusyEngine(options: {
   fleet: SimulatedFleet
@@ -73,7 +73,7 @@ export async function startBusyEngine(options: {
   const isUp = async () => (await client.system.status()).figures.slotsTotal === nodes.length * slots
   await waitFor('all nodes up', isUp, 120_000)
   // What is asked once of a node that has come up is over by then.
-  await new Promise((resolve) => setTimeout(resolve, 2_000))
+  await new Promise((resolve) => setTimeout(resolve, Math.min(5_000, 100 + nodes.length * 5)))
   return {
     client,
     async stop() {

@@ -13,7 +13,9 @@ export async function seedNodes(dataDirectory: string, urls: string[], options: 
     clock: systemClock,
     logger: silentLogger
   })
-  const nodes = urls.map((url, index) => aStoredNode({ id: `n-${index}`, name: `sim-${index}`, url, slots: options.slots }))
+  const nodes = urls.map((url, index) =>
+    aStoredNode({ id: `n-${index}`, name: `sim-${index}`, url, slots: options.slots })
+  )
   await Promise.all(nodes.map((node) => store.putNode(node)))
   await store.close()
 }

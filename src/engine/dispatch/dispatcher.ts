@@ -53,7 +53,9 @@ export class Dispatcher {
     this.#sender = new Sender(context, {
       holdBack: (one) => this.#holdBack(one),
       onAnswered: () => {
-        if (this.#sender.requestCount <= this.#againBelowRequests) this.wake()
+        if (this.#sender.requestCount > this.#againBelowRequests) return
+        this.#againBelowRequests = -1
+        this.wake()
       }
     })
     this.#board = new NodeBoard(context, lists, (nodeId) => this.#sender.requestsTo(nodeId))
