@@ -10,8 +10,11 @@ interface Asked {
   eggState: (nodeId: string, project: string, version: string) => EggState
 }
 
-/** Why no node takes the jobs of a line now, in words: the nodes it means, what they lack, and whether they are only busy. Pure. */
-export function explainLine(line: QueueLine, input: Asked): Waiting {
+/**
+ * Why no node takes the jobs of a line now, in words: the nodes it means, what they lack, and whether they are only busy.
+ * `hasRoom`: one of them has, so that it is the egg that is missing there. Pure.
+ */
+export function explainLine(line: QueueLine, input: Asked, hasRoom: boolean): Waiting {
   const { nodes } = input
   if (nodes.size === 0) return { code: 'no_nodes', text: 'there is no node; add one under Nodes' }
   const summary = nodes.summaryOf(line.placement, line.placementKey)
@@ -31,7 +34,7 @@ export function explainLine(line: QueueLine, input: Asked): Waiting {
     return { code: 'python_not_ready', text: `${first!.name} ${input.whyNotReady(first!.id, line.project)}${others}` }
   }
   const slots = unready.reduce((left, node) => left - node.slots, summary.slots)
-  return explainEgg(line, input) ?? busy(slots, where)
+  return (hasRoom ? explainEgg(line, input) : null) ?? busy(slots, where)
 }
 
 function explainUnavailable(summary: PlacementSummary, where: string): Waiting {
@@ -64,7 +67,7 @@ function explainEgg(line: QueueLine, { nodes, versionOf, eggState, whyNotReady }
     return { code: 'egg_on_its_way', text: `version ${version} is being sent to ${sending.name}` }
   }
   // Those with room that had the egg were filled by this very plan, or others that have it are full.
-  if ([...able].some((id) => stateOn(id) === 'present')) {
+  if (isAny(able, (id) => stateOn(id) === 'present')) {
     if (open.some(({ id }) => stateOn(id) !== 'present')) {
       return { code: 'all_slots_busy', text: `all slots with version ${version} busy` }
     }
@@ -86,4 +89,9 @@ function placeName({ placement }: QueueLine, summary: PlacementSummary): string 
 function suffix(where: string): string {
   if (where === '') return ''
   return /^(not )?tagged /.test(where) ? ` ${where}` : ` of ${where}`
+}
+
+function isAny<T>(items: Iterable<T>, isSo: (item: T) => boolean): boolean {
+  for (const item of items) if (isSo(item)) return true
+  return false
 }

@@ -131,7 +131,7 @@ class Placing {
       } else if (versionOf(line) === null) {
         this.#waits(line, { code: 'version_missing', text: missingVersionText(line) })
       } else if (this.#openNodes(line).length === 0) {
-        this.#waits(line, explainLine(line, this.#input))
+        this.#waits(line, explainLine(line, this.#input, false))
         if (hasLimits) for (const lane of line.lanes.values()) this.#noteExhaustedLimit(line, lane)
       } else yield line
     }
@@ -166,7 +166,8 @@ class Placing {
       this.#plan.waiting.lanes.set(lane.lane, limitReached(found.limitedBy))
       return order.skipLane()
     }
-    if (!this.#plan.waiting.lines.has(line.key)) this.#waits(line, explainLine(line, this.#input))
+    const hasRoom = this.#openNodes(line).some((node) => this.#roomLeft(node) > 0)
+    if (!this.#plan.waiting.lines.has(line.key)) this.#waits(line, explainLine(line, this.#input, hasRoom))
     order.skipLine()
   }
 
