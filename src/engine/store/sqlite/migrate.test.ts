@@ -1,6 +1,12 @@
+import { join } from 'node:path'
 import DatabaseConstructor, { type Database } from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { systemClock } from '../../runtime/clock.ts'
+import { silentLogger } from '../../runtime/logger.ts'
+import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
+import { parseLane } from '../lane.ts'
 import { MIGRATIONS, migrate } from './migrate.ts'
+import { openSqliteStoreInThread } from './sqlite-store.ts'
 
 let database: Database
 
@@ -61,4 +67,35 @@ test('tags from before tag terms go on matching the jobs that ask for them, with
   expect(read('tags FROM nodes')).toEqual(dashed)
   expect(read('placement_tags FROM jobs')).toEqual(dashed)
   expect(read('lane FROM queue_lanes')).toEqual(['p', null, null, dashed, 's'])
+})
+
+test('jobs queued before lanes of spiders, ranks and counters keep their order, and their first entry', async () => {
+  await using directory = await makeTemporaryDirectory()
+  const path = join(directory.path, 'scrapdeck.sqlite')
+  const old = new DatabaseConstructor(path)
+  migrate(old, MIGRATIONS.slice(0, 2))
+  const insert = old.prepare(
+    `INSERT INTO jobs (id, jobid, project, spider, settings, args, priority, placement_tags, lane, source, state, queued_at_ms)
+     VALUES (?, ?, 'p', ?, '{}', '{}', 0, '[]', 'old', 'ui', 'queued', 1)`
+  )
+  const ids = ['a', 'b', 'c'].map((letter) => letter.repeat(32))
+  for (const id of ids) {
+    insert.run(id, id, id === ids[1] ? 'other' : 's')
+    old
+      .prepare("INSERT INTO transitions (job_id, at_ms, kind, text, evidence) VALUES (?, 1, 'queued', 'asked', '{}')")
+      .run(id)
+  }
+  old.close()
+  const store = await openSqliteStoreInThread({ path, clock: systemClock, logger: silentLogger })
+  const lanes = await store.listLanes()
+  const heads = await store.readHeads(lanes.map(({ lane }) => ({ lane, limit: 9 })))
+  expect(
+    lanes.map(({ lane, depth }, index) => [parseLane(lane).spider, depth, heads[index]!.map(({ id }) => id)])
+  ).toEqual([
+    ['other', 1, [ids[1]]],
+    ['s', 2, [ids[0], ids[2]]]
+  ])
+  expect((await store.countFacets({ project: 'p' })).status).toEqual([{ value: 'queued', count: 3 }])
+  expect((await store.listTimeline(ids[0]!)).map(({ kind, text }) => [kind, text])).toEqual([['queued', 'asked']])
+  await store.close()
 })

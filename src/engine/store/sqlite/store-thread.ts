@@ -63,9 +63,14 @@ interface Waiting {
  * The Store in a thread of its own, so that no commit and no long read holds up the engine's event loop. The calls of one turn go
  * over in one message, and come back in one. Where the thread dies, every call is rejected with DATA_DIRECTORY_UNUSABLE from then on.
  */
-export async function openStoreInThreadOfItsOwn(options: { path: string; logger: Logger }): Promise<Store> {
-  const { path, logger } = options
-  const worker = new Worker(workerFile(), { workerData: { path }, name: 'scrapdeck-store' })
+export async function openStoreInThreadOfItsOwn(options: {
+  path: string
+  logger: Logger
+  /** Another worker than the store's: for tests. */
+  file?: URL
+}): Promise<Store> {
+  const { path, logger, file = workerFile() } = options
+  const worker = new Worker(file, { workerData: { path }, name: 'scrapdeck-store' })
   const opened = Promise.withResolvers<void>()
   const exited = Promise.withResolvers<void>()
   const waiting = new Map<number, Waiting>()

@@ -1,0 +1,76 @@
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type Logger, silentLogger } from '../../runtime/logger.ts'
+import { aNewJob } from '../../testing/builders.ts'
+import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/temporary-directory.ts'
+import type { Store } from '../store.ts'
+import { openStoreInThreadOfItsOwn } from './store-thread.ts'
+
+/** A worker that dies at the first call whose id is asked for: what a fault of native code would do to it. */
+const DYING = new URL(
+  'data:text/javascript,' +
+    encodeURIComponent(`
+  import { parentPort } from 'node:worker_threads'
+  parentPort.on('message', () => process.exit(7))
+  parentPort.postMessage({ kind: 'opened' })
+`)
+)
+
+describe('a store in a thread of its own', () => {
+  let directory: TemporaryDirectory
+  let store: Store
+  let logged: string[]
+
+  const logger: Logger = { ...silentLogger, error: (_facts, text) => logged.push(text) }
+  const open = (file?: URL) =>
+    openStoreInThreadOfItsOwn({ path: join(directory.path, 'scrapdeck.sqlite'), logger, ...(file && { file }) })
+
+  beforeEach(async () => {
+    logged = []
+    directory = await makeTemporaryDirectory({ inMemory: true })
+  })
+
+  afterEach(async () => {
+    await store.close()
+    await directory.remove()
+  })
+
+  test('says of every call that its thread is gone, once it is, and closes all the same', async () => {
+    store = await open(DYING)
+    const gone = { code: 'DATA_DIRECTORY_UNUSABLE', message: expect.stringContaining('the thread') }
+    const calls = await Promise.allSettled([store.getJob('a'), store.enqueueJobs([aNewJob()])])
+    expect(calls).toMatchObject([{ reason: gone }, { reason: gone }])
+    await expect(store.countByState()).rejects.toMatchObject(gone)
+    expect(logged).toEqual(['The thread of the database is gone'])
+  })
+
+  test('errors of ours and of others arrive as what they are', async () => {
+    store = await open()
+    const after = [{ jobId: 'f'.repeat(32), on: 'ended' as const }]
+    await expect(store.enqueueJobs([aNewJob({ after })])).rejects.toMatchObject({
+      name: 'ScrapdeckError',
+      code: 'JOB_NOT_FOUND'
+    })
+    const job = aNewJob()
+    await store.enqueueJobs([job])
+    await expect(store.enqueueJobs([job])).rejects.toMatchObject({ code: 'SQLITE_CONSTRAINT_PRIMARYKEY' })
+  })
+
+  test('a call that cannot be sent to it fails alone', async () => {
+    store = await open()
+    const job = aNewJob()
+    const odd = { ...aNewJob(), args: { run: (() => 'a function') as unknown as string } }
+    const calls = await Promise.allSettled([store.enqueueJobs([job]), store.enqueueJobs([odd]), store.countByState()])
+    expect(calls.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(await store.getJob(job.id)).not.toBeNull()
+  })
+
+  test('listeners hear of a commit before its writer does', async () => {
+    store = await open()
+    const order: string[] = []
+    store.onQueueChange(() => order.push('queue'))
+    store.onChange(() => order.push('change'))
+    await store.enqueueJobs([aNewJob()]).then(() => order.push('written'))
+    expect(order).toEqual(['queue', 'change', 'written'])
+  })
+})
