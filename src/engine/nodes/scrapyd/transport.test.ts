@@ -167,7 +167,9 @@ describe('a node behind TLS', () => {
     const unknown = connect({ ...address, clientCertificate: other.cert, clientKey: other.key })
     for (const refused of [connect(address), unknown]) {
       // With its reason, or by hanging up: which of the two arrives first is not ours to say.
-      expect(await failure(refused)).toMatchObject({ message: expect.stringMatching(/client certificate that it knows/) })
+      expect(await failure(refused)).toMatchObject({
+        message: expect.stringMatching(/client certificate that it knows/)
+      })
     }
     expect(node.requestCount()).toBe(1)
   })
