@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { LimitRule } from '../../shared/contract/index.ts'
-import { describeLimit, LimitBook, liveOf, matchesGlob } from './limits.ts'
+import { matchesGlob } from '../../shared/glob.ts'
+import { describeLimit, LimitBook, liveOf } from './limits.ts'
 
 function aRule(values: Partial<LimitRule> = {}): LimitRule {
   return { id: '1', project: null, spider: null, tag: null, perNode: false, max: 1, ...values }

@@ -1,4 +1,5 @@
 import type { LimitRule } from '../../shared/contract/index.ts'
+import { matchesGlob } from '../../shared/glob.ts'
 
 /** Of each spider that was asked about, which rules hold for it; begun anew when it has grown so large. */
 const REMEMBERED_MAX = 20_000
@@ -84,20 +85,4 @@ export function describeLimit({ project, spider, tag, perNode, max }: LimitRule)
       : ` on nodes tagged ${tag}`
   if (spider === null) return `limit ${max}${project === null ? '' : ` for project ${project}`}${where}`
   return `limit ${max} of ${spider}${project === null ? '' : ` of ${project}`}${where}`
-}
-
-/** `*` stands for anything, also for nothing; null for every name. Costs no more than the product of both lengths, whatever they hold. */
-export function matchesGlob(pattern: string | null, name: string): boolean {
-  if (pattern === null) return true
-  const [first = '', ...others] = pattern.split('*')
-  const last = others.pop()
-  if (last === undefined) return pattern === name
-  if (!name.startsWith(first) || name.length < first.length + last.length) return false
-  let from = first.length
-  for (const piece of others) {
-    const found = name.indexOf(piece, from)
-    if (found < 0) return false
-    from = found + piece.length
-  }
-  return name.length - last.length >= from && name.endsWith(last)
 }

@@ -98,6 +98,20 @@ describe('the queue in memory', () => {
     expect(queue.view.lines().size).toBe(0)
   })
 
+  it('of many lanes less is kept of each; one whose heads were all that is kept is stuck, and not read on and on', async () => {
+    const ids = Array.from({ length: 300 }, (_, index) => `j${index}`)
+    const spiders = Array.from({ length: 1_000 }, (_, index) => [`spider${index}`, index === 0 ? ids : ['x']] as const)
+    const queue = aQueue(Object.fromEntries(spiders))
+    await queue.view.refresh()
+    let reads = 0
+    while (queue.view.readMore(queue.textOf('spider0')) && reads < 50) {
+      await queue.view.refresh()
+      reads += 1
+    }
+    expect(reads).toBeLessThan(12)
+    expect(queue.heads()['spider0']!.length).toBeGreaterThan(150)
+  })
+
   it('what could not be read is read the next time', async () => {
     const queue = aQueue({ prices: ['a'] })
     queue.readHeads.mockRejectedValueOnce(new Error('disk'))

@@ -31,6 +31,8 @@ export class QueueView {
   readonly #lines = new Map<string, ViewedLine>()
   #stale = new Set<string>()
   #isComplete = false
+  /** Of each lane, at the last refresh. */
+  #keptMax = HEADS_MAX
   readonly #stopListening: () => void
   readonly #onLaneGone: (lane: string) => void
 
@@ -72,10 +74,10 @@ export class QueueView {
     const stale = [...this.#stale]
     // What changes while they are read is stale again.
     this.#stale = new Set()
-    const keptMax = Math.max(1, Math.floor(HEADS_KEPT / (this.#lanes.size + stale.length)))
+    this.#keptMax = Math.max(1, Math.min(HEADS_MAX, Math.floor(HEADS_KEPT / (this.#lanes.size + stale.length))))
     const wanted = stale.map((lane) => ({
       lane,
-      limit: Math.min(this.#lanes.get(lane)?.wanted ?? HEADS_FIRST, keptMax)
+      limit: Math.min(this.#lanes.get(lane)?.wanted ?? HEADS_FIRST, this.#keptMax)
     }))
     try {
       const heads = await this.#store.readHeads(wanted)
@@ -93,7 +95,7 @@ export class QueueView {
   readMore(lane: string): boolean {
     const viewed = this.#lanes.get(lane)
     if (viewed === undefined || viewed.isStuck) return false
-    if (viewed.jobs.length >= HEADS_MAX) {
+    if (viewed.jobs.length >= this.#keptMax) {
       viewed.isStuck = true
       return true
     }

@@ -1,5 +1,6 @@
 import type { Database } from 'better-sqlite3'
 import type { JobFacets, JobFilter } from '../../../shared/contract/index.ts'
+import { matchesGlob } from '../../../shared/glob.ts'
 import type { JobRow } from './rows.ts'
 
 /** Facets are for choosing from: nobody chooses from more than these. */
@@ -158,7 +159,7 @@ export function createJobList(database: Database) {
       const cube = countKinds(others)
       const isStatus = (kind: Kind) =>
         status === undefined || status.length === 0 || status.some((one) => one === kind.status)
-      const isProject = (kind: Kind) => project === undefined || matches(project)(kind.project)
+      const isProject = (kind: Kind) => project === undefined || matchesGlob(project, kind.project)
       const isNode = (kind: Kind) => nodeId === undefined || nodeId === kind.nodeId
       return {
         status: countBy(
@@ -258,22 +259,13 @@ const foldCase = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toL
 
 function fits(filter: JobFilter, more: (kind: Kind) => boolean = () => true): (row: NamedRow) => boolean {
   const { status, project, spider, nodeId, sinceMs } = filter
-  const isProject = project === undefined ? () => true : matches(project)
-  const isSpider = spider === undefined ? () => true : matches(spider)
   return (row) =>
     (status === undefined || status.length === 0 || status.some((one) => one === row.status)) &&
-    isProject(row.project) &&
-    isSpider(row.spider) &&
+    matchesGlob(project ?? null, row.project) &&
+    matchesGlob(spider ?? null, row.spider) &&
     (nodeId === undefined || nodeId === row.nodeId) &&
     (sinceMs === undefined || row.queued_at_ms >= sinceMs) &&
     more(row)
-}
-
-function matches(pattern: string): (name: string) => boolean {
-  if (!pattern.includes('*')) return (name) => name === pattern
-  const parts = pattern.split('*').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
-  const expression = new RegExp(`^${parts.join('[^]*')}$`)
-  return (name) => expression.test(name)
 }
 
 /** When a job got its id. */

@@ -220,6 +220,12 @@ export function describeJobs(story: Story): void {
       expect((await story.store.countFacets({ spider: 'other' })).project).toEqual([{ value: 'b', count: 1 }])
     })
 
+    test('a pattern of many parts costs no more than a look at each name', async () => {
+      await enqueue({ project: 'a'.repeat(150) })
+      const facets = await story.store.countFacets({ project: `${'*a'.repeat(50)}*b` })
+      expect(facets.status).toEqual([])
+    })
+
     test('ended jobs are counted by outcome from a time on', async () => {
       const jobs = [await enqueue(), await enqueue(), await enqueue()] as const
       for (const job of jobs) await begin(job)

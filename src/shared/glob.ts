@@ -1,0 +1,15 @@
+/** `*` stands for anything, also for nothing; null for every name. Costs no more than the product of both lengths, whatever they hold. */
+export function matchesGlob(pattern: string | null, name: string): boolean {
+  if (pattern === null) return true
+  const [first = '', ...others] = pattern.split('*')
+  const last = others.pop()
+  if (last === undefined) return pattern === name
+  if (!name.startsWith(first) || name.length < first.length + last.length) return false
+  let from = first.length
+  for (const piece of others) {
+    const found = name.indexOf(piece, from)
+    if (found < 0) return false
+    from = found + piece.length
+  }
+  return name.length - last.length >= from && name.endsWith(last)
+}
