@@ -6,6 +6,8 @@ export interface Mutant {
   mutations: Mutation[]
   /** Rules of the checker of which it breaks one. */
   breaks: string[]
+  /** Found so fast that every test run can look for it. */
+  isQuick?: true
   /** It is found within so many stories. */
   seeds: number
 }
@@ -51,11 +53,12 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'a slot counts only when its job was accepted',
+    isQuick: true,
     mutations: [
       {
         file: 'dispatch/live-attempts.ts',
-        from: "if (live.state !== 'finishing') used += 1",
-        to: "if (live.state !== 'finishing' && live.state !== 'sending') used += 1"
+        from: "=== live && live.state !== 'finishing'",
+        to: "=== live && live.state !== 'finishing' && live.state !== 'sending'"
       }
     ],
     breaks: ['room on a node'],
@@ -75,6 +78,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'a job goes before the one that it waits for',
+    isQuick: true,
     mutations: [
       { file: 'store/sqlite/holds.ts', from: 'isMet: all.every(', to: 'isMet: all.length > 0 || all.every(' }
     ],
@@ -95,12 +99,19 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'an order is acknowledged before it is on the disk',
-    mutations: [{ file: 'commands/job-commands.ts', from: 'await store.enqueueJobs(', to: 'void store.enqueueJobs(' }],
+    mutations: [
+      {
+        file: 'commands/job-commands.ts',
+        from: 'await this.#parts.store.enqueueJobs(jobs)',
+        to: 'jobs.map(({ id }) => id); this.#parts.store.enqueueJobs(jobs).catch(() => {})'
+      }
+    ],
     breaks: ['acknowledged', 'broken'],
     seeds: 300
   },
   {
     name: 'a transition is written whatever the state is',
+    isQuick: true,
     mutations: [
       {
         file: 'store/sqlite/attempts.ts',

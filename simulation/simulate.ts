@@ -79,12 +79,13 @@ export async function simulate(options: StoryOptions): Promise<Story> {
       faults,
       witness,
       cancelWaitsSeconds: scenario.cancelWaitsSeconds,
-      onKilled: () => restartIn(chance.between(...RESTART_AFTER_MS))
+      onKilled: () => restartIn(chance.between(...RESTART_AFTER_MS)),
+      pendingOrders: () => operators.pending
     },
     options
   )
   const chance = createChance(seed, 'story')
-  const operators = new Operators({ scenario, time, machine, chance: createChance(seed, 'operators') })
+  const operators: Operators = new Operators({ scenario, time, machine, chance: createChance(seed, 'operators') })
   const nemesis = new Nemesis({
     scenario,
     time,

@@ -51,13 +51,18 @@ export function checkJobs(history: History): Violation[] {
     if (job.source === 'adopted') return
     const ran = attempts.flatMap((attempt) => runsOf(attempt).map((run) => ({ attempt, run })))
     for (const { attempt, run } of ran) {
-      const mustNotHaveRun = attempt.result === 'refused' || attempt.result === 'absent'
-      if (mustNotHaveRun && !job.mayHaveRunTwice) {
+      // A node that says no proves it; absence is a conclusion, which a flag may take back.
+      const wasAbsent = attempt.result === 'absent' && !job.mayHaveRunTwice
+      if (attempt.result === 'refused' || wasAbsent) {
         complain(
           'never ran',
           `attempt ${attempt.number} is ${attempt.result} (${attempt.reason}), but ran on ${run.node}`
         )
       }
+    }
+    for (const { kind, evidence, attemptNumber } of history.timelines.get(job.id)!) {
+      if (kind !== 'found_again' || evidence['result'] !== 'refused') continue
+      complain('never ran', `attempt ${attemptNumber} was refused, and found again on its node`)
     }
     for (const attempt of attempts) {
       const times = runsOf(attempt).length

@@ -108,7 +108,8 @@ export class Operators {
     const plain: [number, () => Promise<unknown>][] = [
       [30, () => this.#run()],
       [8, () => this.#runMany()],
-      [8, () => this.#cancel()]
+      [8, () => this.#cancel()],
+      [4, () => this.#runAndRegret()]
     ]
     const rich: [number, () => Promise<unknown>][] = [
       [3, () => this.#onJobs('jobs.restore', (client, ids) => client.jobs.restore({ ids }))],
@@ -201,6 +202,14 @@ export class Operators {
     const jobs = Array.from({ length: this.#chance.between(2, 6) }, () => this.#anItem())
     const output = await this.#do('jobs.runMany', { jobs }, (client) => client.jobs.runMany({ jobs }))
     this.#jobIds.push(...((output as { ids: string[] } | null)?.ids ?? []))
+  }
+
+  /** Taken back at the moment of being sent. */
+  async #runAndRegret(): Promise<void> {
+    const before = this.#jobIds.length
+    await this.#runMany()
+    const ids = this.#jobIds.slice(before)
+    if (ids.length > 0) await this.#do('jobs.cancel', { ids }, (client) => client.jobs.cancel({ ids, force: false }))
   }
 
   #cancel(): Promise<unknown> {

@@ -25,6 +25,8 @@ interface MachineParts {
   cancelWaitsSeconds: readonly [number, number, number]
   /** The engine was killed, or could not start: what runs services starts it again. */
   onKilled: () => void
+  /** Orders that have not been answered: a look at a new node may take its time, whatever becomes of the engine. */
+  pendingOrders: () => number
 }
 
 /** The computer that the engine runs on: its disk, its wall clock, and one life of the engine after another. */
@@ -132,7 +134,7 @@ export class Machine {
     if (engine === null || life === null || life.isOver) return
     await engine.stop()
     if (life.isOver) return
-    this.timersLeft.push(life.timerCount())
+    if (this.#parts.pendingOrders() === 0) this.timersLeft.push(life.timerCount())
     life.end()
   }
 

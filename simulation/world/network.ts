@@ -83,6 +83,7 @@ export class Network {
       const running = new Set<(error: NodeError) => void>()
       const waiting: (() => void)[] = []
       let open = 0
+      let isClosed = false
 
       const send: Connection['send'] = (request, signal) => {
         const endpoint = request.path.split('?')[0]!.replace(/^(logs|items)\/.*/, '$1')
@@ -109,6 +110,7 @@ export class Network {
           const timer = clock.setTimer(request.timeoutMs, () =>
             giveUp(fail('timeout', `did not answer ${endpoint} within ${request.timeoutMs / 1000} s.`, delivered()))
           )
+          if (isClosed) return giveUp(fail('unreachable', 'was not asked: the connection was closed.', 'no'))
           if (signal?.aborted) return onAbort()
           signal?.addEventListener('abort', onAbort, { once: true })
           running.add(giveUp)
@@ -144,6 +146,7 @@ export class Network {
         send,
         fail,
         close: async () => {
+          isClosed = true
           for (const giveUp of [...running])
             giveUp(fail('reset', 'was not asked: the connection was closed.', 'unknown'))
         }
