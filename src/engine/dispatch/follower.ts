@@ -87,7 +87,9 @@ export class Follower {
       one.absence = absence
     }
     node.status = { ...node.status, external: result.external }
-    const seen = result.verdicts.filter((verdict) => verdict.kind !== 'missing')
+    const seen = result.verdicts
+      .filter((verdict) => verdict.kind !== 'missing')
+      .filter(({ key, kind }) => kind !== 'accepted' || snapshot.begunAtMs > live.get(key)!.takenBackAtMs)
     const changes = seen.map((verdict) =>
       changeFor(verdict, live.get(verdict.key)!, clock.nowMs(), node.status.clockEstimate)
     )

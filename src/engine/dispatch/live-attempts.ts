@@ -25,6 +25,8 @@ export interface LiveAttempt {
   limits: RunLimits | null
   /** The limit that we stop it for, in words; on the local node `exit` tells. */
   limitHit: string | null
+  /** Monotonic; it is being taken out of its node's queue (stuck-nodes.ts): being seen there in lists begun earlier is no news. */
+  takenBackAtMs: number
   /** How the process ended, where the node told (local node). */
   exit: SeenExit | null
   /** The node forgot the run but its log was there: how long the log has been, and since when it stands still. */
@@ -88,6 +90,7 @@ export class LiveAttempts {
       retry: options.retry ?? null,
       limits: options.limits ?? null,
       limitHit: attempt.limitHit,
+      takenBackAtMs: Number.NEGATIVE_INFINITY,
       exit:
         attempt.exitCode === null && attempt.signal === null
           ? null

@@ -468,6 +468,22 @@ describe('a node that accepts jobs but starts none', () => {
     expect(node.executed).toEqual([id, `${id}-2`])
   })
 
+  it('a job that is seen in the queue while it is being taken back is taken back all the same', async () => {
+    await start({ n1: node })
+    node.isWedged = true
+    const id = await enqueue()
+    const cancel = node.cancel.bind(node)
+    // The node is asked for its lists several times before it comes to this.
+    node.cancel = async (request) => {
+      await new Promise<void>((resolve) => void clock.setTimer(3_500, resolve))
+      return cancel(request)
+    }
+    await clock.advanceBy(30_000)
+    expect(node.pending).toEqual([])
+    expect(await resultsOf(id)).toEqual([['absent', 'taken back']])
+    expect(await harness.job(id)).toMatchObject({ state: 'queued', mayHaveRunTwice: false })
+  })
+
   it('lists that were asked for before a job was taken back do not bring it to life', async () => {
     await start({ n1: node })
     node.isWedged = true

@@ -147,6 +147,7 @@ export class StuckNodes {
       for (const one of line) {
         one.state = 'uncertain'
         one.absence = null
+        one.takenBackAtMs = Number.POSITIVE_INFINITY
         const count = (this.#tries.get(one)?.count ?? 0) + 1
         const delayMs = Math.min(TAKE_BACK_AGAIN_MAX_MS, TAKE_BACK_AGAIN_FIRST_MS * 2 ** (count - 1))
         this.#tries.set(one, { count, againAtMs: nowMs + delayMs })
@@ -157,12 +158,17 @@ export class StuckNodes {
       await Promise.all(Array.from({ length: TAKE_BACK_AT_ONCE }, worker))
     } catch (error) {
       logger.error({ error, node: node.stored.name }, 'taking jobs back from a stuck node failed; tried again')
+    } finally {
+      // After a failure some were not come to: the lists tell of them again.
+      for (const one of ours) one.takenBackAtMs = Math.min(one.takenBackAtMs, clock.monotonicMs())
     }
     node.observer.poke()
   }
 
   async #takeOne(node: FleetNode, one: LiveAttempt): Promise<void> {
     const { store, live, clock, logger } = this.#context
+    // Somebody else has ended it meanwhile.
+    if (live.get(one.key) !== one) return
     try {
       const request = { project: one.project, jobid: one.jobid, signal: NO_SIGNAL }
       const { wasState } = await node.client.cancel(request)
@@ -173,6 +179,8 @@ export class StuckNodes {
       if (error.kind === 'refused') return this.#leaveThere(node, one, error.nodeMessage)
       logger.warn({ jobId: one.jobId, error: error.message }, 'it is not known whether a job was taken back')
       return
+    } finally {
+      one.takenBackAtMs = clock.monotonicMs()
     }
     const isApplied = await applyChange(store, one, {
       from: ['uncertain'],
