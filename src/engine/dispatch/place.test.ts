@@ -224,12 +224,22 @@ describe('placing jobs on nodes', () => {
 
   describe('limits', () => {
     it.each([
-      ['a project', aRule({ project: 'shop', max: 2 }), ['a', 'b', 'x'], 'limit 2 for project shop'],
-      ['a spider', aRule({ spider: 'price*' }), ['a', 'x'], 'limit 1 of price*'],
-      ['each node', aRule({ spider: 'prices', perNode: true }), ['a', 'b', 'x'], 'limit 1 of prices on each node'],
+      [
+        'a project',
+        aRule({ project: 'shop', max: 2 }),
+        ['a', 'b', 'x'],
+        '2 of at most 2 runs of project shop are live'
+      ],
+      ['a spider', aRule({ spider: 'price*' }), ['a', 'x'], '1 of at most 1 run of price* is live'],
+      [
+        'each node',
+        aRule({ spider: 'prices', perNode: true }),
+        ['a', 'b', 'x'],
+        '1 of at most 1 run of prices is live on each node with a free slot'
+      ],
       ['a tag', aRule({ tag: 'eu', project: 'shop' }), ['a', 'b', 'c', 'x'], null],
       ['a tag, each node', aRule({ tag: 'eu', project: 'shop', perNode: true }), ['a', 'b', 'c', 'x'], null],
-      ['nothing at all', aRule({ project: 'shop', max: 0 }), ['x'], 'limit 0 for project shop']
+      ['nothing at all', aRule({ project: 'shop', max: 0 }), ['x'], 'no run of project shop may start: the limit is 0']
     ])('of %s hold, and are named where they bind', (_of, rule, ids, text) => {
       const nodes = [aNode({ tags: ['eu'], slots: 2 }), aNode({ id: 'n2', slots: 3 })]
       const lines = [aLine(['a', 'b', 'c']), aQueueLine({ project: 'news', lanes: { stock: ['x'] } })]
@@ -245,9 +255,11 @@ describe('placing jobs on nodes', () => {
     it('what is live counts, and a limit that is reached is named although all slots are busy, too', () => {
       const limits = withLimits(aRule({ spider: 'prices', max: 2 }))
       for (const nodeId of ['n1', 'n9']) limits.count({ project: 'shop', spider: 'prices', nodeId }, 1)
-      expect(waits(planFor([aLine(['a'])], [aNode()], { limits }))[0]?.text).toBe('limit 2 of prices')
+      expect(waits(planFor([aLine(['a'])], [aNode()], { limits }))[0]?.text).toBe(
+        '2 of at most 2 runs of prices are live'
+      )
       const busy = planFor([aLine(['a'])], [aNode({ used: 2 })], { limits })
-      expect(busy.waiting.lanes.values().next().value?.text).toBe('limit 2 of prices')
+      expect(busy.waiting.lanes.values().next().value?.text).toBe('2 of at most 2 runs of prices are live')
     })
   })
 })

@@ -1,7 +1,7 @@
 import type { Waiting } from '../../shared/contract/index.ts'
 import { FairOrder, type Head, type ProjectShare, type QueueLane, type QueueLine } from '../queue/fair-order.ts'
 import { Heap } from '../queue/heap.ts'
-import { type CountedRule, describeLimit, liveOf } from '../queue/limits.ts'
+import { type CountedRule, describeReached, liveOf } from '../queue/limits.ts'
 import type { WaitingPlan } from '../queue/waiting-reasons.ts'
 import type { QueueHead } from '../store/store.ts'
 import { explainLine } from './explain-wait.ts'
@@ -141,7 +141,7 @@ class Placing {
     const rules = this.#input.rulesFor(line.project, lane.spider)
     const exhausted = rules.find((counted) => this.#isExhausted(counted))
     if (exhausted !== undefined) {
-      this.#plan.waiting.lanes.set(lane.lane, limitReached(exhausted))
+      this.#plan.waiting.lanes.set(lane.lane, limitReached(exhausted, this.#liveUnder(exhausted)))
       return order.skipLane()
     }
     const choice = this.#choiceFor(line)
@@ -163,7 +163,7 @@ class Placing {
       return order.skipJob()
     }
     if (found.limitedBy !== null) {
-      this.#plan.waiting.lanes.set(lane.lane, limitReached(found.limitedBy))
+      this.#plan.waiting.lanes.set(lane.lane, limitReached(found.limitedBy, this.#liveUnder(found.limitedBy)))
       return order.skipLane()
     }
     const hasRoom = this.#openNodes(line).some((node) => this.#roomLeft(node) > 0)
@@ -283,7 +283,8 @@ class Placing {
   /** All slots are busy, and even with a free one these could not go. */
   #noteExhaustedLimit(line: QueueLine, lane: QueueLane): void {
     const exhausted = this.#input.rulesFor(line.project, lane.spider).find((counted) => this.#isExhausted(counted))
-    if (exhausted !== undefined) this.#plan.waiting.lanes.set(lane.lane, limitReached(exhausted))
+    if (exhausted !== undefined)
+      this.#plan.waiting.lanes.set(lane.lane, limitReached(exhausted, this.#liveUnder(exhausted)))
   }
 
   /** Reached wherever the job would go. */
@@ -333,8 +334,9 @@ function isLessLoaded(one: RankedNode, other: RankedNode): boolean {
   return one.share === other.share ? one.node.id < other.node.id : one.share < other.share
 }
 
-function limitReached({ rule }: CountedRule): Waiting {
-  return { code: 'limit', text: describeLimit(rule) }
+/** On each node: what one has says nothing of the others. */
+function limitReached(counted: CountedRule, live: number): Waiting {
+  return { code: 'limit', text: describeReached(counted.rule, counted.rule.perNode ? 0 : live) }
 }
 
 function eggOnItsWay(node: PlaceableNode, version: string): Waiting {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { LimitRule } from '../../shared/contract/index.ts'
 import { matchesGlob } from '../../shared/glob.ts'
-import { describeLimit, LimitBook, liveOf } from './limits.ts'
+import { describeLimit, describeReached, LimitBook, liveOf } from './limits.ts'
 
 function aRule(values: Partial<LimitRule> = {}): LimitRule {
   return { id: '1', project: null, spider: null, tag: null, perNode: false, max: 1, ...values }
@@ -18,6 +18,23 @@ describe('limits on what is live', () => {
     [{ tag: 'eu', perNode: true, max: 3 }, 'limit 3 on each node tagged eu']
   ])('%j in words: %s', (values, words) => {
     expect(describeLimit(aRule(values))).toBe(words)
+  })
+
+  it.each([
+    [{ max: 4 }, 4, '4 of at most 4 runs are live'],
+    [{ project: 'shop', max: 2 }, 5, '5 of at most 2 runs of project shop are live'],
+    [{ spider: 'price*' }, 1, '1 of at most 1 run of price* is live'],
+    [{ project: 'shop', spider: 'prices', max: 3 }, 2, '3 of at most 3 runs of shop/prices are live'],
+    [{ project: 'shop', tag: 'eu', max: 3 }, 3, '3 of at most 3 runs of project shop are live on nodes tagged eu'],
+    [
+      { spider: 'slow', perNode: true, max: 2 },
+      0,
+      '2 of at most 2 runs of slow are live on each node with a free slot'
+    ],
+    [{ project: 'shop', max: 0 }, 1, 'no run of project shop may start: the limit is 0'],
+    [{ tag: 'eu', max: 0 }, 0, 'no run may start on nodes tagged eu: the limit is 0']
+  ])('%j reached with %i live: %s', (values, live, words) => {
+    expect(describeReached(aRule(values), live)).toBe(words)
   })
 
   it.each([

@@ -76,6 +76,26 @@ export function liveOf({ rule, total, byNode }: CountedRule, hasTag: (nodeId: st
   return rule.perNode ? Math.max(0, ...counts) : counts.reduce((sum, count) => sum + count, 0)
 }
 
+/** Why a run must wait, `live` counting against the limit: `2 of at most 2 runs of slow are live`. */
+export function describeReached(rule: LimitRule, live: number): string {
+  const { project, spider, tag, perNode, max } = rule
+  const whose =
+    spider === null
+      ? project === null
+        ? ''
+        : ` of project ${project}`
+      : ` of ${project === null ? '' : `${project}/`}${spider}`
+  const tagged = tag === null ? '' : ` tagged ${tag}`
+  if (max === 0) {
+    const where = tag === null ? '' : ` on nodes${tagged}`
+    return `no run${whose} may start${where}: the limit is 0`
+  }
+  // Below it where the same plan sends the last ones: they are live before anybody reads this.
+  const count = Math.max(live, max)
+  const where = perNode ? ` on each node${tagged} with a free slot` : tag === null ? '' : ` on nodes${tagged}`
+  return `${count} of at most ${max} ${max === 1 ? 'run' : 'runs'}${whose} ${count === 1 ? 'is' : 'are'} live${where}`
+}
+
 /** `limit 2 for project shop`, `limit 1 of price* on each node`. */
 export function describeLimit({ project, spider, tag, perNode, max }: LimitRule): string {
   const where = perNode
