@@ -28,6 +28,30 @@ describe('who may ask', () => {
     expect((await askAnonymously({ method, url })).statusCode).toBe(401)
   })
 
+  it('every operation that the API describes is refused without credentials, and by them known and taken', async () => {
+    const { ask, askAnonymously } = openTestApp()
+    const { paths } = (await ask({ url: '/api/openapi.json' })).json() as {
+      paths: Record<string, Record<string, { operationId: string }>>
+    }
+    const operations = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, { operationId }]) => ({ path, method, operationId }))
+    )
+    expect(operations.length).toBeGreaterThan(50)
+    for (const { path, method, operationId } of operations) {
+      const request = {
+        method: method.toUpperCase() as 'GET',
+        url: `/api/v1${path.replaceAll(/\{\w+\}/g, 'x-1')}`
+      }
+      expect([operationId, (await askAnonymously(request)).statusCode]).toEqual([operationId, 401])
+      const rpc = { method: 'POST', url: `/api/rpc/${operationId.replace('.', '/')}` } as const
+      expect([operationId, (await askAnonymously(rpc)).statusCode]).toEqual([operationId, 401])
+      // An endless one would be waited for.
+      if (operationId === 'events.subscribe') continue
+      const known = await ask({ ...request, headers: { 'content-type': 'application/json' }, payload: '{}' })
+      expect([operationId, known.body]).not.toEqual([operationId, expect.stringContaining('The API has no')])
+    }
+  })
+
   it.each([
     ['a wrong password', basic('scrapdeck', 'wrong')],
     ['a wrong user name', basic('admin', 'correct horse: battery')],

@@ -25,6 +25,45 @@ describe('the contract as REST', () => {
     expect((await ask({ method: 'DELETE', url: '/api/v1/nodes/eu-1' })).json()).toEqual({ removed: 'eu-1' })
   })
 
+  it.each([
+    [
+      'PUT',
+      '/queue/limits',
+      { limits: [{ id: '1', project: null, spider: 'price*', tag: null, perNode: true, max: 1 }] },
+      { limits: [{ spider: 'price*', live: 0 }] }
+    ],
+    ['GET', '/queue/lanes?limit=5', undefined, { lanes: [], total: 0 }],
+    ['POST', '/jobs/bulk', { jobs: [{ project: 'shop', spider: 'a' }] }, { deduplicated: 0 }],
+    ['POST', '/jobs/count', { ids: ['019b0000000000000000000000000009'] }, { status: [{ value: 'queued', count: 1 }] }],
+    ['POST', '/nodes/n-0a/external/cancel', { project: '../x', jobid: 'a/b?c#d' }, { wasState: 'pending' }],
+    ['POST', '/nodes/n-0a/external/adopt', { project: '../x', jobid: 'a/b' }, { project: '../x', jobid: 'a/b' }],
+    [
+      'PUT',
+      '/discovery/pods',
+      { source: { kind: 'dns', hostname: 'scrapyd', record: 'SRV' }, username: 'deck', password: 'hush' },
+      { id: 'pods', refreshSeconds: 30, hasPassword: true }
+    ],
+    ['DELETE', '/discovery/pods', undefined, { removed: 'pods' }]
+  ] as const)('%s %s', async (method, path, payload, expected) => {
+    const { ask } = openTestApp()
+    const body = payload === undefined ? {} : { headers: JSON_TYPE, payload }
+    const response = await ask({ method, url: `/api/v1${path}`, ...body })
+    expect(response.json()).toMatchObject(expected)
+    expect(response.statusCode).toBe(200)
+    expect(response.body).not.toContain('hush')
+  })
+
+  it('ten thousand jobs, or their ids, fit into one request', async () => {
+    const { ask } = openTestApp()
+    const ids = Array.from({ length: 10_000 }, (_, index) => `019b${index.toString(16).padStart(28, '0')}`)
+    const counted = await ask({ method: 'POST', url: '/api/v1/jobs/count', headers: JSON_TYPE, payload: { ids } })
+    expect(counted.json()).toEqual({ status: [{ value: 'queued', count: 10_000 }] })
+    const args = { url: `https://shop.example/${'p'.repeat(250)}` }
+    const jobs = ids.map(() => ({ project: 'shop', spider: 'price_watch', args, dedupe: null }))
+    const bulk = await ask({ method: 'POST', url: '/api/v1/jobs/bulk', headers: JSON_TYPE, payload: { jobs } })
+    expect(bulk.json().ids).toHaveLength(10_000)
+  })
+
   it('our errors keep their status, code, message and data', async () => {
     const { ask } = openTestApp()
     const id = '019b0000000000000000000000000009'
@@ -79,6 +118,21 @@ describe('the contract as REST', () => {
     const { ask } = openTestApp()
     const response = await ask({ url: '/api/rpc/system/runDemo' })
     expect(response.statusCode).toBeGreaterThanOrEqual(400)
+  })
+
+  it('its description names each operation once, and every part of every path', async () => {
+    const { ask } = openTestApp()
+    const { paths } = (await ask({ url: '/api/openapi.json' })).json() as {
+      paths: Record<string, Record<string, { operationId: string; parameters?: { name: string; in: string }[] }>>
+    }
+    const operations = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.values(methods).map((operation) => ({ path, ...operation }))
+    )
+    expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length)
+    for (const { path, operationId, parameters = [] } of operations) {
+      const named = parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name)
+      expect([operationId, named]).toEqual([operationId, [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)])
+    }
   })
 
   it('is described by an OpenAPI document and a page, with every operation', async () => {

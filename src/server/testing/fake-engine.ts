@@ -137,6 +137,15 @@ export function createFakeEngine() {
       run: server.jobs.run.handler(({ input }) => ({
         jobs: input.spiders.map((spider) => aFakeJob({ project: input.project, spider, args: input.args ?? {} }))
       })),
+      runMany: server.jobs.runMany.handler(({ input }) => ({
+        ids: input.jobs.map((_job, index) => `019b${index.toString(16).padStart(28, '0')}`),
+        deduplicated: 0
+      })),
+      count: server.jobs.count.handler(({ input }) => ({ status: [{ value: 'queued', count: input.ids.length }] })),
+      setPriority: server.jobs.setPriority.handler(({ input }) => ({ changed: input.ids })),
+      reorder: server.jobs.reorder.handler(({ input }) => ({ changed: input.ids })),
+      place: server.jobs.place.handler(({ input }) => ({ changed: input.ids })),
+      runElsewhere: server.jobs.runElsewhere.handler(({ input }) => ({ changed: input.ids })),
       cancel: server.jobs.cancel.handler(({ input }) => ({ asked: input.ids, alreadyEnded: [] })),
       restore: server.jobs.restore.handler(unavailable),
       usage: server.jobs.usage.handler(() => ({ samples: [] })),
@@ -152,7 +161,33 @@ export function createFakeEngine() {
       add: server.nodes.add.handler(unavailable),
       update: server.nodes.update.handler(unavailable),
       setMode: server.nodes.setMode.handler(unavailable),
-      remove: server.nodes.remove.handler(({ input }) => ({ removed: input.id }))
+      remove: server.nodes.remove.handler(({ input }) => ({ removed: input.id })),
+      cancelExternal: server.nodes.cancelExternal.handler(() => ({ wasState: 'pending' as const })),
+      adoptExternal: server.nodes.adoptExternal.handler(({ input }) =>
+        aFakeJob({ project: input.project, jobid: input.jobid, source: 'adopted' })
+      )
+    },
+    queue: {
+      limits: server.queue.limits.handler(() => ({ limits: [] })),
+      setLimits: server.queue.setLimits.handler(({ input }) => ({
+        limits: input.limits.map((rule) => ({ ...rule, live: 0 }))
+      })),
+      lanes: server.queue.lanes.handler(() => ({ lanes: [], total: 0 }))
+    },
+    discovery: {
+      list: server.discovery.list.handler(() => ({ sources: [] })),
+      put: server.discovery.put.handler(({ input: { password, ...settings } }) => ({
+        ...settings,
+        hasPassword: Boolean(password),
+        isFromConfiguration: false,
+        refreshedAtMs: 1,
+        problem: null,
+        found: 0,
+        vanished: 0,
+        vanishedNodes: []
+      })),
+      remove: server.discovery.remove.handler(({ input }) => ({ removed: input.id })),
+      refresh: server.discovery.refresh.handler(unavailable)
     },
     projects: {
       list: server.projects.list.handler(() => ({ projects: [] })),
@@ -166,12 +201,14 @@ export function createFakeEngine() {
           sizeBytes: bytes.length,
           spiders: null,
           createdAtMs: 0,
+          orderWarning: null,
           deployments: []
         }
       }),
       configure: server.projects.configure.handler(unavailable),
+      setPaused: server.projects.setPaused.handler(unavailable),
       deploy: server.projects.deploy.handler(async function* ({ input }) {
-        yield { nodeId: 'eu-1', state: 'sending' as const, error: null, changedAtMs: 1 }
+        yield { nodeId: 'eu-1', state: 'sending' as const, sha256: null, error: null, changedAtMs: 1 }
         throw new ScrapdeckError('VERSION_NOT_FOUND', `${input.project} has no version ${input.version}.`)
       }),
       deleteVersion: server.projects.deleteVersion.handler(() => ({ failedNodes: [] })),
@@ -257,7 +294,15 @@ function aFakeJob(changes: Partial<Job>): Job {
     args: {},
     secretNames: [],
     limits: null,
+    retry: null,
+    notBeforeMs: null,
+    expiresAtMs: null,
+    noOverlap: false,
+    after: [],
+    dedupeKey: null,
+    hold: null,
     priority: 0,
+    rank: 1,
     placement: { nodeId: null, tags: [] },
     source: 'api',
     state: 'queued',
@@ -269,6 +314,8 @@ function aFakeJob(changes: Partial<Job>): Job {
     nodeId: null,
     lane: '',
     attemptCount: 0,
+    mayHaveRunTwice: false,
+    unknownSinceMs: null,
     cancelAskedAtMs: null,
     queuedAtMs: 1,
     startedAtMs: null,
