@@ -252,6 +252,33 @@ describe('placing jobs on nodes', () => {
       expect(waits(plan)).toEqual(text === null ? [] : [{ code: 'limit', text }])
     })
 
+    it('a spider that a limit keeps from every node without the egg does not keep others from getting it there', () => {
+      const limits = withLimits(aRule({ spider: 'price*', perNode: true }))
+      limits.count({ project: 'news', spider: 'prices', nodeId: 'n1' }, 1)
+      const line = aQueueLine({ lanes: { prices: ['a'], stock: ['b'] } })
+      const plan = planFor([line], [aNode({ used: 1 })], { limits, eggState: () => 'absent' })
+      expect(plan.uploads).toEqual([{ nodeId: 'n1', project: 'shop', version: '1' }])
+      expect([...plan.waiting.lanes.values()]).toMatchObject([{ code: 'limit' }])
+    })
+
+    it('a limit that is reached on every node is found once, not for each line that it holds for', () => {
+      const limits = withLimits(aRule({ spider: 'price*', perNode: true }))
+      const nodes = Array.from({ length: 20 }, (_, index) => aNode({ id: `n${index}`, used: 1 }))
+      for (const { id } of nodes) limits.count({ project: 'news', spider: 'prices', nodeId: id }, 1)
+      const lines = Array.from({ length: 20 }, (_, index) => aLine([`j${index}`], { project: `shop${index}` }))
+      let asked = 0
+      const plan = planFor(lines, nodes, {
+        limits,
+        eggState() {
+          asked += 1
+          return 'present'
+        }
+      })
+      expect(plan.assignments).toEqual([])
+      expect(plan.waiting.lanes.size).toBe(20)
+      expect(asked).toBeLessThanOrEqual(40)
+    })
+
     it('what is live counts, and a limit that is reached is named although all slots are busy, too', () => {
       const limits = withLimits(aRule({ spider: 'prices', max: 2 }))
       for (const nodeId of ['n1', 'n9']) limits.count({ project: 'shop', spider: 'prices', nodeId }, 1)

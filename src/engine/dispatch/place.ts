@@ -73,6 +73,12 @@ interface Choice {
   absent: PlaceableNode[]
 }
 
+/** What kept a job from nodes with room: the first of each. */
+interface Kept {
+  heldBack: PlaceableNode | null
+  limitedBy: CountedRule | null
+}
+
 /** `share` is as it was when the heap was put in order: others may have used the node since. */
 interface RankedNode {
   node: PlaceableNode
@@ -87,6 +93,8 @@ class Placing {
   readonly #liveUnderTag = new Map<CountedRule, number>()
   readonly #openFor = new Map<string, PlaceableNode[]>()
   readonly #choices = new Map<QueueLine, Choice>()
+  /** By placement: the limits that are reached on each node with room. */
+  readonly #reachedOnAll = new Map<string, Set<CountedRule>>()
   readonly #plan: Plan = {
     assignments: [],
     uploads: [],
@@ -139,7 +147,8 @@ class Placing {
 
   #placeOne({ line, lane, job }: Head, order: FairOrder): void {
     const rules = this.#input.rulesFor(line.project, lane.spider)
-    const exhausted = rules.find((counted) => this.#isExhausted(counted))
+    const reached = this.#reachedOnAll.get(line.placementKey)
+    const exhausted = rules.find((counted) => this.#isExhausted(counted) || reached?.has(counted) === true)
     if (exhausted !== undefined) {
       this.#plan.waiting.lanes.set(lane.lane, limitReached(exhausted, this.#liveUnder(exhausted)))
       return order.skipLane()
@@ -151,7 +160,7 @@ class Placing {
       return order.take()
     }
     // No node with room has the egg. Eggs already on their way will serve as many jobs; for the next job, send one more.
-    const coming = this.#nodeToGetTheEgg(choice, line, job, rules)
+    const coming = this.#nodeToGetTheEgg(choice, line, job, rules, found)
     if (coming !== null) {
       if (!this.#plan.waiting.lines.has(line.key)) this.#waits(line, eggOnItsWay(coming, choice.version))
       return order.skipJob()
@@ -164,6 +173,7 @@ class Placing {
     }
     if (found.limitedBy !== null) {
       this.#plan.waiting.lanes.set(lane.lane, limitReached(found.limitedBy, this.#liveUnder(found.limitedBy)))
+      this.#noteReached(line, found.limitedBy)
       return order.skipLane()
     }
     const hasRoom = this.#openNodes(line).some((node) => this.#roomLeft(node) > 0)
@@ -207,16 +217,22 @@ class Placing {
     return undefined
   }
 
+  /** Keeps in `found` what keeps this job, and perhaps no other, from the nodes that have no egg. */
   #nodeToGetTheEgg(
     choice: Choice,
     line: QueueLine,
     job: QueueHead,
-    rules: readonly CountedRule[]
+    rules: readonly CountedRule[],
+    found: Kept
   ): PlaceableNode | null {
-    const couldTake = (node: PlaceableNode) =>
-      this.#roomLeft(node) > 0 &&
-      !this.#input.isHeldBack(job.id, node.id) &&
-      !rules.some((counted) => this.#isExhaustedOn(counted, node))
+    const couldTake = (node: PlaceableNode) => {
+      if (this.#roomLeft(node) <= 0) return false
+      const rule = rules.find((counted) => this.#isExhaustedOn(counted, node))
+      if (rule === undefined && !this.#input.isHeldBack(job.id, node.id)) return true
+      if (rule === undefined) found.heldBack ??= node
+      else found.limitedBy ??= rule
+      return false
+    }
     const awaited = choice.sending.findIndex(couldTake)
     if (awaited >= 0) return choice.sending.splice(awaited, 1)[0]!
     const target = choice.absent.findLastIndex(couldTake)
@@ -285,6 +301,15 @@ class Placing {
     const exhausted = this.#input.rulesFor(line.project, lane.spider).find((counted) => this.#isExhausted(counted))
     if (exhausted !== undefined)
       this.#plan.waiting.lanes.set(lane.lane, limitReached(exhausted, this.#liveUnder(exhausted)))
+  }
+
+  /** Where no node has room beside the limit, none will have it in this plan: lines by the hundred need not find out one by one. */
+  #noteReached(line: QueueLine, counted: CountedRule): void {
+    const isOpen = (node: PlaceableNode) => this.#roomLeft(node) > 0 && !this.#isExhaustedOn(counted, node)
+    if (this.#openNodes(line).some(isOpen)) return
+    const reached = this.#reachedOnAll.get(line.placementKey)
+    if (reached === undefined) this.#reachedOnAll.set(line.placementKey, new Set([counted]))
+    else reached.add(counted)
   }
 
   /** Reached wherever the job would go. */
