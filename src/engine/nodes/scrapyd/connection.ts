@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type Client, type Dispatcher, errors } from 'undici'
 import type { Clock } from '../../runtime/clock.ts'
+import { isScrapdeckError } from '../../../shared/errors.ts'
 import { NodeError, type NodeErrorKind } from '../node-client.ts'
 import { chooseProxy, type Environment } from './proxy.ts'
 import { createTransport } from './transport.ts'
@@ -59,7 +60,8 @@ export function createConnection(options: {
 }): Connection {
   const { address, name, clock, environment = process.env } = options
   const base = new URL(address.url)
-  const transport = createTransport(address, chooseProxy(address.proxyUrl ?? null, address.url, environment), clock)
+  const { proxyUrl, proxyProblem } = proxyOf(address, environment)
+  const transport = createTransport(address, proxyUrl, clock)
   // An undici Pool would take 20 kB for each of thousands of nodes before it is connected.
   const lanes: { client: Client; inFlight: number }[] = []
   const label = `${name} (${base.origin}${base.pathname.replace(/\/$/, '')})`
@@ -93,6 +95,7 @@ export function createConnection(options: {
   }
 
   function send(request: NodeRequest, signal?: AbortSignal): Promise<AnswerHead> {
+    if (proxyProblem !== null) return Promise.reject(fail('unreachable', proxyProblem, 'no'))
     return new Promise((resolve, reject) => {
       // undici calls onRequestStart right before the first byte is written: nothing before it can have been delivered.
       let begun = false
@@ -208,6 +211,17 @@ export function createConnection(options: {
     async close() {
       await Promise.all(lanes.map(({ client }) => client.destroy()))
     }
+  }
+}
+
+/** What the environment says wrongly is the node's problem, told with each request: it must not keep the engine from starting. */
+function proxyOf(address: NodeAddressParts, environment: Environment) {
+  try {
+    return { proxyUrl: chooseProxy(address.proxyUrl ?? null, address.url, environment), proxyProblem: null }
+  } catch (error) {
+    if (!isScrapdeckError(error)) throw error
+    const proxyProblem = `cannot be reached: HTTP_PROXY or HTTPS_PROXY cannot be used: ${error.message} Correct it and start Scrapdeck again, or set the proxy of the node.`
+    return { proxyUrl: null, proxyProblem }
   }
 }
 

@@ -54,6 +54,17 @@ describe('the proxy of a node', () => {
     expect(chooseProxy(null, url, { HTTP_PROXY: 'http://a:1', NO_PROXY: noProxy })).toBe('http://a:1/')
   })
 
+  test.each(['http://us%er:hush@a:1', 'http://user:hu%sh@a:1'])(
+    'is refused, and not quoted, where its credentials are badly encoded: %s',
+    (text) => {
+      const refused = expect.objectContaining({
+        code: 'NODE_CONNECTION_INVALID',
+        message: expect.not.stringMatching(/hush|hu%sh/)
+      })
+      expect(() => parseProxyUrl(text)).toThrow(refused)
+    }
+  )
+
   test.each(['', 'socks5://a:1', 'http://a:1/path', 'http://a:1/?q', 'http://169.254.169.254:3128', 'http://'])(
     'is refused where it cannot be one: %s',
     (text) => {

@@ -26,6 +26,12 @@ export function parseProxyUrl(text: string): string {
   if (isForbiddenAddress(url.hostname.replace(/^\[|\]$/g, ''))) {
     throw invalid(`${url.hostname} is a link-local or cloud metadata address, where no proxy can be`)
   }
+  try {
+    decodeURIComponent(`${url.username}:${url.password}`)
+  } catch {
+    // Its credentials are not quoted.
+    throw invalid('The user name or password of the proxy has a % that encodes nothing; write it as %25')
+  }
   return url.href
 }
 

@@ -263,6 +263,15 @@ describe('a node behind a proxy', () => {
     })
   })
 
+  test('is down, and says why, where HTTP_PROXY cannot be used: the engine must start all the same', async () => {
+    const error = await failure(
+      connect({ url: 'http://eu-1.inside:6800/' }, { HTTP_PROXY: 'socks5://deck:hush@proxy:1080' })
+    )
+    expect(error).toMatchObject({ kind: 'unreachable', delivered: 'no' })
+    expect(error.message).toContain('HTTP_PROXY or HTTPS_PROXY cannot be used: A proxy speaks http or https here')
+    expect(error.message).not.toContain('hush')
+  })
+
   test('is asked as HTTP_PROXY says, unless it says otherwise itself', async () => {
     const node = await startScriptedHttpNode(answerJson({ pending: 0, running: 1, finished: 2 }))
     closers.push(() => node.close())
