@@ -325,6 +325,30 @@ describe('a run that was given up and comes back', () => {
     expect(node.executed).toEqual([id])
   })
 
+  it('is followed on although the store fails to read right after it was found', async () => {
+    await start({ n1: node })
+    const id = await givenUp()
+    const apply = store.applyChanges.bind(store)
+    const read = store.getJob.bind(store)
+    store.applyChanges = async (changes) => {
+      const applied = await apply(changes)
+      if (changes.some(({ kind }) => kind === 'found_again')) {
+        store.getJob = async (jobId) => {
+          store.getJob = read
+          throw new Error(`disk, while reading ${jobId}`)
+        }
+      }
+      return applied
+    }
+    node.isDown = false
+    await clock.advanceBy(20_000)
+    store.getJob = read
+    node.end(id)
+    await clock.advanceBy(20_000)
+    expect(await harness.kinds(id)).toContain('found_again')
+    expect(await harness.job(id)).toMatchObject({ status: 'succeeded', attemptCount: 1 })
+  })
+
   it('is stopped all the same when its time was over before it was given up', async () => {
     await start({ n1: node })
     const id = await enqueue({ ...onlyOn('n1'), limits: { wallSeconds: 60 } })

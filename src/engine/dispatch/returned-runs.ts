@@ -149,11 +149,11 @@ export class ReturnedRuns {
       }
     ])
     if (isApplied !== true) return false
-    // Read after the change: a cancel that is asked from now on finds it live.
-    const { cancelAskedAtMs, retry, limits } = (await store.getJob(job.id))!
+    // At once, and with nothing between that may fail: a cancel that is asked from now on finds it live.
+    const { retry, limits } = job
     const startedAtMs = attempt.startedAtMs ?? (state === 'accepted' ? null : clock.nowMs())
     const revived = { ...attempt, state, startedAtMs, result: null, reason: null, endedAtMs: null }
-    const one = live.add(revived, { settledAtMs: clock.monotonicMs(), cancelAskedAtMs, retry, limits })
+    const one = live.add(revived, { settledAtMs: clock.monotonicMs(), cancelAskedAtMs: null, retry, limits })
     one.exit = seen.exit
     this.#follow(one)
     this.#context.wake()
