@@ -40,7 +40,11 @@ it.each([
   ['http://[fe80::1]/', 'link-local or cloud metadata address'],
   ['eu-1\u0000x', 'it is no text of an address'],
   ['x'.repeat(3000), 'it is no text of an address'],
-  ['http://', 'not an address']
+  ['http://', 'not an address'],
+  ['DATABASE_URL=postgres://deck:hush@db/x', 'not the name of a host'],
+  ['MIIEowIBAAKCAQEA1234+/hush', 'not the name of a host'],
+  ['-----BEGIN', 'not the name of a host'],
+  ['x'.repeat(64), 'not the name of a host']
 ])('the line %j is named by its number, with what is wrong, and the others are read', (line, words) => {
   const { nodes, problems } = readNodeLines(`eu-8\n${line}\neu-9`)
   expect(nodes.map(({ url }) => url)).toEqual(['http://eu-8:6800/', 'http://eu-9:6800/'])
@@ -49,8 +53,17 @@ it.each([
 })
 
 it('never quotes what it could not read: the path may lead to another file than was meant', () => {
-  const { problems } = readNodeLines('root:$6$secret:19000:0:99999:7:::\nsecret words here')
-  expect(problems.join()).not.toContain('secret')
+  const lines = [
+    'root:$6$secret:19000:0:99999:7:::',
+    'secret words here',
+    'SECRET=word',
+    'secret://word',
+    'eu-1 secret=x'
+  ]
+  const { nodes, problems } = readNodeLines(lines.join('\n'))
+  expect(nodes).toEqual([])
+  expect(problems).toHaveLength(lines.length)
+  expect(problems.join()).not.toMatch(/secret/i)
 })
 
 it('a list that is kept with the sources takes no passwords', () => {

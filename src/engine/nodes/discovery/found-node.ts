@@ -24,6 +24,10 @@ export interface Answer {
 const LINES_MAX = 50_000
 const LINE_LENGTH_MAX = 2_000
 const NAME_LENGTH_MAX = 100
+const OTHER_SCHEME = /^(?!https?:)[a-z][a-z0-9+.-]*:\/\//i
+const LABEL = '[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?'
+/** As URLs have it: in lower case, and Punycode. */
+const HOST = new RegExp(`^(\\[[0-9a-f:.]+\\]|${LABEL}(\\.${LABEL})*\\.?)$`)
 
 /**
  * Reads one address a line: `URL [name=…] [slots=…] [tags=a,b] [group=…] [queue_ahead=…]`, comments behind `#`. A line that cannot be
@@ -57,7 +61,10 @@ function readLine(content: string): FoundNode {
     throw invalid('it is no text of an address')
   }
   const [address, ...words] = content.split(/\s+/)
+  if (OTHER_SCHEME.test(address!)) throw invalid('Scrapyd speaks only http and https')
   const { url, username, password } = parseNodeUrl(address!)
+  // Without this, nearly every word of a file that holds something else would be a node, and be shown.
+  if (!HOST.test(new URL(url).hostname)) throw invalid('this is not the name of a host')
   const node: FoundNode = { url }
   if (username !== null) node.username = username
   if (password !== null) node.password = password
