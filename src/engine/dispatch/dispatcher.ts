@@ -18,6 +18,7 @@ const REQUESTS_MAX = 512
 const ASSIGNMENTS_MAX = 256
 const HOLD_BACK_FIRST_MS = 5_000
 const HOLD_BACK_MAX_MS = 300_000
+const HOLD_BACKS_KEPT = 10_000
 
 /**
  * Carries out placement: looks at what changed in the queue and on the nodes, asks `place` what goes where, writes the attempts
@@ -38,6 +39,7 @@ export class Dispatcher {
   readonly #timers: Timers
   readonly #shares = new FairShares()
   readonly #heldBack = new Map<string, { untilMs: number; count: number }>()
+  #forgetAbove = HOLD_BACKS_KEPT
   #running: Promise<void> | null = null
   #again = false
   #stopped = false
@@ -237,12 +239,14 @@ export class Dispatcher {
     const delayMs = Math.min(HOLD_BACK_MAX_MS, HOLD_BACK_FIRST_MS * 2 ** (count - 1))
     this.#heldBack.set(key, { untilMs: clock.monotonicMs() + delayMs, count })
     this.#timers.set(delayMs, () => this.wake())
-    if (this.#heldBack.size > 10_000) this.#forgetOldHoldBacks()
+    if (this.#heldBack.size > this.#forgetAbove) this.#forgetOldHoldBacks()
   }
 
   #forgetOldHoldBacks(): void {
     const nowMs = this.#context.clock.monotonicMs()
     for (const [key, held] of this.#heldBack) if (held.untilMs < nowMs) this.#heldBack.delete(key)
+    // Where many are of now, looking at all of them for each new one would cost their square.
+    this.#forgetAbove = Math.max(HOLD_BACKS_KEPT, 2 * this.#heldBack.size)
   }
 
   #sendEgg(upload: { nodeId: string; project: string; version: string }): void {

@@ -12,6 +12,7 @@ import type { LiveAttempt } from './live-attempts.ts'
 
 // A job that this many nodes (or times) refused for reasons we do not know is not going to work.
 const REFUSALS_UNTIL_FAILED = 8
+const REFUSALS_REMEMBERED_MAX = 100_000
 const STOP_GRACE_MS = 2_000
 
 /**
@@ -170,7 +171,7 @@ export class Sender {
       this.#holdBack(one)
     }
     const count = (this.#refusals.get(one.jobId) ?? 0) + (error.kind === 'refused' ? 1 : 0)
-    if (count > 0) this.#refusals.set(one.jobId, count)
+    if (count > 0) this.#noteRefusal(one.jobId, count)
     const isHopeless = refusal === 'unknown_spider' || count >= REFUSALS_UNTIL_FAILED
     const isApplied = await applyChange(store, one, {
       from: ['sending'],
@@ -193,6 +194,15 @@ export class Sender {
     if (hasEnded) this.#refusals.delete(one.jobId)
     if (hasEnded) this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
     this.#context.wake()
+  }
+
+  /** A job that is cancelled or expires in the queue does not come back to be forgotten: the oldest go when there are many. */
+  #noteRefusal(jobId: string, count: number): void {
+    this.#refusals.delete(jobId)
+    this.#refusals.set(jobId, count)
+    if (this.#refusals.size <= REFUSALS_REMEMBERED_MAX) return
+    const [oldest] = this.#refusals.keys()
+    this.#refusals.delete(oldest!)
   }
 
   /** Nothing was sent, and no other node or later try would read it: the job fails, saying what to do. */

@@ -54,6 +54,7 @@ export function createOrder({ database, changes, timeline, counters }: Dependenc
   const countOf = database.prepare<[number], number>(
     "SELECT count(*) FROM jobs WHERE state = 'queued' AND priority = ?"
   )
+  const lanes = database.prepare<[], string>('SELECT lane FROM queue_lanes').pluck()
   const renumber = database.prepare<{ priority: number; start: number }>(
     `UPDATE jobs SET rank = :start + numbered.number FROM (
        SELECT id, row_number() OVER (ORDER BY rank, id) AS number FROM jobs
@@ -103,6 +104,8 @@ export function createOrder({ database, changes, timeline, counters }: Dependenc
     const number = countOf.pluck().get(priority) as number
     renumber.run({ priority, start: ranksAtBack(number) })
     changes.allJobs()
+    // Who keeps heads of these lanes would compare old ranks with new ones.
+    for (const lane of lanes.all()) changes.lane(lane)
     return ranksBetween(queued.get(id) as QueuedRow, count)!
   }
 

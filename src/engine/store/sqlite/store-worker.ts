@@ -24,7 +24,10 @@ try {
     flush = wanted
   }
   const store = await openSqliteStoreInThread({ path, clock: systemClock, logger, scheduleFlush })
-  store.onQueueChange((changed) => lanes.push(...changed))
+  store.onQueueChange((changed) => {
+    // One by one: as arguments of one call a hundred thousand would be too many.
+    for (const lane of changed) lanes.push(lane)
+  })
   store.onChange((newest) => {
     cursor = newest
   })

@@ -41,6 +41,22 @@ export function describeOrder(story: Story): void {
       expect(await order()).toEqual([first, ...others, second])
     })
 
+    test('where ranks had to be given out anew, listeners hear of every lane of that priority', async () => {
+      const jobs = Array.from({ length: 60 }, () => aNewJob())
+      const other = aNewJob({ project: 'other' })
+      await story.store.enqueueJobs([...jobs, other])
+      const { lane } = (await story.store.getJob(other.id))!
+      const rankOf = async () => (await story.store.getJob(other.id))!.rank
+      const rank = await rankOf()
+      const heard = new Set<string>()
+      const stop = story.store.onQueueChange((lanes) => lanes.forEach((one) => heard.add(one)))
+      const [, second, ...others] = jobs.map(({ id }) => id) as [string, string, ...string[]]
+      for (const id of others) await story.store.reorder([id], { before: second }, entry())
+      stop()
+      expect(await rankOf()).not.toBe(rank)
+      expect([...heard]).toContain(lane)
+    })
+
     test('a queued job is placed anew and stands in another lane', async () => {
       const job = await enqueue()
       const placement = { nodeId: 'node-7', tags: ['eu|us'] }
