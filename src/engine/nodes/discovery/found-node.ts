@@ -24,6 +24,7 @@ export interface Answer {
 const LINES_MAX = 50_000
 const LINE_LENGTH_MAX = 2_000
 const NAME_LENGTH_MAX = 100
+const HOST_LENGTH_MAX = 255
 const OTHER_SCHEME = /^(?!https?:)[a-z][a-z0-9+.-]*:\/\//i
 const LABEL = '[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?'
 /** As URLs have it: in lower case, and Punycode. */
@@ -64,7 +65,7 @@ function readLine(content: string): FoundNode {
   if (OTHER_SCHEME.test(address!)) throw invalid('Scrapyd speaks only http and https')
   const { url, username, password } = parseNodeUrl(address!)
   // Without this, nearly every word of a file that holds something else would be a node, and be shown.
-  if (!HOST.test(new URL(url).hostname)) throw invalid('this is not the name of a host')
+  if (!isHost(new URL(url).hostname)) throw invalid('this is not the name of a host')
   const node: FoundNode = { url }
   if (username !== null) node.username = username
   if (password !== null) node.password = password
@@ -78,6 +79,11 @@ function readLine(content: string): FoundNode {
     else throw invalid('after the address stand name=, slots=, tags=, group= or queue_ahead=, each without blanks')
   }
   return node
+}
+
+/** Whether these characters make a host, in lower case: a name, or an address as it stands in a URL. */
+export function isHost(text: string): boolean {
+  return text.length <= HOST_LENGTH_MAX && HOST.test(text)
 }
 
 function readCount(key: string, text: string, minimum: number, maximum: number): number {

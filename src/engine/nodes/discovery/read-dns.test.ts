@@ -64,3 +64,12 @@ it.each([
 ])('%s is said in words', async (code, words) => {
   await expect(readDns(A, failing(code))).rejects.toThrow(words)
 })
+
+it('a record that names no host is a problem, and neither a node nor quoted', async () => {
+  const services = async () =>
+    ['evil\nname.svc', 'deck:pw@evil', 'evil/../x', '', 'scrapyd-0.svc'].map((name) => ({ name, port: 6800 }))
+  const { nodes, problems } = await readDns({ ...A, record: 'SRV' }, resolver({ services }))
+  expect(nodes).toEqual([{ url: 'http://scrapyd-0.svc:6800/', name: 'scrapyd-0' }])
+  expect(problems).toHaveLength(4)
+  expect(problems.join()).not.toContain('evil')
+})

@@ -1,7 +1,7 @@
 import type { DiscoverySource } from '../../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import { parseNodeUrl } from '../scrapyd/node-url.ts'
-import type { Answer, FoundNode } from './found-node.ts'
+import { type Answer, type FoundNode, isHost } from './found-node.ts'
 import type { NameResolver } from './name-resolver.ts'
 
 type DnsSource = Extract<DiscoverySource, { kind: 'dns' }>
@@ -36,6 +36,11 @@ export async function readDns(source: DnsSource, resolver: NameResolver): Promis
   const nodes = new Map<string, FoundNode>()
   const problems: string[] = []
   for (const { host, port, name } of hosts) {
+    // What stands in DNS is somebody else's to write: whatever else a URL may hold is not let in by it.
+    if (!isHost(host.toLowerCase())) {
+      problems.push('one of its records names no host')
+      continue
+    }
     try {
       const { url } = parseNodeUrl(`${source.scheme}://${host}:${port}${basePathOf(source)}`)
       if (!nodes.has(url)) nodes.set(url, { url, name })
