@@ -175,6 +175,20 @@ export class Follower {
   async #concludeAbsent(node: FleetNode, one: LiveAttempt, evidence: Record<string, unknown>): Promise<void> {
     const { store, live, clock, onJobEnded, wake } = this.#context
     const { name } = node.stored
+    const holder = this.#context.fleet
+      .list()
+      .find((other) => other !== node && this.isListed(other, one.project, one.jobid))
+    if (holder !== undefined) {
+      const text = `Lost: it was sent to ${name}, and ${holder.stored.name} has it. Do these two share one queue? Give each its own dbs_dir`
+      await conclude(this.#context, one, {
+        from: [one.state],
+        result: 'lost',
+        reason: 'taken by another node',
+        text,
+        evidence: { ...evidence, listedBy: holder.stored.id }
+      })
+      return
+    }
     const remembers = await this.#remembersSince(node, one.sentAtMs)
     const isApplied = await applyChange(store, one, {
       from: [one.state],

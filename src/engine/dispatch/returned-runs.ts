@@ -15,6 +15,8 @@ interface Seen {
 /** A node may list strangers' jobs by the ten thousand: so many are asked about at one look. */
 const ASKED_AT_ONCE = 1_000
 const ENDED_KEPT = 100_000
+/** As we make them of a job's id. */
+const OUR_JOBID = /^([0-9a-f]{32})(?:-\d+)?$/
 const STATE_OF = { pending: 'accepted', running: 'running', finished: 'finishing' } as const
 const STEPS = [
   { signal: 'INT', text: 'Asked the run that came back to finish (INT)' },
@@ -64,7 +66,7 @@ export class ReturnedRuns {
   noteEnded(one: LiveAttempt): void {
     const node = this.#context.fleet.get(one.nodeId)
     if (node === undefined || (one.state === 'finishing' && node.status.health === 'up')) return
-    this.#known.get(node)?.delete(one.jobid)
+    for (const other of this.#context.fleet.list()) this.#known.get(other)?.delete(one.jobid)
     const nowMs = this.#context.clock.monotonicMs()
     this.#endedAtMs.set(one.jobid, nowMs)
     if (node.status.health !== 'up') this.#expecting.set(one.nodeId, nowMs)
@@ -83,6 +85,8 @@ export class ReturnedRuns {
         const { job, list } = asked.get(attempt.jobid)!
         if (isDoubtful(attempt, list)) await this.#takeIn(node, { attempt, job, list })
       }
+      const ofThisNode = new Set(attempts.map(({ jobid }) => jobid))
+      for (const seen of asked.values()) if (!ofThisNode.has(seen.job.jobid)) await this.#noteTaken(node, seen)
       const known = this.#known.get(node)!
       for (const { job } of asked.values()) known.set(job.jobid, job.project)
     }
@@ -158,6 +162,33 @@ export class ReturnedRuns {
     this.#follow(one)
     this.#context.wake()
     return true
+  }
+
+  /** A run of ours on a node that it was never sent to: both have one queue. It is left alone, since nobody can say whose it is. */
+  async #noteTaken(node: FleetNode, { job: seen, list }: Omit<Seen, 'attempt'>): Promise<void> {
+    const { store, clock, fleet } = this.#context
+    const jobId = OUR_JOBID.exec(seen.jobid)?.[1]
+    if (jobId === undefined) return
+    const attempts = await store.listAttempts(jobId)
+    const attempt = attempts.find(({ jobid, project }) => jobid === seen.jobid && project === seen.project)
+    if (attempt === undefined || !isDoubtful(attempt, list)) return
+    const timeline = await store.listTimeline(jobId)
+    if (timeline.some(({ kind, attemptNumber }) => kind === 'seen_again' && attemptNumber === attempt.number)) return
+    const sentTo = fleet.get(attempt.nodeId)?.stored.name ?? attempt.nodeId
+    await store.applyChanges([
+      {
+        jobId,
+        attemptNumber: attempt.number,
+        from: ['ended'],
+        kind: 'seen_again',
+        mayHaveRunTwice: true,
+        entry: {
+          atMs: clock.nowMs(),
+          text: `Seen on ${node.stored.name} (${list}), though it was sent to ${sentTo}. Do these two share one queue?`,
+          evidence: { list, result: attempt.result, reason: attempt.reason, jobid: attempt.jobid }
+        }
+      }
+    ])
   }
 
   async #record(node: FleetNode, { attempt, list }: Seen, job: StoredJob, isUnwanted: boolean): Promise<void> {
