@@ -146,6 +146,8 @@ export class Discovery {
 
   async refresh(id: string): Promise<SourceState> {
     const source = this.#require(id)
+    // One on its way may have read before what the asker changed.
+    await source.refreshing
     await this.#refresh(source)
     return this.#describe(source)
   }
