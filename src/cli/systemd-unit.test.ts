@@ -41,8 +41,9 @@ it('the unit gives a user of its own and no way to more', () => {
 })
 
 it('the unit starts what the build makes, with one configuration file and its own data', () => {
-  const [program, script, ...args] = service['execstart']!.split(' ')
+  const [program, heap, script, ...args] = service['execstart']!.split(' ')
   expect(program).toBe('/opt/scrapdeck/node_modules/node/bin/node')
+  expect(heap).toMatch(/^--max-semi-space-size=\d+$/)
   const build = readFileSync(join(root, 'scripts/setup/build.mjs'), 'utf8')
   expect(build).toContain(`'${script!.replace('/opt/scrapdeck/', '')}'`)
   expect(args).toEqual(['serve', '--config', '/etc/scrapyd/scrapyd.conf', '--data', '%S/scrapdeck'])

@@ -4,21 +4,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { isScrapdeckError } from '../../../shared/errors.ts'
 import { NodeError, type NodeErrorKind } from '../node-client.ts'
 import { chooseProxy, type Environment } from './proxy.ts'
-import { createTransport } from './transport.ts'
-
-export interface NodeAddressParts {
-  /** As parseNodeUrl gives it. */
-  url: string
-  username: string | null
-  password: string | null
-  /** PEM; null: the system's authorities. */
-  caCertificate: string | null
-  /** PEM, both or none. */
-  clientCertificate?: string | null
-  clientKey?: string | null
-  /** The node's own setting; null: as the environment says (chooseProxy). */
-  proxyUrl?: string | null
-}
+import { createTransport, type NodeAddressParts } from './transport.ts'
 
 export interface NodeRequest {
   method: 'GET' | 'POST' | 'OPTIONS'

@@ -25,7 +25,8 @@ import {
   SpidersAnswer,
   VersionsAnswer
 } from './answers.ts'
-import { type AnswerHead, type Connection, collectBody, createConnection, type NodeAddressParts } from './connection.ts'
+import { type AnswerHead, type Connection, collectBody, createConnection } from './connection.ts'
+import type { NodeAddressParts } from './transport.ts'
 import { type AskLog, readLogRange } from './log-range.ts'
 import { classifyRefusal, needsProject, storedNothing } from './refusals.ts'
 

@@ -12,7 +12,8 @@ import { answerJson, startScriptedHttpNode } from '../../testing/scripted-http-n
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import type { NodeClient } from '../node-client.ts'
 import { checkCertificates } from './certificates.ts'
-import { createConnection, type NodeAddressParts } from './connection.ts'
+import { createConnection } from './connection.ts'
+import type { NodeAddressParts } from './transport.ts'
 import type { Environment } from './proxy.ts'
 import { createScrapydClient } from './scrapyd-client.ts'
 

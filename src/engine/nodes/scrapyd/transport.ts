@@ -5,7 +5,20 @@ import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { buildConnector, Client } from 'undici'
 import type { Clock } from '../../runtime/clock.ts'
 import { isForbiddenAddress } from './node-url.ts'
-import type { NodeAddressParts } from './connection.ts'
+
+export interface NodeAddressParts {
+  /** As parseNodeUrl gives it. */
+  url: string
+  username: string | null
+  password: string | null
+  /** PEM; null: the system's authorities. */
+  caCertificate: string | null
+  /** PEM, both or none. */
+  clientCertificate?: string | null
+  clientKey?: string | null
+  /** The node's own setting; null: as the environment says (chooseProxy). */
+  proxyUrl?: string | null
+}
 
 /** The way to a node: directly, or through a proxy. */
 export interface Transport {
