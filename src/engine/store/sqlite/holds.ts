@@ -8,6 +8,9 @@ import type { Timeline } from './timeline.ts'
 /** The columns that a job is counted by. */
 export const COUNTED = 'project, spider, status, node_id, hold, lane'
 
+/** Of the jobs held for one overlap key: those of other lanes behind so many wait for a later end. */
+const OVERLAPPING_LOOKED_AT_MAX = 100
+
 export const HOLDS_SQL = {
   due: `SELECT id, not_before_ms, overlap_key, ${COUNTED} FROM jobs
     WHERE state = 'queued' AND hold IN ('not_before', 'retry') AND not_before_ms <= ? ORDER BY not_before_ms LIMIT ?`,
@@ -21,7 +24,7 @@ export const HOLDS_SQL = {
     FROM job_dependencies JOIN jobs ON jobs.id = on_job_id WHERE job_id = ? ORDER BY on_job_id, condition`,
   overlapLive: `SELECT 1 FROM jobs WHERE overlap_key = ? AND state IN ('starting', 'running')`,
   overlapNext: `SELECT id, ${COUNTED} FROM jobs WHERE state = 'queued' AND hold = 'overlap' AND overlap_key = ?
-    ORDER BY priority DESC, rank LIMIT 1`
+    ORDER BY priority DESC, rank LIMIT ${OVERLAPPING_LOOKED_AT_MAX}`
 }
 
 /** Of a job that ended, or left the live ones: what others may wait for. */
@@ -140,12 +143,15 @@ export function createHolds({ database, changes, timeline, counters }: Dependenc
     })
   }
 
-  /** Lets the next job in that is held for this key, unless one is live. */
+  /** Lets the next job of each lane in that is held for this key, unless one is live: in one lane there may be no node for it. */
   function freeOverlap(key: string, atMs: number, jobId: string): void {
     if (isOverlapLive(key)) return
-    const next = overlapNext.get(key)
-    if (next === undefined) return
-    release(next, null, { atMs, text: 'The run before it of this spider is over', evidence: { jobId } })
+    const lanes = new Set<string>()
+    for (const next of overlapNext.all(key)) {
+      if (lanes.has(next.lane)) continue
+      lanes.add(next.lane)
+      release(next, null, { atMs, text: 'The run before it of this spider is over', evidence: { jobId } })
+    }
   }
 
   /** Jobs have ended: what waits for them goes on, or ends as skipped, which may be what others wait for, and so on. */

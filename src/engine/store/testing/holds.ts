@@ -99,6 +99,22 @@ export function describeHolds(story: Story): void {
       expect((await get(second))?.hold).toBeNull()
     })
 
+    test('one that no node can take does not keep back those that may run elsewhere', async () => {
+      const same = { noOverlap: true }
+      const [first, elsewhere] = [
+        await enqueue(same),
+        await enqueue({ ...same, priority: 1, placement: { nodeId: 'gone', tags: [] } })
+      ]
+      const [second, third] = [await enqueue(same), await enqueue(same)]
+      await begin(first)
+      for (const job of [elsewhere, second, third]) await expect(begin(job)).rejects.toThrow('not claimed')
+      await end(first)
+      const holds = [(await get(elsewhere))?.hold, (await get(second))?.hold, (await get(third))?.hold]
+      expect(holds).toEqual([null, null, 'overlap'])
+      await begin(second)
+      await expect(begin(elsewhere)).rejects.toThrow('not claimed')
+    })
+
     test('a retry waits for its time and frees its overlap key meanwhile', async () => {
       const [first, second] = [await enqueue({ noOverlap: true }), await enqueue({ noOverlap: true })]
       await begin(first)

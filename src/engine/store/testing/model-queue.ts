@@ -212,11 +212,13 @@ export class ModelQueue {
 
   #freeOverlap(known: ModelJob): void {
     if (this.#isOverlapLive(known)) return
-    const [next] = this.#sameKey(known)
+    const waiting = this.#sameKey(known)
       .filter(({ hold }) => hold === 'overlap')
       .sort((one, other) => other.priority - one.priority || one.rank - other.rank)
-    if (next === undefined) return
-    next.hold = null
-    next.entries += 1
+    // The first of each lane: in one of them there may be no node for it.
+    for (const [next] of Map.groupBy(waiting, ({ nodeWanted }) => nodeWanted).values()) {
+      next!.hold = null
+      next!.entries += 1
+    }
   }
 }
