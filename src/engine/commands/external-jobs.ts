@@ -4,6 +4,7 @@ import { trueTime } from '../nodes/clock-offset.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import { tellNodeFailure } from '../nodes/node-failure.ts'
 import type { SeenJob } from '../nodes/node-client.ts'
+import { problemOfPathPart } from '../projects/names.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { AttemptChange, NewJob, Store, StoredJob } from '../store/store.ts'
 
@@ -44,8 +45,8 @@ export async function cancelExternal(
 
 /**
  * Takes a job that somebody else started into our history, in the state that its node showed last; from then on it is followed,
- * judged and archived like one of ours. Its version is not known to anybody: Scrapyd does not tell. Rejects with JOB_IS_OURS or
- * EXTERNAL_JOB_GONE.
+ * judged and archived like one of ours. Its version is not known to anybody: Scrapyd does not tell. Rejects with JOB_IS_OURS,
+ * EXTERNAL_JOB_GONE or BAD_INPUT.
  */
 export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: ExternalJobsParts): Promise<StoredJob> {
   const { store, live, clock, newJobId } = parts
@@ -57,11 +58,16 @@ export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: Exte
       `${node.stored.name} lists no live job ${run.jobid} of ${run.project} that somebody else started; it may have ended`
     )
   }
+  refuseUnusable(seen.job)
   const { project, spider, jobid, pid } = seen.job
   const nowMs = clock.nowMs()
   const name = node.stored.name
   const id = newJobId()
-  const evidence = { node: name, jobid, ...(seen.job.startTime === null ? {} : { nodeStartTime: seen.job.startTime }) }
+  const evidence = {
+    node: name,
+    jobid,
+    ...(seen.job.startTime === null ? {} : { nodeStartTime: seen.job.startTime.slice(0, 100) })
+  }
   const job: NewJob = {
     ...{
       id,
@@ -118,6 +124,18 @@ function findExternal(node: FleetNode, run: RunOnNode): { list: 'pending' | 'run
 async function refuseOurs(node: FleetNode, run: RunOnNode, parts: Pick<ExternalJobsParts, 'store'>): Promise<void> {
   const [ours] = await parts.store.findAttemptsOnNode(node.stored.id, [{ project: run.project, jobid: run.jobid }])
   if (ours !== undefined) throw jobIsOurs(node, run, ours)
+}
+
+/** A node may list any names. Those of a job of ours name its log and items, here and there. */
+function refuseUnusable({ project, spider, jobid }: SeenJob): void {
+  for (const [noun, name] of Object.entries({ project, spider, jobid })) {
+    const problem = problemOfPathPart(name)
+    if (problem === null) continue
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      `This job cannot be adopted: its ${noun} ${problem}, so it could have no log here. Cancel it, or leave it as it is`
+    )
+  }
 }
 
 function jobIsOurs(node: FleetNode, run: RunOnNode, ours: { jobId: string; number: number }): ScrapdeckError {

@@ -201,6 +201,21 @@ describe('a job that somebody else started', () => {
     })
   })
 
+  it.each([
+    [{ project: '../../eggs', spider: 'prices', jobid: 'a' }, 'its project contains a slash'],
+    [{ project: 'shop', spider: 'pri\0ces', jobid: 'a' }, 'its spider contains a control character'],
+    [{ project: 'shop', spider: 'prices', jobid: 'x'.repeat(201) }, 'its jobid is longer than 200 bytes']
+  ])('is not adopted where its names could name no file: %j', async (names, problem) => {
+    const { id } = (await add('http://eu-1:6800/')).stored
+    const job = { ...names, pid: null, startTime: null, endTime: null, exit: null }
+    fleet.get(id)!.status.external = { running: [job], pending: [] }
+    await expect(commands.adoptExternal(id, names)).rejects.toMatchObject({
+      code: 'BAD_INPUT',
+      message: expect.stringContaining(problem)
+    })
+    expect(live.ofNode(id)).toEqual([])
+  })
+
   it('gets one signal, or leaves the queue of its node; one of ours does not', async () => {
     const { id, node } = await withTheirJobs()
     expect(await commands.cancelExternal(id, { project: 'shop', jobid: 'b' })).toBe('running')
