@@ -143,11 +143,13 @@ export function checkJobs(history: History): Violation[] {
     const wasSetBack = history.faults.some(({ kind }) => kind === 'our clock jumped back')
     if (job.source === 'adopted' || wasSetBack) return
     // The time of a retry takes the place of the one that was asked for.
-    const retries = new Map(timeline.map(({ attemptNumber, evidence }) => [attemptNumber, evidence['retryAtMs']]))
-    const isRetried = [...retries.values()].some((atMs) => atMs !== undefined)
+    const retries = new Map<number | null, number>()
+    for (const { attemptNumber, evidence } of timeline) {
+      const { retryAtMs } = evidence
+      if (typeof retryAtMs === 'number') retries.set(attemptNumber, retryAtMs)
+    }
     for (const { sentAtMs, number } of attempts) {
-      const retryAtMs = retries.get(number - 1)
-      const earliestMs = typeof retryAtMs === 'number' ? retryAtMs : number === 1 && !isRetried ? job.notBeforeMs : null
+      const earliestMs = retries.get(number - 1) ?? (number === 1 && retries.size === 0 ? job.notBeforeMs : null)
       if (earliestMs !== null && sentAtMs < earliestMs) {
         complain('not before', `attempt ${number} was sent ${earliestMs - sentAtMs} ms too early`)
       }
