@@ -41,9 +41,13 @@ function sendAsScrapyd(wire: WireError, reply: FastifyReply): FastifyReply {
 function fromFastify(error: FastifyError | Error): Error {
   if (!('code' in error) || !('statusCode' in error) || error instanceof ScrapdeckError) return error
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-    return new ScrapdeckError('EGG_TOO_LARGE', 'The request is larger than the limit: 210 MB with a file, else 4 MB.', {
-      cause: error
-    })
+    return new ScrapdeckError(
+      'EGG_TOO_LARGE',
+      'The request is larger than the limit: 210 MB with a file, else 4 MB. Make the egg smaller, or ask for fewer jobs at once.',
+      {
+        cause: error
+      }
+    )
   }
   return (error.statusCode ?? 500) < 500 ? new ScrapdeckError('BAD_INPUT', error.message, { cause: error }) : error
 }

@@ -95,7 +95,7 @@ export async function prepareJobs(
 
 /** The same error, telling which of many jobs it is about. */
 function named(error: ScrapdeckError, index: number, count: number): ScrapdeckError {
-  const message = `Job ${index + 1} of ${count}: ${error.message} Nothing was queued`
+  const message = `Job ${index + 1} of ${count}: ${error.message.replace(/\.?$/, '.')} Nothing was queued`
   return new ScrapdeckError(error.code, message, { cause: error, data: { ...error.data, index } })
 }
 
