@@ -132,7 +132,12 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
 
   checkConfiguredSources(options.discovery ?? [])
   makeDataDirectory(dataDirectory)
-  const store = seams.store ?? (await openSqliteStore({ path: join(dataDirectory, 'scrapdeck.sqlite'), clock, logger }))
+  let isStoreDead = false
+  const onDeath = () => {
+    isStoreDead = true
+  }
+  const path = join(dataDirectory, 'scrapdeck.sqlite')
+  const store = seams.store ?? (await openSqliteStore({ path, clock, logger, onDeath }))
   const credentials = readOrCreateCredentials(dataDirectory, random, options.credentials)
   const blobs = seams.blobs ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs')))
   const secretBox = options.secretBox ?? (await openFileSecretBox(join(dataDirectory, 'secret.key')))
@@ -537,7 +542,12 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     setAddress: (text) => {
       address = text
     },
-    health: () => ({ live: true, ready: !isStopping, reasons: isStopping ? ['Scrapdeck is stopping'] : [] }),
+    health() {
+      // Whoever watches the service must restart it: nothing in it works any more.
+      if (isStoreDead)
+        return { live: false, ready: false, reasons: ['The database cannot be used any more: restart Scrapdeck'] }
+      return { live: true, ready: !isStopping, reasons: isStopping ? ['Scrapdeck is stopping'] : [] }
+    },
     localRunningCount: () => localNode?.runningCount() ?? 0,
     stopLocalSpiders: async () => localNode?.stopAll(),
     stop() {

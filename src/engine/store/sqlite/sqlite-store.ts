@@ -25,6 +25,8 @@ export interface SqliteStoreOptions {
   path: string
   clock: Clock
   logger: Logger
+  /** Nothing can be read or written any more, until another process opens it. */
+  onDeath?: () => void
 }
 
 /**

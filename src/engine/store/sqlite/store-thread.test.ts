@@ -44,6 +44,20 @@ describe('a store in a thread of its own', () => {
     expect(logged).toEqual(['The thread of the database is gone'])
   })
 
+  test('tells once that its thread is gone, also where it dies while it closes', async () => {
+    let deaths = 0
+    store = await openStoreInThreadOfItsOwn({
+      path: join(directory.path, 'scrapdeck.sqlite'),
+      logger,
+      onDeath: () => {
+        deaths += 1
+      },
+      file: DYING
+    })
+    await store.close()
+    expect(deaths).toBe(1)
+  })
+
   test('errors of ours and of others arrive as what they are', async () => {
     store = await open()
     const after = [{ jobId: 'f'.repeat(32), on: 'ended' as const }]

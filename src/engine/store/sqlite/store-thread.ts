@@ -66,10 +66,12 @@ interface Waiting {
 export async function openStoreInThreadOfItsOwn(options: {
   path: string
   logger: Logger
+  /** The thread is gone: nothing can be read or written any more. */
+  onDeath?: () => void
   /** Another worker than the store's: for tests. */
   file?: URL
 }): Promise<Store> {
-  const { path, logger, file = workerFile() } = options
+  const { path, logger, onDeath, file = workerFile() } = options
   const worker = new Worker(file, { workerData: { path }, name: 'scrapdeck-store' })
   const opened = Promise.withResolvers<void>()
   const exited = Promise.withResolvers<void>()
@@ -84,7 +86,8 @@ export async function openStoreInThreadOfItsOwn(options: {
   worker.on('message', receive)
   worker.on('error', (error) => fail(error.message))
   worker.on('exit', () => {
-    if (closing === null) fail('it ended')
+    // While it closes its end is wanted, but not before it has answered.
+    if (closing === null || waiting.size > 0) fail('it ended')
     exited.resolve()
   })
   await opened.promise
@@ -111,7 +114,11 @@ export async function openStoreInThreadOfItsOwn(options: {
   }
 
   async function close(): Promise<void> {
-    if (failure === null) await call('close', [])
+    try {
+      if (failure === null) await call('close', [])
+    } catch (error) {
+      if (failure === null) throw error
+    }
     // Answering was its last call; its end must be waited for as well.
     worker.ref()
     await exited.promise
@@ -194,6 +201,7 @@ export async function openStoreInThreadOfItsOwn(options: {
       `${path}: the thread that reads and writes it is gone (${reason}). Restart Scrapdeck; what was acknowledged is on the disk.`
     )
     logger.error({ path, reason }, 'The thread of the database is gone')
+    onDeath?.()
     opened.reject(failure)
     for (const { reject } of waiting.values()) reject(failure)
     waiting.clear()
