@@ -112,6 +112,22 @@ describe('the queue in memory', () => {
     expect(queue.heads()['spider0']!.length).toBeGreaterThan(150)
   })
 
+  it('a lane that is taken from is never stuck, however little may be kept of each', async () => {
+    const ids = Array.from({ length: 600 }, (_, index) => `j${index}`)
+    const queue = aQueue({ prices: ids })
+    const lane = queue.textOf('prices')
+    await queue.view.refresh()
+    for (let reads = 0; reads < 7; reads += 1) {
+      queue.view.readMore(lane)
+      await queue.view.refresh()
+    }
+    for (let index = 0; index < 1_000; index += 1) queue.change(`spider${index}`, ['x'])
+    await queue.view.refresh()
+    for (const id of ids.slice(0, 256)) queue.view.remove(lane, id)
+    const [line] = queue.view.lines().values()
+    expect(line!.lanes.get(lane)).toMatchObject({ isStuck: false })
+  })
+
   it('what could not be read is read the next time', async () => {
     const queue = aQueue({ prices: ['a'] })
     queue.readHeads.mockRejectedValueOnce(new Error('disk'))

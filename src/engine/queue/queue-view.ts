@@ -113,7 +113,7 @@ export class QueueView {
     if (index >= 0) viewed.jobs.splice(index, 1)
     viewed.isStuck = false
     // Before they run out: a run ends where the heads of a lane do.
-    if (viewed.hasMore && viewed.jobs.length <= viewed.wanted / 2) this.readMore(lane)
+    if (viewed.hasMore && viewed.jobs.length <= Math.min(viewed.wanted, this.#keptMax) / 2) this.readMore(lane)
     if (!viewed.hasMore && viewed.jobs.length === 0) this.#forget(viewed)
   }
 
