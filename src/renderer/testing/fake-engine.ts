@@ -151,13 +151,15 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     const list: Problem[] = []
     const blank = { sinceMs: Date.now() - 252_000, nodeId: null, project: null, spider: null, mend: null }
     for (const node of nodes.values()) {
-      if (node.problem !== null)
+      const stuckText = 'it accepts jobs but has started none; restart Scrapyd there, or cordon it'
+      const text = node.problem ?? (node.stuckSinceMs === null ? null : stuckText)
+      if (text !== null)
         list.push({
           ...blank,
           id: `node-${node.id}`,
           severity: 'error',
           title: `${node.name} is ${node.stuckSinceMs === null ? node.health : 'stuck'}`,
-          text: node.problem,
+          text,
           nodeId: node.id,
           mend:
             node.stuckSinceMs !== null

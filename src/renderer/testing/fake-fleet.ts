@@ -173,12 +173,8 @@ export function fakeNodes(count: number, nowMs: number): Node[] {
         latencyMs: null
       }
     }
-    if (name === 'us-2')
-      return {
-        ...node,
-        stuckSinceMs: nowMs - 240_000,
-        problem: 'us-2 accepts jobs but starts none. Look into the log of its Scrapyd; restarting it usually helps.'
-      }
+    // It answers: that it starts nothing is told by stuckSinceMs alone.
+    if (name === 'us-2') return { ...node, stuckSinceMs: nowMs - 240_000 }
     if (name === 'lab-b') return { ...node, mode: 'draining' as const }
     if (name === 'lab-a') return { ...node, mode: 'cordoned' as const }
     return node

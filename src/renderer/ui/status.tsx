@@ -84,9 +84,18 @@ export function nodeHealthWord(health: NodeHealth, mode: NodeMode): string {
 }
 
 /** Round: up. Ring: cordoned or draining. Triangle: trouble. Grey: not asked yet. */
-export function NodeHealthDot({ health, mode }: { health: NodeHealth; mode: NodeMode }) {
-  const word = nodeHealthWord(health, mode)
-  const tone = health === 'up' && mode !== 'active' ? 'off' : HEALTH_LOOK[health].tone
+export function NodeHealthDot({
+  health,
+  mode,
+  isStuck = false
+}: {
+  health: NodeHealth
+  mode: NodeMode
+  /** It answers, and starts nothing. */
+  isStuck?: boolean
+}) {
+  const word = health === 'up' && isStuck ? 'stuck' : nodeHealthWord(health, mode)
+  const tone = isStuck ? 'bad' : health === 'up' && mode !== 'active' ? 'off' : HEALTH_LOOK[health].tone
   if (tone === 'bad')
     return <IconAlertTriangleFilled className={`tone-bad ${classes.trouble}`} size={12} role="img" aria-label={word} />
   return (

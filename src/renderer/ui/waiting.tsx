@@ -6,9 +6,12 @@ import { formatInstant } from './time.tsx'
 /** What a queued job waits for, in words; where a time ends the wait, how far away it is, counting down. */
 export function WaitingText({ waiting }: { waiting: Waiting | null }) {
   if (waiting === null) return 'next in line'
-  if (waiting.untilMs === undefined) return <span title={waiting.text}>{waiting.text}</span>
+  if (waiting.untilMs === undefined) return <span title={waiting.text}>{withShortIds(waiting.text)}</span>
   return <WaitingUntil waiting={waiting} untilMs={waiting.untilMs} />
 }
+
+/** Ids of jobs begin with the time, so those of one minute look alike: their end tells them apart. */
+const withShortIds = (text: string) => text.replace(/\b[0-9a-f]{26}([0-9a-f]{6})\b/g, '…$1')
 
 function WaitingUntil({ waiting, untilMs }: { waiting: Waiting; untilMs: number }) {
   const nowMs = useNow()

@@ -68,9 +68,7 @@ export function JobArguments({
         )}
         {job.after.length > 0 && (
           <FieldRow label="After">
-            {job.after.map((dependency) => (
-              <DependencyLink key={dependency.jobId} dependency={dependency} onOpen={onOpen} />
-            ))}
+            <Dependencies after={job.after} onOpen={onOpen} />
           </FieldRow>
         )}
         {job.dedupeKey !== null && (
@@ -98,7 +96,11 @@ const ON_WORDS: Record<Dependency['on'], string> = {
   ended: 'has ended, however'
 }
 
-/** The job that must end first, by its spider's name, and how. */
+/** The jobs that must end first, by their spiders' names, how, and how they stand now. */
+export function Dependencies({ after, onOpen }: { after: readonly Dependency[]; onOpen: (id: string) => void }) {
+  return after.map((dependency) => <DependencyLink key={dependency.jobId} dependency={dependency} onOpen={onOpen} />)
+}
+
 function DependencyLink({
   dependency: { jobId, on },
   onOpen

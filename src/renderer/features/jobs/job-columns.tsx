@@ -24,6 +24,8 @@ export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf, isQ
       id: 'status',
       header: 'Status',
       width: '108px',
+      // In the queue every row says queued: where it is narrow, why it waits gets the room.
+      hideBelowPx: isQueue ? 440 : undefined,
       cell: (job) => <JobStatusCell job={job} away={awayOf(job)} />
     },
     {
@@ -41,8 +43,8 @@ export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf, isQ
     {
       id: 'node',
       header: isQueue ? 'Waits for' : 'Node / waits for',
-      width: isQueue ? 'minmax(140px, 3fr)' : 'minmax(122px, 1.8fr)',
-      hideBelowPx: 440,
+      width: isQueue ? 'minmax(120px, 3fr)' : 'minmax(122px, 1.8fr)',
+      hideBelowPx: isQueue ? undefined : 440,
       cell: (job) => <NodeOrWaiting job={job} nodeName={nodeName} awayOf={awayOf} />
     },
     {
@@ -61,7 +63,7 @@ export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf, isQ
       header: 'Priority',
       width: '68px',
       align: 'end',
-      hideBelowPx: 780,
+      hideBelowPx: 820,
       cell: (job) => <span className={job.priority === 0 ? 'faint' : undefined}>{job.priority}</span>
     },
     {
@@ -80,7 +82,7 @@ export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf, isQ
       header: 'Items',
       width: '64px',
       align: 'end',
-      hideBelowPx: 640,
+      hideBelowPx: 760,
       cell: (job) => (job.items === null ? '' : formatCount(job.items))
     },
     {
@@ -88,7 +90,7 @@ export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf, isQ
       header: 'Errors',
       width: '58px',
       align: 'end',
-      hideBelowPx: 590,
+      hideBelowPx: 710,
       cell: (job) => <Errors count={job.errors} />
     },
     {

@@ -7,13 +7,14 @@ import type { Attempt, Job, JobDetail } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
 import { openRunDialog } from '../../state/run-dialog.ts'
+import { useNow } from '../../ui/clock.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { DetailPane } from '../../ui/panel.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { StatusText, UnknownText } from '../../ui/status.tsx'
-import { RelativeTime, Runtime } from '../../ui/time.tsx'
-import { WaitingText } from '../../ui/waiting.tsx'
-import { JobArguments } from './job-arguments.tsx'
+import { formatInstant, RelativeTime, Runtime } from '../../ui/time.tsx'
+import { formatMoment, WaitingText } from '../../ui/waiting.tsx'
+import { Dependencies, JobArguments } from './job-arguments.tsx'
 import { JobAttempts } from './job-attempts.tsx'
 import { type Away, type AwayOf, isCancelling } from './job-columns.tsx'
 import classes from './job-detail-pane.module.css'
@@ -72,6 +73,7 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
                 nodeName={nodeName}
                 away={awayOf(data.job)}
                 onElsewhere={() => void actions.runElsewhere([data.job])}
+                onOpen={onOpen}
               />
               <JobButtons job={data.job} actions={actions} onOpen={onOpen} />
               <Tabs value={shown} onChange={(value) => value !== null && onTab(value)} className={classes.tabs}>
@@ -126,7 +128,8 @@ function JobHead({
   attempt,
   nodeName,
   away,
-  onElsewhere
+  onElsewhere,
+  onOpen
 }: {
   job: Job
   /** The newest. */
@@ -134,6 +137,7 @@ function JobHead({
   nodeName: (id: string) => string
   away: Away | null
   onElsewhere: () => void
+  onOpen: (id: string) => void
 }) {
   const unknownSinceMs = away?.unknownSinceMs ?? null
   // A job that asked for the latest was sent with one.
@@ -214,7 +218,14 @@ function JobHead({
       {job.state === 'queued' && job.waiting !== null && (
         <div className={classes.waits}>
           <span className="visually-hidden">Waits: </span>
-          <WaitingText waiting={job.waiting} />
+          {job.waiting.code === 'dependency' && job.after.length > 0 ? (
+            <>
+              waits until
+              <Dependencies after={job.after} onOpen={onOpen} />
+            </>
+          ) : (
+            <WaitingText waiting={job.waiting} />
+          )}
           {job.hold === 'retry' && job.retry !== null && (
             <span>
               {' '}
@@ -227,6 +238,21 @@ function JobHead({
               <Link to="/queue">show the limits</Link>
             </>
           )}
+          {(job.waiting.code === 'egg_refused' || job.waiting.code === 'version_missing') && (
+            <>
+              {' · '}
+              <Link to="/projects" search={{ project: job.project }}>
+                show the project
+              </Link>
+            </>
+          )}
+          {(job.waiting.code === 'nodes_down' || job.waiting.code === 'nodes_cordoned') && (
+            <>
+              {' · '}
+              <Link to="/nodes">show the nodes</Link>
+            </>
+          )}
+          {job.expiresAtMs !== null && <Expiry atMs={job.expiresAtMs} />}
           {job.waiting.code === 'project_paused' && (
             <>
               {' · '}
@@ -245,6 +271,10 @@ function JobHead({
       )}
     </header>
   )
+}
+
+function Expiry({ atMs }: { atMs: number }) {
+  return <p title={formatInstant(atMs)}>dropped if it has not been sent by {formatMoment(atMs, useNow())}</p>
 }
 
 /** The acts that make sense now; asked and confirmed are told apart. */

@@ -153,7 +153,7 @@ function wordsOf(key: string): string {
 }
 
 function valueOf(key: string, value: unknown, nodeName: (id: string) => string): string {
-  if (typeof value === 'number' && key.endsWith('AtMs')) return clock.format(value)
+  if (typeof value === 'number' && /(At|Before|Since|Until)Ms$/.test(key)) return clock.format(value)
   if (typeof value === 'number' && key.endsWith('Ms')) return `${value} ms`
   if (key === 'exit') return exitWords(value)
   if (typeof value === 'number' && key.endsWith('Bytes')) return formatBytes(value)

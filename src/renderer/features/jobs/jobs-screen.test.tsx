@@ -209,3 +209,23 @@ it('says of a job on a node that is down that this is what was heard last', asyn
   })
   expect(wasStale).toBe(false)
 })
+
+it('names the job that another one waits for, opens it, and says when the wait ends for good', async () => {
+  open('/jobs?status=queued')
+  await rows()
+  const [first] = jobsThatAre('queued')
+  const [running] = jobsThatAre('running')
+  if (!first || !running) throw new Error('The fake fleet lacks queued and running jobs')
+  const text = `waits until job ${running.id} has succeeded`
+  const expiresAtMs = Date.now() + 60_000
+  const waits = { hold: 'dependency' as const, waiting: { code: 'dependency' as const, text }, expiresAtMs }
+  const after = [{ jobId: running.id, on: 'succeeded' as const }]
+  engine.jobs.set(first.id, { ...first, ...waits, after })
+  act(() => engine.emit({ kind: 'job', job: { ...first, ...waits, after } }))
+  expect((await (await table()).findByText(`waits until job …${running.id.slice(-6)} has succeeded`)).title).toBe(text)
+  act(() => void app.router.navigate({ to: '/jobs', search: { job: first.id } }))
+  const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
+  expect(await pane.findByText(/dropped if it has not been sent by/)).toBeTruthy()
+  fireEvent.click(await pane.findByRole('button', { name: `${running.project}/${running.spider}` }))
+  await waitFor(() => expect(app.router.state.location.search).toMatchObject({ job: running.id }))
+})

@@ -26,7 +26,7 @@ export const nodeColumns: readonly Column<Node>[] = [
     sortBy: ({ name }) => name,
     cell: (node) => (
       <span className={classes.name}>
-        <NodeHealthDot health={node.health} mode={node.mode} />
+        <NodeHealthDot health={node.health} mode={node.mode} isStuck={node.stuckSinceMs !== null} />
         <strong className="ellipsis">{node.name}</strong>
       </span>
     )

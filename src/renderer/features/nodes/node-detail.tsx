@@ -37,7 +37,7 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
   return (
     <DetailPane label={`Node ${node.name}`}>
       <header className={classes.head}>
-        <NodeHealthDot health={node.health} mode={node.mode} />
+        <NodeHealthDot health={node.health} mode={node.mode} isStuck={node.stuckSinceMs !== null} />
         <strong className="ellipsis">{node.name}</strong>
         <span className={isTroubled(node) ? 'tone-bad' : 'dim'}>{nodeWord(node)}</span>
         <span className={classes.grow} />
@@ -75,6 +75,15 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
           {node.health === 'down' && node.runs.some(({ jobId }) => jobId !== null) && (
             <RunElsewhereButton nodeId={node.id} nodeName={node.name} />
           )}
+        </div>
+      )}
+      {node.health === 'up' && node.stuckSinceMs !== null && (
+        <div className={classes.problem} role="alert">
+          <p>
+            It accepts jobs and has started none for <RelativeTime atMs={node.stuckSinceMs} />. What waited there is
+            taken back and it gets no new jobs; one is sent now and then to see whether it starts. Restart Scrapyd
+            there, or cordon it.
+          </p>
         </div>
       )}
       <ModeButtons node={node} />
@@ -185,13 +194,6 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
           {node.giveUpAfterSeconds !== null && (
             <span className="dim"> · given up after {formatDuration(node.giveUpAfterSeconds)}</span>
           )}
-        </FieldRow>
-      )}
-      {node.stuckSinceMs !== null && (
-        <FieldRow label="Stuck">
-          <span className="tone-bad">
-            accepts jobs and has started none for <RelativeTime atMs={node.stuckSinceMs} />
-          </span>
         </FieldRow>
       )}
       {node.clockOffsetMs !== null && (

@@ -196,6 +196,14 @@ it('shows since when a node is silent or stuck, and how its slots are known', as
   expect(await rowOf('us-2')).toMatch(/stuck 4 min/)
 })
 
+it('marks a stuck node as trouble although it answers, and says what becomes of its jobs and what to do', async () => {
+  open('/nodes')
+  fireEvent.click(await within(await screen.findByRole('grid', { name: 'Nodes' })).findByText('us-2'))
+  const detail = within(await screen.findByRole('complementary', { name: 'Node us-2' }))
+  expect(detail.getByRole('img', { name: 'stuck' })).toBeTruthy()
+  expect(detail.getByRole('alert').textContent).toMatch(/has started none for 4 min.*taken back.*Restart Scrapyd/)
+})
+
 it('narrows the table to a group, by the address', async () => {
   open('/nodes')
   const groups = within(await screen.findByRole('toolbar', { name: 'Groups' }))

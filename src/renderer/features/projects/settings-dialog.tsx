@@ -128,6 +128,7 @@ function QueueSettings({ form, onChange }: { form: SettingsForm; onChange: (patc
       <div>
         <h4 id="settings-retry">Retry</h4>
         <RetryFields texts={form.retry} onChange={(retry) => onChange({ retry })} />
+        <p className="dim">Retry and no overlap hold for jobs asked for from now on; a job can bring its own.</p>
       </div>
       <div>
         <h4 id="settings-distribution">Eggs reach nodes</h4>
@@ -147,7 +148,6 @@ function QueueSettings({ form, onChange }: { form: SettingsForm; onChange: (patc
             : 'A node gets a version before the first job that needs it there.'}
         </p>
       </div>
-      <p className="dim">Retry and overlap hold for jobs from now on; a job can bring its own.</p>
     </section>
   )
 }

@@ -20,7 +20,7 @@ export function LanesPanel({ queued }: { queued: number | null }) {
     <Panel title="What waits for what" note={lanes.data && noteOf(lanes.data, queued)} flush>
       <QueryState query={lanes} what="the queue" rows={5}>
         {(data) => (
-          <div className={classes.lanes} style={{ height: Math.min(360, 32 + Math.max(4, data.lanes.length) * 32) }}>
+          <div className={classes.lanes} style={{ height: Math.min(296, 32 + Math.max(4, data.lanes.length) * 32) }}>
             <VirtualTable
               label="Lanes of the queue"
               rows={data.lanes}

@@ -226,7 +226,9 @@ function RuleRow({ form, number, live, names, isNew, onChange, onRemove }: RuleR
           ) : (
             <>
               {ruleSentence(read.rule)}
-              {isFull && <span className="tone-wait"> · reached{live.perNode ? ' on the fullest node' : ''}</span>}
+              {isFull && live.max > 0 && (
+                <span className="tone-wait"> · reached{live.perNode ? ' on the fullest node' : ''}</span>
+              )}
             </>
           )}
         </td>

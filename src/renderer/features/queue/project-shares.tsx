@@ -57,7 +57,7 @@ export function ProjectShares() {
               </table>
               <p className={classes.foot}>
                 At equal priority a project of weight 2 gets twice the slots of one of weight 1. The share is what it
-                gets now, among those that have jobs waiting and are not paused.
+                gets now, among those that have jobs waiting and are not paused; limits may leave it less.
               </p>
             </>
           )

@@ -39,6 +39,15 @@ it('holds a changed limit only once it is saved, and Undo brings the ones of bef
   await waitFor(() => expect(engine.limits.rules).toHaveLength(3))
 })
 
+it('does not call a limit of 0 reached: it lets nothing start, whatever is live', async () => {
+  await open()
+  const max = await screen.findByLabelText('At most, of limit 2')
+  fireEvent.change(max, { target: { value: '0' } })
+  fireEvent.click(await screen.findByRole('button', { name: 'Save the limits' }))
+  await waitFor(() => expect(engine.limits.rules[1]?.max).toBe(0))
+  expect((await screen.findByText(/no run of amazon\* on each node/)).textContent).not.toContain('reached')
+})
+
 it('keeps what was typed when the engine refuses it', async () => {
   await open()
   fireEvent.click(await screen.findByRole('button', { name: 'Remove limit 1' }))

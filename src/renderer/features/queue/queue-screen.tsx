@@ -29,8 +29,8 @@ export function QueueScreen() {
       />
       <div className={classes.columns}>
         <div className={classes.column}>
-          <LimitsPanel />
           <LanesPanel queued={figures?.queued ?? null} />
+          <LimitsPanel />
         </div>
         <ProjectShares />
       </div>
