@@ -14,6 +14,8 @@ export const WITHOUT_EGG = '(settings)'
  */
 export class Catalog {
   readonly #known = new Map<string, Map<string, StoredVersion>>()
+  /** By project and spelling, the name of the version that is meant: a node may list names by the ten thousand, and each is looked up. */
+  readonly #spellings = new Map<string, Map<string, string>>()
   /** Of projects that run without an egg, by project. */
   readonly #withoutEgg = new Map<string, StoredVersion>()
   /** Placement asks for the latest version, and where it is, for each of its lanes: both are looked up, not searched. */
@@ -46,6 +48,9 @@ export class Catalog {
     this.#ascending.delete(stored.project)
     const versions = this.#known.get(stored.project) ?? new Map<string, StoredVersion>()
     this.#known.set(stored.project, versions.set(stored.version, stored))
+    const spellings = this.#spellings.get(stored.project) ?? new Map<string, string>()
+    const spelling = sanitiseVersion(stored.version)
+    if (!spellings.has(spelling)) this.#spellings.set(stored.project, spellings.set(spelling, stored.version))
   }
 
   rememberWithoutEgg(stored: StoredVersion): void {
@@ -58,16 +63,22 @@ export class Catalog {
     const versions = this.#known.get(project)
     versions?.delete(version)
     if (versions?.size === 0) this.#known.delete(project)
+    const spelling = sanitiseVersion(version)
+    const spellings = this.#spellings.get(project)
+    if (spellings?.get(spelling) !== version) return
+    // `1.0` and `1_0` may both be there.
+    const other = [...(versions?.keys() ?? [])].find((name) => sanitiseVersion(name) === spelling)
+    if (other === undefined) spellings.delete(spelling)
+    else spellings.set(spelling, other)
+    if (spellings.size === 0) this.#spellings.delete(project)
   }
 
   find(project: string, version: string): StoredVersion | null {
     if (version === WITHOUT_EGG) return this.#versionWithoutEgg(project)
     const versions = this.#known.get(project)
     if (!versions) return null
-    const spelling = sanitiseVersion(version)
-    return (
-      versions.get(version) ?? [...versions.values()].find((one) => sanitiseVersion(one.version) === spelling) ?? null
-    )
+    const meant = this.#spellings.get(project)?.get(sanitiseVersion(version))
+    return versions.get(version) ?? (meant === undefined ? null : (versions.get(meant) ?? null))
   }
 
   deploymentOn(nodeId: string, { deployments }: StoredVersion): Deployment | undefined {

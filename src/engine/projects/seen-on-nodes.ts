@@ -29,6 +29,9 @@ export interface SeenOnNodes {
   drop(project: string, version: string, nodeId: string): Promise<void>
 }
 
+/** Of one project on one node, the newest: whatever it lists, this much of it may become rows of ours. */
+const VERSIONS_TAKEN_MAX = 10_000
+
 export function createSeenOnNodes(parts: {
   store: Pick<Store, 'putVersion' | 'putDeployment' | 'deleteDeployment'>
   catalog: Catalog
@@ -49,6 +52,7 @@ export function createSeenOnNodes(parts: {
         else if (!isListed) await noteMissing(project, stored.version, nodeId)
       }
       for (const [index, version] of versions.entries()) {
+        if (index < versions.length - VERSIONS_TAKEN_MAX) continue
         if (version === '' || version.length > 200 || hasControlCharacters(version)) continue
         const isNewest = index === versions.length - 1
         // Together they came to be known; the node's order is kept.
