@@ -106,6 +106,21 @@ it('shows the queue in its order, and Alt with an arrow moves a row', async () =
   await waitFor(() => expect(order().slice(0, 3)).toEqual([first, second, third]))
 })
 
+it('keeps one notice, with the way back of the last step, while a row is moved step by step', async () => {
+  open('/jobs?status=queued')
+  const table = await grid()
+  await waitFor(async () => expect((await rows()).length).toBeGreaterThan(3))
+  await screen.findByText(/In the order of the queue/)
+  fireEvent.keyDown(table, { key: 'j' })
+  for (let step = 0; step < 2; step += 1) {
+    const calls = engine.calls.filter((call) => call === 'jobs.reorder').length
+    fireEvent.keyDown(table, { key: 'ArrowDown', altKey: true })
+    await waitFor(() => expect(engine.calls.filter((call) => call === 'jobs.reorder')).toHaveLength(calls + 1))
+  }
+  expect(await screen.findByText('Moved in the queue: 1 job')).toBeTruthy()
+  expect(screen.getAllByRole('button', { name: 'Undo' })).toHaveLength(1)
+})
+
 it('puts moved rows between their new neighbours until the engine has answered', () => {
   expect(placesBetween({ priority: 0, rank: 4 }, { priority: 0, rank: 5 }, 1)).toEqual([{ priority: 0, rank: 4.5 }])
   expect(placesBetween({ priority: 9, rank: 4 }, { priority: 0, rank: 5 }, 1)[0]).toMatchObject({ priority: 0 })

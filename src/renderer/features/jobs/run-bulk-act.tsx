@@ -31,11 +31,20 @@ export interface BulkActPlan {
   pendingWord?: string
   /** What it did not apply to: `had ended already`. */
   skippedWord: string
+  /** Of a row of acts on the same things (a job moved up five times) only the newest keeps its notice. */
+  series?: string
 }
+
+const newestOfSeries = new Map<string, string>()
 
 /** Says at once that it was asked, asks, and follows until all jobs are where they should be. Never throws. */
 export async function runBulkAct(client: Client, plan: BulkActPlan): Promise<void> {
   const id = `bulk-${nextNumber++}`
+  if (plan.series !== undefined) {
+    const earlier = newestOfSeries.get(plan.series)
+    if (earlier !== undefined) close(earlier)
+    newestOfSeries.set(plan.series, id)
+  }
   putBulkAct({ ...plan, id, state: 'asked', count: 0, note: null, undo: null })
   notifications.show({
     id,

@@ -128,13 +128,14 @@ function jobActions(client: Client): JobActions {
       })
     },
     reorder(jobs, to, undoTo) {
-      const where = to === 'front' ? 'the front' : to === 'back' ? 'the back' : 'their new place'
+      const where = to === 'front' ? 'to the front' : to === 'back' ? 'to the back' : 'in the queue'
       const queued = queuedOf(jobs)
       const { priority } = queued[0] ?? { priority: 0 }
       return runBulkAct(client, {
-        doing: `Putting to ${where}:`,
-        done: `Put to ${where}:`,
+        doing: `Moving ${where}:`,
+        done: `Moved ${where}:`,
         rowWord: 'asked…',
+        series: `order of ${queued.length} from ${queued[0]?.id}`,
         ids: idsOf(queued),
         ask: async (ids) => (await client.jobs.reorder({ ids, to })).changed,
         ...(undoTo === undefined
