@@ -5,7 +5,7 @@ import { createRouterClient } from '@orpc/server'
 import { createEngine } from '../src/engine/index.ts'
 import type { Figure } from './figure.ts'
 import { machine, waitFor } from './support/bench-engine.ts'
-import { seedDatabase } from './support/seed-database.ts'
+import { copyDatabase, seedDatabase } from './support/seed-database.ts'
 import { median, progress } from './support/sides.ts'
 
 export const about =
@@ -30,22 +30,25 @@ interface Size {
 export async function* measure({ sizes, rounds }: { sizes: Size[]; rounds: number }): AsyncGenerator<Figure> {
   for (const { queued, live } of sizes) {
     const tookS: number[] = []
-    for (let round = 1; round <= rounds; round += 1) {
-      const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-recover-'))
-      try {
-        await seedDatabase(directory, { finished: 0, queued, live })
-        tookS.push(await recover(directory, queued))
+    const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-recover-'))
+    try {
+      await seedDatabase(join(directory, 'seed'), { finished: 0, queued, live })
+      for (let round = 1; round <= rounds; round += 1) {
+        const ofRound = join(directory, String(round))
+        await copyDatabase(join(directory, 'seed'), ofRound)
+        tookS.push(await recover(ofRound, queued))
         progress(`recover ${queued} queued, ${live} unresolved, ${round}/${rounds}: ${tookS.at(-1)?.toFixed(2)} s`)
-      } finally {
-        rmSync(directory, { recursive: true, force: true })
+        rmSync(ofRound, { recursive: true })
       }
+    } finally {
+      rmSync(directory, { recursive: true, force: true })
     }
     const conditions = { queued, unresolved: live, rounds, ...machine() }
     yield { figure: 'ready_s', value: Math.round(median(tookS) * 100) / 100, unit: 's', conditions }
   }
 }
 
-/** That the dispatcher has planned is seen by the reason that a queued job waits for: there are no nodes. */
+/** That the dispatcher has planned is seen by the reason that a queued job waits for: no node answers. */
 async function recover(dataDirectory: string, queued: number): Promise<number> {
   const startedMs = performance.now()
   const engine = await createEngine({

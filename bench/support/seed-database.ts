@@ -1,3 +1,4 @@
+import { copyFile, mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import DatabaseConstructor from 'better-sqlite3'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
@@ -14,13 +15,17 @@ export interface Seed {
 export const SEED_PROJECTS = 20
 export const SEED_SPIDERS = 10
 export const SEED_NODES = 50
+const FILE = 'scrapdeck.sqlite'
+const SLOTS_OF_NODE = 400
+const SHA256 = '0'.repeat(64)
 
 /**
  * Writes jobs straight into an engine's database: what a million jobs took days to leave. They are spread over 30 days, 20 projects
- * of 10 spiders each, 50 nodes and all outcomes; the counters are counted from them.
+ * of 10 spiders each, 50 nodes and all outcomes; the counters are counted from them. The nodes of live jobs are in the fleet, with
+ * their eggs, at an address where nobody answers. Resolves when all of it is on the disk: what is measured next does not wait for that.
  */
 export async function seedDatabase(dataDirectory: string, seed: Seed): Promise<void> {
-  const path = join(dataDirectory, 'scrapdeck.sqlite')
+  const path = join(dataDirectory, FILE)
   await (await openSqliteStoreInThread({ path, clock: systemClock, logger: silentLogger })).close()
   const database = new DatabaseConstructor(path)
   const total = seed.finished + seed.live + seed.queued
@@ -44,6 +49,12 @@ export async function seedDatabase(dataDirectory: string, seed: Seed): Promise<v
     INSERT INTO attempts (job_id, number, jobid, node_id, project, version, spider, state, result, sent_at_ms, started_at_ms, ended_at_ms)
       SELECT id, 1, id, node_id, project, '1', spider, CASE state WHEN 'ended' THEN 'ended' ELSE 'sending' END, outcome, queued_at_ms,
         started_at_ms, ended_at_ms FROM jobs WHERE state <> 'queued';
+    INSERT INTO nodes (id, name, kind, url, slots, tags, mode, added_at_ms) SELECT node_id, node_id, 'scrapyd',
+      'http://127.0.0.1:9/' || node_id || '/', ${SLOTS_OF_NODE}, '[]', 'active', sent_at_ms FROM attempts WHERE state <> 'ended' GROUP BY 1;
+    INSERT INTO versions (project, version, sha256, size_bytes, spiders, created_at_ms) SELECT DISTINCT project, '1', '${SHA256}', 1000,
+      (SELECT json_group_array(DISTINCT 's' || n) FROM seed WHERE n < ${SEED_SPIDERS}), 0 FROM attempts WHERE state <> 'ended';
+    INSERT INTO deployments (project, version, node_id, state, changed_at_ms, sha256)
+      SELECT project, version, nodes.id, 'present', 0, sha256 FROM versions, nodes;
     UPDATE queue_ends SET back = ${total};
     INSERT INTO job_counts SELECT project, spider, status, coalesce(node_id, ''), count(*) FROM jobs GROUP BY 1, 2, 3, 4;
     INSERT INTO queue_lanes SELECT lane, count(*) FROM jobs WHERE state = 'queued' GROUP BY lane;
@@ -51,4 +62,18 @@ export async function seedDatabase(dataDirectory: string, seed: Seed): Promise<v
     DROP TABLE seed;
     COMMIT`)
   database.close()
+  await syncFile(path)
+}
+
+/** The same data once more, for a round that changes it. */
+export async function copyDatabase(from: string, to: string): Promise<void> {
+  await mkdir(to)
+  await copyFile(join(from, FILE), join(to, FILE))
+  await syncFile(join(to, FILE))
+}
+
+async function syncFile(path: string): Promise<void> {
+  const file = await open(path, 'r+')
+  await file.sync()
+  await file.close()
 }
