@@ -36,8 +36,7 @@ export const WaitingCode = z.enum([
   'overlap',
   'dependency',
   'not_before',
-  'retry_wait',
-  'uncertain_attempt'
+  'retry_wait'
 ])
 export type WaitingCode = z.infer<typeof WaitingCode>
 /** `untilMs`: when the wait is over, where a time ends it (not_before, retry_wait). */
