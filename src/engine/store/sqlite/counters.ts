@@ -3,6 +3,7 @@ import type { ChangeLog } from './change-log.ts'
 
 export const COUNTERS_SQL = {
   kind: `INSERT INTO job_counts VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count`,
+  dropKind: 'DELETE FROM job_counts WHERE project = ? AND spider = ? AND status = ? AND node_id = ? AND count = ?',
   lane: 'INSERT INTO queue_lanes VALUES (?, ?) ON CONFLICT DO UPDATE SET depth = depth + excluded.depth'
 }
 
@@ -26,9 +27,7 @@ export type Counters = ReturnType<typeof createCounters>
 export function createCounters(database: Database, changes: ChangeLog) {
   const addToState = database.prepare<[number, string]>('UPDATE state_counts SET count = count + ? WHERE state = ?')
   const addToKind = database.prepare<[string, string, string, string, number]>(COUNTERS_SQL.kind)
-  const dropKind = database.prepare<[string, string, string, string]>(
-    'DELETE FROM job_counts WHERE project = ? AND spider = ? AND status = ? AND node_id = ? AND count = 0'
-  )
+  const dropKind = database.prepare<[string, string, string, string, number]>(COUNTERS_SQL.dropKind)
   const addToLane = database.prepare<[string, number]>(COUNTERS_SQL.lane)
   const dropLane = database.prepare<[string]>('DELETE FROM queue_lanes WHERE lane = ? AND depth = 0')
   const kinds = new Map<string, { row: CountedRow; difference: number }>()
@@ -64,8 +63,9 @@ export function createCounters(database: Database, changes: ChangeLog) {
         if (difference === 0) continue
         const { project, spider, status } = row
         const nodeId = row.node_id ?? ''
-        addToKind.run(project, spider, status, nodeId, difference)
-        if (difference < 0) dropKind.run(project, spider, status, nodeId)
+        // The last of its kind leaves in one statement: of a spider on a node there is mostly one in each state.
+        const isLast = difference < 0 && dropKind.run(project, spider, status, nodeId, -difference).changes > 0
+        if (!isLast) addToKind.run(project, spider, status, nodeId, difference)
         increase(states, LIVE_STATES.has(status) ? status : 'ended', difference)
       }
       for (const [state, difference] of states) if (difference !== 0) addToState.run(difference, state)

@@ -1,11 +1,15 @@
-import { parentPort, workerData } from 'node:worker_threads'
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { openSqliteStoreInThread } from './sqlite-store.ts'
 import { type Answer, type Calls, type FromWorker, sendError, type Verb } from './store-messages.ts'
 
-// The thread that SQLite runs in. Each message is all calls of one turn of the engine's event loop; their writes are one
-// commit, and all answers go back in one message. store-thread.ts is the other end.
+// The thread that SQLite runs in. Each message is all calls of one turn of the engine's event loop. The writes of all messages that
+// came while the last commit was on its way to the disk are one commit, so that there are as many commits as the disk can
+// do and no more wait than that; all answers go back in one message. store-thread.ts is the other end.
+
+/** Answers must not wait for ever for calls that still come. */
+const MESSAGES_AT_ONCE_MAX = 256
 
 const port = parentPort
 if (port === null) throw new Error('store-worker.ts is started by store-thread.ts only')
@@ -41,7 +45,13 @@ try {
     }
   }
 
-  port.on('message', (calls: Calls) => {
+  port.on('message', (first: Calls) => {
+    const calls = [...first]
+    for (let count = 1; count < MESSAGES_AT_ONCE_MAX; count += 1) {
+      const next = receiveMessageOnPort(port) as { message: Calls } | undefined
+      if (next === undefined) break
+      calls.push(...next.message)
+    }
     const asked = calls.map(([id, verb, args]) => answer(id, verb, args))
     const commit = flush
     flush = null
