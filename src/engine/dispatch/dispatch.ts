@@ -65,6 +65,7 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
   const follower = new Follower(context, finisher, {
     onRunning: (one) => timeLimits.watch(one),
     isExpecting: (nodeId) => returned.isExpecting(nodeId),
+    onRoom: (node) => dispatcher.noteLook(node),
     async onLook(node, snapshot) {
       await returned.look(node, snapshot)
       stuck.noteSnapshot(node, snapshot)

@@ -178,11 +178,10 @@ export class Dispatcher {
   /** Returns how many were begun; the others were not what they had been when they were read. */
   async #begin(assignments: Assignment[]): Promise<number> {
     const { store, live, projects, fleet } = this.#context
-    // Read before the claim: once they are claimed nothing may fail before they are known to be live.
-    const jobs = new Map((await store.getJobs(assignments.map(({ job }) => job.id))).map((job) => [job.id, job]))
     const starts: AttemptStart[] = []
     for (const assignment of assignments) {
-      if (jobs.has(assignment.job.id)) starts.push(await this.#startOf(assignment))
+      const start = this.#startOf(assignment)
+      starts.push(start instanceof Promise ? await start : start)
     }
     const attempts = new Map((await store.beginAttempts(starts)).map((attempt) => [attempt.jobId, attempt]))
     for (const { job: head, lane, line, nodeId } of assignments) {
@@ -193,7 +192,7 @@ export class Dispatcher {
       }
       this.#queue.remove(lane, head.id)
       this.#shares.noteGone(line.project, projects.settingsOf(line.project).weight ?? 1)
-      const job = jobs.get(head.id)!
+      const { job } = attempt
       const { cancelAskedAtMs, retry, limits } = job
       this.#sender.send(live.add(attempt, { settledAtMs: null, cancelAskedAtMs, retry, limits }), attempt, job)
       const node = fleet.get(nodeId)
@@ -204,13 +203,13 @@ export class Dispatcher {
     return attempts.size
   }
 
-  async #startOf({ job, line, nodeId, version, because }: Assignment): Promise<AttemptStart> {
+  #startOf({ job, line, nodeId, version, because }: Assignment): AttemptStart | Promise<AttemptStart> {
     const number = job.attemptCount + 1
     const name = this.#context.fleet.get(nodeId)?.stored.name ?? nodeId
     const entry = { atMs: this.#context.clock.nowMs(), text: `Sent to ${name}`, evidence: { because, version } }
-    const isOurs = job.jobid === job.id
-    const jobid = isOurs ? withNumber(job.id, number) : await this.#jobidForNode(job, line, number, nodeId)
-    return { jobId: job.id, number, jobid, nodeId, version, entry }
+    const startAs = (jobid: string): AttemptStart => ({ jobId: job.id, number, jobid, nodeId, version, entry })
+    if (job.jobid === job.id) return startAs(withNumber(job.id, number))
+    return this.#jobidForNode(job, line, number, nodeId).then(startAs)
   }
 
   /**

@@ -23,6 +23,8 @@ interface FollowerListeners {
   onRunning(one: LiveAttempt): void
   /** Attempts ended while this node did not answer: its lists from before that are worth nothing. */
   isExpecting(nodeId: string): boolean
+  /** Runs have ended there; that is on its way to the disk, and what is claimed in this turn shares its commit. */
+  onRoom(node: FleetNode): void
   /** The snapshot was taken in: what else does it tell? The next look waits for it. */
   onLook(node: FleetNode, snapshot: Snapshot): Promise<void>
 }
@@ -93,7 +95,11 @@ export class Follower {
     const changes = seen.map((verdict) =>
       changeFor(verdict, live.get(verdict.key)!, clock.nowMs(), node.status.clockEstimate)
     )
-    const applied = changes.length === 0 ? [] : await store.applyChanges(changes)
+    const writing = changes.length === 0 ? [] : store.applyChanges(changes)
+    const over = seen.filter(({ kind }) => kind === 'finished')
+    for (const { key } of over) live.noteOver(live.get(key)!)
+    if (over.length > 0) this.#listeners.onRoom(node)
+    const applied = await writing
     for (const [index, verdict] of seen.entries()) {
       const one = live.get(verdict.key)
       if (one === undefined || applied[index] !== true) continue

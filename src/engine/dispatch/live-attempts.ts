@@ -15,6 +15,8 @@ export interface LiveAttempt {
   spider: string
   state: BelievedAttempt['state']
   settledAtMs: number | null
+  /** Its node has shown its end: it holds no slot any more, though that may not have been written down yet. */
+  isOver: boolean
   absence: Absence | null
   sentAtMs: number
   startedAtMs: number | null
@@ -83,6 +85,7 @@ export class LiveAttempts {
         moveTo(next)
       },
       settledAtMs: options.settledAtMs,
+      isOver: false,
       absence: null,
       sentAtMs: attempt.sentAtMs,
       startedAtMs: attempt.startedAtMs,
@@ -111,6 +114,12 @@ export class LiveAttempts {
     change(this.#jobids, live.jobid, 1)
     this.#settle(live)
     return live
+  }
+
+  /** Its slot is free from now on: that the node has ended the run is so, whatever becomes of writing it down. */
+  noteOver(live: LiveAttempt): void {
+    live.isOver = true
+    this.#settle(live)
   }
 
   remove(live: LiveAttempt): void {
@@ -160,7 +169,7 @@ export class LiveAttempts {
 
   /** Counts it, or counts it no more, where it began or ceased to hold a slot. */
   #settle(live: LiveAttempt): void {
-    const holdsSlot = this.#byKey.get(live.key) === live && live.state !== 'finishing'
+    const holdsSlot = this.#byKey.get(live.key) === live && live.state !== 'finishing' && !live.isOver
     if (holdsSlot === this.#holding.has(live)) return
     if (holdsSlot) this.#holding.add(live)
     else this.#holding.delete(live)

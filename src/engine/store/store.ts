@@ -84,9 +84,10 @@ export interface Store {
    * Claim and send, first half: for each start whose job is still queued and whose number is the next, makes the attempt
    * in state `sending` and moves the job to `starting`. Returns the starts that were made; the rest lost the race (cancelled, held,
    * expired at the entry's time, or another job of its overlap key is live, in which case it is held from now on). Send
-   * the attempt's own `jobid`: where its node had the wanted one before in this project, it is another.
+   * the attempt's own `jobid`: where its node had the wanted one before in this project, it is another. All that sending needs of
+   * the jobs comes with them: once they are claimed, no other call may fail before they are known to be live.
    */
-  beginAttempts(starts: AttemptStart[]): Promise<Attempt[]>
+  beginAttempts(starts: AttemptStart[]): Promise<BegunAttempt[]>
   /** Ends jobs that are queued: cancelled before they were sent. Returns the ids that were queued; others are untouched. */
   cancelQueued(ids: string[], entry: TimelineEntry): Promise<string[]>
   /** Undo of cancelQueued: jobs cancelled while queued go back to the queue under their old id. Returns the ids restored. */
@@ -226,6 +227,11 @@ export interface AttemptStart {
   nodeId: string
   version: string
   entry: TimelineEntry
+}
+
+/** With its job as the claim left it. */
+export interface BegunAttempt extends Attempt {
+  job: StoredJob
 }
 
 export interface AttemptChange {

@@ -1,9 +1,9 @@
 import type { Database } from 'better-sqlite3'
-import type { Attempt } from '../../../shared/contract/index.ts'
-import type { AttemptStart, LaneDepth, QueueHead, TimelineEntry } from '../store.ts'
+import type { AttemptStart, BegunAttempt, LaneDepth, QueueHead, TimelineEntry } from '../store.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { CountedRow, Counters } from './counters.ts'
 import { COUNTED, type Holds, type JobThatEnded, RESTORABLE } from './holds.ts'
+import { type JobRow, toJob } from './rows.ts'
 import type { Timeline } from './timeline.ts'
 
 /** The hot statements, by name, so that a test can look at their plans. */
@@ -16,7 +16,7 @@ export const QUEUE_SQL = {
       AND (expires_at_ms IS NULL OR expires_at_ms > :atMs)
       AND (overlap_key IS NULL OR NOT EXISTS (SELECT 1 FROM jobs AS live
         WHERE live.overlap_key = jobs.overlap_key AND live.state IN ('starting', 'running')))
-    RETURNING project, spider, lane`,
+    RETURNING *`,
   nodeOf: 'SELECT node_id FROM jobs WHERE id = ?',
   holdOverlapping: `UPDATE jobs SET hold = 'overlap'
     WHERE id = :jobId AND state = 'queued' AND hold IS NULL AND attempt_count = :number - 1
@@ -36,12 +36,6 @@ interface Dependencies {
 
 type Claim = Omit<AttemptStart, 'entry'> & { atMs: number }
 
-interface ClaimedRow {
-  project: string
-  spider: string
-  lane: string
-}
-
 interface CancelledRow extends CountedRow {
   state: string
   cancelled_while_queued: number
@@ -54,7 +48,7 @@ interface CancelledRow extends CountedRow {
 export function createQueue({ database, changes, timeline, counters, holds }: Dependencies) {
   const lanes = database.prepare<[], LaneDepth>(QUEUE_SQL.lanes)
   const heads = database.prepare<[string, number], QueueHead>(QUEUE_SQL.heads)
-  const claim = database.prepare<Claim, { project: string; spider: string; lane: string }>(QUEUE_SQL.claim)
+  const claim = database.prepare<Claim, JobRow>(QUEUE_SQL.claim)
   const holdOverlapping = database.prepare<Claim, CountedRow>(QUEUE_SQL.holdOverlapping)
   const nodeOf = database.prepare<[string], string | null>(QUEUE_SQL.nodeOf).pluck()
   const insertAttempt = database.prepare<[string, number, string, string, string, string, string, number]>(
@@ -76,7 +70,7 @@ export function createQueue({ database, changes, timeline, counters, holds }: De
   )
 
   /** Writes the attempt; returns the jobid that it has on its node. */
-  function writeAttempt({ jobId, number, jobid, nodeId, version, entry }: AttemptStart, job: ClaimedRow): string {
+  function writeAttempt({ jobId, number, jobid, nodeId, version, entry }: AttemptStart, job: JobRow): string {
     const { project, spider } = job
     const write = (free: string) =>
       insertAttempt.run(jobId, number, free, nodeId, project, version, spider, entry.atMs).changes > 0
@@ -105,16 +99,16 @@ export function createQueue({ database, changes, timeline, counters, holds }: De
     readHeads: (wanted: { lane: string; limit: number }[]): QueueHead[][] =>
       wanted.map(({ lane, limit }) => heads.all(lane, limit)),
 
-    beginAttempts(starts: AttemptStart[]): Attempt[] {
-      const begun: Attempt[] = []
+    beginAttempts(starts: AttemptStart[]): BegunAttempt[] {
+      const begun: BegunAttempt[] = []
       for (const start of starts) {
         // The guard is the whole claim: whoever comes second finds the job no longer queued, or further on in its attempts.
         const { entry, ...fields } = start
         const wanted = { ...fields, atMs: entry.atMs }
         // Only a job that had attempts has had a node: the first costs no look at it.
         const node_id = start.number === 1 ? null : (nodeOf.get(start.jobId) ?? null)
-        const job = claim.get(wanted)
-        if (job === undefined) {
+        const row = claim.get(wanted)
+        if (row === undefined) {
           const held = holdOverlapping.get(wanted)
           if (held !== undefined) {
             changes.job(start.jobId)
@@ -122,13 +116,14 @@ export function createQueue({ database, changes, timeline, counters, holds }: De
           }
           continue
         }
-        const counted = { ...job, hold: null }
+        const { project, spider, lane } = row
+        const counted = { project, spider, lane, hold: null }
         const after = { ...counted, status: 'starting', node_id: start.nodeId }
         counters.moved({ ...counted, status: 'queued', node_id }, after, { isTold: false })
-        const jobid = writeAttempt(start, job)
+        const jobid = writeAttempt(start, row)
         timeline.add(start.jobId, start.number, 'sending', entry)
         changes.job(start.jobId)
-        begun.push({ ...NEW_ATTEMPT, ...fields, jobid, project: job.project, spider: job.spider, sentAtMs: entry.atMs })
+        begun.push({ ...NEW_ATTEMPT, ...fields, jobid, project, spider, sentAtMs: entry.atMs, job: toJob(row) })
       }
       return begun
     },
