@@ -110,7 +110,8 @@ export async function simulate(options: StoryOptions): Promise<Story> {
     void operators.liftEverything()
     await time.runUntil(time.nowMs + 20_000, () => operators.pending === 0)
     let isQuiet = false
-    const limitMs = time.nowMs + QUIET_LIMIT_MS
+    // What waits for a time of day waits as much longer as our clock was set back.
+    const limitMs = time.nowMs + QUIET_LIMIT_MS + machine.setBackMs
     while (!isQuiet && time.nowMs < limitMs) {
       await time.runUntil(time.nowMs + 5_000, () => false)
       isQuiet = machine.isUp && (await nothingCanRun(machine.store, beliefs, time.nowMs))

@@ -40,6 +40,8 @@ export class Machine {
   /** Timers that were left when an engine had stopped. */
   readonly timersLeft: number[] = []
   lives = 0
+  /** How far our clock was set back in all. */
+  setBackMs = 0
   #wallOffsetMs = START_WALL_MS
   #engine: Engine | null = null
   #store: Store | null = null
@@ -53,6 +55,7 @@ export class Machine {
   wallMs = (): number => this.#wallOffsetMs + this.#parts.time.nowMs
 
   jumpWall(byMs: number): void {
+    if (byMs < 0) this.setBackMs -= byMs
     this.#wallOffsetMs += byMs
     this.#parts.faults.note(byMs > 0 ? 'our clock jumped ahead' : 'our clock jumped back', null, `${byMs} ms`)
   }
