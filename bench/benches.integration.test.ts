@@ -61,7 +61,7 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
   ],
   [
     'enqueue',
-    () => all(enqueue.measure({ queued: [10], calls: 1, jobsPerCall: 10 })),
+    () => all(enqueue.measure({ queued: [10], calls: 2, inFlight: 2, jobsPerCall: 10 })),
     ['jobs_per_s', 'cpu_us_per_job']
   ],
   ['history', () => all(history.measure({ sizes: [10], rounds: 1 })), ['page_p95_ms', 'facets_p95_ms']],

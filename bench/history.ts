@@ -33,6 +33,8 @@ const filtersAt = (nowMs: number): JobFilter[] => [
   { text: (nowMs - 86_400_000).toString(16).padStart(12, '0').slice(0, 10) },
   { sinceMs: nowMs - 3_600_000 },
   { sinceMs: nowMs - 7 * 86_400_000, status: ['failed'], project: 'p7', spider: 's*' },
+  // The middle of all there is: nothing is further from both ends.
+  { sinceMs: nowMs - 15 * 86_400_000 },
   { sinceMs: nowMs - 20 * 86_400_000, text: 's4', nodeId: NODE }
 ]
 

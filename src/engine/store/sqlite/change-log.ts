@@ -34,7 +34,8 @@ export function createChangeLog(database: Database) {
     },
 
     job(id: string): void {
-      jobs.add(id)
+      // One more than are told one by one says already that there are too many.
+      if (jobs.size <= JOBS_TOLD_ONE_BY_ONE_MAX) jobs.add(id)
     },
 
     /** Jobs came into this lane, left it, or changed their order there. */
