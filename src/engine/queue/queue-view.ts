@@ -14,6 +14,8 @@ interface ViewedLane extends QueueLane {
   isStuck: boolean
   /** How many heads are read at once: more as they are used. */
   wanted: number
+  /** The reading that its heads are of. */
+  reading: number
 }
 
 interface ViewedLine extends QueueLine {
@@ -30,10 +32,19 @@ export class QueueView {
   readonly #lanes = new Map<string, ViewedLane>()
   readonly #lines = new Map<string, ViewedLine>()
   #stale = new Set<string>()
+  /** Few heads are left of these: more are read while dispatching goes on with what is there. */
+  readonly #thin = new Set<string>()
+  #toReadAhead: string[] = []
+  #readings = 0
+  #readingsAhead = 0
+  /** Taken while heads are read ahead, which may still be among them. */
+  readonly #takenMeanwhile = new Set<string>()
+  #isStopped = false
   #isComplete = false
   /** Of each lane, at the last refresh. */
   #keptMax = HEADS_MAX
   readonly #stopListening: () => void
+  readonly #onChange: () => void
   readonly #onLaneGone: (lane: string) => void
 
   /** `onChange`: something in the queue is another now. `onLaneGone`: it has no jobs any more. */
@@ -43,6 +54,7 @@ export class QueueView {
     onLaneGone: (lane: string) => void = () => {}
   ) {
     this.#store = store
+    this.#onChange = onChange
     this.#onLaneGone = onLaneGone
     this.#stopListening = store.onQueueChange((lanes) => {
       for (const lane of lanes) this.#stale.add(lane)
@@ -51,6 +63,7 @@ export class QueueView {
   }
 
   stop(): void {
+    this.#isStopped = true
     this.#stopListening()
   }
 
@@ -75,16 +88,50 @@ export class QueueView {
     // What changes while they are read is stale again.
     this.#stale = new Set()
     this.#keptMax = Math.max(1, Math.min(HEADS_MAX, Math.floor(HEADS_KEPT / (this.#lanes.size + stale.length))))
-    const wanted = stale.map((lane) => ({
-      lane,
-      limit: Math.min(this.#lanes.get(lane)?.wanted ?? HEADS_FIRST, this.#keptMax)
-    }))
+    const wanted = this.#wanted(stale)
+    const reading = (this.#readings += 1)
     try {
       const heads = await this.#store.readHeads(wanted)
-      for (const [index, { lane, limit }] of wanted.entries()) this.#put(lane, heads[index]!, limit)
+      for (const [index, { lane, limit }] of wanted.entries()) this.#put(lane, heads[index]!, limit, reading)
     } catch (error) {
       for (const lane of stale) this.#stale.add(lane)
       throw error
+    }
+  }
+
+  #wanted(lanes: string[]): { lane: string; limit: number }[] {
+    return lanes.map((lane) => ({
+      lane,
+      limit: Math.min(this.#lanes.get(lane)?.wanted ?? HEADS_FIRST, this.#keptMax)
+    }))
+  }
+
+  /** Reads more of lanes that run thin, so that a slot that is freed finds a job at hand. What changed meanwhile is read anew anyway. */
+  async #readAhead(): Promise<void> {
+    const lanes = this.#toReadAhead
+    this.#toReadAhead = []
+    if (this.#isStopped) return
+    const wanted = this.#wanted(lanes)
+    const reading = (this.#readings += 1)
+    this.#readingsAhead += 1
+    try {
+      const heads = await this.#store.readHeads(wanted)
+      for (const [index, { lane, limit }] of wanted.entries()) {
+        const known = this.#lanes.get(lane)
+        if (known === undefined || known.reading > reading || this.#stale.has(lane)) continue
+        this.#put(lane, heads[index]!, limit, reading)
+        if (known.jobs.length > 0 || !known.hasMore) continue
+        // All that was read has been taken meanwhile.
+        this.#stale.add(lane)
+        this.#onChange()
+      }
+    } catch {
+      // The next refresh reads them, and says what is wrong.
+      for (const lane of lanes) this.#stale.add(lane)
+    } finally {
+      for (const lane of lanes) this.#thin.delete(lane)
+      this.#readingsAhead -= 1
+      if (this.#readingsAhead === 0) this.#takenMeanwhile.clear()
     }
   }
 
@@ -110,11 +157,22 @@ export class QueueView {
     const viewed = this.#lanes.get(lane)
     if (viewed === undefined) return
     const index = viewed.jobs.findIndex(({ id }) => id === jobId)
+    if (this.#readingsAhead > 0) this.#takenMeanwhile.add(jobId)
     if (index >= 0) viewed.jobs.splice(index, 1)
     viewed.isStuck = false
     // Before they run out: a run ends where the heads of a lane do.
-    if (viewed.hasMore && viewed.jobs.length <= Math.min(viewed.wanted, this.#keptMax) / 2) this.readMore(lane)
+    if (viewed.hasMore && viewed.jobs.length <= Math.min(viewed.wanted, this.#keptMax) / 2) this.#noteThin(viewed)
     if (!viewed.hasMore && viewed.jobs.length === 0) this.#forget(viewed)
+  }
+
+  #noteThin(viewed: ViewedLane): void {
+    const { lane } = viewed
+    if (viewed.jobs.length === 0) return void this.readMore(lane)
+    if (this.#thin.has(lane) || this.#stale.has(lane)) return
+    viewed.wanted = Math.min(HEADS_MAX, viewed.wanted * 2)
+    this.#thin.add(lane)
+    // Once for all that are taken in this turn.
+    if (this.#toReadAhead.push(lane) === 1) queueMicrotask(() => void this.#readAhead())
   }
 
   /** What is known of it may not be so: read it again. */
@@ -122,14 +180,17 @@ export class QueueView {
     this.#stale.add(lane)
   }
 
-  #put(text: string, jobs: QueueHead[], limit: number): void {
+  #put(text: string, read: QueueHead[], limit: number, reading: number): void {
     const known = this.#lanes.get(text)
-    if (jobs.length === 0) {
+    const hasMore = read.length >= limit
+    const taken = this.#takenMeanwhile
+    const jobs = taken.size === 0 ? read : read.filter(({ id }) => !taken.has(id))
+    if (jobs.length === 0 && !hasMore) {
       if (known !== undefined) this.#forget(known)
       return
     }
-    const hasMore = jobs.length >= limit
     if (known !== undefined) {
+      known.reading = reading
       known.jobs = jobs
       known.hasMore = hasMore
       known.isStuck = false
@@ -142,7 +203,7 @@ export class QueueView {
     if (line === undefined) {
       this.#lines.set(key, (line = { key, project, version, placement, placementKey, lanes: new Map() }))
     }
-    const lane: ViewedLane = { lane: text, line, spider, jobs, hasMore, isStuck: false, wanted: HEADS_FIRST }
+    const lane: ViewedLane = { lane: text, line, spider, jobs, hasMore, isStuck: false, wanted: HEADS_FIRST, reading }
     line.lanes.set(text, lane)
     this.#lanes.set(text, lane)
   }
