@@ -5,9 +5,7 @@ import type { Change, NodeHealth, PythonState, UsageSample } from '../shared/con
 import { ScrapdeckError } from '../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../shared/ids.ts'
 import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../shared/run-limits.ts'
-import type { BlobStore } from './blobs/blob-store.ts'
 import { openFilesystemBlobStore } from './blobs/filesystem/filesystem-blob-store.ts'
-import type { FleetAsScrapyd } from './commands/fleet-as-scrapyd.ts'
 import { DiscoveryCommands } from './commands/discovery-commands.ts'
 import { JobCommands } from './commands/job-commands.ts'
 import { NodeCommands } from './commands/node-commands.ts'
@@ -18,103 +16,39 @@ import { SystemCommands } from './commands/system-commands.ts'
 import { describeNode } from './dispatch/describe-node.ts'
 import { createDispatch } from './dispatch/dispatch.ts'
 import { LiveAttempts } from './dispatch/live-attempts.ts'
+import type { Engine, EngineOptions } from './engine-options.ts'
 import { ChangeFeed } from './events/change-feed.ts'
 import { type Environments, NO_ENVIRONMENTS } from './launcher/environments.ts'
-import { createPruner, type Pruner } from './launcher/prune-files.ts'
 import { openLocalNode, type LocalNode } from './launcher/local-node.ts'
-import { checkConfiguredSources, type ConfiguredSource } from './nodes/discovery/discovery.ts'
-import { createNameResolver, type NameResolver } from './nodes/discovery/name-resolver.ts'
+import { localNodeRow, takeConfiguredSlots } from './local-node-row.ts'
+import { checkConfiguredSources } from './nodes/discovery/discovery.ts'
+import { createNameResolver } from './nodes/discovery/name-resolver.ts'
 import { Fleet, type FleetNode } from './nodes/fleet.ts'
 import { JobLogs } from './nodes/job-logs.ts'
-import type { NodeClient } from './nodes/node-client.ts'
 import { probeNode } from './nodes/scrapyd/probe.ts'
-import type { createConnection } from './nodes/scrapyd/connection.ts'
-import { DIRECT } from './nodes/scrapyd/proxy.ts'
-import { createScrapydClient } from './nodes/scrapyd/scrapyd-client.ts'
 import { buildEggFromFolder } from './projects/egg-builder.ts'
-import { type EggTree, openEggTree } from './projects/egg-tree.ts'
+import { openEggTree } from './projects/egg-tree.ts'
 import { WITHOUT_EGG } from './projects/catalog.ts'
-import { createProjects, type SettingsSource } from './projects/projects.ts'
+import { createProjects } from './projects/projects.ts'
 import { WaitingReasons } from './queue/waiting-reasons.ts'
 import { FiguresSampler } from './router/figures.ts'
 import { ProblemWatch } from './router/problem-watch.ts'
-import { createRouter, describeChanges, type EngineRouter } from './router/router.ts'
-import { systemClock, type Clock, type Timer } from './runtime/clock.ts'
+import { createRouter, describeChanges } from './router/router.ts'
+import { systemClock, type Timer } from './runtime/clock.ts'
 import { readOrCreateCredentials } from './runtime/credentials-file.ts'
 import { openFileSecretBox } from './runtime/file-secret-box.ts'
 import { createJobIds } from './runtime/ids.ts'
-import { silentLogger, type Logger } from './runtime/logger.ts'
-import { type LoopDelay, watchLoopDelay } from './runtime/loop-delay.ts'
-import { systemRandom, type Random } from './runtime/random.ts'
-import type { SecretBox } from './runtime/secret-box.ts'
+import { silentLogger } from './runtime/logger.ts'
+import { watchLoopDelay } from './runtime/loop-delay.ts'
+import { systemRandom } from './runtime/random.ts'
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts'
-import type { Store, StoredNode } from './store/store.ts'
 import { wireDiscovery } from './wire-discovery.ts'
 import { wireEggs } from './wire-eggs.ts'
+import { wireNodeClients } from './wire-node-clients.ts'
 
-export interface EngineOptions {
-  dataDirectory: string
-  host: 'desktop' | 'service'
-  /** Where resources/ (python, demo) stands: differs between a checkout and a packaged app. */
-  resourcesDirectory: string
-  scrapdeckVersion: string
-  secretBox?: SecretBox
-  /** `--username`/`--password`; else made on first start and kept. */
-  credentials?: { username: string; password: string }
-  /** Spiders at once on the local node, whatever was set before; default: CPU count. 0 turns the local node off. */
-  localSlots?: number
-  /** From a configuration file: taken over when it is another than at the last start; what was set in the UI since stays. */
-  configuredSlots?: number
-  /**
-   * The local node's directories in Scrapyd's layout. Absent: in the data directory's local/ (jobs: none). null: none are
-   * written. `items` may be a URL of a storage that Scrapy knows.
-   */
-  directories?: { eggs?: string; logs?: string | null; items?: string | null; jobs?: string | null }
-  /** Logs and item files kept for each spider of the local node, besides those of live jobs; null: all. */
-  jobsToKeep?: number | null
-  /** Projects that run on the local node without an egg, by name. */
-  settingsProjects?: Record<string, SettingsSource>
-  pythonPath?: string
-  /** Sources of nodes that the configuration file names. */
-  discovery?: readonly ConfiguredSource[]
-  /** Between the steps of a cancel: after INT, after the second INT, and after KILL. Default: 30, 15 and 15. */
-  cancelWaitsSeconds?: readonly [number, number, number]
-  logger?: Logger
-  /** Tests only: every seam to the outside. */
-  seams?: {
-    clock?: Clock
-    random?: Random
-    store?: Store
-    blobs?: BlobStore
-    localNode?: LocalNode | null
-    createNodeClient?: (node: StoredNode, password: string | null) => NodeClient
-    /** The transport of every Scrapyd client and of the probe. */
-    connect?: typeof createConnection
-    eggTree?: EggTree
-    loopDelay?: LoopDelay
-    resolver?: NameResolver
-  }
-}
-
-export interface Engine {
-  /** The contract, implemented (oRPC router): what every door serves. */
-  router: EngineRouter
-  scrapyd: FleetAsScrapyd
-  credentials: { username: string; password: string }
-  /** The HTTP door's address, told to clients. */
-  setAddress(address: string): void
-  /** For /health: ready when the store is open and the nodes are watched. */
-  health(): { live: boolean; ready: boolean; reasons: string[] }
-  /** Spiders of ours that run on this machine now: quitting asks about them. */
-  localRunningCount(): number
-  stopLocalSpiders(): Promise<void>
-  /** Refuses new work, waits for the last write. Spiders go on. May be called twice. */
-  stop(): Promise<void>
-}
+export type { Engine, EngineOptions } from './engine-options.ts'
 
 const CHANGES_KEPT = 100_000
-/** The slots that the configuration file named last. */
-const CONFIGURED_SLOTS = 'local.configuredSlots'
 const HOUSEKEEPING_EVERY_MS = 600_000
 
 /**
@@ -198,22 +132,23 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   const environments: Environments = localNode?.environments ?? NO_ENVIRONMENTS
 
   const live = new LiveAttempts()
-  const pruner =
-    typeof options.jobsToKeep !== 'number'
-      ? null
-      : createPruner({
-          directories: [directories.logs ?? join(ownDirectory, 'logs'), ...(itemFiles === null ? [] : [itemFiles])],
-          keep: options.jobsToKeep,
-          isNeeded: (jobid) => live.hasJobid(jobid),
-          logger
-        })
   const waiting = new WaitingReasons()
   const fleet: Fleet = new Fleet({
     clock,
     random,
     logger,
-    createClient,
-    proxyUrlOf,
+    ...wireNodeClients({
+      localNode,
+      pruned: {
+        directories: [directories.logs ?? join(ownDirectory, 'logs'), ...(itemFiles === null ? [] : [itemFiles])],
+        keep: options.jobsToKeep ?? null,
+        isNeeded: (jobid) => live.hasJobid(jobid)
+      },
+      secretBox,
+      clock,
+      logger,
+      seams
+    }),
     isBusy: (nodeId) => dispatch.isBusy(nodeId),
     wantsSnapshot: (nodeId) => dispatch.wantsSnapshot(nodeId),
     onSnapshot: (node, snapshot) => dispatch.takeSnapshot(node, snapshot),
@@ -405,50 +340,6 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     return attempt === undefined ? [] : (localNode?.usageOf(attempt.jobid) ?? [])
   }
 
-  /** Each start is a time to remove what is too old. */
-  function pruning(local: NodeClient, files: Pruner): NodeClient {
-    return {
-      ...local,
-      schedule(request, signal) {
-        files.note(request.project, request.spider)
-        return local.schedule(request, signal)
-      }
-    }
-  }
-
-  async function createClient(node: StoredNode): Promise<NodeClient> {
-    if (node.kind === 'local') return pruner === null ? localNode! : pruning(localNode!, pruner)
-    const password = await openSecret(node, 'sealedPassword', 'password')
-    if (seams.createNodeClient !== undefined) return seams.createNodeClient(node, password)
-    const { name, url, username, caCertificate, clientCertificate } = node
-    const clientKey = await openSecret(node, 'sealedClientKey', 'client key')
-    const proxyUrl = await proxyUrlOf(node)
-    return createScrapydClient({
-      ...{ name, url, username, password, caCertificate, clientCertificate, clientKey, proxyUrl, clock, logger },
-      connect: seams.connect
-    })
-  }
-
-  async function proxyUrlOf(node: StoredNode): Promise<string | null> {
-    return node.sealedProxyUrl === DIRECT ? DIRECT : openSecret(node, 'sealedProxyUrl', 'proxy')
-  }
-
-  /** What was sealed elsewhere (another machine's keychain) must not keep the engine from starting: the node will say what is missing. */
-  async function openSecret(
-    node: StoredNode,
-    field: 'sealedPassword' | 'sealedClientKey' | 'sealedProxyUrl',
-    noun: string
-  ): Promise<string | null> {
-    const sealed = node[field]
-    if (sealed === null) return null
-    try {
-      return await secretBox.open(sealed)
-    } catch (error) {
-      logger.warn({ node: node.name, error }, `the ${noun} of a node cannot be read here; enter it again`)
-      return null
-    }
-  }
-
   function noteStatus(node: FleetNode, healthWas?: NodeHealth): void {
     if (node.stored.id === LOCAL_NODE_ID) localSlots = node.status.capacity.slots
     feed.touch(`node:${node.stored.id}`)
@@ -578,39 +469,5 @@ function makeDataDirectory(directory: string): void {
       `The data directory ${directory} cannot be made (${(error as Error).message}). Choose another with --data`,
       { cause: error }
     )
-  }
-}
-
-/** What a configuration file says now, where that is news; else null: an operator's own change since then stays. */
-async function takeConfiguredSlots(store: Store, slots: number | undefined): Promise<number | null> {
-  const taken = await store.getSetting(CONFIGURED_SLOTS)
-  if (slots === undefined || String(slots) === taken) return null
-  await store.putSetting(CONFIGURED_SLOTS, String(slots))
-  return slots
-}
-
-/** The local node's row: made at first start, its settings kept afterwards. */
-function localNodeRow(stored: StoredNode | undefined, slots: number | null, clock: Clock): StoredNode {
-  return {
-    name: 'This computer',
-    tags: [],
-    mode: 'active',
-    addedAtMs: clock.nowMs(),
-    queueAhead: 0,
-    giveUpAfterSeconds: null,
-    group: null,
-    ...stored,
-    id: LOCAL_NODE_ID,
-    kind: 'local',
-    url: '',
-    username: null,
-    sealedPassword: null,
-    caCertificate: null,
-    slots,
-    scrapydVersion: null,
-    clientCertificate: null,
-    sealedClientKey: null,
-    sealedProxyUrl: null,
-    sourceId: null
   }
 }
