@@ -1,3 +1,4 @@
+import type { Attempt } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { LiveAttempts } from '../dispatch/live-attempts.ts'
 import { trueTime } from '../nodes/clock-offset.ts'
@@ -99,10 +100,16 @@ export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: Exte
       changes: seen.list === 'running' ? [accepted, running] : [accepted]
     }
   ])
-  const [attempt] = await store.listAttempts(id)
-  if (attempt !== undefined && attempt.state !== 'ended') {
-    live.add(attempt, { settledAtMs: clock.monotonicMs(), cancelAskedAtMs: null })
-  }
+  // As it was just written, and not read back: a read that fails would leave it followed by nobody until the next start.
+  const isRunning = seen.list === 'running'
+  live.add(
+    {
+      ...{ jobId: id, number: 1, jobid, nodeId: node.stored.id, project, version: '', spider },
+      ...(isRunning ? { state: 'running', startedAtMs, pid } : { state: 'accepted', startedAtMs: null, pid: null }),
+      ...{ sentAtMs: nowMs, acceptedAtMs: null, endedAtMs: null, ...NOT_ENDED }
+    },
+    { settledAtMs: clock.monotonicMs(), cancelAskedAtMs: null }
+  )
   const isOther = (other: SeenJob) => other.project !== project || other.jobid !== jobid
   const { external } = node.status
   node.status = {
@@ -112,6 +119,11 @@ export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: Exte
   node.observer.poke()
   return (await store.getJob(id))!
 }
+
+const NOT_ENDED = {
+  ...{ result: null, reason: null, exitCode: null, signal: null, stats: null, limitHit: null },
+  ...{ peakMemoryBytes: null, cpuSeconds: null, logArchived: false }
+} satisfies Partial<Attempt>
 
 function findExternal(node: FleetNode, run: RunOnNode): { list: 'pending' | 'running'; job: SeenJob } | null {
   for (const list of ['running', 'pending'] as const) {

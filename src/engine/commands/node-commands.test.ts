@@ -190,6 +190,20 @@ describe('a job that somebody else started', () => {
     expect(fleet.get(id)!.status.external).toMatchObject({ running: [{ jobid: 'b' }], pending: [] })
   })
 
+  it('is followed from the write on: reads that fail after it leave no job that nobody looks at', async () => {
+    const { id } = await withTheirJobs()
+    const { listAttempts, getJob } = temporary.store
+    const fails = async () => Promise.reject(new Error('disk'))
+    Object.assign(temporary.store, { listAttempts: fails, getJob: fails })
+    await expect(commands.adoptExternal(id, { project: 'shop', jobid: 'a' })).rejects.toThrow('disk')
+    Object.assign(temporary.store, { listAttempts, getJob })
+    const [followed] = live.ofNode(id)
+    const [written] = await temporary.store.listAttempts(followed!.jobId)
+    const { jobid, project, spider, state, sentAtMs, startedAtMs, version } = written!
+    expect(followed).toMatchObject({ jobid, project, spider, state, sentAtMs, startedAtMs, version })
+    expect(state).toBe('running')
+  })
+
   it('is adopted once, and not at all when it is gone', async () => {
     const { id } = await withTheirJobs()
     const twice = [1, 2].map(() => commands.adoptExternal(id, { project: 'shop', jobid: 'a' }))
