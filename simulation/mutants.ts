@@ -32,8 +32,8 @@ export const MUTANTS: Mutant[] = [
     mutations: [
       {
         file: 'dispatch/reconcile.ts',
-        from: 'absence.snapshots >= 2 && snapshot.begunAtMs - absence.firstBegunAtMs > nodePollIntervalMs',
-        to: 'absence.snapshots >= 1 && nodePollIntervalMs >= 0 && snapshot !== null'
+        from: 'absence.snapshots >= 2 && snapshot.begunAtMs - absence.firstBegunAtMs > moreThanMs',
+        to: 'absence.snapshots >= 1 && moreThanMs >= 0 && snapshot !== null'
       }
     ],
     breaks: TWICE,
@@ -127,5 +127,37 @@ export const MUTANTS: Mutant[] = [
     mutations: [{ file: 'queue/limits.ts', from: 'counted.total += by', to: 'counted.total += 0 * by' }],
     breaks: ['limit'],
     seeds: 300
+  },
+  {
+    name: 'a dedupe key is forgotten',
+    mutations: [{ file: 'store/sqlite/enqueue.ts', from: 'if (earlier !== undefined) return earlier', to: '' }],
+    breaks: ['dedupe'],
+    seeds: 100
+  },
+  {
+    name: 'a dedupe key lives on for a minute',
+    mutations: [
+      {
+        file: 'store/sqlite/enqueue.ts',
+        from: 'jobWithKey.get(job.dedupe.key, nowMs)',
+        to: 'jobWithKey.get(job.dedupe.key, nowMs - 60_000)'
+      }
+    ],
+    breaks: ['dedupe'],
+    seeds: 100
+  },
+  {
+    name: 'a pause of everything is written down and not obeyed',
+    mutations: [{ file: 'dispatch/dispatcher.ts', from: 'isPaused: this.paused,', to: 'isPaused: false,' }],
+    breaks: ['pause'],
+    seeds: 100
+  },
+  {
+    name: 'a paused project is sent all the same',
+    mutations: [
+      { file: 'dispatch/place.ts', from: 'if (isProjectPaused(line.project)) {', to: 'if (isProjectPaused("")) {' }
+    ],
+    breaks: ['pause'],
+    seeds: 100
   }
 ]

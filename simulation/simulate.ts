@@ -345,7 +345,8 @@ function listedIn(host: string, answer: HttpAnswer, atMs: number): Belief[] {
   try {
     const lists = JSON.parse(Buffer.from(answer.body).toString()) as Record<string, { id: string }[]>
     const jobids = [...lists['pending']!, ...lists['running']!].map(({ id }) => id)
-    return [{ atMs, kind: 'listed', host, project: null, jobids }]
+    const finished = lists['finished']!.map(({ id }) => id).filter((id) => !jobids.includes(id))
+    return [{ atMs, kind: 'listed', host, project: null, jobids, finished }]
   } catch {
     // Not an answer that the engine could read either.
     return []

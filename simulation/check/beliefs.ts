@@ -48,6 +48,11 @@ export function checkSends(history: History): Violation[] {
         return
       case 'listed':
         listed.set(belief.host, belief.jobids)
+        // Its slot is free from there on, even where writing that down fails (the disk is full).
+        for (const one of live.values()) {
+          if (history.hosts.get(one.attempt.nodeId) === belief.host && belief.finished.includes(one.attempt.jobid))
+            one.isFinishing = true
+        }
         return
       case 'node': {
         const { id, slots, queueAhead, tags, mode, atMs } = belief

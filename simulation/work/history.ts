@@ -22,7 +22,7 @@ export type Belief = { atMs: number } & (
   | { kind: 'changed'; jobId: string; number: number; to: Attempt['state'] | null; what: Transition['kind'] }
   | { kind: 'node'; id: string; slots: number | null; queueAhead: number; tags: string[]; mode: StoredNode['mode'] }
   | { kind: 'limits'; rules: LimitRule[] }
-  | { kind: 'listed'; host: string; project: string | null; jobids: string[] }
+  | { kind: 'listed'; host: string; project: string | null; jobids: string[]; finished: string[] }
 )
 
 export interface Sample {

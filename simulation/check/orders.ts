@@ -1,0 +1,104 @@
+import type { Operation, History, Violation } from '../work/history.ts'
+
+/** Orders that were made one after another are carried out in their order; of those that overlap in time nobody can say. */
+export function checkOrders(history: History): Violation[] {
+  return [...checkDedupe(history), ...checkPauses(history)]
+}
+
+/**
+ * Two acknowledged orders with one key, the second asked for after the first was answered: within the time to live of the first they
+ * are one job, after it two. Time is our wall clock: where it jumped, the checker does not know what it was.
+ */
+function checkDedupe(history: History): Violation[] {
+  const violations: Violation[] = []
+  if (history.faults.some(({ kind }) => kind.startsWith('our clock jumped'))) return violations
+  const byKey = new Map<string, { id: string; ttlMs: number; invokedAtMs: number; answeredAtMs: number }[]>()
+  for (const operation of history.operations) {
+    for (const { id, dedupe } of orderedJobs(operation)) {
+      if (dedupe == null) continue
+      const [invokedAtMs, answeredAtMs] = [operation.invokedAtMs, operation.answeredAtMs!]
+      const earlier = byKey.get(dedupe.key) ?? []
+      byKey.set(dedupe.key, [...earlier, { id, ttlMs: dedupe.ttlSeconds * 1000, invokedAtMs, answeredAtMs }])
+    }
+  }
+  for (const orders of byKey.values()) {
+    for (const [index, order] of orders.entries()) {
+      for (const earlier of orders.slice(0, index)) {
+        // The one that made the job: later answers with its id lengthen nothing.
+        if (orders.find(({ id }) => id === earlier.id) !== earlier || order.invokedAtMs <= earlier.answeredAtMs)
+          continue
+        const isOne = order.id === earlier.id
+        if (!isOne && order.answeredAtMs < earlier.invokedAtMs + earlier.ttlMs) {
+          violations.push({
+            rule: 'dedupe',
+            jobId: order.id,
+            text: `made though ${earlier.id} has its key and is young`
+          })
+        }
+        // A millisecond for the engine's clock, which counts whole ones.
+        if (isOne && order.invokedAtMs > earlier.answeredAtMs + earlier.ttlMs + 1) {
+          violations.push({ rule: 'dedupe', jobId: order.id, text: 'answered again after its key had expired' })
+        }
+      }
+    }
+  }
+  return violations
+}
+
+/** Nothing is sent between the answer to a pause and the next order that may have lifted it. */
+function checkPauses(history: History): Violation[] {
+  const violations: Violation[] = []
+  const projectOf = new Map(history.jobs.map(({ id, project }) => [id, project]))
+  const pauses = history.operations.flatMap((operation) => pausesOf(operation))
+  for (const pause of pauses.filter(({ paused, operation }) => paused && operation.result === 'ok')) {
+    const { answeredAtMs, invokedAtMs } = pause.operation
+    const lifts = pauses.filter(
+      ({ paused, project, operation }) =>
+        !paused &&
+        project === pause.project &&
+        (operation.answeredAtMs === null || operation.answeredAtMs >= invokedAtMs)
+    )
+    const untilMs = Math.min(...lifts.map(({ operation }) => operation.invokedAtMs))
+    for (const belief of history.beliefs) {
+      if (belief.kind !== 'begun' || belief.atMs <= answeredAtMs! || belief.atMs >= untilMs) continue
+      for (const { jobId } of belief.attempts) {
+        if (pause.project !== null && projectOf.get(jobId) !== pause.project) continue
+        const sinceMs = Math.round(belief.atMs - answeredAtMs!)
+        violations.push({ rule: 'pause', jobId, text: `sent ${sinceMs} ms after ${pause.project ?? 'all'} was paused` })
+      }
+    }
+  }
+  return violations
+}
+
+function pausesOf(operation: Operation): { project: string | null; paused: boolean; operation: Operation }[] {
+  const input = operation.input as { project?: string; paused?: boolean; settings?: { paused: boolean } }
+  switch (operation.name) {
+    case 'system.setPaused':
+      return [{ project: null, paused: input.paused!, operation }]
+    case 'projects.setPaused':
+      return [{ project: input.project!, paused: input.paused === true, operation }]
+    case 'projects.configure':
+      return [{ project: input.project!, paused: input.settings!.paused, operation }]
+    default:
+      return []
+  }
+}
+
+/** What an acknowledged order asked for, each with the job that it was given. */
+export function orderedJobs({ name, result, input, output }: Operation): OrderedJob[] {
+  if (result !== 'ok') return []
+  if (name === 'jobs.run') {
+    const asked = input as Omit<OrderedJob, 'id'>
+    return (output as { jobs: { id: string }[] }).jobs.map(({ id }) => ({ ...asked, id }))
+  }
+  if (name !== 'jobs.runMany') return []
+  const { ids } = output as { ids: string[] }
+  return (input as { jobs: Omit<OrderedJob, 'id'>[] }).jobs.map((asked, index) => ({ ...asked, id: ids[index]! }))
+}
+
+interface OrderedJob {
+  id: string
+  priority?: number
+  dedupe?: { key: string; ttlSeconds: number } | null
+}
