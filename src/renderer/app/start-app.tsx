@@ -4,7 +4,6 @@ import '@mantine/spotlight/styles.css'
 import '@mantine/dropzone/styles.css'
 import '../ui/theme.css'
 import { MantineProvider } from '@mantine/core'
-import { Notifications } from '@mantine/notifications'
 import { type QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { createHashHistory, type RouterHistory, RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
@@ -14,6 +13,7 @@ import { followChanges } from '../api/changes.ts'
 import type { Client } from '../api/wire.ts'
 import { setConnection } from '../state/connection.ts'
 import { listenForKeys } from '../state/keys.ts'
+import { Notices } from '../ui/notify.tsx'
 import { cssVariables, theme } from '../ui/theme.ts'
 import { loadAhead } from './load-patiently.ts'
 import { createQueryClient } from './query-client.ts'
@@ -42,8 +42,7 @@ function App({ client, queryClient, history }: { client: Client; queryClient: Qu
       <QueryClientProvider client={queryClient}>
         <ApiProvider client={client}>
           <RouterProvider router={createAppRouter(history)} />
-          {/* Above the status bar, whose connection must stay in sight. */}
-          <Notifications position="bottom-right" limit={4} mb={26} />
+          <Notices />
         </ApiProvider>
       </QueryClientProvider>
     </MantineProvider>

@@ -1,5 +1,5 @@
 import { MantineProvider } from '@mantine/core'
-import { Notifications, notifications } from '@mantine/notifications'
+import { notifications } from '@mantine/notifications'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { createMemoryHistory, RouterProvider } from '@tanstack/react-router'
 import { cleanup, configure, render } from '@testing-library/react'
@@ -10,6 +10,7 @@ import { createQueryClient } from '../app/query-client.ts'
 import { createAppRouter } from '../app/router.tsx'
 import { setConnection } from '../state/connection.ts'
 import { listenForKeys } from '../state/keys.ts'
+import { Notices } from '../ui/notify.tsx'
 import { theme } from '../ui/theme.ts'
 import { stubBrowser } from './browser-stubs.ts'
 import type { FakeEngine } from './fake-engine.ts'
@@ -36,7 +37,7 @@ export function renderApp(engine: FakeEngine, address = '/') {
       <QueryClientProvider client={queryClient}>
         <ApiProvider client={engine.client}>
           <RouterProvider router={router} />
-          <Notifications />
+          <Notices />
         </ApiProvider>
       </QueryClientProvider>
     </MantineProvider>

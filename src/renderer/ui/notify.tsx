@@ -1,9 +1,22 @@
 import { Button, Group } from '@mantine/core'
-import { notifications } from '@mantine/notifications'
+import { type NotificationData, Notifications, notifications } from '@mantine/notifications'
 import { explainError } from '../api/explain-error.ts'
 
 const UNDO_MS = 10_000
 let nextId = 1
+/** More than these wait out of sight, where nobody could undo anything. */
+const SHOWN_AT_ONCE = 50
+let shown = 0
+
+/** Where notices stand: above the status bar, whose connection must stay in sight. Many scroll (theme.css). */
+export function Notices() {
+  return <Notifications position="bottom-right" limit={SHOWN_AT_ONCE} mb={26} />
+}
+
+/** The newest is on top: it is in sight however many there are, and those before it keep their places. */
+export function showNotice(notice: NotificationData): void {
+  notifications.show({ withBorder: true, priority: ++shown, ...notice })
+}
 
 /** Says what was done and offers to take it back for 10 s. */
 export function notifyUndo(text: string, undo: () => void | Promise<unknown>): void {
@@ -16,14 +29,15 @@ export function notifyUndo(text: string, undo: () => void | Promise<unknown>): v
       notifyError('Could not undo', error)
     }
   }
-  notifications.show({
+  showNotice({
     id,
     autoClose: UNDO_MS,
-    withBorder: true,
     message: (
       <Group justify="space-between" wrap="nowrap">
-        <span>{text}</span>
-        <Button onClick={() => void onUndo()}>Undo</Button>
+        <span id={`${id}-words`}>{text}</span>
+        <Button aria-describedby={`${id}-words`} onClick={() => void onUndo()}>
+          Undo
+        </Button>
       </Group>
     )
   })
@@ -31,16 +45,15 @@ export function notifyUndo(text: string, undo: () => void | Promise<unknown>): v
 
 /** A short word that something happened, for acts whose effect is not on the screen. */
 export function notifyDone(text: string): void {
-  notifications.show({ message: text, autoClose: 4000, withBorder: true })
+  showNotice({ message: text, autoClose: 4000 })
 }
 
 /** `what` says what did not work: `Could not drain eu-1`. Stays until it is closed. */
 export function notifyError(what: string, error: unknown): void {
-  notifications.show({
+  showNotice({
     title: what,
     message: explainError(error).text,
     color: 'red',
-    autoClose: false,
-    withBorder: true
+    autoClose: false
   })
 }

@@ -68,6 +68,77 @@ it('changes the priority of marked jobs, and Undo gives each its old one back', 
   await waitFor(() => expect(new Map(those('queued').map(({ id, priority }) => [id, priority]))).toEqual(before))
 })
 
+it('moves marked jobs to a node, to tags and to any node, and Undo puts each back where it was', async () => {
+  open('/jobs?status=queued')
+  const places = () => those('queued').map(({ placement }) => placement)
+  const before = places()
+  const bar = await markAllShown()
+  fireEvent.click(bar.getByRole('button', { name: 'Move' }))
+  fireEvent.click(await screen.findByRole('combobox', { name: 'Node' }))
+  fireEvent.click(await screen.findByRole('option', { name: 'eu-2' }))
+  fireEvent.click(screen.getByRole('button', { name: /^Move \d+$/ }))
+  await waitFor(() => expect(places().every(({ nodeId }) => nodeId === 'eu-2')).toBe(true))
+  fireEvent.click(await screen.findByRole('button', { name: 'Undo' }))
+  await waitFor(() => expect(places()).toEqual(before))
+
+  const again = await markAllShown()
+  fireEvent.click(again.getByRole('button', { name: 'Move' }))
+  fireEvent.click(await screen.findByRole('radio', { name: 'Any node' }))
+  fireEvent.click(screen.getByRole('button', { name: /^Move \d+$/ }))
+  await waitFor(() => expect(places().every(({ nodeId, tags }) => nodeId === null && tags.length === 0)).toBe(true))
+})
+
+it('keeps each Undo in reach while seven acts are open, the newest on top, and each undoes its own act alone', async () => {
+  open('/jobs?status=queued')
+  await waitFor(async () => expect((await rows()).length).toBeGreaterThan(7))
+  const cancelled: string[] = []
+  for (let act = 1; act <= 7; act += 1) {
+    const waited = new Set(those('queued').map(({ id }) => id))
+    fireEvent.click(within((await rows())[1]!).getByRole('checkbox'))
+    const bar = within(await screen.findByRole('toolbar', { name: 'Marked jobs' }))
+    fireEvent.click(bar.getByRole('button', { name: 'Cancel 1' }))
+    await waitFor(() => expect(screen.getAllByRole('button', { name: 'Undo' })).toHaveLength(act))
+    for (const { id } of those('queued')) waited.delete(id)
+    cancelled.push(...waited)
+  }
+  expect(cancelled).toHaveLength(7)
+  const undos = screen.getAllByRole('button', { name: 'Undo', description: 'Cancelled 1 job' })
+  // Newest first: the third from the top is the fifth act.
+  fireEvent.click(undos[2]!)
+  await waitFor(() => expect(engine.jobs.get(cancelled[4]!)?.state).toBe('queued'))
+  expect(cancelled.filter((id) => engine.jobs.get(id)?.state === 'queued')).toEqual([cancelled[4]])
+  fireEvent.click(screen.getAllByRole('button', { name: 'Undo' }).at(-1)!)
+  await waitFor(() => expect(engine.jobs.get(cancelled[0]!)?.state).toBe('queued'))
+  expect(cancelled.filter((id) => engine.jobs.get(id)?.state === 'queued')).toEqual([cancelled[0], cancelled[4]])
+}, 30_000)
+
+it('says at once that 10,000 marked jobs are being cancelled: before any of it is asked of the engine', async () => {
+  open('/jobs?status=queued')
+  await waitFor(async () => expect((await rows()).length).toBeGreaterThan(1))
+  const [like] = those('queued')
+  for (let number = 0; number < 10_000; number += 1) {
+    const id = number.toString(16).padStart(32, '0')
+    engine.jobs.set(id, { ...like!, id, jobid: id, queuedAtMs: number })
+  }
+  const waiting = those('queued').length
+  engine.emit({ kind: 'jobs' })
+  const bar = await markAllShown()
+  fireEvent.click(await bar.findByRole('button', { name: /^Mark all/ }))
+  await bar.findByText('10,000 jobs marked')
+  const cancel = engine.holdBack('jobs.cancel')
+  const asked = engine.calls.length
+  fireEvent.click(bar.getByRole('button', { name: 'Cancel 10,000' }))
+  // No await in between: the click itself has shown it.
+  expect(screen.getByText('Cancelling 10,000 jobs: asked')).toBeTruthy()
+  expect(within(screen.getByRole('grid', { name: 'Jobs' })).getAllByText('cancelling…').length).toBeGreaterThan(3)
+  expect(screen.queryByRole('toolbar', { name: 'Marked jobs' })).toBeNull()
+  expect(engine.calls.slice(asked)).not.toContain('jobs.count')
+  cancel.release()
+  expect(await screen.findByText('Cancelled 10,000 jobs')).toBeTruthy()
+  expect(engine.calls.filter((call) => call === 'jobs.cancel')).toHaveLength(1)
+  expect(those('queued')).toHaveLength(waiting - 10_000)
+}, 30_000)
+
 it('says unknown of a run whose node does not answer, and queues it for others after saying that it may run twice', async () => {
   open('/jobs?status=running&node=eu-4')
   const unknown = those('running').filter(({ nodeId }) => nodeId === 'eu-4')

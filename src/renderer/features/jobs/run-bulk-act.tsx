@@ -2,7 +2,7 @@ import { Button, CloseButton, Progress } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import type { JobStatus } from '../../../shared/contract/index.ts'
 import type { Client } from '../../api/wire.ts'
-import { notifyError } from '../../ui/notify.tsx'
+import { notifyError, showNotice } from '../../ui/notify.tsx'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { type BulkAct, changeBulkAct, dropBulkAct, putBulkAct, useBulkActs } from './bulk-act-store.ts'
 import classes from './bulk-act.module.css'
@@ -46,10 +46,9 @@ export async function runBulkAct(client: Client, plan: BulkActPlan): Promise<voi
     newestOfSeries.set(plan.series, id)
   }
   putBulkAct({ ...plan, id, state: 'asked', count: 0, note: null, undo: null })
-  notifications.show({
+  showNotice({
     id,
     autoClose: false,
-    withBorder: true,
     withCloseButton: false,
     message: <BulkActNotice id={id} />
   })
@@ -129,7 +128,9 @@ function BulkActNotice({ id }: { id: string }) {
   return (
     <div className={classes.notice}>
       <div className={classes.words}>
-        <span role="status">{bulkActWords(act)}</span>
+        <span id={`${id}-words`} role="status">
+          {bulkActWords(act)}
+        </span>
         {act.note !== null && <span className="dim">{act.note}</span>}
         {isUnderWay && (
           <Progress
@@ -141,7 +142,11 @@ function BulkActNotice({ id }: { id: string }) {
           />
         )}
       </div>
-      {act.undo !== null && <Button onClick={() => void undo()}>Undo</Button>}
+      {act.undo !== null && (
+        <Button aria-describedby={`${id}-words`} onClick={() => void undo()}>
+          Undo
+        </Button>
+      )}
       <CloseButton size="sm" aria-label="Close; it goes on" onClick={() => close(id)} />
     </div>
   )
