@@ -2,7 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from '@playwright/test'
-import { openBusyScreen, recordLongTasks, serveBusyFleet } from '../support/long-tasks.ts'
+import {
+  cancelAllAndUndo,
+  openBusyScreen,
+  openFullQueue,
+  recordLongTasks,
+  serveBusyFleet
+} from '../support/long-tasks.ts'
 
 /** `npm run bench -- ui-scale` measures for longer, on a quiet machine. */
 const MEASURE_MS = 4_000
@@ -35,3 +41,12 @@ for (const [screen, hash] of [
     expect(tasks.longestMs, JSON.stringify(tasks.longest)).toBeLessThan(50)
   })
 }
+
+test('marking 10,000 waiting jobs, cancelling them and taking that back holds the page up for less than 50 ms', async ({
+  page
+}) => {
+  test.setTimeout(120_000)
+  await openFullQueue(page, fleet.address)
+  const tasks = await recordLongTasks(page, () => cancelAllAndUndo(page))
+  expect(tasks.longestMs, JSON.stringify(tasks.longest)).toBeLessThan(50)
+})

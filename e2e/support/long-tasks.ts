@@ -94,8 +94,30 @@ interface TraceEvent {
   args?: { name?: string }
 }
 
-/** Records a trace of the page for so long and reads the tasks of its main thread from it. */
-export async function recordLongTasks(page: Page, durationMs: number): Promise<LongTasks> {
+/** One call of a bulk takes so many. */
+export const MARKED_JOBS = 10_000
+
+/** Opens the queue of the busy fleet, where so many jobs wait. */
+export async function openFullQueue(page: Page, address: string): Promise<void> {
+  await page.goto(`${address}?nodes=${BUSY_NODES}&slots=${BUSY_SLOTS}&jobs=${MARKED_JOBS}#/jobs?status=queued`)
+  await page.getByRole('grid', { name: 'Jobs' }).waitFor({ timeout: 30_000 })
+  await page.waitForTimeout(SETTLE_MS)
+}
+
+/** Marks them all, cancels them, and takes that back. */
+export async function cancelAllAndUndo(page: Page): Promise<void> {
+  await page.getByRole('checkbox', { name: 'Mark all rows shown' }).click()
+  const bar = page.getByRole('toolbar', { name: 'Marked jobs' })
+  await bar.getByRole('button', { name: /^Mark all/ }).click()
+  await bar.getByText('10,000 jobs marked').waitFor({ timeout: 60_000 })
+  await bar.getByRole('button', { name: 'Cancel 10,000' }).click()
+  await page.getByText('Cancelled 10,000 jobs').waitFor({ timeout: 30_000 })
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await page.getByText('Cancelled 10,000 jobs').waitFor({ state: 'detached', timeout: 30_000 })
+}
+
+/** Records a trace of the page while something is done (or for so long) and reads the tasks of its main thread from it. */
+export async function recordLongTasks(page: Page, work: number | (() => Promise<void>)): Promise<LongTasks> {
   const session = await page.context().newCDPSession(page)
   const events: TraceEvent[] = []
   session.on('Tracing.dataCollected', ({ value }) => events.push(...(value as unknown as TraceEvent[])))
@@ -104,7 +126,9 @@ export async function recordLongTasks(page: Page, durationMs: number): Promise<L
     transferMode: 'ReportEvents',
     traceConfig: { includedCategories: ['toplevel', 'disabled-by-default-devtools.timeline', '__metadata'] }
   })
-  await page.waitForTimeout(durationMs)
+  const begunAtMs = performance.now()
+  await (typeof work === 'number' ? page.waitForTimeout(work) : work())
+  const durationMs = performance.now() - begunAtMs
   await session.send('Tracing.end')
   await complete
   await session.detach()

@@ -8,12 +8,19 @@ import { aJob, aNode, jobIdAt, seededRandom } from './fake-fleet.ts'
 const BATCH_EVERY_MS = 100
 const BATCHES_PER_ROUND = 10
 
-self.onmessage = ({ data, ports }: MessageEvent<{ nodes: number; slots: number }>) => {
+self.onmessage = ({ data, ports }: MessageEvent<{ nodes: number; slots: number; jobs: number }>) => {
   const port = ports[0]
   if (port === undefined) return
   const engine = createFakeEngine({ nodeCount: 1, jobCount: 300 })
   const nodes = fill(data.nodes, data.slots)
   for (const node of nodes) engine.nodes.set(node.id, node)
+  for (let number = 0; number < data.jobs; number += 1) {
+    const id = jobIdAt(Date.now() - number * 1000, number)
+    engine.jobs.set(
+      id,
+      aJob({ id, jobid: id, queuedAtMs: Date.now() - number * 1000, spider: `spider_${number % 400}` })
+    )
+  }
   const random = seededRandom(11)
   let number = 1_000_000
   let batch = 0

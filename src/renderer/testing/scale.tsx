@@ -1,6 +1,6 @@
 /**
  * The whole app over a busy fleet: an engine in a worker, on the wire that the desktop has (a MessagePort), so that what the page
- * itself does can be measured. `scale.html?nodes=1000&slots=16`; never shipped.
+ * itself does can be measured. `scale.html?nodes=1000&slots=16&jobs=10000` (that many wait); never shipped.
  */
 import { WIRE_MESSAGE } from '../../shared/wire.ts'
 import { connectWire } from '../api/wire.ts'
@@ -10,7 +10,8 @@ const scene = new URLSearchParams(window.location.search)
 window.history.replaceState(null, '', window.location.pathname + window.location.hash)
 const worker = new Worker(new URL('./scale-worker.ts', import.meta.url), { type: 'module' })
 const { port1, port2 } = new MessageChannel()
-worker.postMessage({ nodes: Number(scene.get('nodes') ?? 1000), slots: Number(scene.get('slots') ?? 16) }, [port2])
+const number = (name: string, usual: number) => Number(scene.get(name) ?? usual)
+worker.postMessage({ nodes: number('nodes', 1000), slots: number('slots', 16), jobs: number('jobs', 0) }, [port2])
 window.scrapdeck = {
   platform: 'linux',
   requestWire: () => window.postMessage(WIRE_MESSAGE, '/', [port1])
