@@ -76,7 +76,10 @@ describe('docs/promises.md', () => {
         (name) => `nodes/scrapyd/scrapyd-client.ts ${name}`
       )
     ],
-    ['An uncertain job is proved absent', ['dispatch/follower.ts NODE_POLL_INTERVAL_MS']],
+    [
+      'An uncertain job is proved absent',
+      ['dispatch/follower.ts NODE_POLL_INTERVAL_MS', 'dispatch/follower.ts TAKEN_OVER_APART_MS']
+    ],
     ['An orphan without a sign', ['dispatch/follower.ts ORPHAN_SILENCE_MS']],
     [
       'A node is stuck',

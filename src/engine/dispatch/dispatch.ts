@@ -122,7 +122,9 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
       const state = attempt.state === 'sending' ? ('uncertain' as const) : attempt.state
       const { cancelAskedAtMs, retry, limits } = jobs.get(attempt.jobId)!
       const settledAtMs = clock.monotonicMs()
-      const one = live.add({ ...attempt, state }, { settledAtMs, cancelAskedAtMs, retry, limits })
+      const isTakenOverUnresolved = state === 'uncertain'
+      const options = { settledAtMs, isTakenOverUnresolved, cancelAskedAtMs, retry, limits }
+      const one = live.add({ ...attempt, state }, options)
       follow(one)
     }
   }

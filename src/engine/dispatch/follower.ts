@@ -12,6 +12,8 @@ import { reconcile, type Verdict } from './reconcile.ts'
 
 /** Scrapyd's default poll interval. A node whose own is longer proves absence later, never wrongly: its jobs are listed as pending meanwhile. */
 export const NODE_POLL_INTERVAL_MS = 5_000
+/** A POST of an engine that died may be delivered that much later: whoever sent it would have waited for its end. */
+const TAKEN_OVER_APART_MS = 30_000
 // A run that its node forgot counts as alive while its log grows; this long without a byte and it is lost.
 const ORPHAN_SILENCE_MS = 60_000
 // A node that lists a run no longer and answers for so long, but never with its log, will never tell.
@@ -79,8 +81,11 @@ export class Follower {
     const { live, store, clock } = this.#context
     const nodeId = node.stored.id
     this.#newest.set(node, snapshot)
+    // What is sent to the local node stays within this process: nothing of it is on its way when that has died.
+    const isLocal = nodeId === LOCAL_NODE_ID
     const result = reconcile(live.ofNode(nodeId), snapshot, {
-      nodePollIntervalMs: nodeId === LOCAL_NODE_ID ? 0 : NODE_POLL_INTERVAL_MS
+      nodePollIntervalMs: isLocal ? 0 : NODE_POLL_INTERVAL_MS,
+      takenOverApartMs: isLocal ? 0 : TAKEN_OVER_APART_MS
     })
     for (const [key, absence] of result.absences) {
       const one = live.get(key)

@@ -15,6 +15,8 @@ export interface LiveAttempt {
   spider: string
   state: BelievedAttempt['state']
   settledAtMs: number | null
+  /** See reconcile.ts. */
+  isTakenOverUnresolved: boolean
   /** Its node has shown its end: it holds no slot any more, though that may not have been written down yet. */
   isOver: boolean
   absence: Absence | null
@@ -39,6 +41,7 @@ export interface LiveAttempt {
 interface LiveOptions {
   settledAtMs: number | null
   cancelAskedAtMs: number | null
+  isTakenOverUnresolved?: boolean
   retry?: RetryPolicy | null
   limits?: RunLimits | null
 }
@@ -85,6 +88,7 @@ export class LiveAttempts {
         moveTo(next)
       },
       settledAtMs: options.settledAtMs,
+      isTakenOverUnresolved: options.isTakenOverUnresolved ?? false,
       isOver: false,
       absence: null,
       sentAtMs: attempt.sentAtMs,

@@ -484,7 +484,7 @@ describe('a node that accepts jobs but starts none', () => {
     expect(node.pending).toEqual([])
     node.isWedged = false
     await restart({ n1: node })
-    await clock.advanceBy(20_000)
+    await clock.advanceBy(40_000)
     expect(await resultsOf(id)).toEqual([
       ['absent', 'never arrived'],
       [null, null]
@@ -598,6 +598,41 @@ describe('what an engine takes over', () => {
     await restart({ n1: node })
     await clock.advanceBy(16_000)
     expect(node.running[0]!.signals).toEqual(['INT', 'KILL'])
+  })
+
+  it('what was being sent is looked for long enough: the request of an engine that died may arrive late', async () => {
+    node.behaviours.push('lose_request')
+    await start({ n1: node })
+    const id = await enqueue()
+    await restart({ n1: node })
+    await clock.advanceBy(15_000)
+    // A second crash does not make the request older.
+    await restart({ n1: node })
+    await clock.advanceBy(25_000)
+    await node.schedule({
+      project: 'shop',
+      version: '1',
+      spider: 'prices',
+      jobid: id,
+      settings: {},
+      args: {},
+      priority: 0
+    })
+    await clock.advanceBy(MINUTE)
+    expect(node.executed).toEqual([id])
+    expect(await resultsOf(id)).toEqual([[null, null]])
+  })
+
+  it('what never arrived goes back to the queue all the same', async () => {
+    node.behaviours.push('lose_request')
+    await start({ n1: node })
+    const id = await enqueue()
+    await restart({ n1: node })
+    await clock.advanceBy(40_000)
+    expect(await resultsOf(id)).toEqual([
+      ['absent', 'never arrived'],
+      [null, null]
+    ])
   })
 
   it('what is live on a node that is not in the fleet ends as lost', async () => {

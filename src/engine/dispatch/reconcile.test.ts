@@ -4,9 +4,19 @@ import type { SeenJob, Snapshot } from '../nodes/node-client.ts'
 import { reconcile, type BelievedAttempt } from './reconcile.ts'
 
 const POLL_MS = 5_000
+const OPTIONS = { nodePollIntervalMs: POLL_MS, takenOverApartMs: 30_000 }
 
 function anAttempt(values: Partial<BelievedAttempt> = {}): BelievedAttempt {
-  return { key: 'job/1', project: 'shop', jobid: 'job', state: 'accepted', settledAtMs: 0, absence: null, ...values }
+  return {
+    key: 'job/1',
+    project: 'shop',
+    jobid: 'job',
+    state: 'accepted',
+    settledAtMs: 0,
+    isTakenOverUnresolved: false,
+    absence: null,
+    ...values
+  }
 }
 
 function aSeenJob(jobid = 'job'): SeenJob {
@@ -18,7 +28,7 @@ function aSnapshot(values: Partial<Snapshot> = {}): Snapshot {
 }
 
 const verdictOf = (attempt: BelievedAttempt, snapshot: Snapshot) =>
-  reconcile([attempt], snapshot, { nodePollIntervalMs: POLL_MS }).verdicts[0]?.kind ?? null
+  reconcile([attempt], snapshot, OPTIONS).verdicts[0]?.kind ?? null
 
 describe('what a snapshot says of an attempt', () => {
   it('an uncertain attempt that is in the queue of the node was accepted', () => {
@@ -39,7 +49,7 @@ describe('what a snapshot says of an attempt', () => {
 
   it('the same jobid in another project is another job', () => {
     const stranger = { ...aSeenJob(), project: 'news' }
-    const result = reconcile([anAttempt()], aSnapshot({ running: [stranger] }), { nodePollIntervalMs: POLL_MS })
+    const result = reconcile([anAttempt()], aSnapshot({ running: [stranger] }), OPTIONS)
     expect(result.verdicts).toEqual([])
     expect(result.external.running).toEqual([stranger])
   })
@@ -48,9 +58,7 @@ describe('what a snapshot says of an attempt', () => {
     const result = reconcile(
       [anAttempt()],
       aSnapshot({ pending: [aSeenJob('a')], running: [aSeenJob()], finished: [aSeenJob('b')] }),
-      {
-        nodePollIntervalMs: POLL_MS
-      }
+      OPTIONS
     )
     expect(result.external).toEqual({ pending: [aSeenJob('a')], running: [] })
   })
@@ -61,7 +69,7 @@ describe('absence', () => {
     let belief = attempt
     const kinds: (string | null)[] = []
     for (const at of begunAtMs) {
-      const result = reconcile([belief], aSnapshot({ begunAtMs: at }), { nodePollIntervalMs: POLL_MS })
+      const result = reconcile([belief], aSnapshot({ begunAtMs: at }), OPTIONS)
       kinds.push(result.verdicts[0]?.kind ?? null)
       belief = { ...belief, absence: result.absences.get(belief.key) ?? null }
     }
@@ -89,8 +97,15 @@ describe('absence', () => {
     ])
   })
 
+  it('needs longer where the engine that was sending it died, and its POST may still be delivered', () => {
+    const takenOver = anAttempt({ state: 'uncertain', isTakenOverUnresolved: true })
+    expect(follow(takenOver, [1_000, 6_001, 31_000, 31_001])).toEqual([null, null, null, 'missing'])
+    // Once it has arrived, nothing of it is on its way.
+    expect(follow({ ...takenOver, state: 'running' }, [1_000, 6_001])).toEqual([null, 'missing'])
+  })
+
   it('begins anew when the job was seen again', () => {
-    const options = { nodePollIntervalMs: POLL_MS }
+    const options = OPTIONS
     const missedOnce = reconcile([anAttempt()], aSnapshot({ begunAtMs: 1_000 }), options).absences.get('job/1') ?? null
     const seen = reconcile(
       [anAttempt({ absence: missedOnce })],
@@ -115,7 +130,7 @@ describe('properties of reconcile', () => {
   it('every attempt gets one verdict at most, never for what is not believed, and never backwards', () => {
     fc.assert(
       fc.property(beliefs, snapshots, (believed, snapshot) => {
-        const { verdicts } = reconcile(believed, snapshot, { nodePollIntervalMs: POLL_MS })
+        const { verdicts } = reconcile(believed, snapshot, OPTIONS)
         expect(new Set(verdicts.map(({ key }) => key)).size).toBe(verdicts.length)
         for (const verdict of verdicts) {
           const attempt = believed.find(({ key }) => key === verdict.key)!
@@ -129,7 +144,7 @@ describe('properties of reconcile', () => {
   it('one snapshot alone never proves absence', () => {
     fc.assert(
       fc.property(beliefs, snapshots, (believed, snapshot) => {
-        const { verdicts } = reconcile(believed, snapshot, { nodePollIntervalMs: 0 })
+        const { verdicts } = reconcile(believed, snapshot, { nodePollIntervalMs: 0, takenOverApartMs: 0 })
         expect(verdicts.filter(({ kind }) => kind === 'missing')).toEqual([])
       })
     )
@@ -139,7 +154,7 @@ describe('properties of reconcile', () => {
     fc.assert(
       fc.property(beliefs, snapshots, (believed, snapshot) => {
         const ours = new Set(believed.map(({ jobid }) => jobid))
-        const { external } = reconcile(believed, snapshot, { nodePollIntervalMs: POLL_MS })
+        const { external } = reconcile(believed, snapshot, OPTIONS)
         expect(external.running).toEqual(snapshot.running.filter(({ jobid }) => !ours.has(jobid)))
         expect(external.pending).toEqual(snapshot.pending.filter(({ jobid }) => !ours.has(jobid)))
       })

@@ -12,6 +12,8 @@ export interface BelievedAttempt {
    * one. Only a snapshot begun after it can show that the job is not there. null: the POST is still on its way.
    */
   settledAtMs: number | null
+  /** When this engine took it over nobody knew whether it had arrived: its POST may be on its way through a slow network still. */
+  isTakenOverUnresolved: boolean
   absence: Absence | null
 }
 
@@ -23,7 +25,7 @@ export interface Absence {
 
 export type Verdict =
   | { key: string; kind: 'accepted' | 'running' | 'finished'; seen: SeenJob }
-  /** In no list of two or more snapshots more than a node poll interval apart: now its log decides. */
+  /** In no list of two or more snapshots so far apart that nothing was between them: now its log decides. */
   | { key: string; kind: 'missing'; absence: Absence }
 
 export interface Reconciliation {
@@ -32,6 +34,12 @@ export interface Reconciliation {
   absences: Map<string, Absence | null>
   /** Pending and running jobs that are none of ours: they use up slots. */
   external: { pending: SeenJob[]; running: SeenJob[] }
+}
+
+export interface ReconcileOptions {
+  nodePollIntervalMs: number
+  /** How far apart the snapshots must be for what was taken over unresolved, where that is longer. */
+  takenOverApartMs: number
 }
 
 /**
@@ -46,11 +54,12 @@ export interface Reconciliation {
  *
  * Being seen always counts. Not being seen counts only in snapshots begun after the POST ended, and only when two of
  * them lie more than a poll interval of the node apart: between its queue and its process table a job can be in no list.
+ * Where the engine that sent the POST is dead, nobody waited for its end: those two must lie further apart.
  */
 export function reconcile(
   believed: readonly BelievedAttempt[],
   snapshot: Snapshot,
-  options: { nodePollIntervalMs: number }
+  options: ReconcileOptions
 ): Reconciliation {
   const seen = new Map<string, { list: 'pending' | 'running' | 'finished'; job: SeenJob }>()
   // A node lists its last hundreds of jobs at each look; few of them are live ones of ours.
@@ -74,7 +83,7 @@ export function reconcile(
     }
     const absence = countAbsence(attempt, snapshot)
     absences.set(attempt.key, absence)
-    if (absence !== null && isProved(absence, snapshot, options.nodePollIntervalMs)) {
+    if (absence !== null && isProved(absence, snapshot, nodePollIntervalOf(attempt, options))) {
       verdicts.push({ key: attempt.key, kind: 'missing', absence })
     }
   }
@@ -99,6 +108,17 @@ function countAbsence(attempt: BelievedAttempt, snapshot: Snapshot): Absence | n
   if (snapshot.begunAtMs <= attempt.settledAtMs) return attempt.absence
   if (attempt.absence === null) return { firstBegunAtMs: snapshot.begunAtMs, snapshots: 1 }
   return { ...attempt.absence, snapshots: attempt.absence.snapshots + 1 }
+}
+
+/** As long as the node may take to look into its queue, a request that may still be under way to it included. */
+function nodePollIntervalOf(
+  attempt: BelievedAttempt,
+  { nodePollIntervalMs, takenOverApartMs }: ReconcileOptions
+): number {
+  const isUnresolved = attempt.state === 'sending' || attempt.state === 'uncertain'
+  return isUnresolved && attempt.isTakenOverUnresolved
+    ? Math.max(nodePollIntervalMs, takenOverApartMs)
+    : nodePollIntervalMs
 }
 
 function isProved(absence: Absence, snapshot: Snapshot, nodePollIntervalMs: number): boolean {
