@@ -181,6 +181,8 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
       await Promise.all(missing.map((one) => abandon(one, words(one.nodeId))))
     },
     async abandonNode(nodeId) {
+      giver.forget(nodeId)
+      stuck.forget(nodeId)
       await Promise.all(live.ofNode(nodeId).map((one) => abandon(one, 'its node was removed from the fleet')))
     },
     async stop() {

@@ -43,6 +43,11 @@ export class GiveUp {
     })
   }
 
+  /** It has left the fleet. */
+  forget(nodeId: string): void {
+    this.#awaySinceMs.delete(nodeId)
+  }
+
   /** By hand; returns the jobs that were live on a node that does not answer. */
   giveUpJobs(jobIds: string[]): Promise<string[]> {
     const { live, fleet } = this.#context

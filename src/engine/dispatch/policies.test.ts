@@ -442,6 +442,19 @@ describe('a node that accepts jobs but starts none', () => {
     expect(node.executed.length).toBeLessThan(15)
   })
 
+  it('is nothing any more when it has left the fleet, whatever of it comes in late', async () => {
+    await start({ n1: node })
+    node.isWedged = true
+    await enqueue()
+    await clock.advanceBy(25_000)
+    const left = harness.fleet.get('n1')!
+    await harness.fleet.remove('n1')
+    await harness.dispatch.abandonNode('n1')
+    expect(harness.dispatch.stuckSinceMs('n1')).toBeNull()
+    await harness.dispatch.takeSnapshot(left, await node.listJobs())
+    expect(harness.dispatch.stuckSinceMs('n1')).toBeNull()
+  })
+
   it('a job that it starts at the last moment is not stopped by the taking back', async () => {
     await start({ n1: node })
     node.isWedged = true

@@ -62,9 +62,10 @@ export class StuckNodes {
   }
 
   noteSnapshot(node: FleetNode, snapshot: Snapshot): void {
-    const { live, clock, logger } = this.#context
+    const { live, clock, logger, fleet } = this.#context
     const { id, name } = node.stored
-    if (id === LOCAL_NODE_ID) return
+    // The last lists of a node that was removed may come in after that.
+    if (id === LOCAL_NODE_ID || fleet.get(id) === undefined) return
     const before = this.#watches.get(id) ?? null
     const unstarted = live.ofNode(id).filter(({ state }) => state === 'accepted')
     const pending = unstarted.length === 0 ? null : new Set(snapshot.pending.map(({ jobid }) => jobid))
@@ -107,6 +108,11 @@ export class StuckNodes {
     if (this.#onProbation.has(id) || this.roomFor(id) === 0) return
     this.#onProbation.add(id)
     this.#onChange(node)
+  }
+
+  /** It has left the fleet. */
+  forget(nodeId: string): void {
+    for (const kept of [this.#watches, this.#sinceMs, this.#onProbation, this.#wasDown]) kept.delete(nodeId)
   }
 
   #lookOf(node: FleetNode, { running, pending }: Snapshot) {
