@@ -62,11 +62,13 @@ export function describeQueue(story: Story): void {
       const starts = ['node-1', 'node-2'].map((nodeId) => story.store.beginAttempts([anAttemptStart(job, { nodeId })]))
       const begun = (await Promise.all(starts)).flat()
       expect(begun.length).toBe(1)
-      expect(await story.store.listLiveAttempts()).toEqual(begun)
+      const { job: claimed, ...attempt } = begun[0]!
+      expect(await story.store.listLiveAttempts()).toEqual([attempt])
       expect(await kindsOf(job)).toEqual(['queued', 'sending'])
-      expect(await story.store.getJob(job.id)).toMatchObject({
+      expect(await story.store.getJob(job.id)).toEqual(claimed)
+      expect(claimed).toMatchObject({
         state: 'starting',
-        nodeId: begun[0]?.nodeId,
+        nodeId: attempt.nodeId,
         attemptCount: 1
       })
     })

@@ -1,3 +1,4 @@
+import { expect } from 'vitest'
 import type { Attempt, JobFilter } from '../../../shared/contract/index.ts'
 import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
 import { parseLane } from '../lane.ts'
@@ -60,8 +61,10 @@ export function createStory(openStore: () => Promise<StoreUnderTest>) {
     },
 
     async begin(job: NewJob, over: Partial<AttemptStart> = {}): Promise<Attempt> {
-      const [attempt] = await opened().beginAttempts([anAttemptStart(job, over)])
-      if (attempt === undefined) throw new Error(`${job.id} was not claimed`)
+      const [begun] = await opened().beginAttempts([anAttemptStart(job, over)])
+      if (begun === undefined) throw new Error(`${job.id} was not claimed`)
+      const { job: claimed, ...attempt } = begun
+      expect(claimed).toEqual(await opened().getJob(job.id))
       return attempt
     },
 
