@@ -3,7 +3,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { chromium } from '@playwright/test'
 import { chromiumLaunchOptions } from '../e2e/support/chromium.ts'
-import { BUSY_NODES, BUSY_SLOTS, openBusyScreen, recordLongTasks, serveBusyFleet } from '../e2e/support/long-tasks.ts'
+import {
+  BUSY_NODES,
+  BUSY_SLOTS,
+  cancelAllAndUndo,
+  MARKED_JOBS,
+  openBusyScreen,
+  openFullQueue,
+  recordLongTasks,
+  serveBusyFleet
+} from '../e2e/support/long-tasks.ts'
 import type { Figure } from './figure.ts'
 import { machine } from './support/bench-engine.ts'
 
@@ -39,6 +48,17 @@ export async function run(): Promise<Figure[]> {
         { figure: `${screen}_core_share`, value: coreShare, unit: 'cores', conditions }
       )
     }
+    const page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
+    await openFullQueue(page, fleet.address)
+    const { longestMs, over50 } = await recordLongTasks(page, () => cancelAllAndUndo(page))
+    const conditions = {
+      ...{ screen: 'jobs', what: 'marked, cancelled and brought back', marked_jobs: MARKED_JOBS, nodes: BUSY_NODES },
+      ...{ slots_per_node: BUSY_SLOTS, changes_per_s: 3 * BUSY_NODES, time: 'CPU of the main thread', ...machine() }
+    }
+    figures.push(
+      { figure: 'bulk_longest_task_ms', value: longestMs, unit: 'ms', conditions },
+      { figure: 'bulk_tasks_over_50_ms', value: over50, unit: 'tasks', conditions }
+    )
     return figures
   } finally {
     await browser.close()
