@@ -94,6 +94,30 @@ afterEach(async () => {
 })
 
 describe('an engine', () => {
+  it('asks a node that discovery found which Scrapyd it is when it first answers, and not again', async () => {
+    let asked = 0
+    node.isDown = true
+    Object.assign(node, { probeVersion: async () => `1.${++asked}` })
+    await client.discovery.put({
+      id: 'list',
+      source: { kind: 'list', nodes: 'http://10.0.0.1:6800/' },
+      refreshSeconds: 30,
+      node: {}
+    })
+    const versions = async () => (await client.nodes.list()).nodes.map(({ scrapydVersion }) => scrapydVersion)
+    await until(async () => (await client.nodes.list()).nodes[0]?.health === 'down')
+    expect(await versions()).toEqual([null])
+    node.isDown = false
+    await until(async () => (await versions())[0] === '1.1')
+    node.isDown = true
+    await until(async () => (await client.nodes.list()).nodes[0]?.health === 'down')
+    node.isDown = false
+    await until(async () => (await client.nodes.list()).nodes[0]?.health === 'up')
+    await clock.advanceBy(5000)
+    expect(await versions()).toEqual(['1.1'])
+    expect(asked).toBe(1)
+  })
+
   it('takes a job from asked to succeeded, sends the egg first, and archives the log', async () => {
     await prepare()
     const { jobs } = await client.jobs.run({ project: 'shop', spiders: ['prices'] })

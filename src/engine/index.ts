@@ -154,7 +154,14 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     onSnapshot: (node, snapshot) => dispatch.takeSnapshot(node, snapshot),
     onStatus: noteStatus
   })
-  const eggs = wireEggs({ projects, fleet, clock, logger, wakeDispatcher: () => dispatch.wake() })
+  const eggs = wireEggs({
+    projects,
+    fleet,
+    clock,
+    logger,
+    wakeDispatcher: () => dispatch.wake(),
+    noteScrapydVersion: ({ id, url }, version) => nodeCommands.noteScrapydVersion(id, url, version)
+  })
   const { distribution } = eggs
   const dispatch = createDispatch({
     store,

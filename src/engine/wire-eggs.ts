@@ -6,6 +6,7 @@ import { createDistribution, type Distribution } from './projects/distribution.t
 import type { Projects } from './projects/projects.ts'
 import type { Clock } from './runtime/clock.ts'
 import type { Logger } from './runtime/logger.ts'
+import type { StoredNode } from './store/store.ts'
 
 const INVENTORIES_AT_ONCE = 32
 
@@ -25,6 +26,7 @@ export function wireEggs(parts: {
   clock: Clock
   logger: Logger
   wakeDispatcher: () => void
+  noteScrapydVersion: (node: StoredNode, scrapydVersion: string) => Promise<void>
 }): Eggs {
   const { projects, fleet, clock, logger } = parts
   const modes = new Map<string, NodeMode>()
@@ -68,7 +70,8 @@ export function wireEggs(parts: {
         knowsSpiders: (project, version) => projects.knowsSpiders(project, version),
         record: ({ project, versions, spiders }) =>
           projects.recordSeenOnNode(node.stored.id, project, versions, spiders, askedAtMs),
-        recordProjects: (names) => projects.recordProjectsOnNode(node.stored.id, names, askedAtMs)
+        recordProjects: (names) => projects.recordProjectsOnNode(node.stored.id, names, askedAtMs),
+        recordVersion: (version) => parts.noteScrapydVersion(node.stored, version)
       })
       parts.wakeDispatcher()
       atOnce.look()

@@ -81,6 +81,19 @@ export class NodeCommands {
     return this.#exclusively(() => this.#update(id, input))
   }
 
+  /** What a probe of its address found out: of nodes that nobody probed before they were added. */
+  async noteScrapydVersion(id: string, url: string, scrapydVersion: string): Promise<void> {
+    await this.#exclusively(async () => {
+      const { store, fleet } = this.#parts
+      const node = fleet.get(id)
+      // Removed or moved meanwhile: it was another installation that answered.
+      if (node === undefined || node.stored.url !== url || node.stored.scrapydVersion !== null) return
+      const stored = { ...node.stored, scrapydVersion }
+      await store.putNode(stored)
+      fleet.update(stored)
+    })
+  }
+
   setMode(id: string, mode: NodeMode): Promise<FleetNode> {
     return this.#exclusively(() => this.#setMode(id, mode))
   }
@@ -206,7 +219,10 @@ export class NodeCommands {
       group: input.group === undefined ? node.stored.group : input.group
     }
     const moves = stored.url !== node.stored.url
-    if (moves) this.#refuseUnresolved(node)
+    if (moves) {
+      this.#refuseUnresolved(node)
+      stored.scrapydVersion = null
+    }
     await store.putNode(stored)
     // A new connection gives up what is on its way over the old one: only when it must be.
     const isSameAddress = CONNECTION_FIELDS.every((field) => stored[field] === node.stored[field])

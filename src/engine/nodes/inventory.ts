@@ -3,7 +3,7 @@ import type { FleetNode } from './fleet.ts'
 import type { Logger } from '../runtime/logger.ts'
 
 /**
- * Reads what a node has of its own: projects, their versions, and the spiders of each project's newest version (one
+ * Reads what a node has of its own: which Scrapyd it is where that is not known, projects, their versions, and the spiders of each project's newest version (one
  * blocking call of Scrapyd a project, answered from its cache after the first). A node that stops answering half-way is asked
  * again when it comes back.
  */
@@ -14,6 +14,7 @@ export async function takeInventory(
     knowsSpiders: (project: string, version: string) => boolean
     record: (seen: { project: string; versions: string[]; spiders: string[] | null }) => Promise<void>
     recordProjects: (projects: string[]) => Promise<void>
+    recordVersion: (scrapydVersion: string) => Promise<void>
   }
 ): Promise<void> {
   try {
@@ -26,6 +27,9 @@ export async function takeInventory(
       await options.record({ project, versions, spiders })
     }
     await options.recordProjects(projects)
+    // Found by discovery, or it was away when it was added: nobody has asked yet.
+    const version = node.stored.scrapydVersion === null ? await node.client.probeVersion?.() : undefined
+    if (version !== undefined) await options.recordVersion(version)
   } catch (error) {
     if (!(error instanceof NodeError)) throw error
     options.logger.warn(

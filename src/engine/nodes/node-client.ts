@@ -17,6 +17,8 @@ export interface NodeClient {
     request: { project: string; jobid: string; signal: NodeSignal },
     signal?: AbortSignal
   ): Promise<{ wasState: 'pending' | 'running' | null }>
+  /** `1.5+`, `1.3 or 1.4`…, as far as its behaviour shows; a node that is no Scrapyd has none. */
+  probeVersion?(signal?: AbortSignal): Promise<string>
   listProjects(signal?: AbortSignal): Promise<string[]>
   /** As the node spells them (sanitised), latest last. */
   listVersions(project: string, signal?: AbortSignal): Promise<string[]>

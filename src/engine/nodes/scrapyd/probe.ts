@@ -2,13 +2,11 @@ import type { NodeAddress, NodeHealth, ProbeResult } from '../../../shared/contr
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { NodeError } from '../node-client.ts'
-import { ListJobsAnswer } from './answers.ts'
 import { checkCertificates } from './certificates.ts'
-import { type Connection, collectBody, createConnection } from './connection.ts'
+import type { createConnection } from './connection.ts'
 import { isLoopbackUrl, parseNodeUrl } from './node-url.ts'
 import { parseProxyUrl } from './proxy.ts'
-import { needsProject } from './refusals.ts'
-import { askJson, type ClientLimits, createScrapydClient } from './scrapyd-client.ts'
+import { type ClientLimits, createScrapydClient } from './scrapyd-client.ts'
 
 /**
  * One look at an address, before anything is saved. A node that is down or wrong is a result, not an error; only an
@@ -23,7 +21,7 @@ export async function probeNode(options: {
   connect?: typeof createConnection | undefined
   signal?: AbortSignal
 }): Promise<Omit<ProbeResult, 'duplicateOf'>> {
-  const { address, clock, logger, limits, connect = createConnection, signal } = options
+  const { address, clock, logger, limits, connect, signal } = options
   const parsed = parseNodeUrl(address.url)
   const parts = {
     url: parsed.url,
@@ -37,7 +35,6 @@ export async function probeNode(options: {
   checkCertificates(parts)
   const name = new URL(parsed.url).hostname
   const client = createScrapydClient({ ...parts, name, clock, logger, limits, connect })
-  const connection = connect({ address: parts, name, clock })
   const result: Omit<ProbeResult, 'duplicateOf'> = {
     url: parsed.url,
     reachable: false,
@@ -64,7 +61,7 @@ export async function probeNode(options: {
     result.pending = status.pending
     result.clockOffsetMs = status.clockOffsetMs
     result.projects = await client.listProjects(signal)
-    result.scrapydVersion = await probeVersion(connection, signal)
+    result.scrapydVersion = (await client.probeVersion?.(signal)) ?? null
     result.health = 'up'
   } catch (error) {
     if (!(error instanceof NodeError)) throw error
@@ -72,7 +69,7 @@ export async function probeNode(options: {
     result.reachable ||= result.health === 'unauthorized' || result.health === 'invalid'
     result.problem = error.message
   } finally {
-    await Promise.all([client.close(), connection.close()])
+    await client.close()
   }
   return result
 }
@@ -93,28 +90,6 @@ export function healthOf(error: NodeError): NodeHealth {
       return 'invalid'
     case 'aborted':
       return 'unknown'
-  }
-}
-
-/**
- * Scrapyd does not tell its version; behaviour does (scrapyd-protocol.md, 9). 1.5 and 1.6 differ over HTTP only in what a
- * numeric signal does to a job that runs, so they cannot be told apart without touching somebody's job.
- */
-async function probeVersion(connection: Connection, signal?: AbortSignal): Promise<string> {
-  const ignored = collectBody(64_000)
-  const options = await connection.send(
-    { method: 'OPTIONS', path: 'daemonstatus.json', timeoutMs: 5000, receive: ignored.receive },
-    signal
-  )
-  if (options.status === 204) return '1.5+'
-  const request = { method: 'GET', path: 'listjobs.json', timeoutMs: 15_000, limitBytes: 32_000_000 } as const
-  try {
-    const { answer } = await askJson(connection, { ...request, schema: ListJobsAnswer }, signal)
-    if (answer.finished.length === 0) return '1.3 or 1.4'
-    return answer.finished.some((job) => job.log_url !== undefined) ? '1.4' : '1.3'
-  } catch (error) {
-    if (error instanceof NodeError && needsProject(error.nodeMessage ?? '')) return '1.2'
-    throw error
   }
 }
 

@@ -28,6 +28,7 @@ import {
 import { type AnswerHead, type Connection, collectBody, createConnection } from './connection.ts'
 import type { NodeAddressParts } from './transport.ts'
 import { type AskLog, readLogRange } from './log-range.ts'
+import { probeVersion } from './version.ts'
 import { classifyRefusal, needsProject, storedNothing } from './refusals.ts'
 
 /** Time limits cover a whole exchange. The long ones are calls during which Scrapyd imports a project and answers nobody. */
@@ -258,6 +259,11 @@ export function createScrapydClient(options: ScrapydClientOptions): NodeClient {
         ['signal', String(request.signal)]
       ]
       return { wasState: (await post('cancel.json', form, CancelAnswer, other, signal)).prevstate }
+    },
+
+    probeVersion(signal) {
+      const limit = { timeoutMs: limits.listJobsMs, limitBytes: limits.listJobsBytes }
+      return probeVersion(connection, () => get('listjobs.json', [], ListJobsAnswer, limit, signal), signal)
     },
 
     async listProjects(signal) {
