@@ -16,6 +16,7 @@ import { NodeHealthDot } from '../../ui/status.tsx'
 import { RelativeTime, Runtime } from '../../ui/time.tsx'
 import { Environments } from './environments.tsx'
 import { RunElsewhereButton } from '../../ui/run-elsewhere.tsx'
+import { WhyVanished } from './discovery/why-vanished.tsx'
 import { ExternalRun } from './external-run.tsx'
 import { isStale, isTroubled, nodeWord, SlotsBar } from './node-columns.tsx'
 import classes from './node-detail.module.css'
@@ -86,6 +87,7 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
           </p>
         </div>
       )}
+      {node.sourceId !== null && <WhyVanished node={node} />}
       <ModeButtons node={node} />
       {editing ? (
         <NodeForm node={node} onDone={() => setEditing(false)} />
