@@ -1,3 +1,5 @@
+import type { FleetNode } from '../nodes/fleet.ts'
+import { createGate } from '../nodes/inventory.ts'
 import { NodeError, type NodeSignal } from '../nodes/node-client.ts'
 import type { Timer } from '../runtime/clock.ts'
 import { applyChange } from './apply-change.ts'
@@ -11,6 +13,16 @@ const STEPS = [
   { signal: 'KILL', text: 'Killed it (KILL)' }
 ] as const
 const NODE_MISSING_MS = 200
+/** Of its four connections one is left to look at it; over the whole fleet, nodes that do not answer must not keep all others waiting. */
+const AT_ONCE_ON_NODE = 3
+const AT_ONCE_MAX = 500
+
+interface Climb {
+  step: number
+  timer: Timer | null
+  /** Its next step waits for its turn at the node: the waits between steps begin when one is sent. */
+  isWaitingForTurn: boolean
+}
 
 /**
  * Cancels live attempts: one signal, a wait, the next; each step recorded. The attempt counts as cancelled only when the
@@ -23,7 +35,9 @@ const NODE_MISSING_MS = 200
  */
 export class CancelLadder {
   readonly #context: DispatchContext
-  readonly #climbing = new Map<string, { step: number; timer: Timer | null }>()
+  readonly #climbing = new Map<string, Climb>()
+  readonly #gateOfAll = createGate(AT_ONCE_MAX)
+  readonly #gateOfNode = new WeakMap<FleetNode, ReturnType<typeof createGate>>()
   #stopped = false
 
   constructor(context: DispatchContext) {
@@ -36,8 +50,7 @@ export class CancelLadder {
     if (this.#stopped || one.state === 'finishing') return
     const climb = this.#climbing.get(one.key)
     if (climb === undefined) {
-      const first = { step: options.fromStep ?? (options.force ? 1 : 0), timer: null }
-      this.#climbing.set(one.key, first)
+      this.#climbing.set(one.key, beginAt(options.fromStep ?? (options.force ? 1 : 0)))
       if (isSettled(one)) void this.#step(one)
       return
     }
@@ -53,7 +66,9 @@ export class CancelLadder {
     const node = this.#context.fleet.get(one.nodeId)
     try {
       if (node === undefined) throw new NodeError('unreachable', 'Its node is not in the fleet', { delivered: 'no' })
-      const { wasState } = await node.client.cancel({ project: one.project, jobid: one.jobid, signal })
+      const { wasState } = await this.#inTurn(node, () =>
+        node.client.cancel({ project: one.project, jobid: one.jobid, signal })
+      )
       await this.#recordStep(one, { signal, text: `Sent it the signal ${signal}` }, wasState)
       if (wasState === 'pending') await this.#concludeRemoved(one)
       node.observer.poke()
@@ -70,7 +85,7 @@ export class CancelLadder {
       (climb === undefined || climb.timer === null) &&
       isSettled(one)
     ) {
-      if (climb === undefined) this.#climbing.set(one.key, { step: 0, timer: null })
+      if (climb === undefined) this.#climbing.set(one.key, beginAt(0))
       void this.#step(one)
     }
   }
@@ -116,20 +131,41 @@ export class CancelLadder {
   }
 
   async #step(one: LiveAttempt): Promise<void> {
-    const climb = this.#climbing.get(one.key)
-    if (climb === undefined || this.#stopped) return
-    if (this.#context.live.get(one.key) !== one || one.state === 'finishing') {
-      this.#climbing.delete(one.key)
+    const climb = this.#climbingOf(one)
+    if (climb === undefined || climb.isWaitingForTurn) return
+    const node = this.#context.fleet.get(one.nodeId)
+    if (node === undefined) {
+      // At start the nodes are taken in after the attempts: look again soon.
+      climb.timer = this.#context.clock.setTimer(NODE_MISSING_MS, () => void this.#step(one))
       return
     }
+    climb.isWaitingForTurn = true
+    await this.#inTurn(node, async () => {
+      climb.isWaitingForTurn = false
+      if (this.#climbingOf(one) === climb) await this.#send(node, one, climb)
+    })
+  }
+
+  /** undefined also where it has ended meanwhile, and needs no signal. */
+  #climbingOf(one: LiveAttempt): Climb | undefined {
+    // An attempt of its name that was found again has a climb of its own by then.
+    if (this.#context.live.get(one.key) !== one) return undefined
+    if (one.state === 'finishing') this.#climbing.delete(one.key)
+    return this.#climbing.get(one.key)
+  }
+
+  /** A few requests at a time, to each node and to all of them. */
+  #inTurn<T>(node: FleetNode, task: () => Promise<T>): Promise<T> {
+    let gate = this.#gateOfNode.get(node)
+    if (gate === undefined) this.#gateOfNode.set(node, (gate = createGate(AT_ONCE_ON_NODE)))
+    return gate(() => this.#gateOfAll(task))
+  }
+
+  async #send(node: FleetNode, one: LiveAttempt, climb: Climb): Promise<void> {
     const step = STEPS[Math.min(climb.step, STEPS.length - 1)]!
-    const node = this.#context.fleet.get(one.nodeId)
-    // At start the nodes are taken in after the attempts: look again soon.
     const waits = this.#context.cancelWaitsMs
-    const waitMs = node === undefined ? NODE_MISSING_MS : (waits[climb.step] ?? 2 * waits[2])
     // Set before the request: while it is on its way a force must not start a second climb.
-    climb.timer = this.#context.clock.setTimer(waitMs, () => void this.#step(one))
-    if (node === undefined) return
+    climb.timer = this.#context.clock.setTimer(waits[climb.step] ?? 2 * waits[2], () => void this.#step(one))
     try {
       const { wasState } = await node.client.cancel({ project: one.project, jobid: one.jobid, signal: step.signal })
       climb.step += 1
@@ -183,6 +219,10 @@ export class CancelLadder {
     this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
     this.#context.wake()
   }
+}
+
+function beginAt(step: number): Climb {
+  return { step, timer: null, isWaitingForTurn: false }
 }
 
 function isSettled(one: LiveAttempt): boolean {

@@ -539,6 +539,40 @@ describe('a node that accepts jobs but starts none', () => {
   })
 })
 
+describe('a cancel of many jobs', () => {
+  it('asks a node a few at a time, and the wait for the next step begins when the step was sent', async () => {
+    node = new FakeNode(clock, { slots: 12, eggs: EGGS })
+    await start({ n1: node })
+    const ids = await harness.enqueue(12)
+    await clock.advanceBy(2_000)
+    const sentAtMs = new Map<string, number[]>()
+    let inFlight = 0
+    let mostInFlight = 0
+    node.cancel = async ({ jobid }) => {
+      sentAtMs.set(jobid, [...(sentAtMs.get(jobid) ?? []), clock.monotonicMs()])
+      mostInFlight = Math.max(mostInFlight, (inFlight += 1))
+      await new Promise<void>((resolve) => void clock.setTimer(10_000, resolve))
+      inFlight -= 1
+      return { wasState: 'running' }
+    }
+    await store.askCancel(ids, { atMs: clock.nowMs(), text: 'asked', evidence: {} })
+    harness.dispatch.cancel(ids, { force: false })
+    // Once more, in a hurry, while most wait for their turn: still one request for each.
+    await clock.advanceBy(5_000)
+    harness.dispatch.cancel(ids.slice(6), { force: true })
+    await clock.advanceBy(40_000)
+    expect(mostInFlight).toBe(3)
+    expect([...sentAtMs.keys()].sort()).toEqual([...ids].sort())
+    await clock.advanceBy(2 * MINUTE)
+    node.cancel = async () => ({ wasState: 'running' })
+    await clock.advanceBy(10_000)
+    for (const id of ids) {
+      const [first, second] = sentAtMs.get(id)!
+      expect(second! - first!).toBeGreaterThanOrEqual(ids.indexOf(id) < 6 ? 30_000 : 15_000)
+    }
+  })
+})
+
 describe('the time limit of a run on a remote node', () => {
   it('is held by the ladder, and is the reason of the failure', async () => {
     await start({ n1: node })
