@@ -158,3 +158,35 @@ it('shows the limits in force, takes others for this job, and says what is wrong
   fireEvent.click(runButton(dialog))
   await waitFor(() => expect(newest(1)[0]?.limits).toEqual({ memoryMegabytes: 2048 }))
 })
+
+it('waits for several jobs, each with the ending that it must have', async () => {
+  const dialog = await open({ project: 'news', spiders: ['reuters'] })
+  const [first, second] = newest(2)
+  fireEvent.click(await dialog.findByRole('button', { name: /^More/ }))
+  const field = dialog.getByRole('combobox', { name: 'After other jobs' })
+  // Newest first; what is chosen already is not offered again.
+  for (const { project, spider, status } of [first!, second!]) {
+    fireEvent.click(field)
+    const offered = await waitFor(() => {
+      const found = screen.getAllByText(/ ago$/).filter((text) => text.closest('[role=option]') !== null)
+      expect(found[0]?.textContent).toContain(`${project}/${spider} · ${status}`)
+      return found
+    })
+    fireEvent.click(offered[0]!)
+  }
+  const endings = await waitFor(() => {
+    const found = dialog.getAllByLabelText(/^How .* must have ended$/, { selector: 'input' })
+    expect(found).toHaveLength(2)
+    return found
+  })
+  fireEvent.click(endings[1]!)
+  fireEvent.click((await screen.findAllByText('has ended, however')).at(-1)!)
+  expect(dialog.getByRole('button', { name: /^More/ }).textContent).toContain('after 2 other jobs')
+  fireEvent.click(runButton(dialog))
+  await waitFor(() =>
+    expect(newest(1)[0]?.after).toEqual([
+      { jobId: first!.id, on: 'succeeded' },
+      { jobId: second!.id, on: 'ended' }
+    ])
+  )
+})

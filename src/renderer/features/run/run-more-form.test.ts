@@ -16,7 +16,10 @@ it('reads all that was said, and says it in a line', () => {
     expires: '2026-11-21T18:30',
     retry: { ...empty.retry, attempts: '3' },
     noOverlap: true,
-    after: { jobId: 'a'.repeat(32), on: 'succeeded' as const },
+    after: [
+      { jobId: 'a'.repeat(32), on: 'succeeded' as const },
+      { jobId: 'b'.repeat(32), on: 'ended' as const }
+    ],
     dedupeKey: ' nightly ',
     dedupeTtl: '2 h'
   }
@@ -27,11 +30,11 @@ it('reads all that was said, and says it in a line', () => {
     expiresAtMs: new Date(2026, 10, 21, 18, 30).getTime(),
     retry: { attempts: 3 },
     noOverlap: true,
-    after: [{ on: 'succeeded' }],
+    after: [{ on: 'succeeded' }, { on: 'ended' }],
     dedupe: { key: 'nightly', ttlSeconds: 7200 }
   })
   expect(describeMore(read.more, nowMs)).toBe(
-    'not before 14:00 · expires 18:30 · up to 3 runs · no overlap · after another job · key nightly'
+    'not before 14:00 · expires 18:30 · up to 3 runs · no overlap · after 2 other jobs · key nightly'
   )
 })
 
@@ -46,6 +49,6 @@ it('says when a time cannot be meant', () => {
 
 it('takes times and the job waited for from what it was opened with only, never from the last run', () => {
   const last = { retry: null, noOverlap: true, notBeforeMs: nowMs, after: [{ jobId: 'b', on: 'ended' as const }] }
-  expect(startMore(last, {})).toMatchObject({ notBefore: '', after: null, noOverlap: true })
+  expect(startMore(last, {})).toMatchObject({ notBefore: '', after: [], noOverlap: true })
   expect(startMore({}, { notBeforeMs: nowMs }).notBefore).toBe('2026-11-21T09:00')
 })

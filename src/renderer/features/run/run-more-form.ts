@@ -12,19 +12,23 @@ export interface MoreForm {
   readonly retry: RetryTexts
   /** null: as the project says. */
   readonly noOverlap: boolean | null
-  readonly after: Dependency | null
+  /** At most AFTER_MAX. */
+  readonly after: readonly Dependency[]
   readonly dedupeKey: string
   readonly dedupeTtl: string
 }
 
-/** Times, the job waited for and the key belong to one run: they are not taken over from the last one. */
+/** As many as the contract takes. */
+export const AFTER_MAX = 100
+
+/** Times, the jobs waited for and the key belong to one run: they are not taken over from the last one. */
 export function startMore(base: RunPrefill, prefill: RunPrefill): MoreForm {
   return {
     notBefore: localTime(prefill.notBeforeMs),
     expires: localTime(prefill.expiresAtMs),
     retry: retryTexts(base.retry),
     noOverlap: base.noOverlap ?? null,
-    after: prefill.after?.[0] ?? null,
+    after: prefill.after ?? [],
     dedupeKey: prefill.dedupe?.key ?? '',
     dedupeTtl: prefill.dedupe ? formatDuration(prefill.dedupe.ttlSeconds) : '1 h'
   }
@@ -51,7 +55,7 @@ export function readMore(form: MoreForm, nowMs: number): { more: MoreOfRun } | {
   if ('problem' in retry) return retry
   if (retry.retry !== null) more.retry = retry.retry
   if (form.noOverlap !== null) more.noOverlap = form.noOverlap
-  if (form.after !== null) more.after = [form.after]
+  if (form.after.length > 0) more.after = [...form.after]
   const key = form.dedupeKey.trim()
   if (key !== '') {
     const ttl = parseLimit('wallSeconds', form.dedupeTtl)
@@ -70,7 +74,7 @@ export function describeMore(more: MoreOfRun, nowMs: number): string | null {
     more.expiresAtMs != null && `expires ${formatMoment(more.expiresAtMs, nowMs)}`,
     more.retry && (describeRetry(more.retry) === null ? 'no retry' : `up to ${more.retry.attempts} runs`),
     more.noOverlap === true && 'no overlap',
-    more.after && more.after.length > 0 && 'after another job',
+    more.after?.length && (more.after.length === 1 ? 'after another job' : `after ${more.after.length} other jobs`),
     more.dedupe && `key ${more.dedupe.key}`
   ].filter((word) => typeof word === 'string')
   return words.length === 0 ? null : words.join(' · ')

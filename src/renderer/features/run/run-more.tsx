@@ -1,14 +1,14 @@
-import { Checkbox, Select, TextInput } from '@mantine/core'
+import { Checkbox, MultiSelect, Select, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { IconChevronRight } from '@tabler/icons-react'
-import { useQuery } from '@tanstack/react-query'
+import { useQueries, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Dependency, ProjectSettings } from '../../../shared/contract/index.ts'
+import type { Dependency, Job, ProjectSettings } from '../../../shared/contract/index.ts'
 import { formatAge } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
 import { RetryFields } from '../../ui/retry-fields.tsx'
 import classes from './run-dialog.module.css'
-import { describeMore, type MoreForm, readMore } from './run-more-form.ts'
+import { AFTER_MAX, describeMore, type MoreForm, readMore } from './run-more-form.ts'
 
 interface RunMoreProps {
   form: MoreForm
@@ -90,53 +90,80 @@ export function RunMore({ form, ofProject, onChange }: RunMoreProps) {
   )
 }
 
-/** Picks the job to wait for, newest first, found by its spider, project or id. */
-function AfterField({ after, onChange }: { after: Dependency | null; onChange: (after: Dependency | null) => void }) {
+const ENDINGS: { value: Dependency['on']; label: string }[] = [
+  { value: 'succeeded', label: 'has succeeded' },
+  { value: 'failed', label: 'has failed' },
+  { value: 'ended', label: 'has ended, however' }
+]
+
+/** Picks the jobs to wait for, newest first, found by spider, project or id; each has an ending of its own to wait for. */
+function AfterField({
+  after,
+  onChange
+}: {
+  after: readonly Dependency[]
+  onChange: (after: readonly Dependency[]) => void
+}) {
   const { query } = useApi()
   const [text, setText] = useState('')
   const [settled] = useDebouncedValue(text, 200)
   const found = useQuery(
     query.jobs.list.queryOptions({ input: { text: settled.split(' ')[0] || undefined, limit: 30 }, staleTime: 10_000 })
   )
-  const chosen = useQuery({
-    ...query.jobs.get.queryOptions({ input: { id: after?.jobId ?? '' }, retry: false }),
-    enabled: after !== null
+  const chosen = useQueries({
+    queries: after.map(({ jobId }) => ({
+      ...query.jobs.get.queryOptions({ input: { id: jobId }, retry: false }),
+      staleTime: 10_000
+    }))
   })
   const nowMs = Date.now()
-  const jobs = [...(found.data?.jobs ?? [])]
-  if (chosen.data && !jobs.some(({ id }) => id === chosen.data.job.id)) jobs.unshift(chosen.data.job)
+  const jobs = new Map<string, Job>(chosen.flatMap(({ data }) => (data ? [[data.job.id, data.job]] : [])))
+  for (const job of found.data?.jobs ?? []) jobs.set(job.id, job)
+  const nameOf = (jobId: string) => {
+    const job = jobs.get(jobId)
+    return job === undefined
+      ? jobId
+      : `${job.project}/${job.spider} · ${job.status} · ${formatAge(nowMs - job.queuedAtMs)} ago`
+  }
+  // What is chosen must be among the choices, even while it is not read.
+  const choices = [...new Set([...after.map(({ jobId }) => jobId), ...jobs.keys()])]
   return (
-    <div className={classes.pair}>
-      <Select
-        label="After another job"
-        placeholder="none"
-        description="Cancelled if that one ends otherwise"
+    <fieldset className={classes.group}>
+      <legend className="visually-hidden">After other jobs</legend>
+      <MultiSelect
+        label="After other jobs"
+        placeholder={after.length === 0 ? 'none' : undefined}
+        description="Waits for each of them; cancelled if one ends otherwise"
         searchable
         clearable
+        hidePickedOptions
+        maxValues={AFTER_MAX}
         searchValue={text}
         onSearchChange={setText}
         filter={({ options }) => options}
         nothingFoundMessage="No job fits"
-        value={after?.jobId ?? null}
-        onChange={(jobId) => onChange(jobId === null ? null : { jobId, on: after?.on ?? 'succeeded' })}
-        data={jobs.map((job) => ({
-          value: job.id,
-          label: `${job.project}/${job.spider} · ${job.status} · ${formatAge(nowMs - job.queuedAtMs)} ago`
-        }))}
+        value={after.map(({ jobId }) => jobId)}
+        onChange={(ids) =>
+          onChange(ids.map((jobId) => after.find((each) => each.jobId === jobId) ?? { jobId, on: 'succeeded' }))
+        }
+        data={choices.map((jobId) => ({ value: jobId, label: nameOf(jobId) }))}
       />
-      <Select
-        label="When it"
-        description="How that one must have ended"
-        allowDeselect={false}
-        disabled={after === null}
-        value={after?.on ?? 'succeeded'}
-        onChange={(on) => after !== null && onChange({ ...after, on: on as Dependency['on'] })}
-        data={[
-          { value: 'succeeded', label: 'has succeeded' },
-          { value: 'failed', label: 'has failed' },
-          { value: 'ended', label: 'has ended, however' }
-        ]}
-      />
-    </div>
+      {after.map(({ jobId, on }) => (
+        <div key={jobId} className={classes.dependency}>
+          <span className="ellipsis" title={jobId}>
+            {nameOf(jobId)}
+          </span>
+          <Select
+            aria-label={`How ${nameOf(jobId)} must have ended`}
+            allowDeselect={false}
+            value={on}
+            onChange={(value) =>
+              onChange(after.map((each) => (each.jobId === jobId ? { jobId, on: value as Dependency['on'] } : each)))
+            }
+            data={ENDINGS}
+          />
+        </div>
+      ))}
+    </fieldset>
   )
 }
