@@ -32,8 +32,8 @@ export const MUTANTS: Mutant[] = [
     mutations: [
       {
         file: 'dispatch/reconcile.ts',
-        from: 'absence.snapshots >= 2 && snapshot.begunAtMs - absence.firstBegunAtMs > moreThanMs',
-        to: 'absence.snapshots >= 1 && moreThanMs >= 0 && snapshot !== null'
+        from: 'absence.snapshots >= 2 && snapshot.begunAtMs - absence.firstBegunAtMs > nodePollIntervalMs',
+        to: 'absence.snapshots >= 1 && nodePollIntervalMs >= 0 && snapshot !== null'
       }
     ],
     breaks: TWICE,
@@ -159,5 +159,35 @@ export const MUTANTS: Mutant[] = [
     ],
     breaks: ['pause'],
     seeds: 100
+  },
+  {
+    name: 'priorities are not looked at',
+    mutations: [
+      {
+        file: 'store/sqlite/queue.ts',
+        from: 'lane = ? ORDER BY priority DESC, rank, id LIMIT ?',
+        to: 'lane = ? ORDER BY rank, id LIMIT ?'
+      }
+    ],
+    breaks: ['order'],
+    seeds: 100
+  },
+  {
+    name: 'of jobs of one lane the youngest goes first',
+    mutations: [
+      {
+        file: 'store/sqlite/queue.ts',
+        from: 'lane = ? ORDER BY priority DESC, rank, id LIMIT ?',
+        to: 'lane = ? ORDER BY priority DESC, rank DESC, id LIMIT ?'
+      }
+    ],
+    breaks: ['order'],
+    seeds: 300
+  },
+  {
+    name: 'the project with most slots goes first',
+    mutations: [{ file: 'queue/fair-order.ts', from: 'return difference < 0', to: 'return difference > 0' }],
+    breaks: ['fairness'],
+    seeds: 300
   }
 ]

@@ -2,9 +2,16 @@ import type { History, Violation } from '../work/history.ts'
 import { checkSends } from './beliefs.ts'
 import { checkJobs } from './jobs.ts'
 import { checkOrders } from './orders.ts'
+import { checkPrecedence } from './precedence.ts'
 import { checkQuiet } from './quiet.ts'
 
 /** Everything that is wrong with a story. Pure. */
 export function check(history: History): Violation[] {
-  return [...checkSends(history), ...checkJobs(history), ...checkOrders(history), ...checkQuiet(history)]
+  return [
+    ...checkSends(history),
+    ...checkJobs(history),
+    ...checkOrders(history),
+    ...checkPrecedence(history),
+    ...checkQuiet(history)
+  ]
 }

@@ -1,0 +1,135 @@
+import type { Attempt } from '../../src/shared/contract/index.ts'
+import type { StoredJob } from '../../src/engine/store/store.ts'
+import type { Belief, History, Violation } from '../work/history.ts'
+import { orderedJobs } from './orders.ts'
+
+/** What was acknowledged is part of every plan that is made so much later. */
+const GRACE_MS = 100
+/** So often another project may go first before we say that this one starves: shares and eggs change while a plan is carried out. */
+const PASSED_OVER_MAX = 3
+
+/** A job that certainly waited, free to go, from here until its first attempt or until an order may have touched it. */
+interface Waiting {
+  job: StoredJob
+  priority: number
+  /** Counts acknowledged orders: who has the lower one asked first. */
+  place: number
+  fromMs: number
+  untilMs: number
+  passedOver: number
+}
+
+/**
+ * Who goes first (docs/promises.md, 3), where the checker can be sure. `first` waits surely: its order is acknowledged, nothing holds it (no time,
+ * dependency, overlap or expiry), no order but one that gave it its priority or its place has touched it, and nothing of it was sent yet.
+ *
+ * - Then no job of its own lane (project, version, spider, placement) begins that has a lower priority, nor one of the same priority that was
+ *   asked for after it, or over which it was put to the front.
+ * - Then no other project with a live job, while its own has none, begins more than a few jobs of no higher priority on nodes where
+ *   its own jobs of the same lane began before: the project with no slots goes first, whatever the weights. Limits and pauses make this undecided.
+ */
+export function checkPrecedence(history: History): Violation[] {
+  const violations: Violation[] = []
+  const jobs = new Map(history.jobs.map((job) => [job.id, job]))
+  const { waitings, known } = whoWaits(history, jobs)
+  const live = new Map<string, Attempt>()
+  /** Lanes whose jobs began there, so that they can: `node/lane`. */
+  const usable = new Set<string>()
+  const undecided = history.operations.find(({ name }) => /setLimits|setPaused|configure/.test(name))
+  const fairUntilMs = undecided?.invokedAtMs ?? Infinity
+  for (const belief of history.beliefs) {
+    if (belief.kind === 'changed' && (belief.to === 'ended' || belief.to === 'finishing'))
+      live.delete(`${belief.jobId}/${belief.number}`)
+    if (belief.kind === 'begun') for (const attempt of belief.attempts) begin(attempt, belief.atMs)
+  }
+  return violations
+
+  function begin(attempt: Attempt, atMs: number): void {
+    const second = jobs.get(attempt.jobId)
+    const own = known.get(attempt.jobId)?.find((one) => one.fromMs + GRACE_MS < atMs && atMs <= one.untilMs)
+    if (second !== undefined && own !== undefined && attempt.number === 1) {
+      for (const first of waitings) {
+        if (first.job.id === second.id || atMs <= first.fromMs + GRACE_MS || atMs >= first.untilMs) continue
+        const isLower = own.priority < first.priority
+        if (first.job.lane === second.lane) {
+          const isYounger = own.priority === first.priority && own.place > first.place
+          if (!isLower && !isYounger) continue
+          const why = isLower ? `priority ${own.priority} before ${first.priority}` : 'of the same priority'
+          violations.push({ rule: 'order', jobId: second.id, text: `went before ${first.job.id}: ${why}, in one lane` })
+        } else if (
+          atMs < fairUntilMs &&
+          own.priority <= first.priority &&
+          isPassedOver(first, second, attempt.nodeId)
+        ) {
+          first.passedOver += 1
+          if (first.passedOver !== PASSED_OVER_MAX + 1) continue
+          const text = `${first.job.project} has no slot, and ${second.project} was given ${first.passedOver} of those that it could use`
+          violations.push({ rule: 'fairness', jobId: first.job.id, text })
+        }
+      }
+    }
+    live.set(`${attempt.jobId}/${attempt.number}`, attempt)
+    if (second !== undefined) usable.add(`${attempt.nodeId} ${second.lane}`)
+  }
+
+  function isPassedOver({ job: first }: Waiting, second: StoredJob, nodeId: string): boolean {
+    if (first.project === second.project || !usable.has(`${nodeId} ${first.lane}`)) return false
+    const projects = [...live.values()].map(({ project }) => project)
+    return !projects.includes(first.project) && projects.includes(second.project)
+  }
+}
+
+/** The stretches in which it is sure what a job's priority and place are, before its first attempt; those of free jobs are where it surely waits. */
+function whoWaits(
+  history: History,
+  jobs: Map<string, StoredJob>
+): { waitings: Waiting[]; known: Map<string, Waiting[]> } {
+  const known = new Map<string, Waiting[]>()
+  const begunAtMs = firstBegins(history.beliefs)
+  // The lane that is in the history is the last one.
+  const moved = new Set(
+    history.operations.flatMap(({ name, input }) => (name === 'jobs.place' ? (input as { ids: string[] }).ids : []))
+  )
+  let [last, first] = [0, 0]
+  for (const operation of history.operations) {
+    for (const { id, priority } of orderedJobs(operation)) {
+      const job = jobs.get(id)
+      if (job === undefined || known.has(id) || moved.has(id)) continue
+      last += 1
+      const untilMs = begunAtMs.get(id) ?? Infinity
+      const fromMs = operation.answeredAtMs!
+      known.set(id, [{ job, priority: priority ?? 0, place: last, fromMs, untilMs, passedOver: 0 }])
+    }
+    if (!operation.name.startsWith('jobs.')) continue
+    const { ids, priority, to } = operation.input as { ids?: string[]; priority?: number; to?: unknown }
+    if (operation.name === 'jobs.reorder') {
+      if (to === 'front') first -= 1
+      else last += 1
+    }
+    for (const id of ids ?? []) {
+      const stretches = known.get(id)
+      const before = stretches?.at(-1)
+      if (stretches === undefined || before === undefined || before.untilMs <= operation.invokedAtMs) continue
+      const { untilMs } = before
+      before.untilMs = operation.invokedAtMs
+      // What is asked of a job before the last order about it was answered may be carried out in any order.
+      if (operation.result !== 'ok' || before.fromMs > operation.invokedAtMs) continue
+      const after = { ...before, fromMs: operation.answeredAtMs!, untilMs, passedOver: 0 }
+      if (operation.name === 'jobs.setPriority') stretches.push({ ...after, priority: priority! })
+      if (operation.name === 'jobs.reorder' && to === 'front') stretches.push({ ...after, place: first })
+      if (operation.name === 'jobs.reorder' && to === 'back') stretches.push({ ...after, place: last })
+    }
+  }
+  const isFree = ({ job }: Waiting) =>
+    job.notBeforeMs === null && job.expiresAtMs === null && !job.noOverlap && job.after.length === 0
+  return { waitings: [...known.values()].flat().filter(isFree), known }
+}
+
+function firstBegins(beliefs: readonly Belief[]): Map<string, number> {
+  const first = new Map<string, number>()
+  for (const belief of beliefs) {
+    if (belief.kind !== 'begun') continue
+    for (const { jobId } of belief.attempts) if (!first.has(jobId)) first.set(jobId, belief.atMs)
+  }
+  return first
+}
