@@ -3,7 +3,7 @@ import type { Attempt, Outcome } from '../../../shared/contract/index.ts'
 import type { AttemptChange } from '../store.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { CountedRow, Counters } from './counters.ts'
-import { COUNTED, HOLDS_SQL, type Holds } from './holds.ts'
+import { COUNTED, HOLDS_SQL, type Holds, overlapOver } from './holds.ts'
 import { type AttemptRow, toAttempt } from './rows.ts'
 import type { Timeline } from './timeline.ts'
 
@@ -138,7 +138,7 @@ export function createAttempts({ database, changes, timeline, counters, holds }:
       Object.assign(after, NOTHING_RUN, { hold: retryAtMs !== null && retryAtMs > atMs ? 'retry' : null })
       if (retryAtMs !== null) after.not_before_ms = retryAtMs
       writeJob(jobId, before, after)
-      if (overlapKey !== null) holds.freeOverlap(overlapKey, atMs, jobId)
+      if (overlapKey !== null) holds.freeOverlap(overlapKey, overlapOver(atMs, jobId))
       return
     }
     const reason = isStopped ? 'cancelled' : attempt.reason

@@ -144,13 +144,13 @@ export function createHolds({ database, changes, timeline, counters }: Dependenc
   }
 
   /** Lets the next job of each lane in that is held for this key, unless one is live: in one lane there may be no node for it. */
-  function freeOverlap(key: string, atMs: number, jobId: string): void {
+  function freeOverlap(key: string, entry: TimelineEntry): void {
     if (isOverlapLive(key)) return
     const lanes = new Set<string>()
     for (const next of overlapNext.all(key)) {
       if (lanes.has(next.lane)) continue
       lanes.add(next.lane)
-      release(next, null, { atMs, text: 'The run before it of this spider is over', evidence: { jobId } })
+      release(next, null, entry)
     }
   }
 
@@ -173,7 +173,7 @@ export function createHolds({ database, changes, timeline, counters }: Dependenc
         }
       }
     }
-    for (const [key, jobId] of keys) freeOverlap(key, atMs, jobId)
+    for (const [key, jobId] of keys) freeOverlap(key, overlapOver(atMs, jobId))
   }
 
   return {
@@ -217,6 +217,11 @@ export function createHolds({ database, changes, timeline, counters }: Dependenc
       }
     }
   }
+}
+
+/** What the next of its key is let in with. */
+export function overlapOver(atMs: number, jobId: string): TimelineEntry {
+  return { atMs, text: 'The run before it of this spider is over', evidence: { jobId } }
 }
 
 /** Whether a job that was cancelled while queued may go back: by itself, or together with the one it was skipped for. */

@@ -3,7 +3,7 @@ import type { Placement, QueuePlace } from '../../../shared/contract/index.ts'
 import { laneText } from '../lane.ts'
 import type { TimelineEntry } from '../store.ts'
 import type { ChangeLog } from './change-log.ts'
-import { COUNTED } from './holds.ts'
+import { COUNTED, type Holds } from './holds.ts'
 import type { CountedRow, Counters } from './counters.ts'
 import type { Timeline } from './timeline.ts'
 
@@ -22,6 +22,7 @@ interface QueuedRow extends CountedRow {
   version: string | null
   priority: number
   rank: number
+  overlap_key: string | null
 }
 
 export type Order = ReturnType<typeof createOrder>
@@ -31,15 +32,16 @@ interface Dependencies {
   changes: ChangeLog
   timeline: Timeline
   counters: Counters
+  holds: Pick<Holds, 'freeOverlap'>
 }
 
 /**
  * The order of queued jobs, as operators change it. A rank is a number between two others; those at the ends are counted on from
  * the one given out last (`queue_ends`), so that no rank is given out twice.
  */
-export function createOrder({ database, changes, timeline, counters }: Dependencies) {
+export function createOrder({ database, changes, timeline, counters, holds }: Dependencies) {
   const queued = database.prepare<[string], QueuedRow>(
-    `SELECT id, version, priority, rank, ${COUNTED} FROM jobs WHERE id = ? AND state = 'queued'`
+    `SELECT id, version, priority, rank, overlap_key, ${COUNTED} FROM jobs WHERE id = ? AND state = 'queued'`
   )
   const takeBack = database.prepare<[number], number>('UPDATE queue_ends SET back = back + ? RETURNING back').pluck()
   const takeFront = database
@@ -145,6 +147,11 @@ export function createOrder({ database, changes, timeline, counters }: Dependenc
         setPlacement.run(placement.nodeId, JSON.stringify(placement.tags), lane, row.id)
         noteChange(row, entry)
         counters.moved(row, { ...row, lane })
+      }
+      // In each lane one of a key stands for all that are held for it: those that moved may have left it, or come to one without.
+      const text = 'No run of this spider is live, and its turn has come since one was placed elsewhere'
+      for (const key of new Set(rows.map(({ overlap_key }) => overlap_key))) {
+        if (key !== null) holds.freeOverlap(key, { atMs: entry.atMs, text, evidence: {} })
       }
       return rows.map(({ id }) => id)
     }

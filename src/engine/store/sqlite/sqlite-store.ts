@@ -52,7 +52,7 @@ export async function openSqliteStoreInThread(
   const jobs = createJobs(database)
   const counters = createCounters(database, changes)
   const holds = createHolds({ database, changes, timeline, counters })
-  const order = createOrder({ database, changes, timeline, counters })
+  const order = createOrder({ database, changes, timeline, counters, holds })
   const enqueue = createEnqueue({ database, changes, counters, holds, order })
   const queue = createQueue({ database, changes, timeline, counters, holds })
   const attempts = createAttempts({ database, changes, timeline, counters, holds })

@@ -115,6 +115,28 @@ export function describeHolds(story: Story): void {
       await expect(begin(elsewhere)).rejects.toThrow('not claimed')
     })
 
+    test('one that is placed elsewhere keeps back none of those behind it, and is kept back by none that does not run', async () => {
+      const gone = { nodeId: 'gone', tags: [] }
+      const same = { noOverlap: true }
+      const first = await enqueue(same)
+      const [second, third, fourth] = [await enqueue(same), await enqueue(same), await enqueue(same)]
+      await begin(first)
+      for (const job of [second, third, fourth]) await expect(begin(job)).rejects.toThrow('not claimed')
+      const holds = async () => (await story.store.getJobs([second.id, third.id])).map(({ hold }) => hold)
+      // While one runs, all wait, wherever they are placed.
+      await story.store.placeQueued([third.id], gone, entry())
+      expect(await holds()).toEqual(['overlap', 'overlap'])
+      await story.store.placeQueued([third.id], { nodeId: null, tags: [] }, entry())
+      await end(first)
+      expect(await holds()).toEqual([null, 'overlap'])
+      await story.store.placeQueued([second.id], gone, entry())
+      expect(await holds()).toEqual([null, null])
+      await story.store.placeQueued([fourth.id], { nodeId: 'other', tags: [] }, entry())
+      expect((await get(fourth))?.hold).toBeNull()
+      await begin(fourth)
+      await expect(begin(third)).rejects.toThrow('not claimed')
+    })
+
     test('a retry waits for its time and frees its overlap key meanwhile', async () => {
       const [first, second] = [await enqueue({ noOverlap: true }), await enqueue({ noOverlap: true })]
       await begin(first)

@@ -74,6 +74,11 @@ export class ModelQueue {
     return true
   }
 
+  place(known: ModelJob, nodeWanted: string | null): void {
+    Object.assign(known, { nodeWanted, entries: known.entries + 1 })
+    this.#freeOverlap(known)
+  }
+
   cancelQueued(known: ModelJob, nowMs: number): void {
     Object.assign(known, { state: 'ended', outcome: 'cancelled', hold: null, isCancelAsked: true, restorable: 'asked' })
     known.entries += 1

@@ -212,7 +212,7 @@ async function tell(
   } else if (next.do === 'place') {
     const nodeId = next.node === 0 ? null : `n${next.node}`
     expect(await store.placeQueued(ids, { nodeId, tags: [] }, now)).toEqual(idsIf(isQueued))
-    if (isQueued) Object.assign(known, { nodeWanted: nodeId, entries: known.entries + 1 })
+    if (isQueued) model.place(known, nodeId)
   } else {
     const change = { jobId: known.job.id, attemptNumber: Math.max(1, number), from: next.from, entry: now }
     const applies = attempt !== undefined && attempt.state !== 'ended' && next.from.includes(attempt.state)
