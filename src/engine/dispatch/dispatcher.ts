@@ -113,7 +113,8 @@ export class Dispatcher {
 
   async #run(): Promise<void> {
     await this.#queue.refresh()
-    this.#board.refresh()
+    // With nothing to place nobody asks the board: five thousand nodes that come up would each look at all the others.
+    if (this.#queue.lines().size > 0) this.#board.refresh()
     const plan = this.#plan()
     this.#shares.raiseFloor(plan.passFloor)
     this.#noteReasons(plan)
