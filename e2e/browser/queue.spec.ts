@@ -6,7 +6,7 @@ import { expect, test } from './browser-test.ts'
 let scrapyds: Scrapyd[] = []
 
 test.beforeAll(async () => {
-  scrapyds = await startScrapydFleet(Array.from({ length: 2 }, () => ({ maxProc: 4 })))
+  scrapyds = await startScrapydFleet(Array.from({ length: 2 }, () => ({ maxProc: 4, pollIntervalSeconds: 0.1 })))
 })
 
 test.afterAll(async () => {

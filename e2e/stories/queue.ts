@@ -40,7 +40,7 @@ export async function pauseAProject(page: Page, client: Client): Promise<void> {
   // The switch itself is hidden behind its picture.
   await sends.dispatchEvent('click')
   await expect(sends).not.toBeChecked()
-  await client.jobs.run({ project: 'demo', spiders: ['quotes'], args: { pages: '1' } })
+  await client.jobs.run({ project: 'demo', spiders: ['quotes'], args: { pages: '1', delay: '0' } })
   await openScreen(page, 'Jobs')
   await expect(jobRows(page, 'quotes')).toContainText(/paused/)
   await openScreen(page, 'Queue')

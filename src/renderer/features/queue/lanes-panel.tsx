@@ -15,7 +15,9 @@ const LANES_SHOWN = 500
 export function LanesPanel({ queued }: { queued: number | null }) {
   const { query } = useApi()
   const navigate = useNavigate()
-  const lanes = useQuery(query.queue.lanes.queryOptions({ input: { limit: LANES_SHOWN }, refetchInterval: 2_000 }))
+  const lanes = useQuery(
+    query.queue.lanes.queryOptions({ input: { limit: LANES_SHOWN }, refetchInterval: 2_000, staleTime: 0 })
+  )
   return (
     <Panel title="What waits for what" note={lanes.data && noteOf(lanes.data, queued)} flush>
       <QueryState query={lanes} what="the queue" rows={5}>

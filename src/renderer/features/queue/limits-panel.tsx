@@ -17,7 +17,8 @@ type LiveRule = LimitRule & { live: number }
 export function LimitsPanel() {
   const { query } = useApi()
   // What is live changes with each job; the rules themselves come as changes.
-  const limits = useQuery(query.queue.limits.queryOptions({ refetchInterval: 2_000 }))
+  // No change tells how many runs of a limit are live: asked for when it is opened, and then again and again.
+  const limits = useQuery(query.queue.limits.queryOptions({ refetchInterval: 2_000, staleTime: 0 }))
   return (
     <QueryState query={limits} what="the limits" rows={4}>
       {(data) => <LimitsEditor rules={data.limits} />}
