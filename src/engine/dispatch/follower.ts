@@ -46,6 +46,7 @@ export class Follower {
   readonly #finisher: Finisher
   readonly #listeners: FollowerListeners
   readonly #investigating = new Set<string>()
+  readonly #knownTwice = new WeakSet<LiveAttempt>()
   readonly #newest = new WeakMap<FleetNode, Snapshot>()
   /** Monotonic; since when a node refuses the log of a run that it lists no longer. */
   readonly #refusedSinceMs = new WeakMap<LiveAttempt, number>()
@@ -94,6 +95,7 @@ export class Follower {
       one.absence = absence
     }
     node.status = { ...node.status, external: result.external }
+    const twice = result.twice.map((key) => live.get(key)!)
     const seen = result.verdicts
       .filter((verdict) => verdict.kind !== 'missing')
       .filter(({ key, kind }) => kind !== 'accepted' || snapshot.begunAtMs > live.get(key)!.takenBackAtMs)
@@ -123,7 +125,38 @@ export class Follower {
       const one = live.get(verdict.key)
       if (verdict.kind === 'missing' && one !== undefined) void this.#investigate(node, one)
     }
+    for (const one of twice) await this.#noteTwice(node, one)
     await this.#listeners.onLook(node, snapshot)
+  }
+
+  /**
+   * Scrapyd takes a jobid as often as it is told to. A cancel would stop all runs of this one, so both are left alone: the first that the
+   * lists show to have ended decides, and the job is flagged.
+   */
+  async #noteTwice(node: FleetNode, one: LiveAttempt): Promise<void> {
+    if (this.#knownTwice.has(one)) return
+    const { store, clock } = this.#context
+    const timeline = await store.listTimeline(one.jobId)
+    const isOfThis = ({ attemptNumber, kind }: (typeof timeline)[number]) =>
+      attemptNumber === one.number && (kind === 'seen_again' || kind === 'found_again')
+    // What was found again has lost its flag (an earlier engine may have set it).
+    if (timeline.findLast(isOfThis)?.kind !== 'seen_again') {
+      await store.applyChanges([
+        {
+          jobId: one.jobId,
+          attemptNumber: one.number,
+          from: ['sending', 'uncertain', 'accepted', 'running', 'finishing', 'ended'],
+          kind: 'seen_again',
+          mayHaveRunTwice: true,
+          entry: {
+            atMs: clock.nowMs(),
+            text: `${node.stored.name} lists it twice: the request was delivered to it twice (does a proxy on the way repeat requests?)`,
+            evidence: { jobid: one.jobid }
+          }
+        }
+      ])
+    }
+    this.#knownTwice.add(one)
   }
 
   /** In no list: what does its log say? */

@@ -64,6 +64,21 @@ describe('what a snapshot says of an attempt', () => {
   })
 })
 
+describe('an attempt that its node took twice', () => {
+  const twiceIn = (snapshot: Partial<Snapshot>) => reconcile([anAttempt()], aSnapshot(snapshot), OPTIONS).twice
+
+  it('is told when it stands in two lists, or twice in one', () => {
+    expect(twiceIn({ running: [aSeenJob()], pending: [aSeenJob()] })).toEqual(['job/1'])
+    expect(twiceIn({ pending: [aSeenJob(), aSeenJob()] })).toEqual(['job/1'])
+    expect(twiceIn({ finished: [aSeenJob()], running: [aSeenJob()] })).toEqual(['job/1'])
+  })
+
+  it('is not told of one that is there once, nor of the same jobid in another project, nor of strangers', () => {
+    expect(twiceIn({ running: [aSeenJob(), { ...aSeenJob(), project: 'news' }] })).toEqual([])
+    expect(twiceIn({ running: [aSeenJob('a'), aSeenJob('a'), aSeenJob()] })).toEqual([])
+  })
+})
+
 describe('absence', () => {
   const follow = (attempt: BelievedAttempt, begunAtMs: number[]) => {
     let belief = attempt

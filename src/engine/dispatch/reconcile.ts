@@ -32,6 +32,8 @@ export interface Reconciliation {
   verdicts: Verdict[]
   /** New belief about absence, for every attempt that was given. */
   absences: Map<string, Absence | null>
+  /** Keys of attempts that the node lists more than once: a request of ours was delivered to it twice. */
+  twice: string[]
   /** Pending and running jobs that are none of ours: they use up slots. */
   external: { pending: SeenJob[]; running: SeenJob[] }
 }
@@ -64,9 +66,14 @@ export function reconcile(
   const seen = new Map<string, { list: 'pending' | 'running' | 'finished'; job: SeenJob }>()
   // A node lists its last hundreds of jobs at each look; few of them are live ones of ours.
   const jobids = new Set(believed.map(({ jobid }) => jobid))
-  // Later lists win: the node answers the three lists of one moment, and an id that is in two was run twice.
+  const twice = new Set<string>()
+  // Later lists win: the node answers the three lists of one moment, and an id that is there twice was taken twice.
   for (const list of ['pending', 'finished', 'running'] as const) {
-    for (const job of snapshot[list]) if (jobids.has(job.jobid)) seen.set(identity(job), { list, job })
+    for (const job of snapshot[list]) {
+      if (!jobids.has(job.jobid)) continue
+      if (seen.has(identity(job))) twice.add(identity(job))
+      seen.set(identity(job), { list, job })
+    }
   }
 
   const verdicts: Verdict[] = []
@@ -90,6 +97,7 @@ export function reconcile(
   return {
     verdicts,
     absences,
+    twice: twice.size === 0 ? [] : believed.filter((one) => twice.has(identity(one))).map(({ key }) => key),
     external: {
       pending: snapshot.pending.filter((job) => !ours.has(identity(job))),
       running: snapshot.running.filter((job) => !ours.has(identity(job)))

@@ -115,7 +115,7 @@ const KIND_TONE: Partial<Record<TransitionKind, Tone>> = {
 const KIND_WORDS: Partial<Record<TransitionKind, string>> = {
   released: 'Its wait is over: it stands in the queue.',
   given_up: 'Its node was given up, so it was queued for others. It may run twice.',
-  seen_again: 'Its node lists it again, after we had given it up or lost.',
+  seen_again: 'Its node lists it again, after we had given it up or lost it, or lists it twice.',
   taken_back:
     'The node had accepted it and started nothing. It was taken out of that node’s queue, so it did not run there.',
   changed: 'An operator changed where it stands or where it may run.'
