@@ -254,6 +254,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     clock,
     sampleLoopP99Ms: () => loopDelay.sampleP99Ms(),
     isPaused: () => systemCommands.isPaused,
+    isStuck: (nodeId) => dispatch.stuckSinceMs(nodeId) !== null,
     onChange: () => feed.touch('figures')
   })
   const problems = new ProblemWatch({

@@ -1,6 +1,6 @@
 import type { Figures, Outcome } from '../../shared/contract/index.ts'
 import type { LiveAttempts } from '../dispatch/live-attempts.ts'
-import type { Fleet } from '../nodes/fleet.ts'
+import type { Fleet, FleetNode } from '../nodes/fleet.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Store } from '../store/store.ts'
@@ -14,6 +14,8 @@ export interface FiguresParts {
   /** The 99th percentile of the event loop's delay since the last call. */
   sampleLoopP99Ms: () => number
   isPaused: () => boolean
+  /** The node accepts jobs but starts none, and so gets none. */
+  isStuck: (nodeId: string) => boolean
   /** Called after each sample that differs from the last in more than its time. */
   onChange: () => void
 }
@@ -85,7 +87,7 @@ export class FiguresSampler {
   }
 
   async #sample(): Promise<void> {
-    const { store, fleet, live, clock, isPaused } = this.#parts
+    const { store, fleet, live, clock, isPaused, isStuck } = this.#parts
     const nowMs = clock.nowMs()
     const [counts, lastHour, lastMinute] = await Promise.all([
       store.countByState(),
@@ -94,17 +96,13 @@ export class FiguresSampler {
     ])
     if (this.#stopped) return
     const sum = (of: Record<string, number>) => Object.values(of).reduce((total, count) => total + count, 0)
-    let slotsTotal = 0
-    let slotsUsed = 0
-    for (const { stored, status } of fleet.list()) {
-      if (status.health !== 'up') continue
-      slotsTotal += status.capacity.slots
-      slotsUsed += live.slotsUsedOn(stored.id) + status.external.running.length
-    }
+    const slots = countSlots(fleet.list(), {
+      usedOn: ({ stored, status }) => live.slotsUsedOn(stored.id) + status.external.running.length,
+      isStuck: ({ stored }) => isStuck(stored.id)
+    })
     const next: Figures = {
       sampledAtMs: nowMs,
-      slotsTotal,
-      slotsUsed,
+      ...slots,
       queued: counts.queued,
       starting: counts.starting,
       running: counts.running,
@@ -121,6 +119,27 @@ export class FiguresSampler {
     if (this.#history.length > HISTORY_LENGTH) this.#history.shift()
     if (isNew) this.#parts.onChange()
   }
+}
+
+/**
+ * The slots that jobs can have, as the waiting reasons count them: of nodes that answer. One that is cordoned, drained or stuck takes
+ * nothing more, so only those count that are in use there: `used` of `total` is full where jobs wait because all slots are busy. Pure.
+ */
+export function countSlots<Node extends Pick<FleetNode, 'status' | 'stored'>>(
+  nodes: readonly Node[],
+  { usedOn, isStuck }: { usedOn: (node: Node) => number; isStuck: (node: Node) => boolean }
+): { slotsTotal: number; slotsUsed: number } {
+  let slotsTotal = 0
+  let slotsUsed = 0
+  for (const node of nodes) {
+    const { stored, status } = node
+    if (status.health !== 'up') continue
+    const used = usedOn(node)
+    const takesJobs = stored.mode === 'active' && !isStuck(node)
+    slotsTotal += takesJobs ? status.capacity.slots : Math.min(status.capacity.slots, used)
+    slotsUsed += used
+  }
+  return { slotsTotal, slotsUsed }
 }
 
 function emptyFigures(sampledAtMs: number): Figures {
