@@ -10,6 +10,21 @@ describe('the contract as REST', () => {
     expect(response.json().jobs[0]).toMatchObject({ project: 'news', priority: 7 })
   })
 
+  it('one status in a query needs no brackets', async () => {
+    const { ask } = openTestApp()
+    for (const query of ['status=queued', 'status[]=queued']) {
+      expect((await ask({ url: `/api/v1/jobs?${query}` })).statusCode).toBe(200)
+    }
+    expect((await ask({ url: '/api/v1/jobs?status=asleep' })).statusCode).toBe(400)
+    // The description names both, and lists what may stand there.
+    const document = (await ask({ url: '/api/openapi.json' })).json()
+    const parameters = document.paths['/jobs'].get.parameters as { name: string; schema: { anyOf: unknown[] } }[]
+    expect(parameters.find(({ name }) => name === 'status')!.schema.anyOf).toMatchObject([
+      { type: 'array', items: { enum: expect.arrayContaining(['queued']) } },
+      { enum: expect.arrayContaining(['queued']) }
+    ])
+  })
+
   it('writes JSON bodies', async () => {
     const { ask } = openTestApp()
     const payload = { project: 'shop', spiders: ['a', 'b'] }

@@ -253,7 +253,8 @@ export type JobDetail = z.infer<typeof JobDetail>
 
 /** What a list can be narrowed by. `spider` and `project` take `*`; `text` looks in project and spider, and at the beginning of job ids (from 10 digits on). */
 export const JobFilter = z.object({
-  status: z.array(JobStatus).max(7).optional(),
+  /** One may stand alone: `?status=queued`. */
+  status: z.union([z.array(JobStatus).max(7), JobStatus.transform((one) => [one])]).optional(),
   project: z.string().max(200).optional(),
   spider: z.string().max(200).optional(),
   nodeId: NodeId.optional(),
