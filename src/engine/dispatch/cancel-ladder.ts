@@ -79,6 +79,8 @@ export class CancelLadder {
 
   /** The node has answered the POST: what was asked meanwhile goes out now. */
   noteSettled(one: LiveAttempt): void {
+    // While the engine stops, answers still come: the next one takes the cancel over.
+    if (this.#stopped) return
     const climb = this.#climbing.get(one.key)
     if (
       (one.cancelAskedAtMs !== null || one.limitHit !== null) &&
