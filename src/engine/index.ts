@@ -150,6 +150,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       seams
     }),
     isBusy: (nodeId) => dispatch.isBusy(nodeId),
+    slotsUsedOn: (nodeId) => live.slotsUsedOn(nodeId),
     wantsSnapshot: (nodeId) => dispatch.wantsSnapshot(nodeId),
     onSnapshot: (node, snapshot) => dispatch.takeSnapshot(node, snapshot),
     onStatus: noteStatus

@@ -33,6 +33,7 @@ beforeEach(async () => {
     },
     proxyUrlOf: async ({ sealedProxyUrl }) => sealedProxyUrl,
     isBusy: () => false,
+    slotsUsedOn: () => 0,
     wantsSnapshot: () => false,
     onSnapshot: async () => {},
     onStatus: () => {}

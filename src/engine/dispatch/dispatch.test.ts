@@ -10,6 +10,7 @@ import { FakeNode } from '../testing/fake-node.ts'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
 import { openTemporaryStore } from '../testing/temporary-store.ts'
 
+const STRANGER = { project: 'shop', version: '1', spider: 's', settings: {}, args: {}, priority: 0 }
 const EGGS = ['shop@1']
 let clock: FakeClock
 let store: Store
@@ -62,24 +63,8 @@ describe('sending', () => {
   })
 
   it('slots that external jobs use are left alone, and the waiting job says so', async () => {
-    await node.schedule({
-      project: 'shop',
-      version: '1',
-      spider: 's',
-      jobid: 'stranger-1',
-      settings: {},
-      args: {},
-      priority: 0
-    })
-    await node.schedule({
-      project: 'shop',
-      version: '1',
-      spider: 's',
-      jobid: 'stranger-2',
-      settings: {},
-      args: {},
-      priority: 0
-    })
+    await node.schedule({ ...STRANGER, jobid: 'stranger-1' })
+    await node.schedule({ ...STRANGER, jobid: 'stranger-2' })
     await start({ n1: node })
     const [id] = await harness.enqueue(1)
     await clock.advanceBy(3_000)
@@ -91,6 +76,25 @@ describe('sending', () => {
     node.end('stranger-1')
     await clock.advanceBy(2_000)
     expect(node.executed).toContain(id)
+  })
+
+  it('a stranger that only the counters tell of keeps its slot beside what is sent meanwhile', async () => {
+    await start({ n1: node })
+    const list = node.listJobs.bind(node)
+    const released = Promise.withResolvers<void>()
+    node.listJobs = async () => {
+      await released.promise
+      return list()
+    }
+    await node.schedule({ ...STRANGER, jobid: 'stranger' })
+    await clock.advanceBy(6_000)
+    const [first] = await harness.enqueue(1)
+    const [second] = await harness.enqueue(1)
+    expect(node.executed).toEqual(['stranger', first])
+    released.resolve()
+    node.end('stranger')
+    await clock.advanceBy(2_000)
+    expect(node.executed).toEqual(['stranger', first, second])
   })
 
   it('jobs left over when the last slot was just filled say so', async () => {
@@ -116,16 +120,7 @@ describe('sending', () => {
   })
 
   it("a client's jobid that somebody else's job has on the node does not make the two one", async () => {
-    const stranger = {
-      project: 'shop',
-      version: '1',
-      spider: 's',
-      jobid: 'nightly',
-      settings: {},
-      args: {},
-      priority: 0
-    }
-    await node.schedule(stranger)
+    await node.schedule({ ...STRANGER, jobid: 'nightly' })
     node.end('nightly')
     await start({ n1: node })
     const job = aNewJob({ version: '1', jobid: 'nightly' })

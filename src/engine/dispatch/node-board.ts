@@ -81,8 +81,13 @@ function roomThat(node: PlaceableNode): number {
   return node.unavailable === null && node.mode === 'active' ? roomOn(node) : 0
 }
 
-/** The counters can be newer than the lists: a stranger's job that was just started counts already. */
+/**
+ * The counters can be newer than the lists: a stranger's job that was just started counts already. What they counted above
+ * our own of then are strangers, beside whatever we have sent since.
+ */
 function slotsUsed({ status }: FleetNode, ours: number): number {
-  const external = status.external.running.length + status.external.pending.length
-  return Math.max(ours + external, (status.running ?? 0) + (status.pending ?? 0))
+  const listed = status.external.running.length + status.external.pending.length
+  const counted = (status.running ?? 0) + (status.pending ?? 0)
+  const strangers = Math.max(listed, counted - status.oursWhenCounted)
+  return Math.max(ours + strangers, counted)
 }

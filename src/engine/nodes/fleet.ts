@@ -19,6 +19,8 @@ export interface NodeStatus {
   running: number | null
   pending: number | null
   finished: number | null
+  /** How many attempts of ours held a slot there when these counters came: what they count above that is not ours. */
+  oursWhenCounted: number
   external: { pending: SeenJob[]; running: SeenJob[] }
   latencyMs: number | null
   lastSeenAtMs: number | null
@@ -57,6 +59,8 @@ export interface FleetOptions {
   /** Of its own setting, sealed in its row. */
   proxyUrlOf?: (node: StoredNode) => Promise<string | null>
   isBusy: (nodeId: string) => boolean
+  /** How many slots our attempts hold there. */
+  slotsUsedOn: (nodeId: string) => number
   wantsSnapshot: (nodeId: string) => boolean
   onSnapshot: (node: FleetNode, snapshot: Snapshot) => Promise<void>
   /** Something that clients are shown has changed. `healthWas`: its health before, where that changed. */
@@ -173,6 +177,7 @@ export class Fleet {
     const { status } = node
     status.latencyMs = Math.round(latencyMs * 10) / 10
     status.lastSeenAtMs = clock.nowMs()
+    status.oursWhenCounted = this.#options.slotsUsedOn(node.stored.id)
     if (seen.dateSeen != null) status.clockEstimate = noteDate(status.clockEstimate, seen.dateSeen)
     const { running, pending, finished, nodeName } = seen
     status.slotsBelief = noteCounters(status.slotsBelief, { atMs, running, pending, finished })
@@ -202,6 +207,7 @@ export class Fleet {
     this.#noteStarts(node, snapshot)
     node.status.running = snapshot.running.length
     node.status.pending = snapshot.pending.length
+    node.status.oursWhenCounted = this.#options.slotsUsedOn(node.stored.id)
     await this.#options.onSnapshot(node, snapshot)
     const now = node.status
     const isSame =
@@ -294,6 +300,7 @@ function unknownStatus(capacity: Capacity): NodeStatus {
     running: null,
     pending: null,
     finished: null,
+    oursWhenCounted: 0,
     external: { pending: [], running: [] },
     latencyMs: null,
     lastSeenAtMs: null,

@@ -44,6 +44,7 @@ export async function startDispatch(parts: {
     logger: silentLogger,
     createClient: async (stored) => nodes[stored.id]!,
     isBusy: (nodeId) => dispatch.isBusy(nodeId),
+    slotsUsedOn: (nodeId) => live.slotsUsedOn(nodeId),
     wantsSnapshot: (nodeId) => dispatch.wantsSnapshot(nodeId),
     onSnapshot: (node, snapshot) => dispatch.takeSnapshot(node, snapshot),
     onStatus: (_node, healthWas) => {
