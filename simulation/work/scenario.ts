@@ -1,7 +1,7 @@
 import type { ScrapydVersion } from '../scrapyd/simulated-scrapyd.ts'
 import { type Chance, createChance } from '../world/chance.ts'
 import { FAULT_KINDS, type FaultKind } from '../world/faults.ts'
-import { REQUEST_FAULTS, type RequestFault } from '../world/network.ts'
+import { REQUEST_FAULTS, type RequestFault } from '../world/faults.ts'
 
 export interface NodeScenario {
   name: string

@@ -1,6 +1,5 @@
-/** Everything that can go wrong, by the name under which it is counted. */
-export const FAULT_KINDS = [
-  // between us and a node
+/** What strikes single requests, each with its own chance for one request. */
+export const REQUEST_FAULTS = [
   'reply lost',
   'request lost',
   'answered too late',
@@ -10,7 +9,14 @@ export const FAULT_KINDS = [
   'json cut off',
   'never answered',
   'connection refused',
-  'status 500',
+  'status 500'
+] as const
+export type RequestFault = (typeof REQUEST_FAULTS)[number]
+
+/** Everything that can go wrong, by the name under which it is counted. */
+export const FAULT_KINDS = [
+  // between us and a node
+  ...REQUEST_FAULTS,
   'unauthorized',
   // on a node
   'node restarted, its processes died',

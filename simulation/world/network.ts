@@ -4,24 +4,9 @@ import { NodeError } from '../../src/engine/nodes/node-client.ts'
 import { type HttpRequest, plain, serve } from '../scrapyd/http.ts'
 import type { HttpAnswer, SimulatedScrapyd } from '../scrapyd/simulated-scrapyd.ts'
 import type { Chance } from './chance.ts'
-import type { FaultKind, Faults } from './faults.ts'
+import type { Faults, RequestFault } from './faults.ts'
 import { type Life, noAnswer } from './life.ts'
 import type { VirtualTime } from './time.ts'
-
-/** What strikes single requests, each with its own chance for one request. */
-export const REQUEST_FAULTS = [
-  'reply lost',
-  'request lost',
-  'answered too late',
-  'took effect too late',
-  'answered twice',
-  'html with 200',
-  'json cut off',
-  'never answered',
-  'connection refused',
-  'status 500'
-] as const satisfies FaultKind[]
-export type RequestFault = (typeof REQUEST_FAULTS)[number]
 
 /** How the way to one node is now. */
 export interface Link {
