@@ -5,7 +5,9 @@ import type { History, Violation } from '../work/history.ts'
 import { overlapKey } from './beliefs.ts'
 
 /** What may stand in the timeline of one attempt only once. */
-const ONCE: TransitionKind[] = ['sending', 'accepted', 'running', 'vanished', 'finishing']
+const ONCE: TransitionKind[] = ['sending', 'accepted', 'running', 'vanished', 'limit_hit', 'finishing']
+/** What moves no attempt by itself. */
+const ORDERS: TransitionKind[] = ['cancel_asked', 'cancel_sent', 'limit_hit']
 const CLOSING: TransitionKind[] = ['ended', 'refused', 'absent', 'given_up', 'taken_back']
 /** After which nobody knows whether a run goes on somewhere. */
 const DOUBTS: TransitionKind[] = ['given_up', 'seen_again', 'found_again']
@@ -204,7 +206,7 @@ export function checkJobs(history: History): Violation[] {
         if (times > lives + (kind === 'accepted' ? doubts : 0))
           complain('timeline', `attempt ${number} is ${kind} ${times} times`)
       }
-      const states = own.filter((kind) => kind !== 'cancel_asked' && kind !== 'cancel_sent')
+      const states = own.filter((kind) => !ORDERS.includes(kind))
       const repeated = states.find((kind, index) => kind === states[index + 1])
       if (repeated !== undefined) complain('timeline', `attempt ${number} is ${repeated} twice running`)
       const closings = own.filter((kind) => CLOSING.includes(kind))

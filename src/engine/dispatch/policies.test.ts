@@ -589,6 +589,19 @@ describe('the time limit of a run on a remote node', () => {
       cancelAskedAtMs: null
     })
     expect((await store.listAttempts(id))[0]).toMatchObject({ limitHit: 'wall time limit of 2 min (ran 2 min)' })
+    expect(await textOf(id, 'limit_hit')).toBe('Over its wall time limit of 2 min: it is stopped')
+    expect(await harness.kinds(id)).not.toContain('cancel_asked')
+  })
+
+  it('is hit once, though the node forgets the run while the ladder climbs', async () => {
+    await start({ n1: node })
+    const id = await enqueue({ limits: { wallSeconds: 60 } })
+    await clock.advanceBy(62_000)
+    node.restart()
+    await clock.advanceBy(20_000)
+    expect(await harness.kinds(id)).toContain('vanished')
+    expect((await harness.kinds(id)).filter((kind) => kind === 'limit_hit')).toHaveLength(1)
+    expect((await store.listAttempts(id))[0]).toMatchObject({ limitHit: 'wall time limit of 1 min (ran 1 min)' })
   })
 
   it('counts on when another engine takes over, and goes on with the ladder where it was', async () => {
@@ -604,6 +617,7 @@ describe('the time limit of a run on a remote node', () => {
     node.end(id, 'shutdown')
     await clock.advanceBy(6_000)
     expect(await harness.job(id)).toMatchObject({ status: 'failed', reason: 'wall time limit of 2 min' })
+    expect((await harness.kinds(id)).filter((kind) => kind === 'limit_hit')).toHaveLength(1)
   })
 
   it('does not make a failure of what somebody cancelled before, nor of what finished in time', async () => {

@@ -14,7 +14,7 @@ const RETRY_MS = 1_000
  * Holds runs on remote nodes to their wall time (the local node holds its own, launcher/limits.ts): from when we saw it running, by
  * whichever engine. A run over its limit is written down as such, then climbs the cancel ladder:
  *
- *   running --limit--> limit hit (recorded) --INT, INT, KILL--> finishing -> ended: failed, with the limit as its reason
+ *   running --limit--> running, limit_hit recorded --INT, INT, KILL--> finishing -> ended: failed, with the limit as its reason
  *
  * What somebody asked to cancel ends as cancelled, whatever its limit is.
  */
@@ -34,6 +34,8 @@ export class TimeLimits {
     const { projects, clock } = this.#context
     // A last look may still come in when all else has stopped.
     if (this.#stopped || one.nodeId === LOCAL_NODE_ID || one.startedAtMs === null || this.#timers.has(one.key)) return
+    // A node that forgets what it runs makes it run anew to us: its limit was hit all the same, and the ladder climbs.
+    if (one.limitHit !== null) return
     const limits = effectiveLimits(projects.settingsOf(one.project).limits, one.limits)
     const seconds = limits?.wallSeconds
     if (seconds == null) return
@@ -75,7 +77,7 @@ export class TimeLimits {
     const limitHit = `${limit} (ran ${formatDuration(ranSeconds)})`
     const isApplied = await applyChange(store, one, {
       from: ['running', 'uncertain', 'accepted'],
-      kind: 'cancel_asked',
+      kind: 'limit_hit',
       details: { limitHit },
       entry: { atMs: clock.nowMs(), text: `Over its ${limit}: it is stopped`, evidence: { limitHit } }
     })

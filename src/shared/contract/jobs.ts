@@ -229,6 +229,8 @@ export const Transition = z.object({
     'absent',
     'cancel_asked',
     'cancel_sent',
+    /** It ran on a remote node for longer than its wall time: it is stopped as a cancel would, and its job fails. */
+    'limit_hit',
     'ended',
     'restored',
     /** The hold was lifted: its time came, or what it waited for ended. */

@@ -106,6 +106,7 @@ const KIND_TONE: Partial<Record<TransitionKind, Tone>> = {
   absent: 'wait',
   cancel_asked: 'off',
   cancel_sent: 'off',
+  limit_hit: 'bad',
   given_up: 'lost',
   seen_again: 'run',
   taken_back: 'wait'
@@ -113,6 +114,7 @@ const KIND_TONE: Partial<Record<TransitionKind, Tone>> = {
 
 /** What a step of these kinds is, beside the engine's own words for it. */
 const KIND_WORDS: Partial<Record<TransitionKind, string>> = {
+  limit_hit: 'It ran for longer than it may. It is asked to finish, then told to stop, then killed.',
   released: 'Its wait is over: it stands in the queue.',
   given_up: 'Its node was given up, so it was queued for others. It may run twice.',
   seen_again: 'Its node lists it again, after we had given it up or lost it, or lists it twice.',
