@@ -65,7 +65,7 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
   const follower = new Follower(context, finisher, {
     onRunning: (one) => timeLimits.watch(one),
     isExpecting: (nodeId) => returned.isExpecting(nodeId),
-    onRoom: (node) => dispatcher.noteLook(node),
+    onListed: (node) => dispatcher.noteLook(node),
     async onLook(node, snapshot) {
       await returned.look(node, snapshot)
       stuck.noteSnapshot(node, snapshot)
@@ -78,7 +78,10 @@ export function createDispatch(options: Omit<DispatchContext, 'onAttemptSettled'
     timeLimits.forget(one)
     ladder.forget(one)
     returned.noteEnded(one)
+    dispatcher.noteSlots(one.nodeId)
   }
+  live.onSlots = (nodeId) => dispatcher.noteSlots(nodeId)
+  context.fleet.onNews = (node) => dispatcher.noteLook(node)
 
   /** Goes on with an attempt from the state that it is in. */
   function follow(one: LiveAttempt): void {

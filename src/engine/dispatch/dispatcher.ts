@@ -54,6 +54,7 @@ export class Dispatcher {
     this.#queue = new QueueView(context.store, () => this.wake(), context.onLaneGone)
     this.#sender = new Sender(context, {
       holdBack: (one) => this.#holdBack(one),
+      onRequests: (nodeId) => this.#board.note(nodeId),
       onAnswered: () => {
         if (this.#sender.requestCount > this.#againBelowRequests) return
         this.#againBelowRequests = -1
@@ -80,9 +81,14 @@ export class Dispatcher {
     })
   }
 
+  /** An attempt there began or ceased to hold a slot, or ended. */
+  noteSlots(nodeId: string): void {
+    this.#board.note(nodeId)
+  }
+
   /**
-   * A node was looked at. It may have more room than the last plan saw for reasons that no transition tells: its counters
-   * follow its lists, strangers come and go, its slots are learned.
+   * A node was looked at, or is set otherwise. It may have more room than the last plan saw for reasons that no transition tells:
+   * its counters follow its lists, strangers come and go, its slots are learned.
    */
   noteLook(node: FleetNode): void {
     if (this.#context.fleet.get(node.stored.id) === node && this.#board.refreshOne(node)) this.wake()
@@ -113,8 +119,7 @@ export class Dispatcher {
 
   async #run(): Promise<void> {
     await this.#queue.refresh()
-    // With nothing to place nobody asks the board: five thousand nodes that come up would each look at all the others.
-    if (this.#queue.lines().size > 0) this.#board.refresh()
+    this.#board.refresh()
     const plan = this.#plan()
     this.#shares.raiseFloor(plan.passFloor)
     this.#noteReasons(plan)

@@ -1,6 +1,7 @@
 import type { FleetNode } from '../nodes/fleet.ts'
 import { NodeError, type NodeErrorKind } from '../nodes/node-client.ts'
 import type { Timer } from '../runtime/clock.ts'
+import type { LogBytes } from '../output/byte-window.ts'
 import { archiveLog, archiveName } from '../output/log-archive.ts'
 import { judgeOutcome, type Judgement } from '../output/outcome.ts'
 import { CLOSING_TAIL_BYTES, parseClosingStats } from '../output/log-stats.ts'
@@ -22,9 +23,8 @@ export function isAnswer(node: FleetNode, error: unknown): error is NodeError {
   return error instanceof NodeError && !NO_ANSWER.has(error.kind) && node.status.health === 'up'
 }
 
-export interface LogTail {
+export interface LogTail extends LogBytes {
   text: string
-  sizeBytes: number
   hasClosingStats: boolean
 }
 
@@ -67,7 +67,7 @@ export class Finisher {
     )
     if (range === null) return null
     const text = new TextDecoder().decode(range.bytes)
-    return { text, sizeBytes: range.sizeBytes, hasClosingStats: parseClosingStats(text).finishReason !== null }
+    return { ...range, text, hasClosingStats: parseClosingStats(text).finishReason !== null }
   }
 
   #takeInLine(one: LiveAttempt, tries: number): void {
@@ -95,7 +95,7 @@ export class Finisher {
     if (node === undefined) return this.#retry(one, RETRY_FIRST_MS, tries)
     try {
       const { tail, problem } = await this.#readTailOrGiveUp(node, one, tries)
-      const isArchived = tail !== null && node.stored.kind !== 'local' && (await this.#archive(node, one, tries))
+      const isArchived = tail !== null && node.stored.kind !== 'local' && (await this.#archive(node, one, tail, tries))
       const { exit, cancelAskedAtMs, limitHit } = one
       const judgement = judgeOutcome({
         tail: tail?.text ?? null,
@@ -148,13 +148,14 @@ export class Finisher {
   }
 
   /** Whether the log is in the archive now. */
-  async #archive(node: FleetNode, one: LiveAttempt, tries: number): Promise<boolean> {
+  async #archive(node: FleetNode, one: LiveAttempt, tail: LogTail, tries: number): Promise<boolean> {
     const { blobs, logger } = this.#context
     try {
       await archiveLog({
         read: (range, signal) => node.client.readLog(one, range, signal),
         blobs,
         name: archiveName(one.jobId, one.number),
+        inHand: tail,
         signal: this.#stopping.signal
       })
       return true

@@ -25,8 +25,8 @@ interface FollowerListeners {
   onRunning(one: LiveAttempt): void
   /** Attempts ended while this node did not answer: its lists from before that are worth nothing. */
   isExpecting(nodeId: string): boolean
-  /** Runs have ended there; that is on its way to the disk, and what is claimed in this turn shares its commit. */
-  onRoom(node: FleetNode): void
+  /** What its lists tell is believed from now on; it is on its way to the disk, and what is claimed in this turn shares its commit. */
+  onListed(node: FleetNode): void
   /** The snapshot was taken in: what else does it tell? The next look waits for it. */
   onLook(node: FleetNode, snapshot: Snapshot): Promise<void>
 }
@@ -105,7 +105,7 @@ export class Follower {
     const writing = changes.length === 0 ? [] : store.applyChanges(changes)
     const over = seen.filter(({ kind }) => kind === 'finished')
     for (const { key } of over) live.noteOver(live.get(key)!)
-    if (over.length > 0) this.#listeners.onRoom(node)
+    this.#listeners.onListed(node)
     const applied = await writing
     for (const [index, verdict] of seen.entries()) {
       const one = live.get(verdict.key)

@@ -60,6 +60,8 @@ export class LiveAttempts {
   readonly limits: LimitBook
   /** Told of every attempt that is removed: it has ended. */
   onRemove: (live: LiveAttempt) => void = () => {}
+  /** Told when `slotsUsedOn` is another number. */
+  onSlots: (nodeId: string) => void = () => {}
 
   constructor(limits: LimitBook = new LimitBook()) {
     this.limits = limits
@@ -181,6 +183,7 @@ export class LiveAttempts {
     change(this.#slotsByNode, live.nodeId, by)
     change(this.#slotsByProject, live.project, by)
     this.limits.count(live, by)
+    this.onSlots(live.nodeId)
   }
 }
 

@@ -26,6 +26,7 @@ const STOP_GRACE_MS = 2_000
 export class Sender {
   readonly #context: DispatchContext
   readonly #holdBack: (one: LiveAttempt) => void
+  readonly #onRequests: (nodeId: string) => void
   readonly #onAnswered: () => void
   readonly #accepted: AcceptedWriter
   readonly #refusals = new Map<string, number>()
@@ -34,10 +35,14 @@ export class Sender {
   readonly #givingUp = new AbortController()
   #requestCount = 0
 
-  /** `onAnswered`: a request on its way is one no more. */
-  constructor(context: DispatchContext, then: { holdBack: (one: LiveAttempt) => void; onAnswered: () => void }) {
+  /** `onRequests`: `requestsTo` tells another number. `onAnswered`: a request on its way is one no more. */
+  constructor(
+    context: DispatchContext,
+    then: { holdBack: (one: LiveAttempt) => void; onRequests: (nodeId: string) => void; onAnswered: () => void }
+  ) {
     this.#context = context
     this.#holdBack = then.holdBack
+    this.#onRequests = then.onRequests
     this.#onAnswered = then.onAnswered
     this.#accepted = new AcceptedWriter(context.store)
   }
@@ -119,6 +124,7 @@ export class Sender {
   async #counted<T>(nodeId: string, request: Promise<T>): Promise<T> {
     this.#requests.set(nodeId, this.requestsTo(nodeId) + 1)
     this.#requestCount += 1
+    this.#onRequests(nodeId)
     try {
       return await request
     } finally {
@@ -126,6 +132,7 @@ export class Sender {
       if (left === 0) this.#requests.delete(nodeId)
       else this.#requests.set(nodeId, left)
       this.#requestCount -= 1
+      this.#onRequests(nodeId)
       this.#onAnswered()
     }
   }

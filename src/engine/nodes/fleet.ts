@@ -83,6 +83,8 @@ export class Fleet {
   readonly #options: FleetOptions
   #list: readonly FleetNode[] | null = null
   #arrivals = { sinceMs: 0, count: 0 }
+  /** Told after each look at a node and each change of it, whether or not anybody is shown something else: for placement. */
+  onNews: (node: FleetNode) => void = () => {}
 
   constructor(options: FleetOptions) {
     this.#options = options
@@ -131,7 +133,7 @@ export class Fleet {
     this.#nodes.set(stored.id, node)
     this.#list = null
     this.#planSlots(node)
-    this.#options.onStatus(node)
+    this.#tell(node)
     return node
   }
 
@@ -142,7 +144,7 @@ export class Fleet {
     node.stored = stored
     this.#planSlots(node)
     node.observer.poke()
-    this.#options.onStatus(node)
+    this.#tell(node)
   }
 
   async remove(id: string): Promise<void> {
@@ -193,6 +195,7 @@ export class Fleet {
       status.clockOffsetMs === status.clockEstimate.shownMs
     if (isSame) {
       if (atMs - node.toldAtMs >= TELL_ANYWAY_MS) this.#tell(node)
+      else this.onNews(node)
       return
     }
     this.#update(node, {
@@ -216,6 +219,7 @@ export class Fleet {
       isSameRuns(external.running, now.external.running) &&
       isSameRuns(external.pending, now.external.pending)
     if (!isSame) this.#tell(node)
+    else this.onNews(node)
     node.snapshotAtMs = clock.nowMs()
   }
 
@@ -258,6 +262,7 @@ export class Fleet {
   #tell(node: FleetNode, healthWas?: NodeHealth): void {
     node.toldAtMs = this.#options.clock.monotonicMs()
     this.#options.onStatus(node, healthWas)
+    this.onNews(node)
   }
 
   /** The first of many nodes are looked at as they come; the more there are, the longer the last ones wait. */

@@ -1,12 +1,14 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { createGunzip, createGzip } from 'node:zlib'
+import { promisify } from 'node:util'
+import { createGunzip, createGzip, gzip as gzipCallback } from 'node:zlib'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { createByteWindow, type LogBytes, type WantedBytes } from './byte-window.ts'
 
 export type ReadLog = (range: WantedBytes, signal?: AbortSignal) => Promise<LogBytes | null>
 
+const gzip = promisify(gzipCallback)
 const PIECE_BYTES = 1_000_000
 const MAX_BYTES = 256_000_000
 
@@ -18,24 +20,30 @@ export function archiveName(jobId: string, attemptNumber: number): string {
 /**
  * Copies the log of a run that has ended into the blob `name`, gzipped, a piece at a time. Of a log over `maxBytes` the
  * first and the last half of that are kept, with a line that says so between them. Rejects, and leaves no blob, when
- * the log cannot be read to its end; with LOG_NOT_FOUND when there is none (any more).
+ * the log cannot be read to its end; with LOG_NOT_FOUND when there is none (any more). `inHand`: what was read of it already,
+ * which is all there is of most logs.
  */
 export async function archiveLog(options: {
   read: ReadLog
   blobs: BlobStore
   name: string
+  inHand?: LogBytes
   maxBytes?: number
   signal?: AbortSignal
 }): Promise<void> {
-  const { read, blobs, name, maxBytes = MAX_BYTES, signal } = options
-  const gzip = createGzip()
+  const { read, blobs, name, inHand, maxBytes = MAX_BYTES, signal } = options
+  if (inHand?.offset === 0 && inHand.bytes.length === inHand.sizeBytes && inHand.sizeBytes <= maxBytes) {
+    await blobs.write(name, await gzip(inHand.bytes))
+    return
+  }
+  const packer = createGzip()
   const source = Readable.from(readPieces(read, name, maxBytes, signal), { objectMode: false })
-  const writing = blobs.write(name, gzip).catch((error: unknown) => {
+  const writing = blobs.write(name, packer).catch((error: unknown) => {
     // It may have failed before it read anything: nobody would ever take what the source has to give.
-    gzip.destroy()
+    packer.destroy()
     throw error
   })
-  const [written, copied] = await Promise.allSettled([writing, pipeline(source, gzip, { signal })])
+  const [written, copied] = await Promise.allSettled([writing, pipeline(source, packer, { signal })])
   // When the source fails, the write fails with the same error; when the disk does, only the write knows why.
   if (written.status === 'rejected') throw written.reason
   if (copied.status === 'rejected') throw copied.reason

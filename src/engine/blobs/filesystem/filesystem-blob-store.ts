@@ -22,6 +22,7 @@ export async function openFilesystemBlobStore(root: string): Promise<BlobStore> 
     await mkdir(root, { recursive: true, mode: 0o700 })
     await sweepDrafts(root)
   })
+  const syncFolder = shareSyncs(syncFolderNow)
 
   function pathOf(name: string): string {
     if (!NAME.test(name)) throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(name)} is not a name for a blob`)
@@ -31,7 +32,7 @@ export async function openFilesystemBlobStore(root: string): Promise<BlobStore> 
   return {
     async write(name, content) {
       const path = pathOf(name)
-      return explain(path, () => writeWhole(root, path, content))
+      return explain(path, () => writeWhole(root, path, content, syncFolder))
     },
 
     async read(name) {
@@ -71,13 +72,17 @@ export async function openFilesystemBlobStore(root: string): Promise<BlobStore> 
 }
 
 /** Draft, fsync, rename, fsync of the folder: the name exists only when every byte is on the disk. */
-async function writeWhole(root: string, path: string, content: Uint8Array | Readable): Promise<{ sizeBytes: number }> {
+async function writeWhole(
+  root: string,
+  path: string,
+  content: Uint8Array | Readable,
+  syncFolder: (path: string) => Promise<void>
+): Promise<{ sizeBytes: number }> {
   const folder = dirname(path)
-  const madeFolder = await mkdir(folder, { recursive: true, mode: 0o700 })
-  if (madeFolder !== undefined) await syncFolder(root)
   const draft = join(folder, DRAFT + randomBytes(8).toString('hex'))
   try {
-    const sizeBytes = await writeDraft(draft, content)
+    const file = await openDraft(root, draft)
+    const sizeBytes = await writeDraft(file, content)
     await rename(draft, path)
     await syncFolder(folder)
     return { sizeBytes }
@@ -87,13 +92,25 @@ async function writeWhole(root: string, path: string, content: Uint8Array | Read
   }
 }
 
-async function writeDraft(draft: string, content: Uint8Array | Readable): Promise<number> {
-  const file = await open(draft, 'wx', 0o600)
+/** The folder is made where it is not there yet: asking each time would cost as much as writing a small log. */
+async function openDraft(root: string, draft: string): Promise<FileHandle> {
+  const openIt = () => open(draft, 'wx', 0o600)
+  try {
+    return await openIt()
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    await mkdir(dirname(draft), { recursive: true, mode: 0o700 })
+    await syncFolderNow(root)
+    return openIt()
+  }
+}
+
+async function writeDraft(file: FileHandle, content: Uint8Array | Readable): Promise<number> {
   try {
     if (content instanceof Readable) await writeStream(file, content)
     else await file.writeFile(content)
     await file.sync()
-    return (await file.stat()).size
+    return content instanceof Readable ? (await file.stat()).size : content.length
   } finally {
     await file.close()
   }
@@ -103,7 +120,31 @@ async function writeStream(file: FileHandle, content: Readable): Promise<void> {
   for await (const chunk of content) await file.writeFile(chunk)
 }
 
-async function syncFolder(path: string): Promise<void> {
+/** Those who come while a folder is being synced share the next time: what they renamed may have come too late for this one. */
+function shareSyncs(syncNow: (path: string) => Promise<void>): (path: string) => Promise<void> {
+  const running = new Map<string, Promise<void>>()
+  const next = new Map<string, Promise<void>>()
+  const begin = (path: string): Promise<void> => {
+    const sync = syncNow(path).finally(() => running.delete(path))
+    running.set(path, sync)
+    return sync
+  }
+  return (path) => {
+    const now = running.get(path)
+    if (now === undefined) return begin(path)
+    let shared = next.get(path)
+    if (shared === undefined) {
+      const after = () => {
+        next.delete(path)
+        return begin(path)
+      }
+      next.set(path, (shared = now.then(after, after)))
+    }
+    return shared
+  }
+}
+
+async function syncFolderNow(path: string): Promise<void> {
   // Windows cannot open a folder for this; its file system keeps renames in order by itself.
   if (process.platform === 'win32') return
   const folder = await open(path)

@@ -35,6 +35,7 @@ export interface Connection {
 
 // A look at the node while a log is read and jobs are sent: more at once would only wait in Scrapyd's one thread.
 const CONNECTIONS_MAX = 4
+const DRAINED_MAX_BYTES = 16_384
 
 /** Opens nothing yet: the first request connects. Redirects are not followed, bodies not decompressed. */
 export function createConnection(options: {
@@ -114,6 +115,7 @@ export function createConnection(options: {
       if (signal !== undefined) stopListening = onceAborted(signal, onAbort)
 
       let head: AnswerHead | null = null
+      let receivedBytes = 0
       let receivePiece: ReturnType<NodeRequest['receive']> = () => 'more'
       const handler: Dispatcher.DispatchHandler = {
         onRequestStart(controller) {
@@ -128,6 +130,7 @@ export function createConnection(options: {
           receivePiece = request.receive(head)
         },
         onResponseData(controller, piece) {
+          receivedBytes += piece.length
           if (settled || head === null) return
           const verdict = receivePiece(piece)
           if (verdict === 'more') return
@@ -137,6 +140,8 @@ export function createConnection(options: {
             giveUp(
               fail('too_large', `sent more than ${request.path.split('?')[0]} may hold. Is this a Scrapyd?`, 'unknown')
             )
+          // A new connection costs more than what little is left of the answer.
+          if (verdict === 'enough' && sizeOf(answer) - receivedBytes <= DRAINED_MAX_BYTES) return
           controller.abort(new Error('enough was read'))
         },
         onResponseEnd() {
@@ -216,6 +221,12 @@ function listenersOf(signal: AbortSignal): Set<() => void> {
   const listeners = new Set<() => void>()
   signal.addEventListener('abort', () => [...listeners].forEach((each) => each()), { once: true })
   return listeners
+}
+
+/** Infinite where the node does not tell. */
+function sizeOf({ headers }: AnswerHead): number {
+  const told = headers['content-length']
+  return told !== undefined && /^\d{1,15}$/.test(told) ? Number(told) : Number.POSITIVE_INFINITY
 }
 
 /** Collects a body of at most `limitBytes`. */

@@ -2,6 +2,8 @@ import { createByteWindow, type WantedBytes } from '../../output/byte-window.ts'
 import type { LogRange } from '../node-client.ts'
 import type { AnswerHead, NodeRequest } from './connection.ts'
 
+const PROBE_MAX_BYTES = 65_536
+
 /** Sends a GET of the log with this Range header. */
 export type AskLog = (rangeHeader: string, receive: NodeRequest['receive']) => Promise<AnswerHead>
 
@@ -16,10 +18,12 @@ export async function readLogRange(
   unexpected: (head: AnswerHead) => Error
 ): Promise<LogRange | null> {
   if (wanted.offset >= 0) return readFrom(wanted.offset)
-  // Twisted answers `bytes=-N` with status 500 when the file has fewer than N bytes: the size must be known first.
+  // Twisted answers `bytes=-N` with status 500 when the file has fewer than N bytes: the size must be known first. Most logs are
+  // shorter than what is asked of their ends: the beginning, which tells the size, is the whole then.
+  const probeBytes = Math.min(-wanted.offset, wanted.limitBytes, PROBE_MAX_BYTES)
   const tail = createByteWindow(wanted)
-  const head = await ask('bytes=0-0', (answer) => (piece) => {
-    if (answer.status !== 200 || isPage(answer)) return 'enough'
+  const head = await ask(`bytes=0-${probeBytes - 1}`, (answer) => (piece) => {
+    if ((answer.status !== 200 && answer.status !== 206) || isPage(answer)) return 'enough'
     tail.take(piece)
     return 'more'
   })
@@ -28,6 +32,8 @@ export async function readLogRange(
   if (head.status === 404) return null
   const sizeBytes = sizeOf(head) ?? (head.status === 416 ? 0 : null)
   if (sizeBytes === null) throw unexpected(head)
+  const begun = tail.result()
+  if (contentRange(head)?.offset === 0 && begun.sizeBytes === sizeBytes) return begun
   return readFrom(Math.max(0, sizeBytes + wanted.offset))
 
   async function readFrom(offset: number): Promise<LogRange | null> {
