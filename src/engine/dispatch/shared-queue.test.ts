@@ -1,69 +1,39 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
-import type { Store } from '../store/store.ts'
-import { type DispatchHarness, startDispatch } from '../testing/dispatch-harness.ts'
-import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
+import { describe, expect } from 'vitest'
+import { type DispatchFixtures, it } from '../testing/dispatch-fixtures.ts'
 import { FakeNode } from '../testing/fake-node.ts'
-import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
-import { openTemporaryStore } from '../testing/temporary-store.ts'
 
-let clock: FakeClock
-let store: Store
-let closeStore: () => Promise<void>
-let harness: DispatchHarness
-let node: FakeNode
-let other: FakeNode
+/** Jobs are sent to the first: the second has no room for any but what it takes from the queue of both. */
+async function startBoth({ clock, engine }: Pick<DispatchFixtures, 'clock' | 'engine'>) {
+  const node = new FakeNode(clock, { slots: 1, eggs: ['shop@1'] })
+  const other = new FakeNode(clock, { slots: 1 })
+  await engine.start({ n1: node, n2: other })
+  return { node, other }
+}
 
-beforeEach(async () => {
-  clock = createFakeClock()
-  const temporary = await openTemporaryStore({ clock, inMemory: true })
-  store = temporary.store
-  closeStore = temporary.remove
-  node = new FakeNode(clock, { slots: 1, eggs: ['shop@1'] })
-  // Jobs are sent to the first: this one has no room for any but what it takes from the queue of both.
-  other = new FakeNode(clock, { slots: 1, eggs: [] })
-  const directory = await makeTemporaryDirectory({ inMemory: true })
-  const blobs = await openFilesystemBlobStore(directory.path)
-  harness = await startDispatch({ store, clock, nodes: { n1: node, n2: other }, blobs })
-})
-
-afterEach(async () => {
-  await harness.crash()
-  await closeStore()
-})
+const REQUEST = { project: 'shop', version: '1', spider: 'prices', settings: {}, args: {}, priority: 0 }
 
 describe('of two nodes that share one queue, the one that a job was not sent to', () => {
-  it('has it when the answer of the other was lost: the job is not run a second time', async () => {
+  it('has it when the answer of the other was lost: the job is not run a second time', async ({ clock, engine }) => {
+    const { node, other } = await startBoth({ clock, engine })
     node.behaviours = ['lose_request']
-    const id = (await harness.enqueue(1))[0]!
+    const id = await engine.enqueue()
     await other.schedule({ ...REQUEST, jobid: id })
     await clock.advanceBy(30_000)
     expect([...node.executed, ...other.executed]).toEqual([id])
-    expect(await harness.job(id)).toMatchObject({ status: 'lost', reason: 'taken by another node' })
+    expect(await engine.job(id)).toMatchObject({ status: 'lost', reason: 'taken by another node' })
   })
 
-  it('is seen to have it when the job was sent again already: the job is flagged', async () => {
+  it('is seen to have it when the job was sent again already: the job is flagged', async ({ clock, engine }) => {
+    const { node, other } = await startBoth({ clock, engine })
     node.behaviours = ['lose_request']
-    const id = (await harness.enqueue(1))[0]!
+    const id = await engine.enqueue()
     await clock.advanceBy(30_000)
-    expect(await harness.job(id)).toMatchObject({ attemptCount: 2 })
+    expect(await engine.job(id)).toMatchObject({ attemptCount: 2 })
     await other.schedule({ ...REQUEST, jobid: id })
     await clock.advanceBy(10_000)
-    expect(await harness.job(id)).toMatchObject({ mayHaveRunTwice: true })
-    expect((await store.listTimeline(id)).findLast(({ kind }) => kind === 'seen_again')?.text).toBe(
+    expect(await engine.job(id)).toMatchObject({ mayHaveRunTwice: true })
+    expect(await engine.textOf(id, 'seen_again')).toBe(
       'Seen on n2 (running), though it was sent to n1. Do these two share one queue?'
     )
   })
 })
-
-const REQUEST = {
-  project: 'shop',
-  version: '1',
-  spider: 'prices',
-  settings: {},
-  args: {},
-  priority: 0,
-  isVersionAsked: false,
-  secretNames: [],
-  limits: null
-}

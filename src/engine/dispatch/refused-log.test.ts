@@ -1,0 +1,34 @@
+import { describe, expect } from 'vitest'
+import { NodeError } from '../nodes/node-client.ts'
+import { it } from '../testing/dispatch-fixtures.ts'
+import { type FakeNode } from '../testing/fake-node.ts'
+
+describe('a run that its node lists no longer, and whose log the node refuses', () => {
+  const refuseLogs = (node: FakeNode) => {
+    node.readLog = async () => {
+      throw new NodeError('http', 'n1 answered 403', { delivered: 'unknown' })
+    }
+  }
+
+  it('is lost after a minute, so that it does not hold its slot for ever', async ({ clock, node, engine }) => {
+    await engine.start({ n1: node })
+    const id = await engine.enqueue()
+    await clock.advanceBy(2_000)
+    refuseLogs(node)
+    node.restart()
+    await clock.advanceBy(40_000)
+    expect(await engine.job(id)).toMatchObject({ state: 'running' })
+    await clock.advanceBy(40_000)
+    expect(await engine.job(id)).toMatchObject({ status: 'lost', reason: 'log refused' })
+  })
+
+  it('is tried again, flagged, when it was never known to have arrived', async ({ clock, node, engine }) => {
+    await engine.start({ n1: node })
+    refuseLogs(node)
+    node.behaviours = ['lose_request']
+    const id = await engine.enqueue()
+    await clock.advanceBy(80_000)
+    expect(node.executed).toEqual([`${id}-2`])
+    expect(await engine.job(id)).toMatchObject({ state: 'running', mayHaveRunTwice: true })
+  })
+})

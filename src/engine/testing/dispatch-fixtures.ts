@@ -1,0 +1,133 @@
+import { expect, test } from 'vitest'
+import type { BlobStore } from '../blobs/blob-store.ts'
+import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
+import type { NewJob, Store } from '../store/store.ts'
+import { aNewJob } from './builders.ts'
+import { type DispatchHarness, startDispatch } from './dispatch-harness.ts'
+import { createFakeClock, type FakeClock } from './fake-clock.ts'
+import { FakeNode } from './fake-node.ts'
+import { makeTemporaryDirectory } from './temporary-directory.ts'
+import { openTemporaryStore } from './temporary-store.ts'
+
+export const MINUTE_MS = 60_000
+/** A job that only this node may run. */
+export const onlyOn = (nodeId: string): Pick<NewJob, 'placement'> => ({ placement: { nodeId, tags: [] } })
+const NODE = { slots: 2, eggs: ['shop@1'] }
+
+/**
+ * `it` for tests of the dispatch, which take what they need: `async ({ clock, store, node, other, engine }) => …`. Everything is the
+ * test's own and goes away with it, the files on disk included; an engine must leave no timer behind.
+ */
+export const it = test
+  .extend('clock', () => createFakeClock())
+  .extend('store', async ({ clock }, { onCleanup }) => {
+    const { store, remove } = await openTemporaryStore({ clock, inMemory: true })
+    onCleanup(remove)
+    return store
+  })
+  .extend('node', ({ clock }) => new FakeNode(clock, NODE))
+  .extend('other', ({ clock }) => new FakeNode(clock, NODE))
+  .extend('engine', async ({ clock, store }, { onCleanup }) => {
+    const directory = await makeTemporaryDirectory({ inMemory: true })
+    const engine = new TestedEngine(store, clock, await openFilesystemBlobStore(directory.path))
+    onCleanup(async () => {
+      await engine.crash()
+      await directory.remove()
+      expect(clock.timerCount()).toBe(0)
+    })
+    return engine
+  })
+
+export interface DispatchFixtures {
+  clock: FakeClock
+  store: Store
+  node: FakeNode
+  other: FakeNode
+  engine: TestedEngine
+}
+
+/** The dispatch of one engine after another over the same store and blobs. */
+export class TestedEngine {
+  readonly #store: Store
+  readonly #clock: FakeClock
+  readonly #blobs: BlobStore
+  #harness: DispatchHarness | null = null
+
+  constructor(store: Store, clock: FakeClock, blobs: BlobStore) {
+    this.#store = store
+    this.#clock = clock
+    this.#blobs = blobs
+  }
+
+  async start(nodes: Record<string, FakeNode>, over: Partial<Parameters<typeof startDispatch>[0]> = {}): Promise<void> {
+    const parts = { store: this.#store, clock: this.#clock, blobs: this.#blobs }
+    this.#harness = await startDispatch({ ...parts, nodes, ...over })
+  }
+
+  /** It dies, and another takes over. */
+  async restart(nodes: Record<string, FakeNode>): Promise<void> {
+    await this.crash()
+    await this.start(nodes)
+  }
+
+  async crash(): Promise<void> {
+    await this.#harness?.crash()
+    this.#harness = null
+  }
+
+  get #alive(): DispatchHarness {
+    if (this.#harness === null) throw new Error('No engine is alive: start one')
+    return this.#harness
+  }
+
+  get dispatch() {
+    return this.#alive.dispatch
+  }
+
+  get fleet() {
+    return this.#alive.fleet
+  }
+
+  get waiting() {
+    return this.#alive.waiting
+  }
+
+  /** Queues one job of `shop` version 1 and wakes the dispatcher. */
+  async enqueue(over: Partial<NewJob> = {}): Promise<string> {
+    const entry = { atMs: this.#clock.nowMs(), text: 'asked', evidence: {} }
+    const job = aNewJob({ version: '1', entry, ...over })
+    await this.#store.enqueueJobs([job])
+    this.dispatch.wake()
+    await this.#clock.advanceBy(0)
+    return job.id
+  }
+
+  enqueueMany(count: number): Promise<string[]> {
+    return this.#alive.enqueue(count)
+  }
+
+  /** A cancel as JobCommands asks for it. */
+  async cancel(ids: string[], options: { force: boolean } = { force: false }): Promise<void> {
+    const evidence = options.force ? { force: true } : {}
+    await this.#store.askCancel(ids, { atMs: this.#clock.nowMs(), text: 'asked', evidence })
+    this.dispatch.cancel(ids, options)
+  }
+
+  job(id: string) {
+    return this.#alive.job(id)
+  }
+
+  kinds(id: string) {
+    return this.#alive.kinds(id)
+  }
+
+  /** What the newest transition of that kind says. */
+  async textOf(id: string, kind: string): Promise<string | undefined> {
+    return (await this.#store.listTimeline(id)).findLast((entry) => entry.kind === kind)?.text
+  }
+
+  /** Result and reason of each attempt. */
+  async resultsOf(id: string): Promise<[string | null, string | null][]> {
+    return (await this.#store.listAttempts(id)).map(({ result, reason }) => [result, reason])
+  }
+}
