@@ -1,42 +1,21 @@
 import { implement } from '@orpc/server'
 import {
-  type Change,
   contract,
   type Job,
   type LaneSummary,
   type LimitRule,
   type Node,
-  type Project,
   type RunItem,
   SECRET_MASK,
   type Waiting
 } from '../../shared/contract/index.ts'
 import { wildcardMatches } from '../api/job-filter.ts'
+import type { FakeWorld } from './fake-world.ts'
 
-/** What the operations on the queue see of the fake engine. */
-export interface FakeQueueWorld {
-  jobs: Map<string, Job>
-  nodes: Map<string, Node>
-  projects: Map<string, Project>
-  limits: { rules: LimitRule[] }
-  emit(...changes: Change[]): void
-  queueJob(over: Partial<Job>): Job
-  jobOf(id: string): Job
-}
-
-/** From so many jobs on a bulk is told as one change, as the engine does. */
-const TOLD_ONE_BY_ONE_MAX = 200
-
-export function createFakeQueue(world: FakeQueueWorld) {
-  const { jobs, limits, emit, queueJob } = world
+export function createFakeQueue(world: FakeWorld) {
+  const { jobs, limits, emit, queueJob, saveAll } = world
   const os = implement(contract)
 
-  function saveAll(changed: readonly Job[]): string[] {
-    for (const job of changed) jobs.set(job.id, job)
-    if (changed.length > TOLD_ONE_BY_ONE_MAX) emit({ kind: 'jobs' })
-    else emit(...changed.map((job): Change => ({ kind: 'job', job })))
-    return changed.map(({ id }) => id)
-  }
   function changeQueued(ids: readonly string[], change: (job: Job, index: number) => Partial<Job>): string[] {
     const queued = ids.map((id) => jobs.get(id)).filter((job) => job?.state === 'queued')
     return saveAll(queued.map((job, index) => ({ ...job!, ...change(job!, index) })))
@@ -78,7 +57,6 @@ export function createFakeQueue(world: FakeQueueWorld) {
 
   return {
     tellWaiting,
-    saveAll,
     jobs: {
       runMany: os.jobs.runMany.handler(({ input }) => {
         const byKey = new Map(

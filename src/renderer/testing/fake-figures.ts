@@ -1,0 +1,79 @@
+import type { Figures, Problem } from '../../shared/contract/index.ts'
+import type { FakeWorld } from './fake-world.ts'
+
+type Seen = Pick<FakeWorld, 'jobs' | 'nodes' | 'firstRun' | 'paused' | 'python'>
+
+export function fakeFigures(world: Seen): Figures {
+  const all = [...world.jobs.values()]
+  const up = [...world.nodes.values()]
+  const hourAgo = Date.now() - 3_600_000
+  const ended = all.filter((job) => job.endedAtMs !== null && job.endedAtMs > hourAgo)
+  return {
+    sampledAtMs: Date.now(),
+    slotsTotal: up.reduce((sum, node) => sum + node.slots, 0),
+    slotsUsed: up.reduce((sum, node) => sum + node.runs.length, 0),
+    queued: all.filter((job) => job.status === 'queued').length,
+    starting: all.filter((job) => job.status === 'starting').length,
+    running: all.filter((job) => job.status === 'running').length,
+    finishedLastHour: world.firstRun ? ended.length : 18_730,
+    failedLastHour: ended.filter((job) => job.outcome === 'failed').length,
+    jobsPerMinute: world.firstRun ? 0 : 312,
+    loopP99Ms: 2,
+    paused: world.paused
+  }
+}
+
+export function fakeProblems(world: Seen): Problem[] {
+  const list: Problem[] = []
+  const blank = { sinceMs: Date.now() - 252_000, nodeId: null, project: null, spider: null, mend: null }
+  for (const node of world.nodes.values()) {
+    const stuckText = 'it accepts jobs but has started none; restart Scrapyd there, or cordon it'
+    const text = node.problem ?? (node.stuckSinceMs === null ? null : stuckText)
+    if (text !== null)
+      list.push({
+        ...blank,
+        id: `node-${node.id}`,
+        severity: 'error',
+        title: `${node.name} is ${node.stuckSinceMs === null ? node.health : 'stuck'}`,
+        text,
+        nodeId: node.id,
+        mend:
+          node.stuckSinceMs !== null
+            ? 'cordon_node'
+            : node.runs.some(({ jobId }) => jobId !== null)
+              ? 'run_elsewhere'
+              : 'edit_node'
+      })
+  }
+  if (!world.firstRun) {
+    list.push({
+      ...blank,
+      id: 'fails-prices',
+      severity: 'error',
+      title: 'prices/amazon_de fails',
+      text: "KeyError: 'offerPrice' – 14 of the last 14 runs, since version 20261119T181000",
+      project: 'prices',
+      spider: 'amazon_de',
+      mend: 'open_jobs'
+    })
+  }
+  if (world.python.state === 'missing')
+    list.push({
+      ...blank,
+      id: 'python',
+      severity: 'warning',
+      title: 'No Python with Scrapy',
+      text: world.python.problem ?? '',
+      mend: 'create_environment'
+    })
+  if (world.paused)
+    list.push({
+      ...blank,
+      id: 'paused',
+      severity: 'warning',
+      title: 'The queue is paused',
+      text: 'no job is sent to any node until it is resumed',
+      mend: 'resume'
+    })
+  return list
+}

@@ -1,0 +1,93 @@
+import { implement } from '@orpc/server'
+import { contract, type Job } from '../../shared/contract/index.ts'
+import { jobMatches } from '../api/job-filter.ts'
+import { fakeDetail } from './fake-fleet.ts'
+import { fakeUsage } from './fake-local-node.ts'
+import { jobOfItem } from './fake-queue.ts'
+import type { FakeWorld } from './fake-world.ts'
+
+/** Jobs one by one; what is done to the queue as a whole is in fake-queue.ts. */
+export function createFakeJobs({ jobs, jobOf, queueJob, saveAll }: FakeWorld) {
+  const os = implement(contract)
+  const newestFirst = () => [...jobs.values()].sort((left, right) => (left.id < right.id ? 1 : -1))
+
+  return {
+    list: os.jobs.list.handler(({ input }) => {
+      const matching = newestFirst().filter(
+        (job) => jobMatches(job, input) && (input.before === undefined || job.id < input.before)
+      )
+      const page = matching.slice(0, input.limit)
+      return { jobs: page, nextBefore: matching.length > page.length ? (page.at(-1)?.id ?? null) : null }
+    }),
+    facets: os.jobs.facets.handler(({ input }) => {
+      const countBy = (filter: Partial<typeof input>, valueOf: (job: Job) => string | null) => {
+        const counts = new Map<string, number>()
+        for (const job of jobs.values()) {
+          const value = valueOf(job)
+          if (value !== null && jobMatches(job, { ...input, ...filter }))
+            counts.set(value, (counts.get(value) ?? 0) + 1)
+        }
+        return [...counts].map(([value, count]) => ({ value, count })).sort((left, right) => right.count - left.count)
+      }
+      return {
+        status: countBy({ status: undefined }, (job) => job.status),
+        project: countBy({ project: undefined }, (job) => job.project),
+        nodeId: countBy({ nodeId: undefined }, (job) => job.nodeId)
+      }
+    }),
+    get: os.jobs.get.handler(({ input }) => fakeDetail(jobOf(input.id))),
+    usage: os.jobs.usage.handler(({ input }) => {
+      const { id, nodeId, startedAtMs, endedAtMs } = jobOf(input.id)
+      if (nodeId !== 'local' || startedAtMs === null) return { samples: [] }
+      return { samples: fakeUsage(id, startedAtMs, endedAtMs ?? Date.now()) }
+    }),
+    run: os.jobs.run.handler(({ input }) => ({
+      jobs: input.spiders.map((spider) => queueJob(jobOfItem({ ...input, spider })))
+    })),
+    cancel: os.jobs.cancel.handler(({ input }) => {
+      const all = input.ids.map(jobOf)
+      const alreadyEnded = all.filter(({ state }) => state === 'ended').map(({ id }) => id)
+      const live = all.filter(({ state }) => state !== 'ended')
+      const askedAtMs = Date.now()
+      const asked = saveAll(
+        live.map((job) =>
+          job.state === 'queued'
+            ? {
+                ...job,
+                state: 'ended',
+                status: 'cancelled',
+                outcome: 'cancelled',
+                waiting: null,
+                reason: 'cancelled while waiting',
+                endedAtMs: askedAtMs,
+                cancelAskedAtMs: askedAtMs
+              }
+            : { ...job, cancelAskedAtMs: askedAtMs }
+        )
+      )
+      return { asked, alreadyEnded }
+    }),
+    restore: os.jobs.restore.handler(({ input }) => ({
+      restored: saveAll(
+        input.ids.map((id) => ({
+          ...jobOf(id),
+          state: 'queued',
+          status: 'queued',
+          outcome: null,
+          reason: null,
+          endedAtMs: null,
+          cancelAskedAtMs: null,
+          waiting: { code: 'next_in_line', text: 'next in line' }
+        }))
+      )
+    })),
+    retry: os.jobs.retry.handler(({ input }) => ({
+      jobs: input.ids.map((id) => {
+        const { project, version, spider, settings, args, secretNames, priority, placement, retry, noOverlap } =
+          jobOf(id)
+        const same = { project, version, spider, settings, args, secretNames, priority, placement, retry, noOverlap }
+        return queueJob({ ...same, limits: jobOf(id).limits, source: 'retry' })
+      })
+    }))
+  }
+}

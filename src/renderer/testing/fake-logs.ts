@@ -1,0 +1,52 @@
+import { implement } from '@orpc/server'
+import { contract, type Job } from '../../shared/contract/index.ts'
+import { fakeLogLine } from './fake-fleet.ts'
+import { type FakeWorld, wait } from './fake-world.ts'
+
+export function createFakeLogs({ jobOf }: FakeWorld) {
+  const os = implement(contract)
+  return {
+    read: os.logs.read.handler(({ input }) => {
+      const bytes = new TextEncoder().encode(logOf(jobOf(input.jobId)))
+      const offset = input.offset < 0 ? Math.max(0, bytes.length + input.offset) : Math.min(input.offset, bytes.length)
+      const piece = bytes.slice(offset, offset + input.limitBytes)
+      return {
+        offset,
+        nextOffset: offset + piece.length,
+        sizeBytes: bytes.length,
+        text: new TextDecoder().decode(piece),
+        complete: jobOf(input.jobId).state === 'ended' && offset + piece.length >= bytes.length
+      }
+    }),
+    tail: os.logs.tail.handler(async function* ({ input, signal }) {
+      const existing = logOf(jobOf(input.jobId))
+      let offset = input.offset ?? Math.max(0, existing.length - input.tailBytes)
+      const complete = () => jobOf(input.jobId).state === 'ended'
+      yield {
+        offset,
+        nextOffset: existing.length,
+        sizeBytes: existing.length,
+        text: existing.slice(offset),
+        complete: complete()
+      }
+      offset = existing.length
+      for (let line = 400; !signal?.aborted && !complete(); line++) {
+        await wait(300)
+        const text = fakeLogLine(jobOf(input.jobId), line)
+        yield {
+          offset,
+          nextOffset: offset + text.length,
+          sizeBytes: offset + text.length,
+          text,
+          complete: complete()
+        }
+        offset += text.length
+      }
+    })
+  }
+}
+
+function logOf(job: Job): string {
+  if (job.startedAtMs === null) return ''
+  return Array.from({ length: 400 }, (_, index) => fakeLogLine(job, index)).join('')
+}

@@ -1,0 +1,74 @@
+import { implement } from '@orpc/server'
+import { contract, type ProjectSettings } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { type FakeWorld, wait } from './fake-world.ts'
+
+export function createFakeProjects(
+  { nodes, projects, emit, projectOf, saveProject, addVersion }: FakeWorld,
+  {
+    tellWaiting,
+    environmentFor
+  }: { tellWaiting(): void; environmentFor(project: string, settings: ProjectSettings): void }
+) {
+  const os = implement(contract)
+  return {
+    list: os.projects.list.handler(() => ({ projects: [...projects.values()] })),
+    get: os.projects.get.handler(({ input }) => projectOf(input.project)),
+    upload: os.projects.upload.handler(async ({ input }) => {
+      await wait(400)
+      if (!/\.(egg|zip)$/.test(input.file.name))
+        throw new ScrapdeckError(
+          'EGG_NOT_A_ZIP',
+          `${input.file.name} is not a zip archive. Drop an .egg, or a folder with scrapy.cfg.`
+        )
+      const name = input.project ?? (input.file.name.split(/[-.]/)[0] as string)
+      return addVersion(name, input.version ?? '20261121T010000', input.file.size)
+    }),
+    deploy: os.projects.deploy.handler(async function* ({ input }) {
+      const sent = projectOf(input.project).versions.find(({ version }) => version === input.version)
+      const sha256 = sent?.sha256 ?? null
+      for (const node of nodes.values()) {
+        if (input.nodeIds && !input.nodeIds.includes(node.id)) continue
+        const at = () => ({ nodeId: node.id, sha256: null, changedAtMs: Date.now() })
+        yield { ...at(), state: 'sending' as const, error: null }
+        await wait(150)
+        const deployment =
+          node.health === 'down'
+            ? { ...at(), state: 'failed' as const, error: 'The node did not answer within 5 s' }
+            : { ...at(), state: 'present' as const, sha256, error: null }
+        const project = projectOf(input.project)
+        saveProject({
+          ...project,
+          versions: project.versions.map((each) =>
+            each.version === input.version
+              ? { ...each, deployments: [...each.deployments.filter(({ nodeId }) => nodeId !== node.id), deployment] }
+              : each
+          )
+        })
+        yield deployment
+      }
+    }),
+    configure: os.projects.configure.handler(({ input }) => {
+      const saved = saveProject({ ...projectOf(input.project), settings: input.settings })
+      environmentFor(input.project, input.settings)
+      return saved
+    }),
+    setPaused: os.projects.setPaused.handler(({ input }) => {
+      const project = projectOf(input.project)
+      const saved = saveProject({ ...project, settings: { ...project.settings, paused: input.paused } })
+      tellWaiting()
+      return saved
+    }),
+    deleteVersion: os.projects.deleteVersion.handler(({ input }) => {
+      const project = projectOf(input.project)
+      const versions = project.versions.filter(({ version }) => version !== input.version)
+      saveProject({ ...project, versions, latestVersion: versions[0]?.version ?? null })
+      return { failedNodes: [] }
+    }),
+    deleteProject: os.projects.deleteProject.handler(({ input }) => {
+      projects.delete(projectOf(input.project).name)
+      emit({ kind: 'project_removed', name: input.project })
+      return { failedNodes: [] }
+    })
+  }
+}

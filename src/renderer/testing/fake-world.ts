@@ -1,0 +1,153 @@
+import {
+  type Change,
+  DEFAULT_PROJECT_SETTINGS,
+  type Job,
+  type LimitRule,
+  type Node,
+  type Project,
+  type PythonState
+} from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { fakeSources } from './fake-discovery.ts'
+import { fakeFigures, fakeProblems } from './fake-figures.ts'
+import { aJob, fakeJobs, fakeLimits, fakeNodes, fakeProjects, jobIdAt, seededRandom, SPIDERS } from './fake-fleet.ts'
+import { COLD, fakeEnvironments, WARM } from './fake-local-node.ts'
+
+export interface FakeWorldOptions {
+  nodeCount?: number
+  jobCount?: number
+  seed?: number
+  python?: PythonState['state']
+  /** Only the local node, no projects, no jobs. */
+  firstRun?: boolean
+  /** How long each step of making an environment takes. */
+  stepMs?: number
+}
+
+/** From so many jobs on a bulk is told as one change, as the engine does. */
+const TOLD_ONE_BY_ONE_MAX = 200
+
+export type FakeWorld = ReturnType<typeof createFakeWorld>
+
+/** What there is, and how it is changed so that everybody is told. */
+export function createFakeWorld(options: FakeWorldOptions, emit: (...changes: Change[]) => void) {
+  const { firstRun = false, seed = 7, python: pythonState = 'ready', stepMs = 700 } = options
+  const random = seededRandom(seed)
+  const nowMs = Date.now()
+  const nodeList = fakeNodes(firstRun ? 1 : (options.nodeCount ?? 12), nowMs)
+  const jobs = new Map(
+    firstRun ? [] : fakeJobs(options.jobCount ?? 200, nodeList, nowMs, random).map((job) => [job.id, job])
+  )
+  const nodes = new Map(nodeList.map((node) => [node.id, node]))
+  const projects = new Map(firstRun ? [] : fakeProjects(nodeList, nowMs).map((project) => [project.name, project]))
+  const environments = new Map(
+    (pythonState === 'ready' ? fakeEnvironments(nowMs) : []).map((environment) => [environment.id, environment])
+  )
+  const sources = new Map((firstRun ? [] : fakeSources(nowMs)).map((source) => [source.id, source]))
+  const limits: { rules: LimitRule[] } = { rules: firstRun ? [] : fakeLimits() }
+  const python: PythonState =
+    pythonState === 'ready'
+      ? {
+          state: 'ready',
+          path: '.venv/bin/python',
+          version: '3.13.2',
+          scrapyVersion: '2.13.3',
+          start: WARM,
+          problem: null
+        }
+      : {
+          state: pythonState,
+          path: null,
+          version: null,
+          scrapyVersion: null,
+          start: COLD,
+          problem: 'Python 3.13 is here, but Scrapy is not. Create an environment to run spiders on this computer.'
+        }
+  const state = { jobs, nodes, firstRun, paused: false, python }
+  let number = 10_000
+  const nextNumber = () => number++
+  const figures = () => fakeFigures(state)
+  const problems = () => fakeProblems(state)
+
+  const jobOf = (id: string): Job =>
+    jobs.get(id) ??
+    fail(new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${id}. It may have been removed with its history.`))
+  const nodeOf = (id: string): Node =>
+    nodes.get(id) ?? fail(new ScrapdeckError('NODE_NOT_FOUND', `There is no node ${id}. It may have been removed.`))
+  const projectOf = (name: string): Project =>
+    projects.get(name) ?? fail(new ScrapdeckError('PROJECT_NOT_FOUND', `There is no project ${name}. Deploy it first.`))
+  const save = (job: Job): Job => {
+    jobs.set(job.id, job)
+    emit({ kind: 'job', job })
+    return job
+  }
+  const saveNode = (node: Node): Node => {
+    nodes.set(node.id, node)
+    emit({ kind: 'node', node }, { kind: 'figures', figures: figures() }, { kind: 'problems', problems: problems() })
+    return node
+  }
+  function saveAll(changed: readonly Job[]): string[] {
+    for (const job of changed) jobs.set(job.id, job)
+    if (changed.length > TOLD_ONE_BY_ONE_MAX) emit({ kind: 'jobs' })
+    else emit(...changed.map((job): Change => ({ kind: 'job', job })))
+    return changed.map(({ id }) => id)
+  }
+  const queueJob = (over: Partial<Job>): Job => {
+    const id = jobIdAt(Date.now(), nextNumber())
+    return save(aJob({ id, jobid: id, rank: number, waiting: { code: 'next_in_line', text: 'next in line' }, ...over }))
+  }
+  const saveProject = (project: Project): Project => {
+    projects.set(project.name, project)
+    emit({ kind: 'project', project })
+    return project
+  }
+  function addVersion(name: string, version: string, sizeBytes: number | null) {
+    const added = {
+      project: name,
+      version,
+      sha256: 'ab'.repeat(32),
+      sizeBytes,
+      spiders: SPIDERS[name] ?? ['demo'],
+      createdAtMs: Date.now(),
+      orderWarning: null,
+      deployments: []
+    }
+    const before = projects.get(name)
+    saveProject({
+      name,
+      latestVersion: version,
+      settings: before?.settings ?? DEFAULT_PROJECT_SETTINGS,
+      versions: [added, ...(before?.versions ?? [])]
+    })
+    return added
+  }
+
+  return Object.assign(state, {
+    projects,
+    environments,
+    sources,
+    limits,
+    random,
+    startedAtMs: nowMs,
+    stepMs,
+    emit,
+    figures,
+    problems,
+    nextNumber,
+    jobOf,
+    nodeOf,
+    projectOf,
+    save,
+    saveAll,
+    saveNode,
+    queueJob,
+    saveProject,
+    addVersion
+  })
+}
+
+export function fail(error: Error): never {
+  throw error
+}
+
+export const wait = (durationMs: number) => new Promise<void>((resolve) => setTimeout(resolve, durationMs))
