@@ -2,7 +2,7 @@ import type { FleetNode } from '../nodes/fleet.ts'
 import { NodeError, type NodeErrorKind } from '../nodes/node-client.ts'
 import type { Timer } from '../runtime/clock.ts'
 import type { LogBytes } from '../output/byte-window.ts'
-import { archiveLog, archiveName } from '../output/log-archive.ts'
+import { archiveLog, archiveName, packSmallLog } from '../output/log-archive.ts'
 import { judgeOutcome, type Judgement } from '../output/outcome.ts'
 import { CLOSING_TAIL_BYTES, parseClosingStats } from '../output/log-stats.ts'
 import { conclude } from './conclude.ts'
@@ -95,7 +95,8 @@ export class Finisher {
     if (node === undefined) return this.#retry(one, RETRY_FIRST_MS, tries)
     try {
       const { tail, problem } = await this.#readTailOrGiveUp(node, one, tries)
-      const isArchived = tail !== null && node.stored.kind !== 'local' && (await this.#archive(node, one, tail, tries))
+      const archived =
+        tail === null || node.stored.kind === 'local' ? null : await this.#archive(node, one, tail, tries)
       const { exit, cancelAskedAtMs, limitHit } = one
       const judgement = judgeOutcome({
         tail: tail?.text ?? null,
@@ -105,7 +106,7 @@ export class Finisher {
       })
       // In one turn, so that both share one commit.
       await Promise.all([
-        isArchived && store.markLogArchived(one.jobId, one.number),
+        archived !== null && store.markLogArchived(one.jobId, one.number, archived.gzip),
         this.#end(one, judgement, {
           logBytes: tail?.sizeBytes ?? null,
           ...(problem === null ? {} : { logProblem: problem })
@@ -147,22 +148,28 @@ export class Finisher {
     }
   }
 
-  /** Whether the log is in the archive now. */
-  async #archive(node: FleetNode, one: LiveAttempt, tail: LogTail, tries: number): Promise<boolean> {
+  /** `gzip`: to be kept with the attempt; null there: it is a blob now. null: it could not be archived. */
+  async #archive(
+    node: FleetNode,
+    one: LiveAttempt,
+    tail: LogTail,
+    tries: number
+  ): Promise<{ gzip: Uint8Array | null } | null> {
     const { blobs, logger } = this.#context
     try {
+      const gzip = await packSmallLog(tail)
+      if (gzip !== null) return { gzip }
       await archiveLog({
         read: (range, signal) => node.client.readLog(one, range, signal),
         blobs,
         name: archiveName(one.jobId, one.number),
-        inHand: tail,
         signal: this.#stopping.signal
       })
-      return true
+      return { gzip: null }
     } catch (error) {
       if (tries + 1 < ARCHIVE_TRIES) throw error
       logger.warn({ error, jobId: one.jobId }, 'the log could not be archived; it is read from the node while it lasts')
-      return false
+      return null
     }
   }
 

@@ -1,8 +1,9 @@
+import { Readable } from 'node:stream'
 import type { LogChunk } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
-import { archiveName, readArchivedLog } from '../output/log-archive.ts'
+import { archiveName, readArchivedLog, readPackedLog } from '../output/log-archive.ts'
 import { tailLog } from '../output/log-tail.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Store } from '../store/store.ts'
@@ -41,7 +42,11 @@ export class JobLogs {
         `Job ${jobId} has no attempt ${attemptNumber}; its attempts are ${attempts.map(({ number }) => number).join(', ') || 'none'}`
       )
     }
-    if (attempt.logArchived) return readArchivedLog(blobs, archiveName(jobId, attempt.number), range)
+    if (attempt.logArchived) {
+      const packed = await store.readArchivedLog(jobId, attempt.number)
+      if (packed !== null) return readPackedLog(Readable.from([packed]), range)
+      return readArchivedLog(blobs, archiveName(jobId, attempt.number), range)
+    }
     const node = fleet.get(attempt.nodeId)
     if (node === undefined) return null
     try {

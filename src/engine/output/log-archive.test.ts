@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { Readable } from 'node:stream'
 import { gunzipSync } from 'node:zlib'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../testing/temporary-directory.ts'
 import type { WantedBytes } from './byte-window.ts'
-import { archiveLog, archiveName, readArchivedLog } from './log-archive.ts'
+import { archiveLog, archiveName, packSmallLog, readArchivedLog, readPackedLog } from './log-archive.ts'
 
 const NAME = archiveName('018f'.padEnd(32, '0'), 2)
 let directory: TemporaryDirectory
@@ -105,6 +106,24 @@ describe('a log', () => {
     })
     await expect(archiving).rejects.toMatchObject({ name: 'AbortError' })
     expect(await blobs.has(NAME)).toBe(false)
+  })
+})
+
+describe('a small log', () => {
+  const inHand = (log: Uint8Array) => ({ offset: 0, sizeBytes: log.length, bytes: log })
+
+  test.each([0, 1, 65_536])('of %i bytes is packed whole, and read in any range', async (size) => {
+    const packed = await packSmallLog(inHand(lines(size)))
+    const range = await readPackedLog(Readable.from([packed!]), { offset: -30, limitBytes: 20 })
+    const start = Math.max(0, size - 30)
+    const bytes = Uint8Array.from(lines(size).subarray(start, start + 20))
+    expect(range).toEqual({ offset: start, sizeBytes: size, bytes })
+  })
+
+  test('that is not small, or not whole in hand, is not', async () => {
+    expect(await packSmallLog(inHand(lines(65_537)))).toBeNull()
+    expect(await packSmallLog({ ...inHand(lines(100)), offset: 1 })).toBeNull()
+    expect(await packSmallLog({ ...inHand(lines(100)), sizeBytes: 101 })).toBeNull()
   })
 })
 

@@ -116,7 +116,10 @@ export interface Store {
    * and its flag, where it is the job's only attempt.
    */
   applyChanges(changes: AttemptChange[]): Promise<boolean[]>
-  markLogArchived(jobId: string, attemptNumber: number): Promise<void>
+  /** `gzip`: the whole log, where it is small; null: it is a blob (output/log-archive.ts). */
+  markLogArchived(jobId: string, attemptNumber: number, gzip: Uint8Array | null): Promise<void>
+  /** What was given as `gzip`. */
+  readArchivedLog(jobId: string, attemptNumber: number): Promise<Uint8Array | null>
 
   // --- nodes ------------------------------------------------------------------------------------------------------
   listNodes(): Promise<StoredNode[]>

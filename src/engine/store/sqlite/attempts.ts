@@ -80,6 +80,12 @@ export function createAttempts({ database, changes, timeline, counters, holds }:
   const updateJob = database.prepare(ATTEMPTS_SQL.updateJob)
   const updateNotes = database.prepare(ATTEMPTS_SQL.updateNotes)
   const overlapLive = database.prepare<[string]>(HOLDS_SQL.overlapLive)
+  const keepLog = database.prepare<[string, number, Uint8Array]>(
+    'INSERT INTO archived_logs (job_id, attempt_number, gzip) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'
+  )
+  const keptLog = database
+    .prepare<[string, number], Uint8Array>('SELECT gzip FROM archived_logs WHERE job_id = ? AND attempt_number = ?')
+    .pluck()
   const archive = database.prepare<[string, number]>(
     'UPDATE attempts SET log_archived = 1 WHERE job_id = ? AND number = ? AND log_archived = 0'
   )
@@ -183,9 +189,14 @@ export function createAttempts({ database, changes, timeline, counters, holds }:
       onNode.all({ nodeId, runs: JSON.stringify(runs) }).map(toAttempt),
     applyChanges: (list: AttemptChange[]): boolean[] => list.map(apply),
 
-    markLogArchived(jobId: string, attemptNumber: number): void {
-      if (archive.run(jobId, attemptNumber).changes > 0) changes.job(jobId)
-    }
+    markLogArchived(jobId: string, attemptNumber: number, gzip: Uint8Array | null): void {
+      if (archive.run(jobId, attemptNumber).changes === 0) return
+      if (gzip !== null) keepLog.run(jobId, attemptNumber, gzip)
+      changes.job(jobId)
+    },
+
+    readArchivedLog: (jobId: string, attemptNumber: number): Uint8Array | null =>
+      keptLog.get(jobId, attemptNumber) ?? null
   }
 }
 

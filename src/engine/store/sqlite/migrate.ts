@@ -3,13 +3,20 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import { jobsAndFleet } from './migrations/0001-jobs-and-fleet.ts'
 import { aFleetThatLosesNothing } from './migrations/0003-a-fleet-that-loses-nothing.ts'
 import { aMillionJobs } from './migrations/0004-a-million-jobs.ts'
+import { smallLogs } from './migrations/0005-small-logs.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
  * In order; never change one that was released, add the next. They are modules and not `.sql` files so that the
  * bundled desktop app carries them without a copy step that could be forgotten.
  */
-export const MIGRATIONS: readonly string[] = [jobsAndFleet, limitsAndSecrets, aFleetThatLosesNothing, aMillionJobs]
+export const MIGRATIONS: readonly string[] = [
+  jobsAndFleet,
+  limitsAndSecrets,
+  aFleetThatLosesNothing,
+  aMillionJobs,
+  smallLogs
+]
 
 /** Brings the database to the newest form. Each step and its number are one transaction: it is done or it is not. */
 export function migrate(database: Database, migrations = MIGRATIONS): void {

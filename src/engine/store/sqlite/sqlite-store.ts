@@ -97,7 +97,8 @@ export async function openSqliteStoreInThread(
     listAttempts: (jobId) => read(() => attempts.list(jobId)),
     findAttemptsOnNode: (nodeId, list) => read(() => attempts.findOnNode(nodeId, list)),
     applyChanges: (list) => write(() => attempts.applyChanges(list)),
-    markLogArchived: (jobId, attemptNumber) => write(() => attempts.markLogArchived(jobId, attemptNumber)),
+    markLogArchived: (jobId, attemptNumber, gzip) => write(() => attempts.markLogArchived(jobId, attemptNumber, gzip)),
+    readArchivedLog: (jobId, attemptNumber) => read(() => attempts.readArchivedLog(jobId, attemptNumber)),
 
     listNodes: () => read(() => fleet.listNodes()),
     putNode: (node) => write(() => fleet.putNode(node)),

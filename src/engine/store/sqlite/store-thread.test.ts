@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type Clock, systemClock } from '../../runtime/clock.ts'
 import { type Logger, silentLogger } from '../../runtime/logger.ts'
 import { aNewJob } from '../../testing/builders.ts'
+import { createFakeClock } from '../../testing/fake-clock.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/temporary-directory.ts'
 import type { Store } from '../store.ts'
 import { openStoreInThreadOfItsOwn } from './store-thread.ts'
@@ -22,8 +24,8 @@ describe('a store in a thread of its own', () => {
   let logged: string[]
 
   const logger: Logger = { ...silentLogger, error: (_facts, text) => logged.push(text) }
-  const open = (file?: URL) =>
-    openStoreInThreadOfItsOwn({ path: join(directory.path, 'scrapdeck.sqlite'), logger, ...(file && { file }) })
+  const open = (file?: URL, clock: Clock = systemClock) =>
+    openStoreInThreadOfItsOwn({ path: join(directory.path, 'scrapdeck.sqlite'), clock, logger, ...(file && { file }) })
 
   beforeEach(async () => {
     logged = []
@@ -48,6 +50,7 @@ describe('a store in a thread of its own', () => {
     let deaths = 0
     store = await openStoreInThreadOfItsOwn({
       path: join(directory.path, 'scrapdeck.sqlite'),
+      clock: systemClock,
       logger,
       onDeath: () => {
         deaths += 1
@@ -86,5 +89,21 @@ describe('a store in a thread of its own', () => {
     store.onChange(() => order.push('change'))
     await store.enqueueJobs([aNewJob()]).then(() => order.push('written'))
     expect(order).toEqual(['queue', 'change', 'written'])
+  })
+
+  test('a call that follows the lives of attempts goes over with the next call, or after a moment', async () => {
+    const clock = createFakeClock()
+    store = await open(undefined, clock)
+    const landed: string[] = []
+    const patient = store.applyChanges([]).then(() => landed.push('patient'))
+    await store.countByState().then(() => landed.push('at once'))
+    await patient
+    expect(landed).toEqual(['patient', 'at once'])
+    expect(clock.timerCount()).toBe(0)
+
+    const alone = store.applyChanges([])
+    expect(clock.timerCount()).toBe(1)
+    await clock.advanceBy(5)
+    await alone
   })
 })

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Store } from '../store.ts'
 import { type Calls, type FromWorker, receiveError, type Verb } from './store-messages.ts'
@@ -32,6 +33,7 @@ const VERBS = [
   'findAttemptsOnNode',
   'applyChanges',
   'markLogArchived',
+  'readArchivedLog',
   'listNodes',
   'putNode',
   'deleteNode',
@@ -54,6 +56,13 @@ const VERBS = [
 type Forgotten = Exclude<Verb, (typeof VERBS)[number] | 'close'>
 type Verbs = Pick<Store, Forgotten extends never ? (typeof VERBS)[number] : never>
 
+/**
+ * What follows the lives of attempts: nobody waits for it by the millisecond, it comes by the hundred a second, and each of its
+ * commits is a wait for the disk that a claim may find itself behind. Claims take along what waits.
+ */
+const PATIENT = new Set<Verb>(['applyChanges', 'markLogArchived'])
+const PATIENCE_MS = 5
+
 interface Waiting {
   resolve: (value: never) => void
   reject: (error: unknown) => void
@@ -61,17 +70,18 @@ interface Waiting {
 
 /**
  * The Store in a thread of its own, so that no commit and no long read holds up the engine's event loop. The calls of one turn go
- * over in one message, and come back in one. Where the thread dies, every call is rejected with DATA_DIRECTORY_UNUSABLE from then on.
+ * over in one message, and come back in one; the patient ones wait a little for others. Where the thread dies, every call is rejected with DATA_DIRECTORY_UNUSABLE from then on.
  */
 export async function openStoreInThreadOfItsOwn(options: {
   path: string
+  clock: Clock
   logger: Logger
   /** The thread is gone: nothing can be read or written any more. */
   onDeath?: () => void
   /** Another worker than the store's: for tests. */
   file?: URL
 }): Promise<Store> {
-  const { path, logger, onDeath, file = workerFile() } = options
+  const { path, clock, logger, onDeath, file = workerFile() } = options
   const worker = new Worker(file, { workerData: { path }, name: 'scrapdeck-store' })
   const opened = Promise.withResolvers<void>()
   const exited = Promise.withResolvers<void>()
@@ -79,6 +89,8 @@ export async function openStoreInThreadOfItsOwn(options: {
   const listeners = new Set<(cursor: number) => void>()
   const queueListeners = new Set<(lanes: string[]) => void>()
   let outbox: Calls = []
+  let patience: Timer | null = null
+  let isSending = false
   let lastId = 0
   let failure: Error | null = null
   let closing: Promise<void> | null = null
@@ -140,13 +152,22 @@ export async function openStoreInThreadOfItsOwn(options: {
       if (waiting.size === 0) worker.ref()
       waiting.set(lastId, { resolve, reject })
       outbox.push([lastId, verb, args])
-      if (outbox.length === 1) setImmediate(send)
+      if (isSending) return
+      if (PATIENT.has(verb)) {
+        patience ??= clock.setTimer(PATIENCE_MS, send)
+        return
+      }
+      isSending = true
+      setImmediate(send)
     })
   }
 
   function send(): void {
     const calls = outbox
     outbox = []
+    isSending = false
+    patience?.cancel()
+    patience = null
     if (failure !== null) return
     try {
       worker.postMessage(calls)

@@ -257,8 +257,19 @@ export function describeAttempts(story: Story): void {
     test('an archived log is noted', async () => {
       const job = await enqueue()
       await begin(job)
-      await story.store.markLogArchived(job.id, 1)
+      await story.store.markLogArchived(job.id, 1, null)
       expect((await story.store.listAttempts(job.id))[0]?.logArchived).toBe(true)
+      expect(await story.store.readArchivedLog(job.id, 1)).toBeNull()
+    })
+
+    test('a small archived log is kept with its attempt as it was first given', async () => {
+      const job = await enqueue()
+      await begin(job)
+      const gzip = Uint8Array.from([31, 139, 8, 0, 255])
+      await story.store.markLogArchived(job.id, 1, gzip)
+      await story.store.markLogArchived(job.id, 1, Uint8Array.from([1]))
+      expect([...(await story.store.readArchivedLog(job.id, 1))!]).toEqual([...gzip])
+      expect(await story.store.readArchivedLog(job.id, 2)).toBeNull()
     })
   })
 }
