@@ -1,7 +1,13 @@
-import type { Figures, Problem } from '../../shared/contract/index.ts'
-import type { FakeWorld } from './fake-world.ts'
+import type { Figures, Job, Node, Problem, PythonState } from '../../shared/contract/index.ts'
 
-type Seen = Pick<FakeWorld, 'jobs' | 'nodes' | 'firstRun' | 'paused' | 'python'>
+/** What of the fake world they are taken from. */
+interface Seen {
+  jobs: ReadonlyMap<string, Job>
+  nodes: ReadonlyMap<string, Node>
+  firstRun: boolean
+  paused: boolean
+  python: PythonState
+}
 
 export function fakeFigures(world: Seen): Figures {
   const all = [...world.jobs.values()]
