@@ -1,9 +1,13 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createRouterClient } from '@orpc/server'
-import { createEngine } from '../src/engine/index.ts'
+import { createEngine, type Engine } from '../src/engine/index.ts'
+import { silentLogger } from '../src/engine/runtime/logger.ts'
+import { listen } from '../src/server/listen.ts'
 import type { Figure } from './figure.ts'
 import { deployNoop, machine } from './support/bench-engine.ts'
 import { seedDatabase } from './support/seed-database.ts'
@@ -15,7 +19,10 @@ export const about =
 export const run = (): AsyncIterable<Figure> =>
   measure({ queued: [0, 1_000, 100_000, 1_000_000], calls: 20, inFlight: 2, jobsPerCall: 10_000 })
 
-/** Calls through the contract, so many at a time as clients over several connections make them, on a queue that is so long already. */
+/**
+ * Calls through the contract within the process, and of a client over HTTP, so many at a time as clients over several connections
+ * make them, on a queue that is so long already.
+ */
 export async function* measure(options: {
   queued: number[]
   calls: number
@@ -27,30 +34,27 @@ export async function* measure(options: {
     try {
       progress(`enqueue: ${queued} jobs are queued already`)
       await seedDatabase(directory, { finished: 0, queued, live: 0 })
-      const { jobsPerSecond, cpuUsPerJob, loopP99Ms } = await enqueue(directory, options)
-      const { calls, inFlight: in_flight, jobsPerCall: jobs_per_call } = options
-      const conditions = {
-        queued,
-        calls,
-        in_flight,
-        jobs_per_call,
-        through: 'contract',
-        synchronous: 'FULL',
-        ...machine()
+      for (const through of ['contract', 'http'] as const) {
+        const { jobsPerSecond, cpuUsPerJob, loopP99Ms } = await enqueue(directory, through, options)
+        const { calls, inFlight: in_flight, jobsPerCall: jobs_per_call } = options
+        const conditions = { queued, calls, in_flight, jobs_per_call, through, synchronous: 'FULL', ...machine() }
+        yield { figure: 'jobs_per_s', value: jobsPerSecond, unit: 'jobs/s', conditions }
+        yield { figure: 'cpu_us_per_job', value: cpuUsPerJob, unit: 'µs', conditions }
+        yield { figure: 'loop_p99_ms', value: loopP99Ms, unit: 'ms', conditions }
       }
-      yield { figure: 'jobs_per_s', value: jobsPerSecond, unit: 'jobs/s', conditions }
-      yield { figure: 'cpu_us_per_job', value: cpuUsPerJob, unit: 'µs', conditions }
-      yield { figure: 'loop_p99_ms', value: loopP99Ms, unit: 'ms', conditions }
     } finally {
       rmSync(directory, { recursive: true, force: true })
     }
   }
 }
 
-async function enqueue(
-  dataDirectory: string,
-  { calls, inFlight, jobsPerCall }: { calls: number; inFlight: number; jobsPerCall: number }
-) {
+interface Load {
+  calls: number
+  inFlight: number
+  jobsPerCall: number
+}
+
+async function enqueue(dataDirectory: string, through: 'contract' | 'http', load: Load) {
   const engine = await createEngine({
     dataDirectory,
     host: 'service',
@@ -59,36 +63,74 @@ async function enqueue(
     localSlots: 0
   })
   try {
-    const client = createRouterClient(engine.router, { context: {} })
-    await deployNoop(client)
-    const jobs = Array.from({ length: jobsPerCall }, (_, number) => ({
-      project: 'noop',
-      version: '1',
-      spider: 'noop',
-      args: { url: `https://example.com/${number}` }
-    }))
-    await client.jobs.runMany({ jobs: jobs.slice(0, 1_000) })
+    await deployNoop(createRouterClient(engine.router, { context: {} }))
     const loop = monitorEventLoopDelay({ resolution: 1 })
     loop.enable()
     const cpu = process.cpuUsage()
-    const startedMs = performance.now()
-    let made = 0
-    const askOneAfterAnother = async () => {
-      while (made < calls) {
-        made += 1
-        await client.jobs.runMany({ jobs })
-      }
-    }
-    await Promise.all(Array.from({ length: inFlight }, askOneAfterAnother))
-    const tookMs = performance.now() - startedMs
+    const tookMs = await (through === 'contract'
+      ? askThroughContract(engine, load)
+      : askOverHttp(engine, dataDirectory, load))
     const { user, system } = process.cpuUsage(cpu)
     loop.disable()
+    const jobs = load.calls * load.jobsPerCall
     return {
-      jobsPerSecond: Math.round((calls * jobsPerCall * 1_000) / tookMs),
-      cpuUsPerJob: Math.round(((user + system) / (calls * jobsPerCall)) * 10) / 10,
+      jobsPerSecond: Math.round((jobs * 1_000) / tookMs),
+      cpuUsPerJob: Math.round(((user + system) / jobs) * 10) / 10,
       loopP99Ms: Math.round(loop.percentile(99) / 1e5) / 10
     }
   } finally {
     await engine.stop()
+  }
+}
+
+async function askThroughContract(engine: Engine, { calls, inFlight, jobsPerCall }: Load): Promise<number> {
+  const client = createRouterClient(engine.router, { context: {} })
+  const jobs = Array.from({ length: jobsPerCall }, (_, number) => ({
+    project: 'noop',
+    version: '1',
+    spider: 'noop',
+    args: { url: `https://example.com/${number}` }
+  }))
+  await client.jobs.runMany({ jobs })
+  const startedMs = performance.now()
+  let made = 0
+  const askOneAfterAnother = async () => {
+    while (made < calls) {
+      made += 1
+      await client.jobs.runMany({ jobs })
+    }
+  }
+  await Promise.all(Array.from({ length: inFlight }, askOneAfterAnother))
+  return performance.now() - startedMs
+}
+
+/** As a client elsewhere does, with the whole HTTP shell before the engine; the client is another process. */
+async function askOverHttp(engine: Engine, dataDirectory: string, load: Load): Promise<number> {
+  const service = await listen({
+    engine,
+    dataDirectory,
+    uiDirectory: dataDirectory,
+    bindAddress: '127.0.0.1',
+    port: 0,
+    allowedHosts: [],
+    logger: silentLogger
+  })
+  try {
+    const { username, password } = engine.credentials
+    const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+    const numbers = [load.calls, load.inFlight, load.jobsPerCall].map(String)
+    const poster = fork(join(import.meta.dirname, 'support', 'post-jobs.ts'), [
+      service.address,
+      authorization,
+      ...numbers
+    ])
+    const ended = once(poster, 'exit').then(([code]) => {
+      throw new Error(`the client ended with ${code}`)
+    })
+    const [{ tookMs }] = await Promise.race([once(poster, 'message'), ended])
+    ended.catch(() => undefined)
+    return tookMs
+  } finally {
+    await service.stop()
   }
 }

@@ -1,0 +1,45 @@
+import { Agent, request } from 'node:http'
+
+/**
+ * A client in a process of its own: asks for jobs by the bulk over HTTP, so many calls at a time, and tells how long all took.
+ *
+ *   post-jobs.ts ADDRESS AUTHORIZATION CALLS IN_FLIGHT JOBS_PER_CALL
+ */
+const [address, authorization, ...numbers] = process.argv.slice(2) as [string, string, ...string[]]
+const [calls, inFlight, jobsPerCall] = numbers.map(Number) as [number, number, number]
+const jobs = Array.from({ length: jobsPerCall }, (_, number) => ({
+  project: 'noop',
+  version: '1',
+  spider: 'noop',
+  args: { url: `https://example.com/${number}` }
+}))
+const body = Buffer.from(JSON.stringify({ jobs }))
+const agent = new Agent({ keepAlive: true })
+
+function post(): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/json', 'content-length': body.length, authorization }
+    const asked = request(`${address}/api/v1/jobs/bulk`, { method: 'POST', headers, agent }, (answer) => {
+      answer.resume().on('end', () => {
+        if (answer.statusCode === 200) resolve()
+        else reject(new Error(`answered with ${answer.statusCode}`))
+      })
+    })
+    asked.on('error', reject)
+    asked.end(body)
+  })
+}
+
+await post()
+const startedMs = performance.now()
+let made = 0
+await Promise.all(
+  Array.from({ length: inFlight }, async () => {
+    while (made < calls) {
+      made += 1
+      await post()
+    }
+  })
+)
+process.send!({ tookMs: performance.now() - startedMs })
+process.disconnect()
