@@ -40,12 +40,15 @@ export function useKeys(title: string, bindings: readonly KeyBinding[], enabled 
   }, [title, names, enabled])
 }
 
-/** The one listener; the frame starts it. Keys of words do nothing while somebody types or a dialog is open. */
+/** Dialogs and what a button drops down: each has keys of its own, and Esc closes it alone. */
+const OVER_THE_SCREEN = '[role="dialog"], [role="menu"]'
+
+/** The one listener; the frame starts it. Keys of words do nothing while somebody types, or a dialog or menu is open. */
 export function listenForKeys(): () => void {
-  // Asked before anybody hears the key: the Esc that closes a dialog must not close what is under it, too.
+  // Asked before anybody hears the key: the Esc that closes a dialog or a menu must not close what is under it, too.
   let isDialogOpen = false
   const onKeyDownFirst = () => {
-    isDialogOpen = document.querySelector('[role="dialog"][aria-modal="true"]') !== null
+    isDialogOpen = document.querySelector(OVER_THE_SCREEN) !== null
   }
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.defaultPrevented || event.isComposing) return

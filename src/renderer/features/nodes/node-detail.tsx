@@ -136,8 +136,19 @@ const SLOTS_SOURCE = { set: 'set by you', default: 'our default', learned: 'lear
 /** Clocks closer than this are as good as ours. */
 const CLOCK_OFFSET_MIN_MS = 2_000
 
+/** An answer that tells nothing new is no change, so of a healthy node it is asked for while somebody looks. */
+function useLatestAnswer(node: Node): Pick<Node, 'lastSeenAtMs' | 'latencyMs'> {
+  const { query } = useApi()
+  const isAsked = node.kind === 'scrapyd' && node.health === 'up'
+  const { data } = useQuery(
+    query.nodes.get.queryOptions({ input: { id: node.id }, enabled: isAsked, staleTime: 0, refetchInterval: 2_000 })
+  )
+  return isAsked && (data?.lastSeenAtMs ?? 0) > (node.lastSeenAtMs ?? 0) ? (data ?? node) : node
+}
+
 function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
   const stale = isStale(node)
+  const { lastSeenAtMs, latencyMs } = useLatestAnswer(node)
   return (
     <div>
       <FieldRow label="Slots">
@@ -182,10 +193,8 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
       )}
       {node.kind === 'scrapyd' && (
         <FieldRow label="Seen">
-          <RelativeTime atMs={node.lastSeenAtMs} suffix=" ago" />
-          {!stale && node.latencyMs !== null && (
-            <span className="dim"> · answers in {Math.round(node.latencyMs)} ms</span>
-          )}
+          <RelativeTime atMs={lastSeenAtMs} suffix=" ago" />
+          {!stale && latencyMs !== null && <span className="dim"> · answers in {Math.round(latencyMs)} ms</span>}
         </FieldRow>
       )}
       {node.unreachableSinceMs !== null && (

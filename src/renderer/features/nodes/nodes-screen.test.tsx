@@ -228,6 +228,25 @@ it('takes over a job that somebody else started there, and cancels one', async (
   expect(app.router.state.location.pathname).toBe('/jobs')
 })
 
+it('Esc closes an open menu alone, not the node under it', async () => {
+  open('/nodes?node=ap-1')
+  const detail = within(await screen.findByRole('complementary', { name: 'Node ap-1' }))
+  fireEvent.click(detail.getByRole('button', { name: 'More about this node' }))
+  fireEvent.keyDown(await screen.findByRole('menuitem', { name: 'Edit' }), { key: 'Escape' })
+  await waitFor(() => expect(screen.queryByRole('menu')).toBeNull())
+  expect(app.router.state.location.search).toMatchObject({ node: 'ap-1' })
+  fireEvent.keyDown(document.body, { key: 'Escape' })
+  await waitFor(() => expect(app.router.state.location.search).not.toHaveProperty('node'))
+})
+
+it('asks an open node when it answered last, though an answer that tells nothing new is no change', async () => {
+  open('/nodes?node=ap-1')
+  const detail = within(await screen.findByRole('complementary', { name: 'Node ap-1' }))
+  const node = engine.nodes.get('ap-1')!
+  engine.nodes.set('ap-1', { ...node, lastSeenAtMs: (node.lastSeenAtMs ?? 0) + 1000, latencyMs: 777 })
+  expect(await detail.findByText(/answers in 777 ms/)).toBeTruthy()
+})
+
 it('says on the node itself that it is cordoned because its source names it no longer', async () => {
   open('/nodes?node=us-2')
   engine.nodes.set('us-2', { ...engine.nodes.get('us-2')!, sourceId: 'kubernetes', mode: 'cordoned' })
