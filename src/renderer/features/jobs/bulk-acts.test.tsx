@@ -147,6 +147,8 @@ it('says unknown of a run whose node does not answer, and queues it for others a
   const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
   expect(await pane.findByText(/nobody knows what became of this run/)).toBeTruthy()
   expect(pane.getByText('It may then run twice.')).toBeTruthy()
+  // The last word of the timeline is not “running”.
+  expect(pane.getAllByRole('listitem').at(-1)?.textContent).toMatch(/^eu-4 does not answer: unknown since then/)
   fireEvent.click(pane.getByRole('button', { name: 'Run elsewhere' }))
   await waitFor(() =>
     expect([...engine.jobs.values()].filter((job) => job.mayHaveRunTwice && job.state === 'queued')).toHaveLength(1)

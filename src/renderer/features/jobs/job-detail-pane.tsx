@@ -34,6 +34,11 @@ interface JobDetailPaneProps {
   onClose: () => void
 }
 
+const unknownOf = (away: Away | null) =>
+  away === null || away.unknownSinceMs === null
+    ? null
+    : { sinceMs: away.unknownSinceMs, lastSeenAtMs: away.lastSeenAtMs }
+
 const TABS = { timeline: 'Timeline', log: 'Log', stats: 'Stats', arguments: 'Arguments', attempts: 'Attempts' } as const
 
 /** Everything about one job, beside the list. */
@@ -88,7 +93,7 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
                   ))}
                 </Tabs.List>
                 <Tabs.Panel value="timeline" className={classes.panel}>
-                  <JobTimeline detail={data} nodeName={nodeName} />
+                  <JobTimeline detail={data} nodeName={nodeName} unknown={unknownOf(awayOf(data.job))} />
                 </Tabs.Panel>
                 <Tabs.Panel value="log" className={classes.logPanel}>
                   <JobLog
@@ -142,6 +147,8 @@ function JobHead({
   const unknownSinceMs = away?.unknownSinceMs ?? null
   // A job that asked for the latest was sent with one.
   const version = job.version ?? attempt?.version ?? null
+  // Of a run that somebody else started its node tells no version.
+  const versionWords = version === null ? 'latest version' : version === '' ? 'version not known' : `version ${version}`
   const limitHit = job.outcome === 'failed' ? (attempt?.limitHit ?? null) : null
   return (
     <header className={classes.head}>
@@ -159,6 +166,8 @@ function JobHead({
         {job.reason !== null && limitHit === null && <strong>{job.reason}</strong>}
         {job.nodeId !== null && (
           <span>
+            {/* Back in the queue it is on no node. */}
+            {job.state === 'queued' && 'last on '}
             {nodeName(job.nodeId)}
             {away !== null && (
               <>
@@ -171,7 +180,7 @@ function JobHead({
         {job.startedAtMs !== null && (
           <Runtime startedAtMs={job.startedAtMs} endedAtMs={job.endedAtMs ?? away?.lastSeenAtMs ?? null} />
         )}
-        <span>{version === null ? 'latest version' : `version ${version}`}</span>
+        <span>{versionWords}</span>
       </p>
       {limitHit !== null && (
         <div className={classes.limitHit}>

@@ -7,18 +7,22 @@ import { formatInstant } from '../../ui/time.tsx'
 import { WaitingText } from '../../ui/waiting.tsx'
 import classes from './job-timeline.module.css'
 
-/** Every transition with its time and what showed it; what it waits for now stands last. */
+/** Every transition with its time and what showed it; what it waits for now, or that nobody knows, stands last. */
 export function JobTimeline({
   detail: { job, timeline },
-  nodeName
+  nodeName,
+  unknown
 }: {
   detail: JobDetail
   nodeName: (id: string) => string
+  /** Its node does not answer; null: what the steps say holds. */
+  unknown: { sinceMs: number; lastSeenAtMs: number | null } | null
 }) {
+  const steps = timeline.filter((step, index) => !isSaidAgain(step, timeline[index + 1]))
   return (
     <ol className={classes.steps}>
-      {timeline.map((step, index) => {
-        const before = timeline[index - 1]
+      {steps.map((step, index) => {
+        const before = steps[index - 1]
         return (
           <li key={step.sequence} data-tone={toneOf(step, job)}>
             <Waited before={before} step={step} />
@@ -36,9 +40,28 @@ export function JobTimeline({
           </p>
         </li>
       )}
+      {unknown !== null && (
+        <li data-tone="lost">
+          <div className={classes.step}>
+            <span className={classes.text}>
+              {job.nodeId === null ? 'Its node' : nodeName(job.nodeId)} does not answer: unknown since then
+            </span>
+            <time dateTime={new Date(unknown.sinceMs).toISOString()} title={formatInstant(unknown.sinceMs)}>
+              {clock.format(unknown.sinceMs)}
+            </time>
+          </div>
+          {unknown.lastSeenAtMs !== null && (
+            <p className={classes.more}>last heard at {clock.format(unknown.lastSeenAtMs)}</p>
+          )}
+        </li>
+      )}
     </ol>
   )
 }
+
+/** Taking over a run begins and confirms an attempt in one moment: the same words twice tell nothing. */
+const isSaidAgain = (step: Transition, next: Transition | undefined) =>
+  next !== undefined && next.text === step.text && next.atMs === step.atMs
 
 function Step({
   step,
