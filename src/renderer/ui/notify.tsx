@@ -35,7 +35,7 @@ export function notifyUndo(text: string, undo: () => void | Promise<unknown>): v
     message: (
       <Group justify="space-between" wrap="nowrap">
         <span id={`${id}-words`}>{text}</span>
-        <Button aria-describedby={`${id}-words`} onClick={() => void onUndo()}>
+        <Button flex="none" aria-describedby={`${id}-words`} onClick={() => void onUndo()}>
           Undo
         </Button>
       </Group>

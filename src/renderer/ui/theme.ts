@@ -3,6 +3,7 @@ import {
   Button,
   createTheme,
   type CSSVariablesResolver,
+  InputWrapper,
   Menu,
   Modal,
   type MantineColorsTuple,
@@ -60,6 +61,7 @@ export const theme = createTheme({
           '--button-fz': '13px',
           ...(variant === 'filled' &&
             color === undefined && { '--button-bg': 'var(--accent)', '--button-color': 'var(--accent-text)' }),
+          ...(variant === 'filled' && color === 'red' && { '--button-color': 'var(--panel)' }),
           ...(variant === 'subtle' && color === 'gray' && { '--button-color': 'var(--dim)' })
         }
       })
@@ -80,6 +82,10 @@ export const theme = createTheme({
     }),
     Menu: Menu.extend({ defaultProps: { shadow: 'md', position: 'bottom-end', transitionProps: { duration: 80 } } }),
     Tabs: Tabs.extend({ defaultProps: { keepMounted: false } }),
+    // Mantine's own would be 10 px.
+    InputWrapper: InputWrapper.extend({
+      vars: () => ({ label: {}, error: {}, success: {}, description: { '--input-description-size': '12px' } })
+    }),
     TextInput: { defaultProps: { size: 'xs' } },
     PasswordInput: { defaultProps: { size: 'xs' } },
     NumberInput: { defaultProps: { size: 'xs' } },
@@ -102,6 +108,13 @@ const variables = {
   '--mantine-color-placeholder': 'var(--faint)',
   '--mantine-color-anchor': 'var(--accent)',
   '--mantine-color-error': 'var(--bad)',
+  // Its own reds are too pale to be read on our surfaces.
+  '--mantine-color-red-6': 'var(--bad)',
+  '--mantine-color-red-filled': 'var(--bad)',
+  '--mantine-color-red-filled-hover': 'color-mix(in srgb, var(--bad) 88%, var(--text))',
+  '--mantine-color-red-light': 'var(--bad-soft)',
+  '--mantine-color-red-light-hover': 'var(--bad-soft)',
+  '--mantine-color-red-light-color': 'var(--bad)',
   '--mantine-color-default': 'var(--raised)',
   '--mantine-color-default-hover': 'var(--line)',
   '--mantine-color-default-color': 'var(--text)',
