@@ -7,7 +7,8 @@ import {
   type RouterHistory
 } from '@tanstack/react-router'
 import { parseJobsSearch, parseLogsSearch, parseNodesSearch, parseProjectsSearch } from '../state/search.ts'
-import { ErrorState, RowsSkeleton } from '../ui/states.tsx'
+import { LinkButton } from '../ui/link-button.tsx'
+import { EmptyState, ErrorState, RowsSkeleton } from '../ui/states.tsx'
 import { formatAddress, parseAddress } from './address.ts'
 import { Frame } from './frame.tsx'
 import { loadPatiently } from './load-patiently.ts'
@@ -116,9 +117,8 @@ declare module '@tanstack/react-router' {
 
 function NotFound() {
   return (
-    <ErrorState
-      what="this screen"
-      error={new Error('Scrapdeck has no screen at this address. Choose one at the left, or find it with the palette.')}
-    />
+    <EmptyState title="There is no such screen" action={<LinkButton to="/">Overview</LinkButton>}>
+      The address may be of an older Scrapdeck, or not whole.
+    </EmptyState>
   )
 }

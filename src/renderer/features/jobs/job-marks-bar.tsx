@@ -26,6 +26,8 @@ import type { JobActions } from './use-job-actions.ts'
 
 /** From so many running jobs on, a dialog says first what will happen (ux.md, principle 4). */
 const MANY_RUNNING = 6
+/** What somebody has just opened must not lie under a notice of the act before. */
+const OVER_NOTICES = 500
 
 interface JobMarksBarProps {
   marked: readonly Job[]
@@ -96,7 +98,7 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
       )}
       {queued.length > 0 && (
         <>
-          <Menu position="top">
+          <Menu position="top" zIndex={OVER_NOTICES}>
             <Menu.Target>
               <Button rightSection={<IconChevronDown size={13} />}>Order</Button>
             </Menu.Target>
@@ -124,7 +126,12 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
           />
         </>
       )}
-      <ActionIcon aria-label="Clear the marks" title="Clear the marks (Esc)" onClick={onClear}>
+      <ActionIcon
+        className={classes.clearMarks}
+        aria-label="Clear the marks"
+        title="Clear the marks (Esc)"
+        onClick={onClear}
+      >
         <IconX size={15} />
       </ActionIcon>
       <Modal opened={asking !== null} onClose={() => setAsking(null)} title={asking && titleOf(asking, groups)}>
@@ -191,7 +198,7 @@ function PriorityButton({ queued, onSet }: { queued: readonly Job[]; onSet: (pri
     setOpen(true)
   }
   return (
-    <Popover opened={isOpen} onChange={setOpen} position="top" shadow="md" trapFocus>
+    <Popover opened={isOpen} onChange={setOpen} position="top" shadow="md" zIndex={OVER_NOTICES} trapFocus>
       <Popover.Target>
         <Button rightSection={<IconChevronDown size={13} />} onClick={() => (isOpen ? setOpen(false) : open())}>
           Priority
@@ -244,7 +251,7 @@ function MoveButton({
   }
   const isReady = kind === 'any' || (kind === 'tags' ? tags.length > 0 : node !== undefined)
   return (
-    <Popover opened={isOpen} onChange={setOpen} position="top" shadow="md" width={290} trapFocus>
+    <Popover opened={isOpen} onChange={setOpen} position="top" shadow="md" zIndex={OVER_NOTICES} width={290} trapFocus>
       <Popover.Target>
         <Button rightSection={<IconChevronDown size={13} />} onClick={() => setOpen(!isOpen)}>
           Move

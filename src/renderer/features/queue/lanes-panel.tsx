@@ -88,7 +88,7 @@ function noteOf({ lanes, total }: { lanes: readonly LaneSummary[]; total: number
     total > lanes.length
       ? `the ${formatCount(lanes.length)} longest of ${plural(total, 'lane')}`
       : plural(total, 'lane'),
-    held > 0 && `${plural(held, 'job')} held until something else has happened`
+    held > 0 && `${plural(held, 'job')} held for a time or for another job`
   ]
     .filter(Boolean)
     .join(' · ')

@@ -119,7 +119,9 @@ function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
         <div className={classes.save}>
           <FormFailure error={error} />
           <span className="dim" role="status">
-            {problem === undefined ? 'Not saved yet: the limits of before still hold.' : problem.problem}
+            {problem === undefined
+              ? 'Not saved yet: the limits of before still hold.'
+              : 'Not saved yet: a limit is not complete.'}
           </span>
           <Button variant="subtle" color="gray" onClick={() => change(rules.map(formOfRule))}>
             Discard
@@ -150,7 +152,7 @@ function RuleRow({ form, number, live, names, isNew, onChange, onRemove }: RuleR
   return (
     <tbody>
       <tr>
-        <td>
+        <td data-label="Project">
           <Autocomplete
             aria-label={`Project of limit ${number}`}
             placeholder="all"
@@ -161,7 +163,7 @@ function RuleRow({ form, number, live, names, isNew, onChange, onRemove }: RuleR
             openOnFocus={false}
           />
         </td>
-        <td>
+        <td data-label="Spiders">
           <Autocomplete
             aria-label={`Spiders of limit ${number}`}
             placeholder="all, or price*"
@@ -172,7 +174,7 @@ function RuleRow({ form, number, live, names, isNew, onChange, onRemove }: RuleR
             openOnFocus={false}
           />
         </td>
-        <td>
+        <td data-label="Nodes tagged">
           <Autocomplete
             aria-label={`Tag of limit ${number}`}
             placeholder="any"
@@ -182,7 +184,7 @@ function RuleRow({ form, number, live, names, isNew, onChange, onRemove }: RuleR
             openOnFocus={false}
           />
         </td>
-        <td>
+        <td data-label="Counted">
           <Select
             aria-label={`How limit ${number} is counted`}
             allowDeselect={false}
@@ -194,7 +196,7 @@ function RuleRow({ form, number, live, names, isNew, onChange, onRemove }: RuleR
             ]}
           />
         </td>
-        <td className={classes.number}>
+        <td data-label="At most" className={classes.number}>
           <NumberInput
             aria-label={`At most, of limit ${number}`}
             min={0}

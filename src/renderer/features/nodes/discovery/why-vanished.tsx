@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router'
 import type { Node } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
 import { RelativeTime } from '../../../ui/time.tsx'
+import classes from './discovery.module.css'
 
 /** Of a node that its source names no longer: since when, and whether that is why it is cordoned. */
 export function WhyVanished({ node }: { node: Node }) {
@@ -12,7 +13,7 @@ export function WhyVanished({ node }: { node: Node }) {
   const vanished = source?.vanishedNodes.find(({ nodeId }) => nodeId === node.id)
   if (source === undefined || vanished === undefined) return null
   return (
-    <p className="dim" role="note" aria-label="Named no longer">
+    <p className={classes.why} role="note" aria-label="Named no longer">
       <Link to="/nodes/sources">{source.id}</Link> has not named it for <RelativeTime atMs={vanished.sinceMs} />
       {vanished.isCordonedForIt
         ? ': that is why it is cordoned. It is active again as soon as it is named.'
