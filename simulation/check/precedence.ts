@@ -25,21 +25,31 @@ interface Waiting {
  *
  * - Then no job of its own lane (project, version, spider, placement) begins that has a lower priority, nor one of the same priority that was
  *   asked for after it, or over which it was put to the front.
- * - Then no other project with a live job, while its own has none, begins more than a few jobs of no higher priority on nodes where
- *   its own jobs of the same lane began before: the project with no slots goes first, whatever the weights. Limits and pauses make this undecided.
+ * - Then no other project with a live job, while its own has none, begins more than a few jobs of no higher priority on nodes that
+ *   took its own jobs of the same lane before: the project with no slots goes first, whatever the weights. Limits and pauses make this undecided.
  */
 export function checkPrecedence(history: History): Violation[] {
   const violations: Violation[] = []
   const jobs = new Map(history.jobs.map((job) => [job.id, job]))
   const { waitings, known } = whoWaits(history, jobs)
   const live = new Map<string, Attempt>()
-  /** Lanes whose jobs began there, so that they can: `node/lane`. */
+  /** Lanes whose jobs the node took, and whose egg nobody took away since, so that they can go there: `node lane`. */
   const usable = new Set<string>()
   const undecided = history.operations.find(({ name }) => /setLimits|setPaused|configure/.test(name))
   const fairUntilMs = undecided?.invokedAtMs ?? Infinity
+  const eggsDeleted = history.faults.filter(({ kind }) => kind === 'egg deleted on a node')
   for (const belief of history.beliefs) {
+    while (eggsDeleted[0] !== undefined && eggsDeleted[0].atMs <= belief.atMs) {
+      const { node, about } = eggsDeleted.shift()!
+      for (const one of usable) if (one.startsWith(`${node} ["${about}"`)) usable.delete(one)
+    }
     if (belief.kind === 'changed' && (belief.to === 'ended' || belief.to === 'finishing'))
       live.delete(`${belief.jobId}/${belief.number}`)
+    if (belief.kind === 'changed' && belief.to === 'accepted') {
+      const taken = live.get(`${belief.jobId}/${belief.number}`)
+      const lane = jobs.get(belief.jobId)?.lane
+      if (taken !== undefined && lane !== undefined) usable.add(`${taken.nodeId} ${lane}`)
+    }
     if (belief.kind === 'begun') for (const attempt of belief.attempts) begin(attempt, belief.atMs)
   }
   return violations
@@ -69,7 +79,6 @@ export function checkPrecedence(history: History): Violation[] {
       }
     }
     live.set(`${attempt.jobId}/${attempt.number}`, attempt)
-    if (second !== undefined) usable.add(`${attempt.nodeId} ${second.lane}`)
   }
 
   function isPassedOver({ job: first }: Waiting, second: StoredJob, nodeId: string): boolean {

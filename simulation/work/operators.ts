@@ -112,18 +112,12 @@ export class Operators {
       [4, () => this.#runAndRegret()]
     ]
     const rich: [number, () => Promise<unknown>][] = [
-      [3, () => this.#onJobs('jobs.restore', (client, ids) => client.jobs.restore({ ids }))],
+      [3, () => this.#onJobs('jobs.restore', {}, (client, input) => client.jobs.restore(input))],
       [2, () => this.#again()],
-      [
-        2,
-        () =>
-          this.#onJobs('jobs.setPriority', (client, ids) =>
-            client.jobs.setPriority({ ids, priority: chance.between(-2, 5) })
-          )
-      ],
+      [2, () => this.#setPriority()],
       [2, () => this.#reorder()],
       [2, () => this.#place()],
-      [2, () => this.#onJobs('jobs.runElsewhere', (client, ids) => client.jobs.runElsewhere({ ids }))],
+      [2, () => this.#onJobs('jobs.runElsewhere', {}, (client, input) => client.jobs.runElsewhere(input))],
       [1, () => this.#pause()],
       [2, () => this.#pauseProject()],
       [2, () => this.#setMode()],
@@ -214,29 +208,40 @@ export class Operators {
 
   #cancel(): Promise<unknown> {
     const force = this.#chance.happens(0.3)
-    return this.#onJobs('jobs.cancel', (client, ids) => client.jobs.cancel({ ids, force }))
+    return this.#onJobs('jobs.cancel', { force }, (client, input) => client.jobs.cancel(input))
   }
 
   async #again(): Promise<void> {
-    const output = await this.#onJobs('jobs.retry', (client, ids) => client.jobs.retry({ ids }))
+    const output = await this.#onJobs('jobs.retry', {}, (client, input) => client.jobs.retry(input))
     for (const { id } of (output as { jobs: { id: string }[] } | null)?.jobs ?? []) this.#jobIds.push(id)
   }
 
-  async #onJobs(name: string, act: (client: Client, ids: string[]) => Promise<unknown>): Promise<unknown> {
+  #setPriority(): Promise<unknown> {
+    const priority = this.#chance.between(-2, 5)
+    return this.#onJobs('jobs.setPriority', { priority }, (client, input) => client.jobs.setPriority(input))
+  }
+
+  /** The whole order goes into the history: the checker believes what stands there. */
+  async #onJobs<More extends object>(
+    name: string,
+    more: More,
+    act: (client: Client, input: More & { ids: string[] }) => Promise<unknown>
+  ): Promise<unknown> {
     const ids = this.#someIds()
-    return ids.length === 0 ? null : this.#do(name, { ids }, (client) => act(client, ids))
+    const input = { ...more, ids }
+    return ids.length === 0 ? null : this.#do(name, input, (client) => act(client, input))
   }
 
   #reorder(): Promise<unknown> {
     const before = this.#someIds()[0]
     const to =
       before !== undefined && this.#chance.happens(0.4) ? { before } : this.#chance.pick(['front', 'back'] as const)
-    return this.#onJobs('jobs.reorder', (client, ids) => client.jobs.reorder({ ids, to }))
+    return this.#onJobs('jobs.reorder', { to }, (client, input) => client.jobs.reorder(input))
   }
 
   #place(): Promise<unknown> {
-    const tags = this.#chance.pick([[], ['eu'], ['eu|us']])
-    return this.#onJobs('jobs.place', (client, ids) => client.jobs.place({ ids, nodeId: null, tags }))
+    const placement = { nodeId: null, tags: this.#chance.pick([[], ['eu'], ['eu|us']]) }
+    return this.#onJobs('jobs.place', placement, (client, input) => client.jobs.place(input))
   }
 
   #pause(): Promise<unknown> {

@@ -420,7 +420,7 @@ describe('an engine that dies', () => {
     void harness.fleet.stop()
     node.schedule = schedule
     await start({ n1: node })
-    await clock.advanceBy(35_000)
+    await clock.advanceBy(70_000)
     expect(node.executed).toEqual(expected(id!))
     expect((await harness.job(id!)).state).toBe('running')
   })

@@ -12,8 +12,11 @@ import { reconcile, type Verdict } from './reconcile.ts'
 
 /** Scrapyd's default poll interval. A node whose own is longer proves absence later, never wrongly: its jobs are listed as pending meanwhile. */
 export const NODE_POLL_INTERVAL_MS = 5_000
-/** A POST of an engine that died may be delivered that much later: whoever sent it would have waited for its end. */
-const TAKEN_OVER_APART_MS = 30_000
+/**
+ * A POST of an engine that died, or was stopped, may still be under way. Nobody waits for its end any more, so as much time must pass as
+ * the client would have waited (60 s for schedule.json), and then as it does where the client has waited.
+ */
+const TAKEN_OVER_APART_MS = 65_000
 // A run that its node forgot counts as alive while its log grows; this long without a byte and it is lost.
 const ORPHAN_SILENCE_MS = 60_000
 // A node that lists a run no longer and answers for so long, but never with its log, will never tell.
@@ -219,21 +222,20 @@ export class Follower {
   async #concludeAbsent(node: FleetNode, one: LiveAttempt, evidence: Record<string, unknown>): Promise<void> {
     const { store, live, clock, onJobEnded, wake } = this.#context
     const { name } = node.stored
-    const holder = this.#context.fleet
-      .list()
-      .find((other) => other !== node && this.isListed(other, one.project, one.jobid))
-    if (holder !== undefined) {
-      const text = `Lost: it was sent to ${name}, and ${holder.stored.name} has it. Do these two share one queue? Give each its own dbs_dir`
+    const holderId = await this.#listedElsewhere(node, one)
+    if (holderId !== null) {
+      const holder = this.#context.fleet.get(holderId)?.stored.name ?? holderId
+      const text = `Lost: it was sent to ${name}, and ${holder} has it. Do these two share one queue? Give each its own dbs_dir`
       await conclude(this.#context, one, {
         from: [one.state],
         result: 'lost',
         reason: 'taken by another node',
         text,
-        evidence: { ...evidence, listedBy: holder.stored.id }
+        evidence: { ...evidence, listedBy: holderId }
       })
       return
     }
-    const remembers = await this.#remembersSince(node, one.sentAtMs)
+    const remembers = await this.#remembersSince(node, one)
     const isApplied = await applyChange(store, one, {
       from: [one.state],
       to: 'ended',
@@ -256,20 +258,27 @@ export class Follower {
     wake()
   }
 
+  /** The node that lists it, or did while nobody knew where it was (returned-runs.ts), though it was sent to another. */
+  async #listedElsewhere(node: FleetNode, one: LiveAttempt): Promise<string | null> {
+    const { fleet, store } = this.#context
+    const holder = fleet.list().find((other) => other !== node && this.isListed(other, one.project, one.jobid))
+    if (holder !== undefined) return holder.stored.id
+    const seen = (await store.listTimeline(one.jobId)).find(
+      ({ kind, attemptNumber, evidence }) =>
+        kind === 'seen_again' && attemptNumber === one.number && typeof evidence['listedBy'] === 'string'
+    )
+    return (seen?.evidence['listedBy'] as string | undefined) ?? null
+  }
+
   /**
-   * It lists a run of ours that we had seen end before that time: a Scrapyd forgets all at once (memory), or the oldest first
+   * It lists a run of ours that we had seen end before this one was sent: a Scrapyd forgets all at once (memory), or the oldest first
    * (finished_to_keep), so it would list what ended since.
    */
-  async #remembersSince(node: FleetNode, sinceMs: number): Promise<boolean> {
+  async #remembersSince(node: FleetNode, one: LiveAttempt): Promise<boolean> {
     const { id } = node.stored
     if (id === LOCAL_NODE_ID) return true
     const finished = this.#newest.get(node)?.finished.slice(0, FINISHED_ASKED_MAX) ?? []
-    if (finished.length === 0) return false
-    const attempts = await this.#context.store.findAttemptsOnNode(id, finished)
-    return attempts.some(
-      ({ result, endedAtMs }) =>
-        (result === 'succeeded' || result === 'failed') && endedAtMs !== null && endedAtMs < sinceMs
-    )
+    return finished.length > 0 && this.#context.store.hasEndedBefore(id, finished, one)
   }
 
   async #concludeFinished(node: FleetNode, one: LiveAttempt): Promise<void> {

@@ -171,7 +171,9 @@ export class ReturnedRuns {
     if (jobId === undefined) return
     const attempts = await store.listAttempts(jobId)
     const attempt = attempts.find(({ jobid, project }) => jobid === seen.jobid && project === seen.project)
-    if (attempt === undefined || !isDoubtful(attempt, list)) return
+    // One without an answer is looked for where it was sent; that it was seen here must not be forgotten with this node's lists.
+    const isUnresolved = attempt?.state === 'sending' || attempt?.state === 'uncertain'
+    if (attempt === undefined || (!isUnresolved && !isDoubtful(attempt, list))) return
     const timeline = await store.listTimeline(jobId)
     if (timeline.some(({ kind, attemptNumber }) => kind === 'seen_again' && attemptNumber === attempt.number)) return
     const sentTo = fleet.get(attempt.nodeId)?.stored.name ?? attempt.nodeId
@@ -179,13 +181,19 @@ export class ReturnedRuns {
       {
         jobId,
         attemptNumber: attempt.number,
-        from: ['ended'],
+        from: isUnresolved ? ['sending', 'uncertain'] : ['ended'],
         kind: 'seen_again',
-        mayHaveRunTwice: true,
+        ...(isUnresolved ? {} : { mayHaveRunTwice: true as const }),
         entry: {
           atMs: clock.nowMs(),
           text: `Seen on ${node.stored.name} (${list}), though it was sent to ${sentTo}. Do these two share one queue?`,
-          evidence: { list, result: attempt.result, reason: attempt.reason, jobid: attempt.jobid }
+          evidence: {
+            list,
+            listedBy: node.stored.id,
+            result: attempt.result,
+            reason: attempt.reason,
+            jobid: attempt.jobid
+          }
         }
       }
     ])

@@ -23,6 +23,22 @@ describe('of two nodes that share one queue, the one that a job was not sent to'
     expect(await engine.job(id)).toMatchObject({ status: 'lost', reason: 'taken by another node' })
   })
 
+  it('had it, and has forgotten it when the other proves not to have it: the job is not run a second time', async ({
+    clock,
+    engine
+  }) => {
+    const { node, other } = await startBoth({ clock, engine })
+    node.behaviours = ['lose_request']
+    const id = await engine.enqueue()
+    await other.schedule({ ...REQUEST, jobid: id })
+    await clock.advanceBy(2_000)
+    other.end(id)
+    other.restart({ loseLogs: true })
+    await clock.advanceBy(30_000)
+    expect([...node.executed, ...other.executed]).toEqual([id])
+    expect(await engine.job(id)).toMatchObject({ status: 'lost', reason: 'taken by another node' })
+  })
+
   it('is seen to have it when the job was sent again already: the job is flagged', async ({ clock, engine }) => {
     const { node, other } = await startBoth({ clock, engine })
     node.behaviours = ['lose_request']

@@ -115,7 +115,7 @@ describe('a node that accepts jobs but starts none', () => {
     expect(node.pending).toEqual([])
     node.isWedged = false
     await engine.restart({ n1: node })
-    await clock.advanceBy(40_000)
+    await clock.advanceBy(75_000)
     expect(await engine.resultsOf(id)).toEqual([
       ['absent', 'never arrived'],
       [null, null]

@@ -45,7 +45,9 @@ describe('what an engine takes over', () => {
     await engine.start({ n1: node })
     const id = await engine.enqueue()
     await engine.restart({ n1: node })
-    await clock.advanceBy(40_000)
+    await clock.advanceBy(64_000)
+    expect(await engine.resultsOf(id)).toEqual([[null, null]])
+    await clock.advanceBy(8_000)
     expect(await engine.resultsOf(id)).toEqual([
       ['absent', 'never arrived'],
       [null, null]

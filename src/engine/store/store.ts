@@ -105,6 +105,15 @@ export interface Store {
   /** Attempts, ended ones too, that ran on a node under these jobids. */
   findAttemptsOnNode(nodeId: string, runs: { project: string; jobid: string }[]): Promise<Attempt[]>
   /**
+   * Whether one of these runs there is ours and was seen to succeed or fail before that attempt was begun: by the order in which both were
+   * written down, whatever clocks said.
+   */
+  hasEndedBefore(
+    nodeId: string,
+    runs: { project: string; jobid: string }[],
+    attempt: { jobId: string; number: number }
+  ): Promise<boolean>
+  /**
    * Applies changes to attempts and their jobs, with one timeline entry each. A change names the state it starts
    * from; where the attempt is no longer in it, that change is skipped (I4: recorded once). Returns which were applied.
    * The job follows its newest attempt: `running` and `finishing` make it running, `ended` ends it or puts it back in

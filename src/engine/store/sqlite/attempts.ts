@@ -20,7 +20,15 @@ export const ATTEMPTS_SQL = {
       ended_at_ms = ?, killing_line = ?, pages = ?, items = ?, errors = ?, may_have_run_twice = ? WHERE id = ?`,
   updateNotes: `UPDATE jobs SET killing_line = ?, pages = ?, items = ?, errors = ?, may_have_run_twice = ? WHERE id = ?`,
   onNode: `SELECT attempts.* FROM json_each(:runs) AS run JOIN attempts ON node_id = :nodeId
-    AND project = run.value ->> 'project' AND jobid = run.value ->> 'jobid' ORDER BY run.key`
+    AND project = run.value ->> 'project' AND jobid = run.value ->> 'jobid' ORDER BY run.key`,
+  // One that was found again has more than one end: the last is the true one.
+  endedBefore: `SELECT EXISTS (
+    SELECT 1 FROM json_each(:runs) AS run JOIN attempts AS ended ON ended.node_id = :nodeId
+      AND ended.project = run.value ->> 'project' AND ended.jobid = run.value ->> 'jobid'
+    WHERE ended.result IN ('succeeded', 'failed')
+      AND (SELECT max(sequence) FROM transitions
+        WHERE job_id = ended.job_id AND attempt_number = ended.number AND kind = 'ended')
+        < (SELECT min(sequence) FROM transitions WHERE job_id = :jobId AND attempt_number = :number))`
 }
 
 interface Dependencies {
@@ -75,6 +83,9 @@ export function createAttempts({ database, changes, timeline, counters, holds }:
   const ofJob = database.prepare<[string], AttemptRow>(ATTEMPTS_SQL.ofJob)
   const one = database.prepare<[string, number], AttemptRow>(ATTEMPTS_SQL.one)
   const onNode = database.prepare<{ nodeId: string; runs: string }, AttemptRow>(ATTEMPTS_SQL.onNode)
+  const endedBefore = database
+    .prepare<{ nodeId: string; runs: string; jobId: string; number: number }, number>(ATTEMPTS_SQL.endedBefore)
+    .pluck()
   const jobOf = database.prepare<[string], JobBefore>(ATTEMPTS_SQL.jobOf)
   const update = database.prepare(ATTEMPTS_SQL.update)
   const updateJob = database.prepare(ATTEMPTS_SQL.updateJob)
@@ -187,6 +198,11 @@ export function createAttempts({ database, changes, timeline, counters, holds }:
     list: (jobId: string): Attempt[] => ofJob.all(jobId).map(toAttempt),
     findOnNode: (nodeId: string, runs: { project: string; jobid: string }[]): Attempt[] =>
       onNode.all({ nodeId, runs: JSON.stringify(runs) }).map(toAttempt),
+    hasEndedBefore: (
+      nodeId: string,
+      runs: { project: string; jobid: string }[],
+      { jobId, number }: { jobId: string; number: number }
+    ): boolean => endedBefore.get({ nodeId, runs: JSON.stringify(runs), jobId, number }) === 1,
     applyChanges: (list: AttemptChange[]): boolean[] => list.map(apply),
 
     markLogArchived(jobId: string, attemptNumber: number, gzip: Uint8Array | null): void {

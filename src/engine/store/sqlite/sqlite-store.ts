@@ -96,6 +96,7 @@ export async function openSqliteStoreInThread(
     listLiveAttempts: () => read(() => attempts.listLive()),
     listAttempts: (jobId) => read(() => attempts.list(jobId)),
     findAttemptsOnNode: (nodeId, list) => read(() => attempts.findOnNode(nodeId, list)),
+    hasEndedBefore: (nodeId, list, attempt) => read(() => attempts.hasEndedBefore(nodeId, list, attempt)),
     applyChanges: (list) => write(() => attempts.applyChanges(list)),
     markLogArchived: (jobId, attemptNumber, gzip) => write(() => attempts.markLogArchived(jobId, attemptNumber, gzip)),
     readArchivedLog: (jobId, attemptNumber) => read(() => attempts.readArchivedLog(jobId, attemptNumber)),

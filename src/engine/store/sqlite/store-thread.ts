@@ -31,6 +31,7 @@ const VERBS = [
   'listLiveAttempts',
   'listAttempts',
   'findAttemptsOnNode',
+  'hasEndedBefore',
   'applyChanges',
   'markLogArchived',
   'readArchivedLog',

@@ -254,6 +254,23 @@ export function describeAttempts(story: Story): void {
       expect(await story.store.findAttemptsOnNode('node-2', runs)).toEqual([])
     })
 
+    test('whether a run of ours there ended before an attempt was begun is told by what was written first, not by clocks', async () => {
+      const [before, later, asked] = [await enqueue(), await enqueue(), await enqueue()]
+      const runOf = ({ id }: NewJob) => [{ project: 'shop', jobid: id }]
+      const hasEndedBefore = (job: NewJob, nodeId = 'node-1') =>
+        story.store.hasEndedBefore(nodeId, runOf(job), { jobId: asked.id, number: 1 })
+      await begin(before)
+      await end(before)
+      await begin(later)
+      await begin(asked)
+      expect(await hasEndedBefore(later)).toBe(false)
+      // The wall clock was set back meanwhile.
+      await end(later, { entry: entry('it ended', { atMs: 1 }) })
+      expect(await hasEndedBefore(before)).toBe(true)
+      expect(await hasEndedBefore(later)).toBe(false)
+      expect(await hasEndedBefore(before, 'node-2')).toBe(false)
+    })
+
     test('an archived log is noted', async () => {
       const job = await enqueue()
       await begin(job)
