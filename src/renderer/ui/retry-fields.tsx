@@ -62,7 +62,7 @@ export function RetryFields({ texts, inherited = null, onChange }: RetryFieldsPr
             onChange={(event) => change({ factor: event.currentTarget.value })}
           />
           <TextInput
-            label="At most"
+            label="Longest wait"
             value={texts.longest}
             title="For example 1 h"
             onChange={(event) => change({ longest: event.currentTarget.value })}

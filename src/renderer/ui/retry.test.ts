@@ -25,11 +25,11 @@ it('takes waits with their units, none included', () => {
 it.each([
   [{ attempts: '0' }, 'runs in all'],
   [{ attempts: 'two' }, 'runs in all'],
-  [{ factor: '' }, 'factor'],
-  [{ factor: '0.5' }, 'factor'],
+  [{ factor: '' }, 'then times'],
+  [{ factor: '0.5' }, 'then times'],
   [{ backoff: '30' }, '30 s or 30 min'],
-  [{ backoff: '2 d' }, 'At most 1 d'],
-  [{ longest: '' }, 'Say how long']
+  [{ backoff: '2 d' }, 'first wait: at most 1 d'],
+  [{ longest: '' }, 'longest wait: say how long']
 ])('says what is wrong with %o', (patch, words) => {
   const read = readRetry({ ...retryTexts(POLICY), ...patch })
   expect('problem' in read && read.problem).toContain(words)

@@ -37,11 +37,11 @@ export function readRetry(texts: RetryTexts): { retry: RetryPolicy | null } | { 
     return { problem: `Retry: runs in all is a whole number from 1 to ${ATTEMPTS_MAX}` }
   const factor = Number(texts.factor)
   if (texts.factor.trim() === '' || !(factor >= 1 && factor <= FACTOR_MAX))
-    return { problem: `Retry: the factor is a number from 1 to ${FACTOR_MAX}` }
+    return { problem: `Retry: “then times” is a number from 1 to ${FACTOR_MAX}` }
   const backoff = readWait(texts.backoff, BACKOFF_SECONDS_MAX)
-  if ('problem' in backoff) return { problem: `Retry: first wait: ${backoff.problem}` }
+  if ('problem' in backoff) return { problem: `Retry: first wait: ${inSentence(backoff.problem)}` }
   const longest = readWait(texts.longest, LONGEST_SECONDS_MAX)
-  if ('problem' in longest) return { problem: `Retry: longest wait: ${longest.problem}` }
+  if ('problem' in longest) return { problem: `Retry: longest wait: ${inSentence(longest.problem)}` }
   return {
     retry: {
       attempts,
@@ -64,6 +64,8 @@ export function describeRetry(retry: RetryPolicy | null): string | null {
   const told = waits.map((seconds) => formatDuration(Math.round(seconds))).join(', ')
   return `up to ${retry.attempts} runs when it ${when}, after ${told}${isCut ? ' …' : ''}`
 }
+
+const inSentence = (words: string) => words.charAt(0).toLowerCase() + words.slice(1)
 
 function readWait(text: string, maximum: number): { seconds: number } | { problem: string } {
   if (/^\s*0\s*(s|min|h|d)?\s*$/.test(text)) return { seconds: 0 }

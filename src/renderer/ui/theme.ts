@@ -84,7 +84,12 @@ export const theme = createTheme({
     Tabs: Tabs.extend({ defaultProps: { keepMounted: false } }),
     // Mantine's own would be 10 px.
     InputWrapper: InputWrapper.extend({
-      vars: () => ({ label: {}, error: {}, success: {}, description: { '--input-description-size': '12px' } })
+      vars: () => ({
+        label: {},
+        error: { '--input-error-size': '12px' },
+        success: {},
+        description: { '--input-description-size': '12px' }
+      })
     }),
     TextInput: { defaultProps: { size: 'xs' } },
     PasswordInput: { defaultProps: { size: 'xs' } },

@@ -51,7 +51,7 @@ const COLUMNS: Column<LaneSummary>[] = [
   {
     id: 'spider',
     header: 'Spider',
-    width: 'minmax(120px, 1fr)',
+    width: 'minmax(104px, 1fr)',
     sortBy: ({ project, spider }) => `${project}/${spider}`,
     cell: ({ project, spider }) => (
       <span title={`${project}/${spider}`}>
@@ -63,7 +63,7 @@ const COLUMNS: Column<LaneSummary>[] = [
   {
     id: 'depth',
     header: 'Jobs',
-    width: '72px',
+    width: '56px',
     align: 'end',
     sortBy: ({ depth }) => depth,
     cell: ({ depth }) => formatCount(depth)
@@ -71,7 +71,7 @@ const COLUMNS: Column<LaneSummary>[] = [
   {
     id: 'waiting',
     header: 'Waits for',
-    width: 'minmax(140px, 2fr)',
+    width: 'minmax(160px, 2fr)',
     sortBy: ({ waiting }) => waiting.text,
     cell: ({ waiting }) => (
       <span className="tone-wait">
