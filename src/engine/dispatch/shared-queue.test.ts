@@ -31,7 +31,7 @@ describe('of two nodes that share one queue, the one that a job was not sent to'
     node.behaviours = ['lose_request']
     const id = await engine.enqueue()
     await other.schedule({ ...REQUEST, jobid: id })
-    await clock.advanceBy(2_000)
+    await clock.advanceBy(5_000)
     other.end(id)
     other.restart({ loseLogs: true })
     await clock.advanceBy(30_000)
