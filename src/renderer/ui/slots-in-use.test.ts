@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { splitSlots } from './slots-in-use.ts'
+import { countSlots, splitSlots } from './slots-in-use.ts'
 
 test('jobs within the slots are all in use', () => {
   expect(splitSlots(4, 10)).toEqual({ inUse: 4, over: null, hint: undefined })
@@ -7,4 +7,23 @@ test('jobs within the slots are all in use', () => {
 
 test('more jobs than slots are never said to use slots that do not exist', () => {
   expect(splitSlots(14, 10)).toMatchObject({ inUse: 10, over: '+4' })
+})
+
+test('counts an idle node that takes nothing as having no slots, and none of a node that does not answer', () => {
+  const node: Parameters<typeof countSlots>[0][number] = {
+    health: 'up',
+    mode: 'active',
+    stuckSinceMs: null,
+    slots: 4,
+    runs: []
+  }
+  expect(
+    countSlots([
+      node,
+      { ...node, mode: 'cordoned' },
+      { ...node, stuckSinceMs: 1 },
+      { ...node, mode: 'draining', runs: [{} as never] },
+      { ...node, health: 'down', runs: [{} as never] }
+    ])
+  ).toEqual({ used: 1, total: 5 })
 })

@@ -1,4 +1,18 @@
+import type { Node } from '../../shared/contract/index.ts'
 import { formatCount } from './numbers.ts'
+
+/** Of nodes that answer, as the engine's figures count: one that takes nothing more counts with what runs there. */
+export function countSlots(nodes: ReadonlyArray<Pick<Node, 'health' | 'mode' | 'stuckSinceMs' | 'slots' | 'runs'>>): {
+  used: number
+  total: number
+} {
+  const up = nodes.filter(({ health }) => health === 'up')
+  const total = up.reduce((sum, { mode, stuckSinceMs, slots, runs }) => {
+    const takesJobs = mode === 'active' && stuckSinceMs === null
+    return sum + (takesJobs ? slots : Math.min(slots, runs.length))
+  }, 0)
+  return { used: up.reduce((sum, { runs }) => sum + runs.length, 0), total }
+}
 
 /**
  * `10/10`, and `+4` when the nodes hold more jobs than they have slots: sent before a node was known to have fewer, they

@@ -6,7 +6,7 @@ import type { Node } from '../../../shared/contract/index.ts'
 import { formatRuntime } from '../../../shared/time.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { Panel } from '../../ui/panel.tsx'
-import { splitSlots } from '../../ui/slots-in-use.ts'
+import { countSlots, splitSlots } from '../../ui/slots-in-use.ts'
 import { nodeHealthWord } from '../../ui/status.tsx'
 import { drawFleet } from './draw-fleet.ts'
 import { type FleetSpot, layoutFleet, spotAt } from './fleet-layout.ts'
@@ -50,10 +50,7 @@ export function FleetMap({ nodes }: { nodes: readonly Node[] }) {
   const troubled = nodes.filter(
     ({ health, stuckSinceMs }) => !['up', 'unknown'].includes(health) || stuckSinceMs !== null
   )
-  // As the figures above count: what a node in trouble has is not known now.
-  const counted = nodes.filter(({ health }) => health === 'up')
-  const used = counted.reduce((sum, { runs }) => sum + runs.length, 0)
-  const slots = counted.reduce((sum, node) => sum + node.slots, 0)
+  const { used, total: slots } = countSlots(nodes)
   const { inUse, over } = splitSlots(used, slots)
   const note = `${formatCount(inUse)} of ${formatCount(slots)} slots${over === null ? '' : `, ${over} waiting there`}${troubled.length === 0 ? '' : ` · ${plural(troubled.length, 'node')} in trouble`}`
   return (
