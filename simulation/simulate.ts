@@ -60,15 +60,14 @@ export async function simulate(options: StoryOptions): Promise<Story> {
       if (belief.kind === 'node') hosts.set(belief.id, belief.host)
     }
   }
+  const lists = new ListsSeen((host) => nodes.get(host)?.version === '1.2')
   const network: Network = new Network({
     time,
     nodes,
     chance: createChance(seed, 'network'),
     faults,
     wallMs: () => machine.wallMs(),
-    onAnswer: (host, endpoint, answer) => {
-      if (endpoint === 'listjobs.json') beliefs.push(...listedIn(host, answer, time.nowMs))
-    }
+    onAnswer: (host, endpoint, answer) => beliefs.push(...lists.take(host, endpoint, answer, time.nowMs))
   })
   for (const name of nodes.keys()) network.links.set(name, { ...aLink(), chances: scenario.chances })
   const machine: Machine = new Machine(
@@ -341,14 +340,45 @@ function beliefsIn(method: string, parameters: unknown[], answer: unknown): (Unt
   }
 }
 
-function listedIn(host: string, answer: HttpAnswer, atMs: number): Belief[] {
+/** What the engine has got of the lists of nodes. One that must be asked project by project has listed its jobs with the last of them. */
+class ListsSeen {
+  readonly #isAskedByProject: (host: string) => boolean
+  readonly #begun = new Map<string, { left: number; jobids: string[]; finished: string[] }>()
+
+  constructor(isAskedByProject: (host: string) => boolean) {
+    this.#isAskedByProject = isAskedByProject
+  }
+
+  take(host: string, endpoint: string, answer: HttpAnswer, atMs: number): Belief[] {
+    if (endpoint !== 'listjobs.json' && endpoint !== 'listprojects.json') return []
+    const read = readObject(answer)
+    if (endpoint === 'listprojects.json') {
+      this.#begun.delete(host)
+      const projects = read?.['projects']
+      if (projects !== undefined) this.#begun.set(host, { left: projects.length, jobids: [], finished: [] })
+      return []
+    }
+    const { pending, running, finished: ended } = read ?? {}
+    if (pending === undefined || running === undefined || ended === undefined) return []
+    const jobids = [...pending, ...running].map((job) => (job as { id: string }).id)
+    const finished = ended.map((job) => (job as { id: string }).id).filter((id) => !jobids.includes(id))
+    if (!this.#isAskedByProject(host)) return [{ atMs, kind: 'listed', host, project: null, jobids, finished }]
+    const begun = this.#begun.get(host)
+    if (begun === undefined) return []
+    begun.left -= 1
+    begun.jobids.push(...jobids)
+    begun.finished.push(...finished)
+    if (begun.left > 0) return []
+    this.#begun.delete(host)
+    return [{ atMs, kind: 'listed', host, project: null, jobids: begun.jobids, finished: begun.finished }]
+  }
+}
+
+/** Not an answer that the engine could read either: null. */
+function readObject({ body }: HttpAnswer): Record<string, unknown[]> | null {
   try {
-    const lists = JSON.parse(Buffer.from(answer.body).toString()) as Record<string, { id: string }[]>
-    const jobids = [...lists['pending']!, ...lists['running']!].map(({ id }) => id)
-    const finished = lists['finished']!.map(({ id }) => id).filter((id) => !jobids.includes(id))
-    return [{ atMs, kind: 'listed', host, project: null, jobids, finished }]
+    return JSON.parse(Buffer.from(body).toString()) as Record<string, unknown[]>
   } catch {
-    // Not an answer that the engine could read either.
-    return []
+    return null
   }
 }

@@ -48,10 +48,28 @@ export function checkJobs(history: History): Violation[] {
   checkOverlaps()
   return violations
 
+  /**
+   * On another node than it was sent to, since both have one queue, and in none of that node's lists that we got: nobody promises anything
+   * of that (docs/promises.md, 7).
+   */
+  function ranUnseenElsewhere(attempt: Attempt, run: Run): boolean {
+    return (
+      history.hosts.get(attempt.nodeId) !== run.node &&
+      !history.beliefs.some(
+        (belief) =>
+          belief.kind === 'listed' &&
+          belief.host === run.node &&
+          (belief.jobids.includes(attempt.jobid) || belief.finished.includes(attempt.jobid))
+      )
+    )
+  }
+
   /** I2: once, or flagged. */
   function checkRuns(job: StoredJob, attempts: Attempt[], complain: (rule: string, text: string) => void): void {
     if (job.source === 'adopted') return
-    const ran = attempts.flatMap((attempt) => runsOf(attempt).map((run) => ({ attempt, run })))
+    const ran = attempts
+      .flatMap((attempt) => runsOf(attempt).map((run) => ({ attempt, run })))
+      .filter(({ attempt, run }) => !ranUnseenElsewhere(attempt, run))
     for (const { attempt, run } of ran) {
       // A node that says no proves it; absence is a conclusion, which a flag may take back.
       const wasAbsent = attempt.result === 'absent' && !job.mayHaveRunTwice
@@ -110,7 +128,8 @@ export function checkJobs(history: History): Violation[] {
       const isBefore = NEVER_SENT.test(job.reason ?? '')
       if (!isBefore && !wasAsked) complain('outcome', `cancelled (${job.reason}), and nobody asked for it`)
       const ranAll = attempts.filter((attempt) => runsOf(attempt).length > 0)
-      if (isBefore && ranAll.some(({ result }) => result !== 'failed' && result !== 'lost')) {
+      // Flagged: that it may have run is told.
+      if (isBefore && !job.mayHaveRunTwice && ranAll.some(({ result }) => result !== 'failed' && result !== 'lost')) {
         complain('outcome', `${job.reason}, but it ran`)
       }
     }

@@ -6,7 +6,7 @@ import type { AttemptChange } from '../store/store.ts'
 import { applyChange } from './apply-change.ts'
 import { conclude } from './conclude.ts'
 import type { DispatchContext } from './context.ts'
-import { type Finisher, isAnswer } from './finisher.ts'
+import { type Finisher, isAnswer, type LogTail } from './finisher.ts'
 import type { LiveAttempt } from './live-attempts.ts'
 import { reconcile, type Verdict } from './reconcile.ts'
 
@@ -167,20 +167,29 @@ export class Follower {
     if (this.#investigating.has(one.key)) return
     this.#investigating.add(one.key)
     try {
-      const log = await this.#finisher.readTail(node, one)
-      this.#refusedSinceMs.delete(one)
-      if (this.#context.live.get(one.key) !== one || one.absence === null) return
-      if (log === null) await this.#concludeWithoutLog(node, one)
-      else if (log.hasClosingStats) await this.#concludeFinished(node, one)
-      else await this.#followOrphan(node, one, log.sizeBytes)
+      await this.#lookAtLog(node, one)
     } catch (error) {
-      // Where the node does not answer now, nothing is proved: the next snapshot asks again.
-      if (isAnswer(node, error)) await this.#concludeRefused(node, one, error.message)
-      else if (!(error instanceof NodeError))
+      // Nothing is proved, or it could not be written: the next snapshot asks again.
+      if (!(error instanceof NodeError))
         this.#context.logger.error({ error, jobId: one.jobId }, 'looking for a missing run failed')
     } finally {
       this.#investigating.delete(one.key)
     }
+  }
+
+  async #lookAtLog(node: FleetNode, one: LiveAttempt): Promise<void> {
+    let log: LogTail | null
+    try {
+      log = await this.#finisher.readTail(node, one)
+      this.#refusedSinceMs.delete(one)
+    } catch (error) {
+      if (!isAnswer(node, error)) throw error
+      return this.#concludeRefused(node, one, error.message)
+    }
+    if (this.#context.live.get(one.key) !== one || one.absence === null) return
+    if (log === null) await this.#concludeWithoutLog(node, one)
+    else if (log.hasClosingStats) await this.#concludeFinished(node, one)
+    else await this.#followOrphan(node, one, log.sizeBytes)
   }
 
   async #concludeRefused(node: FleetNode, one: LiveAttempt, message: string): Promise<void> {

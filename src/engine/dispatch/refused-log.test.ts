@@ -22,6 +22,25 @@ describe('a run that its node lists no longer, and whose log the node refuses', 
     expect(await engine.job(id)).toMatchObject({ status: 'lost', reason: 'log refused' })
   })
 
+  it('is lost a look later where the disk was full at first', async ({ clock, store, node, engine }) => {
+    await engine.start({ n1: node })
+    const id = await engine.enqueue()
+    await clock.advanceBy(2_000)
+    refuseLogs(node)
+    node.restart()
+    const write = store.applyChanges
+    let refused = 0
+    store.applyChanges = async () => {
+      refused += 1
+      throw new Error('the disk is full')
+    }
+    await clock.advanceBy(80_000)
+    expect(refused).toBeGreaterThan(1)
+    store.applyChanges = write
+    await clock.advanceBy(3_000)
+    expect(await engine.job(id)).toMatchObject({ status: 'lost', reason: 'log refused' })
+  })
+
   it('is tried again, flagged, when it was never known to have arrived', async ({ clock, node, engine }) => {
     await engine.start({ n1: node })
     refuseLogs(node)
