@@ -101,9 +101,10 @@ function whoWaits(
   )
   let [last, first] = [0, 0]
   for (const operation of history.operations) {
-    for (const { id, priority } of orderedJobs(operation)) {
+    for (const { id, priority, dedupe } of orderedJobs(operation)) {
       const job = jobs.get(id)
-      if (job === undefined || known.has(id) || moved.has(id)) continue
+      // The answer may be a job that an earlier order made, which nobody acknowledged.
+      if (job === undefined || known.has(id) || moved.has(id) || dedupe != null) continue
       last += 1
       const untilMs = begunAtMs.get(id) ?? Infinity
       const fromMs = operation.answeredAtMs!
