@@ -83,6 +83,7 @@ export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: Exte
       retry: null
     },
     ...{ notBeforeMs: null, expiresAtMs: null, noOverlap: false, after: [], dedupe: null, priority: 0 },
+    ...{ scheduleId: null, nominalMs: null },
     placement: { nodeId: node.stored.id, tags: [] },
     source: 'adopted',
     entry: { atMs: nowMs, text: `Adopted: somebody else started it on ${name}`, evidence }

@@ -102,7 +102,7 @@ export class JobCommands {
       const { project, version, spider, settings, args, secretNames, limits, retry, noOverlap, priority, placement } =
         job
       const same = { project, version, spider, settings, args, secretNames, limits, retry, noOverlap, priority }
-      const fresh = { notBeforeMs: null, expiresAtMs: null, after: [], dedupe: null }
+      const fresh = { notBeforeMs: null, expiresAtMs: null, after: [], dedupe: null, scheduleId: null, nominalMs: null }
       const entry = this.#entry('Asked as a retry', { retryOf: job.id })
       return { ...same, ...fresh, placement, id, jobid: id, source: 'retry', entry }
     })

@@ -13,6 +13,8 @@ import type { NewJob } from '../store/store.ts'
 export interface Origin {
   source: Job['source']
   jobid?: string | undefined
+  /** The schedule, and the moment of it, that the jobs are for. */
+  scheduled?: { scheduleId: string; nominalMs: number } | undefined
 }
 
 export interface PrepareJobsParts {
@@ -86,6 +88,8 @@ export async function prepareJobs(
       priority: item.priority ?? 0,
       placement: { nodeId: item.nodeId ?? null, tags: tags === undefined ? [] : [...new Set(tags)].sort() },
       source: origin.source,
+      scheduleId: origin.scheduled?.scheduleId ?? null,
+      nominalMs: origin.scheduled?.nominalMs ?? null,
       entry
     }
     // From here on nobody but the dispatcher, at the moment of sending, sees the values.
@@ -164,5 +168,8 @@ const SOURCE_WORDS: Record<Job['source'], string> = {
   scrapyd: 'through schedule.json',
   demo: 'as the demo',
   retry: 'as a retry',
-  adopted: 'on the node itself'
+  adopted: 'on the node itself',
+  schedule: 'by its schedule',
+  chain: 'by its chain',
+  crawl: 'through the crawl API'
 }

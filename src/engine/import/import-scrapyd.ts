@@ -360,6 +360,8 @@ function newJob(over: Pick<NewJob, 'id' | 'jobid' | 'project' | 'spider' | 'entr
     priority: 0,
     placement: { nodeId: null, tags: [] },
     source: 'scrapyd',
+    scheduleId: null,
+    nominalMs: null,
     ...over
   }
 }

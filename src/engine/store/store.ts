@@ -4,6 +4,7 @@ import type {
   AttemptState,
   Dependency,
   Deployment,
+  Firing,
   Job,
   JobFacets,
   JobFilter,
@@ -15,6 +16,8 @@ import type {
   QueuePlace,
   RetryPolicy,
   RunLimits,
+  Schedule,
+  ScheduleSettings,
   Transition,
   TransitionKind
 } from '../../shared/contract/index.ts'
@@ -164,6 +167,28 @@ export interface Store {
   /** Forgets all but the newest `keep` positions. */
   pruneChanges(keep: number): Promise<void>
 
+  // --- schedules --------------------------------------------------------------------------------------------------
+  listSchedules(): Promise<StoredSchedule[]>
+  /** Adds it or changes it whole; `revision` must be one above the one that is there (CONFLICT). */
+  putSchedule(schedule: StoredSchedule): Promise<void>
+  deleteSchedules(ids: string[]): Promise<string[]>
+  /**
+   * Writes what became of moments, with the jobs that were made of them, all or none, and moves their schedules on. A moment that has
+   * fired already (by the clock or a backfill) is skipped, its jobs too: null in its place. So is one whose schedule is gone.
+   */
+  fire(firings: NewFiring[]): Promise<(StoredFiring | null)[]>
+  /** Newest first, ids below `before`; of one schedule, one backfill, or all. */
+  listFirings(
+    filter: { scheduleId?: string; backfillId?: string; states?: Firing['state'][] },
+    page: { before: number | null; limit: number }
+  ): Promise<StoredFiring[]>
+  /** The newest of each of these schedules, newest first. */
+  listRecentFirings(scheduleIds: string[], limit: number): Promise<StoredFiring[]>
+  /** Which of these moments have fired already, by the clock or a backfill. */
+  findFired(scheduleId: string, nominalMs: number[]): Promise<number[]>
+  /** Jobs of a schedule that have not ended, oldest first. */
+  listLiveJobsOf(scheduleId: string): Promise<StoredJob[]>
+
   // --- settings and life ------------------------------------------------------------------------------------------
   getSetting(key: string): Promise<string | null>
   putSetting(key: string, value: string): Promise<void>
@@ -197,6 +222,8 @@ export interface NewJob {
   priority: number
   placement: Placement
   source: Job['source']
+  scheduleId: string | null
+  nominalMs: number | null
   entry: TimelineEntry
 }
 
@@ -309,6 +336,39 @@ export interface StoredNode {
   sourceId: string | null
 }
 
+export interface StoredSchedule {
+  id: string
+  revision: number
+  /** Secret values of its templates are sealed. */
+  settings: ScheduleSettings
+  paused: boolean
+  pauseNote: string | null
+  pausedBy: Schedule['pausedBy']
+  createdAtMs: number
+  changedAtMs: number
+  /** Every moment up to here has its row, or was before the schedule began. */
+  doneUntilMs: number
+  /** Firings that made jobs. */
+  runCount: number
+  failuresInARow: number
+}
+
+/** All of the contract's Firing but what its jobs tell, by which run bars are drawn. */
+export type StoredFiring = Omit<Firing, 'outcome' | 'durationMs'> & {
+  backfillId: string | null
+  /** Statuses of its jobs, and when the first started and the last ended, as far as they have. */
+  statuses: JobStatus[]
+  startedAtMs: number | null
+  endedAtMs: number | null
+}
+
+export interface NewFiring extends Omit<Firing, 'id' | 'jobIds' | 'outcome' | 'durationMs'> {
+  backfillId: string | null
+  jobs: NewJob[]
+  /** The schedule's, from then on; null: it stays. */
+  doneUntilMs: number | null
+}
+
 export interface StoredVersion {
   project: string
   version: string
@@ -320,4 +380,4 @@ export interface StoredVersion {
 }
 
 /** `jobs`: more jobs at once than anybody wants to be told of one by one (a bulk); its id says nothing. */
-export type ChangedThing = { noun: 'job' | 'jobs' | 'node' | 'project'; id: string; cursor: number }
+export type ChangedThing = { noun: 'job' | 'jobs' | 'node' | 'project' | 'schedule'; id: string; cursor: number }

@@ -37,6 +37,8 @@ export function aNewJob(over: Partial<NewJob> = {}): NewJob {
     priority: 0,
     placement: { nodeId: null, tags: [] },
     source: 'api',
+    scheduleId: null,
+    nominalMs: null,
     entry: { atMs, text: 'asked for', evidence: {} },
     ...over
   }

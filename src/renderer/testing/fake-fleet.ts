@@ -93,6 +93,8 @@ export function aJob(over: Partial<Job> = {}): Job {
     rank: 0,
     placement: { nodeId: null, tags: [] },
     source: 'ui',
+    scheduleId: null,
+    nominalMs: null,
     state: ended ? 'ended' : (status as Job['state']),
     outcome: ended ? (status as Job['outcome']) : null,
     status,

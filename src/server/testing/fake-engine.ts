@@ -305,6 +305,8 @@ function aFakeJob(changes: Partial<Job>): Job {
     rank: 1,
     placement: { nodeId: null, tags: [] },
     source: 'api',
+    scheduleId: null,
+    nominalMs: null,
     state: 'queued',
     outcome: null,
     status: 'queued',

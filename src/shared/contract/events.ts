@@ -4,6 +4,7 @@ import { Environment } from './environments.ts'
 import { Job, JobId, NodeId, Waiting } from './jobs.ts'
 import { Node } from './nodes.ts'
 import { Project } from './projects.ts'
+import { Schedule, ScheduleId } from './schedules.ts'
 import { Figures, Problem, PythonState } from './system.ts'
 
 /** The newest state of one thing that changed; several changes of one thing between two batches are one. */
@@ -23,6 +24,10 @@ export const Change = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('python'), python: PythonState }),
   z.object({ kind: z.literal('limits') }),
   z.object({ kind: z.literal('discovery') }),
+  z.object({ kind: z.literal('schedule'), schedule: Schedule }),
+  z.object({ kind: z.literal('schedule_removed'), id: ScheduleId }),
+  z.object({ kind: z.literal('chains') }),
+  z.object({ kind: z.literal('webhooks') }),
   z.object({ kind: z.literal('environments'), environments: z.array(Environment) })
 ])
 export type Change = z.infer<typeof Change>

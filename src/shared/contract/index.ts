@@ -1,12 +1,15 @@
 import { discoveryContract } from './discovery.ts'
 import { environmentsContract } from './environments.ts'
 import { eventsContract } from './events.ts'
+import { fleetFileContract } from './fleet-file.ts'
 import { jobsContract } from './jobs.ts'
 import { logsContract } from './logs.ts'
 import { nodesContract } from './nodes.ts'
 import { projectsContract } from './projects.ts'
 import { queueContract } from './queue.ts'
+import { chainsContract, schedulesContract } from './schedules.ts'
 import { systemContract } from './system.ts'
+import { webhooksContract } from './webhooks.ts'
 
 /** Everything a client can ask of an engine, over every door (design.md, chapter 7). */
 export const contract = {
@@ -15,6 +18,10 @@ export const contract = {
   nodes: nodesContract,
   discovery: discoveryContract,
   projects: projectsContract,
+  schedules: schedulesContract,
+  chains: chainsContract,
+  webhooks: webhooksContract,
+  fleetFile: fleetFileContract,
   environments: environmentsContract,
   logs: logsContract,
   events: eventsContract,
@@ -25,9 +32,12 @@ export type Contract = typeof contract
 export * from './discovery.ts'
 export * from './environments.ts'
 export * from './events.ts'
+export * from './fleet-file.ts'
 export * from './jobs.ts'
 export * from './logs.ts'
 export * from './nodes.ts'
 export * from './projects.ts'
 export * from './queue.ts'
+export * from './schedules.ts'
 export * from './system.ts'
+export * from './webhooks.ts'

@@ -144,7 +144,10 @@ export const Job = z.object({
   /** Place in the queue among jobs of the same priority: lower goes first. */
   rank: z.number(),
   placement: Placement,
-  source: z.enum(['ui', 'api', 'scrapyd', 'demo', 'retry', 'adopted']),
+  source: z.enum(['ui', 'api', 'scrapyd', 'demo', 'retry', 'adopted', 'schedule', 'chain', 'crawl']),
+  /** The schedule that made it, and the moment that it stands for (schedules.ts). */
+  scheduleId: z.string().nullable(),
+  nominalMs: z.number().nullable(),
   state: JobState,
   outcome: Outcome.nullable(),
   status: JobStatus,
@@ -260,6 +263,7 @@ export const JobFilter = z.object({
   project: z.string().max(200).optional(),
   spider: z.string().max(200).optional(),
   nodeId: NodeId.optional(),
+  scheduleId: z.string().max(32).optional(),
   text: z.string().max(200).optional(),
   sinceMs: z.number().optional()
 })

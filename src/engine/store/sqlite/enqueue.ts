@@ -14,8 +14,8 @@ const KEYS_FORGOTTEN_AT_ONCE_MIN = 100
 export const ENQUEUE_SQL = {
   insert: `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, secret_names, limits, retry,
       not_before_ms, expires_at_ms, overlap_key, after, dedupe_key, hold, rank, priority,
-      placement_node_id, placement_tags, lane, source, state, queued_at_ms, asked_text, asked_evidence)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?)`
+      placement_node_id, placement_tags, lane, source, state, queued_at_ms, asked_text, asked_evidence, schedule_id, nominal_ms)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?)`
 }
 
 interface Dependencies {
@@ -69,7 +69,9 @@ export function createEnqueue({ database, changes, counters, holds, order }: Dep
       job.source,
       entry.atMs,
       entry.text,
-      isEmpty(entry.evidence) ? null : JSON.stringify(entry.evidence)
+      isEmpty(entry.evidence) ? null : JSON.stringify(entry.evidence),
+      job.scheduleId,
+      job.nominalMs
     )
     counters.moved(null, { project, spider, status: 'queued', node_id: null, hold, lane })
     changes.job(id)

@@ -4,6 +4,7 @@ import { jobsAndFleet } from './migrations/0001-jobs-and-fleet.ts'
 import { aFleetThatLosesNothing } from './migrations/0003-a-fleet-that-loses-nothing.ts'
 import { aMillionJobs } from './migrations/0004-a-million-jobs.ts'
 import { smallLogs } from './migrations/0005-small-logs.ts'
+import { schedulesAndDoors } from './migrations/0006-schedules.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -15,7 +16,8 @@ export const MIGRATIONS: readonly string[] = [
   limitsAndSecrets,
   aFleetThatLosesNothing,
   aMillionJobs,
-  smallLogs
+  smallLogs,
+  schedulesAndDoors
 ]
 
 /** Brings the database to the newest form. Each step and its number are one transaction: it is done or it is not. */

@@ -41,6 +41,8 @@ export interface JobRow {
   pages: number | null
   items: number | null
   errors: number | null
+  schedule_id: string | null
+  nominal_ms: number | null
 }
 
 export function toJob(row: JobRow): StoredJob {
@@ -67,6 +69,8 @@ export function toJob(row: JobRow): StoredJob {
     placement: { nodeId: row.placement_node_id, tags: JSON.parse(row.placement_tags) },
     lane: row.lane,
     source: row.source as StoredJob['source'],
+    scheduleId: row.schedule_id,
+    nominalMs: row.nominal_ms,
     state: row.state as StoredJob['state'],
     outcome: row.outcome as StoredJob['outcome'],
     status: row.status as StoredJob['status'],

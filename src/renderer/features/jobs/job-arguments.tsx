@@ -16,7 +16,10 @@ const SOURCE_WORDS: Record<Job['source'], string> = {
   scrapyd: 'by a Scrapyd client',
   demo: 'as the demo',
   retry: 'as a retry of another job',
-  adopted: 'on the node itself; taken over from there'
+  adopted: 'on the node itself; taken over from there',
+  schedule: 'by its schedule',
+  chain: 'by a chain',
+  crawl: 'through the crawl API'
 }
 
 /** What was asked for, exactly. */

@@ -1,0 +1,32 @@
+import { oc } from '@orpc/contract'
+import { z } from 'zod'
+
+/** One thing that applying a fleet file would do, or did. */
+export const FleetFileChange = z.object({
+  noun: z.enum(['node', 'discovery', 'project', 'limits', 'schedule', 'chain', 'webhook']),
+  name: z.string(),
+  act: z.enum(['add', 'change', 'remove']),
+  /** Fields that differ, with their values as YAML; secrets are never shown. */
+  fields: z.array(z.object({ name: z.string(), from: z.string().nullable(), to: z.string().nullable() }))
+})
+export type FleetFileChange = z.infer<typeof FleetFileChange>
+
+const FleetFile = z.object({
+  yaml: z.string().max(4_000_000),
+  /** What the file does not name is removed; else it stays. */
+  prune: z.boolean().default(false)
+})
+
+/** Fleet as code: nodes, sources, projects' settings, limits, schedules, chains and webhooks as one YAML file. */
+export const fleetFileContract = {
+  export: oc.route({ method: 'GET', path: '/fleet-file' }).output(z.object({ yaml: z.string() })),
+  plan: oc
+    .route({ method: 'POST', path: '/fleet-file/plan' })
+    .input(FleetFile)
+    .output(z.object({ changes: z.array(FleetFileChange) })),
+  /** All or nothing where it can be seen beforehand; what failed on the way is told with what was done. */
+  apply: oc
+    .route({ method: 'POST', path: '/fleet-file/apply' })
+    .input(FleetFile)
+    .output(z.object({ changes: z.array(FleetFileChange) }))
+}

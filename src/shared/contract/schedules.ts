@@ -1,0 +1,312 @@
+import { oc } from '@orpc/contract'
+import { z } from 'zod'
+import { Dependency, JobId, NodeId, RetryPolicy, RunLimits, TagTerm } from './jobs.ts'
+
+export const ScheduleId = z.string().regex(/^[0-9a-f]{32}$/)
+
+/** What a schedule (or a chain) asks for each time: one job for each spider, set of arguments and combination of the matrix. */
+export const RunTemplate = z.object({
+  project: z.string().min(1).max(200),
+  version: z.string().min(1).max(200).nullable().default(null),
+  spiders: z.array(z.string().min(1).max(200)).min(1).max(100),
+  settings: z.record(z.string(), z.string()).default({}),
+  /**
+   * Of all jobs. Values may hold `{nominal}`, `{previous}`, `{now}` and `{schedule}`, with a date format behind a colon
+   * (`{nominal:yyyy-MM-dd}`); in chains also `{stats.NAME}`, `{job}` and `{outcome}` of the job before. `{{` is a brace.
+   */
+  args: z.record(z.string(), z.string()).default({}),
+  /** Besides `args`: one job each. Empty: one job. */
+  argSets: z.array(z.record(z.string(), z.string())).max(1_000).default([]),
+  /** Every combination of these values, for each set. */
+  matrix: z.record(z.string(), z.array(z.string()).min(1).max(100)).default({}),
+  secretNames: z.array(z.string().max(200)).max(100).default([]),
+  limits: RunLimits.nullable().default(null),
+  priority: z.number().finite().default(0),
+  nodeId: NodeId.nullable().default(null),
+  tags: z.array(TagTerm).max(20).default([]),
+  /** null: as the project says. */
+  retry: RetryPolicy.nullable().default(null)
+})
+export type RunTemplate = z.infer<typeof RunTemplate>
+
+/** A zone of the IANA database, as `Intl` knows it. */
+export const TimeZone = z.string().min(1).max(60)
+/** A calendar day of the schedule's zone. */
+export const CalendarDate = z.string().regex(/^\d{4}-\d\d-\d\d$/)
+
+/** When a schedule fires. Several rules of one schedule that fall on one moment fire once. */
+export const ScheduleRule = z.discriminatedUnion('kind', [
+  /** 5 or 6 fields (seconds first), names, ranges, steps, lists, L, W, #, `@daily`… */
+  z.object({ kind: z.literal('cron'), expression: z.string().min(1).max(200) }),
+  /** Counted in elapsed time from `anchorMs`, whatever clocks show. */
+  z.object({
+    kind: z.literal('interval'),
+    everySeconds: z.number().int().min(1).max(31_622_400),
+    anchorMs: z.number().int()
+  }),
+  z.object({ kind: z.literal('once'), atMs: z.number().int() })
+])
+export type ScheduleRule = z.infer<typeof ScheduleRule>
+
+export const OverlapPolicy = z.enum(['skip', 'queue_one', 'queue_all', 'cancel_running', 'allow'])
+export type OverlapPolicy = z.infer<typeof OverlapPolicy>
+
+/** All that decides when a schedule fires: what the calendar (shared/calendar) is asked with. */
+export const ScheduleTiming = z.object({
+  zone: TimeZone,
+  rules: z.array(ScheduleRule).min(1).max(20),
+  /** Occurrences on these days, or that one of these expressions matches too, are left out. */
+  excludedDates: z.array(CalendarDate).max(1_000).default([]),
+  excludedCrons: z.array(z.string().min(1).max(200)).max(20).default([]),
+  /**
+   * A time of day that a clock change leaves out: run at the moment of the change, or not at all. Only for rules that name times of
+   * day; those that recur within the hour (minutes or hours open: `*`, a step) follow elapsed time, as vixie-cron has it.
+   */
+  gap: z.enum(['run_at_shift', 'skip']).default('run_at_shift'),
+  /** A time of day that there is twice: run at the first, or at both. */
+  doubled: z.enum(['run_once', 'run_twice']).default('run_once'),
+  startMs: z.number().int().nullable().default(null),
+  endMs: z.number().int().nullable().default(null)
+})
+export type ScheduleTiming = z.infer<typeof ScheduleTiming>
+
+export const ScheduleSettings = ScheduleTiming.extend({
+  name: z.string().min(1).max(200),
+  jobs: z.array(RunTemplate).min(1).max(50),
+  overlap: OverlapPolicy.default('skip'),
+  /** What was missed (engine off, asleep, clock stepped) for longer than the window ago is only recorded. */
+  catchUp: z.enum(['none', 'last', 'all']).default('last'),
+  catchUpWindowSeconds: z.number().int().min(0).max(31_622_400).default(3_600),
+  /** Fires up to so much later, by an offset that stays the same for the schedule. */
+  jitterSeconds: z.number().int().min(0).max(86_400).default(0),
+  /** Ends (is paused with the reason `max_runs`) after so many firings that made jobs; null: never. */
+  maxRuns: z.number().int().min(1).max(1_000_000_000).nullable().default(null),
+  /** Paused after so many firings in a row of which a job failed; null: never. */
+  pauseAfterFailures: z.number().int().min(1).max(1_000).nullable().default(null)
+})
+export type ScheduleSettings = z.infer<typeof ScheduleSettings>
+
+export const FiringState = z.enum(['fired', 'skipped', 'missed', 'failed'])
+/** Why no job was made, or why late: a code for programs, `text` for people. */
+export const FiringReason = z.enum([
+  'on_time',
+  'caught_up',
+  'run_now',
+  'backfill',
+  'buffered',
+  'overlap',
+  'paused',
+  'out_of_window',
+  'catch_up_none',
+  'superseded',
+  'gap',
+  'max_runs',
+  'refused'
+])
+/** One moment of a schedule and what became of it. There is one row for each (schedule, nominal time, origin). */
+export const Firing = z.object({
+  id: z.number().int(),
+  scheduleId: ScheduleId,
+  /** The moment the rule means, without jitter and whatever the delay. */
+  nominalMs: z.number(),
+  /** `tick`: by the clock; `manual`: run now; `backfill`. */
+  origin: z.enum(['tick', 'manual', 'backfill']),
+  atMs: z.number(),
+  state: FiringState,
+  reason: FiringReason,
+  text: z.string(),
+  /** Missed moments in a row may be one row: so many. */
+  count: z.number().int(),
+  jobIds: z.array(JobId),
+  /** Of its jobs, as far as they have ended: the run bars. */
+  outcome: z.enum(['live', 'succeeded', 'failed', 'cancelled', 'lost']).nullable(),
+  durationMs: z.number().nullable()
+})
+export type Firing = z.infer<typeof Firing>
+
+export const Backfill = z.object({
+  id: z.string(),
+  scheduleId: ScheduleId,
+  fromMs: z.number(),
+  untilMs: z.number(),
+  order: z.enum(['oldest_first', 'newest_first']),
+  concurrency: z.number().int(),
+  state: z.enum(['running', 'done', 'cancelled']),
+  total: z.number().int(),
+  fired: z.number().int(),
+  ended: z.number().int(),
+  failed: z.number().int()
+})
+export type Backfill = z.infer<typeof Backfill>
+
+export const Schedule = ScheduleSettings.extend({
+  id: ScheduleId,
+  revision: z.number().int(),
+  paused: z.boolean(),
+  pauseNote: z.string().nullable(),
+  pausedBy: z.enum(['operator', 'failures', 'max_runs', 'end', 'invalid']).nullable(),
+  createdAtMs: z.number(),
+  changedAtMs: z.number(),
+  /** null: it will not fire again. Jitter included; `nextNominalMs` without. */
+  nextAtMs: z.number().nullable(),
+  nextNominalMs: z.number().nullable(),
+  runCount: z.number().int(),
+  failuresInARow: z.number().int(),
+  /** The last 30, newest first. */
+  recent: z.array(Firing),
+  backfill: Backfill.nullable()
+})
+export type Schedule = z.infer<typeof Schedule>
+
+/** A rule that makes jobs when a job of another spider has ended: run B after A. */
+export const ChainSettings = z.object({
+  name: z.string().min(1).max(200),
+  enabled: z.boolean().default(true),
+  project: z.string().min(1).max(200),
+  /** `*` stands for anything. */
+  spider: z.string().min(1).max(200),
+  on: Dependency.shape.on,
+  run: RunTemplate
+})
+export const Chain = ChainSettings.extend({
+  id: ScheduleId,
+  firedCount: z.number().int(),
+  lastFiredAtMs: z.number().nullable()
+})
+export type Chain = z.infer<typeof Chain>
+
+/** One moment that a timing means, and what clock changes make of it. */
+export const Occurrence = z.object({
+  nominalMs: z.number(),
+  /** As clocks of the zone show it, with its offset: `2026-03-29T03:00:00+02:00`. */
+  local: z.string(),
+  /** `gap`: clocks leave this time of day out, it is run at the change; `doubled`: it is there twice, this is the first or second. */
+  kind: z.enum(['normal', 'gap', 'first_of_two', 'second_of_two'])
+})
+export type Occurrence = z.infer<typeof Occurrence>
+
+const Span = z.object({ fromMs: z.coerce.number().int(), untilMs: z.coerce.number().int() })
+const Changed = z.object({ schedule: Schedule })
+const Ids = z.object({ ids: z.array(ScheduleId).min(1).max(10_000) })
+
+export const schedulesContract = {
+  /** By name, by keyset: `after` is the id of the last row of the page above. */
+  list: oc
+    .route({ method: 'GET', path: '/schedules' })
+    .input(
+      z.object({
+        text: z.string().max(200).optional(),
+        project: z.string().max(200).optional(),
+        after: ScheduleId.optional(),
+        limit: z.coerce.number().int().min(1).max(500).default(100)
+      })
+    )
+    .output(z.object({ schedules: z.array(Schedule), nextAfter: ScheduleId.nullable(), total: z.number().int() })),
+  get: oc
+    .route({ method: 'GET', path: '/schedules/{id}' })
+    .input(z.object({ id: ScheduleId }))
+    .output(Schedule),
+  create: oc.route({ method: 'POST', path: '/schedules' }).input(ScheduleSettings).output(Changed),
+  /** `revision`: of what was edited; refused with CONFLICT where somebody has changed it since. Absent: whatever it is now. */
+  update: oc
+    .route({ method: 'PUT', path: '/schedules/{id}' })
+    .input(ScheduleSettings.extend({ id: ScheduleId, revision: z.number().int().optional() }))
+    .output(Changed),
+  /** Its history goes with it; its jobs stay. */
+  remove: oc
+    .route({ method: 'POST', path: '/schedules/remove' })
+    .input(Ids)
+    .output(z.object({ removed: z.array(ScheduleId) })),
+  setPaused: oc
+    .route({ method: 'POST', path: '/schedules/paused' })
+    .input(Ids.extend({ paused: z.boolean(), note: z.string().max(1_000).nullable().default(null) }))
+    .output(z.object({ schedules: z.array(Schedule) })),
+  runNow: oc
+    .route({ method: 'POST', path: '/schedules/{id}/run' })
+    .input(z.object({ id: ScheduleId }))
+    .output(z.object({ firing: Firing })),
+  /** The next moments of a timing that need not be saved, with its words. BAD_INPUT says what is wrong with it. */
+  preview: oc
+    .route({ method: 'POST', path: '/schedules/preview' })
+    .input(
+      z.object({
+        timing: ScheduleTiming,
+        fromMs: z.number().int().optional(),
+        count: z.number().int().min(1).max(1_000).default(10)
+      })
+    )
+    .output(z.object({ words: z.string(), occurrences: z.array(Occurrence) })),
+  /** Moments of all schedules in a span (a week's calendar), at most `limit`; `more` says that there are others. */
+  calendar: oc
+    .route({ method: 'GET', path: '/schedules/calendar' })
+    .input(Span.extend({ limit: z.coerce.number().int().min(1).max(20_000).default(5_000) }))
+    .output(z.object({ moments: z.array(z.object({ scheduleId: ScheduleId, atMs: z.number() })), more: z.boolean() })),
+  /** How many schedules fire, minute by minute, beside the free slots of the fleet: where it would be better to spread. */
+  load: oc
+    .route({ method: 'GET', path: '/schedules/load' })
+    .input(Span)
+    .output(
+      z.object({
+        slots: z.number().int(),
+        minutes: z.array(z.object({ atMs: z.number(), firings: z.number().int(), jobs: z.number().int() }))
+      })
+    ),
+  /** Newest first. Without `scheduleId` of all schedules: the missed-run list. */
+  firings: oc
+    .route({ method: 'GET', path: '/schedules/firings' })
+    .input(
+      z.object({
+        scheduleId: ScheduleId.optional(),
+        state: z.union([z.array(FiringState).max(4), FiringState.transform((one) => [one])]).optional(),
+        before: z.coerce.number().int().optional(),
+        limit: z.coerce.number().int().min(1).max(500).default(100)
+      })
+    )
+    .output(z.object({ firings: z.array(Firing), nextBefore: z.number().int().nullable() })),
+  /** What a backfill would do; nothing is made. Moments that have a job already are left out. */
+  planBackfill: oc
+    .route({ method: 'POST', path: '/schedules/{id}/backfill/plan' })
+    .input(z.object({ id: ScheduleId, fromMs: z.number().int(), untilMs: z.number().int() }))
+    .output(
+      z.object({
+        count: z.number().int(),
+        jobs: z.number().int(),
+        alreadyRun: z.number().int(),
+        first: z.array(Occurrence),
+        last: z.array(Occurrence)
+      })
+    ),
+  backfill: oc
+    .route({ method: 'POST', path: '/schedules/{id}/backfill' })
+    .input(
+      z.object({
+        id: ScheduleId,
+        fromMs: z.number().int(),
+        untilMs: z.number().int(),
+        order: z.enum(['oldest_first', 'newest_first']).default('oldest_first'),
+        /** So many firings live at a time. */
+        concurrency: z.number().int().min(1).max(1_000).default(1)
+      })
+    )
+    .output(z.object({ backfill: Backfill })),
+  cancelBackfill: oc
+    .route({ method: 'POST', path: '/schedules/{id}/backfill/cancel' })
+    .input(z.object({ id: ScheduleId, cancelJobs: z.boolean().default(false) }))
+    .output(z.object({ backfill: Backfill }))
+}
+
+export const chainsContract = {
+  list: oc.route({ method: 'GET', path: '/chains' }).output(z.object({ chains: z.array(Chain) })),
+  create: oc
+    .route({ method: 'POST', path: '/chains' })
+    .input(ChainSettings)
+    .output(z.object({ chain: Chain })),
+  update: oc
+    .route({ method: 'PUT', path: '/chains/{id}' })
+    .input(ChainSettings.extend({ id: ScheduleId }))
+    .output(z.object({ chain: Chain })),
+  remove: oc
+    .route({ method: 'DELETE', path: '/chains/{id}' })
+    .input(z.object({ id: ScheduleId }))
+    .output(z.object({ removed: z.boolean() }))
+}

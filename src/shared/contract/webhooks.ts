@@ -1,0 +1,99 @@
+import { oc } from '@orpc/contract'
+import { z } from 'zod'
+
+export const WebhookId = z.string().regex(/^[0-9a-f]{32}$/)
+export const WebhookEvent = z.enum([
+  'job.queued',
+  'job.started',
+  'job.ended',
+  'schedule.fired',
+  'schedule.missed',
+  'schedule.paused',
+  'node.down',
+  'node.up'
+])
+export type WebhookEvent = z.infer<typeof WebhookEvent>
+
+export const WebhookSettings = z.object({
+  name: z.string().min(1).max(200),
+  url: z.string().min(1).max(2_000),
+  events: z.array(WebhookEvent).min(1).max(20),
+  /** Only of this project; null: of all. */
+  project: z.string().min(1).max(200).nullable().default(null),
+  enabled: z.boolean().default(true)
+})
+export type WebhookSettings = z.infer<typeof WebhookSettings>
+
+export const Webhook = WebhookSettings.extend({
+  id: WebhookId,
+  createdAtMs: z.number(),
+  lastDeliveredAtMs: z.number().nullable(),
+  /** Deliveries that wait (again), and those that were given up. */
+  waiting: z.number().int(),
+  dead: z.number().int(),
+  problem: z.string().nullable()
+})
+export type Webhook = z.infer<typeof Webhook>
+
+export const Delivery = z.object({
+  /** `webhook-id` of Standard Webhooks: the same for every try. */
+  id: z.string(),
+  webhookId: WebhookId,
+  event: WebhookEvent,
+  state: z.enum(['waiting', 'delivered', 'dead']),
+  tries: z.number().int(),
+  madeAtMs: z.number(),
+  nextTryAtMs: z.number().nullable(),
+  endedAtMs: z.number().nullable(),
+  /** Of the last try: the status, or what went wrong. */
+  answer: z.string().nullable()
+})
+export type Delivery = z.infer<typeof Delivery>
+
+const Secret = z.object({
+  /** `whsec_…` in base64, shown once. */
+  secret: z.string()
+})
+
+export const webhooksContract = {
+  list: oc.route({ method: 'GET', path: '/webhooks' }).output(z.object({ webhooks: z.array(Webhook) })),
+  create: oc
+    .route({ method: 'POST', path: '/webhooks' })
+    .input(WebhookSettings)
+    .output(Secret.extend({ webhook: Webhook })),
+  update: oc
+    .route({ method: 'PUT', path: '/webhooks/{id}' })
+    .input(WebhookSettings.extend({ id: WebhookId }))
+    .output(z.object({ webhook: Webhook })),
+  remove: oc
+    .route({ method: 'DELETE', path: '/webhooks/{id}' })
+    .input(z.object({ id: WebhookId }))
+    .output(z.object({ removed: z.boolean() })),
+  /** A new secret; the old one signs as well for a day. */
+  rotate: oc
+    .route({ method: 'POST', path: '/webhooks/{id}/rotate' })
+    .input(z.object({ id: WebhookId }))
+    .output(Secret.extend({ webhook: Webhook })),
+  /** Sends a test event now and tells what was answered; it is not tried again. */
+  test: oc
+    .route({ method: 'POST', path: '/webhooks/{id}/test' })
+    .input(z.object({ id: WebhookId }))
+    .output(z.object({ ok: z.boolean(), answer: z.string() })),
+  /** Newest first. */
+  deliveries: oc
+    .route({ method: 'GET', path: '/webhooks/{id}/deliveries' })
+    .input(
+      z.object({
+        id: WebhookId,
+        state: Delivery.shape.state.optional(),
+        before: z.string().max(100).optional(),
+        limit: z.coerce.number().int().min(1).max(500).default(100)
+      })
+    )
+    .output(z.object({ deliveries: z.array(Delivery), nextBefore: z.string().nullable() })),
+  /** Again, from the first try on. Empty `deliveryIds`: all dead ones. */
+  replay: oc
+    .route({ method: 'POST', path: '/webhooks/{id}/replay' })
+    .input(z.object({ id: WebhookId, deliveryIds: z.array(z.string().max(100)).max(10_000).default([]) }))
+    .output(z.object({ replayed: z.number().int() }))
+}
