@@ -121,7 +121,8 @@ function whoWaits(
       const before = stretches?.at(-1)
       if (stretches === undefined || before === undefined || before.untilMs <= operation.invokedAtMs) continue
       const { untilMs } = before
-      before.untilMs = operation.invokedAtMs
+      // Not what begins in the very millisecond of the order: that may have come of it.
+      before.untilMs = operation.invokedAtMs - 1
       // What is asked of a job before the last order about it was answered may be carried out in any order.
       if (operation.result !== 'ok' || before.fromMs > operation.invokedAtMs) continue
       const after = { ...before, fromMs: operation.answeredAtMs!, untilMs, passedOver: 0 }
