@@ -119,7 +119,7 @@ function whoWaits(
     for (const id of ids ?? []) {
       const stretches = known.get(id)
       const before = stretches?.at(-1)
-      if (stretches === undefined || before === undefined || before.untilMs <= operation.invokedAtMs) continue
+      if (stretches === undefined || before === undefined || before.untilMs < operation.invokedAtMs) continue
       const { untilMs } = before
       // Not what begins in the very millisecond of the order: that may have come of it.
       before.untilMs = operation.invokedAtMs - 1
