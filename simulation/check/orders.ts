@@ -12,6 +12,13 @@ export function checkOrders(history: History): Violation[] {
 function checkDedupe(history: History): Violation[] {
   const violations: Violation[] = []
   if (history.faults.some(({ kind }) => kind.startsWith('our clock jumped'))) return violations
+  // Who made the first job of these keys, and for how long, nobody was told.
+  const unsure = new Set(
+    history.operations
+      .filter(({ name, result }) => result === 'unknown' && (name === 'jobs.run' || name === 'jobs.runMany'))
+      .flatMap(({ input }) => (input as { jobs?: AskedJob[] }).jobs ?? [input as AskedJob])
+      .map(({ dedupe }) => dedupe?.key)
+  )
   const byKey = new Map<string, { id: string; ttlMs: number; invokedAtMs: number; answeredAtMs: number }[]>()
   for (const operation of history.operations) {
     for (const { id, dedupe } of orderedJobs(operation)) {
@@ -21,7 +28,7 @@ function checkDedupe(history: History): Violation[] {
       byKey.set(dedupe.key, [...earlier, { id, ttlMs: dedupe.ttlSeconds * 1000, invokedAtMs, answeredAtMs }])
     }
   }
-  for (const orders of byKey.values()) {
+  for (const [key, orders] of byKey) {
     for (const [index, order] of orders.entries()) {
       for (const earlier of orders.slice(0, index)) {
         // The one that made the job: later answers with its id lengthen nothing.
@@ -36,7 +43,7 @@ function checkDedupe(history: History): Violation[] {
           })
         }
         // A millisecond for the engine's clock, which counts whole ones.
-        if (isOne && order.invokedAtMs > earlier.answeredAtMs + earlier.ttlMs + 1) {
+        if (isOne && !unsure.has(key) && order.invokedAtMs > earlier.answeredAtMs + earlier.ttlMs + 1) {
           violations.push({ rule: 'dedupe', jobId: order.id, text: 'answered again after its key had expired' })
         }
       }
@@ -89,13 +96,15 @@ function pausesOf(operation: Operation): { project: string | null; paused: boole
 export function orderedJobs({ name, result, input, output }: Operation): OrderedJob[] {
   if (result !== 'ok') return []
   if (name === 'jobs.run') {
-    const asked = input as Omit<OrderedJob, 'id'>
+    const asked = input as AskedJob
     return (output as { jobs: { id: string }[] }).jobs.map(({ id }) => ({ ...asked, id }))
   }
   if (name !== 'jobs.runMany') return []
   const { ids } = output as { ids: string[] }
-  return (input as { jobs: Omit<OrderedJob, 'id'>[] }).jobs.map((asked, index) => ({ ...asked, id: ids[index]! }))
+  return (input as { jobs: AskedJob[] }).jobs.map((asked, index) => ({ ...asked, id: ids[index]! }))
 }
+
+type AskedJob = Omit<OrderedJob, 'id'>
 
 interface OrderedJob {
   id: string
