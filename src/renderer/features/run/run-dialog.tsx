@@ -15,12 +15,12 @@ import { describeLimits, readLimits } from '../../ui/limits.ts'
 import { LimitsFields } from '../../ui/limits-fields.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
+import { TagCheck } from '../../ui/tag-check.tsx'
+import { ValueRows } from '../../ui/value-rows.tsx'
 import classes from './run-dialog.module.css'
 import { readForm, type RunForm, startForm, withoutSecrets } from './run-form.ts'
-import { RunRows } from './run-rows.tsx'
 import { RunMore } from './run-more.tsx'
 import { beyondSchedule, runCommand } from './schedule-command.ts'
-import { matchWords, parseTagExpression } from './tag-expression.ts'
 
 /** Asks what to run and where, and puts it into the queue. Open it with `openRunDialog(prefill)`. */
 export function RunDialog() {
@@ -155,14 +155,14 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
         autoFocus={form.project !== null && form.spiders.length === 0}
         openOnFocus={false}
       />
-      <RunRows
+      <ValueRows
         kind="args"
         title="Arguments"
         rows={form.args}
         names={suggestions.args}
         onChange={(args) => change({ args })}
       />
-      <RunRows
+      <ValueRows
         kind="settings"
         title="Settings"
         rows={form.settings}
@@ -218,7 +218,9 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
           title="Higher goes first; 0 is usual"
         />
       </div>
-      {form.where === 'tags' && <TagCheck text={form.tags} nodes={nodes} onChange={(tags) => change({ tags })} />}
+      {form.where === 'tags' && (
+        <TagCheck id="run-tags-check" text={form.tags} nodes={nodes} onChange={(tags) => change({ tags })} />
+      )}
       <RunMore form={form.more} ofProject={project?.settings ?? null} onChange={(more) => change({ more })} />
       <LimitsSection form={form} ofProject={project?.settings.limits ?? null} nodes={nodes} onChange={change} />
       <FormFailure error={error} />
@@ -250,49 +252,6 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
     </form>
   )
 }
-
-/** What the expression comes to, and the tags there are, to be added with a click. */
-function TagCheck({
-  text,
-  nodes,
-  onChange
-}: {
-  text: string
-  nodes: readonly Node[]
-  onChange: (text: string) => void
-}) {
-  const read = parseTagExpression(text)
-  const known = [...new Set(nodes.flatMap(({ tags }) => tags))].sort().slice(0, TAGS_SHOWN)
-  const match = 'terms' in read && read.terms.length > 0 ? matchWords(read.terms, nodes) : null
-  return (
-    <div className={classes.tagCheck}>
-      <span
-        id="run-tags-check"
-        role="status"
-        className={'problem' in read ? 'tone-bad' : match?.isEmpty ? 'tone-wait' : 'dim'}
-      >
-        {'problem' in read
-          ? read.problem
-          : (match?.text ?? 'eu|us: tagged one of both · !slow: not tagged so · a blank between: all must hold')}
-      </span>
-      {known.length > 0 && (
-        <span className={classes.tagList}>
-          {known.map((tag) => (
-            <button
-              key={tag}
-              type="button"
-              onClick={() => onChange(text.trim() === '' ? tag : `${text.trim()} ${tag}`)}
-            >
-              {tag}
-            </button>
-          ))}
-        </span>
-      )}
-    </div>
-  )
-}
-
-const TAGS_SHOWN = 16
 
 /** Closed it says what holds; it opens to a field for each. */
 function LimitsSection({

@@ -1,18 +1,9 @@
-import { type RunInput, SECRET_MASK } from '../../../shared/contract/index.ts'
-import { RESERVED_ARGUMENTS } from '../../../shared/reserved-arguments.ts'
+import type { RunInput } from '../../../shared/contract/index.ts'
 import type { RunPrefill } from '../../state/run-dialog.ts'
 import { type LimitTexts, limitTexts, readLimits } from '../../ui/limits.ts'
+import { parseTagExpression } from '../../ui/tag-expression.ts'
+import { type FormRow, lacksSecret, problemOfRow, rowsOf, valuesOf } from '../../ui/value-rows.ts'
 import { type MoreForm, readMore, startMore } from './run-more-form.ts'
-import { parseTagExpression } from './tag-expression.ts'
-
-/** One row of arguments or settings; rows keep their order and may be half filled while somebody types. */
-export interface FormRow {
-  readonly key: number
-  readonly name: string
-  readonly value: string
-  /** Not shown again once it was sent. */
-  readonly isSecret: boolean
-}
 
 export interface RunForm {
   readonly project: string | null
@@ -29,15 +20,6 @@ export interface RunForm {
   readonly limits: LimitTexts
   readonly more: MoreForm
 }
-
-let nextKey = 1
-export const newRow = (name = '', value = '', isSecret = false): FormRow => ({ key: nextKey++, name, value, isSecret })
-const rowsOf = (values: Record<string, string> = {}, secretNames: readonly string[] = []) =>
-  Object.entries(values).map(([name, value]) => {
-    const isSecret = secretNames.includes(name)
-    // Nobody but the engine knows what stood there: it is to be entered again.
-    return newRow(name, isSecret && value === SECRET_MASK ? '' : value, isSecret)
-  })
 
 /** What the dialog begins with: what it was opened with, and the last used for everything not said. */
 export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunForm {
@@ -65,21 +47,6 @@ export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunForm
     more: startMore(base, prefill)
   }
 }
-
-/** What is wrong with a row's name, in words; null when nothing is. */
-export function problemOfRow(kind: 'args' | 'settings', row: FormRow, rows: readonly FormRow[]): string | null {
-  const name = row.name.trim()
-  if (name === '') return row.value === '' ? null : 'Give it a name'
-  if (rows.some((other) => other.key !== row.key && other.name.trim() === name)) return `${name} stands twice`
-  if (kind === 'args' && RESERVED_ARGUMENTS.has(name))
-    return `${name} is taken by Scrapyd: it would not reach the spider`
-  if (/[\s=]/.test(name)) return 'A name has no blanks and no ='
-  return null
-}
-
-/** A secret has a name and no value: it is new, or it is not known here what it was. */
-export const lacksSecret = ({ name, value, isSecret }: FormRow): boolean =>
-  isSecret && value === '' && name.trim() !== ''
 
 /** What the engine is asked for, or what is missing, in words. */
 export function readForm(form: RunForm, nowMs = Date.now()): { run: RunInput } | { missing: string } {
@@ -117,12 +84,6 @@ export function readForm(form: RunForm, nowMs = Date.now()): { run: RunInput } |
       ...more.more
     }
   }
-}
-
-function valuesOf(rows: readonly FormRow[]): Record<string, string> {
-  return Object.fromEntries(
-    rows.filter(({ name }) => name.trim() !== '').map(({ name, value }) => [name.trim(), value])
-  )
 }
 
 /** What may be kept for the next time: everything but the secrets, whose names stay. */

@@ -1,4 +1,4 @@
-import { meetsTags } from '../../../shared/tag-terms.ts'
+import { meetsTags } from '../../shared/tag-terms.ts'
 
 const TERM = /^!?[^\s|!]+(\|!?[^\s|!]+)*$/
 const TERMS_MAX = 20

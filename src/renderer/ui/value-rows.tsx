@@ -1,12 +1,14 @@
 import { ActionIcon, Autocomplete, Button, PasswordInput, TextInput, Tooltip } from '@mantine/core'
 import { IconLock, IconLockOpen, IconPlus, IconX } from '@tabler/icons-react'
-import type { ComponentProps } from 'react'
-import classes from './run-dialog.module.css'
-import { type FormRow, lacksSecret, newRow, problemOfRow } from './run-form.ts'
+import type { ComponentProps, ReactNode } from 'react'
+import { type FormRow, lacksSecret, newRow, problemOfRow } from './value-rows.ts'
+import classes from './value-rows.module.css'
 
-interface RunRowsProps {
+interface ValueRowsProps {
   kind: 'args' | 'settings'
   title: string
+  /** Quieter, below the rows: what may stand in a value. */
+  hint?: ReactNode
   rows: readonly FormRow[]
   /** Names to suggest. */
   names: readonly string[]
@@ -14,7 +16,7 @@ interface RunRowsProps {
 }
 
 /** Names and values as rows; Enter in the last value begins a new row. */
-export function RunRows({ kind, title, rows, names, onChange }: RunRowsProps) {
+export function ValueRows({ kind, title, hint, rows, names, onChange }: ValueRowsProps) {
   const what = kind === 'args' ? 'argument' : 'setting'
   const set = (key: number, patch: Partial<FormRow>) =>
     onChange(rows.map((row) => (row.key === key ? { ...row, ...patch } : row)))
@@ -69,6 +71,7 @@ export function RunRows({ kind, title, rows, names, onChange }: RunRowsProps) {
         </div>
       ))}
       {rows.some(({ isSecret }) => isSecret) && <p className={classes.hint}>{SECRET_TEXT}</p>}
+      {hint !== undefined && <p className={classes.hint}>{hint}</p>}
       <Button variant="subtle" color="gray" leftSection={<IconPlus size={14} />} onClick={add} className={classes.add}>
         Add {kind === 'args' ? 'an argument' : 'a setting'}
       </Button>
