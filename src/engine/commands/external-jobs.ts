@@ -88,8 +88,12 @@ export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: Exte
     source: 'adopted',
     entry: { atMs: nowMs, text: `Adopted: somebody else started it on ${name}`, evidence }
   }
+  const isRunning = seen.list === 'running'
   const change = { jobId: id, attemptNumber: 1, entry: { atMs: nowMs, text: `Seen ${seen.list} on ${name}`, evidence } }
-  const accepted: AttemptChange = { ...change, from: ['sending'], to: 'accepted', kind: 'accepted' }
+  const accepted: AttemptChange = {
+    ...{ ...change, from: ['sending'], to: 'accepted', kind: 'accepted' },
+    ...(isRunning ? { entry: { ...change.entry, text: `${name} had accepted it` } } : {})
+  }
   const startedAtMs = trueTime(seen.job.startTime, node.status.clockEstimate) ?? nowMs
   const running: AttemptChange = {
     ...{ ...change, from: ['accepted'], to: 'running', kind: 'running', details: { startedAtMs, pid } }
@@ -98,11 +102,10 @@ export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: Exte
     {
       job,
       start: { jobId: id, number: 1, jobid, nodeId: node.stored.id, version: '', entry: job.entry },
-      changes: seen.list === 'running' ? [accepted, running] : [accepted]
+      changes: isRunning ? [accepted, running] : [accepted]
     }
   ])
   // As it was just written, and not read back: a read that fails would leave it followed by nobody until the next start.
-  const isRunning = seen.list === 'running'
   live.add(
     {
       ...{ jobId: id, number: 1, jobid, nodeId: node.stored.id, project, version: '', spider },

@@ -36,7 +36,10 @@ export function discoveryProblems(sources: readonly SourceState[]): Problem[] {
         id: `vanished:${id}`,
         title:
           cordoned.length === 1 ? `${id} names a node no longer` : `${id} names ${cordoned.length} nodes no longer`,
-        text: 'They are cordoned, and take jobs again when they are named again. Remove them if they are gone for good.',
+        text:
+          cordoned.length === 1
+            ? 'It is cordoned, and takes jobs again when it is named again. Remove it if it is gone for good.'
+            : 'They are cordoned, and take jobs again when they are named again. Remove them if they are gone for good.',
         sinceMs: Math.min(...cordoned.map(({ sinceMs }) => sinceMs))
       })
     }
