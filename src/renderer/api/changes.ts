@@ -18,6 +18,7 @@ import type {
   JobFilter,
   Node,
   Project,
+  Schedule,
   SystemStatus,
   Waiting
 } from '../../shared/contract/index.ts'
@@ -44,9 +45,15 @@ const LIST_ROWS_MAX = 2000
 const OUTDATED_BY = {
   jobs: ['jobs.list', 'jobs.facets', 'jobs.get', 'jobs.count', 'queue.lanes', 'queue.limits'],
   limits: ['queue.limits', 'queue.lanes'],
-  discovery: ['discovery.list']
+  discovery: ['discovery.list'],
+  chains: ['chains.list'],
+  webhooks: ['webhooks.list', 'webhooks.deliveries']
 } as const
 
+/** Of a schedule that changed: its moments may be others, and it may have a new row of history. */
+const OUTDATED_BY_SCHEDULE = ['schedules.firings', 'schedules.calendar', 'schedules.load'] as const
+
+type SchedulePage = { schedules: Schedule[]; nextAfter: string | null; total: number }
 type JobPage = { jobs: Job[]; nextBefore: string | null }
 
 /** Follows until `stop()`. */
@@ -138,6 +145,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
     const jobs = new Map<string, Job | null>()
     const nodes = new Map<string, Node | null>()
     const projects = new Map<string, Project | null>()
+    const schedules = new Map<string, Schedule | null>()
     const waiting = new Map<string, Waiting>()
     const status: Partial<SystemStatus> = {}
     let environments: Environment[] | null = null
@@ -150,12 +158,15 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
       else if (change.kind === 'node_removed') nodes.set(change.id, null)
       else if (change.kind === 'project') projects.set(change.project.name, change.project)
       else if (change.kind === 'project_removed') projects.set(change.name, null)
+      else if (change.kind === 'schedule') schedules.set(change.schedule.id, change.schedule)
+      else if (change.kind === 'schedule_removed') schedules.set(change.id, null)
       else if (change.kind === 'figures') status.figures = change.figures
       else if (change.kind === 'problems') status.problems = change.problems
       else if (change.kind === 'python') status.python = change.python
       else if (change.kind === 'environments') environments = change.environments
       else for (const name of OUTDATED_BY[change.kind]) outdated.add(name)
     }
+    if (schedules.size > 0) for (const name of OUTDATED_BY_SCHEDULE) outdated.add(name)
     for (const query of queries) {
       const [path, options] = query.queryKey as [readonly string[] | undefined, { input?: unknown } | undefined]
       const name = Array.isArray(path) ? path.join('.') : ''
@@ -175,7 +186,12 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
         if (job) write(query, { ...(data as JobDetail), job })
         if (job !== undefined) refetchSoon(query)
         if (waiting.size > 0) write(query, tellWaiting(query.state.data as JobDetail, waiting))
-      } else if (name === 'nodes.list' && nodes.size > 0)
+      } else if (name === 'schedules.list' && schedules.size > 0) {
+        const list = updateScheduleList(data as SchedulePage | InfiniteData<SchedulePage>, schedules)
+        write(query, list.data)
+        if (list.lacksRows) refetchSoon(query)
+      } else if (name === 'schedules.get') write(query, schedules.get(String(input['id'])) ?? data)
+      else if (name === 'nodes.list' && nodes.size > 0)
         write(query, { nodes: mergeList((data as { nodes: Node[] }).nodes, nodes, ({ id }) => id) })
       else if (name === 'nodes.get') write(query, nodes.get(String(input['id'])) ?? data)
       else if (name === 'projects.list' && projects.size > 0) {
@@ -224,10 +240,42 @@ function keyOf(change: Change): string {
   if (change.kind === 'waiting') return `waiting ${change.lane}`
   if (change.kind === 'node') return `node ${change.node.id}`
   if (change.kind === 'node_removed') return `node ${change.id}`
+  if (change.kind === 'schedule') return `schedule ${change.schedule.id}`
+  if (change.kind === 'schedule_removed') return `schedule ${change.id}`
   if (change.kind === 'project') return `project ${change.project.name}`
   if (change.kind === 'project_removed') return `project ${change.name}`
   return change.kind
 }
+
+/** Rows stand by name: where a new or renamed one belongs, and whether it fits the filter, only the engine knows. */
+function updateScheduleList(
+  data: SchedulePage | InfiniteData<SchedulePage>,
+  schedules: ReadonlyMap<string, Schedule | null>
+): { data: unknown; lacksRows: boolean } {
+  const unseen = new Set([...schedules].flatMap(([id, schedule]) => (schedule === null ? [] : [id])))
+  let isRenamed = false
+  const update = (page: SchedulePage): SchedulePage => {
+    const rows = page.schedules.flatMap((row) => {
+      const change = schedules.get(row.id)
+      unseen.delete(row.id)
+      if (change === undefined) return [row]
+      if (change !== null && change.name !== row.name) isRenamed = true
+      return change === null ? [] : [change]
+    })
+    if (rows.length === page.schedules.length && rows.every((row, index) => row === page.schedules[index])) return page
+    return { ...page, schedules: rows }
+  }
+  if (!('pages' in data)) return { data: lessTotal(update(data), data), lacksRows: unseen.size > 0 || isRenamed }
+  const pages = data.pages.map(update)
+  const isSame = pages.every((page, index) => page === data.pages[index])
+  const gone = count(data.pages) - count(pages)
+  const told = gone === 0 ? pages : pages.map((page) => ({ ...page, total: page.total - gone }))
+  return { data: isSame ? data : { ...data, pages: told }, lacksRows: unseen.size > 0 || isRenamed }
+}
+
+const count = (pages: readonly SchedulePage[]) => pages.reduce((sum, { schedules }) => sum + schedules.length, 0)
+const lessTotal = (page: SchedulePage, before: SchedulePage): SchedulePage =>
+  page === before ? page : { ...page, total: before.total - before.schedules.length + page.schedules.length }
 
 /** What a lane waits for is told once for all its queued jobs. */
 function tellWaiting<T extends { job: Job }>(data: T, waiting: ReadonlyMap<string, Waiting>): T {

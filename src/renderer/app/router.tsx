@@ -6,7 +6,15 @@ import {
   redirect,
   type RouterHistory
 } from '@tanstack/react-router'
-import { parseJobsSearch, parseLogsSearch, parseNodesSearch, parseProjectsSearch } from '../state/search.ts'
+import {
+  parseCalendarSearch,
+  parseChainsSearch,
+  parseJobsSearch,
+  parseLoadSearch,
+  parseLogsSearch,
+  parseNodesSearch,
+  parseProjectsSearch
+} from '../state/search.ts'
 import { LinkButton } from '../ui/link-button.tsx'
 import { EmptyState, ErrorState, RowsSkeleton } from '../ui/states.tsx'
 import { formatAddress, parseAddress } from './address.ts'
@@ -49,6 +57,15 @@ const queue = createRoute({
     'QueueScreen'
   )
 })
+const schedules = createRoute({
+  getParentRoute: () => root,
+  path: '/schedules',
+  validateSearch: parseSchedulesSearch,
+  component: lazyRouteComponent(
+    loadPatiently(() => import('../features/schedules/schedules-screen.tsx')),
+    'SchedulesScreen'
+  )
+})
 const projects = createRoute({
   getParentRoute: () => root,
   path: '/projects',
@@ -75,6 +92,33 @@ const sources = createRoute({
     'SourcesScreen'
   )
 })
+const calendar = createRoute({
+  getParentRoute: () => root,
+  path: '/schedules/calendar',
+  validateSearch: parseCalendarSearch,
+  component: lazyRouteComponent(
+    loadPatiently(() => import('../features/schedules/calendar/calendar-screen.tsx')),
+    'CalendarScreen'
+  )
+})
+const load = createRoute({
+  getParentRoute: () => root,
+  path: '/schedules/load',
+  validateSearch: parseLoadSearch,
+  component: lazyRouteComponent(
+    loadPatiently(() => import('../features/schedules/load/load-screen.tsx')),
+    'LoadScreen'
+  )
+})
+const chains = createRoute({
+  getParentRoute: () => root,
+  path: '/schedules/chains',
+  validateSearch: parseChainsSearch,
+  component: lazyRouteComponent(
+    loadPatiently(() => import('../features/schedules/chains/chains-screen.tsx')),
+    'ChainsScreen'
+  )
+})
 const logs = createRoute({
   getParentRoute: () => root,
   path: '/logs',
@@ -93,7 +137,20 @@ const settings = createRoute({
   )
 })
 
-const routeTree = root.addChildren([overview, jobs, job, queue, projects, nodes, sources, logs, settings])
+const routeTree = root.addChildren([
+  overview,
+  jobs,
+  job,
+  queue,
+  projects,
+  nodes,
+  sources,
+  calendar,
+  load,
+  chains,
+  logs,
+  settings
+])
 
 export function createAppRouter(history: RouterHistory) {
   return createRouter({

@@ -27,6 +27,20 @@ export interface JobsSearch {
   job?: string
   /** The tab of the detail. */
   tab?: string
+  /** Only what this schedule made. */
+  schedule?: string
+}
+export const SCHEDULE_VIEWS = ['calendar', 'chains', 'missed'] as const
+export interface SchedulesSearch {
+  /** Absent: the table. */
+  view?: (typeof SCHEDULE_VIEWS)[number]
+  /** The schedule whose detail is open. */
+  schedule?: string
+  /** The editor is open: with this schedule, or with a new one (`new`). */
+  edit?: string
+  /** The filter of the table. */
+  text?: string
+  project?: string
 }
 export interface ProjectsSearch {
   project?: string
@@ -44,6 +58,26 @@ export interface NodesSearch {
   /** Only the nodes of this group. */
   group?: string
 }
+export interface CalendarSearch {
+  /** A day of the week that is shown, `2026-11-23`; absent: this week. */
+  week?: string
+  /** The hour whose runs are listed, as milliseconds. */
+  hour?: number
+  /** Times of UTC instead of this machine's. */
+  utc?: boolean
+}
+export interface LoadSearch {
+  /** How far ahead, in hours. */
+  hours?: number
+  /** The minute that is looked at, as milliseconds. */
+  at?: number
+}
+export interface ChainsSearch {
+  /** The chain that is edited. */
+  chain?: string
+  /** A new one is made. */
+  add?: boolean
+}
 export interface LogsSearch {
   /** Open tabs, by job id. */
   jobs?: string[]
@@ -51,6 +85,11 @@ export interface LogsSearch {
   job?: string
 }
 
+/** How far ahead the load can be looked at. */
+export const LOAD_HOURS = [6, 24, 72, 168] as const
+
+const DAY_PATTERN = /^\d{4}-\d\d-\d\d$/
+const SCHEDULE_ID_PATTERN = /^[0-9a-f]{32}$/
 const ENVIRONMENT_ID_PATTERN = /^[a-z0-9-]{1,64}$/
 
 type Raw = Record<string, unknown>
@@ -63,7 +102,16 @@ export const parseJobsSearch = (raw: Raw): JobsSearch => ({
   text: textOf(raw['text']),
   sinceHours: Number(raw['sinceHours']) > 0 ? Number(raw['sinceHours']) : undefined,
   job: textOf(raw['job'], JOB_ID_PATTERN),
-  tab: textOf(raw['tab'])
+  tab: textOf(raw['tab']),
+  schedule: textOf(raw['schedule'], SCHEDULE_ID_PATTERN)
+})
+
+export const parseSchedulesSearch = (raw: Raw): SchedulesSearch => ({
+  view: SCHEDULE_VIEWS.find((view) => view === raw['view']),
+  schedule: textOf(raw['schedule'], SCHEDULE_ID_PATTERN),
+  edit: textOf(raw['edit'], /^([0-9a-f]{32}|new)$/),
+  text: textOf(raw['text']),
+  project: textOf(raw['project'])
 })
 
 export const parseProjectsSearch = (raw: Raw): ProjectsSearch => ({
@@ -84,7 +132,27 @@ export const parseLogsSearch = (raw: Raw): LogsSearch => ({
   job: textOf(raw['job'], JOB_ID_PATTERN)
 })
 
+export const parseCalendarSearch = (raw: Raw): CalendarSearch => ({
+  week: textOf(raw['week'], DAY_PATTERN),
+  hour: instantOf(raw['hour']),
+  utc: flagOf(raw['utc'])
+})
+
+export const parseLoadSearch = (raw: Raw): LoadSearch => ({
+  hours: LOAD_HOURS.find((hours) => hours === Number(raw['hours'])),
+  at: instantOf(raw['at'])
+})
+
+export const parseChainsSearch = (raw: Raw): ChainsSearch => ({
+  chain: textOf(raw['chain'], JOB_ID_PATTERN),
+  add: flagOf(raw['add'])
+})
+
 const flagOf = (value: unknown): true | undefined => (String(value) === 'true' ? true : undefined)
+
+/** Of this century and the next: anything else was not written by us. */
+const instantOf = (value: unknown): number | undefined =>
+  Number.isInteger(Number(value)) && Number(value) > 9e11 && Number(value) < 7e12 ? Number(value) : undefined
 
 function textOf(value: unknown, pattern?: RegExp): string | undefined {
   if (typeof value !== 'string' || value === '' || value.length > 200) return undefined

@@ -15,6 +15,7 @@ import {
   type SourceState
 } from '../../shared/contract/index.ts'
 import type { Client } from '../api/wire.ts'
+import { createFakeChains } from './fake-chains.ts'
 import { createFakeChanges } from './fake-changes.ts'
 import { createFakeDiscovery } from './fake-discovery.ts'
 import { createFakeEnvironments } from './fake-environments.ts'
@@ -25,6 +26,7 @@ import { createFakeProjects } from './fake-projects.ts'
 import { createFakeQueue } from './fake-queue.ts'
 import { createFakeSystem } from './fake-system.ts'
 import { letTimePass } from './fake-time.ts'
+import { createFakeWebhooks } from './fake-webhooks.ts'
 import { createFakeWorld, type FakeWorldOptions } from './fake-world.ts'
 
 interface FakeEngineOptions extends FakeWorldOptions {
@@ -80,6 +82,8 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     projects: createFakeProjects(world, { tellWaiting: queue.tellWaiting, environmentFor }),
     queue: queue.queue,
     discovery: createFakeDiscovery(sources, emit),
+    chains: createFakeChains(world),
+    webhooks: createFakeWebhooks(world),
     environments,
     logs: createFakeLogs(world),
     events: { subscribe },

@@ -1,0 +1,3 @@
+export function CalendarScreen() {
+  return null
+}

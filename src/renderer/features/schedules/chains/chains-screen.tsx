@@ -1,0 +1,3 @@
+export function ChainsScreen() {
+  return null
+}

@@ -1,0 +1,3 @@
+export function LoadScreen() {
+  return null
+}

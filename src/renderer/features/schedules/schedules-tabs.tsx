@@ -1,0 +1,22 @@
+import { Link } from '@tanstack/react-router'
+import classes from './schedules-tabs.module.css'
+
+const VIEWS = [
+  { to: '/schedules', word: 'List' },
+  { to: '/schedules/calendar', word: 'Calendar' },
+  { to: '/schedules/load', word: 'Load' },
+  { to: '/schedules/chains', word: 'Chains' }
+] as const
+
+/** The views of what runs by itself, beside the name of the screen. */
+export function SchedulesTabs() {
+  return (
+    <nav className={classes.tabs} aria-label="Views of schedules">
+      {VIEWS.map(({ to, word }) => (
+        <Link key={to} to={to} activeOptions={{ exact: true, includeSearch: false }} activeProps={{ 'data-on': true }}>
+          {word}
+        </Link>
+      ))}
+    </nav>
+  )
+}
