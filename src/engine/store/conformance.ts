@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe } from 'vitest'
 import { describeAttempts } from './testing/attempts.ts'
+import { describeChains } from './testing/chains.ts'
 import { describeChangeLog } from './testing/change-log.ts'
 import { describeEnd } from './testing/end.ts'
 import { describeFleet } from './testing/fleet.ts'
@@ -23,6 +24,7 @@ export function describeStore(name: string, openStore: () => Promise<StoreUnderT
     describeOrder(story)
     describeAttempts(story)
     describeFleet(story)
+    describeChains(story)
     describeChangeLog(story)
     describeEnd(story)
   })

@@ -2,6 +2,7 @@ import type {
   Attempt,
   AttemptResult,
   AttemptState,
+  ChainSettings,
   Dependency,
   Deployment,
   Firing,
@@ -168,13 +169,20 @@ export interface Store {
   pruneChanges(keep: number): Promise<void>
 
   // --- schedules --------------------------------------------------------------------------------------------------
+  /** By name. */
   listSchedules(): Promise<StoredSchedule[]>
-  /** Adds it or changes it whole; `revision` must be one above the one that is there (CONFLICT). */
+  getSchedules(ids: string[]): Promise<StoredSchedule[]>
+  /**
+   * Adds it, with revision 1, or changes it whole. Its revision must be one above the one that is there (CHANGED_MEANWHILE, or
+   * SCHEDULE_NOT_FOUND where it was removed). `doneUntilMs` and `runCount` of a change never go back: `fire` may have come between.
+   */
   putSchedule(schedule: StoredSchedule): Promise<void>
+  /** With their firings; their jobs stay. Returns those that were there. */
   deleteSchedules(ids: string[]): Promise<string[]>
   /**
    * Writes what became of moments, with the jobs that were made of them, all or none, and moves their schedules on. A moment that has
-   * fired already (by the clock or a backfill) is skipped, its jobs too: null in its place. So is one whose schedule is gone.
+   * fired already (by the clock or a backfill) is skipped, its jobs too: null in its place, but its schedule is moved on all the
+   * same. So is one whose schedule is gone.
    */
   fire(firings: NewFiring[]): Promise<(StoredFiring | null)[]>
   /** Newest first, ids below `before`; of one schedule, one backfill, or all. */
@@ -182,12 +190,50 @@ export interface Store {
     filter: { scheduleId?: string; backfillId?: string; states?: Firing['state'][] },
     page: { before: number | null; limit: number }
   ): Promise<StoredFiring[]>
-  /** The newest of each of these schedules, newest first. */
+  /** The newest `limit` of each of these schedules, in the order of the ids, newest first. */
   listRecentFirings(scheduleIds: string[], limit: number): Promise<StoredFiring[]>
   /** Which of these moments have fired already, by the clock or a backfill. */
   findFired(scheduleId: string, nominalMs: number[]): Promise<number[]>
   /** Jobs of a schedule that have not ended, oldest first. */
   listLiveJobsOf(scheduleId: string): Promise<StoredJob[]>
+
+  // --- chains -----------------------------------------------------------------------------------------------------
+  listChains(): Promise<StoredChain[]>
+  /** Adds it or changes what is set; its counts stay. */
+  putChain(chain: Pick<StoredChain, 'id' | 'settings' | 'createdAtMs'>): Promise<void>
+  deleteChain(id: string): Promise<boolean>
+  /** Ends of jobs that chains have not answered yet, oldest first: noted in the transaction of the end, once for each chain and job. */
+  listDueChains(limit: number): Promise<DueChain[]>
+  /** Answers them, with the jobs that were made, all or none; false in the place of one that was answered before, or is gone. */
+  answerChains(answers: ChainAnswer[]): Promise<boolean[]>
+
+  // --- webhooks ---------------------------------------------------------------------------------------------------
+  /** Plugins, which are told of events the same way, included. By name. */
+  listWebhooks(): Promise<StoredWebhook[]>
+  /**
+   * Adds it or changes it. From then on what its events tell (job.queued, job.started, job.ended, schedule.fired, schedule.missed,
+   * schedule.paused) is written as deliveries in the very transaction in which it happens.
+   */
+  putWebhook(webhook: NewWebhook): Promise<void>
+  /** Its deliveries go with it. False: there was none. */
+  deleteWebhook(id: string): Promise<boolean>
+  /** Events of what is not in the store: nodes that go and come. */
+  noteEvents(events: NewEvent[]): Promise<void>
+  /** Of each webhook that is turned on, what is due, at most so many, first due first. `nextDueMs`: of those that are not due yet. */
+  listDueDeliveries(
+    nowMs: number,
+    limitEach: number
+  ): Promise<{ deliveries: StoredDelivery[]; nextDueMs: number | null }>
+  concludeTries(tries: DeliveryTry[]): Promise<void>
+  /** Newest first, those before the one with the id `before`. */
+  listDeliveries(
+    webhookId: string,
+    page: { state?: StoredDelivery['state'] | undefined; before: string | null; limit: number }
+  ): Promise<StoredDelivery[]>
+  /** Ended ones are due again, as if they had never been tried; of no ids all dead ones. Returns how many. */
+  replayDeliveries(webhookId: string, ids: string[], nowMs: number): Promise<number>
+  /** Forgets some of what ended before these times. */
+  pruneDeliveries(before: { deliveredMs: number; deadMs: number }): Promise<void>
 
   // --- settings and life ------------------------------------------------------------------------------------------
   getSetting(key: string): Promise<string | null>
@@ -367,6 +413,77 @@ export interface NewFiring extends Omit<Firing, 'id' | 'jobIds' | 'outcome' | 'd
   jobs: NewJob[]
   /** The schedule's, from then on; null: it stays. */
   doneUntilMs: number | null
+}
+
+export interface StoredChain {
+  id: string
+  /** Secret values of its template are sealed. */
+  settings: ChainSettings
+  createdAtMs: number
+  firedCount: number
+  lastFiredAtMs: number | null
+  problem: string | null
+}
+
+export interface DueChain {
+  chainId: string
+  jobId: string
+}
+
+export interface ChainAnswer extends DueChain {
+  atMs: number
+  /** Empty where none could be made; `problem` then says why. */
+  jobs: NewJob[]
+  problem: string | null
+}
+
+/** Somebody who is told of events: `kind` says by whom, a webhook or a plugin's hooks. */
+export interface NewWebhook {
+  id: string
+  kind: 'webhook' | 'plugin'
+  name: string
+  url: string
+  events: string[]
+  project: string | null
+  enabled: boolean
+  createdAtMs: number
+  /** As the secret box gave them. The old one signs as well until its time. */
+  sealedSecret: string | null
+  sealedOldSecret: string | null
+  oldSecretUntilMs: number | null
+}
+
+export interface StoredWebhook extends NewWebhook {
+  lastDeliveredAtMs: number | null
+  /** Of the last try; null: it was delivered. */
+  problem: string | null
+  waiting: number
+  dead: number
+  /** Events since the last delivery that were not kept, because too many waited. */
+  dropped: number
+}
+
+export interface NewEvent {
+  event: string
+  project: string | null
+  atMs: number
+  data: Record<string, unknown>
+}
+
+export interface StoredDelivery extends Omit<Delivery, 'event'> {
+  event: string
+  body: string
+}
+
+/** What came of a try. `waiting`: again at `nextTryAtMs`. */
+export interface DeliveryTry {
+  id: string
+  state: StoredDelivery['state']
+  atMs: number
+  nextTryAtMs: number | null
+  answer: string
+  /** The receiver wants nothing any more: its webhook is turned off. */
+  isGone?: boolean
 }
 
 export interface StoredVersion {

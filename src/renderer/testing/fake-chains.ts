@@ -20,7 +20,7 @@ export function createFakeChains({ firstRun, emit, nextNumber }: FakeWorld) {
   return {
     list: os.chains.list.handler(() => ({ chains: [...chains.values()] })),
     create: os.chains.create.handler(({ input }) =>
-      save({ ...input, id: idOf(nextNumber()), firedCount: 0, lastFiredAtMs: null })
+      save({ ...input, id: idOf(nextNumber()), firedCount: 0, lastFiredAtMs: null, problem: null })
     ),
     update: os.chains.update.handler(({ input }) => save({ ...chainOf(input.id), ...input })),
     remove: os.chains.remove.handler(({ input }) => {
@@ -39,6 +39,7 @@ function fakeChains(nowMs: number): Chain[] {
     enabled: true,
     firedCount: 120 - number * 13,
     lastFiredAtMs: nowMs - number * 5_400_000,
+    problem: null,
     ...over,
     run: RunTemplate.parse(run)
   })

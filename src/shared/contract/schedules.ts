@@ -158,20 +158,28 @@ export const Schedule = ScheduleSettings.extend({
 })
 export type Schedule = z.infer<typeof Schedule>
 
-/** A rule that makes jobs when a job of another spider has ended: run B after A. */
+/**
+ * A rule that makes jobs when a job of another spider has ended: run B after A. Once for each job that ends after the chain was made; not
+ * for jobs that it led to itself, however far down, so that a circle of chains ends after one round.
+ */
 export const ChainSettings = z.object({
   name: z.string().min(1).max(200),
   enabled: z.boolean().default(true),
   project: z.string().min(1).max(200),
   /** `*` stands for anything. */
   spider: z.string().min(1).max(200),
+  /** `failed` stands for lost as well; `ended` for any end, a cancel too. */
   on: Dependency.shape.on,
   run: RunTemplate
 })
+export type ChainSettings = z.infer<typeof ChainSettings>
+
 export const Chain = ChainSettings.extend({
   id: ScheduleId,
   firedCount: z.number().int(),
-  lastFiredAtMs: z.number().nullable()
+  lastFiredAtMs: z.number().nullable(),
+  /** Why it made no job the last time it should have; null: it did, or has not had to yet. */
+  problem: z.string().nullable()
 })
 export type Chain = z.infer<typeof Chain>
 

@@ -1,9 +1,11 @@
 import type { Database } from 'better-sqlite3'
 import type { Attempt, Outcome } from '../../../shared/contract/index.ts'
 import type { AttemptChange } from '../store.ts'
+import type { ChainEnds } from './chains.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { CountedRow, Counters } from './counters.ts'
 import { COUNTED, HOLDS_SQL, type Holds, overlapOver } from './holds.ts'
+import type { Outbox } from './outbox.ts'
 import { type AttemptRow, toAttempt } from './rows.ts'
 import type { Timeline } from './timeline.ts'
 
@@ -37,6 +39,7 @@ interface Dependencies {
   timeline: Timeline
   counters: Counters
   holds: Holds
+  chainEnds: ChainEnds
 }
 
 interface JobBefore extends CountedRow {
@@ -78,7 +81,7 @@ const NOTHING_RUN = {
  * Ended attempts stay ended: what comes to be known later (stats, a killing line) is added without a change of state. But for one
  * that is found again on its node: it goes on as long as its job has not begun anew, and takes the job out of the queue with it.
  */
-export function createAttempts({ database, changes, timeline, counters, holds }: Dependencies) {
+export function createAttempts({ database, changes, timeline, counters, holds, chainEnds }: Dependencies) {
   const live = database.prepare<[], AttemptRow>(ATTEMPTS_SQL.live)
   const ofJob = database.prepare<[string], AttemptRow>(ATTEMPTS_SQL.ofJob)
   const one = database.prepare<[string, number], AttemptRow>(ATTEMPTS_SQL.one)
@@ -126,7 +129,7 @@ export function createAttempts({ database, changes, timeline, counters, holds }:
   function moveJob(before: JobBefore, attempt: AttemptRow, change: AttemptChange): void {
     const after: JobBefore = { ...before }
     if (change.mayHaveRunTwice === true) after.may_have_run_twice = 1
-    if (before.attempt_count !== change.attemptNumber) return writeJob(change.jobId, before, after)
+    if (before.attempt_count !== change.attemptNumber) return writeJob(change, before, after)
     if (change.counts) Object.assign(after, change.counts)
     if (change.killingLine !== undefined) after.killing_line = change.killingLine
     if (change.to !== undefined && change.to !== 'ended') {
@@ -139,7 +142,7 @@ export function createAttempts({ database, changes, timeline, counters, holds }:
       if (before.state === 'queued') after.not_before_ms = null
       Object.assign(after, { hold: null, node_id: attempt.node_id })
     }
-    if (change.to !== 'ended') return writeJob(change.jobId, before, after)
+    if (change.to !== 'ended') return writeJob(change, before, after)
     endOrQueueAgain(before, after, attempt, change)
   }
 
@@ -154,13 +157,13 @@ export function createAttempts({ database, changes, timeline, counters, holds }:
     if (outcome === null) {
       Object.assign(after, NOTHING_RUN, { hold: retryAtMs !== null && retryAtMs > atMs ? 'retry' : null })
       if (retryAtMs !== null) after.not_before_ms = retryAtMs
-      writeJob(jobId, before, after)
+      writeJob(change, before, after)
       if (overlapKey !== null) holds.freeOverlap(overlapKey, overlapOver(atMs, jobId))
       return
     }
     const reason = isStopped ? 'cancelled' : attempt.reason
     Object.assign(after, { state: 'ended', outcome, reason, started_at_ms: attempt.started_at_ms, ended_at_ms: atMs })
-    writeJob(jobId, before, after)
+    writeJob(change, before, after)
     if (isStopped) {
       timeline.add(jobId, null, 'ended', {
         atMs,
@@ -168,11 +171,14 @@ export function createAttempts({ database, changes, timeline, counters, holds }:
         evidence: { cancelAskedAtMs: before.cancel_asked_at_ms }
       })
     }
+    const { project, spider } = before
+    chainEnds.note({ id: jobId, project, spider, outcome, atMs })
     holds.settle([{ id: jobId, outcome, overlapKey }], atMs)
   }
 
   /** One statement for a job that moves; none that touches an index where only its notes changed. */
-  function writeJob(id: string, before: JobBefore, after: JobBefore): void {
+  function writeJob(change: AttemptChange, before: JobBefore, after: JobBefore): void {
+    const { jobId: id } = change
     const { killing_line, pages, items, errors, may_have_run_twice } = after
     const hasMoved = MOVING.some((column) => before[column] !== after[column])
     if (hasMoved) {
@@ -180,6 +186,9 @@ export function createAttempts({ database, changes, timeline, counters, holds }:
       const moved = [state, outcome, hold, not_before_ms, reason, node_id, started_at_ms, ended_at_ms]
       updateJob.run(...moved, killing_line, pages, items, errors, may_have_run_twice, id)
       counters.moved(before, { ...after, status: outcome ?? state })
+      if (state === before.state) return
+      if (state === 'running') outbox.job('job.started', id, started_at_ms ?? change.entry.atMs)
+      if (state === 'ended') outbox.job('job.ended', id, ended_at_ms ?? change.entry.atMs)
     } else if (NOTES.some((column) => before[column] !== after[column])) {
       updateNotes.run(killing_line, pages, items, errors, may_have_run_twice, id)
     }

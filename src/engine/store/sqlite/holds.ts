@@ -1,8 +1,10 @@
 import type { Database } from 'better-sqlite3'
 import type { Dependency, Hold, Outcome } from '../../../shared/contract/index.ts'
 import type { TimelineEntry } from '../store.ts'
+import type { ChainEnds } from './chains.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { CountedRow, Counters } from './counters.ts'
+import type { Outbox } from './outbox.ts'
 import type { Timeline } from './timeline.ts'
 
 /** The columns that a job is counted by. */
@@ -52,6 +54,7 @@ interface Dependencies {
   changes: ChangeLog
   timeline: Timeline
   counters: Counters
+  chainEnds: ChainEnds
 }
 
 /**
@@ -63,7 +66,7 @@ interface Dependencies {
  * `dependency` is lifted, or ends the job, when what it waits for ends; the times by `releaseDue`; `overlap` when the live job of
  * the same key ends or goes back to the queue. A job may come back to `overlap` from its lane, where another was claimed first.
  */
-export function createHolds({ database, changes, timeline, counters }: Dependencies) {
+export function createHolds({ database, changes, timeline, counters, chainEnds }: Dependencies) {
   const due = database.prepare<[number, number], HeldRow & { not_before_ms: number; overlap_key: string | null }>(
     HOLDS_SQL.due
   )
@@ -129,6 +132,7 @@ export function createHolds({ database, changes, timeline, counters }: Dependenc
     end.run({ id, reason, atMs: entry.atMs, asked, restorable: RESTORABLE[how.restorable] })
     counters.moved(row, { ...row, status: 'cancelled', hold: null })
     timeline.add(id, null, 'ended', entry)
+    chainEnds.note({ id, project: row.project, spider: row.spider, outcome: 'cancelled', atMs: entry.atMs })
     changes.job(id)
     return { id, outcome: 'cancelled', overlapKey: row.overlap_key }
   }

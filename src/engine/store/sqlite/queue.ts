@@ -1,5 +1,6 @@
 import type { Database } from 'better-sqlite3'
 import type { AttemptStart, BegunAttempt, LaneDepth, QueueHead, TimelineEntry } from '../store.ts'
+import type { ChainEnds } from './chains.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { CountedRow, Counters } from './counters.ts'
 import { COUNTED, type Holds, type JobThatEnded, RESTORABLE } from './holds.ts'
@@ -32,6 +33,7 @@ interface Dependencies {
   timeline: Timeline
   counters: Counters
   holds: Holds
+  chainEnds: ChainEnds
 }
 
 type Claim = Omit<AttemptStart, 'entry'> & { atMs: number }
@@ -45,7 +47,7 @@ interface CancelledRow extends CountedRow {
 }
 
 /** Jobs on their way through and out of the queue. Every function runs inside a transaction of its caller. */
-export function createQueue({ database, changes, timeline, counters, holds }: Dependencies) {
+export function createQueue({ database, changes, timeline, counters, holds, chainEnds }: Dependencies) {
   const lanes = database.prepare<[], LaneDepth>(QUEUE_SQL.lanes)
   const heads = database.prepare<[string, number], QueueHead>(QUEUE_SQL.heads)
   const claim = database.prepare<Claim, JobRow>(QUEUE_SQL.claim)
@@ -90,6 +92,7 @@ export function createQueue({ database, changes, timeline, counters, holds }: De
     if (broken !== undefined) return false
     const hold = isMet ? holds.laterHold(row, nowMs) : 'dependency'
     restore.run(hold, id)
+    chainEnds.takeBack(id)
     counters.moved(row, { ...row, status: 'queued', hold })
     return true
   }

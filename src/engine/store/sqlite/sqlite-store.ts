@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Store } from '../store.ts'
 import { createAttempts } from './attempts.ts'
+import { createChainEnds, createChains } from './chains.ts'
 import { createChangeLog } from './change-log.ts'
 import { createCounters } from './counters.ts'
 import { createEnqueue } from './enqueue.ts'
@@ -12,8 +13,10 @@ import { createHolds } from './holds.ts'
 import { createJobs } from './jobs.ts'
 import { openDatabase } from './open-database.ts'
 import { createOrder } from './order.ts'
+import { createOutbox } from './outbox.ts'
 import { createQueue } from './queue.ts'
 import { createRuns } from './runs.ts'
+import { createSchedules } from './schedules.ts'
 import { explainSqliteError } from './sqlite-error.ts'
 import { openStoreInThreadOfItsOwn } from './store-thread.ts'
 import { createTimeline } from './timeline.ts'
@@ -51,13 +54,17 @@ export async function openSqliteStoreInThread(
   const timeline = createTimeline(database)
   const jobs = createJobs(database)
   const counters = createCounters(database, changes)
-  const holds = createHolds({ database, changes, timeline, counters })
+  const outbox = createOutbox(database)
+  const chainEnds = createChainEnds(database)
+  const holds = createHolds({ database, changes, timeline, counters, chainEnds })
   const order = createOrder({ database, changes, timeline, counters, holds })
-  const enqueue = createEnqueue({ database, changes, counters, holds, order })
-  const queue = createQueue({ database, changes, timeline, counters, holds })
-  const attempts = createAttempts({ database, changes, timeline, counters, holds })
-  const runs = createRuns({ enqueue, queue, attempts })
+  const enqueue = createEnqueue({ database, changes, counters, holds, order, outbox })
+  const queue = createQueue({ database, changes, timeline, counters, holds, chainEnds })
+  const attempts = createAttempts({ database, changes, timeline, counters, holds, chainEnds })
+  const runs = createRuns({ enqueue, queue, attempts, outbox })
   const fleet = createFleet({ database, changes })
+  const chains = createChains({ database, enqueue })
+  const schedules = createSchedules({ database, changes, enqueue })
   const listeners = new Set<(cursor: number) => void>()
   const queueListeners = new Set<(lanes: string[]) => void>()
   const commits = createGroupCommit({ database, clock, scheduleFlush, onCommit: noteCommit })
@@ -123,6 +130,35 @@ export async function openSqliteStoreInThread(
     },
     pruneChanges: (keep) => write(() => changes.prune(keep)),
 
+    listSchedules: () => read(() => schedules.list()),
+    getSchedules: (ids) => read(() => schedules.getMany(ids)),
+    putSchedule: (schedule) => write(() => schedules.put(schedule)),
+    deleteSchedules: (ids) => write(() => schedules.remove(ids)),
+    fire: (firings) => write(() => schedules.fire(firings)),
+    listFirings: (filter, page) => read(() => schedules.listFirings(filter, page)),
+    listRecentFirings: (ids, limit) => read(() => schedules.listRecent(ids, limit)),
+    findFired: (id, nominalMs) => read(() => schedules.findFired(id, nominalMs)),
+    listLiveJobsOf: (scheduleId) => read(() => schedules.listLiveJobs(scheduleId)),
+
+    listChains: () => read(() => chains.list()),
+    putChain: (chain) => write(() => chains.put(chain)),
+    deleteChain: (id) => write(() => chains.remove(id)),
+    listDueChains: (limit) => read(() => chains.listDue(limit)),
+    answerChains: (answers) => write(() => chains.answer(answers)),
+
+    listWebhooks: () => read(() => outbox.list()),
+    putWebhook: (webhook) => write(() => outbox.put(webhook)),
+    deleteWebhook: (id) => write(() => outbox.remove(id)),
+    noteEvents: (events) =>
+      write(() => {
+        for (const { event, project, atMs, data } of events) outbox.note(event, project, atMs, () => data)
+      }),
+    listDueDeliveries: (nowMs, limitEach) => read(() => outbox.due(nowMs, limitEach)),
+    concludeTries: (tries) => write(() => outbox.conclude(tries)),
+    listDeliveries: (webhookId, page) => read(() => outbox.deliveries(webhookId, page)),
+    replayDeliveries: (webhookId, ids, nowMs) => write(() => outbox.replay(webhookId, ids, nowMs)),
+    pruneDeliveries: (before) => write(() => outbox.prune(before)),
+
     getSetting: (key) => read(() => fleet.getSetting(key)),
     putSetting: (key, value) => write(() => fleet.putSetting(key, value)),
 
@@ -162,10 +198,12 @@ export async function openSqliteStoreInThread(
     try {
       const value = work()
       counters.settle()
+      outbox.settle()
       changes.settle()
       return value
     } finally {
       counters.discard()
+      outbox.discard()
       changes.discard()
     }
   }

@@ -1,0 +1,115 @@
+import type { Database } from 'better-sqlite3'
+import type { ChainSettings, Outcome } from '../../../shared/contract/index.ts'
+import type { ChainAnswer, DueChain, StoredChain } from '../store.ts'
+import type { createEnqueue } from './enqueue.ts'
+
+export const CHAINS_SQL = {
+  // The chains that a job came from must not answer its end: `line` is it, and what it came from, up to the first.
+  due: `INSERT OR IGNORE INTO chain_ends (chain_id, job_id, ended_at_ms)
+    SELECT id, :jobId, :atMs FROM chains
+    WHERE enabled = 1 AND project IN (:project, '*') AND spider IN (:spider, '*') AND created_at_ms <= :atMs
+      AND (condition = 'ended' OR condition = :outcome)
+      AND NOT EXISTS (
+        WITH RECURSIVE line (job_id, chain_id) AS (
+          SELECT after_job_id, chain_id FROM chain_jobs WHERE job_id = :jobId
+          UNION ALL
+          SELECT after_job_id, chain_jobs.chain_id FROM line JOIN chain_jobs USING (job_id)
+        )
+        SELECT 1 FROM line WHERE line.chain_id = chains.id
+      )`,
+  takeBack: 'DELETE FROM chain_ends WHERE job_id = ? AND answered_at_ms IS NULL',
+  listDue: `SELECT chain_id AS chainId, job_id AS jobId FROM chain_ends
+    WHERE answered_at_ms IS NULL ORDER BY ended_at_ms, chain_id, job_id LIMIT ?`
+}
+
+export type ChainEnds = ReturnType<typeof createChainEnds>
+
+/** Notes the ends that chains are to answer, in the transactions in which jobs end. */
+export function createChainEnds(database: Database) {
+  const due = database.prepare<{ jobId: string; project: string; spider: string; outcome: string; atMs: number }>(
+    CHAINS_SQL.due
+  )
+  const takeBack = database.prepare<[string]>(CHAINS_SQL.takeBack)
+
+  return {
+    note(job: { id: string; project: string; spider: string; outcome: Outcome; atMs: number }): void {
+      const { id, project, spider, atMs } = job
+      due.run({ jobId: id, project, spider, atMs, outcome: job.outcome === 'lost' ? 'failed' : job.outcome })
+    },
+
+    /** It has not ended after all: a cancel was undone. What was answered stays answered. */
+    takeBack(jobId: string): void {
+      takeBack.run(jobId)
+    }
+  }
+}
+
+interface ChainRow {
+  id: string
+  settings: string
+  created_at_ms: number
+  fired_count: number
+  last_fired_at_ms: number | null
+  problem: string | null
+}
+
+/** Chains and their answers. Every function runs inside a transaction of its caller. */
+export function createChains({ database, enqueue }: { database: Database; enqueue: ReturnType<typeof createEnqueue> }) {
+  const all = database.prepare<[], ChainRow>(
+    'SELECT id, settings, created_at_ms, fired_count, last_fired_at_ms, problem FROM chains ORDER BY created_at_ms, id'
+  )
+  const put = database.prepare(
+    `INSERT INTO chains (id, settings, enabled, project, spider, condition, created_at_ms)
+     VALUES (:id, :settings, :enabled, :project, :spider, :condition, :createdAtMs)
+     ON CONFLICT (id) DO UPDATE SET settings = excluded.settings, enabled = excluded.enabled, project = excluded.project,
+       spider = excluded.spider, condition = excluded.condition, problem = NULL`
+  )
+  const remove = database.prepare<[string]>('DELETE FROM chains WHERE id = ?')
+  const listDue = database.prepare<[number], DueChain>(CHAINS_SQL.listDue)
+  const answer = database.prepare<[number, string, string]>(
+    'UPDATE chain_ends SET answered_at_ms = ? WHERE chain_id = ? AND job_id = ? AND answered_at_ms IS NULL'
+  )
+  const fired = database.prepare<{ id: string; atMs: number }>(
+    'UPDATE chains SET fired_count = fired_count + 1, last_fired_at_ms = :atMs, problem = NULL WHERE id = :id'
+  )
+  const failed = database.prepare<[string, string]>('UPDATE chains SET problem = ? WHERE id = ?')
+  const made = database.prepare<[string, string, string]>('INSERT INTO chain_jobs VALUES (?, ?, ?)')
+
+  return {
+    list: (): StoredChain[] => all.all().map(toChain),
+
+    put({ id, settings, createdAtMs }: Pick<StoredChain, 'id' | 'settings' | 'createdAtMs'>): void {
+      const { enabled, project, spider, on } = settings
+      const columns = { project, spider, condition: on, enabled: Number(enabled), createdAtMs }
+      put.run({ id, settings: JSON.stringify(settings), ...columns })
+    },
+
+    remove: (id: string): boolean => remove.run(id).changes > 0,
+    listDue: (limit: number): DueChain[] => listDue.all(limit),
+
+    answer(answers: ChainAnswer[]): boolean[] {
+      return answers.map(({ chainId, jobId, atMs, jobs, problem }) => {
+        // The guard is the whole promise: whoever comes second finds it answered.
+        if (answer.run(atMs, chainId, jobId).changes === 0) return false
+        if (jobs.length > 0) {
+          enqueue.enqueue(jobs)
+          fired.run({ id: chainId, atMs })
+          for (const { id } of jobs) made.run(id, chainId, jobId)
+        }
+        if (problem !== null) failed.run(problem, chainId)
+        return true
+      })
+    }
+  }
+}
+
+function toChain(row: ChainRow): StoredChain {
+  return {
+    id: row.id,
+    settings: JSON.parse(row.settings) as ChainSettings,
+    createdAtMs: row.created_at_ms,
+    firedCount: row.fired_count,
+    lastFiredAtMs: row.last_fired_at_ms,
+    problem: row.problem
+  }
+}
