@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { implement } from '@orpc/server'
 import type { FleetAsScrapyd, ScrapydJobs, ScrapydScheduleRequest } from '../../engine/commands/fleet-as-scrapyd.ts'
+import { EXAMPLES } from '../openapi/examples.ts'
 import { contract, type ChangeBatch, type Figures, type Job, type Version } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
@@ -124,7 +125,9 @@ export function createFakeEngine() {
   const unavailable = () => {
     throw new ScrapdeckError('STOPPING', 'The fake engine does not do this.')
   }
+  // These answer with their examples (openapi/examples.ts): no door does anything of its own with them.
   const router = server.router({
+    crawl: server.crawl.handler(() => EXAMPLES.crawl.output),
     jobs: {
       list: server.jobs.list.handler(({ input }) => ({
         jobs: [aFakeJob({ project: input.project ?? 'shop', priority: input.limit })],
@@ -134,6 +137,7 @@ export function createFakeEngine() {
       get: server.jobs.get.handler(({ input }) => {
         throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${input.id}.`, { data: { id: input.id } })
       }),
+      status: server.jobs.status.handler(() => EXAMPLES.jobs.status.output),
       run: server.jobs.run.handler(({ input }) => ({
         jobs: input.spiders.map((spider) => aFakeJob({ project: input.project, spider, args: input.args ?? {} }))
       })),
@@ -213,6 +217,43 @@ export function createFakeEngine() {
       }),
       deleteVersion: server.projects.deleteVersion.handler(() => ({ failedNodes: [] })),
       deleteProject: server.projects.deleteProject.handler(() => ({ failedNodes: [] }))
+    },
+    schedules: {
+      list: server.schedules.list.handler(() => EXAMPLES.schedules.list.output),
+      get: server.schedules.get.handler(() => EXAMPLES.schedules.get.output),
+      create: server.schedules.create.handler(() => EXAMPLES.schedules.create.output),
+      update: server.schedules.update.handler(() => EXAMPLES.schedules.update.output),
+      remove: server.schedules.remove.handler(() => EXAMPLES.schedules.remove.output),
+      setPaused: server.schedules.setPaused.handler(() => EXAMPLES.schedules.setPaused.output),
+      runNow: server.schedules.runNow.handler(() => EXAMPLES.schedules.runNow.output),
+      preview: server.schedules.preview.handler(() => EXAMPLES.schedules.preview.output),
+      calendar: server.schedules.calendar.handler(() => EXAMPLES.schedules.calendar.output),
+      load: server.schedules.load.handler(() => EXAMPLES.schedules.load.output),
+      firings: server.schedules.firings.handler(() => EXAMPLES.schedules.firings.output),
+      planBackfill: server.schedules.planBackfill.handler(() => EXAMPLES.schedules.planBackfill.output),
+      backfill: server.schedules.backfill.handler(() => EXAMPLES.schedules.backfill.output),
+      cancelBackfill: server.schedules.cancelBackfill.handler(() => EXAMPLES.schedules.cancelBackfill.output)
+    },
+    chains: {
+      list: server.chains.list.handler(() => EXAMPLES.chains.list.output),
+      create: server.chains.create.handler(() => EXAMPLES.chains.create.output),
+      update: server.chains.update.handler(() => EXAMPLES.chains.update.output),
+      remove: server.chains.remove.handler(() => EXAMPLES.chains.remove.output)
+    },
+    webhooks: {
+      list: server.webhooks.list.handler(() => EXAMPLES.webhooks.list.output),
+      create: server.webhooks.create.handler(() => EXAMPLES.webhooks.create.output),
+      update: server.webhooks.update.handler(() => EXAMPLES.webhooks.update.output),
+      remove: server.webhooks.remove.handler(() => EXAMPLES.webhooks.remove.output),
+      rotate: server.webhooks.rotate.handler(() => EXAMPLES.webhooks.rotate.output),
+      test: server.webhooks.test.handler(() => EXAMPLES.webhooks.test.output),
+      deliveries: server.webhooks.deliveries.handler(() => EXAMPLES.webhooks.deliveries.output),
+      replay: server.webhooks.replay.handler(() => EXAMPLES.webhooks.replay.output)
+    },
+    fleetFile: {
+      export: server.fleetFile.export.handler(() => EXAMPLES.fleetFile.export.output),
+      plan: server.fleetFile.plan.handler(() => EXAMPLES.fleetFile.plan.output),
+      apply: server.fleetFile.apply.handler(() => EXAMPLES.fleetFile.apply.output)
     },
     environments: {
       list: server.environments.list.handler(() => ({ environments: [] })),

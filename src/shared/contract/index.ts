@@ -1,3 +1,4 @@
+import { crawlContract } from './crawl.ts'
 import { discoveryContract } from './discovery.ts'
 import { environmentsContract } from './environments.ts'
 import { eventsContract } from './events.ts'
@@ -13,6 +14,7 @@ import { webhooksContract } from './webhooks.ts'
 
 /** Everything a client can ask of an engine, over every door (design.md, chapter 7). */
 export const contract = {
+  crawl: crawlContract,
   jobs: jobsContract,
   queue: queueContract,
   nodes: nodesContract,
@@ -29,6 +31,7 @@ export const contract = {
 }
 
 export type Contract = typeof contract
+export * from './crawl.ts'
 export * from './discovery.ts'
 export * from './environments.ts'
 export * from './events.ts'

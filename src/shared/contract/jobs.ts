@@ -256,6 +256,23 @@ export type TransitionKind = Transition['kind']
 export const JobDetail = z.object({ job: Job, attempts: z.array(Attempt), timeline: z.array(Transition) })
 export type JobDetail = z.infer<typeof JobDetail>
 
+/** How far a job is, for those who ask again and again. */
+export const JobProgress = Job.pick({
+  ...{
+    id: true,
+    status: true,
+    state: true,
+    outcome: true,
+    reason: true,
+    killingLine: true,
+    waiting: true,
+    nodeId: true
+  },
+  ...{ attemptCount: true, cancelAskedAtMs: true, unknownSinceMs: true, pages: true, items: true, errors: true },
+  ...{ queuedAtMs: true, startedAtMs: true, endedAtMs: true }
+})
+export type JobProgress = z.infer<typeof JobProgress>
+
 /** What a list can be narrowed by. `spider` and `project` take `*`; `text` looks in project and spider, and at the beginning of job ids (from 10 digits on). */
 export const JobFilter = z.object({
   /** One may stand alone: `?status=queued`. */
@@ -326,6 +343,10 @@ export const jobsContract = {
     .route({ method: 'GET', path: '/jobs/{id}' })
     .input(z.object({ id: JobId }))
     .output(JobDetail),
+  status: oc
+    .route({ method: 'GET', path: '/jobs/{id}/status' })
+    .input(z.object({ id: JobId }))
+    .output(JobProgress),
   /** Memory and CPU of the newest run on the local node, oldest sample first; empty for runs elsewhere. */
   usage: oc
     .route({ method: 'GET', path: '/jobs/{id}/usage' })

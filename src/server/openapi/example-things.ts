@@ -1,0 +1,365 @@
+import type {
+  Attempt,
+  Backfill,
+  Chain,
+  Deployment,
+  Environment,
+  Figures,
+  Firing,
+  Job,
+  LaneSummary,
+  Node,
+  Project,
+  Schedule,
+  SourceState,
+  Transition,
+  UsageSample,
+  Version,
+  Webhook
+} from '../../shared/contract/index.ts'
+
+/** The things of one imagined fleet on 2 November 2026: a shop whose prices are watched. Examples show them (examples.ts). */
+export const NOON_MS = Date.UTC(2026, 10, 2, 12)
+export const JOB_ID = '019b3f5e7c0070008000000000000001'
+export const LATER_JOB_ID = '019b3f5e7c0070008000000000000002'
+export const SCHEDULE_ID = '5d1e3a7c9b2f4d608a1b2c3d4e5f6071'
+export const CHAIN_ID = '7a0c1e2d3b4f5a69788796a5b4c3d2e1'
+export const WEBHOOK_ID = '2f4d608a1b2c3d4e5f60715d1e3a7c9b'
+export const NODE_ID = 'n-4f2a90c17b'
+
+export const job: Job = {
+  id: JOB_ID,
+  jobid: JOB_ID,
+  project: 'shop',
+  version: null,
+  spider: 'prices',
+  settings: { DOWNLOAD_DELAY: '0.5' },
+  args: { category: 'shoes' },
+  secretNames: [],
+  limits: null,
+  retry: null,
+  notBeforeMs: null,
+  expiresAtMs: null,
+  noOverlap: false,
+  after: [],
+  dedupeKey: null,
+  hold: null,
+  priority: 0,
+  rank: 1024,
+  placement: { nodeId: null, tags: ['eu'] },
+  source: 'api',
+  scheduleId: null,
+  nominalMs: null,
+  state: 'queued',
+  outcome: null,
+  status: 'queued',
+  reason: null,
+  killingLine: null,
+  waiting: { code: 'all_slots_busy', text: 'All 4 slots of the nodes that match are busy' },
+  lane: '["shop","prices",null,null,["eu"]]',
+  nodeId: null,
+  attemptCount: 0,
+  mayHaveRunTwice: false,
+  unknownSinceMs: null,
+  cancelAskedAtMs: null,
+  queuedAtMs: NOON_MS,
+  startedAtMs: null,
+  endedAtMs: null,
+  pages: null,
+  items: null,
+  errors: null
+}
+
+export const runningJob: Job = {
+  ...job,
+  state: 'running',
+  status: 'running',
+  waiting: null,
+  nodeId: NODE_ID,
+  attemptCount: 1,
+  startedAtMs: NOON_MS + 2_000,
+  pages: 120,
+  items: 118,
+  errors: 0
+}
+
+export const attempt: Attempt = {
+  jobId: JOB_ID,
+  number: 1,
+  jobid: JOB_ID,
+  nodeId: NODE_ID,
+  project: 'shop',
+  version: '1.4.0',
+  spider: 'prices',
+  state: 'running',
+  result: null,
+  reason: null,
+  sentAtMs: NOON_MS + 900,
+  acceptedAtMs: NOON_MS + 1_000,
+  startedAtMs: NOON_MS + 2_000,
+  endedAtMs: null,
+  pid: 4711,
+  exitCode: null,
+  signal: null,
+  stats: null,
+  limitHit: null,
+  peakMemoryBytes: null,
+  cpuSeconds: null,
+  logArchived: false
+}
+
+export const transition: Transition = {
+  sequence: 1,
+  jobId: JOB_ID,
+  attemptNumber: null,
+  atMs: NOON_MS,
+  kind: 'queued',
+  text: 'Asked through the API',
+  evidence: {}
+}
+
+export const usage: UsageSample = { atMs: NOON_MS + 4_000, memoryBytes: 81_000_000, cpuShare: 0.4, processes: 1 }
+
+export const node: Node = {
+  id: NODE_ID,
+  name: 'eu-1',
+  kind: 'scrapyd',
+  url: 'https://eu-1.example.org:6800/',
+  username: 'deck',
+  hasPassword: true,
+  hasCaCertificate: false,
+  slots: 4,
+  slotsSource: 'learned',
+  slotsText: 'learned: 4 ran while 2 waited, for 12 s',
+  queueAhead: 0,
+  giveUpAfterSeconds: null,
+  group: null,
+  tags: ['eu'],
+  mode: 'active',
+  health: 'up',
+  problem: null,
+  scrapydVersion: '1.6',
+  nodeName: 'eu-1',
+  runs: [
+    {
+      ...{ jobId: JOB_ID, jobid: JOB_ID, project: 'shop', spider: 'prices', state: 'running' },
+      sinceMs: NOON_MS + 2_000,
+      usage: null
+    }
+  ],
+  running: 1,
+  pending: 0,
+  finished: 18,
+  latencyMs: 12,
+  lastSeenAtMs: NOON_MS + 3_000,
+  unreachableSinceMs: null,
+  stuckSinceMs: null,
+  clockOffsetMs: 40,
+  addedAtMs: NOON_MS - 86_400_000,
+  hasClientCertificate: false,
+  proxyUrl: null,
+  sourceId: null,
+  python: null
+}
+
+export const deployment: Deployment = {
+  nodeId: NODE_ID,
+  state: 'present',
+  sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+  error: null,
+  changedAtMs: NOON_MS - 3_600_000
+}
+
+export const version: Version = {
+  project: 'shop',
+  version: '1.4.0',
+  sha256: deployment.sha256,
+  sizeBytes: 48_211,
+  spiders: ['prices', 'stock'],
+  createdAtMs: NOON_MS - 3_600_000,
+  orderWarning: null,
+  deployments: [deployment]
+}
+
+export const project: Project = {
+  name: 'shop',
+  latestVersion: '1.4.0',
+  settings: {
+    python: { kind: 'default' },
+    limits: { memoryMegabytes: 512 },
+    weight: 1,
+    paused: false,
+    retry: { attempts: 3, backoffSeconds: 30, backoffFactor: 2, backoffMaxSeconds: 3_600, on: ['failed', 'lost'] },
+    noOverlap: false,
+    distribution: 'on_demand'
+  },
+  versions: [version]
+}
+
+export const firing: Firing = {
+  id: 41,
+  scheduleId: SCHEDULE_ID,
+  nominalMs: NOON_MS - 21_600_000,
+  origin: 'tick',
+  atMs: NOON_MS - 21_599_996,
+  state: 'fired',
+  reason: 'on_time',
+  text: 'Fired on time',
+  count: 1,
+  jobIds: [JOB_ID],
+  outcome: 'succeeded',
+  durationMs: 181_000
+}
+
+export const missedFiring: Firing = {
+  ...{ id: 40, scheduleId: SCHEDULE_ID, nominalMs: NOON_MS - 108_000_000, origin: 'tick' },
+  ...{ atMs: NOON_MS - 90_000_000, state: 'missed', reason: 'out_of_window', count: 1 },
+  text: 'Scrapdeck was not running, and the catch-up window of 1 h was over when it started',
+  jobIds: [],
+  outcome: null,
+  durationMs: null
+}
+
+export const backfill: Backfill = {
+  id: 'b1',
+  scheduleId: SCHEDULE_ID,
+  fromMs: NOON_MS - 7 * 86_400_000,
+  untilMs: NOON_MS,
+  order: 'oldest_first',
+  concurrency: 1,
+  state: 'running',
+  total: 6,
+  fired: 2,
+  ended: 1,
+  failed: 0
+}
+
+export const schedule: Schedule = {
+  id: SCHEDULE_ID,
+  revision: 3,
+  name: 'Prices each morning',
+  zone: 'Europe/Berlin',
+  rules: [{ kind: 'cron', expression: '0 7 * * MON-FRI' }],
+  excludedDates: ['2026-12-25'],
+  excludedCrons: [],
+  gap: 'run_at_shift',
+  doubled: 'run_once',
+  startMs: null,
+  endMs: null,
+  jobs: [
+    {
+      project: 'shop',
+      version: null,
+      spiders: ['prices'],
+      settings: {},
+      args: { day: '{nominal:yyyy-MM-dd}' },
+      argSets: [{ category: 'shoes' }, { category: 'hats' }],
+      matrix: {},
+      secretNames: [],
+      limits: null,
+      priority: 0,
+      nodeId: null,
+      tags: ['eu'],
+      retry: null
+    }
+  ],
+  overlap: 'skip',
+  catchUp: 'last',
+  catchUpWindowSeconds: 3_600,
+  jitterSeconds: 0,
+  maxRuns: null,
+  pauseAfterFailures: 5,
+  paused: false,
+  pauseNote: null,
+  pausedBy: null,
+  createdAtMs: NOON_MS - 30 * 86_400_000,
+  changedAtMs: NOON_MS - 86_400_000,
+  nextAtMs: NOON_MS + 64_800_000,
+  nextNominalMs: NOON_MS + 64_800_000,
+  runCount: 21,
+  failuresInARow: 0,
+  recent: [firing],
+  backfill: null
+}
+
+export const chain: Chain = {
+  id: CHAIN_ID,
+  name: 'Stock after prices',
+  enabled: true,
+  project: 'shop',
+  spider: 'prices',
+  on: 'succeeded',
+  run: {
+    ...schedule.jobs[0]!,
+    ...{ spiders: ['stock'], args: { items: '{stats.item_scraped_count}' }, argSets: [] }
+  },
+  firedCount: 20,
+  lastFiredAtMs: NOON_MS - 21_000_000,
+  problem: null
+}
+
+export const webhook: Webhook = {
+  id: WEBHOOK_ID,
+  name: 'Alert the team',
+  url: 'https://hooks.example.org/scrapdeck',
+  events: ['job.ended', 'schedule.missed'],
+  project: null,
+  enabled: true,
+  createdAtMs: NOON_MS - 86_400_000,
+  lastDeliveredAtMs: NOON_MS - 21_000_000,
+  waiting: 0,
+  dead: 0,
+  problem: null
+}
+
+export const figures: Figures = {
+  sampledAtMs: NOON_MS,
+  slotsTotal: 4,
+  slotsUsed: 1,
+  queued: 12,
+  starting: 0,
+  running: 1,
+  finishedLastHour: 18,
+  failedLastHour: 0,
+  jobsPerMinute: 0.5,
+  loopP99Ms: 2,
+  paused: false
+}
+
+export const lane: LaneSummary = {
+  lane: job.lane,
+  project: 'shop',
+  spider: 'prices',
+  depth: 12,
+  waiting: { code: 'all_slots_busy', text: 'All 4 slots of the nodes that match are busy' }
+}
+
+export const source: SourceState = {
+  id: 'pods',
+  source: { kind: 'dns', hostname: 'scrapyd.crawl.svc', record: 'SRV', scheme: 'http', port: 6800, basePath: '/' },
+  refreshSeconds: 30,
+  node: { tags: ['eu'] },
+  username: null,
+  hasPassword: false,
+  isFromConfiguration: false,
+  refreshedAtMs: NOON_MS,
+  problem: null,
+  found: 3,
+  vanished: 0,
+  vanishedNodes: []
+}
+
+export const environment: Environment = {
+  id: 'main',
+  kind: 'main',
+  state: 'ready',
+  path: '/opt/scrapdeck/.venv/bin/python',
+  version: '3.12.4',
+  scrapyVersion: '2.13.3',
+  projects: ['shop'],
+  start: { mode: 'warm', text: 'Forked from a Python that has Scrapy imported' },
+  problem: null,
+  progress: null,
+  hasLog: false,
+  madeAtMs: null
+}

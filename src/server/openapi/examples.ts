@@ -1,0 +1,460 @@
+import type { InferContractRouterInputs, InferContractRouterOutputs } from '@orpc/contract'
+import type { Contract } from '../../shared/contract/index.ts'
+import {
+  attempt,
+  backfill,
+  chain,
+  CHAIN_ID,
+  deployment,
+  environment,
+  figures,
+  firing,
+  job,
+  JOB_ID,
+  lane,
+  LATER_JOB_ID,
+  missedFiring,
+  node,
+  NODE_ID,
+  NOON_MS,
+  project,
+  runningJob,
+  schedule,
+  SCHEDULE_ID,
+  source,
+  transition,
+  usage,
+  version,
+  webhook,
+  WEBHOOK_ID
+} from './example-things.ts'
+
+/** What an operation is for, in a line, with one request and its answer; of a stream, one event of it. */
+export interface Example<Input = unknown, Output = unknown> {
+  summary: string
+  input?: Input
+  output: Output
+}
+
+type Event<Output> = Output extends AsyncIterator<infer One> ? One : Output
+/** Of the contract's own shape: an operation without its example does not compile. */
+type ExamplesOf<Inputs, Outputs> = {
+  [Noun in keyof Inputs & keyof Outputs]: Noun extends 'crawl'
+    ? Example<Inputs[Noun], Outputs[Noun]>
+    : { [Verb in keyof Inputs[Noun] & keyof Outputs[Noun]]: Example<Inputs[Noun][Verb], Event<Outputs[Noun][Verb]>> }
+}
+
+const { id: _schedule, revision, paused: _p, pauseNote: _n, pausedBy: _b, ...ofSchedule } = schedule
+const {
+  createdAtMs: _made,
+  changedAtMs: _changed,
+  nextAtMs: _next,
+  nextNominalMs: _nominal,
+  runCount: _runs,
+  failuresInARow: _failures,
+  recent: _recent,
+  backfill: _backfill,
+  ...settings
+} = ofSchedule
+const { id: _chain, firedCount: _fired, lastFiredAtMs: _last, ...chainSettings } = chain
+const { name, url, events } = webhook
+const limit = { id: '1', project: null, spider: 'price*', tag: null, perNode: true, max: 1 }
+const span = { fromMs: NOON_MS - 7 * 86_400_000, untilMs: NOON_MS }
+const occurrence = { nominalMs: NOON_MS + 64_800_000, local: '2026-11-03T07:00:00+01:00', kind: 'normal' as const }
+const ids = { ids: [JOB_ID] }
+const yaml = 'scrapdeck: 1\nschedules:\n  - name: Prices each morning\n    zone: Europe/Berlin\n'
+const fleetChange = {
+  ...{ noun: 'schedule' as const, name: 'Prices each morning', act: 'change' as const },
+  fields: [{ name: 'zone', from: 'UTC', to: 'Europe/Berlin' }]
+}
+const chunk = { offset: 0, nextOffset: 75, sizeBytes: 75, complete: false }
+const logLine = '2026-11-02 12:00:02 [scrapy.core.engine] INFO: Spider opened\n'
+const python = {
+  ...{ state: 'ready' as const, path: '/opt/scrapdeck/.venv/bin/python', version: '3.12.4', scrapyVersion: '2.13.3' },
+  ...{ start: { mode: 'warm' as const, text: 'Forked from a Python that has Scrapy imported' }, problem: null }
+}
+
+export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferContractRouterOutputs<Contract>> = {
+  crawl: {
+    summary: 'Crawl now, later or again and again; the same order again is answered with the earlier job',
+    input: {
+      ...{ user_id: 'ann', spider: 'prices', start_urls: ['https://shop.example/shoes'], depth: 2 },
+      params: { currency: 'EUR' }
+    },
+    output: { status: 200, body: { job_id: JOB_ID, cached: false, cached_at: null } }
+  },
+  jobs: {
+    list: {
+      summary: 'Jobs, newest first, by keyset',
+      input: { status: ['queued', 'running'], project: 'shop', limit: 50 },
+      output: { jobs: [job], nextBefore: null }
+    },
+    facets: {
+      summary: 'How many jobs there are by status, project and node',
+      input: { project: 'shop' },
+      output: {
+        status: [{ value: 'queued', count: 12 }],
+        project: [{ value: 'shop', count: 31 }],
+        nodeId: [{ value: NODE_ID, count: 19 }]
+      }
+    },
+    get: {
+      summary: 'A job with its attempts and timeline',
+      input: { id: JOB_ID },
+      output: { job: runningJob, attempts: [attempt], timeline: [transition] }
+    },
+    status: {
+      summary: 'How far a job is',
+      input: { id: JOB_ID },
+      output: {
+        ...{ id: JOB_ID, status: 'running', state: 'running', outcome: null, reason: null, killingLine: null },
+        ...{ waiting: null, nodeId: NODE_ID, attemptCount: 1, cancelAskedAtMs: null, unknownSinceMs: null },
+        ...{ pages: 120, items: 118, errors: 0, queuedAtMs: NOON_MS, startedAtMs: NOON_MS + 2_000, endedAtMs: null }
+      }
+    },
+    usage: {
+      summary: 'Memory and CPU of the newest run on the local node',
+      input: { id: JOB_ID },
+      output: { samples: [usage] }
+    },
+    run: {
+      summary: 'Queue one job for each spider',
+      input: { project: 'shop', spiders: ['prices'], args: { category: 'shoes' }, tags: ['eu'] },
+      output: { jobs: [job] }
+    },
+    runMany: {
+      summary: 'Queue up to 10,000 jobs in one transaction',
+      input: {
+        jobs: [
+          { project: 'shop', spider: 'prices', args: { category: 'shoes' } },
+          { project: 'shop', spider: 'prices', args: { category: 'hats' } }
+        ]
+      },
+      output: { ids: [JOB_ID, LATER_JOB_ID], deduplicated: 0 }
+    },
+    count: {
+      summary: 'How many of these jobs have which status',
+      input: ids,
+      output: { status: [{ value: 'queued', count: 1 }] }
+    },
+    setPriority: {
+      summary: 'Set the priority of queued jobs',
+      input: { ...ids, priority: 10 },
+      output: { changed: [JOB_ID] }
+    },
+    reorder: {
+      summary: 'Move queued jobs within their priority',
+      input: { ...ids, to: 'front' },
+      output: { changed: [JOB_ID] }
+    },
+    place: {
+      summary: 'Say where queued jobs may run',
+      input: { ...ids, nodeId: NODE_ID, tags: [] },
+      output: { changed: [JOB_ID] }
+    },
+    runElsewhere: {
+      summary: 'Give up jobs of a silent node and run them on others',
+      input: ids,
+      output: { changed: [JOB_ID] }
+    },
+    cancel: {
+      summary: 'Ask jobs to end',
+      input: { ...ids, force: false },
+      output: { asked: [JOB_ID], alreadyEnded: [] }
+    },
+    restore: {
+      summary: 'Put jobs back that were cancelled while queued',
+      input: ids,
+      output: { restored: [JOB_ID] }
+    },
+    retry: {
+      summary: 'The same jobs again, as new ones',
+      input: ids,
+      output: { jobs: [{ ...job, id: LATER_JOB_ID, jobid: LATER_JOB_ID, source: 'retry' }] }
+    }
+  },
+  queue: {
+    limits: {
+      summary: 'All limits, and how many runs count against each',
+      output: { limits: [{ ...limit, live: 1 }] }
+    },
+    setLimits: {
+      summary: 'Replace all limits',
+      input: { limits: [limit] },
+      output: { limits: [{ ...limit, live: 1 }] }
+    },
+    lanes: {
+      summary: 'What waits, in lanes, and why',
+      input: { limit: 20 },
+      output: { lanes: [lane], total: 12 }
+    }
+  },
+  nodes: {
+    list: { summary: 'All nodes', output: { nodes: [node] } },
+    get: { summary: 'One node', input: { id: NODE_ID }, output: node },
+    probe: {
+      summary: 'Look at an address without saving anything',
+      input: { url: 'eu-1.example.org:6800', username: 'deck', password: 'correct horse' },
+      output: {
+        ...{ url: node.url, reachable: true, health: 'up', problem: null, scrapydVersion: '1.6', nodeName: 'eu-1' },
+        ...{ running: 1, pending: 0, projects: ['shop'], latencyMs: 12, clockOffsetMs: 40, warnings: [] },
+        duplicateOf: NODE_ID
+      }
+    },
+    add: {
+      summary: 'Add a node',
+      input: { url: 'https://eu-1.example.org:6800', username: 'deck', password: 'correct horse', tags: ['eu'] },
+      output: node
+    },
+    update: { summary: 'Change a node', input: { id: NODE_ID, slots: 8 }, output: { ...node, slots: 8 } },
+    setMode: {
+      summary: 'Cordon, drain or reopen a node',
+      input: { id: NODE_ID, mode: 'draining' },
+      output: { ...node, mode: 'draining' }
+    },
+    remove: { summary: 'Forget a node', input: { id: NODE_ID, force: false }, output: { removed: NODE_ID } },
+    cancelExternal: {
+      summary: 'Cancel a job that somebody else started there',
+      input: { id: NODE_ID, project: 'shop', jobid: 'nightly-7' },
+      output: { wasState: 'running' }
+    },
+    adoptExternal: {
+      summary: 'Take over a job that somebody else started there',
+      input: { id: NODE_ID, project: 'shop', jobid: 'nightly-7' },
+      output: { ...runningJob, jobid: 'nightly-7', source: 'adopted' }
+    }
+  },
+  discovery: {
+    list: { summary: 'Sources of nodes', output: { sources: [source] } },
+    put: {
+      summary: 'Make or replace a source of nodes',
+      input: {
+        id: 'pods',
+        source: { kind: 'dns', hostname: 'scrapyd.crawl.svc', record: 'SRV' },
+        node: { tags: ['eu'] }
+      },
+      output: source
+    },
+    remove: { summary: 'Forget a source; its nodes stay', input: { id: 'pods' }, output: { removed: 'pods' } },
+    refresh: { summary: 'Look now', input: { id: 'pods' }, output: source }
+  },
+  projects: {
+    list: { summary: 'All projects with their versions', output: { projects: [project] } },
+    get: { summary: 'One project', input: { project: 'shop' }, output: project },
+    upload: {
+      summary: 'Upload an egg, or a zip of a folder with scrapy.cfg',
+      input: { file: new File([], 'shop-1.4.0.egg'), project: 'shop', version: '1.4.0' },
+      output: version
+    },
+    deploy: {
+      summary: 'Send a version to nodes now; progress as events',
+      input: { project: 'shop', version: '1.4.0', nodeIds: [NODE_ID] },
+      output: deployment
+    },
+    configure: {
+      summary: 'Set what holds for a project',
+      input: { project: 'shop', settings: project.settings },
+      output: project
+    },
+    setPaused: { summary: 'Pause or resume a project', input: { project: 'shop', paused: false }, output: project },
+    deleteVersion: {
+      summary: 'Delete a version here and on all nodes',
+      input: { project: 'shop', version: '1.4.0' },
+      output: { failedNodes: [] }
+    },
+    deleteProject: {
+      summary: 'Delete a project here and on all nodes',
+      input: { project: 'shop' },
+      output: { failedNodes: [] }
+    }
+  },
+  schedules: {
+    list: {
+      summary: 'Schedules by name, by keyset',
+      input: { project: 'shop' },
+      output: { schedules: [schedule], nextAfter: null, total: 1 }
+    },
+    get: { summary: 'One schedule', input: { id: SCHEDULE_ID }, output: schedule },
+    create: {
+      summary: 'Make a schedule',
+      input: {
+        name: 'Prices each morning',
+        zone: 'Europe/Berlin',
+        rules: [{ kind: 'cron', expression: '0 7 * * MON-FRI' }],
+        jobs: [{ project: 'shop', spiders: ['prices'], args: { day: '{nominal:yyyy-MM-dd}' } }]
+      },
+      output: { schedule }
+    },
+    update: {
+      summary: 'Replace what a schedule says',
+      input: { ...settings, id: SCHEDULE_ID, revision },
+      output: { schedule }
+    },
+    remove: {
+      summary: 'Remove schedules with their history; their jobs stay',
+      input: { ids: [SCHEDULE_ID] },
+      output: { removed: [SCHEDULE_ID] }
+    },
+    setPaused: {
+      summary: 'Pause or resume schedules',
+      input: { ids: [SCHEDULE_ID], paused: true, note: 'The shop is being rebuilt' },
+      output: {
+        schedules: [{ ...schedule, paused: true, pauseNote: 'The shop is being rebuilt', pausedBy: 'operator' }]
+      }
+    },
+    runNow: {
+      summary: 'Fire a schedule now, besides its moments',
+      input: { id: SCHEDULE_ID },
+      output: { firing: { ...firing, origin: 'manual', reason: 'run_now', outcome: 'live', durationMs: null } }
+    },
+    preview: {
+      summary: 'The next moments of a timing that need not be saved',
+      input: {
+        timing: { zone: 'Europe/Berlin', rules: [{ kind: 'cron', expression: '0 7 * * MON-FRI' }] },
+        fromMs: NOON_MS,
+        count: 1
+      },
+      output: { words: 'At 07:00, Monday to Friday (Europe/Berlin)', occurrences: [occurrence] }
+    },
+    calendar: {
+      summary: 'Moments of all schedules in a span',
+      input: span,
+      output: { moments: [{ scheduleId: SCHEDULE_ID, atMs: NOON_MS - 21_600_000 }], more: false }
+    },
+    load: {
+      summary: 'How many schedules fire, minute by minute, beside the slots of the fleet',
+      input: span,
+      output: { slots: 4, minutes: [{ atMs: NOON_MS - 21_600_000, firings: 1, jobs: 2 }] }
+    },
+    firings: {
+      summary: 'What became of moments, newest first: fired, skipped, missed, failed',
+      input: { scheduleId: SCHEDULE_ID, state: ['missed'] },
+      output: { firings: [missedFiring], nextBefore: null }
+    },
+    planBackfill: {
+      summary: 'What a backfill would do',
+      input: { id: SCHEDULE_ID, ...span },
+      output: { count: 4, jobs: 8, alreadyRun: 1, first: [occurrence], last: [occurrence] }
+    },
+    backfill: {
+      summary: 'Run the moments of a span that have not run',
+      input: { id: SCHEDULE_ID, ...span, concurrency: 1 },
+      output: { backfill }
+    },
+    cancelBackfill: {
+      summary: 'End a backfill',
+      input: { id: SCHEDULE_ID, cancelJobs: false },
+      output: { backfill: { ...backfill, state: 'cancelled' } }
+    }
+  },
+  chains: {
+    list: { summary: 'All chains', output: { chains: [chain] } },
+    create: { summary: 'Run a spider after another', input: chainSettings, output: { chain } },
+    update: { summary: 'Change a chain', input: { ...chainSettings, id: CHAIN_ID }, output: { chain } },
+    remove: { summary: 'Remove a chain', input: { id: CHAIN_ID }, output: { removed: true } }
+  },
+  webhooks: {
+    list: { summary: 'All webhooks', output: { webhooks: [webhook] } },
+    create: {
+      summary: 'Make a webhook; its secret is shown once',
+      input: { name, url, events },
+      output: { webhook, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }
+    },
+    update: {
+      summary: 'Change a webhook',
+      input: { id: WEBHOOK_ID, name, url, events, enabled: false },
+      output: { webhook: { ...webhook, enabled: false } }
+    },
+    remove: { summary: 'Remove a webhook', input: { id: WEBHOOK_ID }, output: { removed: true } },
+    rotate: {
+      summary: 'A new secret; the old one signs as well for a day',
+      input: { id: WEBHOOK_ID },
+      output: { webhook, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }
+    },
+    test: { summary: 'Send a test event now', input: { id: WEBHOOK_ID }, output: { ok: true, answer: '204' } },
+    deliveries: {
+      summary: 'Deliveries of a webhook, newest first',
+      input: { id: WEBHOOK_ID, state: 'dead' },
+      output: {
+        deliveries: [
+          {
+            ...{ id: 'msg_2kQd4f8a', webhookId: WEBHOOK_ID, event: 'job.ended', state: 'dead', tries: 10 },
+            ...{ madeAtMs: NOON_MS - 90_000_000, nextTryAtMs: null, endedAtMs: NOON_MS, answer: '503' }
+          }
+        ],
+        nextBefore: null
+      }
+    },
+    replay: {
+      summary: 'Deliver again; without ids, all that were given up',
+      input: { id: WEBHOOK_ID, deliveryIds: [] },
+      output: { replayed: 1 }
+    }
+  },
+  fleetFile: {
+    export: { summary: 'Nodes, settings, schedules, chains and webhooks as one YAML file', output: { yaml } },
+    plan: { summary: 'What applying a file would change', input: { yaml }, output: { changes: [fleetChange] } },
+    apply: { summary: 'Make the fleet as the file says', input: { yaml }, output: { changes: [fleetChange] } }
+  },
+  environments: {
+    list: { summary: 'Pythons that projects run with', output: { environments: [environment] } },
+    log: {
+      summary: 'The log of its making, as it grows',
+      input: { id: 'main' },
+      output: { text: 'Collecting scrapy\n' }
+    },
+    rebuild: { summary: 'Make it anew', input: { id: 'main' }, output: environment },
+    remove: {
+      summary: 'Delete one that no project uses',
+      input: { id: 'r-2f4d608a' },
+      output: { removed: 'r-2f4d608a' }
+    }
+  },
+  logs: {
+    read: {
+      summary: 'A range of the log, in bytes',
+      input: { jobId: JOB_ID, offset: -4096 },
+      output: { ...chunk, text: logLine }
+    },
+    tail: { summary: 'The log as it grows, in pieces', input: { jobId: JOB_ID }, output: { ...chunk, text: logLine } }
+  },
+  events: {
+    subscribe: {
+      summary: 'What changes, as it changes; resumes by cursor',
+      input: { after: '3f9a01-1041' },
+      output: { cursor: '3f9a01-1042', reset: false, changes: [{ kind: 'job', job: runningJob }] }
+    }
+  },
+  system: {
+    status: {
+      summary: 'Version, address, figures and problems',
+      output: {
+        ...{ scrapdeckVersion: '0.1.0', startedAtMs: NOON_MS - 86_400_000, address: 'http://127.0.0.1:6800' },
+        ...{ host: 'service', secrets: { store: 'file', text: 'secret.key in the data directory' } },
+        ...{ figures, problems: [], python }
+      }
+    },
+    history: { summary: 'Samples of the figures of the last hour', output: { samples: [figures] } },
+    credentials: {
+      summary: 'User name and password of this door',
+      output: { username: 'scrapdeck', password: 'correct horse', address: 'http://127.0.0.1:6800' }
+    },
+    setPaused: { summary: 'Pause or resume the whole queue', input: { paused: true }, output: { paused: true } },
+    runDemo: {
+      summary: 'Queue a run of the bundled demo',
+      output: { job: { ...job, project: 'demo', source: 'demo' } }
+    },
+    createEnvironment: {
+      summary: 'Make a Python with Scrapy for the local node; progress as events',
+      output: { text: 'Installing Scrapy', done: false, share: 0.4 }
+    }
+  }
+}
+
+/** By the path of an operation in the contract: `jobs.list`. */
+export function exampleOf(operationId: string): Example | undefined {
+  const [noun = '', verb] = operationId.split('.')
+  const found = Object.hasOwn(EXAMPLES, noun) ? (EXAMPLES as Record<string, object>)[noun] : undefined
+  if (found === undefined || verb === undefined) return found as Example | undefined
+  return Object.hasOwn(found, verb) ? (found as Record<string, Example>)[verb] : undefined
+}

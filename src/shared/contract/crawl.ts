@@ -1,0 +1,74 @@
+import { oc } from '@orpc/contract'
+import { z } from 'zod'
+import { JobId } from './jobs.ts'
+import { ScheduleId } from './schedules.ts'
+
+const SECONDS_OF = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
+
+/** Whole seconds, or `90s`, `30m`, `12h`, `7d`. */
+const Seconds = z.union([
+  z.number().int().min(1).max(31_536_000),
+  z
+    .string()
+    .regex(/^[1-9]\d{0,7}[smhd]$/, 'Write seconds, or a number with s, m, h or d behind it: 30m')
+    .transform((text) => Number(text.slice(0, -1)) * SECONDS_OF[text.at(-1) as keyof typeof SECONDS_OF])
+    .pipe(z.number().max(31_536_000))
+])
+
+/** A moment with its offset (`2026-12-24T18:00:00+01:00`), or milliseconds since 1970. */
+const Moment = z.union([
+  z.number().int().min(0).max(8_640_000_000_000_000),
+  z.iso.datetime({ offset: true }).transform((text) => Date.parse(text))
+])
+
+/**
+ * One order in the words of people who want pages, not jobs. The names are the issue's, hence with underscores. `start_urls` reach the
+ * spider as one argument, a JSON list; `depth` is the setting DEPTH_LIMIT; `params` are arguments.
+ */
+export const CrawlInput = z.object({
+  /** Whose order it is: what others ordered is no answer to it. */
+  user_id: z.string().min(1).max(200).optional(),
+  /** Absent: the one project that has the spider. */
+  project: z.string().min(1).max(200).optional(),
+  spider: z.string().min(1).max(200),
+  start_urls: z.array(z.string().min(1).max(4_000)).max(10_000).optional(),
+  depth: z.number().int().min(0).max(1_000).optional(),
+  schedule_at: Moment.optional(),
+  /** Repeats it: the first time at `schedule_at`, or at once. */
+  interval: Seconds.optional(),
+  /** A new job whatever was ordered before; it is then what later orders are answered with. */
+  ignore_cache: z.boolean().default(false),
+  /** For how long the same order again is answered with this job. */
+  cache_seconds: z.number().int().min(1).max(31_536_000).default(3_600),
+  params: z.record(z.string().min(1).max(200), z.union([z.string(), z.number(), z.boolean()])).optional()
+})
+export type CrawlInput = z.infer<typeof CrawlInput>
+
+const IsoTime = z.iso.datetime()
+
+export const CrawlNow = z.object({
+  job_id: JobId,
+  /** The same was ordered before: this is that job, made at `cached_at`. */
+  cached: z.boolean(),
+  cached_at: IsoTime.nullable()
+})
+export const CrawlLater = z.object({
+  /** Of a crawl at a time; null for a repeated one, whose jobs are made as their time comes. */
+  job_id: JobId.nullable(),
+  schedule_id: ScheduleId.nullable(),
+  /** null: the schedule that answers the same order is paused or over. */
+  next_run: IsoTime.nullable(),
+  cached: z.boolean(),
+  cached_at: IsoTime.nullable()
+})
+export const CrawlOutput = z.union([
+  z.object({ status: z.literal(200), body: CrawlNow }),
+  z.object({ status: z.literal(202), body: CrawlLater })
+])
+export type CrawlOutput = z.infer<typeof CrawlOutput>
+
+/** 200: a job for now; 202: one for later, or a schedule. */
+export const crawlContract = oc
+  .route({ method: 'POST', path: '/crawl', outputStructure: 'detailed' })
+  .input(CrawlInput)
+  .output(CrawlOutput)
