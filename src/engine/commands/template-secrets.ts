@@ -1,0 +1,87 @@
+import { SECRET_MASK, type RunTemplate } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { SecretBox } from '../runtime/secret-box.ts'
+
+/** What stands for the value of a secret name; `where` is the same for the same place of two versions of one template. */
+type Replace = (value: string, where: string) => string
+
+/** The same with SECRET_MASK in the place of every secret value: for answers. */
+export function maskTemplate(template: RunTemplate): RunTemplate {
+  return withValues(template, () => SECRET_MASK)
+}
+
+/**
+ * For the store: every secret value sealed. Where the mask came back, as from a form or a file that was shown it, the sealed value
+ * of the same place `before` stays. Rejects with BAD_INPUT where there is none, or where a secret name stands for nothing.
+ */
+export async function sealTemplate(
+  template: RunTemplate,
+  before: RunTemplate | null,
+  secretBox: Pick<SecretBox, 'seal'>
+): Promise<RunTemplate> {
+  const sealedBefore = new Map<string, string>()
+  if (before !== null) visit(before, (value, where) => sealedBefore.set(where, value))
+  const known = new Set<string>()
+  const values = new Map<string, string>()
+  visit(template, (value, where) => {
+    known.add(nameOf(where))
+    if (value !== SECRET_MASK) values.set(value, '')
+    else if (!sealedBefore.has(where)) {
+      throw new ScrapdeckError(
+        'BAD_INPUT',
+        `The secret value of "${nameOf(where)}" is only the dots that are shown in its place. Enter the true value`
+      )
+    }
+  })
+  const stranger = template.secretNames.find((name) => !known.has(name))
+  if (stranger !== undefined) {
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      `"${stranger}" is to be secret, but no setting or argument has this name. Correct it, or leave it out of secretNames`
+    )
+  }
+  for (const value of values.keys()) values.set(value, await secretBox.seal(value))
+  return withValues(template, (value, where) => (value === SECRET_MASK ? sealedBefore.get(where)! : values.get(value)!))
+}
+
+/** As it was given, for the making of jobs. Rejects where the secrets were sealed elsewhere. */
+export async function openTemplate(template: RunTemplate, secretBox: Pick<SecretBox, 'open'>): Promise<RunTemplate> {
+  if (template.secretNames.length === 0) return template
+  const opened = new Map<string, string>()
+  visit(template, (value) => opened.set(value, ''))
+  for (const value of opened.keys()) opened.set(value, await secretBox.open(value))
+  return withValues(template, (value) => opened.get(value)!)
+}
+
+function visit(template: RunTemplate, see: (value: string, where: string) => void): void {
+  withValues(template, (value, where) => {
+    see(value, where)
+    return value
+  })
+}
+
+function withValues(template: RunTemplate, replace: Replace): RunTemplate {
+  const secret = new Set(template.secretNames)
+  if (secret.size === 0) return template
+  const ofRecord = (record: Record<string, string>, place: string) =>
+    Object.fromEntries(
+      Object.entries(record).map(([name, value]) => [
+        name,
+        secret.has(name) ? replace(value, `${place}:${name}`) : value
+      ])
+    )
+  return {
+    ...template,
+    settings: ofRecord(template.settings, 'settings'),
+    args: ofRecord(template.args, 'args'),
+    argSets: template.argSets.map((set, index) => ofRecord(set, `argSets ${index}`)),
+    matrix: Object.fromEntries(
+      Object.entries(template.matrix).map(([name, values]) => [
+        name,
+        secret.has(name) ? values.map((value, index) => replace(value, `matrix ${index}:${name}`)) : values
+      ])
+    )
+  }
+}
+
+const nameOf = (where: string): string => where.slice(where.indexOf(':') + 1)
