@@ -2,6 +2,7 @@ import type {
   Attempt,
   AttemptResult,
   AttemptState,
+  Delivery,
   ChainSettings,
   Dependency,
   Deployment,
@@ -234,6 +235,12 @@ export interface Store {
   replayDeliveries(webhookId: string, ids: string[], nowMs: number): Promise<number>
   /** Forgets some of what ended before these times. */
   pruneDeliveries(before: { deliveredMs: number; deadMs: number }): Promise<void>
+
+  // --- answers to requests with a key -------------------------------------------------------------------------------
+  /** Takes the key for a request, or tells what became of the one that took it before and is not forgotten yet. */
+  claimAnswer(claim: AnswerClaim): Promise<RememberedAnswer | null>
+  /** null: forgets that it was asked. */
+  keepAnswer(scope: string, key: string, answer: string | null): Promise<void>
 
   // --- settings and life ------------------------------------------------------------------------------------------
   getSetting(key: string): Promise<string | null>
@@ -484,6 +491,22 @@ export interface DeliveryTry {
   answer: string
   /** The receiver wants nothing any more: its webhook is turned off. */
   isGone?: boolean
+}
+
+/** `scope`: whose key it is; `begunBy`: which run of the engine took it. */
+export interface AnswerClaim {
+  scope: string
+  key: string
+  /** Of the request: the same key with another one is refused. */
+  fingerprint: string
+  begunBy: string
+  nowMs: number
+  expiresAtMs: number
+}
+
+/** `answer` null: there is none (yet). */
+export interface RememberedAnswer extends Pick<AnswerClaim, 'fingerprint' | 'begunBy'> {
+  answer: string | null
 }
 
 export interface StoredVersion {

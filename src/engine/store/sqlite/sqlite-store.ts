@@ -2,6 +2,7 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import { type Clock, systemClock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Store } from '../store.ts'
+import { createAnswers } from './answers.ts'
 import { createAttempts } from './attempts.ts'
 import { createChainEnds, createChains } from './chains.ts'
 import { createChangeLog } from './change-log.ts'
@@ -56,12 +57,13 @@ export async function openSqliteStoreInThread(
   const counters = createCounters(database, changes)
   const outbox = createOutbox(database)
   const chainEnds = createChainEnds(database)
-  const holds = createHolds({ database, changes, timeline, counters, chainEnds })
+  const holds = createHolds({ database, changes, timeline, counters, chainEnds, outbox })
   const order = createOrder({ database, changes, timeline, counters, holds })
   const enqueue = createEnqueue({ database, changes, counters, holds, order, outbox })
   const queue = createQueue({ database, changes, timeline, counters, holds, chainEnds })
-  const attempts = createAttempts({ database, changes, timeline, counters, holds, chainEnds })
+  const attempts = createAttempts({ database, changes, timeline, counters, holds, chainEnds, outbox })
   const runs = createRuns({ enqueue, queue, attempts, outbox })
+  const answers = createAnswers(database)
   const fleet = createFleet({ database, changes })
   const chains = createChains({ database, enqueue })
   const schedules = createSchedules({ database, changes, enqueue })
@@ -158,6 +160,9 @@ export async function openSqliteStoreInThread(
     listDeliveries: (webhookId, page) => read(() => outbox.deliveries(webhookId, page)),
     replayDeliveries: (webhookId, ids, nowMs) => write(() => outbox.replay(webhookId, ids, nowMs)),
     pruneDeliveries: (before) => write(() => outbox.prune(before)),
+
+    claimAnswer: (claim) => write(() => answers.claim(claim)),
+    keepAnswer: (scope, key, answer) => write(() => answers.keep(scope, key, answer)),
 
     getSetting: (key) => read(() => fleet.getSetting(key)),
     putSetting: (key, value) => write(() => fleet.putSetting(key, value)),

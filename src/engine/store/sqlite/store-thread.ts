@@ -72,6 +72,8 @@ const VERBS = [
   'listDeliveries',
   'replayDeliveries',
   'pruneDeliveries',
+  'claimAnswer',
+  'keepAnswer',
   'getSetting',
   'putSetting'
 ] as const satisfies Verb[]

@@ -111,4 +111,16 @@ CREATE INDEX deliveries_due ON deliveries (webhook_id, next_try_at_ms, sequence)
 CREATE INDEX deliveries_of_webhook ON deliveries (webhook_id, state, sequence);
 CREATE INDEX deliveries_in_order ON deliveries (webhook_id, sequence);
 CREATE INDEX deliveries_ended ON deliveries (state, ended_at_ms) WHERE ended_at_ms IS NOT NULL;
+
+-- What was answered to a request with a key of its own (Idempotency-Key); answer is sealed, and null until there is one.
+CREATE TABLE remembered_answers (
+  scope TEXT NOT NULL,
+  key TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  begun_by TEXT NOT NULL,
+  answer TEXT,
+  expires_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (scope, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX remembered_answers_over ON remembered_answers (expires_at_ms);
 `

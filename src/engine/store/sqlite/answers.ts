@@ -1,0 +1,39 @@
+import type { Database } from 'better-sqlite3'
+import type { AnswerClaim, RememberedAnswer } from '../store.ts'
+
+/** Those whose time is over are forgotten by those who come, a few at a time, so that they never pile up. */
+const FORGOTTEN_AT_ONCE = 10
+
+/** Answers to requests that brought a key of their own, for clients that ask again. Every function runs inside a transaction of its caller. */
+export function createAnswers(database: Database) {
+  const find = database.prepare<
+    [string, string, number],
+    { fingerprint: string; begun_by: string; answer: string | null }
+  >('SELECT fingerprint, begun_by, answer FROM remembered_answers WHERE scope = ? AND key = ? AND expires_at_ms > ?')
+  const put = database.prepare<[string, string, string, string, number]>(
+    'INSERT OR REPLACE INTO remembered_answers (scope, key, fingerprint, begun_by, answer, expires_at_ms) VALUES (?, ?, ?, ?, NULL, ?)'
+  )
+  const keep = database.prepare<[string, string, string]>(
+    'UPDATE remembered_answers SET answer = ? WHERE scope = ? AND key = ?'
+  )
+  const drop = database.prepare<[string, string]>('DELETE FROM remembered_answers WHERE scope = ? AND key = ?')
+  const forget = database.prepare<[number, number]>(
+    `DELETE FROM remembered_answers WHERE (scope, key) IN
+      (SELECT scope, key FROM remembered_answers WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ?)`
+  )
+  return {
+    claim({ scope, key, fingerprint, begunBy, nowMs, expiresAtMs }: AnswerClaim): RememberedAnswer | null {
+      const earlier = find.get(scope, key, nowMs)
+      if (earlier !== undefined) {
+        return { fingerprint: earlier.fingerprint, begunBy: earlier.begun_by, answer: earlier.answer }
+      }
+      forget.run(nowMs, FORGOTTEN_AT_ONCE)
+      put.run(scope, key, fingerprint, begunBy, expiresAtMs)
+      return null
+    },
+    keep(scope: string, key: string, answer: string | null): void {
+      if (answer === null) drop.run(scope, key)
+      else keep.run(answer, scope, key)
+    }
+  }
+}
