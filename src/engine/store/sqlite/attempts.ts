@@ -40,6 +40,7 @@ interface Dependencies {
   counters: Counters
   holds: Holds
   chainEnds: ChainEnds
+  outbox: Outbox
 }
 
 interface JobBefore extends CountedRow {
@@ -81,7 +82,7 @@ const NOTHING_RUN = {
  * Ended attempts stay ended: what comes to be known later (stats, a killing line) is added without a change of state. But for one
  * that is found again on its node: it goes on as long as its job has not begun anew, and takes the job out of the queue with it.
  */
-export function createAttempts({ database, changes, timeline, counters, holds, chainEnds }: Dependencies) {
+export function createAttempts({ database, changes, timeline, counters, holds, chainEnds, outbox }: Dependencies) {
   const live = database.prepare<[], AttemptRow>(ATTEMPTS_SQL.live)
   const ofJob = database.prepare<[string], AttemptRow>(ATTEMPTS_SQL.ofJob)
   const one = database.prepare<[string, number], AttemptRow>(ATTEMPTS_SQL.one)

@@ -7,6 +7,7 @@ import type { ChangeLog } from './change-log.ts'
 import type { Counters } from './counters.ts'
 import type { Holds } from './holds.ts'
 import type { Order } from './order.ts'
+import type { Outbox } from './outbox.ts'
 
 /** Dedupe keys whose time is over are forgotten by those who bring new ones, two for one, so that they never pile up. */
 const KEYS_FORGOTTEN_AT_ONCE_MIN = 100
@@ -24,10 +25,11 @@ interface Dependencies {
   counters: Counters
   holds: Holds
   order: Order
+  outbox: Outbox
 }
 
 /** How jobs come into the queue. Every function runs inside a transaction of its caller. */
-export function createEnqueue({ database, changes, counters, holds, order }: Dependencies) {
+export function createEnqueue({ database, changes, counters, holds, order, outbox }: Dependencies) {
   const insertJob = database.prepare(ENQUEUE_SQL.insert)
   const exists = database.prepare<[string]>('SELECT 1 FROM jobs WHERE id = ?')
   const insertDependency = database.prepare<[string, string, string]>(
@@ -101,6 +103,7 @@ export function createEnqueue({ database, changes, counters, holds, order }: Dep
         }
         if (job.after.length > 0) {
           insert(job, rank, 'dependency')
+          outbox.job('job.queued', job.id, nowMs)
           recordDependencies(job.id, job.after)
           const { broken, isMet } = holds.judge(job.id)
           // Nothing can wait for a job that was not there before: its end concerns nobody else.
@@ -110,6 +113,7 @@ export function createEnqueue({ database, changes, counters, holds, order }: Dep
           const overlap_key = job.noOverlap ? overlapKey(job) : null
           const hold = holds.laterHold({ not_before_ms: job.notBeforeMs, overlap_key, attempt_count: 0 }, nowMs)
           insert(job, rank, hold as 'not_before' | 'overlap' | null)
+          outbox.job('job.queued', job.id, nowMs)
         }
         return job.id
       })

@@ -55,6 +55,7 @@ interface Dependencies {
   timeline: Timeline
   counters: Counters
   chainEnds: ChainEnds
+  outbox: Outbox
 }
 
 /**
@@ -66,7 +67,7 @@ interface Dependencies {
  * `dependency` is lifted, or ends the job, when what it waits for ends; the times by `releaseDue`; `overlap` when the live job of
  * the same key ends or goes back to the queue. A job may come back to `overlap` from its lane, where another was claimed first.
  */
-export function createHolds({ database, changes, timeline, counters, chainEnds }: Dependencies) {
+export function createHolds({ database, changes, timeline, counters, chainEnds, outbox }: Dependencies) {
   const due = database.prepare<[number, number], HeldRow & { not_before_ms: number; overlap_key: string | null }>(
     HOLDS_SQL.due
   )
@@ -134,6 +135,7 @@ export function createHolds({ database, changes, timeline, counters, chainEnds }
     timeline.add(id, null, 'ended', entry)
     chainEnds.note({ id, project: row.project, spider: row.spider, outcome: 'cancelled', atMs: entry.atMs })
     changes.job(id)
+    outbox.job('job.ended', id, entry.atMs)
     return { id, outcome: 'cancelled', overlapKey: row.overlap_key }
   }
 

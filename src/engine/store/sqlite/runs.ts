@@ -1,16 +1,18 @@
 import type { AttemptChange, AttemptStart, NewJob } from '../store.ts'
 import type { createAttempts } from './attempts.ts'
 import type { createEnqueue } from './enqueue.ts'
+import type { Outbox } from './outbox.ts'
 import type { createQueue } from './queue.ts'
 
 interface Dependencies {
   enqueue: ReturnType<typeof createEnqueue>
   queue: ReturnType<typeof createQueue>
   attempts: ReturnType<typeof createAttempts>
+  outbox: Outbox
 }
 
 /** Runs that began before we knew of them. Every function runs inside a transaction of its caller. */
-export function createRuns({ enqueue, queue, attempts }: Dependencies) {
+export function createRuns({ enqueue, queue, attempts, outbox }: Dependencies) {
   return {
     record(runs: { job: NewJob; start: AttemptStart; changes: AttemptChange[] }[]): void {
       for (const { job, start, changes } of runs) {
@@ -20,7 +22,10 @@ export function createRuns({ enqueue, queue, attempts }: Dependencies) {
             `The run of ${job.id} cannot be recorded: another run of its overlap key is live, or it has expired`
           )
         }
-        attempts.applyChanges(changes)
+        // Another server's history is no news; a run that goes on is.
+        const apply = () => attempts.applyChanges(changes)
+        if (changes.some(({ to }) => to === 'ended')) outbox.hushed(apply)
+        else apply()
       }
     }
   }

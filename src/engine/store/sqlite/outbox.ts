@@ -1,0 +1,308 @@
+import type { Database } from 'better-sqlite3'
+import { maskSecrets } from '../../../shared/secret-values.ts'
+import type { DeliveryTry, NewWebhook, StoredDelivery, StoredWebhook } from '../store.ts'
+import { type JobRow, toJob } from './rows.ts'
+
+/** Of one webhook. What comes on top is not kept, and counted: a receiver that is gone must not fill the disk. */
+export const WAITING_MAX = 100_000
+
+export const OUTBOX_SQL = {
+  due: `SELECT * FROM deliveries WHERE webhook_id = ? AND state = 'waiting' AND next_try_at_ms <= ?
+    ORDER BY next_try_at_ms, sequence LIMIT ?`,
+  nextDue: `SELECT min(next_try_at_ms) FROM deliveries WHERE webhook_id = ? AND state = 'waiting' AND next_try_at_ms > ?`,
+  page: 'SELECT * FROM deliveries WHERE webhook_id = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?',
+  pageOfState: `SELECT * FROM deliveries WHERE webhook_id = ? AND state = ? AND sequence < ?
+    ORDER BY sequence DESC LIMIT ?`,
+  prune: `DELETE FROM deliveries WHERE sequence IN (SELECT sequence FROM deliveries
+    WHERE state = ? AND ended_at_ms < ? LIMIT ?)`
+}
+
+const PRUNED_AT_ONCE_MAX = 10_000
+
+interface WebhookRow {
+  id: string
+  kind: string
+  name: string
+  url: string
+  events: string
+  project: string | null
+  enabled: number
+  created_at_ms: number
+  sealed_secret: string | null
+  sealed_old_secret: string | null
+  old_secret_until_ms: number | null
+  last_delivered_at_ms: number | null
+  problem: string | null
+  waiting: number
+  dead: number
+  dropped: number
+}
+
+interface DeliveryRow {
+  sequence: number
+  webhook_id: string
+  event: string
+  body: string
+  state: string
+  tries: number
+  made_at_ms: number
+  next_try_at_ms: number | null
+  ended_at_ms: number | null
+  answer: string | null
+}
+
+type Wanting = Map<string, { id: string; project: string | null; room: number }[]>
+
+export type Outbox = ReturnType<typeof createOutbox>
+
+/**
+ * What happened, for those who want to be told: written in the transaction in which it happened, so that nothing is told that did not
+ * happen, and nothing that happened is forgotten. Who wants what is read once for each write that has something to tell; `settle` and
+ * `discard` end the write, as they do the counters'.
+ *
+ *   waiting --delivered--> delivered      waiting --no answer, not 2xx--> waiting (later) ... --> dead --replayed--> waiting
+ */
+export function createOutbox(database: Database) {
+  const webhooks = database.prepare<[], WebhookRow>('SELECT * FROM webhooks ORDER BY name, id')
+  const enabled = database.prepare<[], Pick<WebhookRow, 'id' | 'events' | 'project' | 'waiting'>>(
+    'SELECT id, events, project, waiting FROM webhooks WHERE enabled = 1 ORDER BY id'
+  )
+  const put = database.prepare(`INSERT INTO webhooks
+      (id, kind, name, url, events, project, enabled, created_at_ms, sealed_secret, sealed_old_secret, old_secret_until_ms)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET name = excluded.name, url = excluded.url, events = excluded.events,
+      project = excluded.project, enabled = excluded.enabled, sealed_secret = excluded.sealed_secret,
+      sealed_old_secret = excluded.sealed_old_secret, old_secret_until_ms = excluded.old_secret_until_ms`)
+  const remove = database.prepare<[string]>('DELETE FROM webhooks WHERE id = ?')
+  const job = database.prepare<[string], JobRow>('SELECT * FROM jobs WHERE id = ?')
+  const insert = database.prepare<[string, string, string, number, number]>(
+    `INSERT INTO deliveries (webhook_id, event, body, state, tries, made_at_ms, next_try_at_ms)
+     VALUES (?, ?, ?, 'waiting', 0, ?, ?)`
+  )
+  const count = database.prepare<{ id: string; waiting: number; dead: number; dropped: number }>(
+    `UPDATE webhooks SET waiting = waiting + :waiting, dead = dead + :dead, dropped = dropped + :dropped WHERE id = :id`
+  )
+  const due = database.prepare<[string, number, number], DeliveryRow>(OUTBOX_SQL.due)
+  const nextDue = database.prepare<[string, number], number | null>(OUTBOX_SQL.nextDue).pluck()
+  const page = database.prepare<[string, number, number], DeliveryRow>(OUTBOX_SQL.page)
+  const pageOfState = database.prepare<[string, string, number, number], DeliveryRow>(OUTBOX_SQL.pageOfState)
+  const one = database.prepare<[number], DeliveryRow>('SELECT * FROM deliveries WHERE sequence = ?')
+  const conclude = database.prepare(
+    `UPDATE deliveries SET state = ?, tries = ?, next_try_at_ms = ?, ended_at_ms = ?, answer = ? WHERE sequence = ?`
+  )
+  const noteGood = database.prepare<[number, string]>(
+    'UPDATE webhooks SET last_delivered_at_ms = ?, problem = NULL, dropped = 0 WHERE id = ?'
+  )
+  const noteBad = database.prepare<[string | null, string]>('UPDATE webhooks SET problem = ? WHERE id = ?')
+  const turnOff = database.prepare<[string]>('UPDATE webhooks SET enabled = 0 WHERE id = ?')
+  const allDead = database
+    .prepare<[string], number>("SELECT sequence FROM deliveries WHERE webhook_id = ? AND state = 'dead'")
+    .pluck()
+  const prune = database.prepare<[string, number, number]>(OUTBOX_SQL.prune)
+  let wanting: Wanting | null = null
+  let isHushed = false
+  const counts = new Map<string, { waiting: number; dead: number; dropped: number }>()
+
+  function whoWants(event: string) {
+    if (wanting === null) {
+      wanting = new Map()
+      for (const { id, events, project, waiting } of enabled.all()) {
+        const subscriber = { id, project, room: WAITING_MAX - waiting }
+        for (const name of JSON.parse(events) as string[]) {
+          const others = wanting.get(name)
+          if (others === undefined) wanting.set(name, [subscriber])
+          else others.push(subscriber)
+        }
+      }
+    }
+    return wanting.get(event)
+  }
+
+  function countFor(id: string) {
+    const known = counts.get(id)
+    if (known !== undefined) return known
+    const fresh = { waiting: 0, dead: 0, dropped: 0 }
+    counts.set(id, fresh)
+    return fresh
+  }
+
+  /** `data` is only made where somebody wants it. */
+  function note(event: string, project: string | null, atMs: number, data: () => unknown): void {
+    const subscribers = isHushed ? undefined : whoWants(event)
+    if (subscribers === undefined) return
+    let body: string | null = null
+    for (const subscriber of subscribers) {
+      if (subscriber.project !== null && subscriber.project !== project) continue
+      if (subscriber.room <= 0) {
+        countFor(subscriber.id).dropped += 1
+        continue
+      }
+      subscriber.room -= 1
+      body ??= JSON.stringify({ type: event, timestamp: new Date(atMs).toISOString(), data: data() })
+      insert.run(subscriber.id, event, body, atMs, atMs)
+      countFor(subscriber.id).waiting += 1
+    }
+  }
+
+  function tryWasMade({ id, state, atMs, nextTryAtMs, answer, isGone }: DeliveryTry): void {
+    const before = one.get(sequenceOf(id) ?? -1)
+    // Its webhook was removed meanwhile.
+    if (before === undefined || before.state !== 'waiting') return
+    const endedAtMs = state === 'waiting' ? null : atMs
+    conclude.run(state, before.tries + 1, nextTryAtMs, endedAtMs, answer, before.sequence)
+    if (state === 'delivered') noteGood.run(atMs, before.webhook_id)
+    else noteBad.run(answer, before.webhook_id)
+    if (isGone === true) turnOff.run(before.webhook_id)
+    if (state === 'waiting') return
+    const counted = countFor(before.webhook_id)
+    counted.waiting -= 1
+    if (state === 'dead') counted.dead += 1
+  }
+
+  return {
+    note,
+
+    /** A job as it is now, its secret values masked. */
+    job(event: 'job.queued' | 'job.started' | 'job.ended', id: string, atMs: number): void {
+      if (isHushed || whoWants(event) === undefined) return
+      const row = job.get(id)
+      if (row === undefined) return
+      note(event, row.project, atMs, () => {
+        // How placement sees it is nobody's affair outside.
+        const { lane: _lane, ...told } = maskSecrets(toJob(row))
+        return { job: told }
+      })
+    },
+
+    /** What was written down elsewhere long ago is no news. */
+    hushed<T>(work: () => T): T {
+      isHushed = true
+      try {
+        return work()
+      } finally {
+        isHushed = false
+      }
+    },
+
+    settle(): void {
+      for (const [id, { waiting, dead, dropped }] of counts) count.run({ id, waiting, dead, dropped })
+      counts.clear()
+      wanting = null
+    },
+
+    discard(): void {
+      counts.clear()
+      wanting = null
+    },
+
+    list: (): StoredWebhook[] => webhooks.all().map(toWebhook),
+
+    put(webhook: NewWebhook): void {
+      const { id, kind, name, url, events, project, createdAtMs, sealedSecret, sealedOldSecret } = webhook
+      const settings = [name, url, JSON.stringify(events), project, webhook.enabled ? 1 : 0]
+      put.run(id, kind, ...settings, createdAtMs, sealedSecret, sealedOldSecret, webhook.oldSecretUntilMs)
+      wanting = null
+    },
+
+    /** What waits for it goes with it. */
+    remove(id: string): boolean {
+      wanting = null
+      return remove.run(id).changes > 0
+    },
+
+    due(nowMs: number, limitEach: number): { deliveries: StoredDelivery[]; nextDueMs: number | null } {
+      const deliveries: StoredDelivery[] = []
+      let nextDueMs: number | null = null
+      for (const { id } of enabled.all()) {
+        for (const row of due.all(id, nowMs, limitEach)) deliveries.push(toDelivery(row))
+        const nextMs = nextDue.get(id, nowMs) ?? null
+        if (nextMs !== null && (nextDueMs === null || nextMs < nextDueMs)) nextDueMs = nextMs
+      }
+      return { deliveries, nextDueMs }
+    },
+
+    conclude: (tries: DeliveryTry[]): void => tries.forEach(tryWasMade),
+
+    deliveries(
+      webhookId: string,
+      { state, before, limit }: { state?: StoredDelivery['state'] | undefined; before: string | null; limit: number }
+    ): StoredDelivery[] {
+      const below = before === null ? Number.MAX_SAFE_INTEGER : (sequenceOf(before) ?? 0)
+      const rows =
+        state === undefined ? page.all(webhookId, below, limit) : pageOfState.all(webhookId, state, below, limit)
+      return rows.map(toDelivery)
+    },
+
+    replay(webhookId: string, ids: string[], nowMs: number): number {
+      const sequences = ids.length === 0 ? allDead.all(webhookId) : ids.map((id) => sequenceOf(id) ?? -1)
+      const counted = countFor(webhookId)
+      let replayed = 0
+      for (const sequence of new Set(sequences)) {
+        const before = one.get(sequence)
+        if (before === undefined || before.webhook_id !== webhookId || before.state === 'waiting') continue
+        conclude.run('waiting', 0, nowMs, null, before.answer, sequence)
+        counted.waiting += 1
+        if (before.state === 'dead') counted.dead -= 1
+        replayed += 1
+      }
+      return replayed
+    },
+
+    /** Bounded: the rest goes with the next call. */
+    prune(before: { deliveredMs: number; deadMs: number }): void {
+      prune.run('delivered', before.deliveredMs, PRUNED_AT_ONCE_MAX)
+      if (prune.run('dead', before.deadMs, PRUNED_AT_ONCE_MAX).changes === 0) return
+      database
+        .prepare(
+          `UPDATE webhooks SET dead = (SELECT count(*) FROM deliveries WHERE webhook_id = webhooks.id AND state = 'dead')`
+        )
+        .run()
+    }
+  }
+}
+
+function toWebhook(row: WebhookRow): StoredWebhook {
+  return {
+    id: row.id,
+    kind: row.kind as StoredWebhook['kind'],
+    name: row.name,
+    url: row.url,
+    events: JSON.parse(row.events),
+    project: row.project,
+    enabled: row.enabled === 1,
+    createdAtMs: row.created_at_ms,
+    sealedSecret: row.sealed_secret,
+    sealedOldSecret: row.sealed_old_secret,
+    oldSecretUntilMs: row.old_secret_until_ms,
+    lastDeliveredAtMs: row.last_delivered_at_ms,
+    problem: row.problem,
+    waiting: row.waiting,
+    dead: row.dead,
+    dropped: row.dropped
+  }
+}
+
+function toDelivery(row: DeliveryRow): StoredDelivery {
+  return {
+    id: idOf(row),
+    webhookId: row.webhook_id,
+    event: row.event,
+    body: row.body,
+    state: row.state as StoredDelivery['state'],
+    tries: row.tries,
+    madeAtMs: row.made_at_ms,
+    nextTryAtMs: row.state === 'waiting' ? row.next_try_at_ms : null,
+    endedAtMs: row.ended_at_ms,
+    answer: row.answer
+  }
+}
+
+/** Receivers remember ids to take each once: the time keeps them apart from those of data that a backup has replaced since. */
+function idOf({ sequence, made_at_ms }: DeliveryRow): string {
+  return `msg_${made_at_ms.toString(36)}_${sequence.toString(36)}`
+}
+
+function sequenceOf(id: string): number | null {
+  const match = /^msg_[0-9a-z]{1,12}_([0-9a-z]{1,10})$/.exec(id)
+  return match === null ? null : Number.parseInt(match[1]!, 36)
+}
