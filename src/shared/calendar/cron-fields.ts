@@ -1,0 +1,178 @@
+/** Reading cron expressions: five fields, or six with seconds first; names, ranges, steps, lists, L, W, #, `@daily`. Pure. */
+
+export interface CronFields {
+  /** Ascending. */
+  seconds: number[]
+  minutes: number[]
+  hours: number[]
+  hasSeconds: boolean
+  /** Minutes or hours are `*` or stepped: it recurs, rather than naming times of day, and follows elapsed time over clock changes. */
+  isOpen: boolean
+  /** Days, months and weekdays, as croner takes them, at midnight; null: every day. */
+  dayPattern: string | null
+  days: unknown
+  /** As written, in order: day of month, month, day of week. */
+  dayTexts: [string, string, string]
+}
+
+/** What is wrong with an expression, in words that name the field. */
+export class CronProblem extends Error {}
+
+const NICKNAMES: Record<string, string> = {
+  '@yearly': '0 0 1 1 *',
+  '@annually': '0 0 1 1 *',
+  '@monthly': '0 0 1 * *',
+  '@weekly': '0 0 * * 0',
+  '@daily': '0 0 * * *',
+  '@midnight': '0 0 * * *',
+  '@hourly': '0 * * * *'
+}
+
+interface Field {
+  name: string
+  from: number
+  to: number
+  names: string[]
+}
+const SECOND: Field = { name: 'second', from: 0, to: 59, names: [] }
+const MINUTE: Field = { name: 'minute', from: 0, to: 59, names: [] }
+const HOUR: Field = { name: 'hour', from: 0, to: 23, names: [] }
+const DAY: Field = { name: 'day of month', from: 1, to: 31, names: [] }
+const MONTH: Field = {
+  name: 'month',
+  from: 1,
+  to: 12,
+  names: ['', 'JAN', 'FEB', 'MAR', 'APR', 'MAY', 'JUN', 'JUL', 'AUG', 'SEP', 'OCT', 'NOV', 'DEC']
+}
+/** 7 is Sunday too, as in every cron. */
+const WEEKDAY: Field = { name: 'day of week', from: 0, to: 7, names: ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'] }
+
+/** CronProblem for what cannot be read. */
+export function readCron(expression: string): Omit<CronFields, 'days'> {
+  const texts = splitCron(expression)
+  const [second, minute, hour, day, month, weekday] = texts.length === 5 ? ['0', ...texts] : texts
+  return {
+    seconds: readField(SECOND, second as string),
+    minutes: readField(MINUTE, minute as string),
+    hours: readField(HOUR, hour as string),
+    hasSeconds: texts.length === 6,
+    isOpen: /[*?/]/.test(`${minute}${hour}`),
+    dayPattern: readDays(day as string, month as string, weekday as string),
+    dayTexts: [day as string, month as string, weekday as string]
+  }
+}
+
+function splitCron(expression: string): string[] {
+  const trimmed = expression.trim().toUpperCase()
+  if (trimmed.startsWith('@')) {
+    const meant = NICKNAMES[trimmed.toLowerCase()]
+    if (meant !== undefined) return meant.split(' ')
+    throw new CronProblem(`“${expression.trim()}” is not known. There are ${Object.keys(NICKNAMES).join(', ')}.`)
+  }
+  const texts = trimmed === '' ? [] : trimmed.split(/\s+/)
+  if (texts.length === 5 || texts.length === 6) return texts
+  const count = `${texts.length} ${texts.length === 1 ? 'field' : 'fields'}`
+  throw new CronProblem(
+    `The expression has ${count}; it needs five (minute hour day month weekday), or six with seconds first.`
+  )
+}
+
+/** Values of a field, ascending, each once. */
+function readField(field: Field, text: string): number[] {
+  const values = new Set(text.split(',').flatMap((part) => readPart(field, part)))
+  return [...values].sort((one, other) => one - other)
+}
+
+function readPart(field: Field, text: string): number[] {
+  const [range = '', stepText, ...rest] = text.split('/')
+  if (rest.length > 0) throw problemOf(field, text, 'has more than one “/”')
+  const step = stepText === undefined ? 1 : readNumber(field, text, stepText)
+  if (step < 1) throw problemOf(field, text, 'has a step of 0; it must be at least 1')
+  const to = field === WEEKDAY ? 6 : field.to
+  if (step > to - field.from + 1)
+    throw problemOf(field, text, `has a step of ${step}; there are only ${to - field.from + 1} values`)
+  const [fromText = '', toText, ...more] = range.split('-')
+  if (more.length > 0) throw problemOf(field, text, 'has more than one “-”')
+  if (range === '*' || range === '?') return count(field.from, to, step)
+  const from = readValue(field, text, fromText)
+  if (toText !== undefined) return readRange(field, from, readValue(field, text, toText), step)
+  return stepText === undefined ? [from % (field === WEEKDAY ? 7 : 1_000)] : count(from, to, step)
+}
+
+/** `22-2` and `FRI-MON` go over the end, as people write them. */
+function readRange(field: Field, from: number, to: number, step: number): number[] {
+  const size = field === WEEKDAY ? 7 : field.to - field.from + 1
+  const end = from <= to ? to : to + size
+  return count(from, end, step).map((value) =>
+    field === WEEKDAY ? value % 7 : ((value - field.from) % size) + field.from
+  )
+}
+
+function count(from: number, to: number, step: number): number[] {
+  return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, index) => from + index * step)
+}
+
+function readValue(field: Field, part: string, text: string): number {
+  const named = field.names.indexOf(text)
+  return named >= 0 && text !== '' ? named : readNumber(field, part, text, field.from, field.to)
+}
+
+function readNumber(field: Field, part: string, text: string, from = 0, to = 1_000): number {
+  if (text === '') throw problemOf(field, part, 'is not complete')
+  if (!/^\d{1,4}$/.test(text))
+    throw problemOf(
+      field,
+      part,
+      `has “${text}”, which is not a ${field.names.length > 0 ? 'number or name' : 'number'}`
+    )
+  const value = Number(text)
+  if (value < from || value > to) throw problemOf(field, part, `has ${value}; it goes from ${from} to ${to}`)
+  return value
+}
+
+function problemOf(field: Field, part: string, what: string): CronProblem {
+  const where = `The ${field.name} field`
+  return new CronProblem(part === '' ? `${where} has an empty part.` : `${where} (“${part}”) ${what}.`)
+}
+
+/**
+ * The three fields of days, with every value spelt out, so that croner has nothing left to understand in its own way. Where both
+ * kinds of days are restricted, either suffices; unless one of them begins with `*` (a step), then both must hold: crontab(5).
+ */
+function readDays(day: string, month: string, weekday: string): string | null {
+  const isStar = (text: string) => text === '*' || text === '?'
+  const isBoth = weekday.startsWith('+')
+  const weekdayText = isBoth ? weekday.slice(1) : weekday
+  const days = isStar(day) ? '*' : readDaysOfMonth(day).join(',')
+  const months = isStar(month) ? '*' : readField(MONTH, month).join(',')
+  const weekdays = isStar(weekdayText) ? '*' : readWeekdays(weekdayText).join(',')
+  if (days === '*' && months === '*' && weekdays === '*') return null
+  const together = isBoth || ((day.startsWith('*') || weekdayText.startsWith('*')) && days !== '*' && weekdays !== '*')
+  return `0 0 ${days} ${months} ${together && weekdays !== '*' ? '+' : ''}${weekdays}`
+}
+
+function readDaysOfMonth(text: string): string[] {
+  if (text === 'LW' || text === 'WL') return ['LW']
+  return text.split(',').flatMap((part) => {
+    if (part === 'L') return ['L']
+    if (part === 'LW') throw problemOf(DAY, text, 'has LW beside others; it must stand alone')
+    const nearest = /^(\d+)W$/.exec(part)?.[1]
+    if (nearest !== undefined) return [`${readNumber(DAY, part, nearest, 1, 31)}W`]
+    if (/[LW]/.test(part))
+      throw problemOf(DAY, part, 'is not known; there are L (last day), 15W (nearest weekday) and LW')
+    return readPart(DAY, part).map(String)
+  })
+}
+
+function readWeekdays(text: string): string[] {
+  return text.split(',').flatMap((part) => {
+    const [, dayText, nth] = /^([^#]+?)(?:#(.+)|L)$/.exec(part) ?? []
+    if (dayText === undefined) {
+      if (part === 'L') throw problemOf(WEEKDAY, part, 'needs a day before it: 5L is the last Friday of the month')
+      return readPart(WEEKDAY, part).map(String)
+    }
+    const value = readValue(WEEKDAY, part, dayText) % 7
+    if (nth === undefined || nth === 'L') return [`${value}#L`]
+    return [`${value}#${readNumber(WEEKDAY, part, nth, 1, 5)}`]
+  })
+}

@@ -1,0 +1,100 @@
+/**
+ * Cron expressions on a calendar without clock changes: walls in, walls out (a wall is what a clock shows, as if that were UTC).
+ * croner finds the days; times of day are ours, since they are a product of three short lists and croner's patterns weigh 80 kB each:
+ * ten thousand schedules at distinct minutes share the few day patterns there are.
+ */
+import { Cron } from 'croner'
+import { readCron, type CronFields } from './cron-fields.ts'
+
+export interface CompiledCron extends CronFields {
+  /** null: every day. */
+  days: DayFinder | null
+}
+
+const DAY_MS = 86_400_000
+/** Beyond it nothing is looked for. */
+const LAST_MS = Date.UTC(2300, 0, 1)
+const MOST_EXPRESSIONS = 20_000
+const MOST_DAY_PATTERNS = 500
+
+const compiled = new Map<string, CompiledCron>()
+const dayFinders = new Map<string, DayFinder>()
+
+/** CronProblem for an expression that cannot be read. */
+export function compileCron(expression: string): CompiledCron {
+  const known = compiled.get(expression)
+  if (known !== undefined) return known
+  const fields = readCron(expression)
+  const made = { ...fields, days: fields.dayPattern === null ? null : dayFinderOf(fields.dayPattern) }
+  if (compiled.size >= MOST_EXPRESSIONS) compiled.clear()
+  compiled.set(expression, made)
+  return made
+}
+
+/** The first wall of the expression that is not before `wallMs`, or null where there is none in sight. */
+export function wallAtOrAfter(cron: CompiledCron, wallMs: number): number | null {
+  let dayMs = Math.floor(wallMs / DAY_MS) * DAY_MS
+  let second = Math.ceil((wallMs - dayMs) / 1000)
+  for (;;) {
+    const foundMs: number | null = cron.days === null ? dayMs : cron.days.atOrAfter(dayMs)
+    if (foundMs === null || foundMs >= LAST_MS) return null
+    if (foundMs !== dayMs) second = 0
+    const time = timeAtOrAfter(cron, second)
+    if (time !== null) return foundMs + time * 1000
+    dayMs = foundMs + DAY_MS
+    second = 0
+  }
+}
+
+/** Whether the expression means this wall. One of five fields means the whole minute here: it is asked of exclusions. */
+export function meansWall(cron: CompiledCron, wallMs: number): boolean {
+  const dayMs = Math.floor(wallMs / DAY_MS) * DAY_MS
+  const second = Math.floor((wallMs - dayMs) / 1000)
+  return (
+    cron.hours.includes(Math.floor(second / 3600)) &&
+    cron.minutes.includes(Math.floor(second / 60) % 60) &&
+    (!cron.hasSeconds || cron.seconds.includes(second % 60)) &&
+    (cron.days === null || cron.days.atOrAfter(dayMs) === dayMs)
+  )
+}
+
+/** The second of the day, at or after another. */
+function timeAtOrAfter(cron: CronFields, second: number): number | null {
+  for (const hour of cron.hours) {
+    if (hour * 3600 + 3599 < second) continue
+    for (const minute of cron.minutes) {
+      const start = hour * 3600 + minute * 60
+      if (start + 59 < second) continue
+      for (const one of cron.seconds) if (start + one >= second) return start + one
+    }
+  }
+  return null
+}
+
+class DayFinder {
+  readonly #cron: Cron
+  // Questions come in ascending order mostly, many for each day that matches.
+  #askedMs = 0
+  #foundMs: number | null = Number.NaN
+
+  constructor(pattern: string) {
+    this.#cron = new Cron(pattern, { utcOffset: 0, paused: true })
+  }
+
+  /** Midnight in, midnight out. */
+  atOrAfter(dayMs: number): number | null {
+    if (dayMs >= this.#askedMs && (this.#foundMs === null || dayMs <= this.#foundMs)) return this.#foundMs
+    this.#foundMs = this.#cron.nextRun(new Date(dayMs - 1000))?.getTime() ?? null
+    this.#askedMs = dayMs
+    return this.#foundMs
+  }
+}
+
+function dayFinderOf(pattern: string): DayFinder {
+  const known = dayFinders.get(pattern)
+  if (known !== undefined) return known
+  if (dayFinders.size >= MOST_DAY_PATTERNS) dayFinders.clear()
+  const finder = new DayFinder(pattern)
+  dayFinders.set(pattern, finder)
+  return finder
+}
