@@ -9,6 +9,7 @@ import { describeJobs } from './testing/jobs.ts'
 import { testAgainstModel } from './testing/model.ts'
 import { describeOrder } from './testing/order.ts'
 import { describeQueue } from './testing/queue.ts'
+import { describeSchedules } from './testing/schedules.ts'
 import { createStory, type StoreUnderTest } from './testing/story.ts'
 
 /** What every Store must do, whatever it is made of. Each test has a store on empty data of its own; `stories` are random ones. */
@@ -25,6 +26,7 @@ export function describeStore(name: string, openStore: () => Promise<StoreUnderT
     describeAttempts(story)
     describeFleet(story)
     describeChains(story)
+    describeSchedules(story)
     describeChangeLog(story)
     describeEnd(story)
   })

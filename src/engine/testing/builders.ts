@@ -1,4 +1,13 @@
-import type { AttemptStart, NewJob, StoredNode, StoredVersion, TimelineEntry } from '../store/store.ts'
+import { ScheduleSettings } from '../../shared/contract/index.ts'
+import type {
+  AttemptStart,
+  NewFiring,
+  NewJob,
+  StoredNode,
+  StoredSchedule,
+  StoredVersion,
+  TimelineEntry
+} from '../store/store.ts'
 
 /** Where builders' time begins; each thing built is a millisecond younger than the one before. */
 const START_MS = 1_800_000_000_000
@@ -94,6 +103,52 @@ export function aVersion(over: Partial<StoredVersion> = {}): StoredVersion {
     spiders: ['prices'],
     createdAtMs: nextMs(),
     deployments: [],
+    ...over
+  }
+}
+
+/** Daily at three in the morning of Berlin, one job; `settings` replaces single ones of them. */
+export function aStoredSchedule(
+  over: Partial<Omit<StoredSchedule, 'settings'>> & { settings?: Partial<ScheduleSettings> } = {}
+): StoredSchedule {
+  const atMs = nextMs()
+  return {
+    id: atMs.toString(16).padStart(12, '0').padEnd(32, '5'),
+    revision: 1,
+    paused: false,
+    pauseNote: null,
+    pausedBy: null,
+    createdAtMs: atMs,
+    changedAtMs: atMs,
+    doneUntilMs: atMs,
+    runCount: 0,
+    failuresInARow: 0,
+    ...over,
+    settings: ScheduleSettings.parse({
+      name: `schedule ${built}`,
+      zone: 'Europe/Berlin',
+      rules: [{ kind: 'cron', expression: '0 3 * * *' }],
+      jobs: [{ project: 'shop', spiders: ['prices'] }],
+      ...over.settings
+    })
+  }
+}
+
+/** By the clock and on time, of a moment that no other has. */
+export function aNewFiring(over: Partial<NewFiring> = {}): NewFiring {
+  const atMs = nextMs()
+  return {
+    scheduleId: '5'.repeat(32),
+    nominalMs: atMs,
+    origin: 'tick',
+    backfillId: null,
+    atMs,
+    state: 'fired',
+    reason: 'on_time',
+    text: 'on time',
+    count: 1,
+    jobs: [],
+    doneUntilMs: null,
     ...over
   }
 }

@@ -29,7 +29,7 @@ export function createChangeLog(database: Database) {
   return {
     cursor,
 
-    add(noun: 'node' | 'project', id: string): void {
+    add(noun: 'node' | 'project' | 'schedule', id: string): void {
       insert.run(noun, id)
     },
 

@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import type { JobFacets, JobFilter } from '../../../shared/contract/index.ts'
+import { type JobFacets, type JobFilter, JobStatus } from '../../../shared/contract/index.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
 import type { JobRow } from './rows.ts'
 
@@ -31,6 +31,10 @@ export const JOB_LIST_SQL = {
   countOfKind: 'SELECT count(*) FROM jobs WHERE project = ? AND spider = ? AND status = ? AND id >= ? AND id < ?',
   countOfKindOnNode: `SELECT count(*) FROM jobs
     WHERE node_id = ? AND project = ? AND spider = ? AND status = ? AND id >= ? AND id < ?`,
+  ofSchedule: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
+    WHERE schedule_id = ? AND status = ? AND id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
+  kindsOfSchedule: `SELECT project, spider, status, coalesce(node_id, '') AS nodeId, count(*) AS count FROM jobs
+    WHERE schedule_id = ? AND id >= ? AND queued_at_ms >= ? GROUP BY 1, 2, 3, 4`,
   byIdPrefix: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
     WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ${NAMED_MAX}`,
   byJobidPrefix: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
@@ -54,6 +58,10 @@ export function createJobList(database: Database) {
   const ofKindOnNode = database.prepare<unknown[], string>(JOB_LIST_SQL.ofKindOnNode).pluck()
   const byIdPrefix = database.prepare<[string, string], NamedRow>(JOB_LIST_SQL.byIdPrefix)
   const byJobidPrefix = database.prepare<[string, string], NamedRow>(JOB_LIST_SQL.byJobidPrefix)
+  const ofSchedule = database.prepare<unknown[], NamedRow>(JOB_LIST_SQL.ofSchedule)
+  const kindsOfSchedule = database.prepare<[string, string, number], Kind & { count: number }>(
+    JOB_LIST_SQL.kindsOfSchedule
+  )
   const many = database.prepare<[string], JobRow>(
     'SELECT jobs.* FROM json_each(?) AS wanted JOIN jobs ON jobs.id = wanted.value ORDER BY jobs.id DESC'
   )
@@ -104,8 +112,37 @@ export function createJobList(database: Database) {
     return mergeNewestFirst(walks, below, limit, isRecent)
   }
 
+  /** Of one schedule: a walk per status, of which the rest of the filter leaves what fits it. */
+  function pageIdsOfSchedule(scheduleId: string, filter: JobFilter, below: string, from: string, limit: number) {
+    const { status = [], text } = filter
+    const isLeft = fits(filter, conditionsOfName(text))
+    const walks = (status.length === 0 ? JobStatus.options : [...new Set(status)]).map(
+      (one): Walk =>
+        (before, count) => {
+          // A page of what does not fit must not look like the end of the walk.
+          const ids: string[] = []
+          for (const row of ofSchedule.iterate(scheduleId, one, before, from, -1)) {
+            if (isLeft(row)) ids.push(row.id)
+            if (ids.length === count) break
+          }
+          return ids
+        }
+    )
+    return mergeNewestFirst(walks, below, limit, () => true)
+  }
+
   function countKinds(filter: JobFilter): (Kind & { count: number })[] {
-    const { sinceMs, text } = filter
+    const { sinceMs, text, scheduleId } = filter
+    if (scheduleId !== undefined) {
+      const from = sinceMs === undefined ? '' : idAt(sinceMs - ID_TIME_MARGIN_MS)
+      if (text === undefined || text === '') {
+        const isLeft = fits({ ...filter, sinceMs: undefined })
+        return kindsOfSchedule.all(scheduleId, from, sinceMs ?? 0).filter((kind) => isLeft(kind as unknown as NamedRow))
+      }
+      // The text may name single jobs: each is looked at.
+      const rows = JobStatus.options.flatMap((status) => ofSchedule.all(scheduleId, status, AFTER_EVERY_ID, from, -1))
+      return rows.filter(fits(filter, conditionsOfName(text))).map((row) => ({ ...row, count: 1 }))
+    }
     // The named are counted besides the kinds that the text names, not twice.
     const kinds = kindsOf(filter, KIND_ON_NODE)
     const isKind = conditionsOfText(text)
@@ -148,7 +185,10 @@ export function createJobList(database: Database) {
     list(filter: JobFilter, page: { before: string | null; limit: number }): JobRow[] {
       const below = page.before ?? AFTER_EVERY_ID
       const from = filter.sinceMs === undefined ? '' : idAt(filter.sinceMs - ID_TIME_MARGIN_MS)
-      const { status = [], project, spider, nodeId, text = '' } = filter
+      const { status = [], project, spider, nodeId, text = '', scheduleId } = filter
+      if (scheduleId !== undefined) {
+        return many.all(JSON.stringify(pageIdsOfSchedule(scheduleId, filter, below, from, page.limit)))
+      }
       const hasNames = [project, spider, nodeId].some((name) => name !== undefined)
       if (status.length === 0 && text === '' && from === '' && !hasNames) return newest.all(below, from, page.limit)
       return many.all(JSON.stringify(pageIds(filter, below, from, page.limit)))
@@ -255,9 +295,17 @@ function conditionsOfText(text: string | undefined): (kind: Kind) => boolean {
   return ({ project, spider }) => foldCase(project).includes(wanted) || foldCase(spider).includes(wanted)
 }
 
+/** Whether the text names a job: its kind, or the beginning of its id or own jobid. */
+function conditionsOfName(text: string | undefined): (row: NamedRow) => boolean {
+  const isKind = conditionsOfText(text)
+  if (text === undefined || text === '') return isKind
+  const digits = text.length >= ID_PREFIX_MIN ? text.toLowerCase() : null
+  return (row) => isKind(row) || row.jobid.startsWith(text) || (digits !== null && row.id.startsWith(digits))
+}
+
 const foldCase = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 
-function fits(filter: JobFilter, more: (kind: Kind) => boolean = () => true): (row: NamedRow) => boolean {
+function fits(filter: JobFilter, more: (row: NamedRow) => boolean = () => true): (row: NamedRow) => boolean {
   const { status, project, spider, nodeId, sinceMs } = filter
   return (row) =>
     (status === undefined || status.length === 0 || status.some((one) => one === row.status)) &&

@@ -8,6 +8,7 @@ import { JOB_LIST_SQL } from './job-list.ts'
 import { JOBS_SQL } from './jobs.ts'
 import { ORDER_SQL } from './order.ts'
 import { QUEUE_SQL } from './queue.ts'
+import { SCHEDULES_SQL } from './schedules.ts'
 
 const PLAN_OF_LIST: Record<string, RegExp> = {
   newest: /^SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 /,
@@ -17,6 +18,8 @@ const PLAN_OF_LIST: Record<string, RegExp> = {
   countOfKind: /^SEARCH jobs USING (COVERING )?INDEX jobs_listed \(project=\? AND spider=\? AND status=\? AND id/,
   countOfKindOnNode:
     /^SEARCH jobs USING (COVERING )?INDEX jobs_on_node \(node_id=\? AND project=\? AND spider=\? AND status=\? AND id/,
+  ofSchedule: /^SEARCH jobs USING INDEX jobs_of_schedule \(schedule_id=\? AND status=\? AND id/,
+  kindsOfSchedule: /^SEARCH jobs USING INDEX jobs_of_schedule \(schedule_id=\?|^USE TEMP B-TREE FOR GROUP BY$/,
   byIdPrefix: /^SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 /,
   byJobidPrefix: /^SEARCH jobs USING INDEX jobs_by_own_jobid /
 }
@@ -70,6 +73,13 @@ describe('query plans', () => {
       expect(plan).not.toMatch(/^SCAN jobs(?! USING (COVERING )?INDEX jobs_(not_before|expiring))/)
     }
   })
+
+  test.each(Object.entries(SCHEDULES_SQL))(
+    '%s of schedules scans no jobs, and no firings but down their ids',
+    (_name, query) => {
+      for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN (jobs|firings)|TEMP B-TREE FOR ORDER BY/)
+    }
+  )
 
   test.each(Object.entries(JOBS_SQL))('%s never scans the jobs', (_name, query) => {
     for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN jobs/)

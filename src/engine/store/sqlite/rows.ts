@@ -1,5 +1,5 @@
-import type { Attempt, Deployment, Transition } from '../../../shared/contract/index.ts'
-import type { StoredJob, StoredNode, StoredVersion } from '../store.ts'
+import type { Attempt, Deployment, JobStatus, Transition } from '../../../shared/contract/index.ts'
+import type { StoredFiring, StoredJob, StoredNode, StoredSchedule, StoredVersion } from '../store.ts'
 
 /** Rows as SQLite gives them, and how they become what the engine speaks of. Nullable columns stay null. */
 
@@ -259,5 +259,85 @@ export function toDeployment(row: DeploymentRow): Deployment {
     error: row.error,
     changedAtMs: row.changed_at_ms,
     sha256: row.sha256
+  }
+}
+
+export interface ScheduleRow {
+  id: string
+  revision: number
+  settings: string
+  paused: number
+  pause_note: string | null
+  paused_by: string | null
+  created_at_ms: number
+  changed_at_ms: number
+  done_until_ms: number
+  run_count: number
+  failures_in_a_row: number
+}
+
+export function toSchedule(row: ScheduleRow): StoredSchedule {
+  return {
+    id: row.id,
+    revision: row.revision,
+    settings: JSON.parse(row.settings),
+    paused: row.paused === 1,
+    pauseNote: row.pause_note,
+    pausedBy: row.paused_by as StoredSchedule['pausedBy'],
+    createdAtMs: row.created_at_ms,
+    changedAtMs: row.changed_at_ms,
+    doneUntilMs: row.done_until_ms,
+    runCount: row.run_count,
+    failuresInARow: row.failures_in_a_row
+  }
+}
+
+export interface FiringRow {
+  id: number
+  schedule_id: string
+  nominal_ms: number
+  origin: string
+  backfill_id: string | null
+  at_ms: number
+  state: string
+  reason: string
+  text: string
+  count: number
+  job_ids: string
+}
+
+/** What is told of the jobs that a firing made, in their order. */
+export interface FiredJobRow {
+  status: JobStatus
+  started_at_ms: number | null
+  ended_at_ms: number | null
+}
+
+export function toFiring(row: FiringRow, jobs: FiredJobRow[]): StoredFiring {
+  return {
+    id: row.id,
+    scheduleId: row.schedule_id,
+    nominalMs: row.nominal_ms,
+    origin: row.origin as StoredFiring['origin'],
+    backfillId: row.backfill_id,
+    atMs: row.at_ms,
+    state: row.state as StoredFiring['state'],
+    reason: row.reason as StoredFiring['reason'],
+    text: row.text,
+    count: row.count,
+    jobIds: JSON.parse(row.job_ids),
+    ...summaryOf(jobs)
+  }
+}
+
+export function summaryOf(jobs: FiredJobRow[]): Pick<StoredFiring, 'statuses' | 'startedAtMs' | 'endedAtMs'> {
+  const times = (column: 'started_at_ms' | 'ended_at_ms') =>
+    jobs.map((job) => job[column]).filter((time) => time !== null)
+  const started = times('started_at_ms')
+  const ended = times('ended_at_ms')
+  return {
+    statuses: jobs.map(({ status }) => status),
+    startedAtMs: started.length === 0 ? null : Math.min(...started),
+    endedAtMs: ended.length === 0 ? null : Math.max(...ended)
   }
 }

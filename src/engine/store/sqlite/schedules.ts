@@ -1,0 +1,198 @@
+import type { Database } from 'better-sqlite3'
+import type { Firing } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { NewFiring, StoredFiring, StoredJob, StoredSchedule } from '../store.ts'
+import type { ChangeLog } from './change-log.ts'
+import type { createEnqueue } from './enqueue.ts'
+import {
+  type FiredJobRow,
+  type FiringRow,
+  type JobRow,
+  type ScheduleRow,
+  summaryOf,
+  toFiring,
+  toJob,
+  toSchedule
+} from './rows.ts'
+
+/** Above every id of a firing: the page before it is the newest. */
+const AFTER_EVERY_FIRING = Number.MAX_SAFE_INTEGER
+const ALL_STATES: Firing['state'][] = ['fired', 'skipped', 'missed', 'failed']
+
+export const SCHEDULES_SQL = {
+  hasFired: `SELECT 1 FROM firings WHERE schedule_id = ? AND nominal_ms = ? AND origin <> 'manual' AND state = 'fired'`,
+  findFired: `SELECT nominal_ms FROM json_each(:wanted) AS wanted
+    JOIN firings ON schedule_id = :id AND nominal_ms = wanted.value AND origin <> 'manual' AND state = 'fired'
+    ORDER BY nominal_ms`,
+  newest: 'SELECT * FROM firings WHERE id < ? ORDER BY id DESC LIMIT ?',
+  newestIn: 'SELECT * FROM firings WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?',
+  ofSchedule: 'SELECT * FROM firings WHERE schedule_id = ? AND id < ? ORDER BY id DESC LIMIT ?',
+  ofScheduleIn: 'SELECT * FROM firings WHERE schedule_id = ? AND state = ? AND id < ? ORDER BY id DESC LIMIT ?',
+  ofBackfill: 'SELECT * FROM firings WHERE backfill_id = ? AND id < ? ORDER BY id DESC LIMIT ?',
+  jobsOf: `SELECT jobs.status, jobs.started_at_ms, jobs.ended_at_ms
+    FROM json_each(?) AS wanted CROSS JOIN jobs ON jobs.id = wanted.value`,
+  liveJobs: `SELECT * FROM jobs WHERE schedule_id = ? AND status IN ('queued', 'starting', 'running')`
+}
+
+interface Dependencies {
+  database: Database
+  changes: ChangeLog
+  enqueue: Pick<ReturnType<typeof createEnqueue>, 'enqueue'>
+}
+
+/** Schedules, and what became of their moments. Every function that writes runs inside a transaction of its caller. */
+export function createSchedules({ database, changes, enqueue }: Dependencies) {
+  const all = database.prepare<[], ScheduleRow>('SELECT * FROM schedules ORDER BY name, id')
+  const many = database.prepare<[string], ScheduleRow>(
+    'SELECT schedules.* FROM json_each(?) AS wanted JOIN schedules ON schedules.id = wanted.value ORDER BY wanted.key'
+  )
+  const revision = database.prepare<[string], number>('SELECT revision FROM schedules WHERE id = ?').pluck()
+  const insert = database.prepare(
+    `INSERT INTO schedules VALUES (:id, :revision, :name, :settings, :paused, :pauseNote, :pausedBy, :createdAtMs, :changedAtMs,
+       :doneUntilMs, :runCount, :failuresInARow)`
+  )
+  // What the ticker counts up while somebody edits is never taken back: a moment that is done stays done.
+  const update = database.prepare(
+    `UPDATE schedules SET revision = :revision, name = :name, settings = :settings, paused = :paused, pause_note = :pauseNote,
+       paused_by = :pausedBy, changed_at_ms = :changedAtMs, done_until_ms = max(done_until_ms, :doneUntilMs),
+       run_count = max(run_count, :runCount), failures_in_a_row = :failuresInARow
+     WHERE id = :id`
+  )
+  const remove = database.prepare<[string]>('DELETE FROM schedules WHERE id = ?')
+  const moveOn = database.prepare<[number | null, number, string]>(
+    'UPDATE schedules SET done_until_ms = max(done_until_ms, coalesce(?, done_until_ms)), run_count = run_count + ? WHERE id = ?'
+  )
+  const hasFired = database.prepare<[string, number]>(SCHEDULES_SQL.hasFired)
+  const insertFiring = database.prepare(
+    `INSERT INTO firings (schedule_id, nominal_ms, origin, backfill_id, at_ms, state, reason, text, count, job_ids)
+     VALUES (:scheduleId, :nominalMs, :origin, :backfillId, :atMs, :state, :reason, :text, :count, :jobIds)`
+  )
+  const findFired = database.prepare<{ id: string; wanted: string }, number>(SCHEDULES_SQL.findFired).pluck()
+  const newest = database.prepare<[number, number], FiringRow>(SCHEDULES_SQL.newest)
+  const newestIn = database.prepare<[string, number, number], FiringRow>(SCHEDULES_SQL.newestIn)
+  const ofSchedule = database.prepare<[string, number, number], FiringRow>(SCHEDULES_SQL.ofSchedule)
+  const ofScheduleIn = database.prepare<[string, string, number, number], FiringRow>(SCHEDULES_SQL.ofScheduleIn)
+  const ofBackfill = database.prepare<[string, number, number], FiringRow>(SCHEDULES_SQL.ofBackfill)
+  const jobsOf = database.prepare<[string], FiredJobRow>(SCHEDULES_SQL.jobsOf)
+  const liveJobs = database.prepare<[string], JobRow>(SCHEDULES_SQL.liveJobs)
+
+  const complete = (row: FiringRow): StoredFiring => toFiring(row, row.job_ids === '[]' ? [] : jobsOf.all(row.job_ids))
+
+  return {
+    list: (): StoredSchedule[] => all.all().map(toSchedule),
+
+    getMany: (ids: string[]): StoredSchedule[] => many.all(JSON.stringify(ids)).map(toSchedule),
+
+    put(schedule: StoredSchedule): void {
+      const { id, settings } = schedule
+      const there = revision.get(id)
+      if (there === undefined && schedule.revision !== 1) {
+        throw new ScrapdeckError(
+          'SCHEDULE_NOT_FOUND',
+          `The schedule ${settings.name} was removed meanwhile. Create it anew`
+        )
+      }
+      if (schedule.revision !== (there ?? 0) + 1) {
+        throw new ScrapdeckError(
+          'CHANGED_MEANWHILE',
+          `The schedule ${settings.name} was changed meanwhile, and nothing was written. Look at it as it is now, and change it anew`
+        )
+      }
+      const row = {
+        ...schedule,
+        name: settings.name,
+        settings: JSON.stringify(settings),
+        paused: Number(schedule.paused)
+      }
+      if (there === undefined) insert.run(row)
+      else update.run(row)
+      changes.add('schedule', id)
+    },
+
+    remove(ids: string[]): string[] {
+      const removed = [...new Set(ids)].filter((id) => remove.run(id).changes > 0)
+      for (const id of removed) changes.add('schedule', id)
+      return removed
+    },
+
+    fire(firings: NewFiring[]): (StoredFiring | null)[] {
+      const taken = new Set<string>()
+      const isNew = firings.map(({ scheduleId, nominalMs, origin, state }) => {
+        if (revision.get(scheduleId) === undefined) return false
+        if (origin === 'manual' || state !== 'fired') return true
+        const key = `${scheduleId} ${nominalMs}`
+        if (taken.has(key) || hasFired.get(scheduleId, nominalMs) !== undefined) return false
+        taken.add(key)
+        return true
+      })
+      const jobs = firings.flatMap((firing, index) => (isNew[index] ? firing.jobs : []))
+      const ids = jobs.length === 0 ? [] : enqueue.enqueue(jobs)
+      let used = 0
+      const told = new Set<string>()
+      return firings.map((firing, index) => {
+        const { jobs: made, doneUntilMs, ...fields } = firing
+        const { scheduleId } = firing
+        const hasRun = isNew[index]! && made.length > 0
+        const isThere = moveOn.run(doneUntilMs, Number(hasRun), scheduleId).changes > 0
+        if (isThere && !told.has(scheduleId)) changes.add('schedule', scheduleId)
+        told.add(scheduleId)
+        if (!isNew[index]) return null
+        const jobIds = ids.slice(used, used + made.length)
+        used += made.length
+        const { lastInsertRowid } = insertFiring.run({ ...fields, jobIds: JSON.stringify(jobIds) })
+        const facts = jobIds.length === 0 ? [] : jobsOf.all(JSON.stringify(jobIds))
+        return { ...fields, ...summaryOf(facts), id: Number(lastInsertRowid), jobIds }
+      })
+    },
+
+    listFirings(
+      filter: {
+        scheduleId?: string | undefined
+        backfillId?: string | undefined
+        states?: Firing['state'][] | undefined
+      },
+      page: { before: number | null; limit: number }
+    ): StoredFiring[] {
+      const { scheduleId, backfillId } = filter
+      const { limit } = page
+      const before = page.before ?? AFTER_EVERY_FIRING
+      const states =
+        filter.states === undefined || filter.states.length === 0 ? ALL_STATES : [...new Set(filter.states)]
+      const isAnyState = states.length === ALL_STATES.length
+      if (backfillId !== undefined) {
+        // A backfill's own rows: as many as it has moments, and nobody asks for those of one state alone by the page.
+        const rows = ofBackfill.all(backfillId, before, isAnyState ? limit : -1)
+        const wanted = rows.filter(
+          (row) =>
+            states.includes(row.state as Firing['state']) &&
+            (scheduleId === undefined || row.schedule_id === scheduleId)
+        )
+        return wanted.slice(0, limit).map(complete)
+      }
+      if (isAnyState) {
+        const rows = scheduleId === undefined ? newest.all(before, limit) : ofSchedule.all(scheduleId, before, limit)
+        return rows.map(complete)
+      }
+      const rows = states.flatMap((state) =>
+        scheduleId === undefined
+          ? newestIn.all(state, before, limit)
+          : ofScheduleIn.all(scheduleId, state, before, limit)
+      )
+      return rows
+        .sort((one, other) => other.id - one.id)
+        .slice(0, limit)
+        .map(complete)
+    },
+
+    listRecent: (scheduleIds: string[], limit: number): StoredFiring[] =>
+      scheduleIds.flatMap((id) => ofSchedule.all(id, AFTER_EVERY_FIRING, limit).map(complete)),
+
+    findFired: (id: string, nominalMs: number[]): number[] => findFired.all({ id, wanted: JSON.stringify(nominalMs) }),
+
+    listLiveJobs: (scheduleId: string): StoredJob[] =>
+      liveJobs
+        .all(scheduleId)
+        .map(toJob)
+        .sort((one, other) => (one.id < other.id ? -1 : 1))
+  }
+}

@@ -1,0 +1,251 @@
+import { describe, expect, test } from 'vitest'
+import { aNewFiring, aNewJob, aStoredSchedule } from '../../testing/builders.ts'
+import type { NewFiring, StoredSchedule } from '../store.ts'
+import type { Story } from './story.ts'
+
+export function describeSchedules(story: Story): void {
+  const { begin, end, pageIds } = story
+  const put = async (over: Partial<StoredSchedule> = {}) => {
+    const schedule = aStoredSchedule(over)
+    await story.store.putSchedule(schedule)
+    return schedule
+  }
+  const get = async ({ id }: { id: string }) => (await story.store.getSchedules([id]))[0]
+  /** One that makes one job, and that job. */
+  const aFiringOf = ({ id: scheduleId }: { id: string }, over: Partial<NewFiring> = {}) => {
+    const firing = aNewFiring({ scheduleId, ...over })
+    const job = aNewJob({ source: 'schedule', scheduleId, nominalMs: firing.nominalMs })
+    return { job, firing: { ...firing, jobs: over.jobs ?? [job] } }
+  }
+
+  describe('schedules', () => {
+    test('schedules are kept, listed by name, changed and removed with their history', async () => {
+      const last = aStoredSchedule({ settings: { ...aStoredSchedule().settings, name: 'weekly' } })
+      const first = aStoredSchedule({ settings: { ...aStoredSchedule().settings, name: 'daily' } })
+      await story.store.putSchedule(last)
+      await story.store.putSchedule(first)
+      const changed = {
+        ...last,
+        revision: 2,
+        paused: true,
+        pauseNote: 'the shop is shut',
+        pausedBy: 'operator' as const
+      }
+      await story.store.putSchedule(changed)
+      expect(await story.store.listSchedules()).toEqual([first, changed])
+      expect(await story.store.getSchedules([last.id, 'f'.repeat(32), first.id])).toEqual([changed, first])
+      const { firing, job } = aFiringOf(last)
+      await story.store.fire([firing])
+      expect(await story.store.deleteSchedules([last.id, 'f'.repeat(32)])).toEqual([last.id])
+      expect(await story.store.listSchedules()).toEqual([first])
+      expect(await story.store.listFirings({ scheduleId: last.id }, { before: null, limit: 9 })).toEqual([])
+      expect((await story.store.getJob(job.id))?.scheduleId).toBe(last.id)
+    })
+
+    test('who changes what somebody else has changed meanwhile, or removed, is refused', async () => {
+      const schedule = await put()
+      await story.store.putSchedule({ ...schedule, revision: 2 })
+      const again = { ...schedule, revision: 2, paused: true }
+      await expect(story.store.putSchedule(again)).rejects.toMatchObject({ code: 'CHANGED_MEANWHILE' })
+      await expect(story.store.putSchedule(schedule)).rejects.toMatchObject({ code: 'CHANGED_MEANWHILE' })
+      expect((await get(schedule))?.paused).toBe(false)
+      await story.store.deleteSchedules([schedule.id])
+      await expect(story.store.putSchedule({ ...schedule, revision: 3 })).rejects.toMatchObject({
+        code: 'SCHEDULE_NOT_FOUND'
+      })
+    })
+
+    test('a firing is written with its jobs and moves its schedule on', async () => {
+      const schedule = await put()
+      const { firing, job } = aFiringOf(schedule, { doneUntilMs: schedule.doneUntilMs + 60_000 })
+      const [written] = await story.store.fire([firing])
+      const { jobs: _jobs, doneUntilMs, ...fields } = firing
+      const none = { startedAtMs: null, endedAtMs: null }
+      expect(written).toEqual({ ...fields, ...none, id: expect.any(Number), jobIds: [job.id], statuses: ['queued'] })
+      expect(await story.store.listRecentFirings([schedule.id], 5)).toEqual([written])
+      expect(await story.store.getJob(job.id)).toMatchObject({
+        scheduleId: schedule.id,
+        nominalMs: firing.nominalMs,
+        source: 'schedule',
+        state: 'queued'
+      })
+      expect(await get(schedule)).toEqual({ ...schedule, doneUntilMs, runCount: 1 })
+    })
+
+    test('a moment fires once: neither again, nor twice in one call, nor by a backfill; the schedule moves on all the same', async () => {
+      const schedule = await put()
+      const { firing } = aFiringOf(schedule)
+      const [first, twin] = await story.store.fire([firing, { ...firing, jobs: [aNewJob()] }])
+      expect([first?.nominalMs, twin]).toEqual([firing.nominalMs, null])
+      const late = aNewJob()
+      const filler = {
+        ...firing,
+        origin: 'backfill' as const,
+        backfillId: 'b1',
+        jobs: [late],
+        doneUntilMs: firing.nominalMs
+      }
+      expect(await story.store.fire([filler])).toEqual([null])
+      expect(await story.store.getJob(late.id)).toBeNull()
+      expect(await get(schedule)).toMatchObject({ runCount: 1, doneUntilMs: firing.nominalMs })
+      expect(await story.store.findFired(schedule.id, [1, firing.nominalMs, 2])).toEqual([firing.nominalMs])
+    })
+
+    test('what is run by hand, skipped or missed does not stand in the way of the moment', async () => {
+      const schedule = await put()
+      const { firing } = aFiringOf(schedule)
+      const { nominalMs } = firing
+      const skipped = { ...firing, state: 'skipped' as const, reason: 'overlap' as const, jobs: [] }
+      const manual = () => ({
+        ...aFiringOf(schedule, { nominalMs, origin: 'manual' }).firing,
+        reason: 'run_now' as const
+      })
+      const written = await story.store.fire([skipped, manual(), manual()])
+      expect(written).not.toContain(null)
+      expect(await story.store.findFired(schedule.id, [nominalMs])).toEqual([])
+      expect(await story.store.fire([firing])).not.toContain(null)
+      // One was skipped and made no job.
+      expect((await get(schedule))?.runCount).toBe(3)
+    })
+
+    test('all or none: where a job cannot be written, no moment is done', async () => {
+      const schedule = await put()
+      const one = aFiringOf(schedule, { doneUntilMs: 5_000_000_000_000 })
+      const impossible = aNewJob({ after: [{ jobId: 'f'.repeat(32), on: 'ended' }] })
+      const other = aFiringOf(schedule, { nominalMs: 7, jobs: [impossible] })
+      await expect(story.store.fire([one.firing, other.firing])).rejects.toMatchObject({ code: 'JOB_NOT_FOUND' })
+      expect(await story.store.getJob(one.job.id)).toBeNull()
+      expect(await story.store.listRecentFirings([schedule.id], 5)).toEqual([])
+      expect(await get(schedule)).toEqual(schedule)
+    })
+
+    test('a firing of a schedule that is gone leaves nothing', async () => {
+      const { firing, job } = aFiringOf({ id: 'f'.repeat(32) })
+      expect(await story.store.fire([firing])).toEqual([null])
+      expect(await story.store.getJob(job.id)).toBeNull()
+    })
+
+    test('a moment that is done stays done, whatever an edit that began before it says', async () => {
+      const schedule = await put()
+      const { firing } = aFiringOf(schedule, { doneUntilMs: schedule.doneUntilMs + 60_000 })
+      await story.store.fire([firing])
+      await story.store.putSchedule({ ...schedule, revision: 2, failuresInARow: 2 })
+      expect(await get(schedule)).toMatchObject({
+        doneUntilMs: schedule.doneUntilMs + 60_000,
+        runCount: 1,
+        failuresInARow: 2
+      })
+    })
+
+    test('firings tell how their jobs went', async () => {
+      const schedule = await put()
+      const { firing, job } = aFiringOf(schedule)
+      const second = aNewJob({ scheduleId: schedule.id })
+      await story.store.fire([{ ...firing, jobs: [job, second] }])
+      await begin(job)
+      await story.store.applyChanges([
+        story.change(job, { to: 'running', kind: 'running', details: { startedAtMs: 40 } })
+      ])
+      await end(job, { result: 'failed', jobOutcome: 'failed', entry: { atMs: 90, text: 'it broke', evidence: {} } })
+      const [told] = await story.store.listRecentFirings([schedule.id], 1)
+      expect(told).toMatchObject({ statuses: ['failed', 'queued'], startedAtMs: 40, endedAtMs: 90 })
+    })
+
+    test('the live jobs of a schedule are told oldest first, its ended ones and those of others are not', async () => {
+      const schedule = await put()
+      const other = await put()
+      const jobs = []
+      for (const [of, nominalMs] of [
+        [schedule, 1],
+        [schedule, 2],
+        [other, 3],
+        [schedule, 4]
+      ] as const) {
+        const { firing, job } = aFiringOf(of, { nominalMs })
+        await story.store.fire([firing])
+        jobs.push(job)
+      }
+      await begin(jobs[1]!)
+      await begin(jobs[0]!)
+      await end(jobs[0]!)
+      const live = await story.store.listLiveJobsOf(schedule.id)
+      expect(live.map(({ id, state }) => [id, state])).toEqual([
+        [jobs[1]!.id, 'starting'],
+        [jobs[3]!.id, 'queued']
+      ])
+    })
+
+    test('firings are paged newest first, of all, of one schedule, of one backfill, in some states', async () => {
+      const schedule = await put()
+      const other = await put()
+      const of = async (which: StoredSchedule, over: Partial<NewFiring>) =>
+        (await story.store.fire([aFiringOf(which, { jobs: [], ...over }).firing]))[0]!.id
+      const ids = [
+        await of(schedule, { nominalMs: 1 }),
+        await of(schedule, { nominalMs: 2, state: 'missed', reason: 'out_of_window', count: 12 }),
+        await of(other, { nominalMs: 3, state: 'skipped', reason: 'overlap' }),
+        await of(schedule, { nominalMs: 4, origin: 'backfill', backfillId: 'b1' }),
+        await of(other, { nominalMs: 5, state: 'missed', reason: 'catch_up_none' })
+      ] as const
+      const page = async (
+        filter: Parameters<typeof story.store.listFirings>[0],
+        before: number | null = null,
+        limit = 9
+      ) => (await story.store.listFirings(filter, { before, limit })).map(({ id }) => id)
+      expect(await page({})).toEqual([...ids].reverse())
+      expect(await page({}, ids[3], 2)).toEqual([ids[2], ids[1]])
+      expect(await page({ scheduleId: schedule.id })).toEqual([ids[3], ids[1], ids[0]])
+      expect(await page({ states: ['missed', 'skipped'] })).toEqual([ids[4], ids[2], ids[1]])
+      expect(await page({ states: ['missed', 'skipped'] }, ids[4], 1)).toEqual([ids[2]])
+      expect(await page({ scheduleId: schedule.id, states: ['missed'] })).toEqual([ids[1]])
+      expect(await page({ backfillId: 'b1' })).toEqual([ids[3]])
+      expect(await page({ backfillId: 'b1', states: ['missed'] })).toEqual([])
+      expect((await story.store.listRecentFirings([other.id, schedule.id], 2)).map(({ id }) => id)).toEqual([
+        ...[ids[4], ids[2]],
+        ...[ids[3], ids[1]]
+      ])
+    })
+
+    test('what changes a schedule, or fires it, is in the change log once a call', async () => {
+      const before = await story.store.changeCursor()
+      const schedule = await put()
+      await story.store.fire([1, 2].map((nominalMs) => aFiringOf(schedule, { nominalMs, jobs: [] }).firing))
+      const after = await story.store.changeCursor()
+      expect(after - before).toBe(2)
+      await story.store.deleteSchedules([schedule.id])
+      const { changes } = await story.store.listChanges(before, 100)
+      expect(changes.map(({ noun, id }) => [noun, id])).toEqual([['schedule', schedule.id]])
+    })
+
+    test('jobs are filtered by their schedule, together with all else, by the page', async () => {
+      const schedule = await put()
+      const made = []
+      for (const nominalMs of [1, 2, 3]) {
+        const { firing, job } = aFiringOf(schedule, { nominalMs })
+        const jobs = [job, aNewJob({ scheduleId: schedule.id, project: 'books', jobid: `own-${nominalMs}` })]
+        await story.store.fire([{ ...firing, jobs }])
+        made.push(...jobs)
+      }
+      await story.enqueue()
+      await begin(made[2]!)
+      const ids = made.map(({ id }) => id).reverse()
+      const scheduleId = schedule.id
+      expect(await pageIds({ scheduleId })).toEqual(ids)
+      expect(await pageIds({ scheduleId }, ids[1], 2)).toEqual(ids.slice(2, 4))
+      expect(await pageIds({ scheduleId, project: 'books' })).toEqual([ids[0], ids[2], ids[4]])
+      expect(await pageIds({ scheduleId, status: ['starting'] })).toEqual([made[2]!.id])
+      expect(await pageIds({ scheduleId, text: 'own-2' })).toEqual([made[3]!.id])
+      expect(await pageIds({ scheduleId, sinceMs: made[4]!.entry.atMs })).toEqual([made[5]!.id, made[4]!.id])
+      expect(await pageIds({ scheduleId: 'f'.repeat(32) })).toEqual([])
+      const { status, project } = await story.store.countFacets({ scheduleId })
+      expect(status).toEqual([
+        { value: 'queued', count: 5 },
+        { value: 'starting', count: 1 }
+      ])
+      expect(project.map(({ count }) => count)).toEqual([3, 3])
+      expect((await story.store.countFacets({ scheduleId, text: 'own-' })).status).toEqual([
+        { value: 'queued', count: 3 }
+      ])
+    })
+  })
+}
