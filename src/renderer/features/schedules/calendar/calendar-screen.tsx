@@ -1,3 +1,123 @@
+import { ActionIcon, Button, SegmentedControl, Tooltip } from '@mantine/core'
+import { useMediaQuery } from '@mantine/hooks'
+import { IconCalendarWeek, IconChevronLeft, IconChevronRight } from '@tabler/icons-react'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import type { CalendarSearch } from '../../../state/search.ts'
+import { useKeys } from '../../../state/keys.ts'
+import { useNow } from '../../../ui/clock.ts'
+import { LinkButton } from '../../../ui/link-button.tsx'
+import { plural } from '../../../ui/numbers.ts'
+import { ScreenHead } from '../../../ui/panel.tsx'
+import { EmptyState, QueryState } from '../../../ui/states.tsx'
+import { SchedulesTabs } from '../schedules-tabs.tsx'
+import { Agenda } from './agenda.tsx'
+import classes from './calendar.module.css'
+import { HourPane } from './hour-pane.tsx'
+import { useWeekRuns } from './use-week-runs.ts'
+import { daysOfWeek, layOutWeek, weeksOn } from './week.ts'
+import { WeekGrid } from './week-grid.tsx'
+
+const MINUTE_MS = 60_000
+
+/** A week of runs: what became of those that were, and those to come. */
 export function CalendarScreen() {
-  return null
+  const search = getRouteApi('/schedules/calendar').useSearch()
+  const navigate = useNavigate({ from: '/schedules/calendar' })
+  const isNarrow = useMediaQuery('(max-width: 760px)', window.innerWidth <= 760, { getInitialValueInEffect: false })
+  const utc = search.utc === true
+  // Minutes are enough for the line of the present; each second would lay out the week anew.
+  const nowMs = Math.floor(useNow() / MINUTE_MS) * MINUTE_MS
+  const days = daysOfWeek(search.week, nowMs, utc)
+  const { list, schedules, runs, isCut } = useWeekRuns(days, nowMs)
+  const week = layOutWeek(runs, days, utc)
+  const go = (patch: CalendarSearch) => void navigate({ search: { ...search, hour: undefined, ...patch } })
+  const goWeeks = (weeks: number) => go({ week: weeksOn(days, weeks) })
+  const isThisWeek = days[0] !== undefined && nowMs >= days[0].startMs && nowMs < (days[6]?.endMs ?? 0)
+  useKeys('Calendar', [
+    { key: 'p', label: 'The week before', run: () => goWeeks(-1) },
+    { key: 'n', label: 'The week after', run: () => goWeeks(1) },
+    { key: 't', label: 'This week', run: () => go({ week: undefined }) },
+    { key: 'Escape', label: 'Close the hour', run: () => go({}) }
+  ])
+  const nameOf = (id: string) => schedules.get(id)?.name ?? null
+  const View = isNarrow ? Agenda : WeekGrid
+  return (
+    <div className={classes.layout}>
+      <div className={classes.screen}>
+        <ScreenHead
+          title="Schedules"
+          note={
+            <>
+              {plural(week.runCount, 'run')}
+              {isThisWeek ? ' this week' : ' in that week'}
+              {isCut && ' · older ones are not shown'}
+            </>
+          }
+        >
+          <SchedulesTabs />
+        </ScreenHead>
+        <div className={classes.bar}>
+          <Tooltip label="The week before (p)">
+            <ActionIcon variant="default" onClick={() => goWeeks(-1)} aria-label="The week before">
+              <IconChevronLeft size={15} />
+            </ActionIcon>
+          </Tooltip>
+          <Button disabled={isThisWeek} onClick={() => go({ week: undefined })}>
+            This week
+          </Button>
+          <Tooltip label="The week after (n)">
+            <ActionIcon variant="default" onClick={() => goWeeks(1)} aria-label="The week after">
+              <IconChevronRight size={15} />
+            </ActionIcon>
+          </Tooltip>
+          <strong className={classes.span}>{weekWords(days)}</strong>
+          <SegmentedControl
+            size="xs"
+            aria-label="Times of"
+            value={utc ? 'utc' : 'local'}
+            onChange={(value) => go({ utc: value === 'utc' || undefined })}
+            data={[
+              {
+                value: 'local',
+                label: Intl.DateTimeFormat().resolvedOptions().timeZone === 'UTC' ? 'Here' : 'Your time'
+              },
+              { value: 'utc', label: 'UTC' }
+            ]}
+          />
+        </div>
+        <QueryState query={list} what="the schedules" rows={12}>
+          {({ pages }) =>
+            pages[0]?.total === 0 && runs.length === 0 ? (
+              <EmptyState
+                icon={<IconCalendarWeek size={32} stroke={1.3} />}
+                title="Nothing runs by itself yet"
+                action={<LinkButton to="/schedules">Schedules</LinkButton>}
+              >
+                Each schedule shows here when it runs next, and what became of the runs that were.
+              </EmptyState>
+            ) : (
+              <View
+                week={week}
+                utc={utc}
+                nowMs={nowMs}
+                nameOf={nameOf}
+                openHourMs={search.hour ?? null}
+                onHour={(hour) => void navigate({ search: { ...search, hour } })}
+              />
+            )
+          }
+        </QueryState>
+      </div>
+      {search.hour !== undefined && (
+        <HourPane hourMs={search.hour} utc={utc} runs={runs} schedules={schedules} onClose={() => go({})} />
+      )}
+    </div>
+  )
+}
+
+/** `23 – 29 Nov 2026` */
+function weekWords(days: ReturnType<typeof daysOfWeek>): string {
+  const noon = (date: string | undefined) => new Date(`${date}T12:00:00Z`)
+  const format = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' })
+  return format.formatRange(noon(days[0]?.date), noon(days[6]?.date))
 }

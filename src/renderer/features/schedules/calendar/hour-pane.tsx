@@ -1,0 +1,90 @@
+import { ActionIcon, Tooltip } from '@mantine/core'
+import { IconX } from '@tabler/icons-react'
+import { Link } from '@tanstack/react-router'
+import type { Schedule } from '../../../../shared/contract/index.ts'
+import { plural } from '../../../ui/numbers.ts'
+import { DetailPane } from '../../../ui/panel.tsx'
+import { formatRuntime } from '../../../../shared/time.ts'
+import classes from './calendar.module.css'
+import { RUN_LOOKS, RunIcon } from './run-look.tsx'
+import { daysOfWeek, type Run } from './week.ts'
+import { dayWords, timeWords } from './week-words.ts'
+
+const HOUR_MS = 3_600_000
+const ROWS_MAX = 300
+
+interface HourPaneProps {
+  hourMs: number
+  utc: boolean
+  runs: readonly Run[]
+  schedules: ReadonlyMap<string, Schedule>
+  onClose: () => void
+}
+
+/** All runs of one hour, with what became of each and why. */
+export function HourPane({ hourMs, utc, runs, schedules, onClose }: HourPaneProps) {
+  const day = daysOfWeek(undefined, hourMs, utc).find(({ startMs, endMs }) => hourMs >= startMs && hourMs < endMs)
+  const ofHour = runs.filter(({ atMs }) => atMs >= hourMs && atMs < hourMs + HOUR_MS)
+  return (
+    <DetailPane label="Runs of an hour">
+      <header className={classes.paneHead}>
+        <h2>
+          {day && dayWords(day)}, {timeWords(hourMs, utc)} to {timeWords(hourMs + HOUR_MS, utc)}
+        </h2>
+        <Tooltip label="Close (Esc)">
+          <ActionIcon onClick={onClose} aria-label="Close the hour">
+            <IconX size={16} />
+          </ActionIcon>
+        </Tooltip>
+      </header>
+      {ofHour.length === 0 && <p className="dim">Nothing runs in this hour.</p>}
+      <ul className={classes.paneRuns}>
+        {ofHour.slice(0, ROWS_MAX).map((run) => (
+          <PaneRun
+            key={`${run.scheduleId} ${run.atMs} ${run.firing?.id}`}
+            run={run}
+            utc={utc}
+            schedule={schedules.get(run.scheduleId)}
+          />
+        ))}
+      </ul>
+      {ofHour.length > ROWS_MAX && <p className="dim">and {plural(ofHour.length - ROWS_MAX, 'run')} more</p>}
+    </DetailPane>
+  )
+}
+
+function PaneRun({ run, utc, schedule }: { run: Run; utc: boolean; schedule: Schedule | undefined }) {
+  const { scheduleId, atMs, look, firing, count } = run
+  const here = timeWords(atMs, utc)
+  const there = schedule === undefined ? here : timeWords(atMs, false, schedule.zone)
+  const jobs = firing?.jobIds ?? []
+  return (
+    <li>
+      <RunIcon look={look} size={15} />
+      <div>
+        <p>
+          <span className={classes.time}>{here}</span>{' '}
+          <Link to="/schedules" search={{ schedule: scheduleId } as never}>
+            {schedule?.name ?? `schedule …${scheduleId.slice(-6)}`}
+          </Link>
+          {count > 1 && ` ×${count}`}
+        </p>
+        <p className="dim">
+          <span className={`tone-${RUN_LOOKS[look].tone}`}>{RUN_LOOKS[look].word}</span>
+          {firing?.durationMs != null && ` after ${formatRuntime(firing.durationMs)}`}
+          {there !== here && ` · ${there} in ${schedule?.zone}`}
+          {jobs.length === 1 && (
+            <>
+              {' · '}
+              <Link to="/jobs" search={{ job: jobs[0] }}>
+                its job
+              </Link>
+            </>
+          )}
+          {jobs.length > 1 && ` · ${plural(jobs.length, 'job')}`}
+        </p>
+        {firing !== null && firing.reason !== 'on_time' && <p className="dim">{firing.text}</p>}
+      </div>
+    </li>
+  )
+}

@@ -1,0 +1,24 @@
+import { formatCount, plural } from '../../../ui/numbers.ts'
+import classes from './calendar.module.css'
+import { RUN_LOOKS } from './run-look.tsx'
+import type { OftenRow } from './week.ts'
+
+/** A day of a schedule that runs often: a bar an hour, coloured by the worst in it. */
+export function OftenStrip({ day }: { day: OftenRow['days'][number] }) {
+  const most = Math.max(1, ...day.hours.map(({ count }) => count))
+  const bad = day.hours.filter(({ look }) => look !== null && RUN_LOOKS[look].tone === 'bad').length
+  const words = `${plural(day.count, 'run')}${bad > 0 ? `, trouble in ${plural(bad, 'hour')}` : ''}`
+  return (
+    <span className={classes.strip} role="img" aria-label={words} title={words}>
+      {day.hours.map(({ count, look }, hour) => (
+        <i
+          key={hour}
+          className={look === null ? undefined : `tone-${RUN_LOOKS[look].tone}`}
+          data-look={look ?? undefined}
+          style={{ height: count === 0 ? 0 : `${25 + (count / most) * 75}%` }}
+        />
+      ))}
+      <b>{day.count === 0 ? '' : formatCount(day.count)}</b>
+    </span>
+  )
+}

@@ -1,0 +1,32 @@
+import {
+  IconAlertTriangleFilled,
+  IconBan,
+  IconCheck,
+  IconCircleDashed,
+  IconCircleFilled,
+  IconClockX,
+  IconHelp,
+  IconPlayerSkipForwardFilled,
+  IconX
+} from '@tabler/icons-react'
+import type { Tone } from '../../../ui/status.tsx'
+import type { RunLook } from './week.ts'
+
+/** Colour, shape and word of what became of a run: each of the three tells it alone. */
+export const RUN_LOOKS: Record<RunLook, { tone: Tone; Icon: typeof IconCheck; word: string }> = {
+  ahead: { tone: 'off', Icon: IconCircleDashed, word: 'to come' },
+  live: { tone: 'run', Icon: IconCircleFilled, word: 'live' },
+  succeeded: { tone: 'ok', Icon: IconCheck, word: 'succeeded' },
+  failed: { tone: 'bad', Icon: IconX, word: 'failed' },
+  cancelled: { tone: 'off', Icon: IconBan, word: 'cancelled' },
+  lost: { tone: 'lost', Icon: IconHelp, word: 'lost' },
+  skipped: { tone: 'off', Icon: IconPlayerSkipForwardFilled, word: 'skipped' },
+  missed: { tone: 'bad', Icon: IconClockX, word: 'missed' },
+  refused: { tone: 'bad', Icon: IconAlertTriangleFilled, word: 'made no job' }
+}
+
+export function RunIcon({ look, size = 12 }: { look: RunLook; size?: number }) {
+  const { tone, Icon, word } = RUN_LOOKS[look]
+  const drawn = look === 'live' ? size - 3 : size
+  return <Icon className={`tone-${tone}`} size={drawn} stroke={2.4} role="img" aria-label={word} />
+}

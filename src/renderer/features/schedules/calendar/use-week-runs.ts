@@ -1,0 +1,60 @@
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useEffect, useMemo, useRef } from 'react'
+import { useApi } from '../../../api/api.tsx'
+import { useSchedules } from '../load/use-schedules.ts'
+import { type Day, mergeRuns } from './week.ts'
+
+/** Rows of the history are read back to the week's beginning, at most so many pages. */
+const PAGES_MAX = 10
+const PAGE_ROWS = 500
+/** What is due waits at most so long for its row: jitter. */
+const DUE_MS = 86_400_000
+
+/** The runs of a week: its part of the history, and the moments to come. */
+export function useWeekRuns(days: readonly Day[], nowMs: number) {
+  const { query } = useApi()
+  const { list, schedules, version } = useSchedules()
+  const [startMs, endMs] = [days[0]?.startMs ?? 0, days[6]?.endMs ?? 0]
+  const fromMs = Math.max(startMs, Math.floor((nowMs - DUE_MS) / DUE_MS) * DUE_MS)
+
+  const calendar = useQuery(
+    query.schedules.calendar.queryOptions({
+      input: { fromMs, untilMs: endMs },
+      enabled: endMs > fromMs,
+      placeholderData: keepPreviousData
+    })
+  )
+  const { refetch } = calendar
+  const known = useRef(version)
+  useEffect(() => {
+    if (known.current !== version && known.current !== '') void refetch()
+    known.current = version
+  }, [version, refetch])
+
+  const history = useInfiniteQuery(
+    query.schedules.firings.infiniteOptions({
+      input: (before: number | undefined) => ({ before, limit: PAGE_ROWS }),
+      initialPageParam: undefined,
+      getNextPageParam: ({ nextBefore }) => nextBefore ?? undefined,
+      enabled: startMs < nowMs
+    })
+  )
+  const { data, hasNextPage, isFetching, fetchNextPage } = history
+  const pages = data?.pages ?? []
+  const oldestMs = pages.at(-1)?.firings.at(-1)?.atMs ?? Number.POSITIVE_INFINITY
+  const needsMore = hasNextPage && oldestMs > startMs
+  useEffect(() => {
+    if (needsMore && !isFetching && pages.length < PAGES_MAX) void fetchNextPage()
+  }, [needsMore, isFetching, pages.length, fetchNextPage])
+
+  const moments = calendar.data?.moments
+  const runs = useMemo(
+    () =>
+      mergeRuns(data?.pages.flatMap(({ firings }) => firings) ?? [], moments ?? [], schedules, nowMs).filter(
+        ({ atMs }) => atMs >= startMs && atMs < endMs
+      ),
+    [data, moments, schedules, nowMs, startMs, endMs]
+  )
+  const isCut = (needsMore && pages.length >= PAGES_MAX) || calendar.data?.more === true
+  return { list, schedules, runs, isCut }
+}

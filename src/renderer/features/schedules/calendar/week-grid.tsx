@@ -1,0 +1,154 @@
+import { Link } from '@tanstack/react-router'
+import { plural } from '../../../ui/numbers.ts'
+import classes from './calendar.module.css'
+import { RunIcon } from './run-look.tsx'
+import { dateOf, type Day, hourOf, type OftenRow, type Run, type Week } from './week.ts'
+import { dayWords, hourStart, timeWords } from './week-words.ts'
+import { OftenStrip } from './often-strip.tsx'
+
+export interface WeekViewProps {
+  week: Week
+  utc: boolean
+  nowMs: number
+  nameOf: (scheduleId: string) => string | null
+  openHourMs: number | null
+  onHour: (hourMs: number) => void
+}
+
+/** More in one hour are a number. */
+const SHOWN_PER_HOUR = 3
+const OFTEN_ROWS = 8
+
+/** Days beside each other, hours below each other; hours in which nothing runs are low. */
+export function WeekGrid({ week, utc, nowMs, nameOf, openHourMs, onHour }: WeekViewProps) {
+  const today = dateOf(nowMs, utc)
+  const nowHour = hourOf(nowMs, utc)
+  const often = byName(week.often, nameOf)
+  return (
+    <div className={classes.gridBox}>
+      <table className={classes.grid}>
+        <thead>
+          <tr>
+            <th aria-label="Hour" />
+            {week.days.map((day) => (
+              <th key={day.date} scope="col" data-today={day.date === today || undefined}>
+                <DayHead day={day} />
+              </th>
+            ))}
+          </tr>
+        </thead>
+        {often.length > 0 && (
+          <tbody className={classes.often} aria-label="Schedules that run often">
+            {often.slice(0, OFTEN_ROWS).map((row) => (
+              <tr key={row.scheduleId}>
+                <th scope="row" aria-label={nameOf(row.scheduleId) ?? undefined} />
+                {row.days.map((day, index) => (
+                  <td key={week.days[index]?.date}>
+                    {index === 0 && (
+                      <Link
+                        to="/schedules"
+                        search={{ schedule: row.scheduleId } as never}
+                        className={classes.oftenName}
+                      >
+                        {nameOf(row.scheduleId) ?? '…'}
+                      </Link>
+                    )}
+                    <OftenStrip day={day} />
+                  </td>
+                ))}
+              </tr>
+            ))}
+            {often.length > OFTEN_ROWS && (
+              <tr>
+                <th />
+                <td colSpan={7} className={classes.oftenMore}>
+                  and {plural(often.length - OFTEN_ROWS, 'schedule')} more that run often
+                </td>
+              </tr>
+            )}
+          </tbody>
+        )}
+        <tbody>
+          {Array.from({ length: 24 }, (_, hour) => (
+            <tr key={hour} data-empty={week.hours.every((day) => day[hour]?.length === 0) || undefined}>
+              <th scope="row">{`${String(hour).padStart(2, '0')}:00`}</th>
+              {week.days.map((day, index) => {
+                const runs = week.hours[index]?.[hour] ?? []
+                const hourMs = hourStart(day, hour, utc)
+                const isNow = day.date === today && hour === nowHour
+                return (
+                  <td
+                    key={day.date}
+                    data-today={day.date === today || undefined}
+                    data-past={(hourMs ?? day.startMs) + 3_600_000 <= nowMs || undefined}
+                    data-none={hourMs === null || undefined}
+                    title={hourMs === null ? 'Clocks leave this hour out' : undefined}
+                  >
+                    {isNow && (
+                      <i className={classes.now} style={{ top: `${(new Date(nowMs).getUTCMinutes() / 60) * 100}%` }} />
+                    )}
+                    {runs.length > 0 && (
+                      <HourButton
+                        label={`${dayWords(day)} ${String(hour).padStart(2, '0')}:00, ${plural(runs.length, 'run')}`}
+                        runs={runs}
+                        utc={utc}
+                        nameOf={nameOf}
+                        isOpen={hourMs === openHourMs}
+                        onOpen={() => onHour(hourMs ?? day.startMs)}
+                      />
+                    )}
+                  </td>
+                )
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+export function DayHead({ day }: { day: Day }) {
+  return (
+    <>
+      {dayWords(day)}
+      {day.clocks !== null && <span className={classes.clocks}>clocks go {day.clocks}</span>}
+    </>
+  )
+}
+
+interface HourButtonProps {
+  label: string
+  runs: readonly Run[]
+  utc: boolean
+  nameOf: (scheduleId: string) => string | null
+  isOpen: boolean
+  onOpen: () => void
+}
+
+function HourButton({ label, runs, utc, nameOf, isOpen, onOpen }: HourButtonProps) {
+  // Those that cannot be named are counted; a lone run of four would only make room for the number.
+  const named = runs.filter(({ scheduleId }) => nameOf(scheduleId) !== null)
+  const shown = named.slice(0, runs.length === SHOWN_PER_HOUR + 1 ? SHOWN_PER_HOUR + 1 : SHOWN_PER_HOUR)
+  const inOrder = [...shown].sort((left, right) => left.atMs - right.atMs)
+  return (
+    <button type="button" className={classes.hour} data-open={isOpen || undefined} aria-label={label} onClick={onOpen}>
+      {inOrder.map((run) => (
+        <span key={`${run.scheduleId} ${run.atMs} ${run.firing?.id}`} className={classes.run} data-look={run.look}>
+          <RunIcon look={run.look} />
+          <span className={classes.time}>{timeWords(run.atMs, utc)}</span>
+          <span className="ellipsis">
+            {nameOf(run.scheduleId)}
+            {run.count > 1 && ` ×${run.count}`}
+          </span>
+        </span>
+      ))}
+      {runs.length > shown.length && <span className={classes.moreRuns}>+{runs.length - shown.length} more</span>}
+    </button>
+  )
+}
+
+export const byName = (rows: readonly OftenRow[], nameOf: (id: string) => string | null): OftenRow[] =>
+  [...rows].sort((left, right) =>
+    (nameOf(left.scheduleId) ?? '\uffff').localeCompare(nameOf(right.scheduleId) ?? '\uffff')
+  )

@@ -1,0 +1,165 @@
+import type { Firing, Schedule } from '../../../../shared/contract/index.ts'
+
+/** One run of a schedule in the week that is shown: one that has been decided, or one to come. */
+export interface Run {
+  readonly scheduleId: string
+  readonly atMs: number
+  readonly look: RunLook
+  /** Missed moments in a row are one row of the history. */
+  readonly count: number
+  /** null: it is to come. */
+  readonly firing: Firing | null
+}
+export type RunLook =
+  | 'ahead'
+  | 'live'
+  | 'succeeded'
+  | 'failed'
+  | 'cancelled'
+  | 'lost'
+  | 'skipped'
+  | 'missed'
+  | 'refused'
+
+/** A calendar day of the zone that is shown: 23 or 25 hours long where clocks change. */
+export interface Day {
+  readonly startMs: number
+  readonly endMs: number
+  /** `2026-11-23` */
+  readonly date: string
+  readonly clocks: 'forward' | 'back' | null
+}
+
+export interface Week {
+  readonly days: readonly Day[]
+  /** By day, then by hour as clocks show it. */
+  readonly hours: readonly (readonly (readonly Run[])[])[]
+  /** Schedules that run so often that their runs would cover everything: one row each instead. */
+  readonly often: readonly OftenRow[]
+  readonly runCount: number
+}
+export interface OftenRow {
+  readonly scheduleId: string
+  readonly count: number
+  readonly days: readonly OftenDay[]
+}
+interface OftenDay {
+  readonly count: number
+  /** Runs of each hour, and the look that most needs to be seen. */
+  readonly hours: readonly { readonly count: number; readonly look: RunLook | null }[]
+}
+
+/** From so many runs on one day a schedule has a row of its own. */
+export const OFTEN_FROM = 7
+const HOUR_MS = 3_600_000
+
+/** Monday to Sunday around a day, which is today where it is absent or no day of the calendar. */
+export function daysOfWeek(day: string | undefined, nowMs: number, utc: boolean): Day[] {
+  const wanted = day === undefined ? Number.NaN : Date.parse(`${day}T12:00:00Z`)
+  const noon = Number.isNaN(wanted) ? Date.parse(`${dateOf(nowMs, utc)}T12:00:00Z`) : wanted
+  const monday = noon - ((new Date(noon).getUTCDay() + 6) % 7) * 24 * HOUR_MS
+  return Array.from({ length: 7 }, (_, index) => {
+    const startMs = startOfDay(monday + index * 24 * HOUR_MS, utc)
+    const endMs = startOfDay(monday + (index + 1) * 24 * HOUR_MS, utc)
+    const lengthMs = endMs - startMs
+    const clocks = lengthMs < 24 * HOUR_MS ? 'forward' : lengthMs > 24 * HOUR_MS ? 'back' : null
+    return { startMs, endMs, date: new Date(monday + index * 24 * HOUR_MS).toISOString().slice(0, 10), clocks }
+  })
+}
+
+/** The same weekday so many weeks on. */
+export const weeksOn = (days: readonly Day[], weeks: number): string =>
+  new Date(Date.parse(`${days[0]?.date}T12:00:00Z`) + weeks * 7 * 24 * HOUR_MS).toISOString().slice(0, 10)
+
+/** `2026-11-23` */
+export function dateOf(atMs: number, utc: boolean): string {
+  const at = new Date(atMs)
+  return utc
+    ? at.toISOString().slice(0, 10)
+    : new Date(atMs - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 10)
+}
+
+/** What happened, and after it what is to come: a moment whose row has been written is not shown a second time. */
+export function mergeRuns(
+  firings: readonly Firing[],
+  moments: readonly { scheduleId: string; atMs: number }[],
+  schedules: ReadonlyMap<string, Pick<Schedule, 'jitterSeconds'>>,
+  nowMs: number
+): Run[] {
+  const decided = new Set<string>()
+  const runs = firings.map((firing): Run => {
+    if (firing.origin !== 'manual') decided.add(`${firing.scheduleId} ${firing.nominalMs}`)
+    const { scheduleId, nominalMs, atMs, origin, count } = firing
+    return { scheduleId, atMs: origin === 'manual' ? atMs : nominalMs, look: lookOf(firing), count, firing }
+  })
+  for (const { scheduleId, atMs } of moments) {
+    // Jitter lets it come later; without it the ticker is given a minute.
+    const lateMs = 60_000 + (schedules.get(scheduleId)?.jitterSeconds ?? 0) * 1000
+    if (atMs > nowMs - lateMs && !decided.has(`${scheduleId} ${atMs}`))
+      runs.push({ scheduleId, atMs, look: 'ahead', count: 1, firing: null })
+  }
+  return runs.sort((left, right) => left.atMs - right.atMs || (left.scheduleId < right.scheduleId ? -1 : 1))
+}
+
+function lookOf({ state, outcome }: Firing): RunLook {
+  if (state === 'failed') return 'refused'
+  return state === 'fired' ? (outcome ?? 'live') : state
+}
+
+/** Puts runs into days and hours; those of schedules that run often into rows of their own. */
+export function layOutWeek(runs: readonly Run[], days: readonly Day[], utc: boolean): Week {
+  const hours = days.map(() => Array.from({ length: 24 }, (): Run[] => []))
+  const bySchedule = new Map<string, Run[][]>()
+  const dayOf = (run: Run) => days.findIndex(({ startMs, endMs }) => run.atMs >= startMs && run.atMs < endMs)
+  for (const run of runs) {
+    const day = dayOf(run)
+    if (day === -1) continue
+    const perDay = bySchedule.get(run.scheduleId) ?? days.map(() => [])
+    perDay[day]?.push(run)
+    bySchedule.set(run.scheduleId, perDay)
+  }
+  const often: OftenRow[] = []
+  let runCount = 0
+  for (const [scheduleId, perDay] of bySchedule) {
+    const count = perDay.reduce((sum, list) => sum + countOf(list), 0)
+    runCount += count
+    if (perDay.some((list) => list.length >= OFTEN_FROM))
+      often.push({
+        scheduleId,
+        count,
+        days: perDay.map((list) => ({ count: countOf(list), hours: perHour(list, utc) }))
+      })
+    else
+      for (const [day, list] of perDay.entries()) for (const run of list) hours[day]?.[hourOf(run.atMs, utc)]?.push(run)
+  }
+  for (const day of hours)
+    for (const list of day) list.sort((left, right) => RANK[right.look] - RANK[left.look] || left.atMs - right.atMs)
+  return { days, hours, often, runCount }
+}
+
+function perHour(list: readonly Run[], utc: boolean): OftenDay['hours'] {
+  const hours = Array.from({ length: 24 }, (): { count: number; look: RunLook | null } => ({ count: 0, look: null }))
+  for (const run of list) {
+    const hour = hours[hourOf(run.atMs, utc)] as { count: number; look: RunLook | null }
+    hour.count += run.count
+    if (hour.look === null || RANK[run.look] > RANK[hour.look]) hour.look = run.look
+  }
+  return hours
+}
+
+/** What most needs to be seen wins where there is room for one. */
+const RANK: Record<RunLook, number> = {
+  ...{ ahead: 0, succeeded: 1, cancelled: 2, skipped: 3, live: 4 },
+  ...{ lost: 5, failed: 6, missed: 7, refused: 8 }
+}
+
+const countOf = (runs: readonly Run[]) => runs.reduce((sum, { count }) => sum + count, 0)
+
+/** As clocks show it: of an hour that there is twice both are the same. */
+export const hourOf = (atMs: number, utc: boolean) => (utc ? new Date(atMs).getUTCHours() : new Date(atMs).getHours())
+
+function startOfDay(noonUtcMs: number, utc: boolean): number {
+  const noon = new Date(noonUtcMs)
+  const [year, month, date] = [noon.getUTCFullYear(), noon.getUTCMonth(), noon.getUTCDate()]
+  return utc ? Date.UTC(year, month, date) : new Date(year, month, date).getTime()
+}

@@ -1,0 +1,36 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { useEffect, useMemo } from 'react'
+import type { Schedule } from '../../../../shared/contract/index.ts'
+import { useApi } from '../../../api/api.tsx'
+
+/** Beyond these a week or a crowded minute is shown by counts. */
+const PAGES_MAX = 6
+const PAGE_ROWS = 500
+
+/** Schedules by id, page after page, as many as a view over all of them can name. */
+export function useSchedules() {
+  const { query } = useApi()
+  const list = useInfiniteQuery(
+    query.schedules.list.infiniteOptions({
+      input: (after: string | undefined) => ({ after, limit: PAGE_ROWS }),
+      initialPageParam: undefined,
+      getNextPageParam: ({ nextAfter }) => nextAfter ?? undefined
+    })
+  )
+  const { data, hasNextPage, isFetching, fetchNextPage } = list
+  const pageCount = data?.pages.length ?? 0
+  useEffect(() => {
+    if (hasNextPage && !isFetching && pageCount < PAGES_MAX) void fetchNextPage()
+  }, [hasNextPage, isFetching, pageCount, fetchNextPage])
+  const schedules = useMemo(
+    () =>
+      new Map<string, Schedule>(data?.pages.flatMap((page) => page.schedules.map((each) => [each.id, each] as const))),
+    [data]
+  )
+  // Moments follow from settings: they are asked for again when one of those has changed, not at every run.
+  const version = useMemo(
+    () => [...schedules.values()].map(({ id, revision, paused }) => `${id}${revision}${paused}`).join(),
+    [schedules]
+  )
+  return { list, schedules, total: data?.pages[0]?.total ?? 0, version }
+}
