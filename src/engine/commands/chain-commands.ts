@@ -1,0 +1,70 @@
+import type { Chain, ChainSettings } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Random } from '../runtime/random.ts'
+import type { SecretBox } from '../runtime/secret-box.ts'
+import type { Store, StoredChain } from '../store/store.ts'
+import { maskTemplate, sealTemplate } from './template-secrets.ts'
+
+export interface ChainCommandsParts {
+  store: Pick<Store, 'listChains' | 'putChain' | 'deleteChain'>
+  secretBox: Pick<SecretBox, 'seal'>
+  clock: Clock
+  random: Random
+  /** What is wrong with a template whatever is deployed now; throws BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND. */
+  checkTemplate: (template: ChainSettings['run']) => void
+  onChange: () => Promise<void>
+}
+
+/** Orders about chains: what runs after what. Its spiders need not be deployed yet; a chain that finds none says so when it has to. */
+export class ChainCommands {
+  readonly #parts: ChainCommandsParts
+
+  constructor(parts: ChainCommandsParts) {
+    this.#parts = parts
+  }
+
+  async list(): Promise<Chain[]> {
+    return (await this.#parts.store.listChains()).map(describeChain)
+  }
+
+  async create(settings: ChainSettings): Promise<Chain> {
+    const { random, clock } = this.#parts
+    return this.#put(random.hex(16), settings, null, clock.nowMs())
+  }
+
+  /** Rejects with CHAIN_NOT_FOUND. Secret values that come back masked stay as they were. */
+  async update(id: string, settings: ChainSettings): Promise<Chain> {
+    const before = await this.#find(id)
+    if (before === undefined) {
+      throw new ScrapdeckError('CHAIN_NOT_FOUND', `There is no chain ${id}; it may have been removed. Reload the list`)
+    }
+    return this.#put(id, settings, before, before.createdAtMs)
+  }
+
+  async remove(id: string): Promise<boolean> {
+    const removed = await this.#parts.store.deleteChain(id)
+    if (removed) await this.#parts.onChange()
+    return removed
+  }
+
+  async #put(id: string, settings: ChainSettings, before: StoredChain | null, createdAtMs: number): Promise<Chain> {
+    const { store, secretBox, checkTemplate, onChange } = this.#parts
+    const { name, enabled, project, spider, on } = settings
+    checkTemplate(settings.run)
+    const run = await sealTemplate(settings.run, before?.settings.run ?? null, secretBox)
+    await store.putChain({ id, settings: { name, enabled, project, spider, on, run }, createdAtMs })
+    await onChange()
+    const stored = await this.#find(id)
+    if (stored === undefined) throw new ScrapdeckError('CHAIN_NOT_FOUND', `Chain ${id} was removed at once by another`)
+    return describeChain(stored)
+  }
+
+  async #find(id: string): Promise<StoredChain | undefined> {
+    return (await this.#parts.store.listChains()).find((chain) => chain.id === id)
+  }
+}
+
+function describeChain({ id, settings, firedCount, lastFiredAtMs, problem }: StoredChain): Chain {
+  return { ...settings, run: maskTemplate(settings.run), id, firedCount, lastFiredAtMs, problem }
+}

@@ -1,0 +1,152 @@
+import type { RunItem, RunTemplate } from '../../shared/contract/index.ts'
+import { isScrapdeckError } from '../../shared/errors.ts'
+import type { Clock, Timer } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { ChainAnswer, DueChain, NewJob, Store, StoredChain, StoredJob } from '../store/store.ts'
+
+/** What the placeholders of a chain's template stand for. */
+export interface ChainFacts {
+  chain: string
+  /** The job that ended, and Scrapy's closing stats of its last run. */
+  job: StoredJob
+  stats: Record<string, string | number>
+  nowMs: number
+  /** Of the schedule that made the job; null: none did. */
+  zone: string | null
+}
+
+export interface ChainRunnerParts {
+  store: Pick<
+    Store,
+    'listChains' | 'listDueChains' | 'answerChains' | 'getJobs' | 'listAttempts' | 'getSchedules' | 'onChange'
+  >
+  clock: Clock
+  logger: Logger
+  openTemplate: (template: RunTemplate) => Promise<RunTemplate>
+  /** One item for each job that the template asks for. */
+  expand: (template: RunTemplate, facts: ChainFacts) => RunItem[]
+  /** Checks what is asked for and makes the jobs; writes nothing. */
+  prepare: (items: RunItem[]) => Promise<NewJob[]>
+  /** Jobs are in the queue. */
+  onJobs: () => void
+  /** Counts or problems of chains changed. */
+  onAnswered: () => void
+}
+
+const ANSWERED_AT_ONCE = 100
+const AGAIN_AFTER_MS = 10_000
+
+/**
+ * Answers the ends of jobs that chains wait for. The store notes each (chain, job) in the transaction of the end and takes each answer
+ * once, with its jobs: so whatever dies in between, each makes its jobs exactly once. What cannot be made (its spider is gone) is
+ * answered too, and the chain says why.
+ */
+export class ChainRunner {
+  readonly #parts: ChainRunnerParts
+  #hasChains = false
+  #looking: Promise<void> | null = null
+  #lookAgain = false
+  #retry: Timer | null = null
+  #stopListening: (() => void) | null = null
+
+  constructor(parts: ChainRunnerParts) {
+    this.#parts = parts
+  }
+
+  /** Answers what an earlier engine left, and from then on what comes. */
+  async start(): Promise<void> {
+    this.#stopListening = this.#parts.store.onChange(() => {
+      if (this.#hasChains) this.#look()
+    })
+    await this.noteChanged()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopListening?.()
+    this.#stopListening = null
+    this.#retry?.cancel()
+    await this.#looking
+    this.#retry?.cancel()
+  }
+
+  /** Chains were made, changed or removed. */
+  async noteChanged(): Promise<void> {
+    this.#hasChains = (await this.#parts.store.listChains()).length > 0
+    if (this.#hasChains) this.#look()
+  }
+
+  #look(): void {
+    if (this.#looking !== null) {
+      this.#lookAgain = true
+      return
+    }
+    this.#looking = this.#answerAll()
+      .catch((error: unknown) => this.#tryLater(error))
+      .finally(() => {
+        this.#looking = null
+        if (!this.#lookAgain || this.#stopListening === null) return
+        this.#lookAgain = false
+        this.#look()
+      })
+  }
+
+  #tryLater(error: unknown): void {
+    if (this.#stopListening === null) return
+    this.#parts.logger.error({ error }, 'Chains could not be answered; they are tried again')
+    this.#retry?.cancel()
+    this.#retry = this.#parts.clock.setTimer(AGAIN_AFTER_MS, () => this.#look())
+  }
+
+  async #answerAll(): Promise<void> {
+    const { store, onJobs, onAnswered } = this.#parts
+    while (this.#stopListening !== null) {
+      const due = await store.listDueChains(ANSWERED_AT_ONCE)
+      if (due.length === 0) return
+      const chains = new Map((await store.listChains()).map((chain) => [chain.id, chain]))
+      const jobs = new Map(
+        (await store.getJobs([...new Set(due.map(({ jobId }) => jobId))])).map((job) => [job.id, job])
+      )
+      const answers: ChainAnswer[] = []
+      for (const one of due) {
+        const [chain, job] = [chains.get(one.chainId), jobs.get(one.jobId)]
+        // Gone between two questions: its ends went with it.
+        if (chain !== undefined && job !== undefined) answers.push(await this.#answer(one, chain, job))
+      }
+      if (answers.length === 0) return
+      await store.answerChains(answers)
+      onAnswered()
+      if (answers.some(({ jobs: made }) => made.length > 0)) onJobs()
+    }
+  }
+
+  async #answer(due: DueChain, chain: StoredChain, job: StoredJob): Promise<ChainAnswer> {
+    const { clock, logger, openTemplate, expand, prepare } = this.#parts
+    const answer = { ...due, atMs: clock.nowMs() }
+    try {
+      const template = await openTemplate(chain.settings.run)
+      const items = expand(template, await this.#factsOf(chain, job, answer.atMs))
+      const jobs = (await prepare(items)).map((made) => withReason(made, chain, job))
+      return { ...answer, jobs, problem: null }
+    } catch (error) {
+      if (!isScrapdeckError(error)) throw error
+      const problem = `${error.message.replace(/\.?$/, '.')} (after job ${job.id})`
+      logger.warn({ chain: chain.settings.name, jobId: job.id, problem }, 'A chain could make no job')
+      return { ...answer, jobs: [], problem }
+    }
+  }
+
+  async #factsOf(chain: StoredChain, job: StoredJob, nowMs: number): Promise<ChainFacts> {
+    const { store } = this.#parts
+    const attempts = await store.listAttempts(job.id)
+    const schedules = job.scheduleId === null ? [] : await store.getSchedules([job.scheduleId])
+    const zone = schedules[0]?.settings.zone ?? null
+    return { chain: chain.settings.name, job, stats: attempts.at(-1)?.stats ?? {}, nowMs, zone }
+  }
+}
+
+/** The first line of a job's timeline tells what it comes from. */
+function withReason(made: NewJob, chain: StoredChain, job: StoredJob): NewJob {
+  const { name } = chain.settings
+  const text = `Asked by the chain "${name}": ${job.spider} ended as ${job.outcome}`
+  return { ...made, entry: { ...made.entry, text, evidence: { chainId: chain.id, jobId: job.id } } }
+}
