@@ -6,6 +6,7 @@ import { ScrapdeckError } from '../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../shared/ids.ts'
 import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../shared/run-limits.ts'
 import { openFilesystemBlobStore } from './blobs/filesystem/filesystem-blob-store.ts'
+import { CrawlCommands } from './commands/crawl-commands.ts'
 import { DiscoveryCommands } from './commands/discovery-commands.ts'
 import { JobCommands } from './commands/job-commands.ts'
 import { NodeCommands } from './commands/node-commands.ts'
@@ -301,6 +302,15 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   const router = createRouter({
     ...reads,
     jobCommands,
+    crawlCommands: new CrawlCommands({
+      jobCommands,
+      projects,
+      clock,
+      findSchedule: async () => null,
+      createSchedule: async () => {
+        throw new ScrapdeckError('STOPPING', 'Repeated crawls come with the schedules')
+      }
+    }),
     nodeCommands,
     projectCommands,
     systemCommands,

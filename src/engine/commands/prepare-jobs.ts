@@ -84,7 +84,7 @@ export async function prepareJobs(
       expiresAtMs: item.expiresAtMs ?? null,
       noOverlap: item.noOverlap ?? ofProject.noOverlap,
       after: item.after ?? [],
-      dedupe: dedupe == null ? null : { key: dedupe.key, expiresAtMs: nowMs + Math.round(dedupe.ttlSeconds * 1000) },
+      dedupe: dedupe == null ? null : dedupeUntil(dedupe, nowMs),
       priority: item.priority ?? 0,
       placement: { nodeId: item.nodeId ?? null, tags: tags === undefined ? [] : [...new Set(tags)].sort() },
       source: origin.source,
@@ -95,6 +95,11 @@ export async function prepareJobs(
     // From here on nobody but the dispatcher, at the moment of sending, sees the values.
     return job.secretNames.length === 0 ? job : withSecrets(job, (value) => sealed.get(value)!)
   }
+}
+
+function dedupeUntil({ key, ttlSeconds, renew }: NonNullable<RunItem['dedupe']>, nowMs: number): NewJob['dedupe'] {
+  const expiresAtMs = nowMs + Math.round(ttlSeconds * 1000)
+  return renew === true ? { key, expiresAtMs, renew } : { key, expiresAtMs }
 }
 
 /** The same error, telling which of many jobs it is about. */

@@ -11,6 +11,7 @@ import {
   type UsageSample
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import type { CrawlCommands } from '../commands/crawl-commands.ts'
 import type { DiscoveryCommands } from '../commands/discovery-commands.ts'
 import type { JobCommands } from '../commands/job-commands.ts'
 import type { NodeCommands } from '../commands/node-commands.ts'
@@ -38,6 +39,7 @@ export interface RouterParts {
   store: Store
   waiting: WaitingReasons
   jobCommands: JobCommands
+  crawlCommands: CrawlCommands
   nodeCommands: NodeCommands
   projectCommands: ProjectCommands
   systemCommands: SystemCommands
@@ -87,6 +89,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
   }
 
   return os.router({
+    crawl: os.crawl.handler(({ input }) => parts.crawlCommands.crawl(input)),
     jobs: {
       list: os.jobs.list.handler(async ({ input }) => {
         const { before, limit, ...filter } = input
@@ -104,6 +107,12 @@ export function createRouter(parts: RouterParts): EngineRouter {
           throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${input.id}; it may have been deleted`)
         const [attempts, timeline] = await Promise.all([store.listAttempts(input.id), store.listTimeline(input.id)])
         return { job: waiting.complete(job), attempts, timeline }
+      }),
+      status: os.jobs.status.handler(async ({ input }) => {
+        const job = await store.getJob(input.id)
+        if (job === null)
+          throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${input.id}; it may have been deleted`)
+        return waiting.complete(job)
       }),
       run: os.jobs.run.handler(async ({ input, context }) => ({
         jobs: await jobCommands.run(input, { source: context.source ?? 'api' })

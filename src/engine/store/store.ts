@@ -271,7 +271,8 @@ export interface NewJob {
   expiresAtMs: number | null
   noOverlap: boolean
   after: Dependency[]
-  dedupe: { key: string; expiresAtMs: number } | null
+  /** `renew`: the key stands for this job from now on, whatever it stood for. */
+  dedupe: { key: string; expiresAtMs: number; renew?: true } | null
   priority: number
   placement: Placement
   source: Job['source']

@@ -315,7 +315,12 @@ export const RunInput = z.object({
   after: z.array(Dependency).max(100).optional(),
   /** While a job asked for with the same key is younger than this, that job is the answer and no new one is made. */
   dedupe: z
-    .object({ key: z.string().min(1).max(500), ttlSeconds: z.number().min(1).max(31_536_000) })
+    .object({
+      key: z.string().min(1).max(500),
+      ttlSeconds: z.number().min(1).max(31_536_000),
+      /** A new job whatever was asked for: the key stands for it from now on. */
+      renew: z.boolean().optional()
+    })
     .nullable()
     .optional()
 })

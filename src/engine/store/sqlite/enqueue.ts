@@ -96,7 +96,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
         const nowMs = job.entry.atMs
         rank += 1
         if (job.dedupe !== null) {
-          const earlier = jobWithKey.get(job.dedupe.key, nowMs)
+          const earlier = job.dedupe.renew === true ? undefined : jobWithKey.get(job.dedupe.key, nowMs)
           if (earlier !== undefined) return earlier
           putKey.run(job.dedupe.key, job.id, job.dedupe.expiresAtMs)
           keys += 1

@@ -1,0 +1,158 @@
+import { createHash } from 'node:crypto'
+import type { CrawlInput, CrawlOutput, Job, RunInput, Schedule, ScheduleSettings } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { timeOfJobId } from '../../shared/ids.ts'
+import type { Projects } from '../projects/projects.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { JobCommands } from './job-commands.ts'
+
+export interface CrawlCommandsParts {
+  jobCommands: Pick<JobCommands, 'queue'>
+  projects: Pick<Projects, 'names' | 'spidersOf'>
+  clock: Clock
+  findSchedule: (name: string) => Promise<Schedule | null>
+  createSchedule: (settings: ScheduleSettings) => Promise<Schedule>
+}
+
+/** What a spider gets of an order. */
+interface Work {
+  project: string
+  spider: string
+  args: Record<string, string>
+  settings: Record<string, string>
+}
+
+/** From "now" to the first moment of a repeated order: a schedule fires only after it was made. */
+const FIRST_RUN_AFTER_MS = 1_000
+
+/**
+ * Orders in the words of `POST /api/v1/crawl`: now, later, or again and again. The same order of the same user is answered with what
+ * was made for it, by the dedupe key of its job (the store sees to it that there is one, however many ask at once) or the name of its schedule.
+ */
+export class CrawlCommands {
+  readonly #parts: CrawlCommandsParts
+  /** Orders for schedules by name: who asks at the same time waits for the first. */
+  readonly #underWay = new Map<string, Promise<{ schedule: Schedule; cached: boolean }>>()
+
+  constructor(parts: CrawlCommandsParts) {
+    this.#parts = parts
+  }
+
+  /** Rejects as jobs.run and schedules.create do, and with BAD_INPUT where several projects have the spider. */
+  async crawl(order: CrawlInput): Promise<CrawlOutput> {
+    const work = this.#workOf(order)
+    const nowMs = this.#parts.clock.nowMs()
+    const atMs = order.schedule_at !== undefined && order.schedule_at > nowMs ? order.schedule_at : null
+    if (order.interval !== undefined) return this.#repeat(order, work, atMs ?? nowMs + FIRST_RUN_AFTER_MS)
+
+    const key = keyOf(order, work)
+    const dedupe = { key, ttlSeconds: order.cache_seconds, renew: order.ignore_cache }
+    const { spider, ...rest } = work
+    const input: RunInput = { ...rest, spiders: [spider], notBeforeMs: atMs, dedupe }
+    const [made] = await this.#parts.jobCommands.queue(input, { source: 'crawl' satisfies Job['source'] })
+    const { id, jobid } = made!
+    // A new job is its own jobid; what answers in its place is an earlier one.
+    const cached = id !== jobid
+    const answer = { job_id: id, cached, cached_at: cached ? iso(timeOfJobId(id)) : null }
+    if (atMs === null) return { status: 200, body: answer }
+    return { status: 202, body: { ...answer, schedule_id: null, next_run: iso(atMs) } }
+  }
+
+  async #repeat(order: CrawlInput, work: Work, firstMs: number): Promise<CrawlOutput> {
+    const name = `Crawl ${work.spider} (${keyOf(order, work).slice(-16)})`
+    const before = this.#underWay.get(name) ?? null
+    const found =
+      before ??
+      this.#findOrCreate(name, order, work, firstMs).finally(() => {
+        this.#underWay.delete(name)
+      })
+    if (before === null) this.#underWay.set(name, found)
+    const { schedule, cached } = await found
+    const isCached = cached || before !== null
+    return {
+      status: 202,
+      body: {
+        job_id: null,
+        schedule_id: schedule.id,
+        next_run: schedule.nextAtMs === null ? null : iso(schedule.nextAtMs),
+        cached: isCached,
+        cached_at: isCached ? iso(schedule.createdAtMs) : null
+      }
+    }
+  }
+
+  async #findOrCreate(
+    name: string,
+    order: CrawlInput,
+    { spider, args, ...work }: Work,
+    firstMs: number
+  ): Promise<{ schedule: Schedule; cached: boolean }> {
+    const earlier = order.ignore_cache ? null : await this.#parts.findSchedule(name)
+    if (earlier !== null) return { schedule: earlier, cached: true }
+    // In templates braces mean something; here they are what somebody wrote.
+    const plainArgs = Object.fromEntries(Object.entries(args).map(([key, value]) => [key, value.replaceAll('{', '{{')]))
+    const schedule = await this.#parts.createSchedule({
+      name,
+      zone: 'UTC',
+      rules: [{ kind: 'interval', everySeconds: order.interval!, anchorMs: firstMs }],
+      ...{ excludedDates: [], excludedCrons: [], gap: 'run_at_shift', doubled: 'run_once' },
+      ...{ startMs: firstMs, endMs: null, maxRuns: null, pauseAfterFailures: null },
+      ...{ overlap: 'skip', catchUp: 'last', catchUpWindowSeconds: 3_600, jitterSeconds: 0 },
+      jobs: [
+        {
+          ...work,
+          spiders: [spider],
+          args: plainArgs,
+          ...{ version: null, argSets: [], matrix: {}, secretNames: [], limits: null },
+          ...{ priority: 0, nodeId: null, tags: [], retry: null }
+        }
+      ]
+    })
+    return { schedule, cached: false }
+  }
+
+  #workOf(order: CrawlInput): Work {
+    const { spider, start_urls, depth, params = {} } = order
+    if (start_urls !== undefined && Object.hasOwn(params, 'start_urls')) {
+      throw new ScrapdeckError('BAD_INPUT', '"start_urls" is given twice, by itself and in "params". Give it once')
+    }
+    const args = Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)]))
+    if (start_urls !== undefined) args['start_urls'] = JSON.stringify(start_urls)
+    const settings: Record<string, string> = depth === undefined ? {} : { DEPTH_LIMIT: String(depth) }
+    return { project: order.project ?? this.#projectWith(spider), spider, args, settings }
+  }
+
+  #projectWith(spider: string): string {
+    const { projects } = this.#parts
+    const having = projects.names().filter((name) => projects.spidersOf(name, null).includes(spider))
+    if (having.length === 1) return having[0]!
+    if (having.length === 0) {
+      throw new ScrapdeckError(
+        'SPIDER_NOT_FOUND',
+        `No project has a spider "${spider}". Deploy it, or name its project`
+      )
+    }
+    const some = having.slice(0, 10).join(', ')
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      `${having.length} projects have a spider "${spider}" (${some}). Name the project`
+    )
+  }
+}
+
+/** The same for the same order of the same user, in whatever order its parts are written; for how long it is remembered is no part of it. */
+function keyOf(order: CrawlInput, { project, spider, args, settings }: Work): string {
+  const sorted = Object.entries(args).sort(([one], [other]) => (one < other ? -1 : 1))
+  const what = [
+    order.user_id ?? null,
+    project,
+    spider,
+    sorted,
+    settings,
+    order.schedule_at ?? null,
+    order.interval ?? null
+  ]
+  return `crawl:${createHash('sha256').update(JSON.stringify(what)).digest('hex')}`
+}
+
+const iso = (atMs: number): string => new Date(atMs).toISOString()
