@@ -43,6 +43,7 @@ import { silentLogger } from './runtime/logger.ts'
 import { watchLoopDelay } from './runtime/loop-delay.ts'
 import { systemRandom } from './runtime/random.ts'
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts'
+import { wireChains } from './wire-chains.ts'
 import { wireDiscovery } from './wire-discovery.ts'
 import { wireEggs } from './wire-eggs.ts'
 import { wireNodeClients } from './wire-node-clients.ts'
@@ -232,6 +233,16 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     address: () => address,
     buildDemoEgg: () => buildEggFromFolder(join(resourcesDirectory, 'demo'))
   })
+  const chains = wireChains({
+    store,
+    secretBox,
+    clock,
+    random,
+    logger,
+    preparing: { fleet, projects, secretBox, clock, newJobId },
+    wakeDispatcher: () => dispatch.wake(),
+    onChange: () => feed.touch('chains')
+  })
   const queueCommands = new QueueCommands({
     store,
     live,
@@ -289,6 +300,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
         if (thing === 'python') return [{ kind: 'python', python: pythonState() }]
         if (thing === 'discovery') return [{ kind: 'discovery' }]
         if (thing === 'limits') return [{ kind: 'limits' }]
+        if (thing === 'chains') return [{ kind: 'chains' }]
         if (thing === 'environments') return [{ kind: 'environments', environments: environments.list() }]
         if (thing.startsWith('waiting:')) {
           const lane = thing.slice('waiting:'.length)
@@ -316,6 +328,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     systemCommands,
     discoveryCommands: new DiscoveryCommands({ discovery }),
     queueCommands,
+    chainCommands: chains.commands,
     jobLogs,
     feed,
     figures,
@@ -428,6 +441,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   localNode?.onUsage(() => feed.touch(`node:${LOCAL_NODE_ID}`))
   await discovery.start()
   await figures.start()
+  await chains.runner.start()
   keepHouse()
   projects
     .followTree()
@@ -470,6 +484,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
         loopDelay.stop()
         eggs.stop()
         await discovery.stop()
+        await chains.runner.stop()
         await dispatch.stop()
         await fleet.stop()
         await store.close()

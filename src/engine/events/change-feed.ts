@@ -12,6 +12,7 @@ export type VolatileThing =
   | 'environments'
   | 'discovery'
   | 'limits'
+  | 'chains'
 
 export interface ChangeFeedOptions {
   store: Pick<Store, 'changeCursor' | 'listChanges' | 'onChange'>

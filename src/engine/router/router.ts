@@ -12,6 +12,7 @@ import {
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { CrawlCommands } from '../commands/crawl-commands.ts'
+import type { ChainCommands } from '../commands/chain-commands.ts'
 import type { DiscoveryCommands } from '../commands/discovery-commands.ts'
 import type { JobCommands } from '../commands/job-commands.ts'
 import type { NodeCommands } from '../commands/node-commands.ts'
@@ -45,6 +46,7 @@ export interface RouterParts {
   systemCommands: SystemCommands
   discoveryCommands: DiscoveryCommands
   queueCommands: QueueCommands
+  chainCommands: ChainCommands
   jobLogs: JobLogs
   feed: ChangeFeed
   figures: FiguresSampler
@@ -69,6 +71,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
     systemCommands,
     discoveryCommands,
     queueCommands,
+    chainCommands,
     jobLogs,
     feed,
     figures
@@ -175,6 +178,14 @@ export function createRouter(parts: RouterParts): EngineRouter {
         limits: await queueCommands.setLimits(input.limits)
       })),
       lanes: os.queue.lanes.handler(({ input }) => queueCommands.lanes(input.limit))
+    },
+    chains: {
+      list: os.chains.list.handler(async () => ({ chains: await chainCommands.list() })),
+      create: os.chains.create.handler(async ({ input }) => ({ chain: await chainCommands.create(input) })),
+      update: os.chains.update.handler(async ({ input: { id, ...settings } }) => ({
+        chain: await chainCommands.update(id, settings)
+      })),
+      remove: os.chains.remove.handler(async ({ input }) => ({ removed: await chainCommands.remove(input.id) }))
     },
     discovery: {
       list: os.discovery.list.handler(() => ({ sources: discoveryCommands.list() })),

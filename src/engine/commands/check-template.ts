@@ -1,0 +1,35 @@
+import { problemOfText } from '../../shared/calendar/index.ts'
+import type { RunTemplate } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { RESERVED_ARGUMENTS } from '../../shared/reserved-arguments.ts'
+import { problemOfLimits } from '../../shared/run-limits.ts'
+import type { Fleet } from '../nodes/fleet.ts'
+import { checkNode } from './prepare-jobs.ts'
+
+/**
+ * What is wrong with a template whatever is deployed at the moment: throws BAD_INPUT, ARGUMENT_RESERVED or NODE_NOT_FOUND. Its project
+ * and spiders may come later: a fleet file is applied before the first egg is there.
+ */
+export function checkTemplate(template: RunTemplate, place: 'schedule' | 'chain', fleet: Pick<Fleet, 'get'>): void {
+  const { settings, args, argSets, matrix, secretNames, limits, nodeId } = template
+  const lists = [args, ...argSets, matrix]
+  const reserved = lists.flatMap((values) => Object.keys(values)).find((name) => RESERVED_ARGUMENTS.has(name))
+  if (reserved !== undefined) {
+    throw new ScrapdeckError(
+      'ARGUMENT_RESERVED',
+      `A spider argument cannot be called "${reserved}": Scrapyd or Scrapy uses that name itself. Rename it in the spider`,
+      { data: { name: reserved } }
+    )
+  }
+  for (const [name, value] of [settings, ...lists].flatMap((values) => Object.entries(values))) {
+    // Secret values are handed on as they are.
+    if (secretNames.includes(name)) continue
+    for (const text of [value].flat()) {
+      const problem = problemOfText(text, place)
+      if (problem !== null) throw new ScrapdeckError('BAD_INPUT', `${name}: ${problem}`)
+    }
+  }
+  const problem = problemOfLimits(limits)
+  if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
+  if (nodeId !== null) checkNode(nodeId, fleet)
+}
