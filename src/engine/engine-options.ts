@@ -1,5 +1,6 @@
 import type { BlobStore } from './blobs/blob-store.ts'
 import type { FleetAsScrapyd } from './commands/fleet-as-scrapyd.ts'
+import type { RememberedAnswers } from './commands/remembered-answers.ts'
 import type { LocalNode } from './launcher/local-node.ts'
 import type { ConfiguredSource } from './nodes/discovery/discovery.ts'
 import type { NameResolver } from './nodes/discovery/name-resolver.ts'
@@ -14,6 +15,7 @@ import type { LoopDelay } from './runtime/loop-delay.ts'
 import type { Random } from './runtime/random.ts'
 import type { SecretBox } from './runtime/secret-box.ts'
 import type { Store, StoredNode } from './store/store.ts'
+import type { Post } from './webhooks/post.ts'
 
 export interface EngineOptions {
   dataDirectory: string
@@ -40,6 +42,8 @@ export interface EngineOptions {
   pythonPath?: string
   /** Sources of nodes that the configuration file names. */
   discovery?: readonly ConfiguredSource[]
+  /** Networks inside this one that webhooks may go to, as webhooks/addresses.ts reads them. */
+  webhookNetworks?: readonly string[]
   /** Between the steps of a cancel: after INT, after the second INT, and after KILL. Default: 30, 15 and 15. */
   cancelWaitsSeconds?: readonly [number, number, number]
   logger?: Logger
@@ -56,6 +60,7 @@ export interface EngineOptions {
     eggTree?: EggTree
     loopDelay?: LoopDelay
     resolver?: NameResolver
+    post?: Post
   }
 }
 
@@ -63,6 +68,8 @@ export interface Engine {
   /** The contract, implemented (oRPC router): what every door serves. */
   router: EngineRouter
   scrapyd: FleetAsScrapyd
+  /** For requests that bring a key of their own (Idempotency-Key). */
+  answers: RememberedAnswers
   credentials: { username: string; password: string }
   /** The HTTP door's address, told to clients. */
   setAddress(address: string): void

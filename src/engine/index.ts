@@ -12,6 +12,7 @@ import { JobCommands } from './commands/job-commands.ts'
 import { NodeCommands } from './commands/node-commands.ts'
 import { ProjectCommands } from './commands/project-commands.ts'
 import { QueueCommands } from './commands/queue-commands.ts'
+import { createRememberedAnswers } from './commands/remembered-answers.ts'
 import { createScrapydCommands } from './commands/scrapyd-commands.ts'
 import { SystemCommands } from './commands/system-commands.ts'
 import { describeNode } from './dispatch/describe-node.ts'
@@ -47,6 +48,7 @@ import { wireChains } from './wire-chains.ts'
 import { wireDiscovery } from './wire-discovery.ts'
 import { wireEggs } from './wire-eggs.ts'
 import { wireNodeClients } from './wire-node-clients.ts'
+import { wireWebhooks } from './wire-webhooks.ts'
 
 export type { Engine, EngineOptions } from './engine-options.ts'
 
@@ -251,6 +253,17 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     wakeDispatcher: () => dispatch.wake(),
     onLimitsChanged: () => feed.touch('limits')
   })
+  const { deliverer, webhookCommands } = wireWebhooks({
+    store,
+    clock,
+    random,
+    logger,
+    secretBox,
+    networks: options.webhookNetworks ?? [],
+    post: seams.post,
+    tellPlugin: () => Promise.resolve({ isGood: false, answer: 'no plugin' }),
+    onChange: () => feed.touch('webhooks')
+  })
   const describe = (node: FleetNode) => describeNode(node, live, localNode, dispatch.stuckSinceMs(node.stored.id))
   const reads = {
     store,
@@ -300,6 +313,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
         if (thing === 'python') return [{ kind: 'python', python: pythonState() }]
         if (thing === 'discovery') return [{ kind: 'discovery' }]
         if (thing === 'limits') return [{ kind: 'limits' }]
+        if (thing === 'webhooks') return [{ kind: 'webhooks' }]
         if (thing === 'chains') return [{ kind: 'chains' }]
         if (thing === 'environments') return [{ kind: 'environments', environments: environments.list() }]
         if (thing.startsWith('waiting:')) {
@@ -441,6 +455,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   localNode?.onUsage(() => feed.touch(`node:${LOCAL_NODE_ID}`))
   await discovery.start()
   await figures.start()
+  await deliverer.start()
   await chains.runner.start()
   keepHouse()
   projects
@@ -462,6 +477,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       directories: { logs: directories.logs, items: itemFiles },
       clock
     }),
+    answers: createRememberedAnswers({ store, secretBox, newRunId: () => random.hex(6), clock, logger }),
     credentials,
     setAddress: (text) => {
       address = text
@@ -487,6 +503,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
         await chains.runner.stop()
         await dispatch.stop()
         await fleet.stop()
+        await deliverer.stop()
         await store.close()
       })()
       return stopped
