@@ -1,0 +1,85 @@
+import { join } from 'node:path'
+import { createRouterClient } from '@orpc/server'
+import { createEngine, type Engine } from '../index.ts'
+import { buildEgg } from '../projects/egg-builder.ts'
+import { createFakeClock, type FakeClock } from './fake-clock.ts'
+import { FakeNode } from './fake-node.ts'
+import { makeTemporaryDirectory } from './temporary-directory.ts'
+
+const RESOURCES = join(import.meta.dirname, '..', '..', '..', 'resources')
+const clientOf = (engine: Engine) => createRouterClient(engine.router, { context: {} })
+
+export interface EngineWithFakeNode {
+  readonly client: ReturnType<typeof clientOf>
+  readonly node: FakeNode
+  readonly clock: FakeClock
+  readonly directory: string
+  /** A node by this name, and the project `shop` whose spider is `prices`. */
+  prepare(name?: string): Promise<string>
+  /** Waits for what needs the disk or a thread beside the fake clock. */
+  until(isTrue: () => Promise<boolean>): Promise<void>
+  restart(): Promise<void>
+  remove(): Promise<void>
+}
+
+/** The whole engine on a directory of its own, without a local node; every other node is the one fake. */
+export async function openEngineWithFakeNode(): Promise<EngineWithFakeNode> {
+  const directory = await makeTemporaryDirectory()
+  const clock = createFakeClock()
+  const node = new FakeNode(clock, { slots: 2 })
+  let engine = await start()
+  let client = clientOf(engine)
+
+  async function start(): Promise<Engine> {
+    const started = await createEngine({
+      dataDirectory: directory.path,
+      host: 'service',
+      resourcesDirectory: RESOURCES,
+      scrapdeckVersion: 'test',
+      seams: { clock, localNode: null, createNodeClient: () => node }
+    })
+    await clock.advanceBy(0)
+    return started
+  }
+
+  return {
+    get client() {
+      return client
+    },
+    node,
+    clock,
+    directory: directory.path,
+
+    async prepare(name = 'berlin') {
+      const { id } = await client.nodes.add({ url: 'http://127.0.0.1:9/', name, slots: 2 })
+      const egg = await buildEgg([
+        { path: 'scrapy.cfg', bytes: Buffer.from('[settings]\ndefault = shop.settings\n') },
+        { path: 'shop/settings.py', bytes: Buffer.from('') }
+      ])
+      const file = new File([egg as Uint8Array<ArrayBuffer>], 'shop.egg')
+      await client.projects.upload({ file, project: 'shop', version: '1' })
+      await clock.advanceBy(100)
+      return id
+    },
+
+    async until(isTrue) {
+      for (let turn = 0; turn < 500; turn += 1) {
+        if (await isTrue()) return
+        await clock.advanceBy(100)
+        await new Promise((resolve) => setTimeout(resolve, 2))
+      }
+      throw new Error('waited in vain')
+    },
+
+    async restart() {
+      await engine.stop()
+      engine = await start()
+      client = clientOf(engine)
+    },
+
+    async remove() {
+      await engine.stop()
+      await directory.remove()
+    }
+  }
+}
