@@ -17,6 +17,8 @@ const ROOMS = [
   'launcher',
   'projects',
   'output',
+  'plugins',
+  'webhooks',
   'events',
   'store',
   'blobs',

@@ -343,6 +343,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     discoveryCommands: new DiscoveryCommands({ discovery }),
     queueCommands,
     chainCommands: chains.commands,
+    webhookCommands,
     jobLogs,
     feed,
     figures,

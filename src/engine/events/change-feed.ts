@@ -12,6 +12,7 @@ export type VolatileThing =
   | 'environments'
   | 'discovery'
   | 'limits'
+  | 'webhooks'
   | 'chains'
 
 export interface ChangeFeedOptions {

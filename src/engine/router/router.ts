@@ -19,6 +19,7 @@ import type { NodeCommands } from '../commands/node-commands.ts'
 import type { ProjectCommands } from '../commands/project-commands.ts'
 import type { QueueCommands } from '../commands/queue-commands.ts'
 import type { SystemCommands } from '../commands/system-commands.ts'
+import type { WebhookCommands } from '../commands/webhook-commands.ts'
 import type { ChangeFeed } from '../events/change-feed.ts'
 import type { Environments } from '../launcher/environments.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
@@ -47,6 +48,7 @@ export interface RouterParts {
   discoveryCommands: DiscoveryCommands
   queueCommands: QueueCommands
   chainCommands: ChainCommands
+  webhookCommands: WebhookCommands
   jobLogs: JobLogs
   feed: ChangeFeed
   figures: FiguresSampler
@@ -72,6 +74,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
     discoveryCommands,
     queueCommands,
     chainCommands,
+    webhookCommands,
     jobLogs,
     feed,
     figures
@@ -214,6 +217,18 @@ export function createRouter(parts: RouterParts): EngineRouter {
       })),
       deleteProject: os.projects.deleteProject.handler(async ({ input }) => ({
         failedNodes: await projectCommands.deleteProject(input.project)
+      }))
+    },
+    webhooks: {
+      list: os.webhooks.list.handler(async () => ({ webhooks: await webhookCommands.list() })),
+      create: os.webhooks.create.handler(({ input }) => webhookCommands.create(input)),
+      update: os.webhooks.update.handler(async ({ input }) => ({ webhook: await webhookCommands.update(input) })),
+      remove: os.webhooks.remove.handler(async ({ input }) => ({ removed: await webhookCommands.remove(input.id) })),
+      rotate: os.webhooks.rotate.handler(({ input }) => webhookCommands.rotate(input.id)),
+      test: os.webhooks.test.handler(({ input }) => webhookCommands.test(input.id)),
+      deliveries: os.webhooks.deliveries.handler(({ input }) => webhookCommands.deliveries(input)),
+      replay: os.webhooks.replay.handler(async ({ input }) => ({
+        replayed: await webhookCommands.replay(input.id, input.deliveryIds)
       }))
     },
     environments: {

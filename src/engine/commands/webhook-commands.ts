@@ -1,0 +1,154 @@
+import type { Delivery, Webhook, WebhookEvent, WebhookSettings } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Random } from '../runtime/random.ts'
+import type { SecretBox } from '../runtime/secret-box.ts'
+import type { NewWebhook, Store, StoredWebhook } from '../store/store.ts'
+import type { AddressGuard } from '../webhooks/addresses.ts'
+import type { Deliverer } from '../webhooks/deliverer.ts'
+import type { Post } from '../webhooks/post.ts'
+import { makeSecret } from '../webhooks/signature.ts'
+import { tellWebhook } from '../webhooks/tell-webhook.ts'
+
+export interface WebhookCommandsParts {
+  store: Store
+  guard: AddressGuard
+  deliverer: Deliverer
+  post: Post
+  secretBox: SecretBox
+  clock: Clock
+  random: Random
+  onChange: () => void
+}
+
+/** So long a secret that was changed signs as well: time to give receivers the new one. */
+const OLD_SECRET_HOLDS_MS = 86_400_000
+
+/** Orders about webhooks. Their secrets are told once, when they are made. */
+export class WebhookCommands {
+  readonly #parts: WebhookCommandsParts
+
+  constructor(parts: WebhookCommandsParts) {
+    this.#parts = parts
+  }
+
+  async list(): Promise<Webhook[]> {
+    return (await this.#all()).map(describe)
+  }
+
+  /** Rejects with WEBHOOK_URL_FORBIDDEN. */
+  async create(settings: WebhookSettings): Promise<{ secret: string; webhook: Webhook }> {
+    const { clock, random, secretBox } = this.#parts
+    const secret = makeSecret(random)
+    const webhook = await this.#put({
+      ...this.#checked(settings),
+      id: random.hex(16),
+      kind: 'webhook',
+      createdAtMs: clock.nowMs(),
+      sealedSecret: await secretBox.seal(secret),
+      sealedOldSecret: null,
+      oldSecretUntilMs: null
+    })
+    return { secret, webhook }
+  }
+
+  async update({ id, ...settings }: WebhookSettings & { id: string }): Promise<Webhook> {
+    const webhook = await this.#put({ ...(await this.#require(id)), ...this.#checked(settings) })
+    this.#parts.deliverer.forgetFailures(id)
+    return webhook
+  }
+
+  async remove(id: string): Promise<boolean> {
+    await this.#require(id)
+    const isRemoved = await this.#parts.store.deleteWebhook(id)
+    await this.#noteChanged()
+    return isRemoved
+  }
+
+  async rotate(id: string): Promise<{ secret: string; webhook: Webhook }> {
+    const { clock, random, secretBox } = this.#parts
+    const before = await this.#require(id)
+    const secret = makeSecret(random)
+    const webhook = await this.#put({
+      ...before,
+      sealedSecret: await secretBox.seal(secret),
+      sealedOldSecret: before.sealedSecret,
+      oldSecretUntilMs: clock.nowMs() + OLD_SECRET_HOLDS_MS
+    })
+    return { secret, webhook }
+  }
+
+  async test(id: string): Promise<{ ok: boolean; answer: string }> {
+    const { clock, random } = this.#parts
+    const webhook = await this.#require(id)
+    const data = { webhook: { id, name: webhook.name } }
+    const body = JSON.stringify({ type: 'webhook.test', timestamp: new Date(clock.nowMs()).toISOString(), data })
+    const { isGood, answer } = await tellWebhook(this.#parts, webhook, { id: `msg_test_${random.hex(8)}`, body })
+    // It answers again: what waits for it need not wait for its pause.
+    if (isGood) this.#parts.deliverer.forgetFailures(id)
+    return { ok: isGood, answer }
+  }
+
+  async deliveries(input: {
+    id: string
+    state?: Delivery['state'] | undefined
+    before?: string | undefined
+    limit: number
+  }): Promise<{ deliveries: Delivery[]; nextBefore: string | null }> {
+    const { id, state, before = null, limit } = input
+    await this.#require(id)
+    const rows = await this.#parts.store.listDeliveries(id, { state, before, limit: limit + 1 })
+    const page = rows.slice(0, limit)
+    const deliveries = page.map(({ body: _body, event, ...row }) => ({ ...row, event: event as WebhookEvent }))
+    return { deliveries, nextBefore: rows.length > limit ? page.at(-1)!.id : null }
+  }
+
+  async replay(id: string, deliveryIds: string[]): Promise<number> {
+    const { store, clock, deliverer, onChange } = this.#parts
+    await this.#require(id)
+    const replayed = await store.replayDeliveries(id, deliveryIds, clock.nowMs())
+    deliverer.forgetFailures(id)
+    onChange()
+    return replayed
+  }
+
+  #checked(settings: WebhookSettings): WebhookSettings {
+    const url = this.#parts.guard.checkUrl(settings.url)
+    return { ...settings, url: url.href, events: [...new Set(settings.events)] }
+  }
+
+  async #put(webhook: NewWebhook): Promise<Webhook> {
+    await this.#parts.store.putWebhook(webhook)
+    await this.#noteChanged()
+    return describe(await this.#require(webhook.id))
+  }
+
+  async #noteChanged(): Promise<void> {
+    await this.#parts.deliverer.noteWebhooksChanged()
+    this.#parts.onChange()
+  }
+
+  /** Plugins are told of events as well, but are set up by the configuration. */
+  async #all(): Promise<StoredWebhook[]> {
+    return (await this.#parts.store.listWebhooks()).filter(({ kind }) => kind === 'webhook')
+  }
+
+  async #require(id: string): Promise<StoredWebhook> {
+    const webhook = (await this.#all()).find((candidate) => candidate.id === id)
+    if (webhook === undefined) {
+      throw new ScrapdeckError('WEBHOOK_NOT_FOUND', `There is no webhook ${id}; it may have been removed`)
+    }
+    return webhook
+  }
+}
+
+function describe(stored: StoredWebhook): Webhook {
+  const { id, name, url, project, enabled, createdAtMs, lastDeliveredAtMs, waiting, dead, dropped } = stored
+  const lost = dropped === 0 ? null : `${dropped} events were not kept, because too many deliveries waited already`
+  const problems = [stored.problem, lost].filter((problem) => problem !== null)
+  return {
+    ...{ id, name, url, project, enabled, createdAtMs, lastDeliveredAtMs, waiting, dead },
+    events: stored.events as WebhookEvent[],
+    problem: problems.length === 0 ? null : problems.join('; ')
+  }
+}

@@ -1,0 +1,124 @@
+import { BlockList, isIP } from 'node:net'
+import { ScrapdeckError } from '../../shared/errors.ts'
+
+/**
+ * Where webhooks may go. Whoever may set one up could else have this machine ask what only it can reach: its own services, those of
+ * its network, the credentials that a cloud hands out. So only addresses that the whole internet can reach are allowed, and networks
+ * that the configuration names; of those never where clouds keep credentials. It holds for what an address is written as, and
+ * for what its name resolves to at the moment of connecting.
+ */
+export interface AddressGuard {
+  /** Throws WEBHOOK_URL_FORBIDDEN. A name is only looked at as it is written: what it means is asked with each delivery. */
+  checkUrl(text: string): URL
+  isAllowed(address: string): boolean
+}
+
+/** https://www.iana.org/assignments/iana-ipv4-special-registry: what is not globally reachable, and multicast. */
+const NOT_PUBLIC_V4 = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/3'
+]
+/** Of IPv6 only 2000::/3 is given out; in it these are special, or stand for an IPv4 address that is not looked at (6to4, Teredo). */
+const NOT_PUBLIC_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']
+/** Cloud metadata, also through NAT64: never, whatever the configuration says. */
+const NEVER = ['169.254.0.0/16', '100.100.100.200/32', 'fe80::/10', 'fd00:ec2::254/128', '64:ff9b::a9fe:0/112']
+
+const notPublic = listOf([...NOT_PUBLIC_V4, ...NOT_PUBLIC_V6])
+const givenOut = listOf(['2000::/3'])
+const never = listOf(NEVER)
+
+/** `networks`: as parseNetworks gives them. */
+export function createAddressGuard(networks: readonly string[]): AddressGuard {
+  const allowed = listOf(networks)
+
+  function isAllowed(address: string): boolean {
+    const family = isIP(address)
+    if (family === 0 || isIn(never, address)) return false
+    if (isIn(allowed, address)) return true
+    if (isIn(notPublic, address)) return false
+    return family === 4 || isIn(givenOut, address)
+  }
+
+  return {
+    isAllowed,
+    checkUrl(text) {
+      const url = parse(text)
+      if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+        throw forbidden(`The address begins with ${url.protocol}//, but webhooks go over http or https`)
+      }
+      if (url.username !== '' || url.password !== '') {
+        throw forbidden(
+          'The address has a user name or password in it, which would be shown to whoever sees the list of webhooks. The receiver knows us by the signature'
+        )
+      }
+      const host = hostOf(url)
+      const isLocalName = /(^|\.)localhost\.?$/i.test(host) && !isAllowed('127.0.0.1')
+      if (isLocalName || (isIP(host) !== 0 && !isAllowed(host))) throw forbidden(insideWords(host))
+      return url
+    }
+  }
+}
+
+export function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '')
+}
+
+export function insideWords(host: string): string {
+  return `${host} is inside this machine or its network, where webhooks do not go. To allow it, name its network in webhook_networks of the configuration`
+}
+
+/** Networks or addresses (`10.1.0.0/16`, `127.0.0.1`, `fd12::/16`), separated by blanks or commas. Throws BAD_INPUT. */
+export function parseNetworks(text: string): string[] {
+  const networks = text.split(/[\s,]+/).filter((part) => part !== '')
+  for (const network of networks) {
+    const [address, bits, ...rest] = network.split('/')
+    const family = isIP(address!)
+    const isBits = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+    if (family === 0 || !isBits || rest.length > 0) {
+      throw new ScrapdeckError(
+        'BAD_INPUT',
+        `${JSON.stringify(network)} is no network. Write one as 10.1.0.0/16, fd12::/16 or 127.0.0.1`
+      )
+    }
+  }
+  return networks
+}
+
+function parse(text: string): URL {
+  try {
+    return new URL(text.trim())
+  } catch (error) {
+    throw forbidden('This is no address. One looks like https://example.org/hooks/scrapdeck', error)
+  }
+}
+
+function listOf(networks: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const network of networks) {
+    const [address, bits] = network.split('/')
+    const family = isIP(address!) === 6 ? 'ipv6' : 'ipv4'
+    list.addSubnet(address!, bits === undefined ? (family === 'ipv4' ? 32 : 128) : Number(bits), family)
+  }
+  return list
+}
+
+/** IPv4 addresses that are written as IPv6 (`::ffff:10.0.0.1`) are looked at as what they are. */
+function isIn(list: BlockList, address: string): boolean {
+  return list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+}
+
+function forbidden(problem: string, cause?: unknown): ScrapdeckError {
+  return new ScrapdeckError('WEBHOOK_URL_FORBIDDEN', `${problem}.`, { cause })
+}

@@ -1,0 +1,212 @@
+import type { Clock, Timer } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Random } from '../runtime/random.ts'
+import type { Store, StoredDelivery, StoredWebhook } from '../store/store.ts'
+import { BACK_OFF_MS, planTry, type Told } from './plan-try.ts'
+
+export interface DelivererParts {
+  store: Pick<Store, 'listWebhooks' | 'listDueDeliveries' | 'concludeTries' | 'pruneDeliveries' | 'onChange'>
+  clock: Clock
+  random: Random
+  logger: Logger
+  /** Tells one of one event. Never rejects, and ends in time by itself. */
+  tell: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<Told>
+  /** What the list of webhooks shows is another now. */
+  onChange: () => void
+}
+
+/** So many at a time to one webhook; while it fails, one. A plugin gets its events one after another. */
+const AT_ONCE_MAX = 4
+/** Changes come in bursts: one look for all of them. */
+const LOOK_AFTER_MS = 50
+/** However far away the next one is: the wall clock may be set meanwhile. */
+const LOOK_EVERY_MS = 60_000
+const PAUSE_FIRST_MS = 1_000
+const PAUSE_MAX_MS = 60_000
+const PRUNE_EVERY_MS = 600_000
+const DELIVERED_KEPT_MS = 3 * 86_400_000
+const DEAD_KEPT_MS = 30 * 86_400_000
+const STOP_GRACE_MS = 2_000
+/** A hook that throws is broken more often than it is down: soon again, and soon given up. */
+const PLUGIN_BACK_OFF_MS = [1_000, 30_000, 300_000]
+
+interface Lane {
+  inFlight: Set<string>
+  failuresInARow: number
+  pausedUntilMs: number
+}
+
+/**
+ * Works off the outbox: what is due is told, what came of it is written down, and what failed is due again later. At least once: a
+ * delivery whose end was not yet on the disk when the engine died is told again, under the same id. One webhook never waits for
+ * another. While one fails, its deliveries are not all tried one by one: it is asked again after a pause that grows, and what
+ * waits behind loses none of its own tries meanwhile.
+ */
+export class Deliverer {
+  readonly #parts: DelivererParts
+  readonly #lanes = new Map<string, Lane>()
+  readonly #telling = new Set<Promise<void>>()
+  #webhooks = new Map<string, StoredWebhook>()
+  #stopListening: (() => void) | null = null
+  #timer: Timer | null = null
+  #timerAtMs = Number.POSITIVE_INFINITY
+  #pruning: Timer | null = null
+  #looking: Promise<void> | null = null
+  #again = false
+  #stopped = false
+
+  constructor(parts: DelivererParts) {
+    this.#parts = parts
+  }
+
+  async start(): Promise<void> {
+    this.#stopListening = this.#parts.store.onChange(() => {
+      if (this.#webhooks.size > 0) this.wake()
+    })
+    this.#prune()
+    await this.noteWebhooksChanged()
+  }
+
+  /** Webhooks were added, changed or removed. */
+  async noteWebhooksChanged(): Promise<void> {
+    this.#webhooks = new Map((await this.#parts.store.listWebhooks()).map((webhook) => [webhook.id, webhook]))
+    for (const id of this.#lanes.keys()) if (!this.#webhooks.has(id)) this.#lanes.delete(id)
+    this.wake()
+  }
+
+  /** It may have been mended: it is asked at once. */
+  forgetFailures(id: string): void {
+    const lane = this.#lanes.get(id)
+    if (lane !== undefined) Object.assign(lane, { failuresInARow: 0, pausedUntilMs: 0 })
+    this.wake()
+  }
+
+  /** Something may be due. */
+  wake(): void {
+    this.#lookIn(LOOK_AFTER_MS)
+  }
+
+  /** What is on its way gets a moment. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#stopListening?.()
+    this.#timer?.cancel()
+    this.#pruning?.cancel()
+    await this.#looking
+    const { promise: isOver, resolve } = Promise.withResolvers<void>()
+    const timer = this.#parts.clock.setTimer(STOP_GRACE_MS, resolve)
+    await Promise.race([Promise.all(this.#telling), isOver])
+    timer.cancel()
+  }
+
+  #lookIn(delayMs: number): void {
+    const atMs = this.#parts.clock.monotonicMs() + delayMs
+    if (this.#stopped || atMs >= this.#timerAtMs) return
+    this.#timer?.cancel()
+    this.#timerAtMs = atMs
+    this.#timer = this.#parts.clock.setTimer(delayMs, () => {
+      this.#timerAtMs = Number.POSITIVE_INFINITY
+      this.#look()
+    })
+  }
+
+  #look(): void {
+    this.#again = true
+    if (this.#looking !== null || this.#stopped) return
+    this.#looking = this.#lookUntilQuiet().finally(() => {
+      this.#looking = null
+    })
+  }
+
+  async #lookUntilQuiet(): Promise<void> {
+    while (this.#again && !this.#stopped) {
+      this.#again = false
+      try {
+        await this.#lookOnce()
+      } catch (error) {
+        if (!this.#stopped) this.#parts.logger.error({ error }, 'looking for what webhooks are to be told failed')
+        this.#lookIn(LOOK_EVERY_MS)
+        return
+      }
+    }
+  }
+
+  async #lookOnce(): Promise<void> {
+    if (this.#webhooks.size === 0) return
+    const { store, clock } = this.#parts
+    const nowMs = clock.nowMs()
+    // Those on their way are among them: twice as many are sure to hold as many others.
+    const { deliveries, nextDueMs } = await store.listDueDeliveries(nowMs, 2 * AT_ONCE_MAX)
+    if (this.#stopped) return
+    let nextMs = LOOK_EVERY_MS
+    if (nextDueMs !== null) nextMs = Math.min(nextMs, Math.max(1, nextDueMs - nowMs))
+    for (const delivery of deliveries) {
+      const webhook = this.#webhooks.get(delivery.webhookId)
+      if (webhook === undefined) continue
+      const lane = this.#laneOf(webhook.id)
+      const pauseMs = lane.pausedUntilMs - clock.monotonicMs()
+      if (pauseMs > 0) nextMs = Math.min(nextMs, pauseMs)
+      const atOnce = lane.failuresInARow > 0 || webhook.kind === 'plugin' ? 1 : AT_ONCE_MAX
+      if (pauseMs > 0 || lane.inFlight.size >= atOnce || lane.inFlight.has(delivery.id)) continue
+      lane.inFlight.add(delivery.id)
+      const told = this.#tell(webhook, delivery, lane).finally(() => {
+        this.#telling.delete(told)
+        this.#look()
+      })
+      this.#telling.add(told)
+    }
+    this.#lookIn(nextMs)
+  }
+
+  async #tell(webhook: StoredWebhook, delivery: StoredDelivery, lane: Lane): Promise<void> {
+    const { store, clock, random, logger, tell, onChange } = this.#parts
+    try {
+      const told = await tell(webhook, delivery)
+      const backOffMs = webhook.kind === 'plugin' ? PLUGIN_BACK_OFF_MS : BACK_OFF_MS
+      const made = planTry(delivery, told, { nowMs: clock.nowMs(), random, backOffMs })
+      await store.concludeTries([made])
+      if (made.state === 'dead') {
+        const facts = { webhook: webhook.name, event: delivery.event, delivery: delivery.id, answer: made.answer }
+        logger.warn(facts, 'an event was given up: nobody took it')
+      }
+      if (made.isGone === true) await this.noteWebhooksChanged()
+      this.#noteResult(lane, told.isGood)
+      onChange()
+    } catch (error) {
+      if (this.#stopped) return
+      logger.error({ error, delivery: delivery.id }, 'writing down what came of an event failed; it is told again')
+      // Whatever is wrong with the disk: not the same event again and again.
+      Object.assign(lane, { failuresInARow: 1, pausedUntilMs: clock.monotonicMs() + PAUSE_MAX_MS })
+    } finally {
+      lane.inFlight.delete(delivery.id)
+    }
+  }
+
+  #noteResult(lane: Lane, isGood: boolean): void {
+    if (isGood) return void Object.assign(lane, { failuresInARow: 0, pausedUntilMs: 0 })
+    lane.failuresInARow += 1
+    const pauseMs = Math.min(PAUSE_MAX_MS, PAUSE_FIRST_MS * 2 ** Math.min(10, lane.failuresInARow - 1))
+    lane.pausedUntilMs = this.#parts.clock.monotonicMs() + pauseMs
+  }
+
+  #laneOf(id: string): Lane {
+    const known = this.#lanes.get(id)
+    if (known !== undefined) return known
+    const fresh: Lane = { inFlight: new Set(), failuresInARow: 0, pausedUntilMs: 0 }
+    this.#lanes.set(id, fresh)
+    return fresh
+  }
+
+  #prune(): void {
+    this.#pruning = this.#parts.clock.setTimer(PRUNE_EVERY_MS, () => {
+      const { store, clock, logger } = this.#parts
+      const nowMs = clock.nowMs()
+      store
+        .pruneDeliveries({ deliveredMs: nowMs - DELIVERED_KEPT_MS, deadMs: nowMs - DEAD_KEPT_MS })
+        .catch((error: unknown) => {
+          if (!this.#stopped) logger.error({ error }, 'forgetting old deliveries failed')
+        })
+      this.#prune()
+    })
+  }
+}

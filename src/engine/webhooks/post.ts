@@ -1,0 +1,135 @@
+import { lookup } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
+import { buildConnector, Client } from 'undici'
+import type { Clock } from '../runtime/clock.ts'
+import { type AddressGuard, hostOf, insideWords } from './addresses.ts'
+
+/** What a receiver said, or why it could not be asked. */
+export type Answer =
+  | { kind: 'status'; status: number; retryAfterSeconds: number | null }
+  | { kind: 'failed'; problem: string }
+  /** Nothing was connected to. */
+  | { kind: 'forbidden'; problem: string }
+
+/** Never rejects. */
+export type Post = (request: { url: string; headers: Record<string, string>; body: string }) => Promise<Answer>
+
+const TIMEOUT_MS = 15_000
+const CONNECT_TIMEOUT_MS = 5_000
+/** What receivers write is not read; so much is taken to end the exchange in peace. */
+const BODY_MAX_BYTES = 65_536
+
+/**
+ * One POST, on a connection of its own: events are few, and a connection that is kept would still go where a name pointed before. The
+ * addresses that a name resolves to are looked at by the look-up that the connection is made with: there is no moment between the
+ * two at which a name could come to mean another (DNS rebinding). Redirects are not followed, proxies not asked.
+ */
+export function createPost(parts: { guard: AddressGuard; clock: Clock; resolve?: typeof lookup }): Post {
+  const { guard, clock, resolve = lookup } = parts
+  const lookupAllowed: LookupFunction = (host, options, callback) => {
+    resolve(host, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return callback(error, [])
+      const refused = addresses.find(({ address }) => !guard.isAllowed(address))
+      // One bad address of several is enough: which of them would be taken is not ours to say.
+      if (refused !== undefined) return callback(forbidden(`${host} (${refused.address})`), [])
+      if (options.all === true) callback(null, addresses)
+      else callback(null, addresses[0]!.address, addresses[0]!.family)
+    })
+  }
+  const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: lookupAllowed, allowH2: false })
+
+  return ({ url: text, headers, body }) =>
+    new Promise((settle) => {
+      let url: URL
+      try {
+        url = guard.checkUrl(text)
+      } catch (error) {
+        return settle({ kind: 'forbidden', problem: (error as Error).message })
+      }
+      const client = new Client(url.origin, { connect, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
+      let status: number | null = null
+      let retryAfterSeconds: number | null = null
+      let receivedBytes = 0
+      const finish = (answer: Answer) => {
+        timer.cancel()
+        settle(answer)
+        client.destroy().catch(() => undefined) // It was destroyed already: what it was for is done.
+      }
+      const told = (): Answer => ({ kind: 'status', status: status!, retryAfterSeconds })
+      const timer = clock.setTimer(TIMEOUT_MS, () =>
+        finish(
+          status === null
+            ? { kind: 'failed', problem: `${url.host} did not answer within ${TIMEOUT_MS / 1000} s` }
+            : told()
+        )
+      )
+      try {
+        client.dispatch(
+          {
+            method: 'POST',
+            path: url.pathname + url.search,
+            headers: { ...headers, 'content-type': 'application/json', 'user-agent': 'Scrapdeck-Webhooks' },
+            body
+          },
+          {
+            onRequestStart() {},
+            onResponseStart(_controller, code, answered) {
+              if (code < 200) return
+              status = code
+              retryAfterSeconds = secondsOf(answered['retry-after'])
+            },
+            onResponseData(_controller, piece) {
+              receivedBytes += piece.length
+              if (receivedBytes > BODY_MAX_BYTES) finish(told())
+            },
+            onResponseEnd: () => finish(told()),
+            onResponseError(_controller, error) {
+              finish(status === null ? failureOf(error, url) : told())
+            }
+          }
+        )
+      } catch (error) {
+        finish(failureOf(error, url))
+      }
+    })
+}
+
+/** Whole seconds; dates are not read: back-off says when enough. */
+function secondsOf(value: string | string[] | undefined): number | null {
+  return typeof value === 'string' && /^\d{1,6}$/.test(value) ? Number(value) : null
+}
+
+function failureOf(error: unknown, url: URL): Answer {
+  const { code, message } = error as { code?: unknown; message?: string }
+  const host = hostOf(url)
+  switch (code) {
+    case 'FORBIDDEN_ADDRESS':
+      return { kind: 'forbidden', problem: `${insideWords(message ?? host)}.` }
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return failed(`the name ${host} does not resolve. Correct the address, or check DNS`)
+    case 'ECONNREFUSED':
+      return failed(`nothing listens on ${url.host}`)
+    case 'ETIMEDOUT':
+    case 'EHOSTUNREACH':
+    case 'ENETUNREACH':
+    case 'UND_ERR_CONNECT_TIMEOUT':
+      return failed(`${url.host} did not accept a connection`)
+    case 'ECONNRESET':
+    case 'UND_ERR_SOCKET':
+      return failed(`${url.host} broke the connection before it answered`)
+  }
+  const words = typeof code === 'string' ? code : (message ?? 'unknown error').slice(0, 200)
+  if (/CERT|SIGNATURE|ERR_TLS|ISSUER/.test(words)) {
+    return failed(`the TLS certificate of ${isIP(host) === 0 ? host : url.host} was not accepted (${words})`)
+  }
+  return failed(`${url.host} could not be asked (${words})`)
+}
+
+function failed(problem: string): Answer {
+  return { kind: 'failed', problem }
+}
+
+function forbidden(host: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(host), { code: 'FORBIDDEN_ADDRESS' })
+}

@@ -1,0 +1,36 @@
+import { createHmac } from 'node:crypto'
+import type { Random } from '../runtime/random.ts'
+
+// Standard Webhooks (standardwebhooks.com): https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+
+const SECRET_PREFIX = 'whsec_'
+/** The form asks for 24 to 64. */
+const SECRET_BYTES = 32
+
+/** `whsec_` and the key in base64. */
+export function makeSecret(random: Random): string {
+  return SECRET_PREFIX + Buffer.from(random.hex(SECRET_BYTES), 'hex').toString('base64')
+}
+
+/**
+ * The headers of one try. `id` stays the same for every try of a delivery, the time is that of the try. While a secret is being
+ * changed there is a signature by each: a receiver takes the message where one of them is right.
+ */
+export function signedHeaders(message: {
+  id: string
+  atMs: number
+  body: string
+  secrets: readonly string[]
+}): Record<string, string> {
+  const timestamp = String(Math.floor(message.atMs / 1000))
+  const signed = `${message.id}.${timestamp}.${message.body}`
+  const signatures = message.secrets.map((secret) => {
+    const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64')
+    return `v1,${createHmac('sha256', key).update(signed, 'utf8').digest('base64')}`
+  })
+  return {
+    'webhook-id': message.id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': signatures.join(' ')
+  }
+}
