@@ -18,6 +18,7 @@ import type { JobCommands } from '../commands/job-commands.ts'
 import type { NodeCommands } from '../commands/node-commands.ts'
 import type { ProjectCommands } from '../commands/project-commands.ts'
 import type { QueueCommands } from '../commands/queue-commands.ts'
+import type { ScheduleCommands } from '../commands/schedule-commands.ts'
 import type { SystemCommands } from '../commands/system-commands.ts'
 import type { WebhookCommands } from '../commands/webhook-commands.ts'
 import type { ChangeFeed } from '../events/change-feed.ts'
@@ -47,6 +48,7 @@ export interface RouterParts {
   systemCommands: SystemCommands
   discoveryCommands: DiscoveryCommands
   queueCommands: QueueCommands
+  scheduleCommands: ScheduleCommands
   chainCommands: ChainCommands
   webhookCommands: WebhookCommands
   jobLogs: JobLogs
@@ -73,6 +75,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
     systemCommands,
     discoveryCommands,
     queueCommands,
+    scheduleCommands,
     chainCommands,
     webhookCommands,
     jobLogs,
@@ -181,6 +184,32 @@ export function createRouter(parts: RouterParts): EngineRouter {
         limits: await queueCommands.setLimits(input.limits)
       })),
       lanes: os.queue.lanes.handler(({ input }) => queueCommands.lanes(input.limit))
+    },
+    schedules: {
+      list: os.schedules.list.handler(({ input }) => scheduleCommands.list(input)),
+      get: os.schedules.get.handler(({ input }) => scheduleCommands.get(input.id)),
+      create: os.schedules.create.handler(async ({ input }) => ({ schedule: await scheduleCommands.create(input) })),
+      update: os.schedules.update.handler(async ({ input: { id, revision, ...settings } }) => ({
+        schedule: await scheduleCommands.update(id, settings, revision)
+      })),
+      remove: os.schedules.remove.handler(async ({ input }) => ({ removed: await scheduleCommands.remove(input.ids) })),
+      setPaused: os.schedules.setPaused.handler(async ({ input }) => ({
+        schedules: await scheduleCommands.setPaused(input.ids, input.paused, input.note)
+      })),
+      runNow: os.schedules.runNow.handler(async ({ input }) => ({ firing: await scheduleCommands.runNow(input.id) })),
+      preview: os.schedules.preview.handler(({ input }) => scheduleCommands.preview(input.timing, input)),
+      calendar: os.schedules.calendar.handler(({ input }) => scheduleCommands.calendar(input)),
+      load: os.schedules.load.handler(({ input }) => scheduleCommands.load(input)),
+      firings: os.schedules.firings.handler(({ input }) => scheduleCommands.firings(input)),
+      planBackfill: os.schedules.planBackfill.handler(({ input: { id, ...range } }) =>
+        scheduleCommands.planBackfill(id, range)
+      ),
+      backfill: os.schedules.backfill.handler(async ({ input: { id, ...range } }) => ({
+        backfill: await scheduleCommands.backfill(id, range)
+      })),
+      cancelBackfill: os.schedules.cancelBackfill.handler(async ({ input }) => ({
+        backfill: await scheduleCommands.cancelBackfill(input.id, input)
+      }))
     },
     chains: {
       list: os.chains.list.handler(async () => ({ chains: await chainCommands.list() })),
@@ -291,17 +320,27 @@ export function createRouter(parts: RouterParts): EngineRouter {
   })
 }
 
-/** Stored things that changed, as clients get them. */
+/**
+ * Stored things that changed, as clients get them. What became of a job is part of what its schedule tells: a schedule whose job changed
+ * is told as well.
+ */
 export async function describeChanges(
   things: Pick<ChangedThing, 'noun' | 'id'>[],
-  parts: Pick<RouterParts, 'store' | 'waiting' | 'listNodes' | 'listProjects'>
+  parts: Pick<RouterParts, 'store' | 'waiting' | 'listNodes' | 'listProjects'> & {
+    scheduleCommands: Pick<ScheduleCommands, 'describeMany'>
+  }
 ): Promise<Change[]> {
   const jobIds = things.filter(({ noun }) => noun === 'job').map(({ id }) => id)
   const jobs = new Map((jobIds.length === 0 ? [] : await parts.store.getJobs(jobIds)).map((job) => [job.id, job]))
   const has = (noun: string) => things.some((thing) => thing.noun === noun)
   const nodes = new Map((has('node') ? parts.listNodes() : []).map((node) => [node.id, node]))
   const projects = new Map((has('project') ? parts.listProjects() : []).map((project) => [project.name, project]))
-  return things.map(({ noun, id }): Change => {
+  const changedSchedules = new Set(things.filter(({ noun }) => noun === 'schedule').map(({ id }) => id))
+  const touchedSchedules = new Set([...jobs.values()].map((job) => job.scheduleId).filter((id) => id !== null))
+  const scheduleIds = [...new Set([...changedSchedules, ...touchedSchedules])]
+  const described = scheduleIds.length === 0 ? [] : await parts.scheduleCommands.describeMany(scheduleIds)
+  const schedules = new Map(described.map((schedule) => [schedule.id, schedule]))
+  const changes = things.map(({ noun, id }): Change => {
     if (noun === 'job') {
       const job = jobs.get(id)
       return job === undefined ? { kind: 'job_removed', id } : { kind: 'job', job: parts.waiting.complete(job) }
@@ -311,7 +350,13 @@ export async function describeChanges(
       const node = nodes.get(id)
       return node === undefined ? { kind: 'node_removed', id } : { kind: 'node', node }
     }
+    if (noun === 'schedule') {
+      const schedule = schedules.get(id)
+      return schedule === undefined ? { kind: 'schedule_removed', id } : { kind: 'schedule', schedule }
+    }
     const project = projects.get(id)
     return project === undefined ? { kind: 'project_removed', name: id } : { kind: 'project', project }
   })
+  const others = described.filter(({ id }) => !changedSchedules.has(id))
+  return [...changes, ...others.map((schedule): Change => ({ kind: 'schedule', schedule }))]
 }

@@ -1,0 +1,42 @@
+import type { Backfill, Firing, Schedule } from '../../shared/contract/index.ts'
+import type { StoredFiring, StoredSchedule } from '../store/store.ts'
+import { maskTemplate } from './template-secrets.ts'
+
+/** What only the ticker knows of a schedule. */
+export interface ScheduleOutlook {
+  next: { nextAtMs: number; nextNominalMs: number } | null
+  backfill: Backfill | null
+}
+
+/** A schedule as clients see it: without its secrets, with its next moment and its newest firings, newest first. Pure. */
+export function describeSchedule(
+  { settings, doneUntilMs: _doneUntilMs, ...stored }: StoredSchedule,
+  recent: readonly StoredFiring[],
+  { next, backfill }: ScheduleOutlook
+): Schedule {
+  return {
+    ...settings,
+    ...stored,
+    jobs: settings.jobs.map(maskTemplate),
+    nextAtMs: next?.nextAtMs ?? null,
+    nextNominalMs: next?.nextNominalMs ?? null,
+    recent: recent.map(describeFiring),
+    backfill
+  }
+}
+
+/** The worst of its jobs names the firing; while one of them is not over it is live. Pure. */
+export function describeFiring(stored: StoredFiring): Firing {
+  const { backfillId: _backfillId, statuses, startedAtMs, endedAtMs, ...firing } = stored
+  const outcome = outcomeOf(statuses)
+  const isOver = outcome !== null && outcome !== 'live' && startedAtMs !== null && endedAtMs !== null
+  return { ...firing, outcome, durationMs: isOver ? Math.max(0, endedAtMs - startedAtMs) : null }
+}
+
+function outcomeOf(statuses: StoredFiring['statuses']): Firing['outcome'] {
+  if (statuses.length === 0) return null
+  if (statuses.some((status) => status === 'queued' || status === 'starting' || status === 'running')) return 'live'
+  return WORST_FIRST.find((outcome) => statuses.includes(outcome)) ?? 'succeeded'
+}
+
+const WORST_FIRST = ['failed', 'lost', 'cancelled'] as const
