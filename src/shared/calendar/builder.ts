@@ -1,5 +1,5 @@
 /** The editor's builder: the shapes of expressions that most people mean, to and from text. `writeBuilder` undoes `readBuilder`. */
-import { compileCron } from './cron.ts'
+import { readCron } from './cron-fields.ts'
 import { problemOfCron } from './problems.ts'
 
 export type Builder =
@@ -17,29 +17,24 @@ export type Builder =
 /** null: the builder cannot show this expression; it is edited as text (“custom”). */
 export function readBuilder(expression: string): Builder | null {
   if (problemOfCron(expression) !== null) return null
-  const { hasSeconds, minutes, hours, dayTexts } = compileCron(expression)
-  const [day, month, weekday] = dayTexts.map((text) => (text === '?' ? '*' : text)) as [string, string, string]
-  if (hasSeconds || month !== '*') return null
-  if (hours.length === 24 && day === '*' && weekday === '*') {
-    const every = 60 / minutes.length
-    const isEven = minutes.every((minute, index) => minute === index * every)
-    if (minutes.length > 1) return isEven ? { kind: 'minutes', every } : null
-  }
+  const { hasSeconds, minutes, hours, days } = readCron(expression)
+  const { daysOfMonth, months, weekdays } = days
+  const isDaily = daysOfMonth === null && weekdays === null
+  if (hasSeconds || months !== null) return null
   const minute = minutes[0] as number
-  if (minutes.length > 1) return null
-  if (day === '*' && weekday === '*')
-    return hours.length === 24 ? { kind: 'hourly', minute } : { kind: 'daily', hours, minute }
-  if (day === '*') {
-    const days = listOf(weekday, WEEKDAYS)
-    return days === null
-      ? null
-      : { kind: 'weekly', days: [...new Set(days.map((one) => one % 7))].sort(ascending), hours, minute }
+  if (minutes.length > 1) {
+    const every = 60 / minutes.length
+    const isEven = minutes.every((one, index) => one === index * every)
+    return isDaily && isEven && hours.length === 24 ? { kind: 'minutes', every } : null
   }
-  if (weekday !== '*') return null
-  const parts = day.split(',')
-  const days = listOf(parts.filter((part) => part !== 'L').join(','), [])
-  if (days === null) return null
-  return { kind: 'monthly', days: [...days, ...(parts.includes('L') ? (['L'] as const) : [])], hours, minute }
+  if (isDaily) return hours.length === 24 ? { kind: 'hourly', minute } : { kind: 'daily', hours, minute }
+  if (daysOfMonth !== null && weekdays !== null) return null
+  if (weekdays !== null)
+    return weekdays.every((day) => /^\d$/.test(day))
+      ? { kind: 'weekly', days: weekdays.map(Number), hours, minute }
+      : null
+  if (daysOfMonth?.every((day) => /^(\d+|L)$/.test(day)) !== true) return null
+  return { kind: 'monthly', days: daysOfMonth.map((day) => (day === 'L' ? day : Number(day))), hours, minute }
 }
 
 export function writeBuilder(builder: Builder): string {
@@ -60,18 +55,3 @@ export function writeBuilder(builder: Builder): string {
 
 const WEEKDAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT']
 const ascending = (one: number, other: number) => one - other
-
-/** A list of values and plain ranges, ascending; null for anything else. */
-function listOf(text: string, names: string[]): number[] | null {
-  if (text === '') return []
-  const valueOf = (word: string) =>
-    names.includes(word) ? names.indexOf(word) : /^\d+$/.test(word) ? Number(word) : Number.NaN
-  const values = text.split(',').flatMap((part) => {
-    const [from = '', to = from, ...rest] = part.split('-')
-    const first = valueOf(from)
-    const last = valueOf(to) < first && names.length > 0 ? valueOf(to) + 7 : valueOf(to)
-    if (rest.length > 0 || Number.isNaN(first) || Number.isNaN(last) || last < first) return [Number.NaN]
-    return Array.from({ length: last - first + 1 }, (_, index) => first + index)
-  })
-  return values.some(Number.isNaN) ? null : [...new Set(values)].sort(ascending)
-}

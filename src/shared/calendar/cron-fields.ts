@@ -8,11 +8,18 @@ export interface CronFields {
   hasSeconds: boolean
   /** Minutes or hours are `*` or stepped: it recurs, rather than naming times of day, and follows elapsed time over clock changes. */
   isOpen: boolean
-  /** Days, months and weekdays, as croner takes them, at midnight; null: every day. */
-  dayPattern: string | null
-  days: unknown
-  /** As written, in order: day of month, month, day of week. */
-  dayTexts: [string, string, string]
+  days: DayFields
+}
+
+/** Which days; null: any. Every value is spelt out, in ascending order as far as they are numbers. */
+export interface DayFields {
+  /** `1` to `31`, `L` (the last), `15W` (the weekday nearest to it), `LW` (the last weekday). */
+  daysOfMonth: string[] | null
+  months: number[] | null
+  /** `0` (Sunday) to `6`, `5#2` (the second Friday), `5#L` (the last). */
+  weekdays: string[] | null
+  /** Both kinds of days are restricted and both must hold; otherwise either suffices. */
+  isBoth: boolean
 }
 
 /** What is wrong with an expression, in words that name the field. */
@@ -48,7 +55,7 @@ const MONTH: Field = {
 const WEEKDAY: Field = { name: 'day of week', from: 0, to: 7, names: ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'] }
 
 /** CronProblem for what cannot be read. */
-export function readCron(expression: string): Omit<CronFields, 'days'> {
+export function readCron(expression: string): CronFields {
   const texts = splitCron(expression)
   const [second, minute, hour, day, month, weekday] = texts.length === 5 ? ['0', ...texts] : texts
   return {
@@ -57,8 +64,7 @@ export function readCron(expression: string): Omit<CronFields, 'days'> {
     hours: readField(HOUR, hour as string),
     hasSeconds: texts.length === 6,
     isOpen: /[*?/]/.test(`${minute}${hour}`),
-    dayPattern: readDays(day as string, month as string, weekday as string),
-    dayTexts: [day as string, month as string, weekday as string]
+    days: readDays(day as string, month as string, weekday as string)
   }
 }
 
@@ -135,25 +141,26 @@ function problemOf(field: Field, part: string, what: string): CronProblem {
   return new CronProblem(part === '' ? `${where} has an empty part.` : `${where} (“${part}”) ${what}.`)
 }
 
-/**
- * The three fields of days, with every value spelt out, so that croner has nothing left to understand in its own way. Where both
- * kinds of days are restricted, either suffices; unless one of them begins with `*` (a step), then both must hold: crontab(5).
- */
-function readDays(day: string, month: string, weekday: string): string | null {
+/** Where both kinds of days are restricted, either suffices; unless one of them begins with `*` (a step), or weekdays with `+`: crontab(5). */
+function readDays(day: string, month: string, weekday: string): DayFields {
   const isStar = (text: string) => text === '*' || text === '?'
-  const isBoth = weekday.startsWith('+')
-  const weekdayText = isBoth ? weekday.slice(1) : weekday
-  const days = isStar(day) ? '*' : readDaysOfMonth(day).join(',')
-  const months = isStar(month) ? '*' : readField(MONTH, month).join(',')
-  const weekdays = isStar(weekdayText) ? '*' : readWeekdays(weekdayText).join(',')
-  if (days === '*' && months === '*' && weekdays === '*') return null
-  const together = isBoth || ((day.startsWith('*') || weekdayText.startsWith('*')) && days !== '*' && weekdays !== '*')
-  return `0 0 ${days} ${months} ${together && weekdays !== '*' ? '+' : ''}${weekdays}`
+  const weekdayText = weekday.startsWith('+') ? weekday.slice(1) : weekday
+  const daysOfMonth = isStar(day) ? null : readDaysOfMonth(day)
+  const weekdays = isStar(weekdayText) ? null : readWeekdays(weekdayText)
+  return {
+    daysOfMonth,
+    months: isStar(month) ? null : readField(MONTH, month),
+    weekdays,
+    isBoth:
+      daysOfMonth !== null &&
+      weekdays !== null &&
+      (weekday.startsWith('+') || /^\*/.test(day) || /^\*/.test(weekdayText))
+  }
 }
 
 function readDaysOfMonth(text: string): string[] {
   if (text === 'LW' || text === 'WL') return ['LW']
-  return text.split(',').flatMap((part) => {
+  const days = text.split(',').flatMap((part) => {
     if (part === 'L') return ['L']
     if (part === 'LW') throw problemOf(DAY, text, 'has LW beside others; it must stand alone')
     const nearest = /^(\d+)W$/.exec(part)?.[1]
@@ -162,10 +169,11 @@ function readDaysOfMonth(text: string): string[] {
       throw problemOf(DAY, part, 'is not known; there are L (last day), 15W (nearest weekday) and LW')
     return readPart(DAY, part).map(String)
   })
+  return sorted(days)
 }
 
 function readWeekdays(text: string): string[] {
-  return text.split(',').flatMap((part) => {
+  const days = text.split(',').flatMap((part) => {
     const [, dayText, nth] = /^([^#]+?)(?:#(.+)|L)$/.exec(part) ?? []
     if (dayText === undefined) {
       if (part === 'L') throw problemOf(WEEKDAY, part, 'needs a day before it: 5L is the last Friday of the month')
@@ -175,4 +183,10 @@ function readWeekdays(text: string): string[] {
     if (nth === undefined || nth === 'L') return [`${value}#L`]
     return [`${value}#${readNumber(WEEKDAY, part, nth, 1, 5)}`]
   })
+  return sorted(days)
+}
+
+function sorted(days: string[]): string[] {
+  const rank = (day: string) => (/^\d/.test(day) ? Number.parseInt(day, 10) : 99)
+  return [...new Set(days)].sort((one, other) => rank(one) - rank(other))
 }

@@ -4,11 +4,11 @@
  * ten thousand schedules at distinct minutes share the few day patterns there are.
  */
 import { Cron } from 'croner'
-import { readCron, type CronFields } from './cron-fields.ts'
+import { type CronFields, type DayFields, readCron } from './cron-fields.ts'
 
 export interface CompiledCron extends CronFields {
   /** null: every day. */
-  days: DayFinder | null
+  finder: DayFinder | null
 }
 
 const DAY_MS = 86_400_000
@@ -25,7 +25,8 @@ export function compileCron(expression: string): CompiledCron {
   const known = compiled.get(expression)
   if (known !== undefined) return known
   const fields = readCron(expression)
-  const made = { ...fields, days: fields.dayPattern === null ? null : dayFinderOf(fields.dayPattern) }
+  const pattern = patternOf(fields.days)
+  const made = { ...fields, finder: pattern === null ? null : dayFinderOf(pattern) }
   if (compiled.size >= MOST_EXPRESSIONS) compiled.clear()
   compiled.set(expression, made)
   return made
@@ -36,7 +37,7 @@ export function wallAtOrAfter(cron: CompiledCron, wallMs: number): number | null
   let dayMs = Math.floor(wallMs / DAY_MS) * DAY_MS
   let second = Math.ceil((wallMs - dayMs) / 1000)
   for (;;) {
-    const foundMs: number | null = cron.days === null ? dayMs : cron.days.atOrAfter(dayMs)
+    const foundMs: number | null = cron.finder === null ? dayMs : cron.finder.atOrAfter(dayMs)
     if (foundMs === null || foundMs >= LAST_MS) return null
     if (foundMs !== dayMs) second = 0
     const time = timeAtOrAfter(cron, second)
@@ -54,7 +55,7 @@ export function meansWall(cron: CompiledCron, wallMs: number): boolean {
     cron.hours.includes(Math.floor(second / 3600)) &&
     cron.minutes.includes(Math.floor(second / 60) % 60) &&
     (!cron.hasSeconds || cron.seconds.includes(second % 60)) &&
-    (cron.days === null || cron.days.atOrAfter(dayMs) === dayMs)
+    (cron.finder === null || cron.finder.atOrAfter(dayMs) === dayMs)
   )
 }
 
@@ -88,6 +89,13 @@ class DayFinder {
     this.#askedMs = dayMs
     return this.#foundMs
   }
+}
+
+/** As croner takes it, with nothing left to understand in its own way; null: every day. */
+function patternOf({ daysOfMonth, months, weekdays, isBoth }: DayFields): string | null {
+  if (daysOfMonth === null && months === null && weekdays === null) return null
+  const weekdayText = `${isBoth ? '+' : ''}${weekdays?.join(',') ?? '*'}`
+  return `0 0 ${daysOfMonth?.join(',') ?? '*'} ${months?.join(',') ?? '*'} ${weekdayText}`
 }
 
 function dayFinderOf(pattern: string): DayFinder {

@@ -32,6 +32,7 @@ export function occurrencesOf(timing: ScheduleTiming, range: OccurrenceRange): O
   const found: Occurrence[] = []
   const searches = timing.rules.map((rule) => searchOf(timing, rule))
   let fromMs = firstMoment(timing, range.afterMs)
+  if (fromMs > untilMs) return []
   const next = searches.map((search) => search(fromMs, untilMs))
   while (found.length < range.limit) {
     const moment = earliest(next)
@@ -116,8 +117,9 @@ function cronMoment(
       if (resumeWallMs === null) return { nominalMs: wallMs - stretch.offsetMs, kind: kindOf(stretch, wallMs) }
       fromMs = Math.min(resumeWallMs - stretch.offsetMs, stretch.endMs)
     } else {
-      // No wall is meant before this one: the stretches up to two days before it have nothing.
-      fromMs = Math.max(stretch.endMs, wallMs - 2 * DAY_MS)
+      // No wall is meant before this one: what lies two days before it has nothing, save a doubled hour where this stretch ends.
+      const isDoubledNext = stretch.nextOffsetMs < stretch.offsetMs
+      fromMs = isDoubledNext ? stretch.endMs : Math.max(stretch.endMs, wallMs - 2 * DAY_MS)
     }
     if (fromMs >= stretch.endMs) stretch = stretchAt(timing.zone, fromMs)
   }

@@ -1,5 +1,5 @@
 import type { ScheduleTiming } from '../contract/schedules.ts'
-import { CronProblem, type CronFields, readCron } from './cron-fields.ts'
+import { CronProblem, readCron } from './cron-fields.ts'
 import { nextOccurrence } from './occurrences.ts'
 import { isZone } from './zones.ts'
 
@@ -27,7 +27,7 @@ export function problemOfTiming(timing: ScheduleTiming): string | null {
 /** null: the expression can be read. */
 export function problemOfCron(expression: string): string | null {
   try {
-    readCron(expression) satisfies Partial<CronFields>
+    readCron(expression)
     return null
   } catch (error) {
     if (error instanceof CronProblem) return error.message

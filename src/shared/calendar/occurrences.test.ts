@@ -1,0 +1,402 @@
+/**
+ * The calendar against another one: walls of a zone as `Intl` formats them, quarter of an hour by quarter of an hour for two years, and
+ * policies applied by looking walls up in that table. It shares no line with the calendar and knows neither croner nor offsets.
+ */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { ScheduleTiming } from '../contract/schedules.ts'
+import { nextOccurrence, occurrencesOf } from './index.ts'
+
+const QUARTER_MS = 900_000
+const DAY_MS = 86_400_000
+
+/** Minutes and hours, and whether the text for them is open (`*`, a step); days as a test of a date. */
+interface TestRule {
+  expression: string
+  minutes: number[]
+  hours: number[]
+  isOpen: boolean
+  meansDay: (day: Date) => boolean
+}
+
+const every = (size: number, step = 1) => Array.from({ length: size / step }, (_, index) => index * step)
+const anyDay = () => true
+const RULES: TestRule[] = [
+  { expression: '30 2 * * *', minutes: [30], hours: [2], isOpen: false, meansDay: anyDay },
+  { expression: '0,15,45 0,1,2 * * *', minutes: [0, 15, 45], hours: [0, 1, 2], isOpen: false, meansDay: anyDay },
+  { expression: '30 0,3,23 * * MON-SUN', minutes: [30], hours: [0, 3, 23], isOpen: false, meansDay: anyDay },
+  { expression: '45 1 * * SUN', minutes: [45], hours: [1], isOpen: false, meansDay: (day) => day.getUTCDay() === 0 },
+  { expression: '*/15 * * * *', minutes: every(60, 15), hours: every(24), isOpen: true, meansDay: anyDay },
+  { expression: '30 * * * *', minutes: [30], hours: every(24), isOpen: true, meansDay: anyDay },
+  { expression: '0 */2 * * *', minutes: [0], hours: every(24, 2), isOpen: true, meansDay: anyDay },
+  { expression: '*/30 2 * * *', minutes: [0, 30], hours: [2], isOpen: true, meansDay: anyDay }
+]
+
+/** Two years each: changes of an hour, of half an hour and of two; at midnight; at a quarter to; around Ramadan; a day left out. */
+const ZONES: [string, number][] = [
+  ['Europe/Berlin', 2026],
+  ['America/New_York', 2026],
+  ['Australia/Lord_Howe', 2026],
+  ['Pacific/Chatham', 2026],
+  ['America/Havana', 2026],
+  ['Africa/Casablanca', 2026],
+  ['Antarctica/Troll', 2026],
+  ['America/St_Johns', 2026],
+  ['Africa/Cairo', 2026],
+  ['Asia/Kolkata', 2026],
+  ['America/Sao_Paulo', 2017],
+  ['Pacific/Apia', 2011]
+]
+
+interface ZoneTable {
+  fromMs: number
+  untilMs: number
+  /** What clocks show, of each quarter. */
+  walls: number[]
+  momentsOf: Map<number, number[]>
+}
+
+function tableOf(zone: string, year: number): ZoneTable {
+  const fromMs = Date.UTC(year, 0, 3)
+  const untilMs = Date.UTC(year + 2, 0, 3)
+  const format = new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short', timeStyle: 'medium' })
+  const walls: number[] = []
+  const momentsOf = new Map<number, number[]>()
+  for (let atMs = fromMs; atMs < untilMs; atMs += QUARTER_MS) {
+    const wall = Date.parse(`${format.format(atMs).replace(' ', 'T')}Z`)
+    walls.push(wall)
+    momentsOf.set(wall, [...(momentsOf.get(wall) ?? []), atMs])
+  }
+  return { fromMs, untilMs, walls, momentsOf }
+}
+
+function expectedOf(table: ZoneTable, rule: TestRule, timing: Pick<ScheduleTiming, 'gap' | 'doubled'>): string[] {
+  const found = new Map<number, string>()
+  const firstDay = Math.floor((table.walls[0] ?? 0) / DAY_MS) * DAY_MS
+  for (let day = firstDay; day <= (table.walls.at(-1) ?? 0); day += DAY_MS) {
+    if (!rule.meansDay(new Date(day))) continue
+    for (const hour of rule.hours) {
+      for (const minute of rule.minutes) {
+        const wall = day + hour * 3_600_000 + minute * 60_000
+        const moments = table.momentsOf.get(wall) ?? []
+        if (moments.length === 1) found.set(moments[0] as number, found.get(moments[0] as number) ?? 'normal')
+        if (moments.length === 2) {
+          found.set(moments[0] as number, 'first_of_two')
+          if (rule.isOpen || timing.doubled === 'run_twice') found.set(moments[1] as number, 'second_of_two')
+        }
+        const isInside = wall >= (table.walls[0] ?? 0) && wall <= (table.walls.at(-1) ?? 0)
+        if (moments.length === 0 && isInside && !rule.isOpen && timing.gap === 'run_at_shift') {
+          const index = table.walls.findIndex((shown, at) => shown > wall && (table.walls[at - 1] ?? 0) < wall)
+          found.set(table.fromMs + index * QUARTER_MS, 'gap')
+        }
+      }
+    }
+  }
+  return [...found]
+    .sort(([one], [other]) => one - other)
+    .map(([atMs, kind]) => `${new Date(atMs).toISOString()} ${kind}`)
+}
+
+const aTiming = (expressions: string[], more: Partial<ScheduleTiming> = {}) =>
+  ScheduleTiming.parse({ zone: 'UTC', rules: expressions.map((expression) => ({ kind: 'cron', expression })), ...more })
+
+function runsOf(timing: ScheduleTiming, fromMs: number, untilMs: number, limit = 100_000): string[] {
+  return occurrencesOf(timing, { afterMs: fromMs - 1, untilMs: untilMs - 1, limit }).map(
+    ({ nominalMs, kind }) => `${new Date(nominalMs).toISOString()} ${kind}`
+  )
+}
+
+describe('against an independent calendar', () => {
+  it.each(ZONES)('%s from %i: every policy, for two years', (zone, year) => {
+    const table = tableOf(zone, year)
+    for (const gap of ['run_at_shift', 'skip'] as const) {
+      for (const doubled of ['run_once', 'run_twice'] as const) {
+        for (const rule of RULES) {
+          // The long lists of rules that no policy is for are compared once.
+          if (rule.hours.length === 24 && (gap !== 'skip' || doubled !== 'run_once')) continue
+          const timing = aTiming([rule.expression], { zone, gap, doubled })
+          const expected = expectedOf(table, rule, timing)
+          expect(expected.length).toBeGreaterThan(90)
+          expect(runsOf(timing, table.fromMs, table.untilMs), `${rule.expression} ${gap} ${doubled}`).toEqual(expected)
+        }
+      }
+    }
+  })
+
+  it('does not depend on where one begins to look, not even in the middle of a change', () => {
+    const zones = ZONES.map(([zone]) => zone)
+    const changes = [
+      Date.UTC(2026, 2, 29),
+      Date.UTC(2026, 9, 25),
+      Date.UTC(2026, 3, 5),
+      Date.UTC(2026, 2, 8),
+      Date.UTC(2026, 10, 1)
+    ]
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...zones),
+        fc.constantFrom(...RULES),
+        fc.constantFrom('run_once' as const, 'run_twice' as const),
+        fc.constantFrom(...changes),
+        fc.integer({ min: -1_500, max: 1_500 }),
+        (zone, rule, doubled, changeMs, minutes) => {
+          const timing = aTiming([rule.expression, '15 2 * * *'], { zone, doubled })
+          const all = occurrencesOf(timing, {
+            afterMs: changeMs - 2 * DAY_MS,
+            untilMs: changeMs + 3 * DAY_MS,
+            limit: 10_000
+          })
+          const afterMs = changeMs + minutes * 60_000
+          expect(nextOccurrence(timing, afterMs)).toEqual(
+            all.find((one) => one.nominalMs > afterMs) ?? expect.anything()
+          )
+        }
+      ),
+      { numRuns: 300 }
+    )
+  })
+})
+
+describe('days of the calendar', () => {
+  /** Written down day by day, without a parser: what each kind of day means. */
+  const lastDayOf = (day: Date) => new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth() + 1, 0)).getUTCDate()
+  const weekdayOf = (day: Date, date: number) =>
+    new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth(), date)).getUTCDay()
+  const isWorkday = (day: Date, date: number) => ![0, 6].includes(weekdayOf(day, date))
+  const nearestWorkday = (day: Date, wanted: number) =>
+    [0, -1, 1, -2, 2]
+      .map((step) => wanted + step)
+      .find((date) => date >= 1 && date <= lastDayOf(day) && isWorkday(day, date))
+  const lastWorkday = (day: Date) => [0, 1, 2].map((step) => lastDayOf(day) - step).find((date) => isWorkday(day, date))
+
+  type DayTest = [text: string, means: (day: Date) => boolean]
+  const WEEKDAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT']
+  const dayOfMonth: fc.Arbitrary<DayTest> = fc.oneof(
+    fc.integer({ min: 1, max: 31 }).map((date): DayTest => [`${date}`, (day) => day.getUTCDate() === date]),
+    fc
+      .integer({ min: 1, max: 31 })
+      .map(
+        (date): DayTest => [
+          `${date}W`,
+          (day) => date <= lastDayOf(day) && day.getUTCDate() === nearestWorkday(day, date)
+        ]
+      ),
+    fc.constant<DayTest>(['L', (day) => day.getUTCDate() === lastDayOf(day)]),
+    fc
+      .tuple(fc.integer({ min: 1, max: 15 }), fc.integer({ min: 16, max: 31 }), fc.integer({ min: 1, max: 9 }))
+      .map(
+        ([from, to, step]): DayTest => [
+          `${from}-${to}/${step}`,
+          (day) => day.getUTCDate() >= from && day.getUTCDate() <= to && (day.getUTCDate() - from) % step === 0
+        ]
+      )
+  )
+  const dayOfWeek: fc.Arbitrary<DayTest> = fc.oneof(
+    fc.integer({ min: 0, max: 7 }).map((weekday): DayTest => [`${weekday}`, (day) => day.getUTCDay() === weekday % 7]),
+    fc
+      .integer({ min: 0, max: 6 })
+      .map((weekday): DayTest => [WEEKDAYS[weekday]?.toLowerCase() as string, (day) => day.getUTCDay() === weekday]),
+    fc
+      .tuple(fc.integer({ min: 0, max: 6 }), fc.integer({ min: 1, max: 5 }))
+      .map(
+        ([weekday, nth]): DayTest => [
+          `${WEEKDAYS[weekday]}#${nth}`,
+          (day) => day.getUTCDay() === weekday && Math.ceil(day.getUTCDate() / 7) === nth
+        ]
+      ),
+    fc
+      .integer({ min: 0, max: 6 })
+      .map(
+        (weekday): DayTest => [
+          `${weekday}L`,
+          (day) => day.getUTCDay() === weekday && day.getUTCDate() + 7 > lastDayOf(day)
+        ]
+      ),
+    fc
+      .tuple(fc.integer({ min: 0, max: 6 }), fc.integer({ min: 0, max: 6 }))
+      .map(
+        ([from, to]): DayTest => [
+          `${WEEKDAYS[from]}-${WEEKDAYS[to]}`,
+          (day) => (day.getUTCDay() - from + 7) % 7 <= (to - from + 7) % 7
+        ]
+      )
+  )
+  const listOf = (one: fc.Arbitrary<DayTest>): fc.Arbitrary<DayTest> =>
+    fc
+      .array(one, { minLength: 1, maxLength: 3 })
+      .map((tests): DayTest => [tests.map(([text]) => text).join(','), (day) => tests.some(([, means]) => means(day))])
+  const star: fc.Arbitrary<DayTest | null> = fc.constant(null)
+  const daysOfMonth = fc.oneof(
+    star,
+    listOf(dayOfMonth),
+    fc.constant<DayTest>(['LW', (day) => day.getUTCDate() === lastWorkday(day)])
+  )
+  const months: fc.Arbitrary<DayTest | null> = fc.oneof(
+    star,
+    fc
+      .tuple(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 12 }))
+      .map(
+        ([from, to]): DayTest => [
+          `${from}-${to}`,
+          (day) => (day.getUTCMonth() + 1 - from + 12) % 12 <= (to - from + 12) % 12
+        ]
+      )
+  )
+
+  it('L, W, #, names, lists, steps and ranges over the end mean the days that they say', () => {
+    const fromMs = Date.UTC(2027, 0, 1)
+    const untilMs = Date.UTC(2029, 0, 1)
+    fc.assert(
+      fc.property(
+        daysOfMonth,
+        months,
+        fc.oneof(star, listOf(dayOfWeek)),
+        fc.boolean(),
+        (date, month, weekday, isBoth) => {
+          const weekdayText = weekday === null ? '*' : `${isBoth ? '+' : ''}${weekday[0]}`
+          const expression = `0 12 ${date?.[0] ?? '*'} ${month?.[0] ?? '*'} ${weekdayText}`
+          const expected: string[] = []
+          for (let atMs = fromMs; atMs < untilMs; atMs += DAY_MS) {
+            const day = new Date(atMs)
+            const isDate = date?.[1](day)
+            const isWeekday = weekday?.[1](day)
+            const isDay =
+              date !== null && weekday !== null
+                ? isBoth
+                  ? isDate && isWeekday
+                  : isDate || isWeekday
+                : (isDate ?? isWeekday ?? true)
+            if (isDay && (month?.[1](day) ?? true)) expected.push(`${new Date(atMs + DAY_MS / 2).toISOString()} normal`)
+          }
+          expect(runsOf(aTiming([expression]), fromMs, untilMs), expression).toEqual(expected)
+        }
+      ),
+      { numRuns: 300 }
+    )
+  })
+
+  it('a day of the month that begins with * narrows weekdays, as in crontab(5)', () => {
+    const runs = occurrencesOf(aTiming(['0 0 */2 * MON']), { afterMs: Date.UTC(2026, 0, 1), limit: 3 })
+    expect(runs.map(({ local }) => local.slice(0, 10))).toEqual(['2026-01-05', '2026-01-19', '2026-02-09'])
+  })
+
+  it('29 February is found in the leap years', () => {
+    const runs = occurrencesOf(aTiming(['0 0 29 2 *']), { afterMs: Date.UTC(2026, 0, 1), limit: 2 })
+    expect(runs.map(({ local }) => local)).toEqual(['2028-02-29T00:00:00+00:00', '2032-02-29T00:00:00+00:00'])
+  })
+})
+
+describe('rules together', () => {
+  const afterMs = Date.UTC(2026, 5, 1) - 1
+  const localsOf = (timing: ScheduleTiming, limit: number, after = afterMs) =>
+    occurrencesOf(timing, { afterMs: after, limit }).map(({ local }) => local.slice(5, 19))
+
+  it('several rules that fall on one moment fire once', () => {
+    const timing = aTiming(['0 0 * * *', '0 */12 * * *'], {
+      rules: [
+        { kind: 'cron', expression: '0 0 * * *' },
+        { kind: 'cron', expression: '0 */12 * * *' },
+        { kind: 'interval', everySeconds: 43_200, anchorMs: 0 },
+        { kind: 'once', atMs: afterMs + 1 }
+      ]
+    })
+    expect(localsOf(timing, 3)).toEqual(['06-01T00:00:00', '06-01T12:00:00', '06-02T00:00:00'])
+  })
+
+  it('an interval counts elapsed time from its anchor, over clock changes, and not before it', () => {
+    const anchorMs = Date.UTC(2026, 2, 28, 20, 0, 30)
+    const timing = aTiming([], { zone: 'Europe/Berlin', rules: [{ kind: 'interval', everySeconds: 10_800, anchorMs }] })
+    expect(localsOf(timing, 4, 0)).toEqual(['03-28T21:00:30', '03-29T00:00:30', '03-29T04:00:30', '03-29T07:00:30'])
+  })
+
+  it('a single moment fires once, and tells which of two it is', () => {
+    const atMs = Date.UTC(2026, 9, 25, 1, 30)
+    const timing = aTiming([], { zone: 'Europe/Berlin', rules: [{ kind: 'once', atMs }] })
+    expect(occurrencesOf(timing, { afterMs: 0, limit: 5 })).toEqual([
+      { nominalMs: atMs, local: '2026-10-25T02:30:00+01:00', kind: 'second_of_two' }
+    ])
+    expect(nextOccurrence(timing, atMs)).toBeNull()
+  })
+
+  it('six fields have seconds first', () => {
+    expect(localsOf(aTiming(['*/20 59 23 * * *']), 4)).toEqual([
+      '06-01T23:59:00',
+      '06-01T23:59:20',
+      '06-01T23:59:40',
+      '06-02T23:59:00'
+    ])
+  })
+
+  it('is strictly after one end, up to and including the other, and within start and end', () => {
+    const timing = aTiming(['0 * * * *'], { startMs: Date.UTC(2026, 5, 1, 3), endMs: Date.UTC(2026, 5, 1, 5) })
+    expect(localsOf(timing, 10)).toEqual(['06-01T03:00:00', '06-01T04:00:00', '06-01T05:00:00'])
+    expect(localsOf(timing, 10, Date.UTC(2026, 5, 1, 3))).toEqual(['06-01T04:00:00', '06-01T05:00:00'])
+    const until = occurrencesOf(timing, { afterMs, untilMs: Date.UTC(2026, 5, 1, 4), limit: 10 })
+    expect(until.map(({ local }) => local.slice(11, 16))).toEqual(['03:00', '04:00'])
+  })
+})
+
+describe('exclusions', () => {
+  const afterMs = Date.UTC(2026, 2, 28) - 1
+  const localsOf = (timing: ScheduleTiming, limit: number) =>
+    occurrencesOf(timing, { afterMs, limit }).map(({ local }) => local.slice(5, 19))
+
+  it('days are those of the zone', () => {
+    const timing = aTiming(['0 1 * * *'], { zone: 'Asia/Tokyo', excludedDates: ['2026-03-29', '2026-03-30'] })
+    expect(localsOf(timing, 2)).toEqual(['03-31T01:00:00', '04-01T01:00:00'])
+  })
+
+  it('an expression of five fields leaves out the whole minute, one of six the second', () => {
+    const interval = { rules: [{ kind: 'interval' as const, everySeconds: 30, anchorMs: afterMs + 1 }] }
+    expect(localsOf(aTiming([], { ...interval, excludedCrons: ['* 0 * * *'] }), 1)).toEqual(['03-28T01:00:00'])
+    expect(localsOf(aTiming([], { ...interval, excludedCrons: ['0 * 0 * * *'] }), 2)).toEqual([
+      '03-28T00:00:30',
+      '03-28T00:01:30'
+    ])
+  })
+
+  it('hold for what a clock change moved, by the time that was meant and by the time of the run', () => {
+    const moved = { zone: 'Europe/Berlin', afterMs }
+    expect(localsOf(aTiming(['30 2 * * *'], { zone: moved.zone, excludedCrons: ['* 2 * * SUN'] }), 2)).toEqual([
+      '03-28T02:30:00',
+      '03-30T02:30:00'
+    ])
+    expect(localsOf(aTiming(['30 2 * * *'], { zone: moved.zone, excludedCrons: ['* 3 * * SUN'] }), 2)).toEqual([
+      '03-28T02:30:00',
+      '03-30T02:30:00'
+    ])
+    expect(localsOf(aTiming(['0,30 2 * * *'], { zone: moved.zone, excludedCrons: ['0 2 * * *'] }), 2)).toEqual([
+      '03-28T02:30:00',
+      '03-29T03:00:00'
+    ])
+  })
+
+  it('are the occurrences without those that are meant, whatever they are', () => {
+    const expression = fc.constantFrom(
+      '*/5 * * * *',
+      '* 3-20 * * *',
+      '*/10 * * * MON-WED',
+      '0 * * * *',
+      '30-45 */2 * * *',
+      '* * 29 * *'
+    )
+    fc.assert(
+      fc.property(
+        expression,
+        fc.array(expression, { maxLength: 2 }),
+        fc.constantFrom('UTC', 'Europe/Berlin'),
+        (rule, excludedCrons, zone) => {
+          const range = { afterMs, untilMs: afterMs + 3 * DAY_MS, limit: 10_000 }
+          const all = occurrencesOf(aTiming([rule], { zone }), range)
+          const excluded = new Set(
+            excludedCrons.flatMap((one) => occurrencesOf(aTiming([one], { zone }), range).map(({ local }) => local))
+          )
+          expect(occurrencesOf(aTiming([rule], { zone, excludedCrons }), range)).toEqual(
+            all.filter(({ local }) => !excluded.has(local))
+          )
+        }
+      ),
+      { numRuns: 60 }
+    )
+  })
+})

@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest'
+import { expandText, problemOfText } from './index.ts'
+
+const values = {
+  nominalMs: Date.UTC(2026, 2, 29, 1, 0, 7, 45),
+  previousMs: Date.UTC(2026, 2, 28, 1, 30),
+  nowMs: Date.UTC(2026, 2, 29, 1, 1),
+  zone: 'Europe/Berlin',
+  schedule: 'nightly'
+}
+
+describe('placeholders', () => {
+  it.each([
+    ['{nominal}', '2026-03-29T03:00:07+02:00'],
+    ['{nominal:yyyy-MM-dd}/{previous:yyyyMMdd}', '2026-03-29/20260328'],
+    ["{nominal:yy/M HH:mm:ss.SSS XXX 'of day' dd}", '26/M 03:00:07.045 +02:00 of day 29'],
+    ['{now:unix} {now:unixms}', '1774746060 1774746060000'],
+    ['{schedule}: {{nominal} and {', 'nightly: {nominal} and {'],
+    ['{"a": {"b": 1}}', '{"a": {"b": 1}}'],
+    ['{unknown} {schedule:x}', '{unknown} {schedule:x}']
+  ])('%s', (text, expanded) => {
+    expect(expandText(text, values)).toBe(expanded)
+  })
+
+  it('what there was not is empty', () => {
+    expect(expandText('[{previous}] [{stats.none}]', { ...values, previousMs: null, stats: {} })).toBe('[] []')
+  })
+
+  it('chains have the job before, its outcome and its stats, which cannot bring placeholders of their own', () => {
+    const chain = { ...values, job: 'j1', outcome: 'succeeded', stats: { item_scraped_count: 12, 'a/b': '{schedule}' } }
+    expect(expandText('{job} {outcome} {stats.item_scraped_count} {stats.a/b}', chain)).toBe(
+      'j1 succeeded 12 {schedule}'
+    )
+  })
+
+  it('one that does not exist is told, with those that do', () => {
+    expect(problemOfText('{nominal:yyyy} {{x} {"a":1}')).toBeNull()
+    expect(problemOfText('{nominl}')).toBe(
+      '{nominl} is not known here. There are {nominal}, {previous}, {now}, {schedule}; write {{ for a brace.'
+    )
+    expect(problemOfText('{stats.items}')).not.toBeNull()
+    expect(problemOfText('{stats.items} {job} {outcome}', 'chain')).toBeNull()
+  })
+})
