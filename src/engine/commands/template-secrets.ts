@@ -2,12 +2,22 @@ import { SECRET_MASK, type RunTemplate } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 
+/** Where values of a template stand, whatever else it says. */
+type TemplateValues = Pick<RunTemplate, 'settings' | 'args' | 'argSets' | 'matrix' | 'secretNames'>
+
 /** What stands for the value of a secret name; `where` is the same for the same place of two versions of one template. */
 type Replace = (value: string, where: string) => string
 
 /** The same with SECRET_MASK in the place of every secret value: for answers. */
-export function maskTemplate(template: RunTemplate): RunTemplate {
+export function maskTemplate<T extends TemplateValues>(template: T): T {
   return withValues(template, () => SECRET_MASK)
+}
+
+/** The same with the values of `before` where the mask came back; where there is none the mask stays. */
+export function fillMasked<T extends TemplateValues>(template: T, before: TemplateValues | undefined): T {
+  const known = new Map<string, string>()
+  if (before !== undefined) visit(before, (value, where) => known.set(where, value))
+  return withValues(template, (value, where) => (value === SECRET_MASK ? (known.get(where) ?? value) : value))
 }
 
 /**
@@ -53,14 +63,14 @@ export async function openTemplate(template: RunTemplate, secretBox: Pick<Secret
   return withValues(template, (value) => opened.get(value)!)
 }
 
-function visit(template: RunTemplate, see: (value: string, where: string) => void): void {
+function visit(template: TemplateValues, see: (value: string, where: string) => void): void {
   withValues(template, (value, where) => {
     see(value, where)
     return value
   })
 }
 
-function withValues(template: RunTemplate, replace: Replace): RunTemplate {
+function withValues<T extends TemplateValues>(template: T, replace: Replace): T {
   const secret = new Set(template.secretNames)
   if (secret.size === 0) return template
   const ofRecord = (record: Record<string, string>, place: string) =>
