@@ -10,6 +10,7 @@ import { testAgainstModel } from './testing/model.ts'
 import { describeOrder } from './testing/order.ts'
 import { describeQueue } from './testing/queue.ts'
 import { describeSchedules } from './testing/schedules.ts'
+import { describeWebhooks } from './testing/webhooks.ts'
 import { createStory, type StoreUnderTest } from './testing/story.ts'
 
 /** What every Store must do, whatever it is made of. Each test has a store on empty data of its own; `stories` are random ones. */
@@ -27,6 +28,7 @@ export function describeStore(name: string, openStore: () => Promise<StoreUnderT
     describeFleet(story)
     describeChains(story)
     describeSchedules(story)
+    describeWebhooks(story)
     describeChangeLog(story)
     describeEnd(story)
   })

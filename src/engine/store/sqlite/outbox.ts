@@ -126,13 +126,13 @@ export function createOutbox(database: Database) {
     return fresh
   }
 
-  /** `data` is only made where somebody wants it. */
-  function note(event: string, project: string | null, atMs: number, data: () => unknown): void {
+  /** `projects`: those it is about. `data` is only made where somebody wants it. */
+  function note(event: string, projects: readonly string[], atMs: number, data: () => unknown): void {
     const subscribers = isHushed ? undefined : whoWants(event)
     if (subscribers === undefined) return
     let body: string | null = null
     for (const subscriber of subscribers) {
-      if (subscriber.project !== null && subscriber.project !== project) continue
+      if (subscriber.project !== null && !projects.includes(subscriber.project)) continue
       if (subscriber.room <= 0) {
         countFor(subscriber.id).dropped += 1
         continue
@@ -161,13 +161,14 @@ export function createOutbox(database: Database) {
 
   return {
     note,
+    isWanted: (event: string): boolean => !isHushed && whoWants(event) !== undefined,
 
     /** A job as it is now, its secret values masked. */
     job(event: 'job.queued' | 'job.started' | 'job.ended', id: string, atMs: number): void {
       if (isHushed || whoWants(event) === undefined) return
       const row = job.get(id)
       if (row === undefined) return
-      note(event, row.project, atMs, () => {
+      note(event, [row.project], atMs, () => {
         // How placement sees it is nobody's affair outside.
         const { lane: _lane, ...told } = maskSecrets(toJob(row))
         return { job: told }

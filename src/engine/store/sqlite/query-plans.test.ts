@@ -7,6 +7,7 @@ import { HOLDS_SQL } from './holds.ts'
 import { JOB_LIST_SQL } from './job-list.ts'
 import { JOBS_SQL } from './jobs.ts'
 import { ORDER_SQL } from './order.ts'
+import { OUTBOX_SQL } from './outbox.ts'
 import { QUEUE_SQL } from './queue.ts'
 import { SCHEDULES_SQL } from './schedules.ts'
 
@@ -80,6 +81,10 @@ describe('query plans', () => {
       for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN (jobs|firings)|TEMP B-TREE FOR ORDER BY/)
     }
   )
+
+  test.each(Object.entries(OUTBOX_SQL))('%s of the outbox scans no deliveries and sorts none', (_name, query) => {
+    for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN deliveries|TEMP B-TREE/)
+  })
 
   test.each(Object.entries(JOBS_SQL))('%s never scans the jobs', (_name, query) => {
     for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN jobs/)

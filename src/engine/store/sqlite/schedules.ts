@@ -4,6 +4,7 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { NewFiring, StoredFiring, StoredJob, StoredSchedule } from '../store.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { createEnqueue } from './enqueue.ts'
+import type { Outbox } from './outbox.ts'
 import {
   type FiredJobRow,
   type FiringRow,
@@ -34,15 +35,28 @@ export const SCHEDULES_SQL = {
   liveJobs: `SELECT * FROM jobs WHERE schedule_id = ? AND status IN ('queued', 'starting', 'running')`
 }
 
+interface PageAsked {
+  like: string | null
+  project: string | null
+  name: string | null
+}
+
+/** Which schedules a filter leaves: a look into the settings only where it is asked for what stands there. */
+const WANTED = `(:name IS NULL OR name = :name)
+  AND (:project IS NULL OR EXISTS (SELECT 1 FROM json_each(settings, '$.jobs') WHERE value ->> '$.project' = :project))
+  AND (:like IS NULL OR name LIKE :like ESCAPE '\\' OR EXISTS (SELECT 1 FROM json_each(settings, '$.jobs')
+    WHERE value ->> '$.project' LIKE :like ESCAPE '\\' OR value ->> '$.spiders' LIKE :like ESCAPE '\\'))`
+
 interface Dependencies {
   database: Database
   changes: ChangeLog
   enqueue: Pick<ReturnType<typeof createEnqueue>, 'enqueue'>
+  outbox: Outbox
 }
 
 /** Schedules, and what became of their moments. Every function that writes runs inside a transaction of its caller. */
-export function createSchedules({ database, changes, enqueue }: Dependencies) {
-  const all = database.prepare<[], ScheduleRow>('SELECT * FROM schedules ORDER BY name, id')
+export function createSchedules({ database, changes, enqueue, outbox }: Dependencies) {
+  const all = database.prepare<[], ScheduleRow>('SELECT * FROM schedules ORDER BY name COLLATE NOCASE, id')
   const many = database.prepare<[string], ScheduleRow>(
     'SELECT schedules.* FROM json_each(?) AS wanted JOIN schedules ON schedules.id = wanted.value ORDER BY wanted.key'
   )
@@ -62,6 +76,7 @@ export function createSchedules({ database, changes, enqueue }: Dependencies) {
   const moveOn = database.prepare<[number | null, number, string]>(
     'UPDATE schedules SET done_until_ms = max(done_until_ms, coalesce(?, done_until_ms)), run_count = run_count + ? WHERE id = ?'
   )
+  const setFailures = database.prepare<[number, string]>('UPDATE schedules SET failures_in_a_row = ? WHERE id = ?')
   const hasFired = database.prepare<[string, number]>(SCHEDULES_SQL.hasFired)
   const insertFiring = database.prepare(
     `INSERT INTO firings (schedule_id, nominal_ms, origin, backfill_id, at_ms, state, reason, text, count, job_ids)
@@ -76,12 +91,56 @@ export function createSchedules({ database, changes, enqueue }: Dependencies) {
   const jobsOf = database.prepare<[string], FiredJobRow>(SCHEDULES_SQL.jobsOf)
   const liveJobs = database.prepare<[string], JobRow>(SCHEDULES_SQL.liveJobs)
 
+  const page = database.prepare<PageAsked & { after: string | null; limit: number }, ScheduleRow>(
+    `SELECT * FROM schedules WHERE ${WANTED} AND (:after IS NULL OR
+       (name COLLATE NOCASE, id) > (SELECT name, id FROM schedules WHERE id = :after)) ORDER BY name COLLATE NOCASE, id LIMIT :limit`
+  )
+  const countPage = database.prepare<PageAsked, number>(`SELECT count(*) FROM schedules WHERE ${WANTED}`).pluck()
+
+  const isPaused = database.prepare<[string], number>('SELECT paused FROM schedules WHERE id = ?').pluck()
+  const namedBy = (id: string) => toSchedule(many.get(JSON.stringify([id]))!).settings
+  const projectsOf = ({ jobs }: StoredSchedule['settings']) => jobs.map(({ project }) => project)
+
+  /** A moment that made jobs, or should have. Those that a policy leaves out are as they should be: no news. */
+  function tellFiring(firing: Omit<StoredFiring, 'statuses' | 'startedAtMs' | 'endedAtMs'>): void {
+    if (firing.state === 'skipped') return
+    const event = firing.state === 'fired' ? 'schedule.fired' : 'schedule.missed'
+    if (!outbox.isWanted(event)) return
+    const { scheduleId: id, nominalMs, origin, state, reason, text, count, jobIds } = firing
+    const settings = namedBy(id)
+    outbox.note(event, projectsOf(settings), firing.atMs, () => ({
+      schedule: { id, name: settings.name },
+      firing: { nominalMs, origin, state, reason, text, count, jobIds }
+    }))
+  }
+
+  function tellPaused({ id, settings, pausedBy, pauseNote, changedAtMs }: StoredSchedule): void {
+    outbox.note('schedule.paused', projectsOf(settings), changedAtMs, () => ({
+      schedule: { id, name: settings.name },
+      pausedBy,
+      note: pauseNote
+    }))
+  }
+
   const complete = (row: FiringRow): StoredFiring => toFiring(row, row.job_ids === '[]' ? [] : jobsOf.all(row.job_ids))
 
   return {
     list: (): StoredSchedule[] => all.all().map(toSchedule),
 
     getMany: (ids: string[]): StoredSchedule[] => many.all(JSON.stringify(ids)).map(toSchedule),
+
+    page(
+      {
+        text = '',
+        project,
+        name
+      }: { text?: string | undefined; project?: string | undefined; name?: string | undefined },
+      { after, limit }: { after: string | null; limit: number }
+    ): { schedules: StoredSchedule[]; total: number } {
+      const like = text === '' ? null : `%${text.replace(/[\\%_]/g, '\\$&')}%`
+      const asked = { like, project: project ?? null, name: name ?? null }
+      return { schedules: page.all({ ...asked, after, limit }).map(toSchedule), total: countPage.get(asked) ?? 0 }
+    },
 
     put(schedule: StoredSchedule): void {
       const { id, settings } = schedule
@@ -104,15 +163,21 @@ export function createSchedules({ database, changes, enqueue }: Dependencies) {
         settings: JSON.stringify(settings),
         paused: Number(schedule.paused)
       }
+      const isNewlyPaused = schedule.paused && isPaused.get(id) !== 1
       if (there === undefined) insert.run(row)
       else update.run(row)
       changes.add('schedule', id)
+      if (isNewlyPaused) tellPaused(schedule)
     },
 
     remove(ids: string[]): string[] {
       const removed = [...new Set(ids)].filter((id) => remove.run(id).changes > 0)
       for (const id of removed) changes.add('schedule', id)
       return removed
+    },
+
+    setFailures(id: string, failuresInARow: number): void {
+      if (setFailures.run(failuresInARow, id).changes > 0) changes.add('schedule', id)
     },
 
     fire(firings: NewFiring[]): (StoredFiring | null)[] {
@@ -141,7 +206,9 @@ export function createSchedules({ database, changes, enqueue }: Dependencies) {
         used += made.length
         const { lastInsertRowid } = insertFiring.run({ ...fields, jobIds: JSON.stringify(jobIds) })
         const facts = jobIds.length === 0 ? [] : jobsOf.all(JSON.stringify(jobIds))
-        return { ...fields, ...summaryOf(facts), id: Number(lastInsertRowid), jobIds }
+        const fired = { ...fields, ...summaryOf(facts), id: Number(lastInsertRowid), jobIds }
+        tellFiring(fired)
+        return fired
       })
     },
 

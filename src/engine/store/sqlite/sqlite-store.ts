@@ -66,7 +66,7 @@ export async function openSqliteStoreInThread(
   const answers = createAnswers(database)
   const fleet = createFleet({ database, changes })
   const chains = createChains({ database, enqueue })
-  const schedules = createSchedules({ database, changes, enqueue })
+  const schedules = createSchedules({ database, changes, enqueue, outbox })
   const listeners = new Set<(cursor: number) => void>()
   const queueListeners = new Set<(lanes: string[]) => void>()
   const commits = createGroupCommit({ database, clock, scheduleFlush, onCommit: noteCommit })
@@ -134,9 +134,11 @@ export async function openSqliteStoreInThread(
 
     listSchedules: () => read(() => schedules.list()),
     getSchedules: (ids) => read(() => schedules.getMany(ids)),
+    pageSchedules: (filter, page) => read(() => schedules.page(filter, page)),
     putSchedule: (schedule) => write(() => schedules.put(schedule)),
     deleteSchedules: (ids) => write(() => schedules.remove(ids)),
     fire: (firings) => write(() => schedules.fire(firings)),
+    setFailuresInARow: (id, failures) => write(() => schedules.setFailures(id, failures)),
     listFirings: (filter, page) => read(() => schedules.listFirings(filter, page)),
     listRecentFirings: (ids, limit) => read(() => schedules.listRecent(ids, limit)),
     findFired: (id, nominalMs) => read(() => schedules.findFired(id, nominalMs)),
@@ -153,7 +155,9 @@ export async function openSqliteStoreInThread(
     deleteWebhook: (id) => write(() => outbox.remove(id)),
     noteEvents: (events) =>
       write(() => {
-        for (const { event, project, atMs, data } of events) outbox.note(event, project, atMs, () => data)
+        for (const { event, project, atMs, data } of events) {
+          outbox.note(event, project === null ? [] : [project], atMs, () => data)
+        }
       }),
     listDueDeliveries: (nowMs, limitEach) => read(() => outbox.due(nowMs, limitEach)),
     concludeTries: (tries) => write(() => outbox.conclude(tries)),
