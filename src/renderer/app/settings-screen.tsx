@@ -5,6 +5,7 @@ import { type ReactNode, useState } from 'react'
 import type { Credentials } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { useApi } from '../api/api.tsx'
+import { WebhooksPanel } from '../features/webhooks/webhooks-panel.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { StartModeText } from '../ui/environment.tsx'
 import { LinkButton } from '../ui/link-button.tsx'
@@ -37,6 +38,7 @@ export function SettingsScreen() {
           {(data) => <CredentialsView credentials={data} />}
         </QueryState>
       </Panel>
+      <WebhooksPanel />
       <Panel
         title="Python of the local node"
         aside={

@@ -1,3 +1,152 @@
+import { SegmentedControl } from '@mantine/core'
+import { IconChartBar } from '@tabler/icons-react'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { useEffect, useRef, useState } from 'react'
+import { useApi } from '../../../api/api.tsx'
+import { LOAD_HOURS, type LoadSearch } from '../../../state/search.ts'
+import { useKeys } from '../../../state/keys.ts'
+import { LinkButton } from '../../../ui/link-button.tsx'
+import { formatCount, plural } from '../../../ui/numbers.ts'
+import { Panel, ScreenHead } from '../../../ui/panel.tsx'
+import { EmptyState, QueryState } from '../../../ui/states.tsx'
+import { SchedulesTabs } from '../schedules-tabs.tsx'
+import { LoadChart } from './load-chart.tsx'
+import classes from './load.module.css'
+import { MinutePane } from './minute-pane.tsx'
+import { minuteWords } from './minute-words.ts'
+import { crowdedMinutes, type LoadMinute } from './spread.ts'
+import { useSchedules } from './use-schedules.ts'
+
+const HOUR_MS = 3_600_000
+const CROWDED_SHOWN = 8
+const HOURS_WORDS = { 6: '6 h', 24: '24 h', 72: '3 days', 168: '7 days' }
+
+/** What schedules will start, minute by minute, beside the slots there are: where they crowd, and how to spread them. */
 export function LoadScreen() {
-  return null
+  const { query } = useApi()
+  const search = getRouteApi('/schedules/load').useSearch()
+  const navigate = useNavigate({ from: '/schedules/load' })
+  const hours = search.hours ?? 24
+  const go = (patch: LoadSearch) => void navigate({ search: { ...search, ...patch } })
+  const { schedules, total, version } = useSchedules()
+  // From the hour that has begun, and no further on by itself: bars must not walk away under a pointer.
+  const [nowMs, setNowMs] = useState(() => Date.now())
+  const fromMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS
+  const span = { fromMs, untilMs: fromMs + hours * HOUR_MS }
+  const load = useQuery(query.schedules.load.queryOptions({ input: span, placeholderData: keepPreviousData }))
+  const { refetch } = load
+  const known = useRef(version)
+  useEffect(() => {
+    if (known.current !== version && known.current !== '') {
+      setNowMs(Date.now())
+      void refetch()
+    }
+    known.current = version
+  }, [version, refetch])
+  useKeys('Load', [{ key: 'Escape', label: 'Close the minute', run: () => go({ at: undefined }) }])
+  return (
+    <div className={classes.layout}>
+      <div className={classes.screen}>
+        <ScreenHead title="Schedules" note={load.data && <Summary {...load.data} hours={hours} />}>
+          <SchedulesTabs />
+        </ScreenHead>
+        <QueryState query={load} what="the load of schedules" rows={10}>
+          {({ slots, minutes }) =>
+            minutes.length === 0 ? (
+              <EmptyState
+                icon={<IconChartBar size={32} stroke={1.3} />}
+                title={total === 0 ? 'Nothing runs by itself yet' : `Nothing is due within ${HOURS_WORDS[hours as 24]}`}
+                action={<LinkButton to="/schedules">Schedules</LinkButton>}
+              >
+                Here stands how many jobs schedules will start in each minute, beside the slots of the fleet.
+              </EmptyState>
+            ) : (
+              <>
+                <Panel
+                  title="Jobs that start in a minute"
+                  note={slots === 0 ? 'the fleet has no slots' : `the fleet has ${plural(slots, 'slot')}`}
+                  aside={
+                    <SegmentedControl
+                      size="xs"
+                      aria-label="How far ahead"
+                      value={String(hours)}
+                      onChange={(value) => go({ hours: Number(value), at: undefined })}
+                      data={LOAD_HOURS.map((each) => ({ value: String(each), label: HOURS_WORDS[each] }))}
+                    />
+                  }
+                >
+                  <LoadChart
+                    minutes={minutes}
+                    slots={slots}
+                    fromMs={span.fromMs}
+                    untilMs={span.untilMs}
+                    atMs={search.at ?? null}
+                    onOpen={(at) => go({ at })}
+                  />
+                </Panel>
+                <Crowded minutes={minutes} slots={slots} atMs={search.at ?? null} onOpen={(at) => go({ at })} />
+              </>
+            )
+          }
+        </QueryState>
+      </div>
+      {search.at !== undefined && load.data !== undefined && (
+        <MinutePane
+          key={search.at}
+          atMs={search.at}
+          load={load.data}
+          schedules={schedules}
+          version={version}
+          onClose={() => go({ at: undefined })}
+        />
+      )}
+    </div>
+  )
+}
+
+function Summary({ minutes, hours }: { minutes: readonly LoadMinute[]; hours: number }) {
+  const jobs = minutes.reduce((sum, minute) => sum + minute.jobs, 0)
+  return `${plural(jobs, 'job')} in the next ${HOURS_WORDS[hours as 24]}`
+}
+
+interface CrowdedProps {
+  minutes: readonly LoadMinute[]
+  slots: number
+  atMs: number | null
+  onOpen: (atMs: number) => void
+}
+
+/** Where several schedules meet, fullest first. */
+function Crowded({ minutes, slots, atMs, onOpen }: CrowdedProps) {
+  const crowded = crowdedMinutes(minutes, CROWDED_SHOWN)
+  const most = crowded[0]?.jobs ?? 1
+  return (
+    <Panel title="Fullest minutes" note="those in which several schedules meet" flush>
+      {crowded.length === 0 ? (
+        <p className={classes.none}>No two schedules fire in the same minute.</p>
+      ) : (
+        <ul className={classes.crowded}>
+          {crowded.map((minute) => (
+            <li key={minute.atMs}>
+              <button type="button" data-open={minute.atMs === atMs || undefined} onClick={() => onOpen(minute.atMs)}>
+                <span className={classes.when}>{minuteWords(minute.atMs)}</span>
+                <span className={classes.meter} aria-hidden>
+                  <i
+                    className={minute.jobs > slots ? 'tone-wait' : 'tone-run'}
+                    style={{ width: `${(minute.jobs / most) * 100}%` }}
+                  />
+                </span>
+                <span className={classes.many}>{plural(minute.jobs, 'job')}</span>
+                <span className={`dim ${classes.of}`}>of {plural(minute.firings, 'schedule')}</span>
+                <span className={`${minute.jobs > slots ? 'tone-wait' : 'faint'} ${classes.fits}`}>
+                  {minute.jobs > slots ? `${formatCount(minute.jobs - slots)} wait for a slot` : 'fits'}
+                </span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  )
 }

@@ -1,0 +1,151 @@
+import { useElementSize } from '@mantine/hooks'
+import { type KeyboardEvent, type PointerEvent, useState } from 'react'
+import { valueTicks } from '../../../ui/chart-scale.ts'
+import { plural } from '../../../ui/numbers.ts'
+import { type Bar, barsOf, hourTicks } from './load-bars.ts'
+import { minuteWords } from './minute-words.ts'
+import classes from './load.module.css'
+import type { LoadMinute } from './spread.ts'
+
+const HEIGHT = 210
+const TOP = 10
+const BOTTOM = 20
+const LEFT = 34
+const RIGHT = 4
+/** A bar with its gap. */
+const BAR_PX = 4
+
+interface LoadChartProps {
+  minutes: readonly LoadMinute[]
+  slots: number
+  fromMs: number
+  untilMs: number
+  /** The minute that is open. */
+  atMs: number | null
+  onOpen: (atMs: number) => void
+}
+
+/** A bar for each stretch of time, as high as its fullest minute; what is above the slots waits. Arrow keys go from bar to bar. */
+export function LoadChart({ minutes, slots, fromMs, untilMs, atMs, onOpen }: LoadChartProps) {
+  const { ref, width: measured } = useElementSize()
+  const [looked, setLooked] = useState<number | null>(null)
+  const width = measured || 760
+  const { bars, barMinutes } = barsOf(minutes, fromMs, untilMs, Math.floor((width - LEFT - RIGHT) / BAR_PX))
+  const peak = Math.max(...bars.map((bar) => bar.peak.jobs))
+  // Slots far above would press the bars flat.
+  const areSlotsNear = slots > 0 && slots <= peak * 2.5
+  const ticks = valueTicks(areSlotsNear ? Math.max(peak, slots) : peak, false)
+  const spanMs = untilMs - fromMs
+  const x = (time: number) => LEFT + ((time - fromMs) / spanMs) * (width - LEFT - RIGHT)
+  const y = (jobs: number) => HEIGHT - BOTTOM - (jobs / (ticks.at(-1) as number)) * (HEIGHT - BOTTOM - TOP)
+  const barWidth = Math.max(2, ((barMinutes * 60_000) / spanMs) * (width - LEFT - RIGHT) - 1)
+  const open =
+    atMs === null ? -1 : bars.findIndex((bar) => atMs >= bar.fromMs && atMs < bar.fromMs + barMinutes * 60_000)
+  const index = looked ?? (open === -1 ? null : open)
+  const shown = index === null ? undefined : bars[index]
+  const widest = bars.reduce<Bar | undefined>(
+    (most, bar) => (most && most.peak.jobs >= bar.peak.jobs ? most : bar),
+    undefined
+  )
+
+  const nearest = (event: PointerEvent<SVGSVGElement>) => {
+    const pixel = event.clientX - event.currentTarget.getBoundingClientRect().left
+    const time = fromMs + ((pixel - LEFT) / (width - LEFT - RIGHT)) * spanMs - (barMinutes * 60_000) / 2
+    let best = 0
+    for (const [each, bar] of bars.entries())
+      if (Math.abs(bar.fromMs - time) < Math.abs((bars[best] as Bar).fromMs - time)) best = each
+    return best
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Enter' && shown !== undefined) return onOpen(shown.peak.atMs)
+    const from = index ?? -1
+    const to = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: bars.length - 1 }[event.key]
+    if (to === undefined) return
+    event.preventDefault()
+    setLooked(Math.min(bars.length - 1, Math.max(0, to)))
+  }
+  return (
+    <figure className={classes.chart} ref={ref}>
+      <figcaption>
+        {shown === undefined
+          ? widest && `fullest: ${words(widest)}`
+          : `${words(shown)}${barMinutes > 1 ? `, the fullest minute of ${barMinutes}` : ''}`}
+      </figcaption>
+      <svg
+        width={width}
+        height={HEIGHT}
+        role="slider"
+        tabIndex={0}
+        aria-label="Jobs that start in a minute; Enter shows which"
+        aria-valuemin={0}
+        aria-valuemax={bars.length - 1}
+        aria-valuenow={index ?? 0}
+        aria-valuetext={shown ? words(shown) : widest ? words(widest) : ''}
+        onPointerMove={(event) => setLooked(nearest(event))}
+        onPointerLeave={() => setLooked(null)}
+        onClick={(event) => {
+          const bar = bars[nearest(event as unknown as PointerEvent<SVGSVGElement>)]
+          if (bar) onOpen(bar.peak.atMs)
+        }}
+        onKeyDown={onKeyDown}
+        onBlur={() => setLooked(null)}
+      >
+        {ticks.map((tick) => (
+          <g key={tick}>
+            <line className={classes.gridLine} x1={LEFT} x2={width - RIGHT} y1={y(tick)} y2={y(tick)} />
+            <text x={LEFT - 6} y={y(tick) + 4} textAnchor="end">
+              {tick}
+            </text>
+          </g>
+        ))}
+        {hourTicks(fromMs, untilMs, Math.floor(width / 70)).map((time) => (
+          <HourTick key={time} atMs={time} x={x(time)} width={width} />
+        ))}
+        {bars.map((bar, each) => {
+          const { jobs } = bar.peak
+          const fits = Math.min(jobs, slots)
+          return (
+            <g key={bar.fromMs} data-look={each === index || undefined} className={classes.bar}>
+              <rect className="tone-run" x={x(bar.fromMs)} width={barWidth} y={y(fits)} height={y(0) - y(fits)} />
+              {jobs > fits && (
+                <rect className="tone-wait" x={x(bar.fromMs)} width={barWidth} y={y(jobs)} height={y(fits) - y(jobs)} />
+              )}
+            </g>
+          )
+        })}
+        {areSlotsNear && (
+          <g className={classes.slots}>
+            <line x1={LEFT} x2={width - RIGHT} y1={y(slots)} y2={y(slots)} />
+            <text x={width - RIGHT} y={y(slots) - 4} textAnchor="end">
+              {plural(slots, 'slot')}
+            </text>
+          </g>
+        )}
+      </svg>
+    </figure>
+  )
+}
+
+const words = ({ peak }: Bar) =>
+  `${minuteWords(peak.atMs)}: ${plural(peak.jobs, 'job')} of ${plural(peak.firings, 'schedule')}`
+
+function HourTick({ atMs, x, width }: { atMs: number; x: number; width: number }) {
+  const at = new Date(atMs)
+  const isMidnight = at.getHours() === 0
+  const text = isMidnight
+    ? at.toLocaleDateString('en-GB', { weekday: 'short', day: 'numeric' }).replace(',', '')
+    : at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
+  return (
+    <g>
+      {isMidnight && <line className={classes.midnight} x1={x} x2={x} y1={TOP} y2={HEIGHT - BOTTOM} />}
+      <text
+        x={x}
+        y={HEIGHT - 5}
+        textAnchor={x > width - 24 ? 'end' : x < LEFT + 12 ? 'start' : 'middle'}
+        data-strong={isMidnight || undefined}
+      >
+        {text}
+      </text>
+    </g>
+  )
+}

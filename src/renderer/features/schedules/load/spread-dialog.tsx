@@ -1,0 +1,174 @@
+import { Button, Modal, NumberInput, SegmentedControl } from '@mantine/core'
+import { useState } from 'react'
+import { type Schedule, ScheduleSettings } from '../../../../shared/contract/index.ts'
+import { explainError } from '../../../api/explain-error.ts'
+import { useApi } from '../../../api/api.tsx'
+import { notifyUndo } from '../../../ui/notify.tsx'
+import { plural } from '../../../ui/numbers.ts'
+import { minuteWords } from './minute-words.ts'
+import classes from './load.module.css'
+import { jobsOf, type LoadMinute, planSpread, type SpreadPlan } from './spread.ts'
+
+const WINDOWS = [10, 20, 30, 59]
+
+interface SpreadDialogProps {
+  crowd: readonly Schedule[]
+  load: { slots: number; minutes: readonly LoadMinute[] }
+  atMs: number
+  onClose: () => void
+}
+
+/** Says which schedules would be moved to when, before anything is. */
+export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) {
+  const { client } = useApi()
+  const total = load.minutes.find((minute) => minute.atMs === atMs)?.jobs ?? 0
+  const [windowMinutes, setWindowMinutes] = useState(20)
+  const [mostJobs, setMostJobs] = useState(Math.max(1, Math.min(load.slots || total, Math.ceil(total / 4))))
+  const [isBusy, setBusy] = useState(false)
+  const [failed, setFailed] = useState<readonly { name: string; text: string }[]>([])
+  const plan = planSpread(crowd, load.minutes, atMs, { windowMinutes, mostJobs })
+  const peak = Math.max(...plan.after)
+
+  const spread = async () => {
+    setBusy(true)
+    const moved: Schedule[] = []
+    const refused: { name: string; text: string }[] = []
+    for (const { schedule, settings } of plan.moves) {
+      try {
+        await client.schedules.update({ ...settings, id: schedule.id, revision: schedule.revision })
+        moved.push(schedule)
+      } catch (error) {
+        refused.push({ name: schedule.name, text: explainError(error).text })
+      }
+    }
+    setBusy(false)
+    if (moved.length > 0)
+      notifyUndo(`${plural(moved.length, 'schedule')} moved away from ${minuteWords(atMs)}`, async () => {
+        for (const schedule of moved)
+          await client.schedules.update({ ...ScheduleSettings.parse(schedule), id: schedule.id })
+      })
+    if (refused.length > 0) setFailed(refused)
+    else onClose()
+  }
+
+  return (
+    <Modal opened onClose={onClose} title={`Spread ${minuteWords(atMs)}`} size={620}>
+      <div className={classes.dialog}>
+        <div className={classes.choices}>
+          <NumberInput
+            label="Jobs that may start in one minute"
+            min={1}
+            max={100_000}
+            allowDecimal={false}
+            value={mostJobs}
+            onChange={(value) => setMostJobs(Math.max(1, Number(value) || 1))}
+          />
+          <div>
+            <span className={classes.label} id="spread-window">
+              Moved by at most
+            </span>
+            <SegmentedControl
+              aria-labelledby="spread-window"
+              value={String(windowMinutes)}
+              onChange={(value) => setWindowMinutes(Number(value))}
+              data={WINDOWS.map((each) => ({ value: String(each), label: `${each} min` }))}
+            />
+          </div>
+        </div>
+        <BeforeAfter plan={plan} slots={load.slots} />
+        <p role="status">
+          {plan.moves.length === 0
+            ? 'Nothing needs to be moved for that.'
+            : `${plural(plan.moves.length, 'schedule')} of ${crowd.length} ${plan.moves.length === 1 ? 'is' : 'are'} moved; then at most ${plural(peak, 'job')} start in one minute.`}
+          {peak > mostJobs && ' More cannot be done within these minutes.'}
+        </p>
+        <PlanRows plan={plan} atMs={atMs} />
+        {failed.length > 0 && (
+          <div className={classes.failed} role="alert">
+            <strong>{plural(failed.length, 'schedule')} could not be moved</strong>
+            {failed.map(({ name, text }) => (
+              <p key={name}>
+                {name}: {text}
+              </p>
+            ))}
+          </div>
+        )}
+        <p className="dim">
+          Each of their runs moves, not only this one. To keep the time and only delay the start a little, give them a
+          jitter instead.
+        </p>
+        <footer className={classes.foot}>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button variant="filled" loading={isBusy} disabled={plan.moves.length === 0} onClick={() => void spread()}>
+            {plan.moves.length === 0 ? 'Move' : `Move ${plural(plan.moves.length, 'schedule')}`}
+          </Button>
+        </footer>
+      </div>
+    </Modal>
+  )
+}
+
+/** Jobs of each minute as it is, and as it would be. */
+function BeforeAfter({ plan, slots }: { plan: SpreadPlan; slots: number }) {
+  const most = Math.max(1, ...plan.before, ...plan.after)
+  const rows = [
+    { word: 'now', jobs: plan.before },
+    { word: 'then', jobs: plan.after }
+  ]
+  return (
+    <div className={classes.beforeAfter}>
+      {rows.map(({ word, jobs }) => (
+        <div key={word} role="img" aria-label={`${word}: at most ${plural(Math.max(...jobs), 'job')} in one minute`}>
+          <span className="dim">{word}</span>
+          <span className={classes.minis}>
+            {jobs.map((count, minute) => (
+              <i
+                key={minute}
+                className={count > slots ? 'tone-wait' : 'tone-run'}
+                style={{ height: count === 0 ? 1 : `${(count / most) * 100}%` }}
+                data-none={count === 0 || undefined}
+                title={`+${minute} min: ${plural(count, 'job')}`}
+              />
+            ))}
+          </span>
+          <b>{Math.max(...jobs)}</b>
+        </div>
+      ))}
+    </div>
+  )
+}
+
+function PlanRows({ plan, atMs }: { plan: SpreadPlan; atMs: number }) {
+  const time = (minutes: number) =>
+    new Date(atMs + minutes * 60_000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
+  return (
+    <ul className={classes.plan} aria-label="What is moved">
+      {plan.moves.map(({ schedule, minutes, settings }) => (
+        <li key={schedule.id}>
+          <span className={`ellipsis ${classes.planName}`}>{schedule.name}</span>
+          <span>
+            {time(0)} → <strong>{time(minutes)}</strong>
+          </span>
+          <span className="mono dim ellipsis">{changedRules(schedule, settings)}</span>
+        </li>
+      ))}
+      {plan.stays.map(({ schedule, why }) => (
+        <li key={schedule.id} className="dim">
+          <span className={`ellipsis ${classes.planName}`}>{schedule.name}</span>
+          <span>stays</span>
+          <span className="ellipsis" title={why ?? undefined}>
+            {why === null ? plural(jobsOf(schedule.jobs), 'job') : `it ${why}`}
+          </span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** The expressions that a person would look for in the editor. */
+function changedRules(schedule: Schedule, settings: ScheduleSettings): string {
+  return settings.rules
+    .filter((rule, index) => JSON.stringify(rule) !== JSON.stringify(schedule.rules[index]))
+    .map((rule) => (rule.kind === 'cron' ? rule.expression : rule.kind === 'interval' ? 'its anchor' : 'once'))
+    .join('; ')
+}

@@ -1,0 +1,156 @@
+/** How a crowded minute is thinned out: some of its schedules are moved by some minutes. Pure. */
+import { occurrencesOf, problemOfTiming } from '../../../../shared/calendar/index.ts'
+import {
+  type RunTemplate,
+  type Schedule,
+  type ScheduleRule,
+  ScheduleSettings
+} from '../../../../shared/contract/index.ts'
+
+const MINUTE_MS = 60_000
+
+export interface LoadMinute {
+  readonly atMs: number
+  readonly firings: number
+  readonly jobs: number
+}
+
+export interface SpreadPlan {
+  readonly moves: readonly { schedule: Schedule; minutes: number; settings: ScheduleSettings }[]
+  readonly stays: readonly { schedule: Schedule; why: string | null }[]
+  /** Jobs of each minute from the crowded one on, the last as far away as a move may be. */
+  readonly before: readonly number[]
+  readonly after: readonly number[]
+}
+
+/** One job for each spider, set of arguments and combination of the matrix. */
+export function jobsOf(templates: readonly RunTemplate[]): number {
+  return templates.reduce((sum, { spiders, argSets, matrix }) => {
+    const combinations = Object.values(matrix).reduce((product, values) => product * values.length, 1)
+    return sum + spiders.length * Math.max(1, argSets.length) * combinations
+  }, 0)
+}
+
+/** The same rule so many minutes later; or why it cannot be moved, in words that follow "it". */
+export function shiftRule(rule: ScheduleRule, minutes: number): { rule: ScheduleRule } | { why: string } {
+  if (rule.kind === 'once') return { rule: { ...rule, atMs: rule.atMs + minutes * MINUTE_MS } }
+  if (rule.kind === 'interval') return { rule: { ...rule, anchorMs: rule.anchorMs + minutes * MINUTE_MS } }
+  const fields = (NICKNAMES[rule.expression.trim().toLowerCase()] ?? rule.expression).trim().split(/\s+/)
+  const at = fields.length - 5
+  if (at < 0 || at > 1) return { why: 'is not a plain cron expression' }
+  const values = readMinutes(fields[at] as string)
+  if (values === null) return { why: 'does not name its minutes' }
+  if (values.length === 60) return { why: 'runs every minute' }
+  const moved = values.map((value) => value + minutes)
+  if (moved.some((value) => value < 0 || value > 59)) return { why: 'would leave its hour' }
+  fields[at] = writeMinutes(moved)
+  return { rule: { ...rule, expression: fields.join(' ') } }
+}
+
+/** A schedule whose rules that fire at a moment are moved; or why it cannot be. */
+export function shiftSchedule(
+  schedule: Schedule,
+  atMs: number,
+  minutes: number
+): { settings: ScheduleSettings } | { why: string } {
+  // Exclusions name times too: moved away from them, what is excluded today would run.
+  if (schedule.excludedCrons.length > 0) return { why: 'has exclusions by expression, which would no longer fit' }
+  const rules: ScheduleRule[] = []
+  for (const rule of schedule.rules) {
+    const fires = occurrencesOf({ ...schedule, rules: [rule] }, { afterMs: atMs - 1, untilMs: atMs + 59_999, limit: 1 })
+    const moved = fires.length === 0 ? { rule } : shiftRule(rule, minutes)
+    if ('why' in moved) return moved
+    rules.push(moved.rule)
+  }
+  const settings = ScheduleSettings.parse({ ...schedule, rules })
+  const problem = problemOfTiming(settings)
+  return problem === null ? { settings } : { why: `cannot be moved: ${problem}` }
+}
+
+/**
+ * Moves as few schedules as it takes for no minute to have more than `mostJobs`, each to the nearest minute with room; where none
+ * has, to the one with the least. Those with the most jobs are placed first, as they fit worst.
+ */
+export function planSpread(
+  crowd: readonly Schedule[],
+  load: readonly LoadMinute[],
+  atMs: number,
+  { windowMinutes, mostJobs }: { windowMinutes: number; mostJobs: number }
+): SpreadPlan {
+  const before = Array.from({ length: windowMinutes + 1 }, () => 0)
+  for (const { atMs: minuteMs, jobs } of load) {
+    const index = Math.round((minuteMs - atMs) / MINUTE_MS)
+    if (index >= 0 && index < before.length) before[index] = jobs
+  }
+  const after = [...before]
+  const moves: SpreadPlan['moves'][number][] = []
+  const stays: SpreadPlan['stays'][number][] = []
+  const bySize = [...crowd].sort((left, right) => jobsOf(right.jobs) - jobsOf(left.jobs))
+  // What cannot be moved keeps its place before anything else is given one.
+  const movable = bySize.filter((schedule) => {
+    const first = offsets(windowMinutes).map((minutes) => shiftSchedule(schedule, atMs, minutes))
+    const isMovable = first.some((moved) => 'settings' in moved)
+    if (!isMovable) stays.push({ schedule, why: (first[0] as { why: string } | undefined)?.why ?? null })
+    else after[0] = (after[0] as number) - jobsOf(schedule.jobs)
+    return isMovable
+  })
+  for (const schedule of movable) {
+    const jobs = jobsOf(schedule.jobs)
+    const choices = [0, ...offsets(windowMinutes)].flatMap((minutes) => {
+      const moved = minutes === 0 ? { settings: null } : shiftSchedule(schedule, atMs, minutes)
+      return 'settings' in moved ? [{ minutes, settings: moved.settings, load: (after[minutes] as number) + jobs }] : []
+    })
+    const roomy = choices.find((choice) => choice.load <= mostJobs)
+    const chosen = roomy ?? choices.reduce((least, choice) => (choice.load < least.load ? choice : least))
+    after[chosen.minutes] = (after[chosen.minutes] as number) + jobs
+    if (chosen.settings === null) stays.push({ schedule, why: null })
+    else moves.push({ schedule, minutes: chosen.minutes, settings: chosen.settings })
+  }
+  return { moves, stays, before, after }
+}
+
+const offsets = (windowMinutes: number) => Array.from({ length: windowMinutes }, (_, index) => index + 1)
+
+/** The minutes in which most would start, with more than one schedule: those are worth a spread. */
+export function crowdedMinutes(load: readonly LoadMinute[], limit: number): LoadMinute[] {
+  return load
+    .filter(({ firings }) => firings > 1)
+    .sort((left, right) => right.jobs - left.jobs || right.firings - left.firings || left.atMs - right.atMs)
+    .slice(0, limit)
+}
+
+const NICKNAMES: Record<string, string> = {
+  '@yearly': '0 0 1 1 *',
+  '@annually': '0 0 1 1 *',
+  '@monthly': '0 0 1 * *',
+  '@weekly': '0 0 * * 0',
+  '@daily': '0 0 * * *',
+  '@midnight': '0 0 * * *',
+  '@hourly': '0 * * * *'
+}
+
+// `5`, `0,30`, `10-20`, `3-59/10`, or a star with a step; null for anything else.
+function readMinutes(field: string): number[] | null {
+  const values = new Set<number>()
+  for (const part of field.split(',')) {
+    const match = /^(?:(\*)|(\d{1,2})(?:-(\d{1,2}))?)(?:\/(\d{1,2}))?$/.exec(part)
+    if (match === null) return null
+    const [, star, first, last, step] = match
+    const from = star === undefined ? Number(first) : 0
+    const until = star !== undefined || (last === undefined && step !== undefined) ? 59 : Number(last ?? first)
+    if (from > until || until > 59 || Number(step ?? 1) < 1) return null
+    for (let value = from; value <= until; value += Number(step ?? 1)) values.add(value)
+  }
+  return [...values].sort((left, right) => left - right)
+}
+
+/** As short as it can be read: `7-59/15` for what recurs to the hour's end, else the minutes. */
+function writeMinutes(values: readonly number[]): string {
+  const [first, second] = values as [number, number | undefined]
+  if (second === undefined) return String(first)
+  const step = second - first
+  const isEven = values.every((value, index) => value === first + index * step)
+  if (isEven && values.length > 2 && (values.at(-1) as number) + step > 59)
+    return first === 0 ? `*/${step}` : `${first}-59/${step}`
+  return values.join(',')
+}

@@ -1,0 +1,155 @@
+import { Button, Modal, SegmentedControl } from '@mantine/core'
+import { IconCheck, IconClock, IconRefresh, IconX } from '@tabler/icons-react'
+import { keepPreviousData, useInfiniteQuery, useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Delivery, Webhook } from '../../../shared/contract/index.ts'
+import { formatAge } from '../../../shared/time.ts'
+import { useApi } from '../../api/api.tsx'
+import { useNow } from '../../ui/clock.ts'
+import { CopyButton } from '../../ui/copy-button.tsx'
+import { notifyDone, notifyError } from '../../ui/notify.tsx'
+import { plural } from '../../ui/numbers.ts'
+import { QueryState } from '../../ui/states.tsx'
+import { formatInstant, RelativeTime } from '../../ui/time.tsx'
+import classes from './webhooks.module.css'
+
+const PAGE_ROWS = 50
+type Shown = Delivery['state'] | 'all'
+
+const LOOKS = {
+  delivered: { tone: 'ok', Icon: IconCheck, word: 'delivered' },
+  waiting: { tone: 'wait', Icon: IconClock, word: 'waits' },
+  dead: { tone: 'bad', Icon: IconX, word: 'given up' }
+} as const
+
+/** What was sent, what waits and what was given up, newest first; any of it can be sent again. */
+export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
+  const { query } = useApi()
+  const [shown, setShown] = useState<Shown>(webhook.dead > 0 ? 'dead' : 'all')
+  const deliveries = useInfiniteQuery(
+    query.webhooks.deliveries.infiniteOptions({
+      input: (before: string | undefined) => ({
+        id: webhook.id,
+        state: shown === 'all' ? undefined : shown,
+        before,
+        limit: PAGE_ROWS
+      }),
+      initialPageParam: undefined,
+      getNextPageParam: ({ nextBefore }) => nextBefore ?? undefined,
+      placeholderData: keepPreviousData
+    })
+  )
+  const replay = useMutation(
+    query.webhooks.replay.mutationOptions({
+      onSuccess: ({ replayed }) => {
+        notifyDone(
+          `${plural(replayed, 'delivery', 'deliveries')} of ${webhook.name} ${replayed === 1 ? 'is' : 'are'} sent again`
+        )
+        void deliveries.refetch()
+      },
+      onError: (error) => notifyError(`Could not send again to ${webhook.name}`, error)
+    })
+  )
+  return (
+    <Modal opened onClose={onClose} title={`Deliveries to ${webhook.name}`} size={760}>
+      <div className={classes.deliveriesBar}>
+        <SegmentedControl
+          aria-label="Which deliveries"
+          value={shown}
+          onChange={(value) => setShown(value as Shown)}
+          data={[
+            { value: 'all', label: 'All' },
+            { value: 'waiting', label: webhook.waiting > 0 ? `Waiting (${webhook.waiting})` : 'Waiting' },
+            { value: 'delivered', label: 'Delivered' },
+            { value: 'dead', label: webhook.dead > 0 ? `Given up (${webhook.dead})` : 'Given up' }
+          ]}
+        />
+        {webhook.dead > 0 && (
+          <Button
+            leftSection={<IconRefresh size={13} />}
+            loading={replay.isPending && replay.variables.deliveryIds?.length === 0}
+            onClick={() => replay.mutate({ id: webhook.id, deliveryIds: [] })}
+          >
+            Send all {webhook.dead} again
+          </Button>
+        )}
+      </div>
+      <QueryState query={deliveries} what="the deliveries" rows={6}>
+        {({ pages }) => {
+          const rows = pages.flatMap((page) => page.deliveries)
+          if (rows.length === 0)
+            return (
+              <p className={classes.none}>
+                {shown === 'all'
+                  ? 'Nothing has been sent yet.'
+                  : `None is ${LOOKS[shown].word === 'waits' ? 'waiting' : LOOKS[shown].word}.`}
+              </p>
+            )
+          return (
+            <>
+              <ul className={classes.deliveries}>
+                {rows.map((delivery) => (
+                  <DeliveryRow
+                    key={delivery.id}
+                    delivery={delivery}
+                    isBusy={replay.isPending}
+                    onReplay={() => replay.mutate({ id: webhook.id, deliveryIds: [delivery.id] })}
+                  />
+                ))}
+              </ul>
+              {deliveries.hasNextPage && (
+                <Button mt={8} loading={deliveries.isFetchingNextPage} onClick={() => void deliveries.fetchNextPage()}>
+                  Show older ones
+                </Button>
+              )}
+            </>
+          )
+        }}
+      </QueryState>
+    </Modal>
+  )
+}
+
+function DeliveryRow({ delivery, isBusy, onReplay }: { delivery: Delivery; isBusy: boolean; onReplay: () => void }) {
+  const { id, event, state, tries, madeAtMs, nextTryAtMs, answer } = delivery
+  const { tone, Icon, word } = LOOKS[state]
+  return (
+    <li className={classes.delivery}>
+      <span className={`tone-${tone} ${classes.state}`}>
+        <Icon size={14} stroke={2.2} aria-hidden />
+        {word}
+      </span>
+      <span>{event}</span>
+      <span className="dim">
+        <RelativeTime atMs={madeAtMs} suffix=" ago" />
+      </span>
+      <span className={`dim ${classes.tries}`}>
+        {plural(tries, 'try', 'tries')}
+        {nextTryAtMs !== null && <NextTry atMs={nextTryAtMs} />}
+      </span>
+      <span className={classes.deliveryActs}>
+        <CopyButton value={id} what={`the id: ${id}`} />
+        {state !== 'waiting' && (
+          <Button
+            size="compact-xs"
+            disabled={isBusy}
+            onClick={onReplay}
+            aria-label={`Send ${event} of ${formatInstant(madeAtMs)} again`}
+          >
+            Send again
+          </Button>
+        )}
+      </span>
+      {answer !== null && state !== 'delivered' && (
+        <span className={`mono dim ellipsis ${classes.deliveryAnswer}`} title={answer}>
+          {answer}
+        </span>
+      )}
+    </li>
+  )
+}
+
+function NextTry({ atMs }: { atMs: number }) {
+  const leftMs = atMs - useNow()
+  return <span title={formatInstant(atMs)}>{leftMs > 0 ? `, next in ${formatAge(leftMs + 999)}` : ', next now'}</span>
+}

@@ -1,0 +1,32 @@
+import { Button, Modal } from '@mantine/core'
+import type { Webhook } from '../../../shared/contract/index.ts'
+import { CopyButton } from '../../ui/copy-button.tsx'
+import classes from './webhooks.module.css'
+
+/** Shown once: afterwards only the engine knows it. */
+export function SecretDialog(props: { webhook: Webhook; secret: string; isNew: boolean; onClose: () => void }) {
+  const { webhook, secret, isNew, onClose } = props
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      title={isNew ? `${webhook.name} is added` : `The new secret of ${webhook.name}`}
+      size={520}
+      closeOnClickOutside={false}
+    >
+      <p className={classes.words}>
+        Requests are signed with this secret, in the form of Standard Webhooks. Give it to the receiver now: it is not
+        shown again.
+      </p>
+      <div className={classes.secret}>
+        <span className="mono">{secret}</span>
+        <CopyButton value={secret} what="the secret" />
+      </div>
+      <footer className={classes.foot}>
+        <Button variant="filled" onClick={onClose}>
+          I have kept it
+        </Button>
+      </footer>
+    </Modal>
+  )
+}

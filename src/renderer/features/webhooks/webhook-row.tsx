@@ -1,0 +1,188 @@
+import { ActionIcon, Button, Menu, Modal, Switch } from '@mantine/core'
+import {
+  IconAlertTriangle,
+  IconCheck,
+  IconDots,
+  IconKey,
+  IconPencil,
+  IconSend,
+  IconTrash,
+  IconX
+} from '@tabler/icons-react'
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Webhook } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { FormFailure } from '../../ui/form-failure.tsx'
+import { notifyError } from '../../ui/notify.tsx'
+import { formatCount, plural } from '../../ui/numbers.ts'
+import { RelativeTime } from '../../ui/time.tsx'
+import { eventWords } from './webhook-form.ts'
+import classes from './webhooks.module.css'
+
+interface WebhookRowProps {
+  webhook: Webhook
+  onEdit: () => void
+  onDeliveries: () => void
+  onSecret: (rotated: { webhook: Webhook; secret: string }) => void
+}
+
+/** One webhook: where it goes, what it is told, how it is, and what can be done. */
+export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookRowProps) {
+  const { query } = useApi()
+  const [asking, setAsking] = useState<'remove' | 'rotate' | null>(null)
+  const test = useMutation(
+    query.webhooks.test.mutationOptions({ onError: (error) => notifyError(`Could not test ${webhook.name}`, error) })
+  )
+  const update = useMutation(
+    query.webhooks.update.mutationOptions({
+      onError: (error) => notifyError(`Could not change ${webhook.name}`, error)
+    })
+  )
+  const { id, name, url, enabled, problem, dead, waiting, lastDeliveredAtMs } = webhook
+  return (
+    <li className={classes.row} data-off={!enabled || undefined} aria-label={`Webhook ${name}`}>
+      <div className={classes.rowHead}>
+        <Switch
+          size="xs"
+          checked={enabled}
+          disabled={update.isPending}
+          onChange={(event) => update.mutate({ ...settingsOf(webhook), id, enabled: event.currentTarget.checked })}
+          aria-label={`${name} is told`}
+          title={enabled ? 'Is told; click to stop' : 'Is told nothing; what happens meanwhile is not sent later'}
+        />
+        <strong className="ellipsis">{name}</strong>
+        <span className={classes.rowActs}>
+          <Button
+            size="compact-xs"
+            leftSection={<IconSend size={12} />}
+            loading={test.isPending}
+            onClick={() => test.mutate({ id })}
+          >
+            Test
+          </Button>
+          <Button size="compact-xs" onClick={onDeliveries}>
+            Deliveries
+          </Button>
+          <Menu>
+            <Menu.Target>
+              <ActionIcon size={22} aria-label={`More of ${name}`}>
+                <IconDots size={15} />
+              </ActionIcon>
+            </Menu.Target>
+            <Menu.Dropdown>
+              <Menu.Item leftSection={<IconPencil size={14} />} onClick={onEdit}>
+                Edit…
+              </Menu.Item>
+              <Menu.Item leftSection={<IconKey size={14} />} onClick={() => setAsking('rotate')}>
+                New secret…
+              </Menu.Item>
+              <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => setAsking('remove')}>
+                Remove…
+              </Menu.Item>
+            </Menu.Dropdown>
+          </Menu>
+        </span>
+      </div>
+      <div className={classes.rowFacts}>
+        <span className={`mono ${classes.url}`}>{url}</span>
+        <span className="dim">{eventWords(webhook)}</span>
+        <span className="dim">
+          {!enabled ? (
+            'off: nothing is sent'
+          ) : lastDeliveredAtMs === null ? (
+            'nothing delivered yet'
+          ) : (
+            <>
+              last delivered <RelativeTime atMs={lastDeliveredAtMs} suffix=" ago" />
+            </>
+          )}
+          {waiting > 0 && <span className="tone-wait"> · {formatCount(waiting)} wait to be sent</span>}
+          {dead > 0 && <span className="tone-bad"> · {formatCount(dead)} given up</span>}
+        </span>
+      </div>
+      {problem !== null && (
+        <p className={classes.problem} role="alert">
+          <IconAlertTriangle size={15} className="tone-wait" aria-hidden />
+          {problem}
+        </p>
+      )}
+      {test.data !== undefined && !test.isPending && (
+        <p className={classes.answer} role="status">
+          {test.data.ok ? (
+            <IconCheck size={15} className="tone-ok" aria-hidden />
+          ) : (
+            <IconX size={15} className="tone-bad" aria-hidden />
+          )}
+          <span>
+            {test.data.ok ? 'The test was taken: ' : 'The test was not taken: '}
+            {test.data.answer}
+          </span>
+        </p>
+      )}
+      {asking === 'remove' && <RemoveDialog webhook={webhook} onClose={() => setAsking(null)} />}
+      {asking === 'rotate' && (
+        <RotateDialog
+          webhook={webhook}
+          onClose={() => setAsking(null)}
+          onRotated={(rotated) => {
+            setAsking(null)
+            onSecret(rotated)
+          }}
+        />
+      )}
+    </li>
+  )
+}
+
+const settingsOf = ({ name, url, events, project }: Webhook) => ({ name, url, events, project })
+
+function RemoveDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
+  const { query } = useApi()
+  const { mutate, isPending, error } = useMutation(query.webhooks.remove.mutationOptions({ onSuccess: onClose }))
+  const unsent = webhook.waiting + webhook.dead
+  return (
+    <Modal opened onClose={onClose} title={`Remove the webhook ${webhook.name}?`} size={440}>
+      <p className={classes.words}>
+        Its secret and its deliveries are forgotten
+        {unsent > 0 && `, ${plural(unsent, 'of them not delivered', 'of them not delivered')}`}. Switched off instead,
+        it keeps both.
+      </p>
+      <FormFailure error={error} />
+      <footer className={classes.foot}>
+        <Button onClick={onClose}>Keep it</Button>
+        <Button variant="filled" color="red" loading={isPending} onClick={() => mutate({ id: webhook.id })}>
+          Remove
+        </Button>
+      </footer>
+    </Modal>
+  )
+}
+
+function RotateDialog({
+  webhook,
+  onClose,
+  onRotated
+}: {
+  webhook: Webhook
+  onClose: () => void
+  onRotated: (rotated: { webhook: Webhook; secret: string }) => void
+}) {
+  const { query } = useApi()
+  const { mutate, isPending, error } = useMutation(query.webhooks.rotate.mutationOptions({ onSuccess: onRotated }))
+  return (
+    <Modal opened onClose={onClose} title={`A new secret for ${webhook.name}?`} size={440}>
+      <p className={classes.words}>
+        For one day each request is signed with both, so that the receiver can change over without losing any. After
+        that only the new one holds.
+      </p>
+      <FormFailure error={error} />
+      <footer className={classes.foot}>
+        <Button onClick={onClose}>Keep the old one</Button>
+        <Button variant="filled" loading={isPending} onClick={() => mutate({ id: webhook.id })}>
+          Make a new secret
+        </Button>
+      </footer>
+    </Modal>
+  )
+}

@@ -1,0 +1,67 @@
+import { Button } from '@mantine/core'
+import { IconPlus } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Webhook } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { Panel } from '../../ui/panel.tsx'
+import { QueryState } from '../../ui/states.tsx'
+import { DeliveriesDialog } from './deliveries-dialog.tsx'
+import { SecretDialog } from './secret-dialog.tsx'
+import { WebhookDialog } from './webhook-dialog.tsx'
+import { WebhookRow } from './webhook-row.tsx'
+import classes from './webhooks.module.css'
+
+/** Who is told over HTTP what happens here: add, test, pause, look at what was delivered, send again. */
+export function WebhooksPanel() {
+  const { query } = useApi()
+  const webhooks = useQuery(query.webhooks.list.queryOptions())
+  const [editing, setEditing] = useState<Webhook | 'new' | null>(null)
+  const [openId, setOpenId] = useState<string | null>(null)
+  const [secret, setSecret] = useState<{ webhook: Webhook; secret: string; isNew: boolean } | null>(null)
+  const open = webhooks.data?.webhooks.find(({ id }) => id === openId)
+  return (
+    <Panel
+      title="Webhooks"
+      note="other programs are told over HTTP what happens here"
+      aside={
+        <Button size="compact-xs" leftSection={<IconPlus size={13} />} onClick={() => setEditing('new')}>
+          Add a webhook
+        </Button>
+      }
+      flush
+    >
+      <QueryState query={webhooks} what="the webhooks" rows={3}>
+        {(data) =>
+          data.webhooks.length === 0 ? (
+            <p className={classes.none}>
+              None yet. A webhook is an address of yours to which each event is posted as it happens: signed, tried
+              again until it is taken, and never lost on the way.
+            </p>
+          ) : (
+            <ul className={classes.list}>
+              {data.webhooks.map((webhook) => (
+                <WebhookRow
+                  key={webhook.id}
+                  webhook={webhook}
+                  onEdit={() => setEditing(webhook)}
+                  onDeliveries={() => setOpenId(webhook.id)}
+                  onSecret={(rotated) => setSecret({ ...rotated, isNew: false })}
+                />
+              ))}
+            </ul>
+          )
+        }
+      </QueryState>
+      {editing !== null && (
+        <WebhookDialog
+          webhook={editing === 'new' ? null : editing}
+          onClose={() => setEditing(null)}
+          onCreated={(created) => setSecret({ ...created, isNew: true })}
+        />
+      )}
+      {secret !== null && <SecretDialog {...secret} onClose={() => setSecret(null)} />}
+      {open !== undefined && <DeliveriesDialog webhook={open} onClose={() => setOpenId(null)} />}
+    </Panel>
+  )
+}
