@@ -17,7 +17,7 @@ export async function runTheDemo(page: Page): Promise<void> {
 
 export async function openScreen(
   page: Page,
-  name: 'Overview' | 'Jobs' | 'Queue' | 'Projects' | 'Nodes' | 'Logs'
+  name: 'Overview' | 'Jobs' | 'Queue' | 'Schedules' | 'Projects' | 'Nodes' | 'Logs'
 ): Promise<void> {
   await page
     .getByRole('navigation', { name: 'Screens' })

@@ -6,6 +6,7 @@ export function jobMatches(job: Job, filter: JobFilter): boolean {
   if (filter.project !== undefined && !wildcardMatches(filter.project, job.project)) return false
   if (filter.spider !== undefined && !wildcardMatches(filter.spider, job.spider)) return false
   if (filter.nodeId !== undefined && job.nodeId !== filter.nodeId) return false
+  if (filter.scheduleId !== undefined && job.scheduleId !== filter.scheduleId) return false
   if (filter.sinceMs !== undefined && job.queuedAtMs < filter.sinceMs) return false
   if (filter.text) {
     const text = filter.text.toLowerCase()

@@ -1,5 +1,14 @@
 import { Tooltip } from '@mantine/core'
-import { IconBox, IconHome, IconList, IconServer2, IconSettings, IconStack2, IconTerminal2 } from '@tabler/icons-react'
+import {
+  IconBox,
+  IconCalendarTime,
+  IconHome,
+  IconList,
+  IconServer2,
+  IconSettings,
+  IconStack2,
+  IconTerminal2
+} from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
@@ -13,6 +22,7 @@ export const SCREENS = [
   { to: '/', word: 'Overview', Icon: IconHome },
   { to: '/jobs', word: 'Jobs', Icon: IconList },
   { to: '/queue', word: 'Queue', Icon: IconStack2 },
+  { to: '/schedules', word: 'Schedules', Icon: IconCalendarTime },
   { to: '/projects', word: 'Projects', Icon: IconBox },
   { to: '/nodes', word: 'Nodes', Icon: IconServer2 },
   { to: '/logs', word: 'Logs', Icon: IconTerminal2 }

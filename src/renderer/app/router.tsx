@@ -13,7 +13,8 @@ import {
   parseLoadSearch,
   parseLogsSearch,
   parseNodesSearch,
-  parseProjectsSearch
+  parseProjectsSearch,
+  parseSchedulesSearch
 } from '../state/search.ts'
 import { LinkButton } from '../ui/link-button.tsx'
 import { EmptyState, ErrorState, RowsSkeleton } from '../ui/states.tsx'
@@ -92,6 +93,14 @@ const sources = createRoute({
     'SourcesScreen'
   )
 })
+const missed = createRoute({
+  getParentRoute: () => root,
+  path: '/schedules/missed',
+  component: lazyRouteComponent(
+    loadPatiently(() => import('../features/schedules/missed/missed-screen.tsx')),
+    'MissedScreen'
+  )
+})
 const calendar = createRoute({
   getParentRoute: () => root,
   path: '/schedules/calendar',
@@ -142,6 +151,8 @@ const routeTree = root.addChildren([
   jobs,
   job,
   queue,
+  schedules,
+  missed,
   projects,
   nodes,
   sources,

@@ -30,10 +30,7 @@ export interface JobsSearch {
   /** Only what this schedule made. */
   schedule?: string
 }
-export const SCHEDULE_VIEWS = ['calendar', 'chains', 'missed'] as const
 export interface SchedulesSearch {
-  /** Absent: the table. */
-  view?: (typeof SCHEDULE_VIEWS)[number]
   /** The schedule whose detail is open. */
   schedule?: string
   /** The editor is open: with this schedule, or with a new one (`new`). */
@@ -107,7 +104,6 @@ export const parseJobsSearch = (raw: Raw): JobsSearch => ({
 })
 
 export const parseSchedulesSearch = (raw: Raw): SchedulesSearch => ({
-  view: SCHEDULE_VIEWS.find((view) => view === raw['view']),
   schedule: textOf(raw['schedule'], SCHEDULE_ID_PATTERN),
   edit: textOf(raw['edit'], /^([0-9a-f]{32}|new)$/),
   text: textOf(raw['text']),

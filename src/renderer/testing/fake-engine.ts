@@ -12,6 +12,7 @@ import {
   type LimitRule,
   type Node,
   type Project,
+  type Schedule,
   type SourceState
 } from '../../shared/contract/index.ts'
 import type { Client } from '../api/wire.ts'
@@ -20,10 +21,12 @@ import { createFakeChanges } from './fake-changes.ts'
 import { createFakeDiscovery } from './fake-discovery.ts'
 import { createFakeEnvironments } from './fake-environments.ts'
 import { createFakeJobs } from './fake-jobs.ts'
+import { createFakeFleetFile } from './fake-fleet-file.ts'
 import { createFakeLogs } from './fake-logs.ts'
 import { createFakeNodes } from './fake-nodes.ts'
 import { createFakeProjects } from './fake-projects.ts'
 import { createFakeQueue } from './fake-queue.ts'
+import { createFakeSchedules } from './fake-schedules.ts'
 import { createFakeSystem } from './fake-system.ts'
 import { letTimePass } from './fake-time.ts'
 import { createFakeWebhooks } from './fake-webhooks.ts'
@@ -41,6 +44,7 @@ export interface FakeEngine {
   jobs: Map<string, Job>
   nodes: Map<string, Node>
   projects: Map<string, Project>
+  schedules: Map<string, Schedule>
   environments: Map<string, Environment>
   sources: Map<string, SourceState>
   limits: { rules: LimitRule[] }
@@ -67,6 +71,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
   const failures = new Map<string, Error>()
   const heldBack = new Map<string, Promise<void>>()
   const queue = createFakeQueue(world)
+  const schedules = createFakeSchedules(world)
   const { environments, environmentFor } = createFakeEnvironments(world)
 
   const os = implement(contract).use(async ({ next, path }) => {
@@ -82,8 +87,10 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     projects: createFakeProjects(world, { tellWaiting: queue.tellWaiting, environmentFor }),
     queue: queue.queue,
     discovery: createFakeDiscovery(sources, emit),
+    schedules: schedules.handlers,
     chains: createFakeChains(world),
     webhooks: createFakeWebhooks(world),
+    fleetFile: createFakeFleetFile(),
     environments,
     logs: createFakeLogs(world),
     events: { subscribe },
@@ -91,7 +98,10 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
   })
 
   const { liveEveryMs = 0 } = options
-  const step = () => letTimePass(world)
+  const step = () => {
+    letTimePass(world)
+    schedules.step()
+  }
   const timer = liveEveryMs > 0 ? setInterval(step, liveEveryMs) : null
   return {
     client: createRouterClient(router) as Client,
@@ -99,6 +109,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     jobs,
     nodes,
     projects,
+    schedules: schedules.schedules,
     environments: world.environments,
     sources,
     limits,

@@ -3,6 +3,7 @@ import classes from './schedules-tabs.module.css'
 
 const VIEWS = [
   { to: '/schedules', word: 'List' },
+  { to: '/schedules/missed', word: 'Missed' },
   { to: '/schedules/calendar', word: 'Calendar' },
   { to: '/schedules/load', word: 'Load' },
   { to: '/schedules/chains', word: 'Chains' }

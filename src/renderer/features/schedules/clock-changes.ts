@@ -1,0 +1,121 @@
+import { occurrencesOf } from '../../../shared/calendar/index.ts'
+import { stretchAt } from '../../../shared/calendar/zones.ts'
+import type { ScheduleTiming } from '../../../shared/contract/index.ts'
+import { formatDuration } from '../../../shared/time.ts'
+import { plural } from '../../ui/numbers.ts'
+
+/** A change of a zone's clocks, and what a timing makes of it, in words. */
+export interface ClockChange {
+  atMs: number
+  /** `Sun 28 Mar: clocks go forward` */
+  title: string
+  /** `02:30 does not exist then: it runs at 03:00.` */
+  effect: string
+  /** Whether any run is moved, left out or doubled by it. */
+  isTouched: boolean
+}
+
+const DAY_MS = 86_400_000
+/** How far ahead people are told: the changes of the next year. */
+const AHEAD_MS = 370 * DAY_MS
+/** More than that on one day says nothing more. */
+const RUNS_LOOKED_AT = 2_000
+
+/** The changes of the next year (two, where clocks change at all), with what becomes of the runs of their day. */
+export function clockChangesOf(timing: ScheduleTiming, fromMs: number): ClockChange[] {
+  const found: ClockChange[] = []
+  let stretch = stretchAt(timing.zone, fromMs)
+  while (stretch.endMs < fromMs + AHEAD_MS && found.length < 2) {
+    const atMs = stretch.endMs
+    const next = stretchAt(timing.zone, atMs)
+    // Where only the search stopped nothing changes.
+    if (next.offsetMs !== stretch.offsetMs && (timing.endMs === null || atMs <= timing.endMs))
+      found.push(describeChange(timing, atMs, stretch.offsetMs, next.offsetMs))
+    if (next.endMs <= stretch.endMs) break
+    stretch = next
+  }
+  return found
+}
+
+function describeChange(timing: ScheduleTiming, atMs: number, beforeMs: number, afterMs: number): ClockChange {
+  const byMs = afterMs - beforeMs
+  const by = formatDuration(Math.abs(byMs) / 1000)
+  const title = `${dayOf(atMs, beforeMs)}: clocks go ${byMs > 0 ? 'forward' : 'back'} ${by}`
+  // Each policy is asked the same question: what differs between their answers is what the change does.
+  const around = { afterMs: atMs - Math.abs(byMs) - 1, untilMs: atMs + Math.abs(byMs), limit: RUNS_LOOKED_AT }
+  if (byMs > 0) {
+    const moved = occurrencesOf({ ...timing, gap: 'run_at_shift' }, around).filter(({ kind }) => kind === 'gap')
+    const wallMs = atMs + beforeMs
+    const lost = timesLost(timing, atMs, byMs)
+    if (moved.length === 0) return { atMs, title, effect: untouched(timing, atMs, byMs), isTouched: false }
+    const times = lost.length === 0 ? `The time between ${clock(wallMs)} and ${clock(atMs + afterMs)}` : listOf(lost)
+    const does = lost.length > 1 ? 'do not exist' : 'does not exist'
+    return {
+      atMs,
+      title,
+      effect:
+        timing.gap === 'skip'
+          ? `${times} ${does} then: no run.`
+          : `${times} ${does} then: it runs at ${clock(atMs + afterMs)}, once.`,
+      isTouched: true
+    }
+  }
+  const twice = occurrencesOf({ ...timing, doubled: 'run_twice' }, around).filter(({ kind }) => kind !== 'normal')
+  const firsts = twice.filter(({ kind }) => kind === 'first_of_two')
+  const isElapsed = isOpenOnly(timing)
+  if (firsts.length === 0 || isElapsed) return { atMs, title, effect: untouched(timing, atMs, byMs), isTouched: false }
+  const times = listOf([...new Set(firsts.map(({ local }) => local.slice(11, 16)))])
+  return {
+    atMs,
+    title,
+    effect:
+      timing.doubled === 'run_twice'
+        ? `${times} ${firsts.length > 1 ? 'are' : 'is'} there twice: it runs both times.`
+        : `${times} ${firsts.length > 1 ? 'are' : 'is'} there twice: it runs the first time only.`,
+    isTouched: true
+  }
+}
+
+/** Times of day of the gap that the rules name: those that they mean in a zone without the change. */
+function timesLost(timing: ScheduleTiming, atMs: number, byMs: number): string[] {
+  const { offsetMs } = stretchAt(timing.zone, atMs - 1)
+  const fromMs = atMs + offsetMs
+  const named = occurrencesOf(
+    { ...timing, zone: 'UTC', rules: timing.rules.filter(({ kind }) => kind === 'cron'), startMs: null, endMs: null },
+    { afterMs: fromMs - 1, untilMs: fromMs + byMs - 1, limit: 4 }
+  )
+  return named.map(({ nominalMs }) => clock(nominalMs))
+}
+
+/** Nothing that it names is touched: it goes by elapsed time, or its times lie elsewhere. */
+function untouched(timing: ScheduleTiming, atMs: number, byMs: number): string {
+  const isByClock = timing.rules.some(({ kind }) => kind === 'cron') && !isOpenOnly(timing)
+  if (!isByClock) return 'It goes by elapsed time: no run is left out or doubled.'
+  const dayRuns = occurrencesOf(timing, { afterMs: atMs - DAY_MS, untilMs: atMs + DAY_MS, limit: 1 }).length
+  const shift = formatDuration(Math.abs(byMs) / 1000)
+  return `${dayRuns > 0 ? 'No run is left out or doubled. ' : ''}From then on it runs ${shift} ${byMs > 0 ? 'earlier' : 'later'} by UTC.`
+}
+
+/** Rules that recur within the hour follow elapsed time (contract/schedules.ts). */
+function isOpenOnly({ rules }: ScheduleTiming): boolean {
+  return rules.every((rule) => {
+    if (rule.kind !== 'cron') return true
+    const fields = rule.expression.trim().split(/\s+/)
+    const [minute = '', hour = ''] = fields.length === 6 ? fields.slice(1) : fields
+    return /^@hourly$/i.test(rule.expression.trim()) || /[*?/]/.test(`${minute}${fields.length > 1 ? hour : ''}`)
+  })
+}
+
+const clock = (wallMs: number) => new Date(wallMs).toISOString().slice(11, 16)
+const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+function dayOf(atMs: number, offsetMs: number): string {
+  const day = new Date(atMs + offsetMs)
+  return `${WEEKDAYS[day.getUTCDay()]} ${day.getUTCDate()} ${MONTHS[day.getUTCMonth()]} ${day.getUTCFullYear()}`
+}
+
+const listOf = (times: readonly string[]): string =>
+  times.length > 3
+    ? plural(times.length, 'time of day', 'times of day')
+    : times.join(', ').replace(/, ([^,]*)$/, ' and $1')

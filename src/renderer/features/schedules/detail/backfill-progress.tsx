@@ -1,0 +1,69 @@
+import { Button, Checkbox, Progress } from '@mantine/core'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { Backfill, Schedule } from '../../../../shared/contract/index.ts'
+import { useApi } from '../../../api/api.tsx'
+import { notifyDone, notifyError } from '../../../ui/notify.tsx'
+import { formatCount, plural } from '../../../ui/numbers.ts'
+import { formatMoment } from '../zoned-time.ts'
+import classes from './schedule-detail.module.css'
+
+/** How far a backfill is; it stays in sight when it is over until the next begins. */
+export function BackfillProgress({ schedule, backfill }: { schedule: Schedule; backfill: Backfill }) {
+  const { client } = useApi()
+  const [alsoJobs, setAlsoJobs] = useState(false)
+  const [isAsked, setAsked] = useState(false)
+  const nowMs = Date.now()
+  const { state, total, fired, ended, failed } = backfill
+  const share = (count: number) => (total === 0 ? 100 : (count / total) * 100)
+  const cancel = async () => {
+    setAsked(true)
+    try {
+      await client.schedules.cancelBackfill({ id: schedule.id, cancelJobs: alsoJobs })
+      notifyDone(`The backfill of ${schedule.name} is cancelled after ${plural(fired, 'run')}.`)
+    } catch (error) {
+      notifyError(`Could not cancel the backfill of ${schedule.name}`, error)
+    } finally {
+      setAsked(false)
+    }
+  }
+  const word = { running: 'Backfill', done: 'Backfill done', cancelled: 'Backfill cancelled' }[state]
+  return (
+    <section className={classes.progress} aria-label="Backfill">
+      <header>
+        <strong>
+          {word}{' '}
+          <span className="dim">
+            {formatMoment(backfill.fromMs, schedule.zone, nowMs)} –{' '}
+            {formatMoment(backfill.untilMs, schedule.zone, nowMs)}
+          </span>
+        </strong>
+        {state === 'running' && (
+          <Button loading={isAsked} onClick={() => void cancel()}>
+            Cancel
+          </Button>
+        )}
+      </header>
+      <Progress.Root aria-label={`${ended} of ${total} ended`}>
+        <Progress.Section value={share(ended - failed)} color="var(--ok)" aria-label="ended well" />
+        <Progress.Section value={share(failed)} color="var(--bad)" aria-label="failed" />
+        <Progress.Section value={share(fired - ended)} color="var(--run)" aria-label="live" />
+      </Progress.Root>
+      <span className="dim">
+        {formatCount(ended)} of {plural(total, 'run')} ended
+        {failed > 0 && <span className="tone-bad"> · {formatCount(failed)} failed</span>}
+        {state === 'running' && ` · ${fired - ended} live, ${total - fired} to come`} ·{' '}
+        <Link to="/jobs" search={{ schedule: schedule.id }}>
+          its jobs
+        </Link>
+      </span>
+      {state === 'running' && (
+        <Checkbox
+          label="Cancel its live jobs too"
+          checked={alsoJobs}
+          onChange={(event) => setAlsoJobs(event.currentTarget.checked)}
+        />
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,113 @@
+import { Button } from '@mantine/core'
+import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { Firing } from '../../../../shared/contract/index.ts'
+import { formatRuntime } from '../../../../shared/time.ts'
+import { useApi } from '../../../api/api.tsx'
+import { plural } from '../../../ui/numbers.ts'
+import { EmptyState, QueryState } from '../../../ui/states.tsx'
+import { formatInstant } from '../../../ui/time.tsx'
+import { FiringIcon } from '../firing-icon.tsx'
+import { firingWord } from '../run-bars.tsx'
+import { formatMoment } from '../zoned-time.ts'
+import classes from './firing-list.module.css'
+
+const PAGE_ROWS = 30
+const SHOWN = { all: undefined, 'not run': ['missed', 'skipped', 'failed'] } as const
+
+/** Why a moment was run otherwise than by the clock. */
+const REASON_WORDS: Partial<Record<Firing['reason'], string>> = {
+  caught_up: 'caught up',
+  run_now: 'by hand',
+  backfill: 'backfill',
+  buffered: 'after the one before'
+}
+
+/** Every moment of a schedule, newest first, with what became of it; what was not run says why. */
+export function FiringList({ scheduleId, zone }: { scheduleId: string; zone: string }) {
+  const { query } = useApi()
+  const [shown, setShown] = useState<keyof typeof SHOWN>('all')
+  const firings = useInfiniteQuery(
+    query.schedules.firings.infiniteOptions({
+      input: (before: number | undefined) => ({
+        scheduleId,
+        state: SHOWN[shown] === undefined ? undefined : [...SHOWN[shown]],
+        before,
+        limit: PAGE_ROWS
+      }),
+      initialPageParam: undefined,
+      getNextPageParam: ({ nextBefore }) => nextBefore ?? undefined,
+      placeholderData: keepPreviousData
+    })
+  )
+  const nowMs = Date.now()
+  return (
+    <>
+      <div className={classes.filter} role="toolbar" aria-label="Which moments">
+        {(Object.keys(SHOWN) as (keyof typeof SHOWN)[]).map((name) => (
+          <Button
+            key={name}
+            size="compact-xs"
+            variant={shown === name ? 'light' : 'default'}
+            aria-pressed={shown === name}
+            onClick={() => setShown(name)}
+          >
+            {name}
+          </Button>
+        ))}
+      </div>
+      <QueryState query={firings} what="the history" rows={4}>
+        {({ pages }) => {
+          const rows = pages.flatMap((page) => page.firings)
+          if (rows.length === 0)
+            return <EmptyState title={shown === 'all' ? 'It has not fired yet' : 'Nothing was missed or left out'} />
+          return (
+            <ol className={classes.firings} aria-label="History">
+              {rows.map((firing) => (
+                <FiringRow key={firing.id} firing={firing} zone={zone} nowMs={nowMs} />
+              ))}
+            </ol>
+          )
+        }}
+      </QueryState>
+      {firings.hasNextPage && (
+        <Button
+          variant="subtle"
+          color="gray"
+          loading={firings.isFetchingNextPage}
+          onClick={() => void firings.fetchNextPage()}
+        >
+          Show more
+        </Button>
+      )}
+    </>
+  )
+}
+
+function FiringRow({ firing, zone, nowMs }: { firing: Firing; zone: string; nowMs: number }) {
+  const [first] = firing.jobIds
+  const word = REASON_WORDS[firing.reason]
+  const text = firingWord(firing) + (firing.count > 1 ? ` × ${firing.count}` : '')
+  return (
+    <li>
+      <FiringIcon firing={firing} />
+      <time dateTime={new Date(firing.nominalMs).toISOString()} title={`Fired ${formatInstant(firing.atMs)}`}>
+        {formatMoment(firing.nominalMs, zone, nowMs)}
+      </time>
+      <span className={classes.outcome}>
+        {first === undefined ? (
+          <span className="dim">{text}</span>
+        ) : (
+          <Link to="/jobs" search={{ job: first, schedule: firing.scheduleId }}>
+            {text}
+          </Link>
+        )}
+        {firing.jobIds.length > 1 && <span className="faint"> · {plural(firing.jobIds.length, 'job')}</span>}
+        {word !== undefined && <span className="faint"> · {word}</span>}
+      </span>
+      <span className="faint">{firing.durationMs === null ? '' : formatRuntime(firing.durationMs)}</span>
+      {firing.text !== '' && <p className="dim">{firing.text}</p>}
+    </li>
+  )
+}

@@ -1,0 +1,276 @@
+import { ActionIcon, Button, Group, Menu, Switch } from '@mantine/core'
+import { IconCopy, IconDotsVertical, IconPencil, IconPlayerPlay, IconTrash, IconX } from '@tabler/icons-react'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useMemo, useState } from 'react'
+import { occurrencesOf } from '../../../../shared/calendar/index.ts'
+import type { Schedule } from '../../../../shared/contract/index.ts'
+import { describeTags } from '../../../../shared/tag-terms.ts'
+import { formatDuration } from '../../../../shared/time.ts'
+import { plural } from '../../../ui/numbers.ts'
+import { DetailPane, FieldRow } from '../../../ui/panel.tsx'
+import { formatInstant } from '../../../ui/time.tsx'
+import { clockChangesOf } from '../clock-changes.ts'
+import { NextRuns } from '../next-runs.tsx'
+import { RemoveDialog } from '../remove-dialog.tsx'
+import { RunBars } from '../run-bars.tsx'
+import {
+  CATCH_UP_WORDS,
+  jobsOf,
+  jobsOfTemplate,
+  lastFailed,
+  missedLately,
+  OVERLAP_WORDS,
+  pausedWords,
+  timingWords
+} from '../schedule-words.ts'
+import type { useScheduleActions } from '../use-schedule-actions.tsx'
+import { BackfillDialog } from './backfill-dialog.tsx'
+import { BackfillProgress } from './backfill-progress.tsx'
+import { FiringList } from './firing-list.tsx'
+import { PauseDialog } from './pause-dialog.tsx'
+import classes from './schedule-detail.module.css'
+
+const NEXT_SHOWN = 10
+
+interface ScheduleDetailProps {
+  schedule: Schedule
+  actions: ReturnType<typeof useScheduleActions>
+  onEdit: () => void
+  onClose: () => void
+}
+
+/** Everything about one schedule, at the right of the table. */
+export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleDetailProps) {
+  const navigate = useNavigate()
+  const [dialog, setDialog] = useState<'pause' | 'backfill' | 'remove' | null>(null)
+  const isEnded = schedule.pausedBy === 'max_runs' || schedule.pausedBy === 'end'
+  return (
+    <DetailPane label={`Schedule ${schedule.name}`}>
+      <header className={classes.head}>
+        <Switch
+          size="xs"
+          withThumbIndicator={false}
+          checked={!schedule.paused}
+          aria-label="On"
+          onChange={() => (schedule.paused ? void actions.setPaused([schedule], false) : setDialog('pause'))}
+        />
+        <strong className="ellipsis" title={schedule.name}>
+          {schedule.name}
+        </strong>
+        <StateWord schedule={schedule} />
+        <span className={classes.grow} />
+        <Menu>
+          <Menu.Target>
+            <ActionIcon aria-label="More about this schedule">
+              <IconDotsVertical size={16} />
+            </ActionIcon>
+          </Menu.Target>
+          <Menu.Dropdown>
+            <Menu.Item
+              leftSection={<IconCopy size={14} />}
+              onClick={() => void navigate({ to: '/schedules', search: { edit: 'new', schedule: schedule.id } })}
+            >
+              Duplicate…
+            </Menu.Item>
+            <Menu.Item leftSection={<IconTrash size={14} />} color="red" onClick={() => setDialog('remove')}>
+              Remove…
+            </Menu.Item>
+          </Menu.Dropdown>
+        </Menu>
+        <ActionIcon aria-label="Close" onClick={onClose}>
+          <IconX size={16} />
+        </ActionIcon>
+      </header>
+      {schedule.paused && (
+        <div className={classes.notice} data-tone={schedule.pausedBy === 'operator' ? 'wait' : 'bad'} role="status">
+          <div>
+            <strong>{pausedWords(schedule)}</strong>
+            {schedule.pauseNote !== null && <p>{schedule.pauseNote}</p>}
+            {isEnded && <p>To go on, change its end in the editor.</p>}
+          </div>
+          {!isEnded && <Button onClick={() => void actions.setPaused([schedule], false)}>Resume</Button>}
+        </div>
+      )}
+      <MissedNotice schedule={schedule} onCatchUp={() => setDialog('backfill')} />
+      <Group gap={8}>
+        <Button leftSection={<IconPencil size={14} />} onClick={onEdit}>
+          Edit
+        </Button>
+        <Button
+          leftSection={<IconPlayerPlay size={14} />}
+          loading={actions.isRunning}
+          onClick={() => actions.runNow([schedule])}
+        >
+          Run now
+        </Button>
+        <Button disabled={schedule.backfill?.state === 'running'} onClick={() => setDialog('backfill')}>
+          Backfill…
+        </Button>
+        {!schedule.paused && <Button onClick={() => setDialog('pause')}>Pause…</Button>}
+      </Group>
+      {schedule.backfill !== null && <BackfillProgress schedule={schedule} backfill={schedule.backfill} />}
+      <section className={classes.section}>
+        <h2>When</h2>
+        <p className={classes.words}>{timingWords(schedule)}</p>
+        <div className={classes.rules}>
+          {schedule.rules.map((rule, index) => (
+            <code key={index} className="mono">
+              {rule.kind === 'cron' ? rule.expression : timingWords({ ...schedule, rules: [rule] })}
+            </code>
+          ))}
+        </div>
+        <Upcoming schedule={schedule} />
+      </section>
+      <What schedule={schedule} />
+      <Policies schedule={schedule} />
+      <section className={classes.section}>
+        <header className={classes.sectionHead}>
+          <h2>History</h2>
+          <Link to="/jobs" search={{ schedule: schedule.id }}>
+            All its jobs
+          </Link>
+        </header>
+        <RunBars firings={schedule.recent} />
+        <FiringList scheduleId={schedule.id} zone={schedule.zone} />
+      </section>
+      {dialog === 'pause' && <PauseDialog schedule={schedule} actions={actions} onClose={() => setDialog(null)} />}
+      {dialog === 'backfill' && <BackfillDialog schedule={schedule} onClose={() => setDialog(null)} />}
+      {dialog === 'remove' && (
+        <RemoveDialog schedules={[schedule]} actions={actions} onClose={() => setDialog(null)} onRemoved={onClose} />
+      )}
+    </DetailPane>
+  )
+}
+
+function StateWord({ schedule }: { schedule: Schedule }) {
+  if (schedule.paused) return <span className="tone-wait">paused</span>
+  if (lastFailed(schedule)) return <span className="tone-bad">last run failed</span>
+  return <span className="tone-ok">on</span>
+}
+
+/** What was missed since it last ran: told here with the mend, never only in the history. */
+function MissedNotice({ schedule, onCatchUp }: { schedule: Schedule; onCatchUp: () => void }) {
+  const missed = missedLately(schedule)
+  const why = schedule.recent.find(({ state }) => state === 'missed')?.text ?? ''
+  if (missed === 0) return null
+  return (
+    <div className={classes.notice} data-tone="bad" role="status">
+      <div>
+        <strong>Missed {plural(missed, 'run')}</strong>
+        {why !== '' && <p>{why}</p>}
+      </div>
+      <Button onClick={onCatchUp}>Catch up…</Button>
+    </div>
+  )
+}
+
+function Upcoming({ schedule }: { schedule: Schedule }) {
+  // Computed here as the engine computes it, so that it is there at once.
+  const { occurrences, changes } = useMemo(() => {
+    const nowMs = Date.now()
+    try {
+      return {
+        occurrences: occurrencesOf(schedule, { afterMs: nowMs, limit: NEXT_SHOWN }),
+        changes: clockChangesOf(schedule, nowMs)
+      }
+    } catch {
+      // Saved by an engine that knows more zones or fields than this page does: the engine's own words are above.
+      return { occurrences: [], changes: [] }
+    }
+    // Each firing moves the next one, and with it the rows below.
+  }, [schedule.revision, schedule.nextNominalMs])
+  if (occurrences.length === 0) return <p className="faint">It will not fire again.</p>
+  return (
+    <div data-stale={schedule.paused || undefined} className={classes.upcoming}>
+      {schedule.paused && <p className="faint">Would run, if it were on:</p>}
+      <NextRuns occurrences={occurrences} zone={schedule.zone} changes={changes.filter(({ isTouched }) => isTouched)} />
+    </div>
+  )
+}
+
+function What({ schedule }: { schedule: Schedule }) {
+  const total = jobsOf(schedule.jobs)
+  return (
+    <section className={classes.section}>
+      <h2>{total === 1 ? 'Runs' : `Runs ${plural(total, 'job')} each time`}</h2>
+      {schedule.jobs.map((template, index) => {
+        const { project, version, spiders, args, argSets, matrix, settings, nodeId, tags, priority } = template
+        const names = [...Object.entries(args), ...Object.entries(settings)]
+        return (
+          <div key={index} className={classes.template}>
+            <div>
+              <strong>
+                <Link to="/projects" search={{ project }}>
+                  {project}
+                </Link>
+              </strong>{' '}
+              <span className="dim">{version ?? 'latest version'}</span>
+            </div>
+            <div>{spiders.join(', ')}</div>
+            {names.map(([name, value]) => (
+              <div key={name} className="mono">
+                {name}={template.secretNames.includes(name) ? <span className="faint">secret</span> : value}
+              </div>
+            ))}
+            {(argSets.length > 0 || Object.keys(matrix).length > 0) && (
+              <div className="dim">
+                {argSets.length > 0 && `${plural(argSets.length, 'set')} of arguments`}
+                {argSets.length > 0 && Object.keys(matrix).length > 0 && ' × '}
+                {Object.entries(matrix)
+                  .map(([name, values]) => `${name}: ${values.join(', ')}`)
+                  .join(' × ')}{' '}
+                = {plural(jobsOfTemplate(template), 'job')}
+              </div>
+            )}
+            <div className="dim">
+              {nodeId !== null
+                ? `on node ${nodeId}`
+                : tags.length > 0
+                  ? `on nodes ${describeTags(tags)}`
+                  : 'on any node'}
+              {priority !== 0 && ` · priority ${priority}`}
+            </div>
+          </div>
+        )
+      })}
+    </section>
+  )
+}
+
+function Policies({ schedule }: { schedule: Schedule }) {
+  const { overlap, catchUp, catchUpWindowSeconds, jitterSeconds, maxRuns, pauseAfterFailures, startMs, endMs } =
+    schedule
+  return (
+    <section className={classes.section}>
+      <h2>Rules</h2>
+      <FieldRow label="Still running">{OVERLAP_WORDS[overlap].word}</FieldRow>
+      <FieldRow label="Engine was off">
+        {CATCH_UP_WORDS[catchUp].word}
+        {catchUp !== 'none' && <span className="dim"> within {formatDuration(catchUpWindowSeconds)}</span>}
+      </FieldRow>
+      {jitterSeconds > 0 && <FieldRow label="Jitter">up to {formatDuration(jitterSeconds)} later</FieldRow>}
+      {pauseAfterFailures !== null && (
+        <FieldRow label="Pauses">after {plural(pauseAfterFailures, 'failure')} in a row</FieldRow>
+      )}
+      {maxRuns !== null && (
+        <FieldRow label="Ends">
+          after {plural(maxRuns, 'run')} <span className="dim">({schedule.runCount} so far)</span>
+        </FieldRow>
+      )}
+      {startMs !== null && <FieldRow label="Not before">{formatInstant(startMs)}</FieldRow>}
+      {endMs !== null && <FieldRow label="Not after">{formatInstant(endMs)}</FieldRow>}
+      {schedule.excludedDates.length > 0 && (
+        <FieldRow label="Not on">
+          {schedule.excludedDates.slice(0, 6).join(', ')}
+          {schedule.excludedDates.length > 6 && ` and ${schedule.excludedDates.length - 6} more`}
+        </FieldRow>
+      )}
+      {schedule.excludedCrons.length > 0 && (
+        <FieldRow label="Not at">
+          <span className="mono">{schedule.excludedCrons.join(' · ')}</span>
+        </FieldRow>
+      )}
+      <FieldRow label="Has fired">{plural(schedule.runCount, 'time')}</FieldRow>
+    </section>
+  )
+}

@@ -1,0 +1,186 @@
+import { problemOfCron } from '../../../../shared/calendar/index.ts'
+
+/**
+ * Words as people say them, read as a cron expression: `every weekday at 3:00`, `every 15 minutes between 8 and 18`, `first Monday
+ * of the month at noon`. Every word must have been understood: what is left over makes the whole not understood, so the
+ * expression never says less than the words did. Pure.
+ */
+export function readWords(text: string): { expression: string } | { problem: string } {
+  const plain = text.trim()
+  if (plain === '') return NOT_UNDERSTOOD
+  if (problemOfCron(plain) === null) return { expression: plain }
+  const phrase = new Phrase(plain)
+  const days = readDays(phrase)
+  const months = readMonths(phrase)
+  const weekdays = days.weekday ?? readWeekdays(phrase)
+  const clock = readClock(phrase)
+  if (clock === null || !phrase.isUnderstood()) return NOT_UNDERSTOOD
+  if ('problem' in clock) return clock
+  if (days.dayOfMonth !== '*' && weekdays !== '*')
+    return { problem: 'Days of the month or weekdays: with both, cron would run on either. Make it two rules.' }
+  const expression = `${clock.minute} ${clock.hour} ${days.dayOfMonth} ${months} ${weekdays}`
+  return problemOfCron(expression) === null ? { expression } : NOT_UNDERSTOOD
+}
+
+const NOT_UNDERSTOOD = { problem: 'Not understood. Say it like “every weekday at 3:00” or “every 15 minutes”.' }
+
+/** What is still to be understood. */
+class Phrase {
+  private rest: string
+  constructor(text: string) {
+    const tidy = text
+      .toLowerCase()
+      .replace(/\([a-z_/+-]+\)\s*$/i, '')
+      .replace(/[–—]/g, '-')
+      .replace(/\b([ap])\.m\.?/g, '$1m')
+      .replace(/,/g, ' , ')
+    this.rest = ` ${tidy
+      .replace(/[.;!]+\s*$/, '')
+      .replace(/\s+/g, ' ')
+      .trim()} `
+  }
+  /** Takes the first match out of it. */
+  take(pattern: RegExp): RegExpMatchArray | null {
+    const found = this.rest.match(pattern)
+    if (found !== null)
+      this.rest = `${this.rest.slice(0, found.index)} ${this.rest.slice((found.index ?? 0) + found[0].length)}`
+    return found
+  }
+  takeAll(pattern: RegExp): RegExpMatchArray[] {
+    const all: RegExpMatchArray[] = []
+    for (let found = this.take(pattern); found !== null; found = this.take(pattern)) all.push(found)
+    return all
+  }
+  isUnderstood(): boolean {
+    return this.rest.replace(FILLERS, ' ').replace(/[\s,]/g, '') === ''
+  }
+}
+
+const FILLERS =
+  /\b(at|on|in|of|the|and|every|each|day|days|daily|month|months|monthly|week|weeks|weekly|only|run|past|o'?clock|hours?|minutes?)\b/g
+
+const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
+const WEEKDAY = '(sun|mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?)(?:days?)?'
+const weekdayOf = (word: string | undefined) => WEEKDAYS.indexOf((word ?? '').slice(0, 3))
+const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
+const MONTH =
+  '(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)'
+const monthOf = (word: string | undefined) => MONTHS.indexOf((word ?? '').slice(0, 3)) + 1
+const ORDINALS = ['first', 'second', 'third', 'fourth', 'fifth']
+
+function readDays(phrase: Phrase): { dayOfMonth: string; weekday: string | null } {
+  const nth = phrase.take(
+    new RegExp(
+      `\\b(first|second|third|fourth|fifth|last|1st|2nd|3rd|4th|5th) ${WEEKDAY}\\b(?: (?:of|in) (?:the|each|every|a) month)?`
+    )
+  )
+  if (nth !== null) {
+    const word = nth[1] ?? ''
+    const count = ORDINALS.indexOf(word) + 1 || Number.parseInt(word, 10)
+    return { dayOfMonth: '*', weekday: word === 'last' ? `${weekdayOf(nth[2])}L` : `${weekdayOf(nth[2])}#${count}` }
+  }
+  const days: string[] = []
+  if (phrase.take(/\blast (?:weekday|working day|workday)\b(?: of (?:the|each|every) month)?/) !== null)
+    return { dayOfMonth: 'LW', weekday: null }
+  if (phrase.take(/\blast(?: day)?\b(?: of (?:the|each|every) month)?/) !== null) days.push('L')
+  if (phrase.take(/\bfirst(?: day)?\b(?: of (?:the|each|every) month)?/) !== null) days.unshift('1')
+  const ordinals = phrase.takeAll(/\b(\d{1,2})(?:st|nd|rd|th)\b/).map(([, day]) => day ?? '')
+  const named = phrase.take(
+    /\bdays? ((?:\d{1,2}(?: (?:to|-) \d{1,2})?(?: , and | , | and )?)+)(?: ?of (?:the|each|every) month)?/
+  )
+  const listed = valuesOf(named?.[1])
+  const isMonthly = phrase.take(/\bmonthly\b|\b(?:each|every|a) month\b/) !== null
+  const all = [...ordinals, ...listed]
+  const list = [...new Set([...days.filter((day) => day === '1'), ...all, ...days.filter((day) => day === 'L')])]
+  return { dayOfMonth: list.length > 0 ? list.join(',') : isMonthly ? '1' : '*', weekday: null }
+}
+
+/** `1 to 3 , 5 and 7` as `1-3`, `5`, `7`. */
+const valuesOf = (text = ''): string[] =>
+  (text.match(/\d+(?: (?:to|-) \d+)?/g) ?? []).map((value) => value.replace(/ (?:to|-) /, '-'))
+
+function readMonths(phrase: Phrase): string {
+  const range = phrase.take(new RegExp(`\\b${MONTH} ?(?:to|through|thru|until|-) ?${MONTH}\\b`))
+  if (range !== null) return `${monthOf(range[1])}-${monthOf(range[2])}`
+  const months = phrase.takeAll(new RegExp(`\\b${MONTH}\\b`)).map(([, word]) => monthOf(word))
+  return months.length === 0 ? '*' : [...new Set(months)].sort((one, other) => one - other).join(',')
+}
+
+function readWeekdays(phrase: Phrase): string {
+  const isWorkdays = phrase.take(/\b(?:weekdays?|workdays?|working days?)\b/) !== null
+  const isWeekend = phrase.take(/\bweekends?\b/) !== null
+  const range = phrase.take(new RegExp(`\\b${WEEKDAY} ?(?:to|through|thru|until|-) ?${WEEKDAY}\\b`))
+  const isWeekly = phrase.take(/\bweekly\b|\b(?:each|every|a) week\b/) !== null
+  const days = phrase.takeAll(new RegExp(`\\b${WEEKDAY}\\b`)).map(([, word]) => weekdayOf(word))
+  const parts = [
+    ...(isWorkdays ? ['1-5'] : []),
+    ...(range === null ? [] : [`${weekdayOf(range[1])}-${weekdayOf(range[2])}`]),
+    ...(isWeekend ? ['0', '6'] : []),
+    ...days.map(String)
+  ]
+  if (parts.length > 0) return [...new Set(parts)].sort().join(',')
+  return isWeekly ? '1' : '*'
+}
+
+type Clock = { minute: string; hour: string }
+
+/** null: not understood. */
+function readClock(phrase: Phrase): Clock | { problem: string } | null {
+  const between = phrase.take(
+    /\b(?:between|from) (\d{1,2})(?::(\d\d))?( ?[ap]m)? (?:and|to|until|through|-) (\d{1,2})(?::(\d\d))?( ?[ap]m)?\b/
+  )
+  const from = between && hourOf(between[1], between[3])
+  // `until 18:00` is the last run, `until 18:59` lies in the hour of 18 as well.
+  const to = between && hourOf(between[4], between[6])
+  const span = from === null || to === null ? '*' : `${from}-${to}`
+  if (phrase.take(/\bevery half(?:[ -]an)?[ -]hour\b|\bhalf[ -]hourly\b/) !== null)
+    return { minute: '*/30', hour: span }
+  if (phrase.take(/\bevery quarter(?: of an)?[ -]hour\b/) !== null) return { minute: '*/15', hour: span }
+  const minutes = phrase.take(/\bevery (?:(\d{1,2}|other|second) )?(?:minutes?|mins?)\b/)
+  if (minutes !== null) {
+    const every = minutes[1] === undefined ? 1 : Number(minutes[1]) || 2
+    if (60 % every !== 0 || every > 60)
+      return { problem: `Every ${every} minutes is uneven within the hour: make the rule an interval (“Every”).` }
+    return { minute: every === 1 ? '*' : every === 60 ? '0' : `*/${every}`, hour: span }
+  }
+  const hours = phrase.take(/\bevery (?:(\d{1,2}|other|second) )?hours?\b|\b(hourly)\b/)
+  const atMinute = phrase.take(
+    /\b(?:at )?minutes? (\d{1,2})\b|(?<!\d):(\d\d)\b|\b(\d{1,2}) minutes? (?:past|after)(?: (?:every|each|the) hour)?\b/
+  )
+  const minute = atMinute === null ? null : Number(atMinute[1] ?? atMinute[2] ?? atMinute[3])
+  if (hours !== null || (minute !== null && phrase.take(/\bof (?:every|each) hour\b/) !== null)) {
+    const every = hours?.[1] === undefined ? 1 : Number(hours[1]) || 2
+    if (24 % every !== 0)
+      return { problem: `Every ${every} hours is uneven within the day: make the rule an interval (“Every”).` }
+    const first = String(minute ?? Number(between?.[2] ?? 0))
+    return { minute: first, hour: every === 1 ? span : span === '*' ? `*/${every}` : `${span}/${every}` }
+  }
+  const ofHours = phrase.take(/\bof hours? ((?:\d{1,2}(?: (?:to|-) \d{1,2})?(?: , and | , | and )?)+)/)
+  if (ofHours !== null) return { minute: String(minute ?? 0), hour: valuesOf(ofHours[1]).join(',') }
+  return readTimes(phrase, minute)
+}
+
+function readTimes(phrase: Phrase, minuteAlone: number | null): Clock | { problem: string } | null {
+  const times: { hour: number; minute: number }[] = []
+  if (phrase.take(/\bnoon\b|\bmidday\b/) !== null) times.push({ hour: 12, minute: 0 })
+  if (phrase.take(/\bmidnight\b/) !== null) times.push({ hour: 0, minute: 0 })
+  for (const [, hour, minute, half] of phrase.takeAll(/\b(\d{1,2})(?::(\d\d))?(?::00)?( ?[ap]m)?\b/)) {
+    const read = hourOf(hour, half)
+    if (read === null) return null
+    times.push({ hour: read, minute: Number(minute ?? 0) })
+  }
+  if (times.length === 0) return { minute: String(minuteAlone ?? 0), hour: minuteAlone === null ? '0' : '*' }
+  const minutes = new Set(times.map(({ minute }) => minute))
+  if (minutes.size > 1)
+    return { problem: 'Cron has one minute for all its hours: make each of these times a rule of its own.' }
+  const hours = [...new Set(times.map(({ hour }) => hour))].sort((one, other) => one - other)
+  return { minute: String(times[0]?.minute ?? 0), hour: hours.join(',') }
+}
+
+function hourOf(text: string | undefined, half: string | undefined): number | null {
+  const hour = Number(text)
+  const word = half?.trim()
+  if (word === undefined) return hour <= 23 ? hour : null
+  if (hour < 1 || hour > 12) return null
+  return word === 'pm' ? (hour % 12) + 12 : hour % 12
+}

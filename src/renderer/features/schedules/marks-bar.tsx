@@ -1,0 +1,42 @@
+import { Button } from '@mantine/core'
+import { useState } from 'react'
+import type { Schedule } from '../../../shared/contract/index.ts'
+import { Kbd } from '../../ui/kbd.tsx'
+import { plural } from '../../ui/numbers.ts'
+import { RemoveDialog } from './remove-dialog.tsx'
+import { jobsOf } from './schedule-words.ts'
+import classes from './schedules-screen.module.css'
+import type { useScheduleActions } from './use-schedule-actions.tsx'
+
+interface MarksBarProps {
+  marked: readonly Schedule[]
+  actions: ReturnType<typeof useScheduleActions>
+  onClear: () => void
+}
+
+/** What can be done to all that are marked. */
+export function MarksBar({ marked, actions, onClear }: MarksBarProps) {
+  const [removing, setRemoving] = useState(false)
+  const on = marked.filter(({ paused }) => !paused)
+  const paused = marked.filter((schedule) => schedule.paused)
+  const jobs = marked.reduce((sum, schedule) => sum + jobsOf(schedule.jobs), 0)
+  return (
+    <div className={classes.marks} role="toolbar" aria-label="Marked schedules" data-marks-bar>
+      <strong>{marked.length} marked</strong>
+      {on.length > 0 && <Button onClick={() => void actions.setPaused(on, true)}>Pause {on.length}</Button>}
+      {paused.length > 0 && (
+        <Button onClick={() => void actions.setPaused(paused, false)}>Resume {paused.length}</Button>
+      )}
+      <Button loading={actions.isRunning} onClick={() => actions.runNow(marked)}>
+        Run now · {plural(jobs, 'job')}
+      </Button>
+      <Button color="red" variant="light" onClick={() => setRemoving(true)}>
+        Remove…
+      </Button>
+      <Button variant="subtle" color="gray" onClick={onClear} rightSection={<Kbd>Esc</Kbd>}>
+        Drop the marks
+      </Button>
+      {removing && <RemoveDialog schedules={marked} actions={actions} onClose={() => setRemoving(false)} />}
+    </div>
+  )
+}

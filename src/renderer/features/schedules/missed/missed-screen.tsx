@@ -1,0 +1,153 @@
+import { Button } from '@mantine/core'
+import { IconChecks } from '@tabler/icons-react'
+import { keepPreviousData, useInfiniteQuery, useQueries } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useMemo, useState } from 'react'
+import type { Firing } from '../../../../shared/contract/index.ts'
+import { useApi } from '../../../api/api.tsx'
+import { plural } from '../../../ui/numbers.ts'
+import { ScreenHead } from '../../../ui/panel.tsx'
+import { EmptyState, QueryState } from '../../../ui/states.tsx'
+import { RelativeTime } from '../../../ui/time.tsx'
+import { type Column, VirtualTable } from '../../../ui/virtual-table.tsx'
+import { FiringIcon } from '../firing-icon.tsx'
+import { firingTone, firingWord } from '../run-bars.tsx'
+import { SchedulesTabs } from '../schedules-tabs.tsx'
+import classes from '../schedules-screen.module.css'
+import { formatMoment, localZone } from '../zoned-time.ts'
+
+const STATES = {
+  'Missed or failed': ['missed', 'failed'],
+  'Left out': ['skipped'],
+  'All that did not run': ['missed', 'failed', 'skipped']
+} as const
+const PAGE_ROWS = 200
+
+/** What should have run and did not, of all schedules, newest first: with the reason, never silence. */
+export function MissedScreen() {
+  const { query } = useApi()
+  const navigate = useNavigate()
+  const [shown, setShown] = useState<keyof typeof STATES>('Missed or failed')
+  const firings = useInfiniteQuery(
+    query.schedules.firings.infiniteOptions({
+      input: (before: number | undefined) => ({ state: [...STATES[shown]], before, limit: PAGE_ROWS }),
+      initialPageParam: undefined,
+      getNextPageParam: ({ nextBefore }) => nextBefore ?? undefined,
+      placeholderData: keepPreviousData
+    })
+  )
+  const rows = useMemo(() => firings.data?.pages.flatMap((page) => page.firings) ?? [], [firings.data])
+  const scheduleIds = [...new Set(rows.map(({ scheduleId }) => scheduleId))].slice(0, 200)
+  const schedules = useQueries({
+    queries: scheduleIds.map((id) => query.schedules.get.queryOptions({ input: { id }, retry: false }))
+  })
+  const namesText = JSON.stringify(schedules.flatMap(({ data }) => (data ? [[data.id, data.name, data.zone]] : [])))
+  const columns = useMemo(() => {
+    const names = new Map((JSON.parse(namesText) as [string, string, string][]).map(([id, ...rest]) => [id, rest]))
+    return missedColumns(
+      (id) => names.get(id)?.[0] ?? id.slice(0, 8),
+      (id) => names.get(id)?.[1] ?? localZone()
+    )
+  }, [namesText])
+  const count = rows.reduce((sum, firing) => sum + firing.count, 0)
+  return (
+    <>
+      <div className={classes.head}>
+        <ScreenHead
+          title="Schedules"
+          note={firings.data && (count === 0 ? 'nothing was missed' : `${plural(count, 'moment')} without a run`)}
+        >
+          {(Object.keys(STATES) as (keyof typeof STATES)[]).map((name) => (
+            <Button
+              key={name}
+              variant={shown === name ? 'light' : 'default'}
+              aria-pressed={shown === name}
+              onClick={() => setShown(name)}
+            >
+              {name}
+            </Button>
+          ))}
+        </ScreenHead>
+        <SchedulesTabs />
+      </div>
+      <div className={classes.split}>
+        <QueryState query={firings} what="what was missed">
+          {() => (
+            <VirtualTable
+              label="Missed runs"
+              rows={rows}
+              rowId={(firing) => String(firing.id)}
+              columns={columns}
+              primary
+              onOpen={({ scheduleId }) => void navigate({ to: '/schedules', search: { schedule: scheduleId } })}
+              onEndReached={() => firings.hasNextPage && !firings.isFetching && void firings.fetchNextPage()}
+              empty={
+                <EmptyState icon={<IconChecks size={32} stroke={1.3} />} title="Nothing was missed">
+                  Each moment of every schedule has run. What does not, stands here with its reason: the engine was off,
+                  the machine slept, a clock was set, or a run was still going.
+                </EmptyState>
+              }
+            />
+          )}
+        </QueryState>
+      </div>
+    </>
+  )
+}
+
+function missedColumns(nameOf: (id: string) => string, zoneOf: (id: string) => string): readonly Column<Firing>[] {
+  return [
+    {
+      id: 'state',
+      header: 'What',
+      width: '124px',
+      sortBy: ({ state }) => state,
+      cell: (firing) => (
+        <span className={`${classes.name} tone-${firingTone(firing)}`}>
+          <FiringIcon firing={firing} />
+          {firingWord(firing)}
+          {firing.count > 1 && ` × ${firing.count}`}
+        </span>
+      )
+    },
+    {
+      id: 'schedule',
+      header: 'Schedule',
+      width: 'minmax(110px, 1fr)',
+      sortBy: ({ scheduleId }) => nameOf(scheduleId),
+      cell: ({ scheduleId }) => (
+        <Link to="/schedules" search={{ schedule: scheduleId }} style={{ color: 'inherit' }}>
+          {nameOf(scheduleId)}
+        </Link>
+      )
+    },
+    {
+      id: 'moment',
+      header: 'Should have run',
+      width: '140px',
+      sortBy: ({ nominalMs }) => nominalMs,
+      cell: ({ nominalMs, scheduleId }) => (
+        <span title={zoneOf(scheduleId)}>{formatMoment(nominalMs, zoneOf(scheduleId), Date.now())}</span>
+      )
+    },
+    {
+      id: 'ago',
+      header: 'Ago',
+      width: '70px',
+      hideBelowPx: 520,
+      sortBy: ({ nominalMs }) => nominalMs,
+      cell: ({ nominalMs }) => <RelativeTime atMs={nominalMs} />
+    },
+    {
+      id: 'why',
+      header: 'Why',
+      width: 'minmax(140px, 3fr)',
+      hideBelowPx: 620,
+      cell: ({ text, reason }) => (
+        <span className="dim" title={text}>
+          {text === '' ? reason : text}
+        </span>
+      )
+    }
+  ]
+}

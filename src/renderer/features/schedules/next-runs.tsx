@@ -1,0 +1,112 @@
+import { Badge } from '@mantine/core'
+import type { Occurrence } from '../../../shared/contract/index.ts'
+import { useNow } from '../../ui/clock.ts'
+import { formatInstant } from '../../ui/time.tsx'
+import type { ClockChange } from './clock-changes.ts'
+import classes from './next-runs.module.css'
+import { formatIn, formatMoment, formatTimeBeside, localZone } from './zoned-time.ts'
+
+const BADGES: Record<Exclude<Occurrence['kind'], 'normal'>, { word: string; text: string }> = {
+  gap: { word: 'moved by the clocks', text: 'Its time of day is left out by the clock change: it runs at the change.' },
+  first_of_two: { word: 'first of two', text: 'Clocks show this time twice on that day; this is the first.' },
+  second_of_two: { word: 'second of two', text: 'Clocks show this time twice on that day; this is the second.' }
+}
+
+/** Moments in the time of the schedule's zone, of this machine, and from now; those that a clock change touches say so. */
+export function NextRuns({
+  occurrences,
+  zone,
+  changes
+}: {
+  occurrences: readonly Occurrence[]
+  zone: string
+  changes: readonly ClockChange[]
+}) {
+  const nowMs = useNow()
+  const here = localZone()
+  const isElsewhere = !sameClock(zone, here, nowMs)
+  const rows = [
+    ...occurrences.map((occurrence) => ({ atMs: occurrence.nominalMs, occurrence, change: null })),
+    // The change itself stands where it comes among the runs; one that is further off has its line below them.
+    ...changes
+      .filter(({ atMs }) => occurrences.some(({ nominalMs }) => nominalMs >= atMs))
+      .map((change) => ({ atMs: change.atMs - 1, occurrence: null, change }))
+  ].sort((left, right) => left.atMs - right.atMs)
+  const later = changes.filter(({ atMs }) => !occurrences.some(({ nominalMs }) => nominalMs >= atMs))
+  return (
+    <>
+      <table className={classes.runs} aria-label="Next runs">
+        <thead>
+          <tr>
+            <th scope="col">{zone}</th>
+            {isElsewhere && <th scope="col">Here</th>}
+            <th scope="col">From now</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ atMs, occurrence, change }) =>
+            occurrence === null ? (
+              <tr key={`change ${atMs}`} className={classes.change}>
+                <td colSpan={3}>
+                  <ClockChangeText change={change} />
+                </td>
+              </tr>
+            ) : (
+              <tr key={atMs}>
+                <td>
+                  <time dateTime={new Date(atMs).toISOString()} title={occurrence.local}>
+                    {formatMoment(atMs, zone, nowMs)}
+                  </time>
+                  {occurrence.kind !== 'normal' && (
+                    <Badge
+                      size="sm"
+                      variant="outline"
+                      color="yellow"
+                      tt="none"
+                      fw={500}
+                      className={classes.badge}
+                      title={BADGES[occurrence.kind].text}
+                    >
+                      {BADGES[occurrence.kind].word}
+                    </Badge>
+                  )}
+                </td>
+                {isElsewhere && (
+                  <td className="dim" title={formatInstant(atMs)}>
+                    {formatTimeBeside(atMs, here, zone)}
+                  </td>
+                )}
+                <td className="faint">{formatIn(atMs - nowMs)}</td>
+              </tr>
+            )
+          )}
+        </tbody>
+      </table>
+      {later.map((change) => (
+        <p key={change.atMs} className={classes.later}>
+          <ClockChangeText change={change} />
+        </p>
+      ))}
+    </>
+  )
+}
+
+function ClockChangeText({ change }: { change: ClockChange | null }) {
+  if (change === null) return null
+  return (
+    <span data-clock-change>
+      <Badge size="sm" variant="outline" color="yellow" tt="none" fw={500} className={classes.badge}>
+        {change.title}
+      </Badge>{' '}
+      <span className="dim">{change.effect}</span>
+    </span>
+  )
+}
+
+/** Two names of one clock (`UTC` and `Etc/UTC`) need no second column. */
+function sameClock(zone: string, other: string, atMs: number): boolean {
+  return [0, 91, 182, 273].every((days) => {
+    const moment = atMs + days * 86_400_000
+    return formatMoment(moment, zone, atMs) === formatMoment(moment, other, atMs)
+  })
+}

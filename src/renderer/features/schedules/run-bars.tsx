@@ -1,0 +1,87 @@
+import type { Firing } from '../../../shared/contract/index.ts'
+import { formatRuntime } from '../../../shared/time.ts'
+import { plural } from '../../ui/numbers.ts'
+import type { Tone } from '../../ui/status.tsx'
+import { formatInstant } from '../../ui/time.tsx'
+import classes from './run-bars.module.css'
+
+export const BARS = 30
+const BAR_PX = 4
+const STEP_PX = 5
+const HEIGHT_PX = 20
+/** Below the line, where what went wrong has its mark: colour is not the only sign. */
+const FOOT_PX = 4
+
+/** What became of a moment, in one word. */
+export function firingWord({ state, outcome }: Firing): string {
+  if (state !== 'fired') return state === 'failed' ? 'could not be run' : state
+  return outcome === 'live' ? 'running' : (outcome ?? 'fired')
+}
+
+export function firingTone(firing: Firing): Tone {
+  if (firing.state === 'missed' || firing.state === 'failed') return 'bad'
+  if (firing.state === 'skipped') return 'wait'
+  const tones = { live: 'run', succeeded: 'ok', failed: 'bad', cancelled: 'off', lost: 'lost' } as const
+  return firing.outcome === null ? 'off' : tones[firing.outcome]
+}
+
+/** The last moments of a schedule, oldest left: colour is the outcome, height the duration; hollow where nothing ran. */
+export function RunBars({ firings }: { firings: readonly Firing[] }) {
+  const shown = firings.slice(0, BARS).reverse()
+  if (shown.length === 0) return <span className="faint">not run yet</span>
+  const longest = Math.max(1, ...shown.map(({ durationMs }) => durationMs ?? 0))
+  return (
+    <svg
+      className={classes.bars}
+      width={BARS * STEP_PX}
+      height={HEIGHT_PX}
+      role="img"
+      aria-label={barsInWords(shown)}
+      data-run-bars
+    >
+      {shown.map((firing, index) => {
+        const room = HEIGHT_PX - FOOT_PX
+        const ran = firing.state === 'fired'
+        // By the root: a run of a tenth of the longest is still a bar and not a dot.
+        const share = Math.sqrt((firing.durationMs ?? (firing.outcome === 'live' ? longest / 2 : 0)) / longest)
+        const height = ran ? Math.max(3, Math.round(room * share)) : 6
+        const x = (BARS - shown.length + index) * STEP_PX
+        const tone = firingTone(firing)
+        const isTrouble = tone === 'bad' || tone === 'lost'
+        return (
+          <g key={firing.id} className={`tone-${tone}`}>
+            <title>{firingInWords(firing)}</title>
+            {/* The whole height answers to the pointer. */}
+            <rect x={x} y={0} width={STEP_PX} height={HEIGHT_PX} fill="transparent" />
+            {ran ? (
+              <rect x={x} y={room - height} width={BAR_PX} height={height} rx={1} fill="currentColor" />
+            ) : (
+              <rect
+                x={x + 0.5}
+                y={room - height + 0.5}
+                width={BAR_PX - 1}
+                height={height - 1}
+                rx={1}
+                fill="none"
+                stroke="currentColor"
+              />
+            )}
+            {isTrouble && <rect x={x} y={HEIGHT_PX - 2.5} width={BAR_PX} height={1.5} fill="currentColor" />}
+          </g>
+        )
+      })}
+    </svg>
+  )
+}
+
+function firingInWords(firing: Firing): string {
+  const took = firing.durationMs === null ? '' : ` in ${formatRuntime(firing.durationMs)}`
+  const times = firing.count > 1 ? ` × ${firing.count}` : ''
+  return `${formatInstant(firing.nominalMs)}: ${firingWord(firing)}${times}${took}${firing.text === '' ? '' : ` – ${firing.text}`}`
+}
+
+function barsInWords(firings: readonly Firing[]): string {
+  const counts = new Map<string, number>()
+  for (const firing of firings) counts.set(firingWord(firing), (counts.get(firingWord(firing)) ?? 0) + 1)
+  return `Last ${plural(firings.length, 'run')}: ${[...counts].map(([word, count]) => `${count} ${word}`).join(', ')}`
+}

@@ -1,0 +1,139 @@
+import { Badge, Switch } from '@mantine/core'
+import type { Schedule } from '../../../shared/contract/index.ts'
+import { useNow } from '../../ui/clock.ts'
+import { plural } from '../../ui/numbers.ts'
+import { formatInstant } from '../../ui/time.tsx'
+import type { Column } from '../../ui/virtual-table.tsx'
+import { RunBars } from './run-bars.tsx'
+import classes from './schedules-screen.module.css'
+import { missedLately, OVERLAP_WORDS, pausedWords, timingShort, timingWords, whatWords } from './schedule-words.ts'
+import { formatIn } from './zoned-time.ts'
+
+/** `in 2 d 17 h`; why not, where it will not fire. */
+export function NextText({ schedule }: { schedule: Schedule }) {
+  const nowMs = useNow()
+  if (schedule.paused)
+    return (
+      <span className="faint" title={schedule.pauseNote ?? pausedWords(schedule)}>
+        {schedule.pausedBy === 'max_runs' || schedule.pausedBy === 'end' ? 'ended' : 'paused'}
+      </span>
+    )
+  if (schedule.nextAtMs === null) return <span className="faint">never again</span>
+  return (
+    <time dateTime={new Date(schedule.nextAtMs).toISOString()} title={formatInstant(schedule.nextAtMs)}>
+      {formatIn(schedule.nextAtMs - nowMs)}
+    </time>
+  )
+}
+
+/** The columns; `onPause` is told what the switch of a row asks for. */
+export function scheduleColumns(onPause: (schedule: Schedule, paused: boolean) => void): readonly Column<Schedule>[] {
+  return [
+    {
+      id: 'on',
+      header: <span className="visually-hidden">On</span>,
+      width: '46px',
+      cell: (schedule) => (
+        <Switch
+          size="xs"
+          tabIndex={-1}
+          withThumbIndicator={false}
+          checked={!schedule.paused}
+          aria-label={`${schedule.name} is on`}
+          onChange={(event) => onPause(schedule, !event.currentTarget.checked)}
+        />
+      )
+    },
+    {
+      id: 'name',
+      header: 'Name',
+      width: 'minmax(120px, 1.6fr)',
+      sortBy: ({ name }) => name,
+      cell: (schedule) => (
+        <span className={classes.name}>
+          <strong className="ellipsis" title={schedule.name}>
+            {schedule.name}
+          </strong>
+          <Marks schedule={schedule} />
+        </span>
+      )
+    },
+    {
+      id: 'what',
+      header: 'Runs',
+      width: 'minmax(110px, 1.2fr)',
+      hideBelowPx: 900,
+      cell: ({ jobs }) => <span className="dim">{whatWords(jobs)}</span>
+    },
+    {
+      id: 'when',
+      header: 'When',
+      width: 'minmax(110px, 1fr)',
+      hideBelowPx: 560,
+      cell: (schedule) => (
+        <span className="mono" title={timingWords(schedule)}>
+          {timingShort(schedule)}
+        </span>
+      )
+    },
+    {
+      id: 'zone',
+      header: 'Zone',
+      width: 'minmax(96px, 0.8fr)',
+      hideBelowPx: 760,
+      sortBy: ({ zone }) => zone,
+      cell: ({ zone }) => <span className="dim">{zone}</span>
+    },
+    {
+      id: 'next',
+      header: 'Next',
+      width: '104px',
+      sortBy: ({ nextAtMs, paused }) => (paused ? null : nextAtMs),
+      cell: (schedule) => <NextText schedule={schedule} />
+    },
+    {
+      id: 'recent',
+      header: 'Last 30 runs',
+      width: '168px',
+      hideBelowPx: 480,
+      sortBy: ({ recent }) => -recent.filter(({ outcome }) => outcome === 'failed').length,
+      cell: ({ recent }) => <RunBars firings={recent} />
+    },
+    {
+      id: 'overlap',
+      header: 'Overlap',
+      width: '104px',
+      hideBelowPx: 1020,
+      sortBy: ({ overlap }) => overlap,
+      cell: ({ overlap }) => (
+        <span className="dim" title={OVERLAP_WORDS[overlap].text}>
+          {OVERLAP_WORDS[overlap].word}
+        </span>
+      )
+    }
+  ]
+}
+
+function Marks({ schedule }: { schedule: Schedule }) {
+  const missed = missedLately(schedule)
+  const { backfill } = schedule
+  return (
+    <>
+      {missed > 0 && (
+        <Badge size="sm" variant="outline" color="red" tt="none" fw={500} className={classes.mark}>
+          missed {missed}
+        </Badge>
+      )}
+      {schedule.pausedBy === 'failures' && (
+        <Badge size="sm" variant="outline" color="red" tt="none" fw={500} className={classes.mark}>
+          {plural(schedule.failuresInARow, 'failure')}
+        </Badge>
+      )}
+      {backfill?.state === 'running' && (
+        <Badge size="sm" variant="outline" color="gray" tt="none" fw={500} className={classes.mark}>
+          backfill {backfill.ended}/{backfill.total}
+        </Badge>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,91 @@
+import { describeTiming } from '../../../shared/calendar/index.ts'
+import type { Firing, OverlapPolicy, RunTemplate, Schedule, ScheduleTiming } from '../../../shared/contract/index.ts'
+import { formatDuration } from '../../../shared/time.ts'
+import { plural } from '../../ui/numbers.ts'
+
+export const OVERLAP_WORDS: Record<OverlapPolicy, { word: string; text: string }> = {
+  skip: { word: 'skip', text: 'The new run is left out, and the history says so.' },
+  queue_one: { word: 'wait for it', text: 'One run waits until the last has ended; further ones are left out.' },
+  queue_all: {
+    word: 'queue all',
+    text: 'Every run waits for the one before it: none is left out, and none runs beside another.'
+  },
+  cancel_running: { word: 'cancel the old', text: 'The run that is going is cancelled, then the new one begins.' },
+  allow: { word: 'run both', text: 'They run side by side.' }
+}
+
+export const CATCH_UP_WORDS: Record<Schedule['catchUp'], { word: string; text: string }> = {
+  none: { word: 'forget', text: 'Nothing is run late; each missed moment is in the history.' },
+  last: {
+    word: 'run the last missed',
+    text: 'Once, for the newest moment; those before it are in the history as missed.'
+  },
+  all: { word: 'run all', text: 'Once for every missed moment, oldest first.' }
+}
+
+const PAUSED_BY: Record<NonNullable<Schedule['pausedBy']>, string> = {
+  operator: 'Paused',
+  failures: 'Paused: too many failures in a row',
+  max_runs: 'Ended: it has fired as often as it may',
+  end: 'Ended: its end date is past',
+  invalid: 'Paused: it cannot be run as it is'
+}
+
+export const pausedWords = ({ pausedBy }: Schedule): string => PAUSED_BY[pausedBy ?? 'operator']
+
+/** As short as it can be said in a table: `0 3 * * 1-5`, `every 1 h 30 min`, `once`; `+2` for further rules. */
+export function timingShort({ rules }: Pick<ScheduleTiming, 'rules'>): string {
+  const [first] = rules
+  if (first === undefined) return 'never'
+  const word =
+    first.kind === 'cron'
+      ? first.expression
+      : first.kind === 'interval'
+        ? `every ${formatDuration(first.everySeconds)}`
+        : 'once'
+  return rules.length > 1 ? `${word}  +${rules.length - 1}` : word
+}
+
+/** The words of a timing; its expression where there are none, so that a bad one never takes the screen down. */
+export function timingWords(timing: ScheduleTiming): string {
+  try {
+    return describeTiming(timing)
+  } catch {
+    return timingShort(timing)
+  }
+}
+
+/** How many jobs one firing makes of a template. */
+export function jobsOfTemplate({
+  spiders,
+  argSets,
+  matrix
+}: Pick<RunTemplate, 'spiders' | 'argSets' | 'matrix'>): number {
+  const combinations = Object.values(matrix).reduce((product, values) => product * Math.max(1, values.length), 1)
+  return spiders.length * Math.max(1, argSets.length) * combinations
+}
+
+export const jobsOf = (jobs: readonly RunTemplate[]): number =>
+  jobs.reduce((sum, template) => sum + jobsOfTemplate(template), 0)
+
+/** `prices/amazon_de`, `3 spiders of prices`, `5 spiders of 2 projects`. */
+export function whatWords(jobs: readonly RunTemplate[]): string {
+  const projects = [...new Set(jobs.map(({ project }) => project))]
+  const spiders = new Set(jobs.flatMap(({ project, spiders: names }) => names.map((name) => `${project}/${name}`)))
+  const [only] = spiders
+  if (spiders.size === 1 && only !== undefined) return only
+  return `${plural(spiders.size, 'spider')} of ${projects.length === 1 ? projects[0] : plural(projects.length, 'project')}`
+}
+
+/** Missed moments since it last ran: nobody should have to look for them. */
+export function missedLately({ recent }: { recent: readonly Firing[] }): number {
+  const lastRun = recent.findIndex(({ state }) => state === 'fired')
+  const since = lastRun < 0 ? recent : recent.slice(0, lastRun)
+  return since.reduce((sum, { state, count }) => sum + (state === 'missed' ? count : 0), 0)
+}
+
+/** What went wrong last time it ran, if it did. */
+export function lastFailed({ recent }: { recent: readonly Firing[] }): boolean {
+  const last = recent.find(({ state, outcome }) => state === 'failed' || (outcome !== null && outcome !== 'live'))
+  return last !== undefined && (last.state === 'failed' || last.outcome === 'failed' || last.outcome === 'lost')
+}

@@ -1,0 +1,190 @@
+import { Button, TextInput } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { IconCalendarTime, IconPlus, IconSearch } from '@tabler/icons-react'
+import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { useEffect, useMemo, useRef, useState } from 'react'
+import type { Schedule } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { useKeys } from '../../state/keys.ts'
+import { formatCount, plural } from '../../ui/numbers.ts'
+import { ScreenHead } from '../../ui/panel.tsx'
+import { EmptyState, QueryState } from '../../ui/states.tsx'
+import { VirtualTable } from '../../ui/virtual-table.tsx'
+import { ScheduleEditor } from './editor/schedule-editor.tsx'
+import { MarksBar } from './marks-bar.tsx'
+import { scheduleColumns } from './schedule-columns.tsx'
+import { ScheduleDetail } from './detail/schedule-detail.tsx'
+import { missedLately } from './schedule-words.ts'
+import { SchedulesTabs } from './schedules-tabs.tsx'
+import classes from './schedules-screen.module.css'
+import { useScheduleActions } from './use-schedule-actions.tsx'
+
+const route = getRouteApi('/schedules')
+const PAGE_ROWS = 500
+
+/** What runs by itself: the table with a schedule's detail beside it, or the editor in its place. */
+export function SchedulesScreen() {
+  const { edit } = route.useSearch()
+  const navigate = route.useNavigate()
+  const leave = (saved: Schedule | null) =>
+    void navigate({ search: (old) => ({ ...old, edit: undefined, schedule: saved?.id ?? old.schedule }) })
+  if (edit !== undefined) return <ScheduleEditor key={edit} id={edit === 'new' ? null : edit} onDone={leave} />
+  return <ScheduleList />
+}
+
+function ScheduleList() {
+  const { query } = useApi()
+  const { schedule: openId, text, project } = route.useSearch()
+  const navigate = route.useNavigate()
+  const [typed, setTyped] = useState(text ?? '')
+  const [settled] = useDebouncedValue(typed.trim(), 150)
+  const [marks, setMarks] = useState<ReadonlySet<string>>(new Set())
+  const filterBox = useRef<HTMLInputElement>(null)
+  const actions = useScheduleActions()
+  // The box is in the address once somebody stops typing; back and a link fill it again.
+  useEffect(() => {
+    if (settled !== (text ?? ''))
+      void navigate({ search: (old) => ({ ...old, text: settled || undefined }), replace: true })
+    // Only what was typed may change the address.
+  }, [settled])
+  useEffect(() => setTyped(text ?? ''), [text])
+
+  const list = useInfiniteQuery(
+    query.schedules.list.infiniteOptions({
+      input: (after: string | undefined) => ({ text, project, after, limit: PAGE_ROWS }),
+      initialPageParam: undefined,
+      getNextPageParam: ({ nextAfter }) => nextAfter ?? undefined,
+      placeholderData: keepPreviousData
+    })
+  )
+  const rows = useMemo(() => list.data?.pages.flatMap(({ schedules }) => schedules) ?? [], [list.data])
+  const total = list.data?.pages[0]?.total ?? 0
+  const opened = rows.find(({ id }) => id === openId)
+  const marked = rows.filter(({ id }) => marks.has(id))
+
+  const open = (schedule: Schedule | null) =>
+    void navigate({ search: (old) => ({ ...old, schedule: schedule?.id }), replace: openId !== undefined })
+  const edit = (id: string) => void navigate({ search: (old) => ({ ...old, edit: id }) })
+  const pause = useRef(actions.setPaused)
+  pause.current = actions.setPaused
+  const columns = useMemo(() => scheduleColumns((schedule, paused) => void pause.current([schedule], paused)), [])
+  const clear = () => {
+    setTyped('')
+    void navigate({ search: (old) => ({ ...old, text: undefined, project: undefined }), replace: true })
+  }
+  useKeys('Schedules', [
+    { key: '/', label: 'Filter', run: () => filterBox.current?.focus() },
+    { key: 'n', label: 'New schedule', run: () => edit('new') },
+    { key: 'e', label: 'Edit the open schedule', run: () => opened && edit(opened.id) },
+    {
+      key: 'p',
+      label: 'Pause or resume the open schedule',
+      run: () => opened && void actions.setPaused([opened], !opened.paused)
+    },
+    {
+      key: 'Escape',
+      label: 'Drop the marks, close the detail',
+      run: () => (marks.size > 0 ? setMarks(new Set()) : open(null))
+    }
+  ])
+  const isFiltered = text !== undefined || project !== undefined
+  return (
+    <>
+      <div className={classes.head}>
+        <ScreenHead title="Schedules" note={list.data && noteOf(rows, total)}>
+          <TextInput
+            ref={filterBox}
+            className={classes.filter}
+            placeholder="Name, project, spider"
+            aria-label="Filter schedules"
+            leftSection={<IconSearch size={14} />}
+            value={typed}
+            onChange={(event) => setTyped(event.currentTarget.value)}
+            onKeyDown={(event) => {
+              if (event.key !== 'Escape') return
+              clear()
+              event.currentTarget.blur()
+            }}
+          />
+          <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => edit('new')}>
+            New schedule
+          </Button>
+        </ScreenHead>
+        <SchedulesTabs />
+      </div>
+      <div className={classes.split}>
+        <QueryState query={list} what="the schedules">
+          {() => (
+            <VirtualTable
+              label="Schedules"
+              rows={rows}
+              rowId={idOf}
+              columns={columns}
+              openId={openId ?? null}
+              onOpen={open}
+              marks={marks}
+              onMarks={setMarks}
+              onEndReached={() => list.hasNextPage && !list.isFetching && void list.fetchNextPage()}
+              primary
+              empty={
+                isFiltered ? (
+                  <EmptyState
+                    title={`No schedule fits “${[project, text].filter(Boolean).join(' ')}”`}
+                    action={<Button onClick={clear}>Clear the filter</Button>}
+                  />
+                ) : (
+                  <FirstSchedule onNew={() => edit('new')} />
+                )
+              }
+            />
+          )}
+        </QueryState>
+        {opened && (
+          <ScheduleDetail
+            key={opened.id}
+            schedule={opened}
+            actions={actions}
+            onEdit={() => edit(opened.id)}
+            onClose={() => open(null)}
+          />
+        )}
+      </div>
+      {marked.length > 0 && <MarksBar marked={marked} actions={actions} onClear={() => setMarks(new Set())} />}
+    </>
+  )
+}
+
+const idOf = ({ id }: Schedule) => id
+
+function FirstSchedule({ onNew }: { onNew: () => void }) {
+  return (
+    <EmptyState
+      icon={<IconCalendarTime size={32} stroke={1.3} />}
+      title="Nothing runs by itself yet"
+      action={
+        <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={onNew}>
+          New schedule
+        </Button>
+      }
+    >
+      A schedule runs spiders at times of a time zone of its own: say “every weekday at 3:00”, or write a cron
+      expression. What is missed or left out is told, never silent.
+    </EmptyState>
+  )
+}
+
+/** `46 on · 3 paused · 1 missed a run`: of all that are read; of very many only how many there are. */
+function noteOf(rows: readonly Schedule[], total: number): string {
+  if (total === 0) return 'none'
+  if (rows.length < total) return plural(total, 'schedule')
+  const paused = rows.filter((schedule) => schedule.paused).length
+  const missed = rows.filter((schedule) => missedLately(schedule) > 0).length
+  return [
+    `${formatCount(total - paused)} on`,
+    paused > 0 && `${formatCount(paused)} paused`,
+    missed > 0 && `${formatCount(missed)} missed a run`
+  ]
+    .filter(Boolean)
+    .join(' · ')
+}

@@ -1,0 +1,61 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import type { Schedule } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
+import { plural } from '../../ui/numbers.ts'
+
+const nameAll = (schedules: readonly Schedule[]): string => {
+  const [only] = schedules
+  return schedules.length === 1 && only !== undefined ? only.name : plural(schedules.length, 'schedule')
+}
+
+/** What is done to schedules from the table, its marks and the detail. The answer is shown when the engine has told the change. */
+export function useScheduleActions() {
+  const { client, query } = useApi()
+  const queryClient = useQueryClient()
+  const navigate = useNavigate()
+  const nameOf = (schedules: readonly Schedule[], act: string) => `Could not ${act} ${nameAll(schedules)}`
+
+  const setPaused = async (schedules: readonly Schedule[], paused: boolean, note: string | null = null) => {
+    const concerned = schedules.filter((schedule) => schedule.paused !== paused)
+    if (concerned.length === 0) return
+    const ids = concerned.map(({ id }) => id)
+    try {
+      await client.schedules.setPaused({ ids, paused, note })
+      const before = concerned[0]?.pauseNote ?? null
+      notifyUndo(
+        `${nameAll(concerned)} ${concerned.length === 1 ? 'is' : 'are'} ${paused ? 'paused: what would have run meanwhile is in the history' : 'on again'}.`,
+        () => client.schedules.setPaused({ ids, paused: !paused, note: paused ? null : before })
+      )
+    } catch (error) {
+      notifyError(nameOf(concerned, paused ? 'pause' : 'resume'), error)
+    }
+  }
+  const runNow = useMutation({
+    mutationFn: async (schedules: readonly Schedule[]) => {
+      const firings = []
+      for (const { id } of schedules) firings.push((await client.schedules.runNow({ id })).firing)
+      return firings
+    },
+    onSuccess: (firings, schedules) => {
+      const jobs = firings.flatMap(({ jobIds }) => jobIds)
+      const [only] = firings
+      if (only !== undefined && jobs.length === 0)
+        return notifyDone(`${nameAll(schedules)} made no job: ${only.text || only.reason}`)
+      notifyDone(`${nameAll(schedules)}: ${plural(jobs.length, 'job')} queued.`)
+      const [job] = jobs
+      if (jobs.length === 1 && job !== undefined) void navigate({ to: '/jobs', search: { job, tab: 'log' } })
+    },
+    onError: (error, schedules) => notifyError(nameOf(schedules, 'run'), error)
+  })
+  const remove = useMutation({
+    mutationFn: (schedules: readonly Schedule[]) => client.schedules.remove({ ids: schedules.map(({ id }) => id) }),
+    onSuccess: (_, schedules) => {
+      notifyDone(`${nameAll(schedules)} ${schedules.length === 1 ? 'is' : 'are'} removed.`)
+      void queryClient.invalidateQueries({ queryKey: query.schedules.list.key() })
+    },
+    onError: (error, schedules) => notifyError(nameOf(schedules, 'remove'), error)
+  })
+  return { setPaused, runNow: runNow.mutate, isRunning: runNow.isPending, remove }
+}
