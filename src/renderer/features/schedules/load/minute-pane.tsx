@@ -2,7 +2,7 @@ import { ActionIcon, Button, Tooltip } from '@mantine/core'
 import { IconArrowsSplit2, IconX } from '@tabler/icons-react'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useEffect, useRef, useState } from 'react'
+import { useMemo, useState } from 'react'
 import type { Schedule } from '../../../../shared/contract/index.ts'
 import { describeRule } from '../../../../shared/calendar/index.ts'
 import { useApi } from '../../../api/api.tsx'
@@ -11,7 +11,7 @@ import { DetailPane } from '../../../ui/panel.tsx'
 import { QueryState } from '../../../ui/states.tsx'
 import { minuteWords } from './minute-words.ts'
 import classes from './load.module.css'
-import { jobsOf, type LoadMinute } from './spread.ts'
+import { firesIn, jobsOf, type LoadMinute } from './spread.ts'
 import { SpreadDialog } from './spread-dialog.tsx'
 
 /** So many that are not in the list yet are read one by one. */
@@ -29,22 +29,26 @@ interface MinutePaneProps {
 export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePaneProps) {
   const { query } = useApi()
   const [isSpreading, setSpreading] = useState(false)
-  const moments = useQuery(query.schedules.calendar.queryOptions({ input: { fromMs: atMs, untilMs: atMs + 59_999 } }))
-  const { refetch } = moments
-  const known = useRef(version)
-  useEffect(() => {
-    if (known.current !== version) void refetch()
-    known.current = version
-  }, [version, refetch])
-  const ids = [...new Set(moments.data?.moments.map(({ scheduleId }) => scheduleId))]
-  const unread = ids.filter((id) => !schedules.has(id)).slice(0, READ_MAX)
+  // Those that are in the list are known with their jitter; of others the calendar tells the moments.
+  const moments = useQuery(query.schedules.calendar.queryOptions({ input: { fromMs: atMs, untilMs: atMs + 60_000 } }))
+  const others = [...new Set(moments.data?.moments.map(({ scheduleId }) => scheduleId))].filter(
+    (id) => !schedules.has(id)
+  )
   const read = useQueries({
-    queries: unread.map((id) => query.schedules.get.queryOptions({ input: { id }, staleTime: 30_000 }))
+    queries: others
+      .slice(0, READ_MAX)
+      .map((id) => query.schedules.get.queryOptions({ input: { id }, staleTime: 30_000 }))
   })
-  const crowd = ids
-    .map((id) => schedules.get(id) ?? read.find(({ data }) => data?.id === id)?.data)
-    .filter((schedule) => schedule !== undefined)
-    .sort((left, right) => jobsOf(right.jobs) - jobsOf(left.jobs) || left.name.localeCompare(right.name))
+  const known = useMemo(
+    () => [...schedules.values()].filter((schedule) => firesIn(schedule, atMs)),
+    // Runs change the list each second; only what a schedule is can change when it runs.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [version, atMs]
+  )
+  const crowd = [...known, ...read.flatMap(({ data }) => (data === undefined ? [] : [data]))].sort(
+    (left, right) => jobsOf(right.jobs) - jobsOf(left.jobs) || left.name.localeCompare(right.name)
+  )
+  const unnamed = known.length + others.length - crowd.length
   const jobs = crowd.reduce((sum, schedule) => sum + jobsOf(schedule.jobs), 0)
   const waits = jobs - load.slots
   return (
@@ -96,9 +100,7 @@ export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePa
                 </li>
               ))}
             </ul>
-            {ids.length > crowd.length && (
-              <p className="dim">and {plural(ids.length - crowd.length, 'schedule')} more</p>
-            )}
+            {unnamed > 0 && <p className="dim">and {plural(unnamed, 'schedule')} more</p>}
           </>
         )}
       </QueryState>

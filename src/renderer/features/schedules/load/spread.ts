@@ -47,7 +47,18 @@ export function shiftRule(rule: ScheduleRule, minutes: number): { rule: Schedule
   return { rule: { ...rule, expression: fields.join(' ') } }
 }
 
-/** A schedule whose rules that fire at a moment are moved; or why it cannot be. */
+/** By how much it fires later than its moments: the jitter is the same each time, so the next run tells it. */
+export const jitterMsOf = ({ nextAtMs, nextNominalMs }: Schedule): number =>
+  nextAtMs === null || nextNominalMs === null ? 0 : Math.max(0, nextAtMs - nextNominalMs)
+
+/** Whether it fires within the minute, jitter included. */
+export const firesIn = (schedule: Schedule, minuteMs: number): boolean => {
+  if (schedule.paused) return false
+  const fromMs = minuteMs - jitterMsOf(schedule)
+  return occurrencesOf(schedule, { afterMs: fromMs - 1, untilMs: fromMs + 59_999, limit: 1 }).length > 0
+}
+
+/** A schedule whose rules that fire in a minute are moved; or why it cannot be. */
 export function shiftSchedule(
   schedule: Schedule,
   atMs: number,
@@ -57,8 +68,7 @@ export function shiftSchedule(
   if (schedule.excludedCrons.length > 0) return { why: 'has exclusions by expression, which would no longer fit' }
   const rules: ScheduleRule[] = []
   for (const rule of schedule.rules) {
-    const fires = occurrencesOf({ ...schedule, rules: [rule] }, { afterMs: atMs - 1, untilMs: atMs + 59_999, limit: 1 })
-    const moved = fires.length === 0 ? { rule } : shiftRule(rule, minutes)
+    const moved = firesIn({ ...schedule, rules: [rule] }, atMs) ? shiftRule(rule, minutes) : { rule }
     if ('why' in moved) return moved
     rules.push(moved.rule)
   }
