@@ -174,6 +174,14 @@ export interface Store {
   listSchedules(): Promise<StoredSchedule[]>
   getSchedules(ids: string[]): Promise<StoredSchedule[]>
   /**
+   * By name, after the one with this id; `total` counts all that the filter leaves. `text` is a part of the name, or of a project or
+   * spider that it runs; `project` and `name` are whole.
+   */
+  pageSchedules(
+    filter: { text?: string; project?: string; name?: string },
+    page: { after: string | null; limit: number }
+  ): Promise<{ schedules: StoredSchedule[]; total: number }>
+  /**
    * Adds it, with revision 1, or changes it whole. Its revision must be one above the one that is there (CHANGED_MEANWHILE, or
    * SCHEDULE_NOT_FOUND where it was removed). `doneUntilMs` and `runCount` of a change never go back: `fire` may have come between.
    */
@@ -186,6 +194,8 @@ export interface Store {
    * same. So is one whose schedule is gone.
    */
   fire(firings: NewFiring[]): Promise<(StoredFiring | null)[]>
+  /** What its ended jobs came to. No new revision: it disturbs nobody who edits it. */
+  setFailuresInARow(scheduleId: string, failuresInARow: number): Promise<void>
   /** Newest first, ids below `before`; of one schedule, one backfill, or all. */
   listFirings(
     filter: { scheduleId?: string; backfillId?: string; states?: Firing['state'][] },

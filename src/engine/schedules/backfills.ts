@@ -1,0 +1,276 @@
+import { occurrencesOf } from '../../shared/calendar/index.ts'
+import type { Backfill, Occurrence } from '../../shared/contract/index.ts'
+import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Random } from '../runtime/random.ts'
+import type { NewFiring, Store, StoredFiring } from '../store/store.ts'
+import { isLive } from './failures.ts'
+import type { LiveJobs } from './live-jobs.ts'
+import { type JobMaker, makeFiring } from './make-firing.ts'
+import type { ScheduleState } from './schedule-state.ts'
+import { countJobs } from './template.ts'
+
+export type BackfillOrder = Pick<Backfill, 'fromMs' | 'untilMs' | 'order' | 'concurrency'>
+
+export interface BackfillsParts extends JobMaker {
+  store: Pick<Store, 'getSetting' | 'putSetting' | 'listFirings' | 'findFired'>
+  clock: Clock
+  random: Random
+  live: Pick<LiveJobs, 'backfillFirings'>
+  /** As Store.fire, with all that follows from it. */
+  write(firings: NewFiring[]): Promise<(StoredFiring | null)[]>
+}
+
+/** A backfill as it is kept: its progress is counted from its rows. */
+type Kept = BackfillOrder & Pick<Backfill, 'id' | 'scheduleId' | 'state' | 'total'>
+
+interface Held {
+  kept: Kept
+  /** Moments to come, in its order; they are taken from the end. */
+  left: number[]
+  fired: number
+  failed: number
+  countedAtMs: number
+}
+
+/** All that were begun and are the newest of their schedule, by schedule, as one text. */
+const SETTING = 'schedules.backfills'
+/** More is a mistake, or work for several orders. */
+const MOMENTS_MAX = 100_000
+const SHOWN = 10
+/** Rows that are written in one step before others get their turn: moments that can make no job come one right after another. */
+const WRITES_A_STEP = 50
+/** Counting reads every row of the backfill. */
+const COUNT_APART_MS = 5_000
+const FIRINGS_A_PAGE = 1_000
+
+/**
+ * Fires moments of the past that have no job yet, so many at a time:
+ *
+ *   begin ──▶ running ──step: fewer live than its concurrency──▶ fires the next moments ──┐
+ *                ▲  │ none is left, and none is live                                      │
+ *                │  └──▶ done                              a job ended (step) ◀───────────┘
+ *                └── cancel ──▶ cancelled: what runs goes on, unless it is cancelled too
+ *
+ * What is kept is what was asked for; which moments are done is told by their rows. So it goes on after a crash, and the store's unique
+ * row keeps it from repeating what the clock or an earlier backfill fired.
+ */
+export class Backfills {
+  readonly #parts: BackfillsParts
+  readonly #held = new Map<string, Held>()
+
+  constructor(parts: BackfillsParts) {
+    this.#parts = parts
+  }
+
+  /** Goes on with those of an earlier engine. Returns which jobs backfills made, as far as they may be live. */
+  async load(scheduleIds: ReadonlySet<string>): Promise<Map<string, string>> {
+    const { store } = this.#parts
+    const text = await store.getSetting(SETTING)
+    const all = text === null ? [] : (JSON.parse(text) as Kept[])
+    const backfillOf = new Map<string, string>()
+    for (const kept of all.filter(({ scheduleId }) => scheduleIds.has(scheduleId))) {
+      const held: Held = { kept, left: [], fired: 0, failed: 0, countedAtMs: 0 }
+      this.#held.set(kept.scheduleId, held)
+      for (const firing of await this.#rowsOf(kept.id)) {
+        count(held, firing)
+        if (firing.statuses.some(isLive)) for (const jobId of firing.jobIds) backfillOf.set(jobId, kept.id)
+      }
+    }
+    return backfillOf
+  }
+
+  running(): string[] {
+    return [...this.#held.values()].filter(({ kept }) => kept.state === 'running').map(({ kept }) => kept.scheduleId)
+  }
+
+  of(scheduleId: string): Backfill | null {
+    const held = this.#held.get(scheduleId)
+    if (held === undefined) return null
+    const { kept, fired, failed } = held
+    return { ...kept, fired, failed, ended: fired - this.#live(kept).length }
+  }
+
+  async plan(state: ScheduleState, span: { fromMs: number; untilMs: number }) {
+    const { moments, alreadyRun } = await this.#momentsOf(state, span)
+    return {
+      count: moments.length,
+      jobs: moments.length * countJobs(state.stored.settings.jobs),
+      alreadyRun,
+      first: moments.slice(0, SHOWN),
+      last: moments.slice(-SHOWN)
+    }
+  }
+
+  /** Rejects with BACKFILL_RUNNING, or BAD_INPUT where there is too much of it, or nothing. */
+  async begin(state: ScheduleState, order: BackfillOrder): Promise<void> {
+    const { id: scheduleId, settings } = state.stored
+    if (this.#held.get(scheduleId)?.kept.state === 'running') {
+      throw new ScrapdeckError(
+        'BACKFILL_RUNNING',
+        `A backfill of ${settings.name} is under way. Wait for its end, or cancel it first`
+      )
+    }
+    const { moments } = await this.#momentsOf(state, order)
+    if (moments.length === 0) {
+      throw new ScrapdeckError(
+        'BAD_INPUT',
+        `${settings.name} has no moment there that has not run. Choose another range`
+      )
+    }
+    const { fromMs, untilMs, concurrency } = order
+    const kept: Kept = {
+      ...{ id: this.#parts.random.hex(16), scheduleId, fromMs, untilMs, order: order.order, concurrency },
+      ...{ state: 'running', total: moments.length }
+    }
+    const left = inOrder(moments, order.order)
+    const former = this.#held.get(scheduleId)
+    this.#held.set(scheduleId, { kept, left, fired: 0, failed: 0, countedAtMs: 0 })
+    await this.#keep(() => (former === undefined ? this.#held.delete(scheduleId) : this.#held.set(scheduleId, former)))
+  }
+
+  /**
+   * Fires as many as may be live besides those that are. A moment that cannot be made into a job is a row that says why. True: there
+   * is more to do at once.
+   */
+  async step(state: ScheduleState): Promise<boolean> {
+    const held = this.#held.get(state.stored.id)
+    if (held === undefined) return false
+    const { kept } = held
+    if (kept.state === 'done') return false
+    if (kept.state === 'cancelled') {
+      await this.#recount(held)
+      return false
+    }
+    if (held.left.length === 0 && held.fired < kept.total) held.left = await this.#stillToRun(state, kept)
+    for (let writes = 0; held.left.length > 0; writes += 1) {
+      const room = kept.concurrency - this.#live(kept).length
+      if (room <= 0) break
+      if (writes === WRITES_A_STEP) return true
+      const next = held.left.slice(-room).reverse()
+      const rows = await Promise.all(next.map((nominalMs) => this.#make(state, kept, nominalMs)))
+      const written = await this.#parts.write(rows)
+      held.left.length -= next.length
+      // One that had fired meanwhile is done as well; it is none of this backfill's.
+      kept.total -= written.filter((row) => row === null).length
+      held.fired += written.filter((row) => row !== null).length
+    }
+    const isDone = held.left.length === 0 && this.#live(kept).length === 0
+    await this.#recount(held, isDone)
+    if (!isDone) return false
+    held.kept = { ...kept, state: 'done' }
+    await this.#keep(() => (held.kept = kept))
+    return false
+  }
+
+  /** Returns its live jobs. Rejects with BAD_INPUT where none is under way. */
+  async cancel(scheduleId: string): Promise<string[]> {
+    const held = this.#held.get(scheduleId)
+    if (held?.kept.state !== 'running') {
+      throw new ScrapdeckError('BAD_INPUT', 'No backfill of this schedule is under way, so there is nothing to cancel')
+    }
+    const { kept } = held
+    held.kept = { ...kept, state: 'cancelled' }
+    await this.#keep(() => (held.kept = kept))
+    held.left = []
+    return this.#live(kept).flatMap(({ jobIds }) => jobIds)
+  }
+
+  async forget(scheduleId: string): Promise<void> {
+    if (this.#held.delete(scheduleId)) await this.#keep()
+  }
+
+  #live({ scheduleId, id }: Kept) {
+    return this.#parts.live.backfillFirings(scheduleId, id)
+  }
+
+  /** Moments of the past only: those to come are the ticker's. */
+  async #momentsOf(state: ScheduleState, { fromMs, untilMs }: { fromMs: number; untilMs: number }) {
+    const { id, settings } = state.stored
+    const pastMs = Math.min(untilMs, this.#parts.clock.nowMs() - state.offsetMs, state.doneUntilMs)
+    const range = { afterMs: fromMs - 1, untilMs: pastMs, limit: MOMENTS_MAX + 1 }
+    const all: Occurrence[] = pastMs < fromMs ? [] : occurrencesOf(settings, range)
+    if (all.length > MOMENTS_MAX) {
+      const message = `${settings.name} has more than ${MOMENTS_MAX} moments there. Backfill a shorter range, then the next`
+      throw new ScrapdeckError('BAD_INPUT', message)
+    }
+    const times = all.map(({ nominalMs }) => nominalMs)
+    const fired = new Set(times.length === 0 ? [] : await this.#parts.store.findFired(id, times))
+    return { moments: all.filter(({ nominalMs }) => !fired.has(nominalMs)), alreadyRun: fired.size }
+  }
+
+  /** After a crash: those without a row of this backfill, whatever it says. */
+  async #stillToRun(state: ScheduleState, kept: Kept): Promise<number[]> {
+    const { moments } = await this.#momentsOf(state, kept)
+    const tried = new Set((await this.#rowsOf(kept.id)).map(({ nominalMs }) => nominalMs))
+    return inOrder(
+      moments.filter(({ nominalMs }) => !tried.has(nominalMs)),
+      kept.order
+    )
+  }
+
+  async #make({ stored, moments }: ScheduleState, { id }: Kept, nominalMs: number): Promise<NewFiring> {
+    const nowMs = this.#parts.clock.nowMs()
+    const asked = {
+      nominalMs,
+      origin: 'backfill' as const,
+      reason: 'backfill' as const,
+      text: 'Backfilled',
+      backfillId: id
+    }
+    try {
+      return await makeFiring(
+        stored,
+        moments,
+        { ...asked, after: [], doneUntilMs: null },
+        { maker: this.#parts, nowMs }
+      )
+    } catch (error) {
+      if (!isScrapdeckError(error)) throw error
+      const told = { state: 'failed' as const, reason: 'refused' as const, text: `No job was made: ${error.message}` }
+      return { ...asked, ...told, scheduleId: stored.id, atMs: nowMs, count: 1, jobs: [], doneUntilMs: null }
+    }
+  }
+
+  async #recount(held: Held, isUrgent = this.#live(held.kept).length === 0): Promise<void> {
+    const nowMs = this.#parts.clock.monotonicMs()
+    if (!isUrgent && nowMs - held.countedAtMs < COUNT_APART_MS) return
+    held.countedAtMs = nowMs
+    const rows = await this.#rowsOf(held.kept.id)
+    held.fired = held.failed = 0
+    for (const row of rows) count(held, row)
+  }
+
+  async #rowsOf(backfillId: string): Promise<StoredFiring[]> {
+    const rows: StoredFiring[] = []
+    for (let before: number | null = null; ; ) {
+      const page: StoredFiring[] = await this.#parts.store.listFirings(
+        { backfillId },
+        { before, limit: FIRINGS_A_PAGE }
+      )
+      rows.push(...page)
+      if (page.length < FIRINGS_A_PAGE) return rows
+      before = page.at(-1)!.id
+    }
+  }
+
+  async #keep(undo: () => void = () => undefined): Promise<void> {
+    const text = JSON.stringify([...this.#held.values()].map(({ kept }) => kept))
+    try {
+      await this.#parts.store.putSetting(SETTING, text)
+    } catch (error) {
+      undo()
+      throw error
+    }
+  }
+}
+
+function count(held: Held, { state, statuses }: StoredFiring): void {
+  held.fired += 1
+  if (state === 'failed' || statuses.some((status) => status === 'failed' || status === 'lost')) held.failed += 1
+}
+
+function inOrder(moments: readonly Occurrence[], order: Backfill['order']): number[] {
+  const times = moments.map(({ nominalMs }) => nominalMs)
+  return order === 'newest_first' ? times : times.reverse()
+}

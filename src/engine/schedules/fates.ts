@@ -1,0 +1,154 @@
+import type { Firing, OverlapPolicy, ScheduleSettings } from '../../shared/contract/index.ts'
+import { formatDuration } from '../../shared/time.ts'
+import type { Moment } from './moments.ts'
+
+/**
+ * What becomes of a moment:
+ *
+ *   its time comes ──▶ schedule paused? ──yes──▶ skipped (paused)
+ *                            │ no
+ *                      left out by a clock change? ──yes──▶ skipped (gap)
+ *                            │ no
+ *                      later than LATE_AFTER_MS? ──no──────────────────────────┐
+ *                            │ yes                                             │
+ *                      later than the window? ──yes──▶ missed (out_of_window)  │
+ *                            │ no                                              │
+ *                      catch-up none ──▶ missed (catch_up_none)                │
+ *                      last, a newer one is there ──▶ missed (superseded)      │
+ *                      last and newest, or all ── caught_up ──────────────┐ on_time
+ *                                                                         ▼    ▼
+ *                        max runs reached? ──yes──▶ skipped (max_runs)   overlap policy (decideOverlap)
+ *                        template resolves? ──no──▶ failed (refused)          skip ──▶ skipped (overlap)
+ *                                                                             fire ──▶ fired
+ */
+
+/** A moment that is noticed no later than this is on time: an event loop was busy, a service was restarted. Above the longest sleep. */
+export const LATE_AFTER_MS = 60_000
+
+/** Why moments were noticed late: part of the words for people. */
+export type Cause = 'stopped' | 'clock' | 'busy'
+const CAUSE_WORDS: Record<Cause, string> = {
+  stopped: 'Scrapdeck was not running',
+  clock: 'the machine slept or its clock was set ahead',
+  busy: 'the engine was busy'
+}
+
+export type Fate = Pick<Firing, 'reason' | 'text'> & {
+  state: 'fired' | 'skipped' | 'missed'
+  /** Ascending. Several only where none of them fires: they are one row. */
+  nominalMs: number[]
+}
+
+type LateSettings = Pick<ScheduleSettings, 'catchUp' | 'catchUpWindowSeconds'>
+
+/**
+ * The fates of moments whose time has come, ascending, before overlap and the template are looked at. `hasMore`: there are newer ones
+ * that come in the next call. Rows without jobs that are alike and follow each other are one.
+ */
+export function judgeMoments(
+  moments: readonly Moment[],
+  settings: LateSettings,
+  { nowMs, offsetMs, hasMore, cause }: { nowMs: number; offsetMs: number; hasMore: boolean; cause: Cause }
+): Fate[] {
+  const newest = moments.findLast(({ isLeftOut }) => !isLeftOut)
+  return joinAlike(moments.map(judge))
+
+  function judge(moment: Moment): Fate {
+    const { nominalMs, isLeftOut } = moment
+    const lateMs = nowMs - nominalMs - offsetMs
+    const of = { nominalMs: [nominalMs] }
+    if (isLeftOut) return leftOut(nominalMs)
+    if (lateMs <= LATE_AFTER_MS) {
+      const text =
+        lateMs < 1_000 ? 'On time' : `${formatDuration(Math.round(lateMs / 1_000))} late: ${CAUSE_WORDS[cause]}`
+      return { ...of, state: 'fired', reason: 'on_time', text }
+    }
+    const missed = missedWhy(lateMs, moment === newest && !hasMore)
+    if (missed !== null) return { ...of, state: 'missed', ...missed }
+    return {
+      ...of,
+      state: 'fired',
+      reason: 'caught_up',
+      text: `Caught up, ${formatDuration(Math.round(lateMs / 1_000))} late: ${CAUSE_WORDS[cause]}`
+    }
+  }
+
+  function missedWhy(lateMs: number, isNewest: boolean): Pick<Fate, 'reason' | 'text'> | null {
+    const why = `Missed while ${CAUSE_WORDS[cause]}`
+    if (lateMs > settings.catchUpWindowSeconds * 1_000) {
+      const text = `${why}; longer ago than the ${formatDuration(settings.catchUpWindowSeconds)} that are caught up`
+      return { reason: 'out_of_window', text }
+    }
+    if (settings.catchUp === 'none') return { reason: 'catch_up_none', text: `${why}; the schedule catches nothing up` }
+    if (settings.catchUp === 'last' && !isNewest) {
+      return { reason: 'superseded', text: `${why}; only the last one is caught up` }
+    }
+    return null
+  }
+}
+
+/** What becomes of the moments of a schedule that is paused: they never are caught up. */
+export function pausedFates(moments: readonly Moment[]): Fate[] {
+  return joinAlike(
+    moments.map(({ nominalMs, isLeftOut }): Fate => {
+      if (isLeftOut) return leftOut(nominalMs)
+      return { nominalMs: [nominalMs], state: 'skipped', reason: 'paused', text: 'The schedule was paused' }
+    })
+  )
+}
+
+function leftOut(nominalMs: number): Fate {
+  const text = 'Clocks leave this time of day out, and the schedule skips it'
+  return { nominalMs: [nominalMs], state: 'skipped', reason: 'gap', text }
+}
+
+function joinAlike(fates: Fate[]): Fate[] {
+  const joined: Fate[] = []
+  for (const fate of fates) {
+    const before = joined.at(-1)
+    if (before !== undefined && fate.state !== 'fired' && fate.reason === before.reason) {
+      before.nominalMs.push(...fate.nominalMs)
+    } else joined.push(fate)
+  }
+  return joined
+}
+
+/** The jobs of one moment that have not ended. */
+export interface LiveFiring {
+  nominalMs: number
+  jobIds: string[]
+}
+
+export type OverlapDecision =
+  | { kind: 'skip'; text: string }
+  /** The new jobs wait until those of `after` have ended; those of `cancel` are cancelled once the new ones are written. */
+  | { kind: 'fire'; after: string[]; cancel: string[] }
+
+/**
+ * Whether a moment fires although runs of earlier ones are live, oldest first. What is to wait is made at once, held by the jobs it waits
+ * for: the store lifts that in the transaction in which they end, so that no crash can lose it. A schedule has one waiting exactly if
+ * two of its moments are live.
+ */
+export function decideOverlap(policy: OverlapPolicy, live: readonly LiveFiring[]): OverlapDecision {
+  const all = live.flatMap(({ jobIds }) => jobIds)
+  if (all.length === 0 || policy === 'allow') return { kind: 'fire', after: [], cancel: [] }
+  const running = `The run of ${isoWords(live[0]!.nominalMs)} was not over`
+  switch (policy) {
+    case 'skip':
+      return { kind: 'skip', text: running }
+    case 'queue_one':
+      if (live.length > 1) return { kind: 'skip', text: `${running}, and one more was waiting already` }
+      return { kind: 'fire', after: all, cancel: [] }
+    case 'queue_all':
+      return { kind: 'fire', after: live.at(-1)!.jobIds, cancel: [] }
+    case 'cancel_running':
+      return { kind: 'fire', after: all, cancel: all }
+  }
+}
+
+/** A time in words that are the same for everybody: `2026-11-21 11:00 UTC`. */
+export function isoWords(atMs: number): string {
+  const iso = new Date(atMs).toISOString()
+  const seconds = atMs % 60_000 === 0 ? '' : iso.slice(16, 19)
+  return `${iso.slice(0, 10)} ${iso.slice(11, 16)}${seconds} UTC`
+}

@@ -1,0 +1,102 @@
+import { isScrapdeckError } from '../../shared/errors.ts'
+import type { NewFiring } from '../store/store.ts'
+import { type Cause, decideOverlap, type Fate, isoWords, type LiveFiring } from './fates.ts'
+import type { LiveJobs } from './live-jobs.ts'
+import { type JobMaker, makeFiring } from './make-firing.ts'
+import { judgeDue, type ScheduleState } from './schedule-state.ts'
+
+/** What a look found to be written of one schedule. */
+export interface Gone {
+  state: ScheduleState
+  firings: NewFiring[]
+  /** Runs to cancel once the firing at this index is written. */
+  cancels: { index: number; jobIds: string[] }[]
+  doneUntilMs: number
+}
+
+interface Surroundings {
+  nowMs: number
+  cause: Cause
+  live: Pick<LiveJobs, 'readFirings'>
+  maker: JobMaker
+}
+
+/** Goes over the moments of a schedule whose time has come, one after the other: each sees the jobs of those before it. Writes nothing. */
+export async function goOver(state: ScheduleState, { nowMs, cause, live, maker }: Surroundings): Promise<Gone> {
+  const { stored } = state
+  const { overlap, maxRuns } = stored.settings
+  const { fates, doneUntilMs } = judgeDue(state, { nowMs, cause })
+  const gone: Gone = { state, firings: [], cancels: [], doneUntilMs }
+  let running: LiveFiring[] | null = null
+  let runCount = stored.runCount
+  for (const fate of fates) {
+    if (fate.state !== 'fired') add(withoutJobs(fate, fate))
+    else if (maxRuns !== null && runCount >= maxRuns) {
+      add(
+        withoutJobs(fate, { state: 'skipped', reason: 'max_runs', text: `It had run ${maxRuns} times, as it was to` })
+      )
+    } else {
+      running ??= await live.readFirings(stored.id)
+      await fire(fate, running)
+    }
+  }
+  const last = gone.firings.at(-1)
+  if (last !== undefined) last.doneUntilMs = doneUntilMs
+  return gone
+
+  async function fire(fate: Fate, before: LiveFiring[]): Promise<void> {
+    const nominalMs = fate.nominalMs[0]!
+    const decision = decideOverlap(overlap, before)
+    if (decision.kind === 'skip') {
+      return add(withoutJobs(fate, { state: 'skipped', reason: 'overlap', text: decision.text }))
+    }
+    const { after, cancel } = decision
+    const isBuffered = after.length > 0 && cancel.length === 0
+    const asked = {
+      ...{ nominalMs, origin: 'tick' as const, backfillId: null, after, doneUntilMs: nominalMs },
+      reason: isBuffered ? ('buffered' as const) : fate.reason,
+      text: after.length === 0 ? fate.text : `${fate.text}; ${waitWords(before, cancel.length > 0)}`
+    }
+    try {
+      const firing = await makeFiring(stored, state.moments, asked, { maker, nowMs })
+      if (cancel.length > 0) gone.cancels.push({ index: gone.firings.length, jobIds: cancel })
+      gone.firings.push(firing)
+      before.push({ nominalMs, jobIds: firing.jobs.map(({ id }) => id) })
+      runCount += 1
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error)
+      if (!isScrapdeckError(error)) throw error
+      add(withoutJobs(fate, { state: 'failed', reason: 'refused', text: `No job was made: ${text}` }))
+    }
+  }
+
+  /** Rows that are alike and follow each other are one, by its newest moment. */
+  function add(row: NewFiring): void {
+    const before = gone.firings.at(-1)
+    if (
+      before === undefined ||
+      before.state !== row.state ||
+      before.reason !== row.reason ||
+      before.text !== row.text
+    ) {
+      return void gone.firings.push(row)
+    }
+    before.count += row.count
+    before.nominalMs = row.nominalMs
+    before.doneUntilMs = row.doneUntilMs
+  }
+
+  function withoutJobs({ nominalMs }: Fate, told: Pick<NewFiring, 'state' | 'reason' | 'text'>): NewFiring {
+    const newestMs = nominalMs.at(-1)!
+    const { state: fate, reason, text } = told
+    return {
+      ...{ scheduleId: stored.id, nominalMs: newestMs, origin: 'tick', backfillId: null, atMs: nowMs },
+      ...{ state: fate, reason, text, count: nominalMs.length, jobs: [], doneUntilMs: newestMs }
+    }
+  }
+}
+
+function waitWords(before: readonly LiveFiring[], areCancelled: boolean): string {
+  const run = `the run of ${isoWords(before.at(-1)!.nominalMs)}`
+  return areCancelled ? `cancels ${run}, and starts when it is over` : `starts when ${run} is over`
+}

@@ -1,0 +1,179 @@
+import type { Clock, Timer } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Store } from '../store/store.ts'
+import { isLive } from './failures.ts'
+import type { LiveFiring } from './fates.ts'
+
+/** Ends need not be known at once: what waits for them is released by the store itself. */
+const LOOK_AFTER_MS = 200
+const CHANGES_AT_ONCE = 1_000
+const JOBS_AT_ONCE = 500
+
+interface Tracked {
+  nominalMs: number
+  backfillId: string | null
+  jobIds: Set<string>
+}
+
+export interface LiveJobsParts {
+  store: Pick<Store, 'getJobs' | 'listLiveJobsOf' | 'listChanges' | 'changeCursor' | 'onChange'>
+  clock: Clock
+  logger: Logger
+  /** Jobs of these schedules have ended. */
+  onEnded(scheduleIds: Set<string>): void
+}
+
+/** Which jobs of schedules have not ended, in memory; follows the change log to learn of ends. */
+export class LiveJobs {
+  readonly #parts: LiveJobsParts
+  readonly #bySchedule = new Map<string, Tracked[]>()
+  readonly #scheduleOf = new Map<string, string>()
+  /** They were written before they were tracked: what the change log told of them meanwhile was not heard. */
+  #fresh: string[] = []
+  /** null: nothing was tracked for a while, and where the log stands by now is to be asked first. */
+  #cursor: number | null = null
+  #timer: Timer | null = null
+  #isLooking = false
+  #isStopped = false
+  #unsubscribe: () => void = () => undefined
+
+  constructor(parts: LiveJobsParts) {
+    this.#parts = parts
+  }
+
+  /** `backfillOf` tells which jobs a backfill made. */
+  async load(scheduleIds: string[], backfillOf: ReadonlyMap<string, string>): Promise<void> {
+    const cursor = await this.#parts.store.changeCursor()
+    for (let index = 0; index < scheduleIds.length; index += JOBS_AT_ONCE) {
+      const some = scheduleIds.slice(index, index + JOBS_AT_ONCE)
+      await Promise.all(some.map((id) => this.#read(id, backfillOf)))
+    }
+    if (this.#scheduleOf.size > 0) this.#cursor = cursor
+    this.#unsubscribe = this.#parts.store.onChange(() => this.#lookSoon())
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#timer?.cancel()
+    this.#unsubscribe()
+  }
+
+  add(scheduleId: string, { nominalMs, backfillId, jobIds }: Omit<Tracked, 'jobIds'> & { jobIds: string[] }): void {
+    if (jobIds.length === 0) return
+    if (this.#scheduleOf.size === 0) this.#cursor = null
+    const tracked = this.#bySchedule.get(scheduleId) ?? []
+    this.#bySchedule.set(scheduleId, tracked)
+    tracked.push({ nominalMs, backfillId, jobIds: new Set(jobIds) })
+    for (const id of jobIds) this.#scheduleOf.set(id, scheduleId)
+    this.#fresh.push(...jobIds)
+    this.#lookSoon()
+  }
+
+  /** By the clock or by hand, oldest first: a backfill keeps to its own concurrency. */
+  firingsOf(scheduleId: string): LiveFiring[] {
+    return (this.#bySchedule.get(scheduleId) ?? [])
+      .filter(({ backfillId }) => backfillId === null)
+      .map(({ nominalMs, jobIds }) => ({ nominalMs, jobIds: [...jobIds] }))
+  }
+
+  /** As firingsOf, but as the store has it at this moment. */
+  async readFirings(scheduleId: string): Promise<LiveFiring[]> {
+    if (this.firingsOf(scheduleId).length === 0) return []
+    await this.#read(scheduleId, new Map())
+    return this.firingsOf(scheduleId)
+  }
+
+  backfillFirings(scheduleId: string, backfillId: string): LiveFiring[] {
+    return (this.#bySchedule.get(scheduleId) ?? [])
+      .filter((tracked) => tracked.backfillId === backfillId)
+      .map(({ nominalMs, jobIds }) => ({ nominalMs, jobIds: [...jobIds] }))
+  }
+
+  forget(scheduleId: string): void {
+    for (const { jobIds } of this.#bySchedule.get(scheduleId) ?? [])
+      for (const id of jobIds) this.#scheduleOf.delete(id)
+    this.#bySchedule.delete(scheduleId)
+  }
+
+  async #read(scheduleId: string, backfillOf: ReadonlyMap<string, string>): Promise<void> {
+    const jobs = await this.#parts.store.listLiveJobsOf(scheduleId)
+    const known = new Map(
+      (this.#bySchedule.get(scheduleId) ?? []).flatMap((one) => [...one.jobIds].map((id) => [id, one]))
+    )
+    this.forget(scheduleId)
+    const byMoment = new Map<string, Tracked>()
+    for (const { id, nominalMs } of jobs) {
+      const backfillId = known.get(id)?.backfillId ?? backfillOf.get(id) ?? null
+      const key = `${nominalMs} ${backfillId}`
+      const tracked = byMoment.get(key) ?? { nominalMs: nominalMs ?? 0, backfillId, jobIds: new Set() }
+      byMoment.set(key, tracked)
+      tracked.jobIds.add(id)
+      this.#scheduleOf.set(id, scheduleId)
+    }
+    if (byMoment.size > 0) this.#bySchedule.set(scheduleId, [...byMoment.values()])
+    // Those that ended since are not there any more: their end is told all the same.
+    if ([...known.keys()].some((id) => !this.#scheduleOf.has(id))) this.#parts.onEnded(new Set([scheduleId]))
+  }
+
+  #lookSoon(): void {
+    if (this.#timer !== null || this.#isLooking || this.#isStopped || this.#scheduleOf.size === 0) return
+    this.#timer = this.#parts.clock.setTimer(LOOK_AFTER_MS, () => {
+      this.#timer = null
+      void this.#look()
+    })
+  }
+
+  async #look(): Promise<void> {
+    this.#isLooking = true
+    let hasMissed = false
+    try {
+      const ended = await this.#findEnded()
+      if (ended.size > 0 && !this.#isStopped) this.#parts.onEnded(ended)
+      hasMissed = (await this.#parts.store.changeCursor()) !== this.#cursor
+    } catch (error) {
+      if (this.#isStopped) return
+      this.#parts.logger.error(
+        { error },
+        'looking for ended jobs of schedules failed; tried again with the next change'
+      )
+    } finally {
+      this.#isLooking = false
+    }
+    if (hasMissed || this.#fresh.length > 0) this.#lookSoon()
+  }
+
+  async #findEnded(): Promise<Set<string>> {
+    const { store } = this.#parts
+    const fresh = this.#fresh
+    this.#fresh = []
+    const wanted = new Set(fresh)
+    if (this.#cursor === null) for (const id of this.#scheduleOf.keys()) wanted.add(id)
+    for (let from = this.#cursor ?? (await store.changeCursor()); ; ) {
+      const { changes, cursor, reset } = await store.listChanges(from, CHANGES_AT_ONCE)
+      this.#cursor = from = cursor
+      const areAll = reset || changes.some(({ noun }) => noun === 'jobs')
+      for (const id of areAll ? this.#scheduleOf.keys() : changes.map((change) => change.id)) wanted.add(id)
+      if (changes.length < CHANGES_AT_ONCE) break
+    }
+    const ids = [...wanted].filter((id) => this.#scheduleOf.has(id))
+    const schedules = new Set<string>()
+    for (let index = 0; index < ids.length; index += JOBS_AT_ONCE) {
+      for (const { id, status } of await store.getJobs(ids.slice(index, index + JOBS_AT_ONCE))) {
+        const scheduleId = this.#scheduleOf.get(id)
+        if (isLive(status) || scheduleId === undefined) continue
+        this.#drop(scheduleId, id)
+        schedules.add(scheduleId)
+      }
+    }
+    return schedules
+  }
+
+  #drop(scheduleId: string, jobId: string): void {
+    this.#scheduleOf.delete(jobId)
+    const tracked = this.#bySchedule.get(scheduleId) ?? []
+    for (const one of tracked) one.jobIds.delete(jobId)
+    const left = tracked.filter(({ jobIds }) => jobIds.size > 0)
+    if (left.length > 0) this.#bySchedule.set(scheduleId, left)
+    else this.#bySchedule.delete(scheduleId)
+  }
+}

@@ -1,0 +1,63 @@
+import type { Firing, RunItem, RunTemplate } from '../../shared/contract/index.ts'
+import type { NewFiring, NewJob, StoredSchedule } from '../store/store.ts'
+import type { Moments } from './moments.ts'
+import { expandTemplates, needsPrevious } from './template.ts'
+
+/** What makes jobs of a schedule: commands/prepare-jobs.ts and the opening of secrets, handed in. */
+export interface JobMaker {
+  prepare(
+    items: RunItem[],
+    origin: { source: 'schedule'; scheduled: { scheduleId: string; nominalMs: number } }
+  ): Promise<NewJob[]>
+  /** Its sealed values as they were given. */
+  openTemplate(template: RunTemplate): Promise<RunTemplate>
+}
+
+type Asked = Pick<Firing, 'nominalMs' | 'origin' | 'reason' | 'text'> & {
+  backfillId: string | null
+  /** Jobs that its own wait for. */
+  after: string[]
+  doneUntilMs: number | null
+}
+
+/** How many waits one firing writes at most: beyond it each job waits for its share of the earlier ones, not for all of them. */
+const WAITS_MAX = 20_000
+
+/** The row of a moment that fires, with its jobs. Rejects, as prepareJobs does, where they cannot be made. */
+export async function makeFiring(
+  schedule: Pick<StoredSchedule, 'id' | 'settings'>,
+  moments: Moments,
+  asked: Asked,
+  { maker, nowMs }: { maker: JobMaker; nowMs: number }
+): Promise<NewFiring> {
+  const { id, settings } = schedule
+  const { nominalMs, origin, reason, text, backfillId, doneUntilMs } = asked
+  const previousMs = needsPrevious(settings.jobs) ? moments.previous(nominalMs) : null
+  const hasSecrets = settings.jobs.some(({ secretNames }) => secretNames.length > 0)
+  const jobs = hasSecrets ? await Promise.all(settings.jobs.map(maker.openTemplate)) : settings.jobs
+  const placeholders = { nominalMs, previousMs, nowMs, zone: settings.zone, schedule: settings.name }
+  const items = expandTemplates({ name: settings.name, jobs }, placeholders)
+  const made = await maker.prepare(items, { source: 'schedule', scheduled: { scheduleId: id, nominalMs } })
+  return {
+    ...{
+      scheduleId: id,
+      nominalMs,
+      origin,
+      backfillId,
+      atMs: nowMs,
+      state: 'fired',
+      reason,
+      text,
+      count: 1,
+      doneUntilMs
+    },
+    jobs: asked.after.length === 0 ? made : made.map((job, index) => ({ ...job, after: waitsOf(index, made.length) }))
+  }
+
+  function waitsOf(index: number, count: number): NewJob['after'] {
+    const { after } = asked
+    const stride = after.length * count <= WAITS_MAX ? 1 : Math.min(count, after.length)
+    const mine = after.filter((_, other) => other % stride === index % stride)
+    return mine.map((jobId) => ({ jobId, on: 'ended' as const }))
+  }
+}

@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto'
+import { nextOccurrence, occurrencesOf } from '../../shared/calendar/index.ts'
+import type { ScheduleTiming } from '../../shared/contract/index.ts'
+
+/** One moment of a schedule as the ticker sees it. */
+export interface Moment {
+  nominalMs: number
+  /** Clocks leave its time of day out, and the schedule says that it is not run then: it is only recorded. */
+  isLeftOut: boolean
+}
+
+/** The shortest span that is searched for the moment before another, and by how much a search that found nothing widens it. */
+const SEARCH_BACK_MS = 60_000
+const SEARCH_WIDENS_BY = 8
+const SEARCH_BACK_MAX_MS = 10 * 366 * 86_400_000
+const SEARCHED_AT_ONCE = 1_000
+
+/**
+ * The moments of one schedule. Those that a clock change leaves out are told as well: they have a row in the history like all others.
+ */
+export class Moments {
+  readonly #timing: ScheduleTiming
+  /** As if everything were run at the change: what this has more is what is left out. */
+  readonly #withGaps: ScheduleTiming
+
+  constructor(timing: ScheduleTiming) {
+    this.#timing = timing
+    this.#withGaps = timing.gap === 'skip' ? { ...timing, gap: 'run_at_shift' } : timing
+  }
+
+  /** The first after a time, left out or not. */
+  next(afterMs: number): Moment | null {
+    const found = nextOccurrence(this.#withGaps, afterMs)
+    return found === null ? null : this.#judge(found)
+  }
+
+  /** The first that is run. */
+  nextRun(afterMs: number): number | null {
+    return nextOccurrence(this.#timing, afterMs)?.nominalMs ?? null
+  }
+
+  /** Ascending, after `afterMs` and up to `untilMs` (inclusive), `limit` at most. */
+  between(afterMs: number, untilMs: number, limit: number): Moment[] {
+    if (untilMs <= afterMs) return []
+    return occurrencesOf(this.#withGaps, { afterMs, untilMs, limit }).map((occurrence) => this.#judge(occurrence))
+  }
+
+  /** The last that is run before a time: what `{previous}` stands for, whatever became of it. */
+  previous(beforeMs: number): number | null {
+    const untilMs = beforeMs - 1
+    for (let spanMs = SEARCH_BACK_MS; spanMs <= SEARCH_BACK_MAX_MS; spanMs *= SEARCH_WIDENS_BY) {
+      let last: number | null = null
+      for (let afterMs = untilMs - spanMs; ; ) {
+        const found = occurrencesOf(this.#timing, { afterMs, untilMs, limit: SEARCHED_AT_ONCE })
+        const newest = found.at(-1)
+        if (newest !== undefined) last = afterMs = newest.nominalMs
+        if (newest === undefined || found.length < SEARCHED_AT_ONCE) break
+      }
+      if (last !== null) return last
+    }
+    return null
+  }
+
+  #judge({ nominalMs, kind }: { nominalMs: number; kind: string }): Moment {
+    const mayBeLeftOut = this.#withGaps !== this.#timing && kind === 'gap'
+    return { nominalMs, isLeftOut: mayBeLeftOut && this.nextRun(nominalMs - 1) !== nominalMs }
+  }
+}
+
+/** By how much a schedule fires later than its rule says: from 0 up to its jitter, the same for ever, spread evenly over schedules. */
+export function jitterOf(scheduleId: string, jitterSeconds: number): number {
+  if (jitterSeconds === 0) return 0
+  const share = createHash('sha256').update(scheduleId).digest().readUInt32BE() / 2 ** 32
+  return Math.floor(share * (jitterSeconds * 1_000 + 1))
+}

@@ -1,0 +1,89 @@
+import type { StoredSchedule } from '../store/store.ts'
+import { type Cause, type Fate, isoWords, judgeMoments, pausedFates } from './fates.ts'
+import { jitterOf, type Moment, Moments } from './moments.ts'
+
+/** A schedule as the ticker holds it. */
+export interface ScheduleState {
+  stored: StoredSchedule
+  moments: Moments
+  /** Its jitter: by so much every moment is later. */
+  offsetMs: number
+  /** Up to here every nominal time has its row. */
+  doneUntilMs: number
+  /** The first after it, and the one after that: so that one moment at its time costs no search in the calendar. */
+  next: Moment | null
+  following: Moment | null
+  /** Which of its places in the heap counts. */
+  place: number
+}
+
+/** While a schedule is paused, the moments that pass are written down so often. */
+const PAUSED_ROWS_EVERY_MS = 3_600_000
+/** A clock that is set back by less is waited for: what was done is done. Beyond it the earlier time was the wrong one. */
+const CLOCK_SET_BACK_MAX_MS = 25 * 3_600_000
+const MOMENTS_AT_ONCE = 500
+
+export function createState(stored: StoredSchedule, nowMs: number): ScheduleState {
+  const state: ScheduleState = {
+    stored,
+    moments: new Moments(stored.settings),
+    offsetMs: jitterOf(stored.id, stored.settings.jitterSeconds),
+    doneUntilMs: stored.doneUntilMs,
+    next: null,
+    following: null,
+    place: 0
+  }
+  healAfterClock(state, nowMs)
+  findNext(state)
+  return state
+}
+
+/** A clock that was far ahead once must not silence a schedule until that time comes. Whether it was. */
+export function healAfterClock(state: ScheduleState, nowMs: number): boolean {
+  if (state.doneUntilMs <= nowMs + CLOCK_SET_BACK_MAX_MS) return false
+  state.doneUntilMs = nowMs - state.offsetMs
+  return true
+}
+
+/** It fires no more unless somebody changes it. */
+export function isOver({ stored }: ScheduleState): boolean {
+  return stored.paused && stored.pausedBy !== 'operator' && stored.pausedBy !== 'failures'
+}
+
+export function findNext(state: ScheduleState): void {
+  const { moments, doneUntilMs, following } = state
+  const isKnown = following !== null && state.next !== null && state.next.nominalMs === doneUntilMs
+  state.next = isKnown ? following : moments.next(doneUntilMs)
+  state.following = state.next === null ? null : moments.next(state.next.nominalMs)
+}
+
+/** When it is to be looked at; null: never. */
+export function dueAt(state: ScheduleState): number | null {
+  if (state.next === null || isOver(state)) return null
+  return state.next.nominalMs + state.offsetMs + (state.stored.paused ? PAUSED_ROWS_EVERY_MS : 0)
+}
+
+/**
+ * The fates of the moments whose time has come, at most so many that nothing else waits long; whether there are more is for the next look to
+ * find. `doneUntilMs`: up to where they reach.
+ */
+export function judgeDue(
+  state: ScheduleState,
+  { nowMs, cause }: { nowMs: number; cause: Cause }
+): { fates: Fate[]; doneUntilMs: number } {
+  const { stored, moments, offsetMs, doneUntilMs, next, following } = state
+  const untilMs = nowMs - offsetMs
+  if (next === null || next.nominalMs > untilMs) return { fates: [], doneUntilMs }
+  const isOne = following === null || following.nominalMs > untilMs
+  const due = isOne ? [next] : moments.between(doneUntilMs, untilMs, MOMENTS_AT_ONCE)
+  const newestMs = due.at(-1)?.nominalMs ?? doneUntilMs
+  if (stored.paused) return { fates: pausedFates(due), doneUntilMs: newestMs }
+  const hasMore = due.length === MOMENTS_AT_ONCE
+  const fates = judgeMoments(due, stored.settings, { nowMs, offsetMs, hasMore, cause })
+  const windowStartMs = untilMs - stored.settings.catchUpWindowSeconds * 1_000 - 1
+  const last = fates.at(-1)
+  if (!hasMore || last?.reason !== 'out_of_window' || windowStartMs <= newestMs) return { fates, doneUntilMs: newestMs }
+  // Years of seconds are not counted one by one: nobody could do anything with the number.
+  const text = `${last.text}. Those after ${isoWords(newestMs)} were not counted`
+  return { fates: [...fates.slice(0, -1), { ...last, text }], doneUntilMs: windowStartMs }
+}

@@ -1,0 +1,530 @@
+import { problemOfTiming } from '../../shared/calendar/index.ts'
+import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
+import { formatDuration } from '../../shared/time.ts'
+import { Heap } from '../queue/heap.ts'
+import { type Clock, type Timer, Timers } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Random } from '../runtime/random.ts'
+import type { NewFiring, Store, StoredFiring, StoredSchedule } from '../store/store.ts'
+import { Backfills, type BackfillOrder } from './backfills.ts'
+import { countFailures } from './failures.ts'
+import type { Cause } from './fates.ts'
+import { goOver, type Gone } from './go-over.ts'
+import { jitterOf } from './moments.ts'
+import { LiveJobs } from './live-jobs.ts'
+import { type JobMaker, makeFiring } from './make-firing.ts'
+import { createState, dueAt, findNext, healAfterClock, type ScheduleState } from './schedule-state.ts'
+
+export interface SchedulerParts extends JobMaker {
+  store: Pick<
+    Store,
+    | 'listSchedules'
+    | 'getSchedules'
+    | 'putSchedule'
+    | 'fire'
+    | 'listFirings'
+    | 'findFired'
+    | 'setFailuresInARow'
+    | 'listLiveJobsOf'
+    | 'getJobs'
+    | 'listChanges'
+    | 'changeCursor'
+    | 'onChange'
+    | 'getSetting'
+    | 'putSetting'
+  >
+  clock: Clock
+  random: Random
+  logger: Logger
+  /** Jobs are in the queue. */
+  onJobs(): void
+  /** Rows that were written, whatever became of their moments. */
+  onFired(firings: StoredFiring[]): void
+  /** The ticker itself has paused it: it is over, or failed too often. */
+  onPaused(schedule: StoredSchedule): void
+  cancel(jobIds: string[]): Promise<void>
+}
+
+/** The longest sleep: so late at most it is noticed that the machine slept or that its clock was set. */
+const SLEEP_MAX_MS = 30_000
+const CLOCK_JUMP_MIN_MS = 5_000
+const AGAIN_AFTER_FAILURE_MS = 1_000
+/** So many are written at once: the store works on them while the next are made. */
+const SCHEDULES_AT_ONCE = 250
+const PAUSE_TRIES = 5
+const FAILURES_SHOWN = 20
+const LIVE_PASSED_OVER = 50
+/** Searches of the calendar before others get their turn. */
+const SEARCHES_AT_ONCE = 100
+
+interface Place {
+  dueMs: number
+  state: ScheduleState
+  place: number
+}
+
+/**
+ * Makes jobs of schedules when their time has come. One timer for all of them:
+ *
+ *            start: schedules, live jobs, backfills are read
+ *                          │
+ *                          ▼
+ *   ┌────────────────── asleep ◀────────────────────────────────┐
+ *   │ until the nearest moment, SLEEP_MAX_MS at most            │
+ *   ▼                                                           │
+ *  look: wall and monotonic time are compared (a jump?)         │
+ *   │ nothing is due ───────────────────────────────────────────┤
+ *   ▼                                                           │
+ *  go over: each due schedule's moments get their fate          │
+ *   │         (fates.ts draws them), jobs are made of some      │
+ *   ▼                                                           │
+ *  write: rows, jobs and how far the schedule is, in one        │
+ *   │ commit; a moment that has fired is skipped by the store   │
+ *   ├─ failed ─▶ nothing is believed of it, again in a second ──┤
+ *   ▼                                                           │
+ *  find next ──▶ none, or its runs are used up ─▶ over (paused) ┘
+ *
+ * What else touches schedules (a change, run now, an end of a job, a backfill's step) waits for its turn in the same line, so
+ * that each sees the others' work whole.
+ */
+export class Scheduler {
+  readonly #parts: SchedulerParts
+  readonly #states = new Map<string, ScheduleState>()
+  readonly #live: LiveJobs
+  readonly #backfills: Backfills
+  readonly #places = new Heap<Place>([], (one, other) => one.dueMs < other.dueMs)
+  readonly #timers: Timers
+  #line: Promise<unknown> = Promise.resolve()
+  #timer: Timer | null = null
+  #startedAtMs = 0
+  /** When the clock was last seen to have jumped ahead, and both times at the last look. */
+  #jumpedAtMs = Number.NEGATIVE_INFINITY
+  /** Schedules of which a moment could make no job: that is a failure as well. */
+  readonly #refused = new Set<string>()
+  #looked: { wallMs: number; monotonicMs: number } | null = null
+  #isStopped = false
+
+  constructor(parts: SchedulerParts) {
+    this.#parts = parts
+    const { store, clock, logger } = parts
+    this.#timers = new Timers(clock)
+    const onEnded = (scheduleIds: Set<string>) => void this.#inLine(() => this.#noteEnds(scheduleIds)).catch(logged)
+    const logged = (error: unknown) => {
+      if (!this.#isStopped) logger.error({ error }, 'what ended jobs mean for their schedules was not written down')
+    }
+    this.#live = new LiveJobs({ store, clock, logger, onEnded })
+    this.#backfills = new Backfills({ ...parts, live: this.#live, write: (firings) => this.#writeRows(firings) })
+  }
+
+  /** Resolves when all is read; what was missed is gone over right after. */
+  async start(): Promise<void> {
+    await this.#inLine(async () => {
+      const { store, clock } = this.#parts
+      this.#startedAtMs = clock.nowMs()
+      const all = await store.listSchedules()
+      const backfillOf = await this.#backfills.load(new Set(all.map(({ id }) => id)))
+      await this.#live.load(
+        all.map(({ id }) => id),
+        backfillOf
+      )
+      for (const [index, stored] of all.entries()) {
+        if (index % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await othersTurn()
+        await this.#take(stored)
+      }
+      for (const { stored } of this.#states.values()) await this.#takeUp(stored)
+      for (const id of this.#backfills.running()) await this.#stepBackfill(id)
+    })
+    this.#plan()
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#timer?.cancel()
+    this.#live.stop()
+    this.#timers.stop()
+    await this.#line
+    this.#timer?.cancel()
+  }
+
+  /**
+   * It was added, changed, paused, resumed or removed. What was due before is gone over as it was then, or, where it is paused now, as
+   * paused. Resumed it counts from then on; where another timing counts from, whoever changed it has set as `doneUntilMs`.
+   */
+  noteChanged(scheduleId: string): Promise<void> {
+    return this.#inLine(async () => {
+      const [stored] = await this.#parts.store.getSchedules([scheduleId])
+      const before = this.#states.get(scheduleId)
+      if (stored === undefined) {
+        this.#forget(scheduleId)
+        await this.#backfills.forget(scheduleId)
+        return
+      }
+      if (before !== undefined) {
+        if (stored.paused) before.stored = { ...before.stored, paused: true }
+        while (await this.#goOverOne(before));
+        const isResumed = before.stored.paused && !stored.paused
+        const offsetMs = jitterOf(scheduleId, stored.settings.jitterSeconds)
+        const countsFromMs = isResumed ? stored.changedAtMs - offsetMs : 0
+        stored.doneUntilMs = Math.max(stored.doneUntilMs, before.doneUntilMs, countsFromMs)
+      }
+      await this.#take(stored)
+      this.#plan()
+    })
+  }
+
+  /** Whether it is paused or runs: somebody wants it now. Rejects as prepareJobs does. */
+  runNow(scheduleId: string): Promise<StoredFiring> {
+    return this.#inLine(async () => {
+      const state = this.#stateOf(scheduleId)
+      const nowMs = this.#parts.clock.nowMs()
+      const asked = { nominalMs: nowMs, origin: 'manual', reason: 'run_now', text: 'Run by hand' } as const
+      const firing = await makeFiring(
+        state.stored,
+        state.moments,
+        { ...asked, backfillId: null, after: [], doneUntilMs: null },
+        { maker: this.#parts, nowMs }
+      )
+      const [stored] = await this.#writeRows([firing])
+      if (stored == null) throw notFound(scheduleId)
+      return stored
+    })
+  }
+
+  /** What a backfill would do; `moments` are those without a job. */
+  planBackfill(scheduleId: string, span: { fromMs: number; untilMs: number }) {
+    return this.#inLine(() => this.#backfills.plan(this.#stateOf(scheduleId), span))
+  }
+
+  backfill(scheduleId: string, order: BackfillOrder) {
+    return this.#inLine(async () => {
+      const state = this.#stateOf(scheduleId)
+      await this.#backfills.begin(state, order)
+      await this.#stepBackfill(scheduleId)
+      return this.#backfills.of(scheduleId)!
+    })
+  }
+
+  cancelBackfill(scheduleId: string, cancelJobs: boolean) {
+    return this.#inLine(async () => {
+      this.#stateOf(scheduleId)
+      const jobIds = await this.#backfills.cancel(scheduleId)
+      if (cancelJobs && jobIds.length > 0) await this.#parts.cancel(jobIds)
+      return this.#backfills.of(scheduleId)!
+    })
+  }
+
+  /** The newest backfill of a schedule, with its progress; null: it never had one. */
+  backfillOf(scheduleId: string) {
+    return this.#backfills.of(scheduleId)
+  }
+
+  /** When it fires next, with its jitter and without; null: it will not, as things are. */
+  nextOf(scheduleId: string): { nextAtMs: number; nextNominalMs: number } | null {
+    const state = this.#states.get(scheduleId)
+    if (state === undefined || state.stored.paused || state.next === null) return null
+    const nextNominalMs = state.next.isLeftOut ? state.moments.nextRun(state.doneUntilMs) : state.next.nominalMs
+    return nextNominalMs === null ? null : { nextAtMs: nextNominalMs + state.offsetMs, nextNominalMs }
+  }
+
+  #stateOf(scheduleId: string): ScheduleState {
+    const state = this.#states.get(scheduleId)
+    if (state === undefined) throw notFound(scheduleId)
+    return state
+  }
+
+  #inLine<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#line.then(() => {
+      if (this.#isStopped) throw new ScrapdeckError('STOPPING', 'The engine is stopping; ask again when it is back')
+      return work()
+    })
+    this.#line = result.catch(() => undefined)
+    return result
+  }
+
+  /** Believes what is stored from now on. */
+  async #take(stored: StoredSchedule): Promise<void> {
+    const { clock } = this.#parts
+    const former = this.#states.get(stored.id)
+    if (former !== undefined) former.place = -1
+    const problem = problemOfTiming(stored.settings)
+    if (problem !== null) {
+      this.#states.delete(stored.id)
+      if (!stored.paused) await this.#pause(stored.id, 'invalid', problem)
+      return
+    }
+    const state = createState(stored, clock.nowMs())
+    this.#states.set(stored.id, state)
+    await this.#settle(state)
+  }
+
+  /** What a crash left half done, found again by looking. */
+  async #takeUp(stored: StoredSchedule): Promise<void> {
+    if (stored.settings.overlap === 'cancel_running') {
+      const live = this.#live.firingsOf(stored.id)
+      if (live.length > 1) this.#cancel(live.slice(0, -1).flatMap(({ jobIds }) => jobIds))
+    }
+    if (stored.settings.pauseAfterFailures !== null) await this.#countFailuresOf(stored.id)
+  }
+
+  /** It has its place by its next moment, or is over. */
+  async #settle(state: ScheduleState): Promise<void> {
+    const { stored } = state
+    const { maxRuns } = stored.settings
+    if (!stored.paused && maxRuns !== null && stored.runCount >= maxRuns) {
+      return this.#pause(stored.id, 'max_runs', `It has run ${maxRuns} times, as it was to`)
+    }
+    if (!stored.paused && state.next === null) return this.#pause(stored.id, 'end', 'It has no moment to come')
+    this.#place(state)
+  }
+
+  #place(state: ScheduleState, dueMs = dueAt(state)): void {
+    state.place += 1
+    if (dueMs !== null) this.#places.push({ dueMs, state, place: state.place })
+  }
+
+  #forget(scheduleId: string): void {
+    const state = this.#states.get(scheduleId)
+    if (state !== undefined) state.place = -1
+    this.#states.delete(scheduleId)
+    this.#live.forget(scheduleId)
+  }
+
+  #plan(): void {
+    this.#timer?.cancel()
+    this.#timer = null
+    if (this.#isStopped) return
+    let first = this.#places.first()
+    while (first !== undefined && first.place !== first.state.place) {
+      this.#places.removeFirst()
+      first = this.#places.first()
+    }
+    if (this.#states.size === 0) return
+    const delayMs = (first?.dueMs ?? Number.POSITIVE_INFINITY) - this.#parts.clock.nowMs()
+    this.#timer = this.#parts.clock.setTimer(Math.max(0, Math.min(delayMs, SLEEP_MAX_MS)), () => {
+      this.#timer = null
+      void this.#inLine(() => this.#look())
+        .catch((error: unknown) => {
+          if (!this.#isStopped) this.#parts.logger.error({ error }, 'looking for schedules whose time has come failed')
+        })
+        .finally(() => this.#plan())
+    })
+  }
+
+  async #look(): Promise<void> {
+    this.#compareClocks()
+    for (;;) {
+      const due = this.#takeDue()
+      if (due.length === 0) return
+      const writes: Promise<void>[] = []
+      for (let index = 0; index < due.length; index += SCHEDULES_AT_ONCE) {
+        const gone: Gone[] = []
+        for (const state of due.slice(index, index + SCHEDULES_AT_ONCE)) {
+          const found = await this.#goOver(state)
+          if (found !== null) gone.push(found)
+        }
+        writes.push(this.#write(gone))
+      }
+      await Promise.all(writes)
+      for (const [index, state] of due.entries()) {
+        if (index % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await othersTurn()
+        await this.#moveOn(state)
+        if (this.#refused.delete(state.stored.id)) await this.#countFailuresOf(state.stored.id)
+      }
+    }
+  }
+
+  #takeDue(): ScheduleState[] {
+    const nowMs = this.#parts.clock.nowMs()
+    const due: ScheduleState[] = []
+    for (let first = this.#places.first(); first !== undefined && first.dueMs <= nowMs; first = this.#places.first()) {
+      this.#places.removeFirst()
+      if (first.place === first.state.place) due.push(first.state)
+    }
+    return due
+  }
+
+  /** null: it failed for a reason that is not the schedule's; it is tried again. */
+  async #goOver(state: ScheduleState): Promise<Gone | null> {
+    const nowMs = this.#parts.clock.nowMs()
+    try {
+      return await goOver(state, { nowMs, cause: this.#causeOf(state), live: this.#live, maker: this.#parts })
+    } catch (error) {
+      if (!this.#isStopped)
+        this.#parts.logger.error({ error, scheduleId: state.stored.id }, 'going over a schedule failed')
+      return null
+    }
+  }
+
+  /** Of one schedule, outside of a look; whether there may be more. */
+  async #goOverOne(state: ScheduleState): Promise<boolean> {
+    const { doneUntilMs } = state
+    const gone = await this.#goOver(state)
+    if (gone === null || gone.firings.length === 0) return false
+    await this.#write([gone])
+    findNext(state)
+    return state.doneUntilMs !== doneUntilMs
+  }
+
+  /** All of it in one commit; if that fails, each by itself, so that one schedule's fault is not that of others. */
+  async #write(gone: Gone[]): Promise<void> {
+    try {
+      const written = await this.#writeRows(gone.flatMap(({ firings }) => firings))
+      let index = 0
+      for (const one of gone) this.#believe(one, written.slice(index, (index += one.firings.length)))
+    } catch (error) {
+      if (gone.length > 1) for (const one of gone) await this.#write([one])
+      else if (!this.#isStopped) {
+        const facts = { error, scheduleId: gone[0]?.state.stored.id }
+        this.#parts.logger.error(facts, 'the rows of a schedule could not be written; tried again in a second')
+      }
+    }
+  }
+
+  #believe({ state, cancels, doneUntilMs }: Gone, written: (StoredFiring | null)[]): void {
+    state.doneUntilMs = doneUntilMs
+    for (const firing of written) if (firing !== null && firing.jobIds.length > 0) state.stored.runCount += 1
+    if (written.some((row) => row?.state === 'failed')) this.#refused.add(state.stored.id)
+    for (const { index, jobIds } of cancels) if (written[index] != null) this.#cancel(jobIds)
+  }
+
+  /** Rejects where nothing was written. null: that moment had fired already. */
+  async #writeRows(firings: NewFiring[]): Promise<(StoredFiring | null)[]> {
+    if (firings.length === 0) return []
+    const written = await this.#parts.store.fire(firings)
+    const rows = written.filter((row) => row !== null)
+    for (const { scheduleId, nominalMs, backfillId, jobIds } of rows) {
+      this.#live.add(scheduleId, { nominalMs, backfillId, jobIds })
+    }
+    if (rows.some(({ jobIds }) => jobIds.length > 0)) this.#parts.onJobs()
+    if (rows.length > 0) this.#parts.onFired(rows)
+    return written
+  }
+
+  /** After a look: to its next moment, or, where nothing could be written, to the same again. */
+  async #moveOn(state: ScheduleState): Promise<void> {
+    if (this.#states.get(state.stored.id) !== state) return
+    const { doneUntilMs, next, offsetMs } = state
+    const nowMs = this.#parts.clock.nowMs()
+    const isDone = next === null || doneUntilMs >= next.nominalMs || next.nominalMs + offsetMs > nowMs
+    if (!isDone) return this.#place(state, nowMs + AGAIN_AFTER_FAILURE_MS)
+    findNext(state)
+    await this.#settle(state)
+  }
+
+  async #pause(
+    scheduleId: string,
+    pausedBy: NonNullable<StoredSchedule['pausedBy']>,
+    pauseNote: string
+  ): Promise<void> {
+    const { store, clock, onPaused } = this.#parts
+    for (let tries = 0; tries < PAUSE_TRIES; tries += 1) {
+      const [stored] = await store.getSchedules([scheduleId])
+      if (stored === undefined) return
+      const changed = {
+        ...stored,
+        revision: stored.revision + 1,
+        changedAtMs: clock.nowMs(),
+        paused: true,
+        pauseNote,
+        pausedBy
+      }
+      try {
+        if (!stored.paused) {
+          await store.putSchedule(changed)
+          onPaused(changed)
+        }
+        return await this.#take(stored.paused ? stored : changed)
+      } catch (error) {
+        // Somebody changed it between the two calls: their change is looked at.
+        if (!isScrapdeckError(error, 'CHANGED_MEANWHILE')) throw error
+      }
+    }
+  }
+
+  async #noteEnds(scheduleIds: Set<string>): Promise<void> {
+    for (const id of scheduleIds) {
+      const state = this.#states.get(id)
+      if (state === undefined) continue
+      await this.#countFailuresOf(id)
+      await this.#stepBackfill(id)
+    }
+  }
+
+  async #countFailuresOf(scheduleId: string): Promise<void> {
+    const { store } = this.#parts
+    const state = this.#states.get(scheduleId)
+    if (state === undefined) return
+    const { pauseAfterFailures } = state.stored.settings
+    const wanted = pauseAfterFailures ?? FAILURES_SHOWN
+    // A few more: those that still run say nothing.
+    const page = { before: null, limit: wanted + LIVE_PASSED_OVER }
+    const firings = await store.listFirings({ scheduleId, states: ['fired', 'failed'] }, page)
+    const failures = countFailures(firings, state.stored.changedAtMs)
+    if (failures !== state.stored.failuresInARow) {
+      state.stored.failuresInARow = failures
+      await store.setFailuresInARow(scheduleId, failures)
+    }
+    if (pauseAfterFailures === null || failures < pauseAfterFailures || state.stored.paused) return
+    const note = failures === 1 ? 'Its last run failed' : `Its last ${failures} runs failed`
+    await this.#pause(scheduleId, 'failures', note)
+    this.#plan()
+  }
+
+  async #stepBackfill(scheduleId: string): Promise<void> {
+    const state = this.#states.get(scheduleId)
+    if (state === undefined) return
+    let againInMs = 0
+    try {
+      if (!(await this.#backfills.step(state))) return
+    } catch (error) {
+      if (!this.#isStopped)
+        this.#parts.logger.error({ error, scheduleId }, 'a backfill could not go on; tried again in a second')
+      againInMs = AGAIN_AFTER_FAILURE_MS
+    }
+    this.#timers.set(againInMs, () => void this.#inLine(() => this.#stepBackfill(scheduleId)).catch(() => undefined))
+  }
+
+  #cancel(jobIds: string[]): void {
+    this.#parts.cancel(jobIds).catch((error: unknown) => {
+      if (!this.#isStopped) this.#parts.logger.error({ error, jobIds }, 'a schedule could not cancel its earlier run')
+    })
+  }
+
+  #causeOf({ next, offsetMs }: ScheduleState): Cause {
+    const dueMs = (next?.nominalMs ?? 0) + offsetMs
+    if (dueMs < this.#startedAtMs) return 'stopped'
+    return dueMs <= this.#jumpedAtMs ? 'clock' : 'busy'
+  }
+
+  #compareClocks(): void {
+    const { clock, logger } = this.#parts
+    const now = { wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs() }
+    const before = this.#looked
+    this.#looked = now
+    if (before === null) return
+    const jumpMs = now.wallMs - before.wallMs - (now.monotonicMs - before.monotonicMs)
+    if (Math.abs(jumpMs) < CLOCK_JUMP_MIN_MS) return
+    const by = formatDuration(Math.round(Math.abs(jumpMs) / 1_000))
+    if (jumpMs > 0) {
+      this.#jumpedAtMs = now.wallMs
+      return logger.warn(
+        { jumpMs },
+        `the machine slept or its clock was set ahead, by ${by}: missed schedules are gone over`
+      )
+    }
+    logger.warn({ jumpMs }, `the clock was set back by ${by}: schedules do not repeat what they did`)
+    for (const state of this.#states.values()) {
+      if (!healAfterClock(state, now.wallMs)) continue
+      findNext(state)
+      this.#place(state)
+    }
+  }
+}
+
+function notFound(scheduleId: string): ScrapdeckError {
+  return new ScrapdeckError('SCHEDULE_NOT_FOUND', `There is no schedule ${scheduleId}. Reload the list`)
+}
+
+function othersTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
