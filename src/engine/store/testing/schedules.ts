@@ -42,6 +42,38 @@ export function describeSchedules(story: Story): void {
       expect((await story.store.getJob(job.id))?.scheduleId).toBe(last.id)
     })
 
+    test('schedules are paged by name whatever its case, and found by their words', async () => {
+      const named = (name: string, jobs?: { project: string; spiders: string[] }[]) => {
+        const { settings } = aStoredSchedule()
+        const templates = jobs?.map((job) => ({ ...settings.jobs[0]!, ...job }))
+        return put({ settings: { ...settings, name, jobs: templates ?? settings.jobs } })
+      }
+      await named('b 100%')
+      await named('A', [{ project: 'books', spiders: ['covers'] }])
+      await named('B 100%', [
+        { project: 'shop', spiders: ['prices', 'stock'] },
+        { project: 'books', spiders: ['list'] }
+      ])
+      await named('c')
+      const names = async (...asked: Parameters<typeof story.store.pageSchedules>) => {
+        const { schedules, total } = await story.store.pageSchedules(...asked)
+        return [total, ...schedules.map(({ settings }) => settings.name)]
+      }
+      const all = await story.store.listSchedules()
+      expect(all.map(({ settings }) => settings.name)).toEqual(['A', 'b 100%', 'B 100%', 'c'])
+      const pages = [await names({}, { after: null, limit: 3 }), await names({}, { after: all[2]!.id, limit: 3 })]
+      expect(pages).toEqual([
+        [4, 'A', 'b 100%', 'B 100%'],
+        [4, 'c']
+      ])
+      const whole = { after: null, limit: 9 }
+      expect(await names({ text: '0%' }, whole)).toEqual([2, 'b 100%', 'B 100%'])
+      expect(await names({ text: 'COVER' }, whole)).toEqual([1, 'A'])
+      expect(await names({ text: 'stock', project: 'books' }, whole)).toEqual([1, 'B 100%'])
+      expect(await names({ project: 'book' }, whole)).toEqual([0])
+      expect(await names({ name: 'B 100%' }, whole)).toEqual([1, 'B 100%'])
+    })
+
     test('who changes what somebody else has changed meanwhile, or removed, is refused', async () => {
       const schedule = await put()
       await story.store.putSchedule({ ...schedule, revision: 2 })
