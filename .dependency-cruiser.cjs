@@ -9,6 +9,7 @@ const path = require('node:path')
 const ROOMS = [
   'import',
   'router',
+  'fleet-file',
   'commands',
   'schedules',
   'queue',

@@ -19,6 +19,7 @@ const PLANTED: [file: string, imported: string, rule: string][] = [
   ['src/engine/events/f.ts', 'better-sqlite3', 'only-store-knows-sql'],
   ['src/engine/events/g.ts', 'kysely', 'only-store-knows-sql'],
   ['src/engine/router/a.ts', '../import/import-scrapyd.ts', 'engine-room-router'],
+  ['src/engine/fleet-file/a.ts', '../router/router.ts', 'engine-room-fleet-file'],
   ['src/engine/commands/a.ts', '../router/router.ts', 'engine-room-commands'],
   ['src/engine/schedules/a.ts', '../commands/order.ts', 'engine-room-schedules'],
   ['src/engine/queue/a.ts', '../commands/order.ts', 'engine-room-queue'],

@@ -3,6 +3,7 @@ import DatabaseConstructor, { type Database } from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openTemporaryStore, type TemporaryStore } from '../../testing/temporary-store.ts'
 import { ATTEMPTS_SQL } from './attempts.ts'
+import { CHAIN_ENDS_SQL } from './chain-ends.ts'
 import { HOLDS_SQL } from './holds.ts'
 import { JOB_LIST_SQL } from './job-list.ts'
 import { JOBS_SQL } from './jobs.ts'
@@ -59,6 +60,12 @@ describe('query plans', () => {
 
   test('a claim finds its job by id', () => {
     expect(planOf(QUEUE_SQL.claim)[0]).toContain('SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)')
+  })
+
+  test('an end looks at the chains, of which there are few, and at nothing else that grows', () => {
+    const scanned = planOf(CHAIN_ENDS_SQL.due).filter((step) => step.startsWith('SCAN'))
+    expect(new Set(scanned)).toEqual(new Set(['SCAN chains', 'SCAN line']))
+    expect(planOf(CHAIN_ENDS_SQL.listDue).join()).toContain('USING INDEX chain_ends_due')
   })
 
   test('live attempts are read from the index of live attempts', () => {

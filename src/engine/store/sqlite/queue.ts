@@ -1,6 +1,6 @@
 import type { Database } from 'better-sqlite3'
 import type { AttemptStart, BegunAttempt, LaneDepth, QueueHead, TimelineEntry } from '../store.ts'
-import type { ChainEnds } from './chains.ts'
+import type { ChainEnds } from './chain-ends.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { CountedRow, Counters } from './counters.ts'
 import { COUNTED, type Holds, type JobThatEnded, RESTORABLE } from './holds.ts'

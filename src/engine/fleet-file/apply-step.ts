@@ -1,0 +1,127 @@
+import { isDeepStrictEqual } from 'node:util'
+import { DEFAULT_PROJECT_SETTINGS, type ScheduleSettings, type WebhookSettings } from '../../shared/contract/index.ts'
+import type { ChainCommands } from '../commands/chain-commands.ts'
+import type { DiscoveryCommands } from '../commands/discovery-commands.ts'
+import type { NodeCommands } from '../commands/node-commands.ts'
+import type { ProjectCommands } from '../commands/project-commands.ts'
+import type { QueueCommands } from '../commands/queue-commands.ts'
+import type { Random } from '../runtime/random.ts'
+import {
+  type FileChain,
+  type FileLimit,
+  type FileNode,
+  type FileProject,
+  type FileSchedule,
+  type FileSource,
+  type FileWebhook,
+  settingsFromFile,
+  templateFromFile
+} from './form.ts'
+import type { Step } from './plan.ts'
+import type { FleetReads } from './read-fleet.ts'
+
+/** What a file is read against, and the commands that carry it out. */
+export interface FleetFileParts extends FleetReads {
+  nodes: Pick<NodeCommands, 'add' | 'update' | 'setMode' | 'remove'>
+  discovery: Pick<DiscoveryCommands, 'list' | 'put' | 'remove'>
+  projects: Pick<ProjectCommands, 'configure'>
+  queue: Pick<QueueCommands, 'limits' | 'setLimits'>
+  schedules: {
+    create(settings: ScheduleSettings): Promise<{ id: string }>
+    update(id: string, settings: ScheduleSettings): Promise<unknown>
+    remove(ids: string[]): Promise<unknown>
+    setPaused(ids: string[], paused: boolean, note: string | null): Promise<unknown>
+  }
+  chains: Pick<ChainCommands, 'create' | 'update' | 'remove'>
+  webhooks: FleetReads['webhooks'] & {
+    create(settings: WebhookSettings): Promise<unknown>
+    update(settings: WebhookSettings & { id: string }): Promise<unknown>
+    remove(id: string): Promise<unknown>
+  }
+  random: Random
+}
+
+type Do<T> = (step: { id: string | null; item: T | null; before: T | null }, parts: FleetFileParts) => Promise<unknown>
+
+/** One change by the command that anybody else would give. */
+export async function applyStep({ part, id, item, before }: Step, parts: FleetFileParts): Promise<void> {
+  await (DOERS[part] as Do<unknown>)({ id, item, before }, parts)
+}
+
+const DOERS = {
+  async nodes({ id, item, before }, { nodes }) {
+    if (item === null) return nodes.remove(id!, { force: false })
+    const { kind, mode, ...wanted } = item
+    if (id === null) {
+      const added = await nodes.add({ ...wanted, scrapydVersion: null })
+      return mode === 'active' ? added : nodes.setMode(added.stored.id, mode)
+    }
+    const { kind: _kind, mode: modeBefore, ...was } = before!
+    // Only what differs: a connection that is named anew is made anew.
+    const changed = Object.fromEntries(
+      Object.entries(wanted).filter(
+        ([name, value]) => value !== undefined && !isDeepStrictEqual(value, was[name as keyof typeof was] ?? null)
+      )
+    )
+    if (kind === 'local') delete changed['url']
+    if (Object.keys(changed).length > 0) await nodes.update(id, changed)
+    if (mode !== modeBefore) await nodes.setMode(id, mode)
+  },
+
+  async discovery({ id, item }, { discovery }) {
+    return item === null ? discovery.remove(id!) : discovery.put(item)
+  },
+
+  async projects({ id, item }, { projects }) {
+    if (item === null) return projects.configure(id!, DEFAULT_PROJECT_SETTINGS)
+    const { name, ...settings } = item
+    return projects.configure(name, settings)
+  },
+
+  async limits({ id, item }, { queue, random }) {
+    const rules = queue.limits().map(({ live: _live, ...rule }) => rule)
+    if (item === null) return queue.setLimits(rules.filter((rule) => rule.id !== id))
+    const rule = { ...item, id: id ?? random.hex(6) }
+    return queue.setLimits(id === null ? [...rules, rule] : rules.map((one) => (one.id === id ? rule : one)))
+  },
+
+  async schedules({ id, item, before }, parts) {
+    const { schedules } = parts
+    if (item === null) return schedules.remove([id!])
+    const settings = settingsFromFile(item, await idsOfNodes(parts))
+    const isSame = before !== null && isDeepStrictEqual(settings, settingsFromFile(before, await idsOfNodes(parts)))
+    const scheduleId = id ?? (await schedules.create(settings)).id
+    if (id !== null && !isSame) await schedules.update(id, settings)
+    const wasPaused = before?.paused ?? false
+    const isPaused = item.paused ?? wasPaused
+    const hasOtherNote = isPaused && item.pauseNote !== undefined && item.pauseNote !== (before?.pauseNote ?? null)
+    if (isPaused !== wasPaused || hasOtherNote)
+      await schedules.setPaused([scheduleId], isPaused, item.pauseNote ?? null)
+  },
+
+  async chains({ id, item }, parts) {
+    const { chains } = parts
+    if (item === null) return chains.remove(id!)
+    const settings = { ...item, run: templateFromFile(item.run, await idsOfNodes(parts)) }
+    return id === null ? chains.create(settings) : chains.update(id, settings)
+  },
+
+  async webhooks({ id, item }, { webhooks }) {
+    if (item === null) return webhooks.remove(id!)
+    return id === null ? webhooks.create(item) : webhooks.update({ ...item, id })
+  }
+} satisfies {
+  nodes: Do<FileNode>
+  discovery: Do<FileSource>
+  projects: Do<FileProject>
+  limits: Do<FileLimit>
+  schedules: Do<FileSchedule>
+  chains: Do<FileChain>
+  webhooks: Do<FileWebhook>
+}
+
+/** By name, as they are now: the file may have added them a moment ago. That they exist was checked with the file. */
+async function idsOfNodes({ store }: FleetFileParts): Promise<(name: string) => string> {
+  const ids = new Map((await store.listNodes()).map(({ id, name }) => [name, id]))
+  return (name) => ids.get(name) ?? name
+}

@@ -1,0 +1,96 @@
+import type { FleetFileChange } from '../../shared/contract/index.ts'
+import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
+import { maskTemplate } from '../commands/template-secrets.ts'
+import { withoutCredentials } from '../nodes/scrapyd/proxy.ts'
+import { checkSteps, normalise } from './check.ts'
+import type { FleetForm } from './form.ts'
+import { applyStep, type FleetFileParts } from './apply-step.ts'
+import { planFleetFile, type CurrentFleet, type Step } from './plan.ts'
+import { readFleet } from './read-fleet.ts'
+import { readFleetFile, writeFleetFile } from './yaml.ts'
+
+const HEADING = `Fleet file of Scrapdeck: what is set, without passwords, keys and other secrets (dots stand in their place,
+and an engine that has them keeps them). "scrapdeck apply FILE" shows what would change, and does it when told to.`
+
+/** Fleet as code: what is set, as one YAML file, and from such a file. Files are applied one after another. */
+export class FleetFiles {
+  readonly #parts: FleetFileParts
+  #lastApply: Promise<unknown> = Promise.resolve()
+
+  constructor(parts: FleetFileParts) {
+    this.#parts = parts
+  }
+
+  async export(): Promise<string> {
+    return writeFleetFile(toShow(await readFleet(this.#parts)), HEADING)
+  }
+
+  /** What applying it would do. Rejects with FLEET_FILE_INVALID. */
+  async plan(yaml: string, prune: boolean): Promise<FleetFileChange[]> {
+    return (await this.#plan(yaml, prune)).map(({ change }) => change)
+  }
+
+  /** Does it; an error in the middle tells what was done. What is as it should be is not touched, so it may be repeated. */
+  apply(yaml: string, prune: boolean): Promise<FleetFileChange[]> {
+    const applied = this.#lastApply.then(() => this.#apply(yaml, prune))
+    this.#lastApply = applied.catch(() => {
+      // Its own caller hears of it; the next file must go on.
+    })
+    return applied
+  }
+
+  async #plan(yaml: string, prune: boolean): Promise<Step[]> {
+    const form = readFleetFile(yaml)
+    const current = await readFleet(this.#parts)
+    const steps = planFleetFile(current, normalise(form, current), prune)
+    checkSteps(steps)
+    return steps
+  }
+
+  async #apply(yaml: string, prune: boolean): Promise<FleetFileChange[]> {
+    const steps = await this.#plan(yaml, prune)
+    const done: FleetFileChange[] = []
+    for (const step of steps) {
+      try {
+        await applyStep(step, this.#parts)
+      } catch (error) {
+        throw done.length > 0 && isScrapdeckError(error) ? inTheMiddle(error, step, done, steps.length) : error
+      }
+      done.push(step.change)
+    }
+    return done
+  }
+}
+
+function inTheMiddle(error: ScrapdeckError, step: Step, done: FleetFileChange[], count: number): ScrapdeckError {
+  const { noun, name } = step.change
+  return new ScrapdeckError(
+    error.code,
+    `${noun} ${name}: ${error.message.replace(/\.?$/, '.')} ${done.length} of ${count} changes were made before it; apply the file again when this is mended`,
+    { cause: error, data: { ...error.data, done } }
+  )
+}
+
+/** Without secrets, and without what others look after. */
+function toShow(current: CurrentFleet): FleetForm {
+  const ours = <T>(items: { item: T; isOurs: boolean }[]) =>
+    items.filter(({ isOurs }) => isOurs).map(({ item }) => item)
+  const { nodes, discovery, projects, limits, schedules, chains, webhooks } = current
+  return {
+    version: 1,
+    nodes: ours(nodes).map(({ password: _password, clientKey: _clientKey, proxyUrl, ...node }) => ({
+      ...node,
+      proxyUrl: proxyUrl === null ? null : withoutCredentials(proxyUrl)
+    })),
+    discovery: ours(discovery),
+    projects: ours(projects),
+    limits: ours(limits),
+    schedules: schedules.map(({ item: { paused, pauseNote, ...schedule }, isPausedByOperator }) => ({
+      ...schedule,
+      jobs: schedule.jobs.map(maskTemplate),
+      ...(isPausedByOperator === true ? { paused, pauseNote } : {})
+    })),
+    chains: ours(chains).map((chain) => ({ ...chain, run: maskTemplate(chain.run) })),
+    webhooks: ours(webhooks)
+  }
+}

@@ -1,0 +1,174 @@
+import { z } from 'zod'
+import {
+  ChainSettings,
+  LimitRule,
+  NodeAddress,
+  NodeMode,
+  NodeSettings,
+  ProjectPython,
+  ProjectSettings,
+  RunTemplate,
+  type ScheduleRule,
+  ScheduleSettings,
+  SourceSettings,
+  WebhookSettings
+} from '../../shared/contract/index.ts'
+
+/**
+ * What a fleet file says, as people write it: nodes by their names, moments as texts with an offset, and nothing that only an engine
+ * knows (ids, counts). Names that do not exist are refused: a misspelt one would otherwise be an order that is never carried out.
+ */
+const OFFSET_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/
+
+/** `2026-11-21T10:00:00+01:00`; the same moment is always the same text afterwards. */
+const Moment = z
+  .string()
+  .refine((text) => OFFSET_TIME.test(text) && !Number.isNaN(Date.parse(text)), {
+    error: 'is no time with an offset, as 2026-11-21T10:00:00+01:00 or 2026-11-21T09:00:00Z'
+  })
+  .transform((text) => textOfMoment(Date.parse(text)))
+
+export const textOfMoment = (atMs: number): string => new Date(atMs).toISOString().replace('.000Z', 'Z')
+
+const FileTemplate = RunTemplate.omit({ nodeId: true })
+  .extend({
+    /** The name of the node, or its address. */
+    node: z.string().min(1).max(2_000).nullable().default(null)
+  })
+  .strict()
+export type FileTemplate = z.infer<typeof FileTemplate>
+
+const FileRule = z.union(
+  [
+    z.strictObject({ cron: z.string().min(1).max(200) }),
+    z.strictObject({
+      /** Seconds. */
+      every: z.number().int().min(1).max(31_622_400),
+      from: Moment.default('1970-01-01T00:00:00Z')
+    }),
+    z.strictObject({ once: Moment })
+  ],
+  { error: 'is none of { cron: EXPRESSION }, { every: SECONDS, from: TIME } and { once: TIME }' }
+)
+
+type FileRule = z.infer<typeof FileRule>
+
+const FileNode = z.strictObject({
+  name: NodeSettings.shape.name.unwrap(),
+  kind: z.enum(['scrapyd', 'local']).default('scrapyd'),
+  /** The local node has none. */
+  url: z.string().max(2_000).default(''),
+  username: z.string().max(200).nullable().default(null),
+  /** Never exported. Absent: it stays as it is. */
+  password: NodeAddress.shape.password,
+  caCertificate: z.string().max(100_000).nullable().default(null),
+  clientCertificate: z.string().max(100_000).nullable().default(null),
+  /** As the password. */
+  clientKey: NodeAddress.shape.clientKey,
+  proxyUrl: z.string().max(2_000).nullable().default(null),
+  slots: NodeSettings.shape.slots.unwrap().default(null),
+  tags: NodeSettings.shape.tags.unwrap().default([]),
+  queueAhead: NodeSettings.shape.queueAhead.unwrap().default(0),
+  giveUpAfterSeconds: NodeSettings.shape.giveUpAfterSeconds.unwrap().default(null),
+  group: NodeSettings.shape.group.unwrap().default(null),
+  mode: NodeMode.default('active')
+})
+export type FileNode = z.infer<typeof FileNode>
+
+const FileSource = SourceSettings.extend({ password: NodeAddress.shape.password }).strict()
+export type FileSource = z.infer<typeof FileSource>
+
+const FileProject = ProjectSettings.extend({
+  name: z.string().min(1).max(200),
+  python: ProjectPython.default({ kind: 'default' }),
+  limits: ProjectSettings.shape.limits.default(null)
+}).strict()
+export type FileProject = z.infer<typeof FileProject>
+
+const FileLimit = z.strictObject({
+  project: LimitRule.shape.project.default(null),
+  spider: LimitRule.shape.spider.default(null),
+  tag: LimitRule.shape.tag.default(null),
+  perNode: LimitRule.shape.perNode.default(false),
+  max: LimitRule.shape.max
+})
+export type FileLimit = z.infer<typeof FileLimit>
+
+const FileSchedule = ScheduleSettings.omit({ rules: true, startMs: true, endMs: true, jobs: true })
+  .extend({
+    rules: z.array(FileRule).min(1).max(20),
+    start: Moment.nullable().default(null),
+    end: Moment.nullable().default(null),
+    jobs: z.array(FileTemplate).min(1).max(50),
+    /** Absent: as it is. A schedule that was paused by its failures, or has ended, is not started again by every file. */
+    paused: z.boolean().optional(),
+    pauseNote: z.string().max(1_000).nullable().optional()
+  })
+  .strict()
+export type FileSchedule = z.infer<typeof FileSchedule>
+
+const FileChain = ChainSettings.extend({ run: FileTemplate }).strict()
+export type FileChain = z.infer<typeof FileChain>
+
+const FileWebhook = WebhookSettings.strict()
+export type FileWebhook = z.infer<typeof FileWebhook>
+
+/** A part that is absent is nobody's affair; one that is there and empty says that there is to be none, where pruning is asked for. */
+export const FleetForm = z.strictObject({
+  version: z.literal(1, { error: 'must be 1: the version of this form' }),
+  nodes: z.array(FileNode).max(10_000).optional(),
+  discovery: z.array(FileSource).max(1_000).optional(),
+  projects: z.array(FileProject).max(10_000).optional(),
+  limits: z.array(FileLimit).max(1_000).optional(),
+  schedules: z.array(FileSchedule).max(20_000).optional(),
+  chains: z.array(FileChain).max(10_000).optional(),
+  webhooks: z.array(FileWebhook).max(1_000).optional()
+})
+export type FleetForm = z.infer<typeof FleetForm>
+
+/** The parts in the order in which they are made: what comes later may name what comes before. */
+export const PARTS = {
+  nodes: FileNode,
+  discovery: FileSource,
+  projects: FileProject,
+  limits: FileLimit,
+  schedules: FileSchedule,
+  chains: FileChain,
+  webhooks: FileWebhook
+} as const
+export type Part = keyof typeof PARTS
+export const PART_NAMES = Object.keys(PARTS) as Part[]
+export type ItemOf<P extends Part> = NonNullable<FleetForm[P]>[number]
+
+export const TEMPLATE_SHAPE: z.ZodObject = FileTemplate
+
+export function templateOfFile({ nodeId, ...template }: RunTemplate, nameOf: (nodeId: string) => string): FileTemplate {
+  return { ...template, node: nodeId === null ? null : nameOf(nodeId) }
+}
+
+export function templateFromFile({ node, ...template }: FileTemplate, idOf: (name: string) => string): RunTemplate {
+  return { ...template, nodeId: node === null ? null : idOf(node) }
+}
+
+export function ruleOfFile(rule: ScheduleRule): FileRule {
+  if (rule.kind === 'cron') return { cron: rule.expression }
+  if (rule.kind === 'once') return { once: textOfMoment(rule.atMs) }
+  return { every: rule.everySeconds, from: textOfMoment(rule.anchorMs) }
+}
+
+function ruleFromFile(rule: FileRule): ScheduleRule {
+  if ('cron' in rule) return { kind: 'cron', expression: rule.cron }
+  if ('once' in rule) return { kind: 'once', atMs: Date.parse(rule.once) }
+  return { kind: 'interval', everySeconds: rule.every, anchorMs: Date.parse(rule.from) }
+}
+
+export function settingsFromFile(schedule: FileSchedule, idOf: (name: string) => string): ScheduleSettings {
+  const { rules, start, end, jobs, paused: _paused, pauseNote: _pauseNote, ...rest } = schedule
+  return {
+    ...rest,
+    rules: rules.map(ruleFromFile),
+    startMs: start === null ? null : Date.parse(start),
+    endMs: end === null ? null : Date.parse(end),
+    jobs: jobs.map((template) => templateFromFile(template, idOf))
+  }
+}

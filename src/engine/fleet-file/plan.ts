@@ -1,0 +1,161 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type FleetFileChange, SECRET_MASK } from '../../shared/contract/index.ts'
+import { fillMasked, maskTemplate } from '../commands/template-secrets.ts'
+import { withoutCredentials } from '../nodes/scrapyd/proxy.ts'
+import { describeLimit } from '../queue/limits.ts'
+import {
+  type FileLimit,
+  type FileNode,
+  type FileTemplate,
+  type FleetForm,
+  type ItemOf,
+  type Part,
+  PART_NAMES
+} from './form.ts'
+import { compactItem, textOfValue } from './yaml.ts'
+
+/**
+ * One thing that there is, as a file would say it, its secret values opened. What somebody else looks after (a discovery source, the
+ * configuration) is not written into files and never removed for want of a line.
+ */
+export interface CurrentItem<P extends Part> {
+  id: string
+  item: ItemOf<P>
+  isOurs: boolean
+  /** A schedule that an operator paused; others paused themselves. */
+  isPausedByOperator?: boolean
+}
+export type CurrentFleet = { [P in Part]: CurrentItem<P>[] }
+
+/** What is to be done about one thing. `item`: as it is wanted; `before`: as it is. */
+export interface Step<P extends Part = Part> {
+  part: P
+  change: FleetFileChange
+  id: string | null
+  item: ItemOf<P> | null
+  before: ItemOf<P> | null
+}
+
+export const NOUNS: Record<Part, FleetFileChange['noun']> = {
+  nodes: 'node',
+  discovery: 'discovery',
+  projects: 'project',
+  limits: 'limits',
+  schedules: 'schedule',
+  chains: 'chain',
+  webhooks: 'webhook'
+}
+
+const SECRET_FIELDS = new Set(['password', 'clientKey'])
+
+/**
+ * What must be done so that the fleet is as the file says, in an order in which it can be: additions and changes from nodes to webhooks,
+ * then removals the other way round. Pure. Without `prune` nothing is removed; with it only of parts that the file has.
+ */
+export function planFleetFile(current: CurrentFleet, wanted: FleetForm, prune: boolean): Step[] {
+  const made = PART_NAMES.flatMap((part) => planPart(part, current, wanted, prune))
+  const removed = made.filter(({ change }) => change.act === 'remove')
+  return [...made.filter(({ change }) => change.act !== 'remove'), ...removed.reverse()]
+}
+
+function planPart<P extends Part>(part: P, current: CurrentFleet, wanted: FleetForm, prune: boolean): Step<P>[] {
+  const items = wanted[part] as ItemOf<P>[] | undefined
+  if (items === undefined) return []
+  const rest = new Set(current[part] as CurrentItem<P>[])
+  const partners = items.map((item) => take(rest, (one) => nameOf(part, one.item) === nameOf(part, item)))
+  // A node that is called otherwise now is the same as long as its address is.
+  for (const [index, item] of items.entries()) {
+    partners[index] ??= take(rest, (one) => part === 'nodes' && isSameAddress(one.item as FileNode, item as FileNode))
+  }
+  const steps = items.flatMap((item, index) => planItem(part, item, partners[index]))
+  if (!prune) return steps
+  return [...steps, ...[...rest].filter(({ isOurs }) => isOurs).map((one) => removal(part, one))]
+}
+
+function take<T>(rest: Set<T>, isIt: (one: T) => boolean): T | undefined {
+  for (const one of rest) {
+    if (!isIt(one)) continue
+    rest.delete(one)
+    return one
+  }
+  return undefined
+}
+
+function planItem<P extends Part>(part: P, wanted: ItemOf<P>, partner: CurrentItem<P> | undefined): Step<P>[] {
+  const item = filledIn(part, wanted, partner?.item)
+  const name = nameForPeople(part, item)
+  const noun = NOUNS[part]
+  if (partner === undefined) {
+    const fields = fieldsOf(part, item).map(({ name: field, text }) => ({ name: field, from: null, to: text }))
+    return [{ part, id: null, item, before: null, change: { noun, name, act: 'add', fields } }]
+  }
+  const before = partner.item
+  const fields = differences(part, before, item)
+  if (fields.length === 0) return []
+  return [{ part, id: partner.id, item, before, change: { noun, name, act: 'change', fields } }]
+}
+
+function removal<P extends Part>(part: P, { id, item }: CurrentItem<P>): Step<P> {
+  const change: FleetFileChange = { noun: NOUNS[part], name: nameForPeople(part, item), act: 'remove', fields: [] }
+  return { part, id, item: null, before: item, change }
+}
+
+/** What tells two things of a part apart. A limit is the same as long as it limits the same. */
+function nameOf<P extends Part>(part: P, item: ItemOf<P>): string {
+  if (part === 'limits') {
+    const { project, spider, tag, perNode } = item as FileLimit
+    return JSON.stringify([project, spider, tag, perNode])
+  }
+  if (part === 'nodes' && (item as FileNode).kind === 'local') return 'the local node'
+  return 'id' in item ? item.id : (item as { name: string }).name
+}
+
+function nameForPeople<P extends Part>(part: P, item: ItemOf<P>): string {
+  if (part === 'limits') return describeLimit({ ...(item as FileLimit), id: '' })
+  return 'id' in item ? item.id : (item as { name: string }).name
+}
+
+const isSameAddress = (one: FileNode, other: FileNode) =>
+  one.kind === 'scrapyd' && other.kind === 'scrapyd' && one.url === other.url
+
+/** Secrets that are not said, or only as they are shown, are those that there are. */
+function filledIn<P extends Part>(part: P, wanted: ItemOf<P>, before: ItemOf<P> | undefined): ItemOf<P> {
+  if ('jobs' in wanted) {
+    const jobs = (before as { jobs: FileTemplate[] } | undefined)?.jobs
+    return { ...wanted, jobs: wanted.jobs.map((template, index) => fillMasked(template, jobs?.[index])) }
+  }
+  if ('run' in wanted) {
+    return { ...wanted, run: fillMasked(wanted.run, (before as { run: FileTemplate } | undefined)?.run) }
+  }
+  if (part !== 'nodes' || before === undefined) return wanted
+  const { proxyUrl } = before as FileNode
+  const isAsShown = proxyUrl !== null && (wanted as FileNode).proxyUrl === withoutCredentials(proxyUrl)
+  return isAsShown ? { ...wanted, proxyUrl } : wanted
+}
+
+function differences<P extends Part>(part: P, before: ItemOf<P>, item: ItemOf<P>): FleetFileChange['fields'] {
+  const fields: FleetFileChange['fields'] = []
+  for (const name of Object.keys(item) as (keyof ItemOf<P> & string)[]) {
+    // Not said: as it is.
+    if (item[name] === undefined || isDeepStrictEqual(before[name] ?? null, item[name])) continue
+    const [from, to] = [shown(part, name, before[name]), shown(part, name, item[name])]
+    fields.push({ name, from, to: from === to ? `${to} # another secret value` : to })
+  }
+  return fields
+}
+
+function fieldsOf<P extends Part>(part: P, item: ItemOf<P>): { name: string; text: string | null }[] {
+  return Object.keys(compactItem(part, item))
+    .filter((name) => name !== 'name')
+    .map((name) => ({ name, text: shown(part, name, item[name as keyof ItemOf<P>]) }))
+}
+
+/** As YAML, without what must not be seen. */
+function shown(part: Part, name: string, value: unknown): string | null {
+  if (value === undefined || value === null) return value === null ? 'null' : null
+  if (SECRET_FIELDS.has(name)) return SECRET_MASK
+  if (part === 'nodes' && name === 'proxyUrl') return withoutCredentials(value as string)
+  if (part === 'schedules' && name === 'jobs') return textOfValue(name, (value as FileTemplate[]).map(maskTemplate))
+  if (part === 'chains' && name === 'run') return textOfValue(name, maskTemplate(value as FileTemplate))
+  return textOfValue(name, value)
+}

@@ -1,0 +1,85 @@
+import type { Webhook } from '../../shared/contract/index.ts'
+import type { DiscoveryCommands } from '../commands/discovery-commands.ts'
+import type { QueueCommands } from '../commands/queue-commands.ts'
+import { openTemplate } from '../commands/template-secrets.ts'
+import { DIRECT } from '../nodes/scrapyd/proxy.ts'
+import type { SecretBox } from '../runtime/secret-box.ts'
+import type { Store, StoredNode, StoredSchedule } from '../store/store.ts'
+import { type FileTemplate, ruleOfFile, templateOfFile, textOfMoment } from './form.ts'
+import type { CurrentFleet, CurrentItem } from './plan.ts'
+
+export interface FleetReads {
+  store: Pick<Store, 'listNodes' | 'listProjectSettings' | 'listSchedules' | 'listChains'>
+  hasLocalNode: boolean
+  discovery: Pick<DiscoveryCommands, 'list'>
+  queue: Pick<QueueCommands, 'limits'>
+  webhooks: { list(): Promise<Webhook[]> }
+  secretBox: Pick<SecretBox, 'open'>
+}
+
+/** Everything that a fleet file may speak of, as one would say it; secret values opened, so never to be shown as it is. */
+export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
+  const { store, hasLocalNode, secretBox } = parts
+  const nodes = (await store.listNodes()).filter(({ kind }) => kind === 'scrapyd' || hasLocalNode)
+  const nameOf = new Map(nodes.map(({ id, name }) => [id, name]))
+  const [schedules, chains] = [await store.listSchedules(), await store.listChains()]
+  return {
+    nodes: await Promise.all(nodes.map((node) => nodeOf(node, parts.secretBox))),
+    discovery: parts.discovery.list().map(({ id, source, refreshSeconds, node, username, isFromConfiguration }) => ({
+      id,
+      item: { id, source, refreshSeconds, node, username: username ?? null },
+      isOurs: !isFromConfiguration
+    })),
+    projects: [...(await store.listProjectSettings())].map(([name, settings]) => ({
+      id: name,
+      item: { name, ...settings },
+      isOurs: true
+    })),
+    limits: parts.queue.limits().map(({ id, project, spider, tag, perNode, max }) => ({
+      id,
+      item: { project, spider, tag, perNode, max },
+      isOurs: true
+    })),
+    schedules: await Promise.all(schedules.map(scheduleOf)),
+    chains: await Promise.all(
+      chains.map(async ({ id, settings }) => ({
+        id,
+        item: { ...settings, run: await opened(settings.run) },
+        isOurs: true
+      }))
+    ),
+    webhooks: (await parts.webhooks.list()).map(({ id, name, url, events, project, enabled }) => ({
+      id,
+      item: { name, url, events, project, enabled },
+      isOurs: true
+    }))
+  }
+
+  async function opened(template: StoredSchedule['settings']['jobs'][number]): Promise<FileTemplate> {
+    // What was sealed elsewhere stays sealed: it is shown to nobody, and entered again it is another value.
+    const plain = await openTemplate(template, secretBox).catch(() => template)
+    return templateOfFile(plain, (nodeId) => nameOf.get(nodeId) ?? nodeId)
+  }
+
+  async function scheduleOf(schedule: StoredSchedule): Promise<CurrentItem<'schedules'>> {
+    const { id, settings, paused, pauseNote } = schedule
+    const { rules, startMs, endMs, jobs, ...rest } = settings
+    const moments = { start: momentOf(startMs), end: momentOf(endMs) }
+    const templates = await Promise.all(jobs.map(opened))
+    const item = { ...rest, ...moments, rules: rules.map(ruleOfFile), jobs: templates, paused, pauseNote }
+    return { id, item, isOurs: true, isPausedByOperator: paused && schedule.pausedBy === 'operator' }
+  }
+}
+
+const momentOf = (atMs: number | null): string | null => (atMs === null ? null : textOfMoment(atMs))
+
+async function nodeOf(node: StoredNode, secretBox: Pick<SecretBox, 'open'>): Promise<CurrentItem<'nodes'>> {
+  const { name, kind, url, username, caCertificate, clientCertificate, slots, tags, queueAhead, group, mode } = node
+  const { giveUpAfterSeconds, sealedProxyUrl } = node
+  const open = async (sealed: string | null) => (sealed === null ? null : secretBox.open(sealed).catch(() => null))
+  const proxyUrl = sealedProxyUrl === DIRECT ? DIRECT : await open(sealedProxyUrl)
+  const secrets = { password: await open(node.sealedPassword), clientKey: await open(node.sealedClientKey), proxyUrl }
+  const settings = { slots, tags, queueAhead, giveUpAfterSeconds, group, mode }
+  const item = { name, kind, url, username, caCertificate, clientCertificate, ...secrets, ...settings }
+  return { id: node.id, item, isOurs: node.sourceId === null }
+}

@@ -1,0 +1,48 @@
+import { describe, expect, test } from 'vitest'
+import { isScrapdeckError } from '../../shared/errors.ts'
+import { readFleetFile } from './yaml.ts'
+
+function problemOf(text: string): string {
+  try {
+    readFleetFile(text)
+  } catch (error) {
+    if (isScrapdeckError(error, 'FLEET_FILE_INVALID')) return error.message
+    throw error
+  }
+  throw new Error('it was read')
+}
+
+describe('reading a fleet file', () => {
+  test('names the line, the field and what is wrong with it', () => {
+    expect(problemOf('version: 1\nnodes:\n  - name: a\n    slotz: 3\n')).toContain(
+      'line 3: nodes[0] has no field "slotz"'
+    )
+    expect(problemOf('version: 2')).toContain('line 1: version must be 1')
+    expect(
+      problemOf(
+        'version: 1\nschedules:\n  - name: x\n    zone: UTC\n    jobs: [{ project: p, spiders: [s] }]\n    rules:\n      - cron: 5\n'
+      )
+    ).toContain('line 7: schedules[0].rules[0] is none of { cron: EXPRESSION }')
+    expect(problemOf('version: 1\nnodes: [\n')).toContain('line 3')
+    expect(problemOf('version: 1\nversion: 1\n')).toContain('line 2: Map keys must be unique')
+    expect(problemOf('')).toContain('the file')
+  })
+
+  test('a time without an offset is not guessed', () => {
+    const once = (text: string) =>
+      `version: 1\nschedules: [{ name: x, zone: UTC, jobs: [{ project: p, spiders: [s] }], rules: [{ cron: '* * * * *' }], start: ${text} }]`
+    expect(problemOf(once('2026-01-01T00:00:00'))).toContain('is no time with an offset')
+    expect(readFleetFile(once('2026-01-01T00:00:00+01:00')).schedules?.[0]?.start).toBe('2025-12-31T23:00:00Z')
+  })
+
+  test('what is made to hurt is refused', () => {
+    expect(problemOf('['.repeat(50_000))).toContain('nested too deeply')
+    const bomb = [
+      'a: &a [1,1,1,1,1,1,1,1,1]',
+      ...'bcdefg'.split('').map((name, index) => `${name}: &${name} [${`*${'abcdefg'[index]},`.repeat(9)}1]`)
+    ]
+    expect(problemOf(bomb.join('\n'))).toContain('alias')
+    expect(problemOf('version: 1\nnodes: [{ name: a, __proto__: { kind: local } }]')).toContain('__proto__')
+    expect(problemOf('version: 1\nprojects: [{ name: !!js/function x }]')).toContain('line 2')
+  })
+})
