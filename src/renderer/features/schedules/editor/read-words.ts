@@ -109,12 +109,12 @@ function readMonths(phrase: Phrase): string {
 function readWeekdays(phrase: Phrase): string {
   const isWorkdays = phrase.take(/\b(?:weekdays?|workdays?|working days?)\b/) !== null
   const isWeekend = phrase.take(/\bweekends?\b/) !== null
-  const range = phrase.take(new RegExp(`\\b${WEEKDAY} ?(?:to|through|thru|until|-) ?${WEEKDAY}\\b`))
+  const ranges = phrase.takeAll(new RegExp(`\\b${WEEKDAY} ?(?:to|through|thru|until|-) ?${WEEKDAY}\\b`))
   const isWeekly = phrase.take(/\bweekly\b|\b(?:each|every|a) week\b/) !== null
   const days = phrase.takeAll(new RegExp(`\\b${WEEKDAY}\\b`)).map(([, word]) => weekdayOf(word))
   const parts = [
     ...(isWorkdays ? ['1-5'] : []),
-    ...(range === null ? [] : [`${weekdayOf(range[1])}-${weekdayOf(range[2])}`]),
+    ...ranges.map(([, from, to]) => `${weekdayOf(from)}-${weekdayOf(to)}`),
     ...(isWeekend ? ['0', '6'] : []),
     ...days.map(String)
   ]

@@ -1,0 +1,187 @@
+import { NumberInput, SegmentedControl, Select, TextInput } from '@mantine/core'
+import { useState } from 'react'
+import { type Builder, readBuilder, writeBuilder } from '../../../../shared/calendar/index.ts'
+import { type BuilderKind, EVERY_MINUTES, fieldsOf, KIND_WORDS, toggle, toKind } from './builder-kinds.ts'
+import classes from './editor.module.css'
+
+const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
+/** Weeks begin on Monday. */
+const WEEK = [1, 2, 3, 4, 5, 6, 0]
+const HOURS = Array.from({ length: 24 }, (_, hour) => hour)
+const MONTH_DAYS = [...Array.from({ length: 31 }, (_, day) => day + 1), 'L' as const]
+
+/** The expression as choices; what they have no shape for is edited field by field. */
+export function BuilderFields({
+  expression,
+  of,
+  onChange
+}: {
+  expression: string
+  of: string
+  onChange: (expression: string) => void
+}) {
+  const builder = readBuilder(expression)
+  // Custom can be asked for, so that a plain expression can be edited by its fields too.
+  const [isCustom, setCustom] = useState(false)
+  const kind: BuilderKind = isCustom || builder === null ? 'custom' : builder.kind
+  const write = (next: Builder) => onChange(writeBuilder(next))
+  return (
+    <div className={classes.builder}>
+      <SegmentedControl
+        aria-label={`How often${of}`}
+        className={classes.kinds}
+        value={kind}
+        onChange={(value) => {
+          setCustom(value === 'custom')
+          if (value !== 'custom') onChange(toKind(expression, value as Builder['kind']))
+        }}
+        data={Object.entries(KIND_WORDS).map(([value, label]) => ({ value, label }))}
+      />
+      {kind === 'custom' || builder === null ? (
+        <CronFieldBoxes expression={expression} of={of} onChange={onChange} />
+      ) : builder.kind === 'minutes' ? (
+        <div className={classes.line}>
+          every
+          <Select
+            aria-label={`Minutes between runs${of}`}
+            w={84}
+            allowDeselect={false}
+            value={String(builder.every)}
+            data={[...new Set([...EVERY_MINUTES, builder.every])].map(String)}
+            onChange={(every) => write({ kind: 'minutes', every: Number(every) })}
+          />
+          {builder.every === 1 ? 'minute' : 'minutes'}
+        </div>
+      ) : builder.kind === 'hourly' ? (
+        <div className={classes.line}>
+          every hour at minute{' '}
+          <Minute minute={builder.minute} of={of} onChange={(minute) => write({ ...builder, minute })} />
+        </div>
+      ) : (
+        <>
+          {builder.kind === 'weekly' && (
+            <Choices
+              label={`Weekdays${of}`}
+              of={WEEK}
+              nameOf={(day) => WEEKDAYS[day] as string}
+              chosen={builder.days}
+              onToggle={(day) => write({ ...builder, days: toggle(builder.days, day) })}
+              columns={7}
+            />
+          )}
+          {builder.kind === 'monthly' && (
+            <Choices
+              label={`Days of the month${of}`}
+              of={MONTH_DAYS}
+              nameOf={(day) => (day === 'L' ? 'last' : String(day))}
+              chosen={builder.days}
+              onToggle={(day) => write({ ...builder, days: toggle(builder.days, day) })}
+              columns={16}
+            />
+          )}
+          <Choices
+            label={`Hours${of}`}
+            of={HOURS}
+            nameOf={(hour) => String(hour).padStart(2, '0')}
+            chosen={builder.hours}
+            onToggle={(hour) => write({ ...builder, hours: toggle(builder.hours, hour) })}
+            columns={12}
+          />
+          <div className={classes.line}>
+            at minute <Minute minute={builder.minute} of={of} onChange={(minute) => write({ ...builder, minute })} />
+            {builder.kind === 'monthly' && builder.days.some((day) => day !== 'L' && day > 28) && (
+              <span className="tone-wait">Months without that day are passed over; “last” is in every month.</span>
+            )}
+          </div>
+        </>
+      )}
+    </div>
+  )
+}
+
+function Minute({ minute, of, onChange }: { minute: number; of: string; onChange: (minute: number) => void }) {
+  return (
+    <NumberInput
+      aria-label={`Minute${of}`}
+      w={68}
+      min={0}
+      max={59}
+      clampBehavior="strict"
+      allowDecimal={false}
+      value={minute}
+      onChange={(value) => onChange(Number(value) || 0)}
+    />
+  )
+}
+
+function Choices<Value extends string | number>({
+  label,
+  of,
+  nameOf,
+  chosen,
+  onToggle,
+  columns
+}: {
+  label: string
+  of: readonly Value[]
+  nameOf: (value: Value) => string
+  chosen: readonly Value[]
+  onToggle: (value: Value) => void
+  columns: number
+}) {
+  return (
+    <fieldset className={classes.choices} style={{ ['--columns' as string]: columns }}>
+      <legend className="visually-hidden">{label}</legend>
+      {of.map((value) => (
+        <button
+          key={value}
+          type="button"
+          aria-pressed={chosen.includes(value)}
+          aria-label={`${label}: ${nameOf(value)}`}
+          onClick={() => onToggle(value)}
+        >
+          {nameOf(value)}
+        </button>
+      ))}
+    </fieldset>
+  )
+}
+
+/** One box for each field, as it is written. */
+function CronFieldBoxes({
+  expression,
+  of,
+  onChange
+}: {
+  expression: string
+  of: string
+  onChange: (expression: string) => void
+}) {
+  const fields = fieldsOf(expression)
+  if (fields === null)
+    return (
+      <p className="dim">
+        Five fields (minute hour day month weekday), six with seconds first, or @daily and the like.
+      </p>
+    )
+  return (
+    <div className={classes.boxes}>
+      {fields.map(({ name, value }, index) => (
+        <TextInput
+          key={name}
+          label={name}
+          aria-label={`Field ${name}${of}`}
+          value={value}
+          // A blank would make two fields of one.
+          onChange={(event) => {
+            const typed = event.currentTarget.value.replace(/\s/g, '')
+            onChange(fields.map((field, at) => (at === index ? typed || '*' : field.value)).join(' '))
+          }}
+          classNames={{ input: 'mono' }}
+          spellCheck={false}
+          autoComplete="off"
+        />
+      ))}
+    </div>
+  )
+}

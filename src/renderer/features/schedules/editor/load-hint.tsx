@@ -1,0 +1,90 @@
+import { Button } from '@mantine/core'
+import { IconAlertTriangle } from '@tabler/icons-react'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { occurrencesOf, problemOfTiming } from '../../../../shared/calendar/index.ts'
+import type { ScheduleTiming } from '../../../../shared/contract/index.ts'
+import { useApi } from '../../../api/api.tsx'
+import { plural } from '../../../ui/numbers.ts'
+import { shiftRule } from '../load/spread.ts'
+import { formatMoment } from '../zoned-time.ts'
+import classes from './editor.module.css'
+
+const MINUTE_MS = 60_000
+const SPREAD_MINUTES = 30
+
+interface LoadHintProps {
+  timing: ScheduleTiming
+  /** Jobs of one firing. */
+  jobs: number
+  /** As it is saved, where it is: it is no neighbour of itself. null: it is new, or paused. */
+  saved: ScheduleTiming | null
+  savedJobs: number
+  onSpread: (timing: ScheduleTiming) => void
+}
+
+/** Who else fires in the minute of the next run, beside the slots there are; with a quieter minute near by. */
+export function LoadHint({ timing, jobs, saved, savedJobs, onSpread }: LoadHintProps) {
+  const { query } = useApi()
+  const nextMs = occurrencesOf(timing, { afterMs: Date.now(), limit: 1 })[0]?.nominalMs ?? null
+  const fromMs = Math.floor((nextMs ?? 0) / MINUTE_MS) * MINUTE_MS
+  const untilMs = fromMs + SPREAD_MINUTES * MINUTE_MS
+  const { data } = useQuery(
+    query.schedules.load.queryOptions({
+      input: { fromMs, untilMs },
+      enabled: nextMs !== null,
+      placeholderData: keepPreviousData,
+      staleTime: 10_000
+    })
+  )
+  if (data === undefined || nextMs === null) return null
+  const own = new Set(
+    saved === null
+      ? []
+      : occurrencesOf(saved, { afterMs: fromMs - 1, untilMs, limit: 100 }).map(
+          ({ nominalMs }) => Math.floor(nominalMs / MINUTE_MS) * MINUTE_MS
+        )
+  )
+  const at = (atMs: number) => {
+    const minute = data.minutes.find((each) => each.atMs === atMs)
+    const isOwn = own.has(atMs)
+    return { firings: (minute?.firings ?? 0) - (isOwn ? 1 : 0), jobs: (minute?.jobs ?? 0) - (isOwn ? savedJobs : 0) }
+  }
+  const here = at(fromMs)
+  if (here.firings <= 0) return null
+  const isCrowded = here.jobs + jobs > data.slots
+  const quieter = Array.from({ length: SPREAD_MINUTES }, (_, index) => index + 1)
+    .map((minutes) => ({ minutes, load: at(fromMs + minutes * MINUTE_MS).jobs, timing: shifted(timing, minutes) }))
+    .filter((each) => each.timing !== null && each.load < here.jobs)
+    .reduce<{ minutes: number; load: number; timing: ScheduleTiming | null } | null>(
+      (best, each) => (best === null || each.load < best.load ? each : best),
+      null
+    )
+  const clock = (atMs: number) => formatMoment(atMs, timing.zone, atMs).split(' ').at(-1)
+  return (
+    <div className={classes.load} data-crowded={isCrowded || undefined} role="status" aria-label="Load">
+      {isCrowded && <IconAlertTriangle size={15} aria-hidden />}
+      <span>
+        <strong>
+          {plural(here.firings, 'other schedule')} {here.firings === 1 ? 'fires' : 'fire'} at {clock(fromMs)}
+        </strong>{' '}
+        <span className="dim">
+          – {plural(here.jobs + jobs, 'job')} for {plural(data.slots, 'slot')}
+          {isCrowded && ': some will wait'}
+        </span>
+      </span>
+      {quieter?.timing && (
+        <Button variant="subtle" onClick={() => onSpread(quieter.timing as ScheduleTiming)}>
+          Spread to {clock(fromMs + quieter.minutes * MINUTE_MS)}
+        </Button>
+      )}
+    </div>
+  )
+}
+
+/** The same timing so many minutes later; null where a rule cannot be moved. */
+function shifted(timing: ScheduleTiming, minutes: number): ScheduleTiming | null {
+  const moved = timing.rules.map((rule) => shiftRule(rule, minutes))
+  const rules = moved.flatMap((each) => ('rule' in each ? [each.rule] : []))
+  const next = { ...timing, rules }
+  return rules.length === timing.rules.length && problemOfTiming(next) === null ? next : null
+}
