@@ -17,12 +17,19 @@ export interface Gone {
 interface Surroundings {
   nowMs: number
   cause: Cause
+  /** The engine has just started, and what is deployed on nodes is not known yet: what is not found is asked for again. */
+  isSettling: boolean
   live: Pick<LiveJobs, 'readFirings'>
   maker: JobMaker
 }
 
-/** Goes over the moments of a schedule whose time has come, one after the other: each sees the jobs of those before it. Writes nothing. */
-export async function goOver(state: ScheduleState, { nowMs, cause, live, maker }: Surroundings): Promise<Gone> {
+/**
+ * Goes over the moments of a schedule whose time has come, one after the other: each sees the jobs of those before it. Writes nothing.
+ * Rejects where it is to be tried again. */
+export async function goOver(
+  state: ScheduleState,
+  { nowMs, cause, isSettling, live, maker }: Surroundings
+): Promise<Gone> {
   const { stored } = state
   const { overlap, maxRuns } = stored.settings
   const { fates, doneUntilMs } = judgeDue(state, { nowMs, cause })
@@ -65,7 +72,7 @@ export async function goOver(state: ScheduleState, { nowMs, cause, live, maker }
       runCount += 1
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error)
-      if (!isScrapdeckError(error)) throw error
+      if (!isScrapdeckError(error) || (isSettling && error.code.endsWith('_NOT_FOUND'))) throw error
       add(withoutJobs(fate, { state: 'failed', reason: 'refused', text: `No job was made: ${text}` }))
     }
   }

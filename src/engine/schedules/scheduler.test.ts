@@ -90,6 +90,22 @@ describe('a schedule whose time comes', () => {
     expect((await world.rows(id))[0]!.text).toBe('No job was made: Version 2 of shop has no spider prices')
   })
 
+  it('waits, while the engine has just started, for what nodes have', async ({ world }) => {
+    const id = await world.add({ rules: every(3_600), catchUp: 'last' })
+    world.refusal = new ScrapdeckError('PROJECT_NOT_FOUND', 'There is no project shop')
+    await world.restartAfter(1.5 * HOUR_MS)
+    await world.clock.advanceBy(10_000)
+    expect(await world.rows(id)).toEqual([])
+    world.refusal = null
+    await world.clock.advanceBy(1_000)
+    expect(await world.told(id)).toEqual(['13:00 fired caught_up'])
+    world.refusal = new ScrapdeckError('PROJECT_NOT_FOUND', 'There is no project shop')
+    await world.endAll(id)
+    await world.restartAfter(HOUR_MS)
+    await world.clock.advanceBy(60_000)
+    expect((await world.told(id)).at(-1)).toBe('14:00 failed refused')
+  })
+
   it('is written again a second later where the disk refused it, once', async ({ world }) => {
     let isBroken = true
     const id = await world.add({ rules: every(3_600) })

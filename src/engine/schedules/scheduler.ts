@@ -49,6 +49,8 @@ export interface SchedulerParts extends JobMaker {
 const SLEEP_MAX_MS = 30_000
 const CLOCK_JUMP_MIN_MS = 5_000
 const AGAIN_AFTER_FAILURE_MS = 1_000
+/** So long after its start an engine may not know yet what nodes have. Less than what is on time (LATE_AFTER_MS). */
+const SETTLING_MS = 45_000
 /** So many are written at once: the store works on them while the next are made. */
 const SCHEDULES_AT_ONCE = 250
 const PAUSE_TRIES = 5
@@ -97,6 +99,7 @@ export class Scheduler {
   #line: Promise<unknown> = Promise.resolve()
   #timer: Timer | null = null
   #startedAtMs = 0
+  #settledAtMonotonicMs = 0
   /** When the clock was last seen to have jumped ahead, and both times at the last look. */
   #jumpedAtMs = Number.NEGATIVE_INFINITY
   /** Schedules of which a moment could make no job: that is a failure as well. */
@@ -121,6 +124,7 @@ export class Scheduler {
     await this.#inLine(async () => {
       const { store, clock } = this.#parts
       this.#startedAtMs = clock.nowMs()
+      this.#settledAtMonotonicMs = clock.monotonicMs() + SETTLING_MS
       const all = await store.listSchedules()
       const backfillOf = await this.#backfills.load(new Set(all.map(({ id }) => id)))
       await this.#live.load(
@@ -345,12 +349,15 @@ export class Scheduler {
 
   /** null: it failed for a reason that is not the schedule's; it is tried again. */
   async #goOver(state: ScheduleState): Promise<Gone | null> {
-    const nowMs = this.#parts.clock.nowMs()
+    const { clock, logger } = this.#parts
+    const isSettling = clock.monotonicMs() < this.#settledAtMonotonicMs
+    const around = { nowMs: clock.nowMs(), cause: this.#causeOf(state), isSettling }
     try {
-      return await goOver(state, { nowMs, cause: this.#causeOf(state), live: this.#live, maker: this.#parts })
+      return await goOver(state, { ...around, live: this.#live, maker: this.#parts })
     } catch (error) {
-      if (!this.#isStopped)
-        this.#parts.logger.error({ error, scheduleId: state.stored.id }, 'going over a schedule failed')
+      const facts = { error, scheduleId: state.stored.id }
+      if (isSettling) logger.debug(facts, 'a schedule waits for what nodes have')
+      else if (!this.#isStopped) logger.error(facts, 'going over a schedule failed; tried again in a second')
       return null
     }
   }
