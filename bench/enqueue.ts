@@ -110,6 +110,7 @@ async function askOverHttp(engine: Engine, dataDirectory: string, load: Load): P
     engine,
     dataDirectory,
     uiDirectory: dataDirectory,
+    docsDirectory: dataDirectory,
     bindAddress: '127.0.0.1',
     port: 0,
     allowedHosts: [],

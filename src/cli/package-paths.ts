@@ -10,6 +10,8 @@ export const packagePaths = {
   resourcesDirectory: join(root, 'resources'),
   /** The built UI: `npm run build` makes it. */
   uiDirectory: join(root, 'out', 'renderer'),
+  /** What /docs shows. */
+  docsDirectory: join(root, 'docs'),
   /** Compiled code of the last start. Ours, not the system's folder for temporary files, which others may write to. */
   compileCacheDirectory: join(root, '.cache', 'compiled')
 }

@@ -40,6 +40,7 @@ export async function serve(options: ServeOptions, warnings: string[]): Promise<
     engine,
     dataDirectory,
     uiDirectory: packagePaths.uiDirectory,
+    docsDirectory: packagePaths.docsDirectory,
     bindAddress,
     port,
     unixSocketPath,

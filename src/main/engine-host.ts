@@ -11,6 +11,7 @@ interface EngineHostOptions {
   dataDirectory: string
   resourcesDirectory: string
   uiDirectory: string
+  docsDirectory: string
   scrapdeckVersion: string
   secretBox: SecretBox
 }
@@ -36,7 +37,7 @@ const OTHER_PORTS = { from: 6810, to: 6899 }
 
 /** Opens the engine and its HTTP door, so that scrapyd-deploy, curl and a browser work with the desktop too. */
 export async function startEngineHost(options: EngineHostOptions): Promise<EngineHost> {
-  const { uiDirectory, ...engineOptions } = options
+  const { uiDirectory, docsDirectory, ...engineOptions } = options
   const logger = pino(
     { level: process.env['SCRAPDECK_LOG_LEVEL'] || 'warn', serializers: { error: pino.stdSerializers.err } },
     pino.destination(2)
@@ -47,6 +48,7 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
     engine,
     dataDirectory: options.dataDirectory,
     uiDirectory,
+    docsDirectory,
     bindAddress: '127.0.0.1',
     allowedHosts: [],
     logger

@@ -61,6 +61,7 @@ function startDesktop(): void {
         dataDirectory,
         resourcesDirectory,
         uiDirectory: rendererDirectory,
+        docsDirectory: join(app.getAppPath(), 'docs'),
         scrapdeckVersion: app.getVersion(),
         secretBox
       })

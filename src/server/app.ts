@@ -6,8 +6,10 @@ import type { Logger } from '../engine/runtime/logger.ts'
 import { createAuthenticator } from './auth/authenticator.ts'
 import { createHostRule } from './auth/host-rule.ts'
 import { checkRequestOrigin } from './auth/request-rule.ts'
+import { createRequestLimiter } from './auth/request-limiter.ts'
 import { contractDoors } from './contract-doors.ts'
 import { closeInOrder } from './orderly-close.ts'
+import { docsDoor } from './docs-door.ts'
 import { createErrorAnswer } from './error-answer.ts'
 import { healthDoor } from './health.ts'
 import { scrapydDoor } from './scrapyd/door.ts'
@@ -16,11 +18,15 @@ import { NO_SUCH_FILE, NO_SUCH_PAGE, sendPage } from './scrapyd/twisted-pages.ts
 import { userInterfaceDoor } from './user-interface.ts'
 
 export interface AppOptions {
-  engine: Pick<Engine, 'router' | 'scrapyd' | 'credentials' | 'health'>
+  engine: Pick<Engine, 'router' | 'scrapyd' | 'credentials' | 'health' | 'answers'>
   /** Where the sessions are kept. */
   dataDirectory: string
   /** The built UI, with its index.html. */
   uiDirectory: string
+  /** docs/: what /docs shows. */
+  docsDirectory: string
+  /** How often each credential may ask the API; 0: as often as it likes. */
+  apiRequestsPerSecond?: number | undefined
   bindAddress: string
   port: () => number
   allowedHosts: string[]
@@ -30,12 +36,22 @@ export interface AppOptions {
   logger: Logger
 }
 
+/** Far more than people and their programs need, far less than a loop without a wait makes. */
+export const API_REQUESTS_PER_SECOND = 500
+
 export interface App {
   fastify: FastifyInstance
   /** The path of a link that logs one browser in, once, for ten minutes. */
   createLoginPath(): string
   /** Answers a request that came over a Unix socket: who may open it is the file system's rule, and no web page can. */
   answerOnSocket(request: IncomingMessage, response: ServerResponse): void
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whose request it is (authenticator.ts); empty where everybody may ask. */
+    credential: string
+  }
 }
 
 /** For a whole request to arrive: an egg of 200 MB over 2 Mbit/s. Without a limit, anybody could hold connections open for ever. */
@@ -72,12 +88,13 @@ export function createApp(options: AppOptions): App {
       answerUnreadable(request.raw.url ?? '', reply as unknown as FastifyReply)
   })
   closeInOrder(fastify)
+  fastify.decorateRequest('credential', '')
   const fromSocket = new WeakSet<IncomingMessage>()
 
   fastify.addHook('onRequest', async (request, reply) => {
     reply.headers(SAFE_HEADERS)
     if (!fromSocket.has(request.raw)) checkRequestOrigin(request.headers, isOurHost)
-    if (!isOpenToAll(request)) authenticator.check(request)
+    if (!isOpenToAll(request)) request.credential = authenticator.check(request)
   })
   fastify.setErrorHandler(answerError)
   fastify.setNotFoundHandler((request, reply) => sendPage(request, reply, NO_SUCH_PAGE, 404))
@@ -89,7 +106,9 @@ export function createApp(options: AppOptions): App {
     hasSession: authenticator.hasSession,
     nowMs: () => clock.nowMs()
   })
-  fastify.register(contractDoors, { router: engine.router, logger })
+  const perSecond = options.apiRequestsPerSecond ?? API_REQUESTS_PER_SECOND
+  fastify.register(contractDoors, { engine, limiter: createRequestLimiter({ clock, perSecond }), clock, logger })
+  fastify.register(docsDoor, { docsDirectory: options.docsDirectory })
   fastify.register(userInterfaceDoor, { prefix: '/ui', authenticator, uiDirectory: options.uiDirectory })
   return {
     fastify,

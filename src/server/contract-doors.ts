@@ -1,32 +1,51 @@
-import { OpenAPIGenerator } from '@orpc/openapi'
 import { OpenAPIHandler } from '@orpc/openapi/fastify'
 import { SmartCoercionPlugin } from '@orpc/json-schema'
 import { onError, ORPCError, type Router } from '@orpc/server'
 import { RPCHandler, type RPCHandlerOptions } from '@orpc/server/fastify'
 import { ZodToJsonSchemaConverter } from '@orpc/zod/zod4'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Engine } from '../engine/index.ts'
 import type { RouterContext } from '../engine/router/router.ts'
+import type { Clock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
-import { contract } from '../shared/contract/index.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
-import { escapeHtml } from './html.ts'
+import { parseFields, pickFields } from './api/fields.ts'
+import { END_ID, openJobLog, parsePlace } from './api/job-log.ts'
+import { answerJsonRpc, countCalls, isParseFailure, PARSE_ERROR_ANSWER } from './api/json-rpc.ts'
+import { answerOnce, isRepeatable, type KeyedResponse } from './api/once.ts'
+import type { RequestLimiter } from './auth/request-limiter.ts'
 import { MAX_JSON_BYTES, MAX_UPLOAD_BYTES } from './limits.ts'
+import { describeApi } from './openapi/describe.ts'
+import { apiPageDoor } from './openapi/page.ts'
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- oRPC itself says "a router of whatever contract" so.
 type AnyRouter = Router<any, RouterContext>
 
+/** What the doors themselves know of a request, besides what the engine is told. */
+interface DoorContext extends RouterContext {
+  credential?: string
+}
+
+interface DoorsOptions {
+  engine: Pick<Engine, 'router' | 'answers'>
+  limiter: RequestLimiter
+  clock: Clock
+  logger: Logger
+}
+
 /** A comment this often keeps proxies from closing a quiet stream. */
 const KEEP_ALIVE_MS = 15_000
 
-/** The contract over HTTP: `/api/rpc` for our own clients, `/api/v1` as REST for everybody else's, and its description. */
-export async function contractDoors(
-  app: FastifyInstance,
-  options: { router: AnyRouter; logger: Logger }
-): Promise<void> {
-  const { router, logger } = options
+/**
+ * The contract over HTTP: `/api/rpc` for our own clients; for everybody else's `/api/v1` as REST, with what REST has besides (parts of
+ * answers, keys for repeated writes, logs as lines), the same as JSON-RPC, and their description.
+ */
+export async function contractDoors(app: FastifyInstance, options: DoorsOptions): Promise<void> {
+  const { engine, limiter, clock, logger } = options
+  const router: AnyRouter = engine.router
   // A function: the handlers' plugins put interceptors of their own into the arrays they are given.
-  const common = (): RPCHandlerOptions<RouterContext> => ({
+  const common = (): RPCHandlerOptions<DoorContext> => ({
     clientInterceptors: [
       createWireErrorInterceptor((error) => logger.error({ err: error }, 'A call of the contract failed'))
     ],
@@ -34,26 +53,39 @@ export async function contractDoors(
     eventIteratorKeepAliveEnabled: true,
     eventIteratorKeepAliveInterval: KEEP_ALIVE_MS
   })
-  const rpc = new RPCHandler(router, common())
-  const schemaConverters = [new ZodToJsonSchemaConverter()]
-  const rest = new OpenAPIHandler(router, {
+  const rpc = new RPCHandler<DoorContext>(router, common())
+  const rest = new OpenAPIHandler<DoorContext>(router, {
     ...common(),
-    plugins: [new SmartCoercionPlugin({ schemaConverters })]
+    rootInterceptors: [createOnceInterceptor(engine.answers), pickPartsOfAnswer],
+    plugins: [new SmartCoercionPlugin({ schemaConverters: [new ZodToJsonSchemaConverter()] })]
   })
-  const describe = once(() =>
-    new OpenAPIGenerator({ schemaConverters }).generate(contract, {
-      info: { title: 'Scrapdeck', version: '1' },
-      servers: [{ url: '/api/v1' }]
-    })
-  )
 
   parseOnlyJsonAndForms(app)
+  app.addHook('preHandler', async (request, reply) => {
+    const calls = request.routeOptions.url === '/api/v1/jsonrpc' ? countCalls(request.body) : 1
+    const left = limiter.take(request.credential, calls)
+    if (Number.isFinite(left)) reply.headers({ 'ratelimit-limit': limiter.burst, 'ratelimit-remaining': left })
+  })
   app.all('/api/rpc/*', (request, reply) => serve(rpc, '/api/rpc', 'ui', request, reply))
+  app.post('/api/v1/jsonrpc', {
+    handler: (request, reply) => serveJsonRpc(request, reply, options),
+    errorHandler(error, _request, reply) {
+      if (!isParseFailure(error)) throw error
+      reply.header('cache-control', 'no-store').send(PARSE_ERROR_ANSWER)
+    }
+  })
+  app.get('/api/v1/jobs/:id/logs', async (request, reply) => {
+    const lastEventId = request.headers['last-event-id']
+    const jobId = (request.params as { id: string }).id
+    if (lastEventId === END_ID) return reply.code(204).send()
+    const from = typeof lastEventId === 'string' ? parsePlace(lastEventId) : { attemptNumber: null, offset: 0 }
+    const stream = await openJobLog({ router: engine.router, jobId, from, clock, logger })
+    // `no-transform` and the last one: proxies must hand on each line as it comes.
+    reply.headers({ 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' })
+    return reply.type('text/event-stream; charset=utf-8').send(stream)
+  })
   app.all('/api/v1/*', (request, reply) => serve(rest, '/api/v1', 'api', request, reply))
-  app.get('/api/openapi.json', async () => describe())
-  app.get('/api', async (_request, reply) =>
-    reply.type('text/html; charset=utf-8').send(operationsPage(await describe()))
-  )
+  await apiPageDoor(app, { describe: once(describeApi) })
 }
 
 /**
@@ -90,7 +122,7 @@ function reportOutside(error: unknown, logger: Logger): void {
   if (!(error instanceof ORPCError)) logger.error({ err: error }, 'A request or an answer of the contract is malformed')
 }
 
-type Handler = Pick<RPCHandler<RouterContext>, 'handle'>
+type Handler = Pick<RPCHandler<DoorContext>, 'handle'>
 
 async function serve(
   handler: Handler,
@@ -100,32 +132,79 @@ async function serve(
   reply: FastifyReply
 ): Promise<FastifyReply> {
   reply.header('cache-control', 'no-store')
-  const { matched } = await handler.handle(request, reply, { prefix, context: { source } })
+  const context = { source, credential: request.credential }
+  const { matched } = await handler.handle(request, reply, { prefix, context })
   if (!matched)
     throw new ScrapdeckError('NOT_FOUND', `The API has no ${request.method} ${request.url.split('?', 1)[0]}.`)
   return reply
 }
 
-/** A plain list of the operations: what the OpenAPI document says, for people. */
-function operationsPage(document: Awaited<ReturnType<OpenAPIGenerator['generate']>>): string {
-  const rows = Object.entries(document.paths ?? {}).flatMap(([path, operations]) =>
-    Object.entries(operations ?? {}).map(([method, operation]) => {
-      const { operationId = '' } = operation as { operationId?: string }
-      return `<tr><td>${method.toUpperCase()}</td><td>/api/v1${escapeHtml(path)}</td><td>${escapeHtml(operationId)}</td></tr>`
-    })
-  )
-  return `<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><title>Scrapdeck API</title></head>
-<body>
-<h1>Scrapdeck API</h1>
-<p>Use Basic authentication. The full description: <a href="/api/openapi.json">/api/openapi.json</a> (OpenAPI 3.1).</p>
-<table>
-${rows.join('\n')}
-</table>
-</body>
-</html>
-`
+type RootInterceptor = NonNullable<RPCHandlerOptions<DoorContext>['rootInterceptors']>[number]
+
+/** Writes with an Idempotency-Key are done once (api/once.ts). */
+function createOnceInterceptor(answers: Engine['answers']): RootInterceptor {
+  return async ({ request, context, prefix, next }) => {
+    const key = request.headers['idempotency-key']
+    if (key === undefined) return next()
+    const { method, url } = request
+    const body = await request.body()
+    const path = `${url.pathname}${url.search}`
+    const asked = { key, credential: context.credential ?? '', method, path, body }
+    // An answer that is a stream, or none, is given to whoever asked as it is.
+    const own: { result?: Awaited<ReturnType<typeof next>> } = {}
+    const response = await answerOnce(
+      answers,
+      { ...asked, isRepeatable: isRepeatable(url.pathname.slice(prefix?.length ?? 0), body) },
+      async (onceKey) => {
+        own.result = await next({
+          ...{ request, prefix },
+          context: onceKey === null ? context : { ...context, onceKey }
+        })
+        const made = own.result.response
+        const isFinal = made !== undefined && made.status < 300 && isJson(made.body)
+        return { response: { status: made?.status ?? 404, headers: {}, body: made?.body }, isFinal }
+      }
+    )
+    return own.result ?? { matched: true, response }
+  }
+}
+
+/** `?fields=`: only these parts of what is answered (api/fields.ts). */
+const pickPartsOfAnswer: RootInterceptor = async ({ request, next }) => {
+  const text = request.url.searchParams.get('fields')
+  const wanted = text === null ? null : parseFields(text)
+  const result = await next()
+  if (wanted === null || result.response === undefined) return result
+  const { response } = result
+  if (response.status >= 300 || !isJson(response.body)) return result
+  return { ...result, response: { ...response, body: pickFields(response.body, wanted) } }
+}
+
+function isJson(body: unknown): boolean {
+  const isTree = body === undefined || Array.isArray(body) || Object.getPrototypeOf(Object(body)) === Object.prototype
+  return isTree && !(typeof body === 'object' && body !== null && Symbol.asyncIterator in body)
+}
+
+async function serveJsonRpc(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { engine, logger }: DoorsOptions
+): Promise<FastifyReply> {
+  const { body, credential, method, url } = request
+  const key = request.headers['idempotency-key']
+  const asked = { key, credential, method, path: url, body, isRepeatable: false }
+  const {
+    status,
+    headers,
+    body: answer
+  } = await answerOnce(engine.answers, asked, async (onceKey) => {
+    const context: RouterContext = onceKey === null ? { source: 'api' } : { source: 'api', onceKey }
+    const answers = await answerJsonRpc(body, { router: engine.router, context, logger })
+    const response: KeyedResponse = { status: answers === null ? 204 : 200, headers: {}, body: answers ?? undefined }
+    // What of a batch was done is done: it is only free to be asked again where none of it was.
+    return { response, isFinal: answers === null || [answers].flat().some((one) => 'result' in one) }
+  })
+  return reply.code(status).headers(headers).header('cache-control', 'no-store').send(answer)
 }
 
 function once<Value>(make: () => Value): () => Value {

@@ -14,11 +14,14 @@ export function createErrorAnswer(options: { logger: Logger; hasSession(request:
     reply.code(wire.status).header('cache-control', 'no-store')
     if (path.startsWith('/api/rpc')) return reply.send({ json: wire.toJSON(), meta: [] })
     if (path.startsWith('/api')) {
+      if (wire.code === 'UNAUTHORIZED' && path === '/api' && isPerson(request)) return reply.redirect('/ui/login', 303)
+      if (wire.code === 'TOO_MANY_REQUESTS') reply.header('retry-after', String(wire.data['retryAfterSeconds']))
       if (wire.code === 'UNAUTHORIZED') reply.header('www-authenticate', 'basic realm="Scrapdeck"')
       return reply.send(wire.toJSON())
     }
     if (wire.code === 'UNAUTHORIZED') return askForLogin(path, request, reply)
-    if (path.startsWith('/ui')) return reply.type('text/plain; charset=utf-8').send(`${wire.message}\n`)
+    if (path.startsWith('/ui') || path.startsWith('/docs'))
+      return reply.type('text/plain; charset=utf-8').send(`${wire.message}\n`)
     return sendAsScrapyd(wire, reply)
   }
 }
@@ -26,11 +29,16 @@ export function createErrorAnswer(options: { logger: Logger; hasSession(request:
 /** People in a browser get the login page; programs get Scrapyd's answer (scrapyd-protocol.md, 7.2). */
 function askForLogin(path: string, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const isNavigation = request.headers['sec-fetch-mode'] === 'navigate'
-  const acceptsHtml = request.headers.accept?.includes('text/html') ?? false
-  if (acceptsHtml && (path.startsWith('/ui') || (path === '/' && isNavigation))) return reply.redirect('/ui/login', 303)
+  const isForPeople = path.startsWith('/ui') || path.startsWith('/docs')
+  if (isPerson(request) && (isForPeople || (path === '/' && isNavigation))) return reply.redirect('/ui/login', 303)
   // Without this header, or the browser would put its own dialog over the UI.
   if (!path.startsWith('/ui')) reply.header('www-authenticate', 'basic realm="Scrapyd"')
   return reply.header('content-type', 'text/html').send(Buffer.from('Unauthorized'))
+}
+
+/** A browser's address bar or link, as far as headers tell. */
+function isPerson(request: FastifyRequest): boolean {
+  return request.headers.accept?.includes('text/html') ?? false
 }
 
 function sendAsScrapyd(wire: WireError, reply: FastifyReply): FastifyReply {

@@ -14,6 +14,7 @@ async function openService(changes: Partial<ListenOptions> = {}) {
     engine,
     dataDirectory: makeTestDirectory(),
     uiDirectory: makeTestDirectory(),
+    docsDirectory: makeTestDirectory(),
     bindAddress: '127.0.0.1',
     port: 0,
     allowedHosts: [],

@@ -17,9 +17,11 @@ export interface Service {
 }
 
 export interface ListenOptions {
-  engine: Pick<Engine, 'router' | 'scrapyd' | 'credentials' | 'health' | 'setAddress'>
+  engine: Pick<Engine, 'router' | 'scrapyd' | 'credentials' | 'health' | 'answers' | 'setAddress'>
   dataDirectory: string
   uiDirectory: string
+  docsDirectory: string
+  apiRequestsPerSecond?: number | undefined
   bindAddress: string
   /** 0: any free port; null: no TCP, only the socket. */
   port: number | null

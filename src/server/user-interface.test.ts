@@ -35,6 +35,7 @@ describe('/ui/', () => {
       engine,
       dataDirectory,
       uiDirectory: `${dataDirectory}/none`,
+      docsDirectory: dataDirectory,
       bindAddress: '127.0.0.1',
       port: () => 6800,
       allowedHosts: [],

@@ -19,6 +19,7 @@ async function connectOverHttp(engine: FakeEngine): Promise<Client> {
     engine,
     dataDirectory: makeTestDirectory(),
     uiDirectory: makeTestDirectory(),
+    docsDirectory: makeTestDirectory(),
     bindAddress: '127.0.0.1',
     port: 0,
     allowedHosts: [],

@@ -13,6 +13,8 @@ import type { NewJob } from '../store/store.ts'
 export interface Origin {
   source: Job['source']
   jobid?: string | undefined
+  /** The client's own name for this order: the jobs of an order that is given again are those of the first. */
+  onceKey?: string | undefined
   /** The schedule, and the moment of it, that the jobs are for. */
   scheduled?: { scheduleId: string; nominalMs: number } | undefined
 }
@@ -65,7 +67,7 @@ export async function prepareJobs(
     resolved.add(name)
   }
 
-  function newJob(item: RunItem): NewJob {
+  function newJob(item: RunItem, index: number): NewJob {
     const id = parts.newJobId()
     const ofProject = parts.projects.settingsOf(item.project)
     const { settings = {}, args = {}, secretNames, dedupe, tags } = item
@@ -84,7 +86,7 @@ export async function prepareJobs(
       expiresAtMs: item.expiresAtMs ?? null,
       noOverlap: item.noOverlap ?? ofProject.noOverlap,
       after: item.after ?? [],
-      dedupe: dedupe == null ? null : dedupeUntil(dedupe, nowMs),
+      dedupe: dedupe == null ? onceOf(origin, index, nowMs) : dedupeUntil(dedupe, nowMs),
       priority: item.priority ?? 0,
       placement: { nodeId: item.nodeId ?? null, tags: tags === undefined ? [] : [...new Set(tags)].sort() },
       source: origin.source,
@@ -95,6 +97,13 @@ export async function prepareJobs(
     // From here on nobody but the dispatcher, at the moment of sending, sees the values.
     return job.secretNames.length === 0 ? job : withSecrets(job, (value) => sealed.get(value)!)
   }
+}
+
+/** As long as answers are remembered (remembered-answers.ts). */
+const ONCE_MS = 24 * 3_600_000
+
+function onceOf({ onceKey }: Origin, index: number, nowMs: number): NewJob['dedupe'] {
+  return onceKey === undefined ? null : { key: `${onceKey}/${index}`, expiresAtMs: nowMs + ONCE_MS }
 }
 
 function dedupeUntil({ key, ttlSeconds, renew }: NonNullable<RunItem['dedupe']>, nowMs: number): NewJob['dedupe'] {

@@ -16,12 +16,14 @@ import type { ChainCommands } from '../commands/chain-commands.ts'
 import type { DiscoveryCommands } from '../commands/discovery-commands.ts'
 import type { JobCommands } from '../commands/job-commands.ts'
 import type { NodeCommands } from '../commands/node-commands.ts'
+import type { Origin } from '../commands/prepare-jobs.ts'
 import type { ProjectCommands } from '../commands/project-commands.ts'
 import type { QueueCommands } from '../commands/queue-commands.ts'
 import type { ScheduleCommands } from '../commands/schedule-commands.ts'
 import type { SystemCommands } from '../commands/system-commands.ts'
 import type { WebhookCommands } from '../commands/webhook-commands.ts'
 import type { ChangeFeed } from '../events/change-feed.ts'
+import type { FleetFiles } from '../fleet-file/fleet-file.ts'
 import type { Environments } from '../launcher/environments.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
@@ -34,6 +36,8 @@ import type { FiguresSampler } from './figures.ts'
 export interface RouterContext {
   /** Who asked, for the job's record: the app's own UI, or a program. */
   source?: 'ui' | 'api'
+  /** The client's own name for this order: jobs that it makes are made once, also where it is given again after a crash. */
+  onceKey?: string
 }
 
 export type EngineRouter = Router<Contract, RouterContext>
@@ -50,6 +54,7 @@ export interface RouterParts {
   queueCommands: QueueCommands
   scheduleCommands: ScheduleCommands
   chainCommands: ChainCommands
+  fleetFiles: FleetFiles
   webhookCommands: WebhookCommands
   jobLogs: JobLogs
   feed: ChangeFeed
@@ -77,6 +82,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
     queueCommands,
     scheduleCommands,
     chainCommands,
+    fleetFiles,
     webhookCommands,
     jobLogs,
     feed,
@@ -124,11 +130,9 @@ export function createRouter(parts: RouterParts): EngineRouter {
         return waiting.complete(job)
       }),
       run: os.jobs.run.handler(async ({ input, context }) => ({
-        jobs: await jobCommands.run(input, { source: context.source ?? 'api' })
+        jobs: await jobCommands.run(input, originOf(context))
       })),
-      runMany: os.jobs.runMany.handler(({ input, context }) =>
-        jobCommands.runMany(input.jobs, { source: context.source ?? 'api' })
-      ),
+      runMany: os.jobs.runMany.handler(({ input, context }) => jobCommands.runMany(input.jobs, originOf(context))),
       count: os.jobs.count.handler(async ({ input }) => {
         const counts = Object.entries(await store.countStatuses(input.ids))
         return { status: counts.map(([value, count]) => ({ value, count })) }
@@ -218,6 +222,15 @@ export function createRouter(parts: RouterParts): EngineRouter {
         chain: await chainCommands.update(id, settings)
       })),
       remove: os.chains.remove.handler(async ({ input }) => ({ removed: await chainCommands.remove(input.id) }))
+    },
+    fleetFile: {
+      export: os.fleetFile.export.handler(async () => ({ yaml: await fleetFiles.export() })),
+      plan: os.fleetFile.plan.handler(async ({ input }) => ({
+        changes: await fleetFiles.plan(input.yaml, input.prune)
+      })),
+      apply: os.fleetFile.apply.handler(async ({ input }) => ({
+        changes: await fleetFiles.apply(input.yaml, input.prune)
+      }))
     },
     discovery: {
       list: os.discovery.list.handler(() => ({ sources: discoveryCommands.list() })),

@@ -7,14 +7,18 @@ import { createAttemptLimiter } from './attempt-limiter.ts'
 import { type BasicCredentials, createCredentialsCheck, parseBasic } from './basic.ts'
 import { createOneTimeLinks, type OneTimeLinks } from './one-time-links.ts'
 import { readSessionCookies } from './session-cookie.ts'
+import { hashToken } from './secrets.ts'
 import { openSessions, type Sessions } from './sessions.ts'
 
 export interface Authenticator {
   sessions: Sessions
   links: OneTimeLinks
   hasSession(request: FastifyRequest): boolean
-  /** Throws UNAUTHORIZED unless the request has a session or the right Basic credentials. */
-  check(request: FastifyRequest): void
+  /**
+   * Throws UNAUTHORIZED unless the request has a session or the right Basic credentials. Tells which credential it was: the same text for
+   * the same user name or session, and nothing that lets anybody in.
+   */
+  check(request: FastifyRequest): string
   /** The login form. `blocked`: too many wrong ones came from there. */
   checkForm(client: string, given: BasicCredentials): 'right' | 'wrong' | 'blocked'
 }
@@ -31,17 +35,19 @@ export function createAuthenticator(options: {
   // Wider than the form's: a poller that was left with an old password must not lock its neighbours out.
   const basicLimiter = createAttemptLimiter({ clock, maxFailuresPerMinute: 300 })
   const isRight = createCredentialsCheck(credentials)
-  const hasSession = (request: FastifyRequest) =>
-    readSessionCookies(request.headers.host ?? '', request.headers.cookie).some(sessions.isValid)
+  const findSession = (request: FastifyRequest) =>
+    readSessionCookies(request.headers.host ?? '', request.headers.cookie).find(sessions.isValid)
+  const hasSession = (request: FastifyRequest) => findSession(request) !== undefined
   return {
     sessions,
     links: createOneTimeLinks({ clock }),
     hasSession,
     check(request) {
-      if (hasSession(request)) return
+      const session = findSession(request)
+      if (session !== undefined) return `session:${hashToken(session)}`
       const given = parseBasic(request.headers.authorization)
       if (given !== null && !basicLimiter.isBlocked(request.ip)) {
-        if (isRight(given)) return
+        if (isRight(given)) return `user:${given.username}`
         basicLimiter.addFailure(request.ip)
       }
       throw new ScrapdeckError(

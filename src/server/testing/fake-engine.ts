@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { implement } from '@orpc/server'
 import type { FleetAsScrapyd, ScrapydJobs, ScrapydScheduleRequest } from '../../engine/commands/fleet-as-scrapyd.ts'
+import type { Engine } from '../../engine/index.ts'
 import { EXAMPLES } from '../openapi/examples.ts'
 import { contract, type ChangeBatch, type Figures, type Job, type Version } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
@@ -293,10 +294,27 @@ export function createFakeEngine() {
     }
   })
 
+  const remembered = new Map<string, string>()
+  const answers: Engine['answers'] = {
+    async once({ scope, key, fingerprint }, perform) {
+      const name = JSON.stringify([scope, key])
+      const earlier = remembered.get(name)
+      if (earlier !== undefined) {
+        const [first, text] = JSON.parse(earlier) as [string, string]
+        if (first !== fingerprint) throw new ScrapdeckError('IDEMPOTENCY_KEY_REUSED', 'Used for another request.')
+        return { text, isReplayed: true }
+      }
+      const { text, isFinal } = await perform()
+      if (isFinal) remembered.set(name, JSON.stringify([fingerprint, text]))
+      return { text, isReplayed: false }
+    }
+  }
+
   const credentials = { username: 'scrapdeck', password: 'correct horse: battery' }
   return {
     router,
     scrapyd,
+    answers,
     credentials,
     address: null as string | null,
     setAddress(address: string) {

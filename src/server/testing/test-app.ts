@@ -7,7 +7,7 @@ import type { Logger } from '../../engine/runtime/logger.ts'
 import { createFakeClock } from '../../engine/testing/fake-clock.ts'
 import { createApp } from '../app.ts'
 import type { ScrapydDoorSettings } from '../scrapyd/settings.ts'
-import { createFakeEngine } from './fake-engine.ts'
+import { createFakeEngine, type FakeEngine } from './fake-engine.ts'
 
 export const RIGHT = basic('scrapdeck', 'correct horse: battery')
 
@@ -18,6 +18,8 @@ export function openTestApp(
     bindAddress?: string
     dataDirectory?: string
     scrapyd?: Partial<ScrapydDoorSettings>
+    apiRequestsPerSecond?: number
+    engine?: FakeEngine
   } = {}
 ) {
   const dataDirectory = options.dataDirectory ?? makeTestDirectory()
@@ -29,11 +31,13 @@ export function openTestApp(
   const logged: string[] = []
   const keep = (facts: object, text: string) => logged.push(`${text} ${String((facts as { err?: unknown }).err ?? '')}`)
   const logger: Logger = { debug: keep, info: keep, warn: keep, error: keep }
-  const engine = createFakeEngine()
+  const engine = options.engine ?? createFakeEngine()
   const app = createApp({
     engine,
     dataDirectory,
     uiDirectory,
+    docsDirectory: join(import.meta.dirname, '..', '..', '..', 'docs'),
+    apiRequestsPerSecond: options.apiRequestsPerSecond,
     bindAddress: options.bindAddress ?? '127.0.0.1',
     port: () => 6800,
     allowedHosts: options.allowedHosts ?? [],

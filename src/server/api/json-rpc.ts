@@ -1,0 +1,121 @@
+import { getEventIteratorSchemaDetails } from '@orpc/contract'
+import { type AnyProcedure, call, isProcedure } from '@orpc/server'
+import { z } from 'zod'
+import type { RouterContext } from '../../engine/router/router.ts'
+import type { Logger } from '../../engine/runtime/logger.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { toWireError } from '../../shared/wire-errors.ts'
+
+/** Of JSON-RPC 2.0; whatever else goes wrong is -32000 with our own code in `data`. */
+const PARSE_ERROR = -32700
+const INVALID_REQUEST = -32600
+const METHOD_NOT_FOUND = -32601
+const INVALID_PARAMS = -32602
+const INTERNAL_ERROR = -32603
+const SERVER_ERROR = -32000
+
+export const MAX_BATCH = 1_000
+
+const Id = z.union([z.string().max(1_000), z.number(), z.null()])
+const Call = z.object({
+  jsonrpc: z.literal('2.0'),
+  method: z.string().max(200),
+  params: z.union([z.record(z.string(), z.unknown()), z.array(z.unknown())]).optional(),
+  id: Id.optional()
+})
+
+type Id = z.infer<typeof Id>
+export type JsonRpcAnswer = { jsonrpc: '2.0'; id: Id } & (
+  | { result: unknown }
+  | { error: { code: number; message: string; data?: unknown } }
+)
+
+export const PARSE_ERROR_ANSWER = failure(null, PARSE_ERROR, 'The body of the request is not JSON.')
+
+/** How many calls a body asks for: what it counts for against the limit of its credential. */
+export const countCalls = (body: unknown): number => (Array.isArray(body) ? Math.max(1, body.length) : 1)
+
+/**
+ * JSON-RPC 2.0 over the operations of the contract: `{"method": "jobs.list", "params": {"limit": 5}}`. Parameters go by name. The calls of
+ * a batch are begun in their order and answered together. null: there is nothing to answer (notifications).
+ */
+export async function answerJsonRpc(
+  body: unknown,
+  options: { router: object; context: RouterContext; logger: Logger }
+): Promise<JsonRpcAnswer | JsonRpcAnswer[] | null> {
+  if (!Array.isArray(body)) return answerCall(body, options)
+  if (body.length === 0) return failure(null, INVALID_REQUEST, 'A batch has at least one call.')
+  if (body.length > MAX_BATCH) return failure(null, INVALID_REQUEST, `A batch has at most ${MAX_BATCH} calls.`)
+  const { onceKey } = options.context
+  const answers = await Promise.all(
+    body.map((one, index) => {
+      const context = onceKey === undefined ? options.context : { ...options.context, onceKey: `${onceKey}/${index}` }
+      return answerCall(one, { ...options, context })
+    })
+  )
+  const given = answers.filter((answer) => answer !== null)
+  return given.length === 0 ? null : given
+}
+
+async function answerCall(
+  body: unknown,
+  options: { router: object; context: RouterContext; logger: Logger }
+): Promise<JsonRpcAnswer | null> {
+  const read = Call.safeParse(body)
+  if (!read.success) {
+    const id = Id.safeParse((body as { id?: unknown } | null)?.id)
+    return failure(id.success ? id.data : null, INVALID_REQUEST, 'This is not a call of JSON-RPC 2.0.')
+  }
+  const { method, params = {}, id } = read.data
+  const answer = await perform(method, params, id ?? null, options)
+  return id === undefined ? null : answer
+}
+
+async function perform(
+  method: string,
+  params: Record<string, unknown> | unknown[],
+  id: Id,
+  { router, context, logger }: { router: object; context: RouterContext; logger: Logger }
+): Promise<JsonRpcAnswer> {
+  const path = method.split('.')
+  const procedure = find(router, path)
+  if (procedure === null) return failure(id, METHOD_NOT_FOUND, `There is no method ${method}; /api lists them all.`)
+  const { outputSchema, inputSchema, route } = procedure['~orpc']
+  if (getEventIteratorSchemaDetails(outputSchema) !== undefined) {
+    return failure(
+      id,
+      METHOD_NOT_FOUND,
+      `${method} answers with a stream: ask for it as ${route.method} /api/v1${route.path}.`
+    )
+  }
+  if (Array.isArray(params)) return failure(id, INVALID_PARAMS, 'Give the parameters by name, as an object.')
+  try {
+    const output: unknown = await call(procedure, inputSchema === undefined ? undefined : params, { context, path })
+    const result = route.outputStructure === 'detailed' ? (output as { body: unknown }).body : output
+    return { jsonrpc: '2.0', id, result: result ?? null }
+  } catch (error) {
+    const wire = toWireError(error)
+    if (wire.code === 'INTERNAL') logger.error({ err: error, method }, 'A call of the contract failed')
+    const code = wire.code === 'BAD_INPUT' ? INVALID_PARAMS : wire.code === 'INTERNAL' ? INTERNAL_ERROR : SERVER_ERROR
+    return failure(id, code, wire.message, { code: wire.code, status: wire.status, data: wire.data })
+  }
+}
+
+/** Only what the router has itself: `constructor` and the like are no methods. */
+function find(router: object, path: string[]): AnyProcedure | null {
+  let found: unknown = router
+  for (const step of path) {
+    if (typeof found !== 'object' || found === null || isProcedure(found) || !Object.hasOwn(found, step)) return null
+    found = (found as Record<string, unknown>)[step]
+  }
+  return isProcedure(found) ? found : null
+}
+
+function failure(id: Id, code: number, message: string, data?: unknown): JsonRpcAnswer {
+  return { jsonrpc: '2.0', id, error: data === undefined ? { code, message } : { code, message, data } }
+}
+
+/** The parser's failure, as against one of the door's own. */
+export function isParseFailure(error: unknown): boolean {
+  return error instanceof ScrapdeckError && error.cause instanceof SyntaxError
+}

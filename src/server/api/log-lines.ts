@@ -1,0 +1,61 @@
+import type { LogChunk } from '../../shared/contract/index.ts'
+
+export interface LogLine {
+  /** As the spider's clock showed it, without a zone: logs name none. null: before the first record. */
+  time: string | null
+  level: 'DEBUG' | 'INFO' | 'WARNING' | 'ERROR' | 'CRITICAL' | null
+  logger: string | null
+  message: string
+  /** It goes on with the record above it (a traceback, printed text), whose time and level it has. */
+  continued: boolean
+  /** Where the log goes on after it. */
+  nextOffset: number
+}
+
+/** Scrapy's own form: `2026-11-02 12:00:02 [scrapy.core.engine] INFO: Spider opened`. */
+const RECORD =
+  /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:[.,]\d{1,6})?) \[([^\]]{0,200})\] (DEBUG|INFO|WARNING|ERROR|CRITICAL): (.*)$/s
+/** A line that is longer comes in pieces: nobody's memory may depend on a spider's line ends. */
+const MAX_LINE_CHARACTERS = 262_144
+
+/** Puts lines together from the pieces of one log, in order. A line without an end is given with the last piece. */
+export function createLineReader(): (chunk: LogChunk) => LogLine[] {
+  let pending = ''
+  let expected: number | null = null
+  let head: Pick<LogLine, 'time' | 'level' | 'logger'> = { time: null, level: null, logger: null }
+
+  return (chunk) => {
+    // The log began anew, or a piece is missing: what was begun is no part of this.
+    if (expected !== null && chunk.offset !== expected) pending = ''
+    expected = chunk.nextOffset
+    // Bytes that are no UTF-8 were replaced, so that the text does not tell its length: then lines begin again at the piece's start.
+    const isExact = Buffer.byteLength(chunk.text) === chunk.nextOffset - chunk.offset
+    const lines: LogLine[] = []
+    let at = 0
+    let offset = chunk.offset
+    for (;;) {
+      const newlineAt = chunk.text.indexOf('\n', at)
+      if (newlineAt === -1) break
+      const piece = chunk.text.slice(at, newlineAt + 1)
+      at = newlineAt + 1
+      offset = at === chunk.text.length ? chunk.nextOffset : isExact ? offset + Buffer.byteLength(piece) : offset
+      lines.push(read(pending + piece.slice(0, -1), offset))
+      pending = ''
+    }
+    pending += chunk.text.slice(at)
+    if (pending !== '' && (chunk.complete || pending.length > MAX_LINE_CHARACTERS)) {
+      lines.push(read(pending, chunk.nextOffset))
+      pending = ''
+    }
+    return lines
+  }
+
+  function read(line: string, nextOffset: number): LogLine {
+    const text = line.endsWith('\r') ? line.slice(0, -1) : line
+    const record = RECORD.exec(text)
+    if (record === null) return { ...head, message: text, continued: true, nextOffset }
+    const [, date, time, logger, level, message] = record as unknown as [string, string, string, string, string, string]
+    head = { time: `${date}T${time.replace(',', '.')}`, level: level as LogLine['level'], logger }
+    return { ...head, message, continued: false, nextOffset }
+  }
+}

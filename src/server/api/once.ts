@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto'
+import type { Engine } from '../../engine/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+
+/** What a request with a key is answered with; `headers` besides those of every answer. */
+export interface KeyedResponse {
+  status: number
+  headers: Record<string, string>
+  body: unknown
+}
+
+export interface OnceRequest {
+  key: string | string[] | undefined
+  credential: string
+  method: string
+  /** With its query. */
+  path: string
+  body: unknown
+  isRepeatable: boolean
+}
+
+const KEY = /^[\x21-\x7e]{1,255}$/
+const WRITES = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
+
+/**
+ * A write with an Idempotency-Key is done once; without one, and for reads, `perform` is all. What it is given names the order to the
+ * engine (RouterContext.onceKey), or null. Answers that cannot be repeated (streams, failures) are not remembered: their key is free again.
+ */
+export async function answerOnce(
+  answers: Engine['answers'],
+  request: OnceRequest,
+  perform: (onceKey: string | null) => Promise<{ response: KeyedResponse; isFinal: boolean }>
+): Promise<KeyedResponse> {
+  const { key, credential, method, path, body } = request
+  if (key === undefined || !WRITES.has(method)) return (await perform(null)).response
+  if (typeof key !== 'string' || !KEY.test(key)) {
+    throw new ScrapdeckError('BAD_INPUT', 'An Idempotency-Key is 1 to 255 letters, digits and signs, without blanks')
+  }
+  const fingerprint = await fingerprintOf(method, path, body)
+  const onceKey = `once:${hash([credential, key])}`
+  let own: KeyedResponse | null = null
+  const { text, isReplayed } = await answers.once(
+    { scope: credential, key, fingerprint, isRepeatable: request.isRepeatable },
+    async () => {
+      const { response, isFinal } = await perform(onceKey)
+      own = response
+      return { text: isFinal ? JSON.stringify(response) : '', isFinal }
+    }
+  )
+  if (!isReplayed && own !== null) return own
+  const first = JSON.parse(text) as KeyedResponse
+  return { ...first, headers: { ...first.headers, 'idempotency-replayed': 'true' } }
+}
+
+/**
+ * May it be done again where nobody knows whether it was? Orders for jobs may: their jobs are known by the key (RouterContext.onceKey), but
+ * for those that say themselves that they are to be made whatever was made before.
+ */
+export function isRepeatable(path: string, body: unknown): boolean {
+  if (!['/jobs', '/jobs/bulk', '/crawl'].includes(path)) return false
+  return !/"(ignore_cache|renew)":true/.test(JSON.stringify(body ?? null))
+}
+
+async function fingerprintOf(method: string, path: string, body: unknown): Promise<string> {
+  return hash([method, path, body instanceof FormData ? await describeForm(body) : (body ?? null)])
+}
+
+/** Its boundary is another each time it is sent. */
+async function describeForm(form: FormData): Promise<unknown> {
+  return Promise.all(
+    [...form].map(async ([name, value]) =>
+      typeof value === 'string'
+        ? [name, value]
+        : [
+            name,
+            value.name,
+            createHash('sha256')
+              .update(new Uint8Array(await value.arrayBuffer()))
+              .digest('hex')
+          ]
+    )
+  )
+}
+
+function hash(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex')
+}

@@ -1,0 +1,247 @@
+import type { OpenAPI } from '@orpc/contract'
+import { OpenAPIGenerator } from '@orpc/openapi'
+import { ZodToJsonSchemaConverter } from '@orpc/zod/zod4'
+import {
+  Attempt,
+  Backfill,
+  Chain,
+  contract,
+  Delivery,
+  Environment,
+  Figures,
+  Firing,
+  Job,
+  Node,
+  Problem,
+  Project,
+  RunTemplate,
+  Schedule,
+  SourceState,
+  Version,
+  Webhook
+} from '../../shared/contract/index.ts'
+import { ERROR_CODES } from '../../shared/errors.ts'
+import { JOB_ID, NOON_MS } from './example-things.ts'
+import { type Example, exampleOf } from './examples.ts'
+
+type Operation = OpenAPI.OperationObject
+type Content = Record<string, OpenAPI.MediaTypeObject>
+
+const JSON_TYPE = 'application/json'
+const STREAM_TYPE = 'text/event-stream'
+
+/** What answers are made of, named once. Inputs with defaults are other schemas and stay where they are used. */
+const COMMON = {
+  ...{ Attempt, Backfill, Chain, Delivery, Environment, Figures, Firing, Job, Node, Problem, Project, RunTemplate },
+  ...{ Schedule, SourceState, Version, Webhook }
+}
+
+const ABOUT = `Everything that Scrapdeck's own interface does, for programs.
+
+Use Basic authentication (\`npm run scrapdeck -- credentials\`), or be logged in. Errors are \`{code, status, message, data}\`; [every code](/docs/errors) is
+explained. Lists go by keyset: give back what \`nextBefore\` or \`nextAfter\` said. \`fields\` takes parts of an answer. An \`Idempotency-Key\` makes
+a write safe to repeat. The same operations are [JSON-RPC 2.0](/docs/api#json-rpc) at \`/api/v1/jsonrpc\`. More: [the guide](/docs/api).`
+
+/** The contract as an OpenAPI 3.1 document, with an example for every operation, and what the door has besides the contract. */
+export async function describeApi(): Promise<OpenAPI.Document> {
+  const generator = new OpenAPIGenerator({ schemaConverters: [new ZodToJsonSchemaConverter()] })
+  const document = await generator.generate(contract, {
+    info: { title: 'Scrapdeck', version: '1', description: ABOUT },
+    servers: [{ url: '/api/v1' }],
+    security: [{ basic: [] }],
+    tags: Object.keys(contract).map((name) => ({ name })),
+    commonSchemas: Object.fromEntries(
+      Object.entries(COMMON).map(([name, schema]) => [name, { schema, strategy: 'output' as const }])
+    )
+  })
+  const components = (document.components ??= {})
+  components.schemas = { ...components.schemas, Error: ERROR_SCHEMA }
+  components.securitySchemes = { basic: { type: 'http', scheme: 'basic' } }
+  components.parameters = { Fields: FIELDS, IdempotencyKey: IDEMPOTENCY_KEY }
+  for (const methods of Object.values(document.paths ?? {})) {
+    for (const [method, operation] of Object.entries(methods ?? {})) complete(method, operation as Operation)
+  }
+  const ours = { '/jobs/{id}/logs': { get: LOG_STREAM }, '/jsonrpc': { post: JSON_RPC } }
+  document.paths = { ...document.paths, ...(ours as NonNullable<typeof document.paths>) }
+  return document
+}
+
+function complete(method: string, operation: Operation): void {
+  const { operationId = '' } = operation
+  const example = exampleOf(operationId)
+  if (example === undefined) throw new Error(`${operationId} has no example`)
+  operation.summary = example.summary
+  operation.tags = [operationId.split('.')[0]!]
+  const input = (example.input ?? {}) as Record<string, unknown>
+  const parameters = (operation.parameters ?? []) as OpenAPI.ParameterObject[]
+  for (const parameter of parameters) {
+    if (Object.hasOwn(input, parameter.name)) parameter.example = input[parameter.name]
+  }
+  const inPath = parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name)
+  const body = Object.fromEntries(Object.entries(input).filter(([name]) => !inPath.includes(name)))
+  const { requestBody } = operation as { requestBody?: OpenAPI.RequestBodyObject }
+  // Files come as forms, or through the UI's own wire.
+  if (requestBody?.content['multipart/form-data'] !== undefined) delete requestBody.content[JSON_TYPE]
+  for (const [type, media] of Object.entries((requestBody?.content ?? {}) as Content)) {
+    media.example = type === JSON_TYPE ? body : { ...body, file: '(the bytes of the file)' }
+  }
+  const isStream = addAnswers(operation, example)
+  if (!isStream) parameters.push({ $ref: '#/components/parameters/Fields' } as never)
+  if (method !== 'get') parameters.push({ $ref: '#/components/parameters/IdempotencyKey' } as never)
+  operation.parameters = parameters
+}
+
+/** True: it answers with a stream of events. */
+function addAnswers(operation: Operation, { output }: Example): boolean {
+  const responses = (operation.responses ?? {}) as Record<string, OpenAPI.ResponseObject>
+  let isStream = false
+  for (const [status, response] of Object.entries(responses)) {
+    const content = (response.content ?? {}) as Content
+    const isDetailed = Object.keys(responses).length > 1
+    response.description = STATUS_WORDS[status] ?? 'Done'
+    if (content[JSON_TYPE] !== undefined) content[JSON_TYPE].example = isDetailed ? DETAILED[status] : output
+    if (content[STREAM_TYPE] !== undefined) {
+      content[STREAM_TYPE].example = `event: message\ndata: ${JSON.stringify(output)}\n\n`
+      isStream = true
+    }
+  }
+  operation.responses = { ...responses, default: ERROR_RESPONSE }
+  return isStream
+}
+
+const STATUS_WORDS: Record<string, string> = { 202: 'It will be done later' }
+
+/** The one operation that answers in two ways: a crawl for now, and one for later. */
+const DETAILED: Record<string, unknown> = {
+  200: { job_id: JOB_ID, cached: true, cached_at: new Date(NOON_MS).toISOString() },
+  202: {
+    ...{ job_id: JOB_ID, schedule_id: null, next_run: new Date(NOON_MS + 3_600_000).toISOString() },
+    ...{ cached: false, cached_at: null }
+  }
+}
+
+const ERROR_SCHEMA: OpenAPI.SchemaObject = {
+  type: 'object',
+  properties: {
+    defined: { type: 'boolean' },
+    code: { type: 'string', enum: Object.keys(ERROR_CODES) },
+    status: { type: 'integer' },
+    message: { type: 'string', description: 'What happened, to what, and what to do next' },
+    data: { type: 'object', description: 'Details for programs' }
+  },
+  required: ['code', 'status', 'message']
+}
+
+const ERROR_RESPONSE: OpenAPI.ResponseObject = {
+  description: 'It was not done; the code tells why',
+  content: {
+    [JSON_TYPE]: {
+      schema: { $ref: '#/components/schemas/Error' },
+      example: {
+        ...{ defined: false, code: 'JOB_NOT_FOUND', status: 404 },
+        ...{ message: `There is no job ${JOB_ID}; it may have been deleted`, data: {} }
+      }
+    }
+  }
+}
+
+const FIELDS: OpenAPI.ParameterObject = {
+  name: 'fields',
+  in: 'query',
+  description: 'Only these parts of the answer: names with dots between, and commas. They go through lists.',
+  schema: { type: 'string', maxLength: 2_000 },
+  examples: { parts: { summary: 'Of each job two fields', value: 'jobs.id,jobs.status,nextBefore' } }
+}
+
+const IDEMPOTENCY_KEY: OpenAPI.ParameterObject = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    'A name of your own for this request: sent again within a day, it is not done again but answered as before.',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' }
+}
+
+const LOG_STREAM: Operation = {
+  operationId: 'jobs.logs',
+  summary: 'The log as server-sent events, line by line',
+  description:
+    'Events: `log` for each line, `attempt` where the job runs once more, `problem` where its node does not answer any more, `end` with the outcome. Give the last id back as `Last-Event-ID` to go on.',
+  tags: ['jobs'],
+  parameters: [
+    { name: 'id', in: 'path', required: true, schema: { type: 'string', pattern: '^[0-9a-f]{32}$' }, example: JOB_ID },
+    {
+      name: 'Last-Event-ID',
+      in: 'header',
+      schema: { type: 'string', pattern: '^([1-9][0-9]{0,5}:[0-9]{1,15}|end)$' },
+      examples: { resume: { value: '1:4096' } }
+    }
+  ],
+  responses: {
+    200: {
+      description: 'A stream that ends after `end`',
+      content: {
+        [STREAM_TYPE]: {
+          schema: { type: 'string' },
+          example:
+            'event: log\nid: 1:62\ndata: {"time":"2026-11-02T12:00:02","level":"INFO","logger":"scrapy.core.engine","message":"Spider opened","continued":false}\n\nevent: end\nid: end\ndata: {"status":"succeeded","outcome":"succeeded","reason":"finished","pages":120,"items":118,"errors":0,"endedAtMs":1793620980000}\n\n'
+        }
+      }
+    },
+    204: { description: 'The log was read to its end before (`Last-Event-ID: end`)' },
+    default: ERROR_RESPONSE
+  }
+}
+
+const CALL_SCHEMA: OpenAPI.SchemaObject = {
+  type: 'object',
+  properties: {
+    jsonrpc: { const: '2.0' },
+    method: { type: 'string', description: 'The id of an operation of this document' },
+    params: { type: 'object' },
+    id: { type: ['string', 'number', 'null'] }
+  },
+  required: ['jsonrpc', 'method']
+}
+const ANSWER_SCHEMA: OpenAPI.SchemaObject = {
+  type: 'object',
+  properties: {
+    jsonrpc: { const: '2.0' },
+    id: { type: ['string', 'number', 'null'] },
+    result: {},
+    error: {
+      type: 'object',
+      properties: { code: { type: 'integer' }, message: { type: 'string' }, data: {} },
+      required: ['code', 'message']
+    }
+  },
+  required: ['jsonrpc', 'id']
+}
+
+const JSON_RPC: Operation = {
+  operationId: 'jsonrpc',
+  summary: 'The same operations as JSON-RPC 2.0, one call or a batch of up to 1,000',
+  tags: ['jsonrpc'],
+  parameters: [{ $ref: '#/components/parameters/IdempotencyKey' } as never],
+  requestBody: {
+    required: true,
+    content: {
+      [JSON_TYPE]: {
+        schema: { oneOf: [CALL_SCHEMA, { type: 'array', items: CALL_SCHEMA, minItems: 1, maxItems: 1_000 }] },
+        example: { jsonrpc: '2.0', method: 'jobs.status', params: { id: JOB_ID }, id: 1 }
+      }
+    }
+  },
+  responses: {
+    200: {
+      description: 'Answers; those of calls that failed as well',
+      content: {
+        [JSON_TYPE]: {
+          schema: { oneOf: [ANSWER_SCHEMA, { type: 'array', items: ANSWER_SCHEMA, minItems: 1 }] },
+          example: { jsonrpc: '2.0', result: exampleOf('jobs.status')!.output, id: 1 }
+        }
+      }
+    },
+    204: { description: 'There is nothing to answer: all calls were notifications' },
+    default: ERROR_RESPONSE
+  }
+}

@@ -1,0 +1,98 @@
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import type { OpenAPI } from '@orpc/contract'
+import type { FastifyInstance } from 'fastify'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { escapeHtml } from '../html.ts'
+import { PAGE_STYLE, sendHtml } from '../page.ts'
+
+/** Swagger UI as @fastify/swagger-ui packs it: files alone are taken from there. */
+const FILES: Record<string, string> = {
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+  'swagger-ui.css': 'text/css; charset=utf-8'
+}
+
+/** A file of its own, because the page may run no scripts but files of ours. */
+const START = `SwaggerUIBundle({
+  url: '/api/openapi.json',
+  dom_id: '#operations',
+  deepLinking: true,
+  docExpansion: 'none',
+  filter: true,
+  tryItOutEnabled: true,
+  displayRequestDuration: true,
+  defaultModelsExpandDepth: 0,
+  validatorUrl: null,
+  syntaxHighlight: { activated: false }
+})
+`
+
+/** Swagger UI knows dark colours only where its page says so; the page follows the system. */
+const STYLE = `${PAGE_STYLE}
+main { max-width: none; padding: 0 }
+.swagger-ui .wrapper { max-width: 1100px }
+noscript { display: block; padding: 20px }
+@media (prefers-color-scheme: dark) {
+  #operations { background: #f4f6f8 }
+}
+`
+
+/** `/api`: the document, for people to read and try. All of it comes from here: it works without any other network. */
+export async function apiPageDoor(
+  app: FastifyInstance,
+  options: { describe: () => Promise<OpenAPI.Document> }
+): Promise<void> {
+  const { describe } = options
+  app.get('/api/openapi.json', async (_request, reply) =>
+    reply.header('cache-control', 'no-cache').send(await describe())
+  )
+  app.get('/api/files/start.js', (_request, reply) => reply.type('text/javascript; charset=utf-8').send(START))
+  app.get('/api/files/style.css', (_request, reply) => reply.type('text/css; charset=utf-8').send(STYLE))
+  app.get('/api/files/:name', async (request, reply) => {
+    const { name } = request.params as { name: string }
+    const type = Object.hasOwn(FILES, name) ? FILES[name] : undefined
+    if (type === undefined) throw new ScrapdeckError('NOT_FOUND', `The API has no file ${name}.`)
+    return reply
+      .type(type)
+      .header('cache-control', 'private, max-age=86400')
+      .send(await readFile(join(findFiles(), name)))
+  })
+  app.get('/api', async (_request, reply) =>
+    sendHtml(reply, {
+      title: 'Scrapdeck API',
+      styles: ['/api/files/swagger-ui.css', '/api/files/style.css'],
+      scripts: ['/api/files/swagger-ui-bundle.js', '/api/files/start.js'],
+      body: `<nav><a href="/docs/api">Guide</a> · <a href="/api/openapi.json">OpenAPI 3.1</a> · <a href="/docs">Documentation</a> · <a href="/ui/">Scrapdeck</a></nav>
+<main id="operations"></main>
+<noscript>
+<table>
+${operationRows(await describe())}
+</table>
+</noscript>`,
+      policy: "script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'"
+    })
+  )
+}
+
+/** Found when it is asked for: a bundle of ours has the package beside it, not in it. */
+function findFiles(): string {
+  try {
+    const require = createRequire(import.meta.url)
+    return join(dirname(require.resolve('@fastify/swagger-ui/package.json')), 'static')
+  } catch (cause) {
+    throw new ScrapdeckError('NOT_FOUND', 'Swagger UI is not installed here. /api/openapi.json describes the API.', {
+      cause
+    })
+  }
+}
+
+function operationRows(document: OpenAPI.Document): string {
+  const rows = Object.entries(document.paths ?? {}).flatMap(([path, methods]) =>
+    Object.entries(methods ?? {}).map(([method, operation]) => {
+      const { operationId = '' } = operation as OpenAPI.OperationObject
+      return `<tr><td>${method.toUpperCase()}</td><td>/api/v1${escapeHtml(path)}</td><td>${escapeHtml(operationId)}</td></tr>`
+    })
+  )
+  return rows.join('\n')
+}
