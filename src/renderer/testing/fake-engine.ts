@@ -83,6 +83,10 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
   })
   const router = os.router({
     jobs: { ...createFakeJobs(world), ...queue.jobs },
+    crawl: os.crawl.handler(({ input }) => {
+      const { id } = world.queueJob({ project: input.project ?? 'prices', spider: input.spider, source: 'crawl' })
+      return { status: 200, body: { job_id: id, cached: false, cached_at: null } }
+    }),
     nodes: createFakeNodes(world),
     projects: createFakeProjects(world, { tellWaiting: queue.tellWaiting, environmentFor }),
     queue: queue.queue,

@@ -35,6 +35,7 @@ export function createFakeJobs({ jobs, jobOf, queueJob, saveAll }: FakeWorld) {
         nodeId: countBy({ nodeId: undefined }, (job) => job.nodeId)
       }
     }),
+    status: os.jobs.status.handler(({ input }) => jobOf(input.id)),
     get: os.jobs.get.handler(({ input }) => fakeDetail(jobOf(input.id))),
     usage: os.jobs.usage.handler(({ input }) => {
       const { id, nodeId, startedAtMs, endedAtMs } = jobOf(input.id)

@@ -1,4 +1,3 @@
-import { Badge } from '@mantine/core'
 import type { Occurrence } from '../../../shared/contract/index.ts'
 import { useNow } from '../../ui/clock.ts'
 import { formatInstant } from '../../ui/time.tsx'
@@ -58,17 +57,9 @@ export function NextRuns({
                     {formatMoment(atMs, zone, nowMs)}
                   </time>
                   {occurrence.kind !== 'normal' && (
-                    <Badge
-                      size="sm"
-                      variant="outline"
-                      color="yellow"
-                      tt="none"
-                      fw={500}
-                      className={classes.badge}
-                      title={BADGES[occurrence.kind].text}
-                    >
+                    <span className={classes.badge} title={BADGES[occurrence.kind].text}>
                       {BADGES[occurrence.kind].word}
-                    </Badge>
+                    </span>
                   )}
                 </td>
                 {isElsewhere && (
@@ -83,9 +74,9 @@ export function NextRuns({
         </tbody>
       </table>
       {later.map((change) => (
-        <p key={change.atMs} className={classes.later}>
+        <div key={change.atMs} className={classes.later}>
           <ClockChangeText change={change} />
-        </p>
+        </div>
       ))}
     </>
   )
@@ -95,10 +86,7 @@ function ClockChangeText({ change }: { change: ClockChange | null }) {
   if (change === null) return null
   return (
     <span data-clock-change>
-      <Badge size="sm" variant="outline" color="yellow" tt="none" fw={500} className={classes.badge}>
-        {change.title}
-      </Badge>{' '}
-      <span className="dim">{change.effect}</span>
+      <span className={classes.badge}>{change.title}</span> <span className="dim">{change.effect}</span>
     </span>
   )
 }

@@ -1,4 +1,4 @@
-import { Badge, Switch } from '@mantine/core'
+import { Switch } from '@mantine/core'
 import type { Schedule } from '../../../shared/contract/index.ts'
 import { useNow } from '../../ui/clock.ts'
 import { plural } from '../../ui/numbers.ts'
@@ -87,7 +87,7 @@ export function scheduleColumns(onPause: (schedule: Schedule, paused: boolean) =
     {
       id: 'next',
       header: 'Next',
-      width: '104px',
+      width: '122px',
       sortBy: ({ nextAtMs, paused }) => (paused ? null : nextAtMs),
       cell: (schedule) => <NextText schedule={schedule} />
     },
@@ -119,20 +119,14 @@ function Marks({ schedule }: { schedule: Schedule }) {
   const { backfill } = schedule
   return (
     <>
-      {missed > 0 && (
-        <Badge size="sm" variant="outline" color="red" tt="none" fw={500} className={classes.mark}>
-          missed {missed}
-        </Badge>
-      )}
+      {missed > 0 && <span className={`${classes.mark} tone-bad`}>missed {missed}</span>}
       {schedule.pausedBy === 'failures' && (
-        <Badge size="sm" variant="outline" color="red" tt="none" fw={500} className={classes.mark}>
-          {plural(schedule.failuresInARow, 'failure')}
-        </Badge>
+        <span className={`${classes.mark} tone-bad`}>{plural(schedule.failuresInARow, 'failure')}</span>
       )}
       {backfill?.state === 'running' && (
-        <Badge size="sm" variant="outline" color="gray" tt="none" fw={500} className={classes.mark}>
+        <span className={`${classes.mark} tone-run`}>
           backfill {backfill.ended}/{backfill.total}
-        </Badge>
+        </span>
       )}
     </>
   )

@@ -1,5 +1,5 @@
 import { ActionIcon, Button, Group, Menu, Switch } from '@mantine/core'
-import { IconCopy, IconDotsVertical, IconPencil, IconPlayerPlay, IconTrash, IconX } from '@tabler/icons-react'
+import { IconCopy, IconDotsVertical, IconTrash, IconX } from '@tabler/icons-react'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { occurrencesOf } from '../../../../shared/calendar/index.ts'
@@ -93,14 +93,10 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
       )}
       <MissedNotice schedule={schedule} onCatchUp={() => setDialog('backfill')} />
       <Group gap={8}>
-        <Button leftSection={<IconPencil size={14} />} onClick={onEdit}>
+        <Button variant="light" onClick={onEdit}>
           Edit
         </Button>
-        <Button
-          leftSection={<IconPlayerPlay size={14} />}
-          loading={actions.isRunning}
-          onClick={() => actions.runNow([schedule])}
-        >
+        <Button loading={actions.isRunning} onClick={() => actions.runNow([schedule])}>
           Run now
         </Button>
         <Button disabled={schedule.backfill?.state === 'running'} onClick={() => setDialog('backfill')}>

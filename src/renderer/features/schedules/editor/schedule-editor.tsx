@@ -233,7 +233,7 @@ function Outcome({
       changes: clockChangesOf(timing, nowMs)
     }
   }, [timing])
-  const templates = form.jobs.map(readTemplate).flatMap((each) => ('problem' in each ? [] : [each]))
+  const templates = form.jobs.map((each) => readTemplate(each)).flatMap((each) => ('problem' in each ? [] : [each]))
   const jobs = jobsOf(templates)
   return (
     <Panel title="Next runs" note={jobs > 0 ? `${plural(jobs, 'job')} each` : undefined}>

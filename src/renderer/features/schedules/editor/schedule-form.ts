@@ -244,7 +244,8 @@ export function readSchedule(form: ScheduleForm): Read<{ settings: ScheduleSetti
   }
 }
 
-export function readTemplate(form: TemplateForm): Read<RunTemplate> {
+/** `place` decides which placeholders there are. */
+export function readTemplate(form: TemplateForm, place: 'schedule' | 'chain' = 'schedule'): Read<RunTemplate> {
   if (form.project === null) return { problem: 'Choose a project' }
   if (form.spiders.length === 0) return { problem: 'Choose at least one spider' }
   if (form.where === 'node' && form.nodeId === null) return { problem: 'Choose a node, or run on any' }
@@ -253,11 +254,11 @@ export function readTemplate(form: TemplateForm): Read<RunTemplate> {
     return { problem: 'problem' in tags ? tags.problem : 'Choose a tag, or run on any node' }
   for (const kind of ['args', 'settings'] as const)
     for (const row of form[kind]) {
-      const problem = problemOfRow(kind, row, form[kind]) ?? problemOfText(row.value)
+      const problem = problemOfRow(kind, row, form[kind]) ?? problemOfText(row.value, place)
       if (problem !== null) return { problem }
       if (lacksSecret(row)) return { problem: `${row.name.trim()}: enter its secret value` }
     }
-  const argSets = readArgSets(form.argSets)
+  const argSets = readArgSets(form.argSets, place)
   if ('problem' in argSets) return argSets
   const matrix = readMatrix(form.matrix)
   if ('problem' in matrix) return matrix
@@ -284,14 +285,17 @@ export function readTemplate(form: TemplateForm): Read<RunTemplate> {
 }
 
 /** `page=1 sort="a b"` for each line; quotes hold blanks together. */
-export function readArgSets(text: string): Read<{ sets: Record<string, string>[] }> {
+export function readArgSets(
+  text: string,
+  place: 'schedule' | 'chain' = 'schedule'
+): Read<{ sets: Record<string, string>[] }> {
   const sets: Record<string, string>[] = []
   for (const [index, line] of linesOf(text).entries()) {
     const set: Record<string, string> = {}
     for (const [whole, name, quoted, plain] of line.matchAll(/([^\s=]+)=(?:"((?:[^"\\]|\\.)*)"|(\S*))|\S+/g)) {
       if (name === undefined) return { problem: `Line ${index + 1} of the sets: “${whole}” is no name=value` }
       const value = quoted === undefined ? (plain ?? '') : quoted.replace(/\\(.)/g, '$1')
-      const problem = problemOfText(value)
+      const problem = problemOfText(value, place)
       if (problem !== null) return { problem: `Line ${index + 1} of the sets: ${problem}` }
       set[name] = value
     }

@@ -73,9 +73,12 @@ export function TemplateList({ templates, onChange }: TemplateListProps) {
 /** One job for each spider, set of arguments and combination of the matrix. */
 export function TemplateFields({
   form,
+  place = 'schedule',
   onChange
 }: {
   form: TemplateForm
+  /** In a chain values may also hold what the job before left. */
+  place?: 'schedule' | 'chain'
   onChange: (patch: Partial<TemplateForm>) => void
 }) {
   const { query } = useApi()
@@ -93,7 +96,7 @@ export function TemplateFields({
   const version = project?.versions.find((each) => each.version === (form.version ?? project.latestVersion))
   const known = version?.spiders ?? null
   const strangers = known === null ? [] : form.spiders.filter((spider) => !known.includes(spider))
-  const read = readTemplate(form)
+  const read = readTemplate(form, place)
   const jobs = 'problem' in read ? null : jobsOfTemplate(read)
   const limits = readLimits(form.limits)
   const retry = readRetry(form.retry)
@@ -149,12 +152,17 @@ export function TemplateFields({
         names={namesOf('args')}
         onChange={(args) => onChange({ args })}
         hint={
-          form.args.length > 0 ? (
+          form.args.length === 0 ? undefined : place === 'chain' ? (
+            <>
+              From the job before: <code>{'{stats.item_scraped_count}'}</code> or any other of its stats,{' '}
+              <code>{'{job}'}</code>, <code>{'{outcome}'}</code>
+            </>
+          ) : (
             <>
               The moment it stands for: <code>{'{nominal}'}</code>, <code>{'{nominal:yyyy-MM-dd}'}</code>,{' '}
               <code>{'{previous}'}</code>
             </>
-          ) : undefined
+          )
         }
       />
       <Fold
@@ -162,7 +170,7 @@ export function TemplateFields({
         summary={
           jobs !== null && jobs > form.spiders.length ? `${plural(jobs, 'job')} each time` : 'argument sets, matrix'
         }
-        isWrong={'problem' in readArgSets(form.argSets)}
+        isWrong={'problem' in readArgSets(form.argSets, place)}
       >
         <Textarea
           label="Sets of arguments"
@@ -174,7 +182,7 @@ export function TemplateFields({
           value={form.argSets}
           onChange={(event) => onChange({ argSets: event.currentTarget.value })}
           classNames={{ input: 'mono' }}
-          error={problemOf(readArgSets(form.argSets))}
+          error={problemOf(readArgSets(form.argSets, place))}
           spellCheck={false}
         />
         <ValueRows
