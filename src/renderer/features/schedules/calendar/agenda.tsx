@@ -19,7 +19,12 @@ export function Agenda({ week, utc, nowMs, nameOf, onHour }: WeekViewProps) {
         const hours = week.hours[index] ?? []
         const rows = often.filter((row) => (row.days[index]?.count ?? 0) > 0)
         return (
-          <section key={day.date} className={classes.agendaDay} data-today={day.date === today || undefined}>
+          <section
+            key={day.date}
+            ref={day.date === today ? bringToTop : undefined}
+            className={classes.agendaDay}
+            data-today={day.date === today || undefined}
+          >
             <h2>
               <DayHead day={day} />
               {day.date === today && <span className={classes.todayWord}>today</span>}
@@ -31,7 +36,7 @@ export function Agenda({ week, utc, nowMs, nameOf, onHour }: WeekViewProps) {
                   <Link
                     key={row.scheduleId}
                     to="/schedules"
-                    search={{ schedule: row.scheduleId } as never}
+                    search={{ schedule: row.scheduleId }}
                     className={classes.agendaOften}
                   >
                     <span className="ellipsis">{nameOf(row.scheduleId) ?? '…'}</span>
@@ -73,4 +78,9 @@ export function Agenda({ week, utc, nowMs, nameOf, onHour }: WeekViewProps) {
       })}
     </div>
   )
+}
+
+/** Defined here, not inline: it must run when the week appears, not each minute. */
+function bringToTop(element: HTMLElement | null): void {
+  element?.scrollIntoView?.({ block: 'start' })
 }

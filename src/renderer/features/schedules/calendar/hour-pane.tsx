@@ -64,7 +64,7 @@ function PaneRun({ run, utc, schedule }: { run: Run; utc: boolean; schedule: Sch
       <div>
         <p>
           <span className={classes.time}>{here}</span>{' '}
-          <Link to="/schedules" search={{ schedule: scheduleId } as never}>
+          <Link to="/schedules" search={{ schedule: scheduleId }}>
             {schedule?.name ?? `schedule …${scheduleId.slice(-6)}`}
           </Link>
           {count > 1 && ` ×${count}`}

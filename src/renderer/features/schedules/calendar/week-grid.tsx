@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
 import { plural } from '../../../ui/numbers.ts'
 import classes from './calendar.module.css'
 import { RunIcon } from './run-look.tsx'
@@ -17,13 +18,14 @@ export interface WeekViewProps {
 
 /** More in one hour are a number. */
 const SHOWN_PER_HOUR = 3
-const OFTEN_ROWS = 8
+const OFTEN_ROWS = 5
 
 /** Days beside each other, hours below each other; hours in which nothing runs are low. */
 export function WeekGrid({ week, utc, nowMs, nameOf, openHourMs, onHour }: WeekViewProps) {
   const today = dateOf(nowMs, utc)
   const nowHour = hourOf(nowMs, utc)
   const often = byName(week.often, nameOf)
+  const [areAllShown, setAllShown] = useState(false)
   return (
     <div className={classes.gridBox}>
       <table className={classes.grid}>
@@ -39,17 +41,13 @@ export function WeekGrid({ week, utc, nowMs, nameOf, openHourMs, onHour }: WeekV
         </thead>
         {often.length > 0 && (
           <tbody className={classes.often} aria-label="Schedules that run often">
-            {often.slice(0, OFTEN_ROWS).map((row) => (
+            {often.slice(0, areAllShown ? undefined : OFTEN_ROWS).map((row) => (
               <tr key={row.scheduleId}>
                 <th scope="row" aria-label={nameOf(row.scheduleId) ?? undefined} />
                 {row.days.map((day, index) => (
                   <td key={week.days[index]?.date}>
                     {index === 0 && (
-                      <Link
-                        to="/schedules"
-                        search={{ schedule: row.scheduleId } as never}
-                        className={classes.oftenName}
-                      >
+                      <Link to="/schedules" search={{ schedule: row.scheduleId }} className={classes.oftenName}>
                         {nameOf(row.scheduleId) ?? '…'}
                       </Link>
                     )}
@@ -60,9 +58,13 @@ export function WeekGrid({ week, utc, nowMs, nameOf, openHourMs, onHour }: WeekV
             ))}
             {often.length > OFTEN_ROWS && (
               <tr>
-                <th />
+                <th aria-label="More" />
                 <td colSpan={7} className={classes.oftenMore}>
-                  and {plural(often.length - OFTEN_ROWS, 'schedule')} more that run often
+                  <button type="button" onClick={() => setAllShown(!areAllShown)} aria-expanded={areAllShown}>
+                    {areAllShown
+                      ? 'Show fewer'
+                      : `${plural(often.length - OFTEN_ROWS, 'schedule')} more that run often`}
+                  </button>
                 </td>
               </tr>
             )}
@@ -136,8 +138,11 @@ function HourButton({ label, runs, utc, nameOf, isOpen, onOpen }: HourButtonProp
       {inOrder.map((run) => (
         <span key={`${run.scheduleId} ${run.atMs} ${run.firing?.id}`} className={classes.run} data-look={run.look}>
           <RunIcon look={run.look} />
-          <span className={classes.time}>{timeWords(run.atMs, utc)}</span>
-          <span className="ellipsis">
+          {/* The hour stands at the left. */}
+          <span className={classes.time} title={timeWords(run.atMs, utc)}>
+            {timeWords(run.atMs, utc).slice(2)}
+          </span>
+          <span className="ellipsis" title={nameOf(run.scheduleId) ?? undefined}>
             {nameOf(run.scheduleId)}
             {run.count > 1 && ` ×${run.count}`}
           </span>

@@ -120,7 +120,8 @@ interface CrowdedProps {
 /** Where several schedules meet, fullest first. */
 function Crowded({ minutes, slots, atMs, onOpen }: CrowdedProps) {
   const crowded = crowdedMinutes(minutes, CROWDED_SHOWN)
-  const most = crowded[0]?.jobs ?? 1
+  // A full bar is a full fleet.
+  const most = Math.max(slots, crowded[0]?.jobs ?? 1)
   return (
     <Panel title="Fullest minutes" note="those in which several schedules meet" flush>
       {crowded.length === 0 ? (

@@ -11,7 +11,8 @@ import { DetailPane } from '../../../ui/panel.tsx'
 import { QueryState } from '../../../ui/states.tsx'
 import { minuteWords } from './minute-words.ts'
 import classes from './load.module.css'
-import { firesIn, jobsOf, type LoadMinute } from './spread.ts'
+import { jobsOf } from '../schedule-words.ts'
+import { firesIn, type LoadMinute } from './spread.ts'
 import { SpreadDialog } from './spread-dialog.tsx'
 
 /** So many that are not in the list yet are read one by one. */

@@ -7,7 +7,8 @@ import { notifyUndo } from '../../../ui/notify.tsx'
 import { plural } from '../../../ui/numbers.ts'
 import { minuteWords } from './minute-words.ts'
 import classes from './load.module.css'
-import { jobsOf, type LoadMinute, planSpread, type SpreadPlan } from './spread.ts'
+import { jobsOf } from '../schedule-words.ts'
+import { type LoadMinute, planSpread, type SpreadPlan } from './spread.ts'
 
 const WINDOWS = [10, 20, 30, 59]
 

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { occurrencesOf } from '../../../../shared/calendar/index.ts'
 import { RunTemplate, type Schedule, ScheduleSettings } from '../../../../shared/contract/index.ts'
-import { crowdedMinutes, jobsOf, planSpread, shiftRule, shiftSchedule } from './spread.ts'
+import { jobsOf } from '../schedule-words.ts'
+import { crowdedMinutes, planSpread, shiftRule, shiftSchedule } from './spread.ts'
 
 const AT = Date.parse('2026-11-24T03:00:00Z')
 const DAY_MS = 86_400_000

@@ -1,11 +1,7 @@
 /** How a crowded minute is thinned out: some of its schedules are moved by some minutes. Pure. */
 import { occurrencesOf, problemOfTiming } from '../../../../shared/calendar/index.ts'
-import {
-  type RunTemplate,
-  type Schedule,
-  type ScheduleRule,
-  ScheduleSettings
-} from '../../../../shared/contract/index.ts'
+import { type Schedule, type ScheduleRule, ScheduleSettings } from '../../../../shared/contract/index.ts'
+import { jobsOf } from '../schedule-words.ts'
 
 const MINUTE_MS = 60_000
 
@@ -21,14 +17,6 @@ export interface SpreadPlan {
   /** Jobs of each minute from the crowded one on, the last as far away as a move may be. */
   readonly before: readonly number[]
   readonly after: readonly number[]
-}
-
-/** One job for each spider, set of arguments and combination of the matrix. */
-export function jobsOf(templates: readonly RunTemplate[]): number {
-  return templates.reduce((sum, { spiders, argSets, matrix }) => {
-    const combinations = Object.values(matrix).reduce((product, values) => product * values.length, 1)
-    return sum + spiders.length * Math.max(1, argSets.length) * combinations
-  }, 0)
 }
 
 /** The same rule so many minutes later; or why it cannot be moved, in words that follow "it". */
