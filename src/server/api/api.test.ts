@@ -1,0 +1,299 @@
+import { describe, expect, it } from 'vitest'
+import { implement } from '@orpc/server'
+import { contract } from '../../shared/contract/index.ts'
+import { renderMarkdown } from '../docs-door.ts'
+import { createFakeEngine } from '../testing/fake-engine.ts'
+import { openTestApp } from '../testing/test-app.ts'
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+const RUN = { method: 'POST', url: '/api/v1/jobs', payload: { project: 'shop', spiders: ['a'] } } as const
+
+/** A fake engine that counts the jobs asked for, and names them by their number and by what the door called the order. */
+function countingEngine() {
+  const engine = createFakeEngine()
+  const asked: (string | undefined)[] = []
+  const os = implement(contract).$context<{ onceKey?: string }>()
+  const router = {
+    ...engine.router,
+    jobs: {
+      ...engine.router.jobs,
+      setPriority: os.jobs.setPriority.handler(({ context }) => {
+        asked.push(context.onceKey)
+        return { changed: [asked.length.toString(16).padStart(32, '0')] }
+      })
+    }
+  }
+  return { engine: { ...engine, router } as unknown as typeof engine, asked }
+}
+
+describe('a write with an Idempotency-Key', () => {
+  const payload = { ids: ['0'.repeat(32)], priority: 1 }
+  const order = { method: 'POST', url: '/api/v1/jobs/priority', payload } as const
+
+  it('is done once; what was answered first is answered again, and says so', async () => {
+    const { engine, asked } = countingEngine()
+    const { ask } = openTestApp({ engine })
+    const headers = { ...JSON_TYPE, 'idempotency-key': 'k-1' }
+    const [first, again] = [await ask({ ...order, headers }), await ask({ ...order, headers })]
+    expect([again.statusCode, again.body]).toEqual([200, first.body])
+    expect([first.headers['idempotency-replayed'], again.headers['idempotency-replayed']]).toEqual([undefined, 'true'])
+    expect(asked).toEqual([expect.stringMatching(/^once:[0-9a-f]{64}$/)])
+    await ask({ ...order, headers: { ...headers, 'idempotency-key': 'k-2' } })
+    await ask({ ...order, headers: JSON_TYPE })
+    expect(asked).toHaveLength(3)
+  })
+
+  it('is refused for another request under the same key, and with a key that is none', async () => {
+    const { engine, asked } = countingEngine()
+    const { ask } = openTestApp({ engine })
+    const headers = { ...JSON_TYPE, 'idempotency-key': 'k-1' }
+    await ask({ ...order, headers })
+    const other = await ask({ ...order, payload: { ...payload, priority: 2 }, headers })
+    expect([other.statusCode, other.json().code]).toEqual([409, 'IDEMPOTENCY_KEY_REUSED'])
+    for (const key of ['two words', 'x'.repeat(256), '']) {
+      const response = await ask({ ...order, headers: { ...JSON_TYPE, 'idempotency-key': key } })
+      expect([response.statusCode, response.json().code]).toEqual([400, 'BAD_INPUT'])
+    }
+    expect(asked).toHaveLength(1)
+  })
+
+  it('that failed leaves the key free', async () => {
+    const { ask } = openTestApp()
+    const headers = { ...JSON_TYPE, 'idempotency-key': 'k-1' }
+    expect((await ask({ ...order, payload: { ids: [], priority: 1 }, headers })).statusCode).toBe(400)
+    expect((await ask({ ...order, headers })).statusCode).toBe(200)
+  })
+
+  it('knows a file again, whatever boundary its form has', async () => {
+    const { ask } = openTestApp()
+    const upload = (boundary: string, content: string) =>
+      ask({
+        method: 'POST',
+        url: '/api/v1/projects',
+        headers: { 'content-type': `multipart/form-data; boundary=${boundary}`, 'idempotency-key': 'k-1' },
+        payload: `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="a.egg"\r\n\r\n${content}\r\n--${boundary}--\r\n`
+      })
+    expect((await upload('one', 'PK egg')).statusCode).toBe(200)
+    expect((await upload('two', 'PK egg')).headers['idempotency-replayed']).toBe('true')
+    expect((await upload('two', 'PK other')).json().code).toBe('IDEMPOTENCY_KEY_REUSED')
+  })
+
+  it('that is answered with a stream is not remembered', async () => {
+    const { ask } = openTestApp()
+    const deploy = { method: 'POST', url: '/api/v1/projects/shop/versions/1/deploy' } as const
+    const headers = { ...JSON_TYPE, 'idempotency-key': 'k-1' }
+    for (const _time of [1, 2]) {
+      const response = await ask({ ...deploy, payload: {}, headers })
+      expect(response.headers['content-type']).toContain('text/event-stream')
+      expect(response.headers['idempotency-replayed']).toBeUndefined()
+    }
+  })
+})
+
+describe('parts of an answer', () => {
+  it('are what is asked for: names go through lists, whole things include their parts', async () => {
+    const { ask } = openTestApp()
+    const get = async (fields: string) => (await ask({ url: `/api/v1/jobs?fields=${fields}` })).json()
+    expect(await get('jobs.project,jobs.placement.tags,nextBefore,no.such')).toEqual({
+      jobs: [{ project: 'shop', placement: { tags: [] } }],
+      nextBefore: null
+    })
+    expect((await get('jobs.placement,jobs.placement.tags')).jobs).toEqual([{ placement: { nodeId: null, tags: [] } }])
+  })
+
+  it('of a failure are the whole failure; names that are none are refused', async () => {
+    const { ask } = openTestApp()
+    const failed = await ask({ url: `/api/v1/jobs/${'9'.repeat(32)}?fields=job.id` })
+    expect(failed.json()).toMatchObject({ code: 'JOB_NOT_FOUND' })
+    for (const fields of ['', 'a b', '.', 'a..b', `a${'.b'.repeat(20)}`]) {
+      expect((await ask({ url: `/api/v1/nodes?fields=${encodeURIComponent(fields)}` })).json().code).toBe('BAD_INPUT')
+    }
+    expect((await ask({ url: '/api/v1/nodes?fields=__proto__,constructor' })).json()).toEqual({})
+  })
+})
+
+describe('JSON-RPC', () => {
+  const call = async (payload: unknown, headers: Record<string, string> = {}) => {
+    const { ask } = openTestApp()
+    const text = typeof payload === 'string' ? payload : JSON.stringify(payload)
+    const response = await ask({
+      method: 'POST',
+      url: '/api/v1/jsonrpc',
+      headers: { ...JSON_TYPE, ...headers },
+      payload: text
+    })
+    return response.body === '' ? response.statusCode : response.json()
+  }
+
+  it('calls an operation by its name, with parameters by name', async () => {
+    expect(await call({ jsonrpc: '2.0', method: 'jobs.list', params: { limit: 7 }, id: 'a' })).toMatchObject({
+      jsonrpc: '2.0',
+      id: 'a',
+      result: { jobs: [{ priority: 7 }], nextBefore: null }
+    })
+    expect(await call({ jsonrpc: '2.0', method: 'crawl', params: { spider: 'prices' }, id: null })).toMatchObject({
+      id: null,
+      result: { cached: false }
+    })
+    expect(await call({ jsonrpc: '2.0', method: 'nodes.list', id: 0 })).toEqual({
+      ...{ jsonrpc: '2.0', id: 0, result: { nodes: [] } }
+    })
+  })
+
+  it.each([
+    ['a body that is no JSON', '{"jsonrpc"', -32700],
+    ['an empty batch', [], -32600],
+    ['a call of an older JSON-RPC', { method: 'nodes.list', id: 1 }, -32600],
+    ['a number', 7, -32600],
+    ['a method that is none', { jsonrpc: '2.0', method: 'jobs.steal', id: 1 }, -32601],
+    ['what every object has', { jsonrpc: '2.0', method: 'constructor', id: 1 }, -32601],
+    ['what lies behind a method', { jsonrpc: '2.0', method: 'jobs.list.~orpc', id: 1 }, -32601],
+    ['a stream', { jsonrpc: '2.0', method: 'events.subscribe', id: 1 }, -32601],
+    ['parameters by position', { jsonrpc: '2.0', method: 'jobs.list', params: [1], id: 1 }, -32602],
+    ['wrong parameters', { jsonrpc: '2.0', method: 'jobs.list', params: { limit: 0 }, id: 1 }, -32602],
+    ['a bug', { jsonrpc: '2.0', method: 'jobs.retry', params: { ids: ['0'.repeat(32)] }, id: 1 }, -32603]
+  ])('%s is an error of its own', async (_name, payload, code) => {
+    const answer = await call(payload)
+    expect(answer).toMatchObject({ jsonrpc: '2.0', error: { code } })
+    expect(JSON.stringify(answer)).not.toContain('secret')
+  })
+
+  it('our errors come with their code', async () => {
+    const id = '9'.repeat(32)
+    expect(await call({ jsonrpc: '2.0', method: 'jobs.get', params: { id }, id: 1 })).toMatchObject({
+      error: { code: -32000, data: { code: 'JOB_NOT_FOUND', status: 404, data: { id } } }
+    })
+  })
+
+  it('a batch has an answer for each call that wants one; one without such calls has none', async () => {
+    const notification = { jsonrpc: '2.0', method: 'nodes.list' }
+    const answers = await call([
+      { ...notification, id: 1 },
+      notification,
+      'x',
+      { ...notification, method: 'no', id: 2 }
+    ])
+    expect(answers.map(({ id }: { id: unknown }) => id)).toEqual([1, null, 2])
+    expect(await call([notification, notification])).toBe(204)
+    expect(await call(Array.from({ length: 1_001 }, () => notification))).toMatchObject({ error: { code: -32600 } })
+  })
+
+  it('a batch with a key is done once, and each of its orders has a name of its own', async () => {
+    const { engine, asked } = countingEngine()
+    const { ask } = openTestApp({ engine })
+    const params = { ids: ['0'.repeat(32)], priority: 1 }
+    const payload = [1, 2].map((id) => ({ jsonrpc: '2.0', method: 'jobs.setPriority', params, id }))
+    const headers = { ...JSON_TYPE, 'idempotency-key': 'k-1' }
+    const batch = () => ask({ method: 'POST', url: '/api/v1/jsonrpc', headers, payload })
+    const first = await batch()
+    expect((await batch()).body).toBe(first.body)
+    expect(asked.map((key) => key!.slice(-2))).toEqual(['/0', '/1'])
+  })
+})
+
+describe('limits of a credential', () => {
+  it('let through what comes in a burst, then as much as a second takes', async () => {
+    const { ask, clock } = openTestApp({ apiRequestsPerSecond: 2 })
+    const get = async () => {
+      const response = await ask({ url: '/api/v1/nodes' })
+      return [response.statusCode, response.headers['ratelimit-remaining'] ?? response.headers['retry-after']]
+    }
+    for (const left of ['7', '6', '5', '4', '3', '2', '1', '0']) expect(await get()).toEqual([200, left])
+    expect(await get()).toEqual([429, '1'])
+    await clock.advanceBy(500)
+    expect([await get(), await get()]).toEqual([
+      [200, '0'],
+      [429, '1']
+    ])
+  })
+
+  it('are each credential’s own, and not for the doors of Scrapyd clients', async () => {
+    const { ask, askAnonymously, createLoginPath } = openTestApp({ apiRequestsPerSecond: 1 })
+    const login = await askAnonymously({ url: createLoginPath() })
+    const cookie = String(login.headers['set-cookie']).split(';', 1)[0] as string
+    for (let time = 0; time < 4; time += 1) await ask({ url: '/api/v1/nodes' })
+    expect((await ask({ url: '/api/v1/nodes' })).json()).toMatchObject({ code: 'TOO_MANY_REQUESTS', status: 429 })
+    expect((await askAnonymously({ url: '/api/v1/nodes', headers: { cookie } })).statusCode).toBe(200)
+    for (let time = 0; time < 10; time += 1) expect((await ask({ url: '/daemonstatus.json' })).statusCode).toBe(200)
+  })
+
+  it('count each call of a batch; one that is larger than any burst is let in alone', async () => {
+    const { ask, clock } = openTestApp({ apiRequestsPerSecond: 1 })
+    const batch = (count: number) => {
+      const payload = Array.from({ length: count }, (_, id) => ({ jsonrpc: '2.0', method: 'nodes.list', id }))
+      return ask({ method: 'POST', url: '/api/v1/jsonrpc', headers: JSON_TYPE, payload })
+    }
+    expect((await batch(3)).statusCode).toBe(200)
+    expect((await batch(2)).statusCode).toBe(429)
+    await clock.advanceBy(3_000)
+    expect((await batch(20)).json()).toHaveLength(20)
+    await clock.advanceBy(15_000)
+    expect((await batch(1)).statusCode).toBe(429)
+  })
+
+  it('can be turned off', async () => {
+    const { ask } = openTestApp({ apiRequestsPerSecond: 0 })
+    const response = await ask(RUN)
+    expect([response.statusCode, response.headers['ratelimit-limit']]).toEqual([200, undefined])
+  })
+})
+
+describe('pages', () => {
+  it('/api runs only files of its own, and has them', async () => {
+    const { ask } = openTestApp()
+    const page = await ask({ url: '/api' })
+    const policy = String(page.headers['content-security-policy'])
+    expect(policy).toContain("default-src 'none'; script-src 'self'")
+    expect(page.body).not.toMatch(/https?:\/\//)
+    const files = [...page.body.matchAll(/(?:src|href)="(\/api\/files\/[^"]+)"/g)].map(([, path]) => path!)
+    expect(files).toHaveLength(4)
+    for (const url of files) expect([url, (await ask({ url })).statusCode]).toEqual([url, 200])
+    expect((await ask({ url: '/api/files/..%2Fpackage.json' })).statusCode).toBe(404)
+    expect((await ask({ url: '/api/files/constructor' })).statusCode).toBe(404)
+  })
+
+  it('people who are not logged in come to the login page, programs are told', async () => {
+    const { askAnonymously } = openTestApp()
+    for (const url of ['/api', '/docs', '/docs/http']) {
+      const person = await askAnonymously({ url, headers: { accept: 'text/html' } })
+      expect([url, person.statusCode, person.headers['location']]).toEqual([url, 303, '/ui/login'])
+      expect((await askAnonymously({ url })).statusCode).toBe(401)
+    }
+  })
+
+  it('/docs lists every page, and every link on every page leads somewhere', async () => {
+    const { ask } = openTestApp({ apiRequestsPerSecond: 0 })
+    const hrefs = (body: string) => [...body.matchAll(/(?:href|src)="([^"#]*)(#[^"]*)?"/g)]
+    const pages = hrefs((await ask({ url: '/docs' })).body).flatMap(([, path]) =>
+      path!.startsWith('/docs/') ? [path!] : []
+    )
+    expect(pages).toEqual(expect.arrayContaining(['/docs/http', '/docs/security', '/docs/errors']))
+    const broken: string[] = []
+    const seen = new Map<string, ReturnType<typeof ask>>()
+    const open = (url: string) => seen.get(url) ?? seen.set(url, ask({ url })).get(url)!
+    for (const page of pages.filter((path) => !path.endsWith('.css'))) {
+      const { body } = await open(page)
+      for (const [, path, anchor] of hrefs(body)) {
+        if (path!.startsWith('http')) continue
+        const target = await open(path === '' ? page : path!)
+        const isThere =
+          target.statusCode < 400 && (anchor === undefined || target.body.includes(`id="${anchor.slice(1)}"`))
+        if (!isThere) broken.push(`${page}: ${path}${anchor ?? ''}`)
+      }
+    }
+    expect(broken).toEqual([])
+  })
+
+  it('/docs shows raw HTML as text, and follows no link of another kind', () => {
+    const shown = renderMarkdown(
+      '<script>x</script> [a](javascript:x) [b](../x.md) ![c](https://x/y.png) <b onclick=x>'
+    )
+    expect(shown).not.toMatch(/<(script|a|img|b)/)
+  })
+
+  it('/docs serves nothing but documentation', async () => {
+    const { ask } = openTestApp()
+    for (const url of ['/docs/..%2Fpackage', '/docs/none', '/docs/images/..%2F..%2Fpackage.json', '/docs/images/x.svg'])
+      expect([url, (await ask({ url })).statusCode]).toEqual([url, 404])
+  })
+})
