@@ -1,7 +1,11 @@
 #!/usr/bin/env node
 import { enableCompileCache } from 'node:module'
 import { availableParallelism, homedir } from 'node:os'
-import { Command } from 'commander'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Command, CommanderError } from 'commander'
+import { EXIT_CODES, exitCodeOf } from './client/exit-codes.ts'
+import type { Terminal } from './client/terminal.ts'
+import { addClientCommands } from './client-commands.ts'
 import { listScrapydFiles, readConfiguration } from './config/read-files.ts'
 import { type ResolvedOptions, resolveServeOptions, type ServeFlags } from './config/resolve.ts'
 import { defaultDataDirectory } from './default-data-directory.ts'
@@ -35,6 +39,9 @@ interface Flags extends ServeFlags {
 const program = new Command('scrapdeck')
   .description('One queue for a fleet of Scrapyd nodes.')
   .version(readPackageVersion())
+  // --version of a subcommand is that of a project.
+  .enablePositionalOptions()
+  .exitOverride()
 
 /** Everything that decides how the service runs; `config` tells what would come of it. */
 function serviceCommand(name: string, description: string): Command {
@@ -114,14 +121,49 @@ program
     process.stdout.write(`${await requestLoginLink(dataDirectory, port ?? 0)}\n`)
   })
 
+const interruption = new AbortController()
+const terminal: Terminal = {
+  out: (text) => process.stdout.write(text),
+  error: (text) => process.stderr.write(text),
+  isTerminal: process.stdout.isTTY ?? false,
+  environment: process.env,
+  directory: process.cwd(),
+  homeDirectory: homedir(),
+  // Only commands that ask for it change what an interrupt does.
+  get interrupted() {
+    if (process.listenerCount('SIGINT') === 0) process.on('SIGINT', () => interruption.abort())
+    return interruption.signal
+  },
+  nowMs: () => Date.now(),
+  sleep: (ms) => sleep(ms, undefined, { signal: interruption.signal }),
+  localService(flags) {
+    // Whom to ask as is not how a service would be protected that started here.
+    const { SCRAPDECK_USERNAME: _username, SCRAPDECK_PASSWORD: _password, ...environment } = process.env
+    const { port, dataDirectory } = resolve(flags, environment).options
+    return { port, dataDirectory }
+  }
+}
+addClientCommands(program, terminal)
+
+// A reader that has enough (`| head`) is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
 try {
   await program.parseAsync()
 } catch (error) {
+  // A start that failed half-way may have left a handle open; nothing of it is worth waiting for.
+  process.exit(report(error))
+}
+
+/** Says what went wrong, and with which code to end. */
+function report(error: unknown): number {
+  // commander has said it, or has shown its help.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_CODES.usage
+  if (interruption.signal.aborted) return EXIT_CODES.interrupted
   const message = error instanceof Error ? error.message : String(error)
   // Several, as of a configuration file, below each other.
-  process.stderr.write(`scrapdeck:${message.includes('\n') ? `\n${message.replaceAll(/^/gm, '- ')}` : ` ${message}`}\n`)
-  // A start that failed half-way may have left a handle open; nothing of it is worth waiting for.
-  process.exit(1)
+  const text = message.includes('\n') ? `\n${message.replaceAll(/^/gm, '- ')}` : ` ${message}`
+  if (message !== '') process.stderr.write(`scrapdeck:${text}\n`)
+  return exitCodeOf(error)
 }
 
 function configurationOf(flags: Flags) {
@@ -131,10 +173,10 @@ function configurationOf(flags: Flags) {
     : readConfiguration([flags.config], { mustExist: true })
 }
 
-function resolve(flags: Flags): ResolvedOptions {
+function resolve(flags: Flags, environment: Record<string, string | undefined> = process.env): ResolvedOptions {
   return resolveServeOptions({
     flags,
-    environment: process.env,
+    environment,
     configuration: configurationOf(flags),
     defaultDataDirectory: ownDataDirectory,
     workingDirectory: process.cwd(),

@@ -1,10 +1,12 @@
 import { resolve as resolvePath } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseNetworks } from '../../engine/webhooks/addresses.ts'
 import type { ScrapydDoorSettings } from '../../server/scrapyd/settings.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { CANCEL_WAITS_MS } from '../../shared/run-limits.ts'
 import { type ConfiguredSource, nodesSource, readSources } from './discovery-options.ts'
 import type { Configuration, ConfiguredValue } from './read-files.ts'
+import { type PluginSettings, readPluginLines } from './plugin-options.ts'
 import { SCRAPYD_OPTIONS, SCRAPYD_SERVICES } from './scrapyd-options.ts'
 
 /** `scrapdeck serve`, resolved: the command line, then the environment, then the configuration files, then defaults. */
@@ -38,6 +40,9 @@ export interface ServeOptions {
   door: Partial<ScrapydDoorSettings>
   /** Where nodes come from, besides what is set up in the UI. */
   discovery: ConfiguredSource[]
+  plugins: PluginSettings[]
+  /** Networks inside this one that webhooks may go to. */
+  webhookNetworks: string[]
 }
 
 /** As commander gives them: text, as typed. */
@@ -68,7 +73,17 @@ export interface ListedOption {
   from: string
 }
 
-export const OWN_OPTIONS = ['data', 'python', 'local_slots', 'allowed_hosts', 'cancel_waits', 'nodes', 'discover']
+export const OWN_OPTIONS = [
+  'data',
+  'python',
+  'local_slots',
+  'allowed_hosts',
+  'cancel_waits',
+  'nodes',
+  'discover',
+  'plugins',
+  'webhook_networks'
+]
 const KNOWN_SECTIONS = ['scrapyd', 'services', 'settings', 'scrapdeck', 'DEFAULT']
 
 /** What a name outside the file is called there. */
@@ -254,7 +269,35 @@ export function resolveServeOptions(context: {
     list('scrapdeck', 'allowed_hosts', allowedHosts.join(', '), hosts)
     const cancelWaitsSeconds = readCancelWaits()
     const discovery = readDiscovery()
-    return { dataDirectory, pythonPath: python?.text || null, allowedHosts, cancelWaitsSeconds, discovery }
+    const extensions = { plugins: readPlugins(), webhookNetworks: readWebhookNetworks() }
+    return {
+      dataDirectory,
+      pythonPath: python?.text || null,
+      allowedHosts,
+      cancelWaitsSeconds,
+      discovery,
+      ...extensions
+    }
+  }
+
+  function readPlugins(): PluginSettings[] {
+    const picked = pick('scrapdeck', 'plugins')
+    const { plugins, problems: wrong } = readPluginLines(picked?.text ?? '', workingDirectory)
+    for (const problem of wrong) refuse(picked!, problem)
+    // By name: their options may hold passwords.
+    list('scrapdeck', 'plugins', plugins.map(({ name }) => name).join(', '), picked)
+    return plugins
+  }
+
+  function readWebhookNetworks(): string[] {
+    const picked = pick('scrapdeck', 'webhook_networks')
+    list('scrapdeck', 'webhook_networks', picked?.text ?? '', picked)
+    try {
+      return parseNetworks(picked?.text ?? '')
+    } catch (error) {
+      refuse(picked!, `webhook_networks: ${(error as Error).message}`)
+      return []
+    }
   }
 
   function readDiscovery(): ConfiguredSource[] {

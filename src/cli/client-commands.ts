@@ -1,0 +1,82 @@
+import type { Command } from 'commander'
+import {
+  addConnectionOptions,
+  type Client,
+  connect,
+  type ConnectionFlags,
+  findAddress,
+  toCommandError
+} from './client/connect.ts'
+import type { Terminal } from './client/terminal.ts'
+import { addCompletionCommand } from './commands/completion.ts'
+import { addDeployCommand } from './commands/deploy.ts'
+import { addJobCommands } from './commands/jobs.ts'
+import { addLogsCommand } from './commands/logs.ts'
+import { addNodeCommands } from './commands/nodes.ts'
+import { addRunCommand } from './commands/run.ts'
+import { addScheduleCommands } from './commands/schedules.ts'
+
+/** A command that talks to an engine: whom it asks, where it prints, how it was called. */
+export interface Session {
+  client: Client
+  terminal: Terminal
+  flags: ConnectionFlags
+}
+
+type Act<Options> = (session: Session, words: string[], options: Options) => Promise<void>
+
+export interface ClientCommands {
+  /** `usage` as commander has it (`cancel <id...>`); the second call says what it does. */
+  add(
+    usage: string,
+    description: string,
+    configure?: (command: Command) => Command,
+    parent?: Command
+  ): <Options>(act: Act<Options & ConnectionFlags>) => Command
+  /** A command of which others are parts. */
+  group(name: string, description: string): Command
+  terminal: Terminal
+}
+
+/** The address is looked for when something is asked: not every command asks, and `deploy` knows other places for it. */
+function openSession(flags: ConnectionFlags, terminal: Terminal): Session {
+  let client: Client | null = null
+  return {
+    terminal,
+    flags,
+    get client() {
+      client ??= connect(findAddress(flags, terminal), terminal)
+      return client
+    }
+  }
+}
+
+/** Adds every command that talks to a local or remote engine over /api/v1 (docs/cli.md). */
+export function addClientCommands(program: Command, terminal: Terminal): void {
+  const commands: ClientCommands = {
+    terminal,
+    group: (name, description) => program.command(name).description(description),
+    add: (usage, description, configure = (command) => command, parent = program) => {
+      const command = configure(parent.command(usage).description(description))
+      addConnectionOptions(command)
+      return (act) =>
+        command.action(async (...given: unknown[]) => {
+          const flags = given.at(-2) as Parameters<typeof act>[2]
+          const words = given
+            .slice(0, -2)
+            .flat()
+            .filter((word) => word !== undefined) as string[]
+          await act(openSession(flags, terminal), words, flags).catch((error: unknown) => {
+            throw toCommandError(error)
+          })
+        })
+    }
+  }
+  addDeployCommand(commands)
+  addRunCommand(commands)
+  addJobCommands(commands)
+  addLogsCommand(commands)
+  addNodeCommands(commands)
+  addScheduleCommands(commands)
+  addCompletionCommand(program, terminal)
+}

@@ -1,0 +1,25 @@
+import { InvalidArgumentError } from 'commander'
+
+/** `-a name=value`, as often as wanted. */
+export function collectPair(text: string, before: Record<string, string> = {}): Record<string, string> {
+  const at = text.indexOf('=')
+  if (at < 1) throw new InvalidArgumentError('Write name=value.')
+  return { ...before, [text.slice(0, at)]: text.slice(at + 1) }
+}
+
+export function collect(text: string, before: string[] = []): string[] {
+  return [...before, text]
+}
+
+export function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Write a whole number.')
+  return Number(text)
+}
+
+/** `2026-12-24T18:00`, in the machine's zone unless it names its offset. */
+export function moment(text: string): number {
+  const atMs = Date.parse(text)
+  if (Number.isNaN(atMs))
+    throw new InvalidArgumentError('Write a time such as 2026-12-24T18:00 or 2026-12-24T18:00:00+01:00.')
+  return atMs
+}

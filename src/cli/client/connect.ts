@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { createORPCClient, ORPCError } from '@orpc/client'
+import type { ContractRouterClient } from '@orpc/contract'
+import type { JsonifiedClient } from '@orpc/openapi-client'
+import { OpenAPILink } from '@orpc/openapi-client/fetch'
+import type { Command } from 'commander'
+import { type Contract, contract } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { fromWireError } from '../../shared/wire-errors.ts'
+import { requireCredentials } from '../credentials.ts'
+import { CommandEnd, EXIT_CODES } from './exit-codes.ts'
+import type { LocalFlags, Terminal } from './terminal.ts'
+
+export type Client = JsonifiedClient<ContractRouterClient<Contract>>
+
+export interface ConnectionFlags extends LocalFlags {
+  url?: string
+  username?: string
+  passwordFile?: string
+  json?: boolean
+}
+
+/** Where an engine is, and as whom it is asked. */
+export interface Address {
+  /** Without a slash at the end. */
+  url: string
+  username: string
+  password: string
+}
+
+/** The options of every command that talks to an engine. */
+export function addConnectionOptions(command: Command): Command {
+  return command
+    .option('--url <address>', 'the engine to talk to (default SCRAPDECK_URL, else the one on this machine)')
+    .option(
+      '--username <name>',
+      'user name there (default SCRAPDECK_USERNAME); the password comes from SCRAPDECK_PASSWORD'
+    )
+    .option('--password-file <file>', 'a file whose first line is the password')
+    .option('--data <directory>', 'data directory of the service on this machine, where its credentials are')
+    .option('--port <number>', 'port of the service on this machine')
+    .option('--config <file>', 'configuration file of the service on this machine')
+    .option('--json', 'print the answer as JSON')
+}
+
+/** By flags, then variables, then the service on this machine. Throws in words where something is missing. */
+export function findAddress(flags: ConnectionFlags, terminal: Terminal): Address {
+  const { SCRAPDECK_URL, SCRAPDECK_USERNAME, SCRAPDECK_PASSWORD } = terminal.environment
+  const given = flags.url ?? SCRAPDECK_URL
+  const isLocal = given === undefined || given === ''
+  const local = () => terminal.localService(flags)
+  if (isLocal && local().port === null) {
+    throw new CommandEnd(EXIT_CODES.usage, 'The service on this machine has no port. Name an address with --url.')
+  }
+  const url = readUrl(isLocal ? `http://127.0.0.1:${local().port}` : given)
+  const username = flags.username ?? SCRAPDECK_USERNAME ?? decodeURIComponent(url.username)
+  const password = passwordOf(flags, terminal) ?? SCRAPDECK_PASSWORD ?? decodeURIComponent(url.password)
+  const address = `${url.origin}${url.pathname.replace(/\/+$/, '')}`
+  if (password !== '') return { url: address, username: username === '' ? 'scrapdeck' : username, password }
+  if (!isLocal && !isLoopback(url.hostname)) {
+    throw new CommandEnd(
+      EXIT_CODES.unauthorized,
+      `No password for ${address}. Set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD, or use --username and --password-file.`
+    )
+  }
+  try {
+    return { url: address, ...requireCredentials(local().dataDirectory) }
+  } catch (error) {
+    throw new CommandEnd(EXIT_CODES.unauthorized, (error as Error).message, { cause: error })
+  }
+}
+
+function passwordOf(flags: ConnectionFlags, terminal: Terminal): string | undefined {
+  if (flags.passwordFile === undefined) return undefined
+  try {
+    return readFileSync(resolve(terminal.directory, flags.passwordFile), 'utf8').split(/\r?\n/, 1)[0]
+  } catch (error) {
+    throw new CommandEnd(EXIT_CODES.usage, `The password file ${flags.passwordFile} cannot be read.`, { cause: error })
+  }
+}
+
+function readUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url !== null && /^https?:$/.test(url.protocol)) return url
+  throw new CommandEnd(EXIT_CODES.usage, `${text} is not an address. Write http://HOST:PORT or https://HOST.`)
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
+}
+
+const REDOES = 2
+const REDO_AFTER_MS = 1_000
+
+/**
+ * A typed client of the REST door. A write carries a key of its own, so that it is sent again after a dropped connection without
+ * being done twice.
+ */
+export function connect(address: Address, terminal: Terminal): Client {
+  const credentials = Buffer.from(`${address.username}:${address.password}`).toString('base64')
+  const link = new OpenAPILink(contract, {
+    url: `${address.url}/api/v1`,
+    headers: () => ({ authorization: `Basic ${credentials}`, 'idempotency-key': randomUUID() }),
+    fetch: async (request, init) => {
+      for (let redo = 0; ; redo += 1) {
+        try {
+          const signal = AbortSignal.any([request.signal, terminal.interrupted])
+          return checkAnswer(await fetch(request.clone(), { ...init, signal, redirect: 'manual' }), address)
+        } catch (error) {
+          if (error instanceof CommandEnd || terminal.interrupted.aborted) throw error
+          const isRefused = codeOf(error) === 'ECONNREFUSED' || codeOf(error) === 'ENOTFOUND'
+          if (isRefused || redo >= REDOES) throw unreachable(address, error)
+          await terminal.sleep(REDO_AFTER_MS)
+        }
+      }
+    }
+  })
+  return createORPCClient(link)
+}
+
+/** What answers there may be something else: a Scrapyd, a login page, a proxy. */
+function checkAnswer(response: Response, { url }: Address): Response {
+  const type = response.headers.get('content-type') ?? ''
+  if (response.ok || type.includes('json')) return response
+  const what = response.status === 401 ? 'refused the user name and password' : `answered with ${response.status}`
+  const code = response.status === 401 ? EXIT_CODES.unauthorized : EXIT_CODES.unreachable
+  throw new CommandEnd(code, `${url} ${what}, and not as a Scrapdeck does. Is it the right address?`)
+}
+
+function unreachable({ url }: Address, error: unknown): CommandEnd {
+  const cause = codeOf(error) ?? (error instanceof Error ? error.message : String(error))
+  return new CommandEnd(
+    EXIT_CODES.unreachable,
+    `No Scrapdeck answers on ${url} (${cause}). Start it, or name another with --url, SCRAPDECK_URL or --port.`,
+    { cause: error }
+  )
+}
+
+function codeOf(error: unknown): string | undefined {
+  const { cause } = error as { cause?: { code?: string; message?: string } }
+  return cause?.code ?? cause?.message
+}
+
+/** Errors of a call as ours: what the command line says and ends with. */
+export function toCommandError(error: unknown): unknown {
+  if (error instanceof CommandEnd || error instanceof ScrapdeckError) return error
+  return error instanceof ORPCError ? fromWireError(error) : error
+}

@@ -1,0 +1,46 @@
+import { type Terminal, withoutSteering } from './terminal.ts'
+
+/** The answer as JSON, or what `describe` makes of it for people. */
+export function print<Answer>(
+  terminal: Terminal,
+  flags: { json?: boolean },
+  answer: Answer,
+  describe: (answer: Answer) => string
+): void {
+  if (flags.json === true) terminal.out(`${JSON.stringify(answer, null, 2)}\n`)
+  else printLine(terminal, describe(answer))
+}
+
+export function printLine(terminal: Terminal, text: string): void {
+  if (text !== '') terminal.out(`${withoutSteering(text)}\n`)
+}
+
+/** Columns as wide as their widest cell, headers in capitals; the last is not padded. `empty`: said when there are no rows. */
+export function table(headers: string[], rows: (string | number | null)[][], empty: string): string {
+  if (rows.length === 0) return empty
+  const cells = [headers.map((header) => header.toUpperCase()), ...rows.map((row) => row.map(textOf))]
+  const widths = headers.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)))
+  return cells
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd()
+    )
+    .join('\n')
+}
+
+function textOf(value: string | number | null): string {
+  return value === null || value === '' ? '-' : withoutSteering(String(value)).replaceAll(/\s+/g, ' ')
+}
+
+/** `2026-11-21 11:18:23`, in the machine's zone. */
+export function localTime(atMs: number | null): string {
+  if (atMs === null) return '-'
+  const shifted = new Date(atMs - new Date(atMs).getTimezoneOffset() * 60_000)
+  return shifted.toISOString().slice(0, 19).replace('T', ' ')
+}
+
+export function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}

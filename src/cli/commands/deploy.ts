@@ -1,0 +1,151 @@
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { buildEggFromFolder } from '../../engine/projects/egg-builder.ts'
+import type { Version } from '../../shared/contract/projects.ts'
+import { type Client, connect, type ConnectionFlags, findAddress } from '../client/connect.ts'
+import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
+import { plural, print, printLine, table } from '../client/output.ts'
+import type { Terminal } from '../client/terminal.ts'
+import type { ClientCommands, Session } from '../client-commands.ts'
+import { type DeployTarget, readScrapyConfiguration } from '../scrapy-cfg.ts'
+
+interface DeployFlags extends ConnectionFlags {
+  target?: string
+  project?: string
+  version?: string
+  listTargets?: boolean
+  send?: boolean
+}
+
+const run = promisify(execFile)
+
+export function addDeployCommand({ add }: ClientCommands): void {
+  add(
+    'deploy [folder-or-egg]',
+    'Upload a project as a new version: the folder of a scrapy.cfg (default: the closest one), or an egg.',
+    (command) =>
+      command
+        .option('-t, --target <name>', 'a [deploy:NAME] of scrapy.cfg: its url, user, project and version')
+        .option('-p, --project <name>', 'name of the project (default: as scrapy.cfg or the egg says)')
+        .option('-v, --version <version>', 'its version; GIT or HG: from the repository (default: by the present time)')
+        .option('-l, --list-targets', 'list the targets of scrapy.cfg')
+        .option('--send', 'send it to all nodes now, rather than before the first job there')
+  )((session, [path], options: DeployFlags) => deploy(session, path, options))
+}
+
+async function deploy(session: Session, path: string | undefined, flags: DeployFlags): Promise<void> {
+  const { terminal } = session
+  const place = resolve(terminal.directory, path ?? '.')
+  if (!existsSync(place)) throw new CommandEnd(EXIT_CODES.usage, `There is no ${place}.`)
+  const isEgg = statSync(place).isFile()
+  const directory = isEgg ? terminal.directory : place
+  const { targets, projectDirectory } = readScrapyConfiguration({ ...terminal, directory })
+  if (flags.listTargets) {
+    const rows = targets.map(({ name, url, project }) => [name, url, project])
+    print(terminal, flags, { targets: targets.map(withoutPassword) }, () =>
+      table(['target', 'url', 'project'], rows, 'scrapy.cfg has no [deploy] section.')
+    )
+    return
+  }
+  const target = chooseTarget(targets, flags, terminal)
+  const project = flags.project ?? target?.project ?? undefined
+  const wanted = flags.version ?? target?.version ?? undefined
+  const folder = path === undefined ? projectDirectory : place
+  if (!isEgg && (folder === null || !existsSync(join(folder, 'scrapy.cfg')))) {
+    throw new CommandEnd(
+      EXIT_CODES.usage,
+      `There is no scrapy.cfg in ${place}. Name the folder of a Scrapy project, or an egg.`
+    )
+  }
+  const version = wanted === undefined ? undefined : await resolveVersion(wanted, folder ?? directory)
+  const bytes = isEgg
+    ? readFileSync(place)
+    : await buildEggFromFolder(folder as string, project === undefined ? {} : { project })
+  const client = target?.url == null ? session.client : connectToTarget(target, flags, terminal)
+  const file = new File([bytes as Uint8Array<ArrayBuffer>], isEgg ? basename(place) : 'project.egg')
+  const answer = await client.projects.upload({
+    file,
+    ...(project === undefined ? {} : { project }),
+    ...(version === undefined ? {} : { version })
+  })
+  print(terminal, flags, answer, describeVersion)
+  if (flags.send) await sendToNodes(client, answer, session)
+}
+
+/** As scrapyd-deploy: `[deploy]` without a name, unless another address was given. */
+function chooseTarget(targets: DeployTarget[], flags: DeployFlags, terminal: Terminal): DeployTarget | null {
+  const isAddressed = flags.url !== undefined || Boolean(terminal.environment['SCRAPDECK_URL'])
+  const name = flags.target ?? 'default'
+  const target = targets.find((one) => one.name === name)
+  if (target !== undefined) return isAddressed && flags.target === undefined ? { ...target, url: null } : target
+  if (flags.target === undefined) return null
+  const known = targets.map((one) => one.name).join(', ')
+  throw new CommandEnd(
+    EXIT_CODES.usage,
+    `scrapy.cfg has no [deploy:${name}]. It has ${known === '' ? 'no targets' : known}.`
+  )
+}
+
+/** User and password of scrapy.cfg, unless they are given; those of a target never go anywhere else. */
+function connectToTarget(target: DeployTarget, flags: DeployFlags, terminal: Terminal): Client {
+  const url = target.url as string
+  if (target.username === null || flags.username !== undefined || flags.passwordFile !== undefined) {
+    return connect(findAddress({ ...flags, url }, terminal), terminal)
+  }
+  const { origin, pathname } = new URL(url)
+  const address = {
+    url: `${origin}${pathname.replace(/\/+$/, '')}`,
+    username: target.username,
+    password: target.password ?? ''
+  }
+  return connect(address, terminal)
+}
+
+/** `GIT` and `HG` as scrapyd-deploy has them: what describes the commit, and the branch. */
+async function resolveVersion(wanted: string, directory: string): Promise<string> {
+  const ask = async (program: string, words: string[]) => (await run(program, words, { cwd: directory })).stdout.trim()
+  try {
+    if (wanted === 'HG') {
+      return `r${await ask('hg', ['tip', '--template', '{rev}'])}-${await ask('hg', ['branch'])}`
+    }
+    if (wanted !== 'GIT') return wanted
+    const commit = await ask('git', ['describe']).catch(
+      async () => `r${await ask('git', ['rev-list', '--count', 'HEAD'])}`
+    )
+    return `${commit}-${await ask('git', ['rev-parse', '--abbrev-ref', 'HEAD'])}`.replaceAll('/', '_')
+  } catch (error) {
+    throw new CommandEnd(
+      EXIT_CODES.usage,
+      `No version could be read from the ${wanted} repository of ${directory}. Give one with --version.`,
+      {
+        cause: error
+      }
+    )
+  }
+}
+
+function describeVersion({ project, version, spiders }: Version): string {
+  const found =
+    spiders === null ? 'its spiders are not listed yet' : `${plural(spiders.length, 'spider')}: ${spiders.join(', ')}`
+  return `${project} ${version} is there (${found}).`
+}
+
+async function sendToNodes(client: Client, { project, version }: Version, { terminal, flags }: Session): Promise<void> {
+  let failed = 0
+  for await (const deployment of await client.projects.deploy({ project, version })) {
+    if (deployment.state === 'failed') failed += 1
+    if (flags.json) terminal.out(`${JSON.stringify(deployment)}\n`)
+    else if (deployment.state !== 'sending')
+      printLine(
+        terminal,
+        `${deployment.nodeId}  ${deployment.state}${deployment.error === null ? '' : `: ${deployment.error}`}`
+      )
+  }
+  if (failed > 0) throw new CommandEnd(EXIT_CODES.failed, `${plural(failed, 'node')} did not take it.`)
+}
+
+function withoutPassword({ password: _password, ...target }: DeployTarget): Omit<DeployTarget, 'password'> {
+  return target
+}

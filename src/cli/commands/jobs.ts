@@ -1,0 +1,173 @@
+import { JOB_ID_PATTERN } from '../../shared/ids.ts'
+import type { Job, JobDetail, JobStatus } from '../../shared/contract/jobs.ts'
+import { JobStatus as STATUSES } from '../../shared/contract/jobs.ts'
+import { formatAge, formatDuration } from '../../shared/time.ts'
+import { collect, wholeNumber } from '../client/arguments.ts'
+import type { Client } from '../client/connect.ts'
+import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
+import { localTime, plural, print, printLine, table } from '../client/output.ts'
+import type { ClientCommands, Session } from '../client-commands.ts'
+
+interface ListFlags {
+  status?: JobStatus[]
+  project?: string
+  spider?: string
+  node?: string
+  schedule?: string
+  limit: number
+}
+
+export function addJobCommands({ add }: ClientCommands): void {
+  add('jobs [id]', 'List jobs, newest first; or show one, with its runs and its timeline.', (command) =>
+    command
+      .option('--status <status>', `only these: ${STATUSES.options.join(', ')} (can be repeated)`, collect)
+      .option('--project <name>', 'only of this project (* stands for anything)')
+      .option('--spider <name>', 'only of this spider (* stands for anything)')
+      .option('--node <name>', 'only on this node')
+      .option('--schedule <id>', 'only of this schedule')
+      .option('--limit <number>', 'so many', wholeNumber, 50)
+  )((session, [id], flags: ListFlags) => (id === undefined ? listJobs(session, flags) : showJob(session, id)))
+
+  add('cancel <id...>', 'Cancel jobs: queued ones at once, running ones by asking them to stop.', (command) =>
+    command.option('--force', 'begin with the second, forced stop')
+  )(async ({ client, terminal, flags }, [...ids], { force }: { force?: boolean }) => {
+    const full = await Promise.all(ids.map((id) => findJobId(client, id)))
+    const answer = await client.jobs.cancel({ ids: full, force: force ?? false })
+    print(terminal, flags, answer, ({ asked, alreadyEnded }) =>
+      [
+        asked.length === 0 ? '' : `${plural(asked.length, 'job')} asked to stop.`,
+        alreadyEnded.length === 0 ? '' : `${plural(alreadyEnded.length, 'job')} had ended before.`
+      ]
+        .filter((line) => line !== '')
+        .join('\n')
+    )
+  })
+}
+
+async function listJobs({ client, terminal, flags }: Session, options: ListFlags): Promise<void> {
+  const wrong = options.status?.find((status) => !STATUSES.options.includes(status))
+  if (wrong !== undefined) {
+    throw new CommandEnd(EXIT_CODES.usage, `${wrong} is no status. There are ${STATUSES.options.join(', ')}.`)
+  }
+  const filter = {
+    status: options.status,
+    project: options.project,
+    spider: options.spider,
+    nodeId: options.node === undefined ? undefined : await findNodeId(client, options.node),
+    scheduleId: options.schedule
+  }
+  const jobs: Job[] = []
+  let before: string | undefined
+  do {
+    const limit = Math.min(500, options.limit - jobs.length)
+    if (limit < 1) break
+    const page = await client.jobs.list({ ...filter, limit, ...(before === undefined ? {} : { before }) })
+    jobs.push(...page.jobs)
+    before = page.nextBefore ?? undefined
+  } while (before !== undefined)
+  const names = flags.json === true ? new Map<string, string>() : await nodeNames(client)
+  print(terminal, flags, { jobs, nextBefore: before ?? null }, () =>
+    table(
+      ['id', 'status', 'project', 'spider', 'node', 'age', 'items', 'why'],
+      jobs.map((job) => [
+        job.id,
+        job.status,
+        job.project,
+        job.spider,
+        job.nodeId === null ? null : (names.get(job.nodeId) ?? job.nodeId),
+        formatAge(terminal.nowMs() - job.queuedAtMs),
+        job.items,
+        job.waiting?.text ?? job.reason
+      ]),
+      'No jobs.'
+    )
+  )
+}
+
+async function showJob({ client, terminal, flags }: Session, id: string): Promise<void> {
+  const detail = await client.jobs.get({ id: await findJobId(client, id) })
+  print(terminal, flags, detail, describeJob)
+}
+
+function describeJob({ job, attempts, timeline }: JobDetail): string {
+  const pairs = (values: Record<string, string>) =>
+    Object.entries(values)
+      .map(([name, value]) => `${name}=${value}`)
+      .join(' ')
+  const took =
+    job.startedAtMs !== null && job.endedAtMs !== null
+      ? formatDuration(Math.round((job.endedAtMs - job.startedAtMs) / 1000))
+      : ''
+  const facts: [string, string][] = [
+    ['Job', job.id],
+    ['Spider', `${job.project} / ${job.spider}${job.version === null ? '' : ` (${job.version})`}`],
+    [
+      'Status',
+      [job.status, job.waiting?.text ?? job.reason ?? '', took && `after ${took}`]
+        .filter((text) => text !== '')
+        .join(', ')
+    ],
+    ['Arguments', pairs(job.args)],
+    ['Settings', pairs(job.settings)],
+    ['Schedule', job.scheduleId === null ? '' : `${job.scheduleId}, for ${localTime(job.nominalMs)}`],
+    ['Counts', job.items === null ? '' : `${job.items} items, ${job.pages ?? 0} pages, ${job.errors ?? 0} errors`],
+    ['Failed at', job.killingLine ?? ''],
+    [
+      'Runs',
+      attempts.map((attempt) => `${attempt.number} on ${attempt.nodeId}: ${attempt.result ?? attempt.state}`).join('; ')
+    ]
+  ]
+  const lines = facts.filter(([, text]) => text !== '').map(([name, text]) => `${name.padEnd(10)} ${text}`)
+  return [...lines, '', ...timeline.map(({ atMs, text }) => `${localTime(atMs)}  ${text}`)].join('\n')
+}
+
+/** The whole id, or its beginning as long as it is one job's. */
+export async function findJobId(client: Client, text: string): Promise<string> {
+  if (JOB_ID_PATTERN.test(text)) return text
+  if (!/^[0-9a-f]{10,31}$/.test(text)) {
+    throw new CommandEnd(
+      EXIT_CODES.usage,
+      `${text} is not the id of a job: 32 hexadecimal digits, or at least the first 10.`
+    )
+  }
+  const { jobs } = await client.jobs.list({ text, limit: 2 })
+  if (jobs.length === 1) return jobs[0]?.id as string
+  const what =
+    jobs.length === 0 ? `No job begins with ${text}.` : `Several jobs begin with ${text}. Write more of the id.`
+  throw new CommandEnd(EXIT_CODES.notFound, what)
+}
+
+export async function findNodeId(client: Client, text: string): Promise<string> {
+  const { nodes } = await client.nodes.list()
+  const node = nodes.find(({ id }) => id === text) ?? nodes.find(({ name }) => name === text)
+  if (node !== undefined) return node.id
+  throw new CommandEnd(
+    EXIT_CODES.notFound,
+    `There is no node ${text}. There are ${nodes.map(({ name }) => name).join(', ') || 'none'}.`
+  )
+}
+
+async function nodeNames(client: Client): Promise<Map<string, string>> {
+  const { nodes } = await client.nodes.list()
+  return new Map(nodes.map(({ id, name }) => [id, name]))
+}
+
+/** Waits for the end of jobs. Says each, and ends with badOutcome unless all succeeded. */
+export async function waitForJobs({ client, terminal, flags }: Session, ids: string[]): Promise<void> {
+  const open = new Set(ids)
+  let areGood = true
+  while (open.size > 0) {
+    for (const id of open) {
+      const progress = await client.jobs.status({ id })
+      if (progress.state !== 'ended') continue
+      open.delete(id)
+      areGood &&= progress.outcome === 'succeeded'
+      if (flags.json === true) terminal.out(`${JSON.stringify(progress)}\n`)
+      else printLine(terminal, `${id}  ${progress.outcome}${progress.reason === null ? '' : ` (${progress.reason})`}`)
+    }
+    if (open.size > 0) await terminal.sleep(WAIT_MS)
+  }
+  if (!areGood) throw new CommandEnd(EXIT_CODES.badOutcome)
+}
+
+const WAIT_MS = 1_000

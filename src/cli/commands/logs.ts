@@ -1,0 +1,86 @@
+import { wholeNumber } from '../client/arguments.ts'
+import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
+import { withoutSteering } from '../client/terminal.ts'
+import type { ClientCommands, Session } from '../client-commands.ts'
+import { findJobId } from './jobs.ts'
+
+const READ_BYTES = 1_048_576
+const MOST_TAIL_BYTES = 4_194_304
+const REOPEN_AFTER_MS = 1_000
+/** Without a piece of log between them. */
+const MOST_REOPENS = 30
+
+interface LogFlags {
+  follow?: boolean
+  attempt?: number
+  lines?: number
+}
+
+export function addLogsCommand({ add }: ClientCommands): void {
+  add('logs <id>', 'Print the log of a job; with -f as it grows, until the job ends.', (command) =>
+    command
+      .option('-f, --follow', 'go on as the log grows')
+      .option('-n, --lines <number>', 'only so many lines at its end (default: all; with -f 10)', wholeNumber)
+      .option('--attempt <number>', 'of this run of the job (default: the newest)', wholeNumber)
+  )(async (session, [id = ''], options: LogFlags) => {
+    const jobId = await findJobId(session.client, id)
+    if (options.follow) await followLog(session, jobId, { lines: 10, ...options })
+    else await printLog(session, jobId, options)
+  })
+}
+
+async function printLog(session: Session, jobId: string, { attempt, lines }: LogFlags): Promise<void> {
+  const of = { jobId, ...(attempt === undefined ? {} : { attemptNumber: attempt }) }
+  const write = writerOf(session)
+  if (lines !== undefined) {
+    const piece = await session.client.logs.read({ ...of, offset: -MOST_TAIL_BYTES, limitBytes: MOST_TAIL_BYTES })
+    write(lastLines(piece.text, lines), piece.offset)
+    return
+  }
+  for (let offset = 0; ; ) {
+    const piece = await session.client.logs.read({ ...of, offset, limitBytes: READ_BYTES })
+    write(piece.text, piece.offset)
+    if (piece.nextOffset <= offset || piece.nextOffset >= piece.sizeBytes) return
+    offset = piece.nextOffset
+  }
+}
+
+/** Prints until the run has ended. A dropped connection is taken up where it broke off. */
+export async function followLog(session: Session, jobId: string, { attempt, lines }: LogFlags): Promise<void> {
+  const { client, terminal } = session
+  const of = { jobId, ...(attempt === undefined ? {} : { attemptNumber: attempt }) }
+  const write = writerOf(session)
+  let offset: number | undefined
+  for (let reopened = 0; ; reopened += 1) {
+    try {
+      const from = offset === undefined ? { tailBytes: lines === undefined ? MOST_TAIL_BYTES : 262_144 } : { offset }
+      for await (const piece of await client.logs.tail({ ...of, ...from }, { signal: terminal.interrupted })) {
+        write(offset === undefined && lines !== undefined ? lastLines(piece.text, lines) : piece.text, piece.offset)
+        offset = piece.nextOffset
+        reopened = 0
+        if (piece.complete) return
+      }
+      // The server ended the stream in order, without an end of the log: it is stopping.
+      if (reopened >= MOST_REOPENS)
+        throw new CommandEnd(EXIT_CODES.unreachable, 'The log was broken off again and again.')
+    } catch (error) {
+      if (terminal.interrupted.aborted) throw new CommandEnd(EXIT_CODES.interrupted, '', { cause: error })
+      const isBroken =
+        error instanceof TypeError || (error instanceof CommandEnd && error.exitCode === EXIT_CODES.unreachable)
+      if (!isBroken || offset === undefined || reopened >= MOST_REOPENS) throw error
+    }
+    await terminal.sleep(REOPEN_AFTER_MS)
+  }
+}
+
+/** For people the text; as JSON one object a piece. */
+function writerOf({ terminal, flags }: Session): (text: string, offset: number) => void {
+  if (flags.json) return (text, offset) => text !== '' && terminal.out(`${JSON.stringify({ offset, text })}\n`)
+  return (text) => terminal.out(terminal.isTerminal ? withoutSteering(text) : text)
+}
+
+function lastLines(text: string, count: number): string {
+  const lines = text.split('\n')
+  const end = lines.at(-1) === '' ? lines.length - 1 : lines.length
+  return `${lines.slice(Math.max(0, end - count), end).join('\n')}${end < lines.length && end > 0 && count > 0 ? '\n' : ''}`
+}

@@ -1,0 +1,86 @@
+import { collect, wholeNumber } from '../client/arguments.ts'
+import { print, table } from '../client/output.ts'
+import type { ClientCommands } from '../client-commands.ts'
+import { findNodeId } from './jobs.ts'
+
+const MODES = { cordon: 'cordoned', drain: 'draining', activate: 'active' } as const
+
+interface AddFlags {
+  name?: string
+  slots?: number
+  tag?: string[]
+  nodeUsername?: string
+}
+
+export function addNodeCommands({ add, group, terminal }: ClientCommands): void {
+  const nodes = group('nodes', 'The fleet: list it, add to it, keep jobs off a node.')
+  add(
+    'list',
+    'List the nodes and how they are.',
+    undefined,
+    nodes
+  )(async ({ client, flags }) => {
+    print(terminal, flags, await client.nodes.list(), (answer) =>
+      table(
+        ['name', 'mode', 'health', 'running', 'slots', 'tags', 'address', 'problem'],
+        answer.nodes.map((node) => [
+          node.name,
+          node.mode,
+          node.health,
+          node.running,
+          node.slots,
+          node.tags.join(','),
+          node.url === '' ? 'this machine' : node.url,
+          node.problem
+        ]),
+        'No nodes. Add one: scrapdeck nodes add http://HOST:6800'
+      )
+    )
+  })
+  add(
+    'add <address>',
+    'Add a Scrapyd. Its password is read from SCRAPDECK_NODE_PASSWORD.',
+    (command) =>
+      command
+        .option('--name <name>', 'what it is called (default: as it calls itself)')
+        .option('--slots <number>', 'how many spiders run at once there (default: learned by watching)', wholeNumber)
+        .option('--tag <tag>', 'a tag (can be repeated)', collect)
+        .option('--node-username <name>', 'user name of that Scrapyd'),
+    nodes
+  )(async ({ client, flags }, [url = ''], options: AddFlags) => {
+    const password = terminal.environment.SCRAPDECK_NODE_PASSWORD
+    const node = await client.nodes.add({
+      url,
+      ...(options.name === undefined ? {} : { name: options.name }),
+      ...(options.slots === undefined ? {} : { slots: options.slots }),
+      ...(options.tag === undefined ? {} : { tags: options.tag }),
+      ...(options.nodeUsername === undefined ? {} : { username: options.nodeUsername, password: password ?? '' })
+    })
+    print(terminal, flags, node, ({ name, id, health }) => `Added ${name} (${id}): ${health}.`)
+  })
+  for (const [verb, mode] of Object.entries(MODES)) {
+    const what = {
+      cordon: 'Give a node no new jobs.',
+      drain: 'Give it no new jobs, and say so when the last has ended.',
+      activate: 'Let it take jobs again.'
+    }
+    add(
+      `${verb} <node>`,
+      what[verb as keyof typeof MODES],
+      undefined,
+      nodes
+    )(async ({ client, flags }, [name = '']) => {
+      const node = await client.nodes.setMode({ id: await findNodeId(client, name), mode })
+      print(terminal, flags, node, (changed) => `${changed.name} is ${changed.mode}.`)
+    })
+  }
+  add(
+    'remove <node>',
+    'Take a node out of the fleet.',
+    (command) => command.option('--force', 'although jobs are live there: they are marked lost'),
+    nodes
+  )(async ({ client, flags }, [name = ''], { force }: { force?: boolean }) => {
+    const answer = await client.nodes.remove({ id: await findNodeId(client, name), force: force ?? false })
+    print(terminal, flags, answer, () => `${name} is no longer a node.`)
+  })
+}

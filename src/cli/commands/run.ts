@@ -1,0 +1,79 @@
+import { collect, collectPair, moment } from '../client/arguments.ts'
+import { EXIT_CODES, CommandEnd } from '../client/exit-codes.ts'
+import { plural, print } from '../client/output.ts'
+import type { ClientCommands } from '../client-commands.ts'
+import { findJobId, findNodeId, waitForJobs } from './jobs.ts'
+import { followLog } from './logs.ts'
+
+interface RunFlags {
+  argument?: Record<string, string>
+  setting?: Record<string, string>
+  secret?: string[]
+  version?: string
+  node?: string
+  tag?: string[]
+  priority?: string
+  at?: number
+  after?: string[]
+  /** false: `--no-overlap` was given. */
+  overlap?: boolean
+  wait?: boolean
+  follow?: boolean
+}
+
+export function addRunCommand({ add }: ClientCommands): void {
+  add('run <project> <spider...>', 'Ask for a run of one or several spiders.', (command) =>
+    command
+      .option('-a, --argument <name=value>', 'an argument of the spider (can be repeated)', collectPair)
+      .option('-s, --setting <NAME=value>', 'a setting of Scrapy (can be repeated)', collectPair)
+      .option(
+        '--secret <name>',
+        'an argument or setting whose value is not to be shown again (can be repeated)',
+        collect
+      )
+      .option('--version <version>', 'the version of the project (default: the latest when it starts)')
+      .option('--node <name>', 'run it on this node')
+      .option('--tag <term>', 'only on nodes with this tag (can be repeated)', collect)
+      .option('--priority <number>', 'higher goes first (default 0)')
+      .option('--at <time>', 'not before this time', moment)
+      .option('--after <id>', 'only once this job has succeeded (can be repeated)', collect)
+      .option('--no-overlap', 'not while a run of the same spider with the same arguments is live')
+      .option('--wait', 'wait for the end; the exit code tells whether all succeeded')
+      .option('-f, --follow', 'show the log as it grows, and wait for the end (one spider)')
+  )(async (session, [project = '', ...spiders], options: RunFlags) => {
+    const { client, terminal, flags } = session
+    if (options.follow && spiders.length > 1)
+      throw new CommandEnd(EXIT_CODES.usage, '--follow shows one log: name one spider.')
+    const priority = options.priority === undefined ? undefined : Number(options.priority)
+    if (Number.isNaN(priority)) throw new CommandEnd(EXIT_CODES.usage, '--priority takes a number.')
+    const after = await Promise.all((options.after ?? []).map((id) => findJobId(client, id)))
+    const answer = await client.jobs.run({
+      project,
+      spiders,
+      version: options.version,
+      args: options.argument,
+      settings: options.setting,
+      secretNames: options.secret,
+      nodeId: options.node === undefined ? undefined : await findNodeId(client, options.node),
+      tags: options.tag,
+      priority,
+      notBeforeMs: options.at,
+      after: after.length === 0 ? undefined : after.map((jobId) => ({ jobId, on: 'succeeded' as const })),
+      noOverlap: options.overlap === false ? true : undefined
+    })
+    const ids = answer.jobs.map(({ id }) => id)
+    const isWaiting = options.wait || options.follow
+    // While waiting, standard output is for what comes of it.
+    if (!(isWaiting && flags.json)) {
+      print(terminal, flags, answer, ({ jobs }) =>
+        jobs.map((job) => `${job.id}  ${job.status}${job.waiting === null ? '' : `: ${job.waiting.text}`}`).join('\n')
+      )
+    }
+    if (options.follow) await followLog(session, ids[0] as string, {})
+    if (isWaiting) {
+      if (!options.follow && !flags.json)
+        terminal.error(`Waiting for ${plural(ids.length, 'job')}; they go on if you stop waiting.\n`)
+      await waitForJobs(session, ids)
+    }
+  })
+}

@@ -1,0 +1,301 @@
+import type { Schedule, ScheduleRule } from '../../shared/contract/schedules.ts'
+import { OverlapPolicy } from '../../shared/contract/schedules.ts'
+import { describeTiming } from '../../shared/calendar/index.ts'
+import { collect, collectPair, moment, wholeNumber } from '../client/arguments.ts'
+import type { Client } from '../client/connect.ts'
+import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
+import { localTime, plural, print, table } from '../client/output.ts'
+import type { ClientCommands, Session } from '../client-commands.ts'
+
+interface CreateFlags extends TimingFlags {
+  project: string
+  spider: string[]
+  version?: string
+  argument?: Record<string, string>
+  setting?: Record<string, string>
+  overlap?: string
+}
+
+interface TimingFlags {
+  cron?: string[]
+  every?: number
+  at?: number
+  zone?: string
+}
+
+export function addScheduleCommands({ add, group, terminal }: ClientCommands): void {
+  const schedules = group('schedules', 'Schedules: list, create, pause, run now, fill in the past.')
+
+  add(
+    'list',
+    'List the schedules by name.',
+    (command) =>
+      command
+        .option('--project <name>', 'only those with jobs of this project')
+        .option('--text <words>', 'only those with this in their name'),
+    schedules
+  )(async ({ client, flags }, _words, { project, text }: { project?: string; text?: string }) => {
+    const filter = { ...(project === undefined ? {} : { project }), ...(text === undefined ? {} : { text }) }
+    const all: Schedule[] = []
+    let after: string | null = null
+    do {
+      const page = await client.schedules.list({ ...filter, limit: 500, ...(after === null ? {} : { after }) })
+      all.push(...page.schedules)
+      after = page.nextAfter
+    } while (after !== null)
+    print(terminal, flags, { schedules: all }, (answer) =>
+      table(
+        ['name', 'state', 'next', 'last', 'when', 'id'],
+        answer.schedules.map((one) => [
+          one.name,
+          one.paused ? `paused${one.pauseNote === null ? '' : ` (${one.pauseNote})`}` : 'active',
+          localTime(one.nextAtMs),
+          one.recent[0]?.outcome ?? one.recent[0]?.state ?? null,
+          describeTiming(one),
+          one.id
+        ]),
+        'No schedules.'
+      )
+    )
+  })
+
+  add(
+    'show <name>',
+    'Show a schedule: when it fires next, and what became of the last firings.',
+    undefined,
+    schedules
+  )(async (session, [name = '']) => {
+    const schedule = await findSchedule(session.client, name)
+    const { occurrences } = await session.client.schedules.preview({ timing: timingOf(schedule), count: 10 })
+    print(terminal, session.flags, { schedule, next: occurrences }, () =>
+      [
+        `${schedule.name}: ${describeTiming(schedule)}`,
+        schedule.paused ? `Paused${schedule.pauseNote === null ? '' : `: ${schedule.pauseNote}`}` : 'Next:',
+        ...(schedule.paused ? [] : occurrences.map(({ local, kind }) => `  ${local}${KINDS[kind]}`)),
+        'Last:',
+        ...schedule.recent
+          .slice(0, 10)
+          .map((firing) => `  ${localTime(firing.nominalMs)}  ${firing.outcome ?? firing.state}  ${firing.text}`)
+      ].join('\n')
+    )
+  })
+
+  add(
+    'create <name>',
+    'Create a schedule. For everything a schedule can be, use a fleet file (scrapdeck apply).',
+    (command) =>
+      withTiming(command)
+        .requiredOption('--project <name>', 'the project')
+        .requiredOption('--spider <name>', 'a spider (can be repeated)', collect)
+        .option('--version <version>', 'the version of the project (default: the latest when it runs)')
+        .option(
+          '-a, --argument <name=value>',
+          'an argument; {nominal} is the time that the run stands for (can be repeated)',
+          collectPair
+        )
+        .option('-s, --setting <NAME=value>', 'a setting of Scrapy (can be repeated)', collectPair)
+        .option('--overlap <policy>', `while a run is live: ${OverlapPolicy.options.join(', ')} (default skip)`),
+    schedules
+  )(async ({ client, flags }, [name = ''], options: CreateFlags) => {
+    const overlap = OverlapPolicy.safeParse(options.overlap ?? 'skip')
+    if (!overlap.success) {
+      throw new CommandEnd(EXIT_CODES.usage, `--overlap takes one of ${OverlapPolicy.options.join(', ')}.`)
+    }
+    const answer = await client.schedules.create({
+      name,
+      ...readTiming(options, terminal.nowMs()),
+      overlap: overlap.data,
+      jobs: [
+        {
+          project: options.project,
+          version: options.version ?? null,
+          spiders: options.spider,
+          args: options.argument ?? {},
+          settings: options.setting ?? {}
+        }
+      ]
+    })
+    print(
+      terminal,
+      flags,
+      answer,
+      ({ schedule }) => `Created ${schedule.name} (${schedule.id}). Next: ${localTime(schedule.nextAtMs)}`
+    )
+  })
+
+  add(
+    'preview',
+    'Show when a schedule would fire, without creating it.',
+    withTiming,
+    schedules
+  )(async ({ client, flags }, _words, options: TimingFlags) => {
+    const answer = await client.schedules.preview({ timing: readTiming(options, terminal.nowMs()) })
+    print(terminal, flags, answer, ({ words, occurrences }) =>
+      [words, ...occurrences.map(({ local, kind }) => `  ${local}${KINDS[kind]}`)].join('\n')
+    )
+  })
+
+  add(
+    'pause <name...>',
+    'Pause schedules.',
+    (command) => command.option('--note <words>', 'why'),
+    schedules
+  )((session, names, { note }: { note?: string }) => setPaused(session, names, true, note ?? null))
+  add(
+    'resume <name...>',
+    'Let paused schedules fire again.',
+    undefined,
+    schedules
+  )((session, names) => setPaused(session, names, false, null))
+
+  add(
+    'run <name>',
+    'Fire a schedule now, beside its times.',
+    undefined,
+    schedules
+  )(async ({ client, flags }, [name = '']) => {
+    const answer = await client.schedules.runNow({ id: (await findSchedule(client, name)).id })
+    print(terminal, flags, answer, ({ firing }) => `${firing.state}: ${firing.jobIds.join(' ') || firing.text}`)
+  })
+
+  add(
+    'history [name]',
+    'List firings, newest first: what ran, and what was missed or skipped and why.',
+    (command) =>
+      command.option('--missed', 'only what did not run').option('--limit <number>', 'so many', wholeNumber, 50),
+    schedules
+  )(async ({ client, flags }, [name], { missed, limit }: { missed?: boolean; limit: number }) => {
+    const answer = await client.schedules.firings({
+      limit: Math.min(500, Math.max(1, limit)),
+      ...(name === undefined ? {} : { scheduleId: (await findSchedule(client, name)).id }),
+      ...(missed ? { state: ['missed', 'skipped', 'failed'] } : {})
+    })
+    print(terminal, flags, answer, ({ firings }) =>
+      table(
+        ['for', 'state', 'outcome', 'count', 'why', 'jobs'],
+        firings.map((one) => [
+          localTime(one.nominalMs),
+          one.state,
+          one.outcome,
+          one.count,
+          one.text,
+          one.jobIds.join(' ')
+        ]),
+        'No firings.'
+      )
+    )
+  })
+
+  add(
+    'backfill <name>',
+    'Fire a schedule for a span of the past. Tells what it would do; does it with --yes.',
+    (command) =>
+      command
+        .requiredOption('--from <time>', 'from this time on', moment)
+        .requiredOption('--until <time>', 'up to this time', moment)
+        .option('--newest-first', 'begin with the newest')
+        .option('--concurrency <number>', 'so many live at a time', wholeNumber, 1)
+        .option('--yes', 'do it'),
+    schedules
+  )(async ({ client, flags }, [name = ''], options: BackfillFlags) => {
+    const { id } = await findSchedule(client, name)
+    const span = { id, fromMs: options.from, untilMs: options.until }
+    if (!options.yes) {
+      print(terminal, flags, await client.schedules.planBackfill(span), ({ count, jobs, alreadyRun }) =>
+        [
+          `${plural(count, 'firing')} with ${plural(jobs, 'job')}; ${alreadyRun} ran already and are left out.`,
+          'Nothing was done: add --yes.'
+        ].join('\n')
+      )
+      return
+    }
+    const order = options.newestFirst ? ('newest_first' as const) : ('oldest_first' as const)
+    const answer = await client.schedules.backfill({ ...span, order, concurrency: options.concurrency })
+    print(terminal, flags, answer, ({ backfill }) => `Backfill of ${plural(backfill.total, 'firing')} has begun.`)
+  })
+
+  add(
+    'remove <name...>',
+    'Remove schedules and their history; their jobs stay.',
+    undefined,
+    schedules
+  )(async ({ client, flags }, names) => {
+    const ids = await idsOf(client, names)
+    print(
+      terminal,
+      flags,
+      await client.schedules.remove({ ids }),
+      ({ removed }) => `${plural(removed.length, 'schedule')} removed.`
+    )
+  })
+}
+
+interface BackfillFlags {
+  from: number
+  until: number
+  newestFirst?: boolean
+  concurrency: number
+  yes?: boolean
+}
+
+const KINDS = {
+  normal: '',
+  gap: '  (clocks jump over the time meant: at the change)',
+  first_of_two: '  (clocks show this time twice: the first)',
+  second_of_two: '  (clocks show this time twice: the second)'
+} as const
+
+function withTiming(command: Parameters<Parameters<ClientCommands['add']>[2] & object>[0]) {
+  return command
+    .option(
+      '--cron <expression>',
+      'five fields, or six with seconds first; @daily and so on (can be repeated)',
+      collect
+    )
+    .option('--every <seconds>', 'every so many seconds, from now on', wholeNumber)
+    .option('--at <time>', 'once, at this time', moment)
+    .option('--zone <name>', "time zone of the expressions (default: this machine's)")
+}
+
+function readTiming(flags: TimingFlags, nowMs: number): { zone: string; rules: ScheduleRule[] } {
+  const rules: ScheduleRule[] = [
+    ...(flags.cron ?? []).map((expression) => ({ kind: 'cron' as const, expression })),
+    ...(flags.every === undefined ? [] : [{ kind: 'interval' as const, everySeconds: flags.every, anchorMs: nowMs }]),
+    ...(flags.at === undefined ? [] : [{ kind: 'once' as const, atMs: flags.at }])
+  ]
+  if (rules.length === 0) throw new CommandEnd(EXIT_CODES.usage, 'When? Give --cron, --every or --at.')
+  return { zone: flags.zone ?? new Intl.DateTimeFormat().resolvedOptions().timeZone, rules }
+}
+
+function timingOf({ zone, rules, excludedDates, excludedCrons, gap, doubled, startMs, endMs }: Schedule) {
+  return { zone, rules, excludedDates, excludedCrons, gap, doubled, startMs, endMs }
+}
+
+async function setPaused(
+  { client, terminal, flags }: Session,
+  names: string[],
+  paused: boolean,
+  note: string | null
+): Promise<void> {
+  const answer = await client.schedules.setPaused({ ids: await idsOf(client, names), paused, note })
+  print(terminal, flags, answer, ({ schedules }) =>
+    schedules.map((one) => `${one.name}: ${one.paused ? 'paused' : `next ${localTime(one.nextAtMs)}`}`).join('\n')
+  )
+}
+
+async function idsOf(client: Client, names: string[]): Promise<string[]> {
+  return Promise.all(names.map(async (name) => (await findSchedule(client, name)).id))
+}
+
+/** By id, or by its whole name as long as only one has it. */
+async function findSchedule(client: Client, text: string): Promise<Schedule> {
+  if (/^[0-9a-f]{32}$/.test(text)) return client.schedules.get({ id: text })
+  const { schedules } = await client.schedules.list({ text, limit: 500 })
+  const named = schedules.filter(({ name }) => name === text)
+  if (named.length === 1) return named[0] as Schedule
+  const what =
+    named.length === 0
+      ? `There is no schedule ${text}.`
+      : `Several schedules are called ${text}. Use the id of one: scrapdeck schedules list`
+  throw new CommandEnd(EXIT_CODES.notFound, what)
+}

@@ -1,0 +1,85 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { ScrapdeckError } from '../shared/errors.ts'
+import { type IniSections, parseIni, resolveIniValue } from '../shared/ini.ts'
+
+/** A `[deploy]` or `[deploy:NAME]` of scrapy.cfg. What is not set there is null. */
+export interface DeployTarget {
+  /** `default` for `[deploy]`. */
+  name: string
+  url: string | null
+  username: string | null
+  password: string | null
+  project: string | null
+  version: string | null
+}
+
+export interface ScrapyConfiguration {
+  /** Where the closest scrapy.cfg is; null: none up to the root. */
+  projectDirectory: string | null
+  targets: DeployTarget[]
+}
+
+/** The files that Scrapy reads, in its order: later ones over earlier ones (scrapy.utils.conf). */
+export function readScrapyConfiguration(place: {
+  directory: string
+  homeDirectory: string
+  environment: Record<string, string | undefined>
+}): ScrapyConfiguration {
+  const projectDirectory = closestProject(place.directory)
+  const configHome = place.environment['XDG_CONFIG_HOME'] || join(place.homeDirectory, '.config')
+  const files = [
+    '/etc/scrapy.cfg',
+    join(configHome, 'scrapy.cfg'),
+    join(place.homeDirectory, '.scrapy.cfg'),
+    ...(projectDirectory === null ? [] : [join(projectDirectory, 'scrapy.cfg')])
+  ]
+  const merged: IniSections = new Map()
+  for (const file of files.filter((path) => existsSync(path))) {
+    for (const [section, values] of parseIni(readFileSync(file, 'utf8')).sections) {
+      merged.set(section, new Map([...(merged.get(section) ?? []), ...values]))
+    }
+  }
+  return { projectDirectory, targets: [...merged.keys()].flatMap((section) => targetOf(merged, section)) }
+}
+
+function targetOf(sections: IniSections, section: string): DeployTarget[] {
+  const name = /^deploy(?::(.+))?$/.exec(section)
+  if (name === null) return []
+  const get = (key: string) => {
+    // As scrapyd-deploy: what [deploy] says holds for every target that does not say otherwise.
+    for (const place of [section, 'deploy']) {
+      const value = valueOf(sections, place, key)
+      if (value !== null && value !== '') return value
+    }
+    return null
+  }
+  return [
+    {
+      name: name[1] ?? 'default',
+      url: get('url'),
+      username: get('username'),
+      password: get('password'),
+      project: get('project'),
+      version: get('version')
+    }
+  ]
+}
+
+function valueOf(sections: IniSections, section: string, key: string): string | null {
+  try {
+    return resolveIniValue(sections, section, key)
+  } catch (error) {
+    const what = error instanceof Error ? error.message : String(error)
+    throw new ScrapdeckError('BAD_INPUT', `${key} of [${section}] in scrapy.cfg cannot be read: ${what}.`, {
+      cause: error
+    })
+  }
+}
+
+function closestProject(directory: string): string | null {
+  for (let place = resolve(directory); ; place = dirname(place)) {
+    if (existsSync(join(place, 'scrapy.cfg'))) return place
+    if (dirname(place) === place) return null
+  }
+}
