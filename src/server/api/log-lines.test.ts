@@ -1,0 +1,76 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createLineReader } from './log-lines.ts'
+
+const LOG = `Unhandled before the first record
+2026-11-02 12:00:02 [scrapy.core.engine] INFO: Spider opened
+2026-11-02 12:00:03,250 [shop.prices] ERROR: Spider error: naïve 日本
+Traceback (most recent call last):
+  File "x.py", line 1
+2026-11-02 12:00:04 [a] [b] WARNING: two brackets
+`
+
+/** The pieces of a log, cut at these bytes as a tail cuts them: never within a character. */
+function pieces(text: string, cuts: number[]) {
+  const bytes = Buffer.from(text)
+  const whole = cuts
+    .map((cut) => cut % (bytes.length + 1))
+    .filter((cut) => cut === bytes.length || (bytes[cut]! & 0xc0) !== 0x80)
+  const edges = [0, ...whole.sort((one, other) => one - other), bytes.length]
+  return edges.slice(1).map((end, index) => ({
+    offset: edges[index]!,
+    nextOffset: end,
+    sizeBytes: bytes.length,
+    text: bytes.subarray(edges[index], end).toString(),
+    complete: index === edges.length - 2
+  }))
+}
+
+const readAll = (text: string, cuts: number[]) => {
+  const read = createLineReader()
+  return pieces(text, cuts).flatMap((piece) => read(piece))
+}
+
+describe('lines of a log', () => {
+  it('have the time, level and logger of their record; what goes on with it as well', () => {
+    const lines = readAll(LOG, []).map(({ time, level, logger, message, continued }) => [
+      time,
+      level,
+      logger,
+      message,
+      continued
+    ])
+    expect(lines).toEqual([
+      [null, null, null, 'Unhandled before the first record', true],
+      ['2026-11-02T12:00:02', 'INFO', 'scrapy.core.engine', 'Spider opened', false],
+      ['2026-11-02T12:00:03.250', 'ERROR', 'shop.prices', 'Spider error: naïve 日本', false],
+      ['2026-11-02T12:00:03.250', 'ERROR', 'shop.prices', 'Traceback (most recent call last):', true],
+      ['2026-11-02T12:00:03.250', 'ERROR', 'shop.prices', '  File "x.py", line 1', true],
+      ['2026-11-02T12:00:03.250', 'ERROR', 'shop.prices', '2026-11-02 12:00:04 [a] [b] WARNING: two brackets', true]
+    ])
+  })
+
+  it('are the same however the log is cut, and each tells where the log goes on after it', () => {
+    const whole = readAll(LOG, [])
+    const bytes = Buffer.from(LOG)
+    for (const { message, nextOffset } of whole) {
+      expect(bytes.subarray(0, nextOffset).toString().endsWith(`${message}\n`)).toBe(true)
+    }
+    fc.assert(
+      fc.property(fc.array(fc.nat({ max: 2_000 }), { maxLength: 12 }), (cuts) => {
+        expect(readAll(LOG, cuts)).toEqual(whole)
+      })
+    )
+  })
+
+  it('begin anew where the log did, end without a line end, and do not grow without bounds', () => {
+    const read = createLineReader()
+    const piece = (offset: number, text: string, complete = false) => ({
+      ...{ offset, text, complete, sizeBytes: 9e6, nextOffset: offset + text.length }
+    })
+    expect(read(piece(0, 'half a li'))).toEqual([])
+    expect(read(piece(0, 'anew\nrest')).map(({ message }) => message)).toEqual(['anew'])
+    expect(read(piece(9, ' of it', true)).map(({ message }) => message)).toEqual(['rest of it'])
+    expect(read(piece(15, 'x'.repeat(300_000)))).toHaveLength(1)
+  })
+})
