@@ -43,7 +43,7 @@ export async function goOver(
         withoutJobs(fate, { state: 'skipped', reason: 'max_runs', text: `It had run ${maxRuns} times, as it was to` })
       )
     } else {
-      running ??= await live.readFirings(stored.id)
+      running ??= overlap === 'allow' ? [] : await live.readFirings(stored.id)
       await fire(fate, running)
     }
   }

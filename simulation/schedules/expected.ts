@@ -1,0 +1,169 @@
+import { jitterOf } from '../../src/engine/schedules/moments.ts'
+import { type Meant, meantBy } from './calendar.ts'
+import { CANCEL_TAKES_MS, lifeOf, type Plan, type PlannedSchedule } from './plan.ts'
+import type { Journal } from './story.ts'
+
+/** What should have become of one moment, and when that should have been written, by the wall. */
+export interface Expected {
+  nominalMs: number
+  state: string
+  reason: string
+  atMs: number
+}
+
+interface ExpectedJob {
+  index: number
+  firedAtMs: number
+  nominalMs: number
+  after: ExpectedJob[]
+  cancelledAtMs: number | null
+}
+
+const ON_TIME_MS = 60_000
+/** Of another day: clocks that are set ahead bring moments of the time after the story. */
+const LOOKED_AHEAD_MS = 3 * 86_400_000
+
+/**
+ * What should have become of every moment of a schedule: by the documents of the policies, from what happened around the engine. Shares
+ * nothing with the ticker but the offset of its jitter, which is any number.
+ */
+export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal): Expected[] {
+  const offsetMs = jitterOf(schedule.id, schedule.jitterSeconds)
+  const groups = groupBySight(
+    meantBy(schedule.timing, plan.beginsAtMs, plan.beginsAtMs + plan.durationMs + LOOKED_AHEAD_MS)
+  )
+  const expected: Expected[] = []
+  const fired: { nominalMs: number; jobs: ExpectedJob[] }[] = []
+  let firstLive = 0
+  let runCount = 0
+  let cancelledUntilMs = 0
+  for (const { seenMs, meant } of groups) {
+    cancelAtStarts(seenMs)
+    if (schedule.maxRuns !== null && runCount >= schedule.maxRuns) break
+    const newest = meant.findLast(({ isLeftOut }) => !isLeftOut)
+    for (const one of meant) {
+      const [state, reason] = judge(one, seenMs, one === newest)
+      expected.push({ nominalMs: one.nominalMs, state, reason, atMs: Math.floor(wallAt(seenMs)) })
+    }
+  }
+  return expected
+
+  function wallAt(atMs: number): number {
+    return atMs + journal.walls.findLast(({ fromMs }) => fromMs <= atMs)!.offsetMs
+  }
+
+  function groupBySight(meant: Meant[]): { seenMs: number; meant: Meant[] }[] {
+    const groups: { seenMs: number; meant: Meant[] }[] = []
+    for (const one of meant) {
+      const seenMs = seenAt(one.nominalMs + offsetMs)
+      if (seenMs === null) break
+      const last = groups.at(-1)
+      if (last?.seenMs === seenMs) last.meant.push(one)
+      else groups.push({ seenMs, meant: [one] })
+    }
+    return groups
+  }
+
+  /** When a living engine first sees that the wall shows this time or a later one. */
+  function seenAt(dueMs: number): number | null {
+    for (const { fromMs, untilMs, landed } of journal.lives) {
+      const seenMs = seenIn(dueMs, fromMs, untilMs)
+      const isLost = seenMs === untilMs && landed !== null && !landed.has(schedule.id)
+      if (seenMs !== null && !isLost) return seenMs
+    }
+    return null
+  }
+
+  function seenIn(dueMs: number, fromMs: number, untilMs: number): number | null {
+    if (wallAt(fromMs) >= dueMs) return fromMs
+    const inside = journal.walls.filter((wall) => wall.fromMs > fromMs && wall.fromMs <= untilMs)
+    let beganMs = fromMs
+    for (const wall of [...inside, { fromMs: untilMs, offsetMs: null }]) {
+      const reachedMs = dueMs - (wallAt(beganMs) - beganMs)
+      if (reachedMs < wall.fromMs || (wall.offsetMs === null && reachedMs === untilMs)) return reachedMs
+      if (wall.offsetMs === null) return null
+      const noticedMs = journal.notices.get(wall.fromMs) ?? wall.fromMs
+      if (noticedMs + wall.offsetMs >= dueMs) return noticedMs <= untilMs ? noticedMs : null
+      beganMs = wall.fromMs
+    }
+    return null
+  }
+
+  function judge({ nominalMs, isLeftOut }: Meant, seenMs: number, isNewest: boolean): [state: string, reason: string] {
+    if (isLeftOut) return ['skipped', 'gap']
+    const pause = journal.pauses.get(schedule.id)
+    if (pause !== undefined && seenMs >= pause.fromMs && seenMs <= pause.untilMs) return ['skipped', 'paused']
+    const lateMs = Math.floor(wallAt(seenMs)) - nominalMs - offsetMs
+    const isLate = lateMs > ON_TIME_MS
+    if (isLate && lateMs > schedule.catchUpWindowSeconds * 1_000) return ['missed', 'out_of_window']
+    if (isLate && schedule.catchUp === 'none') return ['missed', 'catch_up_none']
+    if (isLate && schedule.catchUp === 'last' && !isNewest) return ['missed', 'superseded']
+    if (schedule.maxRuns !== null && runCount >= schedule.maxRuns) return ['skipped', 'max_runs']
+    const live = liveAt(seenMs)
+    const { overlap } = schedule
+    if (live.length > 0 && (overlap === 'skip' || (overlap === 'queue_one' && live.length > 1)))
+      return ['skipped', 'overlap']
+    if (schedule.isRefused) return ['failed', 'refused']
+    let after: ExpectedJob[] = []
+    if (overlap === 'queue_all') after = live.at(-1) ?? []
+    else if (overlap === 'queue_one' || overlap === 'cancel_running') after = live.flat()
+    if (overlap === 'cancel_running' && (!isDyingAt(seenMs) || journal.lastCancels.has(`${schedule.id} ${seenMs}`))) {
+      cancel(after, seenMs)
+    }
+    const jobs = Array.from({ length: schedule.jobs }, (_, index): ExpectedJob => {
+      return { index, firedAtMs: seenMs, nominalMs, after, cancelledAtMs: null }
+    })
+    fired.push({ nominalMs, jobs })
+    runCount += 1
+    if (after.length > 0 && overlap !== 'cancel_running') return ['fired', 'buffered']
+    return ['fired', isLate ? 'caught_up' : 'on_time']
+  }
+
+  function isDyingAt(atMs: number): boolean {
+    return journal.lives.some(({ untilMs, landed }) => untilMs === atMs && landed !== null)
+  }
+
+  function cancel(jobs: ExpectedJob[], atMs: number): void {
+    for (const job of jobs) job.cancelledAtMs ??= atMs
+  }
+
+  /** What an engine had no time to cancel, the next one does. */
+  function cancelAtStarts(untilMs: number): void {
+    if (schedule.overlap !== 'cancel_running') return
+    for (const { fromMs } of journal.lives) {
+      if (fromMs <= untilMs && fromMs > cancelledUntilMs) {
+        cancelledUntilMs = fromMs
+        const live = liveAt(fromMs)
+        cancel(live.slice(0, -1).flat(), fromMs)
+      }
+    }
+  }
+
+  /** By moment, oldest first. */
+  function liveAt(atMs: number): ExpectedJob[][] {
+    const ends = new Map<ExpectedJob, number>()
+    const live: ExpectedJob[][] = []
+    let isFirst = true
+    for (let index = firstLive; index < fired.length; index += 1) {
+      const jobs = fired[index]!.jobs.filter((job) => endOf(job, ends) > atMs)
+      if (jobs.length > 0) {
+        live.push(jobs)
+        isFirst = false
+      } else if (isFirst && schedule.overlap !== 'allow') firstLive = index + 1
+    }
+    return schedule.overlap === 'allow' ? [] : live
+  }
+
+  function endOf(job: ExpectedJob, known: Map<ExpectedJob, number>): number {
+    const found = known.get(job)
+    if (found !== undefined) return found
+    const startMs = job.after.reduce((latestMs, other) => Math.max(latestMs, endOf(other, known)), job.firedAtMs)
+    const naturalMs = startMs + lifeOf(schedule, job.nominalMs, job.index)
+    const { cancelledAtMs } = job
+    let endMs = naturalMs
+    if (cancelledAtMs !== null)
+      endMs = cancelledAtMs < startMs ? cancelledAtMs : Math.min(naturalMs, cancelledAtMs + CANCEL_TAKES_MS)
+    known.set(job, endMs)
+    return endMs
+  }
+}
