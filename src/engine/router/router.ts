@@ -333,6 +333,10 @@ export function createRouter(parts: RouterParts): EngineRouter {
   })
 }
 
+function originOf({ source, onceKey }: RouterContext): Origin {
+  return { source: source ?? 'api', onceKey }
+}
+
 /**
  * Stored things that changed, as clients get them. What became of a job is part of what its schedule tells: a schedule whose job changed
  * is told as well.
