@@ -1,3 +1,78 @@
+import { Button } from '@mantine/core'
+import { IconArrowsJoin2, IconPlus, IconRefreshAlert } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import type { ChainsSearch } from '../../../state/search.ts'
+import { useApi } from '../../../api/api.tsx'
+import { useKeys } from '../../../state/keys.ts'
+import { plural } from '../../../ui/numbers.ts'
+import { Panel, ScreenHead } from '../../../ui/panel.tsx'
+import { EmptyState, QueryState } from '../../../ui/states.tsx'
+import { SchedulesTabs } from '../schedules-tabs.tsx'
+import { ChainDialog } from './chain-dialog.tsx'
+import { ChainGraph } from './chain-graph-view.tsx'
+import { layOutChains } from './chain-graph.ts'
+import { ChainRows } from './chain-rows.tsx'
+import classes from './chains.module.css'
+
+/** What runs after what: as a graph, and as a list to change it. */
 export function ChainsScreen() {
-  return null
+  const { query } = useApi()
+  const chains = useQuery(query.chains.list.queryOptions())
+  const search = getRouteApi('/schedules/chains').useSearch()
+  const navigate = useNavigate({ from: '/schedules/chains' })
+  const go = (next: ChainsSearch) => void navigate({ search: next })
+  useKeys('Chains', [{ key: 'a', label: 'Add a chain', run: () => go({ add: true }) }])
+  const editing = chains.data?.chains.find(({ id }) => id === search.chain)
+  const addButton = (
+    <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => go({ add: true })}>
+      Add a chain
+    </Button>
+  )
+  return (
+    <div className={classes.screen}>
+      <ScreenHead title="Schedules" note={chains.data && plural(chains.data.chains.length, 'chain')}>
+        <SchedulesTabs />
+        {addButton}
+      </ScreenHead>
+      <QueryState query={chains} what="the chains" rows={8}>
+        {(data) => {
+          if (data.chains.length === 0)
+            return (
+              <EmptyState
+                icon={<IconArrowsJoin2 size={32} stroke={1.3} />}
+                title="Nothing runs after anything yet"
+                action={addButton}
+              >
+                A chain runs spiders when a job of another has ended: only if it succeeded, only if it failed, or
+                always. What the first one counted can be an argument of the next.
+              </EmptyState>
+            )
+          const graph = layOutChains(data.chains)
+          return (
+            <>
+              {graph.circles.map((circle) => (
+                <p key={circle.join()} className={classes.circle} role="status">
+                  <IconRefreshAlert size={16} className="tone-wait" aria-hidden />
+                  <span>
+                    <strong>A circle:</strong> {[...circle, circle[0]].join(' → ')}. Each run goes round once and then
+                    ends.
+                  </span>
+                </p>
+              ))}
+              <Panel title="What runs after what" flush>
+                <ChainGraph graph={graph} onOpen={(chain) => go({ chain })} />
+              </Panel>
+              <Panel title="Chains" flush>
+                <ChainRows chains={data.chains} onEdit={(chain) => go({ chain })} />
+              </Panel>
+            </>
+          )
+        }}
+      </QueryState>
+      {(search.add === true || editing !== undefined) && (
+        <ChainDialog key={editing?.id ?? 'new'} chain={editing ?? null} onClose={() => go({})} />
+      )}
+    </div>
+  )
 }

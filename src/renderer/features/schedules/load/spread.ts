@@ -4,6 +4,7 @@ import { type Schedule, type ScheduleRule, ScheduleSettings } from '../../../../
 import { jobsOf } from '../schedule-words.ts'
 
 const MINUTE_MS = 60_000
+const OFTEN_WITHIN_MS = 12 * 3_600_000
 
 export interface LoadMinute {
   readonly atMs: number
@@ -67,7 +68,8 @@ export function shiftSchedule(
 
 /**
  * Moves as few schedules as it takes for no minute to have more than `mostJobs`, each to the nearest minute with room; where none
- * has, to the one with the least. Those with the most jobs are placed first, as they fit worst.
+ * has, to the one with the least. Placed first, and so most likely to stay, are those that run often, as more would be moved than this
+ * minute; then those with the most jobs, as they fit worst.
  */
 export function planSpread(
   crowd: readonly Schedule[],
@@ -83,7 +85,10 @@ export function planSpread(
   const after = [...before]
   const moves: SpreadPlan['moves'][number][] = []
   const stays: SpreadPlan['stays'][number][] = []
-  const bySize = [...crowd].sort((left, right) => jobsOf(right.jobs) - jobsOf(left.jobs))
+  const often = new Set(crowd.filter((schedule) => runsOften(schedule, atMs)))
+  const bySize = [...crowd].sort(
+    (left, right) => Number(often.has(right)) - Number(often.has(left)) || jobsOf(right.jobs) - jobsOf(left.jobs)
+  )
   // What cannot be moved keeps its place before anything else is given one.
   const movable = bySize.filter((schedule) => {
     const first = offsets(windowMinutes).map((minutes) => shiftSchedule(schedule, atMs, minutes))
@@ -106,6 +111,9 @@ export function planSpread(
   }
   return { moves, stays, before, after }
 }
+
+const runsOften = (schedule: Schedule, atMs: number) =>
+  occurrencesOf(schedule, { afterMs: atMs, untilMs: atMs + OFTEN_WITHIN_MS, limit: 2 }).length > 1
 
 const offsets = (windowMinutes: number) => Array.from({ length: windowMinutes }, (_, index) => index + 1)
 

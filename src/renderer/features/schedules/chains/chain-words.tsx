@@ -1,0 +1,16 @@
+import { IconCheck, IconFlag, IconX } from '@tabler/icons-react'
+import type { Chain } from '../../../../shared/contract/index.ts'
+import type { Tone } from '../../../ui/status.tsx'
+
+/** On which ending a chain runs: a word, a colour and a shape. */
+export const ENDINGS: Record<Chain['on'], { word: string; sentence: string; tone: Tone; Icon: typeof IconCheck }> = {
+  succeeded: { word: 'succeeded', sentence: 'has succeeded', tone: 'ok', Icon: IconCheck },
+  failed: { word: 'failed', sentence: 'has failed', tone: 'bad', Icon: IconX },
+  ended: { word: 'ended', sentence: 'has ended, however', tone: 'run', Icon: IconFlag }
+}
+
+/** `prices/otto`, `any spider of news`, `any spider`. */
+export function spiderWords(project: string, spider: string): string {
+  if (spider !== '*') return `${project}/${spider}`
+  return project === '*' ? 'any spider' : `any spider of ${project}`
+}
