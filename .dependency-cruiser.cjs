@@ -100,7 +100,7 @@ module.exports = {
       from: { path: '^src/(server|main|cli)/', pathNot: TESTS },
       to: {
         path: '^src/engine/',
-        pathNot: '^src/engine/(index\\.ts$|runtime/|router/router\\.ts$|commands/fleet-as-scrapyd\\.ts$|import/import-scrapyd\\.ts$|projects/egg-builder\\.ts$)'
+        pathNot: '^src/engine/(index\\.ts$|runtime/|router/router\\.ts$|commands/fleet-as-scrapyd\\.ts$|import/import-(scrapyd|schedules)\\.ts$|projects/egg-builder\\.ts$)'
       }
     },
     {

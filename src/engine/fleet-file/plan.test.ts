@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { SECRET_MASK } from '../../shared/contract/index.ts'
+import { SECRET_MASK, type WebhookEvent } from '../../shared/contract/index.ts'
 import type { FleetForm, ItemOf, Part } from './form.ts'
 import { type CurrentFleet, planFleetFile } from './plan.ts'
 import { readFleetFile, writeFleetFile } from './yaml.ts'
@@ -139,7 +139,7 @@ chains:
     const webhook = fc.record({
       name,
       url: fc.constantFrom('https://x.example/1', 'https://x.example/2'),
-      events: fc.constant(['job.ended' as const]),
+      events: fc.constant<WebhookEvent[]>(['job.ended']),
       project: fc.constant(null),
       enabled: fc.boolean()
     })

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import DatabaseConstructor from 'better-sqlite3'
+import DatabaseConstructor, { type Database } from 'better-sqlite3'
 
 /** What stands in one of Scrapyd's databases (scrapyd-protocol.md, 6.1 and 6.5). Its rows are text of others: nothing is checked yet. */
 export interface ScrapydDatabase {
@@ -11,11 +11,35 @@ export interface ScrapydDatabase {
   finished: { project: string; spider: string; job: string; startTime: string; endTime: string }[]
 }
 
-/**
- * Reads a database of Scrapyd. It reads a copy, so that nothing at all happens beside the original: even a reader may write,
- * where a killed writer left a journal. Throws where the file is not a database.
- */
+/** Reads a database of Scrapyd. Throws where the file is not a database. */
 export function readScrapydDatabase(path: string): ScrapydDatabase {
+  return readCopy(path, (database) => {
+    const has = (table: string) =>
+      database.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?").get(table) !== undefined
+    return {
+      pending: has('spider_queue')
+        ? (database
+            .prepare(
+              'SELECT id, priority, CAST(message AS TEXT) AS message FROM spider_queue ORDER BY priority DESC, id'
+            )
+            .all() as ScrapydDatabase['pending'])
+        : [],
+      finished: has('finished_jobs')
+        ? (database
+            .prepare(
+              'SELECT project, spider, job, start_time AS startTime, end_time AS endTime FROM finished_jobs ORDER BY end_time, id'
+            )
+            .all() as ScrapydDatabase['finished'])
+        : []
+    }
+  })
+}
+
+/**
+ * Reads a database of another program. It reads a copy, so that nothing at all happens beside the original: even a reader may write,
+ * where a killed writer left a journal.
+ */
+export function readCopy<T>(path: string, read: (database: Database) => T): T {
   const folder = mkdtempSync(join(tmpdir(), 'scrapdeck-import-'))
   try {
     const copy = join(folder, basename(path))
@@ -24,24 +48,7 @@ export function readScrapydDatabase(path: string): ScrapydDatabase {
     }
     const database = new DatabaseConstructor(copy)
     try {
-      const has = (table: string) =>
-        database.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?").get(table) !== undefined
-      return {
-        pending: has('spider_queue')
-          ? (database
-              .prepare(
-                'SELECT id, priority, CAST(message AS TEXT) AS message FROM spider_queue ORDER BY priority DESC, id'
-              )
-              .all() as ScrapydDatabase['pending'])
-          : [],
-        finished: has('finished_jobs')
-          ? (database
-              .prepare(
-                'SELECT project, spider, job, start_time AS startTime, end_time AS endTime FROM finished_jobs ORDER BY end_time, id'
-              )
-              .all() as ScrapydDatabase['finished'])
-          : []
-      }
+      return read(database)
     } finally {
       database.close()
     }

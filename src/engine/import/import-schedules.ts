@@ -1,0 +1,78 @@
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { isZone } from '../../shared/calendar/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { writeFleetFile } from '../fleet-file/yaml.ts'
+import { readGerapyTasks, readScrapydWebTasks } from '../store/timer-databases.ts'
+import { importCrontab } from './schedules/crontab.ts'
+import type { Imported } from './schedules/draft.ts'
+import { importGerapy } from './schedules/gerapy.ts'
+import { importScrapydWeb } from './schedules/scrapydweb.ts'
+
+export const IMPORT_SOURCES = ['scrapydweb', 'gerapy', 'crontab'] as const
+export type ImportSource = (typeof IMPORT_SOURCES)[number]
+
+export interface ImportSchedulesOptions {
+  from: ImportSource
+  /** The database, the crontab, or the folder that holds one; `text` instead where it came over a pipe. */
+  path: string
+  text?: string
+  /** Of what names no zone of its own. */
+  zone: string
+  /** Takes no node over: the queue chooses. */
+  anyNode?: boolean
+  hasUsers?: boolean
+  project?: string | null
+}
+
+const CRONTAB_BYTES_MAX = 4_000_000
+const PLACES: Record<ImportSource, string[]> = {
+  scrapydweb: ['timer_tasks.db', 'database/timer_tasks.db', 'data/database/timer_tasks.db'],
+  gerapy: ['db.sqlite3', 'dbs/db.sqlite3'],
+  crontab: []
+}
+
+/**
+ * The schedules of another program as a fleet file, and what became of each of its tasks or lines. Changes nothing there. Throws
+ * BAD_INPUT where there is nothing to read.
+ */
+export function importSchedules(options: ImportSchedulesOptions): { yaml: string; imported: Imported[] } {
+  if (!isZone(options.zone))
+    throw new ScrapdeckError('BAD_INPUT', `"${options.zone}" is not a time zone, as Europe/Berlin`)
+  let imported: Imported[]
+  try {
+    imported = read(options)
+  } catch (error) {
+    if (error instanceof ScrapdeckError) throw error
+    throw new ScrapdeckError('BAD_INPUT', `${options.path} cannot be read: ${(error as Error).message}`, {
+      cause: error
+    })
+  }
+  const schedules = imported.flatMap(({ schedule }) => (schedule === null ? [] : [schedule]))
+  const heading = `Schedules of ${options.from === 'crontab' ? 'a crontab' : options.from}, for "scrapdeck apply"`
+  return { yaml: writeFleetFile({ version: 1, schedules }, heading), imported }
+}
+
+function read({ from, path, text, zone, anyNode = false, hasUsers = false, project = null }: ImportSchedulesOptions) {
+  if (from === 'crontab') return importCrontab(text ?? readCrontab(path), { zone, hasUsers, project, anyNode })
+  const file = find(from, path)
+  if (from === 'gerapy') return importGerapy(readGerapyTasks(file), zone, anyNode)
+  const apscheduler = join(dirname(file), 'apscheduler.db')
+  return importScrapydWeb(readScrapydWebTasks(file, existsSync(apscheduler) ? apscheduler : null), zone, anyNode)
+}
+
+function readCrontab(path: string): string {
+  if (statSync(path).size > CRONTAB_BYTES_MAX) throw new Error('it is too large for a crontab')
+  return readFileSync(path, 'utf8')
+}
+
+function find(from: ImportSource, path: string): string {
+  if (!existsSync(path)) throw new ScrapdeckError('BAD_INPUT', `There is no ${path}`)
+  if (!statSync(path).isDirectory()) return path
+  const file = PLACES[from].map((place) => join(path, place)).find((candidate) => existsSync(candidate))
+  if (file !== undefined) return file
+  throw new ScrapdeckError(
+    'BAD_INPUT',
+    `There is neither ${PLACES[from].join(' nor ')} in ${path}. Name the file itself`
+  )
+}

@@ -1,0 +1,75 @@
+import { problemOfCron } from '../../../shared/calendar/index.ts'
+import { finish, type Imported, refused, zoneOr } from './draft.ts'
+import { readCommand } from './crontab-command.ts'
+
+const NICKNAME = /^(@[a-z]+)\s+(.*)$/s
+const FIVE_FIELDS = /^((?:\S+\s+){4}\S+)\s+(.*)$/s
+const VARIABLE = /^([A-Za-z_]\w*)\s*=\s*(.*)$/
+
+export interface CrontabOptions {
+  /** Of lines above which no CRON_TZ stands. */
+  zone: string
+  /** A name of a user stands between times and command, as in /etc/crontab and /etc/cron.d. */
+  hasUsers: boolean
+  /** Of commands that name none (`scrapy crawl`). */
+  project: string | null
+  /** Whatever node a command asks, the queue chooses. */
+  anyNode: boolean
+}
+
+/** The lines of a crontab that start spiders, as schedules. Lines that do something else are told, and left to cron. */
+export function importCrontab(crontab: string, options: CrontabOptions): Imported[] {
+  const found: Imported[] = []
+  const names = new Map<string, number>()
+  let zone: string | null = options.zone
+  for (const [index, raw] of crontab.split(/\r?\n/).entries()) {
+    const line = raw.trim()
+    if (line === '' || line.startsWith('#')) continue
+    const origin = `line ${index + 1}`
+    const [, name, value] = VARIABLE.exec(line) ?? []
+    if (name !== undefined && value !== undefined) {
+      // TZ is only for the commands.
+      if (name === 'CRON_TZ') zone = zoneOr(value.replaceAll(/^["']|["']$/g, ''), options.zone)
+      continue
+    }
+    try {
+      found.push(
+        zone === null ? refused(origin, 'its time zone is not known') : importLine(origin, line, zone, options, names)
+      )
+    } catch (error) {
+      found.push(refused(origin, (error as Error).message))
+    }
+  }
+  return found
+}
+
+function importLine(
+  origin: string,
+  line: string,
+  zone: string,
+  { hasUsers, project, anyNode }: CrontabOptions,
+  names: Map<string, number>
+): Imported {
+  const [, cron, rest] = NICKNAME.exec(line) ?? FIVE_FIELDS.exec(line) ?? []
+  if (cron === undefined || rest === undefined) return refused(origin, 'it is no line of a crontab')
+  if (cron === '@reboot') return refused(origin, '@reboot is no time')
+  const problem = problemOfCron(cron)
+  if (problem !== null) return refused(origin, problem)
+  const notes: string[] = []
+  const command = readCommand(withoutInput(hasUsers ? rest.replace(/^\S+\s+/, '') : rest), project, notes)
+  const base = `${command.project} ${command.spider}`
+  const count = (names.get(base) ?? 0) + 1
+  names.set(base, count)
+  const { project: ofCommand, spider, version, settings, args } = command
+  const node = anyNode ? null : command.node
+  const template = { project: ofCommand, spiders: [spider], version, settings, args, node }
+  // Cron starts whatever runs still, and what it missed it forgets.
+  const draft = { name: count === 1 ? base : `${base} ${count}`, zone, rules: [{ cron }], jobs: [template] }
+  return finish(origin, { ...draft, overlap: 'allow', catchUp: 'none' }, notes)
+}
+
+/** In a crontab `%` ends the command, and what follows is its input; `\%` is the sign itself. */
+function withoutInput(command: string): string {
+  const end = /(?<!\\)%/.exec(command)?.index ?? command.length
+  return command.slice(0, end).replaceAll('\\%', '%')
+}

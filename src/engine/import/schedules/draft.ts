@@ -1,0 +1,62 @@
+import { isZone, problemOfTiming } from '../../../shared/calendar/index.ts'
+import { type FileSchedule, FleetForm, settingsFromFile, textOfMoment } from '../../fleet-file/form.ts'
+import { readLocalTime } from './local-time.ts'
+
+/** A schedule as a fleet file may say it: what is not said is as usual. */
+export type Draft = Record<string, unknown> & { name: string }
+
+/** What became of one task or line: a schedule, or why there is none; and what is other than it was. */
+export interface Imported {
+  /** As the other program calls it. */
+  origin: string
+  schedule: FileSchedule | null
+  notes: string[]
+}
+
+/** The draft as a schedule that could be made, or why it could not. */
+export function finish(origin: string, draft: Draft, notes: string[]): Imported {
+  const form = FleetForm.safeParse({ version: 1, schedules: [draft] })
+  if (!form.success) {
+    const [issue] = form.error.issues
+    return refused(origin, `${issue!.path.slice(2).join('.')} ${issue!.message}`, notes)
+  }
+  const schedule = form.data.schedules![0]!
+  const problem = problemOfTiming(settingsFromFile(schedule, (name) => name))
+  return problem === null ? { origin, schedule, notes } : refused(origin, problem, notes)
+}
+
+export function refused(origin: string, why: string, notes: string[] = []): Imported {
+  return { origin, schedule: null, notes: [...notes, `not taken over: ${why.replace(/\.$/, '')}`] }
+}
+
+/** The zone of a task, or the one that tasks without a zone have; null where it is none. */
+export function zoneOr(text: unknown, standard: string): string | null {
+  if (typeof text !== 'string' || text.trim() === '') return standard
+  return isZone(text.trim()) ? text.trim() : null
+}
+
+/** A bound that the other program kept as the clocks of the zone show it; undefined: it is no time. */
+export function boundOf(text: unknown, zone: string): string | null | undefined {
+  if (text === null || text === undefined || text === '') return null
+  const atMs = typeof text === 'string' ? readLocalTime(text, zone) : null
+  return atMs === null ? undefined : textOfMoment(atMs)
+}
+
+/** The bounds of a trigger, narrowed to the years that it is limited to. */
+export function boundsOf(
+  { start, end }: { start: unknown; end: unknown },
+  years: { from: number; to: number } | null,
+  zone: string
+): { start: string | null; end: string | null } | null {
+  const bounds = { start: boundOf(start, zone), end: boundOf(end, zone) }
+  if (bounds.start === undefined || bounds.end === undefined) return null
+  if (years === null) return bounds as { start: string | null; end: string | null }
+  const [first, last] = [boundOf(`${years.from}-01-01`, zone)!, boundOf(`${years.to}-12-31 23:59:59`, zone)!]
+  return {
+    start: bounds.start !== null && bounds.start > first ? bounds.start : first,
+    end: bounds.end !== null && bounds.end < last ? bounds.end : last
+  }
+}
+
+/** Settings and arguments that hold braces would be taken for placeholders. */
+export const literal = (text: string): string => text.replaceAll('{', '{{')

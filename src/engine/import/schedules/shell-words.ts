@@ -1,0 +1,111 @@
+/** The commands of one line of shell, each as its words; what is joined by `;`, `&&`, `||`, `|` or `&` are several. */
+export function shellCommands(line: string): string[][] {
+  const commands: string[][] = [[]]
+  let word: string | null = null
+  let index = 0
+  const add = (text: string) => {
+    word = (word ?? '') + text
+  }
+  const endWord = () => {
+    if (word !== null) commands.at(-1)!.push(word)
+    word = null
+  }
+  while (index < line.length) {
+    const letter = line[index]!
+    if (letter === "'") {
+      const end = line.indexOf("'", index + 1)
+      if (end < 0) throw new Error('a quote is not closed')
+      add(line.slice(index + 1, end))
+      index = end + 1
+    } else if (letter === '"') {
+      index = readQuoted(index + 1)
+    } else if (letter === '\\') {
+      add(line[index + 1] ?? '')
+      index += 2
+    } else if (letter === '$' || letter === '`') {
+      index = readSubstitution(index)
+    } else if (/\s/.test(letter)) {
+      endWord()
+      index += 1
+    } else if (/[;&|]/.test(letter)) {
+      endWord()
+      commands.push([])
+      index += 1
+    } else if (letter === '>' || letter === '<') {
+      // Where it goes is no word of the command; nor is the number of what goes there.
+      if (word !== null && !/^\d$/.test(word)) endWord()
+      word = null
+      index += /^[<>]+&?\s*[^\s;&|]*/.exec(line.slice(index))![0].length
+    } else if (letter === '#' && word === null) {
+      break
+    } else {
+      add(letter)
+      index += 1
+    }
+  }
+  endWord()
+  return commands.filter((command) => command.length > 0)
+
+  function readQuoted(from: number): number {
+    add('')
+    let place = from
+    while (line[place] !== '"') {
+      if (place >= line.length) throw new Error('a quote is not closed')
+      if (line[place] === '\\' && /["\\$`]/.test(line[place + 1] ?? '')) {
+        add(line[place + 1]!)
+        place += 2
+      } else if (line[place] === '$' || line[place] === '`') place = readSubstitution(place)
+      else {
+        add(line[place]!)
+        place += 1
+      }
+    }
+    return place + 1
+  }
+
+  /** Only dates can be said by a schedule too; everything else the shell would put in is refused. */
+  function readSubstitution(from: number): number {
+    const [whole, dollar, tick] = /^(?:\$\(([^()]*)\)|`([^`]*)`)/.exec(line.slice(from)) ?? []
+    const command = dollar ?? tick
+    const format = command === undefined ? null : dateFormat(command.trim())
+    if (whole === undefined || format === null) {
+      const shown = whole ?? line.slice(from).split(/[\s"';&|]/)[0]
+      throw new Error(`${shown} is put in by the shell, and a schedule knows only dates`)
+    }
+    add(`\u0000${format}\u0001`)
+    return from + whole.length
+  }
+}
+
+const DIRECTIVES: Record<string, string> = {
+  Y: 'yyyy',
+  y: 'yy',
+  m: 'MM',
+  d: 'dd',
+  H: 'HH',
+  M: 'mm',
+  S: 'ss',
+  F: 'yyyy-MM-dd',
+  T: 'HH:mm:ss',
+  R: 'HH:mm'
+}
+
+/** `date +%F` as the format of a placeholder; null: it is no such date. */
+function dateFormat(command: string): string | null {
+  if (command === 'date +%s') return 'unix'
+  const [, single, double, plain] = /^date\s+\+(?:'([^']*)'|"([^"]*)"|(\S+))$/.exec(command) ?? []
+  const text = single ?? double ?? plain
+  if (text === undefined) return null
+  let format = ''
+  for (const [part, directive] of text.matchAll(/%(.)|[^%]+/g)) {
+    if (directive === undefined) format += /[A-Za-z]/.test(part) ? `'${part}'` : part
+    else if (DIRECTIVES[directive] === undefined) return null
+    else format += DIRECTIVES[directive]
+  }
+  return /[{}']/.test(text) ? null : format
+}
+
+/** A word for a template: dates become placeholders of the nominal time, other braces stand for themselves. */
+export function templateText(word: string): string {
+  return word.replaceAll('{', '{{').replaceAll('\u0000', '{nominal:').replaceAll('\u0001', '}')
+}
