@@ -3,6 +3,7 @@ import { useDebouncedValue } from '@mantine/hooks'
 import { Spotlight } from '@mantine/spotlight'
 import {
   IconBox,
+  IconCalendarTime,
   IconKeyboard,
   IconMoon,
   IconPlayerPause,
@@ -37,8 +38,14 @@ interface Entry {
 }
 
 const SHOWN_PER_GROUP = 8
+const SCHEDULE_VIEWS = [
+  { to: '/schedules/missed', label: 'Missed runs' },
+  { to: '/schedules/calendar', label: 'Calendar of runs' },
+  { to: '/schedules/load', label: 'Load ahead' },
+  { to: '/schedules/chains', label: 'Chains' }
+] as const
 
-/** Ctrl/Cmd-K: go anywhere, run any spider, find any job, node or project. */
+/** Ctrl/Cmd-K: go anywhere, run any spider, find any job, schedule, node or project. */
 export function Palette({ onShowKeys }: { onShowKeys: () => void }) {
   const [query, setQuery] = useState('')
   return (
@@ -66,7 +73,13 @@ export function Palette({ onShowKeys }: { onShowKeys: () => void }) {
 
 // Inside of the list, so that it fetches and computes only while the palette is open.
 function Entries({ text, onShowKeys }: { text: string; onShowKeys: () => void }) {
-  const entries = [...useScreens(onShowKeys), ...useSpiders(), ...useJobs(text), ...useNodesAndProjects()]
+  const entries = [
+    ...useScreens(onShowKeys),
+    ...useSpiders(),
+    ...useJobs(text),
+    ...useSchedules(text),
+    ...useNodesAndProjects()
+  ]
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   const shown = new Map<string, Entry[]>()
   for (const entry of entries) {
@@ -125,6 +138,22 @@ function useScreens(onShowKeys: () => void): Entry[] {
       icon: <IconPlus size={16} />,
       run: () => void navigate({ to: '/nodes', search: { add: true } })
     },
+    {
+      id: 'new-schedule',
+      group: 'Do',
+      label: 'New schedule…',
+      words: 'cron every repeat',
+      icon: <IconCalendarTime size={16} />,
+      run: () => void navigate({ to: '/schedules', search: { edit: 'new' } })
+    },
+    ...SCHEDULE_VIEWS.map(({ to, label }) => ({
+      id: to,
+      group: 'Go to',
+      label,
+      words: 'schedules',
+      icon: <IconCalendarTime size={16} />,
+      run: () => void navigate({ to })
+    })),
     {
       id: 'pause',
       group: 'Do',
@@ -196,6 +225,35 @@ function useJobs(text: string): Entry[] {
     ),
     run: () => void navigate({ to: '/jobs', search: { job: job.id } })
   }))
+}
+
+function useSchedules(text: string): Entry[] {
+  const { query } = useApi()
+  const navigate = useNavigate()
+  const [settled] = useDebouncedValue(text.trim(), 150)
+  const enabled = settled.length >= 2
+  const { data } = useQuery(
+    query.schedules.list.queryOptions({
+      input: { text: settled.slice(0, 200), limit: SHOWN_PER_GROUP },
+      enabled,
+      placeholderData: keepPreviousData,
+      staleTime: 0,
+      gcTime: 10_000
+    })
+  )
+  if (!enabled || !data) return []
+  return data.schedules.flatMap((schedule) => [
+    {
+      id: `schedule ${schedule.id}`,
+      group: 'Schedules',
+      label: schedule.name,
+      // Found by the engine, which looks into what it runs as well.
+      words: `${text} edit`,
+      note: schedule.paused ? 'paused' : schedule.zone,
+      icon: <IconCalendarTime size={16} />,
+      run: () => void navigate({ to: '/schedules', search: { schedule: schedule.id } })
+    }
+  ])
 }
 
 function useNodesAndProjects(): Entry[] {

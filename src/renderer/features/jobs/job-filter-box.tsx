@@ -15,6 +15,7 @@ import {
 interface JobFilterBoxProps {
   search: FilterSearch
   nodes: FilterContext['nodes']
+  schedules: FilterContext['schedules']
   onChange: (search: FilterSearch) => void
   inputRef: RefObject<HTMLInputElement | null>
 }
@@ -25,7 +26,7 @@ const TEXT_AFTER_MS = 250
  * Chips for what is set, and a box to type in. A term becomes a chip when a blank follows it or on Enter; words act as
  * they are typed and stay in the box. Backspace in the empty box takes the last chip back to be edited.
  */
-export function JobFilterBox({ search, nodes, onChange, inputRef }: JobFilterBoxProps) {
+export function JobFilterBox({ search, nodes, schedules, onChange, inputRef }: JobFilterBoxProps) {
   const [draft, setDraft] = useState(search.text ?? '')
   const [problems, setProblems] = useState<readonly string[]>([])
   const asked = useRef(search.text)
@@ -41,7 +42,7 @@ export function JobFilterBox({ search, nodes, onChange, inputRef }: JobFilterBox
 
   const commit = (text: string, before: FilterSearch, isWhole: boolean) => {
     const { whole, rest } = isWhole ? { whole: text, rest: '' } : splitTyped(text)
-    const parsed = parseFilterText(whole, { nodes, nowMs: Date.now() })
+    const parsed = parseFilterText(whole, { nodes, schedules, nowMs: Date.now() })
     const words = isWhole ? (parsed.search.text ?? '') : rest
     clearTimeout(later.current)
     setProblems(parsed.problems)
@@ -49,14 +50,14 @@ export function JobFilterBox({ search, nodes, onChange, inputRef }: JobFilterBox
     const next = { ...before, ...parsed.search, text: undefined as string | undefined }
     const askForWords = () => {
       // A term that is still being typed (`spider:pri`) is not looked for as a word.
-      asked.current = parseFilterText(words, { nodes, nowMs: Date.now() }).search.text
+      asked.current = parseFilterText(words, { nodes, schedules, nowMs: Date.now() }).search.text
       onChange({ ...next, text: asked.current })
     }
     if (isWhole || whole !== '') askForWords()
     else later.current = setTimeout(askForWords, TEXT_AFTER_MS)
   }
 
-  const terms = termsOfSearch(search, nodes)
+  const terms = termsOfSearch(search, nodes, schedules)
   const onKeyDown = (event: KeyboardEvent<HTMLInputElement>) => {
     const last = terms.at(-1)
     if (event.key === 'Enter') commit(draft, search, true)

@@ -2,10 +2,13 @@ import { type JobFilter, JobStatus } from '../../../shared/contract/index.ts'
 import type { JobsSearch } from '../../state/search.ts'
 
 /** The part of the address that narrows the list. */
-export type FilterSearch = Pick<JobsSearch, 'status' | 'project' | 'spider' | 'node' | 'text' | 'sinceHours'>
+export type FilterSearch = Pick<
+  JobsSearch,
+  'status' | 'project' | 'spider' | 'node' | 'schedule' | 'text' | 'sinceHours'
+>
 
 /** What stands before the colon. Aliases are read but written back as these. */
-export const FILTER_KEYS = ['status', 'project', 'spider', 'node', 'since'] as const
+export const FILTER_KEYS = ['status', 'project', 'spider', 'node', 'schedule', 'since'] as const
 export type FilterKey = (typeof FILTER_KEYS)[number]
 
 /** One chip of the filter box: `status:failed,running`. */
@@ -17,6 +20,8 @@ export interface FilterTerm {
 export interface FilterContext {
   /** Nodes by id and name, for `node:`. */
   readonly nodes: ReadonlyArray<{ id: string; name: string }>
+  /** The same of schedules, for `schedule:`; absent: by id only. */
+  readonly schedules?: ReadonlyArray<{ id: string; name: string }>
   readonly nowMs: number
 }
 
@@ -43,6 +48,7 @@ export function parseFilterText(text: string, context: FilterContext): ParsedFil
     else if (key === undefined) problems.push(`There is no key “${written}”. Keys are ${FILTER_KEYS.join(', ')}.`)
     else if (key === 'status') addStatuses(search, value, problems)
     else if (key === 'node') addNode(search, value, context, problems)
+    else if (key === 'schedule') addSchedule(search, value, context, problems)
     else if (key === 'since') addSince(search, value, context.nowMs, problems)
     else search[key] = value.slice(0, MAX_VALUE_CHARS)
   }
@@ -64,13 +70,22 @@ export function splitTyped(text: string): { whole: string; rest: string } {
 }
 
 /** The chips of a filter; its words stay in the box. */
-export function termsOfSearch(search: FilterSearch, nodes: FilterContext['nodes']): FilterTerm[] {
+export function termsOfSearch(
+  search: FilterSearch,
+  nodes: FilterContext['nodes'],
+  schedules: FilterContext['schedules'] = []
+): FilterTerm[] {
   const terms: FilterTerm[] = []
   if (search.status?.length) terms.push({ key: 'status', value: search.status.join(',') })
   if (search.project !== undefined) terms.push({ key: 'project', value: search.project })
   if (search.spider !== undefined) terms.push({ key: 'spider', value: search.spider })
   if (search.node !== undefined)
     terms.push({ key: 'node', value: nodes.find(({ id }) => id === search.node)?.name ?? search.node })
+  if (search.schedule !== undefined)
+    terms.push({
+      key: 'schedule',
+      value: schedules.find(({ id }) => id === search.schedule)?.name ?? search.schedule
+    })
   if (search.sinceHours !== undefined) terms.push({ key: 'since', value: formatSince(search.sinceHours) })
   return terms
 }
@@ -95,7 +110,7 @@ export function toggleFacet(search: FilterSearch, key: 'status' | 'project' | 'n
 
 /** What the engine is asked for. `nowMs` should change seldom: the list is fetched anew when it does. */
 export function filterOfSearch(
-  { status, project, spider, node, text, sinceHours }: FilterSearch,
+  { status, project, spider, node, schedule, text, sinceHours }: FilterSearch,
   nowMs: number
 ): JobFilter {
   return {
@@ -103,6 +118,7 @@ export function filterOfSearch(
     ...(project !== undefined && { project }),
     ...(spider !== undefined && { spider }),
     ...(node !== undefined && { nodeId: node }),
+    ...(schedule !== undefined && { scheduleId: schedule }),
     ...(text !== undefined && { text }),
     ...(sinceHours !== undefined && { sinceMs: nowMs - sinceHours * HOUR_MS })
   }
@@ -122,6 +138,7 @@ const ALIASES: Record<string, FilterKey | undefined> = {
   project: 'project',
   spider: 'spider',
   node: 'node',
+  schedule: 'schedule',
   since: 'since'
 }
 
@@ -146,6 +163,13 @@ function addNode(search: FilterSearch, value: string, { nodes }: FilterContext, 
   const known = nodes.find((node) => node.id === value || node.name.toLowerCase() === value.toLowerCase())
   if (known === undefined) problems.push(`There is no node “${value}”.`)
   else search.node = known.id
+}
+
+function addSchedule(search: FilterSearch, value: string, context: FilterContext, problems: string[]): void {
+  const known = context.schedules?.find(({ name }) => name.toLowerCase() === value.toLowerCase())
+  if (known !== undefined) search.schedule = known.id
+  else if (/^[0-9a-f]{32}$/.test(value)) search.schedule = value
+  else problems.push(`There is no schedule “${value}”.`)
 }
 
 const SINCE_UNIT_HOURS: Record<string, number> = { m: 1 / 60, min: 1 / 60, h: 1, d: 24, w: 168 }

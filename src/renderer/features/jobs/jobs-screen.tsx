@@ -36,9 +36,9 @@ export function JobsScreen() {
 
   const setSearch = (patch: JobsSearch, replace = false) =>
     void navigate({ search: (before: JobsSearch) => ({ ...before, ...patch }), replace })
-  const setFilter = ({ status, project, spider, node, text, sinceHours }: FilterSearch) => {
+  const setFilter = ({ status, project, spider, node, schedule, text, sinceHours }: FilterSearch) => {
     clearMarks()
-    setSearch({ status, project, spider, node, text, sinceHours }, true)
+    setSearch({ status, project, spider, node, schedule, text, sinceHours }, true)
   }
   const clearFilter = () => setFilter({})
 
@@ -58,6 +58,10 @@ export function JobsScreen() {
   )
   const facets = useQuery(api.query.jobs.facets.queryOptions({ input: filter, placeholderData: keepPreviousData }))
   const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes
+  const { data: schedules } = useQuery({
+    ...api.query.schedules.list.queryOptions({ input: { limit: 500 } }),
+    enabled: search.schedule !== undefined
+  })
   // Nodes change every second, their names hardly ever: only those may draw every row anew.
   const namesText = JSON.stringify(nodes?.map(({ id, name }) => [id, name]) ?? [])
   const nodeNames = useMemo(() => new Map<string, string>(JSON.parse(namesText) as [string, string][]), [namesText])
@@ -104,7 +108,13 @@ export function JobsScreen() {
             </Popover.Target>
             <Popover.Dropdown className={classes.facetsDropdown}>{facetList}</Popover.Dropdown>
           </Popover>
-          <JobFilterBox search={search} nodes={nodes ?? []} onChange={setFilter} inputRef={filterInput} />
+          <JobFilterBox
+            search={search}
+            nodes={nodes ?? []}
+            schedules={schedules?.schedules}
+            onChange={setFilter}
+            inputRef={filterInput}
+          />
         </div>
         {isQueue && rows.length > 0 && (
           <p className={classes.order}>

@@ -1,5 +1,5 @@
 import { Button, TextInput } from '@mantine/core'
-import { useDebouncedValue } from '@mantine/hooks'
+import { useDebouncedCallback } from '@mantine/hooks'
 import { IconCalendarTime, IconPlus, IconSearch } from '@tabler/icons-react'
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
@@ -22,6 +22,7 @@ import { useScheduleActions } from './use-schedule-actions.tsx'
 
 const route = getRouteApi('/schedules')
 const PAGE_ROWS = 500
+const TYPED_AFTER_MS = 150
 
 /** What runs by itself: the table with a schedule's detail beside it, or the editor in its place. */
 export function SchedulesScreen() {
@@ -38,17 +39,20 @@ function ScheduleList() {
   const { schedule: openId, text, project } = route.useSearch()
   const navigate = route.useNavigate()
   const [typed, setTyped] = useState(text ?? '')
-  const [settled] = useDebouncedValue(typed.trim(), 150)
   const [marks, setMarks] = useState<ReadonlySet<string>>(new Set())
   const filterBox = useRef<HTMLInputElement>(null)
   const actions = useScheduleActions()
   // The box is in the address once somebody stops typing; back and a link fill it again.
+  const asked = useRef(text)
+  const ask = useDebouncedCallback((value: string) => {
+    asked.current = value.trim() || undefined
+    void navigate({ search: (old) => ({ ...old, text: asked.current }), replace: true })
+  }, TYPED_AFTER_MS)
   useEffect(() => {
-    if (settled !== (text ?? ''))
-      void navigate({ search: (old) => ({ ...old, text: settled || undefined }), replace: true })
-    // Only what was typed may change the address.
-  }, [settled])
-  useEffect(() => setTyped(text ?? ''), [text])
+    if (text === asked.current) return
+    asked.current = text
+    setTyped(text ?? '')
+  }, [text])
 
   const list = useInfiniteQuery(
     query.schedules.list.infiniteOptions({
@@ -71,6 +75,7 @@ function ScheduleList() {
   const columns = useMemo(() => scheduleColumns((schedule, paused) => void pause.current([schedule], paused)), [])
   const clear = () => {
     setTyped('')
+    asked.current = undefined
     void navigate({ search: (old) => ({ ...old, text: undefined, project: undefined }), replace: true })
   }
   useKeys('Schedules', [
@@ -100,7 +105,10 @@ function ScheduleList() {
             aria-label="Filter schedules"
             leftSection={<IconSearch size={14} />}
             value={typed}
-            onChange={(event) => setTyped(event.currentTarget.value)}
+            onChange={(event) => {
+              setTyped(event.currentTarget.value)
+              ask(event.currentTarget.value)
+            }}
             onKeyDown={(event) => {
               if (event.key !== 'Escape') return
               clear()

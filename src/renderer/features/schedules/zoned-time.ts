@@ -28,12 +28,6 @@ export function formatTimeBeside(atMs: number, zone: string, besideZone: string)
   return parts['day'] === beside['day'] ? timeOf(parts) : `${parts['weekday']} ${timeOf(parts)}`
 }
 
-/** `CET`, `UTC`, `GMT+9`: what clocks there are called at this moment. */
-export function zoneName(atMs: number, zone: string): string {
-  const parts = format('name', { timeZone: zone, timeZoneName: 'short' }).formatToParts(atMs)
-  return parts.find(({ type }) => type === 'timeZoneName')?.value ?? zone
-}
-
 /** `in 2 d 17 h`, `in 5 min`, `now`: two units at most, rounded down. */
 export function formatIn(waitMs: number): string {
   const minutes = Math.floor(waitMs / 60_000)
@@ -90,7 +84,8 @@ function partsOf(atMs: number, zone: string): Record<string, string> {
     second: '2-digit',
     hourCycle: 'h23'
   }).formatToParts(atMs)
-  return Object.fromEntries(parts.map(({ type, value }) => [type, value]))
+  // British English alone has months of four letters: Sept.
+  return Object.fromEntries(parts.map(({ type, value }) => [type, type === 'month' ? value.slice(0, 3) : value]))
 }
 
 const timeOf = (parts: Record<string, string>) =>

@@ -173,11 +173,11 @@ function Upcoming({ schedule }: { schedule: Schedule }) {
       // Saved by an engine that knows more zones or fields than this page does: the engine's own words are above.
       return { occurrences: [], changes: [] }
     }
-    // Each firing moves the next one, and with it the rows below.
-  }, [schedule.revision, schedule.nextNominalMs])
+    // It is another one after each firing, which moves the rows up.
+  }, [schedule])
   if (occurrences.length === 0) return <p className="faint">It will not fire again.</p>
   return (
-    <div data-stale={schedule.paused || undefined} className={classes.upcoming}>
+    <div className={classes.upcoming}>
       {schedule.paused && <p className="faint">Would run, if it were on:</p>}
       <NextRuns occurrences={occurrences} zone={schedule.zone} changes={changes.filter(({ isTouched }) => isTouched)} />
     </div>

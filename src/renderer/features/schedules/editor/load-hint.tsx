@@ -11,6 +11,8 @@ import classes from './editor.module.css'
 
 const MINUTE_MS = 60_000
 const SPREAD_MINUTES = 30
+/** With so many neighbours it is worth another minute, even where slots suffice: they all begin at once. */
+const MANY = 5
 
 interface LoadHintProps {
   timing: ScheduleTiming
@@ -53,7 +55,11 @@ export function LoadHint({ timing, jobs, saved, savedJobs, onSpread }: LoadHintP
   if (here.firings <= 0) return null
   const isCrowded = here.jobs + jobs > data.slots
   const quieter = Array.from({ length: SPREAD_MINUTES }, (_, index) => index + 1)
-    .map((minutes) => ({ minutes, load: at(fromMs + minutes * MINUTE_MS).jobs, timing: shifted(timing, minutes) }))
+    .map((minutes) => ({
+      minutes,
+      load: at(fromMs + minutes * MINUTE_MS).jobs,
+      timing: shifted(timing, fromMs, minutes)
+    }))
     .filter((each) => each.timing !== null && each.load < here.jobs)
     .reduce<{ minutes: number; load: number; timing: ScheduleTiming | null } | null>(
       (best, each) => (best === null || each.load < best.load ? each : best),
@@ -72,7 +78,7 @@ export function LoadHint({ timing, jobs, saved, savedJobs, onSpread }: LoadHintP
           {isCrowded && ': some will wait'}
         </span>
       </span>
-      {quieter?.timing && (
+      {(isCrowded || here.firings >= MANY) && quieter?.timing && (
         <Button variant="subtle" onClick={() => onSpread(quieter.timing as ScheduleTiming)}>
           Spread to {clock(fromMs + quieter.minutes * MINUTE_MS)}
         </Button>
@@ -81,9 +87,13 @@ export function LoadHint({ timing, jobs, saved, savedJobs, onSpread }: LoadHintP
   )
 }
 
-/** The same timing so many minutes later; null where a rule cannot be moved. */
-function shifted(timing: ScheduleTiming, minutes: number): ScheduleTiming | null {
-  const moved = timing.rules.map((rule) => shiftRule(rule, minutes))
+/** The rules that fire in that minute so many minutes later; null where one cannot be moved. */
+function shifted(timing: ScheduleTiming, fromMs: number, minutes: number): ScheduleTiming | null {
+  const moved = timing.rules.map((rule) => {
+    const minute = { afterMs: fromMs - 1, untilMs: fromMs + MINUTE_MS - 1, limit: 1 }
+    const fires = occurrencesOf({ ...timing, rules: [rule] }, minute).length > 0
+    return fires ? shiftRule(rule, minutes) : { rule }
+  })
   const rules = moved.flatMap((each) => ('rule' in each ? [each.rule] : []))
   const next = { ...timing, rules }
   return rules.length === timing.rules.length && problemOfTiming(next) === null ? next : null

@@ -28,6 +28,7 @@ import {
   readSchedule,
   readTemplate,
   readTiming,
+  rulePatch,
   type ScheduleForm
 } from './schedule-form.ts'
 import { TemplateList } from './template-fields.tsx'
@@ -100,7 +101,7 @@ function EditorForm({
     change({
       rules: form.rules.map((rule, index) => {
         const moved = next.rules[index]
-        return moved?.kind === 'cron' ? { ...rule, expression: moved.expression } : rule
+        return moved === undefined ? rule : { ...rule, ...rulePatch(moved, form.zone) }
       })
     })
   const save = async () => {
@@ -142,7 +143,7 @@ function EditorForm({
       <div className={classes.head}>
         <ScreenHead
           title={saved === null ? 'New schedule' : form.name.trim() || saved.name}
-          note={saved?.paused ? 'paused' : saved === null ? undefined : 'on'}
+          note={saved?.paused ? 'paused' : undefined}
         >
           <span className={classes.missing} role="status">
             {'problem' in read ? read.problem : ''}

@@ -128,14 +128,7 @@ export function formOf(settings: ScheduleSettings, nowMs: number): ScheduleForm 
   return {
     name: settings.name,
     zone,
-    rules: settings.rules.map((rule) =>
-      newRuleForm(zone, nowMs, {
-        kind: rule.kind,
-        ...(rule.kind === 'cron' && { expression: rule.expression }),
-        ...(rule.kind === 'interval' && { every: formatDuration(rule.everySeconds), anchor: local(rule.anchorMs) }),
-        ...(rule.kind === 'once' && { at: local(rule.atMs) })
-      })
-    ),
+    rules: settings.rules.map((rule) => newRuleForm(zone, nowMs, rulePatch(rule, zone))),
     jobs: settings.jobs.map((template) => keepSecrets(newTemplateForm(template))),
     excludedDates: settings.excludedDates,
     excludedCrons: settings.excludedCrons.join('\n'),
@@ -151,6 +144,17 @@ export function formOf(settings: ScheduleSettings, nowMs: number): ScheduleForm 
     pauseAfterFailures: settings.pauseAfterFailures === null ? '' : String(settings.pauseAfterFailures)
   }
 }
+
+/** The fields of a rule that was moved: what is not of its kind stays as it was typed. */
+export const rulePatch = (rule: ScheduleRule, zone: string): Partial<RuleForm> => ({
+  kind: rule.kind,
+  ...(rule.kind === 'cron' && { expression: rule.expression }),
+  ...(rule.kind === 'interval' && {
+    every: formatDuration(rule.everySeconds),
+    anchor: toLocalInput(rule.anchorMs, zone)
+  }),
+  ...(rule.kind === 'once' && { at: toLocalInput(rule.atMs, zone) })
+})
 
 /** The engine takes the mask for the value of before: what is not touched need not be entered again. */
 function keepSecrets(form: TemplateForm): TemplateForm {

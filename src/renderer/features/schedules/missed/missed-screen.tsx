@@ -116,7 +116,7 @@ function missedColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
       width: 'minmax(110px, 1fr)',
       sortBy: ({ scheduleId }) => nameOf(scheduleId),
       cell: ({ scheduleId }) => (
-        <Link to="/schedules" search={{ schedule: scheduleId }} style={{ color: 'inherit' }}>
+        <Link to="/schedules" search={{ schedule: scheduleId }} style={{ color: 'inherit', textDecoration: 'none' }}>
           {nameOf(scheduleId)}
         </Link>
       )

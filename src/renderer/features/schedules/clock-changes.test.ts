@@ -1,0 +1,77 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { occurrencesOf } from '../../../shared/calendar/index.ts'
+import type { ScheduleTiming } from '../../../shared/contract/index.ts'
+import { clockChangesOf } from './clock-changes.ts'
+
+const NOW_MS = Date.UTC(2026, 10, 21)
+const timing = (expression: string, over: Partial<ScheduleTiming> = {}): ScheduleTiming => ({
+  zone: 'Europe/Berlin',
+  rules: [{ kind: 'cron', expression }],
+  excludedDates: [],
+  excludedCrons: [],
+  gap: 'run_at_shift',
+  doubled: 'run_once',
+  startMs: null,
+  endMs: null,
+  ...over
+})
+const effects = (each: ScheduleTiming) => clockChangesOf(each, NOW_MS).map(({ effect }) => effect)
+
+describe('clockChangesOf', () => {
+  it('says what becomes of a time that is left out, and of one that is there twice, by each policy', () => {
+    const changes = clockChangesOf(timing('30 2 * * *'), NOW_MS)
+    expect(changes.map(({ title }) => title)).toEqual([
+      'Sun 28 Mar 2027: clocks go forward 1 h',
+      'Sun 31 Oct 2027: clocks go back 1 h'
+    ])
+    expect(effects(timing('30 2 * * *'))).toEqual([
+      '02:30 does not exist then: it runs at 03:00, once.',
+      '02:30 is there twice: it runs the first time only.'
+    ])
+    expect(effects(timing('30 2 * * *', { gap: 'skip', doubled: 'run_twice' }))).toEqual([
+      '02:30 does not exist then: no run.',
+      '02:30 is there twice: it runs both times.'
+    ])
+  })
+
+  it('says that other times are not touched, and how they move by UTC', () => {
+    expect(effects(timing('0 12 * * *'))[0]).toBe(
+      'No run is left out or doubled. From then on it runs 1 h earlier by UTC.'
+    )
+  })
+
+  it('says that what recurs within the hour goes by elapsed time', () => {
+    expect(effects(timing('*/10 * * * *'))).toEqual([
+      'It goes by elapsed time: no run is left out or doubled.',
+      'It goes by elapsed time: no run is left out or doubled.'
+    ])
+  })
+
+  it('tells of no change where clocks stay, or where the schedule has ended by then', () => {
+    expect(clockChangesOf(timing('30 2 * * *', { zone: 'UTC' }), NOW_MS)).toEqual([])
+    expect(clockChangesOf(timing('30 2 * * *', { zone: 'Asia/Tokyo' }), NOW_MS)).toEqual([])
+    expect(clockChangesOf(timing('30 2 * * *', { endMs: Date.UTC(2027, 0, 1) }), NOW_MS)).toEqual([])
+  })
+
+  it('calls a change touching exactly when the calendar marks a run of that day, whatever the time, zone and policy', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom('Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'America/Santiago', 'Asia/Tokyo'),
+        fc.integer({ min: 0, max: 23 }),
+        fc.integer({ min: 0, max: 59 }),
+        (zone, hour, minute) => {
+          const each = timing(`${minute} ${hour} * * *`, { zone, doubled: 'run_twice' })
+          for (const { atMs, isTouched } of clockChangesOf(each, NOW_MS)) {
+            const around = occurrencesOf(each, {
+              afterMs: atMs - 26 * 3_600_000,
+              untilMs: atMs + 26 * 3_600_000,
+              limit: 9
+            })
+            expect(isTouched, `${zone} ${hour}:${minute}`).toBe(around.some(({ kind }) => kind !== 'normal'))
+          }
+        }
+      )
+    )
+  })
+})
