@@ -8,8 +8,12 @@ export default defineConfig({
       externalizeDeps: true,
       outDir: 'out/main',
       rollupOptions: {
-        // The store's thread is started by its file name, beside the chunk that starts it.
-        input: { index: 'src/main/index.ts', 'store-worker': 'src/engine/store/sqlite/store-worker.ts' },
+        // Threads (the store's, plugins') are started by their file names, beside the chunk that starts them.
+        input: {
+          index: 'src/main/index.ts',
+          'store-worker': 'src/engine/store/sqlite/store-worker.ts',
+          'plugin-worker': 'src/engine/plugins/plugin-worker.ts'
+        },
         output: { format: 'es', chunkFileNames: '[name].js' }
       }
     }

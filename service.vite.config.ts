@@ -12,8 +12,12 @@ export default defineConfig({
     // Its stack traces are read by people.
     minify: false,
     rollupOptions: {
-      // The store's thread is started by its file name, beside the chunk that starts it.
-      input: { scrapdeck: 'src/cli/bin.ts', 'store-worker': 'src/engine/store/sqlite/store-worker.ts' },
+      // Threads (the store's, plugins') are started by their file names, beside the chunk that starts them.
+      input: {
+        scrapdeck: 'src/cli/bin.ts',
+        'store-worker': 'src/engine/store/sqlite/store-worker.ts',
+        'plugin-worker': 'src/engine/plugins/plugin-worker.ts'
+      },
       output: { entryFileNames: '[name].js', chunkFileNames: '[name].js' }
     }
   },

@@ -34,6 +34,8 @@ export async function serve(options: ServeOptions, warnings: string[]): Promise<
     ),
     pythonPath: options.pythonPath ?? undefined,
     discovery: options.discovery,
+    plugins: options.plugins,
+    webhookNetworks: options.webhookNetworks,
     logger
   })
   const service = await listen({

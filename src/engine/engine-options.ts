@@ -6,6 +6,7 @@ import type { ConfiguredSource } from './nodes/discovery/discovery.ts'
 import type { NameResolver } from './nodes/discovery/name-resolver.ts'
 import type { NodeClient } from './nodes/node-client.ts'
 import type { createConnection } from './nodes/scrapyd/connection.ts'
+import type { PluginSettings } from './plugins/plugin-thread.ts'
 import type { EggTree } from './projects/egg-tree.ts'
 import type { SettingsSource } from './projects/projects.ts'
 import type { EngineRouter } from './router/router.ts'
@@ -42,8 +43,10 @@ export interface EngineOptions {
   pythonPath?: string
   /** Sources of nodes that the configuration file names. */
   discovery?: readonly ConfiguredSource[]
-  /** Networks inside this one that webhooks may go to, as webhooks/addresses.ts reads them. */
-  webhookNetworks?: readonly string[]
+  /** Modules that run with the engine, each in a thread of its own (docs/plugins.md). */
+  plugins?: readonly PluginSettings[]
+  /** Networks inside this one that webhooks may go to: `10.1.0.0/16 127.0.0.1`. */
+  webhookNetworks?: string
   /** Between the steps of a cancel: after INT, after the second INT, and after KILL. Default: 30, 15 and 15. */
   cancelWaitsSeconds?: readonly [number, number, number]
   logger?: Logger

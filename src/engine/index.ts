@@ -20,6 +20,7 @@ import { createDispatch } from './dispatch/dispatch.ts'
 import { LiveAttempts } from './dispatch/live-attempts.ts'
 import type { Engine, EngineOptions } from './engine-options.ts'
 import { ChangeFeed } from './events/change-feed.ts'
+import { FleetFiles } from './fleet-file/fleet-file.ts'
 import { type Environments, NO_ENVIRONMENTS } from './launcher/environments.ts'
 import { openLocalNode, type LocalNode } from './launcher/local-node.ts'
 import { localNodeRow, takeConfiguredSlots } from './local-node-row.ts'
@@ -30,6 +31,8 @@ import { JobLogs } from './nodes/job-logs.ts'
 import { probeNode } from './nodes/scrapyd/probe.ts'
 import { buildEggFromFolder } from './projects/egg-builder.ts'
 import { openEggTree } from './projects/egg-tree.ts'
+import { openPlugins } from './plugins/plugins.ts'
+import { Alerts } from './plugins/alerts.ts'
 import { WITHOUT_EGG } from './projects/catalog.ts'
 import { createProjects } from './projects/projects.ts'
 import { WaitingReasons } from './queue/waiting-reasons.ts'
@@ -44,10 +47,13 @@ import { silentLogger } from './runtime/logger.ts'
 import { watchLoopDelay } from './runtime/loop-delay.ts'
 import { systemRandom } from './runtime/random.ts'
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts'
+import type { StoredVersion } from './store/store.ts'
 import { wireChains } from './wire-chains.ts'
+import { parseNetworks } from './webhooks/addresses.ts'
 import { wireDiscovery } from './wire-discovery.ts'
 import { wireEggs } from './wire-eggs.ts'
 import { wireNodeClients } from './wire-node-clients.ts'
+import { wireSchedules } from './wire-schedules.ts'
 import { wireWebhooks } from './wire-webhooks.ts'
 
 export type { Engine, EngineOptions } from './engine-options.ts'
@@ -69,6 +75,8 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     first === undefined ? CANCEL_WAITS_MS : [first * 1000, second! * 1000, last! * 1000]
 
   checkConfiguredSources(options.discovery ?? [])
+  const networks = parseNetworks(options.webhookNetworks ?? '')
+  const plugins = await openPlugins(options.plugins ?? [], { clock, logger })
   makeDataDirectory(dataDirectory)
   let isStoreDead = false
   const onDeath = () => {
@@ -77,7 +85,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   const path = join(dataDirectory, 'scrapdeck.sqlite')
   const store = seams.store ?? (await openSqliteStore({ path, clock, logger, onDeath }))
   const credentials = readOrCreateCredentials(dataDirectory, random, options.credentials)
-  const blobs = seams.blobs ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs')))
+  const blobs = seams.blobs ?? plugins.blobs ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs')))
   const secretBox = options.secretBox ?? (await openFileSecretBox(join(dataDirectory, 'secret.key')))
 
   // --- rooms, from the foundations up; what a room needs of one above it is a function ---------------------------
@@ -180,6 +188,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     distribution,
     cancelWaitsMs,
     secrets: secretBox,
+    beforeDispatch: plugins.beforeDispatch,
     whyNotReady: (nodeId, project) => (nodeId === LOCAL_NODE_ID ? (localNode?.whyNotReady(project) ?? null) : null),
     onWaitingChanged: (lanes) => {
       for (const lane of lanes) feed.touch(`waiting:${lane}`)
@@ -222,6 +231,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     clock,
     wakeDispatcher: () => dispatch.wake(),
     spreadAtOnce: () => eggs.atOnce.look(),
+    onDeployed: noteDeployed,
     listMissingSpiders
   })
   const systemCommands = new SystemCommands({
@@ -259,15 +269,28 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     random,
     logger,
     secretBox,
-    networks: options.webhookNetworks ?? [],
+    networks,
     post: seams.post,
-    tellPlugin: () => Promise.resolve({ isGood: false, answer: 'no plugin' }),
+    tellPlugin: plugins.tell,
     onChange: () => feed.touch('webhooks')
+  })
+  const schedules = wireSchedules({
+    store,
+    secretBox,
+    clock,
+    random,
+    logger,
+    preparing: { fleet, projects, secretBox, clock, newJobId },
+    jobCommands,
+    wakeDispatcher: () => dispatch.wake(),
+    slots: () => figures.current.slotsTotal,
+    onChange: () => problems.noteSchedules()
   })
   const describe = (node: FleetNode) => describeNode(node, live, localNode, dispatch.stuckSinceMs(node.stored.id))
   const reads = {
     store,
     waiting,
+    scheduleCommands: schedules.commands,
     listNodes: () => fleet.list().map(describe),
     listProjects: () => projects.describe()
   }
@@ -299,8 +322,14 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       sources: discovery.list(),
       orderWarnings: projects.orderWarnings()
     }),
-    onChange: () => feed.touch('problems')
+    onChange() {
+      feed.touch('problems')
+      alerts?.note()
+    }
   })
+  const alerts = plugins.wantsAlerts
+    ? new Alerts({ store, clock, logger, problems: () => problems.current(), onEvents: () => deliverer.wake() })
+    : null
   const feed: ChangeFeed = new ChangeFeed({
     store,
     clock,
@@ -325,6 +354,20 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       })
     }
   })
+  const discoveryCommands = new DiscoveryCommands({ discovery })
+  const fleetFiles = new FleetFiles({
+    store,
+    hasLocalNode: localNode !== null,
+    nodes: nodeCommands,
+    discovery: discoveryCommands,
+    projects: projectCommands,
+    queue: queueCommands,
+    schedules: schedules.commands,
+    chains: chains.commands,
+    webhooks: webhookCommands,
+    secretBox,
+    random
+  })
   const router = createRouter({
     ...reads,
     jobCommands,
@@ -332,15 +375,14 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       jobCommands,
       projects,
       clock,
-      findSchedule: async () => null,
-      createSchedule: async () => {
-        throw new ScrapdeckError('STOPPING', 'Repeated crawls come with the schedules')
-      }
+      findSchedule: (name) => schedules.commands.findByName(name),
+      createSchedule: (settings) => schedules.commands.create(settings)
     }),
     nodeCommands,
     projectCommands,
     systemCommands,
-    discoveryCommands: new DiscoveryCommands({ discovery }),
+    discoveryCommands,
+    fleetFiles,
     queueCommands,
     chainCommands: chains.commands,
     webhookCommands,
@@ -393,8 +435,33 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     problems.settle()
     if (node.stored.mode === 'draining') noteDrained(node)
     eggs.noteStatus(node, healthWas)
+    if (healthWas !== undefined) noteHealth(node, healthWas)
     // Up or down: what jobs wait for is another thing now.
     if (healthWas !== undefined) dispatch.wake()
+  }
+
+  /** For webhooks and plugins. A node that is asked for the first time is not news, but for one that cannot be used. */
+  function noteHealth({ stored, status }: FleetNode, healthWas: NodeHealth): void {
+    const isUp = status.health === 'up'
+    if (status.health === 'unknown' || isUp === (healthWas === 'up') || (isUp && healthWas === 'unknown')) return
+    const { id, name, url } = stored
+    const data = { node: { id, name, url, health: status.health, problem: status.problem } }
+    store.noteEvents([{ event: isUp ? 'node.up' : 'node.down', project: null, atMs: clock.nowMs(), data }]).then(
+      () => deliverer.wake(),
+      (error: unknown) => {
+        if (!isStopping) logger.error({ error, node: name }, 'noting that a node went or came failed')
+      }
+    )
+  }
+
+  function noteDeployed({ project, version, sha256, spiders }: StoredVersion): void {
+    const data = { project, version, sha256, spiders }
+    store.noteEvents([{ event: 'deploy', project, atMs: clock.nowMs(), data }]).then(
+      () => deliverer.wake(),
+      (error: unknown) => {
+        if (!isStopping) logger.error({ error, project, version }, 'noting a deploy failed')
+      }
+    )
   }
 
   function noteDrained(node: FleetNode): void {
@@ -438,6 +505,8 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   let housekeeping: Timer | null = null
   let readyPythons = new Set<string | null>()
   let stopped: Promise<void> | null = null
+  // Before anything happens that they are to be told of.
+  await plugins.subscribe(store)
   if (localNode !== null) await store.putNode(localNodeRow(storedLocal, setSlots ?? null, clock))
   const nodes = (await store.listNodes()).filter((node) => node.kind !== 'local' || localNode !== null)
   await queueCommands.readLimits()
@@ -457,7 +526,9 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   await discovery.start()
   await figures.start()
   await deliverer.start()
+  alerts?.start()
   await chains.runner.start()
+  await schedules.scheduler.start()
   keepHouse()
   projects
     .followTree()
@@ -501,10 +572,13 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
         loopDelay.stop()
         eggs.stop()
         await discovery.stop()
+        await schedules.scheduler.stop()
         await chains.runner.stop()
         await dispatch.stop()
         await fleet.stop()
+        await alerts?.stop()
         await deliverer.stop()
+        await plugins.stop()
         await store.close()
       })()
       return stopped

@@ -32,6 +32,7 @@ export const ERROR_CODES = {
   CHANGED_MEANWHILE: { status: 409, title: 'Somebody has changed it since it was read' },
   BACKFILL_RUNNING: { status: 409, title: 'A backfill of this schedule is under way' },
   WEBHOOK_URL_FORBIDDEN: { status: 400, title: 'Webhooks do not go to this address' },
+  PLUGIN_UNUSABLE: { status: 500, title: 'A plugin cannot be loaded' },
   IDEMPOTENCY_KEY_REUSED: { status: 409, title: 'The idempotency key was used for another request' },
   IDEMPOTENCY_CUT_OFF: { status: 409, title: 'Scrapdeck was stopped while it did this for the first time' },
   TOO_MANY_REQUESTS: { status: 429, title: 'More requests than this credential may make' },

@@ -36,7 +36,7 @@ function readLine(line: string, workingDirectory: string): { plugin: PluginSetti
     if (key === undefined) return { problem: 'behind the module stand words such as timeout=5, without blanks in them' }
     options[key] = value!
   }
-  const { name = basename(module).replace(/\.[^.]*$/, ''), timeout, memory, on_failure, ...rest } = options
+  const { name = nameOf(module), timeout, memory, on_failure, ...rest } = options
   const seconds = numberOf(timeout, TIMEOUT_DEFAULT_SECONDS, 0.05, 60)
   const memoryMb = numberOf(memory, MEMORY_DEFAULT_MB, 16, 65_536)
   if (!/^[A-Za-z0-9_-]{1,60}$/.test(name)) return { problem: 'name= takes letters, digits, - and _' }
@@ -53,4 +53,11 @@ function numberOf(text: string | undefined, otherwise: number, least: number, mo
   if (text === undefined) return otherwise
   const value = Number(text)
   return /^\d+(\.\d+)?$/.test(text) && value >= least && value <= most ? value : null
+}
+
+/** `/opt/alerts-to.chat.ts`: `alerts-to-chat`. */
+function nameOf(module: string): string {
+  return basename(module)
+    .replace(/\.[^.]*$/, '')
+    .replaceAll('.', '-')
 }

@@ -51,7 +51,9 @@ describe('options of the service', () => {
       jobsToKeep: null,
       settingsProjects: {},
       door: {},
-      discovery: []
+      discovery: [],
+      plugins: [],
+      webhookNetworks: ''
     })
   })
 

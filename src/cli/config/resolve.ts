@@ -1,6 +1,5 @@
 import { resolve as resolvePath } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseNetworks } from '../../engine/webhooks/addresses.ts'
 import type { ScrapydDoorSettings } from '../../server/scrapyd/settings.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { CANCEL_WAITS_MS } from '../../shared/run-limits.ts'
@@ -42,7 +41,7 @@ export interface ServeOptions {
   discovery: ConfiguredSource[]
   plugins: PluginSettings[]
   /** Networks inside this one that webhooks may go to. */
-  webhookNetworks: string[]
+  webhookNetworks: string
 }
 
 /** As commander gives them: text, as typed. */
@@ -289,15 +288,11 @@ export function resolveServeOptions(context: {
     return plugins
   }
 
-  function readWebhookNetworks(): string[] {
+  /** The engine reads them; what it cannot read stops the start, too. */
+  function readWebhookNetworks(): string {
     const picked = pick('scrapdeck', 'webhook_networks')
     list('scrapdeck', 'webhook_networks', picked?.text ?? '', picked)
-    try {
-      return parseNetworks(picked?.text ?? '')
-    } catch (error) {
-      refuse(picked!, `webhook_networks: ${(error as Error).message}`)
-      return []
-    }
+    return picked?.text ?? ''
   }
 
   function readDiscovery(): ConfiguredSource[] {

@@ -19,6 +19,7 @@ export interface ProjectCommandsParts {
   wakeDispatcher: () => void
   /** Looks what is to be sent of projects that are distributed at once. */
   spreadAtOnce: () => void
+  onDeployed: (version: StoredVersion) => void
   /** Eggs whose spiders are not known may import now. */
   listMissingSpiders: () => void
 }
@@ -38,6 +39,7 @@ export class ProjectCommands {
   ): Promise<StoredVersion> {
     const stored = await this.#parts.projects.upload(archive, names, options)
     this.#parts.environments.refresh()
+    this.#parts.onDeployed(stored)
     this.#noteChanged()
     return stored
   }

@@ -3,6 +3,7 @@ import type { CancelWaitsMs } from '../../shared/run-limits.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
+import type { Plugins } from '../plugins/plugins.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
@@ -33,6 +34,8 @@ export interface DispatchContext {
     forget(nodeId: string, project: string, version: string): Promise<void>
   }
   whyNotReady: WhyNotReady
+  /** Asks plugins about a job that is about to be sent; null: none wants to be asked. Never rejects. */
+  beforeDispatch?: Plugins['beforeDispatch']
   /** Nodes that accept jobs but start none (stuck-nodes.ts): why one gets none now, and how many more it may be given at most. */
   stuck: {
     whyStuck(nodeId: string): string | null

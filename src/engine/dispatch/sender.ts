@@ -1,9 +1,11 @@
 import { SECRET_MASK, type Attempt } from '../../shared/contract/index.ts'
 import { LOST_ARGUMENTS } from '../../shared/reserved-arguments.ts'
 import { effectiveLimits, hasLocalOnlyLimits } from '../../shared/run-limits.ts'
-import { secretValues, withSecrets } from '../../shared/secret-values.ts'
+import { maskSecrets, secretValues, withSecrets } from '../../shared/secret-values.ts'
+import type { FleetNode } from '../nodes/fleet.ts'
 import { NodeError } from '../nodes/node-client.ts'
 import { classifyRefusal } from '../nodes/scrapyd/refusals.ts'
+import { type DispatchVerdict, patched } from '../plugins/plugins.ts'
 import type { StoredJob } from '../store/store.ts'
 import { AcceptedWriter } from './accepted-writer.ts'
 import { applyChange } from './apply-change.ts'
@@ -21,6 +23,7 @@ const STOP_GRACE_MS = 2_000
  *   sending --200 ok--> accepted --> (follower.ts)
  *      |--- node said no, or no connection ---> refused: back to the queue, held back from that node
  *      |--- cannot ever work (unknown spider, secret not to be read) -> ended: failed
+ *      |--- a plugin says no ---------------> refused: back to the queue, held; or ended: cancelled
  *      +--- no answer ------------------------> uncertain --> (follower.ts resolves it by looking)
  */
 export class Sender {
@@ -75,7 +78,11 @@ export class Sender {
     const limits = effectiveLimits(this.#context.projects.settingsOf(job.project).limits, job.limits)
     let secrets: string[] = []
     try {
-      const { settings, args: given } = job.secretNames.length === 0 ? job : await this.#openSecrets(job)
+      const verdict = await this.#askPlugins(attempt, job, node)
+      if (verdict !== null && verdict.kind !== 'send') return await this.#noteVeto(one, verdict)
+      const opened = job.secretNames.length === 0 ? job : await this.#openSecrets(job)
+      const settings = verdict === null ? opened.settings : patched(opened.settings, verdict.settings)
+      const given = verdict === null ? opened.args : patched(opened.args, verdict.args)
       const args = Object.fromEntries(Object.entries(given).filter(([name]) => !LOST_ARGUMENTS.has(name)))
       secrets = secretValues({ settings, args, secretNames: job.secretNames })
       if (node === undefined) {
@@ -101,6 +108,7 @@ export class Sender {
       await this.#noteAccepted(one, {
         jobid: one.jobid,
         answeredInMs: Math.round(clock.monotonicMs() - startedMs),
+        ...verdict?.notes,
         ...(isLocal || !hasLocalOnlyLimits(limits) ? {} : { limits: 'on a remote node only the time limit is held' }),
         ...(secrets.length === 0 || isLocal ? {} : { secrets: 'a Scrapyd shows them in its process list and its logs' })
       })
@@ -119,6 +127,49 @@ export class Sender {
       const wasIdle = this.#context.live.slotsUsedOn(one.nodeId) <= 1
       if (isLocal || wasIdle || one.state !== 'accepted') node?.observer.poke()
     }
+  }
+
+  /** null: nobody wants to be asked. */
+  async #askPlugins(attempt: Attempt, job: StoredJob, node: FleetNode | undefined): Promise<DispatchVerdict | null> {
+    const { beforeDispatch = null } = this.#context
+    if (beforeDispatch === null || node === undefined) return null
+    const { lane: _lane, ...told } = maskSecrets(job)
+    const { id, name, tags } = node.stored
+    return beforeDispatch({
+      job: told,
+      attempt: attempt.number,
+      version: attempt.version,
+      node: { id, name, tags }
+    })
+  }
+
+  /** Nothing was sent: back to the queue, held for as long as the plugin says, or ended. */
+  async #noteVeto(one: LiveAttempt, verdict: Exclude<DispatchVerdict, { kind: 'send' }>): Promise<void> {
+    const { store, live, clock } = this.#context
+    const atMs = clock.nowMs()
+    const { kind, plugin, words } = verdict
+    const isCancelled = kind === 'cancel'
+    const isApplied = await applyChange(store, one, {
+      from: ['sending'],
+      to: 'ended',
+      kind: isCancelled ? 'ended' : 'refused',
+      result: 'refused',
+      reason: 'plugin',
+      jobOutcome: isCancelled ? 'cancelled' : null,
+      ...(isCancelled ? {} : { retryAtMs: atMs + Math.ceil(verdict.seconds * 1000) }),
+      killingLine: isCancelled ? words : null,
+      entry: {
+        atMs,
+        text: `${isCancelled ? 'Cancelled' : 'Not sent'} by the plugin ${plugin}: ${words}`,
+        evidence: isCancelled ? { plugin } : { plugin, seconds: verdict.seconds }
+      }
+    })
+    if (!isApplied) return
+    live.remove(one)
+    if (isCancelled || one.cancelAskedAtMs !== null) {
+      this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
+    }
+    this.#context.wake()
   }
 
   async #counted<T>(nodeId: string, request: Promise<T>): Promise<T> {

@@ -89,7 +89,7 @@ export function parseNetworks(text: string): string[] {
     if (family === 0 || !isBits || rest.length > 0) {
       throw new ScrapdeckError(
         'BAD_INPUT',
-        `${JSON.stringify(network)} is no network. Write one as 10.1.0.0/16, fd12::/16 or 127.0.0.1`
+        `webhook_networks: ${JSON.stringify(network)} is no network. Write one as 10.1.0.0/16, fd12::/16 or 127.0.0.1`
       )
     }
   }

@@ -1,0 +1,87 @@
+import type { Problem } from '../../shared/contract/index.ts'
+import type { Clock, Timer } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { NewEvent, Store } from '../store/store.ts'
+
+/** What the engine finds right after its start is not all: nodes have not been asked yet. */
+const FIRST_LOOK_MS = 60_000
+const SETTING = 'alerts.told'
+
+export interface AlertsParts {
+  store: Pick<Store, 'getSetting' | 'putSetting' | 'noteEvents'>
+  clock: Clock
+  logger: Logger
+  problems: () => Problem[]
+  /** Events are in the outbox. */
+  onEvents: () => void
+}
+
+type Told = Pick<Problem, 'id' | 'title' | 'severity'>
+
+/**
+ * Tells the outbox which problems have come and which are gone, each once, for plugins that are alert channels. What was told
+ * is remembered over restarts: a problem that is still there is no news, one that went meanwhile is.
+ */
+export class Alerts {
+  readonly #parts: AlertsParts
+  #told: Told[] | null = null
+  #looking: Promise<void> = Promise.resolve()
+  #timer: Timer | null = null
+  #stopped = false
+
+  constructor(parts: AlertsParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    this.#timer = this.#parts.clock.setTimer(FIRST_LOOK_MS, () => {
+      this.#looking = this.#read().then(() => this.#look())
+    })
+  }
+
+  /** The list of problems is another now. */
+  note(): void {
+    if (this.#told === null || this.#stopped) return
+    this.#looking = this.#looking.then(() => this.#look())
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#timer?.cancel()
+    await this.#looking
+  }
+
+  async #read(): Promise<void> {
+    const stored = await this.#parts.store.getSetting(SETTING).catch(() => null)
+    this.#told = stored === null ? [] : (JSON.parse(stored) as Told[])
+  }
+
+  async #look(): Promise<void> {
+    const { store, clock, logger, problems, onEvents } = this.#parts
+    if (this.#stopped) return
+    const now = problems()
+    const { raised, resolved } = compare(this.#told ?? [], now)
+    if (raised.length + resolved.length === 0) return
+    const atMs = clock.nowMs()
+    const event = (name: string, data: NewEvent['data']): NewEvent => ({ event: name, project: null, atMs, data })
+    try {
+      await store.noteEvents([
+        ...resolved.map((problem) => event('problem.resolved', { problem })),
+        ...raised.map((problem) => event('problem.raised', { problem }))
+      ])
+      this.#told = now.map(({ id, title, severity }) => ({ id, title, severity }))
+      await store.putSetting(SETTING, JSON.stringify(this.#told))
+      onEvents()
+    } catch (error) {
+      if (!this.#stopped)
+        logger.error({ error }, 'telling plugins of problems failed; it is tried with the next change')
+    }
+  }
+}
+
+/** By their ids: that a title changes (2 nodes down, 3 nodes down) is no new problem. */
+export function compare(told: readonly Told[], now: readonly Problem[]): { raised: Problem[]; resolved: Told[] } {
+  const before = new Set(told.map(({ id }) => id))
+  const after = new Set(now.map(({ id }) => id))
+  return { raised: now.filter(({ id }) => !before.has(id)), resolved: told.filter(({ id }) => !after.has(id)) }
+}

@@ -1,0 +1,33 @@
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { z } from 'zod'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { BlobStore } from '../blobs/blob-store.ts'
+import type { PluginThread } from './plugin-thread.ts'
+
+const Written = z.object({ sizeBytes: z.number().int().min(0) })
+const Listed = z.array(z.object({ name: z.string(), sizeBytes: z.number().int().min(0) }))
+
+/** A plugin's blobs as the engine knows blobs. Contents go over as streams: neither side holds a large one in memory. */
+export function createPluginBlobs(thread: PluginThread): BlobStore {
+  const ask = (call: string, args: unknown[], transfer: unknown[] = []) =>
+    thread.call(`blobs.${call}`, args, { timeoutMs: null, transfer })
+
+  async function openRead(name: string): Promise<Readable> {
+    const stream = await ask('read', [name])
+    if (stream === null) throw new ScrapdeckError('NOT_FOUND', `There is no blob ${name}`)
+    return Readable.fromWeb(stream as never)
+  }
+
+  return {
+    async write(name, content) {
+      const stream = Readable.toWeb(content instanceof Readable ? content : Readable.from([content]))
+      return Written.parse(await ask('write', [name, stream], [stream]))
+    },
+    openRead,
+    read: async (name) => buffer(await openRead(name)),
+    has: async (name) => z.boolean().parse(await ask('has', [name])),
+    delete: async (name) => void (await ask('delete', [name])),
+    list: async (prefix) => Listed.parse(await ask('list', [prefix]))
+  }
+}

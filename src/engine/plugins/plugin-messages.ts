@@ -1,0 +1,13 @@
+/** To the thread of a plugin. `call`: a hook, or `blobs.write` and the like. */
+export interface PluginCall {
+  id: number
+  call: string
+  args: unknown[]
+}
+
+export type FromPlugin =
+  | { kind: 'ready'; hooks: string[] }
+  /** It cannot be used; the thread ends. */
+  | { kind: 'refused'; problem: string }
+  | { kind: 'answer'; id: number; value: unknown }
+  | { kind: 'failed'; id: number; problem: string }

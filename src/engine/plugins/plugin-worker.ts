@@ -1,0 +1,50 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { BLOB_CALLS, EVENT_HOOKS, type Plugin, type PluginFactory } from './plugin.ts'
+import type { FromPlugin, PluginCall } from './plugin-messages.ts'
+
+// The thread that one plugin runs in. It can be ended at any moment; plugin-thread.ts is the other end.
+
+const port = parentPort
+if (port === null) throw new Error('plugin-worker.ts is started by plugin-thread.ts only')
+const post = (message: FromPlugin, transfer: readonly ReadableStream[] = []) =>
+  port.postMessage(message, transfer as never)
+
+const KNOWN = [...Object.values(EVENT_HOOKS), 'beforeDispatch', 'blobs']
+
+try {
+  const { module, options } = workerData as { module: string; options: Record<string, string> }
+  const { default: make } = (await import(module)) as { default?: PluginFactory }
+  if (typeof make !== 'function') throw new Error('its default export is no function that makes a plugin')
+  const plugin = await make(options)
+  if (typeof plugin !== 'object' || plugin === null) throw new Error('its default export did not return an object')
+  // A hook with a slip in its name would never be called, and nobody told.
+  const unknown = Object.keys(plugin).filter((name) => !KNOWN.includes(name))
+  if (unknown.length > 0) throw new Error(`there is no hook ${unknown.join(', ')}. There are ${KNOWN.join(', ')}`)
+  for (const name of BLOB_CALLS) {
+    if (plugin.blobs !== undefined && typeof plugin.blobs[name] !== 'function') {
+      throw new Error(`its blobs have no function ${name}`)
+    }
+  }
+  const answer = async ({ id, call, args }: PluginCall) => {
+    try {
+      const value = await functionOf(plugin, call)(...args)
+      post({ kind: 'answer', id, value }, value instanceof ReadableStream ? [value] : [])
+    } catch (error) {
+      post({ kind: 'failed', id, problem: wordsOf(error) })
+    }
+  }
+  port.on('message', (call: PluginCall) => void answer(call))
+  post({ kind: 'ready', hooks: Object.keys(plugin) })
+} catch (error) {
+  post({ kind: 'refused', problem: wordsOf(error) })
+  port.close()
+}
+
+function functionOf(plugin: Plugin, call: string): (...args: unknown[]) => unknown {
+  const [owner, name] = call.startsWith('blobs.') ? [plugin.blobs, call.slice('blobs.'.length)] : [plugin, call]
+  return ((owner as never)[name!] as (...args: unknown[]) => unknown).bind(owner)
+}
+
+function wordsOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).slice(0, 2_000)
+}

@@ -1,0 +1,227 @@
+import { createServer } from 'node:http'
+import { readdir, writeFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { SECRET_MASK } from '../../shared/contract/index.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { type Logger, silentLogger } from '../runtime/logger.ts'
+import type { StoredDelivery, StoredWebhook } from '../store/store.ts'
+import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
+import type { DispatchQuestion } from './plugin.ts'
+import { openPlugins, type Plugins } from './plugins.ts'
+import type { PluginSettings } from './plugin-thread.ts'
+
+const EXAMPLES = join(import.meta.dirname, '..', '..', '..', 'resources', 'plugins')
+const QUESTION = {
+  job: { id: 'a'.repeat(32), args: { page: '1', token: SECRET_MASK, old: 'x' }, settings: {} },
+  attempt: 1,
+  version: '1',
+  node: { id: 'n1', name: 'eu-1', tags: [] }
+} as unknown as DispatchQuestion
+
+let directory: string
+let lines: string[]
+let logger: Logger
+
+beforeEach(async () => {
+  const temporary = await makeTemporaryDirectory()
+  onTestFinished(temporary.remove)
+  directory = temporary.path
+  lines = []
+  logger = { ...silentLogger, info: (_facts, text) => void lines.push(text) }
+})
+
+async function write(name: string, body: string): Promise<string> {
+  const path = join(directory, `${name}.mjs`)
+  await writeFile(path, body)
+  return path
+}
+
+async function open(...all: (Partial<PluginSettings> & { module: string })[]): Promise<Plugins> {
+  const plugins = await openPlugins(
+    all.map((one, index) => ({
+      ...{ name: `p${index}`, options: {}, timeoutMs: 20_000, memoryMb: 64, onFailure: 'send' },
+      ...one
+    })),
+    { clock: systemClock, logger }
+  )
+  onTestFinished(plugins.stop)
+  return plugins
+}
+
+const openBody = async (body: string, over: Partial<PluginSettings> = {}) =>
+  open({ module: await write('plugin', `export default (options) => (${body})`), ...over })
+
+const tell = (plugins: Plugins, event: string, data: unknown, index = 0) =>
+  plugins.tell(
+    { id: `plugin:p${index}` } as StoredWebhook,
+    { id: 'msg_1', event, body: JSON.stringify({ type: event, timestamp: 't', data }) } as StoredDelivery
+  )
+
+describe('plugins', () => {
+  it('tell what is wrong with a module that cannot be loaded, and nothing is started', async () => {
+    const refusals: [string, string][] = [
+      ['export default 5', 'no function that makes a plugin'],
+      ['export default () => { throw new Error("say where to") }', 'say where to'],
+      ['export default () => ({ jobEnd() {} })', 'there is no hook jobEnd. There are jobQueued'],
+      ['export default () => ({ blobs: { read() {} } })', 'its blobs have no function write'],
+      ['this is no module', 'cannot be used'],
+      ['process.exit(3)', 'ended itself']
+    ]
+    for (const [index, [body, words]] of refusals.entries()) {
+      const opened = open({ module: await write(`bad-${index}`, body) })
+      await expect(opened).rejects.toMatchObject({ code: 'PLUGIN_UNUSABLE', message: expect.stringContaining(words) })
+    }
+  })
+
+  it('are told of events with their id, and get their options', async () => {
+    const plugins = await openBody('{ jobEnded(event) { console.log(options.word, JSON.stringify(event)) } }', {
+      options: { word: 'hello' }
+    })
+    expect(await tell(plugins, 'job.ended', { job: 5 })).toEqual({ isGood: true, answer: 'told' })
+    await expect.poll(() => lines).toEqual(['hello {"id":"msg_1","type":"job.ended","timestamp":"t","data":{"job":5}}'])
+  })
+
+  it('a hook that throws fails alone', async () => {
+    const plugins = await openBody('{ jobEnded() { throw new Error("no room") }, jobStarted() {} }')
+    expect(await tell(plugins, 'job.ended', {})).toEqual({ isGood: false, answer: 'The plugin p0 failed: no room' })
+    expect(await tell(plugins, 'job.started', {})).toMatchObject({ isGood: true })
+  })
+
+  it.each([
+    ['a loop without end', 'for (;;);', 'took longer than 0.3 s for jobEnded'],
+    ['waiting for ever', 'return new Promise(() => {})', 'took longer than 0.3 s for jobEnded'],
+    ['an exit', 'process.exit()', 'ended itself'],
+    [
+      'an error nobody waits for',
+      'setTimeout(() => { throw new Error("late") }); return new Promise(() => {})',
+      'died: late'
+    ],
+    ['memory without end', 'const all = []; for (;;) all.push(new Array(1e5).fill({}).map(() => ({})))', 'plugin p0']
+  ])('%s ends its thread and nothing else; it begins anew', async (_what, body, words) => {
+    const timeoutMs = words === 'plugin p0' ? 20_000 : words.startsWith('took') ? 300 : 5_000
+    const [bad, good] = [
+      await write('bad', `export default () => ({ jobEnded() { ${body} }, jobStarted() {} })`),
+      await write('good', 'export default () => ({ jobEnded() {} })')
+    ]
+    const plugins = await open({ module: bad, timeoutMs, memoryMb: 32 }, { module: good })
+    expect(await tell(plugins, 'job.ended', {})).toEqual({ isGood: false, answer: expect.stringContaining(words) })
+    expect(await tell(plugins, 'job.ended', {}, 1)).toMatchObject({ isGood: true })
+    expect((await tell(plugins, 'job.started', {})).answer).toMatch(/is started again in|told/)
+    await expect.poll(() => tell(plugins, 'job.started', {}), { timeout: 20_000 }).toMatchObject({ isGood: true })
+  })
+
+  it('do not see the password of our own door', async () => {
+    process.env.SCRAPDECK_PASSWORD = 'very secret'
+    onTestFinished(() => void delete process.env.SCRAPDECK_PASSWORD)
+    const plugins = await openBody('{ jobEnded() { console.log(String(process.env.SCRAPDECK_PASSWORD)) } }')
+    await tell(plugins, 'job.ended', {})
+    await expect.poll(() => lines).toEqual(['undefined'])
+  })
+
+  describe('that are asked before a job is sent', () => {
+    it('can change arguments and settings, one after another; secret values stay as they are', async () => {
+      const first = await write(
+        'first',
+        `export default () => ({ beforeDispatch: ({ job }) => ({ args: { ...job.args, page: '2', old: null, _job: 'x' } }) })`
+      )
+      const second = await write(
+        'second',
+        `export default () => ({ beforeDispatch: ({ job }) => ({ settings: { SEEN: JSON.stringify(job.args) } }) })`
+      )
+      const plugins = await open({ module: first }, { module: second })
+      expect(await plugins.beforeDispatch!(QUESTION)).toEqual({
+        kind: 'send',
+        args: { page: '2', old: null },
+        settings: { SEEN: JSON.stringify({ page: '2', token: SECRET_MASK }) },
+        notes: { 'changed by p0': ['page', 'token', 'old', '_job'], 'changed by p1': ['SEEN'] }
+      })
+    })
+
+    it.each([
+      [`({ veto: 'not now' })`, { kind: 'wait', plugin: 'p0', words: 'not now', seconds: 60 }],
+      [`({ veto: 'later', retryAfterSeconds: 5 })`, { kind: 'wait', plugin: 'p0', words: 'later', seconds: 5 }],
+      [`({ cancel: 'never' })`, { kind: 'cancel', plugin: 'p0', words: 'never' }],
+      ['undefined', { kind: 'send', args: {}, settings: {}, notes: {} }]
+    ])('answer %s', async (answer, verdict) => {
+      const plugins = await openBody(`{ beforeDispatch: () => ${answer} }`)
+      expect(await plugins.beforeDispatch!(QUESTION)).toEqual(verdict)
+    })
+
+    it.each([
+      ['throws', '{ beforeDispatch() { throw new Error("broken") } }', 'broken'],
+      ['answers nonsense', '{ beforeDispatch: () => ({ vetoo: 1 }) }', 'no answer'],
+      ['answers no text', '{ beforeDispatch: () => ({ args: { a: 5 } }) }', 'no answer']
+    ])('one that %s does not keep the job, unless the configuration says so', async (_what, body, words) => {
+      const verdictOf = async (onFailure: 'send' | 'hold') =>
+        (await openBody(body, { onFailure })).beforeDispatch!(QUESTION)
+      expect(await verdictOf('send')).toEqual({
+        ...{ kind: 'send', args: {}, settings: {} },
+        notes: { 'not asked of p0': expect.stringContaining(words) }
+      })
+      expect(await verdictOf('hold')).toEqual({
+        ...{ kind: 'wait', plugin: 'p0', seconds: 60 },
+        words: expect.stringContaining(words)
+      })
+    })
+  })
+})
+
+describe('the examples of docs/plugins.md', () => {
+  it('blobs-in-directory keeps blobs as every store of them must', async () => {
+    const root = join(directory, 'share')
+    const module = join(EXAMPLES, 'blobs-in-directory.ts')
+    const blobs = (await open({ module, options: { directory: root } })).blobs!
+    const pieces = Array.from({ length: 50 }, (_, index) => Buffer.alloc(10_000, index))
+    expect(await blobs.write('eggs/abc', Buffer.from([0, 255, 10]))).toEqual({ sizeBytes: 3 })
+    expect(await blobs.write('logs/big.gz', Readable.from(pieces))).toEqual({ sizeBytes: 500_000 })
+    expect(Buffer.from(await blobs.read('eggs/abc'))).toEqual(Buffer.from([0, 255, 10]))
+    expect(Buffer.compare(Buffer.from(await blobs.read('logs/big.gz')), Buffer.concat(pieces))).toBe(0)
+    expect([await blobs.has('eggs/abc'), await blobs.has('eggs/abd')]).toEqual([true, false])
+    expect(await blobs.list('logs/')).toEqual([{ name: 'logs/big.gz', sizeBytes: 500_000 }])
+    expect(await blobs.list('other/')).toEqual([])
+    await expect(blobs.read('eggs/none')).rejects.toMatchObject({ code: 'NOT_FOUND' })
+
+    async function* broken() {
+      yield Buffer.from('new, but')
+      throw new Error('connection lost')
+    }
+    await expect(blobs.write('logs/big.gz', Readable.from(broken()))).rejects.toThrow()
+    expect((await blobs.read('logs/big.gz')).length).toBe(500_000)
+    await expect.poll(() => readdir(join(root, '.drafts'))).toEqual([])
+    await blobs.delete('eggs/abc')
+    await blobs.delete('eggs/abc')
+    expect(await blobs.has('eggs/abc')).toBe(false)
+  })
+
+  it('alerts-to-chat tells the chat of errors that come and go, and fails where the chat does', async () => {
+    const texts: string[] = []
+    let status = 200
+    const server = createServer((request, response) => {
+      request.on('data', (piece: Buffer) => texts.push(JSON.parse(piece.toString('utf8')).text))
+      request.on('end', () => response.writeHead(status).end())
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    const plugins = await open({ module: join(EXAMPLES, 'alerts-to-chat.ts'), options: { url, severity: 'error' } })
+    expect(plugins.wantsAlerts).toBe(true)
+    const problem = { id: 'a', title: 'eu-1 is down', text: 'It does not answer', severity: 'error' }
+    await tell(plugins, 'problem.raised', { problem })
+    await tell(plugins, 'problem.raised', { problem: { ...problem, severity: 'warning' } })
+    await tell(plugins, 'problem.resolved', { problem })
+    expect(texts).toEqual(['🔴 eu-1 is down\nIt does not answer', '🟢 Over: eu-1 is down'])
+    status = 500
+    expect(await tell(plugins, 'problem.raised', { problem })).toMatchObject({
+      answer: expect.stringContaining('the chat answered 500')
+    })
+  })
+
+  it('only one plugin can keep blobs', async () => {
+    const module = join(EXAMPLES, 'blobs-in-directory.ts')
+    const both = open({ module, options: { directory } }, { module, options: { directory } })
+    await expect(both).rejects.toMatchObject({ code: 'PLUGIN_UNUSABLE', message: expect.stringContaining('p0 and p1') })
+  })
+})
