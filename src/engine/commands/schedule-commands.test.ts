@@ -40,7 +40,8 @@ beforeEach(async () => {
     secretBox: { seal: async (text) => `sealed(${text})` },
     clock,
     random: createSeededRandom(1),
-    slots: () => 8
+    slots: () => 8,
+    onChange: () => undefined
   })
 })
 

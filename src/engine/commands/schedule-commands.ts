@@ -46,6 +46,8 @@ export interface ScheduleCommandsParts {
   random: Random
   /** The slots that jobs can have now. */
   slots: () => number
+  /** Somebody added, changed or removed one. */
+  onChange: () => void
 }
 
 const RECENT_FIRINGS = 30
@@ -91,7 +93,7 @@ export class ScheduleCommands {
 
   /** Its projects and spiders need not be there yet. Rejects with BAD_INPUT, ARGUMENT_RESERVED or NODE_NOT_FOUND. */
   async create(settings: ScheduleSettings): Promise<Schedule> {
-    const { store, clock, random, scheduler } = this.#parts
+    const { store, clock, random } = this.#parts
     this.#check(settings)
     const nowMs = clock.nowMs()
     const schedule: StoredSchedule = {
@@ -109,7 +111,7 @@ export class ScheduleCommands {
       failuresInARow: 0
     }
     await store.putSchedule(schedule)
-    await scheduler.noteChanged(schedule.id)
+    await this.#told([schedule.id])
     return this.get(schedule.id)
   }
 
@@ -134,7 +136,7 @@ export class ScheduleCommands {
   /** Their history goes with them, their jobs stay. Returns those that were there. */
   async remove(ids: string[]): Promise<string[]> {
     const removed = await this.#parts.store.deleteSchedules(ids)
-    for (const id of removed) await this.#parts.scheduler.noteChanged(id)
+    await this.#told(removed)
     return removed
   }
 
@@ -265,7 +267,7 @@ export class ScheduleCommands {
     revision: number | undefined,
     change: (before: StoredSchedule) => Promise<StoredSchedule>
   ): Promise<void> {
-    const { store, clock, scheduler } = this.#parts
+    const { store, clock } = this.#parts
     for (let tries = 1; ; tries += 1) {
       const before = await this.#require(id)
       if (revision !== undefined && revision !== before.revision) {
@@ -284,7 +286,12 @@ export class ScheduleCommands {
         if (!isRace || revision !== undefined || tries === TRIES_MAX) throw error
       }
     }
-    await scheduler.noteChanged(id)
+    await this.#told([id])
+  }
+
+  async #told(ids: string[]): Promise<void> {
+    for (const id of ids) await this.#parts.scheduler.noteChanged(id)
+    this.#parts.onChange()
   }
 
   async #active(): Promise<StoredSchedule[]> {

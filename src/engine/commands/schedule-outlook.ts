@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { occurrencesOf } from '../../shared/calendar/index.ts'
 import type { ScheduleTiming } from '../../shared/contract/index.ts'
 import { Heap } from '../queue/heap.ts'
@@ -100,6 +99,6 @@ function breather(): (count: number) => Promise<void> {
     since += count
     if (since < MOMENTS_A_TURN) return
     since = 0
-    await nextTurn()
+    await new Promise((resolve) => setImmediate(resolve))
   }
 }

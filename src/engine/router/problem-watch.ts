@@ -4,13 +4,17 @@ import type { Logger } from '../runtime/logger.ts'
 import type { Store, StoredJob } from '../store/store.ts'
 import { findLongWaits, type LongWait } from './long-waits.ts'
 import { listProblems, type ProblemsInput } from './problems.ts'
+import { NO_SCHEDULE_TROUBLES, readScheduleTroubles, type ScheduleTroubles } from './schedule-problems.ts'
 
 export interface ProblemWatchParts {
-  store: Pick<Store, 'listJobs' | 'listLanes' | 'readHeads'>
+  store: Pick<
+    Store,
+    'listJobs' | 'listLanes' | 'readHeads' | 'listFirings' | 'listRecentFirings' | 'getSchedules' | 'pageSchedules'
+  >
   clock: Clock
   logger: Logger
   waitingOf: (lane: string) => Waiting
-  gather: () => Omit<ProblemsInput, 'nowMs' | 'recentFailures' | 'longWaits'>
+  gather: () => Omit<ProblemsInput, 'nowMs' | 'recentFailures' | 'longWaits' | 'schedules'>
   /** The list of problems is another one now. */
   onChange: () => void
 }
@@ -28,6 +32,8 @@ export class ProblemWatch {
   #failuresAreOld = true
   #longWaits: LongWait[] = []
   #longWaitsReadAtMs = Number.NEGATIVE_INFINITY
+  #schedules: ScheduleTroubles = NO_SCHEDULE_TROUBLES
+  #schedulesAreOld = true
   #timer: Timer | null = null
   #told = ''
   #stopped = false
@@ -42,7 +48,8 @@ export class ProblemWatch {
       ...gather(),
       nowMs: clock.nowMs(),
       recentFailures: this.#recentFailures,
-      longWaits: this.#longWaits
+      longWaits: this.#longWaits,
+      schedules: this.#schedules
     })
   }
 
@@ -57,6 +64,12 @@ export class ProblemWatch {
     this.settle()
   }
 
+  /** A moment of a schedule got its row, or somebody changed a schedule. */
+  noteSchedules(): void {
+    this.#schedulesAreOld = true
+    this.settle()
+  }
+
   stop(): void {
     this.#stopped = true
     this.#timer?.cancel()
@@ -65,11 +78,27 @@ export class ProblemWatch {
   async #tell(): Promise<void> {
     this.#timer = null
     if (this.#failuresAreOld) await this.#readRecentFailures()
-    if (this.#parts.clock.monotonicMs() - this.#longWaitsReadAtMs >= LONG_WAITS_EVERY_MS) await this.#readLongWaits()
+    if (this.#parts.clock.monotonicMs() - this.#longWaitsReadAtMs >= LONG_WAITS_EVERY_MS) {
+      await this.#readLongWaits()
+      // What was missed a day ago is no news.
+      this.#schedulesAreOld = true
+    }
+    if (this.#schedulesAreOld) await this.#readSchedules()
     if (this.#stopped) return
     const now = JSON.stringify(this.current().map(({ id, title }) => [id, title]))
     if (now !== this.#told) this.#parts.onChange()
     this.#told = now
+  }
+
+  async #readSchedules(): Promise<void> {
+    const { store, clock, logger } = this.#parts
+    this.#schedulesAreOld = false
+    try {
+      this.#schedules = await readScheduleTroubles(store, clock.nowMs())
+    } catch (error) {
+      this.#schedulesAreOld = true
+      if (!this.#stopped) logger.error({ error }, 'looking for schedules in trouble failed')
+    }
   }
 
   async #readLongWaits(): Promise<void> {

@@ -5,6 +5,7 @@ import type { FleetNode, NodeStatus } from '../nodes/fleet.ts'
 import type { StoredJob } from '../store/store.ts'
 import { aStoredNode } from '../testing/builders.ts'
 import { listProblems, type ProblemsInput } from './problems.ts'
+import { NO_SCHEDULE_TROUBLES } from './schedule-problems.ts'
 
 const NOW_MS = 1_800_000_000_000
 
@@ -36,6 +37,7 @@ const problemsOf = (input: Partial<ProblemsInput>) =>
     orderWarnings: [],
     stuckSinceMs: () => null,
     longWaits: [],
+    schedules: NO_SCHEDULE_TROUBLES,
     ...input
   })
 

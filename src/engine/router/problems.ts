@@ -6,6 +6,7 @@ import type { FleetNode } from '../nodes/fleet.ts'
 import type { StoredJob } from '../store/store.ts'
 import { type LongWait, longWaitProblems } from './long-waits.ts'
 import { discoveryProblems, type OrderWarning, versionOrderProblems } from './fleet-problems.ts'
+import { scheduleProblems, type ScheduleTroubles } from './schedule-problems.ts'
 
 export interface ProblemsInput {
   nowMs: number
@@ -22,6 +23,7 @@ export interface ProblemsInput {
   sources: readonly SourceState[]
   orderWarnings: readonly OrderWarning[]
   longWaits: readonly LongWait[]
+  schedules: ScheduleTroubles
 }
 
 const FAILING_SPIDERS_SHOWN = 20
@@ -35,6 +37,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...pythonProblem(input),
     ...environmentProblems(input),
     ...pausedQueue(input),
+    ...scheduleProblems(input.schedules, input.nowMs),
     ...discoveryProblems(input.sources),
     ...versionOrderProblems(input.orderWarnings),
     ...failingSpiders(input)

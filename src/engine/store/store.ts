@@ -178,7 +178,7 @@ export interface Store {
    * spider that it runs; `project` and `name` are whole.
    */
   pageSchedules(
-    filter: { text?: string; project?: string; name?: string },
+    filter: { text?: string; project?: string; name?: string; pausedBy?: NonNullable<Schedule['pausedBy']>[] },
     page: { after: string | null; limit: number }
   ): Promise<{ schedules: StoredSchedule[]; total: number }>
   /**

@@ -18,7 +18,8 @@ export interface EngineWithFakeNode {
   prepare(name?: string): Promise<string>
   /** Waits for what needs the disk or a thread beside the fake clock. */
   until(isTrue: () => Promise<boolean>): Promise<void>
-  restart(): Promise<void>
+  /** After being off for so long. */
+  restart(offForMs?: number): Promise<void>
   remove(): Promise<void>
 }
 
@@ -71,8 +72,9 @@ export async function openEngineWithFakeNode(): Promise<EngineWithFakeNode> {
       throw new Error('waited in vain')
     },
 
-    async restart() {
+    async restart(offForMs = 0) {
       await engine.stop()
+      await clock.advanceBy(offForMs)
       engine = await start()
       client = clientOf(engine)
     },

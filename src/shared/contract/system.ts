@@ -32,6 +32,7 @@ export const Problem = z.object({
   nodeId: NodeId.nullable(),
   project: z.string().nullable(),
   spider: z.string().nullable(),
+  scheduleId: z.string().optional(),
   mend: z
     .enum([
       'edit_node',
@@ -43,7 +44,9 @@ export const Problem = z.object({
       /** Give up the jobs of `nodeId` and run them on other nodes. */
       'run_elsewhere',
       'open_discovery',
-      'open_project'
+      'open_project',
+      /** `scheduleId`, or all of them where that is absent. */
+      'open_schedules'
     ])
     .nullable()
 })

@@ -39,10 +39,12 @@ interface PageAsked {
   like: string | null
   project: string | null
   name: string | null
+  pausedBy: string | null
 }
 
 /** Which schedules a filter leaves: a look into the settings only where it is asked for what stands there. */
 const WANTED = `(:name IS NULL OR name = :name)
+  AND (:pausedBy IS NULL OR paused = 1 AND paused_by IN (SELECT value FROM json_each(:pausedBy)))
   AND (:project IS NULL OR EXISTS (SELECT 1 FROM json_each(settings, '$.jobs') WHERE value ->> '$.project' = :project))
   AND (:like IS NULL OR name LIKE :like ESCAPE '\\' OR EXISTS (SELECT 1 FROM json_each(settings, '$.jobs')
     WHERE value ->> '$.project' LIKE :like ESCAPE '\\' OR value ->> '$.spiders' LIKE :like ESCAPE '\\'))`
@@ -130,15 +132,16 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     getMany: (ids: string[]): StoredSchedule[] => many.all(JSON.stringify(ids)).map(toSchedule),
 
     page(
-      {
-        text = '',
-        project,
-        name
-      }: { text?: string | undefined; project?: string | undefined; name?: string | undefined },
+      { text = '', project, name, pausedBy }: { text?: string; project?: string; name?: string; pausedBy?: string[] },
       { after, limit }: { after: string | null; limit: number }
     ): { schedules: StoredSchedule[]; total: number } {
       const like = text === '' ? null : `%${text.replace(/[\\%_]/g, '\\$&')}%`
-      const asked = { like, project: project ?? null, name: name ?? null }
+      const asked = {
+        like,
+        project: project ?? null,
+        name: name ?? null,
+        pausedBy: pausedBy === undefined ? null : JSON.stringify(pausedBy)
+      }
       return { schedules: page.all({ ...asked, after, limit }).map(toSchedule), total: countPage.get(asked) ?? 0 }
     },
 

@@ -72,6 +72,9 @@ export function describeSchedules(story: Story): void {
       expect(await names({ text: 'stock', project: 'books' }, whole)).toEqual([1, 'B 100%'])
       expect(await names({ project: 'book' }, whole)).toEqual([0])
       expect(await names({ name: 'B 100%' }, whole)).toEqual([1, 'B 100%'])
+      await story.store.putSchedule({ ...all[3]!, revision: 2, paused: true, pausedBy: 'failures' })
+      expect(await names({ pausedBy: ['invalid', 'failures'] }, whole)).toEqual([1, 'c'])
+      expect(await names({ pausedBy: ['operator'] }, whole)).toEqual([0])
     })
 
     test('who changes what somebody else has changed meanwhile, or removed, is refused', async () => {

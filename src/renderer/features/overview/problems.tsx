@@ -50,7 +50,7 @@ export function Problems({ problems }: { problems: readonly Problem[] }) {
 }
 
 function Mend({ problem }: { problem: Problem }) {
-  const { mend, nodeId, project, spider } = problem
+  const { mend, nodeId, project, spider, scheduleId } = problem
   if (mend === 'cordon_node' && nodeId !== null) {
     return (
       <>
@@ -85,6 +85,13 @@ function Mend({ problem }: { problem: Problem }) {
         search={{ project: project ?? undefined, spider: spider ?? undefined, node: nodeId ?? undefined }}
       >
         Show jobs
+      </LinkButton>
+    )
+  }
+  if (mend === 'open_schedules') {
+    return (
+      <LinkButton to="/schedules" search={{ schedule: scheduleId }}>
+        Open schedule
       </LinkButton>
     )
   }

@@ -1,0 +1,63 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import type { NewFiring, StoredSchedule } from '../store/store.ts'
+import { aNewFiring, aNewJob, aStoredSchedule } from '../testing/builders.ts'
+import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
+import { readScheduleTroubles, scheduleProblems } from './schedule-problems.ts'
+
+const NOW_MS = 1_900_000_000_000
+let temporary: TemporaryStore
+
+beforeEach(async () => {
+  temporary = await openTemporaryStore({ inMemory: true })
+})
+
+afterEach(() => temporary.remove())
+
+async function put(over: Parameters<typeof aStoredSchedule>[0] = {}): Promise<StoredSchedule> {
+  const schedule = aStoredSchedule(over)
+  await temporary.store.putSchedule(schedule)
+  return schedule
+}
+
+const fire = ({ id: scheduleId }: StoredSchedule, over: Partial<NewFiring>) =>
+  temporary.store.fire([aNewFiring({ scheduleId, atMs: NOW_MS - 60_000, ...over })])
+
+async function problems() {
+  const found = scheduleProblems(await readScheduleTroubles(temporary.store, NOW_MS), NOW_MS)
+  return found.map(({ severity, title, text }) => `${severity}: ${title}: ${text}`)
+}
+
+it('what was missed in the last day is one problem a schedule, which counts all moments of its rows', async () => {
+  const nightly = await put({ settings: { name: 'nightly' } })
+  const missed = { state: 'missed', reason: 'out_of_window' } as const
+  await fire(nightly, { ...missed, atMs: NOW_MS - 90_000_000, text: 'long ago' })
+  expect(await problems()).toEqual([])
+  await fire(nightly, { ...missed, count: 1_200, text: 'Missed while the engine was off' })
+  await fire(nightly, { ...missed, text: 'Missed while the machine slept' })
+  await fire(nightly, { state: 'skipped', reason: 'overlap' })
+  expect(await problems()).toEqual([
+    'warning: nightly missed 1,201 runs: in the last day; the last: Missed while the machine slept'
+  ])
+})
+
+it('what could make no jobs is a problem until it can again, or is paused', async () => {
+  const nightly = await put({ settings: { name: 'nightly' } })
+  await fire(nightly, { state: 'failed', reason: 'refused', text: 'shop has no spider "prizes".' })
+  expect(await problems()).toEqual(['error: nightly could make no jobs: shop has no spider "prizes"; 1 min ago'])
+  await fire(nightly, { jobs: [aNewJob()] })
+  expect(await problems()).toEqual([])
+})
+
+it('what the ticker paused because it fails is a problem; what is over, or was paused by somebody, is none', async () => {
+  const paused = (pausedBy: StoredSchedule['pausedBy'], name: string) =>
+    put({ paused: true, pausedBy, failuresInARow: 3, settings: { name } })
+  await paused('failures', 'a')
+  await paused('invalid', 'b')
+  await paused('operator', 'c')
+  await paused('max_runs', 'd')
+  await paused('end', 'e')
+  expect(await problems()).toEqual([
+    'error: a was paused: its last 3 runs failed; mend what they fail of, then resume it',
+    'error: b was paused: its rules cannot be read any more; correct them, then resume it'
+  ])
+})

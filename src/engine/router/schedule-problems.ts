@@ -1,0 +1,95 @@
+import type { Problem } from '../../shared/contract/index.ts'
+import { formatAge } from '../../shared/time.ts'
+import type { Store, StoredFiring, StoredSchedule } from '../store/store.ts'
+
+/** What schedules did not do that they should have. */
+export interface ScheduleTroubles {
+  /** The ticker paused them, and not because they are over. */
+  stopped: readonly StoredSchedule[]
+  /** Moments of the last day that nothing was made of, newest first, with their schedules. */
+  missed: readonly { schedule: StoredSchedule; firings: readonly StoredFiring[] }[]
+  /** Their newest firing could make no jobs. */
+  refused: readonly { schedule: StoredSchedule; firing: StoredFiring }[]
+}
+
+export const NO_SCHEDULE_TROUBLES: ScheduleTroubles = { stopped: [], missed: [], refused: [] }
+
+const DAY_MS = 86_400_000
+const FIRINGS_LOOKED_AT = 500
+const SHOWN_MAX = 20
+
+/** A few pages down indexes, however many schedules and firings there are. */
+export async function readScheduleTroubles(
+  store: Pick<Store, 'listFirings' | 'listRecentFirings' | 'getSchedules' | 'pageSchedules'>,
+  nowMs: number
+): Promise<ScheduleTroubles> {
+  const [stopped, rows] = await Promise.all([
+    store.pageSchedules({ pausedBy: ['failures', 'invalid'] }, { after: null, limit: SHOWN_MAX }),
+    store.listFirings({ states: ['missed', 'failed'] }, { before: null, limit: FIRINGS_LOOKED_AT })
+  ])
+  const bySchedule = Map.groupBy(
+    rows.filter(({ atMs }) => nowMs - atMs < DAY_MS),
+    ({ scheduleId }) => scheduleId
+  )
+  if (bySchedule.size === 0) return { ...NO_SCHEDULE_TROUBLES, stopped: stopped.schedules }
+  const schedules = await store.getSchedules([...bySchedule.keys()])
+  const newest = await store.listRecentFirings([...bySchedule.keys()], 1)
+  const missed = schedules.map((schedule) => ({
+    schedule,
+    firings: bySchedule.get(schedule.id)!.filter(({ state }) => state === 'missed')
+  }))
+  const refused = schedules.flatMap((schedule) => {
+    const firing = newest.find(({ scheduleId }) => scheduleId === schedule.id)
+    return firing?.state === 'failed' && !schedule.paused ? [{ schedule, firing }] : []
+  })
+  return { stopped: stopped.schedules, missed: missed.filter(({ firings }) => firings.length > 0), refused }
+}
+
+export function scheduleProblems({ stopped, missed, refused }: ScheduleTroubles, nowMs: number): Problem[] {
+  return [
+    ...refused.slice(0, SHOWN_MAX).map(
+      ({ schedule, firing }): Problem => ({
+        ...about(schedule),
+        id: `schedule-refused:${schedule.id}`,
+        severity: 'error',
+        title: `${schedule.settings.name} could make no jobs`,
+        text: `${firing.text.replace(/\.$/, '')}; ${formatAge(nowMs - firing.atMs)} ago`,
+        sinceMs: firing.atMs
+      })
+    ),
+    ...stopped.map(
+      (schedule): Problem => ({
+        ...about(schedule),
+        id: `schedule-paused:${schedule.id}`,
+        severity: 'error',
+        title: `${schedule.settings.name} was paused`,
+        text:
+          schedule.pauseNote ??
+          (schedule.pausedBy === 'failures'
+            ? `its last ${schedule.failuresInARow} runs failed; mend what they fail of, then resume it`
+            : 'its rules cannot be read any more; correct them, then resume it'),
+        sinceMs: schedule.changedAtMs
+      })
+    ),
+    ...missed.slice(0, SHOWN_MAX).map(({ schedule, firings }): Problem => {
+      const count = firings.reduce((sum, firing) => sum + firing.count, 0)
+      return {
+        ...about(schedule),
+        id: `schedule-missed:${schedule.id}`,
+        severity: 'warning',
+        title: `${schedule.settings.name} missed ${count === 1 ? 'a run' : `${count.toLocaleString('en-US')} runs`}`,
+        text: `in the last day; the last: ${firings[0]!.text}`,
+        sinceMs: firings[0]!.nominalMs
+      }
+    })
+  ]
+}
+
+function about({
+  id,
+  settings: { jobs }
+}: StoredSchedule): Pick<Problem, 'nodeId' | 'project' | 'spider' | 'scheduleId' | 'mend'> {
+  const projects = new Set(jobs.map(({ project }) => project))
+  const project = projects.size === 1 ? [...projects][0]! : null
+  return { nodeId: null, project, spider: null, scheduleId: id, mend: 'open_schedules' }
+}
