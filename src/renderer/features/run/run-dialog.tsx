@@ -4,7 +4,15 @@ import { IconChevronRight } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { type KeyboardEvent, useState } from 'react'
-import type { Job, Node, Project, RunInput, RunLimits } from '../../../shared/contract/index.ts'
+import type {
+  Job,
+  Node,
+  Project,
+  RunInput,
+  RunLimits,
+  Schedule,
+  ScheduleSettings
+} from '../../../shared/contract/index.ts'
 import { effectiveLimits } from '../../../shared/run-limits.ts'
 import { useApi } from '../../api/api.tsx'
 import { closeRunDialog, type RunPrefill, useRunDialog } from '../../state/run-dialog.ts'
@@ -15,12 +23,15 @@ import { describeLimits, readLimits } from '../../ui/limits.ts'
 import { LimitsFields } from '../../ui/limits-fields.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
+import { formatMoment } from '../../ui/waiting.tsx'
 import { TagCheck } from '../../ui/tag-check.tsx'
 import { ValueRows } from '../../ui/value-rows.tsx'
 import classes from './run-dialog.module.css'
 import { readForm, type RunForm, startForm, withoutSecrets } from './run-form.ts'
 import { RunMore } from './run-more.tsx'
-import { beyondSchedule, runCommand } from './schedule-command.ts'
+import { RunWhen } from './run-when.tsx'
+import { readSchedule } from './run-when-form.ts'
+import { beyondSchedule, cronCommand, runCommand } from './schedule-command.ts'
 
 /** Asks what to run and where, and puts it into the queue. Open it with `openRunDialog(prefill)`. */
 export function RunDialog() {
@@ -64,14 +75,27 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
   const known = version?.spiders ?? null
   const spiderOptions = [...new Set([...(known ?? []), ...form.spiders])].sort()
   const suggestions = useSuggestions(form)
-  const read = readForm(form)
+  const run = readForm(form)
+  const isRepeated = form.when.kind === 'cron'
+  const schedule = isRepeated && 'run' in run ? readSchedule(form.when, run.run) : null
+  const read = schedule !== null && 'missing' in schedule ? schedule : run
   const strangers = known === null ? [] : form.spiders.filter((spider) => !known.includes(spider))
 
-  const run = async () => {
+  const ask = async () => {
     if ('missing' in read || isRunning) return
     setRunning(true)
     setError(null)
     try {
+      if (schedule !== null && 'settings' in schedule) {
+        const made = await api.client.schedules.create(schedule.settings)
+        rememberUsed(read.run)
+        closeRunDialog()
+        announceSchedule(
+          made.schedule,
+          () => void navigate({ to: '/schedules', search: { schedule: made.schedule.id } })
+        )
+        return
+      }
       const { jobs } = await api.client.jobs.run(read.run)
       rememberUsed(read.run)
       closeRunDialog()
@@ -91,7 +115,7 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
     event.preventDefault()
-    void run()
+    void ask()
   }
 
   return (
@@ -100,7 +124,7 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
       onKeyDown={onKeyDown}
       onSubmit={(event) => {
         event.preventDefault()
-        void run()
+        void ask()
       }}
     >
       <div className={classes.pair}>
@@ -221,10 +245,24 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
       {form.where === 'tags' && (
         <TagCheck id="run-tags-check" text={form.tags} nodes={nodes} onChange={(tags) => change({ tags })} />
       )}
-      <RunMore form={form.more} ofProject={project?.settings ?? null} onChange={(more) => change({ more })} />
+      <RunWhen
+        form={form.when}
+        notBefore={form.more.notBefore}
+        usualName={schedule !== null && 'settings' in schedule ? schedule.settings.name : 'after what it runs'}
+        onChange={(when) => change({ when: { ...form.when, ...when } })}
+        onNotBefore={(notBefore) => change({ more: { ...form.more, notBefore } })}
+      />
+      <RunMore
+        form={form.more}
+        ofProject={project?.settings ?? null}
+        isRepeated={isRepeated}
+        onChange={(more) => change({ more })}
+      />
       <LimitsSection form={form} ofProject={project?.settings.limits ?? null} nodes={nodes} onChange={change} />
       <FormFailure error={error} />
-      {showsCommand && 'run' in read && <Command run={read.run} />}
+      {showsCommand && 'run' in read && (
+        <Command run={read.run} schedule={schedule !== null && 'settings' in schedule ? schedule.settings : null} />
+      )}
       <footer className={classes.foot}>
         <Button
           variant="subtle"
@@ -246,7 +284,11 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
           disabled={'missing' in read}
           rightSection={<Kbd>{modKey('↵')}</Kbd>}
         >
-          {form.spiders.length > 1 ? `Run ${plural(form.spiders.length, 'spider')}` : 'Run'}
+          {isRepeated
+            ? 'Save the schedule'
+            : form.spiders.length > 1
+              ? `Run ${plural(form.spiders.length, 'spider')}`
+              : 'Run'}
         </Button>
       </footer>
     </form>
@@ -301,13 +343,15 @@ function AllButton({ count, onAll }: { count: number; onAll: () => void }) {
 }
 
 /** The same for scripts and crontabs. */
-function Command({ run }: { run: RunInput }) {
+function Command({ run, schedule }: { run: RunInput; schedule: ScheduleSettings | null }) {
   const api = useApi()
   const credentials = useQuery(api.query.system.credentials.queryOptions()).data
-  const { command, isSchedule } = runCommand(run, {
+  const door = {
     address: credentials?.address ?? 'http://127.0.0.1:6800',
     username: credentials?.username ?? 'USERNAME'
-  })
+  }
+  const { command, isSchedule } =
+    schedule === null ? runCommand(run, door) : { command: cronCommand(schedule, door), isSchedule: true }
   return (
     <div className={classes.command}>
       <pre>{command}</pre>
@@ -357,6 +401,22 @@ function announce(jobs: readonly Job[], open: (id: string | null) => void): void
             : `${plural(jobs.length, 'job')} of ${only.project} are queued.`}
         </span>
         <Button onClick={() => open(isOne ? only.id : null)}>{isOne ? 'Open' : 'Show them'}</Button>
+      </div>
+    )
+  })
+}
+
+function announceSchedule(schedule: Schedule, open: () => void): void {
+  notifications.show({
+    withBorder: true,
+    autoClose: 8000,
+    message: (
+      <div className={classes.toast}>
+        <span>
+          {schedule.name} is saved
+          {schedule.nextAtMs !== null && ` and runs next ${formatMoment(schedule.nextAtMs, Date.now())}`}.
+        </span>
+        <Button onClick={open}>Open</Button>
       </div>
     )
   })

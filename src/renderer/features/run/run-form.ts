@@ -4,6 +4,7 @@ import { type LimitTexts, limitTexts, readLimits } from '../../ui/limits.ts'
 import { parseTagExpression } from '../../ui/tag-expression.ts'
 import { type FormRow, lacksSecret, problemOfRow, rowsOf, valuesOf } from '../../ui/value-rows.ts'
 import { type MoreForm, readMore, startMore } from './run-more-form.ts'
+import { startWhen, type WhenForm } from './run-when-form.ts'
 
 export interface RunForm {
   readonly project: string | null
@@ -18,6 +19,7 @@ export interface RunForm {
   readonly tags: string
   readonly priority: number
   readonly limits: LimitTexts
+  readonly when: WhenForm
   readonly more: MoreForm
 }
 
@@ -33,6 +35,7 @@ export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunForm
     base.retry = prefill.retry
     base.noOverlap = prefill.noOverlap
   }
+  const more = startMore(base, prefill)
   return {
     project: base.project ?? null,
     version: prefill.version ?? null,
@@ -44,7 +47,8 @@ export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunForm
     tags: (base.tags ?? []).join(' '),
     priority: base.priority ?? 0,
     limits: limitTexts(base.limits),
-    more: startMore(base, prefill)
+    when: startWhen(more.notBefore),
+    more
   }
 }
 
@@ -66,7 +70,9 @@ export function readForm(form: RunForm, nowMs = Date.now()): { run: RunInput } |
   }
   const limits = readLimits(form.limits)
   if ('problem' in limits) return { missing: limits.problem }
-  const more = readMore(form.more, nowMs)
+  if (form.when.kind === 'at' && form.more.notBefore === '')
+    return { missing: 'At which time? Choose a day and a time' }
+  const more = readMore(moreOf(form), nowMs)
   if ('problem' in more) return { missing: more.problem }
   const secretNames = [...form.args, ...form.settings].filter(({ isSecret }) => isSecret).map(({ name }) => name.trim())
   return {
@@ -84,6 +90,14 @@ export function readForm(form: RunForm, nowMs = Date.now()): { run: RunInput } |
       ...more.more
     }
   }
+}
+
+/** What counts of More: a time only where one is asked for; of what is run again and again only how it is retried. */
+function moreOf({ when, more }: RunForm): MoreForm {
+  if (when.kind === 'at') return more
+  return when.kind === 'now'
+    ? { ...more, notBefore: '' }
+    : { ...more, notBefore: '', expires: '', noOverlap: null, after: [], dedupeKey: '' }
 }
 
 /** What may be kept for the next time: everything but the secrets, whose names stay. */

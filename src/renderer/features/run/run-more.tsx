@@ -14,14 +14,16 @@ interface RunMoreProps {
   form: MoreForm
   /** What holds where nothing is said here. */
   ofProject: ProjectSettings | null
+  /** A schedule is made: what belongs to one run is left out. */
+  isRepeated: boolean
   onChange: (form: MoreForm) => void
 }
 
-/** When, how often and after what: closed it says what was asked for; most runs never open it. */
-export function RunMore({ form, ofProject, onChange }: RunMoreProps) {
+/** How often, until when and after what: closed it says what was asked for; most runs never open it. */
+export function RunMore({ form, ofProject, isRepeated, onChange }: RunMoreProps) {
   const [isOpen, setOpen] = useState(false)
   const nowMs = Date.now()
-  const read = readMore(form, nowMs)
+  const read = readMore(isRepeated ? { ...form, expires: '', noOverlap: null, after: [], dedupeKey: '' } : form, nowMs)
   const change = (patch: Partial<MoreForm>) => onChange({ ...form, ...patch })
   return (
     <section className={classes.limits} aria-label="More">
@@ -31,27 +33,12 @@ export function RunMore({ form, ofProject, onChange }: RunMoreProps) {
         <span className={`ellipsis ${'problem' in read ? 'tone-bad' : 'dim'}`}>
           {'problem' in read
             ? read.problem
-            : (describeMore(read.more, nowMs) ?? 'when, retries, overlap, after another job')}
+            : (describeMore({ ...read.more, notBeforeMs: null }, nowMs) ??
+              (isRepeated ? 'retries' : 'retries, expiry, overlap, after another job'))}
         </span>
       </button>
       {isOpen && (
         <div className={classes.more}>
-          <div className={classes.pair}>
-            <TextInput
-              type="datetime-local"
-              label="Not before"
-              description="Empty: as soon as a slot is free"
-              value={form.notBefore}
-              onChange={(event) => change({ notBefore: event.currentTarget.value })}
-            />
-            <TextInput
-              type="datetime-local"
-              label="Expires"
-              description="Dropped if it has not been sent by then"
-              value={form.expires}
-              onChange={(event) => change({ expires: event.currentTarget.value })}
-            />
-          </div>
           <fieldset className={classes.group}>
             <legend className={classes.label}>Retry</legend>
             <RetryFields
@@ -60,30 +47,41 @@ export function RunMore({ form, ofProject, onChange }: RunMoreProps) {
               onChange={(retry) => change({ retry })}
             />
           </fieldset>
-          <Checkbox
-            label="No overlap"
-            description={`Waits while another run of this spider with these arguments is live${form.noOverlap === null && ofProject?.noOverlap ? '; the project says so' : ''}`}
-            checked={form.noOverlap ?? ofProject?.noOverlap ?? false}
-            onChange={(event) => change({ noOverlap: event.currentTarget.checked })}
-          />
-          <AfterField after={form.after} onChange={(after) => change({ after })} />
-          <div className={classes.pair}>
-            <TextInput
-              label="Only once: key"
-              description="Asked again with this key, the job from before is the answer"
-              value={form.dedupeKey}
-              onChange={(event) => change({ dedupeKey: event.currentTarget.value })}
-              classNames={{ input: 'mono' }}
-              spellCheck={false}
-            />
-            <TextInput
-              label="For"
-              description="So long after the first"
-              value={form.dedupeTtl}
-              disabled={form.dedupeKey.trim() === ''}
-              onChange={(event) => change({ dedupeTtl: event.currentTarget.value })}
-            />
-          </div>
+          {!isRepeated && (
+            <>
+              <TextInput
+                type="datetime-local"
+                label="Expires"
+                description="Dropped if it has not been sent by then"
+                value={form.expires}
+                onChange={(event) => change({ expires: event.currentTarget.value })}
+              />
+              <Checkbox
+                label="No overlap"
+                description={`Waits while another run of this spider with these arguments is live${form.noOverlap === null && ofProject?.noOverlap ? '; the project says so' : ''}`}
+                checked={form.noOverlap ?? ofProject?.noOverlap ?? false}
+                onChange={(event) => change({ noOverlap: event.currentTarget.checked })}
+              />
+              <AfterField after={form.after} onChange={(after) => change({ after })} />
+              <div className={classes.pair}>
+                <TextInput
+                  label="Only once: key"
+                  description="Asked again with this key, the job from before is the answer"
+                  value={form.dedupeKey}
+                  onChange={(event) => change({ dedupeKey: event.currentTarget.value })}
+                  classNames={{ input: 'mono' }}
+                  spellCheck={false}
+                />
+                <TextInput
+                  label="For"
+                  description="So long after the first"
+                  value={form.dedupeTtl}
+                  disabled={form.dedupeKey.trim() === ''}
+                  onChange={(event) => change({ dedupeTtl: event.currentTarget.value })}
+                />
+              </div>
+            </>
+          )}
         </div>
       )}
     </section>

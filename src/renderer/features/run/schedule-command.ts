@@ -1,4 +1,4 @@
-import type { RunInput } from '../../../shared/contract/index.ts'
+import type { RunInput, ScheduleSettings } from '../../../shared/contract/index.ts'
 
 interface Door {
   address: string
@@ -34,18 +34,32 @@ export function scheduleCommand(run: RunInput, door: Door): string {
   return run.spiders.map((spider) => commandFor(spider, run, door)).join('\n\n')
 }
 
-function restCommand(run: RunInput, { address, username }: Door): string {
+function restCommand(run: RunInput, door: Door): string {
+  return postCommand('/api/v1/jobs', withHidden(run), door)
+}
+
+/** A schedule instead of a run. */
+export function cronCommand({ name, zone, rules, jobs }: ScheduleSettings, door: Door): string {
+  return postCommand('/api/v1/schedules', { name, zone, rules, jobs: jobs.map((job) => said(withHidden(job))) }, door)
+}
+
+/** A secret would stand on the screen, in the clipboard and in a shell's history. */
+function withHidden<Asked extends Pick<RunInput, 'settings' | 'args' | 'secretNames'>>(asked: Asked): Asked {
   const hidden = (values: Record<string, string> = {}) =>
     Object.fromEntries(
-      Object.entries(values).map(([name, value]) => [name, run.secretNames?.includes(name) ? 'SECRET' : value])
+      Object.entries(values).map(([name, value]) => [name, asked.secretNames?.includes(name) ? 'SECRET' : value])
     )
-  const body = { ...run, settings: hidden(run.settings), args: hidden(run.args) }
-  // Only what was asked for: what is empty is the same as absent.
-  const said = Object.fromEntries(Object.entries(body).filter(([, value]) => !isNothing(value)))
+  return { ...asked, settings: hidden(asked.settings), args: hidden(asked.args) }
+}
+
+/** Only what was asked for: what is empty is the same as absent. */
+const said = (body: object) => Object.fromEntries(Object.entries(body).filter(([, value]) => !isNothing(value)))
+
+function postCommand(path: string, body: object, { address, username }: Door): string {
   return [
-    `curl --user ${quoteForShell(username)} ${quoteForShell(`${address.replace(/\/$/, '')}/api/v1/jobs`)}`,
+    `curl --user ${quoteForShell(username)} ${quoteForShell(`${address.replace(/\/$/, '')}${path}`)}`,
     `  --header 'content-type: application/json'`,
-    `  --data-raw ${quoteForShell(JSON.stringify(said, null, 2))}`
+    `  --data-raw ${quoteForShell(JSON.stringify(said(body), null, 2))}`
   ].join(' \\\n')
 }
 
