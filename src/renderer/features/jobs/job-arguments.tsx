@@ -9,6 +9,7 @@ import { describeRetry } from '../../ui/retry.ts'
 import { StatusText } from '../../ui/status.tsx'
 import { formatInstant } from '../../ui/time.tsx'
 import classes from './job-detail-pane.module.css'
+import { JobSchedule } from './job-schedule.tsx'
 
 const SOURCE_WORDS: Record<Job['source'], string> = {
   ui: 'from this app',
@@ -58,6 +59,11 @@ export function JobArguments({
         <FieldRow label="When">
           {formatInstant(job.queuedAtMs)}, {SOURCE_WORDS[job.source]}
         </FieldRow>
+        {job.scheduleId !== null && (
+          <FieldRow label="Schedule">
+            <JobSchedule job={job} isWhole />
+          </FieldRow>
+        )}
         <FieldRow label="Version">{job.version ?? 'the latest when it is sent'}</FieldRow>
         <FieldRow label="Where">{where}</FieldRow>
         <FieldRow label="Priority">{job.priority}</FieldRow>

@@ -19,6 +19,7 @@ import { JobAttempts } from './job-attempts.tsx'
 import { type Away, type AwayOf, isCancelling } from './job-columns.tsx'
 import classes from './job-detail-pane.module.css'
 import { JobLog } from './job-log.tsx'
+import { JobSchedule } from './job-schedule.tsx'
 import { JobStats } from './job-stats.tsx'
 import { JobTimeline } from './job-timeline.tsx'
 import type { JobActions } from './use-job-actions.ts'
@@ -181,6 +182,7 @@ function JobHead({
           <Runtime startedAtMs={job.startedAtMs} endedAtMs={job.endedAtMs ?? away?.lastSeenAtMs ?? null} />
         )}
         <span>{versionWords}</span>
+        <JobSchedule job={job} />
       </p>
       {limitHit !== null && (
         <div className={classes.limitHit}>

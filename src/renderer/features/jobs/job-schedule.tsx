@@ -1,0 +1,50 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { Job } from '../../../shared/contract/index.ts'
+import { formatAge } from '../../../shared/time.ts'
+import { useApi } from '../../api/api.tsx'
+import { useNow } from '../../ui/clock.ts'
+import { formatInstant } from '../../ui/time.tsx'
+import { formatMoment } from '../../ui/waiting.tsx'
+
+/** Later than so is worth a word: what is queued in time begins in time. */
+const LATE_MS = 60_000
+
+/** `by nightly prices, for 03:00`: the schedule that made the job, and the moment that it stands for. */
+export function JobSchedule({ job, isWhole = false }: { job: Job; isWhole?: boolean }) {
+  const { query } = useApi()
+  const nowMs = useNow()
+  const { scheduleId, nominalMs } = job
+  const schedule = useQuery(
+    query.schedules.get.queryOptions({
+      input: { id: scheduleId ?? '' },
+      enabled: scheduleId !== null,
+      retry: false,
+      staleTime: 30_000
+    })
+  )
+  if (scheduleId === null) return null
+  const name = schedule.data?.name ?? (schedule.isError ? null : '…')
+  const lateMs = nominalMs === null ? 0 : job.queuedAtMs - nominalMs
+  return (
+    <span>
+      {!isWhole && 'by '}
+      {name === null ? (
+        <span className="dim">a schedule that was removed</span>
+      ) : (
+        <Link to="/schedules" search={{ schedule: scheduleId }}>
+          {name}
+        </Link>
+      )}
+      {nominalMs !== null && (
+        <>
+          , for{' '}
+          <time dateTime={new Date(nominalMs).toISOString()} title={formatInstant(nominalMs)}>
+            {isWhole ? formatInstant(nominalMs) : formatMoment(nominalMs, nowMs)}
+          </time>
+          {isWhole && lateMs >= LATE_MS && <span className="dim">, made {formatAge(lateMs)} later</span>}
+        </>
+      )}
+    </span>
+  )
+}
