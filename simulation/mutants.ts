@@ -28,8 +28,14 @@ export const MUTANTS: Mutant[] = [
     seeds: 300
   },
   {
-    name: 'absence is believed after one snapshot',
+    // What is believed too early is mostly seen again, and then followed on or flagged: both must fail.
+    name: 'absence is believed after one snapshot, and nobody looks for what comes back',
     mutations: [
+      {
+        file: 'dispatch/returned-runs.ts',
+        from: 'if (asked.size > 0) {',
+        to: 'if (asked.size > 1_000_000) {'
+      },
       {
         file: 'dispatch/reconcile.ts',
         from: 'absence.snapshots >= 2 && snapshot.begunAtMs - absence.firstBegunAtMs > nodePollIntervalMs',
@@ -86,8 +92,14 @@ export const MUTANTS: Mutant[] = [
     seeds: 100
   },
   {
-    name: 'a claim does not look whether the job is still queued',
+    // The view of the queue is mostly as new as the claim: where it grows old, the claim alone keeps what was cancelled from running.
+    name: 'the view of the queue grows old, and a claim does not look whether the job is still queued',
     mutations: [
+      {
+        file: 'queue/queue-view.ts',
+        from: 'for (const lane of lanes) this.#stale.add(lane)\n      onChange()',
+        to: 'for (const lane of lanes) if (!this.#lanes.has(lane)) this.#stale.add(lane)\n      onChange()'
+      },
       {
         file: 'store/sqlite/queue.ts',
         from: "WHERE id = :jobId AND state = 'queued' AND hold IS NULL AND attempt_count = :number - 1\n      AND (expires_at_ms IS NULL OR expires_at_ms > :atMs)\n      AND (overlap_key IS NULL OR NOT",
