@@ -22,6 +22,7 @@ export function CronEditor({ expression, zone, of, onChange }: CronEditorProps) 
   const said = problem === null ? describeRule({ kind: 'cron', expression }, zone) : ''
   const read = draft === null ? null : readWords(draft)
   const misunderstood = read !== null && 'problem' in read ? read.problem : null
+  const problemOfWords = draft !== null && draft.trim() !== '' ? misunderstood : null
   return (
     <div className={classes.cron}>
       <TextInput
@@ -43,7 +44,6 @@ export function CronEditor({ expression, zone, of, onChange }: CronEditorProps) 
       <TextInput
         label="In words"
         aria-label={`In words${of}`}
-        description={undefined}
         value={draft ?? said}
         placeholder="every weekday at 3:00"
         onChange={(event) => {
@@ -58,14 +58,20 @@ export function CronEditor({ expression, zone, of, onChange }: CronEditorProps) 
           event.preventDefault()
           setDraft(null)
         }}
-        error={draft !== null && draft.trim() !== '' ? misunderstood : null}
+        error={problemOfWords !== null}
         aria-describedby={`${id}-words`}
         classNames={{ input: classes.words }}
         spellCheck={false}
         autoComplete="off"
       />
-      <p id={`${id}-words`} className="visually-hidden">
-        Type a time in words; the expression follows.
+      {/* Always there: a line that came and went would move the buttons below from under the pointer. */}
+      <p
+        id={`${id}-words`}
+        className={classes.wordsHint}
+        data-wrong={problemOfWords !== null || undefined}
+        role="status"
+      >
+        {problemOfWords ?? 'Or type here: “every 15 minutes between 8 and 18”, “last day of the month at 23:30”'}
       </p>
       <BuilderFields
         expression={expression}

@@ -1,0 +1,28 @@
+import { buildDemoEgg } from '../support/demo-egg.ts'
+import {
+  backfillTheWeek,
+  createAndRunNow,
+  editCronInAllDirections,
+  findWhatWasMissed,
+  pauseWithANote,
+  seeClockChanges
+} from '../stories/schedules.ts'
+import { expect, test } from './browser-test.ts'
+
+test('a schedule is written in any way, says what clocks do to it, runs, pauses, is backfilled, and tells what it missed', async ({
+  page,
+  serve
+}) => {
+  test.setTimeout(240_000)
+  const service = await serve({ localSlots: 3 })
+  const file = new File([new Uint8Array(await buildDemoEgg())], 'demo.egg')
+  await service.client.projects.upload({ file, project: 'demo', version: 'v1' })
+  await page.goto(service.loginLink())
+  await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
+  await editCronInAllDirections(page)
+  await seeClockChanges(page)
+  await createAndRunNow(page)
+  await pauseWithANote(page)
+  await backfillTheWeek(page, service.client)
+  await findWhatWasMissed(page, service)
+})

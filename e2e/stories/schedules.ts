@@ -1,0 +1,190 @@
+import { expect, type Page } from '@playwright/test'
+import { ScheduleSettings } from '../../src/shared/contract/index.ts'
+import { type Client, type Service, waitFor } from '../support/service.ts'
+import { openScreen } from './first-run.ts'
+
+const HOUR_MS = 3_600_000
+const QUOTES = { project: 'demo', spiders: ['quotes'], args: { pages: '1', delay: '0' } }
+
+export const scheduleRow = (page: Page, name: string) =>
+  page.getByRole('grid', { name: 'Schedules' }).getByRole('row').filter({ hasText: name })
+
+const nextRuns = (page: Page) => page.getByRole('table', { name: 'Next runs' }).locator('time')
+
+/** Expression, words and builder follow each other, whichever is changed; what is not understood changes nothing. */
+export async function editCronInAllDirections(page: Page): Promise<void> {
+  await openScreen(page, 'Schedules')
+  await page.getByRole('button', { name: 'New schedule' }).first().click()
+  await page.getByLabel('Name', { exact: true }).fill('nightly quotes')
+  await chooseZone(page, 'Europe/Berlin')
+  const expression = page.getByLabel('Cron expression')
+  const words = page.getByRole('textbox', { name: 'In words' })
+  const chosen = (label: string) => page.getByRole('button', { name: label, exact: true })
+
+  // Expression to words and builder.
+  await expression.fill('30 6 * * 1,3')
+  await expect(words).toHaveValue('at 06:30 on Monday and Wednesday')
+  await expect(page.getByRole('radio', { name: 'Weekly' })).toBeChecked()
+  await expect(chosen('Weekdays: Wed')).toHaveAttribute('aria-pressed', 'true')
+  await expect(chosen('Weekdays: Tue')).toHaveAttribute('aria-pressed', 'false')
+  await expect(chosen('Hours: 06')).toHaveAttribute('aria-pressed', 'true')
+  await expect(page.getByRole('textbox', { name: 'Minute' })).toHaveValue('30')
+
+  // Words to expression and builder.
+  await words.fill('every weekday at 3:00')
+  await expect(expression).toHaveValue('0 3 * * 1-5')
+  await expect(chosen('Weekdays: Tue')).toHaveAttribute('aria-pressed', 'true')
+  await words.press('Enter')
+  await expect(words).toHaveValue('at 03:00 on Monday to Friday')
+  await words.fill('whenever it rains')
+  await expect(page.getByText('Not understood.')).toBeVisible()
+  await expect(expression).toHaveValue('0 3 * * 1-5')
+
+  // Builder to expression and words.
+  await chosen('Weekdays: Sat').click()
+  await expect(expression).toHaveValue('0 3 * * MON,TUE,WED,THU,FRI,SAT')
+  await expect(words).toHaveValue('at 03:00 on Monday to Saturday')
+  await page.getByText('Custom', { exact: true }).click()
+  await page.getByLabel('Field minute').fill('*/20')
+  await expect(expression).toHaveValue('*/20 3 * * MON,TUE,WED,THU,FRI,SAT')
+  await expect(words).toHaveValue('at 03:00, 03:20 and 03:40 on Monday to Saturday')
+  await expect(nextRuns(page)).toHaveCount(10)
+
+  // What is wrong is said at the field, in words.
+  await expression.fill('0 25 * * *')
+  await expect(page.getByText('it goes from 0 to 23').first()).toBeVisible()
+  await expect(page.getByRole('button', { name: 'Create' })).toBeDisabled()
+}
+
+/** Days with a clock change are marked, with what happens on them by the policy that is chosen. */
+export async function seeClockChanges(page: Page): Promise<void> {
+  const expression = page.getByLabel('Cron expression')
+  const changes = page.locator('[data-clock-change]')
+  await expression.fill('30 2 * * *')
+  await expect(changes.filter({ hasText: 'clocks go forward 1 h' })).toContainText(
+    '02:30 does not exist then: it runs at 03:00, once.'
+  )
+  await expect(changes.filter({ hasText: 'clocks go back 1 h' })).toContainText('it runs the first time only')
+  await page.getByRole('group', { name: 'If clocks leave its time out' }).getByRole('button', { name: 'skip' }).click()
+  await expect(changes.filter({ hasText: 'clocks go forward' })).toContainText('02:30 does not exist then: no run.')
+  await page.getByRole('button', { name: 'run twice' }).click()
+  await expect(changes.filter({ hasText: 'clocks go back' })).toContainText('it runs both times')
+  // In a list that reaches the change, the runs themselves have badges: from the day before it on.
+  await expression.fill('30 2 27-28 3 *')
+  await page.getByRole('button', { name: 'run at the change' }).click()
+  await expect(page.getByRole('table', { name: 'Next runs' }).getByText('moved by the clocks').first()).toBeVisible()
+  await chooseZone(page, 'UTC')
+  await expect(changes).toHaveCount(0)
+}
+
+/** Saved, it stands in the table with its next run; run now makes a job that leads back to it. */
+export async function createAndRunNow(page: Page): Promise<void> {
+  await page.getByLabel('Cron expression').fill('0 3 * * 1-5')
+  await page.getByRole('combobox', { name: 'Project' }).click()
+  await page.getByRole('option', { name: 'demo' }).click()
+  await page.getByRole('combobox', { name: 'Spiders' }).fill('quotes')
+  await page.getByRole('option', { name: 'quotes', exact: true }).click()
+  await page.getByLabel('Name', { exact: true }).click()
+  for (const [index, [name, value]] of Object.entries({ pages: '1', delay: '0' }).entries()) {
+    await page.getByRole('button', { name: 'Add an argument' }).click()
+    await page.getByRole('combobox', { name: `Name of argument ${index + 1}` }).fill(name)
+    await page.getByRole('textbox', { name: `Value of argument ${index + 1}` }).fill(value)
+  }
+  await page.getByRole('group', { name: 'If the last run is still going' }).getByText('wait for it').click()
+  await page.getByRole('button', { name: 'Create' }).click()
+  const detail = page.getByRole('complementary', { name: 'Schedule nightly quotes' })
+  await expect(detail).toContainText('at 03:00 on Monday to Friday')
+  await expect(detail).toContainText('wait for it')
+  await expect(scheduleRow(page, 'nightly quotes')).toContainText(/in \d+/)
+  await detail.getByRole('button', { name: 'Run now' }).click()
+  const job = page.getByRole('complementary', { name: 'Job' })
+  await expect(job).toContainText('succeeded', { timeout: 60_000 })
+  await openScreen(page, 'Schedules')
+  await scheduleRow(page, 'nightly quotes').click()
+  const history = detail.getByRole('list', { name: 'History' })
+  await expect(history).toContainText('by hand')
+  await expect(history).toContainText('succeeded')
+  await expect(scheduleRow(page, 'nightly quotes').getByRole('img', { name: 'Last 1 run: 1 succeeded' })).toBeVisible()
+}
+
+/** Paused with a note that everybody sees; resumed with a click. */
+export async function pauseWithANote(page: Page): Promise<void> {
+  const detail = page.getByRole('complementary', { name: 'Schedule nightly quotes' })
+  await detail.getByRole('button', { name: 'Pause…' }).click()
+  await page.getByLabel('Note').fill('Until the shop is back')
+  await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click()
+  await expect(detail).toContainText('Until the shop is back')
+  await expect(scheduleRow(page, 'nightly quotes')).toContainText('paused')
+  await detail.getByRole('button', { name: 'Resume' }).click()
+  await expect(scheduleRow(page, 'nightly quotes')).toContainText(/in \d+/)
+}
+
+/** What a backfill would do is counted first; then it is done, with its progress in sight, and only once. */
+export async function backfillTheWeek(page: Page, client: Client): Promise<void> {
+  const { schedule } = await client.schedules.create(
+    ScheduleSettings.parse({
+      name: 'noon quotes',
+      zone: 'UTC',
+      rules: [{ kind: 'cron', expression: '0 12 * * *' }],
+      jobs: [QUOTES]
+    })
+  )
+  await openScreen(page, 'Schedules')
+  await scheduleRow(page, 'noon quotes').click()
+  const detail = page.getByRole('complementary', { name: 'Schedule noon quotes' })
+  await detail.getByRole('button', { name: 'Backfill…' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('From').fill('2026-03-01T00:00')
+  await dialog.getByLabel('Until').fill('2026-03-03T23:00')
+  const plan = dialog.getByRole('status', { name: 'What it would do' })
+  await expect(plan).toContainText('3 runs, 3 jobs.')
+  await expect(plan).toContainText('Sun 1 Mar 12:00')
+  const { jobs } = await client.jobs.list({ scheduleId: schedule.id })
+  expect(jobs).toHaveLength(0)
+  await dialog.getByRole('button', { name: 'Run 3 jobs' }).click()
+  await expect(detail.getByRole('region', { name: 'Backfill' })).toContainText('Backfill done', { timeout: 90_000 })
+  await expect(detail.getByRole('region', { name: 'Backfill' })).toContainText('3 of 3 runs ended')
+  await expect(detail.getByRole('list', { name: 'History' }).getByText('backfill')).toHaveCount(3)
+  await detail.getByRole('button', { name: 'Backfill…' }).click()
+  await dialog.getByLabel('From').fill('2026-03-01T00:00')
+  await dialog.getByLabel('Until').fill('2026-03-03T23:00')
+  await expect(plan).toContainText('Nothing to run.')
+  await expect(plan).toContainText('All 3 moments of this time have run.')
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+}
+
+/** What falls into a time in which the engine was off and is not caught up is told: in the table, the detail and the missed list. */
+export async function findWhatWasMissed(page: Page, service: Service): Promise<void> {
+  const { schedule } = await service.client.schedules.create(
+    ScheduleSettings.parse({
+      name: 'each second',
+      zone: 'UTC',
+      rules: [{ kind: 'interval', everySeconds: 3, anchorMs: Math.floor(Date.now() / HOUR_MS) * HOUR_MS }],
+      jobs: [QUOTES],
+      catchUp: 'none',
+      // Once: what is missed after it must not be hidden by a later run.
+      maxRuns: 1_000
+    })
+  )
+  await service.kill()
+  await page.waitForTimeout(7_000)
+  await service.start()
+  await waitFor(
+    'the missed row',
+    () => service.client.schedules.firings({ scheduleId: schedule.id, state: ['missed'] }),
+    ({ firings }) => firings.length > 0
+  )
+  await service.client.schedules.setPaused({ ids: [schedule.id], paused: true })
+  await page.goto(service.loginLink())
+  await openScreen(page, 'Schedules')
+  await page.getByRole('navigation', { name: 'Views of schedules' }).getByRole('link', { name: 'Missed' }).click()
+  const missed = page.getByRole('grid', { name: 'Missed runs' }).getByRole('row').filter({ hasText: 'each second' })
+  await expect(missed.first()).toContainText('missed')
+  await missed.first().click()
+  await expect(page.getByRole('complementary', { name: 'Schedule each second' })).toBeVisible()
+}
+
+async function chooseZone(page: Page, zone: string): Promise<void> {
+  await page.getByRole('combobox', { name: 'Time zone' }).fill(zone)
+  await page.getByRole('option', { name: zone, exact: true }).click()
+}
