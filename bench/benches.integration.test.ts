@@ -13,6 +13,7 @@ import * as localStart from './local-start.ts'
 import * as localThroughput from './local-throughput.ts'
 import * as makespan from './makespan.ts'
 import * as recover from './recover.ts'
+import * as schedules from './schedules.ts'
 
 /** The benches with so little to do that they tell nothing but whether they work: their figures are for a quiet machine. */
 const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]][] = [
@@ -70,6 +71,11 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
     'local-throughput',
     () => localThroughput.measure({ jobs: 2, fastPollJobs: 1, defaultJobs: 1, rounds: 1 }),
     ['jobs_per_s', 'ratio_default', 'ratio_fast_poll']
+  ],
+  [
+    'schedules',
+    () => all(schedules.measure({ schedules: 20, atOnce: 10, rounds: 1, idleMs: 200 })),
+    ['firing_p50_ms', 'firing_p99_ms', 'next10_p99_ms', 'idle_core_share']
   ]
 ]
 

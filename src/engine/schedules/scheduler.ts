@@ -43,6 +43,8 @@ export interface SchedulerParts extends JobMaker {
   /** The ticker itself has paused it: it is over, or failed too often. */
   onPaused(schedule: StoredSchedule): void
   cancel(jobIds: string[]): Promise<void>
+  /** Lets others have the event loop, between searches of the calendar. */
+  giveWay?: () => Promise<void>
 }
 
 /** The longest sleep: so late at most it is noticed that the machine slept or that its clock was set. */
@@ -55,6 +57,8 @@ const SETTLING_MS = 45_000
 const SCHEDULES_AT_ONCE = 250
 const PAUSE_TRIES = 5
 const FAILURES_SHOWN = 20
+const FIRINGS_READ_FIRST = 2
+/** Those that still run say nothing: so many of them are passed over. */
 const LIVE_PASSED_OVER = 50
 /** Searches of the calendar before others get their turn. */
 const SEARCHES_AT_ONCE = 100
@@ -96,6 +100,7 @@ export class Scheduler {
   readonly #backfills: Backfills
   readonly #places = new Heap<Place>([], (one, other) => one.dueMs < other.dueMs)
   readonly #timers: Timers
+  readonly #giveWay: () => Promise<void>
   #line: Promise<unknown> = Promise.resolve()
   #timer: Timer | null = null
   #startedAtMs = 0
@@ -111,6 +116,7 @@ export class Scheduler {
     this.#parts = parts
     const { store, clock, logger } = parts
     this.#timers = new Timers(clock)
+    this.#giveWay = parts.giveWay ?? (() => new Promise((resolve) => setImmediate(resolve)))
     const onEnded = (scheduleIds: Set<string>) => void this.#inLine(() => this.#noteEnds(scheduleIds)).catch(logged)
     const logged = (error: unknown) => {
       if (!this.#isStopped) logger.error({ error }, 'what ended jobs mean for their schedules was not written down')
@@ -132,7 +138,7 @@ export class Scheduler {
         backfillOf
       )
       for (const [index, stored] of all.entries()) {
-        if (index % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await othersTurn()
+        if (index % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await this.#giveWay()
         await this.#take(stored)
       }
       for (const { stored } of this.#states.values()) await this.#takeUp(stored)
@@ -330,7 +336,7 @@ export class Scheduler {
       }
       await Promise.all(writes)
       for (const [index, state] of due.entries()) {
-        if (index % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await othersTurn()
+        if (index % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await this.#giveWay()
         await this.#moveOn(state)
         if (this.#refused.delete(state.stored.id)) await this.#countFailuresOf(state.stored.id)
       }
@@ -462,11 +468,7 @@ export class Scheduler {
     const state = this.#states.get(scheduleId)
     if (state === undefined) return
     const { pauseAfterFailures } = state.stored.settings
-    const wanted = pauseAfterFailures ?? FAILURES_SHOWN
-    // A few more: those that still run say nothing.
-    const page = { before: null, limit: wanted + LIVE_PASSED_OVER }
-    const firings = await store.listFirings({ scheduleId, states: ['fired', 'failed'] }, page)
-    const failures = countFailures(firings, state.stored.changedAtMs)
+    const failures = await this.#failuresOf(state)
     if (failures !== state.stored.failuresInARow) {
       state.stored.failuresInARow = failures
       await store.setFailuresInARow(scheduleId, failures)
@@ -475,6 +477,21 @@ export class Scheduler {
     const note = failures === 1 ? 'Its last run failed' : `Its last ${failures} runs failed`
     await this.#pause(scheduleId, 'failures', note)
     this.#plan()
+  }
+
+  /** Mostly the newest firing tells it: more are read only where they failed. */
+  async #failuresOf({ stored }: ScheduleState): Promise<number> {
+    const wanted = stored.settings.pauseAfterFailures ?? FAILURES_SHOWN
+    const firings: StoredFiring[] = []
+    for (let limit = FIRINGS_READ_FIRST; ; limit *= 4) {
+      const before = firings.at(-1)?.id ?? null
+      const filter = { scheduleId: stored.id, states: ['fired' as const, 'failed' as const] }
+      const page = await this.#parts.store.listFirings(filter, { before, limit })
+      firings.push(...page)
+      const { count, hasFoundEnd } = countFailures(firings, stored.changedAtMs)
+      if (hasFoundEnd || page.length < limit || count >= wanted || firings.length >= wanted + LIVE_PASSED_OVER)
+        return count
+    }
   }
 
   async #stepBackfill(scheduleId: string): Promise<void> {
@@ -530,8 +547,4 @@ export class Scheduler {
 
 function notFound(scheduleId: string): ScrapdeckError {
   return new ScrapdeckError('SCHEDULE_NOT_FOUND', `There is no schedule ${scheduleId}. Reload the list`)
-}
-
-function othersTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
 }

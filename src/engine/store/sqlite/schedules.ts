@@ -1,7 +1,7 @@
 import type { Database } from 'better-sqlite3'
 import type { Firing } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
-import type { NewFiring, StoredFiring, StoredJob, StoredSchedule } from '../store.ts'
+import type { NewFiring, NewJob, StoredFiring, StoredJob, StoredSchedule } from '../store.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { createEnqueue } from './enqueue.ts'
 import type { Outbox } from './outbox.ts'
@@ -126,6 +126,14 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
 
   const complete = (row: FiringRow): StoredFiring => toFiring(row, row.job_ids === '[]' ? [] : jobsOf.all(row.job_ids))
 
+  /** Jobs that were just made are queued: only those that may be another's, or have ended at once, are asked for. */
+  function factsOf(made: NewJob[], jobIds: string[]): FiredJobRow[] {
+    if (made.every(({ dedupe, after }) => dedupe === null && after.length === 0)) {
+      return made.map(() => ({ status: 'queued', started_at_ms: null, ended_at_ms: null }))
+    }
+    return jobsOf.all(JSON.stringify(jobIds))
+  }
+
   return {
     list: (): StoredSchedule[] => all.all().map(toSchedule),
 
@@ -208,7 +216,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
         const jobIds = ids.slice(used, used + made.length)
         used += made.length
         const { lastInsertRowid } = insertFiring.run({ ...fields, jobIds: JSON.stringify(jobIds) })
-        const facts = jobIds.length === 0 ? [] : jobsOf.all(JSON.stringify(jobIds))
+        const facts = factsOf(made, jobIds)
         const fired = { ...fields, ...summaryOf(facts), id: Number(lastInsertRowid), jobIds }
         tellFiring(fired)
         return fired

@@ -1,0 +1,161 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { prepareJobs } from '../src/engine/commands/prepare-jobs.ts'
+import { systemClock } from '../src/engine/runtime/clock.ts'
+import { createJobIds } from '../src/engine/runtime/ids.ts'
+import { silentLogger } from '../src/engine/runtime/logger.ts'
+import { systemRandom } from '../src/engine/runtime/random.ts'
+import { Scheduler } from '../src/engine/schedules/scheduler.ts'
+import { openSqliteStore } from '../src/engine/store/sqlite/sqlite-store.ts'
+import type { NewFiring, Store } from '../src/engine/store/store.ts'
+import { occurrencesOf } from '../src/shared/calendar/index.ts'
+import { ScheduleSettings } from '../src/shared/contract/index.ts'
+import type { Figure } from './figure.ts'
+import { machine } from './support/bench-engine.ts'
+import { progress } from './support/sides.ts'
+
+export const about =
+  'schedules: how late 1,000 of 10,000 are that fire in one second, what an idle ticker costs, ten next runs'
+
+export const run = (): AsyncIterable<Figure> => measure({ schedules: 10_000, atOnce: 1_000, rounds: 5, idleMs: 30_000 })
+
+interface Load {
+  schedules: number
+  atOnce: number
+  rounds: number
+  idleMs: number
+}
+
+const ROUND_MS = 4_000
+const ZONES = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe']
+
+/** The real ticker, checks of jobs and store (a thread of its own, each commit synced); nothing is dispatched. */
+export async function* measure(load: Load): AsyncGenerator<Figure> {
+  const conditions = { schedules: load.schedules, synchronous: 'FULL', ...machine() }
+  const settings = Array.from({ length: load.schedules }, (_, index) => settingsOf(index))
+  yield { figure: 'next10_p99_ms', value: next10(settings), unit: 'ms', conditions }
+  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-schedules-'))
+  try {
+    const store = await openSqliteStore({
+      path: join(directory, 'scrapdeck.sqlite'),
+      clock: systemClock,
+      logger: silentLogger,
+      onDeath: () => undefined
+    })
+    progress(`schedules: ${load.schedules} are written`)
+    await Promise.all(settings.map((one, index) => store.putSchedule(stored(index, one))))
+    const idle = await idleShare(store, load)
+    yield { figure: 'idle_core_share', value: idle, unit: 'cores', conditions: { ...conditions, idle_ms: load.idleMs } }
+    const { p50Ms, p99Ms } = await lateness(store, load, settings)
+    const burst = { ...conditions, at_once: load.atOnce, rounds: load.rounds }
+    yield { figure: 'firing_p50_ms', value: p50Ms, unit: 'ms', conditions: burst }
+    yield { figure: 'firing_p99_ms', value: p99Ms, unit: 'ms', conditions: burst }
+    await store.close()
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+/** All kinds, no two alike; each once a day or a week. */
+function settingsOf(index: number): ScheduleSettings {
+  const [minute, hour] = [index % 60, Math.floor(index / 60) % 24]
+  const days = ['*', '1-5', '1,3,5', '0', '*'][index % 5]
+  const expressions = [`${minute} ${hour} * * ${days}`, `${minute} ${hour} L * *`, `${minute} ${hour} * * 5#2`]
+  return ScheduleSettings.parse({
+    name: `schedule ${index}`,
+    zone: ZONES[index % ZONES.length],
+    rules: [{ kind: 'cron', expression: index % 10 === 9 ? expressions[1 + (index % 2)] : expressions[0] }],
+    overlap: 'allow',
+    jobs: [{ project: 'noop', spiders: ['noop'] }]
+  })
+}
+
+function stored(index: number, settings: ScheduleSettings) {
+  const nowMs = Date.now()
+  const times = { createdAtMs: nowMs, changedAtMs: nowMs, doneUntilMs: nowMs }
+  const state = { paused: false, pauseNote: null, pausedBy: null, runCount: 0, failuresInARow: 0 }
+  return { id: index.toString(16).padStart(32, '0'), revision: 1, settings, ...times, ...state }
+}
+
+function next10(settings: ScheduleSettings[]): number {
+  const afterMs = Date.now()
+  const tookMs = settings.map((one) => {
+    const beganMs = performance.now()
+    occurrencesOf(one, { afterMs, limit: 10 })
+    return performance.now() - beganMs
+  })
+  return percentile(tookMs, 0.99)
+}
+
+async function idleShare(store: Store, { idleMs }: Load): Promise<number> {
+  const scheduler = open(store)
+  await scheduler.start()
+  const cpu = process.cpuUsage()
+  await sleep(idleMs)
+  const { user, system } = process.cpuUsage(cpu)
+  await scheduler.stop()
+  return Math.round(((user + system) / idleMs) * 1_000) / 1_000_000
+}
+
+/** From the moment that the rule means until its job is on the disk. */
+async function lateness(store: Store, { atOnce, rounds }: Load, settings: ScheduleSettings[]) {
+  const firstMs = Math.ceil(Date.now() / 1_000) * 1_000 + 10_000
+  const rules = [{ kind: 'interval' as const, everySeconds: ROUND_MS / 1_000, anchorMs: firstMs }]
+  for (let index = 0; index < atOnce; index += 1) {
+    const changed = stored(index, { ...settings[index]!, rules, endMs: firstMs + ROUND_MS * (rounds - 1) })
+    await store.putSchedule({ ...changed, revision: 2 })
+  }
+  const lateMs: number[] = []
+  const scheduler = open(store, (firings) => {
+    const nowMs = performance.timeOrigin + performance.now()
+    for (const { nominalMs } of firings) if (nominalMs >= firstMs) lateMs.push(nowMs - nominalMs)
+  })
+  await scheduler.start()
+  const untilMs = Date.now() + 30_000 + ROUND_MS * rounds
+  while (lateMs.length < atOnce * rounds && Date.now() < untilMs) await sleep(100)
+  await scheduler.stop()
+  if (lateMs.length < atOnce * rounds) throw new Error(`only ${lateMs.length} of ${atOnce * rounds} moments have fired`)
+  return { p50Ms: percentile(lateMs, 0.5), p99Ms: percentile(lateMs, 0.99) }
+}
+
+function open(store: Store, onWritten: (firings: NewFiring[]) => void = () => undefined): Scheduler {
+  const preparing = {
+    fleet: { get: () => undefined },
+    projects: {
+      resolve: () => ({ version: '1' }) as never,
+      settingsOf: () => ({ retry: null, noOverlap: false }) as never
+    },
+    secretBox: { seal: (text: string) => Promise.resolve(text) },
+    clock: systemClock,
+    newJobId: createJobIds(systemClock, systemRandom)
+  }
+  return new Scheduler({
+    store: new Proxy(store, {
+      get(target, name) {
+        if (name !== 'fire') return Reflect.get(target, name)
+        return async (firings: NewFiring[]) => {
+          const written = await target.fire(firings)
+          onWritten(firings)
+          return written
+        }
+      }
+    }),
+    ...{ clock: systemClock, random: systemRandom, logger: silentLogger },
+    prepare: (items, origin) => prepareJobs(items, origin, preparing),
+    openTemplate: async (template) => template,
+    ...{ onJobs: nothing, onFired: nothing, onPaused: nothing },
+    cancel: async () => undefined
+  })
+}
+
+function nothing(): void {}
+
+function percentile(values: number[], share: number): number {
+  const sorted = [...values].sort((one, other) => one - other)
+  return Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]! * 1_000) / 1_000
+}
+
+function sleep(durationMs: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, durationMs))
+}

@@ -1,0 +1,16 @@
+import { expect, it } from 'vitest'
+import { tellStory } from './check.ts'
+
+const LIMIT_MS = 120_000
+
+it.each([1, 2, 3])(
+  'every moment of every schedule has the fate that an independent calculation gives it, through crashes and clock jumps (story %i)',
+  async (seed) => {
+    const { problems, fates, crashes, jumps } = await tellStory(seed, { schedules: 40, days: 1 })
+    expect(problems).toEqual([])
+    expect(crashes).toBeGreaterThan(0)
+    expect(jumps).toBeGreaterThan(0)
+    expect(fates['fired on_time']).toBeGreaterThan(100)
+  },
+  LIMIT_MS
+)
