@@ -10,6 +10,7 @@ import {
 import type { Terminal } from './client/terminal.ts'
 import { addCompletionCommand } from './commands/completion.ts'
 import { addDeployCommand } from './commands/deploy.ts'
+import { addFleetFileCommands } from './commands/fleet-file.ts'
 import { addJobCommands } from './commands/jobs.ts'
 import { addLogsCommand } from './commands/logs.ts'
 import { addNodeCommands } from './commands/nodes.ts'
@@ -78,5 +79,6 @@ export function addClientCommands(program: Command, terminal: Terminal): void {
   addLogsCommand(commands)
   addNodeCommands(commands)
   addScheduleCommands(commands)
+  addFleetFileCommands(commands)
   addCompletionCommand(program, terminal)
 }

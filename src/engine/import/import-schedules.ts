@@ -9,8 +9,7 @@ import type { Imported } from './schedules/draft.ts'
 import { importGerapy } from './schedules/gerapy.ts'
 import { importScrapydWeb } from './schedules/scrapydweb.ts'
 
-export const IMPORT_SOURCES = ['scrapydweb', 'gerapy', 'crontab'] as const
-export type ImportSource = (typeof IMPORT_SOURCES)[number]
+export type ImportSource = 'scrapydweb' | 'gerapy' | 'crontab'
 
 export interface ImportSchedulesOptions {
   from: ImportSource

@@ -10,6 +10,8 @@ const RESOURCES = join(import.meta.dirname, '..', '..', '..', 'resources')
 const clientOf = (engine: Engine) => createRouterClient(engine.router, { context: {} })
 
 export interface EngineWithFakeNode {
+  /** For the doors. */
+  readonly engine: Engine
   readonly client: ReturnType<typeof clientOf>
   readonly node: FakeNode
   readonly clock: FakeClock
@@ -44,6 +46,9 @@ export async function openEngineWithFakeNode(): Promise<EngineWithFakeNode> {
   }
 
   return {
+    get engine() {
+      return engine
+    },
     get client() {
       return client
     },

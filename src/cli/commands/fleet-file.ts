@@ -1,0 +1,205 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { ImportSource } from '../../engine/import/import-schedules.ts'
+import type { FleetFileChange } from '../../shared/contract/index.ts'
+import { isScrapdeckError } from '../../shared/errors.ts'
+import { toCommandError } from '../client/connect.ts'
+import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
+import { plural, print, printLine } from '../client/output.ts'
+import type { Terminal } from '../client/terminal.ts'
+import type { ClientCommands, Session } from '../client-commands.ts'
+
+interface ApplyFlags {
+  prune?: boolean
+  yes?: boolean
+  check?: boolean
+}
+
+interface ImportFlags {
+  zone?: string
+  project?: string
+  anyNode?: boolean
+  system?: boolean
+  output?: string
+  yes?: boolean
+}
+
+const IMPORT_SOURCES: readonly ImportSource[] = ['scrapydweb', 'gerapy', 'crontab']
+const NOTHING_DONE = 'Nothing was done: add --yes.'
+
+/** Fleet as code: `export`, `apply`, and `import-schedules`, which makes such a file of what other programs have. */
+export function addFleetFileCommands({ add, terminal }: ClientCommands): void {
+  add(
+    'export',
+    'Print what is set (nodes, sources, projects, limits, schedules, chains, webhooks) as one YAML file, without secrets.',
+    (command) => command.option('-o, --output <file>', 'write it into this file')
+  )(async ({ client, flags }, _words, { output }: { output?: string }) => {
+    const answer = await client.fleetFile.export()
+    if (output === undefined) print(terminal, flags, answer, ({ yaml }) => yaml.trimEnd())
+    else write(terminal, output, answer.yaml)
+  })
+
+  add(
+    'apply <file>',
+    'Show what a fleet file (- is standard input) would change; do it with --yes. ${NAME} as a whole value is the variable of that name.',
+    (command) =>
+      command
+        .option('--prune', 'remove what the file does not name, in the parts that it has')
+        .option('--yes', 'do it')
+        .option('--check', 'end with 1 where there is anything to change')
+  )(async (session, [file = ''], { prune = false, yes, check }: ApplyFlags) => {
+    const yaml = await withVariables(read(terminal, file), terminal.environment)
+    const changes = await applyOrPlan(session, { yaml, prune }, yes === true)
+    print(terminal, session.flags, { changes, applied: yes === true }, () => describeChanges(changes, yes === true))
+    if (check === true && yes !== true && changes.length > 0) throw new CommandEnd(EXIT_CODES.failed)
+  })
+
+  add(
+    'import-schedules <source> [path]',
+    `Take schedules over from ${IMPORT_SOURCES.join(', ')}: the database, its folder, or a crontab (default: standard input). Shows what would come of it; does it with --yes.`,
+    (command) =>
+      command
+        .option('--zone <name>', "time zone of what names none (default: this machine's)")
+        .option('--project <name>', 'project of "scrapy crawl" in crontabs')
+        .option('--any-node', 'take no nodes over: the queue chooses')
+        .option('--system', 'a crontab of the system: a user stands before the command')
+        .option('-o, --output <file>', 'only write them as a fleet file, to be looked at and applied later')
+        .option('--yes', 'do it')
+  )(async (session, [source = '', path], flags: ImportFlags) => {
+    const from = IMPORT_SOURCES.find((one) => one === source)
+    if (from === undefined) {
+      throw new CommandEnd(
+        EXIT_CODES.usage,
+        `There is no import from "${source}", only from ${IMPORT_SOURCES.join(', ')}.`
+      )
+    }
+    if (path === undefined && from !== 'crontab') {
+      throw new CommandEnd(EXIT_CODES.usage, `Name the database of ${from}, or the folder that holds it.`)
+    }
+    await runImport(session, from, path, flags)
+  })
+}
+
+async function runImport(
+  session: Session,
+  from: ImportSource,
+  path: string | undefined,
+  flags: ImportFlags
+): Promise<void> {
+  const { terminal } = session
+  // Loaded only here and below: the other commands should not wait for readers of databases and files.
+  const { importSchedules } = await import('../../engine/import/import-schedules.ts')
+  const isInput = path === undefined || path === '-'
+  const { yaml, imported } = importSchedules({
+    from,
+    path: isInput ? 'standard input' : resolve(terminal.directory, path),
+    ...(isInput ? { text: read(terminal, '-') } : {}),
+    zone: flags.zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
+    project: flags.project ?? null,
+    anyNode: flags.anyNode === true,
+    hasUsers: flags.system === true
+  })
+  const taken = imported.filter(({ schedule }) => schedule !== null).length
+  const report = [
+    ...imported.map(({ origin, schedule, notes }) => {
+      const what = schedule === null ? 'NOT TAKEN OVER' : `"${schedule.name}"`
+      return [`${origin}: ${what}`, ...notes.map((note) => `    ${note}`)].join('\n')
+    }),
+    `${taken} of ${imported.length} can be taken over.`
+  ].join('\n')
+  if (session.flags.json !== true) printLine(terminal, report)
+  if (flags.output !== undefined) {
+    write(terminal, flags.output, yaml)
+    return
+  }
+  if (taken === 0) {
+    print(terminal, session.flags, { imported, changes: [], applied: false }, () => '')
+    return
+  }
+  const changes = await applyOrPlan(session, { yaml, prune: false }, flags.yes === true).catch((caught: unknown) => {
+    const error = toCommandError(caught)
+    const isNode =
+      isScrapdeckError(error, 'FLEET_FILE_INVALID') && /neither in the file nor in the fleet/.test(error.message)
+    if (!isNode) throw error
+    const what = 'Add the nodes first, or let the queue choose with --any-node.'
+    throw new CommandEnd(EXIT_CODES.usage, `${error.message}. ${what}`, { cause: error })
+  })
+  const answer = { imported, changes, applied: flags.yes === true }
+  print(terminal, session.flags, answer, () => describeChanges(changes, flags.yes === true))
+}
+
+async function applyOrPlan(
+  { client }: Session,
+  file: { yaml: string; prune: boolean },
+  doIt: boolean
+): Promise<FleetFileChange[]> {
+  const { changes } = await (doIt ? client.fleetFile.apply(file) : client.fleetFile.plan(file))
+  return changes
+}
+
+const SIGNS = { add: '+', change: '~', remove: '-' } as const
+
+function describeChanges(changes: FleetFileChange[], done: boolean): string {
+  if (changes.length === 0) return 'Everything is as the file says.'
+  const lines = changes.flatMap(({ act, noun, name, fields }) => [
+    `${SIGNS[act]} ${noun} ${name}`,
+    ...fields.flatMap(({ name: field, from, to }) => describeField(field, from, to))
+  ])
+  const count = plural(changes.length, 'change')
+  return [...lines, done ? `${count} made.` : `${count} to make. ${NOTHING_DONE}`].join('\n')
+}
+
+function describeField(name: string, from: string | null, to: string | null): string[] {
+  const isShort = !`${from ?? ''}${to ?? ''}`.includes('\n')
+  if (isShort) return [`    ${name}: ${from === null ? '' : `${from} -> `}${to ?? 'none'}`]
+  const marked = (sign: string, text: string | null) =>
+    text === null ? [] : text.split('\n').map((line) => `      ${sign} ${line}`)
+  return [`    ${name}:`, ...marked('-', from), ...marked('+', to)]
+}
+
+/**
+ * `password: ${NODE_PASSWORD}`: secrets come from variables, so that the file can stand in a repository. Only where it is the whole
+ * value, and every line stays where it is: messages name lines.
+ */
+async function withVariables(yaml: string, environment: Record<string, string | undefined>): Promise<string> {
+  const { isScalar, parseDocument, visit } = await import('yaml')
+  const replaced: { from: number; until: number; text: string }[] = []
+  const document = parseDocument(yaml, { prettyErrors: false, logLevel: 'silent' })
+  // What cannot be read is refused by the engine, with its lines.
+  if (document.errors.length > 0) return yaml
+  visit(document, {
+    Scalar(_key, node) {
+      const name =
+        isScalar(node) && typeof node.value === 'string' ? /^\$\{([A-Za-z_]\w*)\}$/.exec(node.value)?.[1] : undefined
+      if (name === undefined || node.range == null) return
+      const value = environment[name]
+      if (value === undefined) {
+        throw new CommandEnd(EXIT_CODES.usage, `The file asks for the variable ${name}, which is not set.`)
+      }
+      replaced.push({ from: node.range[0], until: node.range[1], text: JSON.stringify(value) })
+    }
+  })
+  return replaced.reduceRight(
+    (text, { from, until, text: value }) => text.slice(0, from) + value + text.slice(until),
+    yaml
+  )
+}
+
+function read(terminal: Terminal, file: string): string {
+  try {
+    return readFileSync(file === '-' ? 0 : resolve(terminal.directory, file), 'utf8')
+  } catch (error) {
+    throw new CommandEnd(EXIT_CODES.usage, `${file} cannot be read (${(error as Error).message}).`, { cause: error })
+  }
+}
+
+function write(terminal: Terminal, file: string, text: string): void {
+  try {
+    writeFileSync(resolve(terminal.directory, file), text)
+  } catch (error) {
+    throw new CommandEnd(EXIT_CODES.failed, `${file} cannot be written (${(error as Error).message}).`, {
+      cause: error
+    })
+  }
+  terminal.error(`Written to ${file}.\n`)
+}

@@ -1,0 +1,142 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { silentLogger } from '../engine/runtime/logger.ts'
+import { makeGerapyDatabase } from '../engine/store/testing/timer-databases.ts'
+import { type EngineWithFakeNode, openEngineWithFakeNode } from '../engine/testing/engine-with-fake-node.ts'
+import { listen } from '../server/listen.ts'
+import { exitCodeOf } from './client/exit-codes.ts'
+import { addClientCommands } from './client-commands.ts'
+
+let directory: string
+let engine: EngineWithFakeNode
+let service: Awaited<ReturnType<typeof listen>>
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'scrapdeck-cli-'))
+  engine = await openEngineWithFakeNode()
+  service = await listen({
+    engine: engine.engine,
+    dataDirectory: directory,
+    uiDirectory: directory,
+    docsDirectory: directory,
+    bindAddress: '127.0.0.1',
+    port: 0,
+    allowedHosts: [],
+    logger: silentLogger
+  })
+})
+
+afterEach(async () => {
+  await service.stop()
+  await engine.remove()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+async function call(words: string[], environment: Record<string, string> = {}) {
+  let [out, error] = ['', '']
+  const { username, password } = engine.engine.credentials
+  const program = new Command('scrapdeck').enablePositionalOptions().exitOverride()
+  addClientCommands(program, {
+    out: (text) => void (out += text),
+    error: (text) => void (error += text),
+    isTerminal: false,
+    environment: {
+      SCRAPDECK_URL: service.address,
+      SCRAPDECK_USERNAME: username,
+      SCRAPDECK_PASSWORD: password,
+      ...environment
+    },
+    directory,
+    homeDirectory: directory,
+    interrupted: new AbortController().signal,
+    nowMs: () => 0,
+    sleep: async () => {},
+    localService: () => ({ port: 1, dataDirectory: '/nowhere' })
+  })
+  const code = await program.parseAsync(words, { from: 'user' }).then(
+    () => 0,
+    (caught: unknown) => {
+      error += (caught as Error).message
+      return exitCodeOf(caught)
+    }
+  )
+  return { code, out, error }
+}
+
+const file = (name: string, text: string) => writeFileSync(join(directory, name), text)
+
+test('a fleet file is shown as a difference, done when told to, and then there is nothing left', async () => {
+  file(
+    'fleet.yaml',
+    `version: 1
+nodes:
+  - { name: berlin, url: 'http://10.0.0.5:6800', username: me, password: '\${NODE_PASSWORD}', tags: [eu] }
+schedules:
+  - { name: night, zone: Europe/Berlin, rules: [{ cron: '0 3 * * *' }], jobs: [{ project: shop, spiders: [prices], node: berlin }] }
+`
+  )
+  const forgotten = await call(['apply', 'fleet.yaml'])
+  expect([forgotten.code, forgotten.error]).toEqual([
+    2,
+    'The file asks for the variable NODE_PASSWORD, which is not set.'
+  ])
+  const environment = { NODE_PASSWORD: 'hush: "#' }
+  const planned = await call(['apply', 'fleet.yaml', '--check'], environment)
+  expect(planned.code).toBe(1)
+  expect(planned.out).toContain('+ node berlin\n    url: http://10.0.0.5:6800/\n')
+  expect(planned.out).toContain('+ schedule night\n')
+  expect(planned.out).toContain('2 changes to make. Nothing was done: add --yes.')
+  expect(planned.out).not.toContain('hush')
+  expect((await engine.client.nodes.list()).nodes).toEqual([])
+  const done = await call(['apply', 'fleet.yaml', '--yes', '--json'], environment)
+  expect(JSON.parse(done.out)).toMatchObject({ applied: true, changes: [{ noun: 'node' }, { noun: 'schedule' }] })
+  expect(await call(['apply', 'fleet.yaml', '--check'], environment)).toMatchObject({
+    code: 0,
+    out: 'Everything is as the file says.\n'
+  })
+  expect((await call(['export', '-o', 'now.yaml'])).error).toBe('Written to now.yaml.\n')
+  expect(readFileSync(join(directory, 'now.yaml'), 'utf8')).not.toContain('hush')
+  expect((await call(['apply', 'now.yaml', '--prune', '--check'])).code).toBe(0)
+  file('other.yaml', 'version: 1\nschedules: []\n')
+  expect((await call(['apply', 'other.yaml', '--prune', '--yes'])).out).toBe('- schedule night\n1 change made.\n')
+})
+
+test('what a file gets wrong is told with its line, and ends with 2', async () => {
+  file('fleet.yaml', "version: 1\nnodes:\n  - { name: a, url: '${A}', slotz: 3 }\n")
+  const { code, error } = await call(['apply', 'fleet.yaml'], { A: 'two\nlines' })
+  expect(code).toBe(2)
+  expect(error).toContain('line 3: nodes[0] has no field "slotz"')
+  expect((await call(['apply', 'nowhere.yaml'])).error).toContain('nowhere.yaml cannot be read')
+})
+
+test('schedules of other programs are reported, planned, written as a file or made', async () => {
+  const task = { project: 'shop', spider: 'prices', trigger: 'cron', clients: '[1]' }
+  makeGerapyDatabase(
+    join(directory, 'db.sqlite3'),
+    [{ name: 'one', ip: '10.0.0.5', port: 6800 }],
+    [
+      { ...task, name: 'night', configuration: '{"hour":"3"}' },
+      { ...task, name: 'weeks', configuration: '{"week":"3"}' }
+    ]
+  )
+  const words = ['import-schedules', 'gerapy', '.', '--zone', 'Asia/Tokyo']
+  const pinned = await call(words)
+  expect(pinned.code).toBe(2)
+  expect(pinned.error).toContain('--any-node')
+  const planned = await call([...words, '--any-node'])
+  expect(planned.out).toContain('task 1 (night): "night"\n    it names no time zone: Asia/Tokyo')
+  expect(planned.out).toContain('task 2 (weeks): NOT TAKEN OVER')
+  expect(planned.out).toContain('1 of 2 can be taken over.')
+  expect(planned.out).toContain('+ schedule night\n    zone: Asia/Tokyo\n')
+  expect((await engine.client.schedules.list({})).schedules).toEqual([])
+  expect((await call([...words, '--any-node', '-o', 'taken.yaml'])).code).toBe(0)
+  expect((await call(['apply', 'taken.yaml', '--yes'])).out).toContain('1 change made.')
+  const again = await call([...words, '--any-node', '--yes'])
+  expect(again.out).toContain('Everything is as the file says.')
+  expect((await engine.client.schedules.list({})).schedules).toMatchObject([{ name: 'night', zone: 'Asia/Tokyo' }])
+  expect((await call(['import-schedules', 'airflow', '.'])).error).toContain('only from scrapydweb, gerapy, crontab')
+  expect((await call(['import-schedules', 'gerapy'])).error).toContain('Name the database of gerapy')
+})
