@@ -30,5 +30,5 @@ export function exitCodeOf(error: unknown): number {
   if (status === 401 || status === 403) return EXIT_CODES.unauthorized
   if (status === 404) return EXIT_CODES.notFound
   if (status === 409) return EXIT_CODES.refused
-  return status < 500 ? EXIT_CODES.usage : EXIT_CODES.failed
+  return status < 500 && status !== 429 ? EXIT_CODES.usage : EXIT_CODES.failed
 }

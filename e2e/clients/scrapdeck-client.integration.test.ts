@@ -1,0 +1,97 @@
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type Service, startService, TEST_CREDENTIALS } from '../support/service.ts'
+
+/** The command of the shell against a real service in another process, with real spiders: as if it were on another machine. */
+
+const root = resolve(import.meta.dirname, '../..')
+let service: Service
+let project: string
+
+beforeAll(async () => {
+  service = await startService({ localSlots: 1 })
+  project = mkdtempSync(join(tmpdir(), 'scrapdeck-client-'))
+  mkdirSync(join(project, 'shop'))
+  const files = {
+    'scrapy.cfg': '[settings]\ndefault = shop.settings\n[deploy]\nproject = shop\n',
+    'shop/__init__.py': '',
+    'shop/settings.py': 'SPIDER_MODULES = ["shop.spiders"]\nTELNETCONSOLE_ENABLED = False\n',
+    'shop/spiders.py': `
+import scrapy
+
+class Echo(scrapy.Spider):
+    name = "echo"
+    async def start(self):
+        self.logger.info("day is %s", self.day)
+        if self.day == "bad":
+            raise SystemExit(3)
+        return
+        yield
+`
+  }
+  for (const [path, text] of Object.entries(files)) writeFileSync(join(project, path), text)
+})
+
+afterAll(async () => {
+  await service.stop()
+  rmSync(project, { recursive: true, force: true })
+})
+
+function scrapdeck(...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const env = {
+    ...process.env,
+    SCRAPDECK_URL: service.address,
+    SCRAPDECK_USERNAME: TEST_CREDENTIALS.username,
+    SCRAPDECK_PASSWORD: TEST_CREDENTIALS.password
+  }
+  return new Promise((done) => {
+    execFile(join(root, 'bin/scrapdeck'), words, { cwd: project, env, timeout: 60_000 }, (error, stdout, stderr) =>
+      done({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr })
+    )
+  })
+}
+
+it('a project is deployed from its folder, run, followed, looked at and scheduled', async () => {
+  const deployed = await scrapdeck('deploy', '--version', '1')
+  expect([deployed.code, deployed.stdout], deployed.stderr).toEqual([0, 'shop 1 is there (1 spider: echo).\n'])
+
+  const followed = await scrapdeck('run', 'shop', 'echo', '-a', 'day=2026-11-21', '--follow')
+  expect([followed.code, followed.stdout], followed.stderr).toEqual([0, expect.stringContaining('day is 2026-11-21')])
+  expect(followed.stdout).toMatch(/Spider closed \(finished\)\n[0-9a-f]{32} {2}succeeded \(finished\)\n$/)
+
+  const { jobs } = JSON.parse((await scrapdeck('jobs', '--json', '--status', 'succeeded')).stdout)
+  const id: string = jobs[0].id
+  expect(jobs).toMatchObject([{ project: 'shop', version: null, spider: 'echo' }])
+  expect((await scrapdeck('logs', id.slice(0, 20), '-n', '1')).stdout).toContain('Spider closed (finished)')
+  expect((await scrapdeck('jobs', id)).stdout).toContain('Arguments  day=2026-11-21')
+
+  const schedule = [
+    '--project',
+    'shop',
+    '--spider',
+    'echo',
+    '--cron',
+    '0 0 1 1 *',
+    '--zone',
+    'UTC',
+    '-a',
+    'day={nominal:yyyy}'
+  ]
+  expect(await scrapdeck('schedules', 'create', 'yearly', ...schedule)).toMatchObject({ code: 0 })
+  const fired = JSON.parse((await scrapdeck('schedules', 'run', 'yearly', '--json')).stdout)
+  expect(fired.firing).toMatchObject({ origin: 'manual', state: 'fired' })
+  const log = await scrapdeck('logs', '-f', '-n', '200', fired.firing.jobIds[0])
+  expect(log.stdout).toContain(`day is ${new Date().getUTCFullYear()}`)
+})
+
+it('what a program needs to know is the exit code', async () => {
+  expect(await scrapdeck('run', 'shop', 'nothing')).toMatchObject({
+    code: 5,
+    stderr: expect.stringContaining('nothing')
+  })
+  const failed = await scrapdeck('run', 'shop', 'echo', '-a', 'day=bad', '--wait')
+  expect([failed.code, failed.stdout], failed.stderr).toEqual([7, expect.stringMatching(/ failed \(/)])
+})

@@ -1,0 +1,338 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Command, CommanderError } from 'commander'
+import { expect, it, onTestFinished } from 'vitest'
+import { silentLogger } from '../engine/runtime/logger.ts'
+import { listen } from '../server/listen.ts'
+import { createFakeEngine } from '../server/testing/fake-engine.ts'
+import { EXIT_CODES, exitCodeOf } from './client/exit-codes.ts'
+import type { Terminal } from './client/terminal.ts'
+import { addClientCommands } from './client-commands.ts'
+
+const JOB_ID = '019b0000000000000000000000000001'
+const page = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8')
+
+function makeDirectory(files: Record<string, string> = {}): string {
+  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-cli-'))
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(directory, path, '..'), { recursive: true })
+    writeFileSync(join(directory, path), text)
+  }
+  return directory
+}
+
+/** The doors over an engine in memory; its address. */
+async function startEngine(): Promise<{ url: string; engine: ReturnType<typeof createFakeEngine> }> {
+  const engine = createFakeEngine()
+  const service = await listen({
+    engine,
+    dataDirectory: makeDirectory(),
+    uiDirectory: makeDirectory(),
+    docsDirectory: makeDirectory(),
+    bindAddress: '127.0.0.1',
+    port: 0,
+    allowedHosts: [],
+    logger: silentLogger
+  })
+  onTestFinished(() => service.stop())
+  return { url: service.address, engine }
+}
+
+async function startServer(answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+interface Call {
+  url?: string
+  password?: string
+  directory?: string
+  environment?: Record<string, string>
+  isTerminal?: boolean
+}
+
+/** One command in this process: what it printed, and the code it would end with. */
+async function call(words: string[], { url, password = 'correct horse: battery', ...options }: Call = {}) {
+  let out = ''
+  let error = ''
+  const terminal: Terminal = {
+    out: (text) => void (out += text),
+    error: (text) => void (error += text),
+    isTerminal: options.isTerminal ?? false,
+    environment: {
+      SCRAPDECK_URL: url,
+      SCRAPDECK_USERNAME: 'scrapdeck',
+      SCRAPDECK_PASSWORD: password,
+      ...options.environment
+    },
+    directory: options.directory ?? makeDirectory(),
+    homeDirectory: makeDirectory(),
+    interrupted: new AbortController().signal,
+    nowMs: () => 61_000,
+    sleep: async () => {},
+    localService: () => ({ port: 1, dataDirectory: '/nowhere' })
+  }
+  const program = new Command('scrapdeck').enablePositionalOptions().exitOverride()
+  program.configureOutput({ writeErr: (text) => void (error += text), writeOut: (text) => void (out += text) })
+  addClientCommands(program, terminal)
+  const code = await program.parseAsync(words, { from: 'user' }).then(
+    () => 0,
+    (caught: unknown) => {
+      if (!(caught instanceof CommanderError)) error += caught instanceof Error ? caught.message : String(caught)
+      return caught instanceof CommanderError ? EXIT_CODES.usage : exitCodeOf(caught)
+    }
+  )
+  return { code, out, error, program }
+}
+
+it('asks for runs with arguments and settings, and prints their ids', async () => {
+  const { url } = await startEngine()
+  const { code, out } = await call(
+    ['run', 'shop', 'prices', 'quotes', '-a', 'day=2026=11', '-a', 'x=', '-s', 'LOG_LEVEL=INFO'],
+    { url }
+  )
+  expect([code, out]).toEqual([0, `${JOB_ID}  queued\n${JOB_ID}  queued\n`])
+})
+
+it('--json is the answer of the API', async () => {
+  const { url } = await startEngine()
+  const { out } = await call(['run', 'shop', 'prices', '-a', 'day=2026=11', '--json'], { url })
+  expect(JSON.parse(out)).toMatchObject({
+    jobs: [{ id: JOB_ID, project: 'shop', spider: 'prices', args: { day: '2026=11' } }]
+  })
+})
+
+it('lists jobs as columns, without what would steer the terminal', async () => {
+  const { url } = await startEngine()
+  const { out } = await call(['jobs', '--project', '\u001b]0;owned\u0007shop', '--limit', '1'], { url })
+  expect(out).toBe(
+    `ID                                STATUS  PROJECT       SPIDER  NODE  AGE    ITEMS  WHY\n${JOB_ID}  queued  ]0;ownedshop  quotes  -     1 min  -      -\n`
+  )
+})
+
+it.each([
+  [['jobs', JOB_ID], 'notFound', 'There is no job'],
+  [['jobs', 'xyz'], 'usage', 'is not the id of a job'],
+  [['jobs', '--status', 'odd'], 'usage', 'odd is no status'],
+  [['jobs', '--limit', 'many'], 'usage', 'Write a whole number'],
+  [['run', 'shop'], 'usage', "missing required argument 'spider'"],
+  [['run', 'shop', 'prices', '-a', 'novalue'], 'usage', 'Write name=value'],
+  [['cancel', JOB_ID, '--fast'], 'usage', "unknown option '--fast'"],
+  [['nodes', 'cordon', 'berlin'], 'notFound', 'There is no node berlin. There are none'],
+  [['schedules', 'preview'], 'usage', 'When?'],
+  [['completion', 'tcsh'], 'usage', 'There is completion for bash, zsh, fish'],
+  [['deploy', '-t', 'prod'], 'usage', 'has no [deploy:prod]'],
+  [['deploy'], 'usage', 'There is no scrapy.cfg'],
+  [['deploy', 'gone'], 'usage', 'There is no '],
+  [['logs', JOB_ID], 'failed', 'does not do this'],
+  [['jobs', '--url', 'ftp://x'], 'usage', 'ftp://x is not an address']
+] as const)('%j ends with the code for %s', async (words, code, message) => {
+  const { url } = await startEngine()
+  const ended = await call([...words], { url })
+  expect(ended.error).toContain(message)
+  expect(ended.code).toBe(EXIT_CODES[code])
+})
+
+it('a wrong password, nobody there, and something else there have codes of their own', async () => {
+  const { url } = await startEngine()
+  expect(await call(['jobs'], { url, password: 'wrong' })).toMatchObject({ code: EXIT_CODES.unauthorized })
+  const nobody = await call(['jobs'], { url: 'http://127.0.0.1:1' })
+  expect([nobody.code, nobody.error]).toEqual([
+    EXIT_CODES.unreachable,
+    expect.stringContaining('No Scrapdeck answers on http://127.0.0.1:1')
+  ])
+  const scrapyd = await startServer((_request, response) =>
+    response.writeHead(404, { 'content-type': 'text/html' }).end('<html>')
+  )
+  expect(await call(['jobs'], { url: scrapyd })).toMatchObject({ code: EXIT_CODES.unreachable })
+})
+
+it('sends no password where none was given for another machine, and never follows a redirect with it', async () => {
+  const elsewhere = await call(['jobs'], { url: 'http://deck.example.org', password: '' })
+  expect([elsewhere.code, elsewhere.error]).toEqual([
+    EXIT_CODES.unauthorized,
+    expect.stringContaining('No password for http://deck.example.org')
+  ])
+  let followed = 0
+  const thief = await startServer((_request, response) => {
+    followed += 1
+    response.end()
+  })
+  const url = await startServer((_request, response) => response.writeHead(302, { location: thief }).end())
+  expect((await call(['jobs'], { url })).code).toBe(EXIT_CODES.unreachable)
+  expect(followed).toBe(0)
+})
+
+it('a write whose connection broke is sent again with the same key', async () => {
+  const keys: unknown[] = []
+  const url = await startServer((request, response) => {
+    keys.push(request.headers['idempotency-key'])
+    if (keys.length === 1) request.socket.destroy()
+    else response.setHeader('content-type', 'application/json').end('{"asked":[],"alreadyEnded":["x"]}')
+  })
+  expect(await call(['cancel', JOB_ID], { url })).toMatchObject({ code: 0, out: '1 job had ended before.\n' })
+  expect(keys).toHaveLength(2)
+  expect(keys[0]).toMatch(/^[0-9a-f-]{36}$/)
+  expect(keys[1]).toBe(keys[0])
+})
+
+it('--wait ends with a code of its own when a job did not succeed', async () => {
+  let asked = 0
+  const url = await startServer((request, response) => {
+    response.setHeader('content-type', 'application/json')
+    if (request.method === 'POST')
+      return response.end(JSON.stringify({ jobs: [{ id: JOB_ID, status: 'queued', waiting: null }] }))
+    asked += 1
+    const progress = asked < 3 ? { state: 'running' } : { state: 'ended', outcome: 'failed', reason: 'exit code 1' }
+    return response.end(JSON.stringify(progress))
+  })
+  const { code, out } = await call(['run', 'shop', 'prices', '--wait'], { url })
+  expect([code, out]).toEqual([EXIT_CODES.badOutcome, `${JOB_ID}  queued\n${JOB_ID}  failed (exit code 1)\n`])
+})
+
+it('logs -f goes on where a connection broke off, and ends with the log', async () => {
+  const asked: (string | undefined)[] = []
+  const url = await startServer((request, response) => {
+    asked.push(request.url?.split('?')[1])
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    const send = (offset: number, text: string, complete: boolean) =>
+      response.write(
+        `event: message\ndata: ${JSON.stringify({ offset, nextOffset: offset + text.length, sizeBytes: 99, text, complete })}\n\n`
+      )
+    if (asked.length === 1) send(5, 'one\ntwo\n', false)
+    else send(13, 'three\n', true)
+    // The first stream breaks off once its piece has left.
+    if (asked.length === 1) setImmediate(() => setTimeout(() => response.destroy(), 50))
+    else response.end('event: done\n\n')
+  })
+  const { code, out } = await call(['logs', '-f', '-n', '1', JOB_ID], { url })
+  expect([code, out]).toEqual([0, 'two\nthree\n'])
+  expect(asked).toEqual(['tailBytes=262144', 'offset=13'])
+})
+
+it('a log on a terminal keeps its colours and nothing else that steers; into a file it goes as it is', async () => {
+  const text = '\u001b[31mred\u001b[0m \u001b[2J\u009b5n\tdone\r\n'
+  const url = await startServer((_request, response) => {
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ offset: 0, nextOffset: 9, sizeBytes: 9, text, complete: true }))
+  })
+  expect((await call(['logs', JOB_ID], { url, isTerminal: true })).out).toBe('\u001b[31mred\u001b[0m [2J5n\tdone\n')
+  expect((await call(['logs', JOB_ID], { url })).out).toBe(text)
+})
+
+const PROJECT = {
+  'scrapy.cfg': '[settings]\ndefault = shop.settings\n',
+  'shop/__init__.py': '',
+  'shop/settings.py': '',
+  '.env': 'SECRET=1'
+}
+
+it('deploys a folder as an egg; project and version come from the options', async () => {
+  const { url } = await startEngine()
+  const directory = makeDirectory(PROJECT)
+  const { code, out } = await call(['deploy', '-p', 'shop', '-v', '7'], { url, directory: join(directory, 'shop') })
+  expect([code, out]).toEqual([0, 'shop 7 is there (its spiders are not listed yet).\n'])
+  const json = await call(['deploy', directory, '--json'], { url })
+  expect(JSON.parse(json.out)).toMatchObject({ version: 'project.egg', sizeBytes: expect.any(Number) })
+})
+
+it('deploys to a target of scrapy.cfg, with its credentials, as scrapyd-deploy does', async () => {
+  const { url } = await startEngine()
+  const target = `[deploy]\nproject = store\n[deploy:prod]\nurl = ${url}/\nusername = scrapdeck\npassword = correct horse: battery\nversion = GIT\n`
+  const directory = makeDirectory({ ...PROJECT, 'scrapy.cfg': PROJECT['scrapy.cfg'] + target })
+  const git = (...words: string[]) =>
+    execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@example.org', ...words], { cwd: directory })
+  git('init', '-q', '-b', 'feature/x')
+  git('commit', '-q', '--allow-empty', '-m', 'one')
+  const other = { directory, url: 'http://127.0.0.1:1', password: 'of somebody else' }
+  expect(await call(['deploy', '-t', 'prod'], other)).toMatchObject({
+    code: 0,
+    out: 'store r1-feature_x is there (its spiders are not listed yet).\n'
+  })
+  const listed = await call(['deploy', '-l', '--json'], { directory })
+  expect(JSON.parse(listed.out).targets.map(({ name }: { name: string }) => name)).toEqual(['default', 'prod'])
+  expect(listed.out).not.toContain('battery')
+})
+
+it('without an address, the [deploy] of scrapy.cfg says where; with one, it does not', async () => {
+  const { url } = await startEngine()
+  const target = '[deploy]\nurl = http://127.0.0.1:1/\nproject = store\n'
+  const directory = makeDirectory({ ...PROJECT, 'scrapy.cfg': PROJECT['scrapy.cfg'] + target })
+  expect(await call(['deploy'], { directory })).toMatchObject({ code: EXIT_CODES.unreachable })
+  expect(await call(['deploy'], { directory, url })).toMatchObject({ code: 0 })
+})
+
+it('schedules are shown by name, made from flags, and looked ahead', async () => {
+  const { url } = await startEngine()
+  const list = await call(['schedules', 'list'], { url })
+  expect([list.code, list.out]).toEqual([0, expect.stringMatching(/^NAME +STATE +NEXT +LAST +WHEN +ID\n/)])
+  const created = await call(
+    [
+      'schedules',
+      'create',
+      'nightly',
+      '--project',
+      'shop',
+      '--spider',
+      'prices',
+      '--cron',
+      '30 2 * * *',
+      '--zone',
+      'UTC'
+    ],
+    { url }
+  )
+  expect([created.code, created.out]).toEqual([0, expect.stringMatching(/^Created .+ \([0-9a-f]{32}\)\. Next: /)])
+  const preview = await call(['schedules', 'preview', '--cron', '@daily', '--json'], { url })
+  expect(JSON.parse(preview.out).occurrences.length).toBeGreaterThan(0)
+  const history = await call(['schedules', 'history', '--missed'], { url })
+  expect([history.code, history.out]).toEqual([0, expect.stringMatching(/^FOR +STATE/)])
+})
+
+it('completion for bash suggests commands, commands of commands, and options', async () => {
+  const { out } = await call(['completion', 'bash'])
+  const complete = (...words: string[]) =>
+    execFileSync('bash', [
+      '-c',
+      `${out}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _scrapdeck; echo "\${COMPREPLY[*]}"`,
+      'bash',
+      'scrapdeck',
+      ...words
+    ])
+      .toString()
+      .trim()
+  expect(complete('sch')).toBe('schedules')
+  expect(complete('nodes', 'a')).toBe('add activate')
+  expect(complete('schedules', 'create', 'x', '--sp')).toBe('--spider')
+  expect(complete('run', 'shop', 'prices', '--no')).toBe('--node --no-overlap')
+})
+
+it.each(['zsh', 'fish'])('completion for %s has every command with its words, quoted', async (shell) => {
+  const { out, program } = await call(['completion', shell])
+  for (const command of program.commands) expect(out).toContain(command.name())
+  expect(out).toContain("'nodes add'")
+  expect(out).not.toContain('undefined')
+})
+
+it('docs/cli.md has every command and every exit code, and no other', async () => {
+  const { program } = await call(['completion', 'bash'])
+  const named = program.commands.flatMap((command) =>
+    command.commands.length === 0
+      ? [command.name()]
+      : command.commands.map((part) => `${command.name()} ${part.name()}`)
+  )
+  const written = [...page.matchAll(/^\| `([a-z]+(?: [a-z]+)?)[^|]*` \|/gm)].map((match) => match[1] as string)
+  expect(written.sort()).toEqual(named.sort())
+  const codes = [...page.matchAll(/^\| (\d+) \|/gm)].map((match) => Number(match[1]))
+  expect(codes).toEqual(Object.values(EXIT_CODES))
+})
