@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { isScrapdeckError } from '../../shared/errors.ts'
 import { readFleetFile } from './yaml.ts'
@@ -13,6 +14,12 @@ function problemOf(text: string): string {
 }
 
 describe('reading a fleet file', () => {
+  test('the example of docs/fleet-file.md is one', () => {
+    const page = readFileSync(new URL('../../../docs/fleet-file.md', import.meta.url), 'utf8')
+    const example = /```yaml\n(.*?)```/s.exec(page)?.[1] ?? ''
+    expect(Object.keys(readFleetFile(example))).toHaveLength(8)
+  })
+
   test('names the line, the field and what is wrong with it', () => {
     expect(problemOf('version: 1\nnodes:\n  - name: a\n    slotz: 3\n')).toContain(
       'line 3: nodes[0] has no field "slotz"'
