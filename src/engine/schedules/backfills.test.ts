@@ -41,6 +41,19 @@ describe('a backfill', () => {
     )
   })
 
+  it('is told of when it is done: its last end was told before it was counted', async ({ world }) => {
+    const id = await addHourly(world)
+    await world.scheduler.backfill(id, { ...ORDER, concurrency: 6 })
+    const told: unknown[] = []
+    const { setFailuresInARow } = world.store
+    vi.spyOn(world.store, 'setFailuresInARow').mockImplementation(async (...change) => {
+      told.push(world.scheduler.backfillOf(id)?.state)
+      await setFailuresInARow.apply(world.store, change)
+    })
+    await world.endAll(id)
+    expect(told.at(-1)).toBe('done')
+  })
+
   it('goes from the newest on where that is asked', async ({ world }) => {
     const id = await addHourly(world)
     await world.scheduler.backfill(id, { ...ORDER, order: 'newest_first' })

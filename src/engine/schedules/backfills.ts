@@ -13,7 +13,7 @@ import { countJobs } from './template.ts'
 export type BackfillOrder = Pick<Backfill, 'fromMs' | 'untilMs' | 'order' | 'concurrency'>
 
 export interface BackfillsParts extends JobMaker {
-  store: Pick<Store, 'getSetting' | 'putSetting' | 'listFirings' | 'findFired'>
+  store: Pick<Store, 'getSetting' | 'putSetting' | 'listFirings' | 'findFired' | 'setFailuresInARow'>
   clock: Clock
   random: Random
   live: Pick<LiveJobs, 'backfillFirings'>
@@ -140,6 +140,7 @@ export class Backfills {
     if (kept.state === 'done') return false
     if (kept.state === 'cancelled') {
       await this.#recount(held)
+      await this.#tell(state)
       return false
     }
     if (held.left.length === 0 && held.fired < kept.total) held.left = await this.#stillToRun(state, kept)
@@ -160,7 +161,13 @@ export class Backfills {
     if (!isDone) return false
     held.kept = { ...kept, state: 'done' }
     await this.#keep(() => (held.kept = kept))
+    await this.#tell(state)
     return false
+  }
+
+  /** The news of its last end may have been read before it was counted here; nothing else would be told of its schedule any more. */
+  async #tell({ stored }: ScheduleState): Promise<void> {
+    await this.#parts.store.setFailuresInARow(stored.id, stored.failuresInARow)
   }
 
   /** Returns its live jobs. Rejects with BAD_INPUT where none is under way. */
