@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import type { Clock, Timer } from '../runtime/clock.ts'
+import { type Clock, sleep, type Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { FromPlugin, PluginCall } from './plugin-messages.ts'
 
@@ -102,6 +102,12 @@ export class PluginThread {
     if (worker === null) return
     this.#end(worker, 'was stopped')
     await worker.terminate()
+  }
+
+  /** Resolves when a thread that has ended may be started again, at once where none has. */
+  async untilStartable(): Promise<void> {
+    const waitMs = this.#notBeforeMs - this.#clock.monotonicMs()
+    if (this.#worker === null && !this.#stopped && waitMs > 0) await sleep(this.#clock, waitMs)
   }
 
   async #restart(): Promise<void> {

@@ -137,6 +137,8 @@ async function tell(threads: PluginThread[], { id }: StoredWebhook, delivery: St
   const hook = (EVENT_HOOKS as Record<string, string>)[delivery.event]
   if (thread === undefined || hook === undefined) return { isGood: false, answer: 'It is not configured any more' }
   try {
+    // Events can wait; each try that nobody could take would be one less.
+    await thread.untilStartable()
     await thread.call(hook, [{ id: delivery.id, ...JSON.parse(delivery.body) }])
     return { isGood: true, answer: 'told' }
   } catch (error) {

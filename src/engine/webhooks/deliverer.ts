@@ -170,7 +170,7 @@ export class Deliverer {
         logger.warn(facts, 'an event was given up: nobody took it')
       }
       if (made.isGone === true) await this.noteWebhooksChanged()
-      this.#noteResult(lane, told.isGood)
+      this.#noteResult(lane, told.isGood || webhook.kind === 'plugin')
       onChange()
     } catch (error) {
       if (this.#stopped) return
@@ -182,6 +182,7 @@ export class Deliverer {
     }
   }
 
+  /** Of a plugin one hook may fail and the others not: none waits for another. */
   #noteResult(lane: Lane, isGood: boolean): void {
     if (isGood) return void Object.assign(lane, { failuresInARow: 0, pausedUntilMs: 0 })
     lane.failuresInARow += 1
