@@ -1,0 +1,86 @@
+import { configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
+import { afterEach, expect, it } from 'vitest'
+import type { Schedule } from '../../../shared/contract/index.ts'
+import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
+import { renderApp } from '../../testing/render-app.tsx'
+
+configure({ asyncUtilTimeout: 8000 })
+
+let engine: FakeEngine
+let app: ReturnType<typeof renderApp>
+
+afterEach(() => app.stop())
+
+const named = (name: string): Schedule => [...engine.schedules.values()].find((schedule) => schedule.name === name)!
+
+async function open(address = '/schedules', options: Parameters<typeof createFakeEngine>[0] = {}) {
+  engine = createFakeEngine({ jobCount: 20, ...options })
+  app = renderApp(engine, address.replace('NIGHTLY', named('nightly prices')?.id))
+  await screen.findByRole('heading', { level: 1 })
+}
+
+it('shows each schedule with its next run and its last runs in words, and what was missed', async () => {
+  await open()
+  const grid = within(await screen.findByRole('grid', { name: 'Schedules' }))
+  expect(await grid.findByText('missed 1')).toBeTruthy()
+  expect(grid.getByText('3 spiders of prices')).toBeTruthy()
+  expect(grid.getAllByRole('img', { name: /^Last \d+ runs: .*succeeded/ }).length).toBeGreaterThan(5)
+  expect(screen.getByText(/8 on · 2 paused · 1 missed a run/)).toBeTruthy()
+})
+
+it('pauses from the table at once, and Undo brings it on again', async () => {
+  await open()
+  fireEvent.click(await screen.findByRole('switch', { name: 'reuters live is on' }))
+  await waitFor(() => expect(named('reuters live').paused).toBe(true))
+  fireEvent.click(await screen.findByRole('button', { name: 'Undo' }))
+  await waitFor(() => expect(named('reuters live').paused).toBe(false))
+})
+
+it('pauses with a note from the detail, and shows it', async () => {
+  await open('/schedules?schedule=NIGHTLY')
+  const detail = within(await screen.findByRole('complementary', { name: 'Schedule nightly prices' }))
+  fireEvent.click(detail.getByRole('button', { name: 'Pause…' }))
+  fireEvent.change(await screen.findByLabelText('Note'), { target: { value: 'shop is closed' } })
+  fireEvent.click(within(screen.getByRole('dialog')).getByRole('button', { name: 'Pause' }))
+  expect(await detail.findByText('shop is closed')).toBeTruthy()
+  expect(named('nightly prices')).toMatchObject({ paused: true, pauseNote: 'shop is closed' })
+})
+
+it('saves what was changed, under the revision that was read; changed meanwhile, it offers theirs or mine', async () => {
+  await open('/schedules?edit=NIGHTLY')
+  const words = await screen.findByLabelText('In words')
+  fireEvent.change(words, { target: { value: 'every weekday at 4:30' } })
+  expect((screen.getByLabelText('Cron expression') as HTMLInputElement).value).toBe('30 4 * * 1-5')
+  // Somebody else is quicker.
+  const before = named('nightly prices')
+  await engine.client.schedules.update({ ...before, overlap: 'allow' })
+  fireEvent.click(screen.getByRole('button', { name: /^Save/ }))
+  expect((await screen.findByRole('alert')).textContent).toContain('Somebody has changed')
+  fireEvent.click(screen.getByRole('button', { name: 'Keep mine: save over it' }))
+  fireEvent.click(screen.getByRole('button', { name: /^Save/ }))
+  await waitFor(() => expect(named('nightly prices').rules).toEqual([{ kind: 'cron', expression: '30 4 * * 1-5' }]))
+  expect(named('nightly prices').overlap).toBe('queue_one')
+})
+
+it('warns of a crowded minute and moves the schedule to a quieter one', async () => {
+  await open('/schedules?edit=NIGHTLY', { nodeCount: 1 })
+  expect((await screen.findByRole('status', { name: 'Load' })).textContent).toContain('some will wait')
+  fireEvent.click(screen.getByRole('button', { name: /^Spread to 03:/ }))
+  await waitFor(() =>
+    expect((screen.getByLabelText('Cron expression') as HTMLInputElement).value).toMatch(/^[1-9]\d? 3 \* \* 1-5$/)
+  )
+})
+
+it('lists what did not run with the reason, and leads to its schedule', async () => {
+  await open('/schedules/missed')
+  const grid = within(await screen.findByRole('grid', { name: 'Missed runs' }))
+  expect(await grid.findByText('maps weekly')).toBeTruthy()
+  expect(grid.getByText(/The engine was off/)).toBeTruthy()
+  fireEvent.click(screen.getByRole('button', { name: 'Left out' }))
+  expect((await grid.findAllByText('The run of the time before was still going.')).length).toBeGreaterThan(0)
+})
+
+it('teaches on first use what a schedule is', async () => {
+  await open('/schedules', { firstRun: true })
+  expect(await screen.findByText('Nothing runs by itself yet')).toBeTruthy()
+})
