@@ -1,6 +1,6 @@
 import { describe, expect, vi } from 'vitest'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { every, it, START_MS, type ScheduleWorld } from './testing/schedule-fixtures.ts'
+import { it, START_MS, type ScheduleWorld } from './testing/schedule-fixtures.ts'
 
 const HOUR_MS = 3_600_000
 const DAY = { fromMs: START_MS - 24 * HOUR_MS, untilMs: START_MS - 19 * HOUR_MS }
@@ -103,7 +103,7 @@ describe('a backfill', () => {
     await vi.waitFor(async () => {
       await world.clock.advanceBy(1)
       expect(world.scheduler.backfillOf(id)).toMatchObject({ state: 'done', total: 182, fired: 182, failed: 182 })
-    })
+    }, 10_000)
   })
 
   it('goes on a second later where the disk refused it', async ({ world }) => {
