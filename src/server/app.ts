@@ -12,13 +12,14 @@ import { closeInOrder } from './orderly-close.ts'
 import { docsDoor } from './docs-door.ts'
 import { createErrorAnswer } from './error-answer.ts'
 import { healthDoor } from './health.ts'
+import { countRequests, metricsDoor } from './metrics-door.ts'
 import { scrapydDoor } from './scrapyd/door.ts'
 import type { ScrapydDoorSettings } from './scrapyd/settings.ts'
 import { NO_SUCH_FILE, NO_SUCH_PAGE, sendPage } from './scrapyd/twisted-pages.ts'
 import { userInterfaceDoor } from './user-interface.ts'
 
 export interface AppOptions {
-  engine: Pick<Engine, 'router' | 'scrapyd' | 'credentials' | 'health' | 'answers'>
+  engine: Pick<Engine, 'router' | 'scrapyd' | 'credentials' | 'health' | 'metrics' | 'answers'>
   /** Where the sessions are kept. */
   dataDirectory: string
   /** The built UI, with its index.html. */
@@ -99,6 +100,7 @@ export function createApp(options: AppOptions): App {
   fastify.setErrorHandler(answerError)
   fastify.setNotFoundHandler((request, reply) => sendPage(request, reply, NO_SUCH_PAGE, 404))
   fastify.register(healthDoor, { engine })
+  fastify.register(metricsDoor, { engine, requests: countRequests(fastify) })
   fastify.register(scrapydDoor, {
     fleet: engine.scrapyd,
     settings: options.scrapyd,
@@ -128,5 +130,6 @@ function answerUnreadable(path: string, reply: FastifyReply): void {
 
 /** Only the way in, and what a load balancer asks. Compared with the route, not with the raw path, which has many spellings. */
 function isOpenToAll(request: FastifyRequest): boolean {
-  return request.routeOptions.url === '/ui/login' || request.routeOptions.url === '/health'
+  const { url } = request.routeOptions
+  return url === '/ui/login' || url === '/health' || url === '/health/live' || url === '/health/ready'
 }

@@ -17,7 +17,7 @@ export interface Service {
 }
 
 export interface ListenOptions {
-  engine: Pick<Engine, 'router' | 'scrapyd' | 'credentials' | 'health' | 'answers' | 'setAddress'>
+  engine: Pick<Engine, 'router' | 'scrapyd' | 'credentials' | 'health' | 'metrics' | 'answers' | 'setAddress'>
   dataDirectory: string
   uiDirectory: string
   docsDirectory: string

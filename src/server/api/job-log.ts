@@ -45,6 +45,8 @@ export async function openJobLog(options: Options): Promise<Readable> {
   const { router, jobId } = options
   await createRouterClient(router, { context: {} }).jobs.status({ id: jobId })
   const stream = new PassThrough()
+  // Before the first line comes: nobody sees an answer begin that has no byte yet. Whoever loses it comes again after so long.
+  stream.write('retry: 2000\n\n')
   const gone = new AbortController()
   stream.on('close', () => gone.abort())
   follow(options, stream, gone.signal).catch((error: unknown) => {

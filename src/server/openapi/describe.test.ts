@@ -1,6 +1,6 @@
 import type { AnyContractProcedure } from '@orpc/contract'
 import { getEventIteratorSchemaDetails, isContractProcedure } from '@orpc/contract'
-import Ajv2020 from 'ajv/dist/2020.js'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, it } from 'vitest'
 import type { z } from 'zod'
 import { contract } from '../../shared/contract/index.ts'

@@ -320,6 +320,7 @@ export function createFakeEngine() {
     setAddress(address: string) {
       this.address = address
     },
+    metrics: async () => '# HELP scrapdeck_info Always 1.\n# TYPE scrapdeck_info gauge\nscrapdeck_info 1\n',
     healthNow: { live: true, ready: true, reasons: [] as string[] },
     health() {
       return this.healthNow

@@ -1,0 +1,49 @@
+import type { FastifyInstance } from 'fastify'
+import { Counter, Histogram, Registry } from 'prom-client'
+import type { Engine } from '../engine/index.ts'
+
+const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60]
+/** Streams last for hours by design: how long says nothing of how fast we answer. */
+const STREAM = /^text\/event-stream/
+
+/** Counts the requests of all doors. By route, not by path: paths are as many as there are jobs. */
+export function countRequests(fastify: FastifyInstance): Registry {
+  const registry = new Registry()
+  const labelNames = ['method', 'route', 'status'] as const
+  const registers = [registry]
+  const count = new Counter({
+    name: 'scrapdeck_http_requests_total',
+    help: 'Requests that were answered, by route.',
+    labelNames,
+    registers
+  })
+  const duration = new Histogram({
+    name: 'scrapdeck_http_request_duration_seconds',
+    help: 'How long answers took; streams are left out.',
+    labelNames: ['method', 'route'],
+    buckets: BUCKETS,
+    registers
+  })
+  fastify.addHook('onResponse', async (request, reply) => {
+    const route = request.routeOptions.url ?? 'none'
+    const method = KNOWN_METHODS.has(request.method) ? request.method : 'other'
+    count.inc({ method, route, status: String(reply.statusCode) })
+    if (STREAM.test(String(reply.getHeader('content-type') ?? ''))) return
+    duration.observe({ method, route }, reply.elapsedTime / 1_000)
+  })
+  return registry
+}
+
+const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])
+
+/** For Prometheus, with the credentials of the API (`basic_auth`). */
+export async function metricsDoor(
+  app: FastifyInstance,
+  { engine, requests }: { engine: Pick<Engine, 'metrics'>; requests: Registry }
+): Promise<void> {
+  app.get('/metrics', async (_request, reply) => {
+    const text = (await engine.metrics()) + (await requests.metrics())
+    return reply.header('cache-control', 'no-store').header('content-type', CONTENT_TYPE).send(text)
+  })
+}
