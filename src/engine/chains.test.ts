@@ -62,10 +62,13 @@ describe('chains in an engine', () => {
     await engine.until(async () => (await engine.client.chains.list()).chains[0]!.problem !== null)
     const [chain] = (await engine.client.chains.list()).chains
     expect(chain).toMatchObject({ firedCount: 0, problem: expect.stringContaining('gone') })
+    const problems = async () => (await engine.client.system.status()).problems.map(({ title }) => title)
+    await engine.until(async () => (await problems()).includes('The chain again could make no job'))
     const { id, firedCount: _, lastFiredAtMs: __, problem: ___, ...settings } = chain!
     await engine.client.chains.update({ ...settings, id, run: { ...settings.run, spiders: ['prices'] } })
     await runAndEnd()
     await engine.until(async () => (await chained()).length === 1)
+    await engine.until(async () => (await problems()).length === 0)
     await engine.restart()
     await engine.clock.advanceBy(1_000)
     expect(await chained()).toHaveLength(1)

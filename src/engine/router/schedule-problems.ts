@@ -1,6 +1,6 @@
 import type { Problem } from '../../shared/contract/index.ts'
 import { formatAge } from '../../shared/time.ts'
-import type { Store, StoredFiring, StoredSchedule } from '../store/store.ts'
+import type { Store, StoredChain, StoredFiring, StoredSchedule } from '../store/store.ts'
 
 /** What schedules did not do that they should have. */
 export interface ScheduleTroubles {
@@ -10,9 +10,11 @@ export interface ScheduleTroubles {
   missed: readonly { schedule: StoredSchedule; firings: readonly StoredFiring[] }[]
   /** Their newest firing could make no jobs. */
   refused: readonly { schedule: StoredSchedule; firing: StoredFiring }[]
+  /** They could make no job after the last end that they should have answered. */
+  chains: readonly StoredChain[]
 }
 
-export const NO_SCHEDULE_TROUBLES: ScheduleTroubles = { stopped: [], missed: [], refused: [] }
+export const NO_SCHEDULE_TROUBLES: ScheduleTroubles = { stopped: [], missed: [], refused: [], chains: [] }
 
 const DAY_MS = 86_400_000
 const FIRINGS_LOOKED_AT = 500
@@ -20,18 +22,20 @@ const SHOWN_MAX = 20
 
 /** A few pages down indexes, however many schedules and firings there are. */
 export async function readScheduleTroubles(
-  store: Pick<Store, 'listFirings' | 'listRecentFirings' | 'getSchedules' | 'pageSchedules'>,
+  store: Pick<Store, 'listFirings' | 'listRecentFirings' | 'getSchedules' | 'pageSchedules' | 'listChains'>,
   nowMs: number
 ): Promise<ScheduleTroubles> {
-  const [stopped, rows] = await Promise.all([
+  const [stopped, rows, all] = await Promise.all([
     store.pageSchedules({ pausedBy: ['failures', 'invalid'] }, { after: null, limit: SHOWN_MAX }),
-    store.listFirings({ states: ['missed', 'failed'] }, { before: null, limit: FIRINGS_LOOKED_AT })
+    store.listFirings({ states: ['missed', 'failed'] }, { before: null, limit: FIRINGS_LOOKED_AT }),
+    store.listChains()
   ])
+  const chains = all.filter(({ settings, problem }) => settings.enabled && problem !== null)
   const bySchedule = Map.groupBy(
     rows.filter(({ atMs }) => nowMs - atMs < DAY_MS),
     ({ scheduleId }) => scheduleId
   )
-  if (bySchedule.size === 0) return { ...NO_SCHEDULE_TROUBLES, stopped: stopped.schedules }
+  if (bySchedule.size === 0) return { ...NO_SCHEDULE_TROUBLES, stopped: stopped.schedules, chains }
   const schedules = await store.getSchedules([...bySchedule.keys()])
   const newest = await store.listRecentFirings([...bySchedule.keys()], 1)
   const missed = schedules.map((schedule) => ({
@@ -42,10 +46,10 @@ export async function readScheduleTroubles(
     const firing = newest.find(({ scheduleId }) => scheduleId === schedule.id)
     return firing?.state === 'failed' && !schedule.paused ? [{ schedule, firing }] : []
   })
-  return { stopped: stopped.schedules, missed: missed.filter(({ firings }) => firings.length > 0), refused }
+  return { stopped: stopped.schedules, missed: missed.filter(({ firings }) => firings.length > 0), refused, chains }
 }
 
-export function scheduleProblems({ stopped, missed, refused }: ScheduleTroubles, nowMs: number): Problem[] {
+export function scheduleProblems({ stopped, missed, refused, chains }: ScheduleTroubles, nowMs: number): Problem[] {
   return [
     ...refused.slice(0, SHOWN_MAX).map(
       ({ schedule, firing }): Problem => ({
@@ -55,6 +59,16 @@ export function scheduleProblems({ stopped, missed, refused }: ScheduleTroubles,
         title: `${schedule.settings.name} could make no jobs`,
         text: `${firing.text.replace(/\.$/, '')}; ${formatAge(nowMs - firing.atMs)} ago`,
         sinceMs: firing.atMs
+      })
+    ),
+    ...chains.slice(0, SHOWN_MAX).map(
+      ({ id, settings, problem }): Problem => ({
+        ...{ nodeId: null, project: settings.run.project, spider: null, mend: 'open_schedules' },
+        id: `chain-refused:${id}`,
+        severity: 'error',
+        title: `The chain ${settings.name} could make no job`,
+        text: problem ?? '',
+        sinceMs: null
       })
     ),
     ...stopped.map(
