@@ -7,6 +7,7 @@ import {
   findAddress,
   toCommandError
 } from './client/connect.ts'
+import type { ClientCommands, Session } from './client/session.ts'
 import type { Terminal } from './client/terminal.ts'
 import { addCompletionCommand } from './commands/completion.ts'
 import { addDeployCommand } from './commands/deploy.ts'
@@ -16,28 +17,6 @@ import { addLogsCommand } from './commands/logs.ts'
 import { addNodeCommands } from './commands/nodes.ts'
 import { addRunCommand } from './commands/run.ts'
 import { addScheduleCommands } from './commands/schedules.ts'
-
-/** A command that talks to an engine: whom it asks, where it prints, how it was called. */
-export interface Session {
-  client: Client
-  terminal: Terminal
-  flags: ConnectionFlags
-}
-
-type Act<Options> = (session: Session, words: string[], options: Options) => Promise<void>
-
-export interface ClientCommands {
-  /** `usage` as commander has it (`cancel <id...>`); the second call says what it does. */
-  add(
-    usage: string,
-    description: string,
-    configure?: (command: Command) => Command,
-    parent?: Command
-  ): <Options>(act: Act<Options & ConnectionFlags>) => Command
-  /** A command of which others are parts. */
-  group(name: string, description: string): Command
-  terminal: Terminal
-}
 
 /** The address is looked for when something is asked: not every command asks, and `deploy` knows other places for it. */
 function openSession(flags: ConnectionFlags, terminal: Terminal): Session {

@@ -8,7 +8,7 @@ import { type Client, connect, type ConnectionFlags, findAddress } from '../clie
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { plural, print, printLine, table } from '../client/output.ts'
 import type { Terminal } from '../client/terminal.ts'
-import type { ClientCommands, Session } from '../client-commands.ts'
+import type { ClientCommands, Session } from '../client/session.ts'
 import { type DeployTarget, readScrapyConfiguration } from '../scrapy-cfg.ts'
 
 interface DeployFlags extends ConnectionFlags {

@@ -7,7 +7,7 @@ import { toCommandError } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { plural, print, printLine } from '../client/output.ts'
 import type { Terminal } from '../client/terminal.ts'
-import type { ClientCommands, Session } from '../client-commands.ts'
+import type { ClientCommands, Session } from '../client/session.ts'
 
 interface ApplyFlags {
   prune?: boolean

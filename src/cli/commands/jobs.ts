@@ -6,7 +6,7 @@ import { collect, wholeNumber } from '../client/arguments.ts'
 import type { Client } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { localTime, plural, print, printLine, table } from '../client/output.ts'
-import type { ClientCommands, Session } from '../client-commands.ts'
+import type { ClientCommands, Session } from '../client/session.ts'
 
 interface ListFlags {
   status?: JobStatus[]

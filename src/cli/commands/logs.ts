@@ -1,7 +1,7 @@
 import { wholeNumber } from '../client/arguments.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { withoutSteering } from '../client/terminal.ts'
-import type { ClientCommands, Session } from '../client-commands.ts'
+import type { ClientCommands, Session } from '../client/session.ts'
 import { findJobId } from './jobs.ts'
 
 const READ_BYTES = 1_048_576

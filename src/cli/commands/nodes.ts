@@ -1,6 +1,6 @@
 import { collect, wholeNumber } from '../client/arguments.ts'
 import { print, table } from '../client/output.ts'
-import type { ClientCommands } from '../client-commands.ts'
+import type { ClientCommands } from '../client/session.ts'
 import { findNodeId } from './jobs.ts'
 
 const MODES = { cordon: 'cordoned', drain: 'draining', activate: 'active' } as const

@@ -1,7 +1,7 @@
 import { collect, collectPair, moment } from '../client/arguments.ts'
 import { EXIT_CODES, CommandEnd } from '../client/exit-codes.ts'
 import { plural, print } from '../client/output.ts'
-import type { ClientCommands } from '../client-commands.ts'
+import type { ClientCommands } from '../client/session.ts'
 import { findJobId, findNodeId, waitForJobs } from './jobs.ts'
 import { followLog } from './logs.ts'
 

@@ -5,7 +5,7 @@ import { collect, collectPair, moment, wholeNumber } from '../client/arguments.t
 import type { Client } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { localTime, plural, print, table } from '../client/output.ts'
-import type { ClientCommands, Session } from '../client-commands.ts'
+import type { ClientCommands, Session } from '../client/session.ts'
 
 interface CreateFlags extends TimingFlags {
   project: string
