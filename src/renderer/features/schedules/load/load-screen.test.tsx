@@ -1,0 +1,65 @@
+import { configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { createFakeEngine, type FakeEngine } from '../../../testing/fake-engine.ts'
+import { renderApp } from '../../../testing/render-app.tsx'
+
+configure({ asyncUtilTimeout: 8000 })
+
+let engine: FakeEngine
+let app: ReturnType<typeof renderApp>
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-11-25T12:00:00Z') }))
+afterEach(() => {
+  app.stop()
+  vi.useRealTimers()
+})
+
+// Seven minutes past: no schedule of the fake engine is there.
+const crowd = async (count: number, everyMinute: boolean) => {
+  for (let number = 1; number <= count; number++)
+    await engine.client.schedules.create({
+      name: `shop ${number}`,
+      zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+      rules: [{ kind: 'cron', expression: everyMinute && number === 1 ? '* 4 * * *' : '7 4 * * *' }],
+      jobs: [{ project: 'prices', spiders: ['otto'] }]
+    })
+}
+const expressions = async () =>
+  (await engine.client.schedules.list({ text: 'shop' })).schedules.map(({ rules }) =>
+    rules[0]?.kind === 'cron' ? rules[0].expression : null
+  )
+
+it('finds the fullest minute, says what would be moved, moves it, and takes it back', async () => {
+  engine = createFakeEngine({ jobCount: 10 })
+  await crowd(8, true)
+  app = renderApp(engine, '/schedules/load')
+  fireEvent.click(await screen.findByRole('button', { name: /04:07.*8 jobs/ }))
+  const pane = within(await screen.findByRole('complementary', { name: 'A minute of the load' }))
+  await waitFor(() => expect(pane.getAllByRole('link', { name: /^shop/ })).toHaveLength(8))
+  fireEvent.click(pane.getByRole('button', { name: 'Spread…' }))
+  const dialog = within(await screen.findByRole('dialog', { name: /^Spread/ }))
+  // Two a minute; the one that runs every minute cannot be moved.
+  expect(dialog.getByText(/6 schedules of 8 are moved; then at most 2 jobs/)).toBeTruthy()
+  expect(dialog.getByText('it runs every minute')).toBeTruthy()
+  expect(await expressions()).not.toContain('8 4 * * *')
+  fireEvent.click(dialog.getByRole('button', { name: 'Move 6 schedules' }))
+  await waitFor(async () => {
+    const now = await expressions()
+    expect(now.filter((each) => each === '7 4 * * *')).toHaveLength(1)
+    expect(now).toContain('8 4 * * *')
+  })
+  fireEvent.click(await screen.findByRole('button', { name: 'Undo' }))
+  await waitFor(async () => expect((await expressions()).filter((each) => each === '7 4 * * *')).toHaveLength(7))
+})
+
+it('says which schedule somebody changed meanwhile, and moves the others', async () => {
+  engine = createFakeEngine({ jobCount: 10 })
+  await crowd(4, false)
+  app = renderApp(engine, '/schedules/load')
+  fireEvent.click(await screen.findByRole('button', { name: /04:07.*4 jobs/ }))
+  fireEvent.click(await screen.findByRole('button', { name: 'Spread…' }))
+  const dialog = within(await screen.findByRole('dialog', { name: /^Spread/ }))
+  engine.failures.set('schedules.update', new Error('Somebody was quicker.'))
+  fireEvent.click(dialog.getByRole('button', { name: /^Move 3 schedules/ }))
+  expect((await dialog.findByRole('alert')).textContent).toContain('3 schedules could not be moved')
+})
