@@ -229,3 +229,14 @@ it('names the job that another one waits for, opens it, and says when the wait e
   fireEvent.click(await pane.findByRole('button', { name: `${running.project}/${running.spider}` }))
   await waitFor(() => expect(app.router.state.location.search).toMatchObject({ job: running.id }))
 })
+
+it('says which schedule made a job, and for which moment', async () => {
+  engine = createFakeEngine({ jobCount: 10 })
+  const { schedules } = await engine.client.schedules.list({ text: 'nightly prices' })
+  const { firing } = await engine.client.schedules.runNow({ id: schedules[0]!.id })
+  app = renderApp(engine, `/jobs?job=${firing.jobIds[0]}&tab=arguments`)
+  const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
+  const [first] = await pane.findAllByRole('link', { name: 'nightly prices' })
+  expect(first?.getAttribute('href')).toContain(schedules[0]!.id)
+  expect(pane.getAllByText((_, element) => element?.tagName === 'TIME').length).toBeGreaterThan(0)
+})

@@ -190,3 +190,29 @@ it('waits for several jobs, each with the ending that it must have', async () =>
     ])
   )
 })
+
+it('runs at a time: the job waits for it in the queue', async () => {
+  const dialog = await open({ project: 'news', spiders: ['reuters'] })
+  fireEvent.click(await dialog.findByRole('radio', { name: 'At a time' }))
+  expect(dialog.getByText(/At which time/)).toBeTruthy()
+  fireEvent.change(dialog.getByLabelText('Not before'), { target: { value: '2099-01-02T03:04' } })
+  fireEvent.click(runButton(dialog))
+  await waitFor(() => expect(newest(1)[0]?.notBeforeMs).toBe(new Date(2099, 0, 2, 3, 4).getTime()))
+})
+
+it('runs on a schedule: it says when, makes the schedule and no job', async () => {
+  const dialog = await open({ project: 'news', spiders: ['reuters'], args: { page: '2' } })
+  fireEvent.click(await dialog.findByRole('radio', { name: 'On a schedule' }))
+  const expression = dialog.getByLabelText('Cron expression')
+  fireEvent.change(expression, { target: { value: '61 3 * * *' } })
+  const save = dialog.getByRole('button', { name: /^Save the schedule/ }) as HTMLButtonElement
+  expect(save.disabled).toBe(true)
+  fireEvent.change(expression, { target: { value: '15 3 * * *' } })
+  expect(dialog.getByText(/03:15/, { selector: 'strong' })).toBeTruthy()
+  const jobs = engine.jobs.size
+  fireEvent.click(save)
+  expect(await screen.findByText(/reuters of news is saved/)).toBeTruthy()
+  const { schedules } = await engine.client.schedules.list({ text: 'reuters of news' })
+  expect(schedules[0]).toMatchObject({ rules: [{ expression: '15 3 * * *' }], jobs: [{ args: { page: '2' } }] })
+  expect(engine.jobs.size).toBe(jobs)
+})
