@@ -43,6 +43,7 @@ export async function serve(options: ServeOptions, warnings: string[]): Promise<
     dataDirectory,
     uiDirectory: packagePaths.uiDirectory,
     docsDirectory: packagePaths.docsDirectory,
+    apiRequestsPerSecond: options.apiRequestsPerSecond ?? undefined,
     bindAddress,
     port,
     unixSocketPath,

@@ -13,6 +13,7 @@ import { docsDoor } from './docs-door.ts'
 import { createErrorAnswer } from './error-answer.ts'
 import { healthDoor } from './health.ts'
 import { countRequests, metricsDoor } from './metrics-door.ts'
+import { API_REQUESTS_PER_SECOND } from './limits.ts'
 import { scrapydDoor } from './scrapyd/door.ts'
 import type { ScrapydDoorSettings } from './scrapyd/settings.ts'
 import { NO_SUCH_FILE, NO_SUCH_PAGE, sendPage } from './scrapyd/twisted-pages.ts'
@@ -36,9 +37,6 @@ export interface AppOptions {
   clock: Clock
   logger: Logger
 }
-
-/** Far more than people and their programs need, far less than a loop without a wait makes. */
-export const API_REQUESTS_PER_SECOND = 500
 
 export interface App {
   fastify: FastifyInstance

@@ -53,8 +53,15 @@ describe('options of the service', () => {
       door: {},
       discovery: [],
       plugins: [],
-      webhookNetworks: ''
+      webhookNetworks: '',
+      apiRequestsPerSecond: null
     })
+  })
+
+  it('say how often the API may be asked', () => {
+    expect(resolve('[scrapdeck]\napi_requests_per_second = 0\n').options.apiRequestsPerSecond).toBe(0)
+    for (const text of ['-1', '1.5', 'many'])
+      expect(() => resolve(`[scrapdeck]\napi_requests_per_second = ${text}\n`)).toThrow('whole number')
   })
 
   it("come from the command line, then our variables, then Scrapyd's, then the files", () => {

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { ScrapydDoorSettings } from '../../server/scrapyd/settings.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { CANCEL_WAITS_MS } from '../../shared/run-limits.ts'
+import { API_REQUESTS_PER_SECOND } from '../../server/limits.ts'
 import { type ConfiguredSource, nodesSource, readSources } from './discovery-options.ts'
 import type { Configuration, ConfiguredValue } from './read-files.ts'
 import { type PluginSettings, readPluginLines } from './plugin-options.ts'
@@ -42,6 +43,8 @@ export interface ServeOptions {
   plugins: PluginSettings[]
   /** Networks inside this one that webhooks may go to. */
   webhookNetworks: string
+  /** How often each credential may ask the API; 0: as often as it likes; null: as the server has it. */
+  apiRequestsPerSecond: number | null
 }
 
 /** As commander gives them: text, as typed. */
@@ -81,7 +84,8 @@ export const OWN_OPTIONS = [
   'nodes',
   'discover',
   'plugins',
-  'webhook_networks'
+  'webhook_networks',
+  'api_requests_per_second'
 ]
 const KNOWN_SECTIONS = ['scrapyd', 'services', 'settings', 'scrapdeck', 'DEFAULT']
 
@@ -269,12 +273,14 @@ export function resolveServeOptions(context: {
     const cancelWaitsSeconds = readCancelWaits()
     const discovery = readDiscovery()
     const extensions = { plugins: readPlugins(), webhookNetworks: readWebhookNetworks() }
+    const apiRequestsPerSecond = readApiRequests()
     return {
       dataDirectory,
       pythonPath: python?.text || null,
       allowedHosts,
       cancelWaitsSeconds,
       discovery,
+      apiRequestsPerSecond,
       ...extensions
     }
   }
@@ -286,6 +292,15 @@ export function resolveServeOptions(context: {
     // By name: their options may hold passwords.
     list('scrapdeck', 'plugins', plugins.map(({ name }) => name).join(', '), picked)
     return plugins
+  }
+
+  function readApiRequests(): number | null {
+    const picked = pick('scrapdeck', 'api_requests_per_second')
+    list('scrapdeck', 'api_requests_per_second', picked?.text ?? String(API_REQUESTS_PER_SECOND), picked)
+    if (picked === null) return null
+    if (/^\d{1,6}$/.test(picked.text.trim())) return Number(picked.text)
+    refuse(picked, `api_requests_per_second takes a whole number, 0 for no limit, not "${picked.text}".`)
+    return null
   }
 
   /** The engine reads them; what it cannot read stops the start, too. */
