@@ -78,6 +78,8 @@ export interface Engine {
   setAddress(address: string): void
   /** For /health: ready when the store is open and the nodes are watched. */
   health(): { live: boolean; ready: boolean; reasons: string[] }
+  /** For Prometheus, in its text format. */
+  metrics(): Promise<string>
   /** Spiders of ours that run on this machine now: quitting asks about them. */
   localRunningCount(): number
   stopLocalSpiders(): Promise<void>

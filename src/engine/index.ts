@@ -17,7 +17,7 @@ import { createScrapydCommands } from './commands/scrapyd-commands.ts'
 import { SystemCommands } from './commands/system-commands.ts'
 import { describeNode } from './dispatch/describe-node.ts'
 import { createDispatch } from './dispatch/dispatch.ts'
-import { LiveAttempts } from './dispatch/live-attempts.ts'
+import { attemptKey, LiveAttempts } from './dispatch/live-attempts.ts'
 import type { Engine, EngineOptions } from './engine-options.ts'
 import { ChangeFeed } from './events/change-feed.ts'
 import { FleetFiles } from './fleet-file/fleet-file.ts'
@@ -37,6 +37,7 @@ import { WITHOUT_EGG } from './projects/catalog.ts'
 import { createProjects } from './projects/projects.ts'
 import { WaitingReasons } from './queue/waiting-reasons.ts'
 import { FiguresSampler } from './router/figures.ts'
+import { Metrics } from './router/metrics.ts'
 import { ProblemWatch } from './router/problem-watch.ts'
 import { createRouter, describeChanges } from './router/router.ts'
 import { systemClock, type Timer } from './runtime/clock.ts'
@@ -47,7 +48,7 @@ import { silentLogger } from './runtime/logger.ts'
 import { watchLoopDelay } from './runtime/loop-delay.ts'
 import { systemRandom } from './runtime/random.ts'
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts'
-import type { StoredVersion } from './store/store.ts'
+import type { Store, StoredVersion } from './store/store.ts'
 import { wireChains } from './wire-chains.ts'
 import { parseNetworks } from './webhooks/addresses.ts'
 import { wireDiscovery } from './wire-discovery.ts'
@@ -83,7 +84,16 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     isStoreDead = true
   }
   const path = join(dataDirectory, 'scrapdeck.sqlite')
-  const store = seams.store ?? (await openSqliteStore({ path, clock, logger, onDeath }))
+  const metrics: Metrics = new Metrics({
+    clock,
+    scrapdeckVersion: options.scrapdeckVersion,
+    host: options.host,
+    attemptOf: (jobId, number) => live.get(attemptKey(jobId, number)),
+    nodeName: (nodeId) => fleet.get(nodeId)?.stored.name,
+    listNodes: () => fleet.list().map(describe),
+    figures: () => figures.current
+  })
+  const store: Store = metrics.watch(seams.store ?? (await openSqliteStore({ path, clock, logger, onDeath })))
   const credentials = readOrCreateCredentials(dataDirectory, random, options.credentials)
   const blobs = seams.blobs ?? plugins.blobs ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs')))
   const secretBox = options.secretBox ?? (await openFileSecretBox(join(dataDirectory, 'secret.key')))
@@ -253,7 +263,10 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     logger,
     preparing: { fleet, projects, secretBox, clock, newJobId },
     wakeDispatcher: () => dispatch.wake(),
-    onChange: () => feed.touch('chains')
+    onChange() {
+      feed.touch('chains')
+      problems.noteSchedules()
+    }
   })
   const queueCommands = new QueueCommands({
     store,
@@ -284,6 +297,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     jobCommands,
     wakeDispatcher: () => dispatch.wake(),
     slots: () => figures.current.slotsTotal,
+    onFired: (firings) => metrics.noteFirings(firings),
     onChange: () => problems.noteSchedules()
   })
   const describe = (node: FleetNode) => describeNode(node, live, localNode, dispatch.stuckSinceMs(node.stored.id))
@@ -560,6 +574,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
         return { live: false, ready: false, reasons: ['The database cannot be used any more: restart Scrapdeck'] }
       return { live: true, ready: !isStopping, reasons: isStopping ? ['Scrapdeck is stopping'] : [] }
     },
+    metrics: () => metrics.read(),
     localRunningCount: () => localNode?.runningCount() ?? 0,
     stopLocalSpiders: async () => localNode?.stopAll(),
     stop() {

@@ -7,7 +7,7 @@ import type { Logger } from './runtime/logger.ts'
 import type { Random } from './runtime/random.ts'
 import type { SecretBox } from './runtime/secret-box.ts'
 import { Scheduler } from './schedules/scheduler.ts'
-import type { Store } from './store/store.ts'
+import type { Store, StoredFiring } from './store/store.ts'
 
 /** Schedules: the orders about them, and the ticker that fires them. */
 export function wireSchedules(parts: {
@@ -20,10 +20,12 @@ export function wireSchedules(parts: {
   jobCommands: Pick<JobCommands, 'cancel'>
   wakeDispatcher: () => void
   slots: () => number
+  onFired: (firings: StoredFiring[]) => void
   /** Rows of moments were written, or a schedule was paused: what is to be looked at may be something else. */
   onChange: () => void
 }): { scheduler: Scheduler; commands: ScheduleCommands } {
-  const { store, secretBox, clock, random, logger, preparing, jobCommands, wakeDispatcher, slots, onChange } = parts
+  const { store, secretBox, clock, random, logger, preparing, jobCommands, wakeDispatcher, slots, onFired, onChange } =
+    parts
   const scheduler = new Scheduler({
     store,
     clock,
@@ -32,7 +34,10 @@ export function wireSchedules(parts: {
     prepare: (items, origin) => prepareJobs(items, origin, preparing),
     openTemplate: (template) => openTemplate(template, secretBox),
     onJobs: wakeDispatcher,
-    onFired: onChange,
+    onFired(firings) {
+      onFired(firings)
+      onChange()
+    },
     onPaused: onChange,
     cancel: async (jobIds) => {
       await jobCommands.cancel(jobIds, { force: false })

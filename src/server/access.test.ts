@@ -96,13 +96,19 @@ describe('who may ask', () => {
   it('health is told to everybody, and nothing else with it', async () => {
     const { askAnonymously, engine } = openTestApp()
     const healthy = await askAnonymously({ url: '/health' })
-    expect([healthy.statusCode, healthy.json()]).toEqual([200, { status: 'ok', reasons: [] }])
-    engine.healthNow = { live: true, ready: false, reasons: ['The local node is not reconciled yet.'] }
-    const starting = await askAnonymously({ url: '/health' })
-    expect([starting.statusCode, starting.json()]).toEqual([
-      503,
-      { status: 'unavailable', reasons: ['The local node is not reconciled yet.'] }
-    ])
+    const well = { status: 'ok', live: true, ready: true, reasons: [] }
+    expect([healthy.statusCode, healthy.json()]).toEqual([200, well])
+    const reasons = ['Scrapdeck is stopping']
+    engine.healthNow = { live: true, ready: false, reasons }
+    const ask = async (url: string) => {
+      const { statusCode, json } = await askAnonymously({ url })
+      return [statusCode, json().status, json().reasons]
+    }
+    expect(await ask('/health')).toEqual([503, 'unavailable', reasons])
+    expect(await ask('/health/ready')).toEqual([503, 'unavailable', reasons])
+    // Whoever restarts what is not live must not do so because it stops.
+    expect(await ask('/health/live')).toEqual([200, 'ok', reasons])
+    expect((await askAnonymously({ url: '/metrics' })).statusCode).toBe(401)
   })
 })
 

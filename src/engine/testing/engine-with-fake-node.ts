@@ -22,6 +22,8 @@ export interface EngineWithFakeNode {
   until(isTrue: () => Promise<boolean>): Promise<void>
   /** After being off for so long. */
   restart(offForMs?: number): Promise<void>
+  /** What Prometheus is told. */
+  metrics(): Promise<string>
   remove(): Promise<void>
 }
 
@@ -83,6 +85,8 @@ export async function openEngineWithFakeNode(): Promise<EngineWithFakeNode> {
       engine = await start()
       client = clientOf(engine)
     },
+
+    metrics: () => engine.metrics(),
 
     async remove() {
       await engine.stop()

@@ -1,0 +1,212 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { Attempt, Figures, Node } from '../../shared/contract/index.ts'
+import { timeOfJobId } from '../../shared/ids.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { AttemptChange, BegunAttempt, Store, StoredFiring } from '../store/store.ts'
+
+export interface MetricsParts {
+  clock: Clock
+  scrapdeckVersion: string
+  host: string
+  /** The attempt as the engine believes it, while it is live. */
+  attemptOf: (
+    jobId: string,
+    number: number
+  ) => Pick<Attempt, 'project' | 'spider' | 'nodeId' | 'sentAtMs' | 'startedAtMs'> | undefined
+  nodeName: (nodeId: string) => string | undefined
+  listNodes: () => Node[]
+  figures: () => Figures
+}
+
+/** What has more kinds than this is summed up as `other`: each is a time series that Prometheus keeps for ever. */
+const SPIDERS_MAX = 1_000
+const NODES_MAX = 1_000
+const PROJECTS_MAX = 200
+const OTHER = 'other'
+const LANES_LOOKED_AT = 1_000
+
+const WAIT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400]
+const SEND_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+const RUN_BUCKETS = [1, 5, 15, 60, 300, 900, 3_600, 14_400, 43_200, 86_400]
+
+/**
+ * Figures for Prometheus, in its words: base units, totals that only grow (from 0 at each start). What happens is counted as it passes
+ * the store (`watch`); what is, is read when somebody asks (`read`).
+ */
+export class Metrics {
+  readonly #parts: MetricsParts
+  readonly #registry = new Registry()
+  readonly #spiders = new Set<string>()
+  readonly #nodes = new Set<string>()
+  #store: Store | null = null
+
+  readonly #jobs = this.#gauge('jobs', 'Jobs that have not ended, by state.', ['state'])
+  readonly #queued = this.#gauge('queued_jobs', 'Queued jobs by project.', ['project'])
+  readonly #oldest = this.#gauge('queue_oldest_seconds', 'Age of the oldest job that could be sent; 0 when none waits.')
+  readonly #isPaused = this.#gauge('queue_paused', '1 while nothing is sent.')
+  readonly #nodeUp = this.#gauge('node_up', '1 while the node answers as it should.', ['node'])
+  readonly #nodeTakesJobs = this.#gauge('node_takes_jobs', '1 while it is active and not stuck.', ['node'])
+  readonly #nodeStuck = this.#gauge('node_stuck', '1 while it accepts jobs but starts none.', ['node'])
+  readonly #nodeSlots = this.#gauge('node_slots', 'Spiders that the node can run at once.', ['node'])
+  readonly #nodeSlotsUsed = this.#gauge('node_slots_used', 'Slots in use, by whomsoever.', ['node'])
+  readonly #loopP99 = this.#gauge('event_loop_delay_p99_seconds', 'Delay of the event loop in the last second.')
+  readonly #sent = this.#counter('attempts_sent_total', 'Attempts that were sent to a node.', ['node'])
+  readonly #ended = this.#counter('attempts_ended_total', 'Attempts that ended, by what became of them.', [
+    'result',
+    'node'
+  ])
+  readonly #jobsEnded = this.#counter('jobs_ended_total', 'Jobs that ran and ended, by outcome.', [
+    'outcome',
+    'project',
+    'spider'
+  ])
+  readonly #items = this.#counter('spider_items_total', 'Items that ended runs scraped.', ['project', 'spider'])
+  readonly #pages = this.#counter('spider_pages_total', 'Pages that ended runs fetched.', ['project', 'spider'])
+  readonly #errors = this.#counter('spider_errors_total', 'Errors in the logs of ended runs.', ['project', 'spider'])
+  readonly #firings = this.#counter('schedule_firings_total', 'Moments of schedules, by what became of them.', [
+    'state'
+  ])
+  readonly #wait = this.#histogram(
+    'dispatch_latency_seconds',
+    'From the moment that a job could be sent until it was: waits for slots and limits included, first attempts only.',
+    WAIT_BUCKETS
+  )
+  readonly #send = this.#histogram('send_seconds', 'From sending a job until its node accepted it.', SEND_BUCKETS)
+  readonly #run = this.#histogram('run_seconds', 'How long runs took that ended.', RUN_BUCKETS)
+
+  constructor(parts: MetricsParts) {
+    this.#parts = parts
+    const info = this.#gauge('info', 'Always 1; its labels tell the version.', ['version', 'host'])
+    info.set({ version: parts.scrapdeckVersion, host: parts.host }, 1)
+  }
+
+  /** The same store, whose attempts are counted as they begin and end. */
+  watch(store: Store): Store {
+    this.#store = store
+    return {
+      ...store,
+      beginAttempts: async (starts) => {
+        const begun = await store.beginAttempts(starts)
+        for (const attempt of begun) this.#noteBegun(attempt)
+        return begun
+      },
+      applyChanges: async (changes) => {
+        // Who it belongs to is known while it lives: afterwards it is forgotten.
+        const attempts = changes.map(({ jobId, attemptNumber }) => this.#parts.attemptOf(jobId, attemptNumber))
+        const applied = await store.applyChanges(changes)
+        for (const [index, change] of changes.entries()) {
+          const attempt = attempts[index]
+          if (applied[index] && attempt !== undefined) this.#noteChange(change, attempt)
+        }
+        return applied
+      }
+    }
+  }
+
+  noteFirings(firings: readonly StoredFiring[]): void {
+    for (const { state, count } of firings) this.#firings.inc({ state }, count)
+  }
+
+  /** All of it, in Prometheus' text format. */
+  async read(): Promise<string> {
+    await this.#readJobs()
+    this.#readNodes()
+    const { paused, loopP99Ms } = this.#parts.figures()
+    this.#isPaused.set(Number(paused))
+    this.#loopP99.set(loopP99Ms / 1_000)
+    return (await this.#registry.metrics()) + (await processRegistry().metrics())
+  }
+
+  #noteBegun({ number, nodeId, sentAtMs, job }: BegunAttempt): void {
+    this.#sent.inc({ node: this.#nameOf(nodeId) })
+    if (number > 1) return
+    const couldBeSentAtMs = Math.max(job.queuedAtMs, job.notBeforeMs ?? 0)
+    this.#wait.observe(Math.max(0, sentAtMs - couldBeSentAtMs) / 1_000)
+  }
+
+  #noteChange(change: AttemptChange, attempt: NonNullable<ReturnType<MetricsParts['attemptOf']>>): void {
+    const { to, entry, counts, result, jobOutcome } = change
+    if (to === 'accepted') this.#send.observe(Math.max(0, entry.atMs - attempt.sentAtMs) / 1_000)
+    if (to !== 'ended') return
+    this.#ended.inc({ result: result ?? 'unknown', node: this.#nameOf(attempt.nodeId) })
+    const of = this.#spiderOf(attempt)
+    if (jobOutcome != null) this.#jobsEnded.inc({ ...of, outcome: jobOutcome })
+    if (counts?.items != null) this.#items.inc(of, counts.items)
+    if (counts?.pages != null) this.#pages.inc(of, counts.pages)
+    if (counts?.errors != null) this.#errors.inc(of, counts.errors)
+    if (attempt.startedAtMs !== null) this.#run.observe(Math.max(0, entry.atMs - attempt.startedAtMs) / 1_000)
+  }
+
+  #spiderOf({ project, spider }: { project: string; spider: string }) {
+    const key = `${project}\n${spider}`
+    if (this.#spiders.size >= SPIDERS_MAX && !this.#spiders.has(key)) return { project: OTHER, spider: OTHER }
+    this.#spiders.add(key)
+    return { project, spider }
+  }
+
+  #nameOf(nodeId: string): string {
+    const name = this.#parts.nodeName(nodeId) ?? OTHER
+    if (this.#nodes.size >= NODES_MAX && !this.#nodes.has(name)) return OTHER
+    this.#nodes.add(name)
+    return name
+  }
+
+  async #readJobs(): Promise<void> {
+    const store = this.#store
+    if (store === null) return
+    const [states, { project }, oldestSeconds] = await Promise.all([
+      store.countByState(),
+      store.countFacets({ status: ['queued'] }),
+      this.#readOldest(store)
+    ])
+    for (const state of ['queued', 'starting', 'running'] as const) this.#jobs.set({ state }, states[state])
+    this.#queued.reset()
+    for (const { value, count } of project.slice(0, PROJECTS_MAX)) this.#queued.set({ project: value }, count)
+    const others = project.slice(PROJECTS_MAX).reduce((sum, { count }) => sum + count, 0)
+    if (others > 0) this.#queued.inc({ project: OTHER }, others)
+    this.#oldest.set(oldestSeconds)
+  }
+
+  async #readOldest(store: Store): Promise<number> {
+    const lanes = (await store.listLanes()).slice(0, LANES_LOOKED_AT)
+    const heads = await store.readHeads(lanes.map(({ lane }) => ({ lane, limit: 1 })))
+    const times = heads.flatMap(([head]) => (head === undefined ? [] : [timeOfJobId(head.id)]))
+    return times.length === 0 ? 0 : Math.max(0, this.#parts.clock.nowMs() - Math.min(...times)) / 1_000
+  }
+
+  #readNodes(): void {
+    const gauges = [this.#nodeUp, this.#nodeTakesJobs, this.#nodeStuck, this.#nodeSlots, this.#nodeSlotsUsed]
+    for (const gauge of gauges) gauge.reset()
+    for (const { name: node, health, mode, stuckSinceMs, slots, runs } of this.#parts.listNodes().slice(0, NODES_MAX)) {
+      const isStuck = stuckSinceMs !== null
+      this.#nodeUp.set({ node }, Number(health === 'up'))
+      this.#nodeTakesJobs.set({ node }, Number(mode === 'active' && !isStuck))
+      this.#nodeStuck.set({ node }, Number(isStuck))
+      this.#nodeSlots.set({ node }, slots)
+      this.#nodeSlotsUsed.set({ node }, runs.length)
+    }
+  }
+
+  #gauge<Label extends string = never>(name: string, help: string, labelNames: Label[] = []): Gauge<Label> {
+    return new Gauge({ name: `scrapdeck_${name}`, help, labelNames, registers: [this.#registry] })
+  }
+
+  #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
+    return new Counter({ name: `scrapdeck_${name}`, help, labelNames, registers: [this.#registry] })
+  }
+
+  #histogram(name: string, help: string, buckets: number[]): Histogram {
+    return new Histogram({ name: `scrapdeck_${name}`, help, buckets, registers: [this.#registry] })
+  }
+}
+
+let ofProcess: Registry | null = null
+
+/** Of the process: one for all engines in it, and only where somebody asks; its observers cost a little. */
+function processRegistry(): Registry {
+  if (ofProcess === null) {
+    ofProcess = new Registry()
+    collectDefaultMetrics({ register: ofProcess })
+  }
+  return ofProcess
+}

@@ -1,0 +1,106 @@
+import { execFile } from 'node:child_process'
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { openEngineWithFakeNode } from '../engine/testing/engine-with-fake-node.ts'
+import { openTestApp } from './testing/test-app.ts'
+
+const run = promisify(execFile)
+const ROOT = join(import.meta.dirname, '..', '..')
+const RESOURCES = join(ROOT, 'resources', 'grafana')
+
+/** Everything that Prometheus is told: by an engine that ran a job, and by its HTTP doors. */
+async function readAll(): Promise<string> {
+  const house = await openEngineWithFakeNode()
+  const { ask } = openTestApp()
+  try {
+    await house.prepare()
+    const { jobs } = await house.client.jobs.run({ project: 'shop', spiders: ['prices', 'prices'] })
+    await house.until(async () => house.node.running.length === 2)
+    for (const { id } of jobs) house.node.end(id)
+    const isOver = async (id: string) => (await house.client.jobs.get({ id })).job.state === 'ended'
+    await house.until(async () => (await Promise.all(jobs.map(({ id }) => isOver(id)))).every(Boolean))
+    await house.client.schedules.create({
+      ...{ name: 'often', zone: 'UTC', overlap: 'allow' as const },
+      rules: [{ kind: 'cron' as const, expression: '*/10 * * * * *' }],
+      jobs: [{ project: 'shop', spiders: ['prices'] }]
+    })
+    await house.until(async () => (await house.client.schedules.firings({})).firings.length > 0)
+    await ask({ url: '/api/v1/nodes' })
+    await ask({ url: '/no/such/path' })
+    const doors = (await ask({ url: '/metrics' })).body.replaceAll(/^.*scrapdeck_info.*\n/gm, '')
+    return (await house.metrics()) + doors
+  } finally {
+    await house.remove()
+  }
+}
+
+let told: Promise<string> | null = null
+const readOnce = () => (told ??= readAll())
+
+/** From Debian's prometheus package: what is installed, or else a copy of our own beside the packages of npm. */
+async function findPromtool(): Promise<string> {
+  if (
+    await run('promtool', ['--version']).then(
+      () => true,
+      () => false
+    )
+  )
+    return 'promtool'
+  const directory = join(ROOT, 'node_modules', '.cache', 'prometheus')
+  const own = join(directory, 'usr', 'bin', 'promtool')
+  await mkdir(directory, { recursive: true })
+  const has = await run(own, ['--version']).then(
+    () => true,
+    () => false
+  )
+  if (!has) await run('sh', ['-c', 'apt-get download prometheus && dpkg -x prometheus_*.deb .'], { cwd: directory })
+  return own
+}
+
+describe('what Prometheus is told', () => {
+  it('counts jobs, attempts, items, waits, moments and requests', async () => {
+    const text = await readOnce()
+    const valueOf = (series: string) => {
+      const line = text.split('\n').find((one) => one.startsWith(`${series} `))
+      return line === undefined ? undefined : Number(line.slice(series.length + 1))
+    }
+    expect(valueOf('scrapdeck_jobs_ended_total{project="shop",spider="prices",outcome="succeeded"}')).toBe(2)
+    expect(valueOf('scrapdeck_spider_items_total{project="shop",spider="prices"}')).toBe(6)
+    expect(valueOf('scrapdeck_attempts_ended_total{result="succeeded",node="berlin"}')).toBe(2)
+    expect(valueOf('scrapdeck_dispatch_latency_seconds_count')).toBeGreaterThanOrEqual(2)
+    expect(valueOf('scrapdeck_send_seconds_count')).toBeGreaterThanOrEqual(2)
+    expect(valueOf('scrapdeck_node_slots{node="berlin"}')).toBe(2)
+    expect(valueOf('scrapdeck_schedule_firings_total{state="fired"}')).toBeGreaterThanOrEqual(1)
+    // By route: what people make up in paths is one series.
+    expect(text).toMatch(/^scrapdeck_http_requests_total\{method="GET",route="none",status="404"\} 1$/m)
+    expect(valueOf('process_resident_memory_bytes')).toBeGreaterThan(0)
+  })
+
+  it('is in the form that promtool asks for', async () => {
+    const text = await readOnce()
+    const child = run(await findPromtool(), ['check', 'metrics'])
+    child.child.stdin?.end(text)
+    // It also says what it would call things: only ours are ours to name.
+    const said = await child.then(
+      ({ stderr }) => stderr,
+      (error: { stderr: string }) => error.stderr
+    )
+    expect(said.split('\n').filter((line) => !/^(nodejs_|process_|$)/.test(line))).toEqual([])
+  })
+
+  it('is all that dashboard and alerts ask for, and the alerts fire when they should', async () => {
+    const [text, promtool] = [await readOnce(), await findPromtool()]
+    const known = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name!))
+    const dashboard = await readFile(join(RESOURCES, 'dashboard.json'), 'utf8')
+    const rules = await readFile(join(RESOURCES, 'alerts.yaml'), 'utf8')
+    const { panels } = JSON.parse(dashboard) as { panels: { targets: { expr: string }[] }[] }
+    const asked = [rules, ...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))].join('\n')
+    const names = [...asked.matchAll(/\b(scrapdeck_[a-z0-9_]+|process_[a-z_]+)/g)].map(([name]) => name)
+    expect(names.length).toBeGreaterThan(20)
+    expect(names.filter((name) => !known.has(name) && !known.has(name.replace(/_bucket$/, '')))).toEqual([])
+    await run(promtool, ['check', 'rules', 'alerts.yaml'], { cwd: RESOURCES })
+    await run(promtool, ['test', 'rules', 'alerts.test.yaml'], { cwd: RESOURCES })
+  })
+})
