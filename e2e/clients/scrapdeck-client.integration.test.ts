@@ -95,3 +95,13 @@ it('what a program needs to know is the exit code', async () => {
   const failed = await scrapdeck('run', 'shop', 'echo', '-a', 'day=bad', '--wait')
   expect([failed.code, failed.stdout], failed.stderr).toEqual([7, expect.stringMatching(/ failed \(/)])
 })
+
+it('what people read about the service on this machine, programs have as JSON', async () => {
+  const place = ['--data', service.dataDirectory, '--port', new URL(service.address).port]
+  const credentials = JSON.parse((await scrapdeck('credentials', ...place, '--json')).stdout)
+  expect(credentials).toEqual({ ...TEST_CREDENTIALS, port: Number(place[3]) })
+  const link = JSON.parse((await scrapdeck('link', ...place, '--json')).stdout)
+  expect(link.url).toContain(`${service.address}/ui/login?token=`)
+  const { options } = JSON.parse((await scrapdeck('config', ...place, '--json')).stdout)
+  expect(options).toContainEqual(expect.objectContaining({ name: 'http_port', value: place[3] }))
+})

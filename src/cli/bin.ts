@@ -32,8 +32,11 @@ const PORT_HELP = 'port to listen on (default 6800; 0: any free one)'
 const DATA_HELP = `where everything is kept (default ${ownDataDirectory})`
 const CONFIG_HELP = 'the one configuration file to read (default: those that Scrapyd reads, see docs/configuration.md)'
 
+const JSON_HELP = 'print it as JSON'
+
 interface Flags extends ServeFlags {
   config?: string | undefined
+  json?: boolean
 }
 
 const program = new Command('scrapdeck')
@@ -72,13 +75,15 @@ serviceCommand(
   await serve(options, warnings)
 })
 
-serviceCommand('config', 'Show every option as serve would have it, and where it comes from.').action(
-  async (flags: Flags) => {
+serviceCommand('config', 'Show every option as serve would have it, and where it comes from.')
+  .option('--json', JSON_HELP)
+  .action(async (flags: Flags) => {
     const { describeConfiguration } = await import('./config/describe.ts')
-    const configuration = configurationOf(flags)
-    process.stdout.write(describeConfiguration(configuration.files, resolve(flags)))
-  }
-)
+    const { files } = configurationOf(flags)
+    const resolved = resolve(flags)
+    const { listed, warnings } = resolved
+    writeAnswer(flags, { files, options: listed, warnings }, describeConfiguration(files, resolved))
+  })
 
 program
   .command('import-scrapyd <directory>')
@@ -103,10 +108,11 @@ program
   .option('--data <directory>', `where the service keeps its data (default ${ownDataDirectory})`)
   .option('--port <number>', 'port of the service (default 6800)')
   .option('--config <file>', CONFIG_HELP)
+  .option('--json', JSON_HELP)
   .action(async (flags: Flags) => {
-    const { describeCredentials } = await import('./credentials.ts')
+    const { describeCredentials, requireCredentials } = await import('./credentials.ts')
     const { dataDirectory, port } = resolve(flags).options
-    process.stdout.write(describeCredentials(dataDirectory, port ?? 0))
+    writeAnswer(flags, { ...requireCredentials(dataDirectory), port }, describeCredentials(dataDirectory, port ?? 0))
   })
 
 program
@@ -115,10 +121,12 @@ program
   .option('--data <directory>', `where the service keeps its data (default ${ownDataDirectory})`)
   .option('--port <number>', 'port of the service (default 6800)')
   .option('--config <file>', CONFIG_HELP)
+  .option('--json', JSON_HELP)
   .action(async (flags: Flags) => {
     const { requestLoginLink } = await import('./login-link.ts')
     const { dataDirectory, port } = resolve(flags).options
-    process.stdout.write(`${await requestLoginLink(dataDirectory, port ?? 0)}\n`)
+    const url = await requestLoginLink(dataDirectory, port ?? 0)
+    writeAnswer(flags, { url }, `${url}\n`)
   })
 
 const interruption = new AbortController()
@@ -164,6 +172,10 @@ function report(error: unknown): number {
   const text = message.includes('\n') ? `\n${message.replaceAll(/^/gm, '- ')}` : ` ${message}`
   if (message !== '') process.stderr.write(`scrapdeck:${text}\n`)
   return exitCodeOf(error)
+}
+
+function writeAnswer(flags: Flags, answer: object, text: string): void {
+  process.stdout.write(flags.json ? `${JSON.stringify(answer, null, 2)}\n` : text)
 }
 
 function configurationOf(flags: Flags) {
