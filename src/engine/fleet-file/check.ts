@@ -17,8 +17,11 @@ const ANY_NODE = { get: () => ({}) as never }
 export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
   const problems: string[] = []
   const nodes = form.nodes?.map((node) => attempt(`node ${node.name}`, () => withAddress(node)) ?? node)
-  for (const [index, node] of (nodes ?? []).entries()) {
-    const other = nodes!.slice(0, index).find(({ kind, url }) => kind === node.kind && url === node.url)
+  const seen = new Map<string, FileNode>()
+  for (const node of nodes ?? []) {
+    // The local node's address is empty.
+    const other = seen.get(node.url)
+    seen.set(node.url, node)
     if (other === undefined) continue
     const what = node.kind === 'local' ? 'are both the local node' : `have the same address ${node.url}`
     problems.push(`the nodes ${other.name} and ${node.name} ${what}`)
@@ -26,14 +29,16 @@ export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
   if (nodes?.some(({ kind }) => kind === 'local') && !current.nodes.some(({ item }) => item.kind === 'local')) {
     problems.push('it has a local node, and this service runs without one: take it out of the file')
   }
-  const known = [...(nodes ?? []), ...current.nodes.map(({ item }) => item)]
+  const known = [...current.nodes.map(({ item }) => item), ...(nodes ?? [])]
+  const names = new Set(known.map(({ name }) => name))
+  const nameAt = new Map(known.map(({ url, name }) => [url, name]))
   const named = (template: FileTemplate, what: string): FileTemplate => {
     if (template.node === null) return template
     const { node } = template
-    const found = known.find(({ name }) => name === node) ?? known.find(({ url }) => isAddress(url, node))
+    const found = names.has(node) ? node : nameAt.get(addressOf(node))
     if (found === undefined)
       problems.push(`${what} runs on the node "${node}", which is neither in the file nor in the fleet`)
-    return { ...template, node: found?.name ?? node }
+    return { ...template, node: found ?? node }
   }
   const schedules = form.schedules?.map((schedule) => ({
     ...schedule,
@@ -106,10 +111,11 @@ function withAddress(node: FileNode): FileNode {
   return { ...node, url, username: node.username ?? username, ...secret }
 }
 
-function isAddress(url: string, text: string): boolean {
+/** As addresses are kept; a text that is none is nobody's. */
+function addressOf(text: string): string {
   try {
-    return url !== '' && parseNodeUrl(text).url === url
+    return parseNodeUrl(text).url
   } catch {
-    return false
+    return text
   }
 }

@@ -140,7 +140,7 @@ export type Part = keyof typeof PARTS
 export const PART_NAMES = Object.keys(PARTS) as Part[]
 export type ItemOf<P extends Part> = NonNullable<FleetForm[P]>[number]
 
-export const TEMPLATE_SHAPE: z.ZodObject = FileTemplate
+export const TEMPLATE_FIELDS: z.ZodRawShape = FileTemplate.shape
 
 export function templateOfFile({ nodeId, ...template }: RunTemplate, nameOf: (nodeId: string) => string): FileTemplate {
   return { ...template, node: nodeId === null ? null : nameOf(nodeId) }

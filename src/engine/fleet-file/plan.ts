@@ -61,22 +61,25 @@ export function planFleetFile(current: CurrentFleet, wanted: FleetForm, prune: b
 function planPart<P extends Part>(part: P, current: CurrentFleet, wanted: FleetForm, prune: boolean): Step<P>[] {
   const items = wanted[part] as ItemOf<P>[] | undefined
   if (items === undefined) return []
-  const rest = new Set(current[part] as CurrentItem<P>[])
-  const partners = items.map((item) => take(rest, (one) => nameOf(part, one.item) === nameOf(part, item)))
-  // A node that is called otherwise now is the same as long as its address is.
-  for (const [index, item] of items.entries()) {
-    partners[index] ??= take(rest, (one) => part === 'nodes' && isSameAddress(one.item as FileNode, item as FileNode))
+  const there = current[part] as CurrentItem<P>[]
+  const rest = new Set(there)
+  const byName = Map.groupBy(there, (one) => nameOf(part, one.item))
+  const partners = items.map((item) => take(rest, byName.get(nameOf(part, item))))
+  if (part === 'nodes') {
+    // A node that is called otherwise now is the same as long as its address is.
+    const byUrl = Map.groupBy(there, (one) => (one.item as FileNode).url)
+    for (const [index, item] of items.entries()) partners[index] ??= take(rest, byUrl.get((item as FileNode).url))
   }
   const steps = items.flatMap((item, index) => planItem(part, item, partners[index]))
   if (!prune) return steps
   return [...steps, ...[...rest].filter(({ isOurs }) => isOurs).map((one) => removal(part, one))]
 }
 
-function take<T>(rest: Set<T>, isIt: (one: T) => boolean): T | undefined {
-  for (const one of rest) {
-    if (!isIt(one)) continue
-    rest.delete(one)
-    return one
+/** The first of these that nobody has taken. */
+function take<T>(rest: Set<T>, candidates: T[] | undefined): T | undefined {
+  while (candidates !== undefined && candidates.length > 0) {
+    const one = candidates.shift()!
+    if (rest.delete(one)) return one
   }
   return undefined
 }
@@ -114,9 +117,6 @@ function nameForPeople<P extends Part>(part: P, item: ItemOf<P>): string {
   if (part === 'limits') return describeLimit({ ...(item as FileLimit), id: '' })
   return 'id' in item ? item.id : (item as { name: string }).name
 }
-
-const isSameAddress = (one: FileNode, other: FileNode) =>
-  one.kind === 'scrapyd' && other.kind === 'scrapyd' && one.url === other.url
 
 /** Secrets that are not said, or only as they are shown, are those that there are. */
 function filledIn<P extends Part>(part: P, wanted: ItemOf<P>, before: ItemOf<P> | undefined): ItemOf<P> {

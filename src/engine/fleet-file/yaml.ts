@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { isNode, LineCounter, parseDocument, stringify } from 'yaml'
 import type { z } from 'zod'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { FleetForm, type Part, PARTS, PART_NAMES, TEMPLATE_SHAPE } from './form.ts'
+import { FleetForm, type Part, PARTS, PART_NAMES, TEMPLATE_FIELDS } from './form.ts'
 
 /** Enough for anchors that people write; an alias of aliases of aliases is an attack. */
 const ALIASES_MAX = 1_000
@@ -46,7 +46,7 @@ export function writeFleetFile(form: FleetForm, heading: string): string {
 
 /** One thing as the file would say it. */
 export function compactItem(part: Part, item: object): Record<string, unknown> {
-  return withoutDefaults(item, PARTS[part])
+  return withoutDefaults(item, PARTS[part].shape)
 }
 
 /** The value of a field for a difference that people read: a line, or a few. */
@@ -54,12 +54,12 @@ export function textOfValue(name: string, value: unknown): string {
   return stringify(compactValue(name, value), STYLE).trimEnd()
 }
 
-function withoutDefaults(item: object, schema: z.ZodObject): Record<string, unknown> {
+function withoutDefaults(item: object, fields: z.ZodRawShape): Record<string, unknown> {
   // The name first: it is what people look for.
   const kept: Record<string, unknown> = 'name' in item ? { name: item.name } : {}
   for (const [name, value] of Object.entries(item)) {
     if (value === undefined) continue
-    const standard = schema.shape[name]?.safeParse(undefined)
+    const standard = (fields[name] as z.ZodType | undefined)?.safeParse(undefined)
     const isStandard = standard?.success === true && isDeepStrictEqual(standard.data, value)
     if (!isStandard) kept[name] = compactValue(name, value)
   }
@@ -67,8 +67,8 @@ function withoutDefaults(item: object, schema: z.ZodObject): Record<string, unkn
 }
 
 function compactValue(name: string, value: unknown): unknown {
-  if (name === 'jobs') return (value as object[]).map((template) => withoutDefaults(template, TEMPLATE_SHAPE))
-  return name === 'run' ? withoutDefaults(value as object, TEMPLATE_SHAPE) : value
+  if (name === 'jobs') return (value as object[]).map((template) => withoutDefaults(template, TEMPLATE_FIELDS))
+  return name === 'run' ? withoutDefaults(value as object, TEMPLATE_FIELDS) : value
 }
 
 /** What the parser itself cannot stand: nesting without end, a flood of aliases. */
