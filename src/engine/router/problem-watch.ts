@@ -9,7 +9,14 @@ import { NO_SCHEDULE_TROUBLES, readScheduleTroubles, type ScheduleTroubles } fro
 export interface ProblemWatchParts {
   store: Pick<
     Store,
-    'listJobs' | 'listLanes' | 'readHeads' | 'listFirings' | 'listRecentFirings' | 'getSchedules' | 'pageSchedules'
+    | 'listJobs'
+    | 'listLanes'
+    | 'readHeads'
+    | 'listFirings'
+    | 'listRecentFirings'
+    | 'listChains'
+    | 'getSchedules'
+    | 'pageSchedules'
   >
   clock: Clock
   logger: Logger
