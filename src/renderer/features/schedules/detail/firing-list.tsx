@@ -88,6 +88,9 @@ export function FiringList({ scheduleId, zone }: { scheduleId: string; zone: str
 function FiringRow({ firing, zone, nowMs }: { firing: Firing; zone: string; nowMs: number }) {
   const [first] = firing.jobIds
   const word = REASON_WORDS[firing.reason]
+  // Of what ran as it should have, the word above says it all.
+  const isLate = firing.reason === 'caught_up' || firing.reason === 'buffered'
+  const isTold = firing.text !== '' && (firing.state !== 'fired' || isLate)
   const text = firingWord(firing) + (firing.count > 1 ? ` × ${firing.count}` : '')
   return (
     <li>
@@ -107,7 +110,7 @@ function FiringRow({ firing, zone, nowMs }: { firing: Firing; zone: string; nowM
         {word !== undefined && <span className="faint"> · {word}</span>}
       </span>
       <span className="faint">{firing.durationMs === null ? '' : formatRuntime(firing.durationMs)}</span>
-      {firing.text !== '' && <p className="dim">{firing.text}</p>}
+      {isTold && <p className="dim">{firing.text}</p>}
     </li>
   )
 }
