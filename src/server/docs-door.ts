@@ -66,7 +66,7 @@ function send(reply: FastifyReply, title: string, content: string): FastifyReply
     title: `${title} – Scrapdeck`,
     styles: ['/docs/style.css'],
     body: `${nav}\n<main>\n${content}\n</main>`,
-    policy: "style-src 'self'; img-src 'self'"
+    policy: "style-src 'self'; img-src 'self' data:"
   })
 }
 

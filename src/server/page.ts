@@ -46,6 +46,7 @@ export function sendHtml(
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
 <title>${escapeHtml(page.title)}</title>
 ${[...styles, ...scripts].join('\n')}
 </head>

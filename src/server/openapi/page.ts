@@ -5,7 +5,7 @@ import type { OpenAPI } from '@orpc/contract'
 import type { FastifyInstance } from 'fastify'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { escapeHtml } from '../html.ts'
-import { PAGE_STYLE, sendHtml } from '../page.ts'
+import { sendHtml } from '../page.ts'
 
 /** Swagger UI as @fastify/swagger-ui packs it: files alone are taken from there. */
 const FILES: Record<string, string> = {
@@ -18,7 +18,7 @@ const START = `SwaggerUIBundle({
   url: '/api/openapi.json',
   dom_id: '#operations',
   deepLinking: true,
-  docExpansion: 'none',
+  docExpansion: 'list',
   filter: true,
   tryItOutEnabled: true,
   displayRequestDuration: true,
@@ -28,14 +28,14 @@ const START = `SwaggerUIBundle({
 })
 `
 
-/** Swagger UI knows dark colours only where its page says so; the page follows the system. */
-const STYLE = `${PAGE_STYLE}
-main { max-width: none; padding: 0 }
+/** Swagger UI is light, so the page is, whatever the system prefers; its elements keep their own styles. */
+const STYLE = `
+body { margin: 0; background: #fafafa; color: #18202b; font: 15px/1.55 Inter, system-ui, sans-serif }
+nav { max-width: 1100px; margin: 0 auto; padding: 16px 20px; font-size: 13px }
+nav a { color: #4656e0 }
 .swagger-ui .wrapper { max-width: 1100px }
+.swagger-ui .info { margin: 16px 0 }
 noscript { display: block; padding: 20px }
-@media (prefers-color-scheme: dark) {
-  #operations { background: #f4f6f8 }
-}
 `
 
 /** `/api`: the document, for people to read and try. All of it comes from here: it works without any other network. */
