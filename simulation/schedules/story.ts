@@ -257,17 +257,18 @@ export async function runStory(
       await life?.scheduler.noteChanged(id)
       return true
     }
-    time.after(fromMs, async () => {
+    const pause = async () => {
       if (await set(true)) journal.pauses.set(id, { fromMs: time.nowMs, untilMs: Number.POSITIVE_INFINITY })
-    })
+    }
+    time.after(fromMs, () => void pause())
     // Whoever finds the engine down comes back.
     const resume = async () => {
-      const pause = journal.pauses.get(id)
-      if (pause === undefined) return
-      if (await set(false)) pause.untilMs = time.nowMs
-      else if (life === null) time.after(3 * 3_600_000 + 17, resume)
+      const paused = journal.pauses.get(id)
+      if (paused === undefined) return
+      if (await set(false)) paused.untilMs = time.nowMs
+      else if (life === null) time.after(3 * 3_600_000 + 17, () => void resume())
     }
-    time.after(untilMs, resume)
+    time.after(untilMs, () => void resume())
   }
 }
 
