@@ -148,9 +148,10 @@ const ERROR_RESPONSE: OpenAPI.ResponseObject = {
 const FIELDS: OpenAPI.ParameterObject = {
   name: 'fields',
   in: 'query',
-  description: 'Only these parts of the answer: names with dots between, and commas. They go through lists.',
-  schema: { type: 'string', maxLength: 2_000 },
-  examples: { parts: { summary: 'Of each job two fields', value: 'jobs.id,jobs.status,nextBefore' } }
+  description:
+    'Only these parts of the answer: names with dots between, and commas. They go through lists: `jobs.id,jobs.status,nextBefore`.',
+  // No example: Swagger UI would put it into every request.
+  schema: { type: 'string', maxLength: 2_000 }
 }
 
 const IDEMPOTENCY_KEY: OpenAPI.ParameterObject = {
@@ -173,7 +174,7 @@ const LOG_STREAM: Operation = {
       name: 'Last-Event-ID',
       in: 'header',
       schema: { type: 'string', pattern: '^([1-9][0-9]{0,5}:[0-9]{1,15}|end)$' },
-      examples: { resume: { value: '1:4096' } }
+      description: 'The id of the last event that came, such as 1:4096'
     }
   ],
   responses: {
