@@ -18,7 +18,7 @@ const START = `SwaggerUIBundle({
   url: '/api/openapi.json',
   dom_id: '#operations',
   deepLinking: true,
-  docExpansion: 'list',
+  docExpansion: 'none',
   filter: true,
   tryItOutEnabled: true,
   displayRequestDuration: true,
