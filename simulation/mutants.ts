@@ -92,24 +92,6 @@ export const MUTANTS: Mutant[] = [
     seeds: 100
   },
   {
-    // The view of the queue is mostly as new as the claim: where it grows old, the claim alone keeps what was cancelled from running.
-    name: 'the view of the queue grows old, and a claim does not look whether the job is still queued',
-    mutations: [
-      {
-        file: 'queue/queue-view.ts',
-        from: 'for (const lane of lanes) this.#stale.add(lane)\n      onChange()',
-        to: 'for (const lane of lanes) if (!this.#lanes.has(lane)) this.#stale.add(lane)\n      onChange()'
-      },
-      {
-        file: 'store/sqlite/queue.ts',
-        from: "WHERE id = :jobId AND state = 'queued' AND hold IS NULL AND attempt_count = :number - 1\n      AND (expires_at_ms IS NULL OR expires_at_ms > :atMs)\n      AND (overlap_key IS NULL OR NOT",
-        to: 'WHERE id = :jobId AND attempt_count = :number - 1\n      AND (expires_at_ms IS NULL OR expires_at_ms > :atMs)\n      AND (overlap_key IS NULL OR NOT'
-      }
-    ],
-    breaks: ['outcome', 'timeline', 'one live attempt', 'not before', 'dependency'],
-    seeds: 300
-  },
-  {
     name: 'an order is acknowledged before it is on the disk',
     mutations: [
       {

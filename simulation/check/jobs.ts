@@ -214,6 +214,7 @@ export function checkJobs(history: History): Violation[] {
       complain('timeline', 'ended without an entry')
     if (job.state === 'ended' && (job.outcome === null || job.endedAtMs === null))
       complain('timeline', 'ended, and nobody knows how')
+    checkNotSentAfterEnd(timeline, complain)
     for (const { number, state, result } of attempts) {
       const own = timeline.filter(({ attemptNumber }) => attemptNumber === number).map(({ kind }) => kind)
       // One that was found again on its node goes on from there; one that is taken back from a node is uncertain first, and may be seen
@@ -236,6 +237,17 @@ export function checkJobs(history: History): Violation[] {
       if (state === 'ended' && result === null) complain('timeline', `attempt ${number} ended without a result`)
       if (job.source !== 'adopted' && own[0] !== 'sending')
         complain('timeline', `attempt ${number} begins with ${own[0]}`)
+    }
+  }
+
+  /** What was cancelled, skipped or dropped in the queue is not sent, unless it is put back. */
+  function checkNotSentAfterEnd(timeline: Transition[], complain: (rule: string, text: string) => void): void {
+    let hasEnded = false
+    for (const { kind, attemptNumber } of timeline) {
+      if (kind === 'ended' && attemptNumber === null) hasEnded = true
+      if (kind === 'restored') hasEnded = false
+      if (kind === 'sending' && hasEnded)
+        complain('timeline', `attempt ${attemptNumber} was sent after the job had ended`)
     }
   }
 
