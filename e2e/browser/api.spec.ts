@@ -1,0 +1,35 @@
+import { expect, test } from './browser-test.ts'
+
+test('the API is read and tried in the browser, from files of the service alone; its guide is a link away', async ({
+  page,
+  serve
+}) => {
+  // Swagger UI takes its time where the machine is shared.
+  test.setTimeout(180_000)
+  const service = await serve({ localSlots: 0 })
+  const elsewhere: string[] = []
+  const refused: string[] = []
+  page.on('request', (request) => {
+    if (!request.url().startsWith(service.address) && !/^(data|blob):/.test(request.url()))
+      elsewhere.push(request.url())
+  })
+  // What the page's own policy forbids is told here.
+  page.on('console', (message) => message.type() === 'error' && refused.push(message.text()))
+  await page.goto(service.loginLink())
+  await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
+  refused.length = 0
+  await page.goto(`${service.address}/api#/jobs/jobs.facets`)
+  const execute = page.getByRole('button', { name: 'Execute' })
+  await expect(execute).toBeVisible({ timeout: 90_000 })
+  await execute.click({ timeout: 60_000 })
+  const answer = page.locator('.live-responses-table')
+  await expect(answer).toContainText('200', { timeout: 60_000 })
+  await expect(answer).toContainText('"nodeId": []')
+  expect(refused).toEqual([])
+
+  await page.getByRole('link', { name: 'Guide' }).first().click()
+  await expect(page.getByRole('heading', { name: 'The API', exact: true })).toBeVisible()
+  await page.getByRole('link', { name: 'errors.md' }).click()
+  await expect(page.getByText('IDEMPOTENCY_CUT_OFF')).toBeVisible()
+  expect(elsewhere).toEqual([])
+})
