@@ -84,6 +84,17 @@ export function missedLately({ recent }: { recent: readonly Firing[] }): number 
   return since.reduce((sum, { state, count }) => sum + (state === 'missed' ? count : 0), 0)
 }
 
+/** Before the oldest of these moments: from when on to catch up; null: none were missed. */
+export function missedSinceMs({ recent, createdAtMs }: Pick<Schedule, 'recent' | 'createdAtMs'>): number | null {
+  const lastRun = recent.findIndex(({ state }) => state === 'fired')
+  const index = recent.slice(0, lastRun < 0 ? recent.length : lastRun).findLastIndex(({ state }) => state === 'missed')
+  if (index === -1) return null
+  const oldest = recent[index]!
+  // A row may stand for several moments, by the newest of them: the others lie behind the row before. What ran then is left out.
+  const before = oldest.count > 1 ? (recent[index + 1]?.nominalMs ?? createdAtMs) : Infinity
+  return Math.min(before, oldest.nominalMs - 60_000)
+}
+
 /** What went wrong last time it ran, if it did. */
 export function lastFailed({ recent }: { recent: readonly Firing[] }): boolean {
   const last = recent.find(({ state, outcome }) => state === 'failed' || (outcome !== null && outcome !== 'live'))

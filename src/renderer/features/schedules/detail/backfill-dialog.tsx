@@ -6,7 +6,7 @@ import type { Backfill, Schedule } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
 import { FormFailure } from '../../../ui/form-failure.tsx'
 import { formatCount, plural } from '../../../ui/numbers.ts'
-import { missedLately } from '../schedule-words.ts'
+import { missedSinceMs } from '../schedule-words.ts'
 import { formatMoment, fromLocalInput, toLocalInput } from '../zoned-time.ts'
 import classes from './schedule-detail.module.css'
 
@@ -195,10 +195,8 @@ function Plan({ schedule, plan, nowMs }: PlanProps) {
 
 /** What was missed, if anything was; else the last week. */
 function startForm(schedule: Schedule, nowMs: number) {
-  const missed = missedLately(schedule) > 0 ? schedule.recent.filter(({ state }) => state === 'missed') : []
-  const oldestMs = missed.at(-1)?.nominalMs
   return {
-    from: toLocalInput(oldestMs === undefined ? nowMs - 7 * DAY_MS : oldestMs - 60_000, schedule.zone).slice(0, 16),
+    from: toLocalInput(missedSinceMs(schedule) ?? nowMs - 7 * DAY_MS, schedule.zone).slice(0, 16),
     until: toLocalInput(nowMs, schedule.zone).slice(0, 16),
     order: 'oldest_first' as Backfill['order'],
     concurrency: 1
