@@ -57,7 +57,7 @@ it('serve prints that it is ready and the link, and nothing else; SIGTERM ends i
   expect(link).toMatch(
     /^Open http:\/\/127\.0\.0\.1:\d+\/ui\/login\?token=[\w-]{43} in your browser \(works once, for 10 minutes\)$/
   )
-  expect(await (await fetch(`${address}/health`)).json()).toEqual({ status: 'ok', reasons: [] })
+  expect(await (await fetch(`${address}/health`)).json()).toMatchObject({ status: 'ok', reasons: [] })
   child.kill('SIGTERM')
   expect(await once(child, 'exit')).toEqual([0, null])
   expect(printed.stdout.split('\n')).toHaveLength(3)
@@ -117,11 +117,11 @@ it('a password without a user name is refused, and credentials of an empty direc
   const directory = makeDirectory()
   mkdirSync(join(directory, 'data'))
   expect(await run('serve', '--password', 'x', '--data', join(directory, 'data'))).toMatchObject({
-    code: 1,
+    code: 2,
     stdout: ''
   })
   const none = await run('credentials', '--data', join(directory, 'data'))
-  expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('npm run serve -- --data')])
+  expect([none.code, none.stderr]).toEqual([5, expect.stringContaining('npm run serve -- --data')])
 })
 
 it('binding to other machines warns about plain HTTP', async () => {

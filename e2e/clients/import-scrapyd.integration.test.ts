@@ -88,7 +88,7 @@ it('takes over what a real Scrapyd left, once, changing nothing there, and runs 
   const scrapyd = await leaveScrapyd(directory)
 
   const refused = await run(directory, '--data', data)
-  expect([refused.code, refused.output]).toEqual([1, expect.stringContaining('Stop that Scrapyd first')])
+  expect([refused.code, refused.output]).toEqual([2, expect.stringContaining('Stop that Scrapyd first')])
   await scrapyd.kill({ withSpiders: true })
 
   // What Scrapyd itself leaves behind at times, and old ones did.
@@ -161,7 +161,7 @@ it('a data directory that an engine uses is left alone', async () => {
   const directory = makeDirectory()
   writeFileSync(join(directory, 'scrapyd.conf'), '[scrapyd]\nhttp_port = 0\n')
   const nothing = await run(directory, '--data', makeDirectory())
-  expect([nothing.code, nothing.output]).toEqual([1, expect.stringContaining('There is nothing of a Scrapyd')])
+  expect([nothing.code, nothing.output]).toEqual([2, expect.stringContaining('There is nothing of a Scrapyd')])
   const service = await startService({ localSlots: 0 })
   onTestFinished(() => service.stop())
   const local = join(service.dataDirectory, 'local')
