@@ -253,8 +253,7 @@ def finalize():
     """What the end of an interpreter does to objects that are left over: `__del__`, then what nobody closed is written."""
     ranks = {}
     left_over = [[], [], [], []]
-    standard = {id(stream) for stream in (sys.stdin, sys.stdout, sys.stderr)}
-    standard |= {id(stream.buffer) for stream in (sys.stdin, sys.stdout, sys.stderr) if hasattr(stream, "buffer")}
+    standard = {id(layer) for stream in (sys.stdin, sys.stdout, sys.stderr) for layer in layers_of(stream)}
     task = getattr(sys.modules.get("asyncio"), "Task", ())
     for thing in gc.get_objects():  # Those of the parent are frozen and not among them.
         kind = type(thing)
@@ -270,6 +269,12 @@ def finalize():
                 thing.__del__()
             except BaseException:
                 complain(thing)
+
+
+def layers_of(stream):
+    """A text stream, its buffer and the file under that, which is the buffer itself where nothing is buffered."""
+    buffer = getattr(stream, "buffer", None)
+    return stream, buffer, getattr(buffer, "raw", None)
 
 
 def rank_of(kind):

@@ -41,6 +41,8 @@ beforeAll(async () => {
   }
   vi.stubEnv('PYTHONPATH', outside)
   vi.stubEnv('TZ', 'Asia/Tokyo')
+  // Containers mostly set it, other machines do not: the harder case, with output that is written at the very end.
+  vi.stubEnv('PYTHONUNBUFFERED', undefined)
   pool = openWarmPool({
     dataDirectory: place.path,
     resourcesDirectory,
