@@ -68,7 +68,8 @@ export class Pair {
     const environmentOf = (side: string) => {
       const reports = join(base, side, 'reports')
       mkdirSync(reports, { recursive: true })
-      return { [REPORTS_VARIABLE]: reports, DIFFERENTIAL_INHERITED: 'ä b;c' }
+      // Theirs is always started with it (scrapyd-fleet.ts), and its spiders see it.
+      return { [REPORTS_VARIABLE]: reports, DIFFERENTIAL_INHERITED: 'ä b;c', PYTHONUNBUFFERED: '1' }
     }
     const environments = { theirs: environmentOf('theirs'), ours: environmentOf('ours') }
     const configuration = join(base, 'ours', 'scrapyd.conf')
