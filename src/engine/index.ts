@@ -204,8 +204,9 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       for (const lane of lanes) feed.touch(`waiting:${lane}`)
     },
     onLaneGone: (lane) => feed.forget(`waiting:${lane}`),
-    onJobEnded: () => {
-      for (const node of fleet.list()) if (node.stored.mode === 'draining') noteDrained(node)
+    onJobEnded: ({ nodeId }) => {
+      const node = fleet.get(nodeId)
+      if (node?.stored.mode === 'draining') noteDrained(node)
       problems.noteJobEnded()
     }
   })

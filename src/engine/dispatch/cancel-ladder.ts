@@ -218,7 +218,7 @@ export class CancelLadder {
     })
     if (!isApplied) return
     live.remove(one)
-    this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
+    this.#context.onJobEnded(one)
     this.#context.wake()
   }
 }

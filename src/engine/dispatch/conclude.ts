@@ -55,7 +55,7 @@ export async function conclude(
   })
   if (!isApplied) return false
   live.remove(one)
-  context.onJobEnded({ jobId: one.jobId, number: one.number })
+  context.onJobEnded(one)
   // What its node had finished held no slot any more.
   if (goesOn || one.state !== 'finishing') context.wake()
   return true

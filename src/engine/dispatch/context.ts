@@ -1,4 +1,4 @@
-import type { Attempt, ProjectSettings } from '../../shared/contract/index.ts'
+import type { ProjectSettings } from '../../shared/contract/index.ts'
 import type { CancelWaitsMs } from '../../shared/run-limits.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Fleet } from '../nodes/fleet.ts'
@@ -49,5 +49,5 @@ export interface DispatchContext {
   /** No job is queued there any more. */
   onLaneGone(lane: string): void
   /** For alerts and chains later; called after the outcome is on the disk. */
-  onJobEnded(attempt: Pick<Attempt, 'jobId' | 'number'>): void
+  onJobEnded(attempt: Pick<LiveAttempt, 'jobId' | 'number' | 'nodeId'>): void
 }

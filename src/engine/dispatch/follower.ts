@@ -263,7 +263,7 @@ export class Follower {
     })
     if (!isApplied) return
     live.remove(one)
-    onJobEnded({ jobId: one.jobId, number: one.number })
+    onJobEnded(one)
     wake()
   }
 

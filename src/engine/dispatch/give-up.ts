@@ -114,7 +114,7 @@ export class GiveUp {
     const given = ours.filter((_one, index) => applied[index] === true)
     for (const one of given) {
       live.remove(one)
-      onJobEnded({ jobId: one.jobId, number: one.number })
+      onJobEnded(one)
     }
     wake()
     return given.map(({ jobId }) => jobId)

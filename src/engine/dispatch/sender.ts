@@ -167,7 +167,7 @@ export class Sender {
     if (!isApplied) return
     live.remove(one)
     if (isCancelled || one.cancelAskedAtMs !== null) {
-      this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
+      this.#context.onJobEnded(one)
     }
     this.#context.wake()
   }
@@ -250,7 +250,7 @@ export class Sender {
     // One whose cancel was asked meanwhile ended, too, and none comes back to this count.
     const hasEnded = isHopeless || one.cancelAskedAtMs !== null
     if (hasEnded) this.#refusals.delete(one.jobId)
-    if (hasEnded) this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
+    if (hasEnded) this.#context.onJobEnded(one)
     this.#context.wake()
   }
 
@@ -277,7 +277,7 @@ export class Sender {
     })
     if (!isApplied) return
     this.#context.live.remove(one)
-    this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
+    this.#context.onJobEnded(one)
     this.#context.wake()
   }
 

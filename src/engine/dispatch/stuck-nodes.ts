@@ -203,7 +203,7 @@ export class StuckNodes {
     })
     if (!isApplied) return
     live.remove(one)
-    this.#context.onJobEnded({ jobId: one.jobId, number: one.number })
+    this.#context.onJobEnded(one)
     this.#context.wake()
   }
 
