@@ -333,6 +333,8 @@ export class Scheduler {
           if (found !== null) gone.push(found)
         }
         writes.push(this.#write(gone))
+        // What was asked of the store leaves with the end of this turn: it is to write while the next are made.
+        await this.#giveWay()
       }
       await Promise.all(writes)
       for (const [index, state] of due.entries()) {

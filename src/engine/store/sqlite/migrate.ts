@@ -5,6 +5,7 @@ import { aFleetThatLosesNothing } from './migrations/0003-a-fleet-that-loses-not
 import { aMillionJobs } from './migrations/0004-a-million-jobs.ts'
 import { smallLogs } from './migrations/0005-small-logs.ts'
 import { schedulesAndDoors } from './migrations/0006-schedules.ts'
+import { firingsInBulk } from './migrations/0007-firings-in-bulk.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -17,7 +18,8 @@ export const MIGRATIONS: readonly string[] = [
   aFleetThatLosesNothing,
   aMillionJobs,
   smallLogs,
-  schedulesAndDoors
+  schedulesAndDoors,
+  firingsInBulk
 ]
 
 /** Brings the database to the newest form. Each step and its number are one transaction: it is done or it is not. */

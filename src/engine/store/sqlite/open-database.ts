@@ -44,8 +44,9 @@ function configure(database: Database): void {
   database.pragma('cache_size = -65536')
   database.pragma('temp_store = MEMORY')
   database.pragma('journal_size_limit = 67108864')
-  // Pages that every commit writes are copied into the database once for many commits: a third of the waiting for the disk.
-  database.pragma('wal_autocheckpoint = 4000')
+  // Pages that every commit writes are copied into the database once for many commits: a third of the waiting for the disk. Mostly
+  // that is done between commits (idle-checkpoints.ts); so many pages, as much as journal_size_limit, are too many to wait longer.
+  database.pragma('wal_autocheckpoint = 16000')
 }
 
 /** A database that migrated long ago opens on a full or read-only disk without a word: better to hear of it now. */

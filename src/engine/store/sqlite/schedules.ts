@@ -21,13 +21,14 @@ const AFTER_EVERY_FIRING = Number.MAX_SAFE_INTEGER
 const ALL_STATES: Firing['state'][] = ['fired', 'skipped', 'missed', 'failed']
 
 export const SCHEDULES_SQL = {
-  hasFired: `SELECT 1 FROM firings WHERE schedule_id = ? AND nominal_ms = ? AND origin <> 'manual' AND state = 'fired'`,
+  hasFired: `SELECT 1 FROM firings WHERE nominal_ms = ? AND schedule_id = ? AND origin <> 'manual' AND state = 'fired'`,
   findFired: `SELECT nominal_ms FROM json_each(:wanted) AS wanted
-    JOIN firings ON schedule_id = :id AND nominal_ms = wanted.value AND origin <> 'manual' AND state = 'fired'
-    ORDER BY nominal_ms`,
+    JOIN firings ON schedule_id = :id AND nominal_ms = wanted.value AND origin <> 'manual' AND state = 'fired'`,
   newest: 'SELECT * FROM firings WHERE id < ? ORDER BY id DESC LIMIT ?',
   newestIn: 'SELECT * FROM firings WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?',
-  ofSchedule: 'SELECT * FROM firings WHERE schedule_id = ? AND id < ? ORDER BY id DESC LIMIT ?',
+  /** Merged from a walk down each state. */
+  ofSchedule: `${ALL_STATES.map((state) => `SELECT * FROM firings WHERE schedule_id = :id AND state = '${state}' AND id < :before`).join(' UNION ALL ')}
+    ORDER BY id DESC LIMIT :limit`,
   ofScheduleIn: 'SELECT * FROM firings WHERE schedule_id = ? AND state = ? AND id < ? ORDER BY id DESC LIMIT ?',
   ofBackfill: 'SELECT * FROM firings WHERE backfill_id = ? AND id < ? ORDER BY id DESC LIMIT ?',
   jobsOf: `SELECT jobs.status, jobs.started_at_ms, jobs.ended_at_ms
@@ -49,6 +50,9 @@ const WANTED = `(:name IS NULL OR name = :name)
   AND (:like IS NULL OR name LIKE :like ESCAPE '\\' OR EXISTS (SELECT 1 FROM json_each(settings, '$.jobs')
     WHERE value ->> '$.project' LIKE :like ESCAPE '\\' OR value ->> '$.spiders' LIKE :like ESCAPE '\\'))`
 
+/** A schedule whole: what it is, and how far it is. */
+const WHOLE = 'schedules JOIN schedule_progress ON schedule_progress.schedule_id = schedules.id'
+
 interface Dependencies {
   database: Database
   changes: ChangeLog
@@ -58,28 +62,37 @@ interface Dependencies {
 
 /** Schedules, and what became of their moments. Every function that writes runs inside a transaction of its caller. */
 export function createSchedules({ database, changes, enqueue, outbox }: Dependencies) {
-  const all = database.prepare<[], ScheduleRow>('SELECT * FROM schedules ORDER BY name COLLATE NOCASE, id')
+  const all = database.prepare<[], ScheduleRow>(`SELECT * FROM ${WHOLE} ORDER BY name COLLATE NOCASE, id`)
   const many = database.prepare<[string], ScheduleRow>(
-    'SELECT schedules.* FROM json_each(?) AS wanted JOIN schedules ON schedules.id = wanted.value ORDER BY wanted.key'
+    `SELECT schedules.*, schedule_progress.* FROM json_each(?) AS wanted JOIN schedules ON schedules.id = wanted.value
+     JOIN schedule_progress ON schedule_progress.schedule_id = schedules.id ORDER BY wanted.key`
   )
   const revision = database.prepare<[string], number>('SELECT revision FROM schedules WHERE id = ?').pluck()
   const insert = database.prepare(
-    `INSERT INTO schedules VALUES (:id, :revision, :name, :settings, :paused, :pauseNote, :pausedBy, :createdAtMs, :changedAtMs,
-       :doneUntilMs, :runCount, :failuresInARow)`
+    `INSERT INTO schedules (id, revision, name, settings, paused, pause_note, paused_by, created_at_ms, changed_at_ms)
+     VALUES (:id, :revision, :name, :settings, :paused, :pauseNote, :pausedBy, :createdAtMs, :changedAtMs)`
   )
   // What the ticker counts up while somebody edits is never taken back: a moment that is done stays done.
+  const putProgress = database.prepare(
+    `INSERT INTO schedule_progress (schedule_id, done_until_ms, run_count, failures_in_a_row)
+     VALUES (:id, :doneUntilMs, :runCount, :failuresInARow)
+     ON CONFLICT (schedule_id) DO UPDATE SET done_until_ms = max(done_until_ms, :doneUntilMs),
+       run_count = max(run_count, :runCount), failures_in_a_row = :failuresInARow`
+  )
   const update = database.prepare(
     `UPDATE schedules SET revision = :revision, name = :name, settings = :settings, paused = :paused, pause_note = :pauseNote,
-       paused_by = :pausedBy, changed_at_ms = :changedAtMs, done_until_ms = max(done_until_ms, :doneUntilMs),
-       run_count = max(run_count, :runCount), failures_in_a_row = :failuresInARow
+       paused_by = :pausedBy, changed_at_ms = :changedAtMs
      WHERE id = :id`
   )
   const remove = database.prepare<[string]>('DELETE FROM schedules WHERE id = ?')
   const moveOn = database.prepare<[number | null, number, string]>(
-    'UPDATE schedules SET done_until_ms = max(done_until_ms, coalesce(?, done_until_ms)), run_count = run_count + ? WHERE id = ?'
+    `UPDATE schedule_progress SET done_until_ms = max(done_until_ms, coalesce(?, done_until_ms)), run_count = run_count + ?
+     WHERE schedule_id = ?`
   )
-  const setFailures = database.prepare<[number, string]>('UPDATE schedules SET failures_in_a_row = ? WHERE id = ?')
-  const hasFired = database.prepare<[string, number]>(SCHEDULES_SQL.hasFired)
+  const setFailures = database.prepare<[number, string]>(
+    'UPDATE schedule_progress SET failures_in_a_row = ? WHERE schedule_id = ?'
+  )
+  const hasFired = database.prepare<[number, string]>(SCHEDULES_SQL.hasFired)
   const insertFiring = database.prepare(
     `INSERT INTO firings (schedule_id, nominal_ms, origin, backfill_id, at_ms, state, reason, text, count, job_ids)
      VALUES (:scheduleId, :nominalMs, :origin, :backfillId, :atMs, :state, :reason, :text, :count, :jobIds)`
@@ -87,14 +100,16 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   const findFired = database.prepare<{ id: string; wanted: string }, number>(SCHEDULES_SQL.findFired).pluck()
   const newest = database.prepare<[number, number], FiringRow>(SCHEDULES_SQL.newest)
   const newestIn = database.prepare<[string, number, number], FiringRow>(SCHEDULES_SQL.newestIn)
-  const ofSchedule = database.prepare<[string, number, number], FiringRow>(SCHEDULES_SQL.ofSchedule)
+  const ofSchedule = database.prepare<{ id: string; before: number; limit: number }, FiringRow>(
+    SCHEDULES_SQL.ofSchedule
+  )
   const ofScheduleIn = database.prepare<[string, string, number, number], FiringRow>(SCHEDULES_SQL.ofScheduleIn)
   const ofBackfill = database.prepare<[string, number, number], FiringRow>(SCHEDULES_SQL.ofBackfill)
   const jobsOf = database.prepare<[string], FiredJobRow>(SCHEDULES_SQL.jobsOf)
   const liveJobs = database.prepare<[string], JobRow>(SCHEDULES_SQL.liveJobs)
 
   const page = database.prepare<PageAsked & { after: string | null; limit: number }, ScheduleRow>(
-    `SELECT * FROM schedules WHERE ${WANTED} AND (:after IS NULL OR
+    `SELECT * FROM ${WHOLE} WHERE ${WANTED} AND (:after IS NULL OR
        (name COLLATE NOCASE, id) > (SELECT name, id FROM schedules WHERE id = :after)) ORDER BY name COLLATE NOCASE, id LIMIT :limit`
   )
   const countPage = database.prepare<PageAsked, number>(`SELECT count(*) FROM schedules WHERE ${WANTED}`).pluck()
@@ -122,6 +137,15 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       pausedBy,
       note: pauseNote
     }))
+  }
+
+  /** A moment that has fired, or fires with this very write, does not fire again. */
+  function hasBeenDone({ scheduleId, nominalMs, origin, state }: NewFiring, taken: Set<string>): boolean {
+    if (origin === 'manual' || state !== 'fired') return false
+    const key = `${scheduleId} ${nominalMs}`
+    const hasOne = taken.has(key) || hasFired.get(nominalMs, scheduleId) !== undefined
+    taken.add(key)
+    return hasOne
   }
 
   const complete = (row: FiringRow): StoredFiring => toFiring(row, row.job_ids === '[]' ? [] : jobsOf.all(row.job_ids))
@@ -177,6 +201,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       const isNewlyPaused = schedule.paused && isPaused.get(id) !== 1
       if (there === undefined) insert.run(row)
       else update.run(row)
+      putProgress.run(row)
       changes.add('schedule', id)
       if (isNewlyPaused) tellPaused(schedule)
     },
@@ -193,25 +218,20 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
 
     fire(firings: NewFiring[]): (StoredFiring | null)[] {
       const taken = new Set<string>()
-      const isNew = firings.map(({ scheduleId, nominalMs, origin, state }) => {
-        if (revision.get(scheduleId) === undefined) return false
-        if (origin === 'manual' || state !== 'fired') return true
-        const key = `${scheduleId} ${nominalMs}`
-        if (taken.has(key) || hasFired.get(scheduleId, nominalMs) !== undefined) return false
-        taken.add(key)
-        return true
+      const told = new Set<string>()
+      const isNew = firings.map((firing) => {
+        const { scheduleId, jobs, doneUntilMs } = firing
+        const isOpen = !hasBeenDone(firing, taken)
+        const isThere = moveOn.run(doneUntilMs, Number(isOpen && jobs.length > 0), scheduleId).changes > 0
+        if (isThere && !told.has(scheduleId)) changes.add('schedule', scheduleId)
+        told.add(scheduleId)
+        return isOpen && isThere
       })
       const jobs = firings.flatMap((firing, index) => (isNew[index] ? firing.jobs : []))
       const ids = jobs.length === 0 ? [] : enqueue.enqueue(jobs)
       let used = 0
-      const told = new Set<string>()
       return firings.map((firing, index) => {
-        const { jobs: made, doneUntilMs, ...fields } = firing
-        const { scheduleId } = firing
-        const hasRun = isNew[index]! && made.length > 0
-        const isThere = moveOn.run(doneUntilMs, Number(hasRun), scheduleId).changes > 0
-        if (isThere && !told.has(scheduleId)) changes.add('schedule', scheduleId)
-        told.add(scheduleId)
+        const { jobs: made, doneUntilMs: _, ...fields } = firing
         if (!isNew[index]) return null
         const jobIds = ids.slice(used, used + made.length)
         used += made.length
@@ -248,7 +268,8 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
         return wanted.slice(0, limit).map(complete)
       }
       if (isAnyState) {
-        const rows = scheduleId === undefined ? newest.all(before, limit) : ofSchedule.all(scheduleId, before, limit)
+        const rows =
+          scheduleId === undefined ? newest.all(before, limit) : ofSchedule.all({ id: scheduleId, before, limit })
         return rows.map(complete)
       }
       const rows = states.flatMap((state) =>
@@ -263,9 +284,10 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     },
 
     listRecent: (scheduleIds: string[], limit: number): StoredFiring[] =>
-      scheduleIds.flatMap((id) => ofSchedule.all(id, AFTER_EVERY_FIRING, limit).map(complete)),
+      scheduleIds.flatMap((id) => ofSchedule.all({ id, before: AFTER_EVERY_FIRING, limit }).map(complete)),
 
-    findFired: (id: string, nominalMs: number[]): number[] => findFired.all({ id, wanted: JSON.stringify(nominalMs) }),
+    findFired: (id: string, nominalMs: number[]): number[] =>
+      findFired.all({ id, wanted: JSON.stringify(nominalMs) }).sort((one, other) => one - other),
 
     listLiveJobs: (scheduleId: string): StoredJob[] =>
       liveJobs

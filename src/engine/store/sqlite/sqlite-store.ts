@@ -12,6 +12,7 @@ import { createEnqueue } from './enqueue.ts'
 import { createFleet } from './fleet.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { createHolds } from './holds.ts'
+import { createIdleCheckpoints } from './idle-checkpoints.ts'
 import { createJobs } from './jobs.ts'
 import { openDatabase } from './open-database.ts'
 import { createOrder } from './order.ts'
@@ -70,6 +71,8 @@ export async function openSqliteStoreInThread(
   const schedules = createSchedules({ database, changes, enqueue, outbox })
   const listeners = new Set<(cursor: number) => void>()
   const queueListeners = new Set<(lanes: string[]) => void>()
+  // A clock that is not the system's belongs to a test, in whose time nothing is ever idle.
+  const idle = clock === systemClock ? createIdleCheckpoints(database, logger) : null
   const commits = createGroupCommit({ database, clock, scheduleFlush, onCommit: noteCommit })
   let announced = changes.cursor()
   let closing: Promise<void> | null = null
@@ -174,6 +177,7 @@ export async function openSqliteStoreInThread(
 
     close() {
       closing ??= commits.settle().then(() => {
+        idle?.stop()
         listeners.clear()
         queueListeners.clear()
         database.close()
@@ -224,6 +228,7 @@ export async function openSqliteStoreInThread(
 
   function noteCommit(commit: { writes: number; tookMs: number }): void {
     if (commit.tookMs > SLOW_COMMIT_MS) logger.warn({ path, ...commit }, 'The database took long to write')
+    idle?.noteCommit()
     tellListeners()
   }
 
