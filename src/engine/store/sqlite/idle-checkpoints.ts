@@ -1,4 +1,5 @@
 import type { Database } from 'better-sqlite3'
+import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 
 /** So long nothing was committed: nobody is likely to wait for what is copied now. */
@@ -14,7 +15,14 @@ const ROWS_MIN = 1_000
 export function createIdleCheckpoints(database: Database, logger: Logger): { noteCommit(): void; stop(): void } {
   const totalChanges = database.prepare<[], number>('SELECT total_changes()').pluck()
   let copiedRows = 0
-  const timer = setTimeout(copy, IDLE_MS).unref()
+  let committedAtMs = 0
+  let timer: Timer | null = null
+
+  function look(): void {
+    const idleMs = clock.monotonicMs() - committedAtMs
+    timer = idleMs < IDLE_MS ? clock.setTimer(IDLE_MS - idleMs, look) : null
+    if (timer === null) copy()
+  }
 
   function copy(): void {
     const rows = totalChanges.get()!
@@ -27,5 +35,11 @@ export function createIdleCheckpoints(database: Database, logger: Logger): { not
     }
   }
 
-  return { noteCommit: () => void timer.refresh(), stop: () => clearTimeout(timer) }
+  return {
+    noteCommit(): void {
+      committedAtMs = clock.monotonicMs()
+      timer ??= clock.setTimer(IDLE_MS, look)
+    },
+    stop: () => timer?.cancel()
+  }
 }

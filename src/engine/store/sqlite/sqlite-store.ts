@@ -72,7 +72,7 @@ export async function openSqliteStoreInThread(
   const listeners = new Set<(cursor: number) => void>()
   const queueListeners = new Set<(lanes: string[]) => void>()
   // A clock that is not the system's belongs to a test, in whose time nothing is ever idle.
-  const idle = clock === systemClock ? createIdleCheckpoints(database, logger) : null
+  const idle = clock === systemClock ? createIdleCheckpoints({ database, clock, logger }) : null
   const commits = createGroupCommit({ database, clock, scheduleFlush, onCommit: noteCommit })
   let announced = changes.cursor()
   let closing: Promise<void> | null = null
