@@ -12,7 +12,15 @@ const ROWS_MIN = 1_000
  * that finds the log too long, and those who wait for that one wait several times as long. Where it is never idle, SQLite does as
  * before (wal_autocheckpoint). A copy that fails is tried again after the next commit.
  */
-export function createIdleCheckpoints(database: Database, logger: Logger): { noteCommit(): void; stop(): void } {
+export function createIdleCheckpoints({
+  database,
+  clock,
+  logger
+}: {
+  database: Database
+  clock: Clock
+  logger: Logger
+}): { noteCommit(): void; stop(): void } {
   const totalChanges = database.prepare<[], number>('SELECT total_changes()').pluck()
   let copiedRows = 0
   let committedAtMs = 0
