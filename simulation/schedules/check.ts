@@ -17,9 +17,13 @@ export interface Told {
 const NOTICE_MAX_MS = 30_000
 
 /** Runs one story and holds every row of every schedule against the calculation. */
-export async function tellStory(seed: number, size: { schedules: number; days: number }): Promise<Told> {
+export async function tellStory(
+  seed: number,
+  size: { schedules: number; days: number },
+  onDay?: (day: number) => void
+): Promise<Told> {
   const plan = planStory(seed, size)
-  const { journal, rows, jobs } = await runStory(plan)
+  const { journal, rows, jobs } = await runStory(plan, onDay)
   const told: Told = {
     plan,
     moments: 0,

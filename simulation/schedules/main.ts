@@ -21,11 +21,13 @@ const { values } = parseArgs({
 for (let index = 0; index < Number(values.stories); index += 1) {
   const seed = Number(values.seed) + index
   const beganMs = performance.now()
-  const { plan, moments, fates, crashes, jumps, problems } = await tellStory(seed, {
-    schedules: Number(values.schedules),
-    days: Number(values.days)
-  })
-  const seconds = Math.round((performance.now() - beganMs) / 1_000)
+  const secondsGone = () => Math.round((performance.now() - beganMs) / 1_000)
+  const { plan, moments, fates, crashes, jumps, problems } = await tellStory(
+    seed,
+    { schedules: Number(values.schedules), days: Number(values.days) },
+    (day) => console.error(`seed ${seed}: day ${day} of ${values.days} is over (${secondsGone()} s)`)
+  )
+  const seconds = secondsGone()
   console.log(
     `seed ${seed}: ${plan.schedules.length} schedules, ${values.days} days from ${new Date(plan.beginsAtMs).toISOString().slice(0, 10)}, ` +
       `${crashes} crashes, ${jumps} clock jumps: ${moments} moments, ${problems.length} wrong (${seconds} s)`

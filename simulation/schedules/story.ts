@@ -35,10 +35,12 @@ interface Life {
 
 /** An armed death that finds no write happens by itself. */
 const FATAL_WITHIN_MS = 20 * 60_000
+const DAY_MS = 86_400_000
 
-/** The real ticker on the real store; jobs, deaths and the clock are the story's. */
+/** The real ticker on the real store; jobs, deaths and the clock are the story's. `onDay`: so many days of it are over. */
 export async function runStory(
-  plan: Plan
+  plan: Plan,
+  onDay: (day: number) => void = nothing
 ): Promise<{ journal: Journal; rows: Map<string, StoredFiring[]>; jobs: number }> {
   const time = new VirtualTime()
   const journal: Journal = {
@@ -89,6 +91,7 @@ export async function runStory(
   }
   let pendingDeath = { downMs: 0, jumpMs: 0 }
   for (const schedule of plan.schedules) if (schedule.pause !== null) planPause(schedule, schedule.pause)
+  for (let day = 1; day * DAY_MS <= plan.durationMs; day += 1) time.after(day * DAY_MS, () => onDay(day))
   await time.runUntil(plan.durationMs, () => false)
   await time.settle()
   if (life !== null) {

@@ -267,9 +267,14 @@ export class ScheduleCommands {
     revision: number | undefined,
     change: (before: StoredSchedule) => Promise<StoredSchedule>
   ): Promise<void> {
-    const { store, clock } = this.#parts
+    const { store, clock, scheduler } = this.#parts
     for (let tries = 1; ; tries += 1) {
-      const before = await this.#require(id)
+      let before = await this.#require(id)
+      if (before.paused) {
+        // Moments of a pause are written by the hour. They are before it may end: an engine that died right after would not know of it.
+        await scheduler.noteChanged(id)
+        before = await this.#require(id)
+      }
       if (revision !== undefined && revision !== before.revision) {
         throw new ScrapdeckError(
           'CHANGED_MEANWHILE',

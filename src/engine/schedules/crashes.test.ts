@@ -1,0 +1,82 @@
+import { describe, expect } from 'vitest'
+import { ScheduleCommands, type SchedulerDoor } from '../commands/schedule-commands.ts'
+import { createSeededRandom } from '../testing/seeded-random.ts'
+import { every, it, type ScheduleWorld, START_MS } from './testing/schedule-fixtures.ts'
+
+const MINUTE_MS = 60_000
+
+/** Orders as an operator gives them, to whichever ticker runs by then; `noteChanged` may be where the engine dies. */
+function commandsOf(world: ScheduleWorld, over: Partial<SchedulerDoor> = {}): ScheduleCommands {
+  const door: SchedulerDoor = {
+    noteChanged: (id) => world.scheduler.noteChanged(id),
+    nextOf: (id) => world.scheduler.nextOf(id),
+    backfillOf: (id) => world.scheduler.backfillOf(id),
+    runNow: (id) => world.scheduler.runNow(id),
+    planBackfill: (id, span) => world.scheduler.planBackfill(id, span),
+    backfill: (id, order) => world.scheduler.backfill(id, order),
+    cancelBackfill: (id, cancelJobs) => world.scheduler.cancelBackfill(id, cancelJobs),
+    ...over
+  }
+  return new ScheduleCommands({
+    ...{ store: world.store, clock: world.clock, scheduler: door, random: createSeededRandom(2) },
+    ...{ fleet: { get: () => undefined }, secretBox: { seal: async (text) => text }, slots: () => 8 },
+    onChange: () => undefined
+  })
+}
+
+describe('an engine that dies', () => {
+  it('in the moment in which a schedule is resumed has told what was paused, and none of it is missed or caught up', async ({
+    world
+  }) => {
+    const id = await world.add({ rules: every(600), overlap: 'allow', catchUp: 'all', catchUpWindowSeconds: 86_400 })
+    const dying = commandsOf(world, {
+      async noteChanged(changedId) {
+        const [stored] = await world.store.getSchedules([changedId])
+        if (!stored!.paused) throw new Error('killed')
+        await world.scheduler.noteChanged(changedId)
+      }
+    })
+    await dying.setPaused([id], true, null)
+    await world.clock.advanceBy(45 * MINUTE_MS)
+    await expect(dying.setPaused([id], false, null)).rejects.toThrow('killed')
+    await world.restartAfter(0)
+    expect(await world.told(id)).toEqual(['12:40 skipped paused ×4'])
+    await world.clock.advanceBy(5 * MINUTE_MS)
+    expect(await world.told(id)).toEqual(['12:40 skipped paused ×4', '12:50 fired on_time'])
+  })
+
+  it('in the moment in which a paused schedule gets another rule has told what was paused by the old one', async ({
+    world
+  }) => {
+    const id = await world.add({ rules: every(600) })
+    await commandsOf(world).setPaused([id], true, null)
+    await world.clock.advanceBy(45 * MINUTE_MS)
+    const dying = commandsOf(world, {
+      async noteChanged(changedId) {
+        const [stored] = await world.store.getSchedules([changedId])
+        if (stored!.settings.name === 'daily') throw new Error('killed')
+        await world.scheduler.noteChanged(changedId)
+      }
+    })
+    const [{ settings } = { settings: null }] = await world.store.getSchedules([id])
+    const daily = [{ kind: 'interval' as const, everySeconds: 86_400, anchorMs: START_MS }]
+    await expect(dying.update(id, { ...settings!, name: 'daily', rules: daily })).rejects.toThrow('killed')
+    await world.restartAfter(0)
+    expect(await world.told(id)).toEqual(['12:40 skipped paused ×4'])
+  })
+
+  it('before it could cancel the run that a newer one takes the place of leaves that to the next engine', async ({
+    world
+  }) => {
+    await world.scheduler.stop()
+    world.scheduler = world.another({ cancel: async () => undefined })
+    await world.scheduler.start()
+    const id = await world.add({ rules: every(600), overlap: 'cancel_running' })
+    await world.clock.advanceBy(20 * MINUTE_MS)
+    const [first, second] = await world.rows(id)
+    expect(first!.statuses).toEqual(['queued'])
+    await world.restartAfter(MINUTE_MS)
+    expect(world.cancelled).toEqual(first!.jobIds)
+    expect((await world.store.getJob(second!.jobIds[0]!))!.status).toBe('queued')
+  })
+})
