@@ -28,6 +28,7 @@ interface Load {
 }
 
 const ROUND_MS = 4_000
+const WARM_ROUNDS = 1
 const ZONES = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe']
 
 /** The real ticker, checks of jobs and store (a thread of its own, each commit synced); nothing is dispatched. */
@@ -48,7 +49,7 @@ export async function* measure(load: Load): AsyncGenerator<Figure> {
     const idle = await idleShare(store, load)
     yield { figure: 'idle_core_share', value: idle, unit: 'cores', conditions: { ...conditions, idle_ms: load.idleMs } }
     const { p50Ms, p99Ms } = await lateness(store, load, settings)
-    const burst = { ...conditions, at_once: load.atOnce, rounds: load.rounds }
+    const burst = { ...conditions, at_once: load.atOnce, rounds: load.rounds, warm_rounds: WARM_ROUNDS }
     yield { figure: 'firing_p50_ms', value: p50Ms, unit: 'ms', conditions: burst }
     yield { figure: 'firing_p99_ms', value: p99Ms, unit: 'ms', conditions: burst }
     await store.close()
@@ -98,10 +99,14 @@ async function idleShare(store: Store, { idleMs }: Load): Promise<number> {
   return Math.round(((user + system) / idleMs) * 1_000) / 1_000_000
 }
 
-/** From the moment that the rule means until its job is on the disk. */
+/**
+ * From the moment that the rule means until its job is on the disk. The first round is not counted: an engine with so many schedules fires
+ * one or another all the time, and its code is warm.
+ */
 async function lateness(store: Store, { atOnce, rounds }: Load, settings: ScheduleSettings[]) {
-  const firstMs = Math.ceil(Date.now() / 1_000) * 1_000 + 10_000
-  const rules = [{ kind: 'interval' as const, everySeconds: ROUND_MS / 1_000, anchorMs: firstMs }]
+  const warmMs = Math.ceil(Date.now() / 1_000) * 1_000 + 10_000
+  const firstMs = warmMs + ROUND_MS * WARM_ROUNDS
+  const rules = [{ kind: 'interval' as const, everySeconds: ROUND_MS / 1_000, anchorMs: warmMs }]
   for (let index = 0; index < atOnce; index += 1) {
     const changed = stored(index, { ...settings[index]!, rules, endMs: firstMs + ROUND_MS * (rounds - 1) })
     await store.putSchedule({ ...changed, revision: 2 })
@@ -112,7 +117,7 @@ async function lateness(store: Store, { atOnce, rounds }: Load, settings: Schedu
     for (const { nominalMs } of firings) if (nominalMs >= firstMs) lateMs.push(nowMs - nominalMs)
   })
   await scheduler.start()
-  const untilMs = Date.now() + 30_000 + ROUND_MS * rounds
+  const untilMs = Date.now() + 30_000 + ROUND_MS * (WARM_ROUNDS + rounds)
   while (lateMs.length < atOnce * rounds && Date.now() < untilMs) await sleep(100)
   await scheduler.stop()
   if (lateMs.length < atOnce * rounds) throw new Error(`only ${lateMs.length} of ${atOnce * rounds} moments have fired`)

@@ -1,4 +1,24 @@
-import type { StoredFiring } from '../store/store.ts'
+import type { Store, StoredFiring, StoredSchedule } from '../store/store.ts'
+
+/** Where a schedule never pauses by itself, so many are counted. */
+const FAILURES_SHOWN = 20
+const FIRINGS_READ_FIRST = 2
+/** Those that still run say nothing: so many of them are passed over. */
+const LIVE_PASSED_OVER = 50
+
+/** How many of its firings failed in a row. Mostly the newest one tells it: more are read only where they failed. */
+export async function readFailures(store: Pick<Store, 'listFirings'>, stored: StoredSchedule): Promise<number> {
+  const wanted = stored.settings.pauseAfterFailures ?? FAILURES_SHOWN
+  const firings: StoredFiring[] = []
+  for (let limit = FIRINGS_READ_FIRST; ; limit *= 4) {
+    const before = firings.at(-1)?.id ?? null
+    const page = await store.listFirings({ scheduleId: stored.id, states: ['fired', 'failed'] }, { before, limit })
+    firings.push(...page)
+    const { count, hasFoundEnd } = countFailures(firings, stored.changedAtMs)
+    const isEnough = count >= wanted || firings.length >= wanted + LIVE_PASSED_OVER
+    if (hasFoundEnd || page.length < limit || isEnough) return count
+  }
+}
 
 /**
  * How many firings failed in a row, up to the newest that has ended; `firings` are newest first. One of which a job failed or was lost

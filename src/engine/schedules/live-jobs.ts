@@ -69,6 +69,11 @@ export class LiveJobs {
     this.#lookSoon()
   }
 
+  /** As far as is known: those that ended a moment ago may still be told. */
+  hasAny(scheduleId: string): boolean {
+    return this.#bySchedule.has(scheduleId)
+  }
+
   /** By the clock or by hand, oldest first: a backfill keeps to its own concurrency. */
   firingsOf(scheduleId: string): LiveFiring[] {
     return (this.#bySchedule.get(scheduleId) ?? [])

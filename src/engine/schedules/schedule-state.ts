@@ -1,3 +1,4 @@
+import type { MadeAhead } from './ahead.ts'
 import type { StoredSchedule } from '../store/store.ts'
 import { type Cause, type Fate, isoWords, judgeMoments, pausedFates } from './fates.ts'
 import { jitterOf, type Moment, Moments } from './moments.ts'
@@ -13,8 +14,9 @@ export interface ScheduleState {
   /** The first after it, and the one after that: so that one moment at its time costs no search in the calendar. */
   next: Moment | null
   following: Moment | null
-  /** Which of its places in the heap counts. */
+  /** Which of its places by due time counts (due-places.ts). */
   place: number
+  ahead: MadeAhead | null
 }
 
 /** While a schedule is paused, the moments that pass are written down so often. */
@@ -31,7 +33,8 @@ export function createState(stored: StoredSchedule, nowMs: number): ScheduleStat
     doneUntilMs: stored.doneUntilMs,
     next: null,
     following: null,
-    place: 0
+    place: 0,
+    ahead: null
   }
   healAfterClock(state, nowMs)
   findNext(state)

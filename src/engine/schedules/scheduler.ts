@@ -1,19 +1,20 @@
 import { problemOfTiming } from '../../shared/calendar/index.ts'
-import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
-import { formatDuration } from '../../shared/time.ts'
-import { Heap } from '../queue/heap.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
 import { type Clock, type Timer, Timers } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { NewFiring, Store, StoredFiring, StoredSchedule } from '../store/store.ts'
+import { AHEAD_MS, makeAhead, takeAhead } from './ahead.ts'
 import { Backfills, type BackfillOrder } from './backfills.ts'
-import { countFailures } from './failures.ts'
-import type { Cause } from './fates.ts'
+import { ClockWatch } from './clock-watch.ts'
+import { DuePlaces } from './due-places.ts'
+import { readFailures } from './failures.ts'
 import { goOver, type Gone } from './go-over.ts'
 import { jitterOf } from './moments.ts'
 import { LiveJobs } from './live-jobs.ts'
 import { type JobMaker, makeFiring } from './make-firing.ts'
-import { createState, dueAt, findNext, healAfterClock, type ScheduleState } from './schedule-state.ts'
+import { pauseItself } from './pause-itself.ts'
+import { createState, findNext, healAfterClock, type ScheduleState } from './schedule-state.ts'
 
 export interface SchedulerParts extends JobMaker {
   store: Pick<
@@ -49,25 +50,13 @@ export interface SchedulerParts extends JobMaker {
 
 /** The longest sleep: so late at most it is noticed that the machine slept or that its clock was set. */
 const SLEEP_MAX_MS = 30_000
-const CLOCK_JUMP_MIN_MS = 5_000
 const AGAIN_AFTER_FAILURE_MS = 1_000
 /** So long after its start an engine may not know yet what nodes have. Less than what is on time (LATE_AFTER_MS). */
 const SETTLING_MS = 45_000
 /** So many are written at once: the store works on them while the next are made. */
 const SCHEDULES_AT_ONCE = 250
-const PAUSE_TRIES = 5
-const FAILURES_SHOWN = 20
-const FIRINGS_READ_FIRST = 2
-/** Those that still run say nothing: so many of them are passed over. */
-const LIVE_PASSED_OVER = 50
 /** Searches of the calendar before others get their turn. */
 const SEARCHES_AT_ONCE = 100
-
-interface Place {
-  dueMs: number
-  state: ScheduleState
-  place: number
-}
 
 /**
  * Makes jobs of schedules when their time has come. One timer for all of them:
@@ -76,10 +65,11 @@ interface Place {
  *                          │
  *                          ▼
  *   ┌────────────────── asleep ◀────────────────────────────────┐
- *   │ until the nearest moment, SLEEP_MAX_MS at most            │
+ *   │ until AHEAD_MS before the nearest moment, and until it;   │
+ *   │ SLEEP_MAX_MS at most                                      │
  *   ▼                                                           │
  *  look: wall and monotonic time are compared (a jump?)         │
- *   │ nothing is due ───────────────────────────────────────────┤
+ *   │ nothing is due ─▶ what is due soon is made ahead ─────────┤
  *   ▼                                                           │
  *  go over: each due schedule's moments get their fate          │
  *   │         (fates.ts draws them), jobs are made of some      │
@@ -98,24 +88,22 @@ export class Scheduler {
   readonly #states = new Map<string, ScheduleState>()
   readonly #live: LiveJobs
   readonly #backfills: Backfills
-  readonly #places = new Heap<Place>([], (one, other) => one.dueMs < other.dueMs)
+  readonly #places = new DuePlaces()
   readonly #timers: Timers
   readonly #giveWay: () => Promise<void>
   #line: Promise<unknown> = Promise.resolve()
   #timer: Timer | null = null
-  #startedAtMs = 0
+  #watch: ClockWatch
   #settledAtMonotonicMs = 0
-  /** When the clock was last seen to have jumped ahead, and both times at the last look. */
-  #jumpedAtMs = Number.NEGATIVE_INFINITY
   /** Schedules of which a moment could make no job: that is a failure as well. */
   readonly #refused = new Set<string>()
-  #looked: { wallMs: number; monotonicMs: number } | null = null
   #isStopped = false
 
   constructor(parts: SchedulerParts) {
     this.#parts = parts
     const { store, clock, logger } = parts
     this.#timers = new Timers(clock)
+    this.#watch = new ClockWatch(clock, logger)
     this.#giveWay = parts.giveWay ?? (() => new Promise((resolve) => setImmediate(resolve)))
     const onEnded = (scheduleIds: Set<string>) => void this.#inLine(() => this.#noteEnds(scheduleIds)).catch(logged)
     const logged = (error: unknown) => {
@@ -128,8 +116,8 @@ export class Scheduler {
   /** Resolves when all is read; what was missed is gone over right after. */
   async start(): Promise<void> {
     await this.#inLine(async () => {
-      const { store, clock } = this.#parts
-      this.#startedAtMs = clock.nowMs()
+      const { store, clock, logger } = this.#parts
+      this.#watch = new ClockWatch(clock, logger)
       this.#settledAtMonotonicMs = clock.monotonicMs() + SETTLING_MS
       const all = await store.listSchedules()
       const backfillOf = await this.#backfills.load(new Set(all.map(({ id }) => id)))
@@ -255,7 +243,7 @@ export class Scheduler {
   async #take(stored: StoredSchedule): Promise<void> {
     const { clock } = this.#parts
     const former = this.#states.get(stored.id)
-    if (former !== undefined) former.place = -1
+    if (former !== undefined) this.#places.leave(former)
     const problem = problemOfTiming(stored.settings)
     if (problem !== null) {
       this.#states.delete(stored.id)
@@ -284,17 +272,12 @@ export class Scheduler {
       return this.#pause(stored.id, 'max_runs', `It has run ${maxRuns} times, as it was to`)
     }
     if (!stored.paused && state.next === null) return this.#pause(stored.id, 'end', 'It has no moment to come')
-    this.#place(state)
-  }
-
-  #place(state: ScheduleState, dueMs = dueAt(state)): void {
-    state.place += 1
-    if (dueMs !== null) this.#places.push({ dueMs, state, place: state.place })
+    this.#places.put(state)
   }
 
   #forget(scheduleId: string): void {
     const state = this.#states.get(scheduleId)
-    if (state !== undefined) state.place = -1
+    if (state !== undefined) this.#places.leave(state)
     this.#states.delete(scheduleId)
     this.#live.forget(scheduleId)
   }
@@ -303,13 +286,8 @@ export class Scheduler {
     this.#timer?.cancel()
     this.#timer = null
     if (this.#isStopped) return
-    let first = this.#places.first()
-    while (first !== undefined && first.place !== first.state.place) {
-      this.#places.removeFirst()
-      first = this.#places.first()
-    }
     if (this.#states.size === 0) return
-    const delayMs = (first?.dueMs ?? Number.POSITIVE_INFINITY) - this.#parts.clock.nowMs()
+    const delayMs = this.#wakeAtMs() - this.#parts.clock.nowMs()
     this.#timer = this.#parts.clock.setTimer(Math.max(0, Math.min(delayMs, SLEEP_MAX_MS)), () => {
       this.#timer = null
       void this.#inLine(() => this.#look())
@@ -320,11 +298,17 @@ export class Scheduler {
     })
   }
 
+  #wakeAtMs(): number {
+    const first = this.#places.first()
+    if (first === null) return Number.POSITIVE_INFINITY
+    return first.state.ahead?.dueMs === first.dueMs ? first.dueMs : first.dueMs - AHEAD_MS
+  }
+
   async #look(): Promise<void> {
-    this.#compareClocks()
+    if (this.#watch.look() === 'back') this.#healAll()
     for (;;) {
-      const due = this.#takeDue()
-      if (due.length === 0) return
+      const due = this.#places.take(this.#parts.clock.nowMs()).map(({ state }) => state)
+      if (due.length === 0) return this.#makeAhead()
       const writes: Promise<void>[] = []
       for (let index = 0; index < due.length; index += SCHEDULES_AT_ONCE) {
         const gone: Gone[] = []
@@ -345,28 +329,38 @@ export class Scheduler {
     }
   }
 
-  #takeDue(): ScheduleState[] {
-    const nowMs = this.#parts.clock.nowMs()
-    const due: ScheduleState[] = []
-    for (let first = this.#places.first(); first !== undefined && first.dueMs <= nowMs; first = this.#places.first()) {
-      this.#places.removeFirst()
-      if (first.place === first.state.place) due.push(first.state)
+  async #makeAhead(): Promise<void> {
+    const coming = this.#places.take(this.#parts.clock.nowMs() + AHEAD_MS)
+    for (const { state, dueMs } of coming) this.#places.put(state, dueMs)
+    for (const [index, one] of coming.entries()) {
+      if (index % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await this.#giveWay()
+      const make = () => goOver(one.state, { ...this.#around(one.state), nowMs: one.dueMs })
+      await makeAhead(one, this.#live, make)
     }
-    return due
   }
 
   /** null: it failed for a reason that is not the schedule's; it is tried again. */
   async #goOver(state: ScheduleState): Promise<Gone | null> {
-    const { clock, logger } = this.#parts
-    const isSettling = clock.monotonicMs() < this.#settledAtMonotonicMs
-    const around = { nowMs: clock.nowMs(), cause: this.#causeOf(state), isSettling }
+    const { logger } = this.#parts
+    const around = this.#around(state)
     try {
-      return await goOver(state, { ...around, live: this.#live, maker: this.#parts })
+      return takeAhead(state, this.#live, around.nowMs) ?? (await goOver(state, around))
     } catch (error) {
       const facts = { error, scheduleId: state.stored.id }
-      if (isSettling) logger.debug(facts, 'a schedule waits for what nodes have')
+      if (around.isSettling) logger.debug(facts, 'a schedule waits for what nodes have')
       else if (!this.#isStopped) logger.error(facts, 'going over a schedule failed; tried again in a second')
       return null
+    }
+  }
+
+  #around(state: ScheduleState) {
+    const { clock } = this.#parts
+    return {
+      nowMs: clock.nowMs(),
+      cause: this.#watch.causeOf((state.next?.nominalMs ?? 0) + state.offsetMs),
+      isSettling: clock.monotonicMs() < this.#settledAtMonotonicMs,
+      live: this.#live,
+      maker: this.#parts
     }
   }
 
@@ -421,7 +415,7 @@ export class Scheduler {
     const { doneUntilMs, next, offsetMs } = state
     const nowMs = this.#parts.clock.nowMs()
     const isDone = next === null || doneUntilMs >= next.nominalMs || next.nominalMs + offsetMs > nowMs
-    if (!isDone) return this.#place(state, nowMs + AGAIN_AFTER_FAILURE_MS)
+    if (!isDone) return this.#places.put(state, nowMs + AGAIN_AFTER_FAILURE_MS)
     findNext(state)
     await this.#settle(state)
   }
@@ -431,29 +425,8 @@ export class Scheduler {
     pausedBy: NonNullable<StoredSchedule['pausedBy']>,
     pauseNote: string
   ): Promise<void> {
-    const { store, clock, onPaused } = this.#parts
-    for (let tries = 0; tries < PAUSE_TRIES; tries += 1) {
-      const [stored] = await store.getSchedules([scheduleId])
-      if (stored === undefined) return
-      const changed = {
-        ...stored,
-        revision: stored.revision + 1,
-        changedAtMs: clock.nowMs(),
-        paused: true,
-        pauseNote,
-        pausedBy
-      }
-      try {
-        if (!stored.paused) {
-          await store.putSchedule(changed)
-          onPaused(changed)
-        }
-        return await this.#take(stored.paused ? stored : changed)
-      } catch (error) {
-        // Somebody changed it between the two calls: their change is looked at.
-        if (!isScrapdeckError(error, 'CHANGED_MEANWHILE')) throw error
-      }
-    }
+    const stored = await pauseItself(this.#parts, scheduleId, { pausedBy, pauseNote })
+    if (stored !== null) await this.#take(stored)
   }
 
   async #noteEnds(scheduleIds: Set<string>): Promise<void> {
@@ -470,7 +443,7 @@ export class Scheduler {
     const state = this.#states.get(scheduleId)
     if (state === undefined) return
     const { pauseAfterFailures } = state.stored.settings
-    const failures = await this.#failuresOf(state)
+    const failures = await readFailures(store, state.stored)
     if (failures !== state.stored.failuresInARow) {
       state.stored.failuresInARow = failures
       await store.setFailuresInARow(scheduleId, failures)
@@ -479,21 +452,6 @@ export class Scheduler {
     const note = failures === 1 ? 'Its last run failed' : `Its last ${failures} runs failed`
     await this.#pause(scheduleId, 'failures', note)
     this.#plan()
-  }
-
-  /** Mostly the newest firing tells it: more are read only where they failed. */
-  async #failuresOf({ stored }: ScheduleState): Promise<number> {
-    const wanted = stored.settings.pauseAfterFailures ?? FAILURES_SHOWN
-    const firings: StoredFiring[] = []
-    for (let limit = FIRINGS_READ_FIRST; ; limit *= 4) {
-      const before = firings.at(-1)?.id ?? null
-      const filter = { scheduleId: stored.id, states: ['fired' as const, 'failed' as const] }
-      const page = await this.#parts.store.listFirings(filter, { before, limit })
-      firings.push(...page)
-      const { count, hasFoundEnd } = countFailures(firings, stored.changedAtMs)
-      if (hasFoundEnd || page.length < limit || count >= wanted || firings.length >= wanted + LIVE_PASSED_OVER)
-        return count
-    }
   }
 
   async #stepBackfill(scheduleId: string): Promise<void> {
@@ -516,33 +474,12 @@ export class Scheduler {
     })
   }
 
-  #causeOf({ next, offsetMs }: ScheduleState): Cause {
-    const dueMs = (next?.nominalMs ?? 0) + offsetMs
-    if (dueMs < this.#startedAtMs) return 'stopped'
-    return dueMs <= this.#jumpedAtMs ? 'clock' : 'busy'
-  }
-
-  #compareClocks(): void {
-    const { clock, logger } = this.#parts
-    const now = { wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs() }
-    const before = this.#looked
-    this.#looked = now
-    if (before === null) return
-    const jumpMs = now.wallMs - before.wallMs - (now.monotonicMs - before.monotonicMs)
-    if (Math.abs(jumpMs) < CLOCK_JUMP_MIN_MS) return
-    const by = formatDuration(Math.round(Math.abs(jumpMs) / 1_000))
-    if (jumpMs > 0) {
-      this.#jumpedAtMs = now.wallMs
-      return logger.warn(
-        { jumpMs },
-        `the machine slept or its clock was set ahead, by ${by}: missed schedules are gone over`
-      )
-    }
-    logger.warn({ jumpMs }, `the clock was set back by ${by}: schedules do not repeat what they did`)
+  /** What a clock that was far ahead has said to be done is not believed. */
+  #healAll(): void {
     for (const state of this.#states.values()) {
-      if (!healAfterClock(state, now.wallMs)) continue
+      if (!healAfterClock(state, this.#parts.clock.nowMs())) continue
       findNext(state)
-      this.#place(state)
+      this.#places.put(state)
     }
   }
 }

@@ -1,0 +1,73 @@
+import { describe, expect } from 'vitest'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { every, it, START_MS } from './testing/schedule-fixtures.ts'
+
+const HOUR_MS = 3_600_000
+const SHORTLY_MS = 100
+const refusal = () => new ScrapdeckError('SPIDER_NOT_FOUND', 'Version 2 of shop has no spider prices')
+
+describe('a firing that is made ahead of its time', () => {
+  it('is written at its time and bears it, its jobs too', async ({ world }) => {
+    const id = await world.add({ rules: every(3_600) })
+    await world.clock.advanceBy(HOUR_MS - SHORTLY_MS)
+    expect(await world.rows(id)).toEqual([])
+    // From here on no job could be made: what fires was there before.
+    world.refusal = refusal()
+    await world.clock.advanceBy(SHORTLY_MS)
+    const [row] = await world.rows(id)
+    expect(row).toMatchObject({ state: 'fired', reason: 'on_time', text: 'On time', atMs: START_MS + HOUR_MS })
+    const [job] = await world.store.getJobs(row!.jobIds)
+    expect(job).toMatchObject({ nominalMs: START_MS + HOUR_MS, queuedAtMs: START_MS + HOUR_MS })
+  })
+
+  it('is made anew where the schedule was changed meanwhile', async ({ world }) => {
+    const id = await world.add({ rules: every(3_600) })
+    await world.clock.advanceBy(HOUR_MS - SHORTLY_MS)
+    await world.change(id, (before) => {
+      const jobs = before.settings.jobs.map((template) => ({ ...template, args: { page: '2' } }))
+      return { ...before, settings: { ...before.settings, jobs } }
+    })
+    await world.clock.advanceBy(SHORTLY_MS)
+    const [row] = await world.rows(id)
+    expect((await world.store.getJobs(row!.jobIds)).map(({ args }) => args)).toEqual([{ page: '2' }])
+  })
+
+  it('does not fire where the schedule was paused or removed meanwhile', async ({ world }) => {
+    const paused = await world.add({ rules: every(3_600) })
+    const removed = await world.add({ rules: every(3_600) })
+    await world.clock.advanceBy(HOUR_MS - SHORTLY_MS)
+    await world.change(paused, (before) => ({ ...before, paused: true, pausedBy: 'operator' }))
+    await world.store.deleteSchedules([removed])
+    await world.scheduler.noteChanged(removed)
+    await world.clock.advanceBy(2 * HOUR_MS)
+    expect(await world.told(paused)).toEqual(['14:00 skipped paused ×2'])
+    expect(await world.rows(removed)).toEqual([])
+    expect(await world.store.listLiveJobsOf(removed)).toEqual([])
+  })
+
+  it('heeds a run that began meanwhile', async ({ world }) => {
+    const id = await world.add({ rules: every(3_600), overlap: 'skip' })
+    await world.clock.advanceBy(HOUR_MS - SHORTLY_MS)
+    await world.scheduler.runNow(id)
+    await world.clock.advanceBy(SHORTLY_MS)
+    expect((await world.told(id)).at(-1)).toBe('13:00 skipped overlap')
+  })
+
+  it('is tried again at its time where it could not be made', async ({ world }) => {
+    const id = await world.add({ rules: every(3_600) })
+    world.refusal = refusal()
+    await world.clock.advanceBy(HOUR_MS - SHORTLY_MS)
+    world.refusal = null
+    await world.clock.advanceBy(SHORTLY_MS)
+    expect(await world.told(id)).toEqual(['13:00 fired on_time'])
+  })
+
+  it('is gone over anew where its time was slept through', async ({ world }) => {
+    const id = await world.add({ rules: every(3_600), catchUp: 'none' })
+    await world.clock.advanceBy(HOUR_MS - SHORTLY_MS)
+    world.clock.jumpWallBy(3 * HOUR_MS)
+    await world.clock.advanceBy(60_000)
+    const missed = ['14:00 missed out_of_window ×2', '15:00 missed catch_up_none']
+    expect(await world.told(id)).toEqual([...missed, '16:00 fired on_time'])
+  })
+})

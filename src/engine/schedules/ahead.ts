@@ -1,0 +1,53 @@
+import type { LiveJobs } from './live-jobs.ts'
+import type { Gone } from './go-over.ts'
+import { dueAt, type ScheduleState } from './schedule-state.ts'
+
+/** So long before their time firings are made: so that a thousand of one second only have to be written when it comes. */
+export const AHEAD_MS = 250
+/** A firing that was made ahead is on time, and says so; what is noticed later than this is gone over anew. */
+const TAKEN_LATE_MAX_MS = 1_000
+
+/** A firing that was made before its time, and of what. `gone` is null where none could be made: it is tried again at its time. */
+export interface MadeAhead {
+  dueMs: number
+  gone: Gone | null
+}
+
+type Live = Pick<LiveJobs, 'hasAny'>
+
+/**
+ * Makes the next firing of a schedule before its time, as it will be made then; `make` goes over it as if it were that time. Only
+ * the plain case: whatever must look at earlier runs, counts or several moments waits for the time itself. What is read of projects may be
+ * older by AHEAD_MS than the firing; a schedule that is changed meanwhile has a new state, without it.
+ */
+export async function makeAhead(
+  { state, dueMs }: { state: ScheduleState; dueMs: number },
+  live: Live,
+  make: () => Promise<Gone>
+): Promise<void> {
+  if (state.ahead?.dueMs === dueMs) return
+  state.ahead = { dueMs, gone: null }
+  if (dueAt(state) !== dueMs || !isPlain(state, dueMs, live)) return
+  // Whatever keeps it from being made now is found again at its time, and told then.
+  const gone = await make().catch(() => null)
+  if (gone === null || gone.firings.some((firing) => firing.state !== 'fired')) return
+  // They are asked at their time, not when they were made.
+  for (const { jobs } of gone.firings) for (const job of jobs) job.entry.atMs = dueMs
+  state.ahead = { dueMs, gone }
+}
+
+/** What was made ahead of this moment, if it still is what would be made now; it is given once. */
+export function takeAhead(state: ScheduleState, live: Live, nowMs: number): Gone | null {
+  const { ahead } = state
+  state.ahead = null
+  if (ahead === null || ahead.gone === null || ahead.dueMs !== dueAt(state)) return null
+  const isInTime = nowMs >= ahead.dueMs && nowMs - ahead.dueMs < TAKEN_LATE_MAX_MS
+  return isInTime && isPlain(state, nowMs, live) ? ahead.gone : null
+}
+
+function isPlain({ stored, next, following, offsetMs }: ScheduleState, atMs: number, live: Live): boolean {
+  const { overlap, maxRuns } = stored.settings
+  if (stored.paused || next === null || next.isLeftOut || maxRuns !== null) return false
+  if (following !== null && following.nominalMs + offsetMs <= atMs) return false
+  return overlap === 'allow' || !live.hasAny(stored.id)
+}

@@ -1,0 +1,49 @@
+import { formatDuration } from '../../shared/time.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Cause } from './fates.ts'
+
+const CLOCK_JUMP_MIN_MS = 5_000
+
+/** Notices that the machine slept or that its clock was set, by comparing wall and monotonic time at each look. */
+export class ClockWatch {
+  readonly #clock: Clock
+  readonly #logger: Logger
+  readonly #startedAtMs: number
+  /** When the clock was last seen to have jumped ahead, and both times at the last look. */
+  #jumpedAtMs = Number.NEGATIVE_INFINITY
+  #looked: { wallMs: number; monotonicMs: number } | null = null
+
+  constructor(clock: Clock, logger: Logger) {
+    this.#clock = clock
+    this.#logger = logger
+    this.#startedAtMs = clock.nowMs()
+  }
+
+  /** `back`: times that were done lie ahead again. */
+  look(): 'ahead' | 'back' | null {
+    const now = { wallMs: this.#clock.nowMs(), monotonicMs: this.#clock.monotonicMs() }
+    const before = this.#looked
+    this.#looked = now
+    if (before === null) return null
+    const jumpMs = now.wallMs - before.wallMs - (now.monotonicMs - before.monotonicMs)
+    if (Math.abs(jumpMs) < CLOCK_JUMP_MIN_MS) return null
+    const by = formatDuration(Math.round(Math.abs(jumpMs) / 1_000))
+    if (jumpMs < 0) {
+      this.#logger.warn({ jumpMs }, `the clock was set back by ${by}: schedules do not repeat what they did`)
+      return 'back'
+    }
+    this.#jumpedAtMs = now.wallMs
+    this.#logger.warn(
+      { jumpMs },
+      `the machine slept or its clock was set ahead, by ${by}: missed schedules are gone over`
+    )
+    return 'ahead'
+  }
+
+  /** Why a moment that was due then is looked at late. */
+  causeOf(dueMs: number): Cause {
+    if (dueMs < this.#startedAtMs) return 'stopped'
+    return dueMs <= this.#jumpedAtMs ? 'clock' : 'busy'
+  }
+}

@@ -1,0 +1,33 @@
+import { isScrapdeckError } from '../../shared/errors.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Store, StoredSchedule } from '../store/store.ts'
+
+const PAUSE_TRIES = 5
+
+interface PausingParts {
+  store: Pick<Store, 'getSchedules' | 'putSchedule'>
+  clock: Clock
+  onPaused(schedule: StoredSchedule): void
+}
+
+/** Pauses a schedule that is over, or failed too often. Returns it as it is stored then; null: it is gone, or changes all the time. */
+export async function pauseItself(
+  { store, clock, onPaused }: PausingParts,
+  scheduleId: string,
+  why: { pausedBy: NonNullable<StoredSchedule['pausedBy']>; pauseNote: string }
+): Promise<StoredSchedule | null> {
+  for (let tries = 0; tries < PAUSE_TRIES; tries += 1) {
+    const [stored] = await store.getSchedules([scheduleId])
+    if (stored === undefined || stored.paused) return stored ?? null
+    const paused = { ...stored, ...why, revision: stored.revision + 1, changedAtMs: clock.nowMs(), paused: true }
+    try {
+      await store.putSchedule(paused)
+      onPaused(paused)
+      return paused
+    } catch (error) {
+      // Somebody changed it between the two calls: their change is looked at.
+      if (!isScrapdeckError(error, 'CHANGED_MEANWHILE')) throw error
+    }
+  }
+  return null
+}
