@@ -13,7 +13,7 @@ import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
 import { parseFields, pickFields } from './api/fields.ts'
 import { END_ID, openJobLog, parsePlace } from './api/job-log.ts'
 import { answerJsonRpc, countCalls, isParseFailure, PARSE_ERROR_ANSWER } from './api/json-rpc.ts'
-import { answerOnce, isRepeatable, type KeyedResponse } from './api/once.ts'
+import { answerOnce, repeatableForMs, type KeyedResponse } from './api/once.ts'
 import type { RequestLimiter } from './auth/request-limiter.ts'
 import { MAX_JSON_BYTES, MAX_UPLOAD_BYTES } from './limits.ts'
 import { describeApi } from './openapi/describe.ts'
@@ -154,7 +154,7 @@ function createOnceInterceptor(answers: Engine['answers']): RootInterceptor {
     const own: { result?: Awaited<ReturnType<typeof next>> } = {}
     const response = await answerOnce(
       answers,
-      { ...asked, isRepeatable: isRepeatable(url.pathname.slice(prefix?.length ?? 0), body) },
+      { ...asked, repeatableForMs: repeatableForMs(url.pathname.slice(prefix?.length ?? 0), body) },
       async (onceKey) => {
         own.result = await next({
           ...{ request, prefix },
@@ -192,7 +192,7 @@ async function serveJsonRpc(
 ): Promise<FastifyReply> {
   const { body, credential, method, url } = request
   const key = request.headers['idempotency-key']
-  const asked = { key, credential, method, path: url, body, isRepeatable: false }
+  const asked = { key, credential, method, path: url, body, repeatableForMs: 0 }
   const {
     status,
     headers,

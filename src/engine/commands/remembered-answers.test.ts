@@ -12,7 +12,7 @@ const secretBox = {
   seal: async (text: string) => `sealed ${Buffer.from(text).toString('base64')}`,
   open: async (text: string) => Buffer.from(text.slice(7), 'base64').toString()
 }
-const request = { scope: 'deck', key: 'k-1', fingerprint: 'POST /jobs', isRepeatable: false }
+const request = { scope: 'deck', key: 'k-1', fingerprint: 'POST /jobs', repeatableForMs: 0 }
 
 beforeEach(async () => {
   clock = createFakeClock()
@@ -81,13 +81,28 @@ describe('a request with a key', () => {
 
   it('that a crash cut off is not done again, unless doing it twice is doing it once', async () => {
     void answers.once(request, () => new Promise(() => {}))
-    void answers.once({ ...request, key: 'k-2', isRepeatable: true }, () => new Promise(() => {}))
+    void answers.once({ ...request, key: 'k-2', repeatableForMs: 60_000 }, () => new Promise(() => {}))
+    void answers.once({ ...request, key: 'k-3', repeatableForMs: 60_000 }, () => new Promise(() => {}))
     await clock.advanceBy(0)
     const afterwards = run('run 2')
     await expect(afterwards.once(request, perform)).rejects.toMatchObject({ code: 'IDEMPOTENCY_CUT_OFF' })
-    await expect(afterwards.once({ ...request, key: 'k-2', isRepeatable: true }, perform)).resolves.toMatchObject({
+    await expect(afterwards.once({ ...request, key: 'k-2', repeatableForMs: 60_000 }, perform)).resolves.toMatchObject({
       text: 'secret answer 1'
     })
+    await clock.advanceBy(60_000)
+    const late = afterwards.once({ ...request, key: 'k-3', repeatableForMs: 60_000 }, perform)
+    await expect(late).rejects.toMatchObject({ code: 'IDEMPOTENCY_CUT_OFF' })
+    expect(done).toBe(1)
+  })
+
+  it('whose answer could not be written down is not done again', async () => {
+    const { keepAnswer } = temporary.store
+    temporary.store.keepAnswer = async () => Promise.reject(new Error('the disk is full'))
+    expect(await answers.once(request, perform)).toEqual({ text: 'secret answer 1', isReplayed: false })
+    expect(await answers.once(request, perform)).toEqual({ text: 'secret answer 1', isReplayed: true })
+    temporary.store.keepAnswer = keepAnswer
+    expect(await answers.once(request, perform)).toEqual({ text: 'secret answer 1', isReplayed: true })
+    expect(await run('run 2').once(request, perform)).toEqual({ text: 'secret answer 1', isReplayed: true })
   })
 
   it('has its answer sealed at rest', async () => {

@@ -6,14 +6,16 @@ import type { Store } from '../store/store.ts'
 
 /** A client that heard nothing asks again within minutes; a day leaves room for one that was off for a night. */
 const REMEMBERED_MS = 24 * 3_600_000
+/** A disk that takes nothing is noticed long before. */
+const MAX_UNWRITTEN = 1_000
 
 export interface KeyedRequest {
   /** Whose key it is: keys of two credentials are two keys. */
   scope: string
   key: string
   fingerprint: string
-  /** Doing it twice is doing it once: it may be done again where nobody knows whether it was. */
-  isRepeatable: boolean
+  /** For so long after it was begun, doing it twice is doing it once: it may be done again where nobody knows whether it was. 0: never. */
+  repeatableForMs: number
 }
 
 /** `isFinal`: to be remembered; else the key is free again, as if nothing had been asked. */
@@ -42,6 +44,8 @@ export function createRememberedAnswers(parts: {
   const { store, secretBox, newRunId, clock, logger } = parts
   let runId: string | null = null
   const underWay = new Map<string, { fingerprint: string; answer: Promise<KeyedAnswer> }>()
+  /** Answers of this run, by name, that could not be written down: what they answer is done. */
+  const unwritten = new Map<string, string>()
 
   return {
     async once(request, perform) {
@@ -55,7 +59,7 @@ export function createRememberedAnswers(parts: {
         // The first did not come through: one of those who waited is the first now.
       }
       const replay: { text: string | null } = { text: null }
-      const answer = performOnce(request, perform, replay)
+      const answer = performOnce(name, request, perform, replay)
       underWay.set(name, { fingerprint: request.fingerprint, answer })
       try {
         const { text } = await answer
@@ -67,6 +71,7 @@ export function createRememberedAnswers(parts: {
   }
 
   async function performOnce(
+    name: string,
     request: KeyedRequest,
     perform: () => Promise<KeyedAnswer>,
     replay: { text: string | null }
@@ -82,8 +87,14 @@ export function createRememberedAnswers(parts: {
         replay.text = await secretBox.open(earlier.answer)
         return { text: replay.text, isFinal: true }
       }
-      // Nobody of this run is at work on it. One of this run that could not be written down is known to have come to nothing.
-      if (earlier.begunBy !== runId && !request.isRepeatable) {
+      replay.text = unwritten.get(name) ?? null
+      if (replay.text !== null) {
+        await write(name, request, replay.text)
+        return { text: replay.text, isFinal: true }
+      }
+      // Nobody of this run is at work on it; one of this run without an answer is known to have come to nothing.
+      const begunMs = earlier.expiresAtMs - REMEMBERED_MS
+      if (earlier.begunBy !== runId && !(nowMs - begunMs < request.repeatableForMs)) {
         throw new ScrapdeckError(
           'IDEMPOTENCY_CUT_OFF',
           'Scrapdeck was stopped while it did this for the first time, so it may have been done or not. Look, and ask with a new key if it was not.'
@@ -97,13 +108,19 @@ export function createRememberedAnswers(parts: {
       await store.keepAnswer(scope, key, null)
       throw error
     }
-    try {
-      await store.keepAnswer(scope, key, answer.isFinal ? await secretBox.seal(answer.text) : null)
-    } catch (error) {
-      // What was asked for is done: its answer must not become a failure because it cannot be remembered.
-      logger.error({ error }, 'The answer to a request with a key of its own could not be kept')
-    }
+    await write(name, request, answer.isFinal ? answer.text : null)
     return answer
+  }
+
+  /** null: there is none, and the key is free. What was asked for is done: it does not fail because its answer cannot be written down. */
+  async function write(name: string, { scope, key }: KeyedRequest, text: string | null): Promise<void> {
+    try {
+      await store.keepAnswer(scope, key, text === null ? null : await secretBox.seal(text))
+      unwritten.delete(name)
+    } catch (error) {
+      if (text !== null && unwritten.size < MAX_UNWRITTEN) unwritten.set(name, text)
+      logger.error({ error }, 'The answer to a request with a key of its own could not be written down')
+    }
   }
 }
 

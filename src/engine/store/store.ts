@@ -516,7 +516,7 @@ export interface AnswerClaim {
 }
 
 /** `answer` null: there is none (yet). */
-export interface RememberedAnswer extends Pick<AnswerClaim, 'fingerprint' | 'begunBy'> {
+export interface RememberedAnswer extends Pick<AnswerClaim, 'fingerprint' | 'begunBy' | 'expiresAtMs'> {
   answer: string | null
 }
 

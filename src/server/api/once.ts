@@ -16,7 +16,7 @@ export interface OnceRequest {
   /** With its query. */
   path: string
   body: unknown
-  isRepeatable: boolean
+  repeatableForMs: number
 }
 
 const KEY = /^[\x21-\x7e]{1,255}$/
@@ -40,7 +40,7 @@ export async function answerOnce(
   const onceKey = `once:${hash([credential, key])}`
   let own: KeyedResponse | null = null
   const { text, isReplayed } = await answers.once(
-    { scope: credential, key, fingerprint, isRepeatable: request.isRepeatable },
+    { scope: credential, key, fingerprint, repeatableForMs: request.repeatableForMs },
     async () => {
       const { response, isFinal } = await perform(onceKey)
       own = response
@@ -52,14 +52,44 @@ export async function answerOnce(
   return { ...first, headers: { ...first.headers, 'idempotency-replayed': 'true' } }
 }
 
+/** As CrawlInput has it where nothing is said. */
+const CRAWL_SECONDS = 3_600
+/** Between looking whether a key is still known and using it. */
+const MARGIN_MS = 10_000
+
 /**
- * May it be done again where nobody knows whether it was? Orders for jobs may: their jobs are known by the key (RouterContext.onceKey), but
- * for those that say themselves that they are to be made whatever was made before.
+ * For how long it may be done again where nobody knows whether it was. Orders for jobs may for as long as their jobs are known: by the key of
+ * the request (RouterContext.onceKey), else by the dedupe key of their own. Those that are to be made whatever was made before are never.
  */
-export function isRepeatable(path: string, body: unknown): boolean {
-  if (!['/jobs', '/jobs/bulk', '/crawl'].includes(path)) return false
-  return !/"(ignore_cache|renew)":true/.test(JSON.stringify(body ?? null))
+export function repeatableForMs(path: string, body: unknown): number {
+  const order = (body ?? {}) as {
+    dedupe?: Dedupe
+    jobs?: unknown
+    interval?: unknown
+    cache_seconds?: unknown
+    ignore_cache?: unknown
+  }
+  if (path === '/jobs') return knownForMs(order.dedupe)
+  if (path === '/jobs/bulk') {
+    const jobs = Array.isArray(order.jobs) ? (order.jobs as ({ dedupe?: Dedupe } | null)[]) : []
+    return jobs.reduce((leastMs, job) => Math.min(leastMs, knownForMs(job?.dedupe)), Number.POSITIVE_INFINITY)
+  }
+  if (path !== '/crawl' || isSet(order.ignore_cache)) return 0
+  // A repeated one is a schedule, which its name tells again.
+  return order.interval === undefined
+    ? Number(order.cache_seconds ?? CRAWL_SECONDS) * 1_000 - MARGIN_MS
+    : Number.POSITIVE_INFINITY
 }
+
+type Dedupe = { ttlSeconds?: unknown; renew?: unknown } | null | undefined
+
+function knownForMs(dedupe: Dedupe): number {
+  if (dedupe == null) return Number.POSITIVE_INFINITY
+  return isSet(dedupe.renew) ? 0 : Number(dedupe.ttlSeconds) * 1_000 - MARGIN_MS
+}
+
+/** Bodies are read as they come: what else than false a door reads as true is its own affair. */
+const isSet = (flag: unknown): boolean => flag !== undefined && flag !== false
 
 async function fingerprintOf(method: string, path: string, body: unknown): Promise<string> {
   return hash([method, path, body instanceof FormData ? await describeForm(body) : (body ?? null)])

@@ -8,8 +8,11 @@ const FORGOTTEN_AT_ONCE = 10
 export function createAnswers(database: Database) {
   const find = database.prepare<
     [string, string, number],
-    { fingerprint: string; begun_by: string; answer: string | null }
-  >('SELECT fingerprint, begun_by, answer FROM remembered_answers WHERE scope = ? AND key = ? AND expires_at_ms > ?')
+    { fingerprint: string; begunBy: string; answer: string | null; expiresAtMs: number }
+  >(
+    `SELECT fingerprint, begun_by AS begunBy, answer, expires_at_ms AS expiresAtMs FROM remembered_answers
+      WHERE scope = ? AND key = ? AND expires_at_ms > ?`
+  )
   const put = database.prepare<[string, string, string, string, number]>(
     'INSERT OR REPLACE INTO remembered_answers (scope, key, fingerprint, begun_by, answer, expires_at_ms) VALUES (?, ?, ?, ?, NULL, ?)'
   )
@@ -24,9 +27,7 @@ export function createAnswers(database: Database) {
   return {
     claim({ scope, key, fingerprint, begunBy, nowMs, expiresAtMs }: AnswerClaim): RememberedAnswer | null {
       const earlier = find.get(scope, key, nowMs)
-      if (earlier !== undefined) {
-        return { fingerprint: earlier.fingerprint, begunBy: earlier.begun_by, answer: earlier.answer }
-      }
+      if (earlier !== undefined) return earlier
       forget.run(nowMs, FORGOTTEN_AT_ONCE)
       put.run(scope, key, fingerprint, begunBy, expiresAtMs)
       return null

@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { buildDemoEgg } from '../support/demo-egg.ts'
+import { askRest, type RestAnswer } from '../support/rest.ts'
+import { type Service, startService } from '../support/service.ts'
+
+/** After so many answers of a round the service is killed: at once, early, and where most is done. */
+const KILLED_AFTER = [1, 8, 40]
+const ORDERS_OF_A_KIND = 12
+
+let service: Service
+beforeAll(async () => {
+  service = await startService({ localSlots: 0 })
+  const file = new File([new Uint8Array(await buildDemoEgg())], 'demo.egg')
+  await service.client.projects.upload({ file, project: 'demo', version: 'r1' })
+})
+afterAll(() => service?.stop())
+
+/** One write, its key, what it makes known by `name`, and whether it may be answered with "nobody can know". */
+interface Order {
+  name: string
+  path: string
+  body: object
+  mayBeCutOff: boolean
+}
+
+function ordersOf(round: number): Order[] {
+  const work = { project: 'demo', spider: 'quotes' }
+  const crawl = (name: string, more: object) => ({
+    path: '/crawl',
+    body: { ...work, params: { order: name }, ...more }
+  })
+  const kinds: Record<string, (name: string) => Omit<Order, 'name'>> = {
+    job: (name) => ({
+      ...{ path: '/jobs', body: { project: 'demo', spiders: ['quotes'], args: { order: name } } },
+      mayBeCutOff: false
+    }),
+    bulk: (name) => ({ path: '/jobs/bulk', body: { jobs: [{ ...work, args: { order: name } }] }, mayBeCutOff: false }),
+    crawl: (name) => ({ ...crawl(name, {}), mayBeCutOff: false }),
+    // Whatever was made before it: only its key could keep it from being done twice.
+    fresh: (name) => ({ ...crawl(name, { ignore_cache: true }), mayBeCutOff: true }),
+    // The crash may last longer than this remembers.
+    brief: (name) => ({ ...crawl(name, { cache_seconds: 1 }), mayBeCutOff: true }),
+    webhook: (name) => ({
+      ...{ path: '/webhooks', body: { name, url: 'https://hooks.example/', events: ['job.ended'] } },
+      mayBeCutOff: true
+    })
+  }
+  return Object.entries(kinds).flatMap(([kind, make]) =>
+    Array.from({ length: ORDERS_OF_A_KIND }, (_, index) => {
+      const name = `${kind}-${round}-${index}`
+      return { name, ...make(name) }
+    })
+  )
+}
+
+const send = ({ name, path, body }: Order): Promise<RestAnswer> =>
+  askRest(service.address, { method: 'POST', path, body, headers: { 'idempotency-key': name } })
+
+/** How often each name is there. */
+async function effects(): Promise<Map<string, number>> {
+  const counts = new Map<string, number>()
+  const add = (name: string | undefined) => name !== undefined && counts.set(name, (counts.get(name) ?? 0) + 1)
+  for (let before: string | undefined; ; ) {
+    const page = await service.client.jobs.list({ limit: 500, ...(before === undefined ? {} : { before }) })
+    for (const { args } of page.jobs) add(args['order'])
+    if (page.nextBefore === null) break
+    before = page.nextBefore
+  }
+  for (const { name } of (await service.client.webhooks.list()).webhooks) add(name)
+  return counts
+}
+
+test('writes with a key, asked again after each kill -9: each has one effect and one answer, or says that nobody knows', async () => {
+  const orders: Order[] = []
+  const answered = new Map<string, RestAnswer>()
+  let cutOff = 0
+  const note = ({ name }: Order, answer: RestAnswer) => {
+    const first = answered.get(name)
+    if (first === undefined) return void answered.set(name, answer)
+    // The same answer, and not the same work again.
+    expect([name, answer.status, answer.body]).toEqual([name, first.status, first.body])
+    if (answer.status < 300) expect([name, answer.headers.get('idempotency-replayed')]).toEqual([name, 'true'])
+  }
+
+  for (const [round, killedAfter] of KILLED_AFTER.entries()) {
+    orders.push(...ordersOf(round))
+    let left = killedAfter
+    const fresh = orders.slice(-ordersOf(round).length)
+    const killed = Promise.withResolvers<void>()
+    const sent = fresh.map(async (order) => {
+      const answer = await send(order)
+      note(order, answer)
+      left -= 1
+      if (left === 0) killed.resolve(service.kill())
+    })
+    const results = await Promise.allSettled(sent)
+    await killed.promise
+    cutOff += results.filter(({ status }) => status === 'rejected').length
+    await service.start()
+    // Everything that was ever asked, whether it was answered or not.
+    await Promise.all(orders.map(async (order) => note(order, await send(order))))
+  }
+
+  // Without requests that the kill took the answer from, nothing was tried.
+  expect(cutOff).toBeGreaterThan(ORDERS_OF_A_KIND)
+  console.log(
+    'CUT',
+    cutOff,
+    [...answered]
+      .filter(([, { status }]) => status === 409)
+      .map(([name]) => name)
+      .join(' ')
+  )
+  const counts = await effects()
+  for (const { name, mayBeCutOff } of orders) {
+    const { status, body } = answered.get(name)!
+    const count = counts.get(name) ?? 0
+    if (mayBeCutOff && status === 409) {
+      expect([name, body.code, count <= 1]).toEqual([name, 'IDEMPOTENCY_CUT_OFF', true])
+    } else expect([name, status, count]).toEqual([name, 200, 1])
+  }
+}, 60_000)

@@ -1,0 +1,67 @@
+import { TEST_CREDENTIALS } from './service.ts'
+
+const AUTHORIZATION = `Basic ${Buffer.from(`${TEST_CREDENTIALS.username}:${TEST_CREDENTIALS.password}`).toString('base64')}`
+
+export interface RestAnswer {
+  status: number
+  headers: Headers
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- what a client without our types sees.
+  body: any
+}
+
+/** One request to `/api/v1` as any HTTP client sends it. Rejects where no whole answer came: the service may have done it or not. */
+export async function askRest(
+  address: string,
+  request: { method?: string; path: string; body?: unknown; headers?: Record<string, string> }
+): Promise<RestAnswer> {
+  const { method = 'GET', path, body, headers } = request
+  const response = await fetch(`${address}/api/v1${path}`, {
+    method,
+    headers: { authorization: AUTHORIZATION, 'content-type': 'application/json', ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) })
+  })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text) }
+}
+
+export interface SentEvent {
+  event: string
+  id: string | null
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as above.
+  data: any
+}
+
+/**
+ * Server-sent events as a browser's EventSource reads them, without its coming again by itself. Ends where the stream ends or breaks;
+ * leaving the loop closes the connection.
+ */
+export async function* readEvents(
+  address: string,
+  path: string,
+  lastEventId: string | null
+): AsyncGenerator<SentEvent> {
+  const gone = new AbortController()
+  const response = await fetch(`${address}/api/v1${path}`, {
+    headers: { authorization: AUTHORIZATION, ...(lastEventId === null ? {} : { 'last-event-id': lastEventId }) },
+    signal: gone.signal
+  })
+  if (response.status === 204) return
+  if (response.status !== 200) throw new Error(`${path} answered ${response.status}: ${await response.text()}`)
+  try {
+    let text = ''
+    for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
+      const blocks = (text + piece).split('\n\n')
+      text = blocks.pop()!
+      for (const block of blocks) {
+        const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1] ?? null
+        const event = field('event')
+        if (event !== null) yield { event, id: field('id'), data: JSON.parse(field('data')!) }
+      }
+    }
+  } catch (error) {
+    // The connection broke: what an EventSource takes as the moment to come again.
+    if (!(error instanceof TypeError)) throw error
+  } finally {
+    gone.abort()
+  }
+}
