@@ -1,12 +1,7 @@
-import { mkdirSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
-import { isAbsolute, join } from 'node:path'
-import type { Change, NodeHealth, PythonState, UsageSample } from '../shared/contract/index.ts'
-import { ScrapdeckError } from '../shared/errors.ts'
+import { join } from 'node:path'
+import type { NodeHealth } from '../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../shared/ids.ts'
 import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../shared/run-limits.ts'
-import { openFilesystemBlobStore } from './blobs/filesystem/filesystem-blob-store.ts'
-import { CrawlCommands } from './commands/crawl-commands.ts'
 import { DiscoveryCommands } from './commands/discovery-commands.ts'
 import { JobCommands } from './commands/job-commands.ts'
 import { NodeCommands } from './commands/node-commands.ts'
@@ -20,10 +15,8 @@ import { createDispatch } from './dispatch/dispatch.ts'
 import { attemptKey, LiveAttempts } from './dispatch/live-attempts.ts'
 import type { Engine, EngineOptions } from './engine-options.ts'
 import { ChangeFeed } from './events/change-feed.ts'
-import { FleetFiles } from './fleet-file/fleet-file.ts'
-import { type Environments, NO_ENVIRONMENTS } from './launcher/environments.ts'
-import { openLocalNode, type LocalNode } from './launcher/local-node.ts'
-import { localNodeRow, takeConfiguredSlots } from './local-node-row.ts'
+import { createNews } from './events/news.ts'
+import { keepHouse } from './keep-house.ts'
 import { checkConfiguredSources } from './nodes/discovery/discovery.ts'
 import { createNameResolver } from './nodes/discovery/name-resolver.ts'
 import { Fleet, type FleetNode } from './nodes/fleet.ts'
@@ -31,43 +24,39 @@ import { JobLogs } from './nodes/job-logs.ts'
 import { probeNode } from './nodes/scrapyd/probe.ts'
 import { buildEggFromFolder } from './projects/egg-builder.ts'
 import { openEggTree } from './projects/egg-tree.ts'
+import { openData } from './open-data.ts'
 import { openPlugins } from './plugins/plugins.ts'
-import { Alerts } from './plugins/alerts.ts'
 import { WITHOUT_EGG } from './projects/catalog.ts'
 import { createProjects } from './projects/projects.ts'
 import { WaitingReasons } from './queue/waiting-reasons.ts'
+import { describeStored, describeVolatile } from './router/describe-changes.ts'
 import { FiguresSampler } from './router/figures.ts'
 import { Metrics } from './router/metrics.ts'
-import { ProblemWatch } from './router/problem-watch.ts'
-import { createRouter, describeChanges } from './router/router.ts'
-import { systemClock, type Timer } from './runtime/clock.ts'
-import { readOrCreateCredentials } from './runtime/credentials-file.ts'
-import { openFileSecretBox } from './runtime/file-secret-box.ts'
+import { systemClock } from './runtime/clock.ts'
 import { createJobIds } from './runtime/ids.ts'
 import { silentLogger } from './runtime/logger.ts'
 import { watchLoopDelay } from './runtime/loop-delay.ts'
 import { systemRandom } from './runtime/random.ts'
-import { openSqliteStore } from './store/sqlite/sqlite-store.ts'
-import type { Store, StoredVersion } from './store/store.ts'
+import type { Store } from './store/store.ts'
 import { wireChains } from './wire-chains.ts'
 import { parseNetworks } from './webhooks/addresses.ts'
 import { wireDiscovery } from './wire-discovery.ts'
 import { wireEggs } from './wire-eggs.ts'
+import { hasLocalNode, layOutLocalNode, wireLocalNode } from './wire-local-node.ts'
 import { wireNodeClients } from './wire-node-clients.ts'
+import { wireProblems } from './wire-problems.ts'
+import { wireRouter } from './wire-router.ts'
 import { wireSchedules } from './wire-schedules.ts'
 import { wireWebhooks } from './wire-webhooks.ts'
 
 export type { Engine, EngineOptions } from './engine-options.ts'
-
-const CHANGES_KEPT = 100_000
-const HOUSEKEEPING_EVERY_MS = 600_000
 
 /**
  * The only door of the engine: opens the data directory, wires the rooms (ARCHITECTURE.md draws them) and starts to work.
  * Rejects with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION, having changed nothing.
  */
 export async function createEngine(options: EngineOptions): Promise<Engine> {
-  const { dataDirectory, resourcesDirectory, seams = {} } = options
+  const { resourcesDirectory, seams = {} } = options
   const clock = seams.clock ?? systemClock
   const random = seams.random ?? systemRandom
   const logger = options.logger ?? silentLogger
@@ -78,12 +67,8 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   checkConfiguredSources(options.discovery ?? [])
   const networks = parseNetworks(options.webhookNetworks ?? '')
   const plugins = await openPlugins(options.plugins ?? [], { clock, logger })
-  makeDataDirectory(dataDirectory)
-  let isStoreDead = false
-  const onDeath = () => {
-    isStoreDead = true
-  }
-  const path = join(dataDirectory, 'scrapdeck.sqlite')
+  const data = await openData(options, { clock, random, logger, pluginBlobs: plugins.blobs })
+  const { blobs, credentials, secretBox } = data
   const metrics: Metrics = new Metrics({
     clock,
     scrapdeckVersion: options.scrapdeckVersion,
@@ -93,82 +78,38 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     listNodes: () => fleet.list().map(describe),
     figures: () => figures.current
   })
-  const store: Store = metrics.watch(seams.store ?? (await openSqliteStore({ path, clock, logger, onDeath })))
-  const credentials = readOrCreateCredentials(dataDirectory, random, options.credentials)
-  const blobs = seams.blobs ?? plugins.blobs ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs')))
-  const secretBox = options.secretBox ?? (await openFileSecretBox(join(dataDirectory, 'secret.key')))
+  const store: Store = metrics.watch(data.store)
+  const base = { store, clock, random, logger, secretBox }
+  const wakeDispatcher = () => dispatch.wake()
 
   // --- rooms, from the foundations up; what a room needs of one above it is a function ---------------------------
-  const hasLocalNode = seams.localNode === undefined ? options.localSlots !== 0 : seams.localNode !== null
-  const ownDirectory = join(dataDirectory, 'local')
-  const directories = {
-    eggs: join(ownDirectory, 'eggs'),
-    logs: join(ownDirectory, 'logs'),
-    items: join(ownDirectory, 'items'),
-    jobs: null,
-    ...options.directories
-  }
-  // What is not a path is a storage elsewhere.
-  const itemFiles = isAbsolute(directories.items ?? '') ? directories.items : null
+  const layout = layOutLocalNode(options)
   const projects = await createProjects({
-    store,
+    ...base,
     blobs,
-    eggDirectory: join(ownDirectory, 'egg-files'),
-    tree: seams.eggTree ?? (await openEggTree(directories.eggs, logger)),
-    settingsProjects: hasLocalNode ? options.settingsProjects : undefined,
-    listSpidersOfEgg: hasLocalNode ? (eggPath, project) => localNode!.listSpidersOfEgg(eggPath, project) : null,
-    listSpidersOfSettings: (project) => localNode!.listSpiders(project, WITHOUT_EGG),
-    clock,
-    logger
+    eggDirectory: join(layout.own, 'egg-files'),
+    tree: seams.eggTree ?? (await openEggTree(layout.eggs, logger)),
+    settingsProjects: hasLocalNode(options) ? options.settingsProjects : undefined,
+    listSpidersOfEgg: hasLocalNode(options)
+      ? (eggPath, project) => localNode!.listSpidersOfEgg(eggPath, project)
+      : null,
+    listSpidersOfSettings: (project) => localNode!.listSpiders(project, WITHOUT_EGG)
   })
-  const storedLocal = (await store.listNodes()).find(({ id }) => id === LOCAL_NODE_ID)
-  const setSlots =
-    options.localSlots ?? (await takeConfiguredSlots(store, options.configuredSlots)) ?? storedLocal?.slots
-  let localSlots = setSlots ?? availableParallelism()
-  const localNode: LocalNode | null =
-    seams.localNode !== undefined
-      ? seams.localNode
-      : options.localSlots === 0
-        ? null
-        : await openLocalNode({
-            directory: ownDirectory,
-            resourcesDirectory,
-            slots: () => localSlots,
-            pythonPath: options.pythonPath,
-            projectPythons: {
-              names: () => projects.names(),
-              of: (project) => projects.settingsOf(project).python
-            },
-            source: projects.source,
-            directories: {
-              // Without logs_dir nobody is shown logs; outcomes are judged by them all the same.
-              logsDirectory: directories.logs ?? join(ownDirectory, 'logs'),
-              itemsDirectory: directories.items,
-              jobsDirectory: directories.jobs
-            },
-            cancelWaitsMs,
-            clock,
-            logger
-          })
-
-  const environments: Environments = localNode?.environments ?? NO_ENVIRONMENTS
+  const local = await wireLocalNode(options, { ...base, layout, projects, cancelWaitsMs })
+  const { localNode, environments } = local
 
   const live = new LiveAttempts()
   const waiting = new WaitingReasons()
   const fleet: Fleet = new Fleet({
-    clock,
-    random,
-    logger,
+    ...base,
     ...wireNodeClients({
+      ...base,
       localNode,
       pruned: {
-        directories: [directories.logs ?? join(ownDirectory, 'logs'), ...(itemFiles === null ? [] : [itemFiles])],
+        directories: [layout.writtenLogs, ...(layout.itemFiles === null ? [] : [layout.itemFiles])],
         keep: options.jobsToKeep ?? null,
         isNeeded: (jobid) => live.hasJobid(jobid)
       },
-      secretBox,
-      clock,
-      logger,
       seams
     }),
     isBusy: (nodeId) => dispatch.isBusy(nodeId),
@@ -178,22 +119,19 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     onStatus: noteStatus
   })
   const eggs = wireEggs({
+    ...base,
     projects,
     fleet,
-    clock,
-    logger,
-    wakeDispatcher: () => dispatch.wake(),
+    wakeDispatcher,
     noteScrapydVersion: ({ id, url }, version) => nodeCommands.noteScrapydVersion(id, url, version)
   })
   const { distribution } = eggs
   const dispatch = createDispatch({
-    store,
+    ...base,
     blobs,
     fleet,
     live,
     waiting,
-    clock,
-    logger,
     projects,
     distribution,
     cancelWaitsMs,
@@ -211,38 +149,33 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     }
   })
   waiting.askUnknownSince((nodeId) => fleet.get(nodeId)?.status.unreachableSinceMs ?? null)
-  const jobLogs = new JobLogs({ store, blobs, fleet, clock })
+  const jobLogs = new JobLogs({ ...base, blobs, fleet })
 
   // --- the doors' side -------------------------------------------------------------------------------------------
   let address: string | null = null
-  const newJobId = createJobIds(clock, random)
-  const jobCommands = new JobCommands({ store, fleet, projects, dispatch, waiting, secretBox, clock, newJobId })
-  const nodeCommands = new NodeCommands({ store, projects, fleet, live, dispatch, secretBox, clock, random, newJobId })
+  const preparing = { fleet, projects, secretBox, clock, newJobId: createJobIds(clock, random) }
+  const jobCommands = new JobCommands({ ...preparing, store, dispatch, waiting })
+  const nodeCommands = new NodeCommands({ ...preparing, store, live, dispatch, random })
   const discovery = wireDiscovery({
-    store,
+    ...base,
     fleet,
     nodeCommands,
     resolver: seams.resolver ?? createNameResolver({ clock }),
-    secretBox,
     configured: options.discovery ?? [],
-    clock,
-    random,
-    logger,
     onChange() {
       feed.touch('discovery')
       problems.settle()
     }
   })
   const projectCommands = new ProjectCommands({
-    store,
+    ...base,
     fleet,
     projects,
     distribution,
     environments,
-    clock,
-    wakeDispatcher: () => dispatch.wake(),
+    wakeDispatcher,
     spreadAtOnce: () => eggs.atOnce.look(),
-    onDeployed: noteDeployed,
+    onDeployed: (version) => news.noteDeployed(version),
     listMissingSpiders
   })
   const systemCommands = new SystemCommands({
@@ -257,13 +190,9 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     buildDemoEgg: () => buildEggFromFolder(join(resourcesDirectory, 'demo'))
   })
   const chains = wireChains({
-    store,
-    secretBox,
-    clock,
-    random,
-    logger,
-    preparing: { fleet, projects, secretBox, clock, newJobId },
-    wakeDispatcher: () => dispatch.wake(),
+    ...base,
+    preparing,
+    wakeDispatcher,
     onChange() {
       feed.touch('chains')
       problems.noteSchedules()
@@ -274,29 +203,22 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     live,
     fleet,
     waiting,
-    wakeDispatcher: () => dispatch.wake(),
+    wakeDispatcher,
     onLimitsChanged: () => feed.touch('limits')
   })
   const { deliverer, webhookCommands } = wireWebhooks({
-    store,
-    clock,
-    random,
-    logger,
-    secretBox,
+    ...base,
     networks,
     post: seams.post,
     tellPlugin: plugins.tell,
     onChange: () => feed.touch('webhooks')
   })
+  const news = createNews({ ...base, onEvents: () => deliverer.wake() })
   const schedules = wireSchedules({
-    store,
-    secretBox,
-    clock,
-    random,
-    logger,
-    preparing: { fleet, projects, secretBox, clock, newJobId },
+    ...base,
+    preparing,
     jobCommands,
-    wakeDispatcher: () => dispatch.wake(),
+    wakeDispatcher,
     slots: () => figures.current.slotsTotal,
     onFired: (firings) => metrics.noteFirings(firings),
     onChange: () => problems.noteSchedules()
@@ -311,20 +233,19 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   }
   const loopDelay = seams.loopDelay ?? watchLoopDelay()
   const figures = new FiguresSampler({
-    store,
-    logger,
+    ...base,
     fleet,
     live,
-    clock,
     sampleLoopP99Ms: () => loopDelay.sampleP99Ms(),
     isPaused: () => systemCommands.isPaused,
     isStuck: (nodeId) => dispatch.stuckSinceMs(nodeId) !== null,
     onChange: () => feed.touch('figures')
   })
-  const problems = new ProblemWatch({
-    store,
-    clock,
-    logger,
+  const { problems, alerts } = wireProblems({
+    ...base,
+    feed: () => feed,
+    wantsAlerts: plugins.wantsAlerts,
+    onEvents: () => deliverer.wake(),
     waitingOf: (lane) => waiting.of(lane),
     gather: () => ({
       nodes: fleet.list(),
@@ -336,68 +257,36 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       queued: figures.current.queued,
       sources: discovery.list(),
       orderWarnings: projects.orderWarnings()
-    }),
-    onChange() {
-      feed.touch('problems')
-      alerts?.note()
-    }
+    })
   })
-  const alerts = plugins.wantsAlerts
-    ? new Alerts({ store, clock, logger, problems: () => problems.current(), onEvents: () => deliverer.wake() })
-    : null
   const feed: ChangeFeed = new ChangeFeed({
     store,
     clock,
     runId: random.hex(6),
-    describeStored: (things) => describeChanges(things, reads),
-    async describeVolatile(things) {
-      return things.flatMap((thing): Change[] => {
-        if (thing === 'figures') return [{ kind: 'figures', figures: figures.current }]
-        if (thing === 'problems') return [{ kind: 'problems', problems: problems.current() }]
-        if (thing === 'python') return [{ kind: 'python', python: pythonState() }]
-        if (thing === 'discovery') return [{ kind: 'discovery' }]
-        if (thing === 'limits') return [{ kind: 'limits' }]
-        if (thing === 'webhooks') return [{ kind: 'webhooks' }]
-        if (thing === 'chains') return [{ kind: 'chains' }]
-        if (thing === 'environments') return [{ kind: 'environments', environments: environments.list() }]
-        if (thing.startsWith('waiting:')) {
-          const lane = thing.slice('waiting:'.length)
-          return [{ kind: 'waiting', lane, waiting: waiting.of(lane) }]
+    describeStored: (things) => describeStored(things, reads),
+    describeVolatile: async (things) =>
+      describeVolatile(things, {
+        figures: () => figures.current,
+        problems: () => problems.current(),
+        python: local.python,
+        environments,
+        waiting,
+        findNode(id) {
+          const node = fleet.get(id)
+          return node === undefined ? null : describe(node)
         }
-        const node = fleet.get(thing.slice('node:'.length))
-        return node === undefined ? [] : [{ kind: 'node', node: describe(node) }]
       })
-    }
   })
-  const discoveryCommands = new DiscoveryCommands({ discovery })
-  const fleetFiles = new FleetFiles({
-    store,
-    hasLocalNode: localNode !== null,
-    nodes: nodeCommands,
-    discovery: discoveryCommands,
-    projects: projectCommands,
-    queue: queueCommands,
-    schedules: schedules.commands,
-    chains: chains.commands,
-    webhooks: webhookCommands,
-    secretBox,
-    random
-  })
-  const router = createRouter({
+  const router = wireRouter({
+    ...base,
     ...reads,
+    projects,
+    hasLocalNode: localNode !== null,
     jobCommands,
-    crawlCommands: new CrawlCommands({
-      jobCommands,
-      projects,
-      clock,
-      findSchedule: (name) => schedules.commands.findByName(name),
-      createSchedule: (settings) => schedules.commands.create(settings)
-    }),
     nodeCommands,
     projectCommands,
     systemCommands,
-    discoveryCommands,
-    fleetFiles,
+    discoveryCommands: new DiscoveryCommands({ discovery }),
     queueCommands,
     chainCommands: chains.commands,
     webhookCommands,
@@ -406,7 +295,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     figures,
     describeNode: describe,
     environments,
-    usageOf,
+    usageOf: local.usageOf,
     probe: (nodeAddress) => probeNode({ address: nodeAddress, clock, logger, connect: seams.connect }),
     problems: () => problems.current(),
     status: () => ({
@@ -415,68 +304,23 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       address,
       host: options.host,
       secrets: { store: secretBox.store, text: secretBox.description },
-      python: pythonState()
+      python: local.python()
     })
   })
 
   // --- what is derived from several rooms ------------------------------------------------------------------------
   const startedAtMs = clock.nowMs()
 
-  function pythonState(): PythonState {
-    return (
-      localNode?.python() ?? {
-        state: 'missing',
-        path: null,
-        version: null,
-        scrapyVersion: null,
-        start: { mode: 'cold', text: 'The local node is turned off' },
-        problem: 'The local node is turned off'
-      }
-    )
-  }
-
-  /** Of the job's newest run on the local node. */
-  async function usageOf(jobId: string): Promise<UsageSample[]> {
-    if ((await store.getJob(jobId)) === null) {
-      throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${jobId}; it may have been deleted`)
-    }
-    const attempt = (await store.listAttempts(jobId)).findLast(({ nodeId }) => nodeId === LOCAL_NODE_ID)
-    return attempt === undefined ? [] : (localNode?.usageOf(attempt.jobid) ?? [])
-  }
-
   function noteStatus(node: FleetNode, healthWas?: NodeHealth): void {
-    if (node.stored.id === LOCAL_NODE_ID) localSlots = node.status.capacity.slots
+    if (node.stored.id === LOCAL_NODE_ID) local.setSlots(node.status.capacity.slots)
     feed.touch(`node:${node.stored.id}`)
     problems.settle()
     if (node.stored.mode === 'draining') noteDrained(node)
     eggs.noteStatus(node, healthWas)
-    if (healthWas !== undefined) noteHealth(node, healthWas)
+    if (healthWas === undefined) return
+    news.noteHealth(node, healthWas)
     // Up or down: what jobs wait for is another thing now.
-    if (healthWas !== undefined) dispatch.wake()
-  }
-
-  /** For webhooks and plugins. A node that is asked for the first time is not news, but for one that cannot be used. */
-  function noteHealth({ stored, status }: FleetNode, healthWas: NodeHealth): void {
-    const isUp = status.health === 'up'
-    if (status.health === 'unknown' || isUp === (healthWas === 'up') || (isUp && healthWas === 'unknown')) return
-    const { id, name, url } = stored
-    const data = { node: { id, name, url, health: status.health, problem: status.problem } }
-    store.noteEvents([{ event: isUp ? 'node.up' : 'node.down', project: null, atMs: clock.nowMs(), data }]).then(
-      () => deliverer.wake(),
-      (error: unknown) => {
-        if (!isStopping) logger.error({ error, node: name }, 'noting that a node went or came failed')
-      }
-    )
-  }
-
-  function noteDeployed({ project, version, sha256, spiders }: StoredVersion): void {
-    const data = { project, version, sha256, spiders }
-    store.noteEvents([{ event: 'deploy', project, atMs: clock.nowMs(), data }]).then(
-      () => deliverer.wake(),
-      (error: unknown) => {
-        if (!isStopping) logger.error({ error, project, version }, 'noting a deploy failed')
-      }
-    )
+    dispatch.wake()
   }
 
   function noteDrained(node: FleetNode): void {
@@ -485,11 +329,8 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     })
   }
 
-  /** A Python was found or made, was lost, or gets on with being made. */
-  function notePythons(): void {
-    const ready = new Set(environments.list().flatMap(({ path, state }) => (state === 'ready' ? [path] : [])))
-    if ([...ready].some((path) => !readyPythons.has(path))) listMissingSpiders()
-    readyPythons = ready
+  function notePythons(isNewReady: boolean): void {
+    if (isNewReady) listMissingSpiders()
     dispatch.wake()
     feed.touch('python')
     feed.touch('environments')
@@ -502,49 +343,33 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     projects.listMissingSpiders().catch((error: unknown) => logger.error({ error }, 'listing spiders failed'))
   }
 
-  function keepHouse(): void {
-    housekeeping = clock.setTimer(HOUSEKEEPING_EVERY_MS, () => {
-      problems.settle()
-      store
-        .pruneChanges(CHANGES_KEPT)
-        .catch((error: unknown) => logger.error({ error }, 'pruning the change log failed'))
-      for (const node of fleet.list()) {
-        if (node.stored.kind === 'scrapyd' && node.status.health === 'up') void eggs.readInventory(node)
-      }
-      keepHouse()
-    })
-  }
-
   // --- start: first what an earlier engine left, then the nodes, then the queue ------------------------------------
   let isStopping = false
-  let housekeeping: Timer | null = null
-  let readyPythons = new Set<string | null>()
   let stopped: Promise<void> | null = null
   // Before anything happens that they are to be told of.
   await plugins.subscribe(store)
-  if (localNode !== null) await store.putNode(localNodeRow(storedLocal, setSlots ?? null, clock))
+  await local.putRow()
   const nodes = (await store.listNodes()).filter((node) => node.kind !== 'local' || localNode !== null)
   await queueCommands.readLimits()
   await dispatch.start({ paused: await systemCommands.readPaused() })
   for (const node of nodes) await fleet.add(node)
   await dispatch.abandonMissingNodes()
   dispatch.wake()
-  if (localNode !== null) {
-    localNode.onChange(() => {
+  local.follow({
+    onChange() {
       fleet.get(LOCAL_NODE_ID)?.observer.poke()
       problems.settle()
-    })
-    localNode.onPythons(notePythons)
-    notePythons()
-  }
-  localNode?.onUsage(() => feed.touch(`node:${LOCAL_NODE_ID}`))
+    },
+    onUsage: () => feed.touch(`node:${LOCAL_NODE_ID}`),
+    onPythons: notePythons
+  })
   await discovery.start()
   await figures.start()
   await deliverer.start()
   alerts?.start()
   await chains.runner.start()
   await schedules.scheduler.start()
-  keepHouse()
+  const house = keepHouse({ ...base, fleet, problems, readInventory: eggs.readInventory })
   projects
     .followTree()
     .then(() => dispatch.wake())
@@ -555,23 +380,22 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   return {
     router,
     scrapyd: createScrapydCommands({
-      store,
+      ...base,
       fleet,
       projects,
       jobLogs,
       jobCommands,
       projectCommands,
-      directories: { logs: directories.logs, items: itemFiles },
-      clock
+      directories: { logs: layout.logs, items: layout.itemFiles }
     }),
-    answers: createRememberedAnswers({ store, secretBox, newRunId: () => random.hex(6), clock, logger }),
+    answers: createRememberedAnswers({ ...base, newRunId: () => random.hex(6) }),
     credentials,
     setAddress: (text) => {
       address = text
     },
     health() {
       // Whoever watches the service must restart it: nothing in it works any more.
-      if (isStoreDead)
+      if (data.isStoreDead())
         return { live: false, ready: false, reasons: ['The database cannot be used any more: restart Scrapdeck'] }
       return { live: true, ready: !isStopping, reasons: isStopping ? ['Scrapdeck is stopping'] : [] }
     },
@@ -581,7 +405,8 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     stop() {
       stopped ??= (async () => {
         isStopping = true
-        housekeeping?.cancel()
+        news.stop()
+        house.stop()
         problems.stop()
         figures.stop()
         feed.close()
@@ -599,17 +424,5 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       })()
       return stopped
     }
-  }
-}
-
-function makeDataDirectory(directory: string): void {
-  try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 })
-  } catch (error) {
-    throw new ScrapdeckError(
-      'DATA_DIRECTORY_UNUSABLE',
-      `The data directory ${directory} cannot be made (${(error as Error).message}). Choose another with --data`,
-      { cause: error }
-    )
   }
 }

@@ -1,7 +1,6 @@
 import { implement, type Router } from '@orpc/server'
 import {
   contract,
-  type Change,
   type Contract,
   type Node,
   type NodeAddress,
@@ -29,7 +28,7 @@ import type { FleetNode } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
 import type { ProbeResult } from '../../shared/contract/index.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
-import type { ChangedThing, Store } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import type { FiguresSampler } from './figures.ts'
 
 /** What a door tells of a request. */
@@ -335,45 +334,4 @@ export function createRouter(parts: RouterParts): EngineRouter {
 
 function originOf({ source, onceKey }: RouterContext): Origin {
   return { source: source ?? 'api', onceKey }
-}
-
-/**
- * Stored things that changed, as clients get them. What became of a job is part of what its schedule tells: a schedule whose job changed
- * is told as well.
- */
-export async function describeChanges(
-  things: Pick<ChangedThing, 'noun' | 'id'>[],
-  parts: Pick<RouterParts, 'store' | 'waiting' | 'listNodes' | 'listProjects'> & {
-    scheduleCommands: Pick<ScheduleCommands, 'describeMany'>
-  }
-): Promise<Change[]> {
-  const jobIds = things.filter(({ noun }) => noun === 'job').map(({ id }) => id)
-  const jobs = new Map((jobIds.length === 0 ? [] : await parts.store.getJobs(jobIds)).map((job) => [job.id, job]))
-  const has = (noun: string) => things.some((thing) => thing.noun === noun)
-  const nodes = new Map((has('node') ? parts.listNodes() : []).map((node) => [node.id, node]))
-  const projects = new Map((has('project') ? parts.listProjects() : []).map((project) => [project.name, project]))
-  const changedSchedules = new Set(things.filter(({ noun }) => noun === 'schedule').map(({ id }) => id))
-  const touchedSchedules = new Set([...jobs.values()].map((job) => job.scheduleId).filter((id) => id !== null))
-  const scheduleIds = [...new Set([...changedSchedules, ...touchedSchedules])]
-  const described = scheduleIds.length === 0 ? [] : await parts.scheduleCommands.describeMany(scheduleIds)
-  const schedules = new Map(described.map((schedule) => [schedule.id, schedule]))
-  const changes = things.map(({ noun, id }): Change => {
-    if (noun === 'job') {
-      const job = jobs.get(id)
-      return job === undefined ? { kind: 'job_removed', id } : { kind: 'job', job: parts.waiting.complete(job) }
-    }
-    if (noun === 'jobs') return { kind: 'jobs' }
-    if (noun === 'node') {
-      const node = nodes.get(id)
-      return node === undefined ? { kind: 'node_removed', id } : { kind: 'node', node }
-    }
-    if (noun === 'schedule') {
-      const schedule = schedules.get(id)
-      return schedule === undefined ? { kind: 'schedule_removed', id } : { kind: 'schedule', schedule }
-    }
-    const project = projects.get(id)
-    return project === undefined ? { kind: 'project_removed', name: id } : { kind: 'project', project }
-  })
-  const others = described.filter(({ id }) => !changedSchedules.has(id))
-  return [...changes, ...others.map((schedule): Change => ({ kind: 'schedule', schedule }))]
 }

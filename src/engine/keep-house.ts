@@ -1,0 +1,32 @@
+import type { Fleet, FleetNode } from './nodes/fleet.ts'
+import type { ProblemWatch } from './router/problem-watch.ts'
+import type { Clock, Timer } from './runtime/clock.ts'
+import type { Logger } from './runtime/logger.ts'
+import type { Store } from './store/store.ts'
+
+const CHANGES_KEPT = 100_000
+const EVERY_MS = 600_000
+
+/** What nothing that happens would do: the change log stays short, and what nodes have is read again. */
+export function keepHouse(parts: {
+  store: Pick<Store, 'pruneChanges'>
+  clock: Clock
+  logger: Logger
+  fleet: Pick<Fleet, 'list'>
+  problems: Pick<ProblemWatch, 'settle'>
+  readInventory: (node: FleetNode) => Promise<void>
+}): { stop(): void } {
+  const { store, clock, logger, fleet, problems, readInventory } = parts
+  let timer: Timer = clock.setTimer(EVERY_MS, keep)
+
+  function keep(): void {
+    problems.settle()
+    store.pruneChanges(CHANGES_KEPT).catch((error: unknown) => logger.error({ error }, 'pruning the change log failed'))
+    for (const node of fleet.list()) {
+      if (node.stored.kind === 'scrapyd' && node.status.health === 'up') void readInventory(node)
+    }
+    timer = clock.setTimer(EVERY_MS, keep)
+  }
+
+  return { stop: () => timer.cancel() }
+}

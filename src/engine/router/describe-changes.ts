@@ -1,0 +1,92 @@
+import type { Change, Figures, Node, Problem, Project, PythonState } from '../../shared/contract/index.ts'
+import type { ScheduleCommands } from '../commands/schedule-commands.ts'
+import type { VolatileThing } from '../events/change-feed.ts'
+import type { Environments } from '../launcher/environments.ts'
+import type { WaitingReasons } from '../queue/waiting-reasons.ts'
+import type { ChangedThing, Store } from '../store/store.ts'
+
+interface StoredReads {
+  store: Pick<Store, 'getJobs'>
+  waiting: WaitingReasons
+  listNodes: () => Node[]
+  listProjects: () => Project[]
+  scheduleCommands: Pick<ScheduleCommands, 'describeMany'>
+}
+
+/**
+ * Stored things that changed, as clients get them. What became of a job is part of what its schedule tells: a schedule whose job changed
+ * is told as well.
+ */
+export async function describeStored(
+  things: Pick<ChangedThing, 'noun' | 'id'>[],
+  parts: StoredReads
+): Promise<Change[]> {
+  const jobIds = things.filter(({ noun }) => noun === 'job').map(({ id }) => id)
+  const jobs = new Map((jobIds.length === 0 ? [] : await parts.store.getJobs(jobIds)).map((job) => [job.id, job]))
+  const has = (noun: string) => things.some((thing) => thing.noun === noun)
+  const nodes = new Map((has('node') ? parts.listNodes() : []).map((node) => [node.id, node]))
+  const projects = new Map((has('project') ? parts.listProjects() : []).map((project) => [project.name, project]))
+  const changedSchedules = new Set(things.filter(({ noun }) => noun === 'schedule').map(({ id }) => id))
+  const touchedSchedules = new Set([...jobs.values()].map((job) => job.scheduleId).filter((id) => id !== null))
+  const scheduleIds = [...new Set([...changedSchedules, ...touchedSchedules])]
+  const described = scheduleIds.length === 0 ? [] : await parts.scheduleCommands.describeMany(scheduleIds)
+  const schedules = new Map(described.map((schedule) => [schedule.id, schedule]))
+  const changes = things.map(({ noun, id }): Change => {
+    if (noun === 'job') {
+      const job = jobs.get(id)
+      return job === undefined ? { kind: 'job_removed', id } : { kind: 'job', job: parts.waiting.complete(job) }
+    }
+    if (noun === 'jobs') return { kind: 'jobs' }
+    if (noun === 'node') {
+      const node = nodes.get(id)
+      return node === undefined ? { kind: 'node_removed', id } : { kind: 'node', node }
+    }
+    if (noun === 'schedule') {
+      const schedule = schedules.get(id)
+      return schedule === undefined ? { kind: 'schedule_removed', id } : { kind: 'schedule', schedule }
+    }
+    const project = projects.get(id)
+    return project === undefined ? { kind: 'project_removed', name: id } : { kind: 'project', project }
+  })
+  const others = described.filter(({ id }) => !changedSchedules.has(id))
+  return [...changes, ...others.map((schedule): Change => ({ kind: 'schedule', schedule }))]
+}
+
+/** What lives in memory and changed, as it is now; a node that is gone meanwhile is told by its row. */
+export function describeVolatile(
+  things: readonly VolatileThing[],
+  reads: {
+    figures: () => Figures
+    problems: () => Problem[]
+    python: () => PythonState
+    environments: Environments
+    waiting: WaitingReasons
+    findNode: (id: string) => Node | null
+  }
+): Change[] {
+  return things.flatMap((thing): Change[] => {
+    switch (thing) {
+      case 'figures':
+        return [{ kind: thing, figures: reads.figures() }]
+      case 'problems':
+        return [{ kind: thing, problems: reads.problems() }]
+      case 'python':
+        return [{ kind: thing, python: reads.python() }]
+      case 'environments':
+        return [{ kind: thing, environments: reads.environments.list() }]
+      case 'discovery':
+      case 'limits':
+      case 'webhooks':
+      case 'chains':
+        return [{ kind: thing }]
+      default: {
+        if (thing.startsWith('waiting:')) {
+          const lane = thing.slice('waiting:'.length)
+          return [{ kind: 'waiting', lane, waiting: reads.waiting.of(lane) }]
+        }
+        const node = reads.findNode(thing.slice('node:'.length))
+        return node === null ? [] : [{ kind: 'node', node }]
+      }
+    }
+  })
+}
