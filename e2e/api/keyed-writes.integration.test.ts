@@ -103,14 +103,6 @@ test('writes with a key, asked again after each kill -9: each has one effect and
 
   // Without requests that the kill took the answer from, nothing was tried.
   expect(cutOff).toBeGreaterThan(ORDERS_OF_A_KIND)
-  console.log(
-    'CUT',
-    cutOff,
-    [...answered]
-      .filter(([, { status }]) => status === 409)
-      .map(([name]) => name)
-      .join(' ')
-  )
   const counts = await effects()
   for (const { name, mayBeCutOff } of orders) {
     const { status, body } = answered.get(name)!

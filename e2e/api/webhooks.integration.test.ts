@@ -1,0 +1,111 @@
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { buildDemoEgg } from '../support/demo-egg.ts'
+import { startService, waitFor } from '../support/service.ts'
+
+interface Posted {
+  id: string
+  headers: Record<string, unknown>
+  body: string
+  jobId: string
+  taken: boolean
+}
+
+/** Takes the first `taking` messages and leaves those after them without an answer, until it is told to take all. */
+async function startReceiver(taking: number) {
+  const posted: Posted[] = []
+  const left: ServerResponse[] = []
+  let takes = taking
+  const server = createServer(async (request, response) => {
+    const body = Buffer.concat(await request.toArray()).toString()
+    const taken = takes > 0
+    takes -= 1
+    const { headers } = request
+    posted.push({ id: String(headers['webhook-id']), headers, body, jobId: JSON.parse(body).data.job.id, taken })
+    if (taken) response.writeHead(204).end()
+    else left.push(response)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    posted,
+    takeAll() {
+      takes = Number.POSITIVE_INFINITY
+    }
+  }
+}
+
+function isSigned({ headers, body, id }: Posted, secret: string): boolean {
+  const key = Buffer.from(secret.replace('whsec_', ''), 'base64')
+  const signature = createHmac('sha256', key)
+    .update(`${id}.${String(headers['webhook-timestamp'])}.${body}`)
+    .digest('base64')
+  return headers['webhook-signature'] === `v1,${signature}`
+}
+
+test('what webhooks were to be told outlives kill -9: all of it comes, under the same id where it comes again', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-webhooks-'))
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+  const configuration = join(directory, 'scrapyd.conf')
+  writeFileSync(configuration, '[scrapdeck]\nwebhook_networks = 127.0.0.1\n')
+  const service = await startService({ localSlots: 0, arguments: ['--config', configuration] })
+  onTestFinished(() => service.stop())
+  const receiver = await startReceiver(5)
+  const { posted } = receiver
+  const file = new File([new Uint8Array(await buildDemoEgg())], 'demo.egg')
+  await service.client.projects.upload({ file, project: 'demo', version: 'r1' })
+  const settings = { name: 'ours', url: receiver.url, events: ['job.queued' as const] }
+  const { webhook, secret } = await service.client.webhooks.create(settings)
+  const queue = async () =>
+    (
+      await service.client.jobs.runMany({
+        jobs: Array.from({ length: 12 }, () => ({ project: 'demo', spider: 'quotes' }))
+      })
+    ).ids
+  const deliveries = async () => (await service.client.webhooks.deliveries({ id: webhook.id, limit: 200 })).deliveries
+
+  const asked = await queue()
+  await waitFor(
+    'some to be taken and written down as told, others to be under way',
+    async () => [posted.length, (await deliveries()).filter(({ state }) => state === 'delivered').length],
+    ([came, delivered]) => came! > 5 && delivered === 5
+  )
+  const known = new Set((await deliveries()).filter(({ state }) => state === 'delivered').map(({ id }) => id))
+  // Those were answered to their client, and nobody was told yet: the receiver leaves all that it is asked without an answer.
+  asked.push(...(await queue()))
+  await service.kill()
+  const before = posted.splice(0)
+  receiver.takeAll()
+  await service.start()
+  await waitFor(
+    'nothing to wait any more',
+    async () => (await service.client.webhooks.list()).webhooks[0]!.waiting,
+    (waiting) => waiting === 0
+  )
+
+  // Each event has come, none was made up, and each is signed.
+  const told = [...before.filter(({ taken }) => taken), ...posted]
+  expect(new Set(told.map(({ jobId }) => jobId))).toEqual(new Set(asked))
+  expect(told.filter((message) => !isSigned(message, secret))).toEqual([])
+  // One id for each event, whenever and however often it comes, and the same words.
+  const wordsOf = new Map([...before, ...posted].map(({ id, body }) => [id, body]))
+  expect([wordsOf.size, new Set(wordsOf.values()).size]).toEqual([asked.length, asked.length])
+  for (const { id, body } of [...before, ...posted]) expect([id, body]).toEqual([id, wordsOf.get(id)])
+  // What was under way comes again; what was written down as told does not.
+  const again = new Set(posted.map(({ id }) => id))
+  const underWay = before.filter(({ taken }) => !taken)
+  expect(underWay.length).toBeGreaterThan(0)
+  expect(underWay.filter(({ id }) => !again.has(id))).toEqual([])
+  expect(before.filter(({ id }) => known.has(id) && again.has(id))).toEqual([])
+}, 60_000)
