@@ -1,0 +1,121 @@
+import { NodeError } from '../node-client.ts'
+import { type AnswerHead, type Connection, collectBody } from './connection.ts'
+
+/** Of one exchange, from the first byte sent to the last received. */
+export interface Limit {
+  timeoutMs: number
+  limitBytes: number
+}
+
+/** What answers are checked with: a zod schema, or a reading by hand. */
+export interface AnswerSchema<T> {
+  safeParse(answer: Record<string, unknown>): { success: true; data: T } | { success: false }
+}
+
+interface JsonRequest<T> extends Limit {
+  method: 'GET' | 'POST'
+  path: string
+  headers?: Record<string, string>
+  body?: string | Uint8Array
+  schema: AnswerSchema<T>
+}
+
+/**
+ * One exchange with a JSON endpoint. Judged in this order: status code, JSON, `status`, shape (scrapyd-protocol.md, 2.1).
+ * `delivered` is `no` only where the node itself said no: 401, 404 and its own errors.
+ */
+export async function askJson<T>(
+  connection: Connection,
+  request: JsonRequest<T>,
+  signal?: AbortSignal
+): Promise<{ answer: T; head: AnswerHead }> {
+  const endpoint = request.path.split('?')[0] ?? ''
+  const collected = collectBody(request.limitBytes)
+  const head = await connection.send({ ...request, receive: collected.receive }, signal)
+  if (head.status !== 200) throw statusError(connection, head, endpoint)
+  const text = collected.body().toString('utf8')
+  const envelope = parseObject(text)
+  if (envelope === null) {
+    throw connection.fail(
+      'not_scrapyd',
+      `answered ${endpoint} with something that is not JSON (${excerpt(text)}). Is this a Scrapyd, without debug = on and without a login page before it?`,
+      'unknown'
+    )
+  }
+  if (envelope.status === 'error') throw refusal(connection, endpoint, envelope.message)
+  const parsed = request.schema.safeParse(envelope)
+  if (envelope.status !== 'ok' || !parsed.success) {
+    throw connection.fail(
+      'not_scrapyd',
+      `answered ${endpoint} with JSON that is not Scrapyd's (${excerpt(text)}). Check the address.`,
+      'unknown',
+      (parsed as { error?: unknown }).error
+    )
+  }
+  return { answer: parsed.data, head }
+}
+
+export function statusError(connection: Connection, head: AnswerHead, what: string): NodeError {
+  const { status } = head
+  if (status === 401) {
+    return connection.fail(
+      'unauthorized',
+      'refused the user name or password. Correct them in the settings of the node.',
+      'no'
+    )
+  }
+  if (status === 407) {
+    return connection.fail(
+      'unreachable',
+      'cannot be reached: its proxy refuses its user name or password (407). Correct them in the proxy of the node.',
+      'no'
+    )
+  }
+  if (status === 404) {
+    return connection.fail('http', `has no ${what} (404). Check the address and its base path.`, 'no')
+  }
+  if (status === 200) {
+    return connection.fail(
+      'not_scrapyd',
+      `answered ${what} with a web page. Is there a login page before it?`,
+      'unknown'
+    )
+  }
+  if (status >= 300 && status < 400) {
+    const target = excerpt(String(head.headers.location ?? 'nowhere'))
+    return connection.fail('http', `redirects ${what} to ${target}. Give the address it redirects to.`, 'unknown')
+  }
+  return connection.fail(
+    'http',
+    `answered ${what} with status ${status}. See the log of the node or its proxy.${status === 400 ? ' nginx says so where it wants a client certificate.' : ''}`,
+    'unknown'
+  )
+}
+
+function refusal(connection: Connection, endpoint: string, message: unknown): NodeError {
+  // The end of a traceback is what tells; hostile or broken nodes may send anything.
+  const nodeMessage = (typeof message === 'string' ? message : '').slice(-16_000)
+  const lastLine = nodeMessage.trim().split('\n').at(-1) ?? ''
+  const text = `Node ${connection.label} refused ${endpoint}: ${lastLine.slice(0, 500) || 'it gave no reason'}`
+  return new NodeError('refused', text, { delivered: 'no', nodeMessage })
+}
+
+function parseObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null
+  } catch {
+    // Not JSON: the caller says so with what it knows of the request.
+    return null
+  }
+}
+
+function excerpt(text: string): string {
+  const line = text
+    .slice(0, 400)
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim()
+  return line.length > 80 ? `${line.slice(0, 80)}…` : line || 'empty'
+}

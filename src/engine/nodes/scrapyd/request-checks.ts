@@ -1,0 +1,46 @@
+import { RESERVED_ARGUMENTS } from '../../../shared/reserved-arguments.ts'
+import type { NodeError, ScheduleRequest } from '../node-client.ts'
+import type { Connection } from './connection.ts'
+
+// Linux refuses to start a process with one argument over 128 KiB; Scrapyd then loses the job and the slot for ever.
+const MAX_ARGUMENT_BYTES = 131_000
+const MAX_ARGUMENTS_BYTES = 1_000_000
+
+/** What no Scrapyd is asked, for what it would do with it. Throws a NodeError of kind `refused`: nothing was sent. */
+export function createRequestChecks(connection: Connection) {
+  return { checkName, checkSchedule }
+
+  function refuse(problem: string): NodeError {
+    return connection.fail('refused', `was not asked: ${problem}`, 'no')
+  }
+
+  /** An empty name, `.` or a path means another directory to Scrapyd: delproject of one deletes every egg. */
+  function checkName(noun: string, value: string): void {
+    if (value === '' || value === '.' || value === '..' || /[/\\\0]/.test(value) || !value.isWellFormed()) {
+      throw refuse(`${JSON.stringify(value.slice(0, 100))} cannot be the name of a ${noun}.`)
+    }
+  }
+
+  function checkSchedule(request: ScheduleRequest): void {
+    checkName('project', request.project)
+    checkName('spider', request.spider)
+    checkName('version', request.version)
+    // One that cannot name a file costs the node a slot for ever (scrapyd-protocol.md, 6.4).
+    checkName('job', request.jobid)
+    let sizeBytes = 0
+    for (const [key, value] of [...Object.entries(request.settings), ...Object.entries(request.args)]) {
+      const pairBytes = Buffer.byteLength(key) + Buffer.byteLength(value) + 1
+      sizeBytes += pairBytes
+      if (key === '' || /[=\0]/.test(key) || value.includes('\0') || !`${key}${value}`.isWellFormed()) {
+        throw refuse(`the setting or argument ${JSON.stringify(key.slice(0, 100))} cannot be given to a process.`)
+      }
+      if (pairBytes > MAX_ARGUMENT_BYTES || sizeBytes > MAX_ARGUMENTS_BYTES) {
+        throw refuse(
+          `the setting or argument ${JSON.stringify(key.slice(0, 100))} is too large to start a process with.`
+        )
+      }
+    }
+    const reserved = Object.keys(request.args).find((key) => RESERVED_ARGUMENTS.has(key))
+    if (reserved !== undefined) throw refuse(`Scrapyd uses the argument name ${reserved} itself. Rename the argument.`)
+  }
+}

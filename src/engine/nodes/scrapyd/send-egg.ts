@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto'
+import { sanitiseVersion } from '../../../shared/ids.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { type NodeClient, NodeError } from '../node-client.ts'
+import { AddVersionAnswer } from './answers.ts'
+import type { Connection } from './connection.ts'
+import { askJson, type Limit } from './exchange.ts'
+import { classifyRefusal, storedNothing } from './refusals.ts'
+
+export interface EggUploadParts {
+  connection: Connection
+  client: Pick<NodeClient, 'listVersions' | 'deleteVersion'>
+  /** What operators call the node. */
+  name: string
+  logger: Logger
+  limit: Limit
+}
+
+/** Sends an egg, and takes one back that the node refused but kept. */
+export async function sendEgg(
+  parts: EggUploadParts,
+  ...[project, version, content, signal]: Parameters<NodeClient['addVersion']>
+): ReturnType<NodeClient['addVersion']> {
+  const { body, contentType } = multipart({ project, version }, content)
+  const headers = { 'content-type': contentType }
+  const request = { method: 'POST', path: 'addversion.json', headers, body, schema: AddVersionAnswer } as const
+  const wasThere = await hasVersion(parts, project, version, signal)
+  try {
+    return { spiders: (await askJson(parts.connection, { ...request, ...parts.limit }, signal)).answer.spiders }
+  } catch (error) {
+    const isRefusal = error instanceof NodeError && error.kind === 'refused'
+    if (!isRefusal || storedNothing(error.nodeMessage ?? '')) throw error
+    const became = await takeBack(parts, project, version, wasThere, signal)
+    const { delivered, nodeMessage } = error
+    throw new NodeError('refused', `${error.message.replace(/\.?$/, '.')} ${became}`, {
+      delivered,
+      nodeMessage,
+      cause: error
+    })
+  }
+}
+
+/** null: the node would not tell. */
+async function hasVersion(
+  { client }: EggUploadParts,
+  project: string,
+  version: string,
+  signal?: AbortSignal
+): Promise<boolean | null> {
+  try {
+    return (await client.listVersions(project, signal)).includes(sanitiseVersion(version))
+  } catch (error) {
+    if (error instanceof NodeError) return null
+    throw error
+  }
+}
+
+/**
+ * Scrapyd keeps an egg that it refused, and it would be the newest version (scrapyd-protocol.md, 3.4). Never deletes what was there
+ * before under this name. Returns what became of it, in words.
+ */
+async function takeBack(
+  { client, logger, name }: EggUploadParts,
+  project: string,
+  version: string,
+  wasThere: boolean | null,
+  signal?: AbortSignal
+): Promise<string> {
+  if (wasThere === true) return `It now stands where the node had a version ${version} before: send a mended one.`
+  if (wasThere === null) return `Whether the node keeps it is not known: look for version ${version} there.`
+  try {
+    await client.deleteVersion(project, version, signal)
+    return 'It was taken back from the node.'
+  } catch (error) {
+    // It is as good as deleted where it was never kept.
+    const isGone = error instanceof NodeError && classifyRefusal(error.nodeMessage ?? '').startsWith('unknown_')
+    if (isGone) return 'The node kept nothing of it.'
+    logger.warn({ node: name, project, version, error }, 'a refused egg could not be taken back from the node')
+    return `It could not be taken back: delete version ${version} there, or the node may take it for the latest.`
+  }
+}
+
+function multipart(fields: { project: string; version: string }, egg: Uint8Array) {
+  // Made from the content, so it cannot occur in it, and the same request is the same bytes.
+  const hash = createHash('sha256').update(fields.project).update('\0').update(fields.version).update('\0').update(egg)
+  const boundary = `scrapdeck-${hash.digest('hex').slice(0, 40)}`
+  const head = [
+    ...Object.entries(fields).map(
+      ([name, value]) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
+    ),
+    `--${boundary}\r\nContent-Disposition: form-data; name="egg"; filename="project.egg"\r\n`,
+    'Content-Type: application/octet-stream\r\n\r\n'
+  ]
+  const body = Buffer.concat([Buffer.from(head.join('')), egg, Buffer.from(`\r\n--${boundary}--\r\n`)])
+  return { body, contentType: `multipart/form-data; boundary=${boundary}` }
+}
