@@ -6,7 +6,7 @@ import { type Client, type Service, waitFor } from '../support/service.ts'
 import { openScreen } from './first-run.ts'
 
 const HOUR_MS = 3_600_000
-const QUOTES = { project: 'demo', spiders: ['quotes'], args: { pages: '1', delay: '0' } }
+export const QUOTES = { project: 'demo', spiders: ['quotes'], args: { pages: '1', delay: '0' } }
 
 export const scheduleRow = (page: Page, name: string) =>
   page.getByRole('grid', { name: 'Schedules' }).getByRole('row').filter({ hasText: name })

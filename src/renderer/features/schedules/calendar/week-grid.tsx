@@ -87,7 +87,7 @@ export function WeekGrid({ week, utc, nowMs, nameOf, openHourMs, onHour }: WeekV
                     title={hourMs === null ? 'Clocks leave this hour out' : undefined}
                   >
                     {isNow && (
-                      <i className={classes.now} style={{ top: `${(new Date(nowMs).getUTCMinutes() / 60) * 100}%` }} />
+                      <i className={classes.now} style={{ top: `${((nowMs - (hourMs ?? nowMs)) / 36_000) % 100}%` }} />
                     )}
                     {runs.length > 0 && (
                       <HourButton

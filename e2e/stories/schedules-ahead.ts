@@ -1,0 +1,102 @@
+import { expect, type Page } from '@playwright/test'
+import { type Schedule, ScheduleSettings } from '../../src/shared/contract/index.ts'
+import type { Client } from '../support/service.ts'
+import { openScreen } from './first-run.ts'
+import { QUOTES } from './schedules.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** By how much clocks of Kolkata, which the browser has, are ahead of UTC. */
+const AHEAD_MS = 5.5 * HOUR_MS
+
+/** Opens one of the views over all schedules. */
+export async function openView(page: Page, name: 'Missed' | 'Calendar' | 'Load' | 'Chains'): Promise<void> {
+  await openScreen(page, 'Schedules')
+  await page.getByRole('navigation', { name: 'Views of schedules' }).getByRole('link', { name }).click()
+}
+
+/** `30 Nov` */
+const dateWords = (atMs: number) =>
+  new Date(atMs).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
+
+/** The next week has each run at its time, by the browser's clock (Kolkata: UTC and a half past five) or by UTC's; each leads to its schedule. */
+export async function readTheWeek(page: Page, client: Client): Promise<void> {
+  const todayMs = Math.floor((Date.now() + AHEAD_MS) / DAY_MS) * DAY_MS
+  const wednesdayMs = todayMs + (7 - ((new Date(todayMs).getUTCDay() + 6) % 7) + 2) * DAY_MS
+  const { schedule: late } = await create(client, 'late news', { kind: 'cron', expression: '0 22 * * *' })
+  await create(client, 'stocktaking', { kind: 'once', atMs: wednesdayMs + 12 * HOUR_MS })
+  await client.schedules.runNow({ id: late.id })
+
+  await openView(page, 'Calendar')
+  const hours = (name: RegExp) => page.getByRole('button', { name })
+  // This week has what was run by hand just now, and what becomes of it without a reload.
+  const byHand = hours(/runs?$/).filter({ has: page.getByRole('img', { name: 'succeeded' }) })
+  await expect(byHand).toContainText('late news', { timeout: 30_000 })
+  await expect(page.getByRole('button', { name: 'This week' })).toBeDisabled()
+  await page.keyboard.press('n')
+  await expect(page.getByRole('columnheader', { name: `Wed ${dateWords(wednesdayMs)}` })).toBeVisible()
+  await expect(hours(/ 03:00, 1 run$/)).toHaveCount(7)
+  await expect(hours(/ 03:00, 1 run$/).first()).toHaveText(/:30late news/)
+  await expect(page.getByRole('button', { name: `Wed ${dateWords(wednesdayMs)} 17:00, 1 run` })).toHaveText(
+    /:30stocktaking/
+  )
+  await page.getByText('UTC', { exact: true }).click()
+  await expect(hours(/ 22:00, 1 run$/)).toHaveCount(7)
+  await expect(hours(/ 03:00/)).toHaveCount(0)
+  await page.getByRole('button', { name: `Wed ${dateWords(wednesdayMs)} 12:00, 1 run` }).click()
+  const pane = page.getByRole('complementary', { name: 'Runs of an hour' })
+  await expect(pane.getByRole('heading')).toHaveText(`Wed ${dateWords(wednesdayMs)}, 12:00 to 13:00`)
+  await expect(pane.getByRole('listitem')).toContainText('to come')
+
+  await page.getByText('Your time').click()
+  await expect(pane).toBeHidden()
+  await page.getByRole('button', { name: 'The week before' }).click()
+  await expect(byHand).toHaveCount(1)
+  await page.getByRole('button', { name: 'The week after' }).click()
+  await hours(/ 03:00, 1 run$/)
+    .last()
+    .click()
+  await expect(pane.getByRole('listitem')).toContainText('22:00 in UTC')
+  await pane.getByRole('link', { name: 'late news' }).click()
+  await expect(page.getByRole('complementary', { name: 'Schedule late news' })).toContainText('at 22:00')
+}
+
+/** Eight meet in one minute for two slots: spread they do not, in words before it is done and in the engine after it; and back. */
+export async function spreadTheLoad(page: Page, client: Client): Promise<void> {
+  for (let number = 1; number <= 8; number++)
+    await create(client, `shop ${number}`, { kind: 'cron', expression: number === 1 ? '* 4 * * *' : '7 4 * * *' })
+  const fullest = async () => {
+    const fromMs = Math.floor(Date.now() / HOUR_MS) * HOUR_MS
+    const { minutes } = await client.schedules.load({ fromMs, untilMs: fromMs + DAY_MS })
+    return Math.max(...minutes.map(({ jobs }) => jobs))
+  }
+  await openView(page, 'Load')
+  const chart = page.getByRole('slider', { name: /^Jobs that start in a minute/ })
+  await expect(chart).toHaveAttribute('aria-valuetext', /09:37: 8 jobs of 8 schedules/)
+  await page.getByRole('button', { name: /09:37.*8 jobs/ }).click()
+  const pane = page.getByRole('complementary', { name: 'A minute of the load' })
+  await expect(pane.getByRole('link', { name: /^shop/ })).toHaveCount(8)
+  await expect(pane).toContainText('8 schedules start 8 jobs; 6 jobs of them wait for a slot.')
+
+  await pane.getByRole('button', { name: 'Spread…' }).click()
+  const dialog = page.getByRole('dialog', { name: /^Spread/ })
+  await expect(dialog.getByRole('status')).toHaveText(
+    '6 schedules of 8 are moved; then at most 2 jobs start in one minute.'
+  )
+  await expect(dialog.getByRole('img', { name: 'now: at most 8 jobs in one minute' })).toBeVisible()
+  await expect(dialog.getByRole('img', { name: 'then: at most 2 jobs in one minute' })).toBeVisible()
+  await expect(dialog.getByRole('listitem').filter({ hasText: 'it runs every minute' })).toContainText('shop 1')
+  expect(await fullest()).toBe(8)
+  await dialog.getByRole('button', { name: 'Move 6 schedules' }).click()
+  await expect(dialog).toBeHidden()
+  await expect(chart).toHaveAttribute('aria-valuetext', /: 2 jobs of 2 schedules/)
+  await expect(pane.getByRole('link', { name: /^shop/ })).toHaveCount(2)
+  expect(await fullest()).toBe(2)
+
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await expect(chart).toHaveAttribute('aria-valuetext', /09:37: 8 jobs of 8 schedules/)
+  expect(await fullest()).toBe(8)
+}
+
+const create = (client: Client, name: string, rule: Schedule['rules'][number]) =>
+  client.schedules.create(ScheduleSettings.parse({ name, zone: 'UTC', rules: [rule], jobs: [QUOTES] }))
