@@ -140,3 +140,28 @@ test('schedules of other programs are reported, planned, written as a file or ma
   expect((await call(['import-schedules', 'airflow', '.'])).error).toContain('only from scrapydweb, gerapy, crontab')
   expect((await call(['import-schedules', 'gerapy'])).error).toContain('Name the database of gerapy')
 })
+
+test('what ScrapydWeb itself wrote is first only shown, then made: nodes by their addresses, paused as there', async () => {
+  const urls = ['127.0.0.1:16801', 'localhost:16802', '127.0.0.1:16803']
+  file(
+    'nodes.yaml',
+    `version: 1\nnodes:\n${urls.map((url, at) => `  - { name: n${at}, url: 'http://${url}' }\n`).join('')}`
+  )
+  expect((await call(['apply', 'nodes.yaml', '--yes'])).code).toBe(0)
+  const written = join(import.meta.dirname, '../engine/import/schedules/testing/scrapydweb-1.6.0')
+  const words = ['import-schedules', 'scrapydweb', written, '--zone', 'Europe/Berlin']
+  const planned = await call(words)
+  expect(planned.code).toBe(0)
+  expect(planned.out).toContain('15 of 17 can be taken over.')
+  expect((await engine.client.schedules.list({})).schedules).toEqual([])
+  expect((await call([...words, '--yes'])).out).toContain('15 changes made.')
+  const { schedules } = await engine.client.schedules.list({})
+  const { nodes } = await engine.client.nodes.list()
+  const nameOf = new Map(nodes.map(({ id, name }) => [id, name]))
+  const made = new Map(schedules.map((one) => [one.name, one]))
+  expect(made.get('both nodes')?.jobs.map(({ nodeId }) => nameOf.get(nodeId ?? ''))).toEqual(['n0', 'n2'])
+  expect(made.get('unreachable node')?.jobs.map(({ nodeId }) => nameOf.get(nodeId ?? ''))).toEqual(['n1'])
+  expect(made.get('paused later')).toMatchObject({ paused: true, pauseNote: 'Paused in ScrapydWeb' })
+  expect(made.get('nightly on weekdays')).toMatchObject({ paused: false, zone: 'Europe/Berlin' })
+  expect((await call([...words, '--yes'])).out).toContain('Everything is as the file says.')
+})

@@ -59,7 +59,7 @@ export function addFleetFileCommands({ add, terminal }: ClientCommands): void {
     `Take schedules over from ${IMPORT_SOURCES.join(', ')}: the database, its folder, or a crontab (default: standard input). Shows what would come of it; does it with --yes.`,
     (command) =>
       command
-        .option('--zone <name>', "time zone of what names none (default: this machine's)")
+        .option('--zone <name>', "time zone of what names none (default: this machine's; Gerapy has its own)")
         .option('--project <name>', 'project of "scrapy crawl" in crontabs')
         .option('--any-node', 'take no nodes over: the queue chooses')
         .option('--system', 'a crontab of the system: a user stands before the command')
@@ -94,7 +94,7 @@ async function runImport(
     from,
     path: isInput ? 'standard input' : resolve(terminal.directory, path),
     ...(isInput ? { text: read(terminal, '-') } : {}),
-    zone: flags.zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
+    zone: flags.zone ?? null,
     project: flags.project ?? null,
     anyNode: flags.anyNode === true,
     hasUsers: flags.system === true

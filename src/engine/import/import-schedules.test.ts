@@ -143,7 +143,7 @@ describe("Gerapy's tasks", () => {
       name,
       trigger,
       project: 'shop',
-      spider: 'prices',
+      spider: name,
       clients: '[1, 2]',
       configuration: JSON.stringify(configuration),
       ...over

@@ -16,8 +16,8 @@ export interface ImportSchedulesOptions {
   /** The database, the crontab, or the folder that holds one; `text` instead where it came over a pipe. */
   path: string
   text?: string
-  /** Of what names no zone of its own. */
-  zone: string
+  /** Of what names no zone of its own; null: as the other program has it, else this machine's. */
+  zone: string | null
   /** Takes no node over: the queue chooses. */
   anyNode?: boolean
   hasUsers?: boolean
@@ -36,7 +36,7 @@ const PLACES: Record<ImportSource, string[]> = {
  * BAD_INPUT where there is nothing to read.
  */
 export function importSchedules(options: ImportSchedulesOptions): { yaml: string; imported: Imported[] } {
-  if (!isZone(options.zone))
+  if (options.zone !== null && !isZone(options.zone))
     throw new ScrapdeckError('BAD_INPUT', `"${options.zone}" is not a time zone, as Europe/Berlin`)
   let imported: Imported[]
   try {
@@ -53,12 +53,19 @@ export function importSchedules(options: ImportSchedulesOptions): { yaml: string
 }
 
 function read({ from, path, text, zone, anyNode = false, hasUsers = false, project = null }: ImportSchedulesOptions) {
-  if (from === 'crontab') return importCrontab(text ?? readCrontab(path), { zone, hasUsers, project, anyNode })
+  if (from === 'crontab')
+    return importCrontab(text ?? readCrontab(path), { zone: zone ?? ownZone(), hasUsers, project, anyNode })
   const file = find(from, path)
   if (from === 'gerapy') return importGerapy(readGerapyTasks(file), zone, anyNode)
-  const apscheduler = join(dirname(file), 'apscheduler.db')
-  return importScrapydWeb(readScrapydWebTasks(file, existsSync(apscheduler) ? apscheduler : null), zone, anyNode)
+  const beside = (name: string) => {
+    const other = join(dirname(file), name)
+    return existsSync(other) ? other : null
+  }
+  const databases = { apscheduler: beside('apscheduler.db'), metadata: beside('metadata.db') }
+  return importScrapydWeb(readScrapydWebTasks(file, databases), zone ?? ownZone(), anyNode)
 }
+
+const ownZone = (): string => new Intl.DateTimeFormat().resolvedOptions().timeZone
 
 function readCrontab(path: string): string {
   if (statSync(path).size > CRONTAB_BYTES_MAX) throw new Error('it is too large for a crontab')

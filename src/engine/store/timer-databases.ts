@@ -3,49 +3,89 @@ import { readCopy } from './scrapyd-databases.ts'
 
 type Row = Record<string, unknown>
 
-/** What ScrapydWeb keeps of its timer tasks, in two databases of one folder. Its rows are text of others: nothing is checked yet. */
+/** What ScrapydWeb keeps of its timer tasks, in three databases of one folder. Its rows are text of others: nothing is checked yet. */
 export interface ScrapydWebDatabases {
   tasks: Row[]
   /** By number: the address that a node had when a task last ran there. */
   nodes: Map<number, string>
   /** By the task's id: whether its next run is set (`apscheduler.db`); null where that is not known. */
   isSet: Map<string, boolean> | null
+  /** All of them, by the switch above the list of tasks (`metadata.db`). */
+  areDisabled: boolean
 }
 
-/** `timer_tasks.db` of ScrapydWeb's data/database folder, and `apscheduler.db` beside it where there is one. Throws where it is none. */
-export function readScrapydWebTasks(path: string, apscheduler: string | null): ScrapydWebDatabases {
+/** What APScheduler calls a scheduler that was paused. */
+const STATE_PAUSED = 2
+
+/** `timer_tasks.db` of ScrapydWeb's data/database folder, and what is beside it: null where there is none. Throws where it is none. */
+export function readScrapydWebTasks(
+  path: string,
+  { apscheduler, metadata }: { apscheduler: string | null; metadata: string | null }
+): ScrapydWebDatabases {
   const { tasks, nodes } = readCopy(path, (database) => {
     require(database, 'task', 'timer_tasks.db of ScrapydWeb')
     const node = has(database, 'task_job_result')
       ? columnsOf(database, 'task_job_result').find((name) => name === 'node' || name === 'node_name')
       : undefined
+    // Where a request failed before there was an address to ask (a server taken out of the settings), its own stands there.
+    const isAsked = "status = 'ok' OR (status = 'error' AND status_code = -1)"
     const seen =
       node === undefined
         ? []
-        : (database.prepare(`SELECT "${node}" AS node, server FROM task_job_result ORDER BY id`).all() as Row[])
+        : (database
+            .prepare(`SELECT "${node}" AS node, server FROM task_job_result WHERE ${isAsked} ORDER BY id`)
+            .all() as Row[])
     return {
       tasks: database.prepare('SELECT * FROM task ORDER BY id').all() as Row[],
       nodes: new Map(seen.map((row) => [Number(row['node']), String(row['server'])]))
     }
   })
-  if (apscheduler === null) return { tasks, nodes, isSet: null }
+  const areDisabled = metadata !== null && isDisabled(metadata)
+  if (apscheduler === null) return { tasks, nodes, isSet: null, areDisabled }
   const isSet = readCopy(apscheduler, (database) => {
     require(database, 'apscheduler_jobs', 'apscheduler.db of ScrapydWeb')
     const jobs = database.prepare('SELECT id, next_run_time IS NOT NULL AS isSet FROM apscheduler_jobs').all() as Row[]
     return new Map(jobs.map((row) => [String(row['id']), row['isSet'] === 1]))
   })
-  return { tasks, nodes, isSet }
+  return { tasks, nodes, isSet, areDisabled }
 }
 
-/** The tasks and clients of Gerapy's `dbs/db.sqlite3`. Throws where it is none. */
-export function readGerapyTasks(path: string): { tasks: Row[]; clients: Row[] } {
+function isDisabled(metadata: string): boolean {
+  return readCopy(metadata, (database) => {
+    if (!has(database, 'metadata') || !columnsOf(database, 'metadata').includes('scheduler_state')) return false
+    // One row for each version of ScrapydWeb that was started there: the last is in use.
+    const state = database.prepare('SELECT scheduler_state FROM metadata ORDER BY id DESC LIMIT 1').pluck().get()
+    return state === STATE_PAUSED
+  })
+}
+
+/** What Gerapy keeps in its `dbs/db.sqlite3`. `jobs`: when each is run next, by the name that Gerapy gives it. */
+export interface GerapyDatabase {
+  tasks: Row[]
+  clients: Row[]
+  jobs: Map<string, string>
+}
+
+/** Throws where it is none. */
+export function readGerapyTasks(path: string): GerapyDatabase {
   return readCopy(path, (database) => {
     require(database, 'core_task', "db.sqlite3 of Gerapy's dbs folder")
     return {
       tasks: database.prepare('SELECT * FROM core_task ORDER BY id').all() as Row[],
       clients: has(database, 'core_client')
         ? (database.prepare('SELECT id, name, ip, port FROM core_client ORDER BY id').all() as Row[])
-        : []
+        : [],
+      jobs: new Map(
+        has(database, 'django_apscheduler_djangojob')
+          ? (
+              database
+                .prepare(
+                  'SELECT id, next_run_time AS at FROM django_apscheduler_djangojob WHERE next_run_time IS NOT NULL'
+                )
+                .all() as Row[]
+            ).map(({ id, at }) => [String(id), String(at)])
+          : []
+      )
     }
   })
 }

@@ -1,4 +1,5 @@
 import { textOfMoment } from '../../fleet-file/form.ts'
+import type { GerapyDatabase } from '../../store/timer-databases.ts'
 import { CRON_FIELDS, readCronTrigger } from './apscheduler.ts'
 import { boundOf, boundsOf, type Draft, finish, type Imported, refused, zoneOr } from './draft.ts'
 import { readLocalTime } from './local-time.ts'
@@ -7,22 +8,24 @@ type Row = Record<string, unknown>
 
 const UNIT_SECONDS = { weeks: 604_800, days: 86_400, hours: 3_600, minutes: 60, seconds: 1 } as const
 
+/** Gerapy sets its own clock to it, wherever its server is (TIME_ZONE of its settings). */
+const GERAPY_ZONE = 'Asia/Shanghai'
+
 /**
  * Gerapy's tasks as schedules that do the same: a job on each client that was chosen, started also while the one before runs. Gerapy
- * gives spiders no arguments. `zone`: of tasks that name none.
+ * gives spiders no arguments. `zone`: of tasks that name none. It keeps one job for each client, project and spider, so that of several
+ * tasks for the same only the last is run there.
  */
-export function importGerapy(database: { tasks: Row[]; clients: Row[] }, zone: string, anyNode: boolean): Imported[] {
-  const clients = new Map(
-    database.clients.map(({ id, ip, port }) => [
-      String(id),
-      `http://${String(ip)}:${port === null ? 6800 : Number(port)}/`
-    ])
-  )
+export function importGerapy(database: GerapyDatabase, zone: string | null, anyNode: boolean): Imported[] {
+  const clients = new Map(database.clients.map((client) => [String(client['id']), clientOf(client)]))
+  const runs = new Map<string, Row>()
+  for (const task of database.tasks) for (const job of jobNames(task, clients)) runs.set(job, task)
+  const there = { clients, runs, jobs: database.jobs }
   return database.tasks.map((task) => {
     const name = text(task['name'])
     const origin = `task ${text(task['id'])} (${name || `${text(task['project'])}/${text(task['spider'])}`})`
     try {
-      return importTask(origin, task, clients, zone, anyNode)
+      return importTask(origin, task, there, zone, anyNode)
     } catch (error) {
       return refused(origin, (error as Error).message)
     }
@@ -32,18 +35,22 @@ export function importGerapy(database: { tasks: Row[]; clients: Row[] }, zone: s
 function importTask(
   origin: string,
   task: Row,
-  clients: Map<string, string>,
-  standardZone: string,
+  { clients, runs, jobs }: There,
+  standardZone: string | null,
   anyNode: boolean
 ): Imported {
   const given = readConfiguration(text(task['configuration']))
-  const zone = zoneOr(given['timezone'], standardZone)
+  const zone = zoneOr(given['timezone'], standardZone ?? GERAPY_ZONE)
   if (zone === null) return refused(origin, `its time zone "${given['timezone']}" is not known`)
-  const notes = given['timezone'] ? [] : [`it names no time zone: ${zone}, where Gerapy took its server's`]
-  const timing = timingOf(text(task['trigger']), given, zone)
+  const notes = given['timezone']
+    ? []
+    : [`it names no time zone: ${zone}${zone === GERAPY_ZONE ? ", which is Gerapy's own" : ''}`]
+  const names = jobNames(task, clients)
+  const nextMs = names.map((name) => (runs.get(name) === task ? Date.parse(`${jobs.get(name)}Z`) : Number.NaN))
+  const timing = timingOf(text(task['trigger']), given, zone, nextMs.find((atMs) => !Number.isNaN(atMs)) ?? null)
   if (timing === null) return refused(origin, 'one of its dates is no time', notes)
   const template = { project: text(task['project']), spiders: [text(task['spider'])] }
-  const chosen = anyNode ? [null] : clientsOf(text(task['clients']), clients, notes)
+  const chosen = anyNode ? [null] : clientsOf(task, clients, notes)
   const draft: Draft = {
     name: text(task['name']) || `${template.project} ${template.spiders[0]}`,
     zone,
@@ -54,10 +61,19 @@ function importTask(
     // APScheduler's own grace: what is later than that it leaves out.
     catchUpWindowSeconds: 1
   }
+  const later = names.map((name) => runs.get(name)!).filter((other) => other !== task)
+  if (later.length > 0) {
+    const which = [...new Set(later.map((other) => `task ${text(other['id'])}`))].join(', ')
+    notes.push(`Gerapy keeps one job for each client, project and spider, and ${which} has taken its place`)
+  }
+  if (later.length === names.length) {
+    notes.push('so it does not run there: paused here')
+    Object.assign(draft, { paused: true, pauseNote: 'It did not run in Gerapy' })
+  }
   return finish(origin, draft, notes)
 }
 
-function timingOf(trigger: string, given: Record<string, string>, zone: string): object | null {
+function timingOf(trigger: string, given: Record<string, string>, zone: string, nextMs: number | null): object | null {
   const dates = { start: given['start_date'], end: given['end_date'] }
   if (trigger === 'date') {
     const once = boundOf(given['run_date'], zone)
@@ -68,7 +84,9 @@ function timingOf(trigger: string, given: Record<string, string>, zone: string):
     const bounds = boundsOf(dates, null, zone)
     if (bounds === null) return null
     const startMs = given['start_date'] ? readLocalTime(given['start_date'], zone) : null
-    return { rules: [{ every, ...(startMs === null ? {} : { from: textOfMoment(startMs) }) }], ...bounds }
+    // Without a start it counts from when Gerapy was started: from its next run it goes on in step.
+    const fromMs = startMs ?? nextMs
+    return { rules: [{ every, ...(fromMs === null ? {} : { from: textOfMoment(fromMs) }) }], ...bounds }
   }
   if (trigger !== 'cron') throw new Error(`its trigger is "${trigger}"`)
   const fields = CRON_FIELDS.filter((field) => given[field])
@@ -85,14 +103,40 @@ function readConfiguration(json: string): Record<string, string> {
   return Object.fromEntries(set.map(([name, value]) => [name, String(value)]))
 }
 
-/** `[1, 2]`, the ids of clients. null: any node. */
-function clientsOf(json: string, clients: Map<string, string>, notes: string[]): (string | null)[] {
-  const ids = [...json.matchAll(/\d+/g)].map(([id]) => id)
+interface Client {
+  name: string
+  url: string
+}
+
+/** What the other tasks are, and who runs where. */
+interface There {
+  clients: Map<string, Client>
+  /** Which task each job is of in the end. */
+  runs: Map<string, Row>
+  jobs: GerapyDatabase['jobs']
+}
+
+function clientOf({ name, ip, port }: Row): Client {
+  return { name: text(name), url: `http://${text(ip)}:${port === null ? 6800 : Number(port)}/` }
+}
+
+/** As Gerapy calls the jobs of a task. */
+function jobNames(task: Row, clients: Map<string, Client>): string[] {
+  const known = idsOf(task).flatMap((id) => clients.get(id) ?? [])
+  return known.map(({ name }) => `${name}-${text(task['project'])}-${text(task['spider'])}`)
+}
+
+/** `[1, 2]` */
+const idsOf = (task: Row): string[] => [...text(task['clients']).matchAll(/\d+/g)].map(([id]) => id)
+
+/** The addresses of its clients. null: any node. */
+function clientsOf(task: Row, clients: Map<string, Client>, notes: string[]): (string | null)[] {
+  const ids = idsOf(task)
   const unknown = ids.filter((id) => !clients.has(id))
   for (const id of unknown) notes.push(`its client ${id} is gone there: left out`)
-  const known = ids.filter((id) => clients.has(id)).map((id) => clients.get(id)!)
+  const known = ids.filter((id) => clients.has(id)).map((id) => clients.get(id)!.url)
   if (known.length > 0) return known
-  notes.push('it has no client there: any node, once')
+  notes.push('it has no client there: any node')
   return [null]
 }
 

@@ -27,7 +27,7 @@ export function importScrapydWeb(databases: ScrapydWebDatabases, zone: string, a
 function importTask(
   origin: string,
   task: Row,
-  { nodes, isSet }: ScrapydWebDatabases,
+  { nodes, isSet, areDisabled }: ScrapydWebDatabases,
   standardZone: string,
   anyNode: boolean
 ): Imported {
@@ -60,6 +60,11 @@ function importTask(
     draft['paused'] = true
     draft['pauseNote'] = state === false ? 'Paused in ScrapydWeb' : 'It had no next run in ScrapydWeb'
     notes.push(state === false ? 'it is paused there, and here' : 'it has no next run there: paused here')
+  }
+  if (areDisabled) {
+    draft['paused'] = true
+    draft['pauseNote'] ??= 'The scheduler of ScrapydWeb was disabled'
+    notes.push('the scheduler there is disabled, so nothing runs: paused here')
   }
   return finish(origin, draft, notes)
 }
