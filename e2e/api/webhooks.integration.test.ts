@@ -1,10 +1,11 @@
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { buildDemoEgg } from '../support/demo-egg.ts'
 import { startService, waitFor } from '../support/service.ts'
@@ -20,16 +21,15 @@ interface Posted {
 /** Takes the first `taking` messages and leaves those after them without an answer, until it is told to take all. */
 async function startReceiver(taking: number) {
   const posted: Posted[] = []
-  const left: ServerResponse[] = []
-  let takes = taking
-  const server = createServer(async (request, response) => {
-    const body = Buffer.concat(await request.toArray()).toString()
-    const taken = takes > 0
-    takes -= 1
-    const { headers } = request
-    posted.push({ id: String(headers['webhook-id']), headers, body, jobId: JSON.parse(body).data.job.id, taken })
-    if (taken) response.writeHead(204).end()
-    else left.push(response)
+  let left = taking
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      const { headers } = request
+      const taken = left > 0
+      left -= 1
+      posted.push({ id: String(headers['webhook-id']), headers, body, jobId: JSON.parse(body).data.job.id, taken })
+      if (taken) response.writeHead(204).end()
+    })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -41,7 +41,7 @@ async function startReceiver(taking: number) {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     posted,
     takeAll() {
-      takes = Number.POSITIVE_INFINITY
+      left = Number.POSITIVE_INFINITY
     }
   }
 }
