@@ -53,8 +53,8 @@ const SLEEP_MAX_MS = 30_000
 const AGAIN_AFTER_FAILURE_MS = 1_000
 /** So long after its start an engine may not know yet what nodes have. Less than what is on time (LATE_AFTER_MS). */
 const SETTLING_MS = 45_000
-/** So many are written at once: the store works on them while the next are made. */
-const SCHEDULES_AT_ONCE = 250
+/** So many are written at once: the store works on them while the next are made. Made ahead, they cost less together than in parts. */
+const SCHEDULES_AT_ONCE = 1_000
 /** Searches of the calendar before others get their turn. */
 const SEARCHES_AT_ONCE = 100
 
