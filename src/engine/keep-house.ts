@@ -1,15 +1,15 @@
+import { createForgetting } from './forget-old.ts'
 import type { Fleet, FleetNode } from './nodes/fleet.ts'
 import type { ProblemWatch } from './router/problem-watch.ts'
 import type { Clock, Timer } from './runtime/clock.ts'
 import type { Logger } from './runtime/logger.ts'
 import type { Store } from './store/store.ts'
 
-const CHANGES_KEPT = 100_000
 const EVERY_MS = 600_000
 
-/** What nothing that happens would do: the change log stays short, and what nodes have is read again. */
+/** What nothing that happens would do: what is old is forgotten, and what nodes have is read again. */
 export function keepHouse(parts: {
-  store: Pick<Store, 'pruneChanges'>
+  store: Pick<Store, 'prune' | 'getSetting'>
   clock: Clock
   logger: Logger
   fleet: Pick<Fleet, 'list'>
@@ -17,16 +17,22 @@ export function keepHouse(parts: {
   readInventory: (node: FleetNode) => Promise<void>
 }): { stop(): void } {
   const { store, clock, logger, fleet, problems, readInventory } = parts
+  const forgetting = createForgetting({ store, clock, logger })
   let timer: Timer = clock.setTimer(EVERY_MS, keep)
 
   function keep(): void {
     problems.settle()
-    store.pruneChanges(CHANGES_KEPT).catch((error: unknown) => logger.error({ error }, 'pruning the change log failed'))
+    void forgetting.run()
     for (const node of fleet.list()) {
       if (node.stored.kind === 'scrapyd' && node.status.health === 'up') void readInventory(node)
     }
     timer = clock.setTimer(EVERY_MS, keep)
   }
 
-  return { stop: () => timer.cancel() }
+  return {
+    stop() {
+      timer.cancel()
+      forgetting.stop()
+    }
+  }
 }

@@ -201,9 +201,12 @@ export function addScheduleCommands({ add, group, terminal }: ClientCommands): v
     const { id } = await findSchedule(client, name)
     const span = { id, fromMs: options.from, untilMs: options.until }
     if (!options.yes) {
-      print(terminal, flags, await client.schedules.planBackfill(span), ({ count, jobs, alreadyRun }) =>
+      print(terminal, flags, await client.schedules.planBackfill(span), ({ count, jobs, alreadyRun, forgotten }) =>
         [
           `${plural(count, 'firing')} with ${plural(jobs, 'job')}; ${alreadyRun} ran already and are left out.`,
+          ...(forgotten === 0
+            ? []
+            : [`Of ${forgotten} it is not known any more whether they ran, so they are left out as well.`]),
           'Nothing was done: add --yes.'
         ].join('\n')
       )

@@ -29,7 +29,7 @@ beforeEach(async () => {
       const fired = await temporary.store.fire([aNewFiring({ scheduleId, origin: 'manual', reason: 'run_now' })])
       return fired[0]!
     },
-    planBackfill: async () => ({ count: 3, jobs: 3, alreadyRun: 0, first: [], last: [] }),
+    planBackfill: async () => ({ count: 3, jobs: 3, alreadyRun: 0, forgotten: 0, first: [], last: [] }),
     backfill: async () => ({}) as Backfill,
     cancelBackfill: async () => ({}) as Backfill
   }

@@ -32,7 +32,14 @@ export interface SchedulerDoor {
   planBackfill(
     scheduleId: string,
     range: { fromMs: number; untilMs: number }
-  ): Promise<{ count: number; jobs: number; alreadyRun: number; first: Occurrence[]; last: Occurrence[] }>
+  ): Promise<{
+    count: number
+    jobs: number
+    alreadyRun: number
+    forgotten: number
+    first: Occurrence[]
+    last: Occurrence[]
+  }>
   backfill(scheduleId: string, range: Pick<Backfill, 'fromMs' | 'untilMs' | 'order' | 'concurrency'>): Promise<Backfill>
   cancelBackfill(scheduleId: string, cancelJobs: boolean): Promise<Backfill>
 }

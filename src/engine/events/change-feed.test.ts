@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { Change, ChangeBatch } from '../../shared/contract/index.ts'
-import { aNewJob } from '../testing/builders.ts'
+import { aNewJob, aRetention } from '../testing/builders.ts'
 import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
 import { ChangeFeed } from './change-feed.ts'
@@ -96,7 +96,7 @@ it.each(['nonsense', '999999.aa.0'])('asks a subscriber with the cursor %s to be
 it('asks a subscriber to begin afresh whose position is no longer kept', async () => {
   const { cursor } = await next(feed.subscribe(undefined))
   for (let count = 0; count < 5; count += 1) await temporary.store.enqueueJobs([aNewJob()])
-  await temporary.store.pruneChanges(2)
+  await temporary.store.prune(aRetention({ changes: 2 }), 100)
   const stream = feed.subscribe(cursor)
   await next(stream)
   expect(await next(stream)).toMatchObject({ reset: true })

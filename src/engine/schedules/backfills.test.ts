@@ -1,5 +1,7 @@
 import { describe, expect, vi } from 'vitest'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { aRetention } from '../testing/builders.ts'
+import { listBackfilled } from './backfills.ts'
 import { it, START_MS, type ScheduleWorld } from './testing/schedule-fixtures.ts'
 
 const HOUR_MS = 3_600_000
@@ -81,6 +83,39 @@ describe('a backfill', () => {
     const plan = await world.scheduler.planBackfill(id, { fromMs: START_MS - HOUR_MS, untilMs: START_MS + 9 * HOUR_MS })
     // 11:00, 12:00 and 14:00, which was skipped; 13:00 ran.
     expect(plan).toMatchObject({ count: 3, alreadyRun: 1 })
+  })
+
+  it('leaves out, and says so, what may have run: of which the history was pruned', async ({ world }) => {
+    const id = await addHourly(world)
+    for (let hour = 0; hour < 5; hour += 1) {
+      await world.clock.advanceBy(HOUR_MS)
+      await world.endAll(id)
+    }
+    await world.clock.advanceBy(HOUR_MS)
+    const { firings } = aRetention()
+    await world.store.prune(aRetention({ firings: { ...firings, newest: 2 } }), 100)
+    expect(await world.told(id)).toHaveLength(2)
+    const plan = await world.scheduler.planBackfill(id, { fromMs: START_MS - HOUR_MS, untilMs: START_MS + 9 * HOUR_MS })
+    // 11:00 and 12:00 were before it was made; 13:00 to 16:00 ran and were forgotten, 17:00 and 18:00 ran.
+    expect(plan).toMatchObject({ count: 2, forgotten: 4, alreadyRun: 2 })
+    const forgotten = { ...ORDER, fromMs: START_MS + HOUR_MS, untilMs: START_MS + 4 * HOUR_MS }
+    await expect(world.scheduler.backfill(id, forgotten)).rejects.toMatchObject({
+      code: 'BAD_INPUT',
+      message: expect.stringContaining('the history of 4 was pruned')
+    })
+  })
+
+  it('tells how far it came after its rows were pruned, and an engine started anew', async ({ world }) => {
+    const id = await addHourly(world)
+    const begun = await world.scheduler.backfill(id, { ...ORDER, concurrency: 6 })
+    expect(await listBackfilled(world.store)).toEqual([id])
+    await world.endAll(id, 'failed')
+    await world.clock.advanceBy(6_000)
+    expect(await listBackfilled(world.store)).toEqual([])
+    const { firings } = aRetention()
+    await world.store.prune(aRetention({ firings: { ...firings, newest: 1 } }), 100)
+    await world.restartAfter(60_000)
+    expect(world.scheduler.backfillOf(id)).toEqual({ ...begun, state: 'done', fired: 6, ended: 6, failed: 6 })
   })
 
   it('is cancelled, with its jobs where that is asked', async ({ world }) => {

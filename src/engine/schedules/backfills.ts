@@ -21,16 +21,19 @@ export interface BackfillsParts extends JobMaker {
   write(firings: NewFiring[]): Promise<(StoredFiring | null)[]>
 }
 
-/** A backfill as it is kept: its progress is counted from its rows. */
-type Kept = BackfillOrder & Pick<Backfill, 'id' | 'scheduleId' | 'state' | 'total'>
+/**
+ * A backfill as it is kept. `fired` and `failed` are as they were when it was last written down: while it is under way they are counted
+ * from its rows, which may be pruned afterwards.
+ */
+type Kept = BackfillOrder & Pick<Backfill, 'id' | 'scheduleId' | 'state' | 'total' | 'fired' | 'failed'>
 
 interface Held {
   kept: Kept
   /** Moments to come, in its order; they are taken from the end. */
   left: number[]
-  fired: number
-  failed: number
   countedAtMs: number
+  /** Nothing of it is live or to come: its rows say nothing new any more. */
+  isOver: boolean
 }
 
 /** All that were begun and are the newest of their schedule, by schedule, as one text. */
@@ -65,16 +68,15 @@ export class Backfills {
 
   /** Goes on with those of an earlier engine. Returns which jobs backfills made, as far as they may be live. */
   async load(scheduleIds: ReadonlySet<string>): Promise<Map<string, string>> {
-    const { store } = this.#parts
-    const text = await store.getSetting(SETTING)
-    const all = text === null ? [] : (JSON.parse(text) as Kept[])
     const backfillOf = new Map<string, string>()
+    const all = await readKept(this.#parts.store)
     for (const kept of all.filter(({ scheduleId }) => scheduleIds.has(scheduleId))) {
-      const held: Held = { kept, left: [], fired: 0, failed: 0, countedAtMs: 0 }
-      this.#held.set(kept.scheduleId, held)
-      for (const firing of await this.#rowsOf(kept.id)) {
-        count(held, firing)
-        if (firing.statuses.some(isLive)) for (const jobId of firing.jobIds) backfillOf.set(jobId, kept.id)
+      this.#held.set(kept.scheduleId, { kept, left: [], countedAtMs: 0, isOver: kept.state === 'done' })
+      if (kept.state === 'done') continue
+      const rows = await this.#rowsOf(kept.id)
+      countRows(kept, rows)
+      for (const { statuses, jobIds } of rows) {
+        if (statuses.some(isLive)) for (const jobId of jobIds) backfillOf.set(jobId, kept.id)
       }
     }
     return backfillOf
@@ -87,16 +89,17 @@ export class Backfills {
   of(scheduleId: string): Backfill | null {
     const held = this.#held.get(scheduleId)
     if (held === undefined) return null
-    const { kept, fired, failed } = held
-    return { ...kept, fired, failed, ended: fired - this.#live(kept).length }
+    const { kept } = held
+    return { ...kept, ended: kept.fired - this.#live(kept).length }
   }
 
   async plan(state: ScheduleState, span: { fromMs: number; untilMs: number }) {
-    const { moments, alreadyRun } = await this.#momentsOf(state, span)
+    const { moments, alreadyRun, forgotten } = await this.#momentsOf(state, span)
     return {
       count: moments.length,
       jobs: moments.length * countJobs(state.stored.settings.jobs),
       alreadyRun,
+      forgotten,
       first: moments.slice(0, SHOWN),
       last: moments.slice(-SHOWN)
     }
@@ -111,21 +114,20 @@ export class Backfills {
         `A backfill of ${settings.name} is under way. Wait for its end, or cancel it first`
       )
     }
-    const { moments } = await this.#momentsOf(state, order)
+    const { moments, forgotten } = await this.#momentsOf(state, order)
     if (moments.length === 0) {
-      throw new ScrapdeckError(
-        'BAD_INPUT',
-        `${settings.name} has no moment there that has not run. Choose another range`
-      )
+      const none =
+        forgotten === 0 ? 'that has not run' : `that is known not to have run: the history of ${forgotten} was pruned`
+      throw new ScrapdeckError('BAD_INPUT', `${settings.name} has no moment there ${none}. Choose another range`)
     }
     const { fromMs, untilMs, concurrency } = order
     const kept: Kept = {
       ...{ id: this.#parts.random.hex(16), scheduleId, fromMs, untilMs, order: order.order, concurrency },
-      ...{ state: 'running', total: moments.length }
+      ...{ state: 'running', total: moments.length, fired: 0, failed: 0 }
     }
     const left = inOrder(moments, order.order)
     const former = this.#held.get(scheduleId)
-    this.#held.set(scheduleId, { kept, left, fired: 0, failed: 0, countedAtMs: 0 })
+    this.#held.set(scheduleId, { kept, left, countedAtMs: 0, isOver: false })
     await this.#keep(() => (former === undefined ? this.#held.delete(scheduleId) : this.#held.set(scheduleId, former)))
   }
 
@@ -135,15 +137,18 @@ export class Backfills {
    */
   async step(state: ScheduleState): Promise<boolean> {
     const held = this.#held.get(state.stored.id)
-    if (held === undefined) return false
+    if (held === undefined || held.isOver) return false
     const { kept } = held
-    if (kept.state === 'done') return false
     if (kept.state === 'cancelled') {
       await this.#recount(held)
+      if (this.#live(kept).length === 0) {
+        await this.#keep()
+        held.isOver = true
+      }
       await this.#tell(state)
       return false
     }
-    if (held.left.length === 0 && held.fired < kept.total) held.left = await this.#stillToRun(state, kept)
+    if (held.left.length === 0 && kept.fired < kept.total) held.left = await this.#stillToRun(state, kept)
     for (let writes = 0; held.left.length > 0; writes += 1) {
       const room = kept.concurrency - this.#live(kept).length
       if (room <= 0) break
@@ -154,13 +159,14 @@ export class Backfills {
       held.left.length -= next.length
       // One that had fired meanwhile is done as well; it is none of this backfill's.
       kept.total -= written.filter((row) => row === null).length
-      held.fired += written.filter((row) => row !== null).length
+      kept.fired += written.filter((row) => row !== null).length
     }
     const isDone = held.left.length === 0 && this.#live(kept).length === 0
     await this.#recount(held, isDone)
     if (!isDone) return false
     held.kept = { ...kept, state: 'done' }
     await this.#keep(() => (held.kept = kept))
+    held.isOver = true
     await this.#tell(state)
     return false
   }
@@ -202,8 +208,10 @@ export class Backfills {
       throw new ScrapdeckError('BAD_INPUT', message)
     }
     const times = all.map(({ nominalMs }) => nominalMs)
-    const fired = new Set(times.length === 0 ? [] : await this.#parts.store.findFired(id, times))
-    return { moments: all.filter(({ nominalMs }) => !fired.has(nominalMs)), alreadyRun: fired.size }
+    const { fired, forgotten } = await this.#parts.store.findFired(id, times)
+    const isLeftOut = new Set([...fired, ...forgotten])
+    const moments = all.filter(({ nominalMs }) => !isLeftOut.has(nominalMs))
+    return { moments, alreadyRun: fired.length, forgotten: forgotten.length }
   }
 
   /** After a crash: those without a row of this backfill, whatever it says. */
@@ -243,9 +251,7 @@ export class Backfills {
     const nowMs = this.#parts.clock.monotonicMs()
     if (!isUrgent && nowMs - held.countedAtMs < COUNT_APART_MS) return
     held.countedAtMs = nowMs
-    const rows = await this.#rowsOf(held.kept.id)
-    held.fired = held.failed = 0
-    for (const row of rows) count(held, row)
+    countRows(held.kept, await this.#rowsOf(held.kept.id))
   }
 
   async #rowsOf(backfillId: string): Promise<StoredFiring[]> {
@@ -272,9 +278,25 @@ export class Backfills {
   }
 }
 
-function count(held: Held, { state, statuses }: StoredFiring): void {
-  held.fired += 1
-  if (state === 'failed' || statuses.some((status) => status === 'failed' || status === 'lost')) held.failed += 1
+async function readKept(store: Pick<Store, 'getSetting'>): Promise<Kept[]> {
+  const text = await store.getSetting(SETTING)
+  const all = text === null ? [] : (JSON.parse(text) as (Omit<Kept, 'fired' | 'failed'> & Partial<Kept>)[])
+  // Those of before they were written down.
+  return all.map((kept) => ({ fired: kept.state === 'done' ? kept.total : 0, failed: 0, ...kept }))
+}
+
+/** Schedules of which a backfill is under way: it goes by their rows, none of which may be pruned meanwhile. */
+export async function listBackfilled(store: Pick<Store, 'getSetting'>): Promise<string[]> {
+  return (await readKept(store)).filter(({ state }) => state === 'running').map(({ scheduleId }) => scheduleId)
+}
+
+/** What was counted before is not taken back by rows that are no longer there. */
+function countRows(kept: Kept, rows: readonly StoredFiring[]): void {
+  const isFailed = ({ state, statuses }: StoredFiring) =>
+    state === 'failed' || statuses.some((status) => status === 'failed' || status === 'lost')
+  const failed = rows.filter(isFailed).length
+  kept.failed = rows.length < kept.fired ? Math.max(kept.failed, failed) : failed
+  kept.fired = Math.max(kept.fired, rows.length)
 }
 
 function inOrder(moments: readonly Occurrence[], order: Backfill['order']): number[] {

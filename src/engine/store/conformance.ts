@@ -8,6 +8,7 @@ import { describeHolds } from './testing/holds.ts'
 import { describeJobs } from './testing/jobs.ts'
 import { testAgainstModel } from './testing/model.ts'
 import { describeOrder } from './testing/order.ts'
+import { describePruning } from './testing/pruning.ts'
 import { describeQueue } from './testing/queue.ts'
 import { describeSchedules } from './testing/schedules.ts'
 import { describeWebhooks } from './testing/webhooks.ts'
@@ -30,6 +31,7 @@ export function describeStore(name: string, openStore: () => Promise<StoreUnderT
     describeSchedules(story)
     describeWebhooks(story)
     describeChangeLog(story)
+    describePruning(story)
     describeEnd(story)
   })
 

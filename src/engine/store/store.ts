@@ -166,8 +166,6 @@ export interface Store {
   listChanges(after: number, limit: number): Promise<{ changes: ChangedThing[]; cursor: number; reset: boolean }>
   /** Called after each commit that added to the change log. Returns the way to stop. */
   onChange(listener: (cursor: number) => void): () => void
-  /** Forgets all but the newest `keep` positions. */
-  pruneChanges(keep: number): Promise<void>
 
   // --- schedules --------------------------------------------------------------------------------------------------
   /** By name. */
@@ -203,8 +201,11 @@ export interface Store {
   ): Promise<StoredFiring[]>
   /** The newest `limit` of each of these schedules, in the order of the ids, newest first. */
   listRecentFirings(scheduleIds: string[], limit: number): Promise<StoredFiring[]>
-  /** Which of these moments have fired already, by the clock or a backfill. */
-  findFired(scheduleId: string, nominalMs: number[]): Promise<number[]>
+  /**
+   * Which of these moments have fired already, by the clock or a backfill, and of which that is not known any more: they lie among
+   * moments whose rows were pruned. Both ascend.
+   */
+  findFired(scheduleId: string, nominalMs: number[]): Promise<{ fired: number[]; forgotten: number[] }>
   /** Jobs of a schedule that have not ended, oldest first. */
   listLiveJobsOf(scheduleId: string): Promise<StoredJob[]>
 
@@ -243,14 +244,19 @@ export interface Store {
   ): Promise<StoredDelivery[]>
   /** Ended ones are due again, as if they had never been tried; of no ids all dead ones. Returns how many. */
   replayDeliveries(webhookId: string, ids: string[], nowMs: number): Promise<number>
-  /** Forgets some of what ended before these times. */
-  pruneDeliveries(before: { deliveredMs: number; deadMs: number }): Promise<void>
 
   // --- answers to requests with a key -------------------------------------------------------------------------------
   /** Takes the key for a request, or tells what became of the one that took it before and is not forgotten yet. */
   claimAnswer(claim: AnswerClaim): Promise<RememberedAnswer | null>
   /** null: forgets that it was asked. */
   keepAnswer(scope: string, key: string, answer: string | null): Promise<void>
+
+  // --- what is kept for a while only --------------------------------------------------------------------------------
+  /**
+   * Forgets the oldest of what is not to be kept any more, at most about `limit` rows, so that nothing else waits long. Returns how
+   * many; fewer than `limit`: no more is to be forgotten now. Firings whose moment is yet to come are kept, whatever their number.
+   */
+  prune(retention: Retention, limit: number): Promise<number>
 
   // --- settings and life ------------------------------------------------------------------------------------------
   getSetting(key: string): Promise<string | null>
@@ -424,6 +430,18 @@ export type StoredFiring = Omit<Firing, 'outcome' | 'durationMs'> & {
   statuses: JobStatus[]
   startedAtMs: number | null
   endedAtMs: number | null
+}
+
+/** What is kept, and how long. */
+export interface Retention {
+  nowMs: number
+  /** So many positions of the change log. */
+  changes: number
+  /** Deliveries that have ended since then, well or not. */
+  deliveredSinceMs: number
+  deadSinceMs: number
+  /** Of each schedule the newest rows, as far as they were written since then; all of these schedules' (a backfill is under way). */
+  firings: { newest: number; sinceMs: number; except: string[] }
 }
 
 export interface NewFiring extends Omit<Firing, 'id' | 'jobIds' | 'outcome' | 'durationMs'> {

@@ -3,6 +3,7 @@ import type {
   AttemptStart,
   NewFiring,
   NewJob,
+  Retention,
   StoredNode,
   StoredSchedule,
   StoredVersion,
@@ -131,6 +132,18 @@ export function aStoredSchedule(
       jobs: [{ project: 'shop', spiders: ['prices'] }],
       ...over.settings
     })
+  }
+}
+
+/** Everything is kept, as of a time that is later than all others. */
+export function aRetention(over: Partial<Retention> = {}): Retention {
+  return {
+    nowMs: 1e15,
+    changes: Number.MAX_SAFE_INTEGER,
+    deliveredSinceMs: 0,
+    deadSinceMs: 0,
+    firings: { newest: Number.MAX_SAFE_INTEGER, sinceMs: 0, except: [] },
+    ...over
   }
 }
 

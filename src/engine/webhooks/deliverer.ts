@@ -5,7 +5,7 @@ import type { Store, StoredDelivery, StoredWebhook } from '../store/store.ts'
 import { BACK_OFF_MS, planTry, type Told } from './plan-try.ts'
 
 export interface DelivererParts {
-  store: Pick<Store, 'listWebhooks' | 'listDueDeliveries' | 'concludeTries' | 'pruneDeliveries' | 'onChange'>
+  store: Pick<Store, 'listWebhooks' | 'listDueDeliveries' | 'concludeTries' | 'onChange'>
   clock: Clock
   random: Random
   logger: Logger
@@ -23,9 +23,6 @@ const LOOK_AFTER_MS = 50
 const LOOK_EVERY_MS = 60_000
 const PAUSE_FIRST_MS = 1_000
 const PAUSE_MAX_MS = 60_000
-const PRUNE_EVERY_MS = 600_000
-const DELIVERED_KEPT_MS = 3 * 86_400_000
-const DEAD_KEPT_MS = 30 * 86_400_000
 const STOP_GRACE_MS = 2_000
 /** A hook that throws is broken more often than it is down: soon again, and soon given up. */
 const PLUGIN_BACK_OFF_MS = [1_000, 30_000, 300_000]
@@ -50,7 +47,6 @@ export class Deliverer {
   #stopListening: (() => void) | null = null
   #timer: Timer | null = null
   #timerAtMs = Number.POSITIVE_INFINITY
-  #pruning: Timer | null = null
   #looking: Promise<void> | null = null
   #again = false
   #stopped = false
@@ -63,7 +59,6 @@ export class Deliverer {
     this.#stopListening = this.#parts.store.onChange(() => {
       if (this.#webhooks.size > 0) this.wake()
     })
-    this.#prune()
     await this.noteWebhooksChanged()
   }
 
@@ -91,7 +86,6 @@ export class Deliverer {
     this.#stopped = true
     this.#stopListening?.()
     this.#timer?.cancel()
-    this.#pruning?.cancel()
     await this.#looking
     const { promise: isOver, resolve } = Promise.withResolvers<void>()
     const timer = this.#parts.clock.setTimer(STOP_GRACE_MS, resolve)
@@ -196,18 +190,5 @@ export class Deliverer {
     const fresh: Lane = { inFlight: new Set(), failuresInARow: 0, pausedUntilMs: 0 }
     this.#lanes.set(id, fresh)
     return fresh
-  }
-
-  #prune(): void {
-    this.#pruning = this.#parts.clock.setTimer(PRUNE_EVERY_MS, () => {
-      const { store, clock, logger } = this.#parts
-      const nowMs = clock.nowMs()
-      store
-        .pruneDeliveries({ deliveredMs: nowMs - DELIVERED_KEPT_MS, deadMs: nowMs - DEAD_KEPT_MS })
-        .catch((error: unknown) => {
-          if (!this.#stopped) logger.error({ error }, 'forgetting old deliveries failed')
-        })
-      this.#prune()
-    })
   }
 }

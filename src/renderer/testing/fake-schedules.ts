@@ -203,6 +203,7 @@ export function createFakeSchedules(world: FakeWorld) {
           count: left.length,
           jobs: left.length * jobsEach,
           alreadyRun: all.length - left.length,
+          forgotten: 0,
           first: left.slice(0, 3),
           last: left.slice(-3)
         }

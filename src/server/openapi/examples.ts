@@ -334,7 +334,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     planBackfill: {
       summary: 'What a backfill would do',
       input: { id: SCHEDULE_ID, ...span },
-      output: { count: 4, jobs: 8, alreadyRun: 1, first: [occurrence], last: [occurrence] }
+      output: { count: 4, jobs: 8, alreadyRun: 1, forgotten: 0, first: [occurrence], last: [occurrence] }
     },
     backfill: {
       summary: 'Run the moments of a span that have not run',

@@ -271,7 +271,10 @@ export const schedulesContract = {
       })
     )
     .output(z.object({ firings: z.array(Firing), nextBefore: z.number().int().nullable() })),
-  /** What a backfill would do; nothing is made. Moments that have a job already are left out. */
+  /**
+   * What a backfill would do; nothing is made. Moments that have a job already are left out, and those (`forgotten`) of which that is not
+   * known any more, because the history there was pruned.
+   */
   planBackfill: oc
     .route({ method: 'POST', path: '/schedules/{id}/backfill/plan' })
     .input(z.object({ id: ScheduleId, fromMs: z.number().int(), untilMs: z.number().int() }))
@@ -280,6 +283,7 @@ export const schedulesContract = {
         count: z.number().int(),
         jobs: z.number().int(),
         alreadyRun: z.number().int(),
+        forgotten: z.number().int(),
         first: z.array(Occurrence),
         last: z.array(Occurrence)
       })

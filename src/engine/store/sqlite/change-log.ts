@@ -17,7 +17,9 @@ export function createChangeLog(database: Database) {
   const after = database.prepare<[number], { position: number; noun: ChangedThing['noun']; id: string }>(
     'SELECT position, noun, id FROM changes WHERE position > ? ORDER BY position'
   )
-  const prune = database.prepare<[number]>('DELETE FROM changes WHERE position <= ?')
+  const prune = database.prepare<[number, number]>(
+    'DELETE FROM changes WHERE position IN (SELECT position FROM changes WHERE position <= ? ORDER BY position LIMIT ?)'
+  )
   const jobs = new Set<string>()
   const lanes = new Set<string>()
   let lanesToTell = new Set<string>()
@@ -86,8 +88,7 @@ export function createChangeLog(database: Database) {
       return { changes: [...newestOf.values()], cursor: reached, reset: false }
     },
 
-    prune(keep: number): void {
-      prune.run(cursor() - keep)
-    }
+    /** The oldest first: those that are left are without a gap. */
+    prune: (keep: number, limit: number): number => prune.run(cursor() - keep, limit).changes
   }
 }

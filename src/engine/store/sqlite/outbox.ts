@@ -14,10 +14,8 @@ export const OUTBOX_SQL = {
   pageOfState: `SELECT * FROM deliveries WHERE webhook_id = ? AND state = ? AND sequence < ?
     ORDER BY sequence DESC LIMIT ?`,
   prune: `DELETE FROM deliveries WHERE sequence IN (SELECT sequence FROM deliveries
-    WHERE state = ? AND ended_at_ms < ? LIMIT ?)`
+    WHERE state = ? AND ended_at_ms < ? LIMIT ?) RETURNING webhook_id`
 }
-
-const PRUNED_AT_ONCE_MAX = 10_000
 
 interface WebhookRow {
   id: string
@@ -98,7 +96,7 @@ export function createOutbox(database: Database) {
   const allDead = database
     .prepare<[string], number>("SELECT sequence FROM deliveries WHERE webhook_id = ? AND state = 'dead'")
     .pluck()
-  const prune = database.prepare<[string, number, number]>(OUTBOX_SQL.prune)
+  const prune = database.prepare<[string, number, number], string>(OUTBOX_SQL.prune).pluck()
   let wanting: Wanting | null = null
   let isHushed = false
   const counts = new Map<string, { waiting: number; dead: number; dropped: number }>()
@@ -249,15 +247,10 @@ export function createOutbox(database: Database) {
       return replayed
     },
 
-    /** Bounded: the rest goes with the next call. */
-    prune(before: { deliveredMs: number; deadMs: number }): void {
-      prune.run('delivered', before.deliveredMs, PRUNED_AT_ONCE_MAX)
-      if (prune.run('dead', before.deadMs, PRUNED_AT_ONCE_MAX).changes === 0) return
-      database
-        .prepare(
-          `UPDATE webhooks SET dead = (SELECT count(*) FROM deliveries WHERE webhook_id = webhooks.id AND state = 'dead')`
-        )
-        .run()
+    prune(state: 'delivered' | 'dead', beforeMs: number, limit: number): number {
+      const pruned = prune.all(state, beforeMs, limit)
+      if (state === 'dead') for (const id of pruned) countFor(id).dead -= 1
+      return pruned.length
     }
   }
 }

@@ -9,6 +9,7 @@ import { JOB_LIST_SQL } from './job-list.ts'
 import { JOBS_SQL } from './jobs.ts'
 import { ORDER_SQL } from './order.ts'
 import { OUTBOX_SQL } from './outbox.ts'
+import { PRUNING_SQL } from './pruning.ts'
 import { QUEUE_SQL } from './queue.ts'
 import { SCHEDULES_SQL } from './schedules.ts'
 
@@ -86,6 +87,13 @@ describe('query plans', () => {
     '%s of schedules scans no jobs, and no firings but down their ids',
     (_name, query) => {
       for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN (jobs|firings)|TEMP B-TREE FOR ORDER BY/)
+    }
+  )
+
+  test.each(Object.entries(PRUNING_SQL))(
+    '%s of pruning walks firings from the oldest on, and sorts none',
+    (_name, query) => {
+      for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN firings.+USING|TEMP B-TREE/)
     }
   )
 

@@ -24,6 +24,7 @@ export const SCHEDULES_SQL = {
   hasFired: `SELECT 1 FROM firings WHERE nominal_ms = ? AND schedule_id = ? AND origin <> 'manual' AND state = 'fired'`,
   findFired: `SELECT nominal_ms FROM json_each(:wanted) AS wanted
     JOIN firings ON schedule_id = :id AND nominal_ms = wanted.value AND origin <> 'manual' AND state = 'fired'`,
+  pruned: 'SELECT pruned_from_ms AS fromMs, pruned_until_ms AS untilMs FROM schedule_progress WHERE schedule_id = ?',
   newest: 'SELECT * FROM firings WHERE id < ? ORDER BY id DESC LIMIT ?',
   newestIn: 'SELECT * FROM firings WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?',
   /** Merged from a walk down each state. */
@@ -74,8 +75,8 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   )
   // What the ticker counts up while somebody edits is never taken back: a moment that is done stays done.
   const putProgress = database.prepare(
-    `INSERT INTO schedule_progress (schedule_id, done_until_ms, run_count, failures_in_a_row)
-     VALUES (:id, :doneUntilMs, :runCount, :failuresInARow)
+    `INSERT INTO schedule_progress (schedule_id, done_until_ms, run_count, failures_in_a_row, firing_count)
+     VALUES (:id, :doneUntilMs, :runCount, :failuresInARow, 0)
      ON CONFLICT (schedule_id) DO UPDATE SET done_until_ms = max(done_until_ms, :doneUntilMs),
        run_count = max(run_count, :runCount), failures_in_a_row = :failuresInARow`
   )
@@ -85,9 +86,9 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
      WHERE id = :id`
   )
   const remove = database.prepare<[string]>('DELETE FROM schedules WHERE id = ?')
-  const moveOn = database.prepare<[number | null, number, string]>(
-    `UPDATE schedule_progress SET done_until_ms = max(done_until_ms, coalesce(?, done_until_ms)), run_count = run_count + ?
-     WHERE schedule_id = ?`
+  const moveOn = database.prepare<[number | null, number, number, string]>(
+    `UPDATE schedule_progress SET done_until_ms = max(done_until_ms, coalesce(?, done_until_ms)), run_count = run_count + ?,
+       firing_count = firing_count + ? WHERE schedule_id = ?`
   )
   const setFailures = database.prepare<[number, string]>(
     'UPDATE schedule_progress SET failures_in_a_row = ? WHERE schedule_id = ?'
@@ -97,6 +98,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     `INSERT INTO firings (schedule_id, nominal_ms, origin, backfill_id, at_ms, state, reason, text, count, job_ids)
      VALUES (:scheduleId, :nominalMs, :origin, :backfillId, :atMs, :state, :reason, :text, :count, :jobIds)`
   )
+  const pruned = database.prepare<[string], { fromMs: number | null; untilMs: number | null }>(SCHEDULES_SQL.pruned)
   const findFired = database.prepare<{ id: string; wanted: string }, number>(SCHEDULES_SQL.findFired).pluck()
   const newest = database.prepare<[number, number], FiringRow>(SCHEDULES_SQL.newest)
   const newestIn = database.prepare<[string, number, number], FiringRow>(SCHEDULES_SQL.newestIn)
@@ -139,11 +141,23 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     }))
   }
 
-  /** A moment that has fired, or fires with this very write, does not fire again. */
+  /** Whether it lies among moments whose rows were pruned. */
+  function askForgotten(scheduleId: string): (nominalMs: number) => boolean {
+    const { fromMs = null, untilMs = null } = pruned.get(scheduleId) ?? {}
+    return (nominalMs) => fromMs !== null && untilMs !== null && nominalMs >= fromMs && nominalMs <= untilMs
+  }
+
+  /**
+   * A moment that has fired, or fires with this very write, does not fire again; nor does a backfill fire one that may have. What comes
+   * by the clock is newer than all that is pruned.
+   */
   function hasBeenDone({ scheduleId, nominalMs, origin, state }: NewFiring, taken: Set<string>): boolean {
     if (origin === 'manual' || state !== 'fired') return false
     const key = `${scheduleId} ${nominalMs}`
-    const hasOne = taken.has(key) || hasFired.get(nominalMs, scheduleId) !== undefined
+    const hasOne =
+      taken.has(key) ||
+      hasFired.get(nominalMs, scheduleId) !== undefined ||
+      (origin === 'backfill' && askForgotten(scheduleId)(nominalMs))
     taken.add(key)
     return hasOne
   }
@@ -222,7 +236,8 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       const isNew = firings.map((firing) => {
         const { scheduleId, jobs, doneUntilMs } = firing
         const isOpen = !hasBeenDone(firing, taken)
-        const isThere = moveOn.run(doneUntilMs, Number(isOpen && jobs.length > 0), scheduleId).changes > 0
+        const runs = Number(isOpen && jobs.length > 0)
+        const isThere = moveOn.run(doneUntilMs, runs, Number(isOpen), scheduleId).changes > 0
         if (isThere && !told.has(scheduleId)) changes.add('schedule', scheduleId)
         told.add(scheduleId)
         return isOpen && isThere
@@ -286,8 +301,12 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     listRecent: (scheduleIds: string[], limit: number): StoredFiring[] =>
       scheduleIds.flatMap((id) => ofSchedule.all({ id, before: AFTER_EVERY_FIRING, limit }).map(complete)),
 
-    findFired: (id: string, nominalMs: number[]): number[] =>
-      findFired.all({ id, wanted: JSON.stringify(nominalMs) }).sort((one, other) => one - other),
+    findFired(id: string, nominalMs: number[]): { fired: number[]; forgotten: number[] } {
+      const fired = new Set(findFired.all({ id, wanted: JSON.stringify(nominalMs) }))
+      const isForgotten = askForgotten(id)
+      const forgotten = nominalMs.filter((time) => isForgotten(time) && !fired.has(time))
+      return { fired: [...fired].sort(ascending), forgotten: forgotten.sort(ascending) }
+    },
 
     listLiveJobs: (scheduleId: string): StoredJob[] =>
       liveJobs
@@ -296,3 +315,5 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
         .sort((one, other) => (one.id < other.id ? -1 : 1))
   }
 }
+
+const ascending = (one: number, other: number) => one - other

@@ -17,6 +17,7 @@ import { createJobs } from './jobs.ts'
 import { openDatabase } from './open-database.ts'
 import { createOrder } from './order.ts'
 import { createOutbox } from './outbox.ts'
+import { createPruning } from './pruning.ts'
 import { createQueue } from './queue.ts'
 import { createRuns } from './runs.ts'
 import { createSchedules } from './schedules.ts'
@@ -69,6 +70,7 @@ export async function openSqliteStoreInThread(
   const fleet = createFleet({ database, changes })
   const chains = createChains({ database, enqueue })
   const schedules = createSchedules({ database, changes, enqueue, outbox })
+  const prune = createPruning({ database, changes, outbox })
   const listeners = new Set<(cursor: number) => void>()
   const queueListeners = new Set<(lanes: string[]) => void>()
   // A clock that is not the system's belongs to a test, in whose time nothing is ever idle.
@@ -134,7 +136,6 @@ export async function openSqliteStoreInThread(
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    pruneChanges: (keep) => write(() => changes.prune(keep)),
 
     listSchedules: () => read(() => schedules.list()),
     getSchedules: (ids) => read(() => schedules.getMany(ids)),
@@ -167,10 +168,11 @@ export async function openSqliteStoreInThread(
     concludeTries: (tries) => write(() => outbox.conclude(tries)),
     listDeliveries: (webhookId, page) => read(() => outbox.deliveries(webhookId, page)),
     replayDeliveries: (webhookId, ids, nowMs) => write(() => outbox.replay(webhookId, ids, nowMs)),
-    pruneDeliveries: (before) => write(() => outbox.prune(before)),
 
     claimAnswer: (claim) => write(() => answers.claim(claim)),
     keepAnswer: (scope, key, answer) => write(() => answers.keep(scope, key, answer)),
+
+    prune: (retention, limit) => write(() => prune(retention, limit)),
 
     getSetting: (key) => read(() => fleet.getSetting(key)),
     putSetting: (key, value) => write(() => fleet.putSetting(key, value)),

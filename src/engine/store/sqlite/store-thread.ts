@@ -48,7 +48,6 @@ const VERBS = [
   'putProjectSettings',
   'changeCursor',
   'listChanges',
-  'pruneChanges',
   'listChains',
   'putChain',
   'deleteChain',
@@ -73,9 +72,9 @@ const VERBS = [
   'concludeTries',
   'listDeliveries',
   'replayDeliveries',
-  'pruneDeliveries',
   'claimAnswer',
   'keepAnswer',
+  'prune',
   'getSetting',
   'putSetting'
 ] as const satisfies Verb[]

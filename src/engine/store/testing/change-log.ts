@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { aNewJob, aStoredNode, entry } from '../../testing/builders.ts'
+import { aNewJob, aRetention, aStoredNode, entry } from '../../testing/builders.ts'
 import type { Story } from './story.ts'
 
 export function describeChangeLog(story: Story): void {
@@ -49,11 +49,13 @@ export function describeChangeLog(story: Story): void {
       const start = await story.store.changeCursor()
       for (let count = 0; count < 5; count += 1) await enqueue()
       const end = await story.store.changeCursor()
-      await story.store.pruneChanges(2)
+      expect(await story.store.prune(aRetention({ changes: 2 }), 2)).toBe(2)
+      expect((await story.store.listChanges(end - 3, 100)).reset).toBe(false)
+      expect(await story.store.prune(aRetention({ changes: 2 }), 9)).toBeGreaterThan(0)
       expect(await story.store.listChanges(start, 100)).toEqual({ changes: [], cursor: end, reset: true })
       expect((await story.store.listChanges(end - 2, 100)).changes.length).toBe(2)
       expect((await story.store.listChanges(end + 1, 100)).reset).toBe(true)
-      await story.store.pruneChanges(0)
+      await story.store.prune(aRetention({ changes: 0 }), 100)
       expect(await story.store.changeCursor()).toBe(end)
       expect((await story.store.listChanges(end, 100)).reset).toBe(false)
       expect((await story.store.listChanges(end - 1, 100)).reset).toBe(true)
@@ -62,7 +64,7 @@ export function describeChangeLog(story: Story): void {
     test('positions go on where they were after the store was opened again', async () => {
       await enqueue()
       const before = await story.store.changeCursor()
-      await story.store.pruneChanges(0)
+      await story.store.prune(aRetention({ changes: 0 }), 100)
       await story.reopen()
       expect(await story.store.changeCursor()).toBe(before)
       await enqueue()

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { RunTemplate, ScheduleSettings, SECRET_MASK } from '../../../shared/contract/index.ts'
-import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
+import { aNewJob, anAttemptStart, aRetention, entry } from '../../testing/builders.ts'
 import type { NewFiring, NewWebhook, StoredDelivery } from '../store.ts'
 import type { Story } from './story.ts'
 
@@ -229,7 +229,8 @@ export function describeWebhooks(story: Story): void {
       await tried(bad!, 'dead')
       await tried(lateGood!, 'delivered', { atMs: 200 })
       await tried(lateBad!, 'dead', { atMs: 200 })
-      await story.store.pruneDeliveries({ deliveredMs: 100, deadMs: 100 })
+      const retention = aRetention({ deliveredSinceMs: 100, deadSinceMs: 100 })
+      expect([await story.store.prune(retention, 1), await story.store.prune(retention, 9)]).toEqual([1, 1])
       const left = await story.store.listDeliveries(id, { before: null, limit: 9 })
       expect(left.map(({ state }) => state)).toEqual(['waiting', 'dead', 'delivered'])
       expect(await webhook()).toMatchObject({ waiting: 1, dead: 1 })

@@ -10,11 +10,15 @@ CREATE TABLE schedule_progress (
   done_until_ms INTEGER NOT NULL,
   run_count INTEGER NOT NULL,
   failures_in_a_row INTEGER NOT NULL,
-  -- Rows of moments up to here may have been pruned: what became of them is not known any more.
+  -- Its rows in firings.
+  firing_count INTEGER NOT NULL,
+  -- Rows of moments between these that fired were pruned: of those without a row it is not known any more whether they have run.
+  pruned_from_ms INTEGER,
   pruned_until_ms INTEGER
 ) STRICT, WITHOUT ROWID;
 INSERT INTO schedule_progress
-  SELECT id, done_until_ms, run_count, failures_in_a_row, NULL FROM schedules;
+  SELECT id, done_until_ms, run_count, failures_in_a_row,
+    (SELECT count(*) FROM firings WHERE schedule_id = schedules.id), NULL, NULL FROM schedules;
 ALTER TABLE schedules DROP COLUMN done_until_ms;
 ALTER TABLE schedules DROP COLUMN run_count;
 ALTER TABLE schedules DROP COLUMN failures_in_a_row;
@@ -23,4 +27,6 @@ DROP INDEX firings_of_schedule;
 DROP INDEX firings_once;
 -- Exactly one for each moment of a schedule, whoever fires it and however often it dies: a backfill does not repeat what ran by the clock.
 CREATE UNIQUE INDEX firings_once ON firings (nominal_ms, schedule_id) WHERE origin <> 'manual' AND state = 'fired';
+
+CREATE INDEX schedules_by_name ON schedules (name COLLATE NOCASE, id);
 `

@@ -147,6 +147,7 @@ interface PlanProps {
     count: number
     jobs: number
     alreadyRun: number
+    forgotten: number
     first: { nominalMs: number }[]
     last: { nominalMs: number }[]
   }
@@ -154,19 +155,21 @@ interface PlanProps {
 }
 
 function Plan({ schedule, plan, nowMs }: PlanProps) {
-  const { count, jobs, alreadyRun, first, last } = plan
+  const { count, jobs, alreadyRun, forgotten, first, last } = plan
   const moment = (atMs: number) => formatMoment(atMs, schedule.zone, nowMs)
-  const already =
-    alreadyRun === 0 ? null : (
-      <span className="dim"> {formatCount(alreadyRun)} more have run already and are left out.</span>
-    )
+  const unknown =
+    forgotten === 0
+      ? ''
+      : `Of ${formatCount(forgotten)} it is not known any more whether they ran, so they are left out: the history keeps the newest only.`
   if (count === 0)
     return (
       <span>
         <strong>Nothing to run.</strong>{' '}
-        {alreadyRun > 0
-          ? `All ${formatCount(alreadyRun)} moments of this time have run.`
-          : 'It has no moment in this time.'}
+        {alreadyRun === 0
+          ? unknown || 'It has no moment in this time.'
+          : forgotten === 0
+            ? `All ${formatCount(alreadyRun)} moments of this time have run.`
+            : `${formatCount(alreadyRun)} moments of this time have run. ${unknown}`}
       </span>
     )
   const firsts = first.map(({ nominalMs }) => nominalMs)
@@ -178,7 +181,10 @@ function Plan({ schedule, plan, nowMs }: PlanProps) {
         <strong>
           {plural(count, 'run')}, {plural(jobs, 'job')}.
         </strong>
-        {already}
+        <span className="dim">
+          {alreadyRun > 0 && ` ${formatCount(alreadyRun)} more have run already and are left out.`}
+          {unknown && ` ${unknown}`}
+        </span>
       </span>
       <ul className="dim">
         {firsts.map((atMs) => (
