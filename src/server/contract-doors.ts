@@ -10,7 +10,7 @@ import type { Clock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
-import { parseFields, pickFields } from './api/fields.ts'
+import { checkFields, noFields, parseFields, pickFields, type Wanted } from './api/fields.ts'
 import { END_ID, openJobLog, parsePlace } from './api/job-log.ts'
 import { answerJsonRpc, countCalls, isParseFailure, PARSE_ERROR_ANSWER } from './api/json-rpc.ts'
 import { answerOnce, repeatableForMs, type KeyedResponse } from './api/once.ts'
@@ -25,6 +25,8 @@ type AnyRouter = Router<any, RouterContext>
 /** What the doors themselves know of a request, besides what the engine is told. */
 interface DoorContext extends RouterContext {
   credential?: string
+  /** The parts of the answer that are asked for. */
+  fields?: Wanted
 }
 
 interface DoorsOptions {
@@ -54,8 +56,10 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
     eventIteratorKeepAliveInterval: KEEP_ALIVE_MS
   })
   const rpc = new RPCHandler<DoorContext>(router, common())
+  const ofRest = common()
   const rest = new OpenAPIHandler<DoorContext>(router, {
-    ...common(),
+    ...ofRest,
+    clientInterceptors: [...ofRest.clientInterceptors!, refuseUnknownParts],
     rootInterceptors: [createOnceInterceptor(engine.answers), pickPartsOfAnswer],
     plugins: [new SmartCoercionPlugin({ schemaConverters: [new ZodToJsonSchemaConverter()] })]
   })
@@ -77,6 +81,7 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
   app.get('/api/v1/jobs/:id/logs', async (request, reply) => {
     const lastEventId = request.headers['last-event-id']
     const jobId = (request.params as { id: string }).id
+    if (Object.hasOwn(request.query as object, 'fields')) throw noFields()
     if (lastEventId === END_ID) return reply.code(204).send()
     const from = typeof lastEventId === 'string' ? parsePlace(lastEventId) : { attemptNumber: null, offset: 0 }
     const stream = await openJobLog({ router: engine.router, jobId, from, clock, logger })
@@ -170,14 +175,25 @@ function createOnceInterceptor(answers: Engine['answers']): RootInterceptor {
 }
 
 /** `?fields=`: only these parts of what is answered (api/fields.ts). */
-const pickPartsOfAnswer: RootInterceptor = async ({ request, next }) => {
+const pickPartsOfAnswer: RootInterceptor = async ({ request, context, prefix, next }) => {
   const text = request.url.searchParams.get('fields')
-  const wanted = text === null ? null : parseFields(text)
-  const result = await next()
-  if (wanted === null || result.response === undefined) return result
+  if (text === null) return next()
+  const wanted = parseFields(text)
+  const result = await next({ request, prefix, context: { ...context, fields: wanted } })
+  if (result.response === undefined) return result
   const { response } = result
   if (response.status >= 300 || !isJson(response.body)) return result
   return { ...result, response: { ...response, body: pickFields(response.body, wanted) } }
+}
+
+/** Here it is known which operation it is, and nothing of it is done yet. */
+const refuseUnknownParts: NonNullable<RPCHandlerOptions<DoorContext>['clientInterceptors']>[number] = ({
+  context,
+  procedure,
+  next
+}) => {
+  if (context.fields !== undefined) checkFields(context.fields, procedure)
+  return next()
 }
 
 function isJson(body: unknown): boolean {

@@ -113,7 +113,7 @@ describe('parts of an answer', () => {
   it('are what is asked for: names go through lists, whole things include their parts', async () => {
     const { ask } = openTestApp()
     const get = async (fields: string) => (await ask({ url: `/api/v1/jobs?fields=${fields}` })).json()
-    expect(await get('jobs.project,jobs.placement.tags,nextBefore,no.such')).toEqual({
+    expect(await get('jobs.project,jobs.placement.tags,nextBefore')).toEqual({
       jobs: [{ project: 'shop', placement: { tags: [] } }],
       nextBefore: null
     })
@@ -127,7 +127,44 @@ describe('parts of an answer', () => {
     for (const fields of ['', 'a b', '.', 'a..b', `a${'.b'.repeat(20)}`]) {
       expect((await ask({ url: `/api/v1/nodes?fields=${encodeURIComponent(fields)}` })).json().code).toBe('BAD_INPUT')
     }
-    expect((await ask({ url: '/api/v1/nodes?fields=__proto__,constructor' })).json()).toEqual({})
+  })
+
+  it('that the operation does not have are refused with those that it has, and nothing is done', async () => {
+    const { engine, asked } = countingEngine()
+    const { ask } = openTestApp({ engine })
+    const refusal = async (url: string, more: object = {}) => (await ask({ url: `/api/v1/${url}`, ...more })).json()
+    expect(await refusal('nodes?fields=nodes.id,nodes.nmae')).toMatchObject({
+      code: 'BAD_INPUT',
+      message: expect.stringMatching(/"nodes\.nmae" in this answer\. Known are nodes\.id, nodes\.name, nodes\.kind,/),
+      data: { field: 'nodes.nmae', known: expect.arrayContaining(['nodes.id', 'nodes.health']) }
+    })
+    for (const [url, words] of [
+      ['nodes?fields=__proto__', 'Known are nodes'],
+      ['jobs?fields=jobs.id.x', '"jobs.id" has no parts'],
+      ['events?fields=changes', 'leave it out'],
+      [`jobs/${'0'.repeat(32)}/logs?fields=message`, 'leave it out']
+    ] as const) {
+      expect(await refusal(url)).toMatchObject({ code: 'BAD_INPUT', message: expect.stringContaining(words) })
+    }
+    const payload = { ids: ['0'.repeat(32)], priority: 1 }
+    const write = { method: 'POST', payload, headers: { ...JSON_TYPE, 'idempotency-key': 'k-1' } }
+    expect(await refusal('jobs/priority?fields=changd', write)).toMatchObject({ code: 'BAD_INPUT' })
+    expect(asked).toEqual([])
+    expect((await ask({ url: '/api/v1/jobs/priority?fields=changed', ...write } as never)).statusCode).toBe(200)
+    expect(asked).toHaveLength(1)
+  })
+
+  it('may have names that nobody knows before, and those of either kind of answer', async () => {
+    const { ask } = openTestApp()
+    const args = { tag: 'x', other: 'y' }
+    const run = { method: 'POST', headers: JSON_TYPE, payload: { project: 'shop', spiders: ['a'], args } } as const
+    expect((await ask({ url: '/api/v1/jobs?fields=jobs.args.tag', ...run })).json()).toEqual({
+      jobs: [{ args: { tag: 'x' } }]
+    })
+    const crawl = { ...run, payload: { spider: 'prices' } }
+    const answer = await ask({ url: '/api/v1/crawl?fields=cached,next_run', ...crawl })
+    expect(Object.keys(answer.json())).toContain('cached')
+    expect((await ask({ url: '/api/v1/crawl?fields=body', ...crawl })).json().code).toBe('BAD_INPUT')
   })
 })
 

@@ -1,14 +1,17 @@
+import { getEventIteratorSchemaDetails } from '@orpc/contract'
+import type { AnyProcedure } from '@orpc/server'
+import { z } from 'zod'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
 /** A part of an answer: names below each other; null: whatever is there. */
-type Wanted = Map<string, Wanted | null>
+export type Wanted = Map<string, Wanted | null>
 
 const MAX_TEXT = 2_000
 const PATH = /^[A-Za-z0-9_]{1,100}(\.[A-Za-z0-9_]{1,100}){0,9}$/
 
 /**
- * `fields=jobs.id,jobs.status,nextBefore`: only these parts of an answer. Names go through lists; one that an answer does not have is not
- * in it. Throws BAD_INPUT.
+ * `fields=jobs.id,jobs.status,nextBefore`: only these parts of an answer. Names go through lists; which there are `checkFields` knows.
+ * Throws BAD_INPUT.
  */
 export function parseFields(text: string): Wanted {
   const wanted: Wanted = new Map()
@@ -31,6 +34,76 @@ function add(wanted: Wanted, [first, ...rest]: string[]): void {
   const deeper: Wanted = below ?? new Map()
   wanted.set(first!, deeper)
   add(deeper, rest)
+}
+
+/** As far as it says which names an answer has. */
+interface Shape {
+  $ref?: string
+  type?: unknown
+  anyOf?: Shape[]
+  oneOf?: Shape[]
+  allOf?: Shape[]
+  items?: Shape
+  properties?: Record<string, Shape>
+  additionalProperties?: Shape | boolean
+  $defs?: Record<string, Shape>
+}
+
+const shapes = new WeakMap<object, Shape>()
+
+/** Throws BAD_INPUT for a name that no answer of the operation can have: before the operation is done, so that a mistake is not one. */
+export function checkFields(wanted: Wanted, procedure: AnyProcedure): void {
+  const { outputSchema, route } = procedure['~orpc']
+  if (outputSchema === undefined || getEventIteratorSchemaDetails(outputSchema) !== undefined) {
+    throw noFields()
+  }
+  let root = shapes.get(outputSchema)
+  if (root === undefined) {
+    root = z.toJSONSchema(outputSchema as z.ZodType, { io: 'output', unrepresentable: 'any' }) as Shape
+    shapes.set(outputSchema, root)
+  }
+  const whole = [root]
+  check(wanted, route.outputStructure === 'detailed' ? partsOf(whole, root).names.get('body')! : whole, [], root)
+}
+
+/** Streams have no parts. */
+export function noFields(): ScrapdeckError {
+  return new ScrapdeckError('BAD_INPUT', '"fields" takes parts of an answer, but this operation has none: leave it out')
+}
+
+function check(wanted: Wanted, schemas: Shape[], path: string[], root: Shape): void {
+  const { names, others } = partsOf(schemas, root)
+  for (const [name, below] of wanted) {
+    const found = names.get(name) ?? others
+    if (found === null) {
+      const known = [...names.keys()].map((one) => [...path, one].join('.'))
+      const words = known.length === 0 ? `"${path.join('.')}" has no parts` : `Known are ${known.join(', ')}`
+      const field = [...path, name].join('.')
+      throw new ScrapdeckError('BAD_INPUT', `"fields": there is no "${field}" in this answer. ${words}`, {
+        data: { field, known }
+      })
+    }
+    if (below !== null) check(below, found, [...path, name], root)
+  }
+}
+
+/** The names that any of these schemas has, through lists; `others`: what is under names that nobody knows before, null: there are none. */
+function partsOf(schemas: Shape[], root: Shape): { names: Map<string, Shape[]>; others: Shape[] | null } {
+  const names = new Map<string, Shape[]>()
+  let others: Shape[] | null = null
+  const visit = (schema: Shape): void => {
+    if (schema.$ref !== undefined)
+      return visit(schema.$ref === '#' ? root : root.$defs![schema.$ref.split('/').at(-1)!]!)
+    const choices = schema.anyOf ?? schema.oneOf ?? schema.allOf
+    if (choices !== undefined) return choices.forEach(visit)
+    if (schema.items !== undefined) return visit(schema.items)
+    for (const [name, part] of Object.entries(schema.properties ?? {}))
+      names.set(name, [...(names.get(name) ?? []), part])
+    const { additionalProperties: more = schema.type === undefined } = schema
+    if (more !== false) others = [...(others ?? []), more === true ? {} : more]
+  }
+  schemas.forEach(visit)
+  return { names, others }
 }
 
 export function pickFields(value: unknown, wanted: Wanted | null): unknown {

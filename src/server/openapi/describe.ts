@@ -149,7 +149,7 @@ const FIELDS: OpenAPI.ParameterObject = {
   name: 'fields',
   in: 'query',
   description:
-    'Only these parts of the answer: names with dots between, and commas. They go through lists: `jobs.id,jobs.status,nextBefore`.',
+    'Only these parts of the answer: names with dots between, and commas. They go through lists: `jobs.id,jobs.status,nextBefore`. A name that the answer does not have is refused.',
   // No example: Swagger UI would put it into every request.
   schema: { type: 'string', maxLength: 2_000 }
 }
