@@ -51,3 +51,18 @@ describe('a run that its node lists no longer, and whose log the node refuses', 
     expect(await engine.job(id)).toMatchObject({ state: 'running', mayHaveRunTwice: true })
   })
 })
+
+it('a run whose log a node never gives out ends without it, and says why', async ({ clock, store, node, engine }) => {
+  await engine.start({ n1: node })
+  const [id] = await engine.enqueueMany(1)
+  await clock.advanceBy(2_000)
+  node.readLog = () =>
+    Promise.reject(new NodeError('http', 'n1 answered the log with status 403', { delivered: 'unknown' }))
+  node.end(id!)
+  await clock.advanceBy(20_000)
+  expect((await engine.job(id!)).state).toBe('running')
+  await clock.advanceBy(60_000)
+  expect(await engine.job(id!)).toMatchObject({ state: 'ended', reason: 'no log' })
+  const last = (await store.listTimeline(id!)).at(-1)!
+  expect(last.evidence).toMatchObject({ logProblem: 'n1 answered the log with status 403' })
+})

@@ -1,11 +1,16 @@
 import { describe, expect } from 'vitest'
 import { NodeError } from '../nodes/node-client.ts'
-import { it, MINUTE_MS } from '../testing/dispatch-fixtures.ts'
+import { it as dispatchTest, MINUTE_MS } from '../testing/dispatch-fixtures.ts'
+
+/** `engine` has one node, `n1`, which takes jobs into its queue and starts none. */
+const it = dispatchTest.extend('engine', async ({ node, engine }) => {
+  await engine.start({ n1: node })
+  node.isWedged = true
+  return engine
+})
 
 describe('a node that accepts jobs but starts none', () => {
   it('has its jobs taken back and gets no more; they run elsewhere, each once', async ({ clock, node, engine }) => {
-    await engine.start({ n1: node })
-    node.isWedged = true
     const ids = [await engine.enqueue(), await engine.enqueue()]
     await clock.advanceBy(10_000)
     expect(engine.dispatch.stuckSinceMs('n1')).toBeNull()
@@ -21,8 +26,6 @@ describe('a node that accepts jobs but starts none', () => {
   })
 
   it('is tried with one job after a while, and is healthy when that starts', async ({ clock, store, node, engine }) => {
-    await engine.start({ n1: node })
-    node.isWedged = true
     const ids = [await engine.enqueue(), await engine.enqueue(), await engine.enqueue()]
     await clock.advanceBy(25_000)
     expect(node.pending).toEqual([])
@@ -40,8 +43,6 @@ describe('a node that accepts jobs but starts none', () => {
   })
 
   it('is tried ever more seldom while it starts nothing', async ({ clock, node, engine }) => {
-    await engine.start({ n1: node })
-    node.isWedged = true
     await engine.enqueue()
     await clock.advanceBy(60 * MINUTE_MS)
     expect(node.executed.length).toBeGreaterThan(4)
@@ -53,8 +54,6 @@ describe('a node that accepts jobs but starts none', () => {
     node,
     engine
   }) => {
-    await engine.start({ n1: node })
-    node.isWedged = true
     await engine.enqueue()
     await clock.advanceBy(25_000)
     const left = engine.fleet.get('n1')!
@@ -66,8 +65,6 @@ describe('a node that accepts jobs but starts none', () => {
   })
 
   it('a job that it starts at the last moment is not stopped by the taking back', async ({ clock, node, engine }) => {
-    await engine.start({ n1: node })
-    node.isWedged = true
     const id = await engine.enqueue()
     const cancel = node.cancel.bind(node)
     node.cancel = (request) => {
@@ -87,8 +84,6 @@ describe('a node that accepts jobs but starts none', () => {
     node,
     engine
   }) => {
-    await engine.start({ n1: node })
-    node.isWedged = true
     const id = await engine.enqueue()
     await clock.advanceBy(12_000)
     // Another Scrapyd on the same queue took it, or the node lost it while starting it.
@@ -103,8 +98,6 @@ describe('a node that accepts jobs but starts none', () => {
     node,
     engine
   }) => {
-    await engine.start({ n1: node })
-    node.isWedged = true
     const id = await engine.enqueue()
     const cancel = node.cancel.bind(node)
     node.cancel = async (request) => {
@@ -128,8 +121,6 @@ describe('a node that accepts jobs but starts none', () => {
     node,
     engine
   }) => {
-    await engine.start({ n1: node })
-    node.isWedged = true
     const id = await engine.enqueue()
     const cancel = node.cancel.bind(node)
     // The node is asked for its lists several times before it comes to this.
@@ -148,8 +139,6 @@ describe('a node that accepts jobs but starts none', () => {
     node,
     engine
   }) => {
-    await engine.start({ n1: node })
-    node.isWedged = true
     const id = await engine.enqueue()
     await clock.advanceBy(14_000)
     const list = node.listJobs.bind(node)

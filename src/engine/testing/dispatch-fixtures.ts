@@ -88,6 +88,10 @@ export class TestedEngine {
     return this.#alive.fleet
   }
 
+  get live() {
+    return this.#alive.live
+  }
+
   get waiting() {
     return this.#alive.waiting
   }
