@@ -68,7 +68,7 @@ function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
           'not yet'
         ) : (
           <>
-            {formatCount(firedCount)} times
+            {firedCount === 1 ? 'once' : `${formatCount(firedCount)} times`}
             {lastFiredAtMs !== null && (
               <>
                 , last <RelativeTime atMs={lastFiredAtMs} suffix=" ago" />

@@ -1,0 +1,53 @@
+import { expect, type Page } from '@playwright/test'
+import { ChainSettings } from '../../src/shared/contract/index.ts'
+import type { Client } from '../support/service.ts'
+import { openView } from './schedules-ahead.ts'
+import { QUOTES } from './schedules.ts'
+
+const chainRow = (page: Page, name: string) => page.getByRole('listitem', { name: `Chain ${name}` })
+
+/** Made in the dialog it stands in the graph and as a sentence, and runs; one that can make no job says why; removed they are gone, and can come back. */
+export async function chainSpiders(page: Page, client: Client): Promise<void> {
+  await openView(page, 'Chains')
+  await page.getByRole('button', { name: 'Add a chain' }).first().click()
+  const dialog = page.getByRole('dialog', { name: 'Add a chain' })
+  await expect(dialog.getByRole('status')).toHaveText('After which project?')
+  const after = dialog.getByRole('group', { name: 'When a job of' })
+  const run = dialog.getByRole('group', { name: 'run', exact: true })
+  await after.getByRole('combobox', { name: 'Project' }).fill('demo')
+  await after.getByRole('combobox', { name: 'Spider' }).fill('quotes')
+  await run.getByRole('combobox', { name: 'Project' }).click()
+  await page.getByRole('option', { name: 'demo' }).last().click()
+  await run.getByRole('combobox', { name: 'Spiders' }).fill('prices')
+  await page.getByRole('option', { name: 'prices', exact: true }).click()
+  await dialog.getByRole('button', { name: 'Add', exact: true }).click()
+  await expect(dialog).toBeHidden()
+
+  const inGraph = page.getByRole('button', { name: 'Edit the chain prices after quotes' })
+  await expect(inGraph).toHaveText('succeeded')
+  await expect(chainRow(page, 'prices after quotes')).toContainText('when demo/quotes has succeeded, run demo/prices')
+  // Its spider is not there (yet): that may be, until it has to run.
+  await client.chains.create(
+    ChainSettings.parse({
+      name: 'tell the stock',
+      project: 'demo',
+      spider: 'quotes',
+      on: 'ended',
+      run: { project: 'demo', spiders: ['stock'] }
+    })
+  )
+  await client.jobs.run(QUOTES)
+  await expect(chainRow(page, 'prices after quotes')).toContainText('once', { timeout: 30_000 })
+  await expect(chainRow(page, 'tell the stock').getByRole('alert')).toContainText('stock')
+  const troubled = page.getByRole('button', { name: /^Edit the chain tell the stock, which has a problem/ })
+  await expect(troubled).toHaveText('ended')
+  const { jobs } = await client.jobs.list({ spider: 'prices' })
+  expect(jobs).toHaveLength(1)
+
+  await page.getByRole('button', { name: 'Remove tell the stock' }).click()
+  await expect(troubled).toBeHidden()
+  await page.getByRole('button', { name: 'Remove prices after quotes' }).click()
+  await expect(page.getByText('Nothing runs after anything yet')).toBeVisible()
+  await page.getByRole('button', { name: 'Undo' }).last().click()
+  await expect(page.getByRole('listitem', { name: /^Chain / })).toHaveCount(1)
+}
