@@ -1,6 +1,7 @@
 import type { BlobStore } from './blobs/blob-store.ts'
 import type { FleetAsScrapyd } from './commands/fleet-as-scrapyd.ts'
 import type { RememberedAnswers } from './commands/remembered-answers.ts'
+import type { HealthWatch } from './health.ts'
 import type { LocalNode } from './launcher/local-node.ts'
 import type { ConfiguredSource } from './nodes/discovery/discovery.ts'
 import type { NameResolver } from './nodes/discovery/name-resolver.ts'
@@ -76,8 +77,8 @@ export interface Engine {
   credentials: { username: string; password: string }
   /** The HTTP door's address, told to clients. */
   setAddress(address: string): void
-  /** For /health: ready when the store is open and the nodes are watched. */
-  health(): { live: boolean; ready: boolean; reasons: string[] }
+  /** For /health. */
+  health: HealthWatch
   /** For Prometheus, in its text format. */
   metrics(): Promise<string>
   /** Spiders of ours that run on this machine now: quitting asks about them. */

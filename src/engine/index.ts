@@ -16,6 +16,7 @@ import { attemptKey, LiveAttempts } from './dispatch/live-attempts.ts'
 import type { Engine, EngineOptions } from './engine-options.ts'
 import { ChangeFeed } from './events/change-feed.ts'
 import { createNews } from './events/news.ts'
+import { createHealthWatch } from './health.ts'
 import { keepHouse } from './keep-house.ts'
 import { checkConfiguredSources } from './nodes/discovery/discovery.ts'
 import { createNameResolver } from './nodes/discovery/name-resolver.ts'
@@ -393,12 +394,12 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     setAddress: (text) => {
       address = text
     },
-    health() {
-      // Whoever watches the service must restart it: nothing in it works any more.
-      if (data.isStoreDead())
-        return { live: false, ready: false, reasons: ['The database cannot be used any more: restart Scrapdeck'] }
-      return { live: true, ready: !isStopping, reasons: isStopping ? ['Scrapdeck is stopping'] : [] }
-    },
+    health: createHealthWatch({
+      ...base,
+      dataDirectory: options.dataDirectory,
+      isStoreDead: data.isStoreDead,
+      isStopping: () => isStopping
+    }),
     metrics: () => metrics.read(),
     localRunningCount: () => localNode?.runningCount() ?? 0,
     stopLocalSpiders: async () => localNode?.stopAll(),

@@ -99,7 +99,7 @@ describe('who may ask', () => {
     const well = { status: 'ok', live: true, ready: true, reasons: [] }
     expect([healthy.statusCode, healthy.json()]).toEqual([200, well])
     const reasons = ['Scrapdeck is stopping']
-    engine.healthNow = { live: true, ready: false, reasons }
+    Object.assign(engine.healthNow, { ready: false, reasons })
     const ask = async (url: string) => {
       const { statusCode, json } = await askAnonymously({ url })
       return [statusCode, json().status, json().reasons]

@@ -310,6 +310,7 @@ export function createFakeEngine() {
     }
   }
 
+  const healthNow = { live: true, ready: true, reasons: [] as string[] }
   const credentials = { username: 'scrapdeck', password: 'correct horse: battery' }
   return {
     router,
@@ -321,10 +322,8 @@ export function createFakeEngine() {
       this.address = address
     },
     metrics: async () => '# HELP scrapdeck_info Always 1.\n# TYPE scrapdeck_info gauge\nscrapdeck_info 1\n',
-    healthNow: { live: true, ready: true, reasons: [] as string[] },
-    health() {
-      return this.healthNow
-    },
+    healthNow,
+    health: { now: () => healthNow, look: async () => healthNow },
     /** What a test looks at and changes. */
     versions,
     files,
