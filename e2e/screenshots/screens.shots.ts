@@ -1,10 +1,12 @@
-import { copyFileSync, mkdirSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Page, test } from '@playwright/test'
 import { buildDemoEgg } from '../support/demo-egg.ts'
 import { type Scrapyd, startScrapydFleet } from '../support/scrapyd-fleet.ts'
 import { LOCAL_NODE_ID } from '../../src/shared/ids.ts'
 import { type Service, startService, waitFor } from '../support/service.ts'
+import { EMPTY_SCREENS, fillSchedules, PICTURE_CONFIGURATION, SCHEDULE_SCREENS } from './schedules.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const pictures = join(root, '.cache/screenshots')
@@ -20,20 +22,31 @@ const FOR_README = ['overview-light-1440', 'jobs-dark-1440', 'logs-dark-1440']
 let service: Service
 let fresh: Service
 let scrapyds: Scrapyd[] = []
+const configuration = mkdtempSync(join(tmpdir(), 'scrapdeck-pictures-'))
+/** SCRAPDECK_SCREENS=^schedules takes only those, and fills only what they need. */
+const only = new RegExp(process.env['SCRAPDECK_SCREENS'] ?? '')
 
 test.beforeAll(async () => {
   mkdirSync(pictures, { recursive: true })
   scrapyds = await startScrapydFleet(Array.from({ length: 3 }, () => ({ maxProc: 4 })))
-  ;[service, fresh] = await Promise.all([startService({ localSlots: 2 }), startService({ localSlots: 2 })])
-  await fillFleet()
+  const file = join(configuration, 'scrapyd.conf')
+  writeFileSync(file, PICTURE_CONFIGURATION)
+  ;[service, fresh] = await Promise.all([
+    startService({ localSlots: 2, arguments: ['--config', file] }),
+    startService({ localSlots: 2 })
+  ])
+  await deploy()
+  if (Object.keys(SCHEDULE_SCREENS).some((name) => only.test(name))) await fillSchedules(service)
+  if (Object.keys(SCREENS).some((name) => only.test(name))) await fillFleet()
 })
 
 test.afterAll(async () => {
   await Promise.all([service.stop(), fresh.stop(), ...scrapyds.map((scrapyd) => scrapyd.stop())])
+  rmSync(configuration, { recursive: true, force: true })
 })
 
-/** A fleet in the middle of its work: ended, failed, running and waiting jobs, a node that is away, one that is cordoned. */
-async function fillFleet(): Promise<void> {
+/** Three servers and two projects. */
+async function deploy(): Promise<void> {
   const { client } = service
   const names = ['eu-1', 'eu-2', 'us-1']
   for (const [index, { url }] of scrapyds.entries()) {
@@ -44,6 +57,11 @@ async function fillFleet(): Promise<void> {
   await client.projects.upload({ file, project: 'shop', version: 'r41' })
   await client.projects.upload({ file, project: 'shop', version: 'r42' })
   await client.projects.upload({ file, project: 'news', version: '2026-11-18' })
+}
+
+/** A fleet in the middle of its work: ended, failed, running and waiting jobs, a node that is away, one that is cordoned. */
+async function fillFleet(): Promise<void> {
+  const { client } = service
   const run = (project: string, spider: string, count: number, args: Record<string, string> = {}) =>
     Promise.all(Array.from({ length: count }, () => client.jobs.run({ project, spiders: [spider], args })))
   await run('shop', 'prices', 8)
@@ -230,27 +248,30 @@ const SCREENS: Record<string, (page: Page) => Promise<void>> = {
 for (const scheme of SCHEMES) {
   for (const { name: sizeName, width, height } of SIZES) {
     test(`${scheme} ${sizeName}`, async ({ browser }) => {
-      const context = await browser.newContext({
-        colorScheme: scheme,
-        viewport: { width, height },
-        baseURL: `${service.address}/ui/`
-      })
-      const page = await context.newPage()
-      await page.goto(await loginPath(service))
-      for (const [screen, show] of Object.entries(SCREENS)) {
-        await show(page)
-        // Live data and lazy screens: a picture of the settled state, not of a skeleton.
-        await page.waitForTimeout(900)
-        const file = `${screen}-${scheme}-${sizeName}`
-        await page.screenshot({ path: join(pictures, `${file}.png`) })
-        if (process.env['SCRAPDECK_DOCS_IMAGES'] && FOR_README.includes(file)) copyToDocs(file)
-        // A dialog with an open list takes one for the list.
-        for (let times = 0; times < 3; times += 1) await page.keyboard.press('Escape')
+      const take = async (from: Service, screens: Record<string, (page: Page) => Promise<void>>) => {
+        const wanted = Object.entries(screens).filter(([screen]) => only.test(screen))
+        if (wanted.length === 0) return
+        const context = await browser.newContext({
+          colorScheme: scheme,
+          viewport: { width, height },
+          baseURL: `${from.address}/ui/`
+        })
+        const page = await context.newPage()
+        await page.goto(await loginPath(from))
+        for (const [screen, show] of wanted) {
+          await show(page)
+          // Live data and lazy screens: a picture of the settled state, not of a skeleton.
+          await page.waitForTimeout(900)
+          const file = `${screen}-${scheme}-${sizeName}`
+          await page.screenshot({ path: join(pictures, `${file}.png`) })
+          if (process.env['SCRAPDECK_DOCS_IMAGES'] && FOR_README.includes(file)) copyToDocs(file)
+          // A dialog with an open list takes one for the list.
+          for (let times = 0; times < 3; times += 1) await page.keyboard.press('Escape')
+        }
+        await context.close()
       }
-      await page.goto(await loginPath(fresh))
-      await page.waitForTimeout(900)
-      await page.screenshot({ path: join(pictures, `first-run-${scheme}-${sizeName}.png`) })
-      await context.close()
+      await take(service, { ...SCREENS, ...SCHEDULE_SCREENS })
+      await take(fresh, EMPTY_SCREENS)
     })
   }
 }

@@ -166,12 +166,7 @@ export async function findWhatWasMissed(page: Page, service: Service): Promise<v
       catchUp: 'none'
     })
   )
-  await service.kill()
-  // As if it had been off for hours: it goes on from where it says that it was.
-  const database = new Database(join(service.dataDirectory, 'scrapdeck.sqlite'))
-  database.prepare('UPDATE schedules SET done_until_ms = ? WHERE id = ?').run(Date.now() - 3 * HOUR_MS, schedule.id)
-  database.close()
-  await service.start()
+  await missHours(service, schedule.id)
   await waitFor(
     'the missed row',
     () => service.client.schedules.firings({ scheduleId: schedule.id, state: ['missed'] }),
@@ -188,6 +183,18 @@ export async function findWhatWasMissed(page: Page, service: Service): Promise<v
   await expect(detail).toContainText('Missed 3 runs')
   await detail.getByRole('button', { name: 'Catch up…' }).click()
   await expect(page.getByRole('status', { name: 'What it would do' })).toContainText(/\d runs, \d jobs\./)
+}
+
+/** As if the engine had been off for three hours: it goes on from where it says that it was. */
+export async function missHours(service: Service, scheduleId: string): Promise<void> {
+  await service.kill()
+  const database = new Database(join(service.dataDirectory, 'scrapdeck.sqlite'))
+  const { changes } = database
+    .prepare('UPDATE schedule_progress SET done_until_ms = ? WHERE schedule_id = ?')
+    .run(Date.now() - 3 * HOUR_MS, scheduleId)
+  database.close()
+  expect(changes).toBe(1)
+  await service.start()
 }
 
 async function chooseZone(page: Page, zone: string): Promise<void> {
