@@ -1,62 +1,80 @@
 import type { StoredFiring } from '../../src/engine/store/store.ts'
-import { expect } from './expected.ts'
-import { type Plan, planStory } from './plan.ts'
-import { type Journal, runStory } from './story.ts'
+import { expect, type Expectation } from './expected.ts'
+import { problemsOfFailures } from './failures.ts'
+import { isPausedAt, type Journal, livingSince } from './journal.ts'
+import { type Plan, type PlannedSchedule, planStory } from './plan.ts'
+import type { RanJob } from './jobs.ts'
+import { runStory, type Story } from './story.ts'
 
 export interface Told {
   plan: Plan
   moments: number
   /** By state and reason. */
   fates: Record<string, number>
+  jobs: number
+  /** Ends that chains answered. */
+  answers: number
+  pausesByFailures: number
   crashes: number
   jumps: number
   problems: string[]
 }
 
-/** The longest that an engine may not notice that the clock was set ahead. */
-const NOTICE_MAX_MS = 30_000
+/** So soon an end is answered by its chains. */
+const ANSWERED_WITHIN_MS = 1_000
 
-/** Runs one story and holds every row of every schedule against the calculation. */
+/** Runs one story and holds every row of every schedule, the end of every job and every answer of a chain against the calculation. */
 export async function tellStory(
   seed: number,
   size: { schedules: number; days: number },
   onDay?: (day: number) => void
 ): Promise<Told> {
   const plan = planStory(seed, size)
-  const { journal, rows, jobs } = await runStory(plan, onDay)
+  const story = await runStory(plan, onDay)
+  const { journal } = story
   const told: Told = {
     plan,
     moments: 0,
     fates: {},
+    jobs: story.jobs.length,
+    answers: story.answers.length,
+    pausesByFailures: [...journal.pauses.values()].flat().filter(({ by }) => by === 'failures').length,
     crashes: journal.lives.length - 1,
     jumps: journal.walls.length - 1,
     problems: []
   }
-  for (const [jumpMs, noticedMs] of journal.notices) {
-    if (noticedMs - jumpMs > NOTICE_MAX_MS) told.problems.push(`a jump at ${jumpMs} was noticed only at ${noticedMs}`)
-  }
+  const ran = new Map(story.jobs.map((job) => [keyOf(job.of), job]))
   let jobsOfRows = 0
   for (const schedule of plan.schedules) {
-    const written = rows.get(schedule.id)!
-    jobsOfRows += written.reduce((sum, { jobIds }) => sum + jobIds.length, 0)
-    const problem = compare(schedule, plan, journal, written, told)
-    if (problem !== null) told.problems.push(`${schedule.id}: ${problem}`)
+    const { stored, rows } = story.schedules.get(schedule.id)!
+    jobsOfRows += rows.reduce((sum, { jobIds }) => sum + jobIds.length, 0)
+    const expectation = expect(schedule, plan, journal)
+    const rest = { journal, failuresInARow: stored.failuresInARow, durationMs: plan.durationMs }
+    const problems = [
+      ...expectation.problems,
+      ...[compareRows(schedule, expectation, rows, { journal, told })].filter((problem) => problem !== null),
+      ...[compareEnds(schedule, expectation, ran, plan.durationMs)].filter((problem) => problem !== null),
+      ...problemsOfFailures(schedule, expectation, rest)
+    ]
+    const [first] = problems
+    if (first !== undefined) told.problems.push(`${schedule.id}: ${first}. ${JSON.stringify(schedule)}`)
   }
-  if (jobsOfRows !== jobs) told.problems.push(`rows name ${jobsOfRows} jobs, but ${jobs} were made`)
+  const jobsOfSchedules = story.jobs.filter(({ of }) => of !== null).length
+  if (jobsOfRows !== jobsOfSchedules)
+    told.problems.push(`rows name ${jobsOfRows} jobs, but ${jobsOfSchedules} were made`)
+  told.problems.push(...compareAnswers(plan, story))
   return told
 }
 
-function compare(
-  schedule: Plan['schedules'][number],
-  plan: Plan,
-  journal: Journal,
+function compareRows(
+  schedule: PlannedSchedule,
+  { moments }: Expectation,
   rows: StoredFiring[],
-  told: Told
+  { journal, told }: { journal: Journal; told: Told }
 ): string | null {
-  const expected = expect(schedule, plan, journal)
   let at = 0
   for (const row of rows) {
-    const covered = expected.slice(at, at + row.count)
+    const covered = moments.slice(at, at + row.count)
     at += row.count
     told.moments += row.count
     const fate = `${row.state} ${row.reason}`
@@ -71,13 +89,66 @@ function compare(
     const should = covered
       .map((one) => `${one.state} ${one.reason} for ${iso(one.nominalMs)} at ${iso(one.atMs)}`)
       .join(', ')
-    return `${is}; it should be ${should || 'nothing'}. ${JSON.stringify(schedule)}`
+    return `${is}; it should be ${should || 'nothing'}`
   }
   // A schedule that is paused writes its rows by the hour: those of the last one may be outstanding.
-  const missing = expected.slice(at).filter(({ reason }) => reason !== 'paused' && reason !== 'gap')
+  const missing = moments.slice(at).filter(({ seenMs }) => !isPausedAt(journal, schedule.id, seenMs))
   if (missing.length === 0) return null
   const [first] = missing
-  return `${missing.length} moments have no row, first ${first!.state} ${first!.reason} for ${iso(first!.nominalMs)}. ${JSON.stringify(schedule)}`
+  return `${missing.length} moments have no row, first ${first!.state} ${first!.reason} for ${iso(first!.nominalMs)}`
+}
+
+/** Which jobs started when, and which were cancelled, is seen by when and how they ended. */
+function compareEnds(
+  { id }: PlannedSchedule,
+  { moments, endOf }: Expectation,
+  ran: Map<string, RanJob>,
+  durationMs: number
+): string | null {
+  for (const { nominalMs, jobs } of moments) {
+    for (const job of jobs) {
+      const is = ran.get(keyOf({ scheduleId: id, nominalMs, index: job.index }))?.ended ?? null
+      const should = endOf(job)
+      if (should.atMs > durationMs - 1 && is === null) continue
+      if (is !== null && Math.abs(is.atMs - should.atMs) < 1 && is.outcome === should.outcome) continue
+      const isWords = is === null ? 'has not ended' : `${is.outcome} at ${is.atMs}`
+      return `job ${job.index} of ${iso(nominalMs)} ${isWords}; it should have ${should.outcome} at ${should.atMs}`
+    }
+  }
+  return null
+}
+
+/** Every end that a chain waits for made its jobs once, at once or as soon as an engine was there; no other end made any. */
+function compareAnswers(plan: Plan, { journal, jobs, answers, firedCounts }: Story): string[] {
+  const problems: string[] = []
+  const answered = new Map<string, number>()
+  for (const { chainId, jobId, jobIds } of answers) {
+    const key = `${chainId} ${jobId}`
+    answered.set(key, (answered.get(key) ?? 0) + jobIds.length)
+  }
+  for (const { id, project, spider, on, runs } of plan.chains) {
+    const waited = jobs.filter((job) => job.project === project && job.spider === spider && !job.line.includes(id))
+    const meant = waited.filter(({ ended }) => ended !== null && (on === 'ended' || ended.outcome === on))
+    let count = 0
+    for (const job of meant) {
+      const key = `${id} ${job.id}`
+      const made = answered.get(key) ?? 0
+      answered.delete(key)
+      if (made > 0) count += 1
+      const dueMs = livingSince(journal, job.ended!.atMs, ANSWERED_WITHIN_MS)
+      const isDue = dueMs !== null && dueMs <= plan.durationMs
+      if (made !== runs.spiders.length && (isDue || made > 0)) {
+        problems.push(`chain ${id} made ${made} jobs after ${job.id}, not ${runs.spiders.length}`)
+      }
+    }
+    if (firedCounts.get(id) !== count) problems.push(`chain ${id} tells ${firedCounts.get(id)} answers, not ${count}`)
+  }
+  for (const key of answered.keys()) problems.push(`nobody waited for what was answered: chain and job ${key}`)
+  return problems
+}
+
+function keyOf(of: RanJob['of']): string {
+  return of === null ? '' : `${of.scheduleId} ${of.nominalMs} ${of.index}`
 }
 
 function iso(atMs: number): string {

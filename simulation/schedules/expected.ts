@@ -1,7 +1,8 @@
 import { jitterOf } from '../../src/engine/schedules/moments.ts'
 import { type Meant, meantBy } from './calendar.ts'
-import { CANCEL_TAKES_MS, lifeOf, type Plan, type PlannedSchedule } from './plan.ts'
-import type { Journal } from './story.ts'
+import type { JobOutcome } from './jobs.ts'
+import { CANCEL_TAKES_MS, isFailing, lifeOf, type Plan, type PlannedSchedule } from './plan.ts'
+import { isPausedAt, type Journal, wallAt } from './journal.ts'
 
 /** What should have become of one moment, and when that should have been written, by the wall. */
 export interface Expected {
@@ -9,9 +10,18 @@ export interface Expected {
   state: string
   reason: string
   atMs: number
+  /** The same in monotonic time. */
+  seenMs: number
+  jobs: ExpectedJob[]
 }
 
-interface ExpectedJob {
+export interface Expectation {
+  moments: Expected[]
+  endOf(job: ExpectedJob): { atMs: number; outcome: JobOutcome }
+  problems: string[]
+}
+
+export interface ExpectedJob {
   index: number
   firedAtMs: number
   nominalMs: number
@@ -20,6 +30,8 @@ interface ExpectedJob {
 }
 
 const ON_TIME_MS = 60_000
+/** The longest that an engine may not notice that the clock was set ahead. */
+const NOTICE_MAX_MS = 30_000
 /** Of another day: clocks that are set ahead bring moments of the time after the story. */
 const LOOKED_AHEAD_MS = 3 * 86_400_000
 
@@ -27,12 +39,13 @@ const LOOKED_AHEAD_MS = 3 * 86_400_000
  * What should have become of every moment of a schedule: by the documents of the policies, from what happened around the engine. Shares
  * nothing with the ticker but the offset of its jitter, which is any number.
  */
-export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal): Expected[] {
+export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal): Expectation {
   const offsetMs = jitterOf(schedule.id, schedule.jitterSeconds)
   const groups = groupBySight(
     meantBy(schedule.timing, plan.beginsAtMs, plan.beginsAtMs + plan.durationMs + LOOKED_AHEAD_MS)
   )
   const expected: Expected[] = []
+  const problems = new Set<string>()
   const fired: { nominalMs: number; jobs: ExpectedJob[] }[] = []
   let firstLive = 0
   let runCount = 0
@@ -42,20 +55,29 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
     if (schedule.maxRuns !== null && runCount >= schedule.maxRuns) break
     const newest = meant.findLast(({ isLeftOut }) => !isLeftOut)
     for (const one of meant) {
-      const [state, reason] = judge(one, seenMs, one === newest)
-      expected.push({ nominalMs: one.nominalMs, state, reason, atMs: Math.floor(wallAt(seenMs)) })
+      const [state, reason, jobs = []] = judge(one, seenMs, one === newest)
+      expected.push({
+        nominalMs: one.nominalMs,
+        state,
+        reason,
+        atMs: Math.floor(wallAt(journal, seenMs)),
+        seenMs,
+        jobs
+      })
     }
   }
-  return expected
-
-  function wallAt(atMs: number): number {
-    return atMs + journal.walls.findLast(({ fromMs }) => fromMs <= atMs)!.offsetMs
+  cancelAtStarts(plan.durationMs)
+  const ends = new Map<ExpectedJob, number>()
+  return {
+    moments: expected,
+    problems: [...problems],
+    endOf: (job) => ({ atMs: endOf(job, ends), outcome: outcomeOf(job) })
   }
 
   function groupBySight(meant: Meant[]): { seenMs: number; meant: Meant[] }[] {
     const groups: { seenMs: number; meant: Meant[] }[] = []
     for (const one of meant) {
-      const seenMs = seenAt(one.nominalMs + offsetMs)
+      const seenMs = foundAt(one.nominalMs)
       if (seenMs === null) break
       const last = groups.at(-1)
       if (last?.seenMs === seenMs) last.meant.push(one)
@@ -64,9 +86,29 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
     return groups
   }
 
-  /** When a living engine first sees that the wall shows this time or a later one. */
-  function seenAt(dueMs: number): number | null {
-    for (const { fromMs, untilMs, landed } of journal.lives) {
+  /** When a moment is judged. One of a pause comes again where the clock is set back before that is written. */
+  function foundAt(nominalMs: number): number | null {
+    for (let afterMs = 0; ; ) {
+      const seenMs = seenAt(nominalMs + offsetMs, afterMs)
+      if (seenMs === null || !isPausedAt(journal, schedule.id, seenMs)) return seenMs
+      const rows = journal.pausedRows.get(schedule.id) ?? []
+      const row = rows.find((one) => one.atMs >= seenMs && one.nominalMs >= nominalMs)
+      const again = journal.walls.find(
+        (wall) =>
+          wall.fromMs > seenMs &&
+          wall.fromMs < (row?.atMs ?? Number.POSITIVE_INFINITY) &&
+          wall.fromMs + wall.offsetMs < nominalMs + offsetMs
+      )
+      if (again === undefined) return seenMs
+      afterMs = again.fromMs
+    }
+  }
+
+  /** When a living engine first sees, after a time, that the wall shows this one or a later one. */
+  function seenAt(dueMs: number, afterMs: number): number | null {
+    for (const { fromMs: begunMs, untilMs, landed } of journal.lives) {
+      if (untilMs < afterMs) continue
+      const fromMs = Math.max(begunMs, afterMs)
       const seenMs = seenIn(dueMs, fromMs, untilMs)
       const isLost = seenMs === untilMs && landed !== null && !landed.has(schedule.id)
       if (seenMs !== null && !isLost) return seenMs
@@ -75,25 +117,35 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
   }
 
   function seenIn(dueMs: number, fromMs: number, untilMs: number): number | null {
-    if (wallAt(fromMs) >= dueMs) return fromMs
+    if (wallAt(journal, fromMs) >= dueMs) return fromMs
     const inside = journal.walls.filter((wall) => wall.fromMs > fromMs && wall.fromMs <= untilMs)
     let beganMs = fromMs
     for (const wall of [...inside, { fromMs: untilMs, offsetMs: null }]) {
-      const reachedMs = dueMs - (wallAt(beganMs) - beganMs)
+      const reachedMs = dueMs - (wallAt(journal, beganMs) - beganMs)
       if (reachedMs < wall.fromMs || (wall.offsetMs === null && reachedMs === untilMs)) return reachedMs
       if (wall.offsetMs === null) return null
       const noticedMs = journal.notices.get(wall.fromMs) ?? wall.fromMs
-      if (noticedMs + wall.offsetMs >= dueMs) return noticedMs <= untilMs ? noticedMs : null
+      if (noticedMs + wall.offsetMs >= dueMs) {
+        if (noticedMs > untilMs) return null
+        const couldBeSeenMs = Math.max(wall.fromMs, dueMs - wall.offsetMs)
+        if (noticedMs - couldBeSeenMs > NOTICE_MAX_MS) {
+          problems.add(`what was due when the clock was set at ${wall.fromMs} was noticed only at ${noticedMs}`)
+        }
+        return noticedMs
+      }
       beganMs = wall.fromMs
     }
     return null
   }
 
-  function judge({ nominalMs, isLeftOut }: Meant, seenMs: number, isNewest: boolean): [state: string, reason: string] {
+  function judge(
+    { nominalMs, isLeftOut }: Meant,
+    seenMs: number,
+    isNewest: boolean
+  ): [state: string, reason: string, jobs?: ExpectedJob[]] {
     if (isLeftOut) return ['skipped', 'gap']
-    const pause = journal.pauses.get(schedule.id)
-    if (pause !== undefined && seenMs >= pause.fromMs && seenMs <= pause.untilMs) return ['skipped', 'paused']
-    const lateMs = Math.floor(wallAt(seenMs)) - nominalMs - offsetMs
+    if (isPausedAt(journal, schedule.id, seenMs)) return ['skipped', 'paused']
+    const lateMs = Math.floor(wallAt(journal, seenMs)) - nominalMs - offsetMs
     const isLate = lateMs > ON_TIME_MS
     if (isLate && lateMs > schedule.catchUpWindowSeconds * 1_000) return ['missed', 'out_of_window']
     if (isLate && schedule.catchUp === 'none') return ['missed', 'catch_up_none']
@@ -115,8 +167,8 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
     })
     fired.push({ nominalMs, jobs })
     runCount += 1
-    if (after.length > 0 && overlap !== 'cancel_running') return ['fired', 'buffered']
-    return ['fired', isLate ? 'caught_up' : 'on_time']
+    if (after.length > 0 && overlap !== 'cancel_running') return ['fired', 'buffered', jobs]
+    return ['fired', isLate ? 'caught_up' : 'on_time', jobs]
   }
 
   function isDyingAt(atMs: number): boolean {
@@ -154,10 +206,24 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
     return schedule.overlap === 'allow' ? [] : live
   }
 
+  function outcomeOf(job: ExpectedJob): JobOutcome {
+    const known = new Map<ExpectedJob, number>()
+    if (job.cancelledAtMs !== null && endOf(job, known) < naturalEndOf(job, known)) return 'cancelled'
+    return isFailing(schedule, job.nominalMs, job.index) ? 'failed' : 'succeeded'
+  }
+
+  function startOf(job: ExpectedJob, known: Map<ExpectedJob, number>): number {
+    return job.after.reduce((latestMs, other) => Math.max(latestMs, endOf(other, known)), job.firedAtMs)
+  }
+
+  function naturalEndOf(job: ExpectedJob, known: Map<ExpectedJob, number>): number {
+    return startOf(job, known) + lifeOf(schedule, job.nominalMs, job.index)
+  }
+
   function endOf(job: ExpectedJob, known: Map<ExpectedJob, number>): number {
     const found = known.get(job)
     if (found !== undefined) return found
-    const startMs = job.after.reduce((latestMs, other) => Math.max(latestMs, endOf(other, known)), job.firedAtMs)
+    const startMs = startOf(job, known)
     const naturalMs = startMs + lifeOf(schedule, job.nominalMs, job.index)
     const { cancelledAtMs } = job
     let endMs = naturalMs

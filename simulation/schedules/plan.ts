@@ -5,12 +5,16 @@ import type { Rule, Timing } from './calendar.ts'
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** Weeks in which clocks change somewhere: back in Europe, ahead in Europe, back and ahead in New York, and on Lord Howe by half an hour. */
-const BEGINNINGS = ['2026-10-22', '2027-03-25', '2026-10-29', '2027-03-11', '2027-04-01', '2026-10-01']
-const ZONES = [
-  ...['UTC', 'Europe/Berlin', 'Europe/London', 'America/New_York', 'America/St_Johns'],
-  ...['Asia/Kolkata', 'Australia/Lord_Howe', 'Asia/Kathmandu']
+/** Weeks in which clocks change somewhere, on which day of them, and where: back and ahead, on Lord Howe by half an hour. */
+const WEEKS = [
+  { begins: '2026-10-22', changeDay: 3, zones: ['Europe/Berlin', 'Europe/London'] },
+  { begins: '2027-03-25', changeDay: 3, zones: ['Europe/Berlin', 'Europe/London'] },
+  { begins: '2026-10-29', changeDay: 3, zones: ['America/New_York', 'America/St_Johns'] },
+  { begins: '2027-03-11', changeDay: 3, zones: ['America/New_York', 'America/St_Johns'] },
+  { begins: '2027-04-01', changeDay: 2, zones: ['Australia/Lord_Howe'] },
+  { begins: '2026-10-01', changeDay: 2, zones: ['Australia/Lord_Howe'] }
 ]
+const ZONES = ['UTC', ...new Set(WEEKS.flatMap(({ zones }) => zones)), 'Asia/Kolkata', 'Asia/Kathmandu']
 
 export interface PlannedSchedule {
   id: string
@@ -26,8 +30,27 @@ export interface PlannedSchedule {
   isRefused: boolean
   /** How long its jobs run, at most. */
   longestMs: number
-  /** Somebody pauses it for a while. */
-  pause: { fromMs: number; untilMs: number } | null
+  /** So many of its jobs fail. */
+  failShare: number
+  pauseAfterFailures: number | null
+  /** Somebody pauses it for a while. `isFatal`: the engine dies in the moment in which it is resumed. */
+  pause: { fromMs: number; untilMs: number; isFatal: boolean } | null
+}
+
+/** Jobs that follow each end of some spider's. */
+export interface PlannedChain {
+  id: string
+  project: string
+  spider: string
+  on: 'succeeded' | 'failed' | 'ended'
+  runs: { project: string; spiders: string[] }
+}
+
+/** A write that the engine dies of: the so-manieth from when it is armed. */
+export interface Fatal {
+  verbs: string[]
+  call: number
+  when: 'before' | 'after'
 }
 
 /** What happens to the engine and to its machine's clock; times are monotonic, from the beginning on. */
@@ -36,7 +59,7 @@ export type Event =
       kind: 'crash'
       atMs: number
       downMs: number
-      inFire: null | { call: number; when: 'before' | 'after' }
+      inWrite: null | Fatal
       jumpMs: number
     }
   | { kind: 'jump'; atMs: number; byMs: number }
@@ -46,24 +69,59 @@ export interface Plan {
   beginsAtMs: number
   durationMs: number
   schedules: PlannedSchedule[]
+  chains: PlannedChain[]
   events: Event[]
 }
 
 export function planStory(seed: number, { schedules, days }: { schedules: number; days: number }): Plan {
   const chance = createChance(seed, 'schedules')
-  const beginsAtMs =
-    Date.parse(`${chance.pick(BEGINNINGS)}T00:00:00Z`) + (days < 7 ? chance.between(0, 6 - days) * 24 * HOUR_MS : 0)
+  const week = chance.pick(WEEKS)
+  const firstDay = Math.min(
+    week.changeDay - chance.between(0, Math.min(days - 1, week.changeDay)),
+    Math.max(0, 7 - days)
+  )
+  const beginsAtMs = Date.parse(`${week.begins}T00:00:00Z`) + firstDay * 24 * HOUR_MS
   const durationMs = days * 24 * HOUR_MS
+  const span = { beginsAtMs, durationMs, zones: week.zones }
+  const planned = Array.from({ length: schedules }, (_, index) => planSchedule(chance, index, span))
   return {
-    seed,
-    beginsAtMs,
-    durationMs,
-    schedules: Array.from({ length: schedules }, (_, index) => planSchedule(chance, index, beginsAtMs, durationMs)),
+    ...{ seed, beginsAtMs, durationMs, schedules: planned },
+    chains: planChains(createChance(seed, 'chains'), planned),
     events: planEvents(createChance(seed, 'events'), durationMs)
   }
 }
 
-function planSchedule(chance: Chance, index: number, beginsAtMs: number, durationMs: number): PlannedSchedule {
+/** Some on what schedules make, some on what those make; and two that follow each other in a circle, which turns once. */
+function planChains(chance: Chance, schedules: PlannedSchedule[]): PlannedChain[] {
+  const chains: PlannedChain[] = []
+  const add = (project: string, spider: string, on = chance.pick(['succeeded', 'failed', 'ended'] as const)) => {
+    const id = (chains.length + 1).toString(16).padStart(32, 'c')
+    const spiders = Array.from({ length: chance.between(1, 2) }, (_, index) => `spider${index}`)
+    chains.push({ id, project, spider, on, runs: { project: `chained${chains.length}`, spiders } })
+    return chains.at(-1)!
+  }
+  for (const { id } of schedules) {
+    if (!chance.happens(0.08)) continue
+    const { runs } = add(projectOf(id), 'spider0')
+    if (chance.happens(0.5)) add(runs.project, 'spider0')
+    if (chance.happens(0.2)) add(runs.project, 'spider0', 'ended').runs.project = runs.project
+  }
+  return chains
+}
+
+/** Each schedule's jobs have a project of their own. */
+export function projectOf(scheduleId: string): string {
+  return `shop${Number(`0x${scheduleId.slice(-6)}`)}`
+}
+
+interface Span {
+  beginsAtMs: number
+  durationMs: number
+  /** Where clocks change meanwhile. */
+  zones: string[]
+}
+
+function planSchedule(chance: Chance, index: number, { beginsAtMs, durationMs, zones }: Span): PlannedSchedule {
   const rules = Array.from({ length: chance.happens(0.15) ? 2 : 1 }, () => planRule(chance, beginsAtMs, durationMs))
   const isPlain = chance.happens(0.7)
   const day = new Date(beginsAtMs + chance.between(0, 6) * 24 * HOUR_MS).toISOString().slice(0, 10)
@@ -76,7 +134,7 @@ function planSchedule(chance: Chance, index: number, beginsAtMs: number, duratio
   return {
     id: index.toString(16).padStart(32, '0'),
     timing: {
-      zone: chance.pick(ZONES),
+      zone: chance.pick(chance.happens(0.4) ? zones : ZONES),
       rules,
       excludedDates: chance.happens(0.1) && !isSunday ? [day] : [],
       gap: chance.pick(['run_at_shift', 'skip']),
@@ -91,8 +149,14 @@ function planSchedule(chance: Chance, index: number, beginsAtMs: number, duratio
     jobs: isPlain ? 1 : chance.between(1, 4),
     isRefused: chance.happens(0.02),
     longestMs,
+    failShare: chance.pick([0, 0, 0.2, 0.6]),
+    pauseAfterFailures: chance.happens(0.25) ? chance.between(1, 3) : null,
     pause: chance.happens(0.1)
-      ? { fromMs: pauseMs + 311, untilMs: pauseMs + chance.between(1, 20 * HOUR_MS) + 622 }
+      ? {
+          fromMs: pauseMs + 311,
+          untilMs: pauseMs + chance.between(1, Math.min(durationMs / 3, 20 * HOUR_MS)) + 622,
+          isFatal: chance.happens(0.5)
+        }
       : null
   }
 }
@@ -131,12 +195,13 @@ function planEvents(chance: Chance, durationMs: number): Event[] {
     if (chance.happens(0.35)) events.push({ kind: 'jump', atMs, byMs })
     else {
       const downMs = chance.between(1_000, chance.pick([30_000, 10 * MINUTE_MS, 80 * MINUTE_MS]))
-      const inFire = { call: chance.between(1, 4), when: chance.pick(['before', 'after'] as const) }
+      const verbs = chance.pick([['fire'], ['fire'], ['fire', 'putSchedule', 'answerChains'], ['answerChains']])
+      const inWrite = { verbs, call: chance.between(1, 4), when: chance.pick(['before', 'after'] as const) }
       events.push({
         kind: 'crash',
         atMs,
         downMs,
-        inFire: chance.happens(0.7) ? inFire : null,
+        inWrite: chance.happens(0.7) ? inWrite : null,
         jumpMs: chance.happens(0.2) ? byMs : 0
       })
     }
@@ -146,11 +211,17 @@ function planEvents(chance: Chance, durationMs: number): Event[] {
 
 /** How long a job runs, by what it is: half a millisecond keeps its end from falling on a moment. */
 export function lifeOf(schedule: PlannedSchedule, nominalMs: number, index: number): number {
+  return Math.floor(1_000 + shareOf(schedule, nominalMs, index) * schedule.longestMs) + 0.5
+}
+
+export function isFailing(schedule: PlannedSchedule, nominalMs: number, index: number): boolean {
+  return shareOf(schedule, nominalMs, index + 7_919) < schedule.failShare
+}
+
+function shareOf({ id }: PlannedSchedule, nominalMs: number, index: number): number {
   const mixed =
-    Math.imul((nominalMs / 1_000) | 0, 0x9e3779b1) ^
-    Math.imul(index + Number(`0x${schedule.id.slice(-6)}`) + 1, 0x85ebca6b)
-  const share = ((mixed ^ (mixed >>> 13)) >>> 0) / 2 ** 32
-  return Math.floor(1_000 + share * schedule.longestMs) + 0.5
+    Math.imul((nominalMs / 1_000) | 0, 0x9e3779b1) ^ Math.imul(index + Number(`0x${id.slice(-6)}`) + 1, 0x85ebca6b)
+  return ((mixed ^ (mixed >>> 13)) >>> 0) / 2 ** 32
 }
 
 /** So long a running job takes to end once it is cancelled. */

@@ -1,106 +1,127 @@
-import { ScheduleSettings, type RunItem } from '../../src/shared/contract/index.ts'
+import { type RunItem, RunTemplate, ScheduleSettings } from '../../src/shared/contract/index.ts'
 import { ScrapdeckError } from '../../src/shared/errors.ts'
 import type { Clock } from '../../src/engine/runtime/clock.ts'
 import { createJobIds } from '../../src/engine/runtime/ids.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import { Scheduler, type SchedulerParts } from '../../src/engine/schedules/scheduler.ts'
-import type { NewFiring, NewJob, Store, StoredFiring } from '../../src/engine/store/store.ts'
-import { aNewJob, entry } from '../../src/engine/testing/builders.ts'
+import type {
+  ChainAnswer,
+  NewFiring,
+  NewJob,
+  Store,
+  StoredFiring,
+  StoredSchedule
+} from '../../src/engine/store/store.ts'
+import { ScheduleCommands } from '../../src/engine/commands/schedule-commands.ts'
+import { ChainRunner } from '../../src/engine/schedules/chains.ts'
+import { aNewJob } from '../../src/engine/testing/builders.ts'
 import { createSeededRandom } from '../../src/engine/testing/seeded-random.ts'
 import { openTemporaryStore } from '../../src/engine/testing/temporary-store.ts'
+import { createChance } from '../world/chance.ts'
 import { VirtualTime } from '../world/time.ts'
 import { toContract } from './calendar.ts'
-import { CANCEL_TAKES_MS, lifeOf, type Plan, type PlannedSchedule } from './plan.ts'
+import type { Journal } from './journal.ts'
+import { type JobPlan, Jobs, type RanJob } from './jobs.ts'
+import { type Fatal, isFailing, lifeOf, type Plan, type PlannedChain, type PlannedSchedule, projectOf } from './plan.ts'
 
-/** What happened around the engine, in monotonic time: all that the calculation is told. */
-export interface Journal {
-  /** `landed`: of an engine that died while it wrote, the schedules whose rows were written at that very moment. */
-  lives: { fromMs: number; untilMs: number; landed: Set<string> | null }[]
-  /** The wall shows monotonic time and this, from then on. */
-  walls: { fromMs: number; offsetMs: number }[]
-  /** When a clock that was set ahead under a living engine was noticed: by the first row that was written. */
-  notices: Map<number, number>
-  /** Cancels that were asked for in the moment of a death. */
-  lastCancels: Set<string>
-  pauses: Map<string, { fromMs: number; untilMs: number }>
+/** An answer of a chain that the store took. */
+export interface Answer {
+  chainId: string
+  jobId: string
+  jobIds: string[]
+}
+
+export interface Story {
+  journal: Journal
+  schedules: Map<string, { stored: StoredSchedule; rows: StoredFiring[] }>
+  jobs: RanJob[]
+  answers: Answer[]
+  /** By chain, as the store counted. */
+  firedCounts: Map<string, number>
 }
 
 interface Life {
   isDead: boolean
-  fatal: { call: number; when: 'before' | 'after' } | null
-  fireCalls: number
+  fatal: Fatal | null
+  fatalCalls: number
   landed: { atMs: number; ids: Set<string> }
   scheduler: Scheduler
+  chains: ChainRunner
+  commands: ScheduleCommands
 }
 
 /** An armed death that finds no write happens by itself. */
 const FATAL_WITHIN_MS = 20 * 60_000
-const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** So often somebody looks for schedules that were paused for their failures, and resumes some. */
+const VISITS_EVERY_MS = 4 * HOUR_MS + 413
+const CHAINED_LIFE_MAX_MS = 600_000
 
 /** The real ticker on the real store; jobs, deaths and the clock are the story's. `onDay`: so many days of it are over. */
-export async function runStory(
-  plan: Plan,
-  onDay: (day: number) => void = nothing
-): Promise<{ journal: Journal; rows: Map<string, StoredFiring[]>; jobs: number }> {
+export async function runStory(plan: Plan, onDay: (day: number) => void = nothing): Promise<Story> {
   const time = new VirtualTime()
   const journal: Journal = {
     lives: [],
     walls: [{ fromMs: 0, offsetMs: plan.beginsAtMs }],
     notices: new Map(),
     lastCancels: new Set(),
-    pauses: new Map()
+    pauses: new Map(),
+    changes: new Map(),
+    pausedRows: new Map()
   }
   const nowMs = () => Math.floor(time.nowMs + journal.walls.at(-1)!.offsetMs)
   const storeClock: Clock = {
     nowMs,
     monotonicMs: () => time.nowMs,
-    setTimer: (delayMs, callback) => time.after(delayMs, callback)
+    // By whole milliseconds, as the wall is read.
+    setTimer: (delayMs, callback) => time.after(Math.floor(time.nowMs + delayMs) - time.nowMs, callback)
   }
   await using temporary = await openTemporaryStore({ clock: storeClock, inMemory: true })
   const store = busily(temporary.store)
   const random = createSeededRandom(plan.seed)
   const newJobId = createJobIds(storeClock, random)
   const schedules = new Map(plan.schedules.map((schedule) => [schedule.id, schedule]))
-  const jobs = new Map<
-    string,
-    {
-      schedule: PlannedSchedule
-      nominalMs: number
-      index: number
-      endsAtMs: number | null
-      timer: { cancel(): void } | null
-    }
-  >()
+  const jobs = new Jobs({ time, store, nowMs })
+  const answers: Answer[] = []
+  const chance = createChance(plan.seed, 'world')
+  const fatalResumes = new Set(plan.schedules.filter(({ pause }) => pause?.isFatal === true).map(({ id }) => id))
   let unnoticedJumpMs: number | null = null
   let life: Life | null = null
 
   for (const schedule of plan.schedules) await store.putSchedule(toStored(schedule, plan.beginsAtMs))
+  for (const chain of plan.chains) await store.putChain(toStoredChain(chain))
   time.after(0, begin)
   for (const event of plan.events) {
     time.after(event.atMs, () => {
       if (event.kind === 'jump') return jump(event.byMs)
-      if (event.inFire === null) return die(event.downMs, event.jumpMs)
-      life!.fatal = event.inFire
-      life!.fireCalls = 0
+      if (event.inWrite === null || life === null) return die(event.downMs, event.jumpMs)
+      life.fatal = event.inWrite
+      life.fatalCalls = 0
       pendingDeath = { downMs: event.downMs, jumpMs: event.jumpMs }
       const armed = life
       time.after(FATAL_WITHIN_MS, () => {
-        if (life === armed && !armed!.isDead) die(event.downMs, event.jumpMs)
+        if (life === armed) die(event.downMs, event.jumpMs)
       })
     })
   }
   let pendingDeath = { downMs: 0, jumpMs: 0 }
-  for (const schedule of plan.schedules) if (schedule.pause !== null) planPause(schedule, schedule.pause)
+  for (const { id, pause } of plan.schedules) if (pause !== null) planPause(id, pause)
+  for (let atMs = VISITS_EVERY_MS; atMs < plan.durationMs; atMs += VISITS_EVERY_MS) time.after(atMs, () => void visit())
   for (let day = 1; day * DAY_MS <= plan.durationMs; day += 1) time.after(day * DAY_MS, () => onDay(day))
   await time.runUntil(plan.durationMs, () => false)
   await time.settle()
   if (life !== null) {
     journal.lives.at(-1)!.untilMs = plan.durationMs
     await (life as Life).scheduler.stop()
+    await (life as Life).chains.stop()
   }
-  const rows = new Map<string, StoredFiring[]>()
-  for (const { id } of plan.schedules) rows.set(id, await allRows(temporary.store, id))
-  return { journal, rows, jobs: jobs.size }
+  const told: Story['schedules'] = new Map()
+  for (const stored of await store.listSchedules()) {
+    told.set(stored.id, { stored, rows: await allRows(temporary.store, stored.id) })
+  }
+  const firedCounts = new Map((await store.listChains()).map(({ id, firedCount }) => [id, firedCount]))
+  return { journal, schedules: told, jobs: [...jobs.all.values()], answers, firedCounts }
 
   function busily(target: Store): Store {
     return new Proxy(target, {
@@ -124,23 +145,51 @@ export async function runStory(
     const mine: Life = {
       isDead: false,
       fatal: null,
-      fireCalls: 0,
-      landed: { atMs: -1, ids: new Set() },
-      scheduler: null as unknown as Scheduler
-    }
+      fatalCalls: 0,
+      landed: { atMs: -1, ids: new Set() }
+    } as unknown as Life
     const clock: Clock = {
       ...storeClock,
-      setTimer: (delayMs, callback) => time.after(delayMs, () => void (mine.isDead || callback()))
+      setTimer: (delayMs, callback) => storeClock.setTimer(delayMs, () => void (mine.isDead || callback()))
     }
+    const lent = lend(mine)
     mine.scheduler = new Scheduler({
-      ...{ store: lend(mine), clock, random, logger: silentLogger, openTemplate: async (template) => template },
+      ...{ store: lent, clock, random, logger: silentLogger, openTemplate: async (template) => template },
       ...{ prepare, cancel: (jobIds) => cancel(mine, jobIds), onJobs: nothing, onFired: nothing, onPaused: nothing },
       // Time stands still until every call to the store is back; a turn of the event loop that is given away is none.
       giveWay: async () => undefined
     })
+    mine.chains = new ChainRunner({
+      ...{ store: lent, clock, logger: silentLogger, openTemplate: async (template) => template, onJobs: nothing },
+      ...{ onAnswered: nothing, expand: ({ project, spiders }) => spiders.map((spider) => ({ project, spider })) },
+      prepare: async (items) =>
+        items.map(({ project, spider }) => aNewJob({ id: newJobId(), project, spider, source: 'chain' }))
+    })
+    const { scheduler } = mine
+    mine.commands = new ScheduleCommands({
+      ...{ store: lent, clock, random, slots: () => 8, onChange: nothing },
+      ...{ fleet: { get: () => undefined }, secretBox: { seal: async (text) => text } },
+      scheduler: {
+        noteChanged: (id) => noteChanged(mine, id),
+        nextOf: (id) => scheduler.nextOf(id),
+        backfillOf: (id) => scheduler.backfillOf(id),
+        runNow: (id) => scheduler.runNow(id),
+        planBackfill: (id, range) => scheduler.planBackfill(id, range),
+        backfill: (id, order) => scheduler.backfill(id, order),
+        cancelBackfill: (id, cancelJobs) => scheduler.cancelBackfill(id, cancelJobs)
+      }
+    })
     life = mine
     journal.lives.push({ fromMs: time.nowMs, untilMs: Number.POSITIVE_INFINITY, landed: null })
     void mine.scheduler.start()
+    void mine.chains.start()
+  }
+
+  /** What an operator ordered is written; some engines die before their ticker hears of it. */
+  async function noteChanged(mine: Life, id: string): Promise<void> {
+    const [stored] = await store.getSchedules([id])
+    if (!mine.isDead && stored?.paused === false && fatalResumes.delete(id)) die(chance.between(1_000, 60_000), 0)
+    await (mine.isDead ? new Promise<never>(() => undefined) : mine.scheduler.noteChanged(id))
   }
 
   function die(downMs: number, jumpMs: number, landed: Set<string> | null = null): void {
@@ -148,8 +197,10 @@ export async function runStory(
     life.isDead = true
     life = null
     Object.assign(journal.lives.at(-1)!, { untilMs: time.nowMs, landed })
+    if (unnoticedJumpMs !== null) journal.notices.set(unnoticedJumpMs, Number.POSITIVE_INFINITY)
+    unnoticedJumpMs = null
     if (jumpMs !== 0) time.after(Math.floor(downMs / 2), () => jump(jumpMs))
-    time.after(downMs, begin)
+    time.after(Math.ceil(time.nowMs + downMs) - time.nowMs, begin)
   }
 
   function jump(byMs: number): void {
@@ -157,7 +208,7 @@ export async function runStory(
     unnoticedJumpMs = byMs > 0 && life !== null ? time.nowMs : null
   }
 
-  function lend(mine: Life): SchedulerParts['store'] {
+  function lend(mine: Life): Store {
     const never = () => new Promise<never>(() => undefined)
     return new Proxy(store, {
       get(_, name) {
@@ -166,14 +217,16 @@ export async function runStory(
         if (name === 'onChange') return (listener: () => void) => store.onChange(() => void (mine.isDead || listener()))
         return async (...parameters: unknown[]) => {
           if (mine.isDead) return never()
-          const isFatal = name === 'fire' && mine.fatal !== null && ++mine.fireCalls === mine.fatal.call
-          const { when } = mine.fatal ?? {}
-          if (isFatal && when === 'before') {
+          const { fatal } = mine
+          const isFatal = fatal?.verbs.includes(name as string) === true && ++mine.fatalCalls === fatal.call
+          if (isFatal && fatal.when === 'before') {
             dieWriting(mine)
             return never()
           }
           const answer: unknown = await value.apply(store, parameters)
           if (name === 'fire') await noteFired(mine, parameters[0] as NewFiring[], answer as (StoredFiring | null)[])
+          if (name === 'putSchedule') notePut(mine, parameters[0] as StoredSchedule)
+          if (name === 'answerChains') await noteAnswers(parameters[0] as ChainAnswer[], answer as boolean[])
           if (isFatal && !mine.isDead) dieWriting(mine)
           return mine.isDead ? never() : answer
         }
@@ -194,48 +247,55 @@ export async function runStory(
     for (const { scheduleId } of asked) mine.landed.ids.add(scheduleId)
     for (const [index, firing] of asked.entries()) {
       if (written[index] == null) continue
-      const schedule = schedules.get(firing.scheduleId)!
-      const { nominalMs } = firing
-      for (const [position, job] of firing.jobs.entries()) {
-        jobs.set(job.id, { schedule, nominalMs, index: position, endsAtMs: null, timer: null })
-        if (job.after.length === 0) startJob(job.id)
-      }
-      // What they wait for may have ended while they were written.
-      if (firing.jobs.some(({ after }) => after.length > 0)) await startReleased(schedule)
+      const { scheduleId, nominalMs } = firing
+      if (firing.reason === 'paused') notePaused(scheduleId, nominalMs)
+      await jobs.add(firing.jobs, (job, index) => planOf(schedules.get(scheduleId)!, job, nominalMs, index))
     }
   }
 
-  function startJob(id: string): void {
-    const job = jobs.get(id)!
-    if (job.endsAtMs === null) endJobAt(id, time.nowMs + lifeOf(job.schedule, job.nominalMs, job.index))
+  function notePaused(id: string, nominalMs: number): void {
+    const rows = journal.pausedRows.get(id) ?? []
+    journal.pausedRows.set(id, rows)
+    rows.push({ atMs: time.nowMs, nominalMs })
   }
 
-  function endJobAt(id: string, atMs: number): void {
-    const job = jobs.get(id)!
-    if (job.endsAtMs !== null && job.endsAtMs <= atMs) return
-    job.timer?.cancel()
-    job.endsAtMs = atMs
-    job.timer = time.after(atMs - time.nowMs, () => void endJobs(job.schedule, [id]))
+  function planOf(schedule: PlannedSchedule, { project, spider }: NewJob, nominalMs: number, index: number): JobPlan {
+    return {
+      ...{ project, spider, of: { scheduleId: schedule.id, nominalMs, index }, line: [] },
+      lifeMs: lifeOf(schedule, nominalMs, index),
+      isFailing: isFailing(schedule, nominalMs, index)
+    }
   }
 
-  /** The way in which they end is nothing to a schedule that is not paused by failures. */
-  async function endJobs(schedule: PlannedSchedule, ids: string[]): Promise<void> {
-    await store.cancelQueued(ids, entry())
-    await startReleased(schedule)
+  function notePut(mine: Life, { id, paused, pausedBy }: StoredSchedule): void {
+    const changes = journal.changes.get(id) ?? []
+    journal.changes.set(id, changes)
+    changes.push({ atMs: time.nowMs, wallMs: nowMs() })
+    const pauses = journal.pauses.get(id) ?? []
+    journal.pauses.set(id, pauses)
+    const last = pauses.at(-1)
+    if (!paused && last !== undefined) last.untilMs = Math.min(last.untilMs, time.nowMs)
+    if (!paused || (pausedBy !== 'operator' && pausedBy !== 'failures')) return
+    const isAfterRows = mine.landed.atMs === time.nowMs && mine.landed.ids.has(id)
+    pauses.push({ fromMs: time.nowMs, untilMs: Number.POSITIVE_INFINITY, by: pausedBy, isAfterRows })
   }
 
-  async function startReleased(schedule: PlannedSchedule): Promise<void> {
-    if (schedule.overlap === 'allow' || schedule.overlap === 'skip') return
-    for (const { id, hold } of await store.listLiveJobsOf(schedule.id)) if (hold === null) startJob(id)
+  async function noteAnswers(asked: ChainAnswer[], taken: boolean[]): Promise<void> {
+    for (const [index, { chainId, jobId, jobs: made }] of asked.entries()) {
+      if (taken[index] !== true) continue
+      answers.push({ chainId, jobId, jobIds: made.map(({ id }) => id) })
+      const line = [...jobs.all.get(jobId)!.line, chainId]
+      await jobs.add(made, ({ project, spider }) => {
+        const lifeMs = chance.between(1_000, CHAINED_LIFE_MAX_MS) + 0.5
+        return { project, spider, of: null, line, lifeMs, isFailing: chance.happens(0.3) }
+      })
+    }
   }
 
   async function cancel(mine: Life, jobIds: string[]): Promise<void> {
     if (mine.isDead || jobIds.length === 0) return
-    const { schedule } = jobs.get(jobIds[0]!)!
-    journal.lastCancels.add(`${schedule.id} ${time.nowMs}`)
-    const held = jobIds.filter((id) => jobs.get(id)!.endsAtMs === null)
-    for (const id of jobIds) if (!held.includes(id)) endJobAt(id, time.nowMs + CANCEL_TAKES_MS)
-    if (held.length > 0) await endJobs(schedule, held)
+    journal.lastCancels.add(`${jobs.all.get(jobIds[0]!)!.of!.scheduleId} ${time.nowMs}`)
+    await jobs.cancel(jobIds)
   }
 
   async function prepare(items: RunItem[], origin: Parameters<SchedulerParts['prepare']>[1]): Promise<NewJob[]> {
@@ -247,43 +307,51 @@ export async function runStory(
     )
   }
 
-  function planPause({ id }: PlannedSchedule, { fromMs, untilMs }: { fromMs: number; untilMs: number }): void {
-    const set = async (paused: boolean): Promise<boolean> => {
-      if (life === null) return false
-      const [stored] = await store.getSchedules([id])
-      if (stored === undefined || stored.paused === paused || (stored.paused && stored.pausedBy !== 'operator'))
-        return false
-      await store.putSchedule({
-        ...{ ...stored, revision: stored.revision + 1, paused, pausedBy: paused ? 'operator' : null },
-        changedAtMs: nowMs()
-      })
-      await life?.scheduler.noteChanged(id)
-      return true
-    }
-    const pause = async () => {
-      if (await set(true)) journal.pauses.set(id, { fromMs: time.nowMs, untilMs: Number.POSITIVE_INFINITY })
-    }
-    time.after(fromMs, () => void pause())
+  function planPause(id: string, { fromMs, untilMs }: { fromMs: number; untilMs: number }): void {
+    time.after(fromMs, () => void order(id, true))
     // Whoever finds the engine down comes back.
     const resume = async () => {
-      const paused = journal.pauses.get(id)
-      if (paused === undefined) return
-      if (await set(false)) paused.untilMs = time.nowMs
-      else if (life === null) time.after(3 * 3_600_000 + 17, () => void resume())
+      if ((await order(id, false)) === 'down') time.after(3 * HOUR_MS + 17, () => void resume())
     }
     time.after(untilMs, () => void resume())
+  }
+
+  /** What is over, or was paused by its failures, is not for whoever planned this pause. */
+  async function order(id: string, paused: boolean): Promise<'down' | 'done' | 'nothing to do'> {
+    const mine = life
+    const [stored] = await store.getSchedules([id])
+    if (mine === null || mine.isDead) return 'down'
+    const isTheirs = stored!.paused && stored!.pausedBy !== 'operator'
+    if (stored!.paused === paused || isTheirs || (!paused && isOver(stored!))) return 'nothing to do'
+    await mine.commands.setPaused([id], paused, null)
+    return 'done'
+  }
+
+  async function visit(): Promise<void> {
+    const mine = life
+    const failed = (await store.listSchedules()).filter(({ paused, pausedBy }) => paused && pausedBy === 'failures')
+    for (const stored of failed) {
+      if (mine === null || mine.isDead) return
+      if (!isOver(stored) && chance.happens(0.7)) await mine.commands.setPaused([stored.id], false, null)
+    }
+  }
+
+  function isOver({ settings, runCount }: StoredSchedule): boolean {
+    const { endMs, maxRuns } = settings
+    return (endMs !== null && endMs < nowMs()) || (maxRuns !== null && runCount >= maxRuns)
   }
 }
 
 function nothing(): void {}
 
 function toStored(schedule: PlannedSchedule, beginsAtMs: number) {
-  const { id, timing, overlap, catchUp, catchUpWindowSeconds, jitterSeconds, maxRuns, jobs } = schedule
+  const { id, timing, overlap, catchUp, catchUpWindowSeconds, jitterSeconds, maxRuns, pauseAfterFailures, jobs } =
+    schedule
   const { rules, ...rest } = timing
   const settings = ScheduleSettings.parse({
     ...{ name: `schedule ${id}`, ...rest, rules: rules.map(toContract) },
-    ...{ overlap, catchUp, catchUpWindowSeconds, jitterSeconds, maxRuns },
-    jobs: [{ project: 'shop', spiders: Array.from({ length: jobs }, (_, index) => `spider${index}`) }]
+    ...{ overlap, catchUp, catchUpWindowSeconds, jitterSeconds, maxRuns, pauseAfterFailures },
+    jobs: [{ project: projectOf(id), spiders: Array.from({ length: jobs }, (_, index) => `spider${index}`) }]
   })
   const times = { createdAtMs: beginsAtMs, changedAtMs: beginsAtMs, doneUntilMs: beginsAtMs }
   return {
@@ -297,6 +365,11 @@ function toStored(schedule: PlannedSchedule, beginsAtMs: number) {
     runCount: 0,
     failuresInARow: 0
   }
+}
+
+function toStoredChain({ id, project, spider, on, runs }: PlannedChain) {
+  const settings = { name: `chain ${id}`, enabled: true, project, spider, on, run: RunTemplate.parse(runs) }
+  return { id, settings, createdAtMs: 0 }
 }
 
 async function allRows(store: Store, scheduleId: string): Promise<StoredFiring[]> {
