@@ -174,15 +174,90 @@ describe('the fleet file of an engine', () => {
     expect((await engine.client.queue.limits()).limits).toEqual([])
   })
 
-  test('what fails on the way is told with what was done, and can be applied again', async () => {
-    const yaml = (url: string) =>
-      `version: 1\nlimits: [{ project: p, max: 1 }]\nwebhooks: [{ name: w, url: '${url}', events: [job.ended] }]`
-    const apply = (url: string) => engine.client.fleetFile.apply({ yaml: yaml(url), prune: false })
-    await expect(apply('http://127.0.0.1:1/')).rejects.toMatchObject({
-      code: 'WEBHOOK_URL_FORBIDDEN',
-      message: expect.stringContaining('1 of 2 changes were made before it'),
-      data: { done: [{ noun: 'limits', act: 'add' }] }
+  test('what the rooms would refuse is seen in the difference, all of it, before anything is written', async () => {
+    const yaml = `version: 1
+nodes: [{ name: a, url: http://10.0.0.9:6800/, proxyUrl: 'ftp://proxy' }]
+discovery: [{ id: office, source: { kind: list, nodes: 'no address at all' } }]
+projects: [{ name: shop, limits: { memoryMegabytes: 1 } }, { name: bare, python: { kind: requirements, text: '# none' } }]
+limits: [{ project: p, max: 1 }]
+webhooks: [{ name: w, url: 'http://127.0.0.1:1/', events: [job.ended] }]`
+    for (const act of ['plan', 'apply'] as const) {
+      const refused: unknown = await engine.client.fleetFile[act]({ yaml, prune: false }).catch(
+        (error: unknown) => error
+      )
+      expect(refused).toMatchObject({ code: 'FLEET_FILE_INVALID' })
+      const { message } = refused as Error
+      for (const words of [
+        'node a: ',
+        'discovery office: ',
+        'project shop: ',
+        'project bare: ',
+        'webhook w: 127.0.0.1 is inside'
+      ])
+        expect(message).toContain(words)
+    }
+    expect(await exported()).toBe(await exported(other))
+  })
+
+  test('a node goes only where nothing runs there, and no schedule or chain that stays wants it', async () => {
+    await fill()
+    const yaml = 'version: 1\nnodes: []\n'
+    await expect(plan(yaml, true)).rejects.toMatchObject({
+      message: expect.stringMatching(
+        /schedule night runs on the node "berlin", which would be removed; chain then runs on/
+      )
     })
-    expect((await apply('https://ops.example/')).changes.map(({ noun }) => noun)).toEqual(['webhook'])
+    const without = 'version: 1\nnodes: []\nschedules: []\nchains: []\n'
+    expect((await plan(without, true)).changes).toHaveLength(3)
+    await engine.client.nodes.setMode({ id: (await nodeOf('berlin')).id, mode: 'active' })
+    await engine.client.jobs.run({ project: 'shop', spiders: ['prices'] })
+    await engine.until(async () => engine.node.running.length === 1)
+    await expect(engine.client.fleetFile.apply({ yaml: without, prune: true })).rejects.toMatchObject({
+      code: 'FLEET_FILE_INVALID',
+      message: expect.stringContaining('node berlin: 1 job of ours are live')
+    })
+    expect((await engine.client.schedules.list({})).schedules).toHaveLength(1)
+  })
+
+  test('what is not deployed yet is no error, and is said', async () => {
+    await fill()
+    const job = (project: string, spider: string) =>
+      `{ name: ${project}-${spider}, zone: UTC, rules: [{ cron: '0 3 * * *' }], jobs: [{ project: ${project}, spiders: [${spider}] }] }`
+    const yaml = `version: 1\nschedules: [${job('shop', 'prices')}, ${job('elsewhere', 'x')}]`
+    expect((await plan(yaml)).changes.map(({ notes }) => notes)).toEqual([
+      undefined,
+      ['the project elsewhere is not deployed here: no job can be made until it is']
+    ])
+  })
+
+  test('an engine is the same after many things of the same and other names, in whatever order they came', async () => {
+    const each = (names: string[], text: (name: string, at: number) => string) =>
+      names.map((name, at) => `  - ${text(name, at)}\n`).join('')
+    const names = ['b', 'a', 'twin', 'Z', 'twin', 'twin']
+    const job = (at: number) => `{ project: p${at}, spiders: [s], node: node-${at % 3} }`
+    const yaml = `version: 1
+nodes:
+${each(['2', '0', '1'], (name) => `{ name: node-${name}, url: http://10.0.1.${name}:6800/ }`)}projects:
+${each(['b', 'a'], (name) => `{ name: ${name}, weight: 2 }`)}limits:
+${each(['b', 'a'], (name) => `{ project: ${name}, max: 2 }`)}schedules:
+${each(names, (name, at) => `{ name: ${name}, zone: UTC, rules: [{ cron: '${at} 3 * * *' }], jobs: [${job(at)}] }`)}chains:
+${each(names, (name, at) => `{ name: ${name}, project: p, spider: s, on: failed, run: ${job(at)} }`)}webhooks:
+${each(names, (name, at) => `{ name: ${name}, url: 'https://ops.example/${at}', events: [job.ended] }`)}`
+    await engine.client.fleetFile.apply({ yaml, prune: false })
+    expect(await plan(yaml, true)).toEqual({ changes: [] })
+    const first = await exported()
+    await other.client.fleetFile.apply({ yaml: first, prune: true })
+    expect(await exported(other)).toBe(first)
+    expect(await plan(yaml, true, other)).toEqual({ changes: [] })
+    expect((await other.client.fleetFile.apply({ yaml: first, prune: true })).changes).toEqual([])
+  })
+
+  test('two nodes of one name are made as they stand, and the file then asks for nothing more', async () => {
+    const yaml =
+      'version: 1\nnodes: [{ name: twin, url: http://10.0.0.5:6800/ }, { name: twin, url: http://10.0.0.6:6800/ }]'
+    await engine.client.fleetFile.apply({ yaml, prune: false })
+    expect(await plan(yaml, true)).toEqual({ changes: [] })
   })
 })
+
+const nodeOf = async (name: string) => (await engine.client.nodes.list()).nodes.find((node) => node.name === name)!

@@ -29,6 +29,7 @@ export function wireRouter(
       nodes: parts.nodeCommands,
       discovery: parts.discoveryCommands,
       projects: parts.projectCommands,
+      deployed: parts.projects,
       queue: parts.queueCommands,
       schedules: scheduleCommands,
       chains: parts.chainCommands,

@@ -141,9 +141,10 @@ const SIGNS = { add: '+', change: '~', remove: '-' } as const
 
 function describeChanges(changes: FleetFileChange[], done: boolean): string {
   if (changes.length === 0) return 'Everything is as the file says.'
-  const lines = changes.flatMap(({ act, noun, name, fields }) => [
+  const lines = changes.flatMap(({ act, noun, name, fields, notes = [] }) => [
     `${SIGNS[act]} ${noun} ${name}`,
-    ...fields.flatMap(({ name: field, from, to }) => describeField(field, from, to))
+    ...fields.flatMap(({ name: field, from, to }) => describeField(field, from, to)),
+    ...notes.map((note) => `    ! ${note}`)
   ])
   const count = plural(changes.length, 'change')
   return [...lines, done ? `${count} made.` : `${count} to make. ${NOTHING_DONE}`].join('\n')

@@ -18,11 +18,16 @@ export class DiscoveryCommands {
     return this.#discovery.list()
   }
 
+  /** What put would refuse: throws BAD_INPUT. */
+  check(settings: SourceSettings): void {
+    const problem = problemOfSource(settings)
+    if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
+  }
+
   /** Rejects with BAD_INPUT for what could never name a node. What only fails today is the source's problem. */
   async put(input: SourceSettings & { password?: string | null | undefined }): Promise<SourceState> {
     const { password, ...settings } = input
-    const problem = problemOfSource(settings)
-    if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
+    this.check(settings)
     return this.#discovery.put(settings, password)
   }
 

@@ -103,6 +103,24 @@ export class NodeCommands {
     return this.#exclusively(() => this.#remove(id, options))
   }
 
+  /** What remove would refuse at this moment, with its codes. */
+  checkRemoval(id: string, options: { force: boolean }): void {
+    const { stored } = this.require(id)
+    if (id === LOCAL_NODE_ID) {
+      throw new ScrapdeckError(
+        'NODE_IS_LOCAL',
+        'The local node is part of Scrapdeck and cannot be removed; cordon it to take no jobs'
+      )
+    }
+    const count = this.#parts.live.ofNode(id).length
+    if (count === 0 || options.force) return
+    throw new ScrapdeckError(
+      'NODE_BUSY',
+      `${count} ${count === 1 ? 'job' : 'jobs'} of ours are live on ${stored.name}. Drain it first, or remove it by force: they are then marked lost`,
+      { data: { count } }
+    )
+  }
+
   /** A drained node is cordoned once nothing of ours is left there. */
   async noteDrained(id: string): Promise<void> {
     if (!this.#isDrained(id)) return
@@ -301,24 +319,9 @@ export class NodeCommands {
   }
 
   async #remove(id: string, options: { force: boolean }): Promise<void> {
-    const { store, fleet, live, dispatch } = this.#parts
+    const { store, fleet, dispatch } = this.#parts
     const node = this.require(id)
-    if (id === LOCAL_NODE_ID) {
-      throw new ScrapdeckError(
-        'NODE_IS_LOCAL',
-        'The local node is part of Scrapdeck and cannot be removed; cordon it to take no jobs'
-      )
-    }
-    const count = live.ofNode(id).length
-    if (count > 0 && !options.force) {
-      throw new ScrapdeckError(
-        'NODE_BUSY',
-        `${count} ${count === 1 ? 'job' : 'jobs'} of ours are live on ${node.stored.name}. Drain it first, or remove it by force: they are then marked lost`,
-        {
-          data: { count }
-        }
-      )
-    }
+    this.checkRemoval(id, options)
     await store.putNode({ ...node.stored, mode: 'cordoned' })
     fleet.update({ ...node.stored, mode: 'cordoned' })
     // Out of the fleet first: what the dispatcher has placed there and not yet sent goes back to the queue by itself.

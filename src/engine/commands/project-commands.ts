@@ -50,14 +50,19 @@ export class ProjectCommands {
    */
   async configure(project: string, settings: ProjectSettings): Promise<Project> {
     const { projects, environments } = this.#parts
-    const problem = problemOfLimits(settings.limits)
-    if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
-    await environments.verify(settings.python)
+    await this.check(settings)
     await projects.configure(project, settings)
     environments.refresh(project)
     this.#parts.listMissingSpiders()
     this.#noteChanged()
     return this.#describe(project)
+  }
+
+  /** What configure would refuse, with its codes. */
+  async check(settings: ProjectSettings): Promise<void> {
+    const problem = problemOfLimits(settings.limits)
+    if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
+    await this.#parts.environments.verify(settings.python)
   }
 
   /** While it is paused, no job of the project is sent. Of a project that nobody knows: PROJECT_NOT_FOUND. */

@@ -36,6 +36,11 @@ export class WebhookCommands {
     return (await this.#all()).map(describe)
   }
 
+  /** What create and update would refuse: throws WEBHOOK_URL_FORBIDDEN. */
+  check(settings: WebhookSettings): void {
+    this.#parts.guard.checkUrl(settings.url)
+  }
+
   /** Rejects with WEBHOOK_URL_FORBIDDEN. */
   async create(settings: WebhookSettings): Promise<{ secret: string; webhook: Webhook }> {
     const { clock, random, secretBox } = this.#parts

@@ -5,6 +5,7 @@ import type { DiscoveryCommands } from '../commands/discovery-commands.ts'
 import type { NodeCommands } from '../commands/node-commands.ts'
 import type { ProjectCommands } from '../commands/project-commands.ts'
 import type { QueueCommands } from '../commands/queue-commands.ts'
+import type { Projects } from '../projects/projects.ts'
 import type { Random } from '../runtime/random.ts'
 import {
   type FileChain,
@@ -22,9 +23,9 @@ import type { FleetReads } from './read-fleet.ts'
 
 /** What a file is read against, and the commands that carry it out. */
 export interface FleetFileParts extends FleetReads {
-  nodes: Pick<NodeCommands, 'add' | 'update' | 'setMode' | 'remove'>
-  discovery: Pick<DiscoveryCommands, 'list' | 'put' | 'remove'>
-  projects: Pick<ProjectCommands, 'configure'>
+  nodes: Pick<NodeCommands, 'add' | 'update' | 'setMode' | 'remove' | 'checkRemoval'>
+  discovery: Pick<DiscoveryCommands, 'list' | 'put' | 'remove' | 'check'>
+  projects: Pick<ProjectCommands, 'configure' | 'check'>
   queue: Pick<QueueCommands, 'limits' | 'setLimits'>
   schedules: {
     create(settings: ScheduleSettings): Promise<{ id: string }>
@@ -37,7 +38,9 @@ export interface FleetFileParts extends FleetReads {
     create(settings: WebhookSettings): Promise<unknown>
     update(settings: WebhookSettings & { id: string }): Promise<unknown>
     remove(id: string): Promise<unknown>
+    check(settings: WebhookSettings): void
   }
+  deployed: Pick<Projects, 'names' | 'allSpidersOf'>
   random: Random
 }
 
@@ -54,6 +57,8 @@ const DOERS = {
     const { kind, mode, ...wanted } = item
     if (id === null) {
       const added = await nodes.add({ ...wanted, scrapydVersion: null })
+      // A name that another node has gets a number where nodes are added one by one; the file means it as it stands.
+      if (added.stored.name !== item.name) await nodes.update(added.stored.id, { name: item.name })
       return mode === 'active' ? added : nodes.setMode(added.stored.id, mode)
     }
     const { kind: _kind, mode: modeBefore, ...was } = before!

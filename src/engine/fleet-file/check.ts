@@ -3,7 +3,18 @@ import { SECRET_MASK } from '../../shared/contract/index.ts'
 import { checkTemplate } from '../commands/check-template.ts'
 import { checkCertificates } from '../nodes/scrapyd/certificates.ts'
 import { parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
-import { type FileNode, type FileTemplate, type FleetForm, settingsFromFile, templateFromFile } from './form.ts'
+import { parseProxyUrl } from '../nodes/scrapyd/proxy.ts'
+import type { FleetFileParts } from './apply-step.ts'
+import {
+  type FileNode,
+  type FileProject,
+  type FileSource,
+  type FileTemplate,
+  type FileWebhook,
+  type FleetForm,
+  settingsFromFile,
+  templateFromFile
+} from './form.ts'
 import type { CurrentFleet, Step } from './plan.ts'
 import { refuse } from './yaml.ts'
 
@@ -58,24 +69,71 @@ export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
   }
 }
 
-/** What the commands would refuse, before the first of them is given: throws FLEET_FILE_INVALID with all of it. */
-export function checkSteps(steps: readonly Step[]): void {
-  const problems = steps.flatMap((step) => {
-    if (step.item === null) return []
+/** What the rooms refuse, asked without changing anything. */
+export type FleetChecks = Pick<FleetFileParts, 'nodes' | 'discovery' | 'projects' | 'webhooks' | 'deployed'>
+
+/** What the commands would refuse, before the first of them is given: rejects with FLEET_FILE_INVALID and all of it. */
+export async function checkSteps(steps: readonly Step[], current: CurrentFleet, checks: FleetChecks): Promise<void> {
+  const fromConfiguration = new Set(current.discovery.filter(({ isOurs }) => !isOurs).map(({ id }) => id))
+  const problems = danglingNodes(steps, current)
+  for (const step of steps) {
     try {
-      checkItem(step)
-      return []
+      if (step.part === 'discovery' && fromConfiguration.has(step.id!)) {
+        throw new Error('this source is in the configuration file. Change it there, or leave it out of this file')
+      }
+      if (step.item !== null) await checkItem(step, checks)
+      else if (step.part === 'nodes') checks.nodes.checkRemoval(step.id!, { force: false })
     } catch (error) {
-      return [`${step.change.noun} ${step.change.name}: ${(error as Error).message}`]
+      problems.push(`${step.change.noun} ${step.change.name}: ${(error as Error).message}`)
     }
-  })
+  }
   if (problems.length > 0) refuse(problems)
 }
 
-function checkItem(step: Step): void {
+/** Nodes that would go although a schedule or chain that stays runs on them. */
+function danglingNodes(steps: readonly Step[], current: CurrentFleet): string[] {
+  const going = new Set(
+    steps.flatMap(({ part, item, before }) => (part === 'nodes' && item === null ? [(before as FileNode).name] : []))
+  )
+  if (going.size === 0) return []
+  const planned = new Map(steps.flatMap((step) => (step.id === null ? [] : [[step.id, step.item] as const])))
+  const added = steps.flatMap(({ id, item }) => (id === null ? [item] : []))
+  const stays = [...current.schedules, ...current.chains].map(({ id, item }) =>
+    planned.has(id) ? planned.get(id)! : item
+  )
+  return [...stays, ...added].flatMap((item) => {
+    if (item === null) return []
+    const templates = 'jobs' in item ? item.jobs : 'run' in item ? [item.run] : []
+    const node = templates.map((template) => template.node).find((name) => name !== null && going.has(name))
+    const noun = 'jobs' in item ? 'schedule' : 'chain'
+    return node == null ? [] : [`${noun} ${nameOf(item)} runs on the node "${node}", which would be removed`]
+  })
+}
+
+const nameOf = (item: object): string => ('name' in item ? String(item.name) : '')
+
+/** What a job of a template would have to wait for: nothing that is wrong with the file. */
+export function withNotes(step: Step, { deployed }: Pick<FleetChecks, 'deployed'>): Step {
+  const { item } = step
+  const templates = item === null ? [] : 'jobs' in item ? item.jobs : 'run' in item ? [item.run] : []
+  const known = new Set(deployed.names())
+  const notes = templates.flatMap(({ project, spiders }) => {
+    if (!known.has(project)) return [`the project ${project} is not deployed here: no job can be made until it is`]
+    const listed = deployed.allSpidersOf(project)
+    const missing = listed.length === 0 ? [] : spiders.filter((spider) => !listed.includes(spider))
+    return missing.map((spider) => `no version of ${project} that is here has a spider ${spider}`)
+  })
+  return notes.length === 0 ? step : { ...step, change: { ...step.change, notes: [...new Set(notes)] } }
+}
+
+async function checkItem(step: Step, checks: FleetChecks): Promise<void> {
   const item = step.item!
-  if (step.part === 'nodes') {
-    const { caCertificate, clientCertificate, clientKey } = item as FileNode
+  if (step.part === 'webhooks') checks.webhooks.check(item as FileWebhook)
+  else if (step.part === 'discovery') checks.discovery.check(item as FileSource)
+  else if (step.part === 'projects') await checks.projects.check(item as FileProject)
+  else if (step.part === 'nodes') {
+    const { caCertificate, clientCertificate, clientKey, proxyUrl } = item as FileNode
+    if (proxyUrl !== null) parseProxyUrl(proxyUrl)
     const keptKey = (step.before as FileNode | null)?.clientKey ?? null
     checkCertificates({
       caCertificate,

@@ -2,7 +2,7 @@ import type { FleetFileChange } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import { maskTemplate } from '../commands/template-secrets.ts'
 import { withoutCredentials } from '../nodes/scrapyd/proxy.ts'
-import { checkSteps, normalise } from './check.ts'
+import { checkSteps, normalise, withNotes } from './check.ts'
 import type { FleetForm } from './form.ts'
 import { applyStep, type FleetFileParts } from './apply-step.ts'
 import { planFleetFile, type CurrentFleet, type Step } from './plan.ts'
@@ -11,6 +11,9 @@ import { readFleetFile, writeFleetFile } from './yaml.ts'
 
 const HEADING = `Fleet file of Scrapdeck: what is set, without passwords, keys and other secrets (dots stand in their place,
 and an engine that has them keeps them). "scrapdeck apply FILE" shows what would change, and does it when told to.`
+
+/** In the words of an error; `data.done` has all. */
+const MADE_TOLD = 10
 
 /** Fleet as code: what is set, as one YAML file, and from such a file. Files are applied one after another. */
 export class FleetFiles {
@@ -43,8 +46,8 @@ export class FleetFiles {
     const form = readFleetFile(yaml)
     const current = await readFleet(this.#parts)
     const steps = planFleetFile(current, normalise(form, current), prune)
-    checkSteps(steps)
-    return steps
+    await checkSteps(steps, current, this.#parts)
+    return steps.map((step) => withNotes(step, this.#parts))
   }
 
   async #apply(yaml: string, prune: boolean): Promise<FleetFileChange[]> {
@@ -54,7 +57,7 @@ export class FleetFiles {
       try {
         await applyStep(step, this.#parts)
       } catch (error) {
-        throw done.length > 0 && isScrapdeckError(error) ? inTheMiddle(error, step, done, steps.length) : error
+        throw done.length > 0 ? inTheMiddle(error, step, done, steps.length) : error
       }
       done.push(step.change)
     }
@@ -62,12 +65,18 @@ export class FleetFiles {
   }
 }
 
-function inTheMiddle(error: ScrapdeckError, step: Step, done: FleetFileChange[], count: number): ScrapdeckError {
+/** What nobody could see beforehand: a disk that is full, a node that an order of somebody else took away meanwhile. */
+function inTheMiddle(error: unknown, step: Step, done: FleetFileChange[], count: number): ScrapdeckError {
   const { noun, name } = step.change
+  const { code, message, data } = isScrapdeckError(error)
+    ? error
+    : { code: 'INTERNAL' as const, message: 'This failed, and the log says why', data: undefined }
+  const made = done.slice(0, MADE_TOLD).map(({ act, noun: what, name: which }) => `${act} ${what} ${which}`)
+  const more = done.length > made.length ? ` and ${done.length - made.length} more` : ''
   return new ScrapdeckError(
-    error.code,
-    `${noun} ${name}: ${error.message.replace(/\.?$/, '.')} ${done.length} of ${count} changes were made before it; apply the file again when this is mended`,
-    { cause: error, data: { ...error.data, done } }
+    code,
+    `${noun} ${name}: ${message.replace(/\.?$/, '.')} ${done.length} of ${count} changes were made before it (${made.join(', ')}${more}), the others were not. Apply the file again when this is mended: what is as it should be is left alone`,
+    { cause: error, data: { ...data, done } }
   )
 }
 

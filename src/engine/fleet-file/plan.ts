@@ -64,7 +64,14 @@ function planPart<P extends Part>(part: P, current: CurrentFleet, wanted: FleetF
   const there = current[part] as CurrentItem<P>[]
   const rest = new Set(there)
   const byName = Map.groupBy(there, (one) => nameOf(part, one.item))
-  const partners = items.map((item) => take(rest, byName.get(nameOf(part, item))))
+  // Of several by one name, those that are the same belong together; the others as they come.
+  const byContent = Map.groupBy([...byName.values()].filter((named) => named.length > 1).flat(), (one) =>
+    contentOf(part, one.item)
+  )
+  const same = items.map((item) =>
+    byContent.size === 0 ? undefined : take(rest, byContent.get(contentOf(part, item)))
+  )
+  const partners = items.map((item, index) => same[index] ?? take(rest, byName.get(nameOf(part, item))))
   if (part === 'nodes') {
     // A node that is called otherwise now is the same as long as its address is.
     const byUrl = Map.groupBy(there, (one) => (one.item as FileNode).url)
@@ -72,7 +79,15 @@ function planPart<P extends Part>(part: P, current: CurrentFleet, wanted: FleetF
   }
   const steps = items.flatMap((item, index) => planItem(part, item, partners[index]))
   if (!prune) return steps
-  return [...steps, ...[...rest].filter(({ isOurs }) => isOurs).map((one) => removal(part, one))]
+  // The local node is the service's own: a file says how it is, not whether.
+  const isFree = ({ isOurs, item }: CurrentItem<P>) => isOurs && !('kind' in item && item.kind === 'local')
+  return [...steps, ...[...rest].filter(isFree).map((one) => removal(part, one))]
+}
+
+/** What tells things of one name apart: a node by its address, others by all that is said of them. */
+function contentOf<P extends Part>(part: P, item: ItemOf<P>): string {
+  if (part === 'nodes') return JSON.stringify([(item as FileNode).name, (item as FileNode).url])
+  return JSON.stringify(Object.entries(compactItem(part, item)).sort(([one], [other]) => (one < other ? -1 : 1)))
 }
 
 /** The first of these that nobody has taken. */

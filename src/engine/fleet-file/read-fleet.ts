@@ -23,36 +23,43 @@ export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
   const nodes = (await store.listNodes()).filter(({ kind }) => kind === 'scrapyd' || hasLocalNode)
   const nameOf = new Map(nodes.map(({ id, name }) => [id, name]))
   const [schedules, chains] = [await store.listSchedules(), await store.listChains()]
+  // By name, however they came: what is the same is exported the same.
   return {
-    nodes: await Promise.all(nodes.map((node) => nodeOf(node, parts.secretBox))),
+    nodes: byName(await Promise.all(nodes.map((node) => nodeOf(node, parts.secretBox)))),
     discovery: parts.discovery.list().map(({ id, source, refreshSeconds, node, username, isFromConfiguration }) => ({
       id,
       item: { id, source, refreshSeconds, node, username: username ?? null },
       isOurs: !isFromConfiguration
     })),
-    projects: [...(await store.listProjectSettings())].map(([name, settings]) => ({
-      id: name,
-      item: { name, ...settings },
-      isOurs: true
-    })),
+    projects: byName(
+      [...(await store.listProjectSettings())].map(([name, settings]) => ({
+        id: name,
+        item: { name, ...settings },
+        isOurs: true
+      }))
+    ),
     limits: parts.queue.limits().map(({ id, project, spider, tag, perNode, max }) => ({
       id,
       item: { project, spider, tag, perNode, max },
       isOurs: true
     })),
-    schedules: await Promise.all(schedules.map(scheduleOf)),
-    chains: await Promise.all(
-      chains.map(async ({ id, settings }) => ({
+    schedules: byName(await Promise.all(schedules.map(scheduleOf))),
+    chains: byName(
+      await Promise.all(
+        chains.map(async ({ id, settings }) => ({
+          id,
+          item: { ...settings, run: await opened(settings.run) },
+          isOurs: true
+        }))
+      )
+    ),
+    webhooks: byName(
+      (await parts.webhooks.list()).map(({ id, name, url, events, project, enabled }) => ({
         id,
-        item: { ...settings, run: await opened(settings.run) },
+        item: { name, url, events, project, enabled },
         isOurs: true
       }))
-    ),
-    webhooks: (await parts.webhooks.list()).map(({ id, name, url, events, project, enabled }) => ({
-      id,
-      item: { name, url, events, project, enabled },
-      isOurs: true
-    }))
+    )
   }
 
   async function opened(template: StoredSchedule['settings']['jobs'][number]): Promise<FileTemplate> {
@@ -69,6 +76,13 @@ export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
     const item = { ...rest, ...moments, rules: rules.map(ruleOfFile), jobs: templates, paused, pauseNote }
     return { id, item, isOurs: true, isPausedByOperator: paused && schedule.pausedBy === 'operator' }
   }
+}
+
+/** Those of one name by what they say. */
+function byName<T extends { item: { name: string } }>(items: T[]): T[] {
+  const keyOf = ({ item }: T) => `${item.name}\n${JSON.stringify(item)}`
+  const keyed = items.map((one) => ({ one, key: keyOf(one) }))
+  return keyed.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)).map(({ one }) => one)
 }
 
 const momentOf = (atMs: number | null): string | null => (atMs === null ? null : textOfMoment(atMs))

@@ -7,7 +7,9 @@ export const FleetFileChange = z.object({
   name: z.string(),
   act: z.enum(['add', 'change', 'remove']),
   /** Fields that differ, with their values as YAML; secrets are never shown. */
-  fields: z.array(z.object({ name: z.string(), from: z.string().nullable(), to: z.string().nullable() }))
+  fields: z.array(z.object({ name: z.string(), from: z.string().nullable(), to: z.string().nullable() })),
+  /** What is not wrong, but worth knowing before it is done: a project that is not deployed yet. Absent: nothing. */
+  notes: z.array(z.string()).optional()
 })
 export type FleetFileChange = z.infer<typeof FleetFileChange>
 
@@ -24,7 +26,7 @@ export const fleetFileContract = {
     .route({ method: 'POST', path: '/fleet-file/plan' })
     .input(FleetFile)
     .output(z.object({ changes: z.array(FleetFileChange) })),
-  /** All or nothing where it can be seen beforehand; what failed on the way is told with what was done. */
+  /** Checked whole before the first change; what fails in spite of that is told with what was done. */
   apply: oc
     .route({ method: 'POST', path: '/fleet-file/apply' })
     .input(FleetFile)
