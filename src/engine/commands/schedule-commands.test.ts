@@ -69,6 +69,18 @@ describe('a schedule', () => {
     expect((await commands.get(made.id)).recent).toEqual([firing])
   })
 
+  it('is listed page after page, also where the last one of a page was removed meanwhile', async () => {
+    for (const name of ['a', 'b', 'ç', 'd']) await commands.create(settings({ name }))
+    const first = await commands.list({ limit: 2 })
+    expect(first).toMatchObject({ total: 4, nextAfter: expect.stringMatching(/^[\w-]+$/) })
+    await commands.remove([first.schedules[1]!.id])
+    const rest = await commands.list({ limit: 2, after: first.nextAfter! })
+    expect(rest).toMatchObject({ total: 3, nextAfter: null, schedules: [{ name: 'd' }, { name: 'ç' }] })
+    for (const after of ['', 'nonsense', first.schedules[0]!.id, Buffer.from('["a"]').toString('base64url')]) {
+      await expect(commands.list({ limit: 2, after })).rejects.toMatchObject({ code: 'BAD_INPUT' })
+    }
+  })
+
   it('is refused in words where its rules, arguments or node cannot be', async () => {
     const rules = [{ kind: 'cron' as const, expression: '0 25 * * *' }]
     await expect(commands.create(settings({ rules }))).rejects.toMatchObject({ code: 'BAD_INPUT' })

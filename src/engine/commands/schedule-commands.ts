@@ -1,12 +1,14 @@
+import { z } from 'zod'
 import { describeTiming, occurrencesOf, problemOfTiming } from '../../shared/calendar/index.ts'
-import type {
-  Backfill,
-  Firing,
-  Occurrence,
-  RunTemplate,
-  Schedule,
-  ScheduleSettings,
-  ScheduleTiming
+import {
+  type Backfill,
+  type Firing,
+  type Occurrence,
+  type RunTemplate,
+  type Schedule,
+  ScheduleId,
+  type ScheduleSettings,
+  type ScheduleTiming
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Fleet } from '../nodes/fleet.ts'
@@ -57,13 +59,17 @@ export interface ScheduleCommandsParts {
   onChange: () => void
 }
 
+const Cursor = z.tuple([z.string(), ScheduleId])
+
 const RECENT_FIRINGS = 30
 /** How often somebody else may change a schedule while it is changed by one who does not care what it was. */
 const TRIES_MAX = 5
 /** A look ahead, by calendar or load: a little more than a month's page of weeks. */
 const SPAN_MAX_MS = 45 * 86_400_000
-const LOAD_MOMENTS_MAX = 100_000
-const PAGE_OF_ALL = 1_000_000
+/** Some two seconds of computing. */
+const LOAD_MOMENTS_MAX = 1_000_000
+/** Schedules that are read at once where all are looked at: what comes over from the store is taken in without a pause. */
+const READ_AT_ONCE = 500
 
 /** Orders about schedules, and what is told of them. What fires them is the ticker (schedules/). */
 export class ScheduleCommands {
@@ -73,12 +79,15 @@ export class ScheduleCommands {
     this.#parts = parts
   }
 
-  /** By name; `after` is the id of the last one of the page before. */
+  /** By name; `after` is what `nextAfter` of the page before said. Rejects with BAD_INPUT where it is something else. */
   async list(filter: { text?: string; project?: string; after?: string; limit: number }) {
     const { after, limit, ...wanted } = filter
-    const page = await this.#parts.store.pageSchedules(wanted, { after: after ?? null, limit: limit + 1 })
+    const page = await this.#parts.store.pageSchedules(wanted, {
+      after: after === undefined ? null : readCursor(after),
+      limit: limit + 1
+    })
     const shown = page.schedules.slice(0, limit)
-    const nextAfter = page.schedules.length > limit ? shown.at(-1)!.id : null
+    const nextAfter = page.schedules.length > limit ? writeCursor(placeOf(shown.at(-1)!)) : null
     return { schedules: await this.#describe(shown), nextAfter, total: page.total }
   }
 
@@ -186,9 +195,10 @@ export class ScheduleCommands {
   async calendar({ limit, ...span }: { fromMs: number; untilMs: number; limit: number }) {
     checkSpan(span)
     const schedules = (await this.#active()).map(({ id, settings }) => ({ id, timing: settings }))
-    return upcomingMoments(schedules, span, limit)
+    return upcomingMoments(schedules, span, { limit, clock: this.#parts.clock })
   }
 
+  /** Rejects with BAD_INPUT where there is more than can be counted. */
   async load(span: { fromMs: number; untilMs: number }) {
     checkSpan(span)
     const schedules = (await this.#active()).map(({ id, settings }) => ({
@@ -197,7 +207,8 @@ export class ScheduleCommands {
       offsetMs: jitterOf(id, settings.jitterSeconds),
       jobs: countJobs(settings.jobs)
     }))
-    return { slots: this.#parts.slots(), minutes: await loadByMinute(schedules, span, LOAD_MOMENTS_MAX) }
+    const minutes = await loadByMinute(schedules, span, { limit: LOAD_MOMENTS_MAX, clock: this.#parts.clock })
+    return { slots: this.#parts.slots(), minutes }
   }
 
   /** Newest first; of one schedule, or of all. */
@@ -307,8 +318,16 @@ export class ScheduleCommands {
   }
 
   async #active(): Promise<StoredSchedule[]> {
-    const { schedules } = await this.#parts.store.pageSchedules({}, { after: null, limit: PAGE_OF_ALL })
-    return schedules.filter(({ paused }) => !paused)
+    const all: StoredSchedule[] = []
+    for (let after: ReturnType<typeof placeOf> | null = null; ; ) {
+      const { schedules }: { schedules: StoredSchedule[] } = await this.#parts.store.pageSchedules(
+        {},
+        { after, limit: READ_AT_ONCE }
+      )
+      all.push(...schedules.filter(({ paused }) => !paused))
+      if (schedules.length < READ_AT_ONCE) return all
+      after = placeOf(schedules.at(-1)!)
+    }
   }
 
   async #require(id: string): Promise<StoredSchedule> {
@@ -352,6 +371,25 @@ function templateBefore(template: RunTemplate, index: number, before: ScheduleSe
   const inPlace = there[index]
   if (inPlace !== undefined && isSame(inPlace)) return inPlace
   return there.find(isSame) ?? inPlace ?? null
+}
+
+/** Where a schedule stands in the list: by its name, whatever becomes of it meanwhile. */
+function placeOf({ id, settings }: StoredSchedule): { name: string; id: string } {
+  return { name: settings.name, id }
+}
+
+function writeCursor({ name, id }: { name: string; id: string }): string {
+  return Buffer.from(JSON.stringify([name, id])).toString('base64url')
+}
+
+function readCursor(text: string): { name: string; id: string } {
+  try {
+    const [name, id] = Cursor.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
+    return { name, id }
+  } catch {
+    const message = '"after" is not what a page of schedules gave as "nextAfter". Give that back, or begin without it'
+    throw new ScrapdeckError('BAD_INPUT', message)
+  }
 }
 
 function timingOf(settings: ScheduleSettings): ScheduleTiming {

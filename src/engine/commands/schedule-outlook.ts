@@ -1,11 +1,15 @@
 import { occurrencesOf } from '../../shared/calendar/index.ts'
 import type { ScheduleTiming } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
 import { Heap } from '../queue/heap.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 const MINUTE_MS = 60_000
-/** So many moments are computed before others get their turn of the event loop. */
-const MOMENTS_A_TURN = 200
+/** So long at most before others get their turn of the event loop, but for the search that is under way. */
+const TURN_MS = 4
 const READ_AHEAD_MAX = 64
+/** Moments of one schedule that are counted without a pause. */
+const COUNTED_AT_ONCE = 1_000
 
 interface Upcoming {
   id: string
@@ -17,6 +21,12 @@ interface Span {
   untilMs: number
 }
 
+/** How many moments at most, and by which clock it is seen that others should have their turn. */
+interface Bounds {
+  limit: number
+  clock: Pick<Clock, 'monotonicMs'>
+}
+
 /**
  * The moments of many schedules from `fromMs` on and before `untilMs`, in order, at most `limit`: as one stream that is merged from the
  * schedules' own, so that one which fires each second hides no other. Thousands of schedules take a while: it lets others in between.
@@ -24,14 +34,14 @@ interface Span {
 export async function upcomingMoments(
   schedules: readonly Upcoming[],
   { fromMs, untilMs }: Span,
-  limit: number
+  { limit, clock }: Bounds
 ): Promise<{ moments: { scheduleId: string; atMs: number }[]; more: boolean }> {
-  const breathe = breather()
+  const breathe = breather(clock)
   const streams: Stream[] = []
   for (const { id, timing } of schedules) {
     const stream = { id, timing, moments: [], at: 0, ahead: 1 }
     if (readAhead(stream, fromMs - 1, untilMs)) streams.push(stream)
-    await breathe(1)
+    await breathe()
   }
   const heap = new Heap<Stream>(streams, (one, other) => momentOf(one) < momentOf(other))
   const moments: { scheduleId: string; atMs: number }[] = []
@@ -42,7 +52,7 @@ export async function upcomingMoments(
     stream.at += 1
     if (stream.at < stream.moments.length || readAhead(stream, atMs, untilMs)) heap.sinkFirst()
     else heap.removeFirst()
-    await breathe(1)
+    await breathe()
   }
   return { moments, more: false }
 }
@@ -72,33 +82,49 @@ export interface Loading extends Upcoming {
   jobs: number
 }
 
-/** How many firings and jobs each minute brings, jitter included; minutes with none are left out. At most `limit` moments are counted. */
-export async function loadByMinute(schedules: readonly Loading[], { fromMs, untilMs }: Span, limit: number) {
-  const breathe = breather()
+/**
+ * How many firings and jobs each minute brings, jitter included; minutes with none are left out. Rejects with BAD_INPUT where that are more than
+ * `limit` firings.
+ */
+export async function loadByMinute(
+  schedules: readonly Loading[],
+  { fromMs, untilMs }: Span,
+  { limit, clock }: Bounds
+): Promise<{ atMs: number; firings: number; jobs: number }[]> {
+  const breathe = breather(clock)
   const minutes = new Map<number, { atMs: number; firings: number; jobs: number }>()
-  let left = limit
+  let counted = 0
   for (const { timing, offsetMs, jobs } of schedules) {
-    const range = { afterMs: fromMs - offsetMs - 1, untilMs: untilMs - offsetMs - 1 }
-    const found = left <= 0 ? [] : occurrencesOf(timing, { ...range, limit: left })
-    left -= found.length
-    for (const { nominalMs } of found) {
-      const atMs = Math.floor((nominalMs + offsetMs) / MINUTE_MS) * MINUTE_MS
-      const minute = minutes.get(atMs) ?? { atMs, firings: 0, jobs: 0 }
-      minute.firings += 1
-      minute.jobs += jobs
-      minutes.set(atMs, minute)
+    let afterMs: number | null = fromMs - offsetMs - 1
+    while (afterMs !== null) {
+      const range = { afterMs, untilMs: untilMs - offsetMs - 1, limit: COUNTED_AT_ONCE }
+      const found = occurrencesOf(timing, range)
+      for (const { nominalMs } of found) {
+        const atMs = Math.floor((nominalMs + offsetMs) / MINUTE_MS) * MINUTE_MS
+        const minute = minutes.get(atMs) ?? { atMs, firings: 0, jobs: 0 }
+        minute.firings += 1
+        minute.jobs += jobs
+        minutes.set(atMs, minute)
+      }
+      counted += found.length
+      if (counted > limit) throw tooMany(limit)
+      afterMs = found.length < COUNTED_AT_ONCE ? null : found.at(-1)!.nominalMs
+      await breathe()
     }
-    await breathe(1 + found.length)
   }
   return [...minutes.values()].sort((one, other) => one.atMs - other.atMs)
 }
 
-function breather(): (count: number) => Promise<void> {
-  let since = 0
-  return async (count) => {
-    since += count
-    if (since < MOMENTS_A_TURN) return
-    since = 0
+function tooMany(limit: number): ScrapdeckError {
+  const count = limit.toLocaleString('en')
+  return new ScrapdeckError('BAD_INPUT', `Schedules fire more than ${count} times in this time. Ask for a shorter time`)
+}
+
+function breather(clock: Pick<Clock, 'monotonicMs'>): () => Promise<void> {
+  let beganMs = clock.monotonicMs()
+  return async () => {
+    if (clock.monotonicMs() - beganMs < TURN_MS) return
     await new Promise((resolve) => setImmediate(resolve))
+    beganMs = clock.monotonicMs()
   }
 }

@@ -172,12 +172,13 @@ export interface Store {
   listSchedules(): Promise<StoredSchedule[]>
   getSchedules(ids: string[]): Promise<StoredSchedule[]>
   /**
-   * By name, after the one with this id; `total` counts all that the filter leaves. `text` is a part of the name, or of a project or
+   * By name, those that come after this name and id, whether there is still such a schedule or not; `total` counts all that the filter
+   * leaves. `text` is a part of the name, or of a project or
    * spider that it runs; `project` and `name` are whole.
    */
   pageSchedules(
     filter: { text?: string; project?: string; name?: string; pausedBy?: NonNullable<Schedule['pausedBy']>[] },
-    page: { after: string | null; limit: number }
+    page: { after: { name: string; id: string } | null; limit: number }
   ): Promise<{ schedules: StoredSchedule[]; total: number }>
   /**
    * Adds it, with revision 1, or changes it whole. Its revision must be one above the one that is there (CHANGED_MEANWHILE, or

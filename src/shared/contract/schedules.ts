@@ -198,18 +198,18 @@ const Changed = z.object({ schedule: Schedule })
 const Ids = z.object({ ids: z.array(ScheduleId).min(1).max(10_000) })
 
 export const schedulesContract = {
-  /** By name, by keyset: `after` is the id of the last row of the page above. */
+  /** By name, by keyset: `after` is what `nextAfter` of the page above said; it holds whatever became of the schedules there. */
   list: oc
     .route({ method: 'GET', path: '/schedules' })
     .input(
       z.object({
         text: z.string().max(200).optional(),
         project: z.string().max(200).optional(),
-        after: ScheduleId.optional(),
+        after: z.string().max(2_000).optional(),
         limit: z.coerce.number().int().min(1).max(500).default(100)
       })
     )
-    .output(z.object({ schedules: z.array(Schedule), nextAfter: ScheduleId.nullable(), total: z.number().int() })),
+    .output(z.object({ schedules: z.array(Schedule), nextAfter: z.string().nullable(), total: z.number().int() })),
   get: oc
     .route({ method: 'GET', path: '/schedules/{id}' })
     .input(z.object({ id: ScheduleId }))

@@ -11,6 +11,7 @@ import { ORDER_SQL } from './order.ts'
 import { OUTBOX_SQL } from './outbox.ts'
 import { PRUNING_SQL } from './pruning.ts'
 import { QUEUE_SQL } from './queue.ts'
+import { type ScheduleFilter, scheduleListSql } from './schedule-list.ts'
 import { SCHEDULES_SQL } from './schedules.ts'
 
 const PLAN_OF_LIST: Record<string, RegExp> = {
@@ -87,6 +88,38 @@ describe('query plans', () => {
     '%s of schedules scans no jobs, and no firings but down their ids',
     (_name, query) => {
       for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN (jobs|firings)|TEMP B-TREE FOR ORDER BY/)
+    }
+  )
+
+  test.each([
+    {
+      asked: [],
+      page: /^SCAN schedules USING INDEX schedules_by_name$/,
+      count: /^SCAN schedules USING COVERING INDEX /
+    },
+    { asked: ['name'], page: /INDEX schedules_by_name \(name=\?/, count: /INDEX schedules_by_name \(name=\?/ },
+    {
+      asked: ['pausedBy'],
+      page: /INDEX schedules_paused \(paused_by=\?/,
+      count: /INDEX schedules_paused \(paused_by=\?/
+    },
+    { asked: ['project'], page: /^SCAN schedules USING INDEX schedules_by_name$/, count: /^SCAN schedules$/ },
+    { asked: ['text'], page: /^SCAN schedules USING INDEX schedules_by_name$/, count: /^SCAN schedules$/ }
+  ] as { asked: (keyof ScheduleFilter)[]; page: RegExp; count: RegExp }[])(
+    'a page of schedules by $asked walks down names, and reads no other rows than it must',
+    ({ asked, page, count }) => {
+      const first = scheduleListSql(asked, false)
+      expect([planOf(first.page)[0], planOf(first.count)[0]]).toEqual([
+        expect.stringMatching(page),
+        expect.stringMatching(count)
+      ])
+      const next = planOf(scheduleListSql(asked, true).page)
+      if (asked[0] !== 'pausedBy') expect(next[0]).toMatch(/^SEARCH schedules USING INDEX schedules_by_name \(/)
+      // Of those that are paused there are few: they alone are sorted.
+      for (const step of [...planOf(first.page), ...next]) {
+        if (asked[0] !== 'pausedBy') expect(step).not.toMatch(/TEMP B-TREE/)
+        expect(step).not.toMatch(/SCAN schedule_progress/)
+      }
     }
   )
 

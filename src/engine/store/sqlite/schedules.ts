@@ -5,6 +5,7 @@ import type { NewFiring, NewJob, StoredFiring, StoredJob, StoredSchedule } from 
 import type { ChangeLog } from './change-log.ts'
 import type { createEnqueue } from './enqueue.ts'
 import type { Outbox } from './outbox.ts'
+import { createScheduleList } from './schedule-list.ts'
 import {
   type FiredJobRow,
   type FiringRow,
@@ -36,20 +37,6 @@ export const SCHEDULES_SQL = {
     FROM json_each(?) AS wanted CROSS JOIN jobs ON jobs.id = wanted.value`,
   liveJobs: `SELECT * FROM jobs WHERE schedule_id = ? AND status IN ('queued', 'starting', 'running')`
 }
-
-interface PageAsked {
-  like: string | null
-  project: string | null
-  name: string | null
-  pausedBy: string | null
-}
-
-/** Which schedules a filter leaves: a look into the settings only where it is asked for what stands there. */
-const WANTED = `(:name IS NULL OR name = :name)
-  AND (:pausedBy IS NULL OR paused = 1 AND paused_by IN (SELECT value FROM json_each(:pausedBy)))
-  AND (:project IS NULL OR EXISTS (SELECT 1 FROM json_each(settings, '$.jobs') WHERE value ->> '$.project' = :project))
-  AND (:like IS NULL OR name LIKE :like ESCAPE '\\' OR EXISTS (SELECT 1 FROM json_each(settings, '$.jobs')
-    WHERE value ->> '$.project' LIKE :like ESCAPE '\\' OR value ->> '$.spiders' LIKE :like ESCAPE '\\'))`
 
 /** A schedule whole: what it is, and how far it is. */
 const WHOLE = 'schedules JOIN schedule_progress ON schedule_progress.schedule_id = schedules.id'
@@ -109,12 +96,6 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   const ofBackfill = database.prepare<[string, number, number], FiringRow>(SCHEDULES_SQL.ofBackfill)
   const jobsOf = database.prepare<[string], FiredJobRow>(SCHEDULES_SQL.jobsOf)
   const liveJobs = database.prepare<[string], JobRow>(SCHEDULES_SQL.liveJobs)
-
-  const page = database.prepare<PageAsked & { after: string | null; limit: number }, ScheduleRow>(
-    `SELECT * FROM ${WHOLE} WHERE ${WANTED} AND (:after IS NULL OR
-       (name COLLATE NOCASE, id) > (SELECT name, id FROM schedules WHERE id = :after)) ORDER BY name COLLATE NOCASE, id LIMIT :limit`
-  )
-  const countPage = database.prepare<PageAsked, number>(`SELECT count(*) FROM schedules WHERE ${WANTED}`).pluck()
 
   const isPaused = database.prepare<[string], number>('SELECT paused FROM schedules WHERE id = ?').pluck()
   const namedBy = (id: string) => toSchedule(many.get(JSON.stringify([id]))!).settings
@@ -177,19 +158,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
 
     getMany: (ids: string[]): StoredSchedule[] => many.all(JSON.stringify(ids)).map(toSchedule),
 
-    page(
-      { text = '', project, name, pausedBy }: { text?: string; project?: string; name?: string; pausedBy?: string[] },
-      { after, limit }: { after: string | null; limit: number }
-    ): { schedules: StoredSchedule[]; total: number } {
-      const like = text === '' ? null : `%${text.replace(/[\\%_]/g, '\\$&')}%`
-      const asked = {
-        like,
-        project: project ?? null,
-        name: name ?? null,
-        pausedBy: pausedBy === undefined ? null : JSON.stringify(pausedBy)
-      }
-      return { schedules: page.all({ ...asked, after, limit }).map(toSchedule), total: countPage.get(asked) ?? 0 }
-    },
+    page: createScheduleList(database),
 
     put(schedule: StoredSchedule): void {
       const { id, settings } = schedule

@@ -59,9 +59,10 @@ export function describeSchedules(story: Story): void {
         const { schedules, total } = await story.store.pageSchedules(...asked)
         return [total, ...schedules.map(({ settings }) => settings.name)]
       }
+      const placeOf = ({ id, settings }: StoredSchedule) => ({ id, name: settings.name })
       const all = await story.store.listSchedules()
       expect(all.map(({ settings }) => settings.name)).toEqual(['A', 'b 100%', 'B 100%', 'c'])
-      const pages = [await names({}, { after: null, limit: 3 }), await names({}, { after: all[2]!.id, limit: 3 })]
+      const pages = [await names({}, { after: null, limit: 3 }), await names({}, { after: placeOf(all[2]!), limit: 3 })]
       expect(pages).toEqual([
         [4, 'A', 'b 100%', 'B 100%'],
         [4, 'c']
@@ -75,6 +76,25 @@ export function describeSchedules(story: Story): void {
       await story.store.putSchedule({ ...all[3]!, revision: 2, paused: true, pausedBy: 'failures' })
       expect(await names({ pausedBy: ['invalid', 'failures'] }, whole)).toEqual([1, 'c'])
       expect(await names({ pausedBy: ['operator'] }, whole)).toEqual([0])
+      expect(await names({ name: 'b 100%' }, whole)).toEqual([1, 'b 100%'])
+      expect(await names({ text: '0%' }, { after: placeOf(all[1]!), limit: 9 })).toEqual([2, 'B 100%'])
+      expect(await names({ pausedBy: ['failures'] }, { after: placeOf(all[0]!), limit: 9 })).toEqual([1, 'c'])
+    })
+
+    test('pages of schedules go on where they were, though the schedule that they go on after was removed or renamed', async () => {
+      const { settings } = aStoredSchedule()
+      const made = []
+      for (const name of ['a', 'b', 'c', 'd']) made.push(await put({ settings: { ...settings, name } }))
+      const { schedules } = await story.store.pageSchedules({}, { after: null, limit: 2 })
+      const { id, settings: last } = schedules.at(-1)!
+      const rest = async () => {
+        const page = await story.store.pageSchedules({}, { after: { name: last.name, id }, limit: 9 })
+        return page.schedules.map((schedule) => schedule.settings.name)
+      }
+      await story.store.putSchedule({ ...made[1]!, revision: 2, settings: { ...settings, name: 'z' } })
+      expect(await rest()).toEqual(['c', 'd', 'z'])
+      await story.store.deleteSchedules([id])
+      expect(await rest()).toEqual(['c', 'd'])
     })
 
     test('who changes what somebody else has changed meanwhile, or removed, is refused', async () => {

@@ -29,4 +29,5 @@ DROP INDEX firings_once;
 CREATE UNIQUE INDEX firings_once ON firings (nominal_ms, schedule_id) WHERE origin <> 'manual' AND state = 'fired';
 
 CREATE INDEX schedules_by_name ON schedules (name COLLATE NOCASE, id);
+CREATE INDEX schedules_paused ON schedules (paused_by, name COLLATE NOCASE, id) WHERE paused = 1;
 `

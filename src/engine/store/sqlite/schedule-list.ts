@@ -1,0 +1,68 @@
+import type { Database } from 'better-sqlite3'
+import type { StoredSchedule } from '../store.ts'
+import { type ScheduleRow, toSchedule } from './rows.ts'
+
+export interface ScheduleFilter {
+  text?: string
+  project?: string
+  name?: string
+  pausedBy?: string[]
+}
+
+/** By whatever a filter may ask: only what is asked for is in the query, so that the index that knows the answer is used. */
+const CONDITIONS: Record<keyof ScheduleFilter, string> = {
+  // The index on names does not tell A from a.
+  name: 'name = :name COLLATE NOCASE AND name = :name',
+  pausedBy: 'paused = 1 AND paused_by IN (SELECT value FROM json_each(:pausedBy))',
+  project: `EXISTS (SELECT 1 FROM json_each(settings, '$.jobs') WHERE value ->> '$.project' = :project)`,
+  text: `(name LIKE :text ESCAPE '\\' OR EXISTS (SELECT 1 FROM json_each(settings, '$.jobs')
+    WHERE value ->> '$.project' LIKE :text ESCAPE '\\' OR value ->> '$.spiders' LIKE :text ESCAPE '\\'))`
+}
+
+/** The page after a schedule, or the first one; and how many there are. `asked`: what is filtered by. */
+export function scheduleListSql(asked: (keyof ScheduleFilter)[], isNext: boolean): { page: string; count: string } {
+  const conditions = asked.map((key) => CONDITIONS[key])
+  // Said twice: what compares rows as a whole finds no place in the index.
+  const after = isNext
+    ? ['name COLLATE NOCASE >= :afterName AND (name COLLATE NOCASE > :afterName OR id > :afterId)']
+    : []
+  const where = (all: string[]) => (all.length === 0 ? '' : `WHERE ${all.join(' AND ')}`)
+  return {
+    page: `SELECT schedules.*, schedule_progress.* FROM schedules
+      CROSS JOIN schedule_progress ON schedule_progress.schedule_id = schedules.id ${where([...conditions, ...after])}
+      ORDER BY name COLLATE NOCASE, id LIMIT :limit`,
+    count: `SELECT count(*) FROM schedules ${where(conditions)}`
+  }
+}
+
+/** Pages of schedules by name. A page costs as much as it has rows, but for text and projects: those look at every schedule. */
+export function createScheduleList(database: Database) {
+  const statements = new Map<string, ReturnType<typeof prepare>>()
+
+  function prepare(asked: (keyof ScheduleFilter)[], isNext: boolean) {
+    const sql = scheduleListSql(asked, isNext)
+    return {
+      page: database.prepare<Record<string, unknown>, ScheduleRow>(sql.page),
+      count: database.prepare<Record<string, unknown>, number>(sql.count).pluck()
+    }
+  }
+
+  return function page(
+    { text = '', project, name, pausedBy }: ScheduleFilter,
+    { after, limit }: { after: { name: string; id: string } | null; limit: number }
+  ): { schedules: StoredSchedule[]; total: number } {
+    const values: Record<string, unknown> = {
+      ...(text !== '' && { text: `%${text.replace(/[\\%_]/g, '\\$&')}%` }),
+      ...(project !== undefined && { project }),
+      ...(name !== undefined && { name }),
+      ...(pausedBy !== undefined && { pausedBy: JSON.stringify(pausedBy) })
+    }
+    const asked = Object.keys(values) as (keyof ScheduleFilter)[]
+    const key = [...asked, after !== null].join()
+    const known = statements.get(key) ?? prepare(asked, after !== null)
+    statements.set(key, known)
+    const from = after === null ? {} : { afterName: after.name, afterId: after.id }
+    const schedules = known.page.all({ ...values, ...from, limit }).map(toSchedule)
+    return { schedules, total: known.count.get(values) ?? 0 }
+  }
+}
