@@ -6,9 +6,10 @@ import type { ContractRouterClient } from '@orpc/contract'
 import { RPCHandler as PortHandler } from '@orpc/server/message-port'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { silentLogger } from '../engine/runtime/logger.ts'
-import type { ChangeBatch, Contract } from '../shared/contract/index.ts'
+import type { Change, ChangeBatch, Contract } from '../shared/contract/index.ts'
 import { fromWireError, createWireErrorInterceptor } from '../shared/wire-errors.ts'
 import { listen } from './listen.ts'
+import { EXAMPLES } from './openapi/examples.ts'
 import { createFakeEngine, type FakeEngine, someFigures } from './testing/fake-engine.ts'
 import { makeTestDirectory, RIGHT } from './testing/test-app.ts'
 
@@ -85,6 +86,78 @@ describe.each([
     const call = client.jobs.retry({ ids: ['019b0000000000000000000000000009'] })
     const error = fromWireError(await call.catch((caught: unknown) => caught))
     expect([error.code, error.message.includes('secret')]).toEqual(['INTERNAL', false])
+  })
+
+  it('a schedule arrives with every kind of rule, its dates, its nulls and its braces', async () => {
+    const client = await connect(createFakeEngine())
+    const settings = {
+      name: 'Prices',
+      zone: 'Europe/Berlin',
+      rules: [
+        { kind: 'cron' as const, expression: '0 7 * * MON#1' },
+        { kind: 'interval' as const, everySeconds: 90, anchorMs: 1_793_620_980_000 },
+        { kind: 'once' as const, atMs: 4_102_444_800_000 }
+      ],
+      excludedDates: ['2026-12-24'],
+      endMs: null,
+      jobs: [
+        {
+          project: 'shop',
+          spiders: ['a', 'b'],
+          args: { day: '{nominal:yyyy-MM-dd} {{x}' },
+          matrix: { country: ['de', 'fr'] }
+        }
+      ]
+    }
+    const { schedule } = await client.schedules.create(settings)
+    expect(schedule).toMatchObject({ ...settings, overlap: expect.any(String), jobs: [{ argSets: [], priority: 0 }] })
+  })
+
+  it('a schedule that cannot be read tells where; one that is not there is told with its id', async () => {
+    const client = await connect(createFakeEngine())
+    const rules = [{ kind: 'cron' as const, expression: '' }]
+    const bad = fromWireError(
+      await client.schedules.create({ name: 'x', zone: 'UTC', rules, jobs: [] }).catch((caught: unknown) => caught)
+    )
+    expect([bad.code, bad.message]).toEqual(['BAD_INPUT', expect.stringContaining('rules.0.expression: ')])
+    const id = '9'.repeat(32)
+    const none = fromWireError(await client.schedules.get({ id }).catch((caught: unknown) => caught))
+    expect([none.code, none.data]).toEqual(['SCHEDULE_NOT_FOUND', { id }])
+  })
+
+  it('moments of schedules and what became of them arrive whole', async () => {
+    const client = await connect(createFakeEngine())
+    const { schedules } = EXAMPLES
+    expect(await client.schedules.preview(schedules.preview.input!)).toEqual(schedules.preview.output)
+    expect(await client.schedules.calendar(schedules.calendar.input!)).toEqual(schedules.calendar.output)
+    expect(await client.schedules.firings(schedules.firings.input!)).toEqual(schedules.firings.output)
+  })
+
+  it('a webhook shows its secret once, and its deliveries; one that may not be is refused in words', async () => {
+    const client = await connect(createFakeEngine())
+    const settings = { name: 'ours', url: 'https://hooks.example/a?b=%20c', events: ['job.ended' as const] }
+    const { webhook, secret } = await client.webhooks.create(settings)
+    expect([webhook, secret]).toEqual([expect.objectContaining(settings), expect.stringMatching(/^whsec_/)])
+    const { deliveries } = EXAMPLES.webhooks
+    expect(await client.webhooks.deliveries({ id: webhook.id, state: 'dead' })).toEqual(deliveries.output)
+    const inside = client.webhooks.create({ ...settings, url: 'http://localhost/' })
+    const error = fromWireError(await inside.catch((caught: unknown) => caught))
+    expect([error.code, error.message]).toEqual(['WEBHOOK_URL_FORBIDDEN', 'localhost is inside this machine.'])
+  })
+
+  it('changes of schedules and webhooks come with the stream of events', async () => {
+    const engine = createFakeEngine()
+    const client = await connect(engine)
+    const { schedule } = EXAMPLES.schedules.create.output
+    const changes: Change[] = [
+      { kind: 'schedule', schedule },
+      { kind: 'schedule_removed', id: schedule.id },
+      { kind: 'webhooks' }
+    ]
+    engine.addChanges(changes)
+    const stream = await client.events.subscribe({ after: '0' })
+    expect((await stream.next()).value).toEqual({ cursor: '1', reset: false, changes })
+    await stream.return(undefined)
   })
 
   it('an error in the middle of a stream arrives after what came before it', async () => {

@@ -4,7 +4,14 @@ import { implement } from '@orpc/server'
 import type { FleetAsScrapyd, ScrapydJobs, ScrapydScheduleRequest } from '../../engine/commands/fleet-as-scrapyd.ts'
 import type { Engine } from '../../engine/index.ts'
 import { EXAMPLES } from '../openapi/examples.ts'
-import { contract, type ChangeBatch, type Figures, type Job, type Version } from '../../shared/contract/index.ts'
+import {
+  contract,
+  type Change,
+  type ChangeBatch,
+  type Figures,
+  type Job,
+  type Version
+} from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
 /** 2026-01-02 03:04:05.9 UTC: of every file. */
@@ -221,8 +228,13 @@ export function createFakeEngine() {
     },
     schedules: {
       list: server.schedules.list.handler(() => EXAMPLES.schedules.list.output),
-      get: server.schedules.get.handler(() => EXAMPLES.schedules.get.output),
-      create: server.schedules.create.handler(() => EXAMPLES.schedules.create.output),
+      get: server.schedules.get.handler(({ input }) => {
+        if (input.id === EXAMPLES.schedules.get.output.id) return EXAMPLES.schedules.get.output
+        throw new ScrapdeckError('SCHEDULE_NOT_FOUND', `There is no schedule ${input.id}.`, { data: { id: input.id } })
+      }),
+      create: server.schedules.create.handler(({ input }) => ({
+        schedule: { ...EXAMPLES.schedules.create.output.schedule, ...input }
+      })),
       update: server.schedules.update.handler(() => EXAMPLES.schedules.update.output),
       remove: server.schedules.remove.handler(() => EXAMPLES.schedules.remove.output),
       setPaused: server.schedules.setPaused.handler(() => EXAMPLES.schedules.setPaused.output),
@@ -243,7 +255,12 @@ export function createFakeEngine() {
     },
     webhooks: {
       list: server.webhooks.list.handler(() => EXAMPLES.webhooks.list.output),
-      create: server.webhooks.create.handler(() => EXAMPLES.webhooks.create.output),
+      create: server.webhooks.create.handler(({ input }) => {
+        if (new URL(input.url).hostname === 'localhost')
+          throw new ScrapdeckError('WEBHOOK_URL_FORBIDDEN', 'localhost is inside this machine.')
+        const { webhook, secret } = EXAMPLES.webhooks.create.output
+        return { webhook: { ...webhook, ...input }, secret }
+      }),
       update: server.webhooks.update.handler(() => EXAMPLES.webhooks.update.output),
       remove: server.webhooks.remove.handler(() => EXAMPLES.webhooks.remove.output),
       rotate: server.webhooks.rotate.handler(() => EXAMPLES.webhooks.rotate.output),
@@ -310,6 +327,11 @@ export function createFakeEngine() {
     }
   }
 
+  function addChanges(changes: Change[]): void {
+    batches.push({ cursor: String(batches.length + 1), reset: false, changes })
+    for (const wake of waiting) wake()
+  }
+
   const healthNow = { live: true, ready: true, reasons: [] as string[] }
   const credentials = { username: 'scrapdeck', password: 'correct horse: battery' }
   return {
@@ -333,10 +355,9 @@ export function createFakeEngine() {
     uploads,
     openStreams,
     addBatch(figures: Figures) {
-      const cursor = String(batches.length + 1)
-      batches.push({ cursor, reset: false, changes: [{ kind: 'figures', figures }] })
-      for (const wake of waiting) wake()
-    }
+      addChanges([{ kind: 'figures', figures }])
+    },
+    addChanges
   }
 }
 
