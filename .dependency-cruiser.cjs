@@ -84,7 +84,7 @@ module.exports = {
       comment: 'The engine is a library: it knows neither the server, the desktop, the command line nor the UI.',
       severity: 'error',
       from: { path: '^src/engine/' },
-      to: { path: '^src/(server|main|cli|preload|renderer)/' }
+      to: { path: '^src/(server|config|main|cli|preload|renderer)/' }
     },
     {
       name: 'engine-is-plain-node',
@@ -97,7 +97,7 @@ module.exports = {
       name: 'engine-one-door',
       comment: 'From outside, the engine has one door, src/engine/index.ts, and the seams it is built from (blobs, runtime, types).',
       severity: 'error',
-      from: { path: '^src/(server|main|cli)/', pathNot: TESTS },
+      from: { path: '^src/(server|config|main|cli)/', pathNot: TESTS },
       to: {
         path: '^src/engine/',
         pathNot: '^src/engine/(index\\.ts$|runtime/|router/router\\.ts$|commands/fleet-as-scrapyd\\.ts$|import/import-(scrapyd|schedules)\\.ts$|projects/egg-builder\\.ts$)'
@@ -119,21 +119,28 @@ module.exports = {
     },
     {
       name: 'service-without-electron',
-      comment: 'The service (server, cli) runs where no Electron is: it must not reach electron, not even through other files.',
+      comment: 'The service (server, config, cli) runs where no Electron is: it must not reach electron, not even through other files.',
       severity: 'error',
-      from: { path: '^src/(server|cli)/' },
+      from: { path: '^src/(server|config|cli)/' },
       to: { path: '(^|node_modules/)electron(/|$)', reachable: true }
     },
     {
       name: 'server-knows-no-host',
-      comment: 'The server is opened by cli and main; it knows neither.',
+      comment: 'The server is opened by cli and main, with what config has read; it knows none of them.',
       severity: 'error',
       from: { path: '^src/server/' },
+      to: { path: '^src/(config|main|cli)/' }
+    },
+    {
+      name: 'config-knows-no-host',
+      comment: 'What can be set is read alike for both hosts: config knows neither main nor cli.',
+      severity: 'error',
+      from: { path: '^src/config/' },
       to: { path: '^src/(main|cli)/' }
     },
     {
       name: 'hosts-apart',
-      comment: 'main (desktop) and cli (service) are two hosts of one engine: what both need belongs in server or engine.',
+      comment: 'main (desktop) and cli (service) are two hosts of one engine: what both need belongs in config, server or engine.',
       severity: 'error',
       from: { path: '^src/(main|cli)/' },
       to: { path: '^src/(main|cli)/', pathNot: '^src/$1/' }

@@ -6,8 +6,8 @@ import { Command, CommanderError } from 'commander'
 import { EXIT_CODES, exitCodeOf } from './client/exit-codes.ts'
 import type { Terminal } from './client/terminal.ts'
 import { addClientCommands } from './client-commands.ts'
-import { listScrapydFiles, readConfiguration } from './config/read-files.ts'
-import { type ResolvedOptions, resolveServeOptions, type ServeFlags } from './config/resolve.ts'
+import { listScrapydFiles, readConfiguration } from '../config/read-files.ts'
+import { type ResolvedOptions, resolveServeOptions, type ServeFlags } from '../config/resolve.ts'
 import { defaultDataDirectory } from './default-data-directory.ts'
 import type { ImportFlags } from './import-scrapyd.ts'
 import { keepHeapSmall } from './keep-heap-small.ts'
@@ -78,7 +78,7 @@ serviceCommand(
 serviceCommand('config', 'Show every option as serve would have it, and where it comes from.')
   .option('--json', JSON_HELP)
   .action(async (flags: Flags) => {
-    const { describeConfiguration } = await import('./config/describe.ts')
+    const { describeConfiguration } = await import('../config/describe.ts')
     const { files } = configurationOf(flags)
     const resolved = resolve(flags)
     const { listed, warnings } = resolved

@@ -3,8 +3,8 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { importScrapyd } from '../engine/import/import-scrapyd.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
-import { listScrapydFiles, readConfiguration } from './config/read-files.ts'
-import { localPath, isUrl, type ServeOptions } from './config/resolve.ts'
+import { listScrapydFiles, readConfiguration } from '../config/read-files.ts'
+import { localPath, isUrl, type ServeOptions } from '../config/resolve.ts'
 
 export interface ImportFlags {
   /** Scrapyd's own configuration file; default: those that it reads when it is started in the directory. */

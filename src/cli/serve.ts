@@ -3,7 +3,8 @@ import { createEngine } from '../engine/index.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import { isLoopback } from '../server/auth/host-rule.ts'
 import { listen } from '../server/listen.ts'
-import type { ServeOptions } from './config/resolve.ts'
+import { doorOptionsOf, engineOptionsOf } from '../config/host-options.ts'
+import type { ServeOptions } from '../config/resolve.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
 
 /**
@@ -13,42 +14,19 @@ import { packagePaths, readPackageVersion } from './package-paths.ts'
 export async function serve(options: ServeOptions, warnings: string[]): Promise<void> {
   const logger = createLogger()
   for (const warning of warnings) logger.warn({}, warning)
-  const { dataDirectory, bindAddress, port, unixSocketPath, allowedHosts } = options
+  const { bindAddress, port } = options
   const engine = await createEngine({
-    dataDirectory,
+    ...engineOptionsOf(options, process.cwd()),
     host: 'service',
     resourcesDirectory: packagePaths.resourcesDirectory,
     scrapdeckVersion: readPackageVersion(),
-    credentials: options.credentials ?? undefined,
-    localSlots: options.localSlots ?? undefined,
-    configuredSlots: options.configuredSlots ?? undefined,
-    directories: options.directories,
-    jobsToKeep: options.jobsToKeep,
-    cancelWaitsSeconds: options.cancelWaitsSeconds ?? undefined,
-    // As `python -m scrapyd.runner` does: a project of [settings] is found where the service was started.
-    settingsProjects: Object.fromEntries(
-      Object.entries(options.settingsProjects).map(([project, settingsModule]) => [
-        project,
-        { settingsModule, path: [process.cwd()] }
-      ])
-    ),
-    pythonPath: options.pythonPath ?? undefined,
-    discovery: options.discovery,
-    plugins: options.plugins,
-    webhookNetworks: options.webhookNetworks,
     logger
   })
   const service = await listen({
+    ...doorOptionsOf(options),
     engine,
-    dataDirectory,
     uiDirectory: packagePaths.uiDirectory,
     docsDirectory: packagePaths.docsDirectory,
-    apiRequestsPerSecond: options.apiRequestsPerSecond ?? undefined,
-    bindAddress,
-    port,
-    unixSocketPath,
-    allowedHosts,
-    scrapyd: options.door,
     logger
   }).catch(async (error: unknown) => {
     await engine.stop()

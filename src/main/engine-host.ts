@@ -2,13 +2,17 @@ import { type RouterClient, createRouterClient } from '@orpc/server'
 import { RPCHandler } from '@orpc/server/message-port'
 import type { MessagePortMain } from 'electron'
 import pino from 'pino'
+import { doorOptionsOf, engineOptionsOf } from '../config/host-options.ts'
+import type { ResolvedOptions } from '../config/resolve.ts'
 import { type Engine, createEngine } from '../engine/index.ts'
 import type { SecretBox } from '../engine/runtime/secret-box.ts'
 import { type ListenOptions, type Service, listen } from '../server/listen.ts'
 import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
 
 interface EngineHostOptions {
-  dataDirectory: string
+  settings: ResolvedOptions
+  /** The app's own directory: where relative paths of the settings begin. */
+  userData: string
   resourcesDirectory: string
   uiDirectory: string
   docsDirectory: string
@@ -37,25 +41,25 @@ const OTHER_PORTS = { from: 6810, to: 6899 }
 
 /** Opens the engine and its HTTP door, so that scrapyd-deploy, curl and a browser work with the desktop too. */
 export async function startEngineHost(options: EngineHostOptions): Promise<EngineHost> {
-  const { uiDirectory, docsDirectory, ...engineOptions } = options
+  const { uiDirectory, docsDirectory, userData, settings, ...engineOptions } = options
   const logger = pino(
     { level: process.env['SCRAPDECK_LOG_LEVEL'] || 'warn', serializers: { error: pino.stdSerializers.err } },
     pino.destination(2)
   )
-  const pythonPath = process.env['SCRAPDECK_PYTHON'] || undefined
-  const engine = await createEngine({ ...engineOptions, host: 'desktop', pythonPath, logger })
-  const service = await listenOnFreePort({
-    engine,
-    dataDirectory: options.dataDirectory,
-    uiDirectory,
-    docsDirectory,
-    bindAddress: '127.0.0.1',
-    allowedHosts: [],
+  for (const warning of settings.warnings) logger.warn(warning)
+  const engine = await createEngine({
+    ...engineOptions,
+    ...engineOptionsOf(settings.options, userData),
+    host: 'desktop',
     logger
-  }).catch(async (error: unknown) => {
-    await engine.stop()
-    throw error
   })
+  const door = { ...doorOptionsOf(settings.options), engine, uiDirectory, docsDirectory, logger }
+  const service = await (settings.options.isPortNamed ? listen(door) : listenOnFreePort(door)).catch(
+    async (error: unknown) => {
+      await engine.stop()
+      throw error
+    }
+  )
   const handler = new RPCHandler(engine.router, {
     clientInterceptors: [
       createWireErrorInterceptor((error) => logger.error({ err: error }, 'A call of the contract failed'))

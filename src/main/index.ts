@@ -8,6 +8,7 @@ import { followFigures } from './follow-figures.ts'
 import { installMenu } from './menu.ts'
 import { installQuit } from './quit.ts'
 import { openSecretBox } from './secrets.ts'
+import { readDesktopSettings } from './settings.ts'
 import { type FleetTray, openTray } from './tray.ts'
 import { createMainWindow, denyPermissions, lockDownPages } from './window.ts'
 import { openWires } from './wire.ts'
@@ -20,7 +21,6 @@ else app.exit(0)
 
 function startDesktop(): void {
   const userData = app.getPath('userData')
-  const dataDirectory = join(userData, 'data')
   const resourcesDirectory = app.isPackaged ? process.resourcesPath : join(app.getAppPath(), 'resources')
   const rendererDirectory = join(import.meta.dirname, '../renderer')
   const window = createMainWindow({
@@ -55,17 +55,22 @@ function startDesktop(): void {
     }
   })
 
+  async function startEngine(): Promise<EngineHost> {
+    const settings = readDesktopSettings(userData, process.env)
+    const secretKey = join(settings.options.dataDirectory, 'secret.key')
+    return startEngineHost({
+      settings,
+      userData,
+      resourcesDirectory,
+      uiDirectory: rendererDirectory,
+      docsDirectory: join(app.getAppPath(), 'docs'),
+      scrapdeckVersion: app.getVersion(),
+      secretBox: await openSecretBox(() => openFileSecretBox(secretKey))
+    })
+  }
+
   void app.whenReady().then(async () => {
-    host = openSecretBox(() => openFileSecretBox(join(dataDirectory, 'secret.key'))).then((secretBox) =>
-      startEngineHost({
-        dataDirectory,
-        resourcesDirectory,
-        uiDirectory: rendererDirectory,
-        docsDirectory: join(app.getAppPath(), 'docs'),
-        scrapdeckVersion: app.getVersion(),
-        secretBox
-      })
-    )
+    host = startEngine()
     denyPermissions()
     serveApp(rendererDirectory)
     openWires(host)

@@ -12,7 +12,9 @@ import { createProjects, type SettingsSource } from './projects.ts'
 const SHOP: SettingsSource = { settingsModule: 'shop.settings', path: ['/srv/shop'] }
 
 async function openRoom(settingsProjects: Record<string, SettingsSource> = { shop: SHOP }) {
-  const temporary = await openTemporaryStore()
+  // It goes with the room, or at once where there is none.
+  await using cleanup = new AsyncDisposableStack()
+  const temporary = cleanup.use(await openTemporaryStore())
   const asked: string[] = []
   const clock = createFakeClock(Date.UTC(2026, 0, 31, 12))
   const projects = await createProjects({
@@ -29,7 +31,8 @@ async function openRoom(settingsProjects: Record<string, SettingsSource> = { sho
     logger: silentLogger
   })
   const distribution = createDistribution({ projects, clientOf: () => null, clock, onChange() {} })
-  return { projects, asked, distribution, [Symbol.asyncDispose]: temporary.remove }
+  const kept = cleanup.move()
+  return { projects, asked, distribution, [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }
 
 test('a project of [settings] is listed without versions, and its spiders run here and nowhere else', async () => {

@@ -1,20 +1,22 @@
 import { resolve as resolvePath } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { ScrapydDoorSettings } from '../../server/scrapyd/settings.ts'
-import { ScrapdeckError } from '../../shared/errors.ts'
-import { CANCEL_WAITS_MS } from '../../shared/run-limits.ts'
-import { API_REQUESTS_PER_SECOND } from '../../server/limits.ts'
+import type { ScrapydDoorSettings } from '../server/scrapyd/settings.ts'
+import { ScrapdeckError } from '../shared/errors.ts'
+import { CANCEL_WAITS_MS } from '../shared/run-limits.ts'
+import { API_REQUESTS_PER_SECOND } from '../server/limits.ts'
 import { type ConfiguredSource, nodesSource, readSources } from './discovery-options.ts'
 import type { Configuration, ConfiguredValue } from './read-files.ts'
 import { type PluginSettings, readPluginLines } from './plugin-options.ts'
 import { SCRAPYD_OPTIONS, SCRAPYD_SERVICES } from './scrapyd-options.ts'
 
-/** `scrapdeck serve`, resolved: the command line, then the environment, then the configuration files, then defaults. */
+/** What a host is set to, resolved: the command line, then the environment, then the configuration files, then defaults. */
 export interface ServeOptions {
   dataDirectory: string
   bindAddress: string
   /** 0: any free one; null: no TCP at all. */
   port: number | null
+  /** Somebody named the port: no other will do. */
+  isPortNamed: boolean
   unixSocketPath: string | null
   credentials: { username: string; password: string } | null
   /** Holds at every start; null: what was set before, else what a file says, else one for each CPU. */
@@ -167,7 +169,12 @@ export function resolveServeOptions(context: {
     list('scrapyd', 'bind_address', bind?.text ?? '127.0.0.1', bind)
     list('scrapyd', 'http_port', hasTcp ? String(number) : 'no TCP', port)
     list('scrapyd', 'unix_socket_path', unixSocketPath ?? '', socket)
-    return { bindAddress: bind?.text ?? '127.0.0.1', port: hasTcp ? number : null, unixSocketPath }
+    return {
+      bindAddress: bind?.text ?? '127.0.0.1',
+      port: hasTcp ? number : null,
+      isPortNamed: port !== null,
+      unixSocketPath
+    }
   }
 
   function readCredentials(): ServeOptions['credentials'] {

@@ -1,6 +1,6 @@
 import { resolve as resolvePath } from 'node:path'
 import type { z } from 'zod'
-import { SourceSettings } from '../../shared/contract/index.ts'
+import { SourceSettings } from '../shared/contract/index.ts'
 
 /** A source of nodes as the configuration names it, with its password. */
 export type ConfiguredSource = SourceSettings & { password?: string | null }

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { OWN_OPTIONS, VARIABLES } from './resolve.ts'
 import { SCRAPYD_OPTIONS, SCRAPYD_SERVICES } from './scrapyd-options.ts'
 
-const page = readFileSync(new URL('../../../docs/configuration.md', import.meta.url), 'utf8')
+const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
 
 /** Names in the first column of the table below a heading: several may share a row. */
 function namesInTable(section: string): string[] {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { basename, resolve as resolvePath } from 'node:path'
-import type { EngineOptions } from '../../engine/index.ts'
+import type { EngineOptions } from '../engine/index.ts'
 
 export type PluginSettings = NonNullable<EngineOptions['plugins']>[number]
 

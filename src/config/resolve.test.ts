@@ -38,6 +38,7 @@ describe('options of the service', () => {
   it('have defaults', () => {
     expect(resolve(null).options).toEqual({
       dataDirectory: '/data',
+      isPortNamed: false,
       bindAddress: '127.0.0.1',
       port: 6800,
       unixSocketPath: null,
@@ -144,6 +145,7 @@ describe("Scrapyd's options", () => {
     expect(Object.keys(SCRAPYD_OPTIONS).sort()).toEqual([...names, 'node_name'].sort())
     expect(options).toEqual({
       ...resolve(null).options,
+      isPortNamed: true,
       configuredSlots: 12,
       directories: { eggs: '/work/eggs', logs: '/work/logs', items: null, jobs: null },
       jobsToKeep: 5,

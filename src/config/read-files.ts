@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
-import { ScrapdeckError } from '../../shared/errors.ts'
-import { type IniSections, parseIni, resolveIniValue } from '../../shared/ini.ts'
+import { ScrapdeckError } from '../shared/errors.ts'
+import { type IniSections, parseIni, resolveIniValue } from '../shared/ini.ts'
 
 /** What the configuration files say together, later files over earlier ones. */
 export interface Configuration {

@@ -1,0 +1,39 @@
+import type { EngineOptions } from '../engine/index.ts'
+import type { ListenOptions } from '../server/listen.ts'
+import type { ServeOptions } from './resolve.ts'
+
+/** What the engine is given of the configuration, whichever host it runs in. Paths of projects without an egg begin at `workingDirectory`. */
+export function engineOptionsOf(options: ServeOptions, workingDirectory: string) {
+  return {
+    dataDirectory: options.dataDirectory,
+    credentials: options.credentials ?? undefined,
+    localSlots: options.localSlots ?? undefined,
+    configuredSlots: options.configuredSlots ?? undefined,
+    directories: options.directories,
+    jobsToKeep: options.jobsToKeep,
+    cancelWaitsSeconds: options.cancelWaitsSeconds ?? undefined,
+    settingsProjects: Object.fromEntries(
+      Object.entries(options.settingsProjects).map(([project, settingsModule]) => [
+        project,
+        { settingsModule, path: [workingDirectory] }
+      ])
+    ),
+    pythonPath: options.pythonPath ?? undefined,
+    discovery: options.discovery,
+    plugins: options.plugins,
+    webhookNetworks: options.webhookNetworks
+  } satisfies Partial<EngineOptions>
+}
+
+/** What the HTTP door is given of the configuration. */
+export function doorOptionsOf(options: ServeOptions) {
+  return {
+    dataDirectory: options.dataDirectory,
+    apiRequestsPerSecond: options.apiRequestsPerSecond ?? undefined,
+    bindAddress: options.bindAddress,
+    port: options.port,
+    unixSocketPath: options.unixSocketPath,
+    allowedHosts: options.allowedHosts,
+    scrapyd: options.door
+  } satisfies Partial<ListenOptions>
+}

@@ -1,0 +1,42 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { makeTemporaryDirectory } from '../engine/testing/temporary-directory.ts'
+import { readDesktopSettings } from './settings.ts'
+
+const PLUGIN = 'export default () => ({})\n'
+
+test('without a file everything is as before: its own data, this machine alone, any port that is free', async () => {
+  await using userData = await makeTemporaryDirectory()
+  const { options, warnings } = readDesktopSettings(userData.path, {})
+  expect(options).toMatchObject({
+    dataDirectory: join(userData.path, 'data'),
+    bindAddress: '127.0.0.1',
+    isPortNamed: false,
+    plugins: [],
+    webhookNetworks: '',
+    localSlots: null
+  })
+  expect(warnings).toEqual([])
+})
+
+test('scrapdeck.conf says what the configuration of the service says; its paths begin beside it', async () => {
+  await using userData = await makeTemporaryDirectory()
+  await writeFile(join(userData.path, 'tell.mjs'), PLUGIN)
+  const file = '[scrapyd]\nhttp_port = 7001\n[scrapdeck]\nplugins = tell.mjs timeout=2\nwebhook_networks = 10.0.0.0/8\n'
+  await writeFile(join(userData.path, 'scrapdeck.conf'), file)
+  const { options } = readDesktopSettings(userData.path, { SCRAPDECK_PYTHON: '/python', SCRAPYD_HTTP_PORT: '6900' })
+  expect(options).toMatchObject({
+    port: 7001,
+    isPortNamed: true,
+    webhookNetworks: '10.0.0.0/8',
+    pythonPath: '/python',
+    plugins: [{ name: 'tell', module: join(userData.path, 'tell.mjs'), timeoutMs: 2_000 }]
+  })
+})
+
+test('what cannot be honoured is refused with its line, not passed over', async () => {
+  await using userData = await makeTemporaryDirectory()
+  await writeFile(join(userData.path, 'scrapdeck.conf'), '[scrapdeck]\nplugin = tell.mjs\n')
+  expect(() => readDesktopSettings(userData.path, {})).toThrow(/scrapdeck\.conf, line 2: \[scrapdeck\] has no option/)
+})
