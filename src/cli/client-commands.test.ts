@@ -1,99 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Command, CommanderError } from 'commander'
-import { expect, it, onTestFinished } from 'vitest'
-import { silentLogger } from '../engine/runtime/logger.ts'
-import { listen } from '../server/listen.ts'
-import { createFakeEngine } from '../server/testing/fake-engine.ts'
-import { EXIT_CODES, exitCodeOf } from './client/exit-codes.ts'
-import type { Terminal } from './client/terminal.ts'
-import { addClientCommands } from './client-commands.ts'
+import { expect, it } from 'vitest'
+import { EXIT_CODES } from './client/exit-codes.ts'
+import { call, makeDirectory, startEngine, startServer } from './testing/call.ts'
 
 const JOB_ID = '019b0000000000000000000000000001'
 const page = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8')
-
-function makeDirectory(files: Record<string, string> = {}): string {
-  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-cli-'))
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(join(directory, path, '..'), { recursive: true })
-    writeFileSync(join(directory, path), text)
-  }
-  return directory
-}
-
-/** The doors over an engine in memory; its address. */
-async function startEngine(): Promise<{ url: string; engine: ReturnType<typeof createFakeEngine> }> {
-  const engine = createFakeEngine()
-  const service = await listen({
-    engine,
-    dataDirectory: makeDirectory(),
-    uiDirectory: makeDirectory(),
-    docsDirectory: makeDirectory(),
-    bindAddress: '127.0.0.1',
-    port: 0,
-    allowedHosts: [],
-    logger: silentLogger
-  })
-  onTestFinished(() => service.stop())
-  return { url: service.address, engine }
-}
-
-async function startServer(answer: RequestListener): Promise<string> {
-  const server = createServer(answer).listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
-
-interface Call {
-  url?: string
-  password?: string
-  directory?: string
-  environment?: Record<string, string>
-  isTerminal?: boolean
-}
-
-/** One command in this process: what it printed, and the code it would end with. */
-async function call(words: string[], { url, password = 'correct horse: battery', ...options }: Call = {}) {
-  let out = ''
-  let error = ''
-  const terminal: Terminal = {
-    out: (text) => void (out += text),
-    error: (text) => void (error += text),
-    isTerminal: options.isTerminal ?? false,
-    environment: {
-      SCRAPDECK_URL: url,
-      SCRAPDECK_USERNAME: 'scrapdeck',
-      SCRAPDECK_PASSWORD: password,
-      ...options.environment
-    },
-    directory: options.directory ?? makeDirectory(),
-    homeDirectory: makeDirectory(),
-    interrupted: new AbortController().signal,
-    nowMs: () => 61_000,
-    sleep: async () => {},
-    localService: () => ({ port: 1, dataDirectory: '/nowhere' })
-  }
-  const program = new Command('scrapdeck').enablePositionalOptions().exitOverride()
-  program.configureOutput({ writeErr: (text) => void (error += text), writeOut: (text) => void (out += text) })
-  addClientCommands(program, terminal)
-  const code = await program.parseAsync(words, { from: 'user' }).then(
-    () => 0,
-    (caught: unknown) => {
-      if (!(caught instanceof CommanderError)) error += caught instanceof Error ? caught.message : String(caught)
-      return caught instanceof CommanderError ? EXIT_CODES.usage : exitCodeOf(caught)
-    }
-  )
-  return { code, out, error, program }
-}
 
 it('asks for runs with arguments and settings, and prints their ids', async () => {
   const { url } = await startEngine()

@@ -40,19 +40,23 @@ export function readScrapyConfiguration(place: {
       merged.set(section, new Map([...(merged.get(section) ?? []), ...values]))
     }
   }
-  return { projectDirectory, targets: [...merged.keys()].flatMap((section) => targetOf(merged, section)) }
+  return {
+    projectDirectory,
+    targets: [...merged.keys()].flatMap((section) => targetOf(merged, section, place.environment))
+  }
 }
 
-function targetOf(sections: IniSections, section: string): DeployTarget[] {
+function targetOf(
+  sections: IniSections,
+  section: string,
+  environment: Record<string, string | undefined>
+): DeployTarget[] {
   const name = /^deploy(?::(.+))?$/.exec(section)
   if (name === null) return []
   const get = (key: string) => {
-    // As scrapyd-deploy: what [deploy] says holds for every target that does not say otherwise.
-    for (const place of [section, 'deploy']) {
-      const value = valueOf(sections, place, key)
-      if (value !== null && value !== '') return value
-    }
-    return null
+    // As scrapyd-deploy: what [deploy] says holds for every target that does not say otherwise; an empty user name does (~/.netrc).
+    const value = valueOf(sections, section, key) ?? valueOf(sections, 'deploy', key)
+    return value === null || value === '' ? null : expandVariables(value, environment)
   }
   return [
     {
@@ -64,6 +68,14 @@ function targetOf(sections: IniSections, section: string): DeployTarget[] {
       version: get('version')
     }
   ]
+}
+
+/** `$NAME` and `${NAME}` as Python's os.path.expandvars: what is not set stays as it stands. */
+function expandVariables(text: string, environment: Record<string, string | undefined>): string {
+  return text.replaceAll(
+    /\$(?:(\w+)|\{([^}]*)\})/g,
+    (whole, plain: string | undefined, braced: string | undefined) => environment[plain ?? braced ?? ''] ?? whole
+  )
 }
 
 function valueOf(sections: IniSections, section: string, key: string): string | null {

@@ -10,6 +10,7 @@ import { type Contract, contract } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { fromWireError } from '../../shared/wire-errors.ts'
 import { requireCredentials } from '../credentials.ts'
+import { findInNetrc } from '../netrc.ts'
 import { CommandEnd, EXIT_CODES } from './exit-codes.ts'
 import type { LocalFlags, Terminal } from './terminal.ts'
 
@@ -46,8 +47,12 @@ export function addConnectionOptions(command: Command): Command {
 }
 
 /** By flags, then variables, then the service on this machine. Throws in words where something is missing. */
-export function findAddress(flags: ConnectionFlags, terminal: Terminal): Address {
-  const { SCRAPDECK_URL, SCRAPDECK_USERNAME, SCRAPDECK_PASSWORD } = terminal.environment
+export function findAddress(
+  flags: ConnectionFlags,
+  terminal: Terminal,
+  environment: Terminal['environment'] = terminal.environment
+): Address {
+  const { SCRAPDECK_URL, SCRAPDECK_USERNAME, SCRAPDECK_PASSWORD } = environment
   const given = flags.url ?? SCRAPDECK_URL
   const isLocal = given === undefined || given === ''
   const local = () => terminal.localService(flags)
@@ -57,12 +62,14 @@ export function findAddress(flags: ConnectionFlags, terminal: Terminal): Address
   const url = readUrl(isLocal ? `http://127.0.0.1:${local().port}` : given)
   const username = flags.username ?? SCRAPDECK_USERNAME ?? decodeURIComponent(url.username)
   const password = passwordOf(flags, terminal) ?? SCRAPDECK_PASSWORD ?? decodeURIComponent(url.password)
-  const address = `${url.origin}${url.pathname.replace(/\/+$/, '')}`
+  const address = baseOf(url)
   if (password !== '') return { url: address, username: username === '' ? 'scrapdeck' : username, password }
+  const known = isLocal ? null : findInNetrc(url.hostname, terminal)
+  if (known !== null && (username === '' || username === known.username)) return { url: address, ...known }
   if (!isLocal && !isLoopback(url.hostname)) {
     throw new CommandEnd(
       EXIT_CODES.unauthorized,
-      `No password for ${address}. Set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD, or use --username and --password-file.`
+      `No password for ${address}. Set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD, use --username and --password-file, or name it in ~/.netrc.`
     )
   }
   try {
@@ -81,7 +88,10 @@ function passwordOf(flags: ConnectionFlags, terminal: Terminal): string | undefi
   }
 }
 
-function readUrl(text: string): URL {
+/** Without a slash at the end, and without who asks. */
+export const baseOf = (url: URL): string => `${url.origin}${url.pathname.replace(/\/+$/, '')}`
+
+export function readUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url !== null && /^https?:$/.test(url.protocol)) return url
   throw new CommandEnd(EXIT_CODES.usage, `${text} is not an address. Write http://HOST:PORT or https://HOST.`)
@@ -107,11 +117,12 @@ export function connect(address: Address, terminal: Terminal): Client {
       for (let redo = 0; ; redo += 1) {
         try {
           const signal = AbortSignal.any([request.signal, terminal.interrupted])
-          return checkAnswer(await fetch(request.clone(), { ...init, signal, redirect: 'manual' }), address)
+          return await checkAnswer(await fetch(request.clone(), { ...init, signal, redirect: 'manual' }), address)
         } catch (error) {
           if (error instanceof CommandEnd || terminal.interrupted.aborted) throw error
-          const isRefused = codeOf(error) === 'ECONNREFUSED' || codeOf(error) === 'ENOTFOUND'
-          if (isRefused || redo >= REDOES) throw unreachable(address, error)
+          const code = codeOf(error) ?? ''
+          const isFinal = code === 'ECONNREFUSED' || code === 'ENOTFOUND' || problemOfTls(code) !== null
+          if (isFinal || redo >= REDOES) throw unreachable(address, error)
           await terminal.sleep(REDO_AFTER_MS)
         }
       }
@@ -121,9 +132,12 @@ export function connect(address: Address, terminal: Terminal): Client {
 }
 
 /** What answers there may be something else: a Scrapyd, a login page, a proxy. */
-function checkAnswer(response: Response, { url }: Address): Response {
+async function checkAnswer(response: Response, { url }: Address): Promise<Response> {
   const type = response.headers.get('content-type') ?? ''
-  if (response.ok || type.includes('json')) return response
+  if (response.ok && !type.includes('html')) return response
+  const body: unknown = type.includes('json') ? await response.clone().json() : null
+  // Our errors have codes.
+  if (typeof body === 'object' && body !== null && 'code' in body) return response
   const what = response.status === 401 ? 'refused the user name and password' : `answered with ${response.status}`
   const code = response.status === 401 ? EXIT_CODES.unauthorized : EXIT_CODES.unreachable
   throw new CommandEnd(code, `${url} ${what}, and not as a Scrapdeck does. Is it the right address?`)
@@ -131,11 +145,28 @@ function checkAnswer(response: Response, { url }: Address): Response {
 
 function unreachable({ url }: Address, error: unknown): CommandEnd {
   const cause = codeOf(error) ?? (error instanceof Error ? error.message : String(error))
+  const tls = problemOfTls(cause)
+  if (tls !== null) return new CommandEnd(EXIT_CODES.unreachable, `${url}: ${tls}`, { cause: error })
   return new CommandEnd(
     EXIT_CODES.unreachable,
-    `No Scrapdeck answers on ${url} (${cause}). Start it, or name another with --url, SCRAPDECK_URL or --port.`,
+    `No Scrapdeck answers on ${url} (${cause}). ${cause === 'UND_ERR_SOCKET' && url.startsWith('http:') ? 'If it speaks TLS, write https://. ' : ''}Start it, or name another with --url, SCRAPDECK_URL or --port.`,
     { cause: error }
   )
+}
+
+/** What is wrong with the encryption of a connection, and what to do; null: it is something else. */
+function problemOfTls(code: string): string | null {
+  if (/SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)/.test(code)) {
+    return 'its certificate is of no authority that is trusted here. Of an authority of your own, name the certificate: NODE_EXTRA_CA_CERTS=ca.pem'
+  }
+  if (code === 'CERT_HAS_EXPIRED') return 'its certificate has expired. Renew it there.'
+  if (code === 'CERT_NOT_YET_VALID') return 'its certificate is not valid yet. Look at the clocks of both machines.'
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return 'its certificate is for another name. Use the name that it is made for.'
+  // What a server answers that speaks plain HTTP.
+  if (/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/.test(code))
+    return 'it does not speak TLS. Write http:// if that is meant.'
+  return /^(ERR_SSL|ERR_TLS|CERT_|EPROTO)/.test(code) ? `no encrypted connection could be made (${code}).` : null
 }
 
 function codeOf(error: unknown): string | undefined {
@@ -146,5 +177,20 @@ function codeOf(error: unknown): string | undefined {
 /** Errors of a call as ours: what the command line says and ends with. */
 export function toCommandError(error: unknown): unknown {
   if (error instanceof CommandEnd || error instanceof ScrapdeckError) return error
-  return error instanceof ORPCError ? fromWireError(error) : error
+  if (error instanceof ORPCError) {
+    const ours = fromWireError(error)
+    // No operation of ours is missing in an engine of this version.
+    if (ours.code !== 'NOT_FOUND' || !ours.message.startsWith('The API has no ')) return ours
+    return new CommandEnd(
+      EXIT_CODES.failed,
+      `${ours.message} The Scrapdeck there is of another version than this command line: update the older one.`,
+      { cause: error }
+    )
+  }
+  if (!(error instanceof TypeError)) return error
+  return new CommandEnd(
+    EXIT_CODES.failed,
+    `What the engine answered is not understood (${error.message}). It may be of another version than this command line: update the older one.`,
+    { cause: error }
+  )
 }

@@ -10,11 +10,13 @@ export function addCompletionCommand(program: Command, terminal: Terminal): void
   program
     .command('completion <shell>')
     .description(`Print a completion script for ${SHELLS}; docs/cli.md says where it goes.`)
-    .action((shell: string) => {
+    .option('--json', 'print it as JSON')
+    .action((shell: string, flags: { json?: boolean }) => {
       const write = WRITERS[shell]
       if (write === undefined)
         throw new CommandEnd(EXIT_CODES.usage, `There is completion for ${SHELLS}, not for ${shell}.`)
-      terminal.out(write(placesOf(program)))
+      const script = write(placesOf(program))
+      terminal.out(flags.json === true ? `${JSON.stringify({ shell, script })}\n` : script)
     })
 }
 

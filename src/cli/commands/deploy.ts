@@ -4,7 +4,7 @@ import { basename, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { buildEggFromFolder } from '../../engine/projects/egg-builder.ts'
 import type { Version } from '../../shared/contract/projects.ts'
-import { type Client, connect, type ConnectionFlags, findAddress } from '../client/connect.ts'
+import { baseOf, type Client, connect, type ConnectionFlags, findAddress, readUrl } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { plural, print, printLine, table } from '../client/output.ts'
 import type { Terminal } from '../client/terminal.ts'
@@ -88,18 +88,20 @@ function chooseTarget(targets: DeployTarget[], flags: DeployFlags, terminal: Ter
   )
 }
 
-/** User and password of scrapy.cfg, unless they are given; those of a target never go anywhere else. */
+/**
+ * User and password: those of the flags, else of scrapy.cfg, else of ~/.netrc, as scrapyd-deploy has it. Those of a target go nowhere
+ * else, and those of another engine (SCRAPDECK_URL) not to what a scrapy.cfg names.
+ */
 function connectToTarget(target: DeployTarget, flags: DeployFlags, terminal: Terminal): Client {
-  const url = target.url as string
-  if (target.username === null || flags.username !== undefined || flags.passwordFile !== undefined) {
-    return connect(findAddress({ ...flags, url }, terminal), terminal)
+  const url = readUrl(target.url as string)
+  const isGiven = flags.username !== undefined || flags.passwordFile !== undefined
+  if (target.username !== null && !isGiven) {
+    return connect({ url: baseOf(url), username: target.username, password: target.password ?? '' }, terminal)
   }
-  const { origin, pathname } = new URL(url)
-  const address = {
-    url: `${origin}${pathname.replace(/\/+$/, '')}`,
-    username: target.username,
-    password: target.password ?? ''
-  }
+  const elsewhere = terminal.environment['SCRAPDECK_URL']
+  const isOther = elsewhere !== undefined && URL.parse(elsewhere)?.origin !== url.origin
+  const { SCRAPDECK_USERNAME: _username, SCRAPDECK_PASSWORD: _password, ...environment } = terminal.environment
+  const address = findAddress({ ...flags, url: url.href }, terminal, isOther ? environment : terminal.environment)
   return connect(address, terminal)
 }
 

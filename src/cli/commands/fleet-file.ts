@@ -36,7 +36,10 @@ export function addFleetFileCommands({ add, terminal }: ClientCommands): void {
   )(async ({ client, flags }, _words, { output }: { output?: string }) => {
     const answer = await client.fleetFile.export()
     if (output === undefined) print(terminal, flags, answer, ({ yaml }) => yaml.trimEnd())
-    else write(terminal, output, answer.yaml)
+    else {
+      write(terminal, output, answer.yaml)
+      print(terminal, flags, { file: output }, () => '')
+    }
   })
 
   add(
@@ -110,6 +113,7 @@ async function runImport(
   if (session.flags.json !== true) printLine(terminal, report)
   if (flags.output !== undefined) {
     write(terminal, flags.output, yaml)
+    print(terminal, session.flags, { imported, file: flags.output }, () => '')
     return
   }
   if (taken === 0) {

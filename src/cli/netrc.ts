@@ -1,0 +1,87 @@
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { ScrapdeckError } from '../shared/errors.ts'
+
+export interface NetrcEntry {
+  username: string
+  password: string
+}
+
+/** Where `.netrc` is looked for: `NETRC` as requests and curl have it, else the home directory. */
+export interface NetrcPlace {
+  homeDirectory: string
+  environment: Record<string, string | undefined>
+}
+
+/**
+ * What `~/.netrc` has for a host, as scrapyd-deploy reads it: the port does not count, `default` stands for every other host. null: no
+ * such file, or nothing in it. Rejects a file that others may read or that cannot be understood, with what to do: it would otherwise
+ * only be missed.
+ */
+export function findInNetrc(hostname: string, { homeDirectory, environment }: NetrcPlace): NetrcEntry | null {
+  const path = environment['NETRC'] || join(homeDirectory, '.netrc')
+  if (!existsSync(path)) return null
+  const entries = parseNetrc(readNetrc(path), path)
+  const found = entries.get(hostname.replace(/^\[|\]$/g, '')) ?? entries.get('')
+  if (found === undefined) return null
+  // Nothing secret in it: Python's netrc lets it pass as well.
+  if (found.username !== 'anonymous') refuseIfShared(path)
+  return found
+}
+
+function readNetrc(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new ScrapdeckError('BAD_INPUT', `${path} cannot be read: ${(error as Error).message}.`, { cause: error })
+  }
+}
+
+function refuseIfShared(path: string): void {
+  if (process.platform === 'win32') return
+  const { mode, uid } = statSync(path)
+  if (uid !== process.getuid?.()) {
+    throw new ScrapdeckError('UNAUTHORIZED', `${path} belongs to another user, so its passwords are not used.`)
+  }
+  if ((mode & 0o077) !== 0) {
+    throw new ScrapdeckError(
+      'UNAUTHORIZED',
+      `${path} can be read by other users, so its passwords are not used. Close it: chmod 600 ${path}`
+    )
+  }
+}
+
+/** By host; the entry of `default` by ''. The rules are those of Python's netrc: quotes, `\`, comments, macros are passed over. */
+export function parseNetrc(text: string, path = '.netrc'): Map<string, NetrcEntry> {
+  // A macro goes on until an empty line.
+  const withoutMacros = `${text}\n\n`.replaceAll(/(^|\s)macdef[ \t]+\S+[^\n]*\n(?:[^\n]+\n)*\n/g, '$1')
+  const withoutComments = withoutMacros.replaceAll(/^[ \t]*#.*$/gm, '')
+  const words = [...withoutComments.matchAll(/"((?:\\.|[^"\\])*)"|((?:\\.|[^\s\\])+)/gs)].map(([, quoted, plain]) => ({
+    text: (quoted ?? plain ?? '').replaceAll(/\\(.)/gs, '$1'),
+    isComment: quoted === undefined && plain!.startsWith('#')
+  }))
+  const entries = new Map<string, NetrcEntry>()
+  let entry: NetrcEntry | null = null
+  for (let at = 0; at < words.length; at += 1) {
+    const { text: word, isComment } = words[at]!
+    if (isComment) continue
+    const value = words[at + 1]?.text
+    if (word === 'default') entries.set('', (entry = { username: '', password: '' }))
+    else if (value === undefined) throw notUnderstood(path, word)
+    else if (word === 'machine') entries.set(value, (entry = { username: '', password: '' }))
+    else if (entry === null) throw notUnderstood(path, word)
+    else if (word === 'login' || word === 'user') entry.username = value
+    else if (word === 'password') entry.password = value
+    else if (word !== 'account') throw notUnderstood(path, word)
+    if (word !== 'default') at += 1
+  }
+  return entries
+}
+
+/** The word may be a password that stands in a wrong place. */
+function notUnderstood(path: string, word: string): ScrapdeckError {
+  const shown = /^(machine|login|user|password|account|macdef)$/.test(word)
+    ? `"${word}" has nothing behind it`
+    : 'a word stands where machine, default, login, password or account was expected'
+  return new ScrapdeckError('BAD_INPUT', `${path} is not understood: ${shown}.`)
+}

@@ -1,0 +1,203 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { expect, it, onTestFinished } from 'vitest'
+import { EXIT_CODES } from './client/exit-codes.ts'
+import { call, makeDirectory, startEngine, startServer } from './testing/call.ts'
+
+/** What stands between a command and an engine elsewhere: nobody there, another password, certificates, another version. */
+
+const JOB_ID = '019b0000000000000000000000000001'
+
+/** Each command with what it needs at least; a command that is missing here fails the first test. */
+const COMMANDS: Record<string, string[]> = {
+  deploy: ['.'],
+  run: ['shop', 'prices'],
+  jobs: [],
+  cancel: [JOB_ID],
+  logs: [JOB_ID],
+  'nodes list': [],
+  'nodes add': ['http://10.0.0.5:6800'],
+  'nodes cordon': ['berlin'],
+  'nodes drain': ['berlin'],
+  'nodes activate': ['berlin'],
+  'nodes remove': ['berlin'],
+  'schedules list': [],
+  'schedules show': ['night'],
+  'schedules create': ['night', '--project', 'shop', '--spider', 'prices', '--cron', '@daily'],
+  'schedules preview': ['--cron', '@daily'],
+  'schedules pause': ['night'],
+  'schedules resume': ['night'],
+  'schedules run': ['night'],
+  'schedules history': [],
+  'schedules backfill': ['night', '--from', '2026-01-01', '--until', '2026-01-02'],
+  'schedules remove': ['night'],
+  export: [],
+  apply: ['fleet.yaml'],
+  'import-schedules': ['crontab', 'crontab', '--any-node']
+}
+
+const FILES = {
+  'scrapy.cfg': '[settings]\ndefault = shop.settings\n[deploy]\nproject = shop\n',
+  'shop/settings.py': '',
+  'fleet.yaml': 'version: 1\n',
+  crontab: '0 3 * * * curl http://localhost:6800/schedule.json -d project=shop -d spider=prices\n'
+}
+
+const leaves = (command: Command, path: string[] = []): { name: string; command: Command }[] =>
+  command.commands.flatMap((one) =>
+    one.commands.length > 0
+      ? leaves(one, [...path, one.name()])
+      : [{ name: [...path, one.name()].join(' '), command: one }]
+  )
+
+const wordsOf = (name: string) => [...name.split(' '), ...(COMMANDS[name] ?? [])]
+
+it('every command takes --json, and none is forgotten below', async () => {
+  const { program } = await call(['completion', 'bash'])
+  const commands = leaves(program)
+  expect(commands.map(({ name }) => name).sort()).toEqual([...Object.keys(COMMANDS), 'completion'].sort())
+  for (const { name, command } of commands)
+    expect([name, command.options.some(({ long }) => long === '--json')]).toEqual([name, true])
+})
+
+it('for each command nobody there is 3, a wrong password 4, a wrong option 2', async () => {
+  const { url } = await startEngine()
+  const directory = makeDirectory(FILES)
+  for (const name of Object.keys(COMMANDS)) {
+    const words = wordsOf(name)
+    const nobody = await call(words, { url: 'http://127.0.0.1:2', directory })
+    expect([name, nobody.code, nobody.error]).toEqual([
+      name,
+      EXIT_CODES.unreachable,
+      'No Scrapdeck answers on http://127.0.0.1:2 (ECONNREFUSED). Start it, or name another with --url, SCRAPDECK_URL or --port.'
+    ])
+    const refused = await call(words, { url, password: 'wrong', directory })
+    expect([name, refused.code, refused.error]).toEqual([
+      name,
+      EXIT_CODES.unauthorized,
+      expect.stringMatching(/password/i)
+    ])
+    const wrong = await call([...words, '--no-such-option'], { url, directory })
+    expect([name, wrong.code, wrong.error]).toEqual([
+      name,
+      EXIT_CODES.usage,
+      expect.stringContaining("unknown option '--no-such-option'")
+    ])
+  }
+})
+
+it('a certificate of nobody known is told with what to do, at once, and the password is never sent', async () => {
+  const directory = makeDirectory()
+  const files = ['-keyout', join(directory, 'key.pem'), '-out', join(directory, 'ca.pem')]
+  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1']
+  execFileSync('openssl', ['req', '-x509', ...curve, '-subj', '/CN=elsewhere', ...files], { stdio: 'ignore' })
+  let asked = 0
+  const options = { key: readFileSync(join(directory, 'key.pem')), cert: readFileSync(join(directory, 'ca.pem')) }
+  const server = createTlsServer(options, () => void (asked += 1)).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const { code, error } = await call(['jobs'], { url: `https://127.0.0.1:${port}` })
+  expect([code, error]).toEqual([
+    EXIT_CODES.unreachable,
+    `https://127.0.0.1:${port}: its certificate is of no authority that is trusted here. Of an authority of your own, name the certificate: NODE_EXTRA_CA_CERTS=ca.pem`
+  ])
+  const plain = await call(['jobs'], { url: `http://127.0.0.1:${port}` })
+  expect([plain.code, plain.error]).toEqual([EXIT_CODES.unreachable, expect.stringContaining('write https://')])
+  expect(asked).toBe(0)
+})
+
+it('an address with https:// where plain HTTP is spoken says so', async () => {
+  const { url } = await startEngine()
+  const { code, error } = await call(['jobs'], { url: url.replace('http:', 'https:') })
+  expect([code, error]).toEqual([EXIT_CODES.unreachable, expect.stringContaining('does not speak TLS. Write http://')])
+})
+
+it('an engine of an older version is told by what it has not, or by what it answers', async () => {
+  const without = await startServer((request, response) =>
+    response.writeHead(404, { 'content-type': 'application/json' }).end(
+      JSON.stringify({
+        defined: false,
+        code: 'NOT_FOUND',
+        status: 404,
+        data: {},
+        message: `The API has no ${request.method} ${request.url}.`
+      })
+    )
+  )
+  const missing = await call(['export'], { url: without })
+  expect([missing.code, missing.error]).toEqual([
+    EXIT_CODES.failed,
+    'The API has no GET /api/v1/fleet-file. The Scrapdeck there is of another version than this command line: update the older one.'
+  ])
+  const other = await startServer((_request, response) => {
+    response.setHeader('content-type', 'application/json')
+    response.end('{"rows":[]}')
+  })
+  const strange = await call(['nodes', 'list'], { url: other })
+  expect([strange.code, strange.error]).toEqual([
+    EXIT_CODES.failed,
+    expect.stringContaining('It may be of another version')
+  ])
+})
+
+it('a proxy that asks for a login, or is broken, or the API of somebody else, is no Scrapdeck', async () => {
+  for (const [status, type, code] of [
+    [401, 'text/html', EXIT_CODES.unauthorized],
+    [502, 'text/html', EXIT_CODES.unreachable],
+    [200, 'text/html; charset=utf-8', EXIT_CODES.unreachable],
+    [404, 'application/json', EXIT_CODES.unreachable]
+  ] as const) {
+    const url = await startServer((_request, response) =>
+      response.writeHead(status, { 'content-type': type }).end('[]')
+    )
+    const ended = await call(['jobs'], { url })
+    expect([ended.code, ended.error]).toEqual([code, expect.stringContaining('Is it the right address?')])
+  }
+})
+
+const netrc = (text: string, mode = '600') => {
+  const home = makeDirectory({ '.netrc': text })
+  execFileSync('chmod', [mode, join(home, '.netrc')])
+  return home
+}
+const OF_OURS = 'machine 127.0.0.1 login scrapdeck password "correct horse: battery"\n'
+
+it('deploy and the others take user and password from ~/.netrc, as scrapyd-deploy does', async () => {
+  const { url } = await startEngine()
+  const target = `[deploy]\nproject = shop\nusername = somebody\n[deploy:prod]\nurl = ${url}/\nusername =\n`
+  const directory = makeDirectory({ ...FILES, 'scrapy.cfg': `[settings]\ndefault = shop.settings\n${target}` })
+  const home = netrc(OF_OURS)
+  // Those of another engine are not for what a scrapy.cfg names.
+  const elsewhere = { directory, home, url: 'https://deck.example.org', password: 'of deck.example.org' }
+  expect(await call(['deploy', '-t', 'prod'], elsewhere)).toMatchObject({ code: 0 })
+  expect(
+    await call(['jobs', '--url', url], { home, url: '', password: '', environment: { SCRAPDECK_USERNAME: '' } })
+  ).toMatchObject({ code: 0 })
+  const open = await call(['deploy', '-t', 'prod'], { ...elsewhere, home: netrc(OF_OURS, '644') })
+  expect([open.code, open.error]).toEqual([EXIT_CODES.unauthorized, expect.stringContaining('chmod 600')])
+  // What the target says comes first.
+  const named = makeDirectory({
+    ...FILES,
+    'scrapy.cfg': `[settings]\ndefault = shop.settings\n${target}`.replace(
+      'username =\n',
+      'username = scrapdeck\npassword = wrong\n'
+    )
+  })
+  expect(await call(['deploy', '-t', 'prod'], { ...elsewhere, directory: named })).toMatchObject({
+    code: EXIT_CODES.unauthorized
+  })
+})
+
+it('$NAME in scrapy.cfg is the variable of that name', async () => {
+  const { url } = await startEngine()
+  const target = `[deploy:prod]\nurl = ${url}/\nusername = scrapdeck\npassword = \${DECK_PASSWORD}\nproject = $PROJECT\nversion = $UNSET\n`
+  const directory = makeDirectory({ ...FILES, 'scrapy.cfg': `[settings]\ndefault = shop.settings\n${target}` })
+  const environment = { DECK_PASSWORD: 'correct horse: battery', PROJECT: 'store' }
+  const { code, out } = await call(['deploy', '-t', 'prod', '-v', '3'], { directory, environment })
+  expect([code, out]).toEqual([0, expect.stringContaining('store 3 is there')])
+})
