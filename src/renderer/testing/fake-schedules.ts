@@ -29,7 +29,7 @@ export function createFakeSchedules(world: FakeWorld) {
     const saved: Schedule = {
       ...changed,
       nextNominalMs: next?.nominalMs ?? null,
-      nextAtMs: next === null ? null : next.nominalMs + changed.jitterSeconds * 400,
+      nextAtMs: next === null ? null : next.nominalMs + jitterOf(changed),
       recent: firingsOf(schedule.id).slice(0, RECENT)
     }
     schedules.set(saved.id, saved)
@@ -162,7 +162,7 @@ export function createFakeSchedules(world: FakeWorld) {
         const moments = [...schedules.values()]
           .filter(({ paused }) => !paused)
           .flatMap((schedule) =>
-            occurrencesOf(schedule, { afterMs: input.fromMs - 1, untilMs: input.untilMs, limit: input.limit }).map(
+            occurrencesOf(schedule, { afterMs: input.fromMs - 1, untilMs: input.untilMs - 1, limit: input.limit }).map(
               ({ nominalMs }) => ({ scheduleId: schedule.id, atMs: nominalMs })
             )
           )
@@ -174,9 +174,10 @@ export function createFakeSchedules(world: FakeWorld) {
         for (const schedule of schedules.values()) {
           if (schedule.paused) continue
           const jobs = schedule.jobs.reduce((sum, { spiders }) => sum + spiders.length, 0)
-          const span = { afterMs: input.fromMs - 1, untilMs: input.untilMs, limit: 2_000 }
+          const lateMs = jitterOf(schedule)
+          const span = { afterMs: input.fromMs - lateMs - 1, untilMs: input.untilMs - lateMs - 1, limit: 2_000 }
           for (const { nominalMs } of occurrencesOf(schedule, span)) {
-            const atMs = Math.floor(nominalMs / 60_000) * 60_000
+            const atMs = Math.floor((nominalMs + lateMs) / 60_000) * 60_000
             const before = minutes.get(atMs) ?? { atMs, firings: 0, jobs: 0 }
             minutes.set(atMs, { atMs, firings: before.firings + 1, jobs: before.jobs + jobs })
           }
@@ -234,6 +235,9 @@ export function createFakeSchedules(world: FakeWorld) {
     }
   }
 }
+
+/** By how much it fires later than its moments. */
+const jitterOf = ({ jitterSeconds }: ScheduleSettings) => jitterSeconds * 400
 
 const idOf = (number: number) => `5ced${number.toString(16)}`.padEnd(32, '0')
 

@@ -38,11 +38,20 @@ export function FieldRow({ label, children }: { label: ReactNode; children: Reac
   )
 }
 
-/** The head of a screen: its name, a quiet note, actions at the right. */
-export function ScreenHead({ title, note, children }: { title: ReactNode; note?: ReactNode; children?: ReactNode }) {
+interface ScreenHeadProps {
+  title: ReactNode
+  /** The ways to look at it, in the same place on each of them. */
+  views?: ReactNode
+  note?: ReactNode
+  children?: ReactNode
+}
+
+/** The head of a screen: its name, its views, a quiet note, actions at the right. */
+export function ScreenHead({ title, views, note, children }: ScreenHeadProps) {
   return (
     <div className={classes.screenHead}>
       <h1>{title}</h1>
+      {views !== undefined && <span className={classes.views}>{views}</span>}
       {note !== undefined && <span className="faint">{note}</span>}
       <span className={classes.grow} />
       {children}

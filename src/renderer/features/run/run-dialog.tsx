@@ -15,6 +15,7 @@ import type {
 } from '../../../shared/contract/index.ts'
 import { effectiveLimits } from '../../../shared/run-limits.ts'
 import { useApi } from '../../api/api.tsx'
+import { DialogFoot } from '../../ui/dialog-foot.tsx'
 import { closeRunDialog, type RunPrefill, useRunDialog } from '../../state/run-dialog.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { Kbd, modKey } from '../../ui/kbd.tsx'
@@ -263,7 +264,7 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
       {showsCommand && 'run' in read && (
         <Command run={read.run} schedule={schedule !== null && 'settings' in schedule ? schedule.settings : null} />
       )}
-      <footer className={classes.foot}>
+      <DialogFoot>
         <Button
           variant="subtle"
           color="gray"
@@ -290,7 +291,7 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
               ? `Run ${plural(form.spiders.length, 'spider')}`
               : 'Run'}
         </Button>
-      </footer>
+      </DialogFoot>
     </form>
   )
 }

@@ -1,5 +1,6 @@
 import { Button, Modal } from '@mantine/core'
 import type { Schedule } from '../../../shared/contract/index.ts'
+import { DialogFoot } from '../../ui/dialog-foot.tsx'
 import { plural } from '../../ui/numbers.ts'
 import classes from './schedules-screen.module.css'
 import type { useScheduleActions } from './use-schedule-actions.tsx'
@@ -23,7 +24,7 @@ export function RemoveDialog({ schedules, actions, onClose, onRemoved }: RemoveD
         {isOne ? 'It fires no more, and its history goes' : 'They fire no more, and their histories go'} with{' '}
         {isOne ? 'it' : 'them'}. Jobs that {isOne ? 'it' : 'they'} made stay, and those that run go on.
       </p>
-      <footer className={classes.dialogFoot}>
+      <DialogFoot>
         <Button onClick={onClose}>Keep {isOne ? 'it' : 'them'}</Button>
         {canPause && (
           <Button
@@ -48,7 +49,7 @@ export function RemoveDialog({ schedules, actions, onClose, onRemoved }: RemoveD
         >
           Remove
         </Button>
-      </footer>
+      </DialogFoot>
     </Modal>
   )
 }

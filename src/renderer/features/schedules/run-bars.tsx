@@ -39,6 +39,13 @@ export function RunBars({ firings }: { firings: readonly Firing[] }) {
       aria-label={barsInWords(shown)}
       data-run-bars
     >
+      {/* Where there was nothing yet: the newest stand at the right, in each row. */}
+      <rect
+        className={classes.none}
+        y={HEIGHT_PX - FOOT_PX - 1}
+        width={Math.max(0, (BARS - shown.length) * STEP_PX - 1)}
+        height={1}
+      />
       {shown.map((firing, index) => {
         const room = HEIGHT_PX - FOOT_PX
         const ran = firing.state === 'fired'

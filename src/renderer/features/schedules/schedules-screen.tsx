@@ -21,7 +21,7 @@ import classes from './schedules-screen.module.css'
 import { useScheduleActions } from './use-schedule-actions.tsx'
 
 const route = getRouteApi('/schedules')
-const PAGE_ROWS = 500
+const PAGE_ROWS = 100
 const TYPED_AFTER_MS = 150
 
 /** What runs by itself: the table with a schedule's detail beside it, or the editor in its place. */
@@ -97,7 +97,7 @@ function ScheduleList() {
   return (
     <>
       <div className={classes.head}>
-        <ScreenHead title="Schedules" note={list.data && noteOf(rows, total)}>
+        <ScreenHead title="Schedules" views={<SchedulesTabs />} note={list.data && noteOf(rows, total)}>
           <TextInput
             ref={filterBox}
             className={classes.filter}
@@ -119,7 +119,6 @@ function ScheduleList() {
             New schedule
           </Button>
         </ScreenHead>
-        <SchedulesTabs />
       </div>
       <div className={classes.split}>
         <QueryState query={list} what="the schedules">

@@ -64,7 +64,7 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
             { value: 'dead', label: webhook.dead > 0 ? `Given up (${webhook.dead})` : 'Given up' }
           ]}
         />
-        {webhook.dead > 0 && (
+        {webhook.dead > 1 && (
           <Button
             leftSection={<IconRefresh size={13} />}
             loading={replay.isPending && replay.variables.deliveryIds?.length === 0}

@@ -1,5 +1,6 @@
 import { Button, Modal } from '@mantine/core'
 import type { Webhook } from '../../../shared/contract/index.ts'
+import { DialogFoot } from '../../ui/dialog-foot.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import classes from './webhooks.module.css'
 
@@ -22,11 +23,11 @@ export function SecretDialog(props: { webhook: Webhook; secret: string; isNew: b
         <span className="mono">{secret}</span>
         <CopyButton value={secret} what="the secret" />
       </div>
-      <footer className={classes.foot}>
+      <DialogFoot>
         <Button variant="filled" onClick={onClose}>
           I have kept it
         </Button>
-      </footer>
+      </DialogFoot>
     </Modal>
   )
 }

@@ -3,6 +3,7 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Webhook, WebhookEvent } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { DialogFoot } from '../../ui/dialog-foot.tsx'
 import { FormFailure } from '../../ui/form-failure.tsx'
 import { EVENT_GROUPS, readWebhook, startWebhook, type WebhookForm } from './webhook-form.ts'
 import classes from './webhooks.module.css'
@@ -99,10 +100,7 @@ export function WebhookDialog({ webhook, onClose, onCreated }: WebhookDialogProp
           ))}
         </fieldset>
         <FormFailure error={create.error ?? update.error} />
-        <footer className={classes.foot}>
-          <span className={classes.missing} role="status">
-            {'missing' in read ? read.missing : ''}
-          </span>
+        <DialogFoot says={'missing' in read ? read.missing : ''}>
           <Button onClick={onClose}>Cancel</Button>
           <Button
             type="submit"
@@ -112,7 +110,7 @@ export function WebhookDialog({ webhook, onClose, onCreated }: WebhookDialogProp
           >
             {webhook === null ? 'Add' : 'Save'}
           </Button>
-        </footer>
+        </DialogFoot>
       </form>
     </Modal>
   )

@@ -13,6 +13,7 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Webhook } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { DialogFoot } from '../../ui/dialog-foot.tsx'
 import { FormFailure } from '../../ui/form-failure.tsx'
 import { notifyError } from '../../ui/notify.tsx'
 import { formatCount, plural } from '../../ui/numbers.ts'
@@ -149,12 +150,12 @@ function RemoveDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => v
         it keeps both.
       </p>
       <FormFailure error={error} />
-      <footer className={classes.foot}>
+      <DialogFoot>
         <Button onClick={onClose}>Keep it</Button>
         <Button variant="filled" color="red" loading={isPending} onClick={() => mutate({ id: webhook.id })}>
           Remove
         </Button>
-      </footer>
+      </DialogFoot>
     </Modal>
   )
 }
@@ -177,12 +178,12 @@ function RotateDialog({
         that only the new one holds.
       </p>
       <FormFailure error={error} />
-      <footer className={classes.foot}>
+      <DialogFoot>
         <Button onClick={onClose}>Keep the old one</Button>
         <Button variant="filled" loading={isPending} onClick={() => mutate({ id: webhook.id })}>
           Make a new secret
         </Button>
-      </footer>
+      </DialogFoot>
     </Modal>
   )
 }

@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router'
+import { useEffect, useRef } from 'react'
 import { plural } from '../../../ui/numbers.ts'
 import classes from './calendar.module.css'
 import { OftenStrip } from './often-strip.tsx'
@@ -10,8 +11,13 @@ import { hourStart, timeWords } from './week-words.ts'
 const SHOWN_PER_HOUR = 6
 
 /** The week on a phone: day below day, only what runs. */
-export function Agenda({ week, utc, nowMs, nameOf, onHour }: WeekViewProps) {
+export function Agenda({ week, utc, nowMs, nameOf, isReading, onHour }: WeekViewProps) {
   const today = dateOf(nowMs, utc)
+  const todayBox = useRef<HTMLElement>(null)
+  const monday = week.days[0]?.date
+  useEffect(() => {
+    if (!isReading) todayBox.current?.scrollIntoView?.({ block: 'start' })
+  }, [monday, isReading])
   const often = byName(week.often, nameOf)
   return (
     <div className={classes.agenda}>
@@ -21,7 +27,7 @@ export function Agenda({ week, utc, nowMs, nameOf, onHour }: WeekViewProps) {
         return (
           <section
             key={day.date}
-            ref={day.date === today ? bringToTop : undefined}
+            ref={day.date === today ? todayBox : undefined}
             className={classes.agendaDay}
             data-today={day.date === today || undefined}
           >
@@ -78,9 +84,4 @@ export function Agenda({ week, utc, nowMs, nameOf, onHour }: WeekViewProps) {
       })}
     </div>
   )
-}
-
-/** Defined here, not inline: it must run when the week appears, not each minute. */
-function bringToTop(element: HTMLElement | null): void {
-  element?.scrollIntoView?.({ block: 'start' })
 }

@@ -18,6 +18,8 @@ import { daysOfWeek, layOutWeek, weeksOn } from './week.ts'
 import { WeekGrid } from './week-grid.tsx'
 
 const MINUTE_MS = 60_000
+/** Then there is nothing to choose. */
+const IS_UTC_HERE = Intl.DateTimeFormat().resolvedOptions().timeZone === 'UTC'
 
 /** A week of runs: what became of those that were, and those to come. */
 export function CalendarScreen() {
@@ -28,7 +30,7 @@ export function CalendarScreen() {
   // Minutes are enough for the line of the present; each second would lay out the week anew.
   const nowMs = Math.floor(useNow() / MINUTE_MS) * MINUTE_MS
   const days = daysOfWeek(search.week, nowMs, utc)
-  const { list, schedules, runs, isCut } = useWeekRuns(days, nowMs)
+  const { list, schedules, runs, isCut, isReading } = useWeekRuns(days, nowMs)
   const week = layOutWeek(runs, days, utc)
   const go = (patch: CalendarSearch) => void navigate({ search: { ...search, hour: undefined, ...patch } })
   const goWeeks = (weeks: number) => go({ week: weeksOn(days, weeks) })
@@ -46,6 +48,7 @@ export function CalendarScreen() {
       <div className={classes.screen}>
         <ScreenHead
           title="Schedules"
+          views={<SchedulesTabs />}
           note={
             <>
               {plural(week.runCount, 'run')}
@@ -53,9 +56,7 @@ export function CalendarScreen() {
               {isCut && ' · older ones are not shown'}
             </>
           }
-        >
-          <SchedulesTabs />
-        </ScreenHead>
+        />
         <div className={classes.bar}>
           <Tooltip label="The week before (p)">
             <ActionIcon variant="default" onClick={() => goWeeks(-1)} aria-label="The week before">
@@ -71,19 +72,18 @@ export function CalendarScreen() {
             </ActionIcon>
           </Tooltip>
           <strong className={classes.span}>{weekWords(days)}</strong>
-          <SegmentedControl
-            size="xs"
-            aria-label="Times of"
-            value={utc ? 'utc' : 'local'}
-            onChange={(value) => go({ utc: value === 'utc' || undefined })}
-            data={[
-              {
-                value: 'local',
-                label: Intl.DateTimeFormat().resolvedOptions().timeZone === 'UTC' ? 'Here' : 'Your time'
-              },
-              { value: 'utc', label: 'UTC' }
-            ]}
-          />
+          {(!IS_UTC_HERE || utc) && (
+            <SegmentedControl
+              size="xs"
+              aria-label="Times of"
+              value={utc ? 'utc' : 'local'}
+              onChange={(value) => go({ utc: value === 'utc' || undefined })}
+              data={[
+                { value: 'local', label: 'Your time' },
+                { value: 'utc', label: 'UTC' }
+              ]}
+            />
+          )}
         </div>
         <QueryState query={list} what="the schedules" rows={12}>
           {({ pages }) =>
@@ -101,6 +101,7 @@ export function CalendarScreen() {
                 utc={utc}
                 nowMs={nowMs}
                 nameOf={nameOf}
+                isReading={isReading}
                 openHourMs={search.hour ?? null}
                 onHour={(hour) => void navigate({ search: { ...search, hour } })}
               />

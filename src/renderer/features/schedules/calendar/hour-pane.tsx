@@ -6,6 +6,7 @@ import { plural } from '../../../ui/numbers.ts'
 import { DetailPane } from '../../../ui/panel.tsx'
 import { formatRuntime } from '../../../../shared/time.ts'
 import classes from './calendar.module.css'
+import { jitterMsOf } from '../load/spread.ts'
 import { RUN_LOOKS, RunIcon } from './run-look.tsx'
 import { daysOfWeek, type Run } from './week.ts'
 import { dayWords, timeWords } from './week-words.ts'
@@ -58,6 +59,7 @@ function PaneRun({ run, utc, schedule }: { run: Run; utc: boolean; schedule: Sch
   const here = timeWords(atMs, utc)
   const there = schedule === undefined ? here : timeWords(atMs, false, schedule.zone)
   const jobs = firing?.jobIds ?? []
+  const laterMs = firing === null && schedule !== undefined ? jitterMsOf(schedule) : 0
   return (
     <li>
       <RunIcon look={look} size={15} />
@@ -72,6 +74,7 @@ function PaneRun({ run, utc, schedule }: { run: Run; utc: boolean; schedule: Sch
         <p className="dim">
           <span className={`tone-${RUN_LOOKS[look].tone}`}>{RUN_LOOKS[look].word}</span>
           {firing?.durationMs != null && ` after ${formatRuntime(firing.durationMs)}`}
+          {laterMs > 0 && ` · starts ${formatRuntime(laterMs)} later: its jitter`}
           {there !== here && ` · ${there} in ${schedule?.zone}`}
           {jobs.length === 1 && (
             <>

@@ -56,5 +56,7 @@ export function useWeekRuns(days: readonly Day[], nowMs: number) {
     [data, moments, schedules, nowMs, startMs, endMs]
   )
   const isCut = (needsMore && pages.length >= PAGES_MAX) || calendar.data?.more === true
-  return { list, schedules, runs, isCut }
+  // What is on its way would push away what was brought into sight.
+  const isReading = calendar.isLoading || history.isLoading
+  return { list, schedules, runs, isCut, isReading }
 }

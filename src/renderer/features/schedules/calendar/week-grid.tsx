@@ -12,6 +12,8 @@ export interface WeekViewProps {
   utc: boolean
   nowMs: number
   nameOf: (scheduleId: string) => string | null
+  /** Runs are still on their way. */
+  isReading: boolean
   openHourMs: number | null
   onHour: (hourMs: number) => void
 }

@@ -81,7 +81,7 @@ it('a moment that was decided is not shown as one to come; one that is late by i
     { scheduleId: 'c'.repeat(32), atMs: NOW - 600_000 },
     { scheduleId: A, atMs: NOW + 600_000 }
   ]
-  const schedules = new Map([[B, { jitterSeconds: 900 }]])
+  const schedules = new Map([[B, { name: 'nightly', jitterSeconds: 900 }]])
   const runs = mergeRuns([aFiring({ nominalMs: NOW - 30_000 })], moments, schedules, NOW)
   expect(runs.map(({ scheduleId, atMs, look }) => [scheduleId[0], atMs - NOW, look])).toEqual([
     ['b', -600_000, 'ahead'],

@@ -83,7 +83,7 @@ export function dateOf(atMs: number, utc: boolean): string {
 export function mergeRuns(
   firings: readonly Firing[],
   moments: readonly { scheduleId: string; atMs: number }[],
-  schedules: ReadonlyMap<string, Pick<Schedule, 'jitterSeconds'>>,
+  schedules: ReadonlyMap<string, Pick<Schedule, 'jitterSeconds' | 'name'>>,
   nowMs: number
 ): Run[] {
   const decided = new Set<string>()
@@ -98,7 +98,8 @@ export function mergeRuns(
     if (atMs > nowMs - lateMs && !decided.has(`${scheduleId} ${atMs}`))
       runs.push({ scheduleId, atMs, look: 'ahead', count: 1, firing: null })
   }
-  return runs.sort((left, right) => left.atMs - right.atMs || (left.scheduleId < right.scheduleId ? -1 : 1))
+  const nameOf = ({ scheduleId }: Run) => schedules.get(scheduleId)?.name ?? scheduleId
+  return runs.sort((left, right) => left.atMs - right.atMs || nameOf(left).localeCompare(nameOf(right)))
 }
 
 function lookOf({ state, outcome }: Firing): RunLook {

@@ -3,6 +3,7 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Chain } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
+import { DialogFoot } from '../../../ui/dialog-foot.tsx'
 import { FormFailure } from '../../../ui/form-failure.tsx'
 import { TemplateFields } from '../editor/template-fields.tsx'
 import { type ChainForm, readChain, startChain } from './chain-form.ts'
@@ -60,6 +61,7 @@ export function ChainDialog({ chain, onClose }: { chain: Chain | null; onClose: 
           </div>
           <SegmentedControl
             aria-label="Ending"
+            fullWidth
             value={form.on}
             onChange={(on) => change({ on: on as Chain['on'] })}
             data={Object.entries(ENDINGS).map(([value, { sentence }]) => ({ value, label: sentence }))}
@@ -81,10 +83,7 @@ export function ChainDialog({ chain, onClose }: { chain: Chain | null; onClose: 
           onChange={(event) => change({ name: event.currentTarget.value })}
         />
         <FormFailure error={create.error ?? update.error} />
-        <footer className={classes.foot}>
-          <span className={classes.missing} role="status">
-            {'missing' in read ? read.missing : ''}
-          </span>
+        <DialogFoot says={'missing' in read ? read.missing : ''}>
           <Button onClick={onClose}>Cancel</Button>
           <Button
             type="submit"
@@ -94,7 +93,7 @@ export function ChainDialog({ chain, onClose }: { chain: Chain | null; onClose: 
           >
             {chain === null ? 'Add' : 'Save'}
           </Button>
-        </footer>
+        </DialogFoot>
       </form>
     </Modal>
   )

@@ -6,7 +6,7 @@ import type { Tone } from '../../../ui/status.tsx'
 export const ENDINGS: Record<Chain['on'], { word: string; sentence: string; tone: Tone; Icon: typeof IconCheck }> = {
   succeeded: { word: 'succeeded', sentence: 'has succeeded', tone: 'ok', Icon: IconCheck },
   failed: { word: 'failed', sentence: 'has failed', tone: 'bad', Icon: IconX },
-  ended: { word: 'ended', sentence: 'has ended, however', tone: 'run', Icon: IconFlag }
+  ended: { word: 'ended', sentence: 'has ended', tone: 'run', Icon: IconFlag }
 }
 
 /** `prices/otto`, `any spider of news`, `any spider`. */

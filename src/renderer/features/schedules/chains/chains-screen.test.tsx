@@ -32,7 +32,7 @@ it('opens a chain from the graph and saves what was changed', async () => {
   open()
   fireEvent.click(await screen.findByRole('button', { name: 'Edit the chain tell the stock' }))
   const dialog = within(await screen.findByRole('dialog', { name: 'Edit tell the stock' }))
-  fireEvent.click(dialog.getByRole('radio', { name: 'has ended, however' }))
+  fireEvent.click(dialog.getByRole('radio', { name: 'has ended' }))
   fireEvent.change(dialog.getByRole('combobox', { name: 'Spider' }), { target: { value: '' } })
   expect(dialog.getByText('After which spider? * is any')).toBeTruthy()
   expect(dialog.getByRole('button', { name: 'Save' })).toHaveProperty('disabled', true)

@@ -31,8 +31,11 @@ export function ChainsScreen() {
   )
   return (
     <div className={classes.screen}>
-      <ScreenHead title="Schedules" note={chains.data && plural(chains.data.chains.length, 'chain')}>
-        <SchedulesTabs />
+      <ScreenHead
+        title="Schedules"
+        views={<SchedulesTabs />}
+        note={chains.data && plural(chains.data.chains.length, 'chain')}
+      >
         {addButton}
       </ScreenHead>
       <QueryState query={chains} what="the chains" rows={8}>

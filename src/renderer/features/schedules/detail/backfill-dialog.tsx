@@ -4,6 +4,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Backfill, Schedule } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
+import { DialogFoot } from '../../../ui/dialog-foot.tsx'
 import { FormFailure } from '../../../ui/form-failure.tsx'
 import { formatCount, plural } from '../../../ui/numbers.ts'
 import { missedSinceMs } from '../schedule-words.ts'
@@ -130,12 +131,12 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
           />
         </div>
         <FormFailure error={error} />
-        <footer className={classes.foot}>
+        <DialogFoot>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" variant="filled" loading={isBusy} disabled={!isCounted || plan.data.count === 0}>
             {isCounted && plan.data.count > 0 ? `Run ${plural(plan.data.jobs, 'job')}` : 'Run'}
           </Button>
-        </footer>
+        </DialogFoot>
       </form>
     </Modal>
   )

@@ -15,6 +15,8 @@ export function BackfillProgress({ schedule, backfill }: { schedule: Schedule; b
   const [isAsked, setAsked] = useState(false)
   const nowMs = Date.now()
   const { state, total, fired, ended, failed } = backfill
+  // Nobody chose its seconds.
+  const minute = (atMs: number) => formatMoment(Math.floor(atMs / 60_000) * 60_000, schedule.zone, nowMs)
   const share = (count: number) => (total === 0 ? 100 : (count / total) * 100)
   const cancel = async () => {
     setAsked(true)
@@ -31,19 +33,16 @@ export function BackfillProgress({ schedule, backfill }: { schedule: Schedule; b
   return (
     <section className={classes.progress} aria-label="Backfill">
       <header>
-        <strong>
-          {word}{' '}
-          <span className="dim">
-            {formatMoment(backfill.fromMs, schedule.zone, nowMs)} –{' '}
-            {formatMoment(backfill.untilMs, schedule.zone, nowMs)}
-          </span>
-        </strong>
+        <strong>{word}</strong>
         {state === 'running' && (
           <Button loading={isAsked} onClick={() => void cancel()}>
             Cancel
           </Button>
         )}
       </header>
+      <span className="dim">
+        {minute(backfill.fromMs)} – {minute(backfill.untilMs)}
+      </span>
       <Progress.Root aria-label={`${ended} of ${total} ended`}>
         <Progress.Section value={share(ended - failed)} color="var(--ok)" aria-label="ended well" />
         <Progress.Section value={share(failed)} color="var(--bad)" aria-label="failed" />

@@ -1,6 +1,7 @@
 import { Button, Modal, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { Schedule } from '../../../../shared/contract/index.ts'
+import { DialogFoot } from '../../../ui/dialog-foot.tsx'
 import type { useScheduleActions } from '../use-schedule-actions.tsx'
 import classes from './schedule-detail.module.css'
 
@@ -33,12 +34,12 @@ export function PauseDialog({ schedule, actions, onClose }: PauseDialogProps) {
           onChange={(event) => setNote(event.currentTarget.value)}
         />
         <p className="dim">What runs goes on. Nothing that falls into the pause is run later.</p>
-        <footer className={classes.foot}>
+        <DialogFoot>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" variant="filled">
             Pause
           </Button>
-        </footer>
+        </DialogFoot>
       </form>
     </Modal>
   )

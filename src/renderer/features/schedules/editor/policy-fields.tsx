@@ -1,6 +1,6 @@
 import { Button, TagsInput, Textarea, TextInput } from '@mantine/core'
 import { IconChevronRight } from '@tabler/icons-react'
-import { useState } from 'react'
+import { type ChangeEvent, useState } from 'react'
 import { CATCH_UP_WORDS, OVERLAP_WORDS } from '../schedule-words.ts'
 import classes from './editor.module.css'
 import type { ScheduleForm } from './schedule-form.ts'
@@ -106,6 +106,11 @@ function Choice<Value extends string>({
 
 function LimitFields({ form, onChange }: PolicyFieldsProps) {
   const [showsExclusions, setShowsExclusions] = useState(form.excludedCrons !== '')
+  const text = (field: 'jitter' | 'pauseAfterFailures' | 'start' | 'end' | 'maxRuns' | 'excludedCrons') => ({
+    value: form[field],
+    onChange: (event: ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) =>
+      onChange({ [field]: event.currentTarget.value })
+  })
   return (
     <div className={classes.limits}>
       <div className={classes.pair}>
@@ -113,38 +118,23 @@ function LimitFields({ form, onChange }: PolicyFieldsProps) {
           label="Jitter"
           description="Fires up to so much later; always by the same for this schedule"
           placeholder="none"
-          value={form.jitter}
-          onChange={(event) => onChange({ jitter: event.currentTarget.value })}
+          {...text('jitter')}
         />
         <TextInput
           label="Pause after failures"
           description="So many runs in a row that failed"
           placeholder="never"
           inputMode="numeric"
-          value={form.pauseAfterFailures}
-          onChange={(event) => onChange({ pauseAfterFailures: event.currentTarget.value })}
+          {...text('pauseAfterFailures')}
         />
-        <TextInput
-          type="datetime-local"
-          label="Not before"
-          description={form.zone}
-          value={form.start}
-          onChange={(event) => onChange({ start: event.currentTarget.value })}
-        />
-        <TextInput
-          type="datetime-local"
-          label="Not after"
-          description={form.zone}
-          value={form.end}
-          onChange={(event) => onChange({ end: event.currentTarget.value })}
-        />
+        <TextInput type="datetime-local" label="Not before" description={form.zone} {...text('start')} />
+        <TextInput type="datetime-local" label="Not after" description={form.zone} {...text('end')} />
         <TextInput
           label="Ends after"
           description="So many runs"
           placeholder="never"
           inputMode="numeric"
-          value={form.maxRuns}
-          onChange={(event) => onChange({ maxRuns: event.currentTarget.value })}
+          {...text('maxRuns')}
         />
       </div>
       <TagsInput
@@ -164,8 +154,7 @@ function LimitFields({ form, onChange }: PolicyFieldsProps) {
           placeholder="* * 24-31 12 *"
           autosize
           minRows={1}
-          value={form.excludedCrons}
-          onChange={(event) => onChange({ excludedCrons: event.currentTarget.value })}
+          {...text('excludedCrons')}
           classNames={{ input: 'mono' }}
           spellCheck={false}
         />

@@ -48,9 +48,11 @@ export function LoadScreen() {
   return (
     <div className={classes.layout}>
       <div className={classes.screen}>
-        <ScreenHead title="Schedules" note={load.data && <Summary {...load.data} hours={hours} />}>
-          <SchedulesTabs />
-        </ScreenHead>
+        <ScreenHead
+          title="Schedules"
+          views={<SchedulesTabs />}
+          note={load.data && <Summary {...load.data} hours={hours} />}
+        />
         <QueryState query={load} what="the load of schedules" rows={10}>
           {({ slots, minutes }) =>
             minutes.length === 0 ? (

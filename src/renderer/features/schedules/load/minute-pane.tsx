@@ -30,7 +30,7 @@ interface MinutePaneProps {
 export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePaneProps) {
   const { query } = useApi()
   const [isSpreading, setSpreading] = useState(false)
-  // Those that are in the list are known with their jitter; of others the calendar tells the moments.
+  // Those that are in the list are known with their jitter; of others the calendar tells the moments, which have none.
   const moments = useQuery(query.schedules.calendar.queryOptions({ input: { fromMs: atMs, untilMs: atMs + 60_000 } }))
   const others = [...new Set(moments.data?.moments.map(({ scheduleId }) => scheduleId))].filter(
     (id) => !schedules.has(id)
@@ -46,10 +46,11 @@ export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePa
     // eslint-disable-next-line react-hooks/exhaustive-deps
     [version, atMs]
   )
-  const crowd = [...known, ...read.flatMap(({ data }) => (data === undefined ? [] : [data]))].sort(
-    (left, right) => jobsOf(right.jobs) - jobsOf(left.jobs) || left.name.localeCompare(right.name)
-  )
-  const unnamed = known.length + others.length - crowd.length
+  const crowd = [
+    ...known,
+    ...read.flatMap(({ data }) => (data !== undefined && firesIn(data, atMs) ? [data] : []))
+  ].sort((left, right) => jobsOf(right.jobs) - jobsOf(left.jobs) || left.name.localeCompare(right.name))
+  const unnamed = (load.minutes.find((minute) => minute.atMs === atMs)?.firings ?? 0) - crowd.length
   const jobs = crowd.reduce((sum, schedule) => sum + jobsOf(schedule.jobs), 0)
   const waits = jobs - load.slots
   return (

@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { type Schedule, ScheduleSettings } from '../../../../shared/contract/index.ts'
 import { explainError } from '../../../api/explain-error.ts'
 import { useApi } from '../../../api/api.tsx'
+import { DialogFoot } from '../../../ui/dialog-foot.tsx'
 import { notifyUndo } from '../../../ui/notify.tsx'
 import { plural } from '../../../ui/numbers.ts'
 import { minuteWords } from './minute-words.ts'
@@ -98,12 +99,12 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
           Each of their runs moves, not only this one. To keep the time and only delay the start a little, give them a
           jitter instead.
         </p>
-        <footer className={classes.foot}>
+        <DialogFoot>
           <Button onClick={onClose}>Cancel</Button>
           <Button variant="filled" loading={isBusy} disabled={plan.moves.length === 0} onClick={() => void spread()}>
             {plan.moves.length === 0 ? 'Move' : `Move ${plural(plan.moves.length, 'schedule')}`}
           </Button>
-        </footer>
+        </DialogFoot>
       </div>
     </Modal>
   )
@@ -150,7 +151,9 @@ function PlanRows({ plan, atMs }: { plan: SpreadPlan; atMs: number }) {
           <span>
             {time(0)} → <strong>{time(minutes)}</strong>
           </span>
-          <span className="mono dim ellipsis">{changedRules(schedule, settings)}</span>
+          <span className="dim ellipsis">
+            <span className="mono">{changedRules(schedule, settings)}</span> {schedule.zone}
+          </span>
         </li>
       ))}
       {plan.stays.map(({ schedule, why }) => (

@@ -12,7 +12,7 @@ export function useSchedules() {
   const { query } = useApi()
   const list = useInfiniteQuery(
     query.schedules.list.infiniteOptions({
-      input: (after: string | undefined) => ({ after, limit: PAGE_ROWS }),
+      input: (after: string | undefined) => ({ after, limit: PAGE_ROWS, recent: 0 }),
       initialPageParam: undefined,
       getNextPageParam: ({ nextAfter }) => nextAfter ?? undefined
     })

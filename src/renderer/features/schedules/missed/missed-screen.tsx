@@ -55,20 +55,22 @@ export function MissedScreen() {
       <div className={classes.head}>
         <ScreenHead
           title="Schedules"
+          views={<SchedulesTabs />}
           note={firings.data && (count === 0 ? 'nothing was missed' : `${plural(count, 'moment')} without a run`)}
         >
-          {(Object.keys(STATES) as (keyof typeof STATES)[]).map((name) => (
-            <Button
-              key={name}
-              variant={shown === name ? 'light' : 'default'}
-              aria-pressed={shown === name}
-              onClick={() => setShown(name)}
-            >
-              {name}
-            </Button>
-          ))}
+          <div className={classes.filters}>
+            {(Object.keys(STATES) as (keyof typeof STATES)[]).map((name) => (
+              <Button
+                key={name}
+                variant={shown === name ? 'light' : 'default'}
+                aria-pressed={shown === name}
+                onClick={() => setShown(name)}
+              >
+                {name}
+              </Button>
+            ))}
+          </div>
         </ScreenHead>
-        <SchedulesTabs />
       </div>
       <div className={classes.split}>
         <QueryState query={firings} what="what was missed">

@@ -1,0 +1,22 @@
+import type { ReactNode } from 'react'
+import classes from './dialog-foot.module.css'
+
+interface DialogFootProps {
+  /** Before the buttons: what is missing, or what will be. */
+  says?: string
+  children: ReactNode
+}
+
+/** What ends a dialog, in sight however long it is. */
+export function DialogFoot({ says, children }: DialogFootProps) {
+  return (
+    <footer className={classes.foot}>
+      {says !== undefined && (
+        <span className={classes.says} role="status">
+          {says}
+        </span>
+      )}
+      {children}
+    </footer>
+  )
+}
