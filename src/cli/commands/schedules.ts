@@ -39,7 +39,12 @@ export function addScheduleCommands({ add, group, terminal }: ClientCommands): v
     const all: Schedule[] = []
     let after: string | null = null
     do {
-      const page = await client.schedules.list({ ...filter, limit: 500, ...(after === null ? {} : { after }) })
+      const page = await client.schedules.list({
+        ...filter,
+        limit: 500,
+        recent: 1,
+        ...(after === null ? {} : { after })
+      })
       all.push(...page.schedules)
       after = page.nextAfter
     } while (after !== null)
@@ -65,7 +70,8 @@ export function addScheduleCommands({ add, group, terminal }: ClientCommands): v
     undefined,
     schedules
   )(async (session, [name = '']) => {
-    const schedule = await findSchedule(session.client, name)
+    const { id } = await findSchedule(session.client, name)
+    const schedule = await session.client.schedules.get({ id })
     const { occurrences } = await session.client.schedules.preview({ timing: timingOf(schedule), count: 10 })
     print(terminal, session.flags, { schedule, next: occurrences }, () =>
       [
@@ -293,7 +299,7 @@ async function idsOf(client: Client, names: string[]): Promise<string[]> {
 /** By id, or by its whole name as long as only one has it. */
 async function findSchedule(client: Client, text: string): Promise<Schedule> {
   if (/^[0-9a-f]{32}$/.test(text)) return client.schedules.get({ id: text })
-  const { schedules } = await client.schedules.list({ text, limit: 500 })
+  const { schedules } = await client.schedules.list({ text, limit: 500, recent: 0 })
   const named = schedules.filter(({ name }) => name === text)
   if (named.length === 1) return named[0] as Schedule
   const what =

@@ -81,6 +81,19 @@ describe('a schedule', () => {
     }
   })
 
+  it('is listed with as many of its firings as are wanted, and a page is shorter where they are many', async () => {
+    for (let count = 0; count < 102; count += 1) await commands.create(settings({ name: `s ${count}` }))
+    const { schedules } = await commands.list({ limit: 500, recent: 1 })
+    await commands.runNow(schedules[0]!.id)
+    await commands.runNow(schedules[0]!.id)
+    const recentOf = async (recent: number) => (await commands.list({ limit: 1, recent })).schedules[0]!.recent.length
+    expect([await recentOf(0), await recentOf(1), await recentOf(30)]).toEqual([0, 1, 2])
+    const page = await commands.list({ limit: 500 })
+    expect([schedules.length, page.schedules.length, page.nextAfter !== null]).toEqual([102, 100, true])
+    const rest = await commands.list({ limit: 500, after: page.nextAfter! })
+    expect([rest.schedules.length, rest.nextAfter]).toEqual([2, null])
+  })
+
   it('is refused in words where its rules, arguments or node cannot be', async () => {
     const rules = [{ kind: 'cron' as const, expression: '0 25 * * *' }]
     await expect(commands.create(settings({ rules }))).rejects.toMatchObject({ code: 'BAD_INPUT' })

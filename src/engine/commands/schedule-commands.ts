@@ -62,6 +62,10 @@ export interface ScheduleCommandsParts {
 const Cursor = z.tuple([z.string(), ScheduleId])
 
 const RECENT_FIRINGS = 30
+/** That come with a page of schedules: more take too long to read and to send for what else goes on. */
+const FIRINGS_A_PAGE = 3_000
+/** Schedules whose firings are read in one step. */
+const DESCRIBED_AT_ONCE = 25
 /** How often somebody else may change a schedule while it is changed by one who does not care what it was. */
 const TRIES_MAX = 5
 /** A look ahead, by calendar or load: a little more than a month's page of weeks. */
@@ -79,16 +83,20 @@ export class ScheduleCommands {
     this.#parts = parts
   }
 
-  /** By name; `after` is what `nextAfter` of the page before said. Rejects with BAD_INPUT where it is something else. */
-  async list(filter: { text?: string; project?: string; after?: string; limit: number }) {
-    const { after, limit, ...wanted } = filter
+  /**
+   * By name, at most `limit`; `after` is what `nextAfter` of the page before said. Rejects with BAD_INPUT where it is something else.
+   * `recent`: so many of their newest firings.
+   */
+  async list(filter: { text?: string; project?: string; after?: string; limit: number; recent?: number }) {
+    const { after, recent = RECENT_FIRINGS, ...wanted } = filter
+    const limit = Math.min(filter.limit, Math.floor(FIRINGS_A_PAGE / Math.max(1, recent)))
     const page = await this.#parts.store.pageSchedules(wanted, {
       after: after === undefined ? null : readCursor(after),
       limit: limit + 1
     })
     const shown = page.schedules.slice(0, limit)
     const nextAfter = page.schedules.length > limit ? writeCursor(placeOf(shown.at(-1)!)) : null
-    return { schedules: await this.#describe(shown), nextAfter, total: page.total }
+    return { schedules: await this.#describe(shown, recent), nextAfter, total: page.total }
   }
 
   /** Those of these that there are. */
@@ -340,19 +348,20 @@ export class ScheduleCommands {
     return (await this.#describe([schedule]))[0]!
   }
 
-  async #describe(schedules: StoredSchedule[]): Promise<Schedule[]> {
-    if (schedules.length === 0) return []
+  async #describe(schedules: StoredSchedule[], recent = RECENT_FIRINGS): Promise<Schedule[]> {
     const { store, scheduler } = this.#parts
-    const firings = await store.listRecentFirings(
-      schedules.map(({ id }) => id),
-      RECENT_FIRINGS
-    )
-    const recent = Map.groupBy(firings, ({ scheduleId }) => scheduleId)
-    return schedules.map((schedule) => {
-      const { id, paused } = schedule
-      const next = paused ? null : scheduler.nextOf(id)
-      return describeSchedule(schedule, recent.get(id) ?? [], { next, backfill: scheduler.backfillOf(id) })
-    })
+    const described: Schedule[] = []
+    for (let index = 0; index < schedules.length; index += DESCRIBED_AT_ONCE) {
+      const some = schedules.slice(index, index + DESCRIBED_AT_ONCE)
+      const ids = some.map(({ id }) => id)
+      const firings = Map.groupBy(await store.listRecentFirings(ids, recent), ({ scheduleId }) => scheduleId)
+      for (const schedule of some) {
+        const { id, paused } = schedule
+        const next = paused ? null : scheduler.nextOf(id)
+        described.push(describeSchedule(schedule, firings.get(id) ?? [], { next, backfill: scheduler.backfillOf(id) }))
+      }
+    }
+    return described
   }
 }
 

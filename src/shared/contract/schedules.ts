@@ -1,6 +1,7 @@
 import { oc } from '@orpc/contract'
 import { z } from 'zod'
 import { Dependency, JobId, NodeId, RetryPolicy, RunLimits, TagTerm } from './jobs.ts'
+import { MomentMs, MomentOfQueryMs } from './moment.ts'
 
 export const ScheduleId = z.string().regex(/^[0-9a-f]{32}$/)
 
@@ -42,9 +43,9 @@ export const ScheduleRule = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('interval'),
     everySeconds: z.number().int().min(1).max(31_622_400),
-    anchorMs: z.number().int()
+    anchorMs: MomentMs
   }),
-  z.object({ kind: z.literal('once'), atMs: z.number().int() })
+  z.object({ kind: z.literal('once'), atMs: MomentMs })
 ])
 export type ScheduleRule = z.infer<typeof ScheduleRule>
 
@@ -65,8 +66,8 @@ export const ScheduleTiming = z.object({
   gap: z.enum(['run_at_shift', 'skip']).default('run_at_shift'),
   /** A time of day that there is twice: run at the first, or at both. */
   doubled: z.enum(['run_once', 'run_twice']).default('run_once'),
-  startMs: z.number().int().nullable().default(null),
-  endMs: z.number().int().nullable().default(null)
+  startMs: MomentMs.nullable().default(null),
+  endMs: MomentMs.nullable().default(null)
 })
 export type ScheduleTiming = z.infer<typeof ScheduleTiming>
 
@@ -152,7 +153,7 @@ export const Schedule = ScheduleSettings.extend({
   nextNominalMs: z.number().nullable(),
   runCount: z.number().int(),
   failuresInARow: z.number().int(),
-  /** The last 30, newest first. */
+  /** The last 30, newest first; in lists as many as were asked for. */
   recent: z.array(Firing),
   backfill: Backfill.nullable()
 })
@@ -193,12 +194,16 @@ export const Occurrence = z.object({
 })
 export type Occurrence = z.infer<typeof Occurrence>
 
-const Span = z.object({ fromMs: z.coerce.number().int(), untilMs: z.coerce.number().int() })
+/** From `fromMs` on and before `untilMs`, so that spans beside each other share nothing. */
+const Span = z.object({ fromMs: MomentOfQueryMs, untilMs: MomentOfQueryMs })
 const Changed = z.object({ schedule: Schedule })
 const Ids = z.object({ ids: z.array(ScheduleId).min(1).max(10_000) })
 
 export const schedulesContract = {
-  /** By name, by keyset: `after` is what `nextAfter` of the page above said; it holds whatever became of the schedules there. */
+  /**
+   * By name, by keyset: `after` is what `nextAfter` of the page above said; it holds whatever became of the schedules there. A page is
+   * shorter than `limit` where more than 3,000 firings would come with it: with `recent` 6 there are 500 schedules on a page.
+   */
   list: oc
     .route({ method: 'GET', path: '/schedules' })
     .input(
@@ -206,7 +211,9 @@ export const schedulesContract = {
         text: z.string().max(200).optional(),
         project: z.string().max(200).optional(),
         after: z.string().max(2_000).optional(),
-        limit: z.coerce.number().int().min(1).max(500).default(100)
+        limit: z.coerce.number().int().min(1).max(500).default(100),
+        /** So many of the newest firings of each. */
+        recent: z.coerce.number().int().min(0).max(30).default(30)
       })
     )
     .output(z.object({ schedules: z.array(Schedule), nextAfter: z.string().nullable(), total: z.number().int() })),
@@ -239,17 +246,20 @@ export const schedulesContract = {
     .input(
       z.object({
         timing: ScheduleTiming,
-        fromMs: z.number().int().optional(),
+        fromMs: MomentMs.optional(),
         count: z.number().int().min(1).max(1_000).default(10)
       })
     )
     .output(z.object({ words: z.string(), occurrences: z.array(Occurrence) })),
-  /** Moments of all schedules in a span (a week's calendar), at most `limit`; `more` says that there are others. */
+  /**
+   * Moments of all schedules in a span (a week's calendar) as their rules mean them, without jitter; at most `limit`, and `more` says that
+   * there are others.
+   */
   calendar: oc
     .route({ method: 'GET', path: '/schedules/calendar' })
     .input(Span.extend({ limit: z.coerce.number().int().min(1).max(20_000).default(5_000) }))
     .output(z.object({ moments: z.array(z.object({ scheduleId: ScheduleId, atMs: z.number() })), more: z.boolean() })),
-  /** How many schedules fire, minute by minute, beside the free slots of the fleet: where it would be better to spread. */
+  /** How many schedules fire, minute by minute, jitter included, beside the slots of the fleet: where it would be better to spread. */
   load: oc
     .route({ method: 'GET', path: '/schedules/load' })
     .input(Span)
@@ -277,7 +287,7 @@ export const schedulesContract = {
    */
   planBackfill: oc
     .route({ method: 'POST', path: '/schedules/{id}/backfill/plan' })
-    .input(z.object({ id: ScheduleId, fromMs: z.number().int(), untilMs: z.number().int() }))
+    .input(z.object({ id: ScheduleId, fromMs: MomentMs, untilMs: MomentMs }))
     .output(
       z.object({
         count: z.number().int(),
@@ -293,8 +303,8 @@ export const schedulesContract = {
     .input(
       z.object({
         id: ScheduleId,
-        fromMs: z.number().int(),
-        untilMs: z.number().int(),
+        fromMs: MomentMs,
+        untilMs: MomentMs,
         order: z.enum(['oldest_first', 'newest_first']).default('oldest_first'),
         /** So many firings live at a time. */
         concurrency: z.number().int().min(1).max(1_000).default(1)
