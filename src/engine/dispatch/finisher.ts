@@ -4,7 +4,7 @@ import type { Timer } from '../runtime/clock.ts'
 import type { LogBytes } from '../output/byte-window.ts'
 import { archiveLog, archiveName, packSmallLog } from '../output/log-archive.ts'
 import { judgeOutcome, type Judgement } from '../output/outcome.ts'
-import { CLOSING_TAIL_BYTES, parseClosingStats } from '../output/log-stats.ts'
+import { CLOSING_TAIL_BYTES } from '../output/log-stats.ts'
 import { conclude } from './conclude.ts'
 import type { DispatchContext } from './context.ts'
 import type { LiveAttempt } from './live-attempts.ts'
@@ -25,7 +25,6 @@ export function isAnswer(node: FleetNode, error: unknown): error is NodeError {
 
 export interface LogTail extends LogBytes {
   text: string
-  hasClosingStats: boolean
 }
 
 /**
@@ -66,8 +65,7 @@ export class Finisher {
       this.#stopping.signal
     )
     if (range === null) return null
-    const text = new TextDecoder().decode(range.bytes)
-    return { ...range, text, hasClosingStats: parseClosingStats(text).finishReason !== null }
+    return { ...range, text: new TextDecoder().decode(range.bytes) }
   }
 
   #takeInLine(one: LiveAttempt, tries: number): void {

@@ -2,6 +2,7 @@ import { type ClockEstimate, trueTime, trueTimeBetween } from '../nodes/clock-of
 import type { FleetNode } from '../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../nodes/node-client.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import { parseClosingStats } from '../output/log-stats.ts'
 import type { AttemptChange } from '../store/store.ts'
 import { applyChange } from './apply-change.ts'
 import { conclude } from './conclude.ts'
@@ -188,7 +189,7 @@ export class Follower {
     }
     if (this.#context.live.get(one.key) !== one || one.absence === null) return
     if (log === null) await this.#concludeWithoutLog(node, one)
-    else if (log.hasClosingStats) await this.#concludeFinished(node, one)
+    else if (parseClosingStats(log.text).finishReason !== null) await this.#concludeFinished(node, one)
     else await this.#followOrphan(node, one, log.sizeBytes)
   }
 

@@ -44,6 +44,39 @@ const ListedJob = z.object({
 export type ListedJob = z.infer<typeof ListedJob>
 export const ListJobsAnswer = listsOf(ListedJob)
 export type ListJobsAnswer = z.infer<typeof ListJobsAnswer>
+/**
+ * As the schema above, by hand, for a busy node lists its last hundreds of jobs each second; a job may have fields besides. null: not of
+ * this form, be it one job.
+ */
+export function readListJobs(answer: Record<string, unknown>): ListJobsAnswer | null {
+  const { pending, running, finished } = answer
+  return isListOfJobs(pending) && isListOfJobs(running) && isListOfJobs(finished)
+    ? { pending, running, finished }
+    : null
+}
+
+function isListOfJobs(list: unknown): list is ListedJob[] {
+  return Array.isArray(list) && list.every(isListedJob)
+}
+
+function isListedJob(job: unknown): boolean {
+  if (typeof job !== 'object' || job === null) return false
+  const { id, project, spider, pid, start_time, end_time, log_url } = job as Record<string, unknown>
+  return (
+    typeof id === 'string' &&
+    typeof project === 'string' &&
+    typeof spider === 'string' &&
+    (pid == null || Number.isSafeInteger(pid)) &&
+    isTextOrNone(start_time) &&
+    isTextOrNone(end_time) &&
+    isTextOrNone(log_url)
+  )
+}
+
+function isTextOrNone(value: unknown): boolean {
+  return value == null || typeof value === 'string'
+}
+
 /** 1.2 must be asked project by project, and leaves the project out. */
 export const ListJobsOfProjectAnswer = listsOf(ListedJob.omit({ project: true }))
 

@@ -1,14 +1,13 @@
-import type { z } from 'zod'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { type DaemonStatus, type NodeClient, NodeError, type SeenJob, type Snapshot } from '../node-client.ts'
 import {
   CancelAnswer,
-  type DaemonStatusAnswer,
   readDaemonStatus,
+  readListJobs,
   DoneAnswer,
   type ListedJob,
-  ListJobsAnswer,
+  type ListJobsAnswer,
   ListJobsOfProjectAnswer,
   ProjectsAnswer,
   ScheduleAnswer,
@@ -72,7 +71,7 @@ export function createScrapydClient(options: ScrapydClientOptions): NodeClient {
   async function get<T>(
     path: string,
     query: [string, string][],
-    schema: z.ZodType<T>,
+    schema: AnswerSchema<T>,
     limit: Limit,
     signal?: AbortSignal
   ) {
@@ -83,7 +82,7 @@ export function createScrapydClient(options: ScrapydClientOptions): NodeClient {
   async function post<T>(
     path: string,
     form: [string, string][],
-    schema: z.ZodType<T>,
+    schema: AnswerSchema<T>,
     limit: Limit,
     signal?: AbortSignal
   ) {
@@ -127,7 +126,11 @@ export function createScrapydClient(options: ScrapydClientOptions): NodeClient {
       const askedAtMs = clock.nowMs()
       const limit = { timeoutMs: limits.daemonStatusMs, limitBytes: limits.daemonStatusBytes }
       const path = 'daemonstatus.json'
-      const { answer, head } = await askJson(connection, { method: 'GET', path, schema: BY_HAND, ...limit }, signal)
+      const { answer, head } = await askJson(
+        connection,
+        { method: 'GET', path, schema: DAEMON_STATUS, ...limit },
+        signal
+      )
       return {
         pending: answer.pending,
         running: answer.running,
@@ -142,7 +145,7 @@ export function createScrapydClient(options: ScrapydClientOptions): NodeClient {
       const limit = { timeoutMs: limits.listJobsMs, limitBytes: limits.listJobsBytes }
       let answer: ListJobsAnswer
       try {
-        answer = await get('listjobs.json', [], ListJobsAnswer, limit, signal)
+        answer = await get('listjobs.json', [], LIST_JOBS, limit, signal)
       } catch (error) {
         if (!(error instanceof NodeError) || !needsProject(error.nodeMessage ?? '')) throw error
         answer = await listJobsOfEachProject(signal)
@@ -182,7 +185,7 @@ export function createScrapydClient(options: ScrapydClientOptions): NodeClient {
 
     probeVersion(signal) {
       const limit = { timeoutMs: limits.listJobsMs, limitBytes: limits.listJobsBytes }
-      return probeVersion(connection, () => get('listjobs.json', [], ListJobsAnswer, limit, signal), signal)
+      return probeVersion(connection, () => get('listjobs.json', [], LIST_JOBS, limit, signal), signal)
     },
 
     async listProjects(signal) {
@@ -234,10 +237,15 @@ export function createScrapydClient(options: ScrapydClientOptions): NodeClient {
   return client
 }
 
-const BY_HAND: AnswerSchema<DaemonStatusAnswer> = {
-  safeParse(answer) {
-    const data = readDaemonStatus(answer)
-    return data === null ? { success: false } : { success: true, data }
+const DAEMON_STATUS = byHand(readDaemonStatus)
+const LIST_JOBS = byHand(readListJobs)
+
+function byHand<T>(read: (answer: Record<string, unknown>) => T | null): AnswerSchema<T> {
+  return {
+    safeParse(answer) {
+      const data = read(answer)
+      return data === null ? { success: false } : { success: true, data }
+    }
   }
 }
 
