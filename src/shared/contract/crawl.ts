@@ -1,6 +1,7 @@
 import { oc } from '@orpc/contract'
 import { z } from 'zod'
 import { JobId } from './jobs.ts'
+import { MomentMs } from './moment.ts'
 import { ScheduleId } from './schedules.ts'
 
 const SECONDS_OF = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
@@ -16,10 +17,7 @@ const Seconds = z.union([
 ])
 
 /** A moment with its offset (`2026-12-24T18:00:00+01:00`), or milliseconds since 1970. */
-const Moment = z.union([
-  z.number().int().min(0).max(8_640_000_000_000_000),
-  z.iso.datetime({ offset: true }).transform((text) => Date.parse(text))
-])
+const Moment = z.union([MomentMs, z.iso.datetime({ offset: true }).transform((text) => Date.parse(text))])
 
 /**
  * One order in the words of people who want pages, not jobs. The names are the issue's, hence with underscores. `start_urls` reach the

@@ -1,6 +1,7 @@
 import { oc } from '@orpc/contract'
 import { z } from 'zod'
 import { JOB_ID_PATTERN, NODE_ID_PATTERN } from '../ids.ts'
+import { MomentMs } from './moment.ts'
 
 export const JobId = z.string().regex(JOB_ID_PATTERN)
 export const NodeId = z.string().regex(NODE_ID_PATTERN)
@@ -308,8 +309,8 @@ export const RunInput = z.object({
   tags: z.array(TagTerm).max(20).optional(),
   /** Absent: as the project says. null: never. */
   retry: RetryPolicy.nullable().optional(),
-  notBeforeMs: z.number().int().nullable().optional(),
-  expiresAtMs: z.number().int().nullable().optional(),
+  notBeforeMs: MomentMs.nullable().optional(),
+  expiresAtMs: MomentMs.nullable().optional(),
   /** Absent: as the project says. */
   noOverlap: z.boolean().optional(),
   after: z.array(Dependency).max(100).optional(),
