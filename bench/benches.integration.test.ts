@@ -75,7 +75,10 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
   [
     'schedules',
     () => all(schedules.measure({ schedules: 20, atOnce: 10, rounds: 1, idleMs: 200 })),
-    ['firing_p50_ms', 'firing_p99_ms', 'next10_p99_ms', 'idle_core_share']
+    [
+      ...['firing_p50_ms', 'firing_p99_ms', 'next10_p99_ms', 'idle_core_share'],
+      ...['calendar_week_ms', 'load_day_ms', 'list_page_ms', 'views_loop_p99_ms']
+    ]
   ]
 ]
 

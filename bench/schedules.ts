@@ -13,10 +13,11 @@ import { occurrencesOf } from '../src/shared/calendar/index.ts'
 import { ScheduleSettings } from '../src/shared/contract/index.ts'
 import type { Figure } from './figure.ts'
 import { machine } from './support/bench-engine.ts'
+import { scheduleViews } from './support/schedule-views.ts'
 import { progress } from './support/sides.ts'
 
 export const about =
-  'schedules: how late 1,000 of 10,000 are that fire in one second, what an idle ticker costs, ten next runs'
+  'schedules: how late 1,000 of 10,000 are that fire in one second, what an idle ticker costs, ten next runs, views of all'
 
 export const run = (): AsyncIterable<Figure> => measure({ schedules: 10_000, atOnce: 1_000, rounds: 5, idleMs: 30_000 })
 
@@ -36,6 +37,10 @@ export async function* measure(load: Load): AsyncGenerator<Figure> {
   const conditions = { schedules: load.schedules, synchronous: 'FULL', ...machine() }
   const settings = Array.from({ length: load.schedules }, (_, index) => settingsOf(index))
   yield { figure: 'next10_p99_ms', value: next10(settings), unit: 'ms', conditions }
+  yield* scheduleViews(
+    settings.map((one, index) => stored(index, one)),
+    conditions
+  )
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-schedules-'))
   try {
     const store = await openSqliteStore({

@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { ScheduleCommands, type SchedulerDoor } from '../../src/engine/commands/schedule-commands.ts'
+import { systemClock } from '../../src/engine/runtime/clock.ts'
+import { createJobIds } from '../../src/engine/runtime/ids.ts'
+import { silentLogger } from '../../src/engine/runtime/logger.ts'
+import { systemRandom } from '../../src/engine/runtime/random.ts'
+import { openSqliteStore } from '../../src/engine/store/sqlite/sqlite-store.ts'
+import type { NewFiring, StoredSchedule } from '../../src/engine/store/store.ts'
+import { aNewJob } from '../../src/engine/testing/builders.ts'
+import type { Figure } from '../figure.ts'
+import { progress } from './sides.ts'
+
+const DAY_MS = 86_400_000
+const ROUNDS = 5
+const PAGE = 100
+/** As many as a row of the list shows. */
+const FIRINGS_EACH = 30
+
+/**
+ * What is asked about all schedules at once: the week's calendar, the load of a day, a page of the list. The engine's own orders on a store in a thread
+ * of its own, without the doors before them; how late the event loop is meanwhile is what everything else notices of it.
+ */
+export async function* scheduleViews(
+  schedules: StoredSchedule[],
+  conditions: Figure['conditions']
+): AsyncGenerator<Figure> {
+  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-schedule-views-'))
+  try {
+    const path = join(directory, 'scrapdeck.sqlite')
+    const store = await openSqliteStore({ path, clock: systemClock, logger: silentLogger, onDeath: () => undefined })
+    progress(`schedules: views of ${schedules.length}`)
+    await Promise.all(schedules.map((schedule) => store.putSchedule(schedule)))
+    // Names in the order of the list, so that the first page has firings.
+    const { schedules: listed } = await store.pageSchedules({}, { after: null, limit: PAGE })
+    for (let round = 1; round <= FIRINGS_EACH; round += 1) await store.fire(listed.map(({ id }) => firingOf(id, round)))
+    const commands = new ScheduleCommands({
+      ...{ store, clock: systemClock, random: systemRandom, slots: () => 0, onChange: () => undefined },
+      scheduler: { nextOf: () => null, backfillOf: () => null } as unknown as SchedulerDoor,
+      fleet: { get: () => undefined },
+      secretBox: { seal: (text) => Promise.resolve(text) }
+    })
+    const fromMs = Date.now()
+    const delay = monitorEventLoopDelay({ resolution: 1 })
+    const views: [figure: string, look: () => Promise<unknown>][] = [
+      ['calendar_week_ms', () => commands.calendar({ fromMs, untilMs: fromMs + 7 * DAY_MS, limit: 5_000 })],
+      ['load_day_ms', () => commands.load({ fromMs, untilMs: fromMs + DAY_MS })],
+      ['list_page_ms', () => commands.list({ limit: PAGE })]
+    ]
+    for (const [figure, look] of views) {
+      const tookMs: number[] = []
+      delay.enable()
+      for (let round = 0; round < ROUNDS; round += 1) {
+        const beganMs = performance.now()
+        await look()
+        tookMs.push(performance.now() - beganMs)
+      }
+      delay.disable()
+      const value = rounded(tookMs.sort((one, other) => one - other)[Math.floor(ROUNDS / 2)]!)
+      yield { figure, value, unit: 'ms', conditions: { ...conditions, rounds: ROUNDS } }
+    }
+    yield { figure: 'views_loop_p99_ms', value: rounded(delay.percentile(99) / 1e6), unit: 'ms', conditions }
+    await store.close()
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+const newJobId = createJobIds(systemClock, systemRandom)
+
+function firingOf(scheduleId: string, round: number): NewFiring {
+  const nominalMs = Date.now() - round * DAY_MS
+  const told = { origin: 'tick', state: 'fired', reason: 'on_time', text: 'on time' } as const
+  const jobs = [aNewJob({ id: newJobId(), scheduleId, nominalMs })]
+  return { scheduleId, nominalMs, backfillId: null, atMs: nominalMs, ...told, count: 1, jobs, doneUntilMs: null }
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 1_000) / 1_000
+}
