@@ -41,11 +41,11 @@ const LOOKED_AHEAD_MS = 3 * 86_400_000
  */
 export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal): Expectation {
   const offsetMs = jitterOf(schedule.id, schedule.jitterSeconds)
+  const problems = new Set<string>()
   const groups = groupBySight(
     meantBy(schedule.timing, plan.beginsAtMs, plan.beginsAtMs + plan.durationMs + LOOKED_AHEAD_MS)
   )
   const expected: Expected[] = []
-  const problems = new Set<string>()
   const fired: { nominalMs: number; jobs: ExpectedJob[] }[] = []
   let firstLive = 0
   let runCount = 0

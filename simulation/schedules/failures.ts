@@ -30,7 +30,8 @@ export function problemsOfFailures(
     const dueMs = livingSince(journal, causeMs, PAUSED_WITHIN_MS)
     if (dueMs === null || dueMs > durationMs || isPausedAt(journal, id, dueMs)) continue
     if (isOverAt(dueMs)) continue
-    const count = countAt(dueMs, false)
+    // What came since has time left.
+    const count = Math.min(countAt(dueMs - PAUSED_WITHIN_MS, false), countAt(dueMs, false))
     if (count >= pauseAfterFailures) problems.push(`not paused at ${dueMs}, after ${count} failures`)
   }
   const isSettled = livingSince(journal, durationMs - PAUSED_WITHIN_MS, PAUSED_WITHIN_MS) === durationMs

@@ -195,8 +195,14 @@ function planEvents(chance: Chance, durationMs: number): Event[] {
     if (chance.happens(0.35)) events.push({ kind: 'jump', atMs, byMs })
     else {
       const downMs = chance.between(1_000, chance.pick([30_000, 10 * MINUTE_MS, 80 * MINUTE_MS]))
-      const verbs = chance.pick([['fire'], ['fire'], ['fire', 'putSchedule', 'answerChains'], ['answerChains']])
-      const inWrite = { verbs, call: chance.between(1, 4), when: chance.pick(['before', 'after'] as const) }
+      const verbs = chance.pick([
+        ['fire'],
+        ['fire', 'putSchedule', 'answerChains'],
+        ['answerChains'],
+        ['cancel'],
+        ['cancel']
+      ])
+      const inWrite = { verbs, call: chance.pick([1, 1, 2, 3]), when: chance.pick(['before', 'after'] as const) }
       events.push({
         kind: 'crash',
         atMs,

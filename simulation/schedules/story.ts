@@ -217,9 +217,8 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
         if (name === 'onChange') return (listener: () => void) => store.onChange(() => void (mine.isDead || listener()))
         return async (...parameters: unknown[]) => {
           if (mine.isDead) return never()
-          const { fatal } = mine
-          const isFatal = fatal?.verbs.includes(name as string) === true && ++mine.fatalCalls === fatal.call
-          if (isFatal && fatal.when === 'before') {
+          const isFatal = isFatalCall(mine, String(name))
+          if (isFatal && mine.fatal!.when === 'before') {
             dieWriting(mine)
             return never()
           }
@@ -232,6 +231,10 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
         }
       }
     })
+  }
+
+  function isFatalCall(mine: Life, verb: string): boolean {
+    return mine.fatal?.verbs.includes(verb) === true && ++mine.fatalCalls === mine.fatal.call
   }
 
   function dieWriting(mine: Life): void {
@@ -294,8 +297,11 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
 
   async function cancel(mine: Life, jobIds: string[]): Promise<void> {
     if (mine.isDead || jobIds.length === 0) return
+    const isFatal = isFatalCall(mine, 'cancel')
+    if (isFatal && mine.fatal!.when === 'before') return dieWriting(mine)
     journal.lastCancels.add(`${jobs.all.get(jobIds[0]!)!.of!.scheduleId} ${time.nowMs}`)
     await jobs.cancel(jobIds)
+    if (isFatal) dieWriting(mine)
   }
 
   async function prepare(items: RunItem[], origin: Parameters<SchedulerParts['prepare']>[1]): Promise<NewJob[]> {
