@@ -42,7 +42,7 @@ it('forgets firings of more than 400 days ago, and all but the newest 10,000 of 
   })
   await done
   const removed = await Promise.all(steps.mock.results.map(({ value }) => value as Promise<number>))
-  expect(removed).toEqual([500, 500, 300])
+  expect(removed).toEqual([250, 250, 250, 250, 250, 50])
 })
 
 it('keeps the rows of a schedule while a backfill of it is under way', async () => {
@@ -63,10 +63,10 @@ it('begins no other step once it is stopped', async () => {
   const { clock, fire, count, forgetting } = world
   await fire(START_MS - 401 * DAY_MS, 1_200)
   void forgetting.run()
-  await vi.waitFor(async () => expect(await count()).toBe(700))
+  await vi.waitFor(async () => expect(await count()).toBe(950))
   forgetting.stop()
   await clock.advanceBy(60_000)
-  expect(await count()).toBe(700)
+  expect(await count()).toBe(950)
 })
 
 it('happens every ten minutes, by the clock alone', async () => {

@@ -92,6 +92,9 @@ describe('a schedule', () => {
     expect([schedules.length, page.schedules.length, page.nextAfter !== null]).toEqual([102, 100, true])
     const rest = await commands.list({ limit: 500, after: page.nextAfter! })
     expect([rest.schedules.length, rest.nextAfter]).toEqual([2, null])
+    const ids = schedules.map(({ id }) => id)
+    expect(await commands.remove([...ids, ids[0]!])).toEqual(ids)
+    expect((await commands.list({ limit: 1 })).total).toBe(0)
   })
 
   it('is refused in words where its rules, arguments or node cannot be', async () => {

@@ -68,6 +68,8 @@ const FIRINGS_A_PAGE = 3_000
 const DESCRIBED_AT_ONCE = 25
 /** How often somebody else may change a schedule while it is changed by one who does not care what it was. */
 const TRIES_MAX = 5
+/** Each may have thousands of rows in the history: some take the store long enough. */
+const DELETED_AT_ONCE = 5
 /** A look ahead, by calendar or load: a little more than a month's page of weeks. */
 const SPAN_MAX_MS = 45 * 86_400_000
 /** Some two seconds of computing. */
@@ -159,8 +161,12 @@ export class ScheduleCommands {
 
   /** Their history goes with them, their jobs stay. Returns those that were there. */
   async remove(ids: string[]): Promise<string[]> {
-    const removed = await this.#parts.store.deleteSchedules(ids)
-    await this.#told(removed)
+    const removed: string[] = []
+    for (let index = 0; index < ids.length; index += DELETED_AT_ONCE) {
+      const some = await this.#parts.store.deleteSchedules(ids.slice(index, index + DELETED_AT_ONCE))
+      await this.#told(some)
+      removed.push(...some)
+    }
     return removed
   }
 
