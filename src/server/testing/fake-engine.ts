@@ -1,8 +1,6 @@
-import { createHash } from 'node:crypto'
-import { Readable } from 'node:stream'
 import { implement } from '@orpc/server'
-import type { FleetAsScrapyd, ScrapydJobs, ScrapydScheduleRequest } from '../../engine/commands/fleet-as-scrapyd.ts'
 import type { Engine } from '../../engine/index.ts'
+import { job as exampleJob } from '../openapi/example-things.ts'
 import { EXAMPLES } from '../openapi/examples.ts'
 import {
   contract,
@@ -13,121 +11,14 @@ import {
   type Version
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-
-/** 2026-01-02 03:04:05.9 UTC: of every file. */
-const FILES_MODIFIED_AT_MS = Date.UTC(2026, 0, 2, 3, 4, 5, 900)
+import { createFakeScrapyd, sha256 } from './fake-scrapyd.ts'
 
 /** An engine in memory for tests of the doors: enough of it that every shape of call and of failure can be made. */
 export function createFakeEngine() {
-  const versions = new Map<string, Map<string, string[]>>()
-  const files = { logs: new Map<string, Buffer>(), items: new Map<string, Buffer>() }
+  const { scrapyd, ...fleet } = createFakeScrapyd()
   const batches: ChangeBatch[] = []
   const waiting = new Set<() => void>()
-  const signals: (string | number | null)[] = []
-  const scheduled: ScrapydScheduleRequest[] = []
-  const uploads: { name: string; sha256: string; sizeBytes: number }[] = []
-  const jobs: ScrapydJobs = { pending: [], running: [], finished: [] }
   const openStreams = { count: 0 }
-
-  const spidersOf = (project: string, version: string | null): string[] => {
-    const known = versions.get(project)
-    if (known === undefined)
-      throw new ScrapdeckError('PROJECT_NOT_FOUND', `No node and no upload has the project ${project}.`)
-    const spiders = version === null ? [...known.values()].at(-1) : known.get(version)
-    if (spiders === undefined) throw new ScrapdeckError('VERSION_NOT_FOUND', `${project} has no version ${version}.`)
-    return spiders
-  }
-
-  const scrapyd: FleetAsScrapyd = {
-    nodeName: 'fake',
-    async daemonStatus() {
-      return { pending: jobs.pending.length, running: jobs.running.length, finished: jobs.finished.length }
-    },
-    async addVersion(project, version, egg) {
-      if (!Buffer.from(egg).subarray(0, 2).equals(Buffer.from('PK'))) {
-        throw new ScrapdeckError('EGG_NOT_A_ZIP', 'The file is not an egg: it is not a zip archive.')
-      }
-      uploads.push({ name: `${project}/${version}`, sha256: sha256(egg), sizeBytes: egg.length })
-      const known = versions.get(project) ?? new Map<string, string[]>()
-      versions.set(project, known.set(version, ['quotes', 'slow']))
-      return { spiders: 2 }
-    },
-    async schedule(request) {
-      if (!spidersOf(request.project, request.version).includes(request.spider)) {
-        throw new ScrapdeckError('SPIDER_NOT_FOUND', `${request.project} has no spider ${request.spider}.`)
-      }
-      scheduled.push(request)
-      const jobid = request.jobid ?? String(scheduled.length).padStart(32, '0')
-      const { project, spider, version, settings, args } = request
-      jobs.pending.push({ jobid, project, spider, version, settings, args })
-      return { jobid }
-    },
-    async cancel({ project, jobid, signal }) {
-      spidersOf(project, null)
-      if (jobs.running.some((job) => job.jobid === jobid)) {
-        if (signal !== null && 'refuse' in signal) throw new ScrapdeckError('BAD_INPUT', signal.refuse)
-        signals.push(signal === null ? null : signal.send)
-        return { prevstate: 'running' }
-      }
-      const index = jobs.pending.findIndex((job) => job.jobid === jobid)
-      if (index === -1) return { prevstate: null }
-      jobs.pending.splice(index, 1)
-      return { prevstate: 'pending' }
-    },
-    async status({ jobid, project }) {
-      if (project !== null) spidersOf(project, null)
-      return { currstate: jobs.pending.some((job) => job.jobid === jobid) ? 'pending' : null }
-    },
-    async listProjects() {
-      return [...versions.keys()]
-    },
-    async listVersions(project) {
-      return [...(versions.get(project)?.keys() ?? [])]
-    },
-    async listSpiders(project, version) {
-      return spidersOf(project, version)
-    },
-    async requireSpider(project, version, spider) {
-      if (!spidersOf(project, version).includes(spider)) {
-        throw new ScrapdeckError('SPIDER_NOT_FOUND', `${project} has no spider ${spider}.`)
-      }
-    },
-    async listJobs(project) {
-      if (project !== null) spidersOf(project, null)
-      return jobs
-    },
-    async deleteVersion(project, version) {
-      if (!versions.get(project)?.delete(version))
-        throw new ScrapdeckError('VERSION_NOT_FOUND', 'There is no such version.')
-    },
-    async deleteProject(project) {
-      if (!versions.delete(project)) throw new ScrapdeckError('PROJECT_NOT_FOUND', 'There is no such project.')
-    },
-    async openFile(tree, segments) {
-      const path = segments.join('/')
-      const file = files[tree].get(path)
-      if (file !== undefined) {
-        return {
-          kind: 'file',
-          sizeBytes: file.length,
-          modifiedAtMs: FILES_MODIFIED_AT_MS,
-          read: (start, stop) => Readable.from([file.subarray(start, stop)], { objectMode: false })
-        }
-      }
-      const below = [...files[tree].keys()].filter((name) => path === '' || name.startsWith(`${path}/`))
-      if (below.length === 0) return null
-      const steps = below.map((name) => name.split('/').slice(segments.length))
-      const names = [...new Set(steps.map(([name]) => name as string))].sort()
-      return {
-        kind: 'directory',
-        entries: names.map((name) => {
-          const isDirectory = steps.some((rest) => rest[0] === name && rest.length > 1)
-          const sizeBytes = files[tree].get([...segments, name].join('/'))?.length ?? null
-          return { name, isDirectory, sizeBytes, modifiedAtMs: FILES_MODIFIED_AT_MS }
-        })
-      }
-    }
-  }
 
   const server = implement(contract)
   const unavailable = () => {
@@ -347,12 +238,7 @@ export function createFakeEngine() {
     healthNow,
     health: { now: () => healthNow, look: async () => healthNow },
     /** What a test looks at and changes. */
-    versions,
-    files,
-    jobs,
-    scheduled,
-    signals,
-    uploads,
+    ...fleet,
     openStreams,
     addBatch(figures: Figures) {
       addChanges([{ kind: 'figures', figures }])
@@ -365,46 +251,13 @@ export type FakeEngine = ReturnType<typeof createFakeEngine>
 
 function aFakeJob(changes: Partial<Job>): Job {
   return {
+    ...exampleJob,
     id: '019b0000000000000000000000000001',
     jobid: '019b0000000000000000000000000001',
-    project: 'shop',
-    version: null,
     spider: 'quotes',
     settings: {},
     args: {},
-    secretNames: [],
-    limits: null,
-    retry: null,
-    notBeforeMs: null,
-    expiresAtMs: null,
-    noOverlap: false,
-    after: [],
-    dedupeKey: null,
-    hold: null,
-    priority: 0,
-    rank: 1,
     placement: { nodeId: null, tags: [] },
-    source: 'api',
-    scheduleId: null,
-    nominalMs: null,
-    state: 'queued',
-    outcome: null,
-    status: 'queued',
-    reason: null,
-    killingLine: null,
-    waiting: null,
-    nodeId: null,
-    lane: '',
-    attemptCount: 0,
-    mayHaveRunTwice: false,
-    unknownSinceMs: null,
-    cancelAskedAtMs: null,
-    queuedAtMs: 1,
-    startedAtMs: null,
-    endedAtMs: null,
-    pages: null,
-    items: null,
-    errors: null,
     ...changes
   }
 }
@@ -435,8 +288,4 @@ function nextChange(waiting: Set<() => void>, signal: AbortSignal | undefined): 
     waiting.add(wake)
     signal?.addEventListener('abort', wake, { once: true })
   })
-}
-
-function sha256(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex')
 }
