@@ -132,11 +132,17 @@ export const SCHEDULE_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   'schedules-load': (page) => page.goto('#/schedules/load').then(() => {}),
   'schedules-minute': async (page) => {
     await page.goto('#/schedules/load')
-    await page.getByRole('button', { name: /[89] schedules/ }).first().click()
+    await page
+      .getByRole('button', { name: /[89] schedules/ })
+      .first()
+      .click()
   },
   'schedules-spread': async (page) => {
     await page.goto('#/schedules/load')
-    await page.getByRole('button', { name: /[89] schedules/ }).first().click()
+    await page
+      .getByRole('button', { name: /[89] schedules/ })
+      .first()
+      .click()
     await page.getByRole('button', { name: 'Spread…' }).click()
   },
   chains: (page) => page.goto('#/schedules/chains').then(() => {}),

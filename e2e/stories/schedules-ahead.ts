@@ -33,6 +33,10 @@ export async function readTheWeek(page: Page, client: Client): Promise<void> {
   const byHand = hours(/runs?$/).filter({ has: page.getByRole('img', { name: 'succeeded' }) })
   await expect(byHand).toContainText('late news', { timeout: 30_000 })
   await expect(page.getByRole('button', { name: 'This week' })).toBeDisabled()
+  // The line of the present, by the minutes of clocks here.
+  const minutesMs = (Date.now() + AHEAD_MS) % HOUR_MS
+  const line = await page.locator('td[data-today] i').evaluate((element) => Number.parseFloat(element.style.top))
+  expect(Math.abs((((minutesMs / HOUR_MS) * 100 - line + 150) % 100) - 50)).toBeLessThan(4)
   await page.keyboard.press('n')
   await expect(page.getByRole('columnheader', { name: `Wed ${dateWords(wednesdayMs)}` })).toBeVisible()
   await expect(hours(/ 03:00, 1 run$/)).toHaveCount(7)

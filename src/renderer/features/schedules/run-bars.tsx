@@ -51,7 +51,7 @@ export function RunBars({ firings }: { firings: readonly Firing[] }) {
         const ran = firing.state === 'fired'
         // By the root: a run of a tenth of the longest is still a bar and not a dot.
         const share = Math.sqrt((firing.durationMs ?? (firing.outcome === 'live' ? longest / 2 : 0)) / longest)
-        const height = ran ? Math.max(3, Math.round(room * share)) : 6
+        const height = ran ? Math.max(3, Math.round(room * share)) : 8
         const x = (BARS - shown.length + index) * STEP_PX
         const tone = firingTone(firing)
         const isTrouble = tone === 'bad' || tone === 'lost'

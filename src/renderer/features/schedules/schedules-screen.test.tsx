@@ -76,7 +76,7 @@ it('lists what did not run with the reason, and leads to its schedule', async ()
   const grid = within(await screen.findByRole('grid', { name: 'Missed runs' }))
   expect(await grid.findByText('maps weekly')).toBeTruthy()
   expect(grid.getByText(/The engine was off/)).toBeTruthy()
-  fireEvent.click(screen.getByRole('button', { name: 'Left out' }))
+  fireEvent.click(screen.getByRole('radio', { name: 'Left out' }))
   expect((await grid.findAllByText('The run of the time before was still going.')).length).toBeGreaterThan(0)
 })
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { WebhookEvent } from '../../../shared/contract/index.ts'
-import { EVENT_GROUPS, eventWords, readWebhook, startWebhook } from './webhook-form.ts'
+import { EVENT_GROUPS, eventWords, problemWords, readWebhook, startWebhook } from './webhook-form.ts'
 
 const form = (over: object) => ({ ...startWebhook(null), url: 'https://hooks.example.net/in', ...over })
 
@@ -27,4 +27,10 @@ it('tells in a line what it is told of', () => {
   expect(eventWords({ events: ['job.ended', 'schedule.missed', 'job.queued'], project: 'prices' })).toBe(
     'jobs queued, ended · schedules missed a run · only of prices'
   )
+})
+
+it('tells a bare status in words', () => {
+  expect(problemWords({ problem: '503', enabled: true })).toBe('It answered 503.')
+  expect(problemWords({ problem: '410', enabled: false })).toMatch(/switched off/)
+  expect(problemWords({ problem: 'nothing listens on 127.0.0.1:9', enabled: true })).toMatch(/^nothing listens/)
 })

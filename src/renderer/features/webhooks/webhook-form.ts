@@ -53,6 +53,14 @@ export function readWebhook(form: WebhookForm): { settings: WebhookSettings } | 
   return { settings: { name, url, events: [...form.events], project: form.project || null, enabled: form.enabled } }
 }
 
+/** What is wrong with a webhook: a bare status in words. */
+export const problemWords = ({ problem, enabled }: { problem: string; enabled: boolean }): string =>
+  !/^\d{3}$/.test(problem)
+    ? problem
+    : problem === '410' && !enabled
+      ? 'It answered 410: it wants nothing any more, and was switched off.'
+      : `It answered ${problem}.`
+
 /** `when a job ended, a schedule missed a run · only of prices` */
 export function eventWords({ events, project }: Pick<WebhookForm, 'events' | 'project'>): string {
   const groups = EVENT_GROUPS.flatMap(({ title, events: known }) => {

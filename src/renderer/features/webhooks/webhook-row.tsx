@@ -18,7 +18,7 @@ import { FormFailure } from '../../ui/form-failure.tsx'
 import { notifyError } from '../../ui/notify.tsx'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { RelativeTime } from '../../ui/time.tsx'
-import { eventWords } from './webhook-form.ts'
+import { eventWords, problemWords } from './webhook-form.ts'
 import classes from './webhooks.module.css'
 
 interface WebhookRowProps {
@@ -105,7 +105,7 @@ export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookR
       {problem !== null && (
         <p className={classes.problem} role="alert">
           <IconAlertTriangle size={15} className="tone-wait" aria-hidden />
-          {problem}
+          {problemWords({ problem, enabled })}
         </p>
       )}
       {test.data !== undefined && !test.isPending && (

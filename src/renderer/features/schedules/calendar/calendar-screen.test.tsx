@@ -43,6 +43,8 @@ it('lists an hour beside the week, with the way to each schedule and its own tim
   expect(pane.getByRole('heading').textContent).toBe('Thu 26 Nov, 02:00 to 03:00')
   expect(pane.getByRole('link', { name: 'nightly prices' }).getAttribute('href')).toMatch(/schedules\?schedule=/)
   expect(pane.getAllByText(/03:00 in Europe\/Berlin/).length).toBeGreaterThan(0)
+  // It stands where its rule says, and tells that its jobs start later.
+  expect(pane.getByText(/starts 48 s later: its jitter/)).toBeTruthy()
   fireEvent.keyDown(document.body, { key: 'Escape' })
   await waitFor(() => expect(screen.queryByRole('complementary', { name: 'Runs of an hour' })).toBeNull())
 })

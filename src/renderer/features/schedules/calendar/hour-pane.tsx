@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router'
 import type { Schedule } from '../../../../shared/contract/index.ts'
 import { plural } from '../../../ui/numbers.ts'
 import { DetailPane } from '../../../ui/panel.tsx'
-import { formatRuntime } from '../../../../shared/time.ts'
+import { formatAge, formatRuntime } from '../../../../shared/time.ts'
 import classes from './calendar.module.css'
 import { jitterMsOf } from '../load/spread.ts'
 import { RUN_LOOKS, RunIcon } from './run-look.tsx'
@@ -74,7 +74,7 @@ function PaneRun({ run, utc, schedule }: { run: Run; utc: boolean; schedule: Sch
         <p className="dim">
           <span className={`tone-${RUN_LOOKS[look].tone}`}>{RUN_LOOKS[look].word}</span>
           {firing?.durationMs != null && ` after ${formatRuntime(firing.durationMs)}`}
-          {laterMs > 0 && ` · starts ${formatRuntime(laterMs)} later: its jitter`}
+          {laterMs > 0 && ` · starts ${formatAge(laterMs)} later: its jitter`}
           {there !== here && ` · ${there} in ${schedule?.zone}`}
           {jobs.length === 1 && (
             <>

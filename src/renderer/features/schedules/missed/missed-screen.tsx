@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { SegmentedControl } from '@mantine/core'
 import { IconChecks } from '@tabler/icons-react'
 import { keepPreviousData, useInfiniteQuery, useQueries } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
@@ -21,13 +21,14 @@ const STATES = {
   'Left out': ['skipped'],
   'All that did not run': ['missed', 'failed', 'skipped']
 } as const
+type Shown = keyof typeof STATES
 const PAGE_ROWS = 200
 
 /** What should have run and did not, of all schedules, newest first: with the reason, never silence. */
 export function MissedScreen() {
   const { query } = useApi()
   const navigate = useNavigate()
-  const [shown, setShown] = useState<keyof typeof STATES>('Missed or failed')
+  const [shown, setShown] = useState<Shown>('Missed or failed')
   const firings = useInfiniteQuery(
     query.schedules.firings.infiniteOptions({
       input: (before: number | undefined) => ({ state: [...STATES[shown]], before, limit: PAGE_ROWS }),
@@ -58,18 +59,13 @@ export function MissedScreen() {
           views={<SchedulesTabs />}
           note={firings.data && (count === 0 ? 'nothing was missed' : `${plural(count, 'moment')} without a run`)}
         >
-          <div className={classes.filters}>
-            {(Object.keys(STATES) as (keyof typeof STATES)[]).map((name) => (
-              <Button
-                key={name}
-                variant={shown === name ? 'light' : 'default'}
-                aria-pressed={shown === name}
-                onClick={() => setShown(name)}
-              >
-                {name}
-              </Button>
-            ))}
-          </div>
+          <SegmentedControl
+            className={classes.filter}
+            aria-label="Which moments"
+            value={shown}
+            onChange={setShown}
+            data={Object.keys(STATES) as Shown[]}
+          />
         </ScreenHead>
       </div>
       <div className={classes.split}>
