@@ -38,7 +38,7 @@ async function startServe(dataDirectory: string, ...more: string[]) {
   await waitFor(
     'the service to be ready',
     async () => printed.stdout,
-    (text) => text.split('\n').length > 2
+    (text) => text.split('\n').length > (more.includes('--json') ? 1 : 2)
   )
   const [ready = '', link = ''] = printed.stdout.split('\n')
   return {
@@ -143,4 +143,39 @@ it('npm run scrapdeck means the directory in which npm was called', async () => 
     )
   })
   expect(stdout).toContain(`eggs_dir = ${join(directory, 'eggs')} `)
+})
+
+it('serve --json says as JSON that it is ready, and logs as JSON lines', async () => {
+  const { child, printed } = await startServe(makeDirectory(), '--json')
+  const [line = '', ...rest] = printed.stdout.split('\n')
+  expect(rest).toEqual([''])
+  const { ready, address, link } = JSON.parse(line) as { ready: boolean; address: string; link: string }
+  expect([ready, link.startsWith(`${address}/ui/login?token=`)]).toEqual([true, true])
+  expect(await (await fetch(`${address}/health`)).json()).toMatchObject({ status: 'ok' })
+  child.kill('SIGTERM')
+  expect(await once(child, 'exit')).toEqual([0, null])
+  const logged = printed.stderr.trim().split('\n')
+  expect(logged.map((one) => typeof (JSON.parse(one) as { msg: unknown }).msg)).toEqual(logged.map(() => 'string'))
+})
+
+it('without a command the help is shown; a misspelt one is put right; a reader that has enough is no failure', async () => {
+  const shell = (line: string) =>
+    new Promise<{ code: number; stdout: string; stderr: string }>((done) => {
+      execFile('bash', ['-o', 'pipefail', '-c', line], { cwd: root, timeout: 30_000 }, (error, stdout, stderr) =>
+        done({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr })
+      )
+    })
+  const [bare, misspelt, closed, failed] = await Promise.all([
+    run(),
+    run('schedule', 'list'),
+    shell('bin/scrapdeck completion fish | head -c 1 > /dev/null; bin/scrapdeck completion zsh >&-; echo ended'),
+    run('jobs', '--url', 'http://127.0.0.1:2', '--username', 'a', '--password-file', '/dev/null', '--json')
+  ])
+  expect([bare.code, bare.stderr]).toEqual([2, expect.stringContaining('Usage: scrapdeck [options] [command]')])
+  expect([misspelt.code, misspelt.stderr]).toEqual([2, expect.stringContaining('Did you mean schedules?')])
+  expect(closed).toEqual({ code: 0, stdout: 'ended\n', stderr: '' })
+  expect([failed.code, JSON.parse(failed.stderr)]).toEqual([
+    4,
+    { error: { message: expect.stringContaining('No password for http://127.0.0.1:2') } }
+  ])
 })

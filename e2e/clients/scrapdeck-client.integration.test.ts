@@ -1,9 +1,10 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Service, startService, TEST_CREDENTIALS } from '../support/service.ts'
+import { type Service, startService, TEST_CREDENTIALS, waitFor } from '../support/service.ts'
 
 /** The command of the shell against a real service in another process, with real spiders: as if it were on another machine. */
 
@@ -30,6 +31,18 @@ class Echo(scrapy.Spider):
             raise SystemExit(3)
         return
         yield
+
+class Slow(scrapy.Spider):
+    name = "slow"
+    async def start(self):
+        import asyncio, os
+        for number in range(600):
+            self.logger.info("line %d.", number)
+            if os.path.exists(self.until):
+                return
+            await asyncio.sleep(0.1)
+        return
+        yield
 `
   }
   for (const [path, text] of Object.entries(files)) writeFileSync(join(project, path), text)
@@ -40,13 +53,15 @@ afterAll(async () => {
   rmSync(project, { recursive: true, force: true })
 })
 
+const environment = () => ({
+  ...process.env,
+  SCRAPDECK_URL: service.address,
+  SCRAPDECK_USERNAME: TEST_CREDENTIALS.username,
+  SCRAPDECK_PASSWORD: TEST_CREDENTIALS.password
+})
+
 function scrapdeck(...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const env = {
-    ...process.env,
-    SCRAPDECK_URL: service.address,
-    SCRAPDECK_USERNAME: TEST_CREDENTIALS.username,
-    SCRAPDECK_PASSWORD: TEST_CREDENTIALS.password
-  }
+  const env = environment()
   return new Promise((done) => {
     execFile(join(root, 'bin/scrapdeck'), words, { cwd: project, env, timeout: 60_000 }, (error, stdout, stderr) =>
       done({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr })
@@ -56,7 +71,7 @@ function scrapdeck(...words: string[]): Promise<{ code: number; stdout: string; 
 
 it('a project is deployed from its folder, run, followed, looked at and scheduled', async () => {
   const deployed = await scrapdeck('deploy', '--version', '1')
-  expect([deployed.code, deployed.stdout], deployed.stderr).toEqual([0, 'shop 1 is there (1 spider: echo).\n'])
+  expect([deployed.code, deployed.stdout], deployed.stderr).toEqual([0, 'shop 1 is there (2 spiders: echo, slow).\n'])
 
   const followed = await scrapdeck('run', 'shop', 'echo', '-a', 'day=2026-11-21', '--follow')
   expect([followed.code, followed.stdout], followed.stderr).toEqual([0, expect.stringContaining('day is 2026-11-21')])
@@ -104,4 +119,42 @@ it('what people read about the service on this machine, programs have as JSON', 
   expect(link.url).toContain(`${service.address}/ui/login?token=`)
   const { options } = JSON.parse((await scrapdeck('config', ...place, '--json')).stdout)
   expect(options).toContainEqual(expect.objectContaining({ name: 'http_port', value: place[3] }))
+})
+
+it('logs -f and run --wait follow a live job, also while the engine is killed and started again', async () => {
+  const until = join(project, 'until')
+  const asked = await scrapdeck('run', 'shop', 'slow', '-a', `until=${until}`, '--json')
+  const [{ id }] = JSON.parse(asked.stdout).jobs
+  const followed = { out: '', code: -1 }
+  const child = spawn(join(root, 'bin/scrapdeck'), ['logs', '-f', '-n', '10000', id], {
+    cwd: project,
+    env: environment()
+  })
+  child.stdout.on('data', (piece) => (followed.out += piece))
+  const ended = once(child, 'close')
+  await waitFor(
+    'the log to grow',
+    async () => followed.out,
+    (text) => text.includes('line 3.')
+  )
+  const waiting = scrapdeck('run', 'shop', 'echo', '-a', 'day=2026-11-21', '--after', id, '--wait')
+  await waitFor(
+    'the second job to be asked for',
+    () => service.client.jobs.list({ status: ['queued'], limit: 1 }),
+    ({ jobs }) => jobs.length === 1
+  )
+  await service.kill()
+  await service.start()
+  const linesBefore = followed.out.split('\n').length
+  await waitFor(
+    'the log to grow again',
+    async () => followed.out,
+    (text) => text.split('\n').length > linesBefore + 3
+  )
+  writeFileSync(until, '')
+  expect((await ended)[0]).toBe(0)
+  const numbers = [...followed.out.matchAll(/line (\d+)\./g)].map(([, number]) => Number(number))
+  expect(numbers).toEqual(numbers.map((_, index) => index))
+  expect(followed.out).toContain('Spider closed (finished)')
+  expect(await waiting).toMatchObject({ code: 0, stdout: expect.stringContaining('succeeded') })
 })

@@ -3,6 +3,7 @@ import { enableCompileCache } from 'node:module'
 import { availableParallelism, homedir } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, CommanderError } from 'commander'
+import { isScrapdeckError } from '../shared/errors.ts'
 import { EXIT_CODES, exitCodeOf } from './client/exit-codes.ts'
 import type { Terminal } from './client/terminal.ts'
 import { addClientCommands } from './client-commands.ts'
@@ -69,11 +70,13 @@ function serviceCommand(name: string, description: string): Command {
 serviceCommand(
   'serve',
   'Run the headless service: the queue, the API, the Scrapyd-compatible door and the UI for browsers.'
-).action(async (flags: Flags) => {
-  const { serve } = await import('./serve.ts')
-  const { options, warnings } = resolve(flags)
-  await serve(options, warnings)
-})
+)
+  .option('--json', 'say that it is ready as JSON, and log as JSON lines')
+  .action(async (flags: Flags) => {
+    const { serve } = await import('./serve.ts')
+    const { options, warnings } = resolve(flags)
+    await serve(options, warnings, flags.json === true)
+  })
 
 serviceCommand('config', 'Show every option as serve would have it, and where it comes from.')
   .option('--json', JSON_HELP)
@@ -95,11 +98,17 @@ program
   .option('--even-if-running', 'go on although something seems to be a running Scrapyd')
   .option('--data <directory>', `where the service keeps its data (default ${ownDataDirectory})`)
   .option('--service-config <file>', CONFIG_HELP)
+  .option('--json', JSON_HELP)
   .action(async (directory: string, flags: Flags & ImportFlags) => {
     const { runImport } = await import('./import-scrapyd.ts')
-    await runImport(directory, flags, resolve({ ...flags, config: flags.serviceConfig }).options, (line) =>
-      process.stdout.write(`${line}\n`)
-    )
+    const report: string[] = []
+    const { options } = resolve({ ...flags, config: flags.serviceConfig })
+    const counts = await runImport(directory, flags, options, (line) => {
+      report.push(line)
+      if (flags.json !== true) process.stdout.write(`${line}\n`)
+    })
+    const isDryRun = flags.dryRun === true
+    if (flags.json === true) writeAnswer(flags, { dryRun: isDryRun, counts, report }, '')
   })
 
 program
@@ -147,7 +156,8 @@ const terminal: Terminal = {
   localService(flags) {
     // Whom to ask as is not how a service would be protected that started here.
     const { SCRAPDECK_USERNAME: _username, SCRAPDECK_PASSWORD: _password, ...environment } = process.env
-    const { port, dataDirectory } = resolve(flags, environment).options
+    const { data, port: portText, config } = flags
+    const { port, dataDirectory } = resolve({ data, port: portText, config }, environment).options
     return { port, dataDirectory }
   }
 }
@@ -155,6 +165,8 @@ addClientCommands(program, terminal)
 
 // A reader that has enough (`| head`) is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+// Nor is one that does not want to hear what went wrong; the code says it.
+process.stderr.on('error', () => {})
 try {
   await program.parseAsync()
 } catch (error) {
@@ -168,10 +180,20 @@ function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_CODES.usage
   if (interruption.signal.aborted) return EXIT_CODES.interrupted
   const message = error instanceof Error ? error.message : String(error)
+  if (message !== '' && process.argv.includes('--json')) {
+    process.stderr.write(`${JSON.stringify({ error: { message, ...describeError(error) } })}\n`)
+    return exitCodeOf(error)
+  }
   // Several, as of a configuration file, below each other.
   const text = message.includes('\n') ? `\n${message.replaceAll(/^/gm, '- ')}` : ` ${message}`
   if (message !== '') process.stderr.write(`scrapdeck:${text}\n`)
   return exitCodeOf(error)
+}
+
+/** For programs: the code of docs/errors.md, where it is one of ours, and what came with it. */
+function describeError(error: unknown): object {
+  const ours = isScrapdeckError(error) ? error : null
+  return ours === null ? {} : { code: ours.code, data: ours.data }
 }
 
 function writeAnswer(flags: Flags, answer: object, text: string): void {

@@ -14,7 +14,9 @@ it('asks for runs with arguments and settings, and prints their ids', async () =
     ['run', 'shop', 'prices', 'quotes', '-a', 'day=2026=11', '-a', 'x=', '-s', 'LOG_LEVEL=INFO'],
     { url }
   )
-  expect([code, out]).toEqual([0, `${JOB_ID}  queued\n${JOB_ID}  queued\n`])
+  // What the example waits for is not this test's affair.
+  const lines = out.split('\n').map((line) => line.replace(/: .*/, ''))
+  expect([code, lines]).toEqual([0, [`${JOB_ID}  queued`, `${JOB_ID}  queued`, '']])
 })
 
 it('--json is the answer of the API', async () => {
@@ -28,9 +30,10 @@ it('--json is the answer of the API', async () => {
 it('lists jobs as columns, without what would steer the terminal', async () => {
   const { url } = await startEngine()
   const { out } = await call(['jobs', '--project', '\u001b]0;owned\u0007shop', '--limit', '1'], { url })
-  expect(out).toBe(
-    `ID                                STATUS  PROJECT       SPIDER  NODE  AGE    ITEMS  WHY\n${JOB_ID}  queued  ]0;ownedshop  quotes  -     1 min  -      -\n`
-  )
+  const [header, row, ...rest] = out.split('\n')
+  expect(header).toMatch(/^ID {32}STATUS {2}PROJECT {7}SPIDER {2}NODE {2}AGE +ITEMS {2}WHY$/)
+  expect(row).toMatch(new RegExp(`^${JOB_ID} {2}queued {2}\\]0;ownedshop {2}quotes {2}- +\\d+ \\w+ +- +\\S`))
+  expect(rest).toEqual([''])
 })
 
 it.each([
@@ -228,6 +231,8 @@ it('completion for bash suggests commands, commands of commands, and options', a
   expect(complete('nodes', 'a')).toBe('add activate')
   expect(complete('schedules', 'create', 'x', '--sp')).toBe('--spider')
   expect(complete('run', 'shop', 'prices', '--no')).toBe('--node --no-overlap')
+  // Names of files, which bash completes where there is nothing of ours.
+  expect(complete('apply', '')).toBe('')
 })
 
 it.each(['zsh', 'fish'])('completion for %s has every command with its words, quoted', async (shell) => {

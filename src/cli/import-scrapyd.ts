@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { importScrapyd } from '../engine/import/import-scrapyd.ts'
+import { type ImportCounts, importScrapyd } from '../engine/import/import-scrapyd.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { listScrapydFiles, readConfiguration } from '../config/read-files.ts'
 import { localPath, isUrl, type ServeOptions } from '../config/resolve.ts'
@@ -31,7 +31,7 @@ export async function runImport(
   flags: ImportFlags,
   options: ServeOptions,
   print: (line: string) => void
-): Promise<void> {
+): Promise<ImportCounts> {
   const root = resolve(directory)
   const scrapyd = findScrapyd(root, flags.config)
   const places = [scrapyd.eggs, scrapyd.logs, scrapyd.items, scrapyd.databases].filter((place) => place !== null)
@@ -67,6 +67,7 @@ export async function runImport(
       `Scrapyd has projects in [settings] (${scrapyd.settingsProjects.join(', ')}): the service needs the same section.`
     )
   }
+  return counts
 }
 
 function findScrapyd(root: string, configFile: string | undefined): StoppedScrapyd {

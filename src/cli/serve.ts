@@ -9,10 +9,10 @@ import { packagePaths, readPackageVersion } from './package-paths.ts'
 
 /**
  * Runs until a signal. Standard output carries two lines, for people and start scripts: that it is ready, and the link into
- * the UI. The log goes to standard error.
+ * the UI. The log goes to standard error. `asJson`: the two as one object, and the log as JSON lines on a terminal too.
  */
-export async function serve(options: ServeOptions, warnings: string[]): Promise<void> {
-  const logger = createLogger()
+export async function serve(options: ServeOptions, warnings: string[], asJson: boolean): Promise<void> {
+  const logger = createLogger(asJson)
   for (const warning of warnings) logger.warn({}, warning)
   const { bindAddress, port } = options
   const engine = await createEngine({
@@ -38,9 +38,14 @@ export async function serve(options: ServeOptions, warnings: string[]): Promise<
   }, logger)
 
   if (port !== null && !isLoopback(bindAddress)) {
-    process.stderr.write(
-      `scrapdeck: warning: ${bindAddress} is reachable from other machines over plain HTTP. Passwords can be read on the way: put a proxy with TLS before it.\n`
-    )
+    const warning = `${bindAddress} is reachable from other machines over plain HTTP. Passwords can be read on the way: put a proxy with TLS before it.`
+    if (asJson) logger.warn({}, warning)
+    else process.stderr.write(`scrapdeck: warning: ${warning}\n`)
+  }
+  if (asJson) {
+    const link = port === null ? null : service.createLoginLink()
+    process.stdout.write(`${JSON.stringify({ ready: true, address: service.address, link })}\n`)
+    return
   }
   process.stdout.write(`Scrapdeck is ready on ${service.address}\n`)
   if (port !== null) {
@@ -67,10 +72,10 @@ function stopOnSignal(stop: () => Promise<void>, logger: Logger): void {
   process.on('SIGTERM', onSignal)
 }
 
-function createLogger(): Logger {
+function createLogger(asJson: boolean): Logger {
   const level = process.env.SCRAPDECK_LOG_LEVEL || 'info'
   // Without it an Error would be logged as {}.
   const serializers = { error: pino.stdSerializers.err }
-  if (!process.stderr.isTTY) return pino({ level, serializers }, pino.destination(2))
+  if (asJson || !process.stderr.isTTY) return pino({ level, serializers }, pino.destination(2))
   return pino({ level, serializers, transport: { target: 'pino-pretty', options: { destination: 2 } } })
 }

@@ -66,7 +66,7 @@ export function findAddress(
   if (password !== '') return { url: address, username: username === '' ? 'scrapdeck' : username, password }
   const known = isLocal ? null : findInNetrc(url.hostname, terminal)
   if (known !== null && (username === '' || username === known.username)) return { url: address, ...known }
-  if (!isLocal && !isLoopback(url.hostname)) {
+  if (username !== '' || (!isLocal && !isLoopback(url.hostname))) {
     throw new CommandEnd(
       EXIT_CODES.unauthorized,
       `No password for ${address}. Set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD, use --username and --password-file, or name it in ~/.netrc.`

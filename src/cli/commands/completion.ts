@@ -51,14 +51,15 @@ function pathCases(places: Place[], indent: string): string {
   return paths.map((path) => `${indent}'${path}') place='${path}' ;;`).join('\n')
 }
 
+const wordsOf = (suggestions: Suggestion[]): string => suggestions.map(({ word }) => word).join(' ')
+
 function writeBash(places: Place[]): string {
   const answers = places.map(
-    ({ path, commands, options }) =>
-      `    '${path}') words='${[...commands, ...options].map(({ word }) => word).join(' ')}' ;;`
+    ({ path, commands, options }) => `    '${path}') commands='${wordsOf(commands)}' options='${wordsOf(options)}' ;;`
   )
   return `# bash completion of scrapdeck. Put into ~/.bashrc: source <(scrapdeck completion bash)
 _scrapdeck() {
-  local place='' words='' word
+  local place='' commands='' options='' word
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "\${place:+$place }$word" in
 ${pathCases(places, '      ')}
@@ -67,7 +68,10 @@ ${pathCases(places, '      ')}
   case "$place" in
 ${answers.join('\n')}
   esac
-  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+  word="\${COMP_WORDS[COMP_CWORD]}"
+  # Where there is neither, bash completes names of files.
+  if [[ $word == -* ]]; then commands=$options; fi
+  COMPREPLY=($(compgen -W "$commands" -- "$word"))
 }
 complete -o default -F _scrapdeck scrapdeck
 `
@@ -76,16 +80,15 @@ complete -o default -F _scrapdeck scrapdeck
 function writeZsh(places: Place[]): string {
   const quote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
   const answers = places.map(({ path, commands, options }) => {
-    const found = [...commands, ...options].map(({ word, description }) =>
-      quote(`${word}:${description.replaceAll(':', '\\:')}`)
-    )
-    return `    ${quote(path)}) found=(${found.join(' ')}) ;;`
+    const listOf = (suggestions: Suggestion[]) =>
+      suggestions.map(({ word, description }) => quote(`${word}:${description.replaceAll(':', '\\:')}`)).join(' ')
+    return `    ${quote(path)}) commands=(${listOf(commands)}) options=(${listOf(options)}) ;;`
   })
   return `#compdef scrapdeck
 # zsh completion of scrapdeck. Put it into a directory of $fpath as _scrapdeck.
 _scrapdeck() {
   local place='' word
-  local -a found
+  local -a commands options
   for word in "\${(@)words[2,CURRENT-1]}"; do
     case "\${place:+$place }$word" in
 ${pathCases(places, '      ')}
@@ -94,7 +97,9 @@ ${pathCases(places, '      ')}
   case "$place" in
 ${answers.join('\n')}
   esac
-  _describe 'scrapdeck' found || _files
+  if [[ "$words[CURRENT]" == -* ]]; then _describe 'option' options
+  elif (( $#commands )); then _describe 'command' commands
+  else _files; fi
 }
 if [ "$funcstack[1]" = _scrapdeck ]; then _scrapdeck "$@"; else compdef _scrapdeck scrapdeck; fi
 `

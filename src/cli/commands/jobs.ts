@@ -156,9 +156,18 @@ async function nodeNames(client: Client): Promise<Map<string, string>> {
 export async function waitForJobs({ client, terminal, flags }: Session, ids: string[]): Promise<void> {
   const open = new Set(ids)
   let areGood = true
+  let missed = 0
   while (open.size > 0) {
     for (const id of open) {
-      const progress = await client.jobs.status({ id })
+      const progress = await client.jobs.status({ id }).catch((error: unknown) => {
+        // An engine that starts again: the jobs go on without it.
+        const isAway = error instanceof CommandEnd && error.exitCode === EXIT_CODES.unreachable
+        if (!isAway || terminal.interrupted.aborted || missed >= MOST_MISSED) throw error
+        missed += 1
+        return null
+      })
+      if (progress === null) break
+      missed = 0
       if (progress.state !== 'ended') continue
       open.delete(id)
       areGood &&= progress.outcome === 'succeeded'
@@ -171,3 +180,5 @@ export async function waitForJobs({ client, terminal, flags }: Session, ids: str
 }
 
 const WAIT_MS = 1_000
+/** Looks in a row that found no engine. */
+const MOST_MISSED = 120

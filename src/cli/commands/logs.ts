@@ -8,7 +8,7 @@ const READ_BYTES = 1_048_576
 const MOST_TAIL_BYTES = 4_194_304
 const REOPEN_AFTER_MS = 1_000
 /** Without a piece of log between them. */
-const MOST_REOPENS = 30
+const MOST_REOPENS = 120
 
 interface LogFlags {
   follow?: boolean
@@ -45,16 +45,19 @@ async function printLog(session: Session, jobId: string, { attempt, lines }: Log
   }
 }
 
-/** Prints until the run has ended. A dropped connection is taken up where it broke off. */
+/** Prints until the run has ended. A dropped connection, or an engine that starts again, is taken up where it broke off. */
 export async function followLog(session: Session, jobId: string, { attempt, lines }: LogFlags): Promise<void> {
   const { client, terminal } = session
   const of = { jobId, ...(attempt === undefined ? {} : { attemptNumber: attempt }) }
   const write = writerOf(session)
   let offset: number | undefined
+  let wasThere = false
   for (let reopened = 0; ; reopened += 1) {
     try {
       const from = offset === undefined ? { tailBytes: lines === undefined ? MOST_TAIL_BYTES : 262_144 } : { offset }
-      for await (const piece of await client.logs.tail({ ...of, ...from }, { signal: terminal.interrupted })) {
+      const pieces = await client.logs.tail({ ...of, ...from }, { signal: terminal.interrupted })
+      wasThere = true
+      for await (const piece of pieces) {
         write(offset === undefined && lines !== undefined ? lastLines(piece.text, lines) : piece.text, piece.offset)
         offset = piece.nextOffset
         reopened = 0
@@ -67,7 +70,7 @@ export async function followLog(session: Session, jobId: string, { attempt, line
       if (terminal.interrupted.aborted) throw new CommandEnd(EXIT_CODES.interrupted, '', { cause: error })
       const isBroken =
         error instanceof TypeError || (error instanceof CommandEnd && error.exitCode === EXIT_CODES.unreachable)
-      if (!isBroken || offset === undefined || reopened >= MOST_REOPENS) throw error
+      if (!isBroken || !wasThere || reopened >= MOST_REOPENS) throw error
     }
     await terminal.sleep(REOPEN_AFTER_MS)
   }
