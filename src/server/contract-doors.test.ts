@@ -116,13 +116,6 @@ describe('the contract as REST', () => {
     expect([response.statusCode, response.json().code]).toEqual([400, 'BAD_INPUT'])
   })
 
-  it('a JSON body over the limit is refused', async () => {
-    const { ask } = openTestApp()
-    const payload = JSON.stringify({ paused: true, more: 'x'.repeat(5 * 1024 * 1024) })
-    const response = await ask({ method: 'POST', url: '/api/v1/system/paused', headers: JSON_TYPE, payload })
-    expect(response.statusCode).toBe(413)
-  })
-
   it('a path that is none is told so', async () => {
     const { ask } = openTestApp()
     expect((await ask({ url: '/api/v1/none' })).json()).toMatchObject({ code: 'NOT_FOUND', status: 404 })

@@ -7,7 +7,8 @@ import { toPythonJson } from './scrapyd/python-json.ts'
 /** Errors from before or beside a door's own work (who asks, body too large, a bug), in the form its clients read. */
 export function createErrorAnswer(options: { logger: Logger; hasSession(request: FastifyRequest): boolean }) {
   return function answerError(error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    const wire = toWireError(fromFastify(error))
+    const isFile = !/^application\/json/.test(request.headers['content-type'] ?? '')
+    const wire = toWireError(fromFastify(error, isFile))
     // The query stays out of the log: it may hold a login token, or arguments of spiders.
     const path = request.url.split('?', 1)[0] ?? ''
     if (wire.code === 'INTERNAL') options.logger.error({ err: error, path }, 'A request failed')
@@ -46,16 +47,13 @@ function sendAsScrapyd(wire: WireError, reply: FastifyReply): FastifyReply {
   return reply.header('content-type', 'application/json').send(Buffer.from(`${body}\n`))
 }
 
-function fromFastify(error: FastifyError | Error): Error {
+function fromFastify(error: FastifyError | Error, isFile: boolean): Error {
   if (!('code' in error) || !('statusCode' in error) || error instanceof ScrapdeckError) return error
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-    return new ScrapdeckError(
-      'EGG_TOO_LARGE',
-      'The request is larger than the limit: 210 MB with a file, else 4 MB. Make the egg smaller, or ask for fewer jobs at once.',
-      {
-        cause: error
-      }
-    )
+    const [code, words] = isFile
+      ? (['EGG_TOO_LARGE', 'The upload is larger than the limit of 210 MB. Make the egg smaller.'] as const)
+      : (['REQUEST_TOO_LARGE', 'The request is larger than the limit of 4 MB. Ask for fewer things at once.'] as const)
+    return new ScrapdeckError(code, words, { cause: error })
   }
   return (error.statusCode ?? 500) < 500 ? new ScrapdeckError('BAD_INPUT', error.message, { cause: error }) : error
 }

@@ -35,6 +35,7 @@ export const ERROR_CODES = {
   PLUGIN_UNUSABLE: { status: 500, title: 'A plugin cannot be loaded' },
   IDEMPOTENCY_KEY_REUSED: { status: 409, title: 'The idempotency key was used for another request' },
   IDEMPOTENCY_CUT_OFF: { status: 409, title: 'Scrapdeck was stopped while it did this for the first time' },
+  REQUEST_TOO_LARGE: { status: 413, title: 'The request is larger than the limit' },
   TOO_MANY_REQUESTS: { status: 429, title: 'More requests than this credential may make' },
   FLEET_FILE_INVALID: { status: 400, title: 'The fleet file cannot be applied' },
   EGG_NOT_A_ZIP: { status: 400, title: 'The file is not an egg: it is not a zip archive' },

@@ -1,13 +1,14 @@
 import { implement } from '@orpc/server'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { EngineRouter } from '../../engine/router/router.ts'
 import { silentLogger } from '../../engine/runtime/logger.ts'
 import { createFakeClock } from '../../engine/testing/fake-clock.ts'
 import { contract, type Attempt, type JobProgress, type LogChunk } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { exampleOf } from '../openapi/examples.ts'
+import { listen } from '../listen.ts'
 import { createFakeEngine } from '../testing/fake-engine.ts'
-import { openTestApp } from '../testing/test-app.ts'
+import { makeTestDirectory, openTestApp, RIGHT } from '../testing/test-app.ts'
 import { openJobLog, parsePlace } from './job-log.ts'
 
 const JOB = '0'.repeat(32)
@@ -187,6 +188,39 @@ describe('the log of a job as events', () => {
     await expect.poll(() => job.state.tails).toBe(1)
     stream.destroy()
     await expect.poll(() => job.state.tails).toBe(0)
+  })
+
+  it('over a real connection is kept alive by comments, which a client that reads it sees as they come', async () => {
+    const job = aJobThatRuns()
+    job.run(`${RECORD}one\n`)
+    const clock = createFakeClock()
+    const service = await listen({
+      engine: job.engine,
+      dataDirectory: makeTestDirectory(),
+      uiDirectory: makeTestDirectory(),
+      docsDirectory: makeTestDirectory(),
+      bindAddress: '127.0.0.1',
+      port: 0,
+      allowedHosts: [],
+      clock,
+      logger: silentLogger
+    })
+    onTestFinished(() => service.stop())
+    const gone = new AbortController()
+    const headers = { authorization: RIGHT }
+    const response = await fetch(`${service.address}/api/v1/jobs/${JOB}/logs`, { headers, signal: gone.signal })
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+    let text = ''
+    const readUntil = async (words: string) => {
+      while (!text.includes(words)) text += (await reader.read()).value ?? ''
+    }
+    await readUntil('"message":"one"')
+    await clock.advanceBy(15_000)
+    await readUntil(': still here\n\n')
+    job.end('succeeded')
+    await readUntil('event: end\n')
+    expect(messages(parse(text))).toEqual(['one', 'succeeded'])
+    gone.abort()
   })
 
   it('over HTTP: refused before it begins where there is no such job or place; 204 where it was read to its end', async () => {

@@ -11,17 +11,19 @@ import { systemClock } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import { FakeNode } from '../../engine/testing/fake-node.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../../engine/testing/temporary-directory.ts'
+import { contract } from '../../shared/contract/index.ts'
 import { ERROR_CODES, type ErrorCode } from '../../shared/errors.ts'
 import { createApp } from '../app.ts'
 import { describeApi } from '../openapi/describe.ts'
 import { EXAMPLES } from '../openapi/examples.ts'
-import { arbitraryOf, type JsonSchema, type Known, spoiled } from '../testing/arbitrary-of-schema.ts'
+import { arbitraryOf, fieldsOf, type JsonSchema, type Known, orKnown, spoiled } from '../testing/arbitrary-of-schema.ts'
 
 /**
  * Requests made from our own OpenAPI document, right ones and wrong ones, against a whole engine: none may be answered with 500, nor with
  * anything that the document does not say. `SCRAPDECK_PROPERTY_RUNS=500 npx vitest run …` asks more; SCRAPDECK_PROPERTY_SEED repeats.
  */
 const RUNS = Number(process.env['SCRAPDECK_PROPERTY_RUNS'] || 8)
+const LIMIT_MS = 30_000 + RUNS * 2_000
 const SEED = Number(process.env['SCRAPDECK_PROPERTY_SEED'] || 5)
 const RESOURCES = join(import.meta.dirname, '..', '..', '..', 'resources')
 const HOST = '127.0.0.1:6800'
@@ -32,6 +34,8 @@ interface Operation {
   path: string
   parameters: { name: string; in: string; required?: boolean; schema: JsonSchema }[]
   body: JsonSchema | null
+  /** Names of parts of its answers, for `fields`. */
+  fields: string[]
   isForm: boolean
   answers: Map<string, { type: string; isRight: ValidateFunction }>
 }
@@ -46,8 +50,18 @@ const operations = readOperations()
 let directory: TemporaryDirectory
 let engine: Engine
 let fastify: FastifyInstance
-const known: Known = { ids: [], names: ['shop', 'prices', '1', 'eu', 'UTC', 'Europe/Berlin', '0 7 * * *'] }
+const known: Known = {
+  cursors: {},
+  parts: {
+    ...{ project: ['shop'], spider: ['prices'], spiders: [['prices'], ['stock', 'prices']], version: ['1', null] },
+    ...{ zone: ['UTC', 'Europe/Berlin'], expression: ['0 7 * * *'], ids: [] }
+  },
+  ids: [],
+  names: ['shop', 'prices', '1', 'eu', 'UTC', 'Europe/Berlin', '0 7 * * *']
+}
 const logged: string[] = []
+/** So that it can be told how much was asked, and that each promise was tried at all. */
+const asked = { requests: 0, calls: 0, replayed: 0, pages: 0, picked: 0 }
 
 beforeAll(async () => {
   directory = await makeTemporaryDirectory({ inMemory: true })
@@ -113,10 +127,23 @@ async function fill(): Promise<void> {
   const { schedule } = await client.schedules.create(EXAMPLES.schedules.create.input!)
   const { chain } = await client.chains.create(EXAMPLES.chains.create.input!)
   const { webhook } = await client.webhooks.create(EXAMPLES.webhooks.create.input!)
-  known.ids.push(node.id, schedule.id, chain.id, webhook.id, ...jobs.map(({ id }) => id))
+  const jobIds = jobs.map(({ id }) => id)
+  known.ids.push(node.id, schedule.id, chain.id, webhook.id, ...jobIds)
+  const ids = { nodes: [node.id], schedules: [schedule.id], chains: [chain.id], webhooks: [webhook.id], jobs: jobIds }
+  for (const [noun, some] of Object.entries(ids)) known.parts[`${noun}.id`] = some
+  known.parts['ids'] = [jobIds, [jobIds[0]]]
 }
 
 describe('requests made from the document', () => {
+  it('are made for every operation: those of the contract, and those that the door has besides', () => {
+    const names = operations.map(({ operationId }) => operationId)
+    expect(names).toEqual(expect.arrayContaining(['crawl', 'jobs.status', 'jobs.logs', 'jsonrpc']))
+    const inContract = Object.entries(contract).flatMap(([noun, verbs]) =>
+      '~orpc' in verbs ? [noun] : Object.keys(verbs).map((verb) => `${noun}.${verb}`)
+    )
+    expect(names.toSorted()).toEqual([...inContract, 'jobs.logs', 'jsonrpc'].toSorted())
+  })
+
   it.each(operations.map((operation) => [operation.operationId, operation] as const))(
     '%s, as REST and as JSON-RPC: no 500, and no answer that the document does not tell of',
     async (_name, operation) => {
@@ -124,28 +151,157 @@ describe('requests made from the document', () => {
         fc.asyncProperty(requestsFor(operation), async (request) => {
           logged.length = 0
           if (request.call !== null) await checkCall(request.call)
-          const { status, type, body } = await ask(request)
-          const told = `${status} ${body.slice(0, 2_000)}\n${logged.join('\n')}`
-          if (status >= 400) {
-            const answer = JSON.parse(body) as { code: ErrorCode; status: number }
-            if (!isError(answer)) throw new Error(`No error of ours: ${told}`)
-            expect([ERROR_CODES[answer.code].status, answer.status], told).toEqual([status, status])
-            expect(answer.code, told).not.toBe('INTERNAL')
-            return
-          }
-          const answer = operation.answers.get(String(status))
-          if (answer === undefined) throw new Error(`The document knows no ${told}`)
-          if (answer.type === '') return
-          expect(type, told).toContain(answer.type)
-          if (answer.type !== 'application/json' || request.hasFields) return
-          if (!answer.isRight(JSON.parse(body))) throw new Error(`${ajv.errorsText(answer.isRight.errors)} in ${told}`)
+          const first = await ask(request)
+          const answer = checkAnswer(operation, request, first)
+          if (answer === null || operation.isForm) return
+          if (request.isKeyed && first.type.includes('json')) await checkReplay(request, first)
+          await checkNextPage(operation, request, answer)
         }),
         { numRuns: RUNS, seed: SEED, endOnFailure: true }
       )
     },
-    30_000
+    LIMIT_MS
   )
+
+  it(
+    'paths that are broken, hostile, or nobody knows are refused by every door without a 500',
+    async () => {
+      const paths = operations.map(({ path }) => path.split('/').slice(1))
+      const segment = fc.oneof(fc.constantFrom(...HOSTILE_SEGMENTS), fc.constantFrom(...paths.flat()), fc.string())
+      const broken = fc
+        .tuple(
+          fc.constantFrom(...paths),
+          fc.array(fc.tuple(fc.nat({ max: 5 }), segment), { minLength: 1, maxLength: 3 })
+        )
+        .map(([parts, changes]) =>
+          changes.reduce((path, [at, one]) => path.with(Math.min(at, path.length - 1), one), parts)
+        )
+      const door = fc.constantFrom('/api/v1/', '/api/rpc/', '/api/files/', '/docs/', '/api/v1//', '/logs/', '/ui/')
+      await fc.assert(
+        fc.asyncProperty(
+          fc.constantFrom(...METHODS),
+          door,
+          broken,
+          fc.constantFrom('', '{}', '[]'),
+          async (method, at, path, body) => {
+            logged.length = 0
+            // As bytes on the wire: what is no ASCII cannot be written there.
+            const url = `${at}${path.join('/')}`.replace(/[^\x21-\x7e]/g, (sign) =>
+              encodeURIComponent(sign.toWellFormed())
+            )
+            const options = {
+              method,
+              url,
+              headers: HEADERS,
+              ...(method === 'GET' || body === '' ? {} : { payload: body })
+            }
+            const { status, type, body: text } = await ask({ options })
+            const told = `${method} ${url}: ${status} ${text.slice(0, 500)}\n${logged.join('\n')}`
+            expect(status, told).not.toBe(500)
+            if (
+              status >= 400 &&
+              method !== 'HEAD' &&
+              at.startsWith('/api/v1') &&
+              type.includes('json') &&
+              !isError(JSON.parse(text))
+            ) {
+              throw new Error(`No error of ours: ${told}`)
+            }
+          }
+        ),
+        { numRuns: 20 * RUNS, seed: SEED, endOnFailure: true }
+      )
+    },
+    LIMIT_MS
+  )
+
+  it('tried each promise: repeats, pages, parts', () => {
+    if (process.env['SCRAPDECK_PROPERTY_RUNS'] !== undefined) console.log(asked)
+    for (const [what, count] of Object.entries(asked)) expect([what, count]).not.toEqual([what, 0])
+  })
 })
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD'] as const
+const HOSTILE_SEGMENTS = [
+  ...['.', '..', '%2e%2e', '..%2f..%2fetc%2fpasswd', '%2F', '%00', '%ff', '%c0%af', '%', '%zz', '', 'a'.repeat(3_000)],
+  ...[
+    '__proto__',
+    'constructor',
+    '~orpc',
+    '*',
+    ':id',
+    '{id}',
+    '%F0%9F%A6%8A',
+    '%ED%A0%80',
+    ';x=1',
+    '?',
+    '#',
+    '\\',
+    '0'.repeat(32)
+  ]
+]
+
+/** A right answer, read; null: a failure that the document tells of, or nothing that can be read. */
+function checkAnswer(operation: Operation, request: Request, { status, type, body }: Answer): unknown {
+  const told = `${request.options.method} ${String(request.options.url)}: ${status} ${body.slice(0, 2_000)}\n${logged.join('\n')}`
+  if (status >= 400) {
+    const answer = JSON.parse(body) as { code: ErrorCode; status: number; message: string }
+    if (!isError(answer)) throw new Error(`No error of ours: ${told}`)
+    expect([ERROR_CODES[answer.code].status, answer.status], told).toEqual([status, status])
+    expect(answer.code, told).not.toBe('INTERNAL')
+    // What was made up is refused for what it is; names of parts are not.
+    if (request.fields !== null) expect(answer.message, told).not.toContain('"fields"')
+    return null
+  }
+  const expected = operation.answers.get(String(status))
+  if (expected === undefined) throw new Error(`The document knows no ${told}`)
+  if (expected.type === '') return null
+  expect(type, told).toContain(expected.type)
+  if (expected.type !== 'application/json') return null
+  const answer = JSON.parse(body) as unknown
+  if (request.fields !== null) {
+    asked.picked += 1
+    const wanted = request.fields.map((path) => path.split('.')[0])
+    expect(wanted, told).toEqual(expect.arrayContaining(Object.keys(answer as object)))
+  }
+  if (request.hasFields) return null
+  if (!expected.isRight(answer)) throw new Error(`${ajv.errorsText(expected.isRight.errors)} in ${told}`)
+  for (const [name, cursor] of Object.entries(answer ?? {})) {
+    const list = (known.cursors[name.replace(/^next/, '').toLowerCase()] ??= [])
+    if (/^next(Before|After)$/.test(name) && cursor !== null && list.length < 20) list.push(cursor)
+  }
+  return answer
+}
+
+/** The same write with the same key is the same answer, and says that it is. */
+async function checkReplay(request: Request, first: Answer): Promise<void> {
+  // Calls that all failed leave the key free, as other failures do.
+  if (request.options.url === '/api/v1/jsonrpc' && !first.body.includes('"result":')) return
+  const again = await ask(request)
+  expect([again.status, again.body, again.headers['idempotency-replayed']]).toEqual([first.status, first.body, 'true'])
+  asked.replayed += 1
+}
+
+/** The next page is there, is a page, and repeats nothing of this one. */
+async function checkNextPage(operation: Operation, request: Request, answer: unknown): Promise<void> {
+  const { nextBefore, nextAfter, ...lists } = (answer ?? {}) as Record<string, unknown>
+  const cursor = nextBefore ?? nextAfter
+  if (cursor === undefined || cursor === null || operation.method !== 'GET') return
+  const url = new URL(String(request.options.url), 'http://x')
+  url.searchParams.set(nextBefore == null ? 'after' : 'before', String(cursor))
+  const next = await ask({ options: { ...request.options, url: url.pathname + url.search } })
+  const told = `${url.pathname}${url.search}: ${next.body.slice(0, 500)}`
+  expect(next.status, told).toBe(200)
+  if (!operation.answers.get('200')!.isRight(JSON.parse(next.body))) throw new Error(`No page: ${told}`)
+  const idsOf = (page: object) =>
+    Object.values(page).flatMap((list) => (Array.isArray(list) ? list.map(({ id }) => id as string) : []))
+  const seen = new Set(idsOf(lists))
+  expect(
+    idsOf(JSON.parse(next.body) as object).filter((id) => seen.has(id)),
+    told
+  ).toEqual([])
+  asked.pages += 1
+}
 
 const HEADERS = {
   host: HOST,
@@ -156,11 +312,23 @@ const HEADERS = {
 interface Request {
   options: InjectOptions
   hasFields: boolean
+  /** Names of parts that are there; null: none are asked for, or made up ones. */
+  fields: string[] | null
+  /** A write with a key of its own. */
+  isKeyed: boolean
   /** The same as JSON-RPC; null where it is not there. */
   call: object | null
 }
 
+interface Answer {
+  status: number
+  type: string
+  headers: Record<string, unknown>
+  body: string
+}
+
 async function checkCall(call: object): Promise<void> {
+  asked.calls += 1
   const response = await fastify.inject({ method: 'POST', url: '/api/v1/jsonrpc', headers: HEADERS, payload: call })
   const answer = response.json<{ error?: { code: number } }>()
   const told = `${JSON.stringify(call)} ${response.body}\n${logged.join('\n')}`
@@ -169,22 +337,38 @@ async function checkCall(call: object): Promise<void> {
 }
 
 /** Streams may have no end: their head tells all that is asked here. */
-async function ask({ options }: Request): Promise<{ status: number; type: string; body: string }> {
+async function ask({ options }: Pick<Request, 'options'>): Promise<Answer> {
+  asked.requests += 1
   const response = await fastify.inject({ ...options, payloadAsStream: true })
   const { statusCode: status, headers } = response
   const type = String(headers['content-type'] ?? '')
   const stream = response.stream()
   if (type.includes('event-stream')) {
     stream.destroy()
-    return { status, type, body: '' }
+    return { status, type, headers, body: '' }
   }
-  return { status, type, body: Buffer.concat(await stream.toArray()).toString() }
+  return { status, type, headers, body: Buffer.concat(await stream.toArray()).toString() }
 }
 
 function requestsFor(operation: Operation): fc.Arbitrary<Request> {
   const values = Object.fromEntries(
     operation.parameters.map((parameter) => {
       const right = of(parameter.schema)
+      if (parameter.name === 'Idempotency-Key') return [parameter.name, keys(right)]
+      if (parameter.name === 'fields' && operation.fields.length > 0) {
+        const there = fc.uniqueArray(fc.constantFrom(...operation.fields), { minLength: 1, maxLength: 3 })
+        return [parameter.name, fc.oneof(there, right)]
+      }
+      if (parameter.in === 'query' && ['before', 'after'].includes(parameter.name)) {
+        const given = fc.constant(null).chain(() => fc.constantFrom(...(known.cursors[parameter.name] ?? []), 'x'))
+        return [parameter.name, fc.oneof(given, right)]
+      }
+      if (parameter.name === 'limit') return [parameter.name, fc.oneof(fc.constant(1), right)]
+      if (parameter.in === 'path') {
+        const noun = `${operation.operationId.split('.')[0]}.${parameter.name}`
+        const someId = fc.constant(null).chain(() => orKnown(right, known.parts[noun] ?? known.parts[parameter.name]))
+        return [parameter.name, someId]
+      }
       return [
         parameter.name,
         parameter.in === 'query' ? fc.oneof({ weight: 4, arbitrary: right }, fc.jsonValue()) : right
@@ -192,16 +376,26 @@ function requestsFor(operation: Operation): fc.Arbitrary<Request> {
     })
   )
   const requiredKeys = operation.parameters.filter(({ required }) => required === true).map(({ name }) => name)
-  const right = operation.body === null ? fc.constant(undefined) : of(operation.body)
+  const right =
+    operation.body === null
+      ? fc.constant(undefined)
+      : operation.operationId === 'jsonrpc'
+        ? batches()
+        : of(operation.body)
   const body = operation.body === null ? right : fc.oneof({ weight: 2, arbitrary: right }, spoiled(right))
-  return fc.record({ given: fc.record(values, { requiredKeys }), body }).map(({ given, body: payload }) => {
-    const value = (name: string) => (given as Record<string, unknown>)[name]
+  // With each parameter comes a chance to be refused, or to find nothing: half of the requests have few.
+  const isFew = (name: string) => requiredKeys.includes(name) || name === 'limit' || name === 'Idempotency-Key'
+  const few = Object.fromEntries(Object.entries(values).filter(([name]) => isFew(name)))
+  const given = fc.oneof(fc.record(few, { requiredKeys }), fc.record(values, { requiredKeys }))
+  return fc.record({ given, body }).map(({ given: those, body: payload }) => {
+    const value = (name: string) => (those as Record<string, unknown>)[name]
     const query = new URLSearchParams()
     const headers: Record<string, string> = { ...HEADERS }
     for (const parameter of operation.parameters) {
       const one = value(parameter.name)
       if (one === undefined) continue
-      if (parameter.in === 'query') addToQuery(query, parameter.name, one)
+      if (parameter.name === 'fields' && Array.isArray(one)) query.append('fields', one.join(','))
+      else if (parameter.in === 'query') addToQuery(query, parameter.name, one)
       if (parameter.in === 'header') headers[parameter.name.toLowerCase()] = String(one).replace(/[^\x20-\x7e]/g, '')
     }
     const path = operation.path.replace(/\{(\w+)\}/g, (_whole, name: string) =>
@@ -212,8 +406,41 @@ function requestsFor(operation: Operation): fc.Arbitrary<Request> {
     if (operation.isForm) Object.assign(options, formOf(payload, headers))
     else if (payload !== undefined) options.payload = JSON.stringify(payload)
     else delete headers['content-type']
-    return { options, hasFields: query.has('fields'), call: callOf(operation, given, payload) }
+    const fields = value('fields')
+    return {
+      options,
+      hasFields: query.has('fields'),
+      fields: Array.isArray(fields) ? (fields as string[]) : null,
+      isKeyed: operation.method !== 'GET' && headers['idempotency-key']?.startsWith(OWN_KEY) === true,
+      call: callOf(operation, those, payload)
+    }
   })
+}
+
+const OWN_KEY = 'own-'
+
+/** Most are new; some come again with another request, and some are none. */
+function keys(hostile: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
+  const own = fc.uuid().map((id) => `${OWN_KEY}${id}`)
+  return fc.oneof({ weight: 4, arbitrary: own }, fc.constantFrom('taken', 'two words'), hostile)
+}
+
+/** Calls of all operations, with and without ids, between things that are no calls. */
+function batches(): fc.Arbitrary<unknown> {
+  const methods = operations.filter(({ operationId }) => operationId !== 'jsonrpc')
+  const call = fc.constantFrom(...methods).chain((operation) =>
+    fc.tuple(requestsFor(operation), fc.boolean()).map(([{ call: one }, isNotification]) => {
+      const { id, ...rest } = (one ?? { id: 0, jsonrpc: '2.0', method: operation.operationId }) as Record<
+        string,
+        unknown
+      >
+      return isNotification ? rest : { ...rest, id }
+    })
+  )
+  return fc.oneof(
+    call,
+    fc.array(fc.oneof({ weight: 5, arbitrary: call }, fc.jsonValue({ maxDepth: 1 })), { minLength: 1, maxLength: 4 })
+  )
 }
 
 function callOf(operation: Operation, given: object, payload: unknown): object | null {
@@ -283,6 +510,10 @@ function readOperations(): Operation[] {
         parameters,
         body: (content['multipart/form-data'] ?? content['application/json'])?.schema ?? null,
         isForm,
+        fields: Object.entries(operation.responses).flatMap(([status, { content: given }]) => {
+          const schema = given?.['application/json'] as { schema?: JsonSchema } | undefined
+          return schema?.schema === undefined || status === 'default' ? [] : fieldsOf(schema.schema, resolveReference)
+        }),
         answers: new Map(
           Object.entries(operation.responses).map(([status, response]) => {
             const type = Object.keys(response.content ?? {})[0] ?? ''

@@ -27,6 +27,10 @@ export interface JsonSchema {
 export interface Known {
   ids: string[]
   names: string[]
+  /** Of lists, as they were answered: by the name of the parameter that takes them. */
+  cursors: Record<string, unknown[]>
+  /** Values of parts of inputs, by the part's name: most requests are to come through to where something happens. */
+  parts: Record<string, unknown[]>
 }
 
 const MANY = 4
@@ -46,7 +50,7 @@ export function arbitraryOf(
   if (Array.isArray(schema.type)) return fc.oneof(...schema.type.map((type) => of({ ...schema, type })))
   switch (schema.type) {
     case 'object':
-      return arbitraryObject(schema, of)
+      return arbitraryObject(schema, known, of)
     case 'array': {
       const minLength = schema.minItems ?? 0
       return fc.array(of(schema.items ?? {}), {
@@ -72,14 +76,26 @@ export function arbitraryOf(
   }
 }
 
-function arbitraryObject(schema: JsonSchema, of: (part: JsonSchema) => fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
+function arbitraryObject(
+  schema: JsonSchema,
+  known: Known,
+  of: (part: JsonSchema) => fc.Arbitrary<unknown>
+): fc.Arbitrary<unknown> {
   const { properties = {}, required = [], additionalProperties } = schema
-  const shape = Object.fromEntries(Object.entries(properties).map(([name, part]) => [name, of(part)]))
-  const own = fc.record(shape, { requiredKeys: required })
+  const shape = Object.fromEntries(
+    Object.entries(properties).map(([name, part]) => [name, orKnown(of(part), known.parts[name])])
+  )
+  // With each part that may be there comes a chance to be refused: half of them have few.
+  const few = fc.record(Object.fromEntries(required.map((name) => [name, shape[name] ?? of({})])))
+  const own = fc.oneof(few, fc.record(shape, { requiredKeys: required }))
   if (typeof additionalProperties !== 'object') return own
   const keys = of(schema.propertyNames ?? { type: 'string', minLength: 1, maxLength: 20 }) as fc.Arbitrary<string>
   const others = fc.dictionary(keys, of(additionalProperties), { maxKeys: 3 })
   return fc.tuple(others, own).map(([rest, those]) => ({ ...rest, ...(those as object) }))
+}
+
+export function orKnown(made: fc.Arbitrary<unknown>, known: unknown[] = []): fc.Arbitrary<unknown> {
+  return known.length === 0 ? made : fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...known) }, made)
 }
 
 const NASTY = [
@@ -118,6 +134,18 @@ function arbitraryString(
     fc.constantFrom(...NASTY.filter(fits), 'y'.repeat(minLength)),
     fc.string({ unit: 'binary', minLength, maxLength: Math.min(maxLength, minLength + 30) })
   )
+}
+
+/** `jobs`, `jobs.id`…: the names of parts of an answer, two deep. */
+export function fieldsOf(schema: JsonSchema, resolve: (reference: string) => JsonSchema, deep = 1): string[] {
+  if (schema.$ref !== undefined) return fieldsOf(resolve(schema.$ref), resolve, deep)
+  const choices = schema.anyOf ?? schema.oneOf
+  if (choices !== undefined) return choices.flatMap((one) => fieldsOf(one, resolve, deep))
+  if (schema.items !== undefined) return fieldsOf(schema.items, resolve, deep)
+  return Object.entries(schema.properties ?? {}).flatMap(([name, part]) => [
+    name,
+    ...(deep === 0 ? [] : fieldsOf(part, resolve, deep - 1).map((below) => `${name}.${below}`))
+  ])
 }
 
 /** The same with one thing in it that is something else: what a client with a fault sends. */
