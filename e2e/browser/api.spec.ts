@@ -1,12 +1,13 @@
 import { expect, test } from './browser-test.ts'
 
-test('the API is read and tried in the browser, from files of the service alone; its guide is a link away', async ({
+test('the API is read and tried in the browser, from files of the built service alone; its guide is a link away', async ({
   page,
   serve
 }) => {
   // Swagger UI takes its time where the machine is shared.
   test.setTimeout(180_000)
-  const service = await serve({ localSlots: 0 })
+  // As it is shipped: its files are found from out/ as from src/.
+  const service = await serve({ localSlots: 0, entry: 'out/service/scrapdeck.js' })
   const elsewhere: string[] = []
   const refused: string[] = []
   page.on('request', (request) => {
@@ -31,5 +32,12 @@ test('the API is read and tried in the browser, from files of the service alone;
   await expect(page.getByRole('heading', { name: 'The API', exact: true })).toBeVisible()
   await page.getByRole('link', { name: 'errors.md' }).click()
   await expect(page.getByText('IDEMPOTENCY_CUT_OFF')).toBeVisible()
+  await page.goto(`${service.address}/docs`)
+  await page
+    .getByRole('link', { name: /schedules/i })
+    .first()
+    .click()
+  await expect(page.getByRole('heading', { level: 1 })).toContainText(/schedules/i)
+  expect(refused).toEqual([])
   expect(elsewhere).toEqual([])
 })
