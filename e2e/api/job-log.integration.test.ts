@@ -98,4 +98,4 @@ test('the log of a running spider as events: whoever comes again after kill -9 h
   // An EventSource that comes again after the end is told not to.
   const again = await askRest(service.address, { path: `/jobs/${id}/logs`, headers: { 'last-event-id': 'end' } })
   expect([again.status, again.body]).toEqual([204, null])
-}, 60_000)
+}, 180_000)

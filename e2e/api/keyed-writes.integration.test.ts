@@ -111,4 +111,4 @@ test('writes with a key, asked again after each kill -9: each has one effect and
       expect([name, body.code, count <= 1]).toEqual([name, 'IDEMPOTENCY_CUT_OFF', true])
     } else expect([name, status, count]).toEqual([name, 200, 1])
   }
-}, 60_000)
+}, 180_000)

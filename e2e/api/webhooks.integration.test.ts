@@ -108,4 +108,4 @@ test('what webhooks were to be told outlives kill -9: all of it comes, under the
   expect(underWay.length).toBeGreaterThan(0)
   expect(underWay.filter(({ id }) => !again.has(id))).toEqual([])
   expect(before.filter(({ id }) => known.has(id) && again.has(id))).toEqual([])
-}, 60_000)
+}, 180_000)
