@@ -13,6 +13,7 @@ export default defineConfig({
           include: ['{src,scripts,bench,e2e,simulation}/**/*.test.ts'],
           exclude: [...IGNORED, INTEGRATION, 'src/renderer/**'],
           environment: 'node',
+          globalSetup: 'scripts/no-leftovers.mjs',
           // Property tests and real processes take their time where the machine is shared; none waits for it on purpose.
           testTimeout: 30_000,
           hookTimeout: 30_000

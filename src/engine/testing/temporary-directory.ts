@@ -9,7 +9,8 @@ export interface TemporaryDirectory {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-const MEMORY = '/dev/shm'
+/** A run of all tests has a place of its own there (scripts/no-leftovers.mjs). */
+const MEMORY = process.env['TEST_MEMORY'] ?? '/dev/shm'
 
 /**
  * A directory of a test's own: `await using directory = await makeTemporaryDirectory()`, or `remove()` it. `inMemory`: where the

@@ -1,0 +1,35 @@
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+
+const MEMORY = '/dev/shm'
+
+/**
+ * For Vitest: the temporary files of one run lie in directories of its own, and a run whose tests leave some fails. A test that forgets
+ * to remove its directory leaves it for ever, on every machine, and in memory where it asked for that.
+ */
+export default function watchLeftovers() {
+  const before = { ...process.env }
+  const places = { TMPDIR: makePlace(os.tmpdir()), ...(fs.existsSync(MEMORY) && { TEST_MEMORY: makePlace(MEMORY) }) }
+  Object.assign(process.env, places)
+  return () => {
+    const left = Object.values(places).flatMap((place) =>
+      fs.readdirSync(place).filter((name) => name.startsWith('scrapdeck-'))
+    )
+    for (const [name, place] of Object.entries(places)) {
+      fs.rmSync(place, { recursive: true, force: true })
+      if (before[name] === undefined) delete process.env[name]
+      else process.env[name] = before[name]
+    }
+    if (left.length > 0) {
+      throw new Error(
+        `${left.length} temporary directories were left by tests: use \`await using\`, or remove() them in afterEach`
+      )
+    }
+  }
+}
+
+/** @param {string} parent */
+function makePlace(parent) {
+  return fs.mkdtempSync(path.join(parent, 'scrapdeck-run-'))
+}
