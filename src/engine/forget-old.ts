@@ -7,6 +7,8 @@ const DAY_MS = 86_400_000
 const CHANGES_KEPT = 100_000
 const DELIVERED_KEPT_MS = 3 * DAY_MS
 const DEAD_KEPT_MS = 30 * DAY_MS
+/** Of each webhook, delivered and dead ones by themselves: some fifty megabytes. */
+const DELIVERIES_KEPT = 50_000
 /** Of each schedule: a week of one that fires each minute; and a year of all, with the days after it. */
 export const FIRINGS_KEPT = 10_000
 export const FIRINGS_KEPT_DAYS = 400
@@ -18,7 +20,7 @@ const PAUSE_MS = 50
 
 /**
  * What is kept for a while only goes in small steps, until nothing is left that is too old: the change log, deliveries that have ended,
- * firings. What fails is tried again the next time.
+ * answers to requests with a key, firings. What fails is tried again the next time.
  */
 export function createForgetting(parts: { store: Pick<Store, 'prune' | 'getSetting'>; clock: Clock; logger: Logger }): {
   /** Does nothing while it is still at it. */
@@ -37,8 +39,12 @@ export function createForgetting(parts: { store: Pick<Store, 'prune' | 'getSetti
       sinceMs: nowMs - FIRINGS_KEPT_DAYS * DAY_MS,
       except: await listBackfilled(store)
     }
-    const deliveries = { deliveredSinceMs: nowMs - DELIVERED_KEPT_MS, deadSinceMs: nowMs - DEAD_KEPT_MS }
-    return store.prune({ nowMs, changes: CHANGES_KEPT, ...deliveries, firings }, ROWS_AT_ONCE)
+    const deliveries = {
+      deliveredSinceMs: nowMs - DELIVERED_KEPT_MS,
+      deadSinceMs: nowMs - DEAD_KEPT_MS,
+      newest: DELIVERIES_KEPT
+    }
+    return store.prune({ nowMs, changes: CHANGES_KEPT, deliveries, firings }, ROWS_AT_ONCE)
   }
 
   async function work(): Promise<void> {

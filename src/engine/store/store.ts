@@ -254,7 +254,7 @@ export interface Store {
 
   // --- what is kept for a while only --------------------------------------------------------------------------------
   /**
-   * Forgets the oldest of what is not to be kept any more, at most about `limit` rows, so that nothing else waits long. Returns how
+   * Forgets the oldest of what is not to be kept any more (answers whose time is over included), at most `limit` rows, so that nothing else waits long. Returns how
    * many; fewer than `limit`: no more is to be forgotten now. Firings whose moment is yet to come are kept, whatever their number.
    */
   prune(retention: Retention, limit: number): Promise<number>
@@ -438,9 +438,8 @@ export interface Retention {
   nowMs: number
   /** So many positions of the change log. */
   changes: number
-  /** Deliveries that have ended since then, well or not. */
-  deliveredSinceMs: number
-  deadSinceMs: number
+  /** Deliveries that have ended since then, well or not; of each webhook the newest of either. */
+  deliveries: { deliveredSinceMs: number; deadSinceMs: number; newest: number }
   /** Of each schedule the newest rows, as far as they were written since then; all of these schedules' (a backfill is under way). */
   firings: { newest: number; sinceMs: number; except: string[] }
 }

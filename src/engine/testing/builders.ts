@@ -135,13 +135,12 @@ export function aStoredSchedule(
   }
 }
 
-/** Everything is kept, as of a time that is later than all others. */
+/** All is kept but answers whose time is over, as of a time that is later than all others. */
 export function aRetention(over: Partial<Retention> = {}): Retention {
   return {
     nowMs: 1e15,
     changes: Number.MAX_SAFE_INTEGER,
-    deliveredSinceMs: 0,
-    deadSinceMs: 0,
+    deliveries: { deliveredSinceMs: 0, deadSinceMs: 0, newest: Number.MAX_SAFE_INTEGER },
     firings: { newest: Number.MAX_SAFE_INTEGER, sinceMs: 0, except: [] },
     ...over
   }

@@ -1,8 +1,10 @@
 import type { Database } from 'better-sqlite3'
 import type { AnswerClaim, RememberedAnswer } from '../store.ts'
 
-/** Those whose time is over are forgotten by those who come, a few at a time, so that they never pile up. */
-const FORGOTTEN_AT_ONCE = 10
+export const ANSWERS_SQL = {
+  prune: `DELETE FROM remembered_answers WHERE (scope, key) IN
+    (SELECT scope, key FROM remembered_answers WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ?)`
+}
 
 /** Answers to requests that brought a key of their own, for clients that ask again. Every function runs inside a transaction of its caller. */
 export function createAnswers(database: Database) {
@@ -20,21 +22,19 @@ export function createAnswers(database: Database) {
     'UPDATE remembered_answers SET answer = ? WHERE scope = ? AND key = ?'
   )
   const drop = database.prepare<[string, string]>('DELETE FROM remembered_answers WHERE scope = ? AND key = ?')
-  const forget = database.prepare<[number, number]>(
-    `DELETE FROM remembered_answers WHERE (scope, key) IN
-      (SELECT scope, key FROM remembered_answers WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ?)`
-  )
+  const prune = database.prepare<[number, number]>(ANSWERS_SQL.prune)
   return {
     claim({ scope, key, fingerprint, begunBy, nowMs, expiresAtMs }: AnswerClaim): RememberedAnswer | null {
       const earlier = find.get(scope, key, nowMs)
       if (earlier !== undefined) return earlier
-      forget.run(nowMs, FORGOTTEN_AT_ONCE)
       put.run(scope, key, fingerprint, begunBy, expiresAtMs)
       return null
     },
     keep(scope: string, key: string, answer: string | null): void {
       if (answer === null) drop.run(scope, key)
       else keep.run(answer, scope, key)
-    }
+    },
+    /** Those whose time is over; those that are over longest first. */
+    prune: (nowMs: number, limit: number): number => prune.run(nowMs, limit).changes
   }
 }

@@ -1,6 +1,6 @@
 import type { Database } from 'better-sqlite3'
 import { maskSecrets } from '../../../shared/secret-values.ts'
-import type { DeliveryTry, NewWebhook, StoredDelivery, StoredWebhook } from '../store.ts'
+import type { DeliveryTry, NewWebhook, Retention, StoredDelivery, StoredWebhook } from '../store.ts'
 import { type JobRow, toJob } from './rows.ts'
 
 /** Of one webhook. What comes on top is not kept, and counted: a receiver that is gone must not fill the disk. */
@@ -14,7 +14,9 @@ export const OUTBOX_SQL = {
   pageOfState: `SELECT * FROM deliveries WHERE webhook_id = ? AND state = ? AND sequence < ?
     ORDER BY sequence DESC LIMIT ?`,
   prune: `DELETE FROM deliveries WHERE sequence IN (SELECT sequence FROM deliveries
-    WHERE state = ? AND ended_at_ms < ? LIMIT ?) RETURNING webhook_id`
+    WHERE state = ? AND ended_at_ms < ? LIMIT ?) RETURNING webhook_id`,
+  pruneOf: `DELETE FROM deliveries WHERE sequence IN (SELECT sequence FROM deliveries
+    WHERE webhook_id = ? AND state = ? ORDER BY sequence LIMIT ?)`
 }
 
 interface WebhookRow {
@@ -34,6 +36,7 @@ interface WebhookRow {
   waiting: number
   dead: number
   dropped: number
+  delivered: number
 }
 
 interface DeliveryRow {
@@ -48,6 +51,9 @@ interface DeliveryRow {
   ended_at_ms: number | null
   answer: string | null
 }
+
+/** What a write adds to a webhook's. */
+type Counts = Pick<WebhookRow, 'waiting' | 'delivered' | 'dead' | 'dropped'>
 
 type Wanting = Map<string, { id: string; project: string | null; room: number }[]>
 
@@ -77,8 +83,9 @@ export function createOutbox(database: Database) {
     `INSERT INTO deliveries (webhook_id, event, body, state, tries, made_at_ms, next_try_at_ms)
      VALUES (?, ?, ?, 'waiting', 0, ?, ?)`
   )
-  const count = database.prepare<{ id: string; waiting: number; dead: number; dropped: number }>(
-    `UPDATE webhooks SET waiting = waiting + :waiting, dead = dead + :dead, dropped = dropped + :dropped WHERE id = :id`
+  const count = database.prepare<Counts & { id: string }>(
+    `UPDATE webhooks SET waiting = waiting + :waiting, delivered = delivered + :delivered, dead = dead + :dead,
+       dropped = dropped + :dropped WHERE id = :id`
   )
   const due = database.prepare<[string, number, number], DeliveryRow>(OUTBOX_SQL.due)
   const nextDue = database.prepare<[string, number], number | null>(OUTBOX_SQL.nextDue).pluck()
@@ -97,9 +104,10 @@ export function createOutbox(database: Database) {
     .prepare<[string], number>("SELECT sequence FROM deliveries WHERE webhook_id = ? AND state = 'dead'")
     .pluck()
   const prune = database.prepare<[string, number, number], string>(OUTBOX_SQL.prune).pluck()
+  const pruneOf = database.prepare<[string, string, number]>(OUTBOX_SQL.pruneOf)
   let wanting: Wanting | null = null
   let isHushed = false
-  const counts = new Map<string, { waiting: number; dead: number; dropped: number }>()
+  const counts = new Map<string, Counts>()
 
   function whoWants(event: string) {
     if (wanting === null) {
@@ -119,7 +127,7 @@ export function createOutbox(database: Database) {
   function countFor(id: string) {
     const known = counts.get(id)
     if (known !== undefined) return known
-    const fresh = { waiting: 0, dead: 0, dropped: 0 }
+    const fresh = { waiting: 0, delivered: 0, dead: 0, dropped: 0 }
     counts.set(id, fresh)
     return fresh
   }
@@ -154,7 +162,7 @@ export function createOutbox(database: Database) {
     if (state === 'waiting') return
     const counted = countFor(before.webhook_id)
     counted.waiting -= 1
-    if (state === 'dead') counted.dead += 1
+    counted[state] += 1
   }
 
   return {
@@ -184,7 +192,7 @@ export function createOutbox(database: Database) {
     },
 
     settle(): void {
-      for (const [id, { waiting, dead, dropped }] of counts) count.run({ id, waiting, dead, dropped })
+      for (const [id, counted] of counts) count.run({ id, ...counted })
       counts.clear()
       wanting = null
     },
@@ -241,16 +249,28 @@ export function createOutbox(database: Database) {
         if (before === undefined || before.webhook_id !== webhookId || before.state === 'waiting') continue
         conclude.run('waiting', 0, nowMs, null, before.answer, sequence)
         counted.waiting += 1
-        if (before.state === 'dead') counted.dead -= 1
+        counted[before.state as 'delivered' | 'dead'] -= 1
         replayed += 1
       }
       return replayed
     },
 
-    prune(state: 'delivered' | 'dead', beforeMs: number, limit: number): number {
-      const pruned = prune.all(state, beforeMs, limit)
-      if (state === 'dead') for (const id of pruned) countFor(id).dead -= 1
-      return pruned.length
+    prune({ deliveredSinceMs, deadSinceMs, newest }: Retention['deliveries'], limit: number): number {
+      let left = limit
+      for (const [state, sinceMs] of [['delivered', deliveredSinceMs] as const, ['dead', deadSinceMs] as const]) {
+        const pruned = prune.all(state, sinceMs, left)
+        for (const id of pruned) countFor(id)[state] -= 1
+        left -= pruned.length
+        for (const row of webhooks.all()) {
+          const counted = countFor(row.id)
+          const excess = Math.min(left, row[state] + counted[state] - newest)
+          if (excess <= 0) continue
+          const { changes } = pruneOf.run(row.id, state, excess)
+          counted[state] -= changes
+          left -= changes
+        }
+      }
+      return limit - left
     }
   }
 }

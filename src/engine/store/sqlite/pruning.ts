@@ -1,5 +1,6 @@
 import type { Database } from 'better-sqlite3'
 import type { Retention } from '../store.ts'
+import type { createAnswers } from './answers.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { Outbox } from './outbox.ts'
 
@@ -30,11 +31,13 @@ interface OldFiring {
 export function createPruning({
   database,
   changes,
-  outbox
+  outbox,
+  answers
 }: {
   database: Database
   changes: Pick<ChangeLog, 'prune'>
   outbox: Pick<Outbox, 'prune'>
+  answers: Pick<ReturnType<typeof createAnswers>, 'prune'>
 }): (retention: Retention, limit: number) => number {
   const oldest = database.prepare<[number], OldFiring>(PRUNING_SQL.oldest)
   const oldestOf = database.prepare<{ id: string; limit: number }, OldFiring>(PRUNING_SQL.oldestOf)
@@ -70,8 +73,8 @@ export function createPruning({
 
   return (retention, limit) => {
     let left = limit - changes.prune(retention.changes, limit)
-    left -= outbox.prune('delivered', retention.deliveredSinceMs, left)
-    left -= outbox.prune('dead', retention.deadSinceMs, left)
+    left -= outbox.prune(retention.deliveries, left)
+    left -= answers.prune(retention.nowMs, left)
     if (left > 0) left -= pruneFirings(retention, left)
     return limit - left
   }

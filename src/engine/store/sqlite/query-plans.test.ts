@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import DatabaseConstructor, { type Database } from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openTemporaryStore, type TemporaryStore } from '../../testing/temporary-store.ts'
+import { ANSWERS_SQL } from './answers.ts'
 import { ATTEMPTS_SQL } from './attempts.ts'
 import { CHAIN_ENDS_SQL } from './chain-ends.ts'
 import { HOLDS_SQL } from './holds.ts'
@@ -129,6 +130,10 @@ describe('query plans', () => {
       for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN firings.+USING|TEMP B-TREE/)
     }
   )
+
+  test('answers whose time is over are found by it', () => {
+    expect(planOf(ANSWERS_SQL.prune).join()).toContain('INDEX remembered_answers_over (expires_at_ms<?)')
+  })
 
   test.each(Object.entries(OUTBOX_SQL))('%s of the outbox scans no deliveries and sorts none', (_name, query) => {
     for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN deliveries|TEMP B-TREE/)

@@ -59,7 +59,8 @@ function expectCountersToBeRight(path: string): void {
     all('SELECT * FROM job_counts ORDER BY 1, 2, 3, 4'),
     all('SELECT * FROM queue_lanes ORDER BY 1'),
     all('SELECT state, count FROM state_counts WHERE count <> 0 ORDER BY 1'),
-    all('SELECT id, waiting, dead FROM webhooks ORDER BY 1')
+    all('SELECT id, waiting, delivered, dead FROM webhooks ORDER BY 1'),
+    all('SELECT schedule_id, firing_count FROM schedule_progress WHERE firing_count <> 0 ORDER BY 1')
   ]
   const recounted = [
     all(
@@ -67,8 +68,10 @@ function expectCountersToBeRight(path: string): void {
     ),
     all(`SELECT lane, count(*) FROM jobs WHERE state = 'queued' AND hold IS NULL GROUP BY 1 ORDER BY 1`),
     all('SELECT state, count(*) FROM jobs GROUP BY 1 ORDER BY 1'),
-    all(`SELECT id, sum(coalesce(state = 'waiting', 0)), sum(coalesce(state = 'dead', 0))
-      FROM webhooks LEFT JOIN deliveries ON webhook_id = id GROUP BY 1 ORDER BY 1`)
+    all(`SELECT id, sum(coalesce(state = 'waiting', 0)), sum(coalesce(state = 'delivered', 0)),
+        sum(coalesce(state = 'dead', 0))
+      FROM webhooks LEFT JOIN deliveries ON webhook_id = id GROUP BY 1 ORDER BY 1`),
+    all('SELECT schedule_id, count(*) FROM firings GROUP BY 1 ORDER BY 1')
   ]
   database.close()
   expect(counted).toEqual(recounted)

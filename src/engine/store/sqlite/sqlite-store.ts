@@ -70,7 +70,7 @@ export async function openSqliteStoreInThread(
   const fleet = createFleet({ database, changes })
   const chains = createChains({ database, enqueue })
   const schedules = createSchedules({ database, changes, enqueue, outbox })
-  const prune = createPruning({ database, changes, outbox })
+  const prune = createPruning({ database, changes, outbox, answers })
   const listeners = new Set<(cursor: number) => void>()
   const queueListeners = new Set<(lanes: string[]) => void>()
   // A clock that is not the system's belongs to a test, in whose time nothing is ever idle.

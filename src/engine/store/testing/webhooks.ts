@@ -229,11 +229,42 @@ export function describeWebhooks(story: Story): void {
       await tried(bad!, 'dead')
       await tried(lateGood!, 'delivered', { atMs: 200 })
       await tried(lateBad!, 'dead', { atMs: 200 })
-      const retention = aRetention({ deliveredSinceMs: 100, deadSinceMs: 100 })
+      const { deliveries } = aRetention()
+      const retention = aRetention({ deliveries: { ...deliveries, deliveredSinceMs: 100, deadSinceMs: 100 } })
       expect([await story.store.prune(retention, 1), await story.store.prune(retention, 9)]).toEqual([1, 1])
       const left = await story.store.listDeliveries(id, { before: null, limit: 9 })
       expect(left.map(({ state }) => state)).toEqual(['waiting', 'dead', 'delivered'])
       expect(await webhook()).toMatchObject({ waiting: 1, dead: 1 })
+    })
+
+    test('of what ended each webhook keeps so many, the newest, and of what is replayed meanwhile none too few', async () => {
+      const [id, other] = [
+        await putWebhook({ events: ['job.queued'] }),
+        await putWebhook({ id: 'other', name: 'other' })
+      ]
+      for (let count = 0; count < 7; count += 1) await enqueue()
+      const mine = (await due()).filter(({ webhookId }) => webhookId === id)
+      for (const [index, delivery] of mine.slice(0, 6).entries()) {
+        await tried(delivery, index % 2 === 0 ? 'delivered' : 'dead')
+      }
+      const { deliveries } = aRetention()
+      const retention = aRetention({ deliveries: { ...deliveries, newest: 2 } })
+      expect([await story.store.prune(retention, 1), await story.store.prune(retention, 9)]).toEqual([1, 1])
+      const left = async () => (await story.store.listDeliveries(id, { before: null, limit: 9 })).map((one) => one.id)
+      expect(await left()).toEqual([6, 5, 4, 3, 2].map((index) => mine[index]!.id))
+      await story.store.replayDeliveries(id, [mine[2]!.id, mine[3]!.id], 0)
+      expect(await story.store.prune(retention, 9)).toBe(0)
+      const webhooks = await story.store.listWebhooks()
+      expect(webhooks.map(({ waiting, dead }) => [waiting, dead])).toEqual(
+        webhooks.map((webhook) => (webhook.id === other ? [7, 0] : [3, 1]))
+      )
+    })
+
+    test('answers to requests with a key are forgotten when their time is over, not before', async () => {
+      const claim = { scope: 'ada', fingerprint: 'f', begunBy: 'run', nowMs: 0 }
+      for (const at of [10, 20, 30]) await story.store.claimAnswer({ ...claim, key: `k${at}`, expiresAtMs: at })
+      expect([await story.store.prune({ ...aRetention(), nowMs: 20 }, 9)]).toEqual([2])
+      expect(await story.store.claimAnswer({ ...claim, key: 'k30', expiresAtMs: 30 })).toMatchObject({ begunBy: 'run' })
     })
 
     test('deliveries outlive the engine', async () => {

@@ -28,6 +28,11 @@ DROP INDEX firings_once;
 -- Exactly one for each moment of a schedule, whoever fires it and however often it dies: a backfill does not repeat what ran by the clock.
 CREATE UNIQUE INDEX firings_once ON firings (nominal_ms, schedule_id) WHERE origin <> 'manual' AND state = 'fired';
 
+-- Like waiting and dead: counts its deliveries.
+ALTER TABLE webhooks ADD COLUMN delivered INTEGER NOT NULL DEFAULT 0;
+UPDATE webhooks SET delivered =
+  (SELECT count(*) FROM deliveries WHERE webhook_id = webhooks.id AND state = 'delivered');
+
 CREATE INDEX schedules_by_name ON schedules (name COLLATE NOCASE, id);
 CREATE INDEX schedules_paused ON schedules (paused_by, name COLLATE NOCASE, id) WHERE paused = 1;
 `
