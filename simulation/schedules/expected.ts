@@ -53,6 +53,7 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
   for (const { seenMs, meant } of groups) {
     cancelAtStarts(seenMs)
     if (schedule.maxRuns !== null && runCount >= schedule.maxRuns) break
+    checkNotice(seenMs, meant[0]!.nominalMs + offsetMs)
     const newest = meant.findLast(({ isLeftOut }) => !isLeftOut)
     for (const one of meant) {
       const [state, reason, jobs = []] = judge(one, seenMs, one === newest)
@@ -84,6 +85,17 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
       else groups.push({ seenMs, meant: [one] })
     }
     return groups
+  }
+
+  /** A clock that is set ahead is noticed soon, if anything is due by it: what is paused is not. */
+  function checkNotice(seenMs: number, dueMs: number): void {
+    if (isPausedAt(journal, schedule.id, seenMs)) return
+    for (const [jumpMs, noticedMs] of journal.notices) {
+      const couldBeSeenMs = Math.max(jumpMs, dueMs - (wallAt(journal, jumpMs) - jumpMs))
+      if (noticedMs === seenMs && noticedMs - couldBeSeenMs > NOTICE_MAX_MS) {
+        problems.add(`what was due when the clock was set at ${jumpMs} was noticed only at ${noticedMs}`)
+      }
+    }
   }
 
   /** When a moment is judged. One of a pause comes again where the clock is set back before that is written. */
@@ -125,14 +137,7 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
       if (reachedMs < wall.fromMs || (wall.offsetMs === null && reachedMs === untilMs)) return reachedMs
       if (wall.offsetMs === null) return null
       const noticedMs = journal.notices.get(wall.fromMs) ?? wall.fromMs
-      if (noticedMs + wall.offsetMs >= dueMs) {
-        if (noticedMs > untilMs) return null
-        const couldBeSeenMs = Math.max(wall.fromMs, dueMs - wall.offsetMs)
-        if (noticedMs - couldBeSeenMs > NOTICE_MAX_MS) {
-          problems.add(`what was due when the clock was set at ${wall.fromMs} was noticed only at ${noticedMs}`)
-        }
-        return noticedMs
-      }
+      if (noticedMs + wall.offsetMs >= dueMs) return noticedMs <= untilMs ? noticedMs : null
       beganMs = wall.fromMs
     }
     return null

@@ -144,6 +144,25 @@ describe('the runner of chains', () => {
     expect(await chained()).toHaveLength(2)
   })
 
+  test('an end that comes while it finds nothing more to answer is answered as well', async () => {
+    await putChain()
+    const listDueChains = store.listDueChains.bind(store)
+    let isLate = true
+    store.listDueChains = async (limit) => {
+      const due = await listDueChains(limit)
+      if (due.length === 0 && isLate) {
+        isLate = false
+        await endJob()
+        await settle()
+      }
+      return due
+    }
+    await startRunner()
+    await comeToRest()
+    expect(isLate).toBe(false)
+    expect(await chained()).toHaveLength(2)
+  })
+
   test('without chains nothing is asked of the store, and a stopped one asks nothing more', async () => {
     const runner = await startRunner()
     let asked = 0
