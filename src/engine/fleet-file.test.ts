@@ -209,8 +209,9 @@ webhooks: [{ name: w, url: 'http://127.0.0.1:1/', events: [job.ended] }]`
     })
     const without = 'version: 1\nnodes: []\nschedules: []\nchains: []\n'
     expect((await plan(without, true)).changes).toHaveLength(3)
-    await engine.client.nodes.setMode({ id: (await nodeOf('berlin')).id, mode: 'active' })
-    await engine.client.jobs.run({ project: 'shop', spiders: ['prices'] })
+    const { id } = await nodeOf('berlin')
+    await engine.client.nodes.setMode({ id, mode: 'active' })
+    await engine.client.jobs.run({ project: 'shop', spiders: ['prices'], nodeId: id })
     await engine.until(async () => engine.node.running.length === 1)
     await expect(engine.client.fleetFile.apply({ yaml: without, prune: true })).rejects.toMatchObject({
       code: 'FLEET_FILE_INVALID',

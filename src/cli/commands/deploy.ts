@@ -10,6 +10,7 @@ import { plural, print, printLine, table } from '../client/output.ts'
 import type { Terminal } from '../client/terminal.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 import { type DeployTarget, readScrapyConfiguration } from '../scrapy-cfg.ts'
+import { nodeNames } from './jobs.ts'
 
 interface DeployFlags extends ConnectionFlags {
   target?: string
@@ -136,13 +137,14 @@ function describeVersion({ project, version, spiders }: Version): string {
 
 async function sendToNodes(client: Client, { project, version }: Version, { terminal, flags }: Session): Promise<void> {
   let failed = 0
+  const names = flags.json === true ? new Map<string, string>() : await nodeNames(client)
   for await (const deployment of await client.projects.deploy({ project, version })) {
     if (deployment.state === 'failed') failed += 1
     if (flags.json) terminal.out(`${JSON.stringify(deployment)}\n`)
     else if (deployment.state !== 'sending')
       printLine(
         terminal,
-        `${deployment.nodeId}  ${deployment.state}${deployment.error === null ? '' : `: ${deployment.error}`}`
+        `${names.get(deployment.nodeId) ?? deployment.nodeId}  ${deployment.state}${deployment.error === null ? '' : `: ${deployment.error}`}`
       )
   }
   if (failed > 0) throw new CommandEnd(EXIT_CODES.failed, `${plural(failed, 'node')} did not take it.`)

@@ -7,6 +7,7 @@ import type { Client } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { localTime, plural, print, printLine, table } from '../client/output.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
+import { findSchedule } from './schedules.ts'
 
 interface ListFlags {
   status?: JobStatus[]
@@ -24,7 +25,7 @@ export function addJobCommands({ add }: ClientCommands): void {
       .option('--project <name>', 'only of this project (* stands for anything)')
       .option('--spider <name>', 'only of this spider (* stands for anything)')
       .option('--node <name>', 'only on this node')
-      .option('--schedule <id>', 'only of this schedule')
+      .option('--schedule <name>', 'only of this schedule')
       .option('--limit <number>', 'so many', wholeNumber, 50)
   )((session, [id], flags: ListFlags) => (id === undefined ? listJobs(session, flags) : showJob(session, id)))
 
@@ -54,7 +55,7 @@ async function listJobs({ client, terminal, flags }: Session, options: ListFlags
     project: options.project,
     spider: options.spider,
     nodeId: options.node === undefined ? undefined : await findNodeId(client, options.node),
-    scheduleId: options.schedule
+    scheduleId: options.schedule === undefined ? undefined : (await findSchedule(client, options.schedule)).id
   }
   const jobs: Job[] = []
   let before: string | undefined
@@ -86,10 +87,11 @@ async function listJobs({ client, terminal, flags }: Session, options: ListFlags
 
 async function showJob({ client, terminal, flags }: Session, id: string): Promise<void> {
   const detail = await client.jobs.get({ id: await findJobId(client, id) })
-  print(terminal, flags, detail, describeJob)
+  const names = flags.json === true ? new Map<string, string>() : await nodeNames(client)
+  print(terminal, flags, detail, (answer) => describeJob(answer, names))
 }
 
-function describeJob({ job, attempts, timeline }: JobDetail): string {
+function describeJob({ job, attempts, timeline }: JobDetail, nodes: Map<string, string>): string {
   const pairs = (values: Record<string, string>) =>
     Object.entries(values)
       .map(([name, value]) => `${name}=${value}`)
@@ -110,11 +112,18 @@ function describeJob({ job, attempts, timeline }: JobDetail): string {
     ['Arguments', pairs(job.args)],
     ['Settings', pairs(job.settings)],
     ['Schedule', job.scheduleId === null ? '' : `${job.scheduleId}, for ${localTime(job.nominalMs)}`],
-    ['Counts', job.items === null ? '' : `${job.items} items, ${job.pages ?? 0} pages, ${job.errors ?? 0} errors`],
+    [
+      'Counts',
+      job.items === null
+        ? ''
+        : [plural(job.items, 'item'), plural(job.pages ?? 0, 'page'), plural(job.errors ?? 0, 'error')].join(', ')
+    ],
     ['Failed at', job.killingLine ?? ''],
     [
       'Runs',
-      attempts.map((attempt) => `${attempt.number} on ${attempt.nodeId}: ${attempt.result ?? attempt.state}`).join('; ')
+      attempts
+        .map(({ number, nodeId, result, state }) => `${number} on ${nodes.get(nodeId) ?? nodeId}: ${result ?? state}`)
+        .join('; ')
     ]
   ]
   const lines = facts.filter(([, text]) => text !== '').map(([name, text]) => `${name.padEnd(10)} ${text}`)
@@ -147,7 +156,7 @@ export async function findNodeId(client: Client, text: string): Promise<string> 
   )
 }
 
-async function nodeNames(client: Client): Promise<Map<string, string>> {
+export async function nodeNames(client: Client): Promise<Map<string, string>> {
   const { nodes } = await client.nodes.list()
   return new Map(nodes.map(({ id, name }) => [id, name]))
 }

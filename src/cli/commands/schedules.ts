@@ -297,7 +297,7 @@ async function idsOf(client: Client, names: string[]): Promise<string[]> {
 }
 
 /** By id, or by its whole name as long as only one has it. */
-async function findSchedule(client: Client, text: string): Promise<Schedule> {
+export async function findSchedule(client: Client, text: string): Promise<Schedule> {
   if (/^[0-9a-f]{32}$/.test(text)) return client.schedules.get({ id: text })
   const { schedules } = await client.schedules.list({ text, limit: 500, recent: 0 })
   const named = schedules.filter(({ name }) => name === text)

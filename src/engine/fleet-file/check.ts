@@ -43,12 +43,12 @@ export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
   const known = [...current.nodes.map(({ item }) => item), ...(nodes ?? [])]
   const names = new Set(known.map(({ name }) => name))
   const nameAt = new Map(known.map(({ url, name }) => [url, name]))
+  const missing = new Map<string, string[]>()
   const named = (template: FileTemplate, what: string): FileTemplate => {
     if (template.node === null) return template
     const { node } = template
     const found = names.has(node) ? node : nameAt.get(addressOf(node))
-    if (found === undefined)
-      problems.push(`${what} runs on the node "${node}", which is neither in the file nor in the fleet`)
+    if (found === undefined) missing.set(node, [...(missing.get(node) ?? []), what])
     return { ...template, node: found ?? node }
   }
   const schedules = form.schedules?.map((schedule) => ({
@@ -56,6 +56,10 @@ export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
     jobs: schedule.jobs.map((template) => named(template, `schedule ${schedule.name}`))
   }))
   const chains = form.chains?.map((chain) => ({ ...chain, run: named(chain.run, `chain ${chain.name}`) }))
+  for (const [node, users] of missing) {
+    const others = users.length > 1 ? ` and ${users.length - 1} more` : ''
+    problems.push(`${users[0]}${others} would run on the node "${node}", which is neither in the file nor in the fleet`)
+  }
   if (problems.length > 0) refuse(problems)
   return { ...form, ...(nodes && { nodes }), ...(schedules && { schedules }), ...(chains && { chains }) }
 
