@@ -1,17 +1,10 @@
 import type { LiveJobs } from './live-jobs.ts'
-import type { Gone } from './go-over.ts'
-import { dueAt, type ScheduleState } from './schedule-state.ts'
+import { dueAt, type Gone, type ScheduleState } from './schedule-state.ts'
 
 /** So long before their time firings are made: so that a thousand of one second only have to be written when it comes. */
 export const AHEAD_MS = 250
 /** A firing that was made ahead is on time, and says so; what is noticed later than this is gone over anew. */
 const TAKEN_LATE_MAX_MS = 1_000
-
-/** A firing that was made before its time, and of what. `gone` is null where none could be made: it is tried again at its time. */
-export interface MadeAhead {
-  dueMs: number
-  gone: Gone | null
-}
 
 type Live = Pick<LiveJobs, 'hasAny'>
 

@@ -3,16 +3,7 @@ import type { NewFiring } from '../store/store.ts'
 import { type Cause, decideOverlap, type Fate, isoWords, type LiveFiring } from './fates.ts'
 import type { LiveJobs } from './live-jobs.ts'
 import { type JobMaker, makeFiring } from './make-firing.ts'
-import { judgeDue, type ScheduleState } from './schedule-state.ts'
-
-/** What a look found to be written of one schedule. */
-export interface Gone {
-  state: ScheduleState
-  firings: NewFiring[]
-  /** Runs to cancel once the firing at this index is written. */
-  cancels: { index: number; jobIds: string[] }[]
-  doneUntilMs: number
-}
+import { type Gone, judgeDue, type ScheduleState } from './schedule-state.ts'
 
 interface Surroundings {
   nowMs: number

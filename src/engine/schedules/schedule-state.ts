@@ -1,5 +1,4 @@
-import type { MadeAhead } from './ahead.ts'
-import type { StoredSchedule } from '../store/store.ts'
+import type { NewFiring, StoredSchedule } from '../store/store.ts'
 import { type Cause, type Fate, isoWords, judgeMoments, pausedFates } from './fates.ts'
 import { jitterOf, type Moment, Moments } from './moments.ts'
 
@@ -17,6 +16,21 @@ export interface ScheduleState {
   /** Which of its places by due time counts (due-places.ts). */
   place: number
   ahead: MadeAhead | null
+}
+
+/** What a look found to be written of one schedule. */
+export interface Gone {
+  state: ScheduleState
+  firings: NewFiring[]
+  /** Runs to cancel once the firing at this index is written. */
+  cancels: { index: number; jobIds: string[] }[]
+  doneUntilMs: number
+}
+
+/** A firing that was made before its time, and of what. `gone` is null where none could be made: it is tried again at its time. */
+export interface MadeAhead {
+  dueMs: number
+  gone: Gone | null
 }
 
 /** While a schedule is paused, the moments that pass are written down so often. */

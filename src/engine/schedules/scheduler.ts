@@ -9,12 +9,12 @@ import { Backfills, type BackfillOrder } from './backfills.ts'
 import { ClockWatch } from './clock-watch.ts'
 import { DuePlaces } from './due-places.ts'
 import { readFailures } from './failures.ts'
-import { goOver, type Gone } from './go-over.ts'
+import { goOver } from './go-over.ts'
 import { jitterOf } from './moments.ts'
 import { LiveJobs } from './live-jobs.ts'
 import { type JobMaker, makeFiring } from './make-firing.ts'
 import { pauseItself } from './pause-itself.ts'
-import { createState, findNext, healAfterClock, type ScheduleState } from './schedule-state.ts'
+import { createState, findNext, type Gone, healAfterClock, type ScheduleState } from './schedule-state.ts'
 
 export interface SchedulerParts extends JobMaker {
   store: Pick<
