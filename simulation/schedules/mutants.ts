@@ -158,10 +158,6 @@ export const MUTANTS: ScheduleMutant[] = [
     mutations: [{ file: SCHEDULER, from: "row?.state === 'failed'", to: "row?.state === 'missed'" }]
   },
   {
-    name: 'what an earlier engine left is not answered at the start',
-    mutations: [{ file: 'schedules/chains.ts', from: 'await this.noteChanged()\n', to: 'this.#hasChains = true\n' }]
-  },
-  {
     name: 'chains follow failures as well as successes',
     mutations: [
       {
