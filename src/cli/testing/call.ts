@@ -25,6 +25,11 @@ export function makeDirectory(files: Record<string, string> = {}): string {
 /** The doors over an engine in memory; its address. */
 export async function startEngine(): Promise<{ url: string; engine: ReturnType<typeof createFakeEngine> }> {
   const engine = createFakeEngine()
+  return { url: await openDoors(engine), engine }
+}
+
+/** The doors over any engine; their address. */
+export async function openDoors(engine: Parameters<typeof listen>[0]['engine']): Promise<string> {
   const service = await listen({
     engine,
     dataDirectory: makeDirectory(),
@@ -36,7 +41,7 @@ export async function startEngine(): Promise<{ url: string; engine: ReturnType<t
     logger: silentLogger
   })
   onTestFinished(() => service.stop())
-  return { url: service.address, engine }
+  return service.address
 }
 
 export async function startServer(answer: RequestListener): Promise<string> {
