@@ -1,4 +1,4 @@
-import { Button, Modal, MultiSelect, NumberInput, SegmentedControl, Select, TextInput } from '@mantine/core'
+import { Button, Modal, MultiSelect, Select } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { IconChevronRight } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
@@ -25,8 +25,8 @@ import { LimitsFields } from '../../ui/limits-fields.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { formatMoment } from '../../ui/waiting.tsx'
-import { TagCheck } from '../../ui/tag-check.tsx'
 import { ValueRows } from '../../ui/value-rows.tsx'
+import { WhereFields } from '../../ui/where-fields.tsx'
 import classes from './run-dialog.module.css'
 import { readForm, type RunForm, startForm, withoutSecrets } from './run-form.ts'
 import { RunMore } from './run-more.tsx'
@@ -194,58 +194,7 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
         names={suggestions.settings}
         onChange={(settings) => change({ settings })}
       />
-      <div className={classes.where}>
-        <div>
-          <span className={classes.label} id="run-where">
-            Where
-          </span>
-          <SegmentedControl
-            aria-labelledby="run-where"
-            value={form.where}
-            onChange={(where) => change({ where: where as RunForm['where'] })}
-            data={[
-              { value: 'any', label: 'Any node' },
-              { value: 'tags', label: 'By tag' },
-              { value: 'node', label: 'One node' }
-            ]}
-          />
-        </div>
-        {form.where === 'node' && (
-          <Select
-            aria-label="Node"
-            placeholder="Choose a node"
-            searchable
-            value={form.nodeId}
-            onChange={(nodeId) => change({ nodeId })}
-            data={nodes.map(({ id, name }) => ({ value: id, label: name }))}
-          />
-        )}
-        {form.where === 'tags' && (
-          <TextInput
-            className={classes.tags}
-            aria-label="Tags"
-            placeholder="eu|us !slow"
-            title="All must hold: eu|us is one of both, !slow is not slow"
-            value={form.tags}
-            onChange={(event) => change({ tags: event.currentTarget.value })}
-            classNames={{ input: 'mono' }}
-            aria-describedby="run-tags-check"
-            spellCheck={false}
-            autoFocus={form.tags === ''}
-          />
-        )}
-        <NumberInput
-          className={classes.priority}
-          label="Priority"
-          value={form.priority}
-          onChange={(value) => change({ priority: Number(value) || 0 })}
-          step={1}
-          title="Higher goes first; 0 is usual"
-        />
-      </div>
-      {form.where === 'tags' && (
-        <TagCheck id="run-tags-check" text={form.tags} nodes={nodes} onChange={(tags) => change({ tags })} />
-      )}
+      <WhereFields form={form} nodes={nodes} onChange={change} />
       <RunWhen
         form={form.when}
         notBefore={form.more.notBefore}
@@ -266,6 +215,7 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
       )}
       <DialogFoot>
         <Button
+          className={classes.asCurl}
           variant="subtle"
           color="gray"
           onClick={() => setShowsCommand(!showsCommand)}

@@ -1,11 +1,10 @@
-import { ActionIcon, Tooltip } from '@mantine/core'
-import { IconX } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
 import type { Schedule } from '../../../../shared/contract/index.ts'
 import { plural } from '../../../ui/numbers.ts'
 import { DetailPane } from '../../../ui/panel.tsx'
 import { formatAge, formatRuntime } from '../../../../shared/time.ts'
 import classes from './calendar.module.css'
+import { PaneHead } from '../pane-head.tsx'
 import { jitterMsOf } from '../load/spread.ts'
 import { RUN_LOOKS, RunIcon } from './run-look.tsx'
 import { daysOfWeek, type Run } from './week.ts'
@@ -28,16 +27,15 @@ export function HourPane({ hourMs, utc, runs, schedules, onClose }: HourPaneProp
   const ofHour = runs.filter(({ atMs }) => atMs >= hourMs && atMs < hourMs + HOUR_MS)
   return (
     <DetailPane label="Runs of an hour">
-      <header className={classes.paneHead}>
-        <h2>
-          {day && dayWords(day)}, {timeWords(hourMs, utc)} to {timeWords(hourMs + HOUR_MS, utc)}
-        </h2>
-        <Tooltip label="Close (Esc)">
-          <ActionIcon onClick={onClose} aria-label="Close the hour">
-            <IconX size={16} />
-          </ActionIcon>
-        </Tooltip>
-      </header>
+      <PaneHead
+        title={
+          <>
+            {day && dayWords(day)}, {timeWords(hourMs, utc)} to {timeWords(hourMs + HOUR_MS, utc)}
+          </>
+        }
+        what="hour"
+        onClose={onClose}
+      />
       {ofHour.length === 0 && <p className="dim">Nothing runs in this hour.</p>}
       <ul className={classes.paneRuns}>
         {ofHour.slice(0, ROWS_MAX).map((run) => (

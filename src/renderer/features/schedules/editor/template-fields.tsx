@@ -1,24 +1,15 @@
-import {
-  ActionIcon,
-  Button,
-  MultiSelect,
-  NumberInput,
-  SegmentedControl,
-  Select,
-  Textarea,
-  TextInput
-} from '@mantine/core'
+import { ActionIcon, Button, MultiSelect, Select, Textarea } from '@mantine/core'
 import { IconChevronRight, IconPlus, IconX } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { type ReactNode, useId, useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { useApi } from '../../../api/api.tsx'
 import { describeLimits, readLimits } from '../../../ui/limits.ts'
 import { LimitsFields } from '../../../ui/limits-fields.tsx'
 import { plural } from '../../../ui/numbers.ts'
 import { describeRetry, readRetry } from '../../../ui/retry.ts'
 import { RetryFields } from '../../../ui/retry-fields.tsx'
-import { TagCheck } from '../../../ui/tag-check.tsx'
 import { ValueRows } from '../../../ui/value-rows.tsx'
+import { WhereFields } from '../../../ui/where-fields.tsx'
 import { jobsOfTemplate } from '../schedule-words.ts'
 import classes from './editor.module.css'
 import { newTemplateForm, readArgSets, readTemplate, type TemplateForm } from './schedule-form.ts'
@@ -82,7 +73,6 @@ export function TemplateFields({
   onChange: (patch: Partial<TemplateForm>) => void
 }) {
   const { query } = useApi()
-  const id = useId()
   const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []
   const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes ?? []
   const recent = useQuery({
@@ -193,56 +183,7 @@ export function TemplateFields({
           onChange={(matrix) => onChange({ matrix })}
         />
       </Fold>
-      <div className={classes.where}>
-        <div>
-          <span className={classes.label} id={`${id}-where`}>
-            Where
-          </span>
-          <SegmentedControl
-            aria-labelledby={`${id}-where`}
-            value={form.where}
-            onChange={(where) => onChange({ where: where as TemplateForm['where'] })}
-            data={[
-              { value: 'any', label: 'Any node' },
-              { value: 'tags', label: 'By tag' },
-              { value: 'node', label: 'One node' }
-            ]}
-          />
-        </div>
-        {form.where === 'node' && (
-          <Select
-            aria-label="Node"
-            placeholder="Choose a node"
-            searchable
-            value={form.nodeId}
-            onChange={(nodeId) => onChange({ nodeId })}
-            data={nodes.map((node) => ({ value: node.id, label: node.name }))}
-          />
-        )}
-        {form.where === 'tags' && (
-          <TextInput
-            className={classes.tags}
-            aria-label="Tags"
-            placeholder="eu|us !slow"
-            title="All must hold: eu|us is one of both, !slow is not slow"
-            value={form.tags}
-            onChange={(event) => onChange({ tags: event.currentTarget.value })}
-            classNames={{ input: 'mono' }}
-            aria-describedby={`${id}-tags`}
-            spellCheck={false}
-          />
-        )}
-        <NumberInput
-          className={classes.priority}
-          label="Priority"
-          value={form.priority}
-          onChange={(value) => onChange({ priority: Number(value) || 0 })}
-          title="Higher goes first; 0 is usual"
-        />
-      </div>
-      {form.where === 'tags' && (
-        <TagCheck id={`${id}-tags`} text={form.tags} nodes={nodes} onChange={(tags) => onChange({ tags })} />
-      )}
+      <WhereFields form={form} nodes={nodes} onChange={onChange} />
       <Fold
         title="Settings, limits, retry"
         isWrong={'problem' in limits || 'problem' in retry}

@@ -1,5 +1,5 @@
-import { ActionIcon, Button, Tooltip } from '@mantine/core'
-import { IconArrowsSplit2, IconX } from '@tabler/icons-react'
+import { Button } from '@mantine/core'
+import { IconArrowsSplit2 } from '@tabler/icons-react'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
@@ -8,6 +8,7 @@ import { describeRule } from '../../../../shared/calendar/index.ts'
 import { useApi } from '../../../api/api.tsx'
 import { plural } from '../../../ui/numbers.ts'
 import { DetailPane } from '../../../ui/panel.tsx'
+import { PaneHead } from '../pane-head.tsx'
 import { QueryState } from '../../../ui/states.tsx'
 import { minuteWords } from './minute-words.ts'
 import classes from './load.module.css'
@@ -55,14 +56,7 @@ export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePa
   const waits = jobs - load.slots
   return (
     <DetailPane label="A minute of the load">
-      <header className={classes.paneHead}>
-        <h2>{minuteWords(atMs)}</h2>
-        <Tooltip label="Close (Esc)">
-          <ActionIcon onClick={onClose} aria-label="Close the minute">
-            <IconX size={16} />
-          </ActionIcon>
-        </Tooltip>
-      </header>
+      <PaneHead title={minuteWords(atMs)} what="minute" onClose={onClose} />
       <QueryState query={moments} what="what runs in that minute" rows={4}>
         {() => (
           <>
