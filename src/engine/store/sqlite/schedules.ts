@@ -22,6 +22,13 @@ const AFTER_EVERY_FIRING = Number.MAX_SAFE_INTEGER
 const ALL_STATES: Firing['state'][] = ['fired', 'skipped', 'missed', 'failed']
 
 export const SCHEDULES_SQL = {
+  /** Whole: what they are, and how far they are. */
+  all: `SELECT * FROM schedules CROSS JOIN schedule_progress ON schedule_progress.schedule_id = schedules.id
+    ORDER BY name COLLATE NOCASE, id`,
+  many: `SELECT schedules.*, schedule_progress.* FROM json_each(?) AS wanted CROSS JOIN schedules ON schedules.id = wanted.value
+    JOIN schedule_progress ON schedule_progress.schedule_id = schedules.id`,
+  revision: 'SELECT revision FROM schedules WHERE id = ?',
+  isPaused: 'SELECT paused FROM schedules WHERE id = ?',
   hasFired: `SELECT 1 FROM firings WHERE nominal_ms = ? AND schedule_id = ? AND origin <> 'manual' AND state = 'fired'`,
   findFired: `SELECT nominal_ms FROM json_each(:wanted) AS wanted
     JOIN firings ON schedule_id = :id AND nominal_ms = wanted.value AND origin <> 'manual' AND state = 'fired'`,
@@ -38,9 +45,6 @@ export const SCHEDULES_SQL = {
   liveJobs: `SELECT * FROM jobs WHERE schedule_id = ? AND status IN ('queued', 'starting', 'running')`
 }
 
-/** A schedule whole: what it is, and how far it is. */
-const WHOLE = 'schedules JOIN schedule_progress ON schedule_progress.schedule_id = schedules.id'
-
 interface Dependencies {
   database: Database
   changes: ChangeLog
@@ -50,12 +54,9 @@ interface Dependencies {
 
 /** Schedules, and what became of their moments. Every function that writes runs inside a transaction of its caller. */
 export function createSchedules({ database, changes, enqueue, outbox }: Dependencies) {
-  const all = database.prepare<[], ScheduleRow>(`SELECT * FROM ${WHOLE} ORDER BY name COLLATE NOCASE, id`)
-  const many = database.prepare<[string], ScheduleRow>(
-    `SELECT schedules.*, schedule_progress.* FROM json_each(?) AS wanted JOIN schedules ON schedules.id = wanted.value
-     JOIN schedule_progress ON schedule_progress.schedule_id = schedules.id ORDER BY wanted.key`
-  )
-  const revision = database.prepare<[string], number>('SELECT revision FROM schedules WHERE id = ?').pluck()
+  const all = database.prepare<[], ScheduleRow>(SCHEDULES_SQL.all)
+  const many = database.prepare<[string], ScheduleRow>(SCHEDULES_SQL.many)
+  const revision = database.prepare<[string], number>(SCHEDULES_SQL.revision).pluck()
   const insert = database.prepare(
     `INSERT INTO schedules (id, revision, name, settings, paused, pause_note, paused_by, created_at_ms, changed_at_ms)
      VALUES (:id, :revision, :name, :settings, :paused, :pauseNote, :pausedBy, :createdAtMs, :changedAtMs)`
@@ -97,7 +98,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   const jobsOf = database.prepare<[string], FiredJobRow>(SCHEDULES_SQL.jobsOf)
   const liveJobs = database.prepare<[string], JobRow>(SCHEDULES_SQL.liveJobs)
 
-  const isPaused = database.prepare<[string], number>('SELECT paused FROM schedules WHERE id = ?').pluck()
+  const isPaused = database.prepare<[string], number>(SCHEDULES_SQL.isPaused).pluck()
   const namedBy = (id: string) => toSchedule(many.get(JSON.stringify([id]))!).settings
   const projectsOf = ({ jobs }: StoredSchedule['settings']) => jobs.map(({ project }) => project)
 
@@ -156,7 +157,10 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   return {
     list: (): StoredSchedule[] => all.all().map(toSchedule),
 
-    getMany: (ids: string[]): StoredSchedule[] => many.all(JSON.stringify(ids)).map(toSchedule),
+    getMany(ids: string[]): StoredSchedule[] {
+      const rows = new Map(many.all(JSON.stringify(ids)).map((row) => [row.id, row]))
+      return ids.flatMap((id) => rows.get(id) ?? []).map(toSchedule)
+    },
 
     page: createScheduleList(database),
 
