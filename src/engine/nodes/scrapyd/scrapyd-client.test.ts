@@ -1,21 +1,10 @@
-import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../runtime/clock.ts'
-import { type Logger, silentLogger } from '../../runtime/logger.ts'
 import { answerJson, type Script, startScriptedHttpNode } from '../../testing/scripted-http-node.ts'
-import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
-import { type NodeClient, NodeError } from '../node-client.ts'
-import { type ClientLimits, createScrapydClient, type ScrapydClientOptions } from './scrapyd-client.ts'
-
-const closers: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
+import type { ClientLimits } from './scrapyd-client.ts'
+import { closers, connect, failureOf, RUN, scripted, until } from './testing/scripted-client.ts'
 
 const UNLIMITED = { isVersionAsked: true, secretNames: [], limits: null }
 const JOB = {
@@ -27,29 +16,6 @@ const JOB = {
   args: {},
   priority: 0,
   ...UNLIMITED
-}
-const RUN = { project: 'shop', spider: 'prices', jobid: 'a1' }
-
-function connect(options: Partial<ScrapydClientOptions> & { url: string }): NodeClient {
-  const none = { username: null, password: null, caCertificate: null, name: 'eu-1' }
-  const client = createScrapydClient({ ...none, clock: systemClock, logger: silentLogger, ...options })
-  closers.push(() => client.close())
-  return client
-}
-
-async function scripted(script: Script, limits: Partial<ClientLimits> = {}) {
-  const node = await startScriptedHttpNode(script)
-  closers.push(node.close)
-  return { node, client: connect({ url: node.url, limits }) }
-}
-
-async function failureOf(request: Promise<unknown>): Promise<NodeError> {
-  const error = await request.then(
-    (value) => new Error(`It did not fail but gave ${JSON.stringify(value)}`),
-    (reason) => reason
-  )
-  if (!(error instanceof NodeError)) throw error
-  return error
 }
 
 describe('a schedule that fails', () => {
@@ -334,75 +300,6 @@ describe('what is sent', () => {
   })
 })
 
-describe('an egg', () => {
-  const egg = Buffer.from([0x50, 0x4b, 0x05, 0x06, 0x0d, 0x0a, 0x2d, 0x2d, 0xff, 0x00])
-
-  test('is sent byte by byte in a form that Scrapyd reads', async () => {
-    const { node, client } = await scripted(answerJson({ project: 'shöp', version: '1.0', spiders: 3, versions: [] }))
-    expect(await client.addVersion('shöp', '1.0', egg)).toEqual({ spiders: 3 })
-    const { headers, body } = node.requests[1] ?? { headers: {}, body: Buffer.of() }
-    const form = await new Response(new Uint8Array(body), {
-      headers: { 'content-type': headers['content-type'] ?? '' }
-    }).formData()
-    expect(form.get('project')).toBe('shöp')
-    expect(form.get('version')).toBe('1.0')
-    expect(Buffer.from(await (form.get('egg') as File).arrayBuffer())).toEqual(egg)
-  })
-
-  /** A node that refuses eggs after it has stored them, beside these versions. */
-  const refusing = (versions: unknown) =>
-    scripted((request, response, socket) => {
-      const message = 'RunnerError: Traceback\nscrapyd.exceptions.BadEggError\n'
-      const answer = request.path === '/addversion.json' ? { status: 'error', message } : { versions }
-      return answerJson(answer)(request, response, socket)
-    })
-  const pathsOf = (node: { requests: { path: string }[] }) => node.requests.map(({ path }) => path.split('?')[0])
-
-  test('that the node refuses after storing it is taken back before the error is told', async () => {
-    const { node, client } = await refusing(['1_0'])
-    const failure = await failureOf(client.addVersion('shop', '1.1', egg))
-    expect(failure).toMatchObject({ kind: 'refused', delivered: 'no' })
-    expect(failure?.message).toMatch(/BadEggError\. It was taken back from the node\.$/)
-    expect(pathsOf(node)).toEqual(['/listversions.json', '/addversion.json', '/delversion.json'])
-    expect(node.requests[2]?.body.toString()).toBe('project=shop&version=1.1')
-  })
-
-  test('whose name the node had before is not taken back: what others run by that name would go', async () => {
-    const { node, client } = await refusing(['1_0'])
-    const failure = await failureOf(client.addVersion('shop', '1.0', egg))
-    expect(failure?.message).toContain('It now stands where the node had a version 1.0 before: send a mended one.')
-    expect(pathsOf(node)).toEqual(['/listversions.json', '/addversion.json'])
-  })
-
-  test('is not taken back where it is not known what the node had before', async () => {
-    const { node, client } = await refusing('none of your business')
-    const failure = await failureOf(client.addVersion('shop', '1.0', egg))
-    expect(failure?.message).toContain('Whether the node keeps it is not known: look for version 1.0 there.')
-    expect(pathsOf(node)).toEqual(['/listversions.json', '/addversion.json'])
-  })
-
-  test('that was never stored is not taken back: an older one of that name would go', async () => {
-    const message = 'egg is not a ZIP file (if using curl, use egg=@path not egg=path)'
-    const { node, client } = await scripted(answerJson({ status: 'error', message }))
-    await failureOf(client.addVersion('shop', '1', egg))
-    expect(pathsOf(node)).toEqual(['/listversions.json', '/addversion.json'])
-  })
-
-  test('that cannot be taken back is told by its refusal, and the log says so', async () => {
-    const warnings: string[] = []
-    const logger: Logger = { ...silentLogger, warn: (_facts, text) => void warnings.push(text) }
-    const node = await startScriptedHttpNode((request, response, socket) => {
-      if (request.path === '/delversion.json') return void socket.destroy()
-      if (request.method === 'GET') return answerJson({ versions: [] })(request, response, socket)
-      return answerJson({ status: 'error', message: 'Traceback: broken' })(request, response, socket)
-    })
-    closers.push(node.close)
-    const client = connect({ url: node.url, logger })
-    expect(await failureOf(client.addVersion('shop', '1', egg))).toMatchObject({ nodeMessage: 'Traceback: broken' })
-    expect(warnings).toEqual([expect.stringContaining('could not be taken back')])
-  })
-})
-
 describe('listjobs', () => {
   const nothing = { pending: [], running: [], finished: [] }
   const running = { id: 'b', project: 'shop', spider: 's', pid: 7, start_time: '2026-11-21 01:00:00' }
@@ -518,137 +415,3 @@ describe('cancel', () => {
     expect(node.requests[0]?.body.toString()).toBe('project=shop&job=a%3B1&signal=KILL')
   })
 })
-
-describe('a log', () => {
-  const log = Buffer.from('0123456789')
-  const wholeFile: Script = (_request, response) => void response.end(log)
-  const chunkedFile: Script = (_request, response) => {
-    for (const byte of log) response.write(Buffer.of(byte))
-    response.end()
-  }
-  const withRanges: Script = (request, response) => {
-    const [, from = '0', to = ''] = /^bytes=(\d+)-(\d*)$/.exec(String(request.headers.range)) ?? []
-    const first = Number(from)
-    if (first >= log.length) return void response.writeHead(416, { 'content-range': `bytes */${log.length}` }).end()
-    const piece = log.subarray(first, Number(to) + 1)
-    const range = `bytes ${first}-${first + piece.length - 1}/${log.length}`
-    response.writeHead(206, { 'content-range': range }).end(piece)
-  }
-  const servers = { 'with ranges': withRanges, 'without ranges': wholeFile, 'without ranges or length': chunkedFile }
-
-  describe.each(Object.entries(servers))('from a server %s', (_name, script) => {
-    test.each([
-      [
-        { offset: 0, limitBytes: 100 },
-        { offset: 0, text: '0123456789' }
-      ],
-      [
-        { offset: 3, limitBytes: 4 },
-        { offset: 3, text: '3456' }
-      ],
-      [
-        { offset: 10, limitBytes: 4 },
-        { offset: 10, text: '' }
-      ],
-      [
-        { offset: 99, limitBytes: 4 },
-        { offset: 10, text: '' }
-      ],
-      [
-        { offset: -3, limitBytes: 100 },
-        { offset: 7, text: '789' }
-      ],
-      [
-        { offset: -3, limitBytes: 2 },
-        { offset: 7, text: '78' }
-      ],
-      [
-        { offset: -99, limitBytes: 4 },
-        { offset: 0, text: '0123' }
-      ]
-    ])('%o is read', async (wanted, { offset, text }) => {
-      const { client } = await scripted(script)
-      const range = await client.readLog(RUN, wanted)
-      expect({ ...range, bytes: Buffer.from(range?.bytes ?? []).toString() }).toEqual({
-        offset,
-        sizeBytes: 10,
-        bytes: text
-      })
-    })
-  })
-
-  test('that is empty has size 0', async () => {
-    const { client } = await scripted((_request, response) => void response.writeHead(416).end())
-    const empty = { offset: 0, sizeBytes: 0, bytes: new Uint8Array(0) }
-    expect(await client.readLog(RUN, { offset: -10, limitBytes: 10 })).toEqual(empty)
-  })
-
-  test('is cut at the limit when the server sends more than was asked', async () => {
-    const { client } = await scripted((_request, response) => {
-      response.writeHead(206, { 'content-range': 'bytes 0-9/10' }).end(log)
-    })
-    expect((await client.readLog(RUN, { offset: 0, limitBytes: 3 }))?.bytes).toEqual(new Uint8Array(log.subarray(0, 3)))
-  })
-
-  test('is never the page that a proxy sends in its place', async () => {
-    const { client } = await scripted((_request, response) => {
-      response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end('<title>Log in</title>')
-    })
-    expect((await failureOf(client.readLog(RUN, { offset: 0, limitBytes: 3 }))).kind).toBe('not_scrapyd')
-    expect((await failureOf(client.readLog(RUN, { offset: -3, limitBytes: 3 }))).kind).toBe('not_scrapyd')
-  })
-
-  test.each([401, 500, 206])('with status %i and no range is an error', async (status) => {
-    const { client } = await scripted((_request, response) => void response.writeHead(status).end('x'))
-    expect(['http', 'unauthorized']).toContain(
-      (await failureOf(client.readLog(RUN, { offset: 0, limitBytes: 3 }))).kind
-    )
-    expect(['http', 'unauthorized']).toContain(
-      (await failureOf(client.readLog(RUN, { offset: -3, limitBytes: 3 }))).kind
-    )
-  })
-})
-
-describe('TLS', () => {
-  test('is accepted with the authority given, refused without, before anything is sent', async () => {
-    await using directory = await makeTemporaryDirectory()
-    const key = join(directory.path, 'key.pem')
-    const certificate = join(directory.path, 'certificate.pem')
-    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost']
-    const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
-    execFileSync('openssl', ['req', '-x509', ...curve, '-keyout', key, '-out', certificate, ...subject], {
-      stdio: 'ignore'
-    })
-    let requests = 0
-    const server = createTlsServer(
-      { key: readFileSync(key), cert: readFileSync(certificate) },
-      (_request, response) => {
-        requests += 1
-        response.end('{"status": "ok", "projects": []}')
-      }
-    ).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    closers.push(async () => server.close())
-    const url = `https://localhost:${(server.address() as AddressInfo).port}/`
-
-    expect(await failureOf(connect({ url }).listProjects())).toMatchObject({
-      kind: 'unreachable',
-      delivered: 'no',
-      message: expect.stringContaining('certificate was not accepted')
-    })
-    expect(requests).toBe(0)
-    const caCertificate = readFileSync(certificate, 'utf8')
-    expect(await connect({ url, caCertificate }).listProjects()).toEqual([])
-    const plain = await scripted(answerJson({}))
-    const wrong = connect({ url: plain.node.url.replace('http:', 'https:') })
-    expect(await failureOf(wrong.listProjects())).toMatchObject({ kind: 'unreachable', delivered: 'no' })
-  })
-})
-
-async function until(condition: () => boolean): Promise<void> {
-  const limit = Date.now() + 5000
-  while (!condition()) {
-    if (Date.now() > limit) throw new Error(`Waited 5 s in vain for: ${condition}`)
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-}

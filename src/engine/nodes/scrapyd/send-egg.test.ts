@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest'
+import { type Logger, silentLogger } from '../../runtime/logger.ts'
+import { answerJson, startScriptedHttpNode } from '../../testing/scripted-http-node.ts'
+import { closers, connect, failureOf, scripted } from './testing/scripted-client.ts'
+
+describe('an egg', () => {
+  const egg = Buffer.from([0x50, 0x4b, 0x05, 0x06, 0x0d, 0x0a, 0x2d, 0x2d, 0xff, 0x00])
+
+  test('is sent byte by byte in a form that Scrapyd reads', async () => {
+    const { node, client } = await scripted(answerJson({ project: 'shöp', version: '1.0', spiders: 3, versions: [] }))
+    expect(await client.addVersion('shöp', '1.0', egg)).toEqual({ spiders: 3 })
+    const { headers, body } = node.requests[1] ?? { headers: {}, body: Buffer.of() }
+    const form = await new Response(new Uint8Array(body), {
+      headers: { 'content-type': headers['content-type'] ?? '' }
+    }).formData()
+    expect(form.get('project')).toBe('shöp')
+    expect(form.get('version')).toBe('1.0')
+    expect(Buffer.from(await (form.get('egg') as File).arrayBuffer())).toEqual(egg)
+  })
+
+  /** A node that refuses eggs after it has stored them, beside these versions. */
+  const refusing = (versions: unknown) =>
+    scripted((request, response, socket) => {
+      const message = 'RunnerError: Traceback\nscrapyd.exceptions.BadEggError\n'
+      const answer = request.path === '/addversion.json' ? { status: 'error', message } : { versions }
+      return answerJson(answer)(request, response, socket)
+    })
+  const pathsOf = (node: { requests: { path: string }[] }) => node.requests.map(({ path }) => path.split('?')[0])
+
+  test('that the node refuses after storing it is taken back before the error is told', async () => {
+    const { node, client } = await refusing(['1_0'])
+    const failure = await failureOf(client.addVersion('shop', '1.1', egg))
+    expect(failure).toMatchObject({ kind: 'refused', delivered: 'no' })
+    expect(failure?.message).toMatch(/BadEggError\. It was taken back from the node\.$/)
+    expect(pathsOf(node)).toEqual(['/listversions.json', '/addversion.json', '/delversion.json'])
+    expect(node.requests[2]?.body.toString()).toBe('project=shop&version=1.1')
+  })
+
+  test('whose name the node had before is not taken back: what others run by that name would go', async () => {
+    const { node, client } = await refusing(['1_0'])
+    const failure = await failureOf(client.addVersion('shop', '1.0', egg))
+    expect(failure?.message).toContain('It now stands where the node had a version 1.0 before: send a mended one.')
+    expect(pathsOf(node)).toEqual(['/listversions.json', '/addversion.json'])
+  })
+
+  test('is not taken back where it is not known what the node had before', async () => {
+    const { node, client } = await refusing('none of your business')
+    const failure = await failureOf(client.addVersion('shop', '1.0', egg))
+    expect(failure?.message).toContain('Whether the node keeps it is not known: look for version 1.0 there.')
+    expect(pathsOf(node)).toEqual(['/listversions.json', '/addversion.json'])
+  })
+
+  test('that was never stored is not taken back: an older one of that name would go', async () => {
+    const message = 'egg is not a ZIP file (if using curl, use egg=@path not egg=path)'
+    const { node, client } = await scripted(answerJson({ status: 'error', message }))
+    await failureOf(client.addVersion('shop', '1', egg))
+    expect(pathsOf(node)).toEqual(['/listversions.json', '/addversion.json'])
+  })
+
+  test('that cannot be taken back is told by its refusal, and the log says so', async () => {
+    const warnings: string[] = []
+    const logger: Logger = { ...silentLogger, warn: (_facts, text) => void warnings.push(text) }
+    const node = await startScriptedHttpNode((request, response, socket) => {
+      if (request.path === '/delversion.json') return void socket.destroy()
+      if (request.method === 'GET') return answerJson({ versions: [] })(request, response, socket)
+      return answerJson({ status: 'error', message: 'Traceback: broken' })(request, response, socket)
+    })
+    closers.push(node.close)
+    const client = connect({ url: node.url, logger })
+    expect(await failureOf(client.addVersion('shop', '1', egg))).toMatchObject({ nodeMessage: 'Traceback: broken' })
+    expect(warnings).toEqual([expect.stringContaining('could not be taken back')])
+  })
+})

@@ -1,0 +1,44 @@
+import { afterEach, vi } from 'vitest'
+import { systemClock } from '../../../runtime/clock.ts'
+import { silentLogger } from '../../../runtime/logger.ts'
+import { type Script, startScriptedHttpNode } from '../../../testing/scripted-http-node.ts'
+import { type NodeClient, NodeError } from '../../node-client.ts'
+import { type ClientLimits, createScrapydClient, type ScrapydClientOptions } from '../scrapyd-client.ts'
+
+/** Closed after the test, the newest first. */
+export const closers: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+export const RUN = { project: 'shop', spider: 'prices', jobid: 'a1' }
+
+export function connect(options: Partial<ScrapydClientOptions> & { url: string }): NodeClient {
+  const none = { username: null, password: null, caCertificate: null, name: 'eu-1' }
+  const client = createScrapydClient({ ...none, clock: systemClock, logger: silentLogger, ...options })
+  closers.push(() => client.close())
+  return client
+}
+
+/** A node that answers as `script` says, and a client of it. */
+export async function scripted(script: Script, limits: Partial<ClientLimits> = {}) {
+  const node = await startScriptedHttpNode(script)
+  closers.push(node.close)
+  return { node, client: connect({ url: node.url, limits }) }
+}
+
+export async function failureOf(request: Promise<unknown>): Promise<NodeError> {
+  const error = await request.then(
+    (value) => new Error(`It did not fail but gave ${JSON.stringify(value)}`),
+    (reason) => reason
+  )
+  if (!(error instanceof NodeError)) throw error
+  return error
+}
+
+export async function until(condition: () => boolean): Promise<void> {
+  const check = () => {
+    if (!condition()) throw new Error(`Waited 5 s in vain for: ${condition}`)
+  }
+  await vi.waitFor(check, { timeout: 5_000, interval: 5 })
+}
