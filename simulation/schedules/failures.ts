@@ -25,7 +25,8 @@ export function problemsOfFailures(
     if (count < pauseAfterFailures)
       problems.push(`paused at ${fromMs} after ${count} of ${pauseAfterFailures} failures`)
   }
-  const causes = told.flatMap((one) => [one.seenMs, ...ends.get(one)!.map(({ atMs }) => atMs)])
+  const refusals = told.filter(({ state }) => state === 'failed').map(({ seenMs }) => seenMs)
+  const causes = [...refusals, ...[...ends.values()].flat().map(({ atMs }) => atMs)]
   for (const causeMs of new Set(causes)) {
     const dueMs = livingSince(journal, causeMs, PAUSED_WITHIN_MS)
     if (dueMs === null || dueMs > durationMs || isPausedAt(journal, id, dueMs)) continue
