@@ -12,7 +12,15 @@ const APP = {
 }
 const SERVICE = {
   stampName: 'build-service',
-  inputs: [...COMMON_INPUTS, 'src/cli', 'src/config', 'src/engine', 'src/server', 'src/shared', 'service.vite.config.ts'],
+  inputs: [
+    ...COMMON_INPUTS,
+    'src/cli',
+    'src/config',
+    'src/engine',
+    'src/server',
+    'src/shared',
+    'service.vite.config.ts'
+  ],
   results: ['out/service/scrapdeck.js']
 }
 const NEXT = 'the output above names the file; `npm run build` builds again.'
