@@ -285,8 +285,7 @@ export class Scheduler {
   #plan(): void {
     this.#timer?.cancel()
     this.#timer = null
-    if (this.#isStopped) return
-    if (this.#states.size === 0) return
+    if (this.#isStopped || this.#states.size === 0) return
     const delayMs = this.#wakeAtMs() - this.#parts.clock.nowMs()
     this.#timer = this.#parts.clock.setTimer(Math.max(0, Math.min(delayMs, SLEEP_MAX_MS)), () => {
       this.#timer = null
@@ -312,7 +311,8 @@ export class Scheduler {
       const writes: Promise<void>[] = []
       for (let index = 0; index < due.length; index += SCHEDULES_AT_ONCE) {
         const gone: Gone[] = []
-        for (const state of due.slice(index, index + SCHEDULES_AT_ONCE)) {
+        for (const [place, state] of due.slice(index, index + SCHEDULES_AT_ONCE).entries()) {
+          if (place % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await this.#giveWay()
           const found = await this.#goOver(state)
           if (found !== null) gone.push(found)
         }
