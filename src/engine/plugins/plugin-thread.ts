@@ -106,8 +106,12 @@ export class PluginThread {
 
   /** Resolves when a thread that has ended may be started again, at once where none has. */
   async untilStartable(): Promise<void> {
-    const waitMs = this.#notBeforeMs - this.#clock.monotonicMs()
-    if (this.#worker === null && !this.#stopped && waitMs > 0) await sleep(this.#clock, waitMs)
+    // Timers may come a little too early.
+    while (this.#worker === null && !this.#stopped) {
+      const waitMs = this.#notBeforeMs - this.#clock.monotonicMs()
+      if (waitMs <= 0) return
+      await sleep(this.#clock, Math.ceil(waitMs))
+    }
   }
 
   async #restart(): Promise<void> {

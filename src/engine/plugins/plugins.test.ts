@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { SECRET_MASK } from '../../shared/contract/index.ts'
-import { systemClock } from '../runtime/clock.ts'
+import { type Clock, systemClock } from '../runtime/clock.ts'
 import { type Logger, silentLogger } from '../runtime/logger.ts'
 import type { StoredDelivery, StoredWebhook } from '../store/store.ts'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
@@ -24,8 +24,10 @@ const QUESTION = {
 let directory: string
 let lines: string[]
 let logger: Logger
+let clock: Clock
 
 beforeEach(async () => {
+  clock = systemClock
   const temporary = await makeTemporaryDirectory()
   onTestFinished(temporary.remove)
   directory = temporary.path
@@ -45,7 +47,7 @@ async function open(...all: (Partial<PluginSettings> & { module: string })[]): P
       ...{ name: `p${index}`, options: {}, timeoutMs: 20_000, memoryMb: 64, onFailure: 'send' },
       ...one
     })),
-    { clock: systemClock, logger }
+    { clock, logger }
   )
   onTestFinished(plugins.stop)
   return plugins
@@ -88,6 +90,13 @@ describe('plugins', () => {
     const plugins = await openBody('{ jobEnded() { throw new Error("no room") }, jobStarted() {} }')
     expect(await tell(plugins, 'job.ended', {})).toEqual({ isGood: false, answer: 'The plugin p0 failed: no room' })
     expect(await tell(plugins, 'job.started', {})).toMatchObject({ isGood: true })
+  })
+
+  it('are waited for by events until they are back, by timers that come too early as well', async () => {
+    clock = { ...systemClock, setTimer: (delayMs, callback) => systemClock.setTimer(delayMs - 5, callback) }
+    const plugins = await openBody('{ jobEnded() { process.exit() }, jobStarted() {} }')
+    expect(await tell(plugins, 'job.ended', {})).toMatchObject({ isGood: false })
+    expect(await tell(plugins, 'job.started', {})).toEqual({ isGood: true, answer: 'told' })
   })
 
   it.each([
