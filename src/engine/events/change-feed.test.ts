@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { Change, ChangeBatch } from '../../shared/contract/index.ts'
-import { aNewJob, aRetention } from '../testing/builders.ts'
+import { aNewJob, aRetention, aStoredSchedule } from '../testing/builders.ts'
 import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
 import { ChangeFeed } from './change-feed.ts'
@@ -113,4 +113,18 @@ it('ends when the subscriber goes away, and when the engine stops', async () => 
   feed.close()
   await clock.advanceBy(0)
   expect((await Promise.all(ends)).map(({ done }) => done)).toEqual([true, true])
+})
+
+it('tells a hundred schedules at a time, each of them once, and what changed between them', async () => {
+  const stream = feed.subscribe(undefined)
+  await next(stream)
+  const schedules = Array.from({ length: 250 }, () => aStoredSchedule())
+  await Promise.all(schedules.slice(0, 150).map((schedule) => temporary.store.putSchedule(schedule)))
+  const job = aNewJob()
+  await temporary.store.enqueueJobs([job])
+  await Promise.all(schedules.slice(150).map((schedule) => temporary.store.putSchedule(schedule)))
+  const batches = [await next(stream), await next(stream), await next(stream)]
+  expect(batches.map((batch) => batch.changes.length)).toEqual([100, 101, 50])
+  const wanted = [...schedules.slice(0, 150).map(({ id }) => id), job.id, ...schedules.slice(150).map(({ id }) => id)]
+  expect(batches.flatMap(idsOf)).toEqual(wanted)
 })

@@ -27,6 +27,8 @@ export interface ChangeFeedOptions {
 
 const BATCH_INTERVAL_MS = 100
 const BATCH_SIZE_MAX = 500
+/** A schedule is told with its last runs: of a thousand that fire in one second, more at once would hold the event loop. */
+const SCHEDULES_A_BATCH_MAX = 100
 
 /**
  * What happened, as a stream that can be taken up again where it broke off. Nothing is buffered per subscriber: the
@@ -80,7 +82,7 @@ export class ChangeFeed {
       const waker = this.#listen(signal)
       const volatile = [...this.#volatile].filter(([, at]) => at > counter).map(([thing]) => thing)
       const nextCounter = this.#volatileCounter
-      const stored = await store.listChanges(position, BATCH_SIZE_MAX)
+      const stored = cutOff(await store.listChanges(position, BATCH_SIZE_MAX))
       if (stored.changes.length === 0 && volatile.length === 0 && !stored.reset) {
         await waker.woken
         continue
@@ -131,6 +133,15 @@ export class ChangeFeed {
   #wakeAll(): void {
     for (const wake of [...this.#wakers]) wake()
   }
+}
+
+/** The rest comes with the next batch. */
+function cutOff<List extends { changes: ChangedThing[]; cursor: number }>(list: List): List {
+  let schedules = 0
+  const end = list.changes.findIndex(({ noun }) => noun === 'schedule' && (schedules += 1) > SCHEDULES_A_BATCH_MAX)
+  if (end === -1) return list
+  const changes = list.changes.slice(0, end)
+  return { ...list, changes, cursor: changes.at(-1)!.cursor }
 }
 
 function formatCursor(position: number, runId: string, counter: number): string {
