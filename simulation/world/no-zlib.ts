@@ -4,3 +4,4 @@ import { PassThrough } from 'node:stream'
 export const createGzip = () => new PassThrough()
 export const createGunzip = () => new PassThrough()
 export const gzip = (bytes: Uint8Array, done: (error: null, packed: Uint8Array) => void) => void done(null, bytes)
+export const gzipSync = (bytes: Uint8Array): Uint8Array => bytes

@@ -5,7 +5,7 @@ import { aNewJob } from '../testing/builders.ts'
 import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
 import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
-import { Deliverer } from './deliverer.ts'
+import { Deliverer, type DelivererParts } from './deliverer.ts'
 import type { Told } from './plan-try.ts'
 
 const GOOD: Told = { isGood: true, answer: '204' }
@@ -18,9 +18,9 @@ let deliverer: Deliverer
 let told: { webhookId: string; id: string; atMs: number }[]
 let answer: (delivery: StoredDelivery) => Told | Promise<Told>
 
-function open(): Deliverer {
+function open(store: DelivererParts['store'] = temporary.store): Deliverer {
   return new Deliverer({
-    store: temporary.store,
+    store,
     clock,
     random: createSeededRandom(1),
     logger: silentLogger,
@@ -78,6 +78,44 @@ describe('the deliverer', () => {
     expect(new Set(told.map(({ id }) => id)).size).toBe(20)
     expect(told.length).toBe(20)
     expect(await webhook()).toMatchObject({ waiting: 0, dead: 0, problem: null })
+  })
+
+  it('tells no event again that was taken while it was read what is due', async () => {
+    await stop(deliverer)
+    const { store } = temporary
+    const answered: PromiseWithResolvers<Told>[] = []
+    answer = () => {
+      answered.push(Promise.withResolvers<Told>())
+      return answered.at(-1)!.promise
+    }
+    let isRead: () => Promise<void> = async () => undefined
+    deliverer = open({
+      listWebhooks: () => store.listWebhooks(),
+      concludeTries: (tries) => store.concludeTries(tries),
+      onChange: (listener) => store.onChange(listener),
+      async listDueDeliveries(nowMs, limit) {
+        const due = await store.listDueDeliveries(nowMs, limit)
+        await isRead()
+        return due
+      }
+    })
+    await deliverer.start()
+    await putWebhook()
+    await enqueue(1)
+    await clock.advanceBy(100)
+    // The read has begun; before it is heard of, the event that it holds is taken.
+    const { promise: isHeard, resolve: hear } = Promise.withResolvers<void>()
+    isRead = async () => {
+      isRead = async () => undefined
+      answered[0]!.resolve(GOOD)
+      await expect.poll(async () => (await webhook())?.waiting).toBe(0)
+      hear()
+    }
+    deliverer.wake()
+    await clock.advanceBy(100)
+    await isHeard
+    await clock.advanceBy(100)
+    expect(told).toHaveLength(1)
   })
 
   it('tries again what failed, under the same id, until it is taken', async () => {

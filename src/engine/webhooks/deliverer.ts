@@ -43,6 +43,8 @@ export class Deliverer {
   readonly #parts: DelivererParts
   readonly #lanes = new Map<string, Lane>()
   readonly #telling = new Set<Promise<void>>()
+  /** What was told since the last read began: it may be among what was read, as it was before. */
+  readonly #toldSince = new Set<string>()
   #webhooks = new Map<string, StoredWebhook>()
   #stopListening: (() => void) | null = null
   #timer: Timer | null = null
@@ -129,6 +131,7 @@ export class Deliverer {
     if (this.#webhooks.size === 0) return
     const { store, clock } = this.#parts
     const nowMs = clock.nowMs()
+    this.#toldSince.clear()
     // Those on their way are among them: twice as many are sure to hold as many others.
     const { deliveries, nextDueMs } = await store.listDueDeliveries(nowMs, 2 * AT_ONCE_MAX)
     if (this.#stopped) return
@@ -137,6 +140,7 @@ export class Deliverer {
     for (const delivery of deliveries) {
       const webhook = this.#webhooks.get(delivery.webhookId)
       if (webhook === undefined) continue
+      if (this.#toldSince.has(delivery.id)) continue
       const lane = this.#laneOf(webhook.id)
       const pauseMs = lane.pausedUntilMs - clock.monotonicMs()
       if (pauseMs > 0) nextMs = Math.min(nextMs, pauseMs)
@@ -173,6 +177,7 @@ export class Deliverer {
       Object.assign(lane, { failuresInARow: 1, pausedUntilMs: clock.monotonicMs() + PAUSE_MAX_MS })
     } finally {
       lane.inFlight.delete(delivery.id)
+      this.#toldSince.add(delivery.id)
     }
   }
 
