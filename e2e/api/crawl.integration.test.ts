@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { buildDemoEgg } from '../support/demo-egg.ts'
+import { uploadDemo } from '../support/demo-egg.ts'
 import { askRest } from '../support/rest.ts'
 import { type Service, startService, waitFor } from '../support/service.ts'
 
@@ -9,8 +9,7 @@ const AT_ONCE = 1_000
 let service: Service
 beforeAll(async () => {
   service = await startService({ localSlots: 0 })
-  const file = new File([new Uint8Array(await buildDemoEgg())], 'demo.egg')
-  await service.client.projects.upload({ file, project: 'demo', version: 'r1' })
+  await uploadDemo(service, 'r1')
 })
 afterAll(() => service?.stop())
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { buildDemoEgg } from '../support/demo-egg.ts'
+import { uploadDemo } from '../support/demo-egg.ts'
 import { askRest, type RestAnswer } from '../support/rest.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -10,8 +10,7 @@ const ORDERS_OF_A_KIND = 12
 let service: Service
 beforeAll(async () => {
   service = await startService({ localSlots: 0 })
-  const file = new File([new Uint8Array(await buildDemoEgg())], 'demo.egg')
-  await service.client.projects.upload({ file, project: 'demo', version: 'r1' })
+  await uploadDemo(service, 'r1')
 })
 afterAll(() => service?.stop())
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
-import { buildDemoEgg } from '../support/demo-egg.ts'
+import { uploadDemo } from '../support/demo-egg.ts'
 import { startService, waitFor } from '../support/service.ts'
 
 interface Posted {
@@ -63,8 +63,7 @@ test('what webhooks were to be told outlives kill -9: all of it comes, under the
   onTestFinished(() => service.stop())
   const receiver = await startReceiver(5)
   const { posted } = receiver
-  const file = new File([new Uint8Array(await buildDemoEgg())], 'demo.egg')
-  await service.client.projects.upload({ file, project: 'demo', version: 'r1' })
+  await uploadDemo(service, 'r1')
   const settings = { name: 'ours', url: receiver.url, events: ['job.queued' as const] }
   const { webhook, secret } = await service.client.webhooks.create(settings)
   const queue = async () =>

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { chainSpiders } from '../stories/chains.ts'
 import { startReceiver, tellAReceiver } from '../stories/webhooks.ts'
-import { buildDemoEgg } from '../support/demo-egg.ts'
+import { uploadDemo } from '../support/demo-egg.ts'
 import { expect, test } from './browser-test.ts'
 
 test('chains run what comes after and say why they cannot; a receiver is told, tested, and sent again what it gave up', async ({
@@ -11,8 +11,7 @@ test('chains run what comes after and say why they cannot; a receiver is told, t
   const configuration = testInfo.outputPath('scrapyd.conf')
   writeFileSync(configuration, '[scrapdeck]\nwebhook_networks = 127.0.0.1\n')
   const service = await serve({ localSlots: 2, arguments: ['--config', configuration] })
-  const file = new File([new Uint8Array(await buildDemoEgg())], 'demo.egg')
-  await service.client.projects.upload({ file, project: 'demo', version: 'v1' })
+  await uploadDemo(service, 'v1')
   await page.goto(service.loginLink())
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
   await chainSpiders(page, service.client)

@@ -1,13 +1,12 @@
 import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
 import { giveAProjectItsOwnPython, lookAtTheLocalNode, runUnderLimits } from '../stories/local-node.ts'
-import { buildDemoEgg } from '../support/demo-egg.ts'
+import { uploadDemo } from '../support/demo-egg.ts'
 import { expect, test } from './browser-test.ts'
 
 test('limits, a secret, memory and CPU of a run, its own Python: the local node by hand', async ({ page, serve }) => {
   test.setTimeout(180_000)
   const service = await serve()
-  const file = new File([new Uint8Array(await buildDemoEgg())], 'demo.egg')
-  await service.client.projects.upload({ file, project: 'demo', version: 'v1' })
+  await uploadDemo(service, 'v1')
   await page.goto(service.loginLink())
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
   await runUnderLimits(page, service.client)

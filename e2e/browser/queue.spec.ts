@@ -1,5 +1,5 @@
 import { limitRuns, pauseAProject, retryWhatFails, runElsewhere } from '../stories/queue.ts'
-import { buildDemoEgg } from '../support/demo-egg.ts'
+import { uploadDemo } from '../support/demo-egg.ts'
 import { type Scrapyd, startScrapydFleet } from '../support/scrapyd-fleet.ts'
 import { expect, test } from './browser-test.ts'
 
@@ -22,8 +22,7 @@ test('a limit, a pause, a retry and a node that dies: each says why a job waits,
   for (const [index, { url }] of scrapyds.entries()) {
     await service.client.nodes.add({ url, name: `node-${index + 1}`, slots: 4 })
   }
-  const file = new File([new Uint8Array(await buildDemoEgg())], 'demo.egg')
-  await service.client.projects.upload({ file, project: 'demo', version: 'v1' })
+  await uploadDemo(service, 'v1')
   await page.goto(service.loginLink())
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
   await limitRuns(page, service.client)

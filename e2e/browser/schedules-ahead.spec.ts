@@ -1,4 +1,4 @@
-import { buildDemoEgg } from '../support/demo-egg.ts'
+import { uploadDemo } from '../support/demo-egg.ts'
 import { readTheWeek, spreadTheLoad } from '../stories/schedules-ahead.ts'
 import { expect, test } from './browser-test.ts'
 
@@ -10,8 +10,7 @@ test('the week ahead has its runs at their times, and a crowded minute is spread
   serve
 }) => {
   const service = await serve({ localSlots: 2 })
-  const file = new File([new Uint8Array(await buildDemoEgg())], 'demo.egg')
-  await service.client.projects.upload({ file, project: 'demo', version: 'v1' })
+  await uploadDemo(service, 'v1')
   await page.goto(service.loginLink())
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
   await readTheWeek(page, service.client)

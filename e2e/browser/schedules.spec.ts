@@ -1,4 +1,4 @@
-import { buildDemoEgg } from '../support/demo-egg.ts'
+import { uploadDemo } from '../support/demo-egg.ts'
 import {
   backfillTheWeek,
   createAndRunNow,
@@ -15,8 +15,7 @@ test('a schedule is written in any way, says what clocks do to it, runs, pauses,
 }) => {
   test.setTimeout(240_000)
   const service = await serve({ localSlots: 3 })
-  const file = new File([new Uint8Array(await buildDemoEgg())], 'demo.egg')
-  await service.client.projects.upload({ file, project: 'demo', version: 'v1' })
+  await uploadDemo(service, 'v1')
   await page.goto(service.loginLink())
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
   await editCronInAllDirections(page)
