@@ -1,4 +1,5 @@
 import type { LiveJobs } from './live-jobs.ts'
+import type { NewFiring } from '../store/store.ts'
 import { dueAt, type Gone, type ScheduleState } from './schedule-state.ts'
 
 /** So long before their time firings are made: so that a thousand of one second only have to be written when it comes. */
@@ -11,22 +12,23 @@ type Live = Pick<LiveJobs, 'hasAny'>
 /**
  * Makes the next firing of a schedule before its time, as it will be made then; `make` goes over it as if it were that time. Only
  * the plain case: whatever must look at earlier runs, counts or several moments waits for the time itself. What is read of projects may be
- * older by AHEAD_MS than the firing; a schedule that is changed meanwhile has a new state, without it.
+ * older by AHEAD_MS than the firing; a schedule that is changed meanwhile has a new state, without it. Returns what it has made now.
  */
 export async function makeAhead(
   { state, dueMs }: { state: ScheduleState; dueMs: number },
   live: Live,
   make: () => Promise<Gone>
-): Promise<void> {
-  if (state.ahead?.dueMs === dueMs) return
+): Promise<NewFiring[]> {
+  if (state.ahead?.dueMs === dueMs) return []
   state.ahead = { dueMs, gone: null }
-  if (dueAt(state) !== dueMs || !isPlain(state, dueMs, live)) return
+  if (dueAt(state) !== dueMs || !isPlain(state, dueMs, live)) return []
   // Whatever keeps it from being made now is found again at its time, and told then.
   const gone = await make().catch(() => null)
-  if (gone === null || gone.firings.some((firing) => firing.state !== 'fired')) return
+  if (gone === null || gone.firings.some((firing) => firing.state !== 'fired')) return []
   // They are asked at their time, not when they were made.
   for (const { jobs } of gone.firings) for (const job of jobs) job.entry.atMs = dueMs
   state.ahead = { dueMs, gone }
+  return gone.firings
 }
 
 /** What was made ahead of this moment, if it still is what would be made now; it is given once. */

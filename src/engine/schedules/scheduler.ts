@@ -23,6 +23,7 @@ export interface SchedulerParts extends JobMaker {
     | 'getSchedules'
     | 'putSchedule'
     | 'fire'
+    | 'stageFirings'
     | 'listFirings'
     | 'findFired'
     | 'setFailuresInARow'
@@ -313,7 +314,7 @@ export class Scheduler {
         const gone: Gone[] = []
         for (const [place, state] of due.slice(index, index + SCHEDULES_AT_ONCE).entries()) {
           if (place % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await this.#giveWay()
-          const found = await this.#goOver(state)
+          const found = takeAhead(state, this.#live, this.#parts.clock.nowMs()) ?? (await this.#goOver(state))
           if (found !== null) gone.push(found)
         }
         writes.push(this.#write(gone))
@@ -332,11 +333,13 @@ export class Scheduler {
   async #makeAhead(): Promise<void> {
     const coming = this.#places.take(this.#parts.clock.nowMs() + AHEAD_MS)
     for (const { state, dueMs } of coming) this.#places.put(state, dueMs)
+    const made: NewFiring[] = []
     for (const [index, one] of coming.entries()) {
       if (index % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await this.#giveWay()
       const make = () => goOver(one.state, { ...this.#around(one.state), nowMs: one.dueMs })
-      await makeAhead(one, this.#live, make)
+      made.push(...(await makeAhead(one, this.#live, make)))
     }
+    if (made.length > 0) this.#parts.store.stageFirings(made)
   }
 
   /** null: it failed for a reason that is not the schedule's; it is tried again. */
@@ -344,7 +347,7 @@ export class Scheduler {
     const { logger } = this.#parts
     const around = this.#around(state)
     try {
-      return takeAhead(state, this.#live, around.nowMs) ?? (await goOver(state, around))
+      return await goOver(state, around)
     } catch (error) {
       const facts = { error, scheduleId: state.stored.id }
       if (around.isSettling) logger.debug(facts, 'a schedule waits for what nodes have')

@@ -193,6 +193,8 @@ export interface Store {
    * same. So is one whose schedule is gone.
    */
   fire(firings: NewFiring[]): Promise<(StoredFiring | null)[]>
+  /** They will probably be fired in a moment, and are not changed from now on: fired, these very objects are on their way already. */
+  stageFirings(firings: NewFiring[]): void
   /** What its ended jobs came to. No new revision: it disturbs nobody who edits it. */
   setFailuresInARow(scheduleId: string, failuresInARow: number): Promise<void>
   /** Newest first, ids below `before`; of one schedule, one backfill, or all. */

@@ -79,7 +79,8 @@ export function createCounters(database: Database, changes: ChangeLog) {
   }
 }
 
-const LIVE_STATES = new Set(['queued', 'starting', 'running'])
+/** Of jobs that have not ended: as their states, and as their statuses. */
+export const LIVE_STATES: ReadonlySet<string> = new Set(['queued', 'starting', 'running'])
 
 function increase(counts: Map<string, number>, key: string, amount: number): void {
   counts.set(key, (counts.get(key) ?? 0) + amount)

@@ -13,6 +13,10 @@ import type { Outbox } from './outbox.ts'
 const KEYS_FORGOTTEN_AT_ONCE_MIN = 100
 
 export const ENQUEUE_SQL = {
+  /** For most jobs: what they do not have is in its words, since each value that is handed over takes its time. */
+  insertPlain: `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, rank, priority, lane, source, queued_at_ms, asked_text,
+      schedule_id, nominal_ms, state, secret_names, after, placement_tags)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', '[]', '[]', '[]')`,
   insert: `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, secret_names, limits, retry,
       not_before_ms, expires_at_ms, overlap_key, after, dedupe_key, hold, rank, priority,
       placement_node_id, placement_tags, lane, source, state, queued_at_ms, asked_text, asked_evidence, schedule_id, nominal_ms)
@@ -30,6 +34,7 @@ interface Dependencies {
 
 /** How jobs come into the queue. Every function runs inside a transaction of its caller. */
 export function createEnqueue({ database, changes, counters, holds, order, outbox }: Dependencies) {
+  const insertPlainJob = database.prepare(ENQUEUE_SQL.insertPlain)
   const insertJob = database.prepare(ENQUEUE_SQL.insert)
   const exists = database.prepare<[string]>('SELECT 1 FROM jobs WHERE id = ?')
   const insertDependency = database.prepare<[string, string, string]>(
@@ -44,16 +49,41 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
   )
 
   function insert(job: NewJob, rank: number, hold: 'dependency' | 'not_before' | 'overlap' | null): void {
-    const { id, project, spider, placement, entry } = job
+    const { id, jobid, project, version, spider, priority, placement, entry } = job
     const lane = laneText(job)
+    const [settings, args] = [textOfMap(job.settings), textOfMap(job.args)]
+    counters.moved(null, { project, spider, status: 'queued', node_id: null, hold, lane })
+    changes.job(id)
+    if (isPlain(job, hold)) {
+      const { source, scheduleId, nominalMs } = job
+      const { atMs, text } = entry
+      insertPlainJob.run(
+        id,
+        jobid,
+        project,
+        version,
+        spider,
+        settings,
+        args,
+        rank,
+        priority,
+        lane,
+        source,
+        atMs,
+        text,
+        scheduleId,
+        nominalMs
+      )
+      return
+    }
     insertJob.run(
       id,
-      job.jobid,
+      jobid,
       project,
-      job.version,
+      version,
       spider,
-      textOfMap(job.settings),
-      textOfMap(job.args),
+      settings,
+      args,
       textOfList(job.secretNames),
       job.limits === null ? null : JSON.stringify(job.limits),
       job.retry === null ? null : JSON.stringify(job.retry),
@@ -64,7 +94,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
       job.dedupe === null ? null : job.dedupe.key,
       hold,
       rank,
-      job.priority,
+      priority,
       placement.nodeId,
       textOfList(placement.tags),
       lane,
@@ -75,8 +105,6 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
       job.scheduleId,
       job.nominalMs
     )
-    counters.moved(null, { project, spider, status: 'queued', node_id: null, hold, lane })
-    changes.job(id)
   }
 
   function recordDependencies(jobId: string, after: Dependency[]): void {
@@ -126,6 +154,25 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
       insert(job, order.takeBack(1) + 1, null)
     }
   }
+}
+
+/** Whether all of it is in the columns of insertPlain. */
+function isPlain(
+  { secretNames, limits, retry, notBeforeMs, expiresAtMs, noOverlap, after, dedupe, placement, entry }: NewJob,
+  hold: string | null
+) {
+  return (
+    hold === null &&
+    !noOverlap &&
+    limits === null &&
+    retry === null &&
+    notBeforeMs === null &&
+    expiresAtMs === null &&
+    dedupe === null &&
+    placement.nodeId === null &&
+    secretNames.length + after.length + placement.tags.length === 0 &&
+    isEmpty(entry.evidence)
+  )
 }
 
 function isEmpty(record: object): boolean {

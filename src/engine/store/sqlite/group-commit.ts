@@ -16,7 +16,7 @@ interface Operation {
 
 /**
  * One fsync for all writes of one turn of the event loop. Each write has its own savepoint: one that fails is rolled
- * back and rejected alone. Nobody hears of success before COMMIT; when COMMIT fails, everybody hears of the failure.
+ * back and rejected alone (a single write, whose pages need not be kept twice, with its transaction). Nobody hears of success before COMMIT; when COMMIT fails, everybody hears of the failure.
  * `onCommit` runs after each COMMIT, before the writers hear of it, and must not throw.
  */
 export function createGroupCommit(options: {
@@ -55,7 +55,8 @@ export function createGroupCommit(options: {
     const startedMs = clock.monotonicMs()
     try {
       begin.run()
-      for (const operation of operations) answers.push(runOne(operation))
+      for (const operation of operations)
+        answers.push(operations.length === 1 ? runAlone(operation) : runOne(operation))
       commit.run()
       onCommit({ writes: operations.length, tookMs: clock.monotonicMs() - startedMs })
       for (const answer of answers) answer()
@@ -64,6 +65,12 @@ export function createGroupCommit(options: {
       for (const operation of operations) operation.reject(error)
     }
     done?.resolve()
+  }
+
+  /** Nobody else's write is in the transaction: it is undone with it. */
+  function runAlone({ work, resolve }: Operation): () => void {
+    const value = work()
+    return () => resolve(value as never)
   }
 
   function runOne({ work, resolve, reject }: Operation): () => void {

@@ -1,6 +1,7 @@
 import type { Database } from 'better-sqlite3'
 import { type JobFacets, type JobFilter, JobStatus } from '../../../shared/contract/index.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
+import { LIVE_STATES } from './counters.ts'
 import type { JobRow } from './rows.ts'
 
 /** Facets are for choosing from: nobody chooses from more than these. */
@@ -22,6 +23,17 @@ interface Kind {
   nodeId: string
 }
 
+/** Live and ended jobs of a schedule lie in two indexes: those of years are written when a job ends. */
+function ofScheduleIn(half: string): string {
+  return `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
+    WHERE ${half} AND schedule_id = ? AND status = ? AND id < ? AND id >= ? ORDER BY id DESC LIMIT ?`
+}
+
+function kindsOfScheduleIn(half: string): string {
+  return `SELECT project, spider, status, coalesce(node_id, '') AS nodeId, count(*) AS count FROM jobs
+    WHERE ${half} AND schedule_id = ? AND id >= ? AND queued_at_ms >= ? GROUP BY 1, 2, 3, 4`
+}
+
 export const JOB_LIST_SQL = {
   newest: 'SELECT * FROM jobs WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?',
   ofKind: `SELECT id FROM jobs WHERE project = ? AND spider = ? AND status = ? AND id < ? AND id >= ?
@@ -31,10 +43,10 @@ export const JOB_LIST_SQL = {
   countOfKind: 'SELECT count(*) FROM jobs WHERE project = ? AND spider = ? AND status = ? AND id >= ? AND id < ?',
   countOfKindOnNode: `SELECT count(*) FROM jobs
     WHERE node_id = ? AND project = ? AND spider = ? AND status = ? AND id >= ? AND id < ?`,
-  ofSchedule: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
-    WHERE schedule_id = ? AND status = ? AND id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
-  kindsOfSchedule: `SELECT project, spider, status, coalesce(node_id, '') AS nodeId, count(*) AS count FROM jobs
-    WHERE schedule_id = ? AND id >= ? AND queued_at_ms >= ? GROUP BY 1, 2, 3, 4`,
+  liveOfSchedule: ofScheduleIn(`state <> 'ended'`),
+  endedOfSchedule: ofScheduleIn(`state = 'ended'`),
+  liveKindsOfSchedule: kindsOfScheduleIn(`state <> 'ended'`),
+  endedKindsOfSchedule: kindsOfScheduleIn(`state = 'ended'`),
   byIdPrefix: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
     WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ${NAMED_MAX}`,
   byJobidPrefix: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
@@ -58,10 +70,12 @@ export function createJobList(database: Database) {
   const ofKindOnNode = database.prepare<unknown[], string>(JOB_LIST_SQL.ofKindOnNode).pluck()
   const byIdPrefix = database.prepare<[string, string], NamedRow>(JOB_LIST_SQL.byIdPrefix)
   const byJobidPrefix = database.prepare<[string, string], NamedRow>(JOB_LIST_SQL.byJobidPrefix)
-  const ofSchedule = database.prepare<unknown[], NamedRow>(JOB_LIST_SQL.ofSchedule)
-  const kindsOfSchedule = database.prepare<[string, string, number], Kind & { count: number }>(
-    JOB_LIST_SQL.kindsOfSchedule
+  const liveOfSchedule = database.prepare<unknown[], NamedRow>(JOB_LIST_SQL.liveOfSchedule)
+  const endedOfSchedule = database.prepare<unknown[], NamedRow>(JOB_LIST_SQL.endedOfSchedule)
+  const kindsOfSchedule = [JOB_LIST_SQL.liveKindsOfSchedule, JOB_LIST_SQL.endedKindsOfSchedule].map((sql) =>
+    database.prepare<[string, string, number], Kind & { count: number }>(sql)
   )
+  const ofScheduleWith = (status: JobStatus) => (LIVE_STATES.has(status) ? liveOfSchedule : endedOfSchedule)
   const many = database.prepare<[string], JobRow>(
     'SELECT jobs.* FROM json_each(?) AS wanted JOIN jobs ON jobs.id = wanted.value ORDER BY jobs.id DESC'
   )
@@ -121,7 +135,7 @@ export function createJobList(database: Database) {
         (before, count) => {
           // A page of what does not fit must not look like the end of the walk.
           const ids: string[] = []
-          for (const row of ofSchedule.iterate(scheduleId, one, before, from, -1)) {
+          for (const row of ofScheduleWith(one).iterate(scheduleId, one, before, from, -1)) {
             if (isLeft(row)) ids.push(row.id)
             if (ids.length === count) break
           }
@@ -137,10 +151,13 @@ export function createJobList(database: Database) {
       const from = sinceMs === undefined ? '' : idAt(sinceMs - ID_TIME_MARGIN_MS)
       if (text === undefined || text === '') {
         const isLeft = fits({ ...filter, sinceMs: undefined })
-        return kindsOfSchedule.all(scheduleId, from, sinceMs ?? 0).filter((kind) => isLeft(kind as unknown as NamedRow))
+        const kinds = kindsOfSchedule.flatMap((half) => half.all(scheduleId, from, sinceMs ?? 0))
+        return kinds.filter((kind) => isLeft(kind as unknown as NamedRow))
       }
       // The text may name single jobs: each is looked at.
-      const rows = JobStatus.options.flatMap((status) => ofSchedule.all(scheduleId, status, AFTER_EVERY_ID, from, -1))
+      const rows = JobStatus.options.flatMap((status) =>
+        ofScheduleWith(status).all(scheduleId, status, AFTER_EVERY_ID, from, -1)
+      )
       return rows.filter(fits(filter, conditionsOfName(text))).map((row) => ({ ...row, count: 1 }))
     }
     // The named are counted besides the kinds that the text names, not twice.

@@ -6,6 +6,7 @@ import { aMillionJobs } from './migrations/0004-a-million-jobs.ts'
 import { smallLogs } from './migrations/0005-small-logs.ts'
 import { schedulesAndDoors } from './migrations/0006-schedules.ts'
 import { firingsInBulk } from './migrations/0007-firings-in-bulk.ts'
+import { filedLater } from './migrations/0008-filed-later.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -19,7 +20,8 @@ export const MIGRATIONS: readonly string[] = [
   aMillionJobs,
   smallLogs,
   schedulesAndDoors,
-  firingsInBulk
+  firingsInBulk,
+  filedLater
 ]
 
 /** Brings the database to the newest form. Each step and its number are one transaction: it is done or it is not. */

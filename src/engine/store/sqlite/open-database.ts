@@ -45,7 +45,7 @@ function configure(database: Database): void {
   database.pragma('temp_store = MEMORY')
   database.pragma('journal_size_limit = 67108864')
   // Pages that every commit writes are copied into the database once for many commits: a third of the waiting for the disk. Mostly
-  // that is done between commits (idle-checkpoints.ts); so many pages, as much as journal_size_limit, are too many to wait longer.
+  // that is done between commits (idle-work.ts); so many pages, as much as journal_size_limit, are too many to wait longer.
   database.pragma('wal_autocheckpoint = 16000')
 }
 

@@ -2,12 +2,13 @@ import type { Database } from 'better-sqlite3'
 import type { Retention } from '../store.ts'
 import type { createAnswers } from './answers.ts'
 import type { ChangeLog } from './change-log.ts'
+import { firingsOf } from './filing.ts'
 import type { Outbox } from './outbox.ts'
 
 export const PRUNING_SQL = {
   oldest: 'SELECT id, schedule_id, nominal_ms, at_ms, origin, state FROM firings ORDER BY id LIMIT ?',
   /** Merged from a walk up each state. */
-  oldestOf: `${['fired', 'skipped', 'missed', 'failed'].map((state) => `SELECT id, schedule_id, nominal_ms, at_ms, origin, state FROM firings WHERE schedule_id = :id AND state = '${state}'`).join(' UNION ALL ')}
+  oldestOf: `${firingsOf('id, schedule_id, nominal_ms, at_ms, origin, state', ['fired', 'skipped', 'missed', 'failed'])}
     ORDER BY id LIMIT :limit`,
   tooMany:
     'SELECT schedule_id AS id, firing_count - :newest AS excess FROM schedule_progress WHERE firing_count > :newest',

@@ -5,6 +5,7 @@ import { openTemporaryStore, type TemporaryStore } from '../../testing/temporary
 import { ANSWERS_SQL } from './answers.ts'
 import { ATTEMPTS_SQL } from './attempts.ts'
 import { CHAIN_ENDS_SQL } from './chain-ends.ts'
+import { FILING_SQL } from './filing.ts'
 import { HOLDS_SQL } from './holds.ts'
 import { JOB_LIST_SQL } from './job-list.ts'
 import { JOBS_SQL } from './jobs.ts'
@@ -23,8 +24,11 @@ const PLAN_OF_LIST: Record<string, RegExp> = {
   countOfKind: /^SEARCH jobs USING (COVERING )?INDEX jobs_listed \(project=\? AND spider=\? AND status=\? AND id/,
   countOfKindOnNode:
     /^SEARCH jobs USING (COVERING )?INDEX jobs_on_node \(node_id=\? AND project=\? AND spider=\? AND status=\? AND id/,
-  ofSchedule: /^SEARCH jobs USING INDEX jobs_of_schedule \(schedule_id=\? AND status=\? AND id/,
-  kindsOfSchedule: /^SEARCH jobs USING INDEX jobs_of_schedule \(schedule_id=\?|^USE TEMP B-TREE FOR GROUP BY$/,
+  liveOfSchedule: /^SEARCH jobs USING INDEX jobs_of_schedule_live \(schedule_id=\? AND id/,
+  endedOfSchedule: /^SEARCH jobs USING INDEX jobs_of_schedule_ended \(schedule_id=\? AND status=\? AND id/,
+  liveKindsOfSchedule: /^SEARCH jobs USING INDEX jobs_of_schedule_live \(schedule_id=\?|^USE TEMP B-TREE FOR GROUP BY$/,
+  endedKindsOfSchedule:
+    /^SEARCH jobs USING INDEX jobs_of_schedule_ended \(schedule_id=\?|^USE TEMP B-TREE FOR GROUP BY$/,
   byIdPrefix: /^SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 /,
   byJobidPrefix: /^SEARCH jobs USING INDEX jobs_by_own_jobid /
 }
@@ -131,6 +135,10 @@ describe('query plans', () => {
       for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN firings.+USING|TEMP B-TREE/)
     }
   )
+
+  test('firings that are to be filed are found without a look at those that are', () => {
+    expect(planOf(FILING_SQL.file).join()).toMatch(/SCAN firings USING COVERING INDEX firings_new$/)
+  })
 
   test('answers whose time is over are found by it', () => {
     expect(planOf(ANSWERS_SQL.prune).join()).toContain('INDEX remembered_answers_over (expires_at_ms<?)')

@@ -4,6 +4,7 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { NewFiring, NewJob, StoredFiring, StoredJob, StoredSchedule } from '../store.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { createEnqueue } from './enqueue.ts'
+import { firingsOf } from './filing.ts'
 import type { Outbox } from './outbox.ts'
 import { createScheduleList } from './schedule-list.ts'
 import {
@@ -36,13 +37,15 @@ export const SCHEDULES_SQL = {
   newest: 'SELECT * FROM firings WHERE id < ? ORDER BY id DESC LIMIT ?',
   newestIn: 'SELECT * FROM firings WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?',
   /** Merged from a walk down each state. */
-  ofSchedule: `${ALL_STATES.map((state) => `SELECT * FROM firings WHERE schedule_id = :id AND state = '${state}' AND id < :before`).join(' UNION ALL ')}
-    ORDER BY id DESC LIMIT :limit`,
-  ofScheduleIn: 'SELECT * FROM firings WHERE schedule_id = ? AND state = ? AND id < ? ORDER BY id DESC LIMIT ?',
+  ofSchedule: `${firingsOf('*', ALL_STATES, 'AND id < :before')} ORDER BY id DESC LIMIT :limit`,
+  ofScheduleIn: `SELECT * FROM firings WHERE filed = 0 AND schedule_id = :id AND state = :state AND id < :before
+    UNION ALL SELECT * FROM firings WHERE filed = 1 AND schedule_id = :id AND state = :state AND id < :before ORDER BY id DESC LIMIT :limit`,
   ofBackfill: 'SELECT * FROM firings WHERE backfill_id = ? AND id < ? ORDER BY id DESC LIMIT ?',
   jobsOf: `SELECT jobs.status, jobs.started_at_ms, jobs.ended_at_ms
     FROM json_each(?) AS wanted CROSS JOIN jobs ON jobs.id = wanted.value`,
-  liveJobs: `SELECT * FROM jobs WHERE schedule_id = ? AND status IN ('queued', 'starting', 'running')`
+  removeNew: `DELETE FROM firings WHERE filed = 0 AND schedule_id = ?`,
+  removeFiled: `DELETE FROM firings WHERE filed = 1 AND schedule_id = ?`,
+  liveJobs: `SELECT * FROM jobs WHERE schedule_id = ? AND state <> 'ended'`
 }
 
 interface Dependencies {
@@ -74,6 +77,8 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
      WHERE id = :id`
   )
   const remove = database.prepare<[string]>('DELETE FROM schedules WHERE id = ?')
+  const removeNew = database.prepare<[string]>(SCHEDULES_SQL.removeNew)
+  const removeFiled = database.prepare<[string]>(SCHEDULES_SQL.removeFiled)
   const moveOn = database.prepare<[number | null, number, number, string]>(
     `UPDATE schedule_progress SET done_until_ms = max(done_until_ms, coalesce(?, done_until_ms)), run_count = run_count + ?,
        firing_count = firing_count + ? WHERE schedule_id = ?`
@@ -84,7 +89,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   const hasFired = database.prepare<[number, string]>(SCHEDULES_SQL.hasFired)
   const insertFiring = database.prepare(
     `INSERT INTO firings (schedule_id, nominal_ms, origin, backfill_id, at_ms, state, reason, text, count, job_ids)
-     VALUES (:scheduleId, :nominalMs, :origin, :backfillId, :atMs, :state, :reason, :text, :count, :jobIds)`
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
   )
   const pruned = database.prepare<[string], { fromMs: number | null; untilMs: number | null }>(SCHEDULES_SQL.pruned)
   const findFired = database.prepare<{ id: string; wanted: string }, number>(SCHEDULES_SQL.findFired).pluck()
@@ -93,7 +98,9 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   const ofSchedule = database.prepare<{ id: string; before: number; limit: number }, FiringRow>(
     SCHEDULES_SQL.ofSchedule
   )
-  const ofScheduleIn = database.prepare<[string, string, number, number], FiringRow>(SCHEDULES_SQL.ofScheduleIn)
+  const ofScheduleIn = database.prepare<{ id: string; state: string; before: number; limit: number }, FiringRow>(
+    SCHEDULES_SQL.ofScheduleIn
+  )
   const ofBackfill = database.prepare<[string, number, number], FiringRow>(SCHEDULES_SQL.ofBackfill)
   const jobsOf = database.prepare<[string], FiredJobRow>(SCHEDULES_SQL.jobsOf)
   const liveJobs = database.prepare<[string], JobRow>(SCHEDULES_SQL.liveJobs)
@@ -147,11 +154,11 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   const complete = (row: FiringRow): StoredFiring => toFiring(row, row.job_ids === '[]' ? [] : jobsOf.all(row.job_ids))
 
   /** Jobs that were just made are queued: only those that may be another's, or have ended at once, are asked for. */
-  function factsOf(made: NewJob[], jobIds: string[]): FiredJobRow[] {
-    if (made.every(({ dedupe, after }) => dedupe === null && after.length === 0)) {
-      return made.map(() => ({ status: 'queued', started_at_ms: null, ended_at_ms: null }))
+  function factsOf(made: NewJob[], jobIds: string[]): ReturnType<typeof summaryOf> {
+    if (made.some(({ dedupe, after }) => dedupe !== null || after.length > 0)) {
+      return summaryOf(jobsOf.all(JSON.stringify(jobIds)))
     }
-    return jobsOf.all(JSON.stringify(jobIds))
+    return { statuses: made.map(() => 'queued'), startedAtMs: null, endedAtMs: null }
   }
 
   return {
@@ -195,7 +202,11 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
 
     remove(ids: string[]): string[] {
       const removed = [...new Set(ids)].filter((id) => remove.run(id).changes > 0)
-      for (const id of removed) changes.add('schedule', id)
+      for (const id of removed) {
+        removeNew.run(id)
+        removeFiled.run(id)
+        changes.add('schedule', id)
+      }
       return removed
     },
 
@@ -219,13 +230,26 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       const ids = jobs.length === 0 ? [] : enqueue.enqueue(jobs)
       let used = 0
       return firings.map((firing, index) => {
-        const { jobs: made, doneUntilMs: _, ...fields } = firing
         if (!isNew[index]) return null
+        const { scheduleId, nominalMs, origin, backfillId, atMs, state, reason, text, count, jobs: made } = firing
         const jobIds = ids.slice(used, used + made.length)
         used += made.length
-        const { lastInsertRowid } = insertFiring.run({ ...fields, jobIds: JSON.stringify(jobIds) })
-        const facts = factsOf(made, jobIds)
-        const fired = { ...fields, ...summaryOf(facts), id: Number(lastInsertRowid), jobIds }
+        const jobIdsJson = JSON.stringify(jobIds)
+        const { lastInsertRowid } = insertFiring.run(
+          scheduleId,
+          nominalMs,
+          origin,
+          backfillId,
+          atMs,
+          state,
+          reason,
+          text,
+          count,
+          jobIdsJson
+        )
+        const id = Number(lastInsertRowid)
+        const fields = { id, scheduleId, nominalMs, origin, backfillId, atMs, state, reason, text, count, jobIds }
+        const fired = { ...fields, ...factsOf(made, jobIds) }
         tellFiring(fired)
         return fired
       })
@@ -263,7 +287,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       const rows = states.flatMap((state) =>
         scheduleId === undefined
           ? newestIn.all(state, before, limit)
-          : ofScheduleIn.all(scheduleId, state, before, limit)
+          : ofScheduleIn.all({ id: scheduleId, state, before, limit })
       )
       return rows
         .sort((one, other) => other.id - one.id)

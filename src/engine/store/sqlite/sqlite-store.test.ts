@@ -202,6 +202,7 @@ describe('opening', () => {
     'a disk that fills up fails the writes and keeps what was acknowledged',
     async () => {
       const directory = await temporaryPath()
+      await (await open(directory)).close()
       const { exited, lines } = startWriter(directory, 'ulimit -f 1000;')
       const said: string[] = []
       lines.on('line', (line) => said.push(line))

@@ -12,7 +12,7 @@ import { createEnqueue } from './enqueue.ts'
 import { createFleet } from './fleet.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { createHolds } from './holds.ts'
-import { createIdleCheckpoints } from './idle-checkpoints.ts'
+import { createIdleWork } from './idle-work.ts'
 import { createJobs } from './jobs.ts'
 import { openDatabase } from './open-database.ts'
 import { createOrder } from './order.ts'
@@ -74,7 +74,7 @@ export async function openSqliteStoreInThread(
   const listeners = new Set<(cursor: number) => void>()
   const queueListeners = new Set<(lanes: string[]) => void>()
   // A clock that is not the system's belongs to a test, in whose time nothing is ever idle.
-  const idle = clock === systemClock ? createIdleCheckpoints({ database, clock, logger }) : null
+  const idle = clock === systemClock ? createIdleWork({ database, clock, logger }) : null
   const commits = createGroupCommit({ database, clock, scheduleFlush, onCommit: noteCommit })
   let announced = changes.cursor()
   let closing: Promise<void> | null = null
@@ -143,6 +143,8 @@ export async function openSqliteStoreInThread(
     putSchedule: (schedule) => write(() => schedules.put(schedule)),
     deleteSchedules: (ids) => write(() => schedules.remove(ids)),
     fire: (firings) => write(() => schedules.fire(firings)),
+    // They are where they are written.
+    stageFirings: () => undefined,
     setFailuresInARow: (id, failures) => write(() => schedules.setFailures(id, failures)),
     listFirings: (filter, page) => read(() => schedules.listFirings(filter, page)),
     listRecentFirings: (ids, limit) => read(() => schedules.listRecent(ids, limit)),

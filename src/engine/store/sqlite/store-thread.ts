@@ -3,6 +3,7 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Store } from '../store.ts'
+import { createStagedFirings, type SentFired } from './staged-firings.ts'
 import { type Calls, type FromWorker, receiveError, type Verb } from './store-messages.ts'
 
 const VERBS = [
@@ -58,7 +59,6 @@ const VERBS = [
   'pageSchedules',
   'putSchedule',
   'deleteSchedules',
-  'fire',
   'setFailuresInARow',
   'listFirings',
   'listRecentFirings',
@@ -80,7 +80,7 @@ const VERBS = [
 ] as const satisfies Verb[]
 
 /** Fails to compile when a verb of the Store is not in the list. */
-type Forgotten = Exclude<Verb, (typeof VERBS)[number] | 'close'>
+type Forgotten = Exclude<Verb, (typeof VERBS)[number] | 'fire' | 'stageFirings' | 'close'>
 type Verbs = Pick<Store, Forgotten extends never ? (typeof VERBS)[number] : never>
 
 /**
@@ -136,8 +136,13 @@ export async function openStoreInThreadOfItsOwn(options: {
   const verbs = Object.fromEntries(
     VERBS.map((verb) => [verb, (...args: unknown[]) => ask(verb, args)])
   ) as unknown as Verbs
+  const staged = createStagedFirings()
   return {
     ...verbs,
+    fire: async (firings) => staged.receive(firings, (await ask('fire', [staged.send(firings)])) as SentFired),
+    stageFirings(firings) {
+      ask('stageFirings', [staged.stage(firings)]).catch(() => staged.forget(firings))
+    },
     onChange(listener) {
       listeners.add(listener)
       return () => void listeners.delete(listener)

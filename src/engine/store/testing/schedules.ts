@@ -264,6 +264,19 @@ export function describeSchedules(story: Story): void {
       ])
     })
 
+    test('firings that were told beforehand are fired like others, or never', async () => {
+      const schedule = await put()
+      const { firing, job } = aFiringOf(schedule, { nominalMs: 1 })
+      const { firing: left } = aFiringOf(schedule, { nominalMs: 2 })
+      const { firing: late } = aFiringOf(schedule, { nominalMs: 3 })
+      story.store.stageFirings([firing, left])
+      const [first, second] = await story.store.fire([late, firing])
+      expect([first!.nominalMs, second!.nominalMs, second!.jobIds]).toEqual([3, 1, [job.id]])
+      expect(await story.store.fire([firing])).toEqual([null])
+      const rows = await story.store.listFirings({ scheduleId: schedule.id }, { before: null, limit: 9 })
+      expect(rows).toEqual([second, first])
+    })
+
     test('what changes a schedule, or fires it, is in the change log once a call', async () => {
       const before = await story.store.changeCursor()
       const schedule = await put()

@@ -1,0 +1,88 @@
+import type { NewFiring, StoredFiring } from '../store.ts'
+
+// A thousand firings cost as much on their way to the store's thread and back as their rows cost to be written. So those that are known
+// before their time cross before it, and go by numbers when it comes; and what the caller knows is not told back.
+
+/** The firings of a call: those that the thread has already by their numbers. */
+export type SentFirings = (NewFiring | number)[]
+/** null: it had fired already. A number: its row's id; the jobs that were made for it are queued. Else as it came to be. */
+export type SentFired = (StoredFiring | number | null)[]
+/** Numbered from `first` on. What has a number below `oldest` will not be asked for any more. */
+export interface Staging {
+  first: number
+  oldest: number
+  firings: NewFiring[]
+}
+
+/** Those that were never fired (their schedules were changed in the meantime) are forgotten by the next. */
+const STAGED_MAX = 10_000
+
+/** The caller's side. */
+export function createStagedFirings() {
+  const numbers = new Map<NewFiring, number>()
+  let next = 0
+
+  return {
+    stage(firings: NewFiring[]): Staging {
+      const first = next
+      for (const firing of firings) numbers.set(firing, next++)
+      for (const firing of numbers.keys()) {
+        if (numbers.size <= STAGED_MAX) break
+        numbers.delete(firing)
+      }
+      const [oldest = next] = numbers.values()
+      return { first, oldest, firings }
+    },
+
+    /** They did not arrive. */
+    forget(firings: NewFiring[]): void {
+      for (const firing of firings) numbers.delete(firing)
+    },
+
+    send: (firings: NewFiring[]): SentFirings =>
+      firings.map((firing) => {
+        const number = numbers.get(firing)
+        numbers.delete(firing)
+        return number ?? firing
+      }),
+
+    receive: (firings: NewFiring[], fired: SentFired): (StoredFiring | null)[] =>
+      fired.map((one, index) => (typeof one === 'number' ? asMade(firings[index]!, one) : one))
+  }
+}
+
+/** The thread's side. */
+export function createStagedFiringsOfThread() {
+  const staged = new Map<number, NewFiring>()
+
+  return {
+    stage({ first, oldest, firings }: Staging): void {
+      firings.forEach((firing, index) => staged.set(first + index, firing))
+      for (const number of staged.keys()) {
+        if (number >= oldest) break
+        staged.delete(number)
+      }
+    },
+
+    receive: (sent: SentFirings): NewFiring[] =>
+      sent.map((one) => {
+        if (typeof one !== 'number') return one
+        const firing = staged.get(one)
+        if (firing === undefined) throw new Error(`The firing ${one} is not staged`)
+        staged.delete(one)
+        return firing
+      }),
+
+    send: (firings: NewFiring[], fired: (StoredFiring | null)[]): SentFired =>
+      fired.map((one, index) => (one !== null && isAsMade(firings[index]!, one) ? one.id : one))
+  }
+}
+
+function isAsMade({ jobs }: NewFiring, { jobIds, statuses }: StoredFiring): boolean {
+  return jobs.every(({ id }, index) => id === jobIds[index] && statuses[index] === 'queued')
+}
+
+function asMade({ jobs, doneUntilMs: _, ...firing }: NewFiring, id: number): StoredFiring {
+  const times = { startedAtMs: null, endedAtMs: null }
+  return { ...firing, ...times, id, jobIds: jobs.map((job) => job.id), statuses: jobs.map(() => 'queued') }
+}
