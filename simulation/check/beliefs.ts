@@ -1,5 +1,5 @@
 import type { Attempt, LimitRule } from '../../src/shared/contract/index.ts'
-import type { StoredJob } from '../../src/engine/store/store.ts'
+import type { StoredJob } from '../../src/engine/store/records.ts'
 import type { Belief, History, Violation } from '../work/history.ts'
 
 /** What an order changed counts a moment later: a plan that was made just before it is still carried out. */

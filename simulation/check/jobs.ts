@@ -1,5 +1,5 @@
 import type { Attempt, Transition, TransitionKind } from '../../src/shared/contract/index.ts'
-import type { StoredJob } from '../../src/engine/store/store.ts'
+import type { StoredJob } from '../../src/engine/store/records.ts'
 import type { Run } from '../scrapyd/run.ts'
 import type { History, Violation } from '../work/history.ts'
 import { overlapKey } from './beliefs.ts'

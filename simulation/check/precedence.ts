@@ -1,5 +1,5 @@
 import type { Attempt } from '../../src/shared/contract/index.ts'
-import type { StoredJob } from '../../src/engine/store/store.ts'
+import type { StoredJob } from '../../src/engine/store/records.ts'
 import type { Belief, History, Violation } from '../work/history.ts'
 import { orderedJobs } from './orders.ts'
 

@@ -1,4 +1,4 @@
-import type { StoredJob, StoredNode } from '../../src/engine/store/store.ts'
+import type { StoredJob, StoredNode } from '../../src/engine/store/records.ts'
 import type { History, Violation } from '../work/history.ts'
 
 /** Nothing is silent, everything that can run has run, and nothing is left when all is over (I1, I5). */

@@ -1,4 +1,5 @@
-import type { NewJob, Store } from '../../src/engine/store/store.ts'
+import type { NewJob } from '../../src/engine/store/records.ts'
+import type { Store } from '../../src/engine/store/store.ts'
 import { anAttemptStart, entry } from '../../src/engine/testing/builders.ts'
 import type { VirtualTime } from '../world/time.ts'
 import { CANCEL_TAKES_MS } from './plan.ts'

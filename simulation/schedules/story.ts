@@ -4,14 +4,8 @@ import type { Clock } from '../../src/engine/runtime/clock.ts'
 import { createJobIds } from '../../src/engine/runtime/ids.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import { Scheduler, type SchedulerParts } from '../../src/engine/schedules/scheduler.ts'
-import type {
-  ChainAnswer,
-  NewFiring,
-  NewJob,
-  Store,
-  StoredFiring,
-  StoredSchedule
-} from '../../src/engine/store/store.ts'
+import type { ChainAnswer, NewFiring, NewJob, StoredFiring, StoredSchedule } from '../../src/engine/store/records.ts'
+import type { Store } from '../../src/engine/store/store.ts'
 import { ScheduleCommands } from '../../src/engine/commands/schedule-commands.ts'
 import { ChainRunner } from '../../src/engine/schedules/chains.ts'
 import { aNewJob } from '../../src/engine/testing/builders.ts'

@@ -16,7 +16,8 @@ import type { Logger } from './runtime/logger.ts'
 import type { LoopDelay } from './runtime/loop-delay.ts'
 import type { Random } from './runtime/random.ts'
 import type { SecretBox } from './runtime/secret-box.ts'
-import type { Store, StoredNode } from './store/store.ts'
+import type { StoredNode } from './store/records.ts'
+import type { Store } from './store/store.ts'
 import type { Post } from './webhooks/post.ts'
 
 export interface EngineOptions {

@@ -1,6 +1,7 @@
 import { LOCAL_NODE_ID } from '../shared/ids.ts'
 import type { Clock } from './runtime/clock.ts'
-import type { Store, StoredNode } from './store/store.ts'
+import type { StoredNode } from './store/records.ts'
+import type { Store } from './store/store.ts'
 
 /** The slots that the configuration file named last. */
 const CONFIGURED_SLOTS = 'local.configuredSlots'

@@ -6,7 +6,7 @@ import { createDistribution, type Distribution } from './projects/distribution.t
 import type { Projects } from './projects/projects.ts'
 import type { Clock } from './runtime/clock.ts'
 import type { Logger } from './runtime/logger.ts'
-import type { StoredNode } from './store/store.ts'
+import type { StoredNode } from './store/records.ts'
 
 const INVENTORIES_AT_ONCE = 32
 

@@ -7,7 +7,7 @@ import { createScrapydClient } from './nodes/scrapyd/scrapyd-client.ts'
 import type { Clock } from './runtime/clock.ts'
 import type { Logger } from './runtime/logger.ts'
 import type { SecretBox } from './runtime/secret-box.ts'
-import type { StoredNode } from './store/store.ts'
+import type { StoredNode } from './store/records.ts'
 
 /** How each node is spoken to: with its secrets opened, and the local one removing old files at each start. */
 export function wireNodeClients(parts: {

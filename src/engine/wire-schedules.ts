@@ -7,7 +7,8 @@ import type { Logger } from './runtime/logger.ts'
 import type { Random } from './runtime/random.ts'
 import type { SecretBox } from './runtime/secret-box.ts'
 import { Scheduler } from './schedules/scheduler.ts'
-import type { Store, StoredFiring } from './store/store.ts'
+import type { StoredFiring } from './store/records.ts'
+import type { Store } from './store/store.ts'
 
 /** Schedules: the orders about them, and the ticker that fires them. */
 export function wireSchedules(parts: {

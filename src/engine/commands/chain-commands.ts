@@ -3,7 +3,8 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
-import type { Store, StoredChain } from '../store/store.ts'
+import type { StoredChain } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 import { maskTemplate, sealTemplate } from './template-secrets.ts'
 
 export interface ChainCommandsParts {

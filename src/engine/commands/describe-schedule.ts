@@ -1,5 +1,5 @@
 import type { Backfill, Firing, Schedule } from '../../shared/contract/index.ts'
-import type { StoredFiring, StoredSchedule } from '../store/store.ts'
+import type { StoredFiring, StoredSchedule } from '../store/records.ts'
 import { maskTemplate } from './template-secrets.ts'
 
 /** What only the ticker knows of a schedule. */

@@ -7,7 +7,8 @@ import { tellNodeFailure } from '../nodes/node-failure.ts'
 import type { SeenJob } from '../nodes/node-client.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { AttemptChange, NewJob, Store, StoredJob } from '../store/store.ts'
+import type { AttemptChange, NewJob, StoredJob } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 
 export interface ExternalJobsParts {
   store: Store

@@ -9,7 +9,8 @@ import { tellNodeFailure } from '../nodes/node-failure.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import type { Projects } from '../projects/projects.ts'
 import { openRegularFile } from '../runtime/regular-file.ts'
-import type { Store, StoredJob } from '../store/store.ts'
+import type { StoredJob } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 import type { FileTree, FleetDirectory, FleetFile } from './fleet-as-scrapyd.ts'
 
 export interface FleetFilesParts {

@@ -3,7 +3,8 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
 import type { NodeSignal } from '../nodes/node-client.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
-import type { NewJob, Store, StoredJob, TimelineEntry } from '../store/store.ts'
+import type { NewJob, StoredJob, TimelineEntry } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 import { checkNode, prepareJobs, type Origin, type PrepareJobsParts } from './prepare-jobs.ts'
 
 export interface JobCommandsParts extends PrepareJobsParts {

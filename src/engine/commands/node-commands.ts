@@ -11,7 +11,8 @@ import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
-import type { Store, StoredJob, StoredNode } from '../store/store.ts'
+import type { StoredJob, StoredNode } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 import { adoptExternal, cancelExternal, type RunOnNode } from './external-jobs.ts'
 
 export interface NodeCommandsParts {

@@ -7,7 +7,7 @@ import type { Fleet } from '../nodes/fleet.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
-import type { NewJob } from '../store/store.ts'
+import type { NewJob } from '../store/records.ts'
 
 /** Who asked for jobs, and the id that a Scrapyd client brought. */
 export interface Origin {

@@ -7,7 +7,8 @@ import type { Fleet } from '../nodes/fleet.ts'
 import type { Distribution } from '../projects/distribution.ts'
 import type { InUse, Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { Store, StoredVersion } from '../store/store.ts'
+import type { StoredVersion } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 
 export interface ProjectCommandsParts {
   store: Store

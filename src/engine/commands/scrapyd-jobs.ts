@@ -1,7 +1,8 @@
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { maskSecrets } from '../../shared/secret-values.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { FinishedRun, Store, StoredJob } from '../store/store.ts'
+import type { FinishedRun, StoredJob } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 import type { ScrapydJobs, ScrapydRun } from './fleet-as-scrapyd.ts'
 import type { FleetFiles } from './fleet-files.ts'
 

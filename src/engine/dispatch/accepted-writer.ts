@@ -1,4 +1,5 @@
-import type { AttemptChange, Store } from '../store/store.ts'
+import type { AttemptChange } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 
 interface Waiting {
   change: AttemptChange

@@ -1,4 +1,5 @@
-import type { AttemptChange, Store } from '../store/store.ts'
+import type { AttemptChange } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 import type { LiveAttempt } from './live-attempts.ts'
 
 /** Records one change of an attempt. False: it had moved on meanwhile, and nothing was written (I4). */

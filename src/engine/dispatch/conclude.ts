@@ -1,5 +1,5 @@
 import type { AttemptState, Outcome } from '../../shared/contract/index.ts'
-import type { AttemptChange } from '../store/store.ts'
+import type { AttemptChange } from '../store/records.ts'
 import { applyChange } from './apply-change.ts'
 import type { DispatchContext } from './context.ts'
 import type { LiveAttempt } from './live-attempts.ts'

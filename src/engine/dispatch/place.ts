@@ -3,7 +3,7 @@ import { FairOrder, type Head, type ProjectShare, type QueueLane, type QueueLine
 import { Heap } from '../queue/heap.ts'
 import { type CountedRule, describeReached, liveOf } from '../queue/limits.ts'
 import type { WaitingPlan } from '../queue/waiting-reasons.ts'
-import type { QueueHead } from '../store/store.ts'
+import type { QueueHead } from '../store/records.ts'
 import { explainLine } from './explain-wait.ts'
 import { type EggState, type NodeIndex, type PlaceableNode, roomOn, type WhyNotReady } from './node-index.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import type { NewJob } from '../store/store.ts'
+import type { NewJob } from '../store/records.ts'
 import { it, onlyOn } from '../testing/dispatch-fixtures.ts'
 
 const retry = (attempts: number) =>

@@ -1,7 +1,7 @@
 import type { Attempt } from '../../shared/contract/index.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../nodes/node-client.ts'
-import type { StoredJob } from '../store/store.ts'
+import type { StoredJob } from '../store/records.ts'
 import type { DispatchContext } from './context.ts'
 import type { LiveAttempt } from './live-attempts.ts'
 

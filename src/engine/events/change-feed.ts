@@ -1,6 +1,7 @@
 import type { Change, ChangeBatch } from '../../shared/contract/index.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { ChangedThing, Store } from '../store/store.ts'
+import type { ChangedThing } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 
 /** What lives in memory only and is sent whole when it changed. */
 export type VolatileThing =

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { NodeHealth } from '../../shared/contract/index.ts'
 import { silentLogger } from '../runtime/logger.ts'
-import type { NewEvent } from '../store/store.ts'
+import type { NewEvent } from '../store/records.ts'
 import { createFakeClock, settle } from '../testing/fake-clock.ts'
 import { createNews } from './news.ts'
 

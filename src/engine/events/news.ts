@@ -1,7 +1,8 @@
 import type { NodeHealth } from '../../shared/contract/index.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import type { NewEvent, Store, StoredNode, StoredVersion } from '../store/store.ts'
+import type { NewEvent, StoredNode, StoredVersion } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 
 /** What happens to the fleet as a whole, for the outbox. What happens to jobs and schedules, the store notes in the same commit. */
 export interface News {

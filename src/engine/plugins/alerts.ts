@@ -1,7 +1,8 @@
 import type { Problem } from '../../shared/contract/index.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import type { NewEvent, Store } from '../store/store.ts'
+import type { NewEvent } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 
 /** What the engine finds right after its start is not all: nodes have not been asked yet. */
 const FIRST_LOOK_MS = 60_000

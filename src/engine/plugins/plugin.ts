@@ -1,5 +1,5 @@
 import type { Problem } from '../../shared/contract/index.ts'
-import type { StoredJob } from '../store/store.ts'
+import type { StoredJob } from '../store/records.ts'
 
 // What a plugin is: a module whose default export makes one. docs/plugins.md tells it to those who write them; resources/plugins/
 // has two. Types only: a plugin runs in a thread of its own and gets copies.

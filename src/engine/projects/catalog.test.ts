@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { StoredVersion } from '../store/store.ts'
+import type { StoredVersion } from '../store/records.ts'
 import { Catalog } from './catalog.ts'
 
 const seen = (version: string): StoredVersion => ({

@@ -1,7 +1,7 @@
 import type { Deployment } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
-import type { StoredVersion } from '../store/store.ts'
+import type { StoredVersion } from '../store/records.ts'
 import { suggestNear } from './near-matches.ts'
 import { versionOrder } from './version-order.ts'
 

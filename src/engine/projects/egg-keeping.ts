@@ -1,5 +1,6 @@
 import type { BlobStore } from '../blobs/blob-store.ts'
-import type { Store, StoredVersion } from '../store/store.ts'
+import type { StoredVersion } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 import type { Catalog } from './catalog.ts'
 import type { EggFiles } from './egg-files.ts'
 

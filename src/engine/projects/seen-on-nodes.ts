@@ -1,7 +1,8 @@
 import type { Deployment } from '../../shared/contract/index.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { Store, StoredVersion } from '../store/store.ts'
+import type { StoredVersion } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 import type { Catalog } from './catalog.ts'
 import { hasControlCharacters } from './names.ts'
 

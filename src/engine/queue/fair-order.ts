@@ -1,5 +1,5 @@
 import type { Lane } from '../store/lane.ts'
-import type { QueueHead } from '../store/store.ts'
+import type { QueueHead } from '../store/records.ts'
 import { Heap } from './heap.ts'
 
 /** The jobs of one spider in a line, and as many of the first as were read. */

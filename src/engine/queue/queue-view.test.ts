@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import { laneText } from '../store/lane.ts'
-import type { QueueHead } from '../store/store.ts'
+import type { QueueHead } from '../store/records.ts'
 import { QueueView } from './queue-view.ts'
 
 /** A queue of lanes by spider that counts how much is read of it. */

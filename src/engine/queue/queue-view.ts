@@ -1,5 +1,6 @@
 import { parseLane } from '../store/lane.ts'
-import type { QueueHead, Store } from '../store/store.ts'
+import type { QueueHead } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 import type { QueueLane, QueueLine } from './fair-order.ts'
 
 /** What is read of a lane that nobody has taken from yet, and of one that goes fast. */

@@ -1,7 +1,7 @@
 import type { Job, Waiting } from '../../shared/contract/index.ts'
 import { maskSecrets } from '../../shared/secret-values.ts'
 import { parseLane } from '../store/lane.ts'
-import type { StoredJob } from '../store/store.ts'
+import type { StoredJob } from '../store/records.ts'
 import { lineKey } from './queue-view.ts'
 
 /** Why what was not sent waits: everything, whole lines (by their key), or single lanes, the narrowest being what holds. */

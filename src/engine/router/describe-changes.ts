@@ -3,7 +3,8 @@ import type { ScheduleCommands } from '../commands/schedule-commands.ts'
 import type { VolatileThing } from '../events/change-feed.ts'
 import type { Environments } from '../launcher/environments.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
-import type { ChangedThing, Store } from '../store/store.ts'
+import type { ChangedThing } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 
 interface StoredReads {
   store: Pick<Store, 'getJobs'>

@@ -2,7 +2,8 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import type { Attempt, Figures, Node } from '../../shared/contract/index.ts'
 import { timeOfJobId } from '../../shared/ids.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { AttemptChange, BegunAttempt, Store, StoredFiring } from '../store/store.ts'
+import type { AttemptChange, BegunAttempt, StoredFiring } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 
 export interface MetricsParts {
   clock: Clock

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import type { NewFiring, StoredSchedule } from '../store/store.ts'
+import type { NewFiring, StoredSchedule } from '../store/records.ts'
 import { aNewFiring, aNewJob, aStoredSchedule } from '../testing/builders.ts'
 import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
 import { readScheduleTroubles, scheduleProblems } from './schedule-problems.ts'

@@ -1,6 +1,7 @@
 import type { Problem } from '../../shared/contract/index.ts'
 import { formatAge } from '../../shared/time.ts'
-import type { Store, StoredChain, StoredFiring, StoredSchedule } from '../store/store.ts'
+import type { StoredChain, StoredFiring, StoredSchedule } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 
 /** What schedules did not do that they should have. */
 export interface ScheduleTroubles {

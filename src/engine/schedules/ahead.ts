@@ -1,5 +1,5 @@
 import type { LiveJobs } from './live-jobs.ts'
-import type { NewFiring } from '../store/store.ts'
+import type { NewFiring } from '../store/records.ts'
 import { dueAt, type Gone, type ScheduleState } from './schedule-state.ts'
 
 /** So long before their time firings are made: so that a thousand of one second only have to be written when it comes. */

@@ -2,7 +2,8 @@ import type { RunItem, RunTemplate } from '../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import type { ChainAnswer, DueChain, NewJob, Store, StoredChain, StoredJob } from '../store/store.ts'
+import type { ChainAnswer, DueChain, NewJob, StoredChain, StoredJob } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 
 /** What the placeholders of a chain's template stand for. */
 export interface ChainFacts {

@@ -1,4 +1,5 @@
-import type { Store, StoredFiring, StoredSchedule } from '../store/store.ts'
+import type { StoredFiring, StoredSchedule } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 
 /** Where a schedule never pauses by itself, so many are counted. */
 const FAILURES_SHOWN = 20

@@ -1,5 +1,5 @@
 import type { Firing, RunItem, RunTemplate } from '../../shared/contract/index.ts'
-import type { NewFiring, NewJob, StoredSchedule } from '../store/store.ts'
+import type { NewFiring, NewJob, StoredSchedule } from '../store/records.ts'
 import type { Moments } from './moments.ts'
 import { expandTemplates, needsPrevious } from './template.ts'
 

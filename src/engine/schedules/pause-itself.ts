@@ -1,6 +1,7 @@
 import { isScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { Store, StoredSchedule } from '../store/store.ts'
+import type { StoredSchedule } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 
 const PAUSE_TRIES = 5
 

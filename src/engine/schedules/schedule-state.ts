@@ -1,4 +1,4 @@
-import type { NewFiring, StoredSchedule } from '../store/store.ts'
+import type { NewFiring, StoredSchedule } from '../store/records.ts'
 import { type Cause, type Fate, isoWords, judgeMoments, pausedFates } from './fates.ts'
 import { jitterOf, type Moment, Moments } from './moments.ts'
 

@@ -8,7 +8,7 @@ import type {
   StoredSchedule,
   StoredVersion,
   TimelineEntry
-} from '../store/store.ts'
+} from '../store/records.ts'
 
 /** Where builders' time begins; each thing built is a millisecond younger than the one before. */
 const START_MS = 1_800_000_000_000

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { silentLogger } from '../runtime/logger.ts'
-import type { NewWebhook, StoredDelivery } from '../store/store.ts'
+import type { NewWebhook, StoredDelivery } from '../store/records.ts'
 import { aNewJob } from '../testing/builders.ts'
 import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'

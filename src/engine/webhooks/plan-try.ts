@@ -1,5 +1,5 @@
 import type { Random } from '../runtime/random.ts'
-import type { DeliveryTry } from '../store/store.ts'
+import type { DeliveryTry } from '../store/records.ts'
 
 /** What came of telling somebody: a receiver, or a plugin's hook. */
 export interface Told {

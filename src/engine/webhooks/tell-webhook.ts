@@ -1,6 +1,6 @@
 import type { Clock } from '../runtime/clock.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
-import type { StoredWebhook } from '../store/store.ts'
+import type { StoredWebhook } from '../store/records.ts'
 import type { Told } from './plan-try.ts'
 import type { Post } from './post.ts'
 import { signedHeaders } from './signature.ts'

@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import type { AnswerClaim, RememberedAnswer } from '../store.ts'
+import type { AnswerClaim, RememberedAnswer } from '../records.ts'
 
 export const ANSWERS_SQL = {
   prune: `DELETE FROM remembered_answers WHERE (scope, key) IN

@@ -1,6 +1,6 @@
 import type { Database } from 'better-sqlite3'
 import type { Attempt, Outcome } from '../../../shared/contract/index.ts'
-import type { AttemptChange } from '../store.ts'
+import type { AttemptChange } from '../records.ts'
 import type { ChainEnds } from './chain-ends.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { CountedRow, Counters } from './counters.ts'

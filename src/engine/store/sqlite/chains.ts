@@ -1,6 +1,6 @@
 import type { Database } from 'better-sqlite3'
 import type { ChainSettings } from '../../../shared/contract/index.ts'
-import type { ChainAnswer, DueChain, StoredChain } from '../store.ts'
+import type { ChainAnswer, DueChain, StoredChain } from '../records.ts'
 import { CHAIN_ENDS_SQL } from './chain-ends.ts'
 import type { createEnqueue } from './enqueue.ts'
 

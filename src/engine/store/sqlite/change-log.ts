@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import type { ChangedThing } from '../store.ts'
+import type { ChangedThing } from '../records.ts'
 
 export type ChangeLog = ReturnType<typeof createChangeLog>
 

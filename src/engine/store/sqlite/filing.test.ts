@@ -5,7 +5,8 @@ import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { aNewFiring, aRetention, aStoredSchedule } from '../../testing/builders.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/temporary-directory.ts'
-import type { NewFiring, Store } from '../store.ts'
+import type { NewFiring } from '../records.ts'
+import type { Store } from '../store.ts'
 import { openSqliteStore } from './sqlite-store.ts'
 
 const SCHEDULES = [aStoredSchedule(), aStoredSchedule()]

@@ -1,7 +1,7 @@
 import type { Database } from 'better-sqlite3'
 import type { Deployment, ProjectSettings } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
-import type { StoredNode, StoredVersion } from '../store.ts'
+import type { StoredNode, StoredVersion } from '../records.ts'
 import type { ChangeLog } from './change-log.ts'
 import { type DeploymentRow, type NodeRow, toDeployment, toNode, toVersion, type VersionRow } from './rows.ts'
 

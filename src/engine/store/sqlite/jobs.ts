@@ -1,6 +1,6 @@
 import type { Database } from 'better-sqlite3'
 import type { JobFacets, JobFilter, JobStatus, Outcome } from '../../../shared/contract/index.ts'
-import type { FinishedRun, StoredJob } from '../store.ts'
+import type { FinishedRun, StoredJob } from '../records.ts'
 import { createJobList } from './job-list.ts'
 import { type JobRow, toJob } from './rows.ts'
 

@@ -1,7 +1,7 @@
 import type { Database } from 'better-sqlite3'
 import type { Placement, QueuePlace } from '../../../shared/contract/index.ts'
 import { laneText } from '../lane.ts'
-import type { TimelineEntry } from '../store.ts'
+import type { TimelineEntry } from '../records.ts'
 import type { ChangeLog } from './change-log.ts'
 import { COUNTED, type Holds } from './holds.ts'
 import type { CountedRow, Counters } from './counters.ts'

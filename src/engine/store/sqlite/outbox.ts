@@ -1,6 +1,6 @@
 import type { Database } from 'better-sqlite3'
 import { maskSecrets } from '../../../shared/secret-values.ts'
-import type { DeliveryTry, NewWebhook, Retention, StoredDelivery, StoredWebhook } from '../store.ts'
+import type { DeliveryTry, NewWebhook, Retention, StoredDelivery, StoredWebhook } from '../records.ts'
 import { type JobRow, toJob } from './rows.ts'
 
 /** Of one webhook. What comes on top is not kept, and counted: a receiver that is gone must not fill the disk. */

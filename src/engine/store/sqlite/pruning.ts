@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import type { Retention } from '../store.ts'
+import type { Retention } from '../records.ts'
 import type { createAnswers } from './answers.ts'
 import type { ChangeLog } from './change-log.ts'
 import { firingsOf } from './filing.ts'

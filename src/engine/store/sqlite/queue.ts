@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import type { AttemptStart, BegunAttempt, LaneDepth, QueueHead, TimelineEntry } from '../store.ts'
+import type { AttemptStart, BegunAttempt, LaneDepth, QueueHead, TimelineEntry } from '../records.ts'
 import type { ChainEnds } from './chain-ends.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { CountedRow, Counters } from './counters.ts'

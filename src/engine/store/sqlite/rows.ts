@@ -1,5 +1,5 @@
 import type { Attempt, Deployment, JobStatus, Transition } from '../../../shared/contract/index.ts'
-import type { StoredFiring, StoredJob, StoredNode, StoredSchedule, StoredVersion } from '../store.ts'
+import type { StoredFiring, StoredJob, StoredNode, StoredSchedule, StoredVersion } from '../records.ts'
 
 /** Rows as SQLite gives them, and how they become what the engine speaks of. Nullable columns stay null. */
 

@@ -1,4 +1,4 @@
-import type { AttemptChange, AttemptStart, NewJob } from '../store.ts'
+import type { AttemptChange, AttemptStart, NewJob } from '../records.ts'
 import type { createAttempts } from './attempts.ts'
 import type { createEnqueue } from './enqueue.ts'
 import type { Outbox } from './outbox.ts'

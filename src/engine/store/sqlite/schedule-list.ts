@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import type { StoredSchedule } from '../store.ts'
+import type { StoredSchedule } from '../records.ts'
 import { type ScheduleRow, toSchedule } from './rows.ts'
 
 export interface ScheduleFilter {

@@ -1,7 +1,7 @@
 import type { Database } from 'better-sqlite3'
 import type { Firing } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
-import type { NewFiring, NewJob, StoredFiring, StoredJob, StoredSchedule } from '../store.ts'
+import type { NewFiring, NewJob, StoredFiring, StoredJob, StoredSchedule } from '../records.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { createEnqueue } from './enqueue.ts'
 import { firingsOf } from './filing.ts'

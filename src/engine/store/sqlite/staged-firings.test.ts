@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { aNewFiring, aNewJob } from '../../testing/builders.ts'
-import type { NewFiring, StoredFiring } from '../store.ts'
+import type { NewFiring, StoredFiring } from '../records.ts'
 import { createStagedFirings, createStagedFiringsOfThread } from './staged-firings.ts'
 
 const aFiring = () => aNewFiring({ jobs: [aNewJob(), aNewJob()], doneUntilMs: 5 })

@@ -1,4 +1,4 @@
-import type { NewFiring, StoredFiring } from '../store.ts'
+import type { NewFiring, StoredFiring } from '../records.ts'
 
 // A thousand firings cost as much on their way to the store's thread and back as their rows cost to be written. So those that are known
 // before their time cross before it, and go by numbers when it comes; and what the caller knows is not told back.

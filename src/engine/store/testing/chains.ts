@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type ChainSettings, RunTemplate } from '../../../shared/contract/index.ts'
 import { aNewJob, entry } from '../../testing/builders.ts'
-import type { StoredChain } from '../store.ts'
+import type { StoredChain } from '../records.ts'
 import type { Story } from './story.ts'
 
 const MADE_AT_MS = entry().atMs

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { aNewJob, entry } from '../../testing/builders.ts'
-import type { NewJob } from '../store.ts'
+import type { NewJob } from '../records.ts'
 import type { Story } from './story.ts'
 
 export function describeHolds(story: Story): void {

@@ -6,7 +6,7 @@ import type {
   Outcome,
   QueuePlace
 } from '../../../shared/contract/index.ts'
-import type { NewJob } from '../store.ts'
+import type { NewJob } from '../records.ts'
 
 export interface ModelJob {
   job: NewJob

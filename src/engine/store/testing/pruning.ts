@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { aNewFiring, aNewJob, aRetention, aStoredSchedule } from '../../testing/builders.ts'
-import type { NewFiring, Retention } from '../store.ts'
+import type { NewFiring, Retention } from '../records.ts'
 import type { Story } from './story.ts'
 
 const ALL = { before: null, limit: 1_000 }

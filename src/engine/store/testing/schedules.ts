@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { aNewFiring, aNewJob, aStoredSchedule } from '../../testing/builders.ts'
-import type { NewFiring, StoredSchedule } from '../store.ts'
+import type { NewFiring, StoredSchedule } from '../records.ts'
 import type { Story } from './story.ts'
 
 export function describeSchedules(story: Story): void {

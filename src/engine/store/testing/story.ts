@@ -2,7 +2,8 @@ import { expect } from 'vitest'
 import type { Attempt, JobFilter } from '../../../shared/contract/index.ts'
 import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
 import { parseLane } from '../lane.ts'
-import type { AttemptChange, AttemptStart, NewJob, Store } from '../store.ts'
+import type { AttemptChange, AttemptStart, NewJob } from '../records.ts'
+import type { Store } from '../store.ts'
 
 /** A store on empty data of its own. `reopen` closes it and opens the same data again. */
 export interface StoreUnderTest {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { RunTemplate, ScheduleSettings, SECRET_MASK } from '../../../shared/contract/index.ts'
 import { aNewJob, anAttemptStart, aRetention, entry } from '../../testing/builders.ts'
-import type { NewFiring, NewWebhook, StoredDelivery } from '../store.ts'
+import type { NewFiring, NewWebhook, StoredDelivery } from '../records.ts'
 import type { Story } from './story.ts'
 
 const LATER_MS = 9_000_000_000_000

@@ -1,0 +1,307 @@
+import type {
+  Attempt,
+  AttemptResult,
+  AttemptState,
+  Delivery,
+  ChainSettings,
+  Dependency,
+  Deployment,
+  Firing,
+  Job,
+  JobStatus,
+  NodeMode,
+  Outcome,
+  Placement,
+  RetryPolicy,
+  RunLimits,
+  Schedule,
+  ScheduleSettings,
+  TransitionKind
+} from '../../shared/contract/index.ts'
+
+/** What the Store is given and gives (store.ts): plain data, the same for every implementation. */
+
+export interface TimelineEntry {
+  atMs: number
+  text: string
+  evidence: Record<string, unknown>
+}
+
+export interface NewJob {
+  id: string
+  jobid: string
+  project: string
+  version: string | null
+  spider: string
+  settings: Record<string, string>
+  args: Record<string, string>
+  /** Names whose values in `settings` and `args` are sealed (src/engine/runtime/secret-box.ts). */
+  secretNames: string[]
+  limits: RunLimits | null
+  retry: RetryPolicy | null
+  notBeforeMs: number | null
+  expiresAtMs: number | null
+  noOverlap: boolean
+  after: Dependency[]
+  /** `renew`: the key stands for this job from now on, whatever it stood for. */
+  dedupe: { key: string; expiresAtMs: number; renew?: true } | null
+  priority: number
+  placement: Placement
+  source: Job['source']
+  scheduleId: string | null
+  nominalMs: number | null
+  entry: TimelineEntry
+}
+
+/** A job as the store knows it: all of the contract's Job but what only the live engine can tell. */
+export type StoredJob = Omit<Job, 'waiting' | 'unknownSinceMs'>
+
+/** A job that ran and ended, as lists of a Scrapyd show it. */
+export interface FinishedRun {
+  /** The job's id; `jobid` is the one its client knows, `run` where and under which jobid it ran. */
+  id: string
+  jobid: string
+  project: string
+  spider: string
+  startedAtMs: number | null
+  endedAtMs: number
+  run: { nodeId: string; jobid: string; logArchived: boolean }
+}
+
+/** Jobs of one lane are alike to placement (store/lane.ts parses the text). */
+export interface LaneDepth {
+  lane: string
+  /** Held jobs are not counted. */
+  depth: number
+}
+
+/** A queued job as dispatching sees it. */
+export interface QueueHead {
+  id: string
+  jobid: string
+  priority: number
+  rank: number
+  /** Tells the number of the next attempt. */
+  attemptCount: number
+}
+
+export interface AttemptStart {
+  jobId: string
+  number: number
+  jobid: string
+  nodeId: string
+  version: string
+  entry: TimelineEntry
+}
+
+/** With its job as the claim left it. */
+export interface BegunAttempt extends Attempt {
+  job: StoredJob
+}
+
+export interface AttemptChange {
+  jobId: string
+  attemptNumber: number
+  from: AttemptState[]
+  /** New state of the attempt; absent: it stays as it is and only the entry (and `details`) are written. */
+  to?: AttemptState
+  kind: TransitionKind
+  entry: TimelineEntry
+  /** With `to: 'ended'`. `refused` and `absent` put the job back in the queue unless `jobOutcome` says otherwise. */
+  result?: AttemptResult
+  reason?: string
+  /** With `to: 'ended'`: the job's outcome; null sends it back to the queue. */
+  jobOutcome?: Outcome | null
+  /** With `jobOutcome: null`: it is held (`retry`) until then. */
+  retryAtMs?: number
+  /** The job may have run more than once: flagged for good. */
+  mayHaveRunTwice?: true
+  killingLine?: string | null
+  /** Absent times are filled in: `acceptedAtMs` by `to: 'accepted'`, `startedAtMs` by `to: 'running'`. */
+  details?: Partial<
+    Pick<
+      Attempt,
+      | 'acceptedAtMs'
+      | 'startedAtMs'
+      | 'pid'
+      | 'exitCode'
+      | 'signal'
+      | 'stats'
+      | 'limitHit'
+      | 'peakMemoryBytes'
+      | 'cpuSeconds'
+    >
+  >
+  counts?: { pages: number | null; items: number | null; errors: number | null }
+}
+
+export interface StoredNode {
+  id: string
+  name: string
+  kind: 'local' | 'scrapyd'
+  url: string
+  username: string | null
+  /** As the secret box gave it (src/engine/runtime/secret-box.ts); never plain text. */
+  sealedPassword: string | null
+  caCertificate: string | null
+  /** null: our default, or what is learned. */
+  slots: number | null
+  tags: string[]
+  mode: NodeMode
+  scrapydVersion: string | null
+  addedAtMs: number
+  queueAhead: number
+  giveUpAfterSeconds: number | null
+  group: string | null
+  clientCertificate: string | null
+  /** As the secret box gave it. */
+  sealedClientKey: string | null
+  /** As the secret box gave it: it may hold a password. `direct` is not sealed. */
+  sealedProxyUrl: string | null
+  /** The discovery source that found it; null: added by hand. */
+  sourceId: string | null
+}
+
+export interface StoredSchedule {
+  id: string
+  revision: number
+  /** Secret values of its templates are sealed. */
+  settings: ScheduleSettings
+  paused: boolean
+  pauseNote: string | null
+  pausedBy: Schedule['pausedBy']
+  createdAtMs: number
+  changedAtMs: number
+  /** Every moment up to here has its row, or was before the schedule began. */
+  doneUntilMs: number
+  /** Firings that made jobs. */
+  runCount: number
+  failuresInARow: number
+}
+
+/** All of the contract's Firing but what its jobs tell, by which run bars are drawn. */
+export type StoredFiring = Omit<Firing, 'outcome' | 'durationMs'> & {
+  backfillId: string | null
+  /** Statuses of its jobs, and when the first started and the last ended, as far as they have. */
+  statuses: JobStatus[]
+  startedAtMs: number | null
+  endedAtMs: number | null
+}
+
+/** What is kept, and how long. */
+export interface Retention {
+  nowMs: number
+  /** So many positions of the change log. */
+  changes: number
+  /** Deliveries that have ended since then, well or not; of each webhook the newest of either. */
+  deliveries: { deliveredSinceMs: number; deadSinceMs: number; newest: number }
+  /** Of each schedule the newest rows, as far as they were written since then; all of these schedules' (a backfill is under way). */
+  firings: { newest: number; sinceMs: number; except: string[] }
+}
+
+export interface NewFiring extends Omit<Firing, 'id' | 'jobIds' | 'outcome' | 'durationMs'> {
+  backfillId: string | null
+  jobs: NewJob[]
+  /** The schedule's, from then on; null: it stays. */
+  doneUntilMs: number | null
+}
+
+export interface StoredChain {
+  id: string
+  /** Secret values of its template are sealed. */
+  settings: ChainSettings
+  createdAtMs: number
+  firedCount: number
+  lastFiredAtMs: number | null
+  problem: string | null
+}
+
+export interface DueChain {
+  chainId: string
+  jobId: string
+}
+
+export interface ChainAnswer extends DueChain {
+  atMs: number
+  /** Empty where none could be made; `problem` then says why. */
+  jobs: NewJob[]
+  problem: string | null
+}
+
+/** Somebody who is told of events: `kind` says by whom, a webhook or a plugin's hooks. */
+export interface NewWebhook {
+  id: string
+  kind: 'webhook' | 'plugin'
+  name: string
+  url: string
+  events: string[]
+  project: string | null
+  enabled: boolean
+  createdAtMs: number
+  /** As the secret box gave them. The old one signs as well until its time. */
+  sealedSecret: string | null
+  sealedOldSecret: string | null
+  oldSecretUntilMs: number | null
+}
+
+export interface StoredWebhook extends NewWebhook {
+  lastDeliveredAtMs: number | null
+  /** Of the last try; null: it was delivered. */
+  problem: string | null
+  waiting: number
+  dead: number
+  /** Events since the last delivery that were not kept, because too many waited. */
+  dropped: number
+}
+
+export interface NewEvent {
+  event: string
+  project: string | null
+  atMs: number
+  data: Record<string, unknown>
+}
+
+export interface StoredDelivery extends Omit<Delivery, 'event'> {
+  event: string
+  body: string
+}
+
+/** What came of a try. `waiting`: again at `nextTryAtMs`. */
+export interface DeliveryTry {
+  id: string
+  state: StoredDelivery['state']
+  atMs: number
+  nextTryAtMs: number | null
+  answer: string
+  /** The receiver wants nothing any more: its webhook is turned off. */
+  isGone?: boolean
+}
+
+/** `scope`: whose key it is; `begunBy`: which run of the engine took it. */
+export interface AnswerClaim {
+  scope: string
+  key: string
+  /** Of the request: the same key with another one is refused. */
+  fingerprint: string
+  begunBy: string
+  nowMs: number
+  expiresAtMs: number
+}
+
+/** `answer` null: there is none (yet). */
+export interface RememberedAnswer extends Pick<AnswerClaim, 'fingerprint' | 'begunBy' | 'expiresAtMs'> {
+  answer: string | null
+}
+
+export interface StoredVersion {
+  project: string
+  version: string
+  sha256: string | null
+  sizeBytes: number | null
+  spiders: string[] | null
+  createdAtMs: number
+  deployments: Deployment[]
+}
+
+/** `jobs`: more jobs at once than anybody wants to be told of one by one (a bulk); its id says nothing. */
+export type ChangedThing = { noun: 'job' | 'jobs' | 'node' | 'project' | 'schedule'; id: string; cursor: number }
