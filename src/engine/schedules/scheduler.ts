@@ -95,7 +95,7 @@ export class Scheduler {
   readonly #giveWay: () => Promise<void>
   #line: Promise<unknown> = Promise.resolve()
   #timer: Timer | null = null
-  #watch: ClockWatch
+  readonly #watch: ClockWatch
   #settledAtMonotonicMs = 0
   /** Schedules of which a moment could make no job: that is a failure as well. */
   readonly #refused = new Set<string>()
@@ -118,8 +118,7 @@ export class Scheduler {
   /** Resolves when all is read; what was missed is gone over right after. */
   async start(): Promise<void> {
     await this.#inLine(async () => {
-      const { store, clock, logger } = this.#parts
-      this.#watch = new ClockWatch(clock, logger)
+      const { store, clock } = this.#parts
       this.#settledAtMonotonicMs = clock.monotonicMs() + SETTLING_MS
       const all = await store.listSchedules()
       const backfillOf = await this.#backfills.load(new Set(all.map(({ id }) => id)))
