@@ -136,6 +136,17 @@ describe('query plans', () => {
     }
   )
 
+  // Every end of a job asks for the newest of its schedule; to SQLite the index by state, of all schedules and years, looks as good.
+  const ofAll = new Set(['newest', 'newestIn', 'oldest'])
+  test.each(
+    Object.entries({ ...SCHEDULES_SQL, ...PRUNING_SQL }).filter(
+      ([name, sql]) => !ofAll.has(name) && / firings /.test(sql)
+    )
+  )('%s finds firings by their schedule, their backfill or themselves', (_name, query) => {
+    for (const plan of planOf(query).filter((step) => step.includes('firings')))
+      expect(plan).toMatch(/^SEARCH firings USING .*(schedule_id|backfill_id|rowid)=\?/)
+  })
+
   test('firings that are to be filed are found without a look at those that are', () => {
     expect(planOf(FILING_SQL.file).join()).toMatch(/SCAN firings USING COVERING INDEX firings_new$/)
   })

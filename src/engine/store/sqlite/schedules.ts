@@ -32,13 +32,14 @@ export const SCHEDULES_SQL = {
   isPaused: 'SELECT paused FROM schedules WHERE id = ?',
   hasFired: `SELECT 1 FROM firings WHERE nominal_ms = ? AND schedule_id = ? AND origin <> 'manual' AND state = 'fired'`,
   findFired: `SELECT nominal_ms FROM json_each(:wanted) AS wanted
-    JOIN firings ON schedule_id = :id AND nominal_ms = wanted.value AND origin <> 'manual' AND state = 'fired'`,
+    CROSS JOIN firings ON schedule_id = :id AND nominal_ms = wanted.value AND origin <> 'manual' AND state = 'fired'`,
   pruned: 'SELECT pruned_from_ms AS fromMs, pruned_until_ms AS untilMs FROM schedule_progress WHERE schedule_id = ?',
   newest: 'SELECT * FROM firings WHERE id < ? ORDER BY id DESC LIMIT ?',
   newestIn: 'SELECT * FROM firings WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?',
   /** Merged from a walk down each state. */
   ofSchedule: `${firingsOf('*', ALL_STATES, 'AND id < :before')} ORDER BY id DESC LIMIT :limit`,
-  ofScheduleIn: `SELECT * FROM firings WHERE filed = 0 AND schedule_id = :id AND state = :state AND id < :before
+  /** Said by name: the index by state has those of all schedules, and looks as good to SQLite. */
+  ofScheduleIn: `SELECT * FROM firings INDEXED BY firings_new WHERE filed = 0 AND schedule_id = :id AND state = :state AND id < :before
     UNION ALL SELECT * FROM firings WHERE filed = 1 AND schedule_id = :id AND state = :state AND id < :before ORDER BY id DESC LIMIT :limit`,
   ofBackfill: 'SELECT * FROM firings WHERE backfill_id = ? AND id < ? ORDER BY id DESC LIMIT ?',
   jobsOf: `SELECT jobs.status, jobs.started_at_ms, jobs.ended_at_ms
