@@ -10,12 +10,14 @@ const LIVE_PASSED_OVER = 50
 /** How many of its firings failed in a row. Mostly the newest one tells it: more are read only where they failed. */
 export async function readFailures(store: Pick<Store, 'listFirings'>, stored: StoredSchedule): Promise<number> {
   const wanted = stored.settings.pauseAfterFailures ?? FAILURES_SHOWN
+  // Whoever changes or resumes a schedule begins anew.
+  const filter = { scheduleId: stored.id, states: ['fired' as const, 'failed' as const], sinceChange: true }
   const firings: StoredFiring[] = []
   for (let limit = FIRINGS_READ_FIRST; ; limit *= 4) {
     const before = firings.at(-1)?.id ?? null
-    const page = await store.listFirings({ scheduleId: stored.id, states: ['fired', 'failed'] }, { before, limit })
+    const page = await store.listFirings(filter, { before, limit })
     firings.push(...page)
-    const { count, hasFoundEnd } = countFailures(firings, stored.changedAtMs)
+    const { count, hasFoundEnd } = countFailures(firings)
     const isEnough = count >= wanted || firings.length >= wanted + LIVE_PASSED_OVER
     if (hasFoundEnd || page.length < limit || isEnough) return count
   }
@@ -23,16 +25,12 @@ export async function readFailures(store: Pick<Store, 'listFirings'>, stored: St
 
 /**
  * How many firings failed in a row, up to the newest that has ended; `firings` are newest first. One of which a job failed or was lost
- * failed, and so did one that could make no job; one that still runs, or that somebody cancelled, says nothing. Only those since
- * `sinceMs` count: whoever changes or resumes a schedule begins anew. `hasFoundEnd`: older firings change nothing.
+ * failed, and so did one that could make no job; one that still runs, or that somebody cancelled, says nothing. `hasFoundEnd`: older
+ * firings change nothing.
  */
-export function countFailures(
-  firings: readonly StoredFiring[],
-  sinceMs: number
-): { count: number; hasFoundEnd: boolean } {
+function countFailures(firings: readonly StoredFiring[]): { count: number; hasFoundEnd: boolean } {
   let count = 0
-  for (const { state, statuses, atMs } of firings) {
-    if (atMs < sinceMs) return { count, hasFoundEnd: true }
+  for (const { state, statuses } of firings) {
     if (state === 'failed' || statuses.some((status) => status === 'failed' || status === 'lost')) count += 1
     else if (statuses.some((status) => status === 'succeeded') && !statuses.some(isLive)) {
       return { count, hasFoundEnd: true }

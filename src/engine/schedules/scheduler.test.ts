@@ -309,6 +309,39 @@ describe('a schedule that ends', () => {
     expect(await stored()).toMatchObject({ paused: false, failuresInARow: 1 })
   })
 
+  it('is not paused once more for failures from before it was resumed, though its clock was set back behind them', async ({
+    world
+  }) => {
+    const id = await world.add({ rules: every(3_600), pauseAfterFailures: 2 })
+    for (let run = 0; run < 2; run += 1) {
+      await world.clock.advanceBy(HOUR_MS)
+      await world.endAll(id, 'failed')
+    }
+    const stored = async () => (await world.store.getSchedules([id]))[0]!
+    expect(await stored()).toMatchObject({ paused: true, pausedBy: 'failures', failuresInARow: 2 })
+    world.clock.jumpWallBy(-3 * HOUR_MS)
+    await world.change(id, (before) => ({ ...before, paused: false, pausedBy: null, failuresInARow: 0 }))
+    await world.scheduler.runNow(id)
+    await world.endAll(id, 'failed')
+    expect(await stored()).toMatchObject({ paused: false, failuresInARow: 1 })
+    await world.scheduler.runNow(id)
+    await world.endAll(id, 'failed')
+    expect(await stored()).toMatchObject({ paused: true, pausedBy: 'failures', failuresInARow: 2 })
+  })
+
+  it('paused for its failures says how many they were, whatever ends or starts after', async ({ world }) => {
+    const id = await world.add({ rules: every(3_600), pauseAfterFailures: 1 })
+    await world.clock.advanceBy(HOUR_MS)
+    await world.endAll(id, 'failed')
+    const stored = async () => (await world.store.getSchedules([id]))[0]!
+    expect(await stored()).toMatchObject({ paused: true, failuresInARow: 1 })
+    await world.restartAfter(0)
+    expect(await stored()).toMatchObject({ paused: true, failuresInARow: 1 })
+    await world.scheduler.runNow(id)
+    await world.endAll(id, 'succeeded')
+    expect(await stored()).toMatchObject({ paused: true, failuresInARow: 1 })
+  })
+
   it('is paused for a failure that ended while no engine was there', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), pauseAfterFailures: 1 })
     await world.clock.advanceBy(HOUR_MS)

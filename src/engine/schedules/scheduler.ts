@@ -444,14 +444,15 @@ export class Scheduler {
   async #countFailuresOf(scheduleId: string): Promise<void> {
     const { store } = this.#parts
     const state = this.#states.get(scheduleId)
-    if (state === undefined) return
+    // A pause keeps the count that led to it; whoever ends it begins anew.
+    if (state === undefined || state.stored.paused) return
     const { pauseAfterFailures } = state.stored.settings
     const failures = await readFailures(store, state.stored)
     if (failures !== state.stored.failuresInARow) {
       state.stored.failuresInARow = failures
       await store.setFailuresInARow(scheduleId, failures)
     }
-    if (pauseAfterFailures === null || failures < pauseAfterFailures || state.stored.paused) return
+    if (pauseAfterFailures === null || failures < pauseAfterFailures) return
     const note = failures === 1 ? 'Its last run failed' : `Its last ${failures} runs failed`
     await this.#pause(scheduleId, 'failures', note)
     this.#plan()

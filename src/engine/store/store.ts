@@ -214,9 +214,12 @@ export interface Store {
   stageFirings(firings: NewFiring[]): void
   /** What its ended jobs came to. No new revision: it disturbs nobody who edits it. */
   setFailuresInARow(scheduleId: string, failuresInARow: number): Promise<void>
-  /** Newest first, ids below `before`; of one schedule, one backfill, or all. */
+  /**
+   * Newest first, ids below `before`; of one schedule, one backfill, or all. `sinceChange`: of one schedule those that were written after
+   * its last `putSchedule`, whatever clocks said.
+   */
   listFirings(
-    filter: { scheduleId?: string; backfillId?: string; states?: Firing['state'][] },
+    filter: { scheduleId?: string; backfillId?: string; states?: Firing['state'][]; sinceChange?: boolean },
     page: { before: number | null; limit: number }
   ): Promise<StoredFiring[]>
   /** The newest `limit` of each of these schedules, in the order of the ids, newest first. */

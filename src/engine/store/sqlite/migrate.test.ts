@@ -100,20 +100,21 @@ test('jobs queued before lanes of spiders, ranks and counters keep their order, 
   await store.close()
 })
 
-test('schedules from before their progress had rows of its own are as far as they were, and what is kept of them is counted', () => {
+test('schedules from before their progress had rows of its own are as far as they were, what is kept of them is counted, and what was before their last change is not held against them', () => {
   migrate(database, MIGRATIONS.slice(0, 6))
   database.exec(`
     INSERT INTO schedules VALUES ('s1', 1, 'nightly', '{}', 0, NULL, NULL, 1, 1, 500, 7, 2), ('s2', 1, 'new', '{}', 0, NULL, NULL, 1, 1, 9, 0, 0);
     INSERT INTO firings (schedule_id, nominal_ms, origin, at_ms, state, reason, text) VALUES
       ('s1', 400, 'tick', 400, 'fired', 'on_time', ''), ('s1', 500, 'tick', 500, 'skipped', 'overlap', '');
+    UPDATE schedules SET changed_at_ms = 450;
     INSERT INTO webhooks (id, kind, name, url, events, enabled, created_at_ms) VALUES ('w', 'webhook', 'w', 'u', '[]', 1, 1);
     INSERT INTO deliveries (webhook_id, event, body, state, tries, made_at_ms) VALUES
       ('w', 'deploy', '{}', 'delivered', 1, 1), ('w', 'deploy', '{}', 'dead', 1, 1)`)
   migrate(database, MIGRATIONS)
   const all = (sql: string) => database.prepare(sql).raw().all()
   expect(all('SELECT * FROM schedule_progress ORDER BY 1')).toEqual([
-    ['s1', 500, 7, 2, 2, null, null],
-    ['s2', 9, 0, 0, 0, null, null]
+    ['s1', 500, 7, 2, 2, null, null, 1],
+    ['s2', 9, 0, 0, 0, null, null, 0]
   ])
   expect(all('SELECT delivered FROM webhooks')).toEqual([[1]])
 })

@@ -7,6 +7,7 @@ import { smallLogs } from './migrations/0005-small-logs.ts'
 import { schedulesAndDoors } from './migrations/0006-schedules.ts'
 import { firingsInBulk } from './migrations/0007-firings-in-bulk.ts'
 import { filedLater } from './migrations/0008-filed-later.ts'
+import { changedAfterFiring } from './migrations/0009-changed-after-firing.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -21,7 +22,8 @@ export const MIGRATIONS: readonly string[] = [
   smallLogs,
   schedulesAndDoors,
   firingsInBulk,
-  filedLater
+  filedLater,
+  changedAfterFiring
 ]
 
 /** Brings the database to the newest form. Each step and its number are one transaction: it is done or it is not. */

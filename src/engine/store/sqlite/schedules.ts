@@ -41,6 +41,7 @@ export const SCHEDULES_SQL = {
   /** Said by name: the index by state has those of all schedules, and looks as good to SQLite. */
   ofScheduleIn: `SELECT * FROM firings INDEXED BY firings_new WHERE filed = 0 AND schedule_id = :id AND state = :state AND id < :before
     UNION ALL SELECT * FROM firings WHERE filed = 1 AND schedule_id = :id AND state = :state AND id < :before ORDER BY id DESC LIMIT :limit`,
+  changedAfter: 'SELECT changed_after_firing_id FROM schedule_progress WHERE schedule_id = ?',
   ofBackfill: 'SELECT * FROM firings WHERE backfill_id = ? AND id < ? ORDER BY id DESC LIMIT ?',
   jobsOf: `SELECT jobs.status, jobs.started_at_ms, jobs.ended_at_ms
     FROM json_each(?) AS wanted CROSS JOIN jobs ON jobs.id = wanted.value`,
@@ -67,10 +68,11 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   )
   // What the ticker counts up while somebody edits is never taken back: a moment that is done stays done.
   const putProgress = database.prepare(
-    `INSERT INTO schedule_progress (schedule_id, done_until_ms, run_count, failures_in_a_row, firing_count)
-     VALUES (:id, :doneUntilMs, :runCount, :failuresInARow, 0)
+    `INSERT INTO schedule_progress (schedule_id, done_until_ms, run_count, failures_in_a_row, firing_count, changed_after_firing_id)
+     VALUES (:id, :doneUntilMs, :runCount, :failuresInARow, 0, (SELECT coalesce(max(id), 0) FROM firings))
      ON CONFLICT (schedule_id) DO UPDATE SET done_until_ms = max(done_until_ms, :doneUntilMs),
-       run_count = max(run_count, :runCount), failures_in_a_row = :failuresInARow`
+       run_count = max(run_count, :runCount), failures_in_a_row = :failuresInARow,
+       changed_after_firing_id = excluded.changed_after_firing_id`
   )
   const update = database.prepare(
     `UPDATE schedules SET revision = :revision, name = :name, settings = :settings, paused = :paused, pause_note = :pauseNote,
@@ -102,6 +104,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   const ofScheduleIn = database.prepare<{ id: string; state: string; before: number; limit: number }, FiringRow>(
     SCHEDULES_SQL.ofScheduleIn
   )
+  const changedAfter = database.prepare<[string], number>(SCHEDULES_SQL.changedAfter).pluck()
   const ofBackfill = database.prepare<[string, number, number], FiringRow>(SCHEDULES_SQL.ofBackfill)
   const jobsOf = database.prepare<[string], FiredJobRow>(SCHEDULES_SQL.jobsOf)
   const liveJobs = database.prepare<[string], JobRow>(SCHEDULES_SQL.liveJobs)
@@ -261,12 +264,15 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
         scheduleId?: string | undefined
         backfillId?: string | undefined
         states?: Firing['state'][] | undefined
+        sinceChange?: boolean
       },
       page: { before: number | null; limit: number }
     ): StoredFiring[] {
-      const { scheduleId, backfillId } = filter
+      const { scheduleId, backfillId, sinceChange = false } = filter
       const { limit } = page
       const before = page.before ?? AFTER_EVERY_FIRING
+      const after = sinceChange && scheduleId !== undefined ? (changedAfter.get(scheduleId) ?? 0) : 0
+      const told = (rows: FiringRow[]) => rows.filter(({ id }) => id > after).map(complete)
       const states =
         filter.states === undefined || filter.states.length === 0 ? ALL_STATES : [...new Set(filter.states)]
       const isAnyState = states.length === ALL_STATES.length
@@ -278,22 +284,19 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
             states.includes(row.state as Firing['state']) &&
             (scheduleId === undefined || row.schedule_id === scheduleId)
         )
-        return wanted.slice(0, limit).map(complete)
+        return told(wanted.slice(0, limit))
       }
       if (isAnyState) {
         const rows =
           scheduleId === undefined ? newest.all(before, limit) : ofSchedule.all({ id: scheduleId, before, limit })
-        return rows.map(complete)
+        return told(rows)
       }
       const rows = states.flatMap((state) =>
         scheduleId === undefined
           ? newestIn.all(state, before, limit)
           : ofScheduleIn.all({ id: scheduleId, state, before, limit })
       )
-      return rows
-        .sort((one, other) => other.id - one.id)
-        .slice(0, limit)
-        .map(complete)
+      return told(rows.sort((one, other) => other.id - one.id).slice(0, limit))
     },
 
     listRecent: (scheduleIds: string[], limit: number): StoredFiring[] =>

@@ -195,6 +195,27 @@ export function describeSchedules(story: Story): void {
       })
     })
 
+    test('firings since the last change are told by the order in which they were written, whatever clocks said', async () => {
+      const schedule = await put()
+      const fire = async (atMs: number) => {
+        const [fired] = await story.store.fire([aFiringOf(schedule, { nominalMs: atMs, atMs }).firing])
+        return fired!.id
+      }
+      const sinceChange = async (page: { before: number | null; limit: number }) => {
+        const filter = { scheduleId: schedule.id, states: ['fired' as const, 'failed' as const], sinceChange: true }
+        return (await story.store.listFirings(filter, page)).map(({ id }) => id)
+      }
+      const first = await fire(900)
+      expect(await sinceChange({ before: null, limit: 9 })).toEqual([first])
+      await story.store.putSchedule({ ...schedule, revision: 2, changedAtMs: 100 })
+      expect(await sinceChange({ before: null, limit: 9 })).toEqual([])
+      await story.reopen()
+      const [second, third] = [await fire(50), await fire(2_000)]
+      expect(await sinceChange({ before: null, limit: 9 })).toEqual([third, second])
+      expect(await sinceChange({ before: third, limit: 9 })).toEqual([second])
+      expect(await sinceChange({ before: null, limit: 1 })).toEqual([third])
+    })
+
     test('firings tell how their jobs went', async () => {
       const schedule = await put()
       const { firing, job } = aFiringOf(schedule)
