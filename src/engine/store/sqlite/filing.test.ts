@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import DatabaseConstructor, { type Database } from 'better-sqlite3'
+import fc from 'fast-check'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
@@ -81,4 +82,39 @@ test('the oldest are forgotten first, filed or not; and with their schedule all 
   await fire(3)
   await store.deleteSchedules([IDS[0]!])
   expect([count(`schedule_id = '${IDS[0]}'`), count(`schedule_id = '${IDS[1]}'`)]).toEqual([0, 7])
+})
+
+test('whichever of them are filed, every page is as if there were one list', async () => {
+  const backfillId = 'b'.repeat(32)
+  for (const nominalMs of [1, 2, 3, 4]) {
+    await fire(nominalMs)
+    await store.fire([aNewFiring({ scheduleId: IDS[0]!, nominalMs: 10 + nominalMs, origin: 'backfill', backfillId })])
+  }
+  await areFiled()
+  const all = await store.listFirings({}, { before: null, limit: 100 })
+  const asked = fc.record({
+    filed: fc.subarray(all.map(({ id }) => id)),
+    scheduleId: fc.constantFrom(undefined, ...IDS),
+    backfillId: fc.constantFrom(undefined, undefined, backfillId),
+    states: fc.subarray(STATES),
+    before: fc.option(fc.integer({ min: 1, max: all.length + 2 })),
+    limit: fc.integer({ min: 1, max: 12 })
+  })
+  const writer = new DatabaseConstructor(database.name)
+  const setFiled = writer.prepare('UPDATE firings SET filed = id IN (SELECT value FROM json_each(?))')
+  const isAsked = <T>(wanted: T | undefined, value: T | null) => wanted === undefined || wanted === value
+  await fc.assert(
+    fc.asyncProperty(asked, async ({ filed, before, limit, ...filter }) => {
+      setFiled.run(JSON.stringify(filed))
+      const wanted = all.filter(
+        ({ id, scheduleId, backfillId, state }) =>
+          isAsked(filter.scheduleId, scheduleId) &&
+          isAsked(filter.backfillId, backfillId) &&
+          (filter.states.length === 0 || filter.states.includes(state)) &&
+          id < (before ?? Number.POSITIVE_INFINITY)
+      )
+      expect(await store.listFirings(filter, { before, limit })).toEqual(wanted.slice(0, limit))
+    })
+  )
+  writer.close()
 })
