@@ -75,7 +75,13 @@ function isStream(output: unknown): output is AsyncIterable<unknown> & AsyncIter
   return isRecord(output) && Symbol.asyncIterator in output && typeof output.next === 'function'
 }
 
-type Issue = { path?: readonly unknown[]; message: string }
+interface Issue {
+  code?: string
+  path?: readonly unknown[]
+  message: string
+  /** Of a union: what each of its forms has against the input. */
+  errors?: Issue[][]
+}
 
 function readIssues(data: unknown): Issue[] | null {
   return isRecord(data) && Array.isArray(data.issues) ? (data.issues as Issue[]) : null
@@ -83,11 +89,29 @@ function readIssues(data: unknown): Issue[] | null {
 
 /** `spiders.0: Too small: expected string to have >=1 characters`; the first five. */
 function describeIssues(issues: Issue[]): string {
-  const sentences = issues.slice(0, 5).map((issue) => {
-    const path = (issue.path ?? []).map((step) => String(isRecord(step) && 'key' in step ? step.key : step)).join('.')
-    return path === '' ? issue.message : `${path}: ${issue.message}`
-  })
+  const sentences = issues.slice(0, 5).map((issue) => describeIssue(issue))
   return `The request is not of the form this operation takes. ${sentences.join('; ')}`
+}
+
+function describeIssue(issue: Issue): string {
+  const path = (issue.path ?? []).map((step) => String(isRecord(step) && 'key' in step ? step.key : step))
+  const meant = formsMeant(issue)
+  // One form was meant: it tells where in the input it is wrong.
+  if (meant.length === 1) {
+    return meant[0]!.map((inner) => describeIssue({ ...inner, path: [...path, ...(inner.path ?? [])] })).join('; ')
+  }
+  const [first = issue.message, ...others] = new Set(meant.map((form) => form.map(describeIssue).join(' and ')))
+  const message = [first, ...others.map((other) => other.replace(/^Invalid input: /, ''))].join(', or ')
+  return path.length === 0 ? message : `${path.join('.')}: ${message}`
+}
+
+/** The forms of a union that the input comes closest to. None: it is no union, or has words of its own. */
+function formsMeant({ code, message, errors }: Issue): Issue[][] {
+  if (code !== 'invalid_union' || errors === undefined || message !== 'Invalid input') return []
+  const isOfWhole = (one: Issue) => !one.path?.length
+  const wrongInside = errors.filter((form) => !form.some(isOfWhole))
+  const ofItsType = errors.filter((form) => !form.some((one) => isOfWhole(one) && one.code === 'invalid_type'))
+  return [wrongInside, ofItsType].find((forms) => forms.length > 0) ?? errors
 }
 
 function isErrorCode(code: string): code is ErrorCode {

@@ -17,7 +17,15 @@ const Seconds = z.union([
 ])
 
 /** A moment with its offset (`2026-12-24T18:00:00+01:00`), or milliseconds since 1970. */
-const Moment = z.union([MomentMs, z.iso.datetime({ offset: true }).transform((text) => Date.parse(text))])
+const Moment = z.union([
+  MomentMs,
+  z.iso
+    .datetime({
+      offset: true,
+      error: 'Write a time with its offset, such as 2026-12-24T18:00:00+01:00, or milliseconds since 1970'
+    })
+    .transform((text) => Date.parse(text))
+])
 
 /**
  * One order in the words of people who want pages, not jobs. The names are the issue's, hence with underscores. `start_urls` reach the

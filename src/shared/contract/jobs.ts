@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { JOB_ID_PATTERN, NODE_ID_PATTERN } from '../ids.ts'
 import { MomentMs } from './moment.ts'
 
-export const JobId = z.string().regex(JOB_ID_PATTERN)
+export const JobId = z.string().regex(JOB_ID_PATTERN, 'The id of a job is 32 digits from 0 to f')
 export const NodeId = z.string().regex(NODE_ID_PATTERN)
 
 /** Where a job is in its life (design.md, chapter 3). */

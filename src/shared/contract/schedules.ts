@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Dependency, JobId, NodeId, RetryPolicy, RunLimits, TagTerm } from './jobs.ts'
 import { MomentMs, MomentOfQueryMs } from './moment.ts'
 
-export const ScheduleId = z.string().regex(/^[0-9a-f]{32}$/)
+export const ScheduleId = z.string().regex(/^[0-9a-f]{32}$/, 'The id of a schedule is 32 digits from 0 to f')
 
 /** What a schedule (or a chain) asks for each time: one job for each spider, set of arguments and combination of the matrix. */
 export const RunTemplate = z.object({
@@ -33,7 +33,7 @@ export type RunTemplate = z.infer<typeof RunTemplate>
 /** A zone of the IANA database, as `Intl` knows it. */
 export const TimeZone = z.string().min(1).max(60)
 /** A calendar day of the schedule's zone. */
-export const CalendarDate = z.string().regex(/^\d{4}-\d\d-\d\d$/)
+export const CalendarDate = z.string().regex(/^\d{4}-\d\d-\d\d$/, 'Write a day as 2026-12-24')
 
 /** When a schedule fires. Several rules of one schedule that fall on one moment fire once. */
 export const ScheduleRule = z.discriminatedUnion('kind', [

@@ -1,7 +1,7 @@
 import { oc } from '@orpc/contract'
 import { z } from 'zod'
 
-export const WebhookId = z.string().regex(/^[0-9a-f]{32}$/)
+export const WebhookId = z.string().regex(/^[0-9a-f]{32}$/, 'The id of a webhook is 32 digits from 0 to f')
 export const WebhookEvent = z.enum([
   'job.queued',
   'job.started',

@@ -1,0 +1,33 @@
+import { ORPCError } from '@orpc/client'
+import { expect, it } from 'vitest'
+import type { z } from 'zod'
+import { CrawlInput, JobFilter, JobId, QueuePlace, ScheduleSettings } from './contract/index.ts'
+import { toWireError } from './wire-errors.ts'
+
+/** What a door answers to input that a schema refuses. */
+function refusalOf(schema: z.ZodType, input: unknown): string {
+  const { error } = schema.safeParse(input)
+  return toWireError(new ORPCError('BAD_REQUEST', { data: { issues: error!.issues } })).message
+}
+
+it('where several forms are taken, the one that was meant says what is wrong with it', () => {
+  expect(refusalOf(CrawlInput, { spider: 'a', interval: '12 parsecs' })).toContain(
+    'interval: Write seconds, or a number with s, m, h or d behind it: 30m'
+  )
+  expect(refusalOf(CrawlInput, { spider: 'a', interval: 0 })).toContain('interval: Too small')
+  expect(refusalOf(CrawlInput, { spider: 'a', schedule_at: '2026-12-24T18:00:00' })).toContain(
+    'schedule_at: Write a time with its offset, such as 2026-12-24T18:00:00+01:00, or milliseconds since 1970'
+  )
+  expect(refusalOf(CrawlInput, { spider: 'a', params: { deep: {} } })).toContain(
+    'params.deep: Invalid input: expected string, received object, or expected number, received object, or'
+  )
+  expect(refusalOf(JobFilter, { status: 'bogus' })).toContain('status: Invalid option: expected one of "queued"|')
+  expect(refusalOf(JobFilter, { status: ['queued', 'bogus'] })).toContain('status.1: Invalid option: expected one of')
+  expect(refusalOf(QueuePlace, 'middle')).toContain('expected "front", or expected "back"')
+})
+
+it('what has a form of its own is told by that form, not by a pattern', () => {
+  expect(refusalOf(JobId, '019b')).toContain('The id of a job is 32 digits from 0 to f')
+  const schedule = { name: 'a', zone: 'UTC', rules: [], excludedDates: ['25.12.'], jobs: [] }
+  expect(refusalOf(ScheduleSettings, schedule)).toContain('excludedDates.0: Write a day as 2026-12-24')
+})
