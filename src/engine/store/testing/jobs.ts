@@ -50,6 +50,30 @@ export function describeJobs(story: Story): void {
       ])
     })
 
+    test('what is out of the ordinary in a job is kept, where it is the only such thing too', async () => {
+      const expiresAtMs = 9_000_000_000_000
+      const odd: Partial<NewJob>[] = [
+        { version: '7', settings: { LOG_LEVEL: 'INFO' }, args: { ä: '1' }, priority: 2.5, source: 'ui', jobid: 'mine' },
+        { scheduleId: '5'.repeat(32), nominalMs: 7, source: 'schedule' },
+        { args: { key: 'sealed' }, secretNames: ['key'] },
+        { limits: { wallSeconds: 5 } },
+        { retry: { attempts: 3, backoffSeconds: 1, backoffFactor: 2, backoffMaxSeconds: 60, on: ['lost'] } },
+        { notBeforeMs: 5 },
+        { expiresAtMs },
+        { noOverlap: true },
+        { dedupe: { key: 'nightly', expiresAtMs } },
+        { placement: { nodeId: 'node-9', tags: [] } },
+        { placement: { nodeId: null, tags: ['eu'] } },
+        { entry: { atMs: 1_800_000_000_000, text: 'asked', evidence: { by: 'test' } } }
+      ]
+      for (const over of odd) {
+        const { entry: asked, dedupe, ...job } = await enqueue(over)
+        const stored = { ...job, dedupeKey: dedupe?.key ?? null, hold: null, queuedAtMs: asked.atMs }
+        expect(await story.store.getJob(job.id)).toMatchObject(stored)
+        expect(await story.store.listTimeline(job.id)).toMatchObject([{ kind: 'queued', ...asked }])
+      }
+    })
+
     test('a run that ended before we knew of it comes whole, and not at all where one of them cannot be', async () => {
       const job = aNewJob({ jobid: 'theirs', source: 'scrapyd' })
       const start = anAttemptStart(job, { jobid: 'theirs', nodeId: 'local', version: '' })
