@@ -5,6 +5,7 @@ import {
   editCronInAllDirections,
   findWhatWasMissed,
   pauseWithANote,
+  readLongTimesInTheTable,
   seeClockChanges
 } from '../stories/schedules.ts'
 import { expect, test } from './browser-test.ts'
@@ -23,5 +24,6 @@ test('a schedule is written in any way, says what clocks do to it, runs, pauses,
   await createAndRunNow(page)
   await pauseWithANote(page)
   await backfillTheWeek(page, service.client)
+  await readLongTimesInTheTable(page, service.client)
   await findWhatWasMissed(page, service)
 })

@@ -185,6 +185,27 @@ export async function findWhatWasMissed(page: Page, service: Service): Promise<v
   await expect(page.getByRole('status', { name: 'What it would do' })).toContainText(/\d runs, \d jobs\./)
 }
 
+/** In the smallest desktop a long expression and a long zone stand whole in the table: when something runs is never cut. */
+export async function readLongTimesInTheTable(page: Page, client: Client): Promise<void> {
+  await client.schedules.create(
+    ScheduleSettings.parse({
+      name: 'shops of the south',
+      zone: 'America/Argentina/Buenos_Aires',
+      rules: [{ kind: 'cron', expression: '*/10 8-18 1-7,15-21 * MON-FRI' }],
+      jobs: [QUOTES]
+    })
+  )
+  await page.setViewportSize({ width: 1280, height: 720 })
+  await openScreen(page, 'Schedules')
+  const row = scheduleRow(page, 'shops of the south')
+  for (const text of ['*/10 8-18 1-7,15-21 * MON-FRI', 'America/Argentina/Buenos_Aires']) {
+    const cut = await row
+      .getByText(text, { exact: true })
+      .evaluate((span) => [span.scrollWidth - span.clientWidth, span.scrollHeight - span.clientHeight])
+    expect(cut).toEqual([0, 0])
+  }
+}
+
 /** As if the engine had been off for three hours: it goes on from where it says that it was. */
 export async function missHours(service: Service, scheduleId: string): Promise<void> {
   await service.kill()

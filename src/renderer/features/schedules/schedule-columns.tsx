@@ -1,4 +1,5 @@
 import { Switch } from '@mantine/core'
+import { Fragment } from 'react'
 import type { Schedule } from '../../../shared/contract/index.ts'
 import { useNow } from '../../ui/clock.ts'
 import { plural } from '../../ui/numbers.ts'
@@ -26,6 +27,20 @@ export function NextText({ schedule }: { schedule: Schedule }) {
   )
 }
 
+/** A zone's name; a long one goes on in a second line, after a part of it. */
+export function ZoneText({ zone }: { zone: string }) {
+  return (
+    <span className={`dim ${classes.twoLines}`} title={zone}>
+      {zone.split(/(?<=[/_])/).map((part) => (
+        <Fragment key={part}>
+          {part}
+          <wbr />
+        </Fragment>
+      ))}
+    </span>
+  )
+}
+
 /** The columns; `onPause` is told what the switch of a row asks for. */
 export function scheduleColumns(onPause: (schedule: Schedule, paused: boolean) => void): readonly Column<Schedule>[] {
   return [
@@ -47,7 +62,7 @@ export function scheduleColumns(onPause: (schedule: Schedule, paused: boolean) =
     {
       id: 'name',
       header: 'Name',
-      width: 'minmax(120px, 1.6fr)',
+      width: 'minmax(120px, 1.3fr)',
       sortBy: ({ name }) => name,
       cell: (schedule) => (
         <span className={classes.name}>
@@ -61,17 +76,21 @@ export function scheduleColumns(onPause: (schedule: Schedule, paused: boolean) =
     {
       id: 'what',
       header: 'Runs',
-      width: 'minmax(110px, 1.2fr)',
+      width: 'minmax(110px, 1fr)',
       hideBelowPx: 900,
-      cell: ({ jobs }) => <span className="dim">{whatWords(jobs)}</span>
+      cell: ({ jobs }) => (
+        <span className="dim" title={whatWords(jobs)}>
+          {whatWords(jobs)}
+        </span>
+      )
     },
     {
       id: 'when',
       header: 'When',
-      width: 'minmax(110px, 1fr)',
+      width: 'minmax(132px, 1.2fr)',
       hideBelowPx: 560,
       cell: (schedule) => (
-        <span className="mono" title={timingWords(schedule)}>
+        <span className={`mono ${classes.twoLines}`} title={`${timingShort(schedule)}\n${timingWords(schedule)}`}>
           {timingShort(schedule)}
         </span>
       )
@@ -79,10 +98,10 @@ export function scheduleColumns(onPause: (schedule: Schedule, paused: boolean) =
     {
       id: 'zone',
       header: 'Zone',
-      width: 'minmax(96px, 0.8fr)',
+      width: 'minmax(112px, 1.15fr)',
       hideBelowPx: 760,
       sortBy: ({ zone }) => zone,
-      cell: ({ zone }) => <span className="dim">{zone}</span>
+      cell: ({ zone }) => <ZoneText zone={zone} />
     },
     {
       id: 'next',

@@ -46,6 +46,27 @@ it('pauses with a note from the detail, and shows it', async () => {
   expect(named('nightly prices')).toMatchObject({ paused: true, pauseNote: 'shop is closed' })
 })
 
+it('opens the schedule of a link that is not among the rows, and says where it runs by the name of the node', async () => {
+  engine = createFakeEngine({ jobCount: 20 })
+  const nightly = named('nightly prices')
+  const { nodes } = await engine.client.nodes.list()
+  const node = nodes.find(({ id, name }) => id !== name) ?? nodes[0]!
+  await engine.client.schedules.update({
+    ...nightly,
+    jobs: nightly.jobs.map((each) => ({ ...each, nodeId: node.id, tags: [] }))
+  })
+  app = renderApp(engine, `/schedules?text=reuters&schedule=${nightly.id}`)
+  const detail = within(await screen.findByRole('complementary', { name: 'Schedule nightly prices' }))
+  expect(await detail.findByText(`on ${node.name}`)).toBeTruthy()
+  expect(within(screen.getByRole('grid', { name: 'Schedules' })).queryByText('nightly prices')).toBeNull()
+})
+
+it('says of a link to a schedule that was removed that it is gone', async () => {
+  await open('/schedules?schedule=00000000000000000000000000000000')
+  fireEvent.click(await screen.findByRole('button', { name: 'Close' }))
+  await waitFor(() => expect(screen.queryByText('This schedule is gone')).toBeNull())
+})
+
 it('saves what was changed, under the revision that was read; changed meanwhile, it offers theirs or mine', async () => {
   await open('/schedules?edit=NIGHTLY')
   const words = await screen.findByLabelText('In words')

@@ -1,14 +1,15 @@
 import { Button, TextInput } from '@mantine/core'
 import { useDebouncedCallback } from '@mantine/hooks'
 import { IconCalendarTime, IconPlus, IconSearch } from '@tabler/icons-react'
-import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
+import { keepPreviousData, skipToken, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import type { Schedule } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { explainError } from '../../api/explain-error.ts'
 import { useKeys } from '../../state/keys.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
-import { ScreenHead } from '../../ui/panel.tsx'
+import { DetailPane, ScreenHead } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { VirtualTable } from '../../ui/virtual-table.tsx'
 import { ScheduleEditor } from './editor/schedule-editor.tsx'
@@ -64,7 +65,13 @@ function ScheduleList() {
   )
   const rows = useMemo(() => list.data?.pages.flatMap(({ schedules }) => schedules) ?? [], [list.data])
   const total = list.data?.pages[0]?.total ?? 0
-  const opened = rows.find(({ id }) => id === openId)
+  // A link may lead to one that is on a later page, or that the filter leaves out.
+  const row = rows.find(({ id }) => id === openId)
+  const isElsewhere = openId !== undefined && row === undefined && list.data !== undefined
+  const linked = useQuery(
+    query.schedules.get.queryOptions({ input: isElsewhere ? { id: openId } : skipToken, retry: false })
+  )
+  const opened = row ?? (isElsewhere ? linked.data : undefined)
   const marked = rows.filter(({ id }) => marks.has(id))
 
   const open = (schedule: Schedule | null) =>
@@ -155,6 +162,13 @@ function ScheduleList() {
             onEdit={() => edit(opened.id)}
             onClose={() => open(null)}
           />
+        )}
+        {isElsewhere && linked.isError && (
+          <DetailPane label="Schedule">
+            <EmptyState title="This schedule is gone" action={<Button onClick={() => open(null)}>Close</Button>}>
+              {explainError(linked.error).text}
+            </EmptyState>
+          </DetailPane>
         )}
       </div>
       {marked.length > 0 && <MarksBar marked={marked} actions={actions} onClear={() => setMarks(new Set())} />}

@@ -1,11 +1,13 @@
 import { ActionIcon, Button, Group, Menu, Switch } from '@mantine/core'
 import { IconCopy, IconDotsVertical, IconTrash, IconX } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { occurrencesOf } from '../../../../shared/calendar/index.ts'
 import type { Schedule } from '../../../../shared/contract/index.ts'
 import { describeTags } from '../../../../shared/tag-terms.ts'
 import { formatDuration } from '../../../../shared/time.ts'
+import { useApi } from '../../../api/api.tsx'
 import { plural } from '../../../ui/numbers.ts'
 import { DetailPane, FieldRow } from '../../../ui/panel.tsx'
 import { formatInstant } from '../../../ui/time.tsx'
@@ -185,6 +187,8 @@ function Upcoming({ schedule }: { schedule: Schedule }) {
 }
 
 function What({ schedule }: { schedule: Schedule }) {
+  const { query } = useApi()
+  const nodes = useQuery(query.nodes.list.queryOptions())
   const total = jobsOf(schedule.jobs)
   return (
     <section className={classes.section}>
@@ -220,7 +224,7 @@ function What({ schedule }: { schedule: Schedule }) {
             )}
             <div className="dim">
               {nodeId !== null
-                ? `on node ${nodeId}`
+                ? `on ${nodes.data?.nodes.find(({ id }) => id === nodeId)?.name ?? nodeId}`
                 : tags.length > 0
                   ? `on nodes ${describeTags(tags)}`
                   : 'on any node'}

@@ -8,10 +8,11 @@ import { useApi } from '../../../api/api.tsx'
 import { plural } from '../../../ui/numbers.ts'
 import { ScreenHead } from '../../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
-import { RelativeTime } from '../../../ui/time.tsx'
+import { formatInstant, RelativeTime } from '../../../ui/time.tsx'
 import { type Column, VirtualTable } from '../../../ui/virtual-table.tsx'
 import { FiringIcon } from '../firing-icon.tsx'
 import { firingTone, firingWord } from '../run-bars.tsx'
+import { ZoneText } from '../schedule-columns.tsx'
 import { SchedulesTabs } from '../schedules-tabs.tsx'
 import classes from '../schedules-screen.module.css'
 import { formatMoment, localZone } from '../zoned-time.ts'
@@ -114,7 +115,12 @@ function missedColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
       width: 'minmax(110px, 1fr)',
       sortBy: ({ scheduleId }) => nameOf(scheduleId),
       cell: ({ scheduleId }) => (
-        <Link to="/schedules" search={{ schedule: scheduleId }} style={{ color: 'inherit', textDecoration: 'none' }}>
+        <Link
+          to="/schedules"
+          search={{ schedule: scheduleId }}
+          title={nameOf(scheduleId)}
+          style={{ color: 'inherit', textDecoration: 'none' }}
+        >
           {nameOf(scheduleId)}
         </Link>
       )
@@ -125,8 +131,18 @@ function missedColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
       width: '140px',
       sortBy: ({ nominalMs }) => nominalMs,
       cell: ({ nominalMs, scheduleId }) => (
-        <span title={zoneOf(scheduleId)}>{formatMoment(nominalMs, zoneOf(scheduleId), Date.now())}</span>
+        <span title={`${zoneOf(scheduleId)}; here ${formatInstant(nominalMs)}`}>
+          {formatMoment(nominalMs, zoneOf(scheduleId), Date.now())}
+        </span>
       )
+    },
+    {
+      id: 'zone',
+      header: 'Zone',
+      width: 'minmax(112px, 0.7fr)',
+      hideBelowPx: 760,
+      sortBy: ({ scheduleId }) => zoneOf(scheduleId),
+      cell: ({ scheduleId }) => <ZoneText zone={zoneOf(scheduleId)} />
     },
     {
       id: 'ago',
@@ -139,10 +155,10 @@ function missedColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
     {
       id: 'why',
       header: 'Why',
-      width: 'minmax(140px, 3fr)',
+      width: 'minmax(200px, 2.6fr)',
       hideBelowPx: 620,
       cell: ({ text, reason }) => (
-        <span className="dim" title={text}>
+        <span className={`dim ${classes.twoLines}`} title={text}>
           {text === '' ? reason : text}
         </span>
       )
