@@ -12,6 +12,8 @@ const DELIVERIES_KEPT = 50_000
 /** Of each schedule: a week of one that fires each minute; and a year of all, with the days after it. */
 export const FIRINGS_KEPT = 10_000
 export const FIRINGS_KEPT_DAYS = 400
+/** So long a cancel of a queued job can be undone where chains know of the job. */
+const CANCELS_UNDONE_MS = FIRINGS_KEPT_DAYS * DAY_MS
 
 /** Rows of a step: some six milliseconds of the store's time. */
 const ROWS_AT_ONCE = 250
@@ -20,7 +22,7 @@ const PAUSE_MS = 50
 
 /**
  * What is kept for a while only goes in small steps, until nothing is left that is too old: the change log, deliveries that have ended,
- * answers to requests with a key, firings. What fails is tried again the next time.
+ * answers to requests with a key, what chains know of jobs, firings. What fails is tried again the next time.
  */
 export function createForgetting(parts: { store: Pick<Store, 'prune' | 'getSetting'>; clock: Clock; logger: Logger }): {
   /** Does nothing while it is still at it. */
@@ -44,7 +46,8 @@ export function createForgetting(parts: { store: Pick<Store, 'prune' | 'getSetti
       deadSinceMs: nowMs - DEAD_KEPT_MS,
       newest: DELIVERIES_KEPT
     }
-    return store.prune({ nowMs, changes: CHANGES_KEPT, deliveries, firings }, ROWS_AT_ONCE)
+    const chains = { cancelledSinceMs: nowMs - CANCELS_UNDONE_MS }
+    return store.prune({ nowMs, changes: CHANGES_KEPT, deliveries, firings, chains }, ROWS_AT_ONCE)
   }
 
   async function work(): Promise<void> {

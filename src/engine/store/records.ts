@@ -197,6 +197,8 @@ export interface Retention {
   deliveries: { deliveredSinceMs: number; deadSinceMs: number; newest: number }
   /** Of each schedule the newest rows, as far as they were written since then; all of these schedules' (a backfill is under way). */
   firings: { newest: number; sinceMs: number; except: string[] }
+  /** Of jobs that chains know of, those that were cancelled while they were queued stay so, unless it was since then. */
+  chains: { cancelledSinceMs: number }
 }
 
 export interface NewFiring extends Omit<Firing, 'id' | 'jobIds' | 'outcome' | 'durationMs'> {

@@ -277,7 +277,8 @@ export interface Store {
   // --- what is kept for a while only --------------------------------------------------------------------------------
   /**
    * Forgets the oldest of what is not to be kept any more (answers whose time is over included), at most `limit` rows, so that nothing else waits long. Returns how
-   * many; fewer than `limit`: no more is to be forgotten now. Firings whose moment is yet to come are kept, whatever their number.
+   * many; fewer than `limit`: no more is to be forgotten now. Where chains know of a job, with that goes the undoing of its cancel: an end
+   * that they answered would be answered again. Firings whose moment is yet to come are kept, whatever their number.
    */
   prune(retention: Retention, limit: number): Promise<number>
 

@@ -142,6 +142,7 @@ export function aRetention(over: Partial<Retention> = {}): Retention {
     changes: Number.MAX_SAFE_INTEGER,
     deliveries: { deliveredSinceMs: 0, deadSinceMs: 0, newest: Number.MAX_SAFE_INTEGER },
     firings: { newest: Number.MAX_SAFE_INTEGER, sinceMs: 0, except: [] },
+    chains: { cancelledSinceMs: 0 },
     ...over
   }
 }

@@ -1,43 +1,104 @@
 import type { Database } from 'better-sqlite3'
 import type { Outcome } from '../../../shared/contract/index.ts'
+import type { Retention } from '../records.ts'
+
+/** Of a table by job: those whose jobs were made, and ended, before a time, from the oldest on. */
+const oldOf = (table: string, and = '') =>
+  `SELECT DISTINCT job_id FROM ${table} CROSS JOIN jobs ON jobs.id = job_id
+    WHERE job_id < :beforeId AND state = 'ended' AND jobs.ended_at_ms < :sinceMs ${and} ORDER BY job_id LIMIT :limit`
 
 export const CHAIN_ENDS_SQL = {
-  // The chains that a job came from must not answer its end: `line` is it, and what it came from, up to the first.
+  // The chains that a job came from must not answer its end.
   due: `INSERT OR IGNORE INTO chain_ends (chain_id, job_id, ended_at_ms)
     SELECT id, :jobId, :atMs FROM chains
     WHERE enabled = 1 AND project IN (:project, '*') AND spider IN (:spider, '*') AND created_at_ms <= :atMs
       AND (condition = 'ended' OR condition = :outcome)
-      AND NOT EXISTS (
-        WITH RECURSIVE line (job_id, chain_id) AS (
-          SELECT after_job_id, chain_id FROM chain_jobs WHERE job_id = :jobId
-          UNION ALL
-          SELECT after_job_id, chain_jobs.chain_id FROM line JOIN chain_jobs USING (job_id)
-        )
-        SELECT 1 FROM line WHERE line.chain_id = chains.id
-      )`,
+      AND NOT EXISTS (SELECT 1 FROM chain_lines WHERE job_id = :jobId AND chain_id = chains.id)`,
+  dueOfChain: 'SELECT job_id FROM chain_ends WHERE chain_id = ? AND answered_at_ms IS NULL',
   takeBack: 'DELETE FROM chain_ends WHERE job_id = ? AND answered_at_ms IS NULL',
   listDue: `SELECT chain_id AS chainId, job_id AS jobId FROM chain_ends
-    WHERE answered_at_ms IS NULL ORDER BY ended_at_ms, chain_id, job_id LIMIT ?`
+    WHERE answered_at_ms IS NULL ORDER BY ended_at_ms, chain_id, job_id LIMIT ?`,
+  inherit: `INSERT INTO chain_lines SELECT :jobId, chain_id FROM chain_lines WHERE job_id = :afterJobId
+    UNION SELECT :jobId, :chainId`,
+  mayEnd: `SELECT 1 FROM jobs WHERE id = ? AND (state <> 'ended' OR cancelled_while_queued <> 0)`,
+  forgetAnswered: 'DELETE FROM chain_ends WHERE job_id = ? AND answered_at_ms IS NOT NULL',
+  forgetLine: `DELETE FROM chain_lines WHERE job_id = :jobId AND NOT EXISTS (SELECT 1 FROM chain_ends WHERE job_id = :jobId)`,
+  oldEnds: oldOf('chain_ends', 'AND answered_at_ms IS NOT NULL'),
+  oldLines: oldOf('chain_lines', 'AND NOT EXISTS (SELECT 1 FROM chain_ends WHERE job_id = jobs.id)'),
+  stayCancelled: 'UPDATE jobs SET cancelled_while_queued = 0 WHERE id = ? AND cancelled_while_queued <> 0'
 }
+
+/** Digits of a job's id that tell when it was made (shared/ids.ts). */
+const TIME_DIGITS = 12
 
 export type ChainEnds = ReturnType<typeof createChainEnds>
 
-/** Notes the ends that chains are to answer, in the transactions in which jobs end. */
+/**
+ * Notes the ends that chains are to answer, in the transactions in which jobs end; and which chains a job came from (its line). What is
+ * noted of a job is needed
+ *
+ *   - an end that is due: until it is answered;
+ *   - an end that was answered: while the job may end once more, so that it is not answered once more. A run that ended stays ended;
+ *     only a job that was cancelled while it was queued comes back, when that is undone, with its end taken back;
+ *   - its line: while the job may end, and while an end of it is due (the jobs of the answer have its line, and one chain more).
+ *
+ * So `settle` forgets it with the last of these: with the last answer to the end of a run, or with the end itself where no chain
+ * answers it. Lines are whole, so that no job needs those before it. What is left is of jobs whose cancel could be undone for ever:
+ * after a long time it no longer can, and then nothing of them is needed either (`prune`).
+ */
 export function createChainEnds(database: Database) {
   const due = database.prepare<{ jobId: string; project: string; spider: string; outcome: string; atMs: number }>(
     CHAIN_ENDS_SQL.due
   )
   const takeBack = database.prepare<[string]>(CHAIN_ENDS_SQL.takeBack)
+  const inherit = database.prepare<{ jobId: string; chainId: string; afterJobId: string }>(CHAIN_ENDS_SQL.inherit)
+  const mayEnd = database.prepare<[string], number>(CHAIN_ENDS_SQL.mayEnd).pluck()
+  const forgetAnswered = database.prepare<[string]>(CHAIN_ENDS_SQL.forgetAnswered)
+  const forgetLine = database.prepare<{ jobId: string }>(CHAIN_ENDS_SQL.forgetLine)
+  type Old = { beforeId: string; sinceMs: number; limit: number }
+  const oldEnds = database.prepare<Old, string>(CHAIN_ENDS_SQL.oldEnds).pluck()
+  const oldLines = database.prepare<Old, string>(CHAIN_ENDS_SQL.oldLines).pluck()
+  const stayCancelled = database.prepare<[string]>(CHAIN_ENDS_SQL.stayCancelled)
+
+  /** Forgets what is not needed any more of a job, after whatever may have been the last need. */
+  function settle(jobId: string): void {
+    if (mayEnd.get(jobId) !== undefined) return
+    forgetAnswered.run(jobId)
+    forgetLine.run({ jobId })
+  }
 
   return {
     note(job: { id: string; project: string; spider: string; outcome: Outcome; atMs: number }): void {
       const { id, project, spider, atMs } = job
       due.run({ jobId: id, project, spider, atMs, outcome: job.outcome === 'lost' ? 'failed' : job.outcome })
+      settle(id)
     },
 
     /** It has not ended after all: a cancel was undone. What was answered stays answered. */
     takeBack(jobId: string): void {
       takeBack.run(jobId)
+    },
+
+    /** A chain makes this job in answer to the end of that one. Before the job is there: it may end at once. */
+    inherit(jobId: string, chainId: string, afterJobId: string): void {
+      inherit.run({ jobId, chainId, afterJobId })
+    },
+
+    settle,
+
+    /** Jobs that were cancelled before then stay cancelled. Returns how many it went over; less than `limit`: there are no more. */
+    prune({ cancelledSinceMs: sinceMs }: Retention['chains'], limit: number): number {
+      const beforeId = Math.max(0, sinceMs).toString(16).padStart(TIME_DIGITS, '0')
+      let left = limit
+      for (const old of [oldEnds, oldLines]) {
+        const jobIds = left > 0 ? old.all({ beforeId, sinceMs, limit: left }) : []
+        for (const jobId of jobIds) {
+          stayCancelled.run(jobId)
+          settle(jobId)
+        }
+        left -= jobIds.length
+      }
+      return limit - left
     }
   }
 }

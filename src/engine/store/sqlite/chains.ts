@@ -1,7 +1,7 @@
 import type { Database } from 'better-sqlite3'
 import type { ChainSettings } from '../../../shared/contract/index.ts'
 import type { ChainAnswer, DueChain, StoredChain } from '../records.ts'
-import { CHAIN_ENDS_SQL } from './chain-ends.ts'
+import { CHAIN_ENDS_SQL, type ChainEnds } from './chain-ends.ts'
 import type { createEnqueue } from './enqueue.ts'
 
 interface ChainRow {
@@ -14,7 +14,15 @@ interface ChainRow {
 }
 
 /** Chains and their answers. Every function runs inside a transaction of its caller. */
-export function createChains({ database, enqueue }: { database: Database; enqueue: ReturnType<typeof createEnqueue> }) {
+export function createChains({
+  database,
+  enqueue,
+  chainEnds
+}: {
+  database: Database
+  enqueue: ReturnType<typeof createEnqueue>
+  chainEnds: ChainEnds
+}) {
   const all = database.prepare<[], ChainRow>(
     'SELECT id, settings, created_at_ms, fired_count, last_fired_at_ms, problem FROM chains ORDER BY created_at_ms, id'
   )
@@ -25,6 +33,7 @@ export function createChains({ database, enqueue }: { database: Database; enqueu
        spider = excluded.spider, condition = excluded.condition, problem = NULL`
   )
   const remove = database.prepare<[string]>('DELETE FROM chains WHERE id = ?')
+  const dueOfChain = database.prepare<[string], string>(CHAIN_ENDS_SQL.dueOfChain).pluck()
   const listDue = database.prepare<[number], DueChain>(CHAIN_ENDS_SQL.listDue)
   const answer = database.prepare<[number, string, string]>(
     'UPDATE chain_ends SET answered_at_ms = ? WHERE chain_id = ? AND job_id = ? AND answered_at_ms IS NULL'
@@ -33,7 +42,6 @@ export function createChains({ database, enqueue }: { database: Database; enqueu
     'UPDATE chains SET fired_count = fired_count + 1, last_fired_at_ms = :atMs, problem = NULL WHERE id = :id'
   )
   const failed = database.prepare<[string, string]>('UPDATE chains SET problem = ? WHERE id = ?')
-  const made = database.prepare<[string, string, string]>('INSERT INTO chain_jobs VALUES (?, ?, ?)')
 
   return {
     list: (): StoredChain[] => all.all().map(toChain),
@@ -44,7 +52,13 @@ export function createChains({ database, enqueue }: { database: Database; enqueu
       put.run({ id, settings: JSON.stringify(settings), ...columns })
     },
 
-    remove: (id: string): boolean => remove.run(id).changes > 0,
+    remove(id: string): boolean {
+      const jobIds = dueOfChain.all(id)
+      const isThere = remove.run(id).changes > 0
+      for (const jobId of jobIds) chainEnds.settle(jobId)
+      return isThere
+    },
+
     listDue: (limit: number): DueChain[] => listDue.all(limit),
 
     answer(answers: ChainAnswer[]): boolean[] {
@@ -52,11 +66,14 @@ export function createChains({ database, enqueue }: { database: Database; enqueu
         // The guard is the whole promise: whoever comes second finds it answered.
         if (answer.run(atMs, chainId, jobId).changes === 0) return false
         if (jobs.length > 0) {
-          enqueue.enqueue(jobs)
+          for (const { id } of jobs) chainEnds.inherit(id, chainId, jobId)
+          const ids = enqueue.enqueue(jobs)
+          // What was asked for already is an earlier job, and comes from where it came from.
+          jobs.forEach(({ id }, index) => ids[index] !== id && chainEnds.settle(id))
           fired.run({ id: chainId, atMs })
-          for (const { id } of jobs) made.run(id, chainId, jobId)
         }
         if (problem !== null) failed.run(problem, chainId)
+        chainEnds.settle(jobId)
         return true
       })
     }

@@ -118,3 +118,34 @@ test('schedules from before their progress had rows of its own are as far as the
   ])
   expect(all('SELECT delivered FROM webhooks')).toEqual([[1]])
 })
+
+test('of the chains of jobs that are there, what an answer or another end may need is taken over, and nothing else', () => {
+  migrate(database, MIGRATIONS.slice(0, 9))
+  const job = database.prepare(
+    `INSERT INTO jobs (id, jobid, project, spider, settings, args, priority, placement_tags, lane, source, state, outcome, queued_at_ms,
+       ended_at_ms, cancelled_while_queued)
+     VALUES (:id, :id, 'p', 's', '{}', '{}', 0, '[]', 'l', 'ui', :state, :outcome, 1, iif(:outcome IS NULL, NULL, 2), :cancelled)`
+  )
+  const ended = { state: 'ended', outcome: 'succeeded', cancelled: 0 }
+  for (const id of ['first', 'middle', 'last', 'answered']) job.run({ id, ...ended })
+  job.run({ id: 'cancelled', ...ended, outcome: 'cancelled', cancelled: 1 })
+  job.run({ id: 'runs', state: 'running', outcome: null, cancelled: 0 })
+  database.exec(`
+    INSERT INTO chains (id, settings, enabled, project, spider, condition, created_at_ms)
+      SELECT value, '{}', 1, '*', '*', 'ended', 1 FROM json_each('["a", "b", "c"]');
+    INSERT INTO chain_ends VALUES ('a', 'first', 1, 2), ('b', 'middle', 3, 4), ('c', 'last', 5, NULL), ('a', 'answered', 1, 2),
+      ('a', 'cancelled', 6, 7);
+    INSERT INTO chain_jobs VALUES ('middle', 'a', 'first'), ('last', 'b', 'middle'), ('answered', 'b', 'first'), ('runs', 'c', 'answered')`)
+  migrate(database, MIGRATIONS)
+  const all = (sql: string) => database.prepare(sql).raw().all()
+  expect(all('SELECT job_id, chain_id, ended_at_ms, answered_at_ms FROM chain_ends ORDER BY 1')).toEqual([
+    ['cancelled', 'a', 6, 7],
+    ['last', 'c', 5, null]
+  ])
+  expect(all('SELECT job_id, chain_id FROM chain_lines ORDER BY 1, 2')).toEqual([
+    ['last', 'a'],
+    ['last', 'b'],
+    ['runs', 'b'],
+    ['runs', 'c']
+  ])
+})

@@ -8,6 +8,7 @@ import { schedulesAndDoors } from './migrations/0006-schedules.ts'
 import { firingsInBulk } from './migrations/0007-firings-in-bulk.ts'
 import { filedLater } from './migrations/0008-filed-later.ts'
 import { changedAfterFiring } from './migrations/0009-changed-after-firing.ts'
+import { chainsThatForget } from './migrations/0010-chains-that-forget.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -23,7 +24,8 @@ export const MIGRATIONS: readonly string[] = [
   schedulesAndDoors,
   firingsInBulk,
   filedLater,
-  changedAfterFiring
+  changedAfterFiring,
+  chainsThatForget
 ]
 
 /** Brings the database to the newest form. Each step and its number are one transaction: it is done or it is not. */

@@ -1,6 +1,7 @@
 import type { Database } from 'better-sqlite3'
 import type { Retention } from '../records.ts'
 import type { createAnswers } from './answers.ts'
+import type { ChainEnds } from './chain-ends.ts'
 import type { ChangeLog } from './change-log.ts'
 import { firingsOf } from './filing.ts'
 import type { Outbox } from './outbox.ts'
@@ -33,12 +34,14 @@ export function createPruning({
   database,
   changes,
   outbox,
-  answers
+  answers,
+  chainEnds
 }: {
   database: Database
   changes: Pick<ChangeLog, 'prune'>
   outbox: Pick<Outbox, 'prune'>
   answers: Pick<ReturnType<typeof createAnswers>, 'prune'>
+  chainEnds: Pick<ChainEnds, 'prune'>
 }): (retention: Retention, limit: number) => number {
   const oldest = database.prepare<[number], OldFiring>(PRUNING_SQL.oldest)
   const oldestOf = database.prepare<{ id: string; limit: number }, OldFiring>(PRUNING_SQL.oldestOf)
@@ -76,6 +79,7 @@ export function createPruning({
     let left = limit - changes.prune(retention.changes, limit)
     left -= outbox.prune(retention.deliveries, left)
     left -= answers.prune(retention.nowMs, left)
+    left -= chainEnds.prune(retention.chains, left)
     if (left > 0) left -= pruneFirings(retention, left)
     return limit - left
   }

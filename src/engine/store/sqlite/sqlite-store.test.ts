@@ -44,6 +44,7 @@ for (const [name, openStore, stories] of [
       async remove() {
         await store.close()
         expectCountersToBeRight(path)
+        expectChainsToKeepNothingIdle(path)
         await directory.remove()
       }
     }
@@ -75,6 +76,25 @@ function expectCountersToBeRight(path: string): void {
   ]
   database.close()
   expect(counted).toEqual(recounted)
+}
+
+/** Nothing of a job's chains is left that neither an answer nor another end of it may need: it would be kept for ever. */
+function expectChainsToKeepNothingIdle(path: string): void {
+  const database = new DatabaseConstructor(path, { readonly: true })
+  const idle = (table: string, isDue: string) =>
+    database
+      .prepare(
+        `SELECT job_id FROM ${table} LEFT JOIN jobs ON id = job_id
+          WHERE NOT ${isDue} AND (id IS NULL OR state = 'ended' AND cancelled_while_queued = 0)`
+      )
+      .pluck()
+      .all()
+  const left = [
+    ...idle('chain_ends', '(answered_at_ms IS NULL)'),
+    ...idle('chain_lines', 'EXISTS (SELECT 1 FROM chain_ends WHERE job_id = id AND answered_at_ms IS NULL)')
+  ]
+  database.close()
+  expect(left).toEqual([])
 }
 
 /** Starts the writer under a shell, so that limits can be set; its lines come one by one. */

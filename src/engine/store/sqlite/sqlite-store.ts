@@ -68,9 +68,9 @@ export async function openSqliteStoreInThread(
   const runs = createRuns({ enqueue, queue, attempts, outbox })
   const answers = createAnswers(database)
   const fleet = createFleet({ database, changes })
-  const chains = createChains({ database, enqueue })
+  const chains = createChains({ database, enqueue, chainEnds })
   const schedules = createSchedules({ database, changes, enqueue, outbox })
-  const prune = createPruning({ database, changes, outbox, answers })
+  const prune = createPruning({ database, changes, outbox, answers, chainEnds })
   const listeners = new Set<(cursor: number) => void>()
   const queueListeners = new Set<(lanes: string[]) => void>()
   // A clock that is not the system's belongs to a test, in whose time nothing is ever idle.

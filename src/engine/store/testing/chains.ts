@@ -75,6 +75,25 @@ export function describeChains(story: Story): void {
       ])
     })
 
+    test('a cancel that was answered is not answered again when it is undone and the job ends', async () => {
+      const always = await putChain()
+      const success = await putChain({ on: 'succeeded' })
+      const job = await enqueue({ project: 'shop', spider: 'list' })
+      await story.store.cancelQueued([job.id], entry())
+      const answer = { chainId: always, jobId: job.id, atMs: MADE_AT_MS, jobs: [], problem: null }
+      expect(await story.store.answerChains([answer])).toEqual([true])
+      await story.store.restoreCancelled([job.id], entry())
+      await story.store.cancelQueued([job.id], entry())
+      expect(await due()).toEqual([])
+      await story.reopen()
+      await story.store.restoreCancelled([job.id], entry())
+      await begin(job)
+      await end(job)
+      expect(await due()).toEqual([{ chainId: success, jobId: job.id }])
+      expect(await story.store.answerChains([answer, { ...answer, chainId: success }])).toEqual([false, true])
+      expect(await due()).toEqual([])
+    })
+
     test('an end is answered once, with its jobs, by whoever comes first', async () => {
       const chainId = await putChain()
       const { id: jobId } = await ended({})
@@ -128,6 +147,70 @@ export function describeChains(story: Story): void {
       }
       expect(fired).toEqual([there, back])
       expect(job.spider).toBe('list')
+    })
+
+    test('a circle ends though a job in it was cancelled and taken back, and others are answered later', async () => {
+      const there = await putChain({ spider: 'list' })
+      const back = await putChain({ spider: 'details', on: 'succeeded' })
+      const [first, second] = [await ended({}), await ended({})]
+      const make = async (chainId: string, jobId: string, spider: string) => {
+        const next = aNewJob({ project: 'shop', spider })
+        await story.store.answerChains([{ chainId, jobId, atMs: MADE_AT_MS, jobs: [next], problem: null }])
+        return next
+      }
+      const [one, other] = [await make(there, first.id, 'details'), await make(there, second.id, 'details')]
+      await story.store.cancelQueued([one.id], entry())
+      await story.reopen()
+      await story.store.restoreCancelled([one.id], entry())
+      for (const job of [one, other]) {
+        await begin(job)
+        await end(job)
+      }
+      const last = [await make(back, one.id, 'list'), await make(back, other.id, 'list')]
+      for (const job of last) {
+        await begin(job)
+        await end(job)
+      }
+      expect(await due()).toEqual([])
+    })
+
+    test('a chain that answers the ends of all spiders answers no job that it made', async () => {
+      const chainId = await putChain({ spider: '*' })
+      const { id: jobId } = await ended({})
+      const jobs = [aNewJob({ project: 'shop' }), aNewJob({ project: 'shop' })]
+      await story.store.answerChains([{ chainId, jobId, atMs: MADE_AT_MS, jobs, problem: null }])
+      for (const job of jobs) {
+        await begin(job)
+        await end(job)
+      }
+      expect(await due()).toEqual([])
+    })
+
+    test('an answer that was asked for already is the earlier job', async () => {
+      const chainId = await putChain()
+      const dedupe = { key: 'details', expiresAtMs: MADE_AT_MS + 1e9 }
+      const earlier = await enqueue({ project: 'shop', dedupe })
+      const { id: jobId } = await ended({})
+      const jobs = [aNewJob({ project: 'shop', dedupe })]
+      expect(await story.store.answerChains([{ chainId, jobId, atMs: MADE_AT_MS, jobs, problem: null }])).toEqual([
+        true
+      ])
+      expect(await story.store.getJob(jobs[0]!.id)).toBeNull()
+      expect(await story.store.getJob(earlier.id)).toMatchObject({ status: 'queued' })
+    })
+
+    test('a chain that is removed before it answers leaves what others are due for', async () => {
+      const [gone, stays] = [await putChain(), await putChain()]
+      const before = await putChain({ spider: 'first' })
+      const { id: jobId } = await ended({ spider: 'first' })
+      const made = aNewJob({ project: 'shop', spider: 'list' })
+      await story.store.answerChains([{ chainId: before, jobId, atMs: MADE_AT_MS, jobs: [made], problem: null }])
+      await begin(made)
+      await end(made)
+      await story.store.deleteChain(gone)
+      expect(await due()).toEqual([{ chainId: stays, jobId: made.id }])
+      await story.store.deleteChain(stays)
+      expect(await due()).toEqual([])
     })
 
     test('a chain that is removed is due for nothing, and its jobs stay', async () => {
