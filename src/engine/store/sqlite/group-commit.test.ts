@@ -92,6 +92,28 @@ describe('grouped commits', () => {
     expect(ids()).toEqual([])
   })
 
+  test('a write that is alone is undone whole as well: where it fails half way, where COMMIT fails, where SQLite gives up', async () => {
+    for (const fail of [
+      () => insert(2, 99),
+      () => {
+        throw new Error('half way')
+      },
+      () => {
+        database.exec('ROLLBACK')
+        throw new Error('disk full')
+      }
+    ]) {
+      const write = commits.write(() => {
+        insert(1)
+        fail()
+      })
+      await expect(write).rejects.toThrow(/FOREIGN KEY|half way|disk full/)
+      expect([ids(), committed, database.inTransaction]).toEqual([[], 0, false])
+    }
+    await commits.write(() => insert(3))
+    expect(ids()).toEqual([3])
+  })
+
   test('settling waits for what was asked and for nothing else', async () => {
     await commits.settle()
     const write = commits.write(() => insert(1))

@@ -25,7 +25,11 @@ export function createStagedFirings() {
   return {
     stage(firings: NewFiring[]): Staging {
       const first = next
-      for (const firing of firings) numbers.set(firing, next++)
+      for (const firing of firings) {
+        // One that was staged before goes to the end, so that the first of the map has the lowest number.
+        numbers.delete(firing)
+        numbers.set(firing, next++)
+      }
       for (const firing of numbers.keys()) {
         if (numbers.size <= STAGED_MAX) break
         numbers.delete(firing)

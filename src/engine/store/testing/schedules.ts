@@ -298,6 +298,22 @@ export function describeSchedules(story: Story): void {
       expect(rows).toEqual([second, first])
     })
 
+    test('firings that were told beforehand are fired another time where their write failed, and where they were told twice', async () => {
+      const schedule = await put()
+      const [one, other] = [1, 2].map((nominalMs) => aFiringOf(schedule, { nominalMs }).firing) as [
+        NewFiring,
+        NewFiring
+      ]
+      const taken = aNewJob()
+      const { firing: broken } = aFiringOf(schedule, { nominalMs: 3, jobs: [taken] })
+      await story.store.enqueueJobs([taken])
+      story.store.stageFirings([one, other])
+      story.store.stageFirings([broken, one])
+      await expect(story.store.fire([one, broken])).rejects.toThrow()
+      const fired = await story.store.fire([other, one])
+      expect(fired.map((row) => row?.nominalMs)).toEqual([2, 1])
+    })
+
     test('what changes a schedule, or fires it, is in the change log once a call', async () => {
       const before = await story.store.changeCursor()
       const schedule = await put()
