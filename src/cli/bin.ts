@@ -6,6 +6,7 @@ import { Command, CommanderError } from 'commander'
 import { isScrapdeckError } from '../shared/errors.ts'
 import { EXIT_CODES, exitCodeOf } from './client/exit-codes.ts'
 import type { Terminal } from './client/terminal.ts'
+import { sayUsageErrors } from './client/usage-errors.ts'
 import { addClientCommands } from './client-commands.ts'
 import { listScrapydFiles, readConfiguration } from '../config/read-files.ts'
 import { type ResolvedOptions, resolveServeOptions, type ServeFlags } from '../config/resolve.ts'
@@ -46,6 +47,7 @@ const program = new Command('scrapdeck')
   // --version of a subcommand is that of a project.
   .enablePositionalOptions()
   .exitOverride()
+sayUsageErrors(program, process.argv.includes('--json'))
 
 /** Everything that decides how the service runs; `config` tells what would come of it. */
 function serviceCommand(name: string, description: string): Command {

@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 
 /** `-a name=value`, as often as wanted. */
 export function collectPair(text: string, before: Record<string, string> = {}): Record<string, string> {
@@ -22,4 +22,11 @@ export function moment(text: string): number {
   if (Number.isNaN(atMs))
     throw new InvalidArgumentError('Write a time such as 2026-12-24T18:00 or 2026-12-24T18:00:00+01:00.')
   return atMs
+}
+
+/** Of a command that first shows what it would do. `--dry-run` is what happens without `--yes` as well: scripts may say it. */
+export function withConsent(command: Command): Command {
+  return command
+    .option('--yes', 'do it')
+    .addOption(new Option('--dry-run', 'only show it, as without --yes').conflicts('yes'))
 }

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { ImportSource } from '../../engine/import/import-schedules.ts'
 import type { FleetFileChange } from '../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
+import { withConsent } from '../client/arguments.ts'
 import { toCommandError } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { plural, print, printLine } from '../client/output.ts'
@@ -46,10 +47,10 @@ export function addFleetFileCommands({ add, terminal }: ClientCommands): void {
     'apply <file>',
     'Show what a fleet file (- is standard input) would change; do it with --yes. ${NAME} as a whole value is the variable of that name.',
     (command) =>
-      command
-        .option('--prune', 'remove what the file does not name, in the parts that it has')
-        .option('--yes', 'do it')
-        .option('--check', 'end with 1 where there is anything to change')
+      withConsent(command.option('--prune', 'remove what the file does not name, in the parts that it has')).option(
+        '--check',
+        'end with 1 where there is anything to change'
+      )
   )(async (session, [file = ''], { prune = false, yes, check }: ApplyFlags) => {
     const yaml = await withVariables(read(terminal, file), terminal.environment)
     const changes = await applyOrPlan(session, { yaml, prune }, yes === true)
@@ -61,13 +62,12 @@ export function addFleetFileCommands({ add, terminal }: ClientCommands): void {
     'import-schedules <source> [path]',
     `Take schedules over from ${IMPORT_SOURCES.join(', ')}: the database, its folder, or a crontab (default: standard input). Shows what would come of it; does it with --yes.`,
     (command) =>
-      command
+      withConsent(command)
         .option('--zone <name>', "time zone of what names none (default: this machine's; Gerapy has its own)")
         .option('--project <name>', 'project of "scrapy crawl" in crontabs')
         .option('--any-node', 'take no nodes over: the queue chooses')
         .option('--system', 'a crontab of the system: a user stands before the command')
         .option('-o, --output <file>', 'only write them as a fleet file, to be looked at and applied later')
-        .option('--yes', 'do it')
   )(async (session, [source = '', path], flags: ImportFlags) => {
     const from = IMPORT_SOURCES.find((one) => one === source)
     if (from === undefined) {

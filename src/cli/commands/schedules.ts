@@ -1,11 +1,14 @@
+import type { Project } from '../../shared/contract/projects.ts'
 import type { Schedule, ScheduleRule } from '../../shared/contract/schedules.ts'
 import { OverlapPolicy } from '../../shared/contract/schedules.ts'
 import { describeTiming } from '../../shared/calendar/index.ts'
-import { collect, collectPair, moment, wholeNumber } from '../client/arguments.ts'
-import type { Client } from '../client/connect.ts'
+import { isScrapdeckError } from '../../shared/errors.ts'
+import { collect, collectPair, moment, wholeNumber, withConsent } from '../client/arguments.ts'
+import { type Client, toCommandError } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { localTime, plural, print, table } from '../client/output.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
+import { withoutSteering } from '../client/terminal.ts'
 
 interface CreateFlags extends TimingFlags {
   project: string
@@ -127,6 +130,10 @@ export function addScheduleCommands({ add, group, terminal }: ClientCommands): v
       answer,
       ({ schedule }) => `Created ${schedule.name} (${schedule.id}). Next: ${localTime(schedule.nextAtMs)}`
     )
+    const lacking = flags.json === true ? null : await whatIsNotDeployed(client, options)
+    if (lacking !== null) {
+      terminal.error(withoutSteering(`${lacking} so far: the firings of this schedule fail until that is deployed.\n`))
+    }
   })
 
   add(
@@ -196,12 +203,11 @@ export function addScheduleCommands({ add, group, terminal }: ClientCommands): v
     'backfill <name>',
     'Fire a schedule for a span of the past. Tells what it would do; does it with --yes.',
     (command) =>
-      command
+      withConsent(command)
         .requiredOption('--from <time>', 'from this time on', moment)
         .requiredOption('--until <time>', 'up to this time', moment)
         .option('--newest-first', 'begin with the newest')
-        .option('--concurrency <number>', 'so many live at a time', wholeNumber, 1)
-        .option('--yes', 'do it'),
+        .option('--concurrency <number>', 'so many live at a time', wholeNumber, 1),
     schedules
   )(async ({ client, flags }, [name = ''], options: BackfillFlags) => {
     const { id } = await findSchedule(client, name)
@@ -278,6 +284,21 @@ function readTiming(flags: TimingFlags, nowMs: number): { zone: string; rules: S
 
 function timingOf({ zone, rules, excludedDates, excludedCrons, gap, doubled, startMs, endMs }: Schedule) {
   return { zone, rules, excludedDates, excludedCrons, gap, doubled, startMs, endMs }
+}
+
+/** A schedule may be made before what it runs is deployed; a name that is mistyped should be seen at once all the same. */
+async function whatIsNotDeployed(
+  client: Client,
+  { project: name, version, spider }: CreateFlags
+): Promise<string | null> {
+  const project = await client.projects.get({ project: name }).catch(toCommandError)
+  if (isScrapdeckError(project)) return project.code === 'PROJECT_NOT_FOUND' ? `There is no project ${name}` : null
+  if (project instanceof Error) return null
+  const { versions, latestVersion } = project as Project
+  const runs = versions.find((one) => one.version === (version ?? latestVersion))
+  if (runs === undefined) return `The project ${name} has no version ${version}`
+  const missing = spider.filter((one) => runs.spiders?.includes(one) === false)
+  return missing.length === 0 ? null : `The project ${name} has no spider ${missing.join(', ')}`
 }
 
 async function setPaused(

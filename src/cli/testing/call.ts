@@ -10,6 +10,7 @@ import { listen } from '../../server/listen.ts'
 import { createFakeEngine } from '../../server/testing/fake-engine.ts'
 import { EXIT_CODES, exitCodeOf } from '../client/exit-codes.ts'
 import type { Terminal } from '../client/terminal.ts'
+import { sayUsageErrors } from '../client/usage-errors.ts'
 import { addClientCommands } from '../client-commands.ts'
 
 export function makeDirectory(files: Record<string, string> = {}): string {
@@ -86,6 +87,7 @@ export async function call(words: string[], { url, password = 'correct horse: ba
   }
   const program = new Command('scrapdeck').enablePositionalOptions().exitOverride()
   program.configureOutput({ writeErr: (text) => void (error += text), writeOut: (text) => void (out += text) })
+  sayUsageErrors(program, words.includes('--json'))
   addClientCommands(program, terminal)
   const code = await program.parseAsync(words, { from: 'user' }).then(
     () => 0,

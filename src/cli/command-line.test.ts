@@ -1,0 +1,65 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { openEngineWithFakeNode } from '../engine/testing/engine-with-fake-node.ts'
+import { EXAMPLES } from '../server/openapi/examples.ts'
+import { EXIT_CODES } from './client/exit-codes.ts'
+import { call, makeDirectory, openDoors, startServer } from './testing/call.ts'
+
+it('a command line that is wrong is an object for programs as well, and says to people where to look', async () => {
+  for (const words of [['jobs', '--nope'], ['jobs', '--limit', 'x'], ['run', 'demo'], ['bogus']]) {
+    const { code, error } = await call(words)
+    expect([code, error]).toEqual([EXIT_CODES.usage, expect.stringMatching(/^scrapdeck: [^]+ --help [^]+\.\n$/)])
+    const json = await call([...words, '--json'])
+    expect(json.code).toBe(EXIT_CODES.usage)
+    expect(JSON.parse(json.error)).toEqual({ error: { message: expect.not.stringContaining('error:') } })
+  }
+})
+
+it('what shows before it does takes --dry-run for what it does anyway, but not beside --yes', async () => {
+  const engine = await openEngineWithFakeNode()
+  onTestFinished(() => engine.remove())
+  const { username, password } = engine.engine.credentials
+  const url = await openDoors(engine.engine)
+  const directory = makeDirectory({ 'fleet.yaml': 'version: 1\nprojects: [{ name: shop, weight: 3 }]\n' })
+  const run = (...words: string[]) =>
+    call(words, { url, password, directory, environment: { SCRAPDECK_USERNAME: username } })
+  expect(await run('apply', 'fleet.yaml', '--dry-run')).toMatchObject({
+    code: EXIT_CODES.ok,
+    out: expect.stringContaining('Nothing was done')
+  })
+  const both = await run('apply', 'fleet.yaml', '--dry-run', '--yes')
+  expect([both.code, both.error]).toEqual([EXIT_CODES.usage, expect.stringContaining('--dry-run')])
+})
+
+it('a schedule of what is not deployed is created, and said', async () => {
+  const url = await startServer((request, response) => {
+    const isProject = request.url?.includes('/projects/') === true
+    const isThere = request.url?.endsWith('/projects/shop') === true
+    const missing = { defined: false, code: 'PROJECT_NOT_FOUND', status: 404, message: 'It is not there.', data: {} }
+    response.writeHead(isProject && !isThere ? 404 : 200, { 'content-type': 'application/json' })
+    if (!isProject) response.end(JSON.stringify(EXAMPLES.schedules.create.output))
+    else response.end(JSON.stringify(isThere ? EXAMPLES.projects.get.output : missing))
+  })
+  const create = (project: string, ...spiders: string[]) =>
+    call(
+      [
+        'schedules',
+        'create',
+        'x',
+        '--project',
+        project,
+        '--every',
+        '60',
+        ...spiders.flatMap((one) => ['--spider', one])
+      ],
+      { url }
+    )
+  expect(await create('shop', 'prices', 'stock')).toMatchObject({ code: 0, error: '' })
+  expect(await create('shop', 'prices', 'pricse')).toMatchObject({
+    code: 0,
+    error: 'The project shop has no spider pricse so far: the firings of this schedule fail until that is deployed.\n'
+  })
+  expect(await create('elsewhere', 'prices')).toMatchObject({
+    code: 0,
+    error: 'There is no project elsewhere so far: the firings of this schedule fail until that is deployed.\n'
+  })
+})
