@@ -1,5 +1,5 @@
 import type { Expectation, Expected } from './expected.ts'
-import { isPausedAt, type Journal, livingSince, wallAt } from './journal.ts'
+import { isPausedAt, type Journal, livingSince } from './journal.ts'
 import type { PlannedSchedule } from './plan.ts'
 
 /** So soon after an end, or after the start of an engine, a schedule that failed too often is paused. */
@@ -51,10 +51,10 @@ export function problemsOfFailures(
   /** `isBefore`: what was written at that very moment does not count as a change. */
   function countAt(atMs: number, isBefore: boolean): number {
     const changes = journal.changes.get(id) ?? []
-    const since = changes.findLast((change) => (isBefore ? change.atMs < atMs : change.atMs <= atMs))
+    const since = changes.findLast((changedMs) => (isBefore ? changedMs < atMs : changedMs <= atMs))
     let count = 0
     for (const one of told.filter(({ seenMs }) => seenMs <= atMs).reverse()) {
-      if (since !== undefined && Math.floor(wallAt(journal, one.seenMs)) < since.wallMs) return count
+      if (since !== undefined && one.seenMs < since) return count
       const known = ends.get(one)!.map((end) => (end.atMs <= atMs ? end.outcome : 'live'))
       if (one.state === 'failed' || known.includes('failed')) count += 1
       else if (known.includes('succeeded') && !known.includes('live')) return count

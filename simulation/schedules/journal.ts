@@ -11,7 +11,7 @@ export interface Journal {
   /** By schedule, as they were written. */
   pauses: Map<string, Pause[]>
   /** By schedule, whatever was written of it but its rows: failures are counted from then on. */
-  changes: Map<string, { atMs: number; wallMs: number }[]>
+  changes: Map<string, number[]>
   /** By schedule: while it is paused its rows are written by the hour, up to this moment. */
   pausedRows: Map<string, { atMs: number; nominalMs: number }[]>
 }

@@ -149,8 +149,16 @@ export const MUTANTS: ScheduleMutant[] = [
   },
   {
     name: 'failures from before a resume count',
+    mutations: [{ file: 'schedules/failures.ts', from: 'sinceChange: true', to: 'sinceChange: false' }]
+  },
+  {
+    name: 'which failures were before a resume is told by clocks',
     mutations: [
-      { file: 'schedules/failures.ts', from: 'if (atMs < sinceMs) return', to: 'if (atMs < sinceMs - 1e12) return' }
+      {
+        file: PROGRESS,
+        from: 'SELECT changed_after_firing_id FROM schedule_progress WHERE schedule_id = ?',
+        to: 'SELECT max(firings.id) FROM firings JOIN schedules ON schedules.id = schedule_id WHERE schedule_id = ? AND at_ms < changed_at_ms'
+      }
     ]
   },
   {
@@ -169,8 +177,6 @@ export const MUTANTS: ScheduleMutant[] = [
   },
   {
     name: 'a chain answers ends that came from itself',
-    mutations: [
-      { file: 'store/sqlite/chain-ends.ts', from: 'WHERE line.chain_id = chains.id', to: "WHERE line.chain_id = ''" }
-    ]
+    mutations: [{ file: 'store/sqlite/chain-ends.ts', from: 'AND chain_id = chains.id', to: "AND chain_id = ''" }]
   }
 ]

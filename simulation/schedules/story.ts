@@ -267,7 +267,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
   function notePut(mine: Life, { id, paused, pausedBy }: StoredSchedule): void {
     const changes = journal.changes.get(id) ?? []
     journal.changes.set(id, changes)
-    changes.push({ atMs: time.nowMs, wallMs: nowMs() })
+    changes.push(time.nowMs)
     const pauses = journal.pauses.get(id) ?? []
     journal.pauses.set(id, pauses)
     const last = pauses.at(-1)
