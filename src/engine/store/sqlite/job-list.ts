@@ -26,7 +26,7 @@ interface Kind {
 /** Live and ended jobs of a schedule lie in two indexes: those of years are written when a job ends. */
 function ofScheduleIn(half: string): string {
   return `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
-    WHERE ${half} AND schedule_id = ? AND status = ? AND id < ? AND id >= ? ORDER BY id DESC LIMIT ?`
+    WHERE ${half} AND schedule_id = :scheduleId AND id < :before AND id >= :from ORDER BY id DESC`
 }
 
 function kindsOfScheduleIn(half: string): string {
@@ -43,8 +43,9 @@ export const JOB_LIST_SQL = {
   countOfKind: 'SELECT count(*) FROM jobs WHERE project = ? AND spider = ? AND status = ? AND id >= ? AND id < ?',
   countOfKindOnNode: `SELECT count(*) FROM jobs
     WHERE node_id = ? AND project = ? AND spider = ? AND status = ? AND id >= ? AND id < ?`,
-  liveOfSchedule: ofScheduleIn(`state <> 'ended'`),
-  endedOfSchedule: ofScheduleIn(`state = 'ended'`),
+  /** Not by status, which changes: of any (null) they are walked once, where three walks would each pass those of the others. */
+  liveOfSchedule: ofScheduleIn(`state <> 'ended' AND status = coalesce(:status, status)`),
+  endedOfSchedule: ofScheduleIn(`state = 'ended' AND status = :status`),
   liveKindsOfSchedule: kindsOfScheduleIn(`state <> 'ended'`),
   endedKindsOfSchedule: kindsOfScheduleIn(`state = 'ended'`),
   byIdPrefix: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
@@ -75,7 +76,6 @@ export function createJobList(database: Database) {
   const kindsOfSchedule = [JOB_LIST_SQL.liveKindsOfSchedule, JOB_LIST_SQL.endedKindsOfSchedule].map((sql) =>
     database.prepare<[string, string, number], Kind & { count: number }>(sql)
   )
-  const ofScheduleWith = (status: JobStatus) => (LIVE_STATES.has(status) ? liveOfSchedule : endedOfSchedule)
   const many = database.prepare<[string], JobRow>(
     'SELECT jobs.* FROM json_each(?) AS wanted JOIN jobs ON jobs.id = wanted.value ORDER BY jobs.id DESC'
   )
@@ -126,16 +126,26 @@ export function createJobList(database: Database) {
     return mergeNewestFirst(walks, below, limit, isRecent)
   }
 
+  /** Walks down the jobs of a schedule of these statuses. */
+  function walksOfSchedule(scheduleId: string, statuses: readonly JobStatus[], from: string) {
+    const [live, ended] = [true, false].map((isLive) => statuses.filter((one) => LIVE_STATES.has(one) === isLive))
+    const walk = (sql: typeof liveOfSchedule) => (status: JobStatus | null) => (before: string) =>
+      sql.iterate({ scheduleId, status, before, from })
+    const isAnyLive = live!.length === LIVE_STATES.size
+    return [...(isAnyLive ? [null] : live!).map(walk(liveOfSchedule)), ...ended!.map(walk(endedOfSchedule))]
+  }
+
   /** Of one schedule: a walk per status, of which the rest of the filter leaves what fits it. */
   function pageIdsOfSchedule(scheduleId: string, filter: JobFilter, below: string, from: string, limit: number) {
     const { status = [], text } = filter
     const isLeft = fits(filter, conditionsOfName(text))
-    const walks = (status.length === 0 ? JobStatus.options : [...new Set(status)]).map(
-      (one): Walk =>
+    const statuses = status.length === 0 ? JobStatus.options : [...new Set(status)]
+    const walks = walksOfSchedule(scheduleId, statuses, from).map(
+      (rowsBefore): Walk =>
         (before, count) => {
           // A page of what does not fit must not look like the end of the walk.
           const ids: string[] = []
-          for (const row of ofScheduleWith(one).iterate(scheduleId, one, before, from, -1)) {
+          for (const row of rowsBefore(before)) {
             if (isLeft(row)) ids.push(row.id)
             if (ids.length === count) break
           }
@@ -155,9 +165,7 @@ export function createJobList(database: Database) {
         return kinds.filter((kind) => isLeft(kind as unknown as NamedRow))
       }
       // The text may name single jobs: each is looked at.
-      const rows = JobStatus.options.flatMap((status) =>
-        ofScheduleWith(status).all(scheduleId, status, AFTER_EVERY_ID, from, -1)
-      )
+      const rows = walksOfSchedule(scheduleId, JobStatus.options, from).flatMap((walk) => [...walk(AFTER_EVERY_ID)])
       return rows.filter(fits(filter, conditionsOfName(text))).map((row) => ({ ...row, count: 1 }))
     }
     // The named are counted besides the kinds that the text names, not twice.
