@@ -247,6 +247,27 @@ describe('a plugin of the engine', () => {
     expect((await client.webhooks.list()).webhooks).toEqual([])
   })
 
+  it('is in the timeline with what it changed also where the node shows the run before it answers', async () => {
+    await start(`{ beforeDispatch: () => ({ args: { page: '7' } }) }`)
+    await prepare()
+    const changed = async (id: string) => {
+      const { timeline } = await client.jobs.get({ id })
+      return timeline.filter(({ evidence }) => 'changed by ours' in evidence).map(({ kind }) => kind)
+    }
+    const schedule = node.schedule.bind(node)
+    const answering = Promise.withResolvers<void>()
+    node.schedule = (request) => schedule(request).finally(() => answering.promise)
+    const id = await run()
+    await until(isInState(id, 'running'))
+    expect(await changed(id)).toEqual(['running'])
+    answering.resolve()
+    node.schedule = schedule
+    node.behaviours = ['drop_reply']
+    const unanswered = await run()
+    await until(isInState(unanswered, 'running'))
+    expect((await changed(unanswered))[0]).toBe('uncertain')
+  })
+
   it('holds a job back until it agrees, and the job says why', async () => {
     await start(
       `{ beforeDispatch: ({ attempt }) => attempt < 3 ? { veto: 'quota is used up', retryAfterSeconds: 30 } : undefined }`

@@ -364,6 +364,8 @@ function changeFor(
     ...(startTime === null ? {} : { nodeStartTime: startTime }),
     ...(endTime === null ? {} : { nodeEndTime: endTime }),
     ...(exit === null ? {} : { exit }),
+    // Its node shows it before it has answered; the sender's own entry comes too late then.
+    ...(one.state === 'sending' ? one.sendNotes : {}),
     ...(one.state === 'uncertain' ? { resolved: 'the POST had arrived' } : {})
   }
   const base = { jobId: one.jobId, attemptNumber: one.number }

@@ -31,6 +31,8 @@ export interface LiveAttempt {
   limitHit: string | null
   /** Monotonic; it is being taken out of its node's queue (stuck-nodes.ts): being seen there in lists begun earlier is no news. */
   takenBackAtMs: number
+  /** What is to be told of how it was sent, by whoever learns first what became of that: plugins that changed it, limits not held. */
+  sendNotes: Readonly<Record<string, unknown>>
   /** How the process ended, where the node told (local node). */
   exit: SeenExit | null
   /** The node forgot the run but its log was there: how long the log has been, and since when it stands still. */
@@ -98,6 +100,7 @@ export class LiveAttempts {
       cancelAskedAtMs: options.cancelAskedAtMs,
       retry: options.retry ?? null,
       limits: options.limits ?? null,
+      sendNotes: {},
       limitHit: attempt.limitHit,
       takenBackAtMs: Number.NEGATIVE_INFINITY,
       exit:

@@ -88,6 +88,11 @@ export class Sender {
       if (node === undefined) {
         throw new NodeError('unreachable', 'The node was removed before the job was sent', { delivered: 'no' })
       }
+      one.sendNotes = {
+        ...verdict?.notes,
+        ...(isLocal || !hasLocalOnlyLimits(limits) ? {} : { limits: 'on a remote node only the time limit is held' }),
+        ...(secrets.length === 0 || isLocal ? {} : { secrets: 'a Scrapyd shows them in its process list and its logs' })
+      }
       const startedMs = clock.monotonicMs()
       const request = {
         project: attempt.project,
@@ -108,9 +113,7 @@ export class Sender {
       await this.#noteAccepted(one, {
         jobid: one.jobid,
         answeredInMs: Math.round(clock.monotonicMs() - startedMs),
-        ...verdict?.notes,
-        ...(isLocal || !hasLocalOnlyLimits(limits) ? {} : { limits: 'on a remote node only the time limit is held' }),
-        ...(secrets.length === 0 || isLocal ? {} : { secrets: 'a Scrapyd shows them in its process list and its logs' })
+        ...one.sendNotes
       })
     } catch (error) {
       try {
@@ -291,7 +294,7 @@ export class Sender {
       entry: {
         atMs: this.#context.clock.nowMs(),
         text: `No answer; looking on the node whether it arrived (${error.message})`,
-        evidence: { kind: error.kind }
+        evidence: { kind: error.kind, ...one.sendNotes }
       }
     })
     if (isApplied) one.state = 'uncertain'
