@@ -205,8 +205,8 @@ export function createFakeSchedules(world: FakeWorld) {
           jobs: left.length * jobsEach,
           alreadyRun: all.length - left.length,
           forgotten: 0,
-          first: left.slice(0, 3),
-          last: left.slice(-3)
+          first: left.slice(0, 10),
+          last: left.slice(-10)
         }
       }),
       backfill: os.schedules.backfill.handler(({ input }) => {

@@ -8,9 +8,12 @@ let nextId = 1
 const SHOWN_AT_ONCE = 50
 let shown = 0
 
-/** Where notices stand: above the status bar, whose connection must stay in sight. Many scroll (theme.css). */
+/**
+ * Where notices stand: above the status bar, whose connection must stay in sight, and at the left, for at the right are the buttons
+ * of dialogs and the detail of a row. Many scroll (theme.css).
+ */
 export function Notices() {
-  return <Notifications position="bottom-right" limit={SHOWN_AT_ONCE} mb={26} />
+  return <Notifications position="bottom-left" limit={SHOWN_AT_ONCE} mb={26} />
 }
 
 /** The newest is on top: it is in sight however many there are, and those before it keep their places. */
@@ -18,9 +21,20 @@ export function showNotice(notice: NotificationData): void {
   notifications.show({ withBorder: true, priority: ++shown, ...notice })
 }
 
-/** Says what was done and offers to take it back for 10 s. */
-export function notifyUndo(text: string, undo: () => void | Promise<unknown>): void {
+/** By what was done to: the notice that still offers to take it back. */
+const offered = new Map<string, string>()
+
+/**
+ * Says what was done and offers to take it back for 10 s. `about`: what was done to; the notice of what was done to it before goes,
+ * for its Undo would take back what is no more.
+ */
+export function notifyUndo(text: string, undo: () => void | Promise<unknown>, about?: string): void {
   const id = `undo-${nextId++}`
+  if (about !== undefined) {
+    const before = offered.get(about)
+    offered.set(about, id)
+    if (before !== undefined) notifications.hide(before)
+  }
   const onUndo = async () => {
     notifications.hide(id)
     try {
@@ -32,6 +46,9 @@ export function notifyUndo(text: string, undo: () => void | Promise<unknown>): v
   showNotice({
     id,
     autoClose: UNDO_MS,
+    onClose: () => {
+      if (about !== undefined && offered.get(about) === id) offered.delete(about)
+    },
     message: (
       <Group justify="space-between" wrap="nowrap">
         <span id={`${id}-words`}>{text}</span>

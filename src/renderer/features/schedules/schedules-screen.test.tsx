@@ -36,6 +36,29 @@ it('pauses from the table at once, and Undo brings it on again', async () => {
   await waitFor(() => expect(named('reuters live').paused).toBe(false))
 })
 
+it('offers to take back the last of several pauses only', async () => {
+  await open()
+  for (const paused of [true, false, true]) {
+    fireEvent.click(await screen.findByRole('switch', { name: 'reuters live is on' }))
+    await waitFor(() => expect(named('reuters live').paused).toBe(paused))
+    await screen.findAllByText(paused ? /^reuters live is paused/ : 'reuters live is on again.')
+  }
+  await waitFor(() => expect(screen.getAllByRole('button', { name: 'Undo' })).toHaveLength(1))
+  fireEvent.click(screen.getByRole('button', { name: 'Undo' }))
+  await waitFor(() => expect(named('reuters live').paused).toBe(false))
+})
+
+it('shows the edges of a long backfill, and how many lie between', async () => {
+  await open('/schedules?schedule=NIGHTLY')
+  fireEvent.click(await screen.findByRole('button', { name: 'Backfill…' }))
+  fireEvent.click(await screen.findByRole('button', { name: 'Last 30 days' }))
+  const plan = within(screen.getByRole('status', { name: 'What it would do' }))
+  const between = (await plan.findByText(/^… \d+ between$/)).textContent!
+  const shown = plan.getAllByRole('listitem').length - 1
+  expect(shown).toBe(6)
+  expect(plan.getByText(new RegExp(`^${shown + Number(/\d+/.exec(between))} runs`))).toBeTruthy()
+})
+
 it('pauses with a note from the detail, and shows it', async () => {
   await open('/schedules?schedule=NIGHTLY')
   const detail = within(await screen.findByRole('complementary', { name: 'Schedule nightly prices' }))

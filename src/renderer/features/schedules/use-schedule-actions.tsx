@@ -26,7 +26,8 @@ export function useScheduleActions() {
       const before = concerned[0]?.pauseNote ?? null
       notifyUndo(
         `${nameAll(concerned)} ${concerned.length === 1 ? 'is' : 'are'} ${paused ? 'paused: what would have run meanwhile is in the history' : 'on again'}.`,
-        () => client.schedules.setPaused({ ids, paused: !paused, note: paused ? null : before })
+        () => client.schedules.setPaused({ ids, paused: !paused, note: paused ? null : before }),
+        `pause ${ids.join(' ')}`
       )
     } catch (error) {
       notifyError(nameOf(concerned, paused ? 'pause' : 'resume'), error)

@@ -13,6 +13,8 @@ import classes from './schedule-detail.module.css'
 
 const DAY_MS = 86_400_000
 const CONCURRENCY_MAX = 1_000
+/** Of the first moments, and of the last; what lies between is counted. */
+const MOMENTS_SHOWN = 3
 
 /** Runs the moments of a time that is past, each as if it were then. What it would do is counted before anything is made. */
 export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onClose: () => void }) {
@@ -173,8 +175,11 @@ function Plan({ schedule, plan, nowMs }: PlanProps) {
             : `${formatCount(alreadyRun)} moments of this time have run. ${unknown}`}
       </span>
     )
-  const firsts = first.map(({ nominalMs }) => nominalMs)
-  const lasts = last.map(({ nominalMs }) => nominalMs).filter((atMs) => !firsts.includes(atMs))
+  const known = [...new Set([...first, ...last].map(({ nominalMs }) => nominalMs))]
+  // A long list would push the order and how many at a time out of sight.
+  const edge = known.length === count && count <= 2 * MOMENTS_SHOWN + 1 ? count : MOMENTS_SHOWN
+  const firsts = known.slice(0, edge)
+  const lasts = known.slice(Math.max(edge, known.length - edge))
   const between = count - firsts.length - lasts.length
   return (
     <>

@@ -85,6 +85,9 @@ export function FiringList({ scheduleId, zone }: { scheduleId: string; zone: str
   )
 }
 
+/** The seconds of a run by hand are nobody's choice; the tooltip has them. */
+const wholeMinute = (atMs: number) => Math.floor(atMs / 60_000) * 60_000
+
 function FiringRow({ firing, zone, nowMs }: { firing: Firing; zone: string; nowMs: number }) {
   const [first] = firing.jobIds
   const word = REASON_WORDS[firing.reason]
@@ -96,7 +99,7 @@ function FiringRow({ firing, zone, nowMs }: { firing: Firing; zone: string; nowM
     <li>
       <FiringIcon firing={firing} />
       <time dateTime={new Date(firing.nominalMs).toISOString()} title={`Fired ${formatInstant(firing.atMs)}`}>
-        {formatMoment(firing.nominalMs, zone, nowMs)}
+        {formatMoment(firing.reason === 'run_now' ? wholeMinute(firing.nominalMs) : firing.nominalMs, zone, nowMs)}
       </time>
       <span className={classes.outcome}>
         {first === undefined ? (

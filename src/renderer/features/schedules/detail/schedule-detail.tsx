@@ -111,11 +111,15 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
         <h2>When</h2>
         <p className={classes.words}>{timingWords(schedule)}</p>
         <div className={classes.rules}>
-          {schedule.rules.map((rule, index) => (
-            <code key={index} className="mono">
-              {rule.kind === 'cron' ? rule.expression : timingWords({ ...schedule, rules: [rule] })}
-            </code>
-          ))}
+          {schedule.rules.map(
+            (rule, index) =>
+              // Of the other kinds the words above say all.
+              rule.kind === 'cron' && (
+                <code key={index} className="mono">
+                  {rule.expression}
+                </code>
+              )
+          )}
         </div>
         <Upcoming schedule={schedule} />
       </section>

@@ -25,6 +25,9 @@ describe('readWords', () => {
     ['Mon–Fri at 03:30', '30 3 * * 1-5'],
     ['every 15 minutes', '*/15 * * * *'],
     ['every minute', '* * * * *'],
+    ['every 30 seconds', '*/30 * * * * *'],
+    ['every 10 seconds between 8 and 18 on weekdays', '*/10 * 8-18 * * 1-5'],
+    ['every second hour', '0 */2 * * *'],
     ['every half hour on weekends', '*/30 * * * 0,6'],
     ['every 5 minutes between 8 and 18 on weekdays', '*/5 8-18 * * 1-5'],
     ['hourly', '0 * * * *'],
@@ -51,7 +54,8 @@ describe('readWords', () => {
   )
 
   it('says why, where cron itself cannot say it', () => {
-    expect(readWords('every 7 minutes')).toMatchObject({ problem: expect.stringContaining('interval') })
+    for (const words of ['every 7 minutes', 'every 5 hours', 'every 45 seconds', 'every 0 seconds'])
+      expect(readWords(words), words).toMatchObject({ problem: expect.stringContaining('“In even steps”') })
     expect(readWords('at 3:00 and 4:30')).toMatchObject({ problem: expect.stringContaining('rule of its own') })
     expect(readWords('on the 1st and every Monday at 3:00')).toMatchObject({
       problem: expect.stringContaining('two rules')

@@ -18,7 +18,8 @@ export function readWords(text: string): { expression: string } | { problem: str
   if ('problem' in clock) return clock
   if (days.dayOfMonth !== '*' && weekdays !== '*')
     return { problem: 'Days of the month or weekdays: with both, cron would run on either. Make it two rules.' }
-  const expression = `${clock.minute} ${clock.hour} ${days.dayOfMonth} ${months} ${weekdays}`
+  const second = clock.second === undefined ? '' : `${clock.second} `
+  const expression = `${second}${clock.minute} ${clock.hour} ${days.dayOfMonth} ${months} ${weekdays}`
   return problemOfCron(expression) === null ? { expression } : NOT_UNDERSTOOD
 }
 
@@ -122,7 +123,7 @@ function readWeekdays(phrase: Phrase): string {
   return isWeekly ? '1' : '*'
 }
 
-type Clock = { minute: string; hour: string }
+type Clock = { second?: string; minute: string; hour: string }
 
 /** null: not understood. */
 function readClock(phrase: Phrase): Clock | { problem: string } | null {
@@ -136,11 +137,19 @@ function readClock(phrase: Phrase): Clock | { problem: string } | null {
   if (phrase.take(/\bevery half(?:[ -]an)?[ -]hour\b|\bhalf[ -]hourly\b/) !== null)
     return { minute: '*/30', hour: span }
   if (phrase.take(/\bevery quarter(?: of an)?[ -]hour\b/) !== null) return { minute: '*/15', hour: span }
+  const seconds = phrase.take(/\bevery (\d{1,2}) seconds?\b/)
+  if (seconds !== null) {
+    const every = Number(seconds[1])
+    if (60 % every !== 0)
+      return { problem: `Every ${every} seconds is uneven within the minute: choose “In even steps” above.` }
+    if (every < 60) return { second: every === 1 ? '*' : `*/${every}`, minute: '*', hour: span }
+    return { minute: '*', hour: span }
+  }
   const minutes = phrase.take(/\bevery (?:(\d{1,2}|other|second) )?(?:minutes?|mins?)\b/)
   if (minutes !== null) {
     const every = minutes[1] === undefined ? 1 : Number(minutes[1]) || 2
     if (60 % every !== 0 || every > 60)
-      return { problem: `Every ${every} minutes is uneven within the hour: make the rule an interval (“Every”).` }
+      return { problem: `Every ${every} minutes is uneven within the hour: choose “In even steps” above.` }
     return { minute: every === 1 ? '*' : every === 60 ? '0' : `*/${every}`, hour: span }
   }
   const hours = phrase.take(/\bevery (?:(\d{1,2}|other|second) )?hours?\b|\b(hourly)\b/)
@@ -151,7 +160,7 @@ function readClock(phrase: Phrase): Clock | { problem: string } | null {
   if (hours !== null || (minute !== null && phrase.take(/\bof (?:every|each) hour\b/) !== null)) {
     const every = hours?.[1] === undefined ? 1 : Number(hours[1]) || 2
     if (24 % every !== 0)
-      return { problem: `Every ${every} hours is uneven within the day: make the rule an interval (“Every”).` }
+      return { problem: `Every ${every} hours is uneven within the day: choose “In even steps” above.` }
     const first = String(minute ?? Number(between?.[2] ?? 0))
     return { minute: first, hour: every === 1 ? span : span === '*' ? `*/${every}` : `${span}/${every}` }
   }
