@@ -14,7 +14,7 @@ export interface Staging {
   firings: NewFiring[]
 }
 
-/** Those that were never fired (their schedules were changed in the meantime) are forgotten by the next. */
+/** Above this the oldest are forgotten: mostly they were never fired, since their schedules were changed. Fired all the same they cross whole. */
 const STAGED_MAX = 10_000
 
 /** The caller's side. */
