@@ -17,6 +17,7 @@ export interface Told {
   pausesByFailures: number
   crashes: number
   jumps: number
+  failedWrites: number
   problems: string[]
 }
 
@@ -41,6 +42,7 @@ export async function tellStory(
     pausesByFailures: [...journal.pauses.values()].flat().filter(({ by }) => by === 'failures').length,
     crashes: journal.lives.length - 1,
     jumps: journal.walls.length - 1,
+    failedWrites: journal.failedWrites,
     problems: []
   }
   const ran = new Map(story.jobs.map((job) => [keyOf(job.of), job]))

@@ -29,6 +29,8 @@ export interface ExpectedJob {
   cancelledAtMs: number | null
 }
 
+/** So long after its rows could not be written a schedule is gone over once more. */
+const AGAIN_AFTER_MS = 1_000
 const ON_TIME_MS = 60_000
 /** The longest that an engine may not notice that the clock was set ahead. */
 const NOTICE_MAX_MS = 30_000
@@ -123,7 +125,8 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
       const fromMs = Math.max(begunMs, afterMs)
       const seenMs = seenIn(dueMs, fromMs, untilMs)
       const isLost = seenMs === untilMs && landed !== null && !landed.has(schedule.id)
-      if (seenMs !== null && !isLost) return seenMs
+      if (seenMs === null || isLost) continue
+      return journal.refused.has(`${schedule.id} ${seenMs}`) ? seenAt(dueMs, seenMs + AGAIN_AFTER_MS) : seenMs
     }
     return null
   }

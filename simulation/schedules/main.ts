@@ -1,6 +1,6 @@
 /**
- * The real ticker, chains, orders and store under a virtual clock: schedules of all kinds, jobs that fail, a machine whose clock jumps, an
- * engine that is killed, also while it writes. Every row, the end of every job and every answer of a chain is held against a
+ * The real ticker, chains, orders and store under a virtual clock: schedules of all kinds, jobs that fail, a machine whose clock jumps and
+ * whose disk is full now and then, an engine that is killed, also while it writes. Every row, the end of every job and every answer of a chain is held against a
  * calculation that shares no code with them.
  *
  *   npm run simulate:schedules                        a week with 1,000 schedules
@@ -42,7 +42,7 @@ async function tellStories(from: number, count: number): Promise<void> {
     const { plan, problems } = told
     console.log(
       `seed ${seed}: ${plan.schedules.length} schedules, ${values.days} days from ${new Date(plan.beginsAtMs).toISOString().slice(0, 10)}, ` +
-        `${told.crashes} crashes, ${told.jumps} clock jumps: ${told.moments} moments, ${told.jobs} jobs, ${told.answers} answers of chains, ` +
+        `${told.crashes} crashes, ${told.jumps} clock jumps, ${told.failedWrites} failed writes: ${told.moments} moments, ${told.jobs} jobs, ${told.answers} answers of chains, ` +
         `${told.pausesByFailures} pauses by failures, ${problems.length} wrong (${secondsGone()} s)`
     )
     if (count === 1) {

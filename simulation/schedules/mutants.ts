@@ -162,6 +162,46 @@ export const MUTANTS: ScheduleMutant[] = [
     ]
   },
   {
+    name: 'rows that could not be written are believed to be there',
+    mutations: [
+      {
+        file: SCHEDULER,
+        from: 'const facts = { error, scheduleId: gone[0]?.state.stored.id }',
+        to: 'const facts = { error, scheduleId: gone[0]?.state.stored.id }\n        for (const one of gone) this.#believe(one, [])'
+      }
+    ]
+  },
+  {
+    name: 'rows that could not be written together are written twice',
+    mutations: [
+      {
+        file: SCHEDULER,
+        from: 'for (const one of gone) await this.#write([one])',
+        to: 'for (const one of [...gone, ...gone]) await this.#write([one])'
+      }
+    ]
+  },
+  {
+    name: 'of rows that could not be written together, one keeps the others from being written',
+    mutations: [
+      {
+        file: SCHEDULER,
+        from: 'if (gone.length > 1) for (const one of gone) await this.#write([one])',
+        to: 'if (gone.length > 1) gone.length'
+      }
+    ]
+  },
+  {
+    name: 'rows that could not be written are not tried again before the next moment',
+    mutations: [
+      {
+        file: SCHEDULER,
+        from: 'AGAIN_AFTER_FAILURE_MS = 1_000',
+        to: 'AGAIN_AFTER_FAILURE_MS = 60_000'
+      }
+    ]
+  },
+  {
     name: 'a moment that could make no job is no failure',
     mutations: [{ file: SCHEDULER, from: "row?.state === 'failed'", to: "row?.state === 'missed'" }]
   },

@@ -63,6 +63,8 @@ export type Event =
       jumpMs: number
     }
   | { kind: 'jump'; atMs: number; byMs: number }
+  /** So many writes of rows fail, from then on: the disk is full. */
+  | { kind: 'full_disk'; atMs: number; writes: number }
 
 export interface Plan {
   seed: number
@@ -87,7 +89,10 @@ export function planStory(seed: number, { schedules, days }: { schedules: number
   return {
     ...{ seed, beginsAtMs, durationMs, schedules: planned },
     chains: planChains(createChance(seed, 'chains'), planned),
-    events: planEvents(createChance(seed, 'events'), durationMs)
+    events: [
+      ...planEvents(createChance(seed, 'events'), durationMs),
+      ...planFullDisks(createChance(seed, 'full disks'), durationMs)
+    ]
   }
 }
 
@@ -185,9 +190,14 @@ function planRule(chance: Chance, beginsAtMs: number, durationMs: number): Rule 
   return { kind: 'once', atMs: beginsAtMs + Math.floor(chance.between(0, durationMs) / 1_000) * 1_000 }
 }
 
+const SLOT_MS = 3 * HOUR_MS
+/** What an event of a slot brings is over by then. */
+const QUIET_AFTER_MS = 145 * MINUTE_MS
+export const DISK_FULL_MS = 20 * MINUTE_MS
+
 /** One event in each slot of some hours, and what follows of it is over before the next. */
 function planEvents(chance: Chance, durationMs: number): Event[] {
-  const slotMs = 3 * HOUR_MS
+  const slotMs = SLOT_MS
   const events: Event[] = []
   for (let fromMs = slotMs / 3; fromMs + slotMs <= durationMs; fromMs += slotMs) {
     const atMs = fromMs + chance.between(0, 40 * MINUTE_MS)
@@ -211,6 +221,16 @@ function planEvents(chance: Chance, durationMs: number): Event[] {
         jumpMs: chance.happens(0.2) ? byMs : 0
       })
     }
+  }
+  return events
+}
+
+/** In the quiet end of some slots. */
+function planFullDisks(chance: Chance, durationMs: number): Event[] {
+  const events: Event[] = []
+  for (let slot = 0; (slot + 4 / 3) * SLOT_MS <= durationMs; slot += 1) {
+    const atMs = (slot + 1 / 3) * SLOT_MS + QUIET_AFTER_MS + chance.between(0, 10 * MINUTE_MS)
+    if (chance.happens(0.7)) events.push({ kind: 'full_disk', atMs, writes: chance.pick([1, 2, 2, 3]) })
   }
   return events
 }

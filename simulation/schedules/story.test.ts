@@ -6,13 +6,14 @@ const LIMIT_MS = 120_000
 it.each([1, 2, 3])(
   'every moment, every job and every answer of a chain is what an independent calculation gives, through crashes and clock jumps (story %i)',
   async (seed) => {
-    const { problems, fates, crashes, jumps, answers, pausesByFailures } = await tellStory(seed, {
+    const { problems, fates, crashes, jumps, failedWrites, answers, pausesByFailures } = await tellStory(seed, {
       schedules: 40,
       days: 1
     })
     expect(problems).toEqual([])
     expect(crashes).toBeGreaterThan(0)
     expect(jumps).toBeGreaterThan(0)
+    expect(failedWrites).toBeGreaterThan(0)
     expect(answers).toBeGreaterThan(0)
     expect(pausesByFailures).toBeGreaterThan(0)
     expect(fates['fired on_time']).toBeGreaterThan(100)

@@ -16,7 +16,16 @@ import { VirtualTime } from '../world/time.ts'
 import { toContract } from './calendar.ts'
 import type { Journal } from './journal.ts'
 import { type JobPlan, Jobs, type RanJob } from './jobs.ts'
-import { type Fatal, isFailing, lifeOf, type Plan, type PlannedChain, type PlannedSchedule, projectOf } from './plan.ts'
+import {
+  DISK_FULL_MS,
+  type Fatal,
+  isFailing,
+  lifeOf,
+  type Plan,
+  type PlannedChain,
+  type PlannedSchedule,
+  projectOf
+} from './plan.ts'
 
 /** An answer of a chain that the store took. */
 export interface Answer {
@@ -60,6 +69,8 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
     walls: [{ fromMs: 0, offsetMs: plan.beginsAtMs }],
     notices: new Map(),
     lastCancels: new Set(),
+    refused: new Set(),
+    failedWrites: 0,
     pauses: new Map(),
     changes: new Map(),
     pausedRows: new Map()
@@ -82,6 +93,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
   const fatalResumes = new Set(plan.schedules.filter(({ pause }) => pause?.isFatal === true).map(({ id }) => id))
   let unnoticedJumpMs: number | null = null
   let life: Life | null = null
+  let writesToFail = 0
 
   for (const schedule of plan.schedules) await store.putSchedule(toStored(schedule, plan.beginsAtMs))
   for (const chain of plan.chains) await store.putChain(toStoredChain(chain))
@@ -89,6 +101,10 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
   for (const event of plan.events) {
     time.after(event.atMs, () => {
       if (event.kind === 'jump') return jump(event.byMs)
+      if (event.kind === 'full_disk') {
+        writesToFail = event.writes
+        return void time.after(DISK_FULL_MS, () => (writesToFail = 0))
+      }
       if (event.inWrite === null || life === null) return die(event.downMs, event.jumpMs)
       life.fatal = event.inWrite
       life.fatalCalls = 0
@@ -211,6 +227,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
         if (name === 'onChange') return (listener: () => void) => store.onChange(() => void (mine.isDead || listener()))
         return async (...parameters: unknown[]) => {
           if (mine.isDead) return never()
+          if (name === 'fire' && writesToFail > 0) throw failWrite(parameters[0] as NewFiring[])
           const isFatal = isFatalCall(mine, String(name))
           if (isFatal && mine.fatal!.when === 'before') {
             dieWriting(mine)
@@ -225,6 +242,14 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
         }
       }
     })
+  }
+
+  function failWrite(asked: NewFiring[]): Error {
+    writesToFail -= 1
+    journal.failedWrites += 1
+    const [id, ...others] = new Set(asked.map(({ scheduleId }) => scheduleId))
+    if (others.length === 0) journal.refused.add(`${id} ${time.nowMs}`)
+    return new Error('The disk is full')
   }
 
   function isFatalCall(mine: Life, verb: string): boolean {
