@@ -162,7 +162,11 @@ describe('plugins', () => {
 
     it.each([
       ['throws', '{ beforeDispatch() { throw new Error("broken") } }', 'broken'],
-      ['answers nonsense', '{ beforeDispatch: () => ({ vetoo: 1 }) }', 'It takes nothing, { args, settings }'],
+      [
+        'answers nonsense',
+        '{ beforeDispatch: () => ({ vetoo: 1 }) }',
+        'none of the answers: nothing, { args, settings }'
+      ],
       ['answers no text', '{ beforeDispatch: () => ({ args: { a: 5 } }) }', 'whose values are texts']
     ])('one that %s does not keep the job, unless the configuration says so', async (_what, body, words) => {
       const verdictOf = async (onFailure: 'send' | 'hold') =>

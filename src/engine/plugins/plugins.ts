@@ -39,16 +39,14 @@ const WORDS_MAX = 500
 
 const PatchSchema = z.record(z.string().min(1).max(200), z.string().max(100_000).nullable())
 const Words = z.string().transform((words) => words.slice(0, WORDS_MAX))
-const DispatchAnswerSchema = z.union(
-  [
-    z
-      .object({ veto: Words, retryAfterSeconds: z.number().min(1).max(WAIT_MAX_SECONDS).default(WAIT_DEFAULT_SECONDS) })
-      .strict(),
-    z.object({ cancel: Words }).strict(),
-    z.object({ args: PatchSchema.default({}), settings: PatchSchema.default({}) }).strict()
-  ],
-  `It takes nothing, { args, settings } whose values are texts or null, { veto: 'why', retryAfterSeconds: 1 to ${WAIT_MAX_SECONDS} } or { cancel: 'why' }`
-)
+const DispatchAnswerSchema = z.union([
+  z
+    .object({ veto: Words, retryAfterSeconds: z.number().min(1).max(WAIT_MAX_SECONDS).default(WAIT_DEFAULT_SECONDS) })
+    .strict(),
+  z.object({ cancel: Words }).strict(),
+  z.object({ args: PatchSchema.default({}), settings: PatchSchema.default({}) }).strict()
+])
+const ANSWERS = `nothing, { args, settings } whose values are texts or null, { veto: 'why', retryAfterSeconds: 1 to ${WAIT_MAX_SECONDS} } or { cancel: 'why' }`
 
 export const NO_PLUGINS: Plugins = {
   blobs: null,
@@ -176,8 +174,6 @@ function idOf({ name }: PluginSettings): string {
 }
 
 function wordsOf(error: unknown): string {
-  if (error instanceof z.ZodError) {
-    return `it answered what is no answer. ${error.issues.map(({ message }) => message).join('; ')}`.slice(0, WORDS_MAX)
-  }
+  if (error instanceof z.ZodError) return `what it answered is none of the answers: ${ANSWERS}`
   return (error instanceof Error ? error.message : String(error)).slice(0, WORDS_MAX)
 }
