@@ -17,12 +17,18 @@ export async function docsDoor(app: FastifyInstance, options: { docsDirectory: s
     const names = await listPages(docsDirectory)
     const items = await Promise.all(
       names.map(async (name) => {
-        const title = /^# (.+)$/m.exec(await readPage(docsDirectory, name))?.[1] ?? name
-        return `<li><a href="/docs/${name}">${escapeHtml(title.replaceAll('`', ''))}</a></li>`
+        const headings = headingsOf(await readPage(docsDirectory, name))
+        const title = headings.find(({ depth }) => depth === 1)?.text ?? name
+        const parts = headings.filter(({ depth }) => depth === 2).map(({ text }) => text)
+        return `<li><a href="/docs/${name}">${escapeHtml(title)}</a><p>${escapeHtml(parts.join(' · '))}</p></li>`
       })
     )
-    const api = '<li><a href="/api">The API, operation by operation</a></li>'
-    return send(reply, 'Documentation', `<h1>Documentation</h1>\n<ul>\n${items.join('\n')}\n${api}\n</ul>`)
+    const api = '<li><a href="/api">The API, operation by operation</a><p>Read and tried in the browser</p></li>'
+    return send(
+      reply,
+      'Documentation',
+      `<h1>Documentation</h1>\n<ul class="pages">\n${items.join('\n')}\n${api}\n</ul>`
+    )
   })
   app.get('/docs/images/:name', async (request, reply) => {
     const { name } = request.params as { name: string }
@@ -98,6 +104,15 @@ const marked = new Marked({
 
 export function renderMarkdown(text: string): string {
   return marked.parse(text, { async: false })
+}
+
+/** As plain words: what a page is called and what it is about. */
+function headingsOf(text: string): { depth: number; text: string }[] {
+  return marked
+    .lexer(text)
+    .flatMap((token) =>
+      token.type === 'heading' ? [{ depth: token.depth, text: token.text.replaceAll('`', '') }] : []
+    )
 }
 
 /** null: it leads out of the documentation, to where this door serves nothing. */

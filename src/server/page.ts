@@ -19,6 +19,8 @@ code, pre { font-family: ui-monospace, monospace; font-size: 13px }
 code { padding: 1px 4px; background: var(--panel); border: 1px solid var(--line); border-radius: 4px }
 pre { padding: 12px; overflow-x: auto; background: var(--panel); border: 1px solid var(--line); border-radius: 6px }
 pre code { padding: 0; border: 0 }
+.pages { padding: 0; list-style: none }
+.pages p { margin: 0 0 12px; color: var(--dim); font-size: 13px }
 .wide { overflow-x: auto }
 table { border-collapse: collapse; font-size: 14px }
 th, td { padding: 6px 10px; text-align: left; vertical-align: top; border: 1px solid var(--line) }

@@ -101,7 +101,7 @@ export const theme = createTheme({
     Textarea: { defaultProps: { size: 'xs' } },
     SegmentedControl: { defaultProps: { size: 'xs', styles: { label: { paddingInline: 10 } } } },
     Checkbox: { defaultProps: { size: 'xs' } },
-    Switch: { defaultProps: { size: 'xs' } },
+    Switch: { defaultProps: { size: 'xs', withThumbIndicator: false } },
     Progress: { defaultProps: { size: 6 } }
   }
 })

@@ -14,7 +14,11 @@ const FILES: Record<string, string> = {
 }
 
 /** A file of its own, because the page may run no scripts but files of ours. */
-const START = `SwaggerUIBundle({
+const START = `const dark = matchMedia('(prefers-color-scheme: dark)')
+const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
+dark.addEventListener('change', follow)
+follow()
+SwaggerUIBundle({
   url: '/api/openapi.json',
   dom_id: '#operations',
   deepLinking: true,
@@ -28,11 +32,14 @@ const START = `SwaggerUIBundle({
 })
 `
 
-/** Swagger UI is light, so the page is, whatever the system prefers; its elements keep their own styles. */
+/** Its elements keep their own styles, which are dark where START says so. */
 const STYLE = `
 body { margin: 0; background: #fafafa; color: #18202b; font: 15px/1.55 Inter, system-ui, sans-serif }
 nav { max-width: 1100px; margin: 0 auto; padding: 16px 20px; font-size: 13px }
 nav a { color: #4656e0 }
+.dark-mode { color-scheme: dark }
+.dark-mode body { background: #0e1115; color: #dfe4ec }
+.dark-mode nav a { color: #9aa6ff }
 .swagger-ui .wrapper { max-width: 1100px }
 .swagger-ui .info { margin: 16px 0 }
 noscript { display: block; padding: 20px }

@@ -52,7 +52,6 @@ export function scheduleColumns(onPause: (schedule: Schedule, paused: boolean) =
         <Switch
           size="xs"
           tabIndex={-1}
-          withThumbIndicator={false}
           checked={!schedule.paused}
           aria-label={`${schedule.name} is on`}
           onChange={(event) => onPause(schedule, !event.currentTarget.checked)}

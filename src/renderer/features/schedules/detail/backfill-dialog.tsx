@@ -171,7 +171,9 @@ function Plan({ schedule, plan, nowMs }: PlanProps) {
         {alreadyRun === 0
           ? unknown || 'It has no moment in this time.'
           : forgotten === 0
-            ? `All ${formatCount(alreadyRun)} moments of this time have run.`
+            ? alreadyRun === 1
+              ? 'The one moment of this time has run.'
+              : `All ${formatCount(alreadyRun)} moments of this time have run.`
             : `${formatCount(alreadyRun)} moments of this time have run. ${unknown}`}
       </span>
     )
@@ -188,7 +190,8 @@ function Plan({ schedule, plan, nowMs }: PlanProps) {
           {plural(count, 'run')}, {plural(jobs, 'job')}.
         </strong>
         <span className="dim">
-          {alreadyRun > 0 && ` ${formatCount(alreadyRun)} more have run already and are left out.`}
+          {alreadyRun > 0 &&
+            ` ${formatCount(alreadyRun)} more ${alreadyRun === 1 ? 'has run already and is' : 'have run already and are'} left out.`}
           {unknown && ` ${unknown}`}
         </span>
       </span>

@@ -51,7 +51,6 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
       <header className={classes.head}>
         <Switch
           size="xs"
-          withThumbIndicator={false}
           checked={!schedule.paused}
           aria-label="On"
           onChange={() => (schedule.paused ? void actions.setPaused([schedule], false) : setDialog('pause'))}

@@ -52,6 +52,21 @@ it('finds the fullest minute, says what would be moved, moves it, and takes it b
   await waitFor(async () => expect((await expressions()).filter((each) => each === '7 4 * * *')).toHaveLength(7))
 })
 
+it('counts only what is still to come', async () => {
+  vi.setSystemTime(Date.parse('2026-11-25T12:30:30Z'))
+  engine = createFakeEngine({ firstRun: true })
+  for (const minute of [29, 30, 31])
+    await engine.client.schedules.create({
+      name: `at ${minute}`,
+      zone: 'UTC',
+      rules: [{ kind: 'once', atMs: Date.parse(`2026-11-25T12:${minute}:00Z`) }],
+      jobs: [{ project: 'prices', spiders: ['otto'] }]
+    })
+  app = renderApp(engine, '/schedules/load')
+  // This minute is not over, that before it is.
+  expect(await screen.findByText('2 jobs in the next 24 h')).toBeTruthy()
+})
+
 it('says which schedule somebody changed meanwhile, and moves the others', async () => {
   engine = createFakeEngine({ jobCount: 10 })
   await crowd(4, false)

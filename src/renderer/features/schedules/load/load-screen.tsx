@@ -18,6 +18,7 @@ import { minuteWords } from './minute-words.ts'
 import { crowdedMinutes, type LoadMinute } from './spread.ts'
 import { useSchedules } from './use-schedules.ts'
 
+const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 const CROWDED_SHOWN = 8
 const HOURS_WORDS = { 6: '6 h', 24: '24 h', 72: '3 days', 168: '7 days' }
@@ -34,7 +35,11 @@ export function LoadScreen() {
   const [nowMs, setNowMs] = useState(() => Date.now())
   const fromMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS
   const span = { fromMs, untilMs: fromMs + hours * HOUR_MS }
-  const load = useQuery(query.schedules.load.queryOptions({ input: span, placeholderData: keepPreviousData }))
+  const load = useQuery({
+    ...query.schedules.load.queryOptions({ input: span, placeholderData: keepPreviousData }),
+    // What fired earlier in this hour is no load any more.
+    select: (all) => ({ ...all, minutes: all.minutes.filter(({ atMs }) => atMs + MINUTE_MS > nowMs) })
+  })
   const { refetch } = load
   const known = useRef(version)
   useEffect(() => {
