@@ -14,6 +14,7 @@ import { checkFields, noFields, parseFields, pickFields, type Wanted } from './a
 import { END_ID, openJobLog, parsePlace } from './api/job-log.ts'
 import { answerJsonRpc, countCalls, isParseFailure, PARSE_ERROR_ANSWER } from './api/json-rpc.ts'
 import { answerOnce, repeatableForMs, type KeyedResponse } from './api/once.ts'
+import { checkQuery, checkRestParts } from './api/unknown-parts.ts'
 import type { RequestLimiter } from './auth/request-limiter.ts'
 import { MAX_JSON_BYTES, MAX_UPLOAD_BYTES } from './limits.ts'
 import { describeApi } from './openapi/describe.ts'
@@ -27,6 +28,8 @@ interface DoorContext extends RouterContext {
   credential?: string
   /** The parts of the answer that are asked for. */
   fields?: Wanted
+  /** As it came, through REST: to be held against what its operation knows. */
+  request?: Parameters<typeof checkRestParts>[0]
 }
 
 interface DoorsOptions {
@@ -60,7 +63,7 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
   const rest = new OpenAPIHandler<DoorContext>(router, {
     ...ofRest,
     clientInterceptors: [...ofRest.clientInterceptors!, refuseUnknownParts],
-    rootInterceptors: [createOnceInterceptor(engine.answers), pickPartsOfAnswer],
+    rootInterceptors: [createOnceInterceptor(engine.answers), pickPartsOfAnswer, keepRequest],
     plugins: [new SmartCoercionPlugin({ schemaConverters: [new ZodToJsonSchemaConverter()] })]
   })
 
@@ -82,6 +85,7 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
     const lastEventId = request.headers['last-event-id']
     const jobId = (request.params as { id: string }).id
     if (Object.hasOwn(request.query as object, 'fields')) throw noFields()
+    checkQuery(queryOf(request), [], 'jobs.logs')
     if (lastEventId === END_ID) return reply.code(204).send()
     const from = typeof lastEventId === 'string' ? parsePlace(lastEventId) : { attemptNumber: null, offset: 0 }
     const stream = await openJobLog({ router: engine.router, jobId, from, clock, logger })
@@ -186,15 +190,23 @@ const pickPartsOfAnswer: RootInterceptor = async ({ request, context, prefix, ne
   return { ...result, response: { ...response, body: pickFields(response.body, wanted) } }
 }
 
+const keepRequest: RootInterceptor = ({ request, context, prefix, next }) =>
+  next({ request, prefix, context: { ...context, request } })
+
 /** Here it is known which operation it is, and nothing of it is done yet. */
-const refuseUnknownParts: NonNullable<RPCHandlerOptions<DoorContext>['clientInterceptors']>[number] = ({
+const refuseUnknownParts: NonNullable<RPCHandlerOptions<DoorContext>['clientInterceptors']>[number] = async ({
   context,
   procedure,
+  path,
+  input,
   next
 }) => {
   if (context.fields !== undefined) checkFields(context.fields, procedure)
+  await checkRestParts(context.request!, { procedure, operation: path.join('.'), input })
   return next()
 }
+
+const queryOf = ({ url }: FastifyRequest): URLSearchParams => new URL(url, 'http://x').searchParams
 
 function isJson(body: unknown): boolean {
   const isTree = body === undefined || Array.isArray(body) || Object.getPrototypeOf(Object(body)) === Object.prototype
@@ -207,6 +219,7 @@ async function serveJsonRpc(
   { engine, logger }: DoorsOptions
 ): Promise<FastifyReply> {
   const { body, credential, method, url } = request
+  checkQuery(queryOf(request), [], 'jsonrpc')
   const key = request.headers['idempotency-key']
   const asked = { key, credential, method, path: url, body, repeatableForMs: 0 }
   const {

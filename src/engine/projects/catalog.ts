@@ -1,8 +1,8 @@
 import type { Deployment } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
+import { suggestNear } from '../../shared/near-matches.ts'
 import type { StoredVersion } from '../store/records.ts'
-import { suggestNear } from './near-matches.ts'
 import { versionOrder } from './version-order.ts'
 
 /** What stands for the version of a project that runs without an egg: its code has no versions. Scrapyd's clients never see it. */

@@ -5,6 +5,7 @@ import type { RouterContext } from '../../engine/router/router.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { toWireError } from '../../shared/wire-errors.ts'
+import { checkParts } from './unknown-parts.ts'
 
 /** Of JSON-RPC 2.0; whatever else goes wrong is -32000 with our own code in `data`. */
 const PARSE_ERROR = -32700
@@ -17,7 +18,7 @@ const SERVER_ERROR = -32000
 export const MAX_BATCH = 1_000
 
 const Id = z.union([z.string().max(1_000), z.number(), z.null()])
-const Call = z.object({
+const Call = z.strictObject({
   jsonrpc: z.literal('2.0'),
   method: z.string().max(200),
   params: z.union([z.record(z.string(), z.unknown()), z.array(z.unknown())]).optional(),
@@ -64,7 +65,10 @@ async function answerCall(
   const read = Call.safeParse(body)
   if (!read.success) {
     const id = Id.safeParse((body as { id?: unknown } | null)?.id)
-    return failure(id.success ? id.data : null, INVALID_REQUEST, 'This is not a call of JSON-RPC 2.0.')
+    const others = read.error.issues.flatMap((issue) => (issue.code === 'unrecognized_keys' ? issue.keys : []))
+    const words =
+      others.length === 0 ? '' : ` It has jsonrpc, method, params and id, but no "${others[0]!.slice(0, 100)}".`
+    return failure(id.success ? id.data : null, INVALID_REQUEST, `This is not a call of JSON-RPC 2.0.${words}`)
   }
   const { method, params = {}, id } = read.data
   const answer = await perform(method, params, id ?? null, options)
@@ -90,6 +94,7 @@ async function perform(
   }
   if (Array.isArray(params)) return failure(id, INVALID_PARAMS, 'Give the parameters by name, as an object.')
   try {
+    checkParts({ procedure, operation: method, input: params })
     const output: unknown = await call(procedure, inputSchema === undefined ? undefined : params, { context, path })
     const result = route.outputStructure === 'detailed' ? (output as { body: unknown }).body : output
     return { jsonrpc: '2.0', id, result: result ?? null }

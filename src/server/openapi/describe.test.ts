@@ -44,6 +44,26 @@ describe('the OpenAPI document', () => {
     expect(without).toEqual([])
   })
 
+  it('says of every object in a request whose names are not free that it takes no others', async () => {
+    const { paths, components } = await describeApi()
+    const open: string[] = []
+    const visit = (where: string, schema: Schema): void => {
+      if (schema.$ref !== undefined) visit(where, components!.schemas![schema.$ref.split('/').at(-1)!] as Schema)
+      if (schema.properties !== undefined && schema.additionalProperties !== false) open.push(where)
+      for (const [name, part] of Object.entries(schema.properties ?? {})) visit(`${where}.${name}`, part)
+      for (const part of [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])]) visit(where, part)
+      if (schema.items !== undefined) visit(`${where}.0`, schema.items)
+    }
+    const bodies = Object.entries(paths!).flatMap(([path, methods]) =>
+      Object.entries(methods as Record<string, Operation>).flatMap(([method, { requestBody }]) =>
+        Object.values(requestBody?.content ?? {}).map(({ schema }) => [`${method} ${path}`, schema as Schema] as const)
+      )
+    )
+    expect(bodies.length).toBeGreaterThan(30)
+    for (const [where, schema] of bodies) visit(where, schema)
+    expect(open).toEqual([])
+  })
+
   it('has examples that its own schemas take, by another reader of schemas than ours', async () => {
     const document = await describeApi()
     const ajv = new Ajv2020({ strict: false, validateFormats: false })
@@ -67,6 +87,14 @@ describe('the OpenAPI document', () => {
   })
 })
 
+interface Schema {
+  $ref?: string
+  anyOf?: Schema[]
+  oneOf?: Schema[]
+  items?: Schema
+  properties?: Record<string, Schema>
+  additionalProperties?: unknown
+}
 interface Media {
   schema: unknown
   example?: unknown

@@ -40,7 +40,7 @@ const ABOUT = `Everything that Scrapdeck's own interface does, for programs.
 
 Use Basic authentication (\`npm run scrapdeck -- credentials\`), or be logged in. Errors are \`{code, status, message, data}\`; [every code](/docs/errors) is
 explained. Lists go by keyset: give back what \`nextBefore\` or \`nextAfter\` said. \`fields\` takes parts of an answer. An \`Idempotency-Key\` makes
-a write safe to repeat. The same operations are [JSON-RPC 2.0](/docs/api#json-rpc) at \`/api/v1/jsonrpc\`. More: [the guide](/docs/api).`
+a write safe to repeat. Names that an operation does not know, in its query or its body, are refused. The same operations are [JSON-RPC 2.0](/docs/api#json-rpc) at \`/api/v1/jsonrpc\`. More: [the guide](/docs/api).`
 
 /** The contract as an OpenAPI 3.1 document, with an example for every operation, and what the door has besides the contract. */
 export async function describeApi(): Promise<OpenAPI.Document> {
@@ -56,14 +56,39 @@ export async function describeApi(): Promise<OpenAPI.Document> {
   })
   const components = (document.components ??= {})
   components.schemas = { ...components.schemas, Error: ERROR_SCHEMA }
+  const named = components.schemas as Record<string, Closable>
   components.securitySchemes = { basic: { type: 'http', scheme: 'basic' } }
   components.parameters = { Fields: FIELDS, IdempotencyKey: IDEMPOTENCY_KEY }
   for (const methods of Object.values(document.paths ?? {})) {
-    for (const [method, operation] of Object.entries(methods ?? {})) complete(method, operation as Operation)
+    for (const [method, operation] of Object.entries(methods ?? {})) {
+      complete(method, operation as Operation)
+      const { content = {} } = ((operation as Operation).requestBody ?? {}) as Partial<OpenAPI.RequestBodyObject>
+      for (const media of Object.values(content)) if (media.schema !== undefined) close(media.schema as Closable, named)
+    }
   }
   const ours = { '/jobs/{id}/logs': { get: LOG_STREAM }, '/jsonrpc': { post: JSON_RPC } }
   document.paths = { ...document.paths, ...(ours as NonNullable<typeof document.paths>) }
   return document
+}
+
+interface Closable {
+  $ref?: string
+  anyOf?: Closable[]
+  oneOf?: Closable[]
+  items?: Closable
+  properties?: Record<string, Closable>
+  additionalProperties?: Closable | boolean
+}
+
+/** The door refuses what an operation does not know (api/unknown-parts.ts), while the schemas themselves, which stored data is read with, do not. */
+function close(schema: Closable, named: Record<string, Closable>): void {
+  const { $ref, anyOf = [], oneOf = [], items, properties, additionalProperties: more } = schema
+  if (properties !== undefined && more === undefined) schema.additionalProperties = false
+  const below = [...anyOf, ...oneOf, ...Object.values(properties ?? {})]
+  if ($ref !== undefined) below.push(named[$ref.split('/').at(-1)!]!)
+  if (items !== undefined) below.push(items)
+  if (typeof more === 'object') below.push(more)
+  for (const part of below) close(part, named)
 }
 
 function complete(method: string, operation: Operation): void {
@@ -201,7 +226,8 @@ const CALL_SCHEMA: OpenAPI.SchemaObject = {
     params: { type: 'object' },
     id: { type: ['string', 'number', 'null'] }
   },
-  required: ['jsonrpc', 'method']
+  required: ['jsonrpc', 'method'],
+  additionalProperties: false
 }
 const ANSWER_SCHEMA: OpenAPI.SchemaObject = {
   type: 'object',

@@ -56,7 +56,7 @@ const {
   backfill: _backfill,
   ...settings
 } = ofSchedule
-const { id: _chain, firedCount: _fired, lastFiredAtMs: _last, ...chainSettings } = chain
+const { id: _chain, firedCount: _fired, lastFiredAtMs: _last, problem: _problem, ...chainSettings } = chain
 const { name, url, events } = webhook
 const limit = { id: '1', project: null, spider: 'price*', tag: null, perNode: true, max: 1 }
 const span = { fromMs: NOON_MS - 7 * 86_400_000, untilMs: NOON_MS }

@@ -1,0 +1,166 @@
+import { getEventIteratorSchemaDetails } from '@orpc/contract'
+import type { AnyProcedure } from '@orpc/server'
+import { z } from 'zod'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { suggestNear } from '../../shared/near-matches.ts'
+
+/** As far as it says which parts an input has. */
+interface Shape {
+  $ref?: string
+  type?: string
+  const?: unknown
+  anyOf?: Shape[]
+  oneOf?: Shape[]
+  items?: Shape
+  properties?: Record<string, Shape>
+  additionalProperties?: Shape | boolean
+  $defs?: Record<string, Shape>
+}
+
+interface Asked {
+  procedure: AnyProcedure
+  /** Its name: `jobs.run`. */
+  operation: string
+  input: unknown
+}
+
+interface RestRequest {
+  method: string
+  url: URL
+  headers: Record<string, unknown>
+  body(): Promise<unknown>
+}
+
+/** Of the door, not of an operation (fields.ts). */
+const FIELDS = 'fields'
+/** What is longer is nobody's slip, and not worth comparing. */
+const LONGEST_NAME = 100
+
+/**
+ * Throws BAD_INPUT for a part that the operation would not look at, at any depth, before anything is done: a slip in a name would
+ * otherwise change nothing and say nothing. The schemas themselves stay lenient, because what another version has stored is read with
+ * them, and a page of our UI that was loaded before an update speaks through them. Maps whose names are free (arguments) take any.
+ */
+export function checkParts({ procedure, operation, input }: Asked): void {
+  const root = shapeOf(procedure)
+  const unknown = findUnknown(input, root, root, [])
+  if (unknown === null) return
+  const { path, known } = unknown
+  const above = path.slice(0, -1).join('.')
+  throw refuse(operation, path, known, takes(above === '' ? 'It' : `"${above}"`, known))
+}
+
+/** The same for REST, where a part may also stand in the wrong place: what is no part of the address, the query or the body is refused. */
+export async function checkRestParts(request: RestRequest, asked: Asked): Promise<void> {
+  const { procedure, operation } = asked
+  const input = (asked.input ?? {}) as Record<string, unknown>
+  const inPath = [...(procedure['~orpc'].route.path ?? '').matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
+  const others = Object.keys(shapeOf(procedure).properties ?? {}).filter((name) => !inPath.includes(name))
+  const isRead = request.method === 'GET'
+  const isStream = getEventIteratorSchemaDetails(procedure['~orpc'].outputSchema) !== undefined
+  const inQuery = [...(isRead ? others : []), ...(isStream ? [] : [FIELDS])]
+  checkQuery(request.url.searchParams, inQuery, operation, (name) =>
+    others.includes(name) ? 'It belongs into the body.' : takes('The query', inQuery)
+  )
+  if (isRead) {
+    if (Number(request.headers['content-length'] ?? 0) > 0)
+      throw new ScrapdeckError('BAD_INPUT', `${operation} takes no body: write its parameters into the query`)
+    const { [FIELDS]: _ofDoor, ...own } = input
+    return checkParts({ ...asked, input: own })
+  }
+  const body = await request.body()
+  if (body !== undefined && body !== null && (typeof body !== 'object' || Array.isArray(body)))
+    throw new ScrapdeckError('BAD_INPUT', `The body of ${operation} is not an object: {"name": value}`)
+  for (const name of inPath) {
+    const said = (body as Record<string, unknown> | null | undefined)?.[name]
+    if (said !== undefined && said !== input[name])
+      throw refuse(operation, [name], others, `The address says another one: leave "${name}" out of the body.`)
+  }
+  checkParts(asked)
+}
+
+/** Of an operation that the door has besides the contract, or of any: throws for a name in the query that is not known there. */
+export function checkQuery(
+  query: URLSearchParams,
+  known: string[],
+  operation: string,
+  next: (name: string) => string = () => takes('The query', known)
+): void {
+  for (const key of query.keys()) {
+    // Brackets are for what has parts: `status[]`.
+    const name = key.split('[', 1)[0]!
+    if (!known.includes(name)) throw refuse(operation, [name], known, next(name), ' in its query')
+  }
+}
+
+function refuse(operation: string, path: string[], known: string[], next: string, where = ''): ScrapdeckError {
+  const name = path.at(-1)!
+  const isLong = name.length > LONGEST_NAME
+  const field = [...path.slice(0, -1), isLong ? `${name.slice(0, LONGEST_NAME)}…` : name].join('.')
+  const near = isLong ? '' : suggestNear(name, known)
+  return new ScrapdeckError('BAD_INPUT', `${operation} has no "${field}"${where}.${near} ${next}`, {
+    data: { field, known }
+  })
+}
+
+const takes = (what: string, known: string[]): string =>
+  known.length === 0 ? `${what} takes nothing.` : `${what} takes ${known.join(', ')}.`
+
+const shapes = new WeakMap<object, Shape>()
+const NOTHING: Shape = { type: 'object', properties: {} }
+
+function shapeOf(procedure: AnyProcedure): Shape {
+  const { inputSchema } = procedure['~orpc']
+  if (inputSchema === undefined) return NOTHING
+  let shape = shapes.get(inputSchema)
+  if (shape === undefined) {
+    shape = z.toJSONSchema(inputSchema as z.ZodType, { io: 'input', unrepresentable: 'any' }) as Shape
+    shapes.set(inputSchema, shape)
+  }
+  return shape
+}
+
+interface Unknown {
+  path: string[]
+  known: string[]
+}
+
+function findUnknown(value: unknown, shape: Shape, root: Shape, path: string[]): Unknown | null {
+  // What is of another type than the schema says is the schema's to refuse.
+  if (typeof value !== 'object' || value === null) return null
+  if (shape.$ref !== undefined) {
+    const meant = shape.$ref === '#' ? root : root.$defs![shape.$ref.split('/').at(-1)!]!
+    return findUnknown(value, meant, root, path)
+  }
+  const choices = (shape.anyOf ?? shape.oneOf)?.filter((choice) => mayBe(value, choice))
+  if (choices !== undefined) {
+    const found = choices.map((choice) => findUnknown(value, choice, root, path))
+    return found.includes(null) ? null : (found[0] ?? null)
+  }
+  if (Array.isArray(value)) {
+    if (shape.items === undefined) return null
+    for (const [index, item] of value.entries()) {
+      const unknown = findUnknown(item, shape.items, root, [...path, String(index)])
+      if (unknown !== null) return unknown
+    }
+    return null
+  }
+  if (shape.type !== 'object') return null
+  const { properties = {}, additionalProperties: more = shape.properties === undefined } = shape
+  for (const [name, part] of Object.entries(value)) {
+    const own = Object.hasOwn(properties, name) ? properties[name]! : more
+    if (own === false) return { path: [...path, name], known: Object.keys(properties) }
+    const unknown = own === true ? null : findUnknown(part, own, root, [...path, name])
+    if (unknown !== null) return unknown
+  }
+  return null
+}
+
+/** Of a union: whether it is of this choice's type, and what tells the choices apart (`kind`) does not say otherwise. */
+function mayBe(value: object, choice: Shape): boolean {
+  if (choice.type !== undefined && choice.type !== (Array.isArray(value) ? 'array' : 'object')) return false
+  return Object.entries(choice.properties ?? {}).every(
+    ([name, { const: only }]) =>
+      only === undefined || !Object.hasOwn(value, name) || (value as Record<string, unknown>)[name] === only
+  )
+}
