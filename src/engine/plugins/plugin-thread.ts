@@ -135,7 +135,6 @@ export class PluginThread {
       stdout: true,
       stderr: true
     })
-    worker.unref()
     this.#follow(worker)
     const ready = Promise.withResolvers<void>()
     const refuse = (problem: string) => {
@@ -149,6 +148,8 @@ export class PluginThread {
       if (message.kind === 'ready') {
         this.#hooks = new Set(message.hooks)
         this.#worker = worker
+        // Not before: while the engine starts it may be all that keeps the process.
+        worker.unref()
         ready.resolve()
       } else if (message.kind === 'refused') refuse(`cannot be used: ${message.problem}`)
       else if (message.kind === 'answer') {
@@ -158,7 +159,13 @@ export class PluginThread {
     })
     // An error in a callback of its own, or memory beyond its limit.
     worker.on('error', (error) => refuse(`died: ${error instanceof Error ? error.message : String(error)}`))
-    worker.on('exit', () => refuse('ended itself'))
+    worker.on('exit', () =>
+      refuse(
+        this.#worker === worker
+          ? 'ended itself'
+          : 'ended before it had made a plugin: it called exit, or waits for what never comes'
+      )
+    )
     try {
       await ready.promise
     } finally {

@@ -1,8 +1,10 @@
+import { execFile } from 'node:child_process'
 import { createServer } from 'node:http'
 import { readdir, writeFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import { promisify } from 'node:util'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { SECRET_MASK } from '../../shared/contract/index.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
@@ -70,7 +72,7 @@ describe('plugins', () => {
       ['export default () => ({ jobEnd() {} })', 'there is no hook jobEnd. There are jobQueued'],
       ['export default () => ({ blobs: { read() {} } })', 'its blobs have no function write'],
       ['this is no module', 'cannot be used'],
-      ['process.exit(3)', 'ended itself']
+      ['process.exit(3)', 'ended before it had made a plugin']
     ]
     for (const [index, [body, words]] of refusals.entries()) {
       const opened = open({ module: await write(`bad-${index}`, body) })
@@ -121,6 +123,22 @@ describe('plugins', () => {
     // A job does not wait for the plugin to be back, events do.
     expect(JSON.stringify(await plugins.beforeDispatch!(QUESTION))).toMatch(/is started again in|"notes":\{\}/)
     expect(await tell(plugins, 'job.started', {})).toMatchObject({ isGood: true })
+  })
+
+  it('one that waits for ever while it is made is refused in words, though nothing else keeps the process', async () => {
+    const module = await write('never', 'export default () => new Promise(() => {})')
+    // A process of its own: here the tests' own timers would keep it.
+    const script = await write(
+      'process',
+      `
+      import { openPlugins } from ${JSON.stringify(import.meta.resolve('./plugins.ts'))}
+      import { systemClock } from ${JSON.stringify(import.meta.resolve('../runtime/clock.ts'))}
+      import { silentLogger } from ${JSON.stringify(import.meta.resolve('../runtime/logger.ts'))}
+      const settings = { name: 'never', module: ${JSON.stringify(module)}, options: {}, timeoutMs: 1000, memoryMb: 64, onFailure: 'send' }
+      await openPlugins([settings], { clock: systemClock, logger: silentLogger }).catch(({ message }) => console.log(message))`
+    )
+    const { stdout } = await promisify(execFile)('node', [script])
+    expect(stdout).toContain('The plugin never ended before it had made a plugin')
   })
 
   it('do not see the password of our own door', async () => {
