@@ -105,7 +105,7 @@ export class Catalog {
 
   requireProject(project: string): readonly StoredVersion[] {
     if (!this.isKnown(project)) {
-      const near = suggestNear(project, this.names())
+      const near = suggestNear(project, this.names()) || ' Deploy it first.'
       throw new ScrapdeckError('PROJECT_NOT_FOUND', `No node and no upload has a project "${project}".${near}`)
     }
     return this.ascending(project)
@@ -116,7 +116,7 @@ export class Catalog {
     const stored = version === null ? versions.at(-1)! : this.find(project, version)
     if (!stored) {
       const names = versions.map((one) => one.version)
-      const near = suggestNear(version!, names)
+      const near = suggestNear(version!, names) || listed(names.toReversed())
       throw new ScrapdeckError('VERSION_NOT_FOUND', `The project ${project} has no version "${version}".${near}`)
     }
     return stored
@@ -136,7 +136,7 @@ export class Catalog {
   resolve(project: string, version: string | null, spider: string): StoredVersion {
     const stored = this.requireVersion(project, version)
     if (stored.spiders !== null && !stored.spiders.includes(spider)) {
-      const near = suggestNear(spider, stored.spiders)
+      const near = suggestNear(spider, stored.spiders) || listed(stored.spiders)
       throw new ScrapdeckError(
         'SPIDER_NOT_FOUND',
         `Version ${stored.version} of ${project} has no spider "${spider}".${near}`,
@@ -166,4 +166,13 @@ export class Catalog {
     const hasEgg = [...(this.#known.get(project)?.values() ?? [])].some(({ sha256 }) => sha256 !== null)
     return hasEgg ? null : (this.#withoutEgg.get(project) ?? null)
   }
+}
+
+const LISTED_MAX = 5
+
+/** ` It has "a", "b" and 3 more.` */
+function listed(names: readonly string[]): string {
+  if (names.length === 0) return ''
+  const first = names.slice(0, LISTED_MAX).map((name) => `"${name}"`)
+  return ` It has ${first.join(', ')}${names.length > LISTED_MAX ? ` and ${names.length - LISTED_MAX} more` : ''}.`
 }

@@ -187,7 +187,11 @@ test('the latest is the newest upload; two uploads in one second get two version
 test('what is not there is told with what is near', async () => {
   await using t = await openRoom()
   await t.projects.upload(await anEgg(), { version: '1.0' })
-  expect(() => t.projects.resolve('shpo', null, 'prices')).toThrow('No node and no upload has a project "shpo".')
+  expect(() => t.projects.resolve('shpo', null, 'prices')).toThrow(
+    'No node and no upload has a project "shpo". Deploy it first.'
+  )
+  expect(() => t.projects.resolve('shop', '9', 'prices')).toThrow('no version "9". It has "1.0".')
+  expect(() => t.projects.resolve('shop', null, 'x')).toThrow('no spider "x". It has "prices"')
   expect(() => t.projects.resolve('shops', null, 'prices')).toThrow('Did you mean "shop"?')
   expect(() => t.projects.resolve('shop', '1.1', 'prices')).toThrow('no version "1.1". Did you mean "1.0"?')
   expect(() => t.projects.resolve('shop', null, 'price')).toThrow('no spider "price". Did you mean "prices"?')

@@ -92,7 +92,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
   function requireProject(name: string): Project {
     const project = parts.listProjects().find((candidate) => candidate.name === name)
     if (project === undefined)
-      throw new ScrapdeckError('PROJECT_NOT_FOUND', `No node and no upload has a project "${name}"`)
+      throw new ScrapdeckError('PROJECT_NOT_FOUND', `No node and no upload has a project "${name}". Deploy it first.`)
     return project
   }
 
