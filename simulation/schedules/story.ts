@@ -60,6 +60,7 @@ const DAY_MS = 24 * HOUR_MS
 /** So often somebody looks for schedules that were paused for their failures, and resumes some. */
 const VISITS_EVERY_MS = 4 * HOUR_MS + 413
 const CHAINED_LIFE_MAX_MS = 600_000
+const DISK_FULL = new Error('The disk is full')
 
 /** The real ticker on the real store; jobs, deaths and the clock are the story's. `onDay`: so many days of it are over. */
 export async function runStory(plan: Plan, onDay: (day: number) => void = nothing): Promise<Story> {
@@ -181,6 +182,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
       ...{ fleet: { get: () => undefined }, secretBox: { seal: async (text) => text } },
       scheduler: {
         noteChanged: (id) => noteChanged(mine, id),
+        writePaused: (id) => scheduler.writePaused(id),
         nextOf: (id) => scheduler.nextOf(id),
         backfillOf: (id) => scheduler.backfillOf(id),
         runNow: (id) => scheduler.runNow(id),
@@ -249,7 +251,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
     journal.failedWrites += 1
     const [id, ...others] = new Set(asked.map(({ scheduleId }) => scheduleId))
     if (others.length === 0) journal.refused.add(`${id} ${time.nowMs}`)
-    return new Error('The disk is full')
+    return DISK_FULL
   }
 
   function isFatalCall(mine: Life, verb: string): boolean {
@@ -334,22 +336,33 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
 
   function planPause(id: string, { fromMs, untilMs }: { fromMs: number; untilMs: number }): void {
     time.after(fromMs, () => void order(id, true))
-    // Whoever finds the engine down comes back.
+    // Whoever finds the engine down, or its disk full, comes back.
     const resume = async () => {
-      if ((await order(id, false)) === 'down') time.after(3 * HOUR_MS + 17, () => void resume())
+      if (['down', 'refused'].includes(await order(id, false))) time.after(3 * HOUR_MS + 17, () => void resume())
     }
     time.after(untilMs, () => void resume())
   }
 
   /** What is over, or was paused by its failures, is not for whoever planned this pause. */
-  async function order(id: string, paused: boolean): Promise<'down' | 'done' | 'nothing to do'> {
+  async function order(id: string, paused: boolean): Promise<'down' | 'refused' | 'done' | 'nothing to do'> {
     const mine = life
     const [stored] = await store.getSchedules([id])
     if (mine === null || mine.isDead) return 'down'
     const isTheirs = stored!.paused && stored!.pausedBy !== 'operator'
     if (stored!.paused === paused || isTheirs || (!paused && isOver(stored!))) return 'nothing to do'
-    await mine.commands.setPaused([id], paused, null)
-    return 'done'
+    return (await setPaused(mine, id, paused)) ? 'done' : 'refused'
+  }
+
+  /** False: the disk is full. */
+  function setPaused(mine: Life, id: string, paused: boolean): Promise<boolean> {
+    const orders = mine.commands.setPaused([id], paused, null)
+    return orders.then(
+      () => true,
+      (error: unknown) => {
+        if (error !== DISK_FULL) throw error
+        return false
+      }
+    )
   }
 
   async function visit(): Promise<void> {
@@ -357,7 +370,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
     const failed = (await store.listSchedules()).filter(({ paused, pausedBy }) => paused && pausedBy === 'failures')
     for (const stored of failed) {
       if (mine === null || mine.isDead) return
-      if (!isOver(stored) && chance.happens(0.7)) await mine.commands.setPaused([stored.id], false, null)
+      if (!isOver(stored) && chance.happens(0.7)) await setPaused(mine, stored.id, false)
     }
   }
 

@@ -23,6 +23,7 @@ beforeEach(async () => {
   next = null
   const scheduler: SchedulerDoor = {
     noteChanged: (id) => void told.push(`changed ${id}`),
+    writePaused: async () => undefined,
     nextOf: () => next,
     backfillOf: () => null,
     runNow: async (scheduleId) => {

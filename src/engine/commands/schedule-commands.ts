@@ -28,6 +28,8 @@ import { sealTemplate } from './template-secrets.ts'
 export interface SchedulerDoor {
   /** It was added, changed or removed. */
   noteChanged(scheduleId: string): void | Promise<void>
+  /** Of one that is paused: what passed meanwhile gets its rows. Rejects where they cannot be written. */
+  writePaused(scheduleId: string): Promise<void>
   /** null: it will not fire again, or is paused. */
   nextOf(scheduleId: string): ScheduleOutlook['next']
   backfillOf(scheduleId: string): Backfill | null
@@ -305,7 +307,7 @@ export class ScheduleCommands {
       let before = await this.#require(id)
       if (before.paused) {
         // Moments of a pause are written by the hour. They are before it may end: an engine that died right after would not know of it.
-        await scheduler.noteChanged(id)
+        await scheduler.writePaused(id)
         before = await this.#require(id)
       }
       if (revision !== undefined && revision !== before.revision) {

@@ -1,4 +1,4 @@
-import { describe, expect } from 'vitest'
+import { describe, expect, vi } from 'vitest'
 import { ScheduleCommands, type SchedulerDoor } from '../commands/schedule-commands.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
 import { every, it, type ScheduleWorld, START_MS } from './testing/schedule-fixtures.ts'
@@ -9,6 +9,7 @@ const MINUTE_MS = 60_000
 function commandsOf(world: ScheduleWorld, over: Partial<SchedulerDoor> = {}): ScheduleCommands {
   const door: SchedulerDoor = {
     noteChanged: (id) => world.scheduler.noteChanged(id),
+    writePaused: (id) => world.scheduler.writePaused(id),
     nextOf: (id) => world.scheduler.nextOf(id),
     backfillOf: (id) => world.scheduler.backfillOf(id),
     runNow: (id) => world.scheduler.runNow(id),
@@ -23,6 +24,23 @@ function commandsOf(world: ScheduleWorld, over: Partial<SchedulerDoor> = {}): Sc
     onChange: () => undefined
   })
 }
+
+describe('a disk that is full', () => {
+  it('leaves a schedule paused whose pause cannot be told yet, and none of it is lost', async ({ world }) => {
+    const id = await world.add({ rules: every(600), overlap: 'allow', catchUp: 'all', catchUpWindowSeconds: 86_400 })
+    const commands = commandsOf(world)
+    await commands.setPaused([id], true, null)
+    await world.clock.advanceBy(45 * MINUTE_MS)
+    const full = new Error('The disk is full')
+    vi.spyOn(world.store, 'fire').mockRejectedValueOnce(full).mockRejectedValueOnce(full)
+    await expect(commands.setPaused([id], false, null)).rejects.toThrow('The disk is full')
+    await expect(commands.setPaused([id], false, null)).rejects.toThrow('The disk is full')
+    expect((await world.store.getSchedules([id]))[0]).toMatchObject({ paused: true })
+    await commands.setPaused([id], false, null)
+    await world.clock.advanceBy(5 * MINUTE_MS)
+    expect(await world.told(id)).toEqual(['12:40 skipped paused ×4', '12:50 fired on_time'])
+  })
+})
 
 describe('an engine that dies', () => {
   it('in the moment in which a schedule is resumed has told what was paused, and none of it is missed or caught up', async ({

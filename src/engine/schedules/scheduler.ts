@@ -171,6 +171,23 @@ export class Scheduler {
     })
   }
 
+  /** Of one that is paused: what passed meanwhile gets its rows, so that the pause may end. Rejects where they cannot be written. */
+  writePaused(scheduleId: string): Promise<void> {
+    return this.#inLine(async () => {
+      const state = this.#states.get(scheduleId)
+      if (state === undefined) return
+      state.stored = { ...state.stored, paused: true }
+      for (;;) {
+        const gone = await goOver(state, this.#around(state))
+        if (gone.firings.length === 0) break
+        this.#believe(gone, await this.#writeRows(gone.firings))
+        findNext(state)
+      }
+      this.#places.put(state)
+      this.#plan()
+    })
+  }
+
   /** Whether it is paused or runs: somebody wants it now. Rejects as prepareJobs does. */
   runNow(scheduleId: string): Promise<StoredFiring> {
     return this.#inLine(async () => {
