@@ -180,9 +180,9 @@ function createOnceInterceptor(answers: Engine['answers']): RootInterceptor {
 
 /** `?fields=`: only these parts of what is answered (api/fields.ts). */
 const pickPartsOfAnswer: RootInterceptor = async ({ request, context, prefix, next }) => {
-  const text = request.url.searchParams.get('fields')
-  if (text === null) return next()
-  const wanted = parseFields(text)
+  const texts = request.url.searchParams.getAll('fields')
+  if (texts.length === 0) return next()
+  const wanted = parseFields(texts.join(','))
   const result = await next({ request, prefix, context: { ...context, fields: wanted } })
   if (result.response === undefined) return result
   const { response } = result

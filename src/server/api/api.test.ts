@@ -117,6 +117,7 @@ describe('parts of an answer', () => {
       jobs: [{ project: 'shop', placement: { tags: [] } }],
       nextBefore: null
     })
+    expect(await get('jobs.project&fields=nextBefore')).toEqual({ jobs: [{ project: 'shop' }], nextBefore: null })
     expect((await get('jobs.placement,jobs.placement.tags')).jobs).toEqual([{ placement: { nodeId: null, tags: [] } }])
   })
 

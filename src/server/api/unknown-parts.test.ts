@@ -193,6 +193,8 @@ describe('a part that an operation does not know', () => {
     expect((await ask({ url: '/api/v1/jobs?limt=5' })).json().message).toMatch(
       /^jobs\.list has no "limt" in its query\. Did you mean "limit"\? The query takes status, .*, fields\.$/
     )
+    for (const url of ['/api/v1/jobs?fields[]=jobs.id', '/api/v1/jobs?fields=jobs.id&fields[x]=jobs'])
+      expect((await ask({ url })).json().message).toMatch(/^jobs\.list has no "fields\[.*The query takes .*fields\.$/)
     expect((await ask({ method: 'POST', url: '/api/v1/system/demo', headers: JSON_TYPE, payload: { x: 1 } })).json())
       // Where there is nothing, that is said.
       .toMatchObject({ message: 'system.runDemo has no "x". It takes nothing.' })

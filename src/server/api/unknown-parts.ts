@@ -43,7 +43,7 @@ const LONGEST_NAME = 100
  */
 export function checkParts({ procedure, operation, input }: Asked): void {
   const root = shapeOf(procedure)
-  const unknown = findUnknown(input, root, root, [])
+  const unknown = findUnknown(input, root, root)
   if (unknown === null) return
   const { path, known } = unknown
   const above = path.slice(0, -1).join('.')
@@ -87,8 +87,9 @@ export function checkQuery(
   next: (name: string) => string = () => takes('The query', known)
 ): void {
   for (const key of query.keys()) {
-    // Brackets are for what has parts: `status[]`.
-    const name = key.split('[', 1)[0]!
+    // Brackets are for what has parts: `status[]`. The door reads `fields` itself, and without them.
+    const bare = key.split('[', 1)[0]!
+    const name = bare === FIELDS ? key : bare
     if (!known.includes(name)) throw refuse(operation, [name], known, next(name), ' in its query')
   }
 }
@@ -125,33 +126,32 @@ interface Unknown {
   known: string[]
 }
 
-function findUnknown(value: unknown, shape: Shape, root: Shape, path: string[]): Unknown | null {
+/** The first part that the shape does not have. Bulks have ten thousand items: where there is none, nothing is made. */
+function findUnknown(value: unknown, shape: Shape, root: Shape): Unknown | null {
   // What is of another type than the schema says is the schema's to refuse.
   if (typeof value !== 'object' || value === null) return null
   if (shape.$ref !== undefined) {
-    const meant = shape.$ref === '#' ? root : root.$defs![shape.$ref.split('/').at(-1)!]!
-    return findUnknown(value, meant, root, path)
+    return findUnknown(value, shape.$ref === '#' ? root : root.$defs![shape.$ref.split('/').at(-1)!]!, root)
   }
-  const choices = (shape.anyOf ?? shape.oneOf)?.filter((choice) => mayBe(value, choice))
+  const choices = shape.anyOf ?? shape.oneOf
   if (choices !== undefined) {
-    const found = choices.map((choice) => findUnknown(value, choice, root, path))
+    const found = choices.filter((choice) => mayBe(value, choice)).map((choice) => findUnknown(value, choice, root))
     return found.includes(null) ? null : (found[0] ?? null)
   }
   if (Array.isArray(value)) {
-    if (shape.items === undefined) return null
-    for (const [index, item] of value.entries()) {
-      const unknown = findUnknown(item, shape.items, root, [...path, String(index)])
-      if (unknown !== null) return unknown
+    for (let index = 0; index < value.length && shape.items !== undefined; index += 1) {
+      const unknown = findUnknown(value[index], shape.items, root)
+      if (unknown !== null) return { ...unknown, path: [String(index), ...unknown.path] }
     }
     return null
   }
   if (shape.type !== 'object') return null
   const { properties = {}, additionalProperties: more = shape.properties === undefined } = shape
-  for (const [name, part] of Object.entries(value)) {
+  for (const name of Object.keys(value)) {
     const own = Object.hasOwn(properties, name) ? properties[name]! : more
-    if (own === false) return { path: [...path, name], known: Object.keys(properties) }
-    const unknown = own === true ? null : findUnknown(part, own, root, [...path, name])
-    if (unknown !== null) return unknown
+    if (own === false) return { path: [name], known: Object.keys(properties) }
+    const unknown = own === true ? null : findUnknown((value as Record<string, unknown>)[name], own, root)
+    if (unknown !== null) return { ...unknown, path: [name, ...unknown.path] }
   }
   return null
 }
