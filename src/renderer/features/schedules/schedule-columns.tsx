@@ -8,7 +8,7 @@ import type { Column } from '../../ui/virtual-table.tsx'
 import { RunBars } from './run-bars.tsx'
 import classes from './schedules-screen.module.css'
 import { missedLately, OVERLAP_WORDS, pausedWords, timingShort, timingWords, whatWords } from './schedule-words.ts'
-import { formatIn } from './zoned-time.ts'
+import { formatIn, formatMoment } from './zoned-time.ts'
 
 /** `in 2 d 17 h`; why not, where it will not fire. */
 export function NextText({ schedule }: { schedule: Schedule }) {
@@ -25,6 +25,26 @@ export function NextText({ schedule }: { schedule: Schedule }) {
       {formatIn(schedule.nextAtMs - nowMs)}
     </time>
   )
+}
+
+/** `Mon 23 Nov 03:00`, by the clocks of its zone. */
+function NextMoment({ schedule: { paused, nextAtMs, zone } }: { schedule: Schedule }) {
+  const nowMs = useNow()
+  if (paused || nextAtMs === null) return null
+  return (
+    <span className="dim" title={zone}>
+      {formatMoment(nextAtMs, zone, nowMs)}
+    </span>
+  )
+}
+
+/** Its fields; a line never ends within one, where another expression could be read. */
+function CronFields({ text }: { text: string }) {
+  return text.split(/(?<= )/).map((field, index) => (
+    <span key={index} className={classes.field}>
+      {field}
+    </span>
+  ))
 }
 
 /** A zone's name; a long one goes on in a second line, after a part of it. */
@@ -65,7 +85,7 @@ export function scheduleColumns(onPause: (schedule: Schedule, paused: boolean) =
       sortBy: ({ name }) => name,
       cell: (schedule) => (
         <span className={classes.name}>
-          <strong className="ellipsis" title={schedule.name}>
+          <strong className={classes.twoLines} title={schedule.name}>
             {schedule.name}
           </strong>
           <Marks schedule={schedule} />
@@ -90,7 +110,7 @@ export function scheduleColumns(onPause: (schedule: Schedule, paused: boolean) =
       hideBelowPx: 560,
       cell: (schedule) => (
         <span className={`mono ${classes.twoLines}`} title={`${timingShort(schedule)}\n${timingWords(schedule)}`}>
-          {timingShort(schedule)}
+          <CronFields text={timingShort(schedule)} />
         </span>
       )
     },
@@ -110,6 +130,14 @@ export function scheduleColumns(onPause: (schedule: Schedule, paused: boolean) =
       cell: (schedule) => <NextText schedule={schedule} />
     },
     {
+      id: 'at',
+      header: 'At',
+      width: '158px',
+      hideBelowPx: 1200,
+      sortBy: ({ nextAtMs, paused }) => (paused ? null : nextAtMs),
+      cell: (schedule) => <NextMoment schedule={schedule} />
+    },
+    {
       id: 'recent',
       header: 'Last 30 runs',
       width: '168px',
@@ -124,7 +152,7 @@ export function scheduleColumns(onPause: (schedule: Schedule, paused: boolean) =
       hideBelowPx: 1020,
       sortBy: ({ overlap }) => overlap,
       cell: ({ overlap }) => (
-        <span className="dim" title={OVERLAP_WORDS[overlap].text}>
+        <span className={`dim ${classes.twoLines}`} title={OVERLAP_WORDS[overlap].text}>
           {OVERLAP_WORDS[overlap].word}
         </span>
       )

@@ -26,6 +26,10 @@ it('shows each schedule with its next run and its last runs in words, and what w
   expect(grid.getByText('3 spiders of prices')).toBeTruthy()
   expect(grid.getAllByRole('img', { name: /^Last \d+ runs: .*succeeded/ }).length).toBeGreaterThan(5)
   expect(screen.getByText(/8 on · 2 paused · 1 missed a run/)).toBeTruthy()
+  // When it runs next: from now, and by the clocks of its zone.
+  const nightly = within(grid.getByText('nightly prices').closest<HTMLElement>('[role=row]')!)
+  expect(nightly.getByText(/^in \d/)).toBeTruthy()
+  expect(nightly.getByText(/ 03:\d\d/)).toBeTruthy()
 })
 
 it('pauses from the table at once, and Undo brings it on again', async () => {

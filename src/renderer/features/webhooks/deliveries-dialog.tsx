@@ -142,7 +142,7 @@ function DeliveryRow({ delivery, isBusy, onReplay }: { delivery: Delivery; isBus
       </span>
       {answer !== null && state !== 'delivered' && (
         <span className={`mono dim ellipsis ${classes.deliveryAnswer}`} title={answer}>
-          {answer}
+          {/^\d{3}\b/.test(answer) ? `answered ${answer}` : answer}
         </span>
       )}
     </li>
