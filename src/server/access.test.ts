@@ -322,6 +322,7 @@ describe('web pages of others', () => {
         payload: '{"paused":true}'
       })
       expect([type, response.statusCode, response.json().code]).toEqual([type, 400, 'BAD_INPUT'])
+      expect(response.json().message).toContain('Content-Type: application/json')
     }
   })
 })

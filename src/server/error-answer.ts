@@ -55,5 +55,9 @@ function fromFastify(error: FastifyError | Error, isFile: boolean): Error {
       : (['REQUEST_TOO_LARGE', 'The request is larger than the limit of 4 MB. Ask for fewer things at once.'] as const)
     return new ScrapdeckError(code, words, { cause: error })
   }
+  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    const words = 'A body of this type is not taken. Send JSON with Content-Type: application/json.'
+    return new ScrapdeckError('BAD_INPUT', words, { cause: error })
+  }
   return (error.statusCode ?? 500) < 500 ? new ScrapdeckError('BAD_INPUT', error.message, { cause: error }) : error
 }

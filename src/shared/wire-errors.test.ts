@@ -31,10 +31,3 @@ it('what has a form of its own is told by that form, not by a pattern', () => {
   const schedule = { name: 'a', zone: 'UTC', rules: [], excludedDates: ['25.12.'], jobs: [] }
   expect(refusalOf(ScheduleSettings, schedule)).toContain('excludedDates.0: Write a day as 2026-12-24')
 })
-
-it('a body of another type says which are taken', () => {
-  expect(toWireError(new ORPCError('UNSUPPORTED_MEDIA_TYPE'))).toMatchObject({
-    code: 'BAD_INPUT',
-    message: expect.stringContaining('Content-Type: application/json')
-  })
-})

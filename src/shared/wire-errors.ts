@@ -4,9 +4,6 @@ import { ERROR_CODES, type ErrorCode, ScrapdeckError } from './errors.ts'
 /** What a client of the contract gets for a failure, whichever door it came through. */
 export type WireError = ORPCError<ErrorCode, Record<string, unknown>>
 
-const OTHER_MEDIA_TYPE =
-  'The body is of a type that is not taken here. Send JSON with Content-Type: application/json; files go as multipart/form-data.'
-
 /**
  * The error a door sends. What we do not know as ours becomes INTERNAL without a word of its content, which could hold
  * paths or secrets: the door logs it instead.
@@ -15,7 +12,6 @@ export function toWireError(error: unknown): WireError {
   if (error instanceof ScrapdeckError) return wireError(error.code, error.message, error.data, error)
   if (error instanceof ORPCError && error.status < 500) {
     if (isErrorCode(error.code)) return wireError(error.code, error.message, {}, error)
-    if (error.code === 'UNSUPPORTED_MEDIA_TYPE') return wireError('BAD_INPUT', OTHER_MEDIA_TYPE, {}, error)
     const issues = readIssues(error.data)
     return wireError('BAD_INPUT', issues === null ? error.message : describeIssues(issues), {}, error)
   }
