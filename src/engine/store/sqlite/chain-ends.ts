@@ -20,6 +20,7 @@ export const CHAIN_ENDS_SQL = {
     WHERE answered_at_ms IS NULL ORDER BY ended_at_ms, chain_id, job_id LIMIT ?`,
   inherit: `INSERT INTO chain_lines SELECT :jobId, chain_id FROM chain_lines WHERE job_id = :afterJobId
     UNION SELECT :jobId, :chainId`,
+  isKnown: `SELECT 1 FROM chain_ends WHERE job_id = :jobId UNION ALL SELECT 1 FROM chain_lines WHERE job_id = :jobId LIMIT 1`,
   mayEnd: `SELECT 1 FROM jobs WHERE id = ? AND (state <> 'ended' OR cancelled_while_queued <> 0)`,
   forgetAnswered: 'DELETE FROM chain_ends WHERE job_id = ? AND answered_at_ms IS NOT NULL',
   forgetLine: `DELETE FROM chain_lines WHERE job_id = :jobId AND NOT EXISTS (SELECT 1 FROM chain_ends WHERE job_id = :jobId)`,
@@ -52,6 +53,7 @@ export function createChainEnds(database: Database) {
   )
   const takeBack = database.prepare<[string]>(CHAIN_ENDS_SQL.takeBack)
   const inherit = database.prepare<{ jobId: string; chainId: string; afterJobId: string }>(CHAIN_ENDS_SQL.inherit)
+  const isKnown = database.prepare<{ jobId: string }>(CHAIN_ENDS_SQL.isKnown)
   const mayEnd = database.prepare<[string], number>(CHAIN_ENDS_SQL.mayEnd).pluck()
   const forgetAnswered = database.prepare<[string]>(CHAIN_ENDS_SQL.forgetAnswered)
   const forgetLine = database.prepare<{ jobId: string }>(CHAIN_ENDS_SQL.forgetLine)
@@ -62,7 +64,8 @@ export function createChainEnds(database: Database) {
 
   /** Forgets what is not needed any more of a job, after whatever may have been the last need. */
   function settle(jobId: string): void {
-    if (mayEnd.get(jobId) !== undefined) return
+    // Of most jobs nothing is: all that it costs their ends is this question.
+    if (isKnown.get({ jobId }) === undefined || mayEnd.get(jobId) !== undefined) return
     forgetAnswered.run(jobId)
     forgetLine.run({ jobId })
   }
