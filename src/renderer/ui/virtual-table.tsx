@@ -1,5 +1,6 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import {
+  type CSSProperties,
   type DragEvent,
   type KeyboardEvent,
   memo,
@@ -49,6 +50,8 @@ interface VirtualTableProps<Row> {
   /** Rows have an order that can be changed, by dragging or with Alt and the arrows: these go right before that row, or to the end. */
   onReorder?: (ids: readonly string[], before: string | null) => void
   empty?: ReactNode
+  /** Of every row; 32 unless told otherwise. */
+  rowPx?: number
 }
 
 const ROW_PX = 32
@@ -56,6 +59,7 @@ const ROW_PX = 32
 /** A table for any number of rows: only those in sight are in the page. The cursor moves by j/k or arrows. */
 export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const { label, rowId, openId = null, onOpen, marks, onMarks, onEndReached, primary = false } = props
+  const { rowPx = ROW_PX } = props
   const id = useId()
   const scroller = useRef<HTMLDivElement>(null)
   const widthPx = useWidth(scroller)
@@ -79,7 +83,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const virtualizer = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_PX,
+    estimateSize: () => rowPx,
     overscan: 8,
     initialRect: { width: 1000, height: 600 }
   })
@@ -183,7 +187,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   useKeys(label, [...bindings, ...orderKeys], primary)
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return
-    const page = Math.max(1, Math.floor(pagePx / ROW_PX) - 2)
+    const page = Math.max(1, Math.floor(pagePx / rowPx) - 2)
     const moves: Record<string, number> = {
       ArrowDown: cursor + 1,
       ArrowUp: cursor - 1,
@@ -208,6 +212,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   return (
     <div
       className={classes.table}
+      style={rowPx === ROW_PX ? undefined : ({ '--row': `${rowPx}px` } as CSSProperties)}
       ref={scroller}
       role="grid"
       aria-label={label}
@@ -242,7 +247,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
           {...(onReorder ? drag : {})}
         >
           {dropIndex !== null && (
-            <i className={classes.dropLine} style={{ transform: `translateY(${dropIndex * ROW_PX}px)` }} aria-hidden />
+            <i className={classes.dropLine} style={{ transform: `translateY(${dropIndex * rowPx}px)` }} aria-hidden />
           )}
           {items.map((item) => {
             const row = rows[item.index] as Row

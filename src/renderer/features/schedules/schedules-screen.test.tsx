@@ -1,5 +1,5 @@
 import { configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
-import { afterEach, expect, it } from 'vitest'
+import { afterEach, expect, it, vi } from 'vitest'
 import type { Schedule } from '../../../shared/contract/index.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
@@ -9,7 +9,10 @@ configure({ asyncUtilTimeout: 8000 })
 let engine: FakeEngine
 let app: ReturnType<typeof renderApp>
 
-afterEach(() => app.stop())
+afterEach(() => {
+  app.stop()
+  vi.restoreAllMocks()
+})
 
 const named = (name: string): Schedule => [...engine.schedules.values()].find((schedule) => schedule.name === name)!
 
@@ -126,6 +129,15 @@ it('lists what did not run with the reason, and leads to its schedule', async ()
   expect(grid.getByText(/The engine was off/)).toBeTruthy()
   fireEvent.click(screen.getByRole('radio', { name: 'Left out' }))
   expect((await grid.findAllByText('The run of the time before was still going.')).length).toBeGreaterThan(0)
+})
+
+it('tells the reason on a phone too', async () => {
+  vi.spyOn(window, 'matchMedia').mockImplementation(
+    (media) => ({ matches: true, media, addEventListener() {}, removeEventListener() {} }) as unknown as MediaQueryList
+  )
+  await open('/schedules/missed')
+  const grid = within(await screen.findByRole('grid', { name: 'Missed runs' }))
+  expect((await grid.findByText('maps weekly')).closest('[role=row]')?.textContent).toMatch(/The engine was off/)
 })
 
 it('teaches on first use what a schedule is', async () => {

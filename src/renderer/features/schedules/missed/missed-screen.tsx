@@ -1,4 +1,5 @@
 import { SegmentedControl } from '@mantine/core'
+import { useMediaQuery } from '@mantine/hooks'
 import { IconChecks } from '@tabler/icons-react'
 import { keepPreviousData, useInfiniteQuery, useQueries } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
@@ -24,6 +25,8 @@ const STATES = {
 } as const
 type Shown = keyof typeof STATES
 const PAGE_ROWS = 200
+/** A line of what and when, two of why. */
+const NARROW_ROW_PX = 66
 
 /** What should have run and did not, of all schedules, newest first: with the reason, never silence. */
 export function MissedScreen() {
@@ -44,13 +47,14 @@ export function MissedScreen() {
     queries: scheduleIds.map((id) => query.schedules.get.queryOptions({ input: { id }, retry: false }))
   })
   const namesText = JSON.stringify(schedules.flatMap(({ data }) => (data ? [[data.id, data.name, data.zone]] : [])))
+  const isNarrow = useMediaQuery('(max-width: 640px)', false, { getInitialValueInEffect: false })
   const columns = useMemo(() => {
     const names = new Map((JSON.parse(namesText) as [string, string, string][]).map(([id, ...rest]) => [id, rest]))
-    return missedColumns(
+    return (isNarrow ? narrowColumns : missedColumns)(
       (id) => names.get(id)?.[0] ?? id.slice(0, 8),
       (id) => names.get(id)?.[1] ?? localZone()
     )
-  }, [namesText])
+  }, [namesText, isNarrow])
   const count = rows.reduce((sum, firing) => sum + firing.count, 0)
   return (
     <>
@@ -77,6 +81,7 @@ export function MissedScreen() {
               rows={rows}
               rowId={(firing) => String(firing.id)}
               columns={columns}
+              rowPx={isNarrow ? NARROW_ROW_PX : undefined}
               primary
               onOpen={({ scheduleId }) => void navigate({ to: '/schedules', search: { schedule: scheduleId } })}
               onEndReached={() => firings.hasNextPage && !firings.isFetching && void firings.fetchNextPage()}
@@ -94,6 +99,35 @@ export function MissedScreen() {
   )
 }
 
+const whatWord = (firing: Firing) => firingWord(firing) + (firing.count > 1 ? ` × ${firing.count}` : '')
+const whyWords = ({ text, reason }: Firing) => (text === '' ? reason : text)
+
+/** On a phone: all of it in one column, the reason below. */
+function narrowColumns(nameOf: (id: string) => string, zoneOf: (id: string) => string): readonly Column<Firing>[] {
+  return [
+    {
+      id: 'all',
+      header: 'What did not run, and why',
+      width: 'minmax(0, 1fr)',
+      cell: (firing) => (
+        <span className={classes.missed}>
+          <span className={classes.name}>
+            <span className={`tone-${firingTone(firing)}`} title={whatWord(firing)}>
+              <FiringIcon firing={firing} />
+            </span>
+            <strong className="ellipsis">{nameOf(firing.scheduleId)}</strong>
+            {firing.count > 1 && <span className="dim">× {firing.count}</span>}
+            <time className={classes.missedAt} title={zoneOf(firing.scheduleId)}>
+              {formatMoment(firing.nominalMs, zoneOf(firing.scheduleId), Date.now())}
+            </time>
+          </span>
+          <span className={`dim ${classes.twoLines}`}>{whyWords(firing)}</span>
+        </span>
+      )
+    }
+  ]
+}
+
 function missedColumns(nameOf: (id: string) => string, zoneOf: (id: string) => string): readonly Column<Firing>[] {
   return [
     {
@@ -104,8 +138,7 @@ function missedColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
       cell: (firing) => (
         <span className={`${classes.name} tone-${firingTone(firing)}`}>
           <FiringIcon firing={firing} />
-          {firingWord(firing)}
-          {firing.count > 1 && ` × ${firing.count}`}
+          {whatWord(firing)}
         </span>
       )
     },
@@ -157,9 +190,9 @@ function missedColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
       header: 'Why',
       width: 'minmax(200px, 2.6fr)',
       hideBelowPx: 620,
-      cell: ({ text, reason }) => (
-        <span className={`dim ${classes.twoLines}`} title={text}>
-          {text === '' ? reason : text}
+      cell: (firing) => (
+        <span className={`dim ${classes.twoLines}`} title={firing.text}>
+          {whyWords(firing)}
         </span>
       )
     }
