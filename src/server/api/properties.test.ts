@@ -461,11 +461,11 @@ function formOf(payload: unknown, headers: Record<string, string>): Partial<Inje
   const fields = Object.entries((payload as Record<string, unknown> | null) ?? {})
   const parts = fields.map(([name, one]) => {
     const file = name === 'file' ? '; filename="x.egg"' : ''
-    return `--b\r\nContent-Disposition: form-data; name="${name.replace(/["\r\n]/g, '')}"${file}\r\n\r\n${String(one)}\r\n`
+    return `--part-of-a-form\r\nContent-Disposition: form-data; name="${name.replace(/["\r\n]/g, '')}"${file}\r\n\r\n${String(one)}\r\n`
   })
   return {
-    payload: `${parts.join('')}--b--\r\n`,
-    headers: { ...headers, 'content-type': 'multipart/form-data; boundary=b' }
+    payload: `${parts.join('')}--part-of-a-form--\r\n`,
+    headers: { ...headers, 'content-type': 'multipart/form-data; boundary=part-of-a-form' }
   }
 }
 
