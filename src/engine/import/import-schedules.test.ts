@@ -258,6 +258,10 @@ CRON_TZ=America/New_York
       'several'
     ],
     ['0 3 * * * curl h/schedule.json -d @body', 'is a file'],
+    [
+      '0 3 * * * curl h/schedule.json -d project=p -d spider=a -d day=$(date +%F)',
+      'cron ends the command at its first %'
+    ],
     ['gibberish', 'no line of a crontab']
   ])('what cannot be taken over is told: %s', (line, words) => {
     const { schedules, notes } = take(line)

@@ -37,7 +37,10 @@ export function importCrontab(crontab: string, options: CrontabOptions): Importe
         zone === null ? refused(origin, 'its time zone is not known') : importLine(origin, line, zone, options, names)
       )
     } catch (error) {
-      found.push(refused(origin, (error as Error).message))
+      // What looks like a slip of ours is what cron itself makes of the line.
+      const isCut = PERCENT_SIGN.test(line)
+      const { message } = error as Error
+      found.push(refused(origin, isCut ? `${message} (cron ends the command at its first %: write \\%)` : message))
     }
   }
   return found
@@ -68,8 +71,10 @@ function importLine(
   return finish(origin, { ...draft, overlap: 'allow', catchUp: 'none' }, notes)
 }
 
+const PERCENT_SIGN = /(?<!\\)%/
+
 /** In a crontab `%` ends the command, and what follows is its input; `\%` is the sign itself. */
 function withoutInput(command: string): string {
-  const end = /(?<!\\)%/.exec(command)?.index ?? command.length
+  const end = PERCENT_SIGN.exec(command)?.index ?? command.length
   return command.slice(0, end).replaceAll('\\%', '%')
 }
