@@ -63,3 +63,21 @@ it('a schedule of what is not deployed is created, and said', async () => {
     error: 'There is no project elsewhere so far: the firings of this schedule fail until that is deployed.\n'
   })
 })
+
+it('one job shows what plugins made of it; what is not there says where to look', async () => {
+  const detail = EXAMPLES.jobs.get.output
+  const evidence = { 'changed by quota': ['depth', 'LOG_LEVEL'], 'not asked of broken': 'no room', pid: 7 }
+  const step = { ...detail.timeline[0]!, text: 'Accepted', evidence }
+  const url = await startServer((request, response) => {
+    const isOne = /\/jobs\/[0-9a-f]{32}$/.test(request.url ?? '')
+    const rows = { jobs: [], schedules: [], nodes: [], nextBefore: null, nextAfter: null }
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(isOne ? { ...detail, timeline: [step] } : rows))
+  })
+  const { out } = await call(['jobs', detail.job.id], { url })
+  expect(out.slice(out.indexOf('Accepted'))).toBe(
+    `Accepted\n${' '.repeat(21)}changed by quota: depth, LOG_LEVEL\n${' '.repeat(21)}not asked of broken: no room\n`
+  )
+  expect((await call(['jobs', '019b000000'], { url })).error).toContain('"scrapdeck jobs" lists')
+  expect((await call(['schedules', 'show', 'x'], { url })).error).toContain('"scrapdeck schedules list"')
+})

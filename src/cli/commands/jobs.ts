@@ -91,6 +91,12 @@ async function showJob({ client, terminal, flags }: Session, id: string): Promis
   print(terminal, flags, detail, (answer) => describeJob(answer, names))
 }
 
+/** Of the evidence what is in words, not in figures: what plugins did. */
+function notesOf(evidence: Record<string, unknown>): string[] {
+  const inWords = Object.entries(evidence).filter(([name]) => name.includes(' '))
+  return inWords.map(([name, value]) => `${' '.repeat(21)}${name}: ${[value].flat().join(', ')}`)
+}
+
 function describeJob({ job, attempts, timeline }: JobDetail, nodes: Map<string, string>): string {
   const pairs = (values: Record<string, string>) =>
     Object.entries(values)
@@ -127,7 +133,8 @@ function describeJob({ job, attempts, timeline }: JobDetail, nodes: Map<string, 
     ]
   ]
   const lines = facts.filter(([, text]) => text !== '').map(([name, text]) => `${name.padEnd(10)} ${text}`)
-  return [...lines, '', ...timeline.map(({ atMs, text }) => `${localTime(atMs)}  ${text}`)].join('\n')
+  const steps = timeline.flatMap(({ atMs, text, evidence }) => [`${localTime(atMs)}  ${text}`, ...notesOf(evidence)])
+  return [...lines, '', ...steps].join('\n')
 }
 
 /** The whole id, or its beginning as long as it is one job's. */
@@ -142,7 +149,9 @@ export async function findJobId(client: Client, text: string): Promise<string> {
   const { jobs } = await client.jobs.list({ text, limit: 2 })
   if (jobs.length === 1) return jobs[0]?.id as string
   const what =
-    jobs.length === 0 ? `No job begins with ${text}.` : `Several jobs begin with ${text}. Write more of the id.`
+    jobs.length === 0
+      ? `No job begins with ${text}; "scrapdeck jobs" lists the newest.`
+      : `Several jobs begin with ${text}. Write more of the id.`
   throw new CommandEnd(EXIT_CODES.notFound, what)
 }
 

@@ -325,7 +325,7 @@ export async function findSchedule(client: Client, text: string): Promise<Schedu
   if (named.length === 1) return named[0] as Schedule
   const what =
     named.length === 0
-      ? `There is no schedule ${text}.`
+      ? `There is no schedule ${text}; "scrapdeck schedules list" shows those that there are.`
       : `Several schedules are called ${text}. Use the id of one: scrapdeck schedules list`
   throw new CommandEnd(EXIT_CODES.notFound, what)
 }
