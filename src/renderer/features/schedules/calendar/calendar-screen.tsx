@@ -10,6 +10,7 @@ import { plural } from '../../../ui/numbers.ts'
 import { ScreenHead } from '../../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
 import { SchedulesTabs } from '../schedules-tabs.tsx'
+import { localZone } from '../zoned-time.ts'
 import { Agenda } from './agenda.tsx'
 import classes from './calendar.module.css'
 import { HourPane } from './hour-pane.tsx'
@@ -19,7 +20,7 @@ import { WeekGrid } from './week-grid.tsx'
 
 const MINUTE_MS = 60_000
 /** Then there is nothing to choose. */
-const IS_UTC_HERE = Intl.DateTimeFormat().resolvedOptions().timeZone === 'UTC'
+const IS_UTC_HERE = localZone() === 'UTC'
 
 /** A week of runs: what became of those that were, and those to come. */
 export function CalendarScreen() {
@@ -71,7 +72,9 @@ export function CalendarScreen() {
               <IconChevronRight size={15} />
             </ActionIcon>
           </Tooltip>
-          <strong className={classes.span}>{weekWords(days)}</strong>
+          <span className={classes.span}>
+            <strong>{weekWords(days)}</strong> <span className="faint">{utc ? 'UTC' : localZone()}</span>
+          </span>
           {(!IS_UTC_HERE || utc) && (
             <SegmentedControl
               size="xs"

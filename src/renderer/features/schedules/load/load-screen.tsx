@@ -11,6 +11,7 @@ import { formatCount, plural } from '../../../ui/numbers.ts'
 import { Panel, ScreenHead } from '../../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
 import { SchedulesTabs } from '../schedules-tabs.tsx'
+import { localZone } from '../zoned-time.ts'
 import { LoadChart } from './load-chart.tsx'
 import classes from './load.module.css'
 import { MinutePane } from './minute-pane.tsx'
@@ -72,7 +73,7 @@ export function LoadScreen() {
               <>
                 <Panel
                   title="Jobs that start in a minute"
-                  note={slots === 0 ? 'the fleet has no slots' : `the fleet has ${plural(slots, 'slot')}`}
+                  note={`${slots === 0 ? 'the fleet has no slots' : `the fleet has ${plural(slots, 'slot')}`} · times of ${localZone()}`}
                   aside={
                     <SegmentedControl
                       size="xs"
