@@ -144,3 +144,25 @@ it('teaches on first use what a schedule is', async () => {
   await open('/schedules', { firstRun: true })
   expect(await screen.findByText('Nothing runs by itself yet')).toBeTruthy()
 })
+
+it('asks before the editor is left with changes, and leaves without a word where there are none', async () => {
+  await open('/schedules?edit=NIGHTLY')
+  const name = await screen.findByLabelText('Name')
+  fireEvent.change(name, { target: { value: 'nightly prices of all' } })
+  fireEvent.click(screen.getByRole('link', { name: /^Jobs/ }))
+  const dialog = within(await screen.findByRole('dialog', { name: 'Leave without saving?' }))
+  expect(dialog.getByText('What you changed of nightly prices is not saved yet.')).toBeTruthy()
+  fireEvent.click(dialog.getByRole('button', { name: 'Keep editing' }))
+  expect(await screen.findByDisplayValue('nightly prices of all')).toBeTruthy()
+
+  fireEvent.click(screen.getByRole('link', { name: /^Jobs/ }))
+  fireEvent.click(await screen.findByRole('button', { name: 'Discard and leave' }))
+  await screen.findByRole('heading', { level: 1, name: /Jobs/ })
+  expect(named('nightly prices')).toBeTruthy()
+  app.stop()
+
+  await open('/schedules?edit=NIGHTLY')
+  await screen.findByLabelText('Name')
+  fireEvent.click(screen.getByRole('link', { name: /^Jobs/ }))
+  await screen.findByRole('heading', { level: 1, name: /Jobs/ })
+})

@@ -8,6 +8,7 @@ import { useApi } from '../../../api/api.tsx'
 import { explainError } from '../../../api/explain-error.ts'
 import { useKeys } from '../../../state/keys.ts'
 import { FormFailure } from '../../../ui/form-failure.tsx'
+import { LeaveGuard } from '../../../ui/leave-guard.tsx'
 import { Kbd, modKey } from '../../../ui/kbd.tsx'
 import { notifyDone } from '../../../ui/notify.tsx'
 import { plural } from '../../../ui/numbers.ts'
@@ -88,11 +89,16 @@ function EditorForm({
   const [revision, setRevision] = useState(saved?.revision)
   const [isSaving, setSaving] = useState(false)
   const [error, setError] = useState<unknown>(null)
+  const isLeaving = useRef(false)
   const read = useMemo(() => readSchedule(form), [form])
   // The lists at the right may come a moment after the keys.
   const timing = useDeferredValue(useMemo(() => readTiming(form), [form]))
   const zones = useMemo(() => zoneChoices(form.zone), [form.zone])
   const isChanged = form !== begun.current
+  const leave = (schedule: Schedule | null) => {
+    isLeaving.current = true
+    onDone(schedule)
+  }
   const change = (patch: Partial<ScheduleForm>) => {
     setError(null)
     setForm((before) => ({ ...before, ...patch }))
@@ -114,7 +120,7 @@ function EditorForm({
           ? await client.schedules.create(read.settings)
           : await client.schedules.update({ ...read.settings, id: saved.id, revision })
       notifyDone(saved === null ? `${schedule.name} is on.` : `${schedule.name} is saved.`)
-      onDone(schedule)
+      leave(schedule)
     } catch (failure) {
       setError(failure)
     } finally {
@@ -123,7 +129,7 @@ function EditorForm({
   }
   useKeys('Editor', [
     { key: 'mod+s', label: 'Save', run: () => void save() },
-    { key: 'Escape', label: 'Leave without saving', run: () => !isChanged && onDone(null) }
+    { key: 'Escape', label: 'Leave without saving', run: () => !isChanged && leave(null) }
   ])
   const isChangedMeanwhile = error !== null && explainError(error).code === 'CHANGED_MEANWHILE'
   return (
@@ -140,6 +146,7 @@ function EditorForm({
         void save()
       }}
     >
+      <LeaveGuard unsaved={isChanged ? unsavedWords(saved) : null} isLeaving={isLeaving} />
       <div className={classes.head}>
         <ScreenHead
           title={saved === null ? 'New schedule' : form.name.trim() || saved.name}
@@ -148,7 +155,7 @@ function EditorForm({
           <span className={classes.missing} role="status">
             {'problem' in read ? read.problem : ''}
           </span>
-          <Button onClick={() => onDone(null)}>{isChanged ? 'Discard' : 'Close'}</Button>
+          <Button onClick={() => leave(null)}>{isChanged ? 'Discard' : 'Close'}</Button>
           <Button
             type="submit"
             variant="filled"
@@ -259,6 +266,10 @@ function Outcome({
       )}
     </Panel>
   )
+}
+
+function unsavedWords(saved: Schedule | null): string {
+  return saved === null ? 'The new schedule is not saved yet.' : `What you changed of ${saved.name} is not saved yet.`
 }
 
 /** This machine's zone and UTC first, then all others. */
