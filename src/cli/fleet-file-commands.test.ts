@@ -141,6 +141,16 @@ test('schedules of other programs are reported, planned, written as a file or ma
   expect((await call(['import-schedules', 'gerapy'])).error).toContain('Name the database of gerapy')
 })
 
+test('an import of which nothing can be taken over fails, with what keeps each', async () => {
+  file('crontab', '0 3 * * * /usr/bin/backup\n')
+  const refused = await call(['import-schedules', 'crontab', 'crontab', '--yes'])
+  expect(refused.code).toBe(1)
+  expect(refused.out).toContain('NOT TAKEN OVER')
+  expect(refused.error).toContain('Nothing of it can be taken over')
+  file('empty', '# nothing\n')
+  expect((await call(['import-schedules', 'crontab', 'empty'])).code).toBe(0)
+})
+
 test('what ScrapydWeb itself wrote is first only shown, then made: nodes by their addresses, paused as there', async () => {
   const urls = ['127.0.0.1:16801', 'localhost:16802', '127.0.0.1:16803']
   file(

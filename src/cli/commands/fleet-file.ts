@@ -118,7 +118,8 @@ async function runImport(
   }
   if (taken === 0) {
     print(terminal, session.flags, { imported, changes: [], applied: false }, () => '')
-    return
+    if (imported.length === 0) return
+    throw new CommandEnd(EXIT_CODES.failed, 'Nothing of it can be taken over; what keeps each is said with it.')
   }
   const changes = await applyOrPlan(session, { yaml, prune: false }, flags.yes === true).catch((caught: unknown) => {
     const error = toCommandError(caught)
