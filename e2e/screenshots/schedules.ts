@@ -114,6 +114,12 @@ export const SCHEDULE_SCREENS: Record<string, (page: Page) => Promise<void>> = {
     await page.getByRole('button', { name: 'New schedule' }).first().click()
     await page.getByLabel('Cron expression').fill('0 25 * * *')
   },
+  'schedules-leave': async (page) => {
+    await page.goto('#/schedules')
+    await page.getByRole('button', { name: 'New schedule' }).first().click()
+    await page.getByLabel('Name').fill('nightly prices of the north')
+    await page.getByRole('link', { name: /^Jobs/ }).click()
+  },
   'schedules-backfill': async (page) => {
     await detailOf('nightly prices')(page)
     await page.getByRole('button', { name: 'Backfill…' }).click()

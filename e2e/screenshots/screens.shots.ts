@@ -267,6 +267,9 @@ for (const scheme of SCHEMES) {
           if (process.env['SCRAPDECK_DOCS_IMAGES'] && FOR_README.includes(file)) copyToDocs(file)
           // A dialog with an open list takes one for the list.
           for (let times = 0; times < 3; times += 1) await page.keyboard.press('Escape')
+          // With changes it would be asked about before the next screen.
+          const discard = page.getByRole('button', { name: 'Discard', exact: true })
+          if (await discard.isVisible()) await discard.click()
         }
         await context.close()
       }
