@@ -1,7 +1,7 @@
 import { getEventIteratorSchemaDetails } from '@orpc/contract'
 import type { AnyProcedure } from '@orpc/server'
-import { z } from 'zod'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { type Shape, shapeOfSchema } from './shape.ts'
 
 /** A part of an answer: names below each other; null: whatever is there. */
 export type Wanted = Map<string, Wanted | null>
@@ -36,32 +36,13 @@ function add(wanted: Wanted, [first, ...rest]: string[]): void {
   add(deeper, rest)
 }
 
-/** As far as it says which names an answer has. */
-interface Shape {
-  $ref?: string
-  type?: unknown
-  anyOf?: Shape[]
-  oneOf?: Shape[]
-  allOf?: Shape[]
-  items?: Shape
-  properties?: Record<string, Shape>
-  additionalProperties?: Shape | boolean
-  $defs?: Record<string, Shape>
-}
-
-const shapes = new WeakMap<object, Shape>()
-
 /** Throws BAD_INPUT for a name that no answer of the operation can have: before the operation is done, so that a mistake is not one. */
 export function checkFields(wanted: Wanted, procedure: AnyProcedure): void {
   const { outputSchema, route } = procedure['~orpc']
   if (outputSchema === undefined || getEventIteratorSchemaDetails(outputSchema) !== undefined) {
     throw noFields()
   }
-  let root = shapes.get(outputSchema)
-  if (root === undefined) {
-    root = z.toJSONSchema(outputSchema as z.ZodType, { io: 'output', unrepresentable: 'any' }) as Shape
-    shapes.set(outputSchema, root)
-  }
+  const root = shapeOfSchema(outputSchema, 'output')
   const whole = [root]
   check(wanted, route.outputStructure === 'detailed' ? partsOf(whole, root).names.get('body')! : whole, [], root)
 }

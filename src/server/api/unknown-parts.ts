@@ -1,21 +1,8 @@
 import { getEventIteratorSchemaDetails } from '@orpc/contract'
 import type { AnyProcedure } from '@orpc/server'
-import { z } from 'zod'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { suggestNear } from '../../shared/near-matches.ts'
-
-/** As far as it says which parts an input has. */
-interface Shape {
-  $ref?: string
-  type?: string
-  const?: unknown
-  anyOf?: Shape[]
-  oneOf?: Shape[]
-  items?: Shape
-  properties?: Record<string, Shape>
-  additionalProperties?: Shape | boolean
-  $defs?: Record<string, Shape>
-}
+import { type Shape, shapeOfSchema } from './shape.ts'
 
 interface Asked {
   procedure: AnyProcedure
@@ -107,18 +94,11 @@ function refuse(operation: string, path: string[], known: string[], next: string
 const takes = (what: string, known: string[]): string =>
   known.length === 0 ? `${what} takes nothing.` : `${what} takes ${known.join(', ')}.`
 
-const shapes = new WeakMap<object, Shape>()
 const NOTHING: Shape = { type: 'object', properties: {} }
 
 function shapeOf(procedure: AnyProcedure): Shape {
   const { inputSchema } = procedure['~orpc']
-  if (inputSchema === undefined) return NOTHING
-  let shape = shapes.get(inputSchema)
-  if (shape === undefined) {
-    shape = z.toJSONSchema(inputSchema as z.ZodType, { io: 'input', unrepresentable: 'any' }) as Shape
-    shapes.set(inputSchema, shape)
-  }
-  return shape
+  return inputSchema === undefined ? NOTHING : shapeOfSchema(inputSchema, 'input')
 }
 
 interface Unknown {

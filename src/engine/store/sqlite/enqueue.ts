@@ -54,6 +54,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
     const [settings, args] = [textOfMap(job.settings), textOfMap(job.args)]
     counters.moved(null, { project, spider, status: 'queued', node_id: null, hold, lane })
     changes.job(id)
+    // Both calls say every value by itself: handed over as a list, they cost more than plain jobs save (measured).
     if (isPlain(job, hold)) {
       const { source, scheduleId, nominalMs } = job
       const { atMs, text } = entry
