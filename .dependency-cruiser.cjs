@@ -7,9 +7,12 @@ const path = require('node:path')
 
 /** The rooms of the engine, in the order in which work walks through them. A room imports only rooms further down. */
 const ROOMS = [
+  'wiring',
   'import',
   'router',
+  'health',
   'fleet-file',
+  'scrapyd-commands',
   'commands',
   'schedules',
   'queue',
@@ -100,7 +103,7 @@ module.exports = {
       from: { path: '^src/(server|config|main|cli)/', pathNot: TESTS },
       to: {
         path: '^src/engine/',
-        pathNot: '^src/engine/(index\\.ts$|runtime/|router/router\\.ts$|commands/fleet-as-scrapyd\\.ts$|import/import-(scrapyd|schedules)\\.ts$|projects/egg-builder\\.ts$)'
+        pathNot: '^src/engine/(index\\.ts$|runtime/|router/router\\.ts$|scrapyd-commands/fleet-as-scrapyd\\.ts$|import/import-(scrapyd|schedules)\\.ts$|projects/egg-builder\\.ts$)'
       }
     },
     {

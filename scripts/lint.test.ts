@@ -7,7 +7,7 @@ const FORBIDDEN = ['Date.now()', 'new Date()', 'Math.random()', 'setTimeout(() =
 
 test('the engine may not ask for the time or for chance itself, and is told of the clock', async () => {
   const lines = [...FORBIDDEN, 'new Date(5)'].map((code, number) => `export const found${number} = ${code}\n`)
-  expect(await lint('src/engine/dispatch/place.ts', lines.join(''))).toEqual(
+  expect(await lint('src/engine/dispatch/decide/place.ts', lines.join(''))).toEqual(
     FORBIDDEN.map((_, number) => ({ line: number + 1, message: expect.stringContaining('take `clock` or `random`') }))
   )
 }, 60_000)
@@ -18,7 +18,7 @@ test('the runtime room is where time comes from', async () => {
 
 test('a promise that nobody waits for is found', async () => {
   const text = 'const work = async () => {}\nexport function begin() {\n  work()\n}\n'
-  expect(await lint('src/engine/dispatch/place.ts', text)).toEqual([
+  expect(await lint('src/engine/dispatch/decide/place.ts', text)).toEqual([
     { line: 3, message: expect.stringContaining('Promises must be awaited') }
   ])
 }, 60_000)

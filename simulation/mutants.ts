@@ -19,7 +19,7 @@ export const MUTANTS: Mutant[] = [
     name: 'a job is sent again after a time-out',
     mutations: [
       {
-        file: 'dispatch/sender.ts',
+        file: 'dispatch/placing/sender.ts',
         from: "if (error.delivered === 'unknown') return",
         to: "if (error.delivered === 'unknown' && error.kind !== 'timeout' && error.kind !== 'reset') return"
       }
@@ -32,12 +32,12 @@ export const MUTANTS: Mutant[] = [
     name: 'absence is believed after one snapshot, and nobody looks for what comes back',
     mutations: [
       {
-        file: 'dispatch/returned-runs.ts',
+        file: 'dispatch/following/returned-runs.ts',
         from: 'if (asked.size > 0) {',
         to: 'if (asked.size > 1_000_000) {'
       },
       {
-        file: 'dispatch/reconcile.ts',
+        file: 'dispatch/decide/reconcile.ts',
         from: 'absence.snapshots >= 2 && snapshot.begunAtMs - absence.firstBegunAtMs > nodePollIntervalMs',
         to: 'absence.snapshots >= 1 && nodePollIntervalMs >= 0 && snapshot !== null'
       }
@@ -74,7 +74,7 @@ export const MUTANTS: Mutant[] = [
     name: 'a lost run that is tried again is not flagged',
     mutations: [
       {
-        file: 'dispatch/conclude.ts',
+        file: 'dispatch/ending/conclude.ts',
         from: "...(goesOn && end.result === 'lost' ? { mayHaveRunTwice: true as const } : {}),",
         to: ''
       }
@@ -142,14 +142,18 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'a pause of everything is written down and not obeyed',
-    mutations: [{ file: 'dispatch/dispatcher.ts', from: 'isPaused: this.paused,', to: 'isPaused: false,' }],
+    mutations: [{ file: 'dispatch/placing/dispatcher.ts', from: 'isPaused: this.paused,', to: 'isPaused: false,' }],
     breaks: ['pause'],
     seeds: 100
   },
   {
     name: 'a paused project is sent all the same',
     mutations: [
-      { file: 'dispatch/place.ts', from: 'if (isProjectPaused(line.project)) {', to: 'if (isProjectPaused("")) {' }
+      {
+        file: 'dispatch/decide/place.ts',
+        from: 'if (isProjectPaused(line.project)) {',
+        to: 'if (isProjectPaused("")) {'
+      }
     ],
     breaks: ['pause'],
     seeds: 100

@@ -78,20 +78,20 @@ describe('docs/promises.md', () => {
     ],
     [
       'An uncertain job is proved absent',
-      ['dispatch/follower.ts NODE_POLL_INTERVAL_MS', 'dispatch/follower.ts TAKEN_OVER_APART_MS']
+      ['dispatch/following/follower.ts NODE_POLL_INTERVAL_MS', 'dispatch/following/follower.ts TAKEN_OVER_APART_MS']
     ],
-    ['An orphan without a sign', ['dispatch/follower.ts ORPHAN_SILENCE_MS']],
+    ['An orphan without a sign', ['dispatch/following/follower.ts ORPHAN_SILENCE_MS']],
     [
       'A node is stuck',
       [
-        'dispatch/watchdog.ts PATIENCE_MS',
-        'dispatch/watchdog.ts PROBATION_FIRST_MS',
-        'dispatch/watchdog.ts PROBATION_MAX_MS'
+        'dispatch/decide/watchdog.ts PATIENCE_MS',
+        'dispatch/decide/watchdog.ts PROBATION_FIRST_MS',
+        'dispatch/decide/watchdog.ts PROBATION_MAX_MS'
       ]
     ],
     [
       'A job that a node refused',
-      ['dispatch/dispatcher.ts HOLD_BACK_FIRST_MS', 'dispatch/dispatcher.ts HOLD_BACK_MAX_MS']
+      ['dispatch/placing/dispatcher.ts HOLD_BACK_FIRST_MS', 'dispatch/placing/dispatcher.ts HOLD_BACK_MAX_MS']
     ]
   ])('tells the time limit that the engine has: %s', (words, constants) => {
     const told = [...row(words)[1]!.matchAll(/(\d+) (s|min)\b/g)].map(

@@ -12,7 +12,7 @@ around a fork. The files in the run directory, in this order:
                  all processes of the run, are null where the system does not tell
 
 Each is also told at once, as a line of JSON, to the engine that asked, if it is still there (`tell`). Scrapdeck
-(src/engine/launcher/run-directory.ts) reads them. Needs nothing but the standard library.
+(src/engine/launcher/runs/run-directory.ts) reads them. Needs nothing but the standard library.
 """
 
 import json

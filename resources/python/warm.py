@@ -2,7 +2,7 @@
 
     python warm.py MODULES_FILE
 
-Reads requests from stdin and tells what happens on stdout, one JSON object a line (src/engine/launcher/warm-pool.ts):
+Reads requests from stdin and tells what happens on stdout, one JSON object a line (src/engine/launcher/warm/warm-pool.ts):
 
     {"event": "ready", "watched": {path: mtime in ns}}      or {"event": "failed", "reason": words}, and the end
     {"do": "start", "directory": run directory, "launch": as in launch.json}      -> the events of supervisor.py's Run

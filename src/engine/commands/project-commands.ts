@@ -2,7 +2,7 @@ import type { Deployment, Project, ProjectSettings } from '../../shared/contract
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { problemOfLimits } from '../../shared/run-limits.ts'
 import { NodeError } from '../nodes/node-client.ts'
-import type { Environments } from '../launcher/environments.ts'
+import type { Environments } from '../launcher/pythons/environments.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { Distribution } from '../projects/distribution.ts'
 import type { InUse, Projects } from '../projects/projects.ts'

@@ -9,7 +9,7 @@ import type { Logger } from '../runtime/logger.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { Store } from '../store/store.ts'
 import type { LiveAttempt, LiveAttempts } from './live-attempts.ts'
-import type { EggState, WhyNotReady } from './place.ts'
+import type { EggState, WhyNotReady } from './decide/place.ts'
 
 /** What dispatching needs of the other rooms; wired once in engine/index.ts. */
 export interface DispatchContext {

@@ -1,7 +1,7 @@
 import type { Attempt, LimitRule, RetryPolicy, RunLimits } from '../../shared/contract/index.ts'
 import type { SeenExit } from '../nodes/node-client.ts'
 import { LimitBook } from '../queue/limits.ts'
-import type { Absence, BelievedAttempt } from './reconcile.ts'
+import type { Absence, BelievedAttempt } from './decide/reconcile.ts'
 
 /** What the engine knows of an attempt that has not ended, beyond its row in the store. */
 export interface LiveAttempt {

@@ -11,7 +11,7 @@ import { silentLogger } from '../runtime/logger.ts'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
 import { findTestPython } from '../testing/test-python.ts'
 import { type LocalNode, openLocalNode } from './local-node.ts'
-import { readRunFiles } from './run-directory.ts'
+import { readRunFiles } from './runs/run-directory.ts'
 
 const resourcesDirectory = resolve('resources')
 const pythonPath = findTestPython()

@@ -8,12 +8,12 @@ import { systemClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../testing/temporary-directory.ts'
 import { findTestPython } from '../testing/test-python.ts'
-import type { RunSource } from './launch-plan.ts'
-import { readStartTime } from './process-identity.ts'
-import { acceptRun, type RunExit, type RunSpec } from './run-directory.ts'
-import { listSpiders } from './spider-listing.ts'
-import { startRun } from './start-run.ts'
-import { openWarmPool, type WarmPool, type WarmRequest } from './warm-pool.ts'
+import type { RunSource } from './runs/launch-plan.ts'
+import { readStartTime } from './processes/process-identity.ts'
+import { acceptRun, type RunExit, type RunSpec } from './runs/run-directory.ts'
+import { listSpiders } from './pythons/spider-listing.ts'
+import { startRun } from './runs/start-run.ts'
+import { openWarmPool, type WarmPool, type WarmRequest } from './warm/warm-pool.ts'
 
 const resourcesDirectory = resolve('resources')
 const project = resolve('src/engine/launcher/testing/reporting-project')

@@ -1,7 +1,7 @@
 import type { Change, Figures, Node, Problem, Project, PythonState } from '../../shared/contract/index.ts'
 import type { ScheduleCommands } from '../commands/schedule-commands.ts'
 import type { VolatileThing } from '../events/change-feed.ts'
-import type { Environments } from '../launcher/environments.ts'
+import type { Environments } from '../launcher/pythons/environments.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import type { ChangedThing } from '../store/records.ts'
 import type { Store } from '../store/store.ts'

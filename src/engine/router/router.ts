@@ -23,13 +23,13 @@ import type { SystemCommands } from '../commands/system-commands.ts'
 import type { WebhookCommands } from '../commands/webhook-commands.ts'
 import type { ChangeFeed } from '../events/change-feed.ts'
 import type { FleetFiles } from '../fleet-file/fleet-file.ts'
-import type { Environments } from '../launcher/environments.ts'
+import type { Environments } from '../launcher/pythons/environments.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
 import type { ProbeResult } from '../../shared/contract/index.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import type { Store } from '../store/store.ts'
-import type { FiguresSampler } from './figures.ts'
+import type { FiguresSampler } from '../health/figures.ts'
 
 /** What a door tells of a request. */
 export interface RouterContext {

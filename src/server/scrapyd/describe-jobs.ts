@@ -1,4 +1,4 @@
-import type { FileTree, ScrapydJobs, ScrapydRun } from '../../engine/commands/fleet-as-scrapyd.ts'
+import type { FileTree, ScrapydJobs, ScrapydRun } from '../../engine/scrapyd-commands/fleet-as-scrapyd.ts'
 import { keepText, type PythonJsonValue } from './python-json.ts'
 
 type Options = { hasLogs: boolean; hasItems: boolean }

@@ -1,4 +1,4 @@
-import type { FleetDirectory } from '../../engine/commands/fleet-as-scrapyd.ts'
+import type { FleetDirectory } from '../../engine/scrapyd-commands/fleet-as-scrapyd.ts'
 import { contentTypeOf } from './content-types.ts'
 import { formatLocalTime } from './describe-jobs.ts'
 import { escapeHtml } from './escape-html.ts'

@@ -1,5 +1,5 @@
 import { posix } from 'node:path'
-import type { FleetAsScrapyd } from '../../engine/commands/fleet-as-scrapyd.ts'
+import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/fleet-as-scrapyd.ts'
 import { describeJobs } from './describe-jobs.ts'
 import type { FormValues } from './form-values.ts'
 import { ScrapydAnswerError, takeAll, takeBytes, takeConverted, takeOptional, takeRequired } from './parameters.ts'

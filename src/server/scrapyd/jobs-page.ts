@@ -1,4 +1,4 @@
-import type { ScrapydJobs, ScrapydRun } from '../../engine/commands/fleet-as-scrapyd.ts'
+import type { ScrapydJobs, ScrapydRun } from '../../engine/scrapyd-commands/fleet-as-scrapyd.ts'
 import { fileUrl, formatLocalTime } from './describe-jobs.ts'
 import { escapeHtml } from './escape-html.ts'
 

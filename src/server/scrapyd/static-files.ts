@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { FileTree, FleetAsScrapyd, FleetFile } from '../../engine/commands/fleet-as-scrapyd.ts'
+import type { FileTree, FleetAsScrapyd, FleetFile } from '../../engine/scrapyd-commands/fleet-as-scrapyd.ts'
 import { contentTypeOf } from './content-types.ts'
 import { directoryPage } from './directory-page.ts'
 import { parseRange } from './range.ts'

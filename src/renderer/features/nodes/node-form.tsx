@@ -5,7 +5,7 @@ import type { Node, NodeAddress, NodeSettings } from '../../../shared/contract/i
 import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
 import { formatDuration } from '../../../shared/time.ts'
-import { parseLimit } from '../../ui/limits.ts'
+import { parseLimit } from '../../ui/fields/limits.ts'
 import classes from './node-form.module.css'
 
 /** Edits a node; only what was changed is sent. An empty password field keeps the old one. */

@@ -6,7 +6,7 @@ import { useApi } from '../../api/api.tsx'
 import type { JobsSearch } from '../../state/search.ts'
 import { formatCount } from '../../ui/numbers.ts'
 import { splitSlots } from '../../ui/slots-in-use.ts'
-import { Sparkline } from '../../ui/sparkline.tsx'
+import { Sparkline } from '../../ui/charts/sparkline.tsx'
 import type { Tone } from '../../ui/status.tsx'
 import classes from './figure-cards.module.css'
 

@@ -1,6 +1,6 @@
 import type { ProjectPython, ProjectSettings } from '../../../shared/contract/index.ts'
-import { type LimitTexts, limitTexts, readLimits } from '../../ui/limits.ts'
-import { readRetry, type RetryTexts, retryTexts } from '../../ui/retry.ts'
+import { type LimitTexts, limitTexts, readLimits } from '../../ui/fields/limits.ts'
+import { readRetry, type RetryTexts, retryTexts } from '../../ui/fields/retry.ts'
 
 /** What stands in the dialog; the fields of the kinds not chosen keep what was typed. */
 export interface SettingsForm {

@@ -5,7 +5,7 @@ import { useApi } from '../../api/api.tsx'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
-import { type Column, VirtualTable } from '../../ui/virtual-table.tsx'
+import { type Column, VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { WaitingText } from '../../ui/waiting.tsx'
 import classes from './queue-screen.module.css'
 

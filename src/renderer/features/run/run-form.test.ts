@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { SECRET_MASK } from '../../../shared/contract/index.ts'
-import { limitTexts } from '../../ui/limits.ts'
-import { newRow, problemOfRow } from '../../ui/value-rows.ts'
+import { limitTexts } from '../../ui/fields/limits.ts'
+import { newRow, problemOfRow } from '../../ui/fields/value-rows.ts'
 import { readForm, startForm, withoutSecrets } from './run-form.ts'
 
 const last = { project: 'shop', spiders: ['a'], args: { page: '2' }, settings: { LOG_LEVEL: 'INFO' }, priority: 5 }

@@ -1,8 +1,8 @@
 import type { RunInput } from '../../../shared/contract/index.ts'
 import type { RunPrefill } from '../../state/run-dialog.ts'
-import { type LimitTexts, limitTexts, readLimits } from '../../ui/limits.ts'
-import { parseTagExpression } from '../../ui/tag-expression.ts'
-import { type FormRow, lacksSecret, problemOfRow, rowsOf, valuesOf } from '../../ui/value-rows.ts'
+import { type LimitTexts, limitTexts, readLimits } from '../../ui/fields/limits.ts'
+import { parseTagExpression } from '../../ui/fields/tag-expression.ts'
+import { type FormRow, lacksSecret, problemOfRow, rowsOf, valuesOf } from '../../ui/fields/value-rows.ts'
 import { type MoreForm, readMore, startMore } from './run-more-form.ts'
 import { startWhen, type WhenForm } from './run-when-form.ts'
 

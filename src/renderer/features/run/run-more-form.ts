@@ -1,7 +1,7 @@
 import type { Dependency, RunInput } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
-import { parseLimit } from '../../ui/limits.ts'
-import { describeRetry, readRetry, type RetryTexts, retryTexts } from '../../ui/retry.ts'
+import { parseLimit } from '../../ui/fields/limits.ts'
+import { describeRetry, readRetry, type RetryTexts, retryTexts } from '../../ui/fields/retry.ts'
 import { formatMoment } from '../../ui/waiting.tsx'
 import type { RunPrefill } from '../../state/run-dialog.ts'
 

@@ -6,7 +6,7 @@ import { useState } from 'react'
 import type { Dependency, Job, ProjectSettings } from '../../../shared/contract/index.ts'
 import { formatAge } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
-import { RetryFields } from '../../ui/retry-fields.tsx'
+import { RetryFields } from '../../ui/fields/retry-fields.tsx'
 import classes from './run-dialog.module.css'
 import { AFTER_MAX, describeMore, type MoreForm, readMore } from './run-more-form.ts'
 

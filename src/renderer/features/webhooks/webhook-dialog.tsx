@@ -4,7 +4,7 @@ import { useState } from 'react'
 import type { Webhook, WebhookEvent } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { DialogFoot } from '../../ui/dialog-foot.tsx'
-import { FormFailure } from '../../ui/form-failure.tsx'
+import { FormFailure } from '../../ui/fields/form-failure.tsx'
 import { EVENT_GROUPS, readWebhook, startWebhook, type WebhookForm } from './webhook-form.ts'
 import classes from './webhooks.module.css'
 

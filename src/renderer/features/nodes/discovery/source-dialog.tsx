@@ -12,7 +12,7 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { SourceState } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
-import { FormFailure } from '../../../ui/form-failure.tsx'
+import { FormFailure } from '../../../ui/fields/form-failure.tsx'
 import classes from './discovery.module.css'
 import { formOfSource, NEW_SOURCE, readSource, type SourceForm } from './source-form.ts'
 

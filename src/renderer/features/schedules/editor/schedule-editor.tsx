@@ -7,7 +7,7 @@ import type { Schedule, ScheduleTiming } from '../../../../shared/contract/index
 import { useApi } from '../../../api/api.tsx'
 import { explainError } from '../../../api/explain-error.ts'
 import { useKeys } from '../../../state/keys.ts'
-import { FormFailure } from '../../../ui/form-failure.tsx'
+import { FormFailure } from '../../../ui/fields/form-failure.tsx'
 import { LeaveGuard } from '../../../ui/leave-guard.tsx'
 import { Kbd, modKey } from '../../../ui/kbd.tsx'
 import { notifyDone } from '../../../ui/notify.tsx'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { RunTemplate, ScheduleSettings, SECRET_MASK } from '../../../../shared/contract/index.ts'
-import { newRow } from '../../../ui/value-rows.ts'
+import { newRow } from '../../../ui/fields/value-rows.ts'
 import {
   copyOf,
   emptyForm,

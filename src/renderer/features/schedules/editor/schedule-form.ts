@@ -9,10 +9,10 @@ import {
   type ScheduleTiming
 } from '../../../../shared/contract/index.ts'
 import { formatDuration } from '../../../../shared/time.ts'
-import { type LimitTexts, limitTexts, parseLimit, readLimits } from '../../../ui/limits.ts'
-import { readRetry, retryTexts, type RetryTexts } from '../../../ui/retry.ts'
-import { parseTagExpression } from '../../../ui/tag-expression.ts'
-import { type FormRow, lacksSecret, problemOfRow, rowsOf, valuesOf } from '../../../ui/value-rows.ts'
+import { type LimitTexts, limitTexts, parseLimit, readLimits } from '../../../ui/fields/limits.ts'
+import { readRetry, retryTexts, type RetryTexts } from '../../../ui/fields/retry.ts'
+import { parseTagExpression } from '../../../ui/fields/tag-expression.ts'
+import { type FormRow, lacksSecret, problemOfRow, rowsOf, valuesOf } from '../../../ui/fields/value-rows.ts'
 import { fromLocalInput, localZone, toLocalInput } from '../zoned-time.ts'
 
 /** A rule while somebody types; times of day are those of the schedule's zone. */

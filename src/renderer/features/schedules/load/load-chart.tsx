@@ -1,6 +1,6 @@
 import { useElementSize } from '@mantine/hooks'
 import { type KeyboardEvent, type PointerEvent, useState } from 'react'
-import { valueTicks } from '../../../ui/chart-scale.ts'
+import { valueTicks } from '../../../ui/charts/chart-scale.ts'
 import { plural } from '../../../ui/numbers.ts'
 import { type Bar, barsOf, hourTicks } from './load-bars.ts'
 import { minuteWords } from './minute-words.ts'

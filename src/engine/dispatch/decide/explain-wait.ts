@@ -1,0 +1,97 @@
+import type { Waiting } from '../../../shared/contract/index.ts'
+import { describeTags } from '../../../shared/tag-terms.ts'
+import type { QueueLine } from '../../queue/fair-order.ts'
+import type { EggState, NodeIndex, PlacementSummary, WhyNotReady } from './node-index.ts'
+
+interface Asked {
+  nodes: NodeIndex
+  whyNotReady: WhyNotReady
+  versionOf: (line: QueueLine) => string | null
+  eggState: (nodeId: string, project: string, version: string) => EggState
+}
+
+/**
+ * Why no node takes the jobs of a line now, in words: the nodes it means, what they lack, and whether they are only busy.
+ * `hasRoom`: one of them has, so that it is the egg that is missing there. Pure.
+ */
+export function explainLine(line: QueueLine, input: Asked, hasRoom: boolean): Waiting {
+  const { nodes } = input
+  if (nodes.size === 0) return { code: 'no_nodes', text: 'there is no node; add one under Nodes' }
+  const summary = nodes.summaryOf(line.placement, line.placementKey)
+  const where = placeName(line, summary)
+  if (summary.matching === 0 && line.placement.nodeId !== null) {
+    return {
+      code: 'no_matching_node',
+      text: 'the node it was to run on is gone, or has other tags; run it again elsewhere'
+    }
+  }
+  if (summary.matching === 0) return { code: 'no_matching_node', text: `no node is ${where}` }
+  if (summary.able.size === 0) return explainUnavailable(summary, where)
+  const unready = summary.choosy.filter(({ id }) => input.whyNotReady(id, line.project) !== null)
+  if (unready.length === summary.able.size) {
+    const [first] = unready
+    const others = summary.matching === 1 ? '' : `, and no other node${suffix(where)} can take it`
+    return { code: 'python_not_ready', text: `${first!.name} ${input.whyNotReady(first!.id, line.project)}${others}` }
+  }
+  const slots = unready.reduce((left, node) => left - node.slots, summary.slots)
+  return (hasRoom ? explainEgg(line, input) : null) ?? busy(slots, where)
+}
+
+function explainUnavailable(summary: PlacementSummary, where: string): Waiting {
+  const { firstUnavailable: first, unavailable, matching } = summary
+  if (first === null) {
+    return { code: 'nodes_cordoned', text: `every node${suffix(where)} that could take it is cordoned` }
+  }
+  if (unavailable < matching) {
+    return {
+      code: 'nodes_down',
+      text: `${first.name} ${first.unavailable}, and the other nodes${suffix(where)} are down or cordoned, too`
+    }
+  }
+  const text =
+    matching === 1
+      ? `${first.name} ${first.unavailable}`
+      : `none of the ${unavailable} nodes${suffix(where)} can take jobs now`
+  return { code: 'nodes_down', text }
+}
+
+/** There is room, but not where the egg is. */
+function explainEgg(line: QueueLine, { nodes, versionOf, eggState, whyNotReady }: Asked): Waiting | null {
+  const version = versionOf(line)!
+  const { able } = nodes.summaryOf(line.placement, line.placementKey)
+  const open = [...nodes.open()].filter(({ id }) => able.has(id) && whyNotReady(id, line.project) === null)
+  if (open.length === 0) return null
+  const stateOn = (id: string) => eggState(id, line.project, version)
+  const sending = open.find(({ id }) => stateOn(id) === 'sending')
+  if (sending !== undefined) {
+    return { code: 'egg_on_its_way', text: `version ${version} is being sent to ${sending.name}` }
+  }
+  // Those with room that had the egg were filled by this very plan, or others that have it are full.
+  if (isAny(able, (id) => stateOn(id) === 'present')) {
+    if (open.some(({ id }) => stateOn(id) !== 'present')) {
+      return { code: 'all_slots_busy', text: `all slots with version ${version} busy` }
+    }
+    return null
+  }
+  return { code: 'egg_refused', text: `no open node has version ${version}, and it could not be sent; see Projects` }
+}
+
+function busy(slots: number, where: string): Waiting {
+  const text = slots === 1 ? `the slot${suffix(where)} is busy` : `all ${slots} slots${suffix(where)} busy`
+  return { code: 'all_slots_busy', text }
+}
+
+function placeName({ placement }: QueueLine, summary: PlacementSummary): string {
+  if (placement.nodeId !== null) return summary.first?.name ?? 'the node asked for'
+  return describeTags(placement.tags)
+}
+
+function suffix(where: string): string {
+  if (where === '') return ''
+  return /^(not )?tagged /.test(where) ? ` ${where}` : ` of ${where}`
+}
+
+function isAny<T>(items: Iterable<T>, isSo: (item: T) => boolean): boolean {
+  for (const item of items) if (isSo(item)) return true
+  return false
+}

@@ -1,0 +1,374 @@
+import type { Waiting } from '../../../shared/contract/index.ts'
+import { FairOrder, type Head, type ProjectShare, type QueueLane, type QueueLine } from '../../queue/fair-order.ts'
+import { Heap } from '../../queue/heap.ts'
+import { type CountedRule, describeReached, liveOf } from '../../queue/limits.ts'
+import type { WaitingPlan } from '../../queue/waiting-reasons.ts'
+import type { QueueHead } from '../../store/records.ts'
+import { explainLine } from './explain-wait.ts'
+import { type EggState, type NodeIndex, type PlaceableNode, roomOn, type WhyNotReady } from './node-index.ts'
+
+export type { EggState, WhyNotReady } from './node-index.ts'
+
+export interface PlaceInput {
+  lines: Iterable<QueueLine>
+  nodes: NodeIndex
+  shareOf: (project: string) => ProjectShare
+  isPaused: boolean
+  isProjectPaused: (project: string) => boolean
+  /** The version that a line's jobs run with when sent now; null: there is none. */
+  versionOf: (line: QueueLine) => string | null
+  eggState: (nodeId: string, project: string, version: string) => EggState
+  whyNotReady: WhyNotReady
+  /** The node refused this job lately and gets it again only after a while. */
+  isHeldBack: (jobId: string, nodeId: string) => boolean
+  hasLimits: boolean
+  /** The limits that hold for a spider, with what is live now; none are changed. */
+  rulesFor: (project: string, spider: string) => readonly CountedRule[]
+  /** No more than so many jobs at once. */
+  assignmentsMax: number
+}
+
+export interface Assignment {
+  job: QueueHead
+  lane: string
+  line: QueueLine
+  nodeId: string
+  version: string
+  /** For the timeline: `1 of 4 slots free, has the egg`. */
+  because: string
+}
+
+export interface Plan {
+  assignments: Assignment[]
+  /** Eggs to send so that waiting jobs can go to these nodes; never more nodes than jobs that would use them. */
+  uploads: { nodeId: string; project: string; version: string }[]
+  /** Why whatever is left over waits; a line with jobs left has an entry, or each of its lanes that has some. */
+  waiting: WaitingPlan
+  /** As many were placed as were allowed, or heads ran out: more could go, and nothing is said of what was not looked at. */
+  isPartial: boolean
+  /** The lane whose heads ran out. */
+  endedAt: string | null
+  /** Nobody who waits stands further back in the turns (fair-shares.ts). */
+  passFloor: number
+}
+
+/**
+ * Decides which queued jobs go where, now. Pure. Never gives a node more than its room (invariant I3: its slots and what may queue
+ * there), nor a job to two nodes, nor more than a limit allows. Among the nodes that may run a job: those that have the egg
+ * first, then the least loaded share of slots, then by id so that the same input gives the same plan. Lines whose nodes
+ * have no room are not looked at: it costs what goes out and a look at each lane that could.
+ */
+export function place(input: PlaceInput): Plan {
+  return new Placing(input).plan()
+}
+
+/** What a line may choose from, found when its first job is looked at. */
+interface Choice {
+  version: string
+  /** With room and the egg. */
+  ready: Heap<RankedNode>
+  /** The egg is on its way there; each will serve one of the jobs that wait. */
+  sending: PlaceableNode[]
+  /** With room, and the egg may be sent there; the best last. */
+  absent: PlaceableNode[]
+}
+
+/** What kept a job from nodes with room: the first of each. */
+interface Kept {
+  heldBack: PlaceableNode | null
+  limitedBy: CountedRule | null
+}
+
+/** `share` is as it was when the heap was put in order: others may have used the node since. */
+interface RankedNode {
+  node: PlaceableNode
+  share: number
+}
+
+class Placing {
+  readonly #input: PlaceInput
+  /** How many jobs of this plan go to a node. */
+  readonly #given = new Map<string, number>()
+  readonly #givenUnderRule = new Map<CountedRule, { total: number; byNode: Map<string, number> }>()
+  readonly #liveUnderTag = new Map<CountedRule, number>()
+  readonly #openFor = new Map<string, PlaceableNode[]>()
+  readonly #choices = new Map<QueueLine, Choice>()
+  /** By placement: the limits that are reached on each node with room. */
+  readonly #reachedOnAll = new Map<string, Set<CountedRule>>()
+  readonly #plan: Plan = {
+    assignments: [],
+    uploads: [],
+    waiting: { everything: null, lines: new Map(), lanes: new Map() },
+    isPartial: false,
+    endedAt: null,
+    passFloor: 0
+  }
+
+  constructor(input: PlaceInput) {
+    this.#input = input
+  }
+
+  plan(): Plan {
+    const { lines, shareOf, isPaused, assignmentsMax } = this.#input
+    const plan = this.#plan
+    if (isPaused) {
+      plan.waiting.everything = { code: 'paused', text: 'everything is paused' }
+      return plan
+    }
+    const order = new FairOrder(this.#linesThatMayGo(lines), shareOf)
+    plan.passFloor = order.passFloor
+    for (let head = order.current(); head !== null; head = order.current()) {
+      if (plan.assignments.length >= assignmentsMax) {
+        plan.isPartial = true
+        break
+      }
+      this.#placeOne(head, order)
+    }
+    if (order.endedAt !== null) {
+      plan.isPartial = true
+      plan.endedAt = order.endedAt.lane
+    }
+    return plan
+  }
+
+  *#linesThatMayGo(lines: Iterable<QueueLine>): Generator<QueueLine> {
+    const { isProjectPaused, versionOf, hasLimits } = this.#input
+    for (const line of lines) {
+      if (isProjectPaused(line.project)) {
+        this.#waits(line, { code: 'project_paused', text: `${line.project} is paused` })
+      } else if (versionOf(line) === null) {
+        this.#waits(line, { code: 'version_missing', text: missingVersionText(line) })
+      } else if (this.#openNodes(line).length === 0) {
+        this.#waits(line, explainLine(line, this.#input, false))
+        if (hasLimits) for (const lane of line.lanes.values()) this.#noteExhaustedLimit(line, lane)
+      } else yield line
+    }
+  }
+
+  #placeOne({ line, lane, job }: Head, order: FairOrder): void {
+    const rules = this.#input.rulesFor(line.project, lane.spider)
+    const reached = this.#reachedOnAll.get(line.placementKey)
+    const exhausted = rules.find((counted) => this.#isExhausted(counted) || reached?.has(counted) === true)
+    if (exhausted !== undefined) {
+      this.#plan.waiting.lanes.set(lane.lane, limitReached(exhausted, this.#liveUnder(exhausted)))
+      return order.skipLane()
+    }
+    const choice = this.#choiceFor(line)
+    const found = this.#bestReady(choice, job, rules)
+    if (found.node !== null) {
+      this.#assign(found.node, { line, lane, job }, choice.version, rules)
+      return order.take()
+    }
+    // No node with room has the egg. Eggs already on their way will serve as many jobs; for the next job, send one more.
+    const coming = this.#nodeToGetTheEgg(choice, line, job, rules, found)
+    if (coming !== null) {
+      if (!this.#plan.waiting.lines.has(line.key)) this.#waits(line, eggOnItsWay(coming, choice.version))
+      return order.skipJob()
+    }
+    // What holds back one job, or one spider, must not hold up the others.
+    if (found.heldBack !== null) {
+      const waiting: Waiting = { code: 'node_refused', text: `${found.heldBack.name} refused it; tried again soon` }
+      if (!this.#plan.waiting.lanes.has(lane.lane)) this.#plan.waiting.lanes.set(lane.lane, waiting)
+      return order.skipJob()
+    }
+    if (found.limitedBy !== null) {
+      this.#plan.waiting.lanes.set(lane.lane, limitReached(found.limitedBy, this.#liveUnder(found.limitedBy)))
+      this.#noteReached(line, found.limitedBy)
+      return order.skipLane()
+    }
+    const hasRoom = this.#openNodes(line).some((node) => this.#roomLeft(node) > 0)
+    if (!this.#plan.waiting.lines.has(line.key)) this.#waits(line, explainLine(line, this.#input, hasRoom))
+    order.skipLine()
+  }
+
+  /** The least loaded that has the egg and that nothing keeps from taking this job; else what kept the first that could have. */
+  #bestReady({ ready }: Choice, job: QueueHead, rules: readonly CountedRule[]) {
+    const passedOver: RankedNode[] = []
+    let heldBack: PlaceableNode | null = null
+    let limitedBy: CountedRule | null = null
+    let best: PlaceableNode | null = null
+    for (let ranked = this.#firstOf(ready); ranked !== undefined; ranked = this.#firstOf(ready)) {
+      const { node } = ranked
+      const rule = rules.find((counted) => this.#isExhaustedOn(counted, node))
+      if (rule === undefined && !this.#input.isHeldBack(job.id, node.id)) {
+        best = node
+        break
+      }
+      if (rule === undefined) heldBack ??= node
+      else limitedBy ??= rule
+      passedOver.push(ready.removeFirst()!)
+    }
+    for (const ranked of passedOver) ready.push(ranked)
+    return { node: best, heldBack, limitedBy }
+  }
+
+  /** Full ones are taken out on the way; one that got jobs from elsewhere takes its new place first. */
+  #firstOf(ready: Heap<RankedNode>): RankedNode | undefined {
+    for (let first = ready.first(); first !== undefined; first = ready.first()) {
+      if (this.#roomLeft(first.node) <= 0) {
+        ready.removeFirst()
+        continue
+      }
+      const share = this.#shareOf(first.node)
+      if (share === first.share) return first
+      first.share = share
+      ready.sinkFirst()
+    }
+    return undefined
+  }
+
+  /** Keeps in `found` what keeps this job, and perhaps no other, from the nodes that have no egg. */
+  #nodeToGetTheEgg(
+    choice: Choice,
+    line: QueueLine,
+    job: QueueHead,
+    rules: readonly CountedRule[],
+    found: Kept
+  ): PlaceableNode | null {
+    const couldTake = (node: PlaceableNode) => {
+      if (this.#roomLeft(node) <= 0) return false
+      const rule = rules.find((counted) => this.#isExhaustedOn(counted, node))
+      if (rule === undefined && !this.#input.isHeldBack(job.id, node.id)) return true
+      if (rule === undefined) found.heldBack ??= node
+      else found.limitedBy ??= rule
+      return false
+    }
+    const awaited = choice.sending.findIndex(couldTake)
+    if (awaited >= 0) return choice.sending.splice(awaited, 1)[0]!
+    const target = choice.absent.findLastIndex(couldTake)
+    if (target < 0) return null
+    const [node] = choice.absent.splice(target, 1)
+    this.#plan.uploads.push({ nodeId: node!.id, project: line.project, version: choice.version })
+    return node!
+  }
+
+  #assign(node: PlaceableNode, { line, lane, job }: Head, version: string, rules: readonly CountedRule[]): void {
+    const used = this.#usedOn(node)
+    const free = node.slots - used
+    const because =
+      free > 0
+        ? `${free} of ${node.slots} slots free, has the egg`
+        : `place ${1 - free} of ${node.queueAhead} ahead in its queue, has the egg`
+    this.#plan.assignments.push({ job, lane: lane.lane, line, nodeId: node.id, version, because })
+    this.#given.set(node.id, (this.#given.get(node.id) ?? 0) + 1)
+    for (const counted of rules) {
+      let given = this.#givenUnderRule.get(counted)
+      if (given === undefined) this.#givenUnderRule.set(counted, (given = { total: 0, byNode: new Map() }))
+      given.byNode.set(node.id, (given.byNode.get(node.id) ?? 0) + 1)
+      if (appliesOn(counted, node)) given.total += 1
+    }
+  }
+
+  #choiceFor(line: QueueLine): Choice {
+    let choice = this.#choices.get(line)
+    if (choice !== undefined) return choice
+    const { eggState, whyNotReady, versionOf } = this.#input
+    const version = versionOf(line)!
+    const ready: RankedNode[] = []
+    const sending: PlaceableNode[] = []
+    const absent: PlaceableNode[] = []
+    for (const node of this.#openNodes(line)) {
+      if (this.#roomLeft(node) <= 0 || (node.isChoosy && whyNotReady(node.id, line.project) !== null)) continue
+      const egg = eggState(node.id, line.project, version)
+      if (egg === 'present') ready.push({ node, share: this.#shareOf(node) })
+      else if (egg === 'sending') sending.push(node)
+      else if (egg === 'absent') absent.push(node)
+    }
+    const worstFirst = (one: PlaceableNode, other: PlaceableNode) =>
+      this.#shareOf(other) - this.#shareOf(one) || (one.id < other.id ? 1 : -1)
+    choice = { version, ready: new Heap(ready, isLessLoaded), sending, absent: absent.sort(worstFirst) }
+    this.#choices.set(line, choice)
+    return choice
+  }
+
+  /** Nodes with room that the line's placement means, as they were before this plan. */
+  #openNodes({ placement, placementKey }: QueueLine): PlaceableNode[] {
+    let open = this.#openFor.get(placementKey)
+    if (open !== undefined) return open
+    const { nodes } = this.#input
+    const { able } = nodes.summaryOf(placement, placementKey)
+    open = [...nodes.open()].filter(({ id }) => able.has(id))
+    this.#openFor.set(placementKey, open)
+    return open
+  }
+
+  #waits(line: QueueLine, waiting: Waiting): void {
+    this.#plan.waiting.lines.set(line.key, waiting)
+  }
+
+  /** All slots are busy, and even with a free one these could not go. */
+  #noteExhaustedLimit(line: QueueLine, lane: QueueLane): void {
+    const exhausted = this.#input.rulesFor(line.project, lane.spider).find((counted) => this.#isExhausted(counted))
+    if (exhausted !== undefined)
+      this.#plan.waiting.lanes.set(lane.lane, limitReached(exhausted, this.#liveUnder(exhausted)))
+  }
+
+  /** Where no node has room beside the limit, none will have it in this plan: lines by the hundred need not find out one by one. */
+  #noteReached(line: QueueLine, counted: CountedRule): void {
+    const isOpen = (node: PlaceableNode) => this.#roomLeft(node) > 0 && !this.#isExhaustedOn(counted, node)
+    if (this.#openNodes(line).some(isOpen)) return
+    const reached = this.#reachedOnAll.get(line.placementKey)
+    if (reached === undefined) this.#reachedOnAll.set(line.placementKey, new Set([counted]))
+    else reached.add(counted)
+  }
+
+  /** Reached wherever the job would go. */
+  #isExhausted(counted: CountedRule): boolean {
+    const { tag, perNode, max } = counted.rule
+    if (max === 0 && tag === null) return true
+    if (perNode || tag !== null) return false
+    return counted.total + (this.#givenUnderRule.get(counted)?.total ?? 0) >= max
+  }
+
+  #isExhaustedOn(counted: CountedRule, node: PlaceableNode): boolean {
+    const { perNode, max } = counted.rule
+    if (!appliesOn(counted, node)) return false
+    const given = this.#givenUnderRule.get(counted)
+    if (perNode) return (counted.byNode.get(node.id) ?? 0) + (given?.byNode.get(node.id) ?? 0) >= max
+    return this.#liveUnder(counted) + (given?.total ?? 0) >= max
+  }
+
+  #liveUnder(counted: CountedRule): number {
+    if (counted.rule.tag === null) return counted.total
+    let live = this.#liveUnderTag.get(counted)
+    if (live === undefined) {
+      live = liveOf(counted, (nodeId, tag) => this.#input.nodes.get(nodeId)?.tags.includes(tag) === true)
+      this.#liveUnderTag.set(counted, live)
+    }
+    return live
+  }
+
+  #usedOn(node: PlaceableNode): number {
+    return node.used + (this.#given.get(node.id) ?? 0)
+  }
+
+  #shareOf(node: PlaceableNode): number {
+    return this.#usedOn(node) / node.slots
+  }
+
+  #roomLeft(node: PlaceableNode): number {
+    return roomOn(node) - (this.#given.get(node.id) ?? 0)
+  }
+}
+
+function appliesOn({ rule }: CountedRule, node: PlaceableNode): boolean {
+  return rule.tag === null || node.tags.includes(rule.tag)
+}
+
+function isLessLoaded(one: RankedNode, other: RankedNode): boolean {
+  return one.share === other.share ? one.node.id < other.node.id : one.share < other.share
+}
+
+/** On each node: what one has says nothing of the others. */
+function limitReached(counted: CountedRule, live: number): Waiting {
+  return { code: 'limit', text: describeReached(counted.rule, counted.rule.perNode ? 0 : live) }
+}
+
+function eggOnItsWay(node: PlaceableNode, version: string): Waiting {
+  return { code: 'egg_on_its_way', text: `version ${version} is being sent to ${node.name}` }
+}
+
+function missingVersionText(line: QueueLine): string {
+  if (line.version === null) return `no version of ${line.project} is known; upload one`
+  return `version ${line.version} of ${line.project} is gone; upload it again`
+}

@@ -1,0 +1,35 @@
+import type { AttemptResult, RetryPolicy } from '../../../shared/contract/index.ts'
+import { formatDuration } from '../../../shared/time.ts'
+
+export interface PlannedRetry {
+  /** Wall time. */
+  atMs: number
+  /** `tried again in 30 s (run 2 of 3)` */
+  words: string
+}
+
+/**
+ * Whether, and when, a job whose run ended badly is tried again; null: it is not. Pure. `earlier` are the results of the attempts
+ * before this one: only those that ran and failed, or were lost, are runs. Never more runs than the policy's `attempts`; the
+ * wait grows from run to run, up to its bound.
+ */
+export function planRetry(
+  policy: RetryPolicy | null,
+  result: AttemptResult,
+  earlier: readonly (AttemptResult | null)[],
+  nowMs: number
+): PlannedRetry | null {
+  if (policy === null || !isRun(result) || !policy.on.includes(result)) return null
+  const runs = 1 + earlier.filter((one) => isRun(one)).length
+  if (runs >= policy.attempts) return null
+  const waitSeconds = Math.min(policy.backoffMaxSeconds, policy.backoffSeconds * policy.backoffFactor ** (runs - 1))
+  const when = waitSeconds < 1 ? 'at once' : `in ${formatDuration(Math.round(waitSeconds))}`
+  return {
+    atMs: nowMs + Math.ceil(waitSeconds * 1000),
+    words: `tried again ${when} (run ${runs + 1} of ${policy.attempts})`
+  }
+}
+
+function isRun(result: AttemptResult | null): result is 'failed' | 'lost' {
+  return result === 'failed' || result === 'lost'
+}

@@ -1,0 +1,232 @@
+import type { FleetNode } from '../../nodes/fleet.ts'
+import { createGate } from '../../nodes/inventory.ts'
+import { NodeError, type NodeSignal } from '../../nodes/node-client.ts'
+import type { Timer } from '../../runtime/clock.ts'
+import { applyChange } from '../apply-change.ts'
+import type { DispatchContext } from '../context.ts'
+import type { LiveAttempt } from '../live-attempts.ts'
+
+/** Scrapy ends gracefully on the first INT (finishing requests under way) and at once on the second. */
+const STEPS = [
+  { signal: 'INT', text: 'Asked it to finish (INT)' },
+  { signal: 'INT', text: 'Told it to stop at once (second INT)' },
+  { signal: 'KILL', text: 'Killed it (KILL)' }
+] as const
+const NODE_MISSING_MS = 200
+/** Of its four connections one is left to look at it; over the whole fleet, nodes that do not answer must not keep all others waiting. */
+const AT_ONCE_ON_NODE = 3
+const AT_ONCE_MAX = 500
+
+interface Climb {
+  step: number
+  timer: Timer | null
+  /** Its next step waits for its turn at the node: the waits between steps begin when one is sent. */
+  isWaitingForTurn: boolean
+}
+
+/**
+ * Cancels live attempts: one signal, a wait, the next; each step recorded. The attempt counts as cancelled only when the
+ * node shows that it ended (follower.ts), or says that it was still pending and has been removed.
+ *
+ *   asked --INT--> wait 30 s --INT--> wait 15 s --KILL--> wait 15 s --KILL--> wait 30 s --KILL--> ... until it ended
+ *            (force: begins here ^)            (the waits are a setting: cancelWaitsMs)
+ *
+ * KILL is repeated: a remote Scrapyd signals only the Python process, and sees it dead at its next poll.
+ */
+export class CancelLadder {
+  readonly #context: DispatchContext
+  readonly #climbing = new Map<string, Climb>()
+  readonly #gateOfAll = createGate(AT_ONCE_MAX)
+  readonly #gateOfNode = new WeakMap<FleetNode, ReturnType<typeof createGate>>()
+  #stopped = false
+
+  constructor(context: DispatchContext) {
+    this.#context = context
+  }
+
+  /** Begins, or with `force` goes on to the second step at once. An attempt whose POST has no answer yet begins when it has one. */
+  cancel(one: LiveAttempt, options: { force: boolean; fromStep?: number }): void {
+    // What its node has finished needs no signal.
+    if (this.#stopped || one.state === 'finishing') return
+    const climb = this.#climbing.get(one.key)
+    if (climb === undefined) {
+      this.#climbing.set(one.key, beginAt(options.fromStep ?? (options.force ? 1 : 0)))
+      if (isSettled(one)) void this.#step(one)
+      return
+    }
+    if (!options.force) return
+    void this.#recordForce(one)
+    climb.step = Math.max(climb.step, 1)
+    climb.timer?.cancel()
+    if (isSettled(one)) void this.#step(one)
+  }
+
+  /** One signal that somebody named, once: it is theirs to know what it does. */
+  async signal(one: LiveAttempt, signal: NodeSignal): Promise<void> {
+    const node = this.#context.fleet.get(one.nodeId)
+    try {
+      if (node === undefined) throw new NodeError('unreachable', 'Its node is not in the fleet', { delivered: 'no' })
+      const { wasState } = await this.#inTurn(node, () =>
+        node.client.cancel({ project: one.project, jobid: one.jobid, signal })
+      )
+      await this.#recordStep(one, { signal, text: `Sent it the signal ${signal}` }, wasState)
+      if (wasState === 'pending') await this.#concludeRemoved(one)
+      node.observer.poke()
+    } catch (error) {
+      this.#context.logger.warn({ error, jobId: one.jobId, signal }, 'a signal did not reach its job')
+    }
+  }
+
+  /** The node has answered the POST: what was asked meanwhile goes out now. */
+  noteSettled(one: LiveAttempt): void {
+    // While the engine stops, answers still come: the next one takes the cancel over.
+    if (this.#stopped) return
+    const climb = this.#climbing.get(one.key)
+    if (
+      (one.cancelAskedAtMs !== null || one.limitHit !== null) &&
+      (climb === undefined || climb.timer === null) &&
+      isSettled(one)
+    ) {
+      if (climb === undefined) this.#climbing.set(one.key, beginAt(0))
+      void this.#step(one)
+    }
+  }
+
+  /** Takes a cancel over from an earlier engine: the steps already taken are in the timeline. */
+  resume(one: LiveAttempt): void {
+    const { store, logger } = this.#context
+    store.listTimeline(one.jobId).then(
+      (timeline) => {
+        const ofIt = timeline.filter((entry) => entry.kind === 'cancel_sent' && entry.attemptNumber === one.number)
+        const isForced = timeline.some(({ kind, evidence }) => kind === 'cancel_asked' && evidence['force'] === true)
+        const fromStep = Math.min(Math.max(ofIt.length, Number(isForced)), STEPS.length - 1)
+        this.cancel(one, { force: false, fromStep })
+      },
+      (error: unknown) => logger.error({ error, jobId: one.jobId }, 'a cancel could not be taken over')
+    )
+  }
+
+  /** That it was asked to hurry must be known after a crash too; who asks so at first has it in the job's own entry. */
+  async #recordForce(one: LiveAttempt): Promise<void> {
+    const { store, clock, logger } = this.#context
+    try {
+      await applyChange(store, one, {
+        from: ['sending', 'accepted', 'uncertain', 'running'],
+        kind: 'cancel_asked',
+        entry: { atMs: clock.nowMs(), text: 'Asked to stop at once', evidence: { force: true } }
+      })
+    } catch (error) {
+      logger.error({ error, jobId: one.jobId }, 'recording that a cancel was forced failed')
+    }
+  }
+
+  /** It has ended: an attempt of the same name that is found again climbs anew. */
+  forget(one: LiveAttempt): void {
+    this.#climbing.get(one.key)?.timer?.cancel()
+    this.#climbing.delete(one.key)
+  }
+
+  stop(): void {
+    this.#stopped = true
+    for (const climb of this.#climbing.values()) climb.timer?.cancel()
+    this.#climbing.clear()
+  }
+
+  async #step(one: LiveAttempt): Promise<void> {
+    const climb = this.#climbingOf(one)
+    if (climb === undefined || climb.isWaitingForTurn) return
+    const node = this.#context.fleet.get(one.nodeId)
+    if (node === undefined) {
+      // At start the nodes are taken in after the attempts: look again soon.
+      climb.timer = this.#context.clock.setTimer(NODE_MISSING_MS, () => void this.#step(one))
+      return
+    }
+    climb.isWaitingForTurn = true
+    await this.#inTurn(node, async () => {
+      climb.isWaitingForTurn = false
+      if (this.#climbingOf(one) === climb) await this.#send(node, one, climb)
+    })
+  }
+
+  /** undefined also where it has ended meanwhile, and needs no signal. */
+  #climbingOf(one: LiveAttempt): Climb | undefined {
+    // An attempt of its name that was found again has a climb of its own by then.
+    if (this.#context.live.get(one.key) !== one) return undefined
+    if (one.state === 'finishing') this.#climbing.delete(one.key)
+    return this.#climbing.get(one.key)
+  }
+
+  /** A few requests at a time, to each node and to all of them. */
+  #inTurn<T>(node: FleetNode, task: () => Promise<T>): Promise<T> {
+    let gate = this.#gateOfNode.get(node)
+    if (gate === undefined) this.#gateOfNode.set(node, (gate = createGate(AT_ONCE_ON_NODE)))
+    return gate(() => this.#gateOfAll(task))
+  }
+
+  async #send(node: FleetNode, one: LiveAttempt, climb: Climb): Promise<void> {
+    const step = STEPS[Math.min(climb.step, STEPS.length - 1)]!
+    const waits = this.#context.cancelWaitsMs
+    // Set before the request: while it is on its way a force must not start a second climb.
+    climb.timer = this.#context.clock.setTimer(waits[climb.step] ?? 2 * waits[2], () => void this.#step(one))
+    try {
+      const { wasState } = await node.client.cancel({ project: one.project, jobid: one.jobid, signal: step.signal })
+      climb.step += 1
+      await this.#recordStep(one, step, wasState)
+      if (wasState === 'pending') await this.#concludeRemoved(one)
+      node.observer.poke()
+    } catch (error) {
+      if (!(error instanceof NodeError))
+        this.#context.logger.error({ error, jobId: one.jobId }, 'a cancel step failed in our own code')
+      else
+        this.#context.logger.warn(
+          { jobId: one.jobId, error: error.message },
+          'a cancel did not reach the node; repeated'
+        )
+    }
+  }
+
+  async #recordStep(
+    one: LiveAttempt,
+    step: { signal: NodeSignal; text: string },
+    wasState: string | null
+  ): Promise<void> {
+    await applyChange(this.#context.store, one, {
+      from: ['sending', 'accepted', 'uncertain', 'running'],
+      kind: 'cancel_sent',
+      entry: {
+        atMs: this.#context.clock.nowMs(),
+        text: step.text,
+        evidence: { signal: step.signal, nodeSaid: wasState }
+      }
+    })
+  }
+
+  async #concludeRemoved(one: LiveAttempt): Promise<void> {
+    const { store, live, clock } = this.#context
+    const isApplied = await applyChange(store, one, {
+      from: ['accepted', 'uncertain', 'sending'],
+      to: 'ended',
+      kind: 'ended',
+      result: 'cancelled',
+      reason: 'cancelled before it started',
+      jobOutcome: 'cancelled',
+      entry: {
+        atMs: clock.nowMs(),
+        text: 'Cancelled: the node removed it from its queue',
+        evidence: { nodeSaid: 'pending' }
+      }
+    })
+    if (!isApplied) return
+    live.remove(one)
+    this.#context.onJobEnded(one)
+    this.#context.wake()
+  }
+}
+
+function beginAt(step: number): Climb {
+  return { step, timer: null, isWaitingForTurn: false }
+}
+
+function isSettled(one: LiveAttempt): boolean {
+  return one.state === 'accepted' || one.state === 'running'
+}

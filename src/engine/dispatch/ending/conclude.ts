@@ -1,0 +1,62 @@
+import type { AttemptState, Outcome } from '../../../shared/contract/index.ts'
+import type { AttemptChange } from '../../store/records.ts'
+import { applyChange } from '../apply-change.ts'
+import type { DispatchContext } from '../context.ts'
+import type { LiveAttempt } from '../live-attempts.ts'
+import { planRetry } from '../decide/retry.ts'
+
+/** The end of a run: what it came to, and what shows it. */
+export interface RunEnd extends Pick<AttemptChange, 'killingLine' | 'details' | 'counts'> {
+  from: AttemptState[]
+  result: Outcome
+  reason: string
+  /** `Failed: exit code 1`; what becomes of the job is added. */
+  text: string
+  evidence: Record<string, unknown>
+  /** Whatever its retry policy says: nobody knows whether it ran at all. */
+  isTriedAgain?: boolean
+}
+
+/**
+ * Ends an attempt that ran, wherever that comes to be known: its job ends with it, or is tried again as its retry policy says. A
+ * lost run may go on where nobody sees it, so a job that is tried again after one is flagged. False: the attempt had ended
+ * otherwise meanwhile.
+ */
+export async function conclude(
+  context: Pick<DispatchContext, 'store' | 'live' | 'clock' | 'onJobEnded' | 'wake'>,
+  one: LiveAttempt,
+  { text, evidence, isTriedAgain = false, ...end }: RunEnd
+): Promise<boolean> {
+  const { store, live, clock } = context
+  const atMs = clock.nowMs()
+  const isWanted = one.retry !== null && one.cancelAskedAtMs === null && one.retry.on.includes(end.result as 'failed')
+  const earlier = isWanted ? (await store.listAttempts(one.jobId)).filter(({ number }) => number < one.number) : []
+  const retry = isWanted
+    ? planRetry(
+        one.retry,
+        end.result,
+        earlier.map(({ result }) => result),
+        atMs
+      )
+    : null
+  const goesOn = retry !== null || isTriedAgain
+  const isApplied = await applyChange(store, one, {
+    ...end,
+    to: 'ended',
+    kind: 'ended',
+    jobOutcome: goesOn ? null : end.result,
+    ...(retry === null ? {} : { retryAtMs: retry.atMs }),
+    ...(goesOn && end.result === 'lost' ? { mayHaveRunTwice: true as const } : {}),
+    entry: {
+      atMs,
+      text: goesOn ? `${text}; ${retry?.words ?? 'back in the queue, and flagged'}` : text,
+      evidence: retry === null ? evidence : { ...evidence, retryAtMs: retry.atMs }
+    }
+  })
+  if (!isApplied) return false
+  live.remove(one)
+  context.onJobEnded(one)
+  // What its node had finished held no slot any more.
+  if (goesOn || one.state !== 'finishing') context.wake()
+  return true
+}

@@ -1,0 +1,196 @@
+import type { FleetNode } from '../../nodes/fleet.ts'
+import { NodeError, type NodeErrorKind } from '../../nodes/node-client.ts'
+import type { Timer } from '../../runtime/clock.ts'
+import type { LogBytes } from '../../output/byte-window.ts'
+import { archiveLog, archiveName, packSmallLog } from '../../output/log-archive.ts'
+import { judgeOutcome, type Judgement } from '../../output/outcome.ts'
+import { CLOSING_TAIL_BYTES } from '../../output/log-stats.ts'
+import { conclude } from './conclude.ts'
+import type { DispatchContext } from '../context.ts'
+import type { LiveAttempt } from '../live-attempts.ts'
+
+const AT_ONCE_MAX = 16
+const RETRY_FIRST_MS = 1_000
+const RETRY_MAX_MS = 30_000
+// An archive that fails this often must not keep the job from ending.
+const ARCHIVE_TRIES = 3
+// A node that answers, but never with the log (a proxy that forbids /logs), must not either: about a minute of tries.
+const READ_TRIES = 6
+const NO_ANSWER = new Set<NodeErrorKind>(['unreachable', 'timeout', 'reset', 'aborted'])
+
+/** The node answers, but not with what it was asked for: asking again helps only for a while. */
+export function isAnswer(node: FleetNode, error: unknown): error is NodeError {
+  return error instanceof NodeError && !NO_ANSWER.has(error.kind) && node.status.health === 'up'
+}
+
+export interface LogTail extends LogBytes {
+  text: string
+}
+
+/**
+ * Ends attempts whose run is over: reads the end of the log, judges the outcome, copies the log into the archive
+ * before the node prunes it, and writes the outcome. While the node does not answer, the attempt stays `finishing`
+ * and is tried again; it holds no slot meanwhile.
+ */
+export class Finisher {
+  readonly #context: DispatchContext
+  readonly #waiting: { one: LiveAttempt; tries: number }[] = []
+  readonly #queued = new Set<LiveAttempt>()
+  readonly #retries = new Set<Timer>()
+  readonly #stopping = new AbortController()
+  #atWork = 0
+
+  constructor(context: DispatchContext) {
+    this.#context = context
+  }
+
+  finish(one: LiveAttempt): void {
+    if (this.#queued.has(one)) return
+    this.#queued.add(one)
+    this.#takeInLine(one, 0)
+  }
+
+  stop(): void {
+    this.#stopping.abort()
+    this.#waiting.length = 0
+    for (const timer of this.#retries) timer.cancel()
+    this.#retries.clear()
+  }
+
+  /** The end of a run's log; null when there is no such file. Rejects with NodeError when the node does not answer. */
+  async readTail(node: FleetNode, one: LiveAttempt): Promise<LogTail | null> {
+    const range = await node.client.readLog(
+      one,
+      { offset: -CLOSING_TAIL_BYTES, limitBytes: CLOSING_TAIL_BYTES },
+      this.#stopping.signal
+    )
+    if (range === null) return null
+    return { ...range, text: new TextDecoder().decode(range.bytes) }
+  }
+
+  #takeInLine(one: LiveAttempt, tries: number): void {
+    this.#waiting.push({ one, tries })
+    this.#workOff()
+  }
+
+  #workOff(): void {
+    while (this.#atWork < AT_ONCE_MAX && this.#waiting.length > 0 && !this.#stopping.signal.aborted) {
+      const { one, tries } = this.#waiting.shift()!
+      this.#atWork += 1
+      void this.#finishOrRetry(one, tries).finally(() => {
+        this.#atWork -= 1
+        this.#workOff()
+      })
+    }
+  }
+
+  async #finishOrRetry(one: LiveAttempt, tries: number): Promise<void> {
+    const { fleet, live, logger, store } = this.#context
+    // It ended otherwise meanwhile: its node was removed.
+    if (live.get(one.key) !== one) return void this.#queued.delete(one)
+    const node = fleet.get(one.nodeId)
+    // At start the nodes are taken in after the attempts.
+    if (node === undefined) return this.#retry(one, RETRY_FIRST_MS, tries)
+    try {
+      const { tail, problem } = await this.#readTailOrGiveUp(node, one, tries)
+      const archived =
+        tail === null || node.stored.kind === 'local' ? null : await this.#archive(node, one, tail, tries)
+      const { exit, cancelAskedAtMs, limitHit } = one
+      const judgement = judgeOutcome({
+        tail: tail?.text ?? null,
+        exit,
+        limitHit,
+        cancelAsked: cancelAskedAtMs !== null
+      })
+      // In one turn, so that both share one commit.
+      await Promise.all([
+        archived !== null && store.markLogArchived(one.jobId, one.number, archived.gzip),
+        this.#end(one, judgement, {
+          logBytes: tail?.sizeBytes ?? null,
+          ...(problem === null ? {} : { logProblem: problem })
+        })
+      ])
+      this.#queued.delete(one)
+    } catch (error) {
+      if (this.#stopping.signal.aborted) return
+      const delayMs = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** tries)
+      logger.warn({ error, jobId: one.jobId, delayMs }, 'the log of an ended run could not be read yet; tried again')
+      this.#retry(one, delayMs, Math.min(tries + 1, 20))
+    }
+  }
+
+  #retry(one: LiveAttempt, delayMs: number, tries: number): void {
+    // In line again: after a restart there may be thousands, and each reads and writes a file.
+    if (this.#stopping.signal.aborted) return
+    const timer = this.#context.clock.setTimer(delayMs, () => {
+      this.#retries.delete(timer)
+      this.#takeInLine(one, tries)
+    })
+    this.#retries.add(timer)
+  }
+
+  async #readTailOrGiveUp(
+    node: FleetNode,
+    one: LiveAttempt,
+    tries: number
+  ): Promise<{ tail: LogTail | null; problem: string | null }> {
+    try {
+      return { tail: await this.readTail(node, one), problem: null }
+    } catch (error) {
+      if (!isAnswer(node, error) || tries + 1 < READ_TRIES) throw error
+      this.#context.logger.warn(
+        { error, jobId: one.jobId },
+        'the log of an ended run cannot be read; judged without it'
+      )
+      return { tail: null, problem: error.message }
+    }
+  }
+
+  /** `gzip`: to be kept with the attempt; null there: it is a blob now. null: it could not be archived. */
+  async #archive(
+    node: FleetNode,
+    one: LiveAttempt,
+    tail: LogTail,
+    tries: number
+  ): Promise<{ gzip: Uint8Array | null } | null> {
+    const { blobs, logger } = this.#context
+    try {
+      const gzip = await packSmallLog(tail)
+      if (gzip !== null) return { gzip }
+      await archiveLog({
+        read: (range, signal) => node.client.readLog(one, range, signal),
+        blobs,
+        name: archiveName(one.jobId, one.number),
+        signal: this.#stopping.signal
+      })
+      return { gzip: null }
+    } catch (error) {
+      if (tries + 1 < ARCHIVE_TRIES) throw error
+      logger.warn({ error, jobId: one.jobId }, 'the log could not be archived; it is read from the node while it lasts')
+      return null
+    }
+  }
+
+  async #end(one: LiveAttempt, judgement: Judgement, log: Record<string, unknown>): Promise<void> {
+    const atMs = this.#context.clock.nowMs()
+    const elapsedSeconds = judgement.stats?.['elapsed_time_seconds']
+    await conclude(this.#context, one, {
+      from: ['finishing'],
+      result: judgement.outcome,
+      reason: judgement.reason,
+      killingLine: judgement.killingLine,
+      text: `${OUTCOME_WORDS[judgement.outcome]}: ${judgement.reason}`,
+      evidence: { ...(one.exit === null ? {} : { exit: one.exit }), ...log },
+      details: {
+        stats: judgement.stats,
+        // A run shorter than a poll was never seen running: its own stats tell how long it took.
+        ...(one.startedAtMs === null && typeof elapsedSeconds === 'number'
+          ? { startedAtMs: Math.round(atMs - elapsedSeconds * 1000) }
+          : {})
+      },
+      counts: judgement.counts
+    })
+  }
+}
+
+const OUTCOME_WORDS = { succeeded: 'Succeeded', failed: 'Failed', cancelled: 'Cancelled', lost: 'Lost' } as const

@@ -1,0 +1,131 @@
+import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
+import { formatDuration } from '../../../shared/time.ts'
+import type { FleetNode } from '../../nodes/fleet.ts'
+import { conclude } from '../ending/conclude.ts'
+import type { DispatchContext } from '../context.ts'
+import type { LiveAttempt } from '../live-attempts.ts'
+
+const LIVE_STATES = ['sending', 'uncertain', 'accepted', 'running', 'finishing'] as const
+
+/**
+ * Gives up attempts on nodes that do not answer: the attempt ends as lost, its job goes back to the queue, flagged, because nobody
+ * knows whether the run goes on there (returned-runs.ts looks when the node is back).
+ *
+ *   live on a node that is away --its policy's time is over, or an operator says so--> ended: lost (given up), queued again
+ *   finishing there             --its policy's time is over--> ended: lost; it ran to its end, so the job's own policy decides
+ */
+export class GiveUp {
+  readonly #context: DispatchContext
+  /** Monotonic; since when a node does not answer. Nothing of it survives a restart: a new engine asks for itself. */
+  readonly #awaySinceMs = new Map<string, number>()
+
+  constructor(context: DispatchContext) {
+    this.#context = context
+  }
+
+  /** Called now and then for each node. */
+  look(node: FleetNode): void {
+    const { clock, live, logger } = this.#context
+    const { id, giveUpAfterSeconds } = node.stored
+    if (!isAway(node)) {
+      if (this.#awaySinceMs.size > 0) this.#awaySinceMs.delete(id)
+      return
+    }
+    const nowMs = clock.monotonicMs()
+    const sinceMs = this.#awaySinceMs.get(id) ?? nowMs
+    this.#awaySinceMs.set(id, sinceMs)
+    if (giveUpAfterSeconds === null || id === LOCAL_NODE_ID || nowMs - sinceMs < giveUpAfterSeconds * 1000) return
+    const ours = live.ofNode(id)
+    if (ours.length === 0) return
+    const words = `has not answered for ${formatDuration(giveUpAfterSeconds)}`
+    this.#giveUpAfter(node, ours, words).catch((error: unknown) => {
+      logger.error({ error, node: node.stored.name }, 'giving up a node failed; tried again')
+    })
+  }
+
+  /** It has left the fleet. */
+  forget(nodeId: string): void {
+    this.#awaySinceMs.delete(nodeId)
+  }
+
+  /** By hand; returns the jobs that were live on a node that does not answer. */
+  giveUpJobs(jobIds: string[]): Promise<string[]> {
+    const { live, fleet } = this.#context
+    const ours = jobIds.map((jobId) => live.ofJob(jobId)).filter((one) => one !== undefined)
+    const isLost = (one: LiveAttempt) => {
+      const node = fleet.get(one.nodeId)
+      return node === undefined || isAway(node)
+    }
+    return this.#giveUp(ours.filter(isLost), (one) => `Given up by hand: ${this.#nameOf(one)} does not answer`)
+  }
+
+  /** The node has another address now: what was sent to the old one cannot be looked for there any more. */
+  giveUpUnresolved(nodeId: string): Promise<string[]> {
+    const unresolved = this.#context.live
+      .ofNode(nodeId)
+      .filter(({ state }) => state === 'sending' || state === 'uncertain')
+    return this.#giveUp(
+      unresolved,
+      (one) => `Given up: the address of ${this.#nameOf(one)} was changed while it was being sent there`
+    )
+  }
+
+  async #giveUpAfter(node: FleetNode, ours: LiveAttempt[], words: string): Promise<void> {
+    const { name } = node.stored
+    await this.#giveUp(
+      ours.filter(({ state }) => state !== 'finishing'),
+      () => `Given up: ${name} ${words}`
+    )
+    const finishing = ours.filter(({ state }) => state === 'finishing')
+    await Promise.all(
+      finishing.map((one) =>
+        conclude(this.#context, one, {
+          from: ['finishing'],
+          result: 'lost',
+          reason: 'given up',
+          text: `Lost: it ended on ${name}, which ${words}, so that its log could not be read`,
+          evidence: { nodeId: one.nodeId }
+        })
+      )
+    )
+  }
+
+  async #giveUp(ours: LiveAttempt[], words: (one: LiveAttempt) => string): Promise<string[]> {
+    const { store, live, clock, onJobEnded, wake } = this.#context
+    if (ours.length === 0) return []
+    const applied = await store.applyChanges(
+      ours.map((one) => ({
+        jobId: one.jobId,
+        attemptNumber: one.number,
+        from: [...LIVE_STATES],
+        to: 'ended' as const,
+        kind: 'given_up' as const,
+        result: 'lost' as const,
+        reason: 'given up',
+        jobOutcome: null,
+        mayHaveRunTwice: true as const,
+        entry: {
+          atMs: clock.nowMs(),
+          text: `${words(one)}; back in the queue, and flagged, since it may run there all the same`,
+          evidence: { nodeId: one.nodeId, state: one.state }
+        }
+      }))
+    )
+    const given = ours.filter((_one, index) => applied[index] === true)
+    for (const one of given) {
+      live.remove(one)
+      onJobEnded(one)
+    }
+    wake()
+    return given.map(({ jobId }) => jobId)
+  }
+
+  #nameOf(one: LiveAttempt): string {
+    return this.#context.fleet.get(one.nodeId)?.stored.name ?? one.nodeId
+  }
+}
+
+/** Neither it nor anything that speaks for it (a proxy's page) can tell what runs there. A node that wants a password answers. */
+function isAway({ status }: FleetNode): boolean {
+  return status.health === 'down' || status.health === 'invalid'
+}

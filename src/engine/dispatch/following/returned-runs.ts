@@ -1,0 +1,296 @@
+import type { Attempt } from '../../../shared/contract/index.ts'
+import type { FleetNode } from '../../nodes/fleet.ts'
+import { NodeError, type SeenJob, type Snapshot } from '../../nodes/node-client.ts'
+import type { StoredJob } from '../../store/records.ts'
+import type { DispatchContext } from '../context.ts'
+import type { LiveAttempt } from '../live-attempts.ts'
+
+type List = 'pending' | 'running' | 'finished'
+interface Seen {
+  attempt: Attempt
+  job: SeenJob
+  list: List
+}
+
+/** A node may list strangers' jobs by the ten thousand: so many are asked about at one look. */
+const ASKED_AT_ONCE = 1_000
+const ENDED_KEPT = 100_000
+/** As we make them of a job's id. */
+const OUR_JOBID = /^([0-9a-f]{32})(?:-\d+)?$/
+const STATE_OF = { pending: 'accepted', running: 'running', finished: 'finishing' } as const
+const STEPS = [
+  { signal: 'INT', text: 'Asked the run that came back to finish (INT)' },
+  { signal: 'INT', text: 'Told the run that came back to stop at once (second INT)' },
+  { signal: 'KILL', text: 'Killed the run that came back (KILL)' }
+] as const
+
+/**
+ * Runs that we had given up, lost or thought never to have arrived, and that their node lists after all:
+ *
+ *   the job still waits, this was its newest attempt   -> found again: followed on, not run a second time
+ *   the job runs elsewhere, succeeded, was cancelled   -> seen again, and stopped there: the run that was given up is the one that goes
+ *   the job ended otherwise, or the run there is over  -> seen again: recorded, the job flagged
+ *
+ * Only what is provably ours is followed or stopped: an attempt of ours on that very node, under a jobid that we made of the job's
+ * id. A jobid that a client brought may be anybody's by now.
+ */
+export class ReturnedRuns {
+  readonly #context: DispatchContext
+  readonly #follow: (one: LiveAttempt) => void
+  /** Jobids that need no question: strangers', and ours while we believe what became of them. With their projects. */
+  readonly #known = new WeakMap<FleetNode, Map<string, string>>()
+  /** Monotonic, by jobid: when an attempt ended here. Lists that were asked for before it tell nothing about what came after. */
+  readonly #endedAtMs = new Map<string, number>()
+  /** Nodes on which attempts ended while they did not answer, and since when: their next lists tell whether these go on. */
+  readonly #expecting = new Map<string, number>()
+  /** By node, then by attempt. */
+  readonly #stopping = new Map<string, Map<string, { attempt: Attempt; step: number; dueAtMs: number }>>()
+
+  /** `follow` takes over an attempt that was found again. */
+  constructor(context: DispatchContext, follow: (one: LiveAttempt) => void) {
+    this.#context = context
+    this.#follow = follow
+  }
+
+  /** Only the lists tell whether a run came back there, or has ended that is being stopped. */
+  wantsSnapshot(nodeId: string): boolean {
+    return this.#expecting.has(nodeId) || this.#stopping.has(nodeId)
+  }
+
+  /** What was given up there may still run there: nothing is sent to it before its lists have told. */
+  isExpecting(nodeId: string): boolean {
+    return this.#expecting.has(nodeId)
+  }
+
+  /** An attempt ended. Unless its node had shown that its run is over, it is news when the node lists it again. */
+  noteEnded(one: LiveAttempt): void {
+    const node = this.#context.fleet.get(one.nodeId)
+    if (node === undefined || (one.state === 'finishing' && node.status.health === 'up')) return
+    for (const other of this.#context.fleet.list()) this.#known.get(other)?.delete(one.jobid)
+    const nowMs = this.#context.clock.monotonicMs()
+    this.#endedAtMs.set(one.jobid, nowMs)
+    if (node.status.health !== 'up') this.#expecting.set(one.nodeId, nowMs)
+    if (this.#endedAtMs.size <= ENDED_KEPT) return
+    const [oldest] = this.#endedAtMs.keys()
+    this.#endedAtMs.delete(oldest!)
+  }
+
+  async look(node: FleetNode, snapshot: Snapshot): Promise<void> {
+    const asked = this.#unknownIn(node, snapshot)
+    if (asked.size > 0) {
+      const { store } = this.#context
+      const runs = [...asked].map(([jobid, { job }]) => ({ project: job.project, jobid }))
+      const attempts = await store.findAttemptsOnNode(node.stored.id, runs)
+      for (const attempt of attempts) {
+        const { job, list } = asked.get(attempt.jobid)!
+        if (isDoubtful(attempt, list)) await this.#takeIn(node, { attempt, job, list })
+      }
+      const ofThisNode = new Set(attempts.map(({ jobid }) => jobid))
+      for (const seen of asked.values()) if (!ofThisNode.has(seen.job.jobid)) await this.#noteTaken(node, seen)
+      const known = this.#known.get(node)!
+      for (const { job } of asked.values()) known.set(job.jobid, job.project)
+    }
+    if ((this.#expecting.get(node.stored.id) ?? Number.POSITIVE_INFINITY) < snapshot.begunAtMs) {
+      this.#expecting.delete(node.stored.id)
+    }
+    await this.#stop(node, snapshot)
+  }
+
+  /** What the node lists and nobody has looked up yet. */
+  #unknownIn(node: FleetNode, snapshot: Snapshot): Map<string, { job: SeenJob; list: List }> {
+    let known = this.#known.get(node)
+    const listed = snapshot.pending.length + snapshot.running.length + snapshot.finished.length
+    if (known === undefined || known.size > 2 * listed + ASKED_AT_ONCE) this.#known.set(node, (known = new Map()))
+    const unknown = new Map<string, { job: SeenJob; list: List }>()
+    // What we believe to be live there is as it should be.
+    for (const one of this.#context.live.ofNode(node.stored.id)) known.set(one.jobid, one.project)
+    for (const list of ['running', 'pending', 'finished'] as const) {
+      for (const job of snapshot[list]) {
+        if (known.get(job.jobid) === job.project || unknown.has(job.jobid)) continue
+        if ((this.#endedAtMs.get(job.jobid) ?? -1) >= snapshot.begunAtMs) continue
+        unknown.set(job.jobid, { job, list })
+        if (unknown.size === ASKED_AT_ONCE) return unknown
+      }
+    }
+    return unknown
+  }
+
+  async #takeIn(node: FleetNode, seen: Seen): Promise<void> {
+    const { store } = this.#context
+    const { attempt, list } = seen
+    const job = await store.getJob(attempt.jobId)
+    if (job === null) return
+    const isProved = attempt.jobid.startsWith(attempt.jobId)
+    if (isProved && (await this.#goOn(node, seen, job))) return
+    const isUnwanted = isProved && list !== 'finished' && !isOnlyHope(job)
+    const recorded = (await store.listTimeline(job.id)).some(
+      ({ kind, attemptNumber }) => kind === 'seen_again' && attemptNumber === attempt.number
+    )
+    if (!recorded) await this.#record(node, seen, job, isUnwanted)
+    if (!isUnwanted) return
+    const { id } = node.stored
+    const ofNode = this.#stopping.get(id) ?? new Map<string, { attempt: Attempt; step: number; dueAtMs: number }>()
+    this.#stopping.set(id, ofNode.set(`${attempt.jobId}/${attempt.number}`, { attempt, step: 0, dueAtMs: 0 }))
+  }
+
+  /** The job has not begun anew: the run that was given up is its run again. False: it has, or has ended. */
+  async #goOn(node: FleetNode, { attempt, job: seen, list }: Seen, job: StoredJob): Promise<boolean> {
+    const { store, live, clock } = this.#context
+    if (job.state !== 'queued' || job.attemptCount !== attempt.number || job.cancelAskedAtMs !== null) return false
+    const state = STATE_OF[list]
+    const [isApplied] = await store.applyChanges([
+      {
+        jobId: job.id,
+        attemptNumber: attempt.number,
+        from: ['ended'],
+        to: state,
+        kind: 'found_again',
+        entry: {
+          atMs: clock.nowMs(),
+          text: `Found again on ${node.stored.name} (${list}), where ${wasWhat(attempt)}: it goes on there`,
+          evidence: { list, result: attempt.result, reason: attempt.reason }
+        }
+      }
+    ])
+    if (isApplied !== true) return false
+    // At once, and with nothing between that may fail: a cancel that is asked from now on finds it live.
+    const { retry, limits } = job
+    const startedAtMs = attempt.startedAtMs ?? (state === 'accepted' ? null : clock.nowMs())
+    const revived = { ...attempt, state, startedAtMs, result: null, reason: null, endedAtMs: null }
+    const one = live.add(revived, { settledAtMs: clock.monotonicMs(), cancelAskedAtMs: null, retry, limits })
+    one.exit = seen.exit
+    this.#follow(one)
+    this.#context.wake()
+    return true
+  }
+
+  /** A run of ours on a node that it was never sent to: both have one queue. It is left alone, since nobody can say whose it is. */
+  async #noteTaken(node: FleetNode, { job: seen, list }: Omit<Seen, 'attempt'>): Promise<void> {
+    const { store, clock, fleet } = this.#context
+    const jobId = OUR_JOBID.exec(seen.jobid)?.[1]
+    if (jobId === undefined) return
+    const attempts = await store.listAttempts(jobId)
+    const attempt = attempts.find(({ jobid, project }) => jobid === seen.jobid && project === seen.project)
+    // One without an answer is looked for where it was sent; that it was seen here must not be forgotten with this node's lists.
+    const isUnresolved = attempt?.state === 'sending' || attempt?.state === 'uncertain'
+    if (attempt === undefined || (!isUnresolved && !isDoubtful(attempt, list))) return
+    const timeline = await store.listTimeline(jobId)
+    if (timeline.some(({ kind, attemptNumber }) => kind === 'seen_again' && attemptNumber === attempt.number)) return
+    const sentTo = fleet.get(attempt.nodeId)?.stored.name ?? attempt.nodeId
+    await store.applyChanges([
+      {
+        jobId,
+        attemptNumber: attempt.number,
+        from: isUnresolved ? ['sending', 'uncertain'] : ['ended'],
+        kind: 'seen_again',
+        ...(isUnresolved ? {} : { mayHaveRunTwice: true as const }),
+        entry: {
+          atMs: clock.nowMs(),
+          text: `Seen on ${node.stored.name} (${list}), though it was sent to ${sentTo}. Do these two share one queue?`,
+          evidence: {
+            list,
+            listedBy: node.stored.id,
+            result: attempt.result,
+            reason: attempt.reason,
+            jobid: attempt.jobid
+          }
+        }
+      }
+    ])
+  }
+
+  async #record(node: FleetNode, { attempt, list }: Seen, job: StoredJob, isUnwanted: boolean): Promise<void> {
+    const { store, clock } = this.#context
+    const rest =
+      list === 'finished'
+        ? 'it had ended there'
+        : isUnwanted
+          ? `it is stopped there, since ${whyUnwanted(job)}`
+          : 'it is left alone there'
+    await store.applyChanges([
+      {
+        jobId: attempt.jobId,
+        attemptNumber: attempt.number,
+        from: ['ended'],
+        kind: 'seen_again',
+        mayHaveRunTwice: true,
+        entry: {
+          atMs: clock.nowMs(),
+          text: `Seen again on ${node.stored.name} (${list}), where ${wasWhat(attempt)}: ${rest}`,
+          evidence: { list, result: attempt.result, reason: attempt.reason, jobid: attempt.jobid }
+        }
+      }
+    ])
+  }
+
+  async #stop(node: FleetNode, snapshot: Snapshot): Promise<void> {
+    const ofNode = this.#stopping.get(node.stored.id)
+    if (ofNode === undefined) return
+    const { clock, cancelWaitsMs, logger } = this.#context
+    const listed = new Set([...snapshot.pending, ...snapshot.running].map((job) => `${job.project}\n${job.jobid}`))
+    for (const [key, stopping] of ofNode) {
+      const { project, jobid } = stopping.attempt
+      if (!listed.has(`${project}\n${jobid}`)) {
+        ofNode.delete(key)
+        continue
+      }
+      if (clock.monotonicMs() < stopping.dueAtMs) continue
+      const step = STEPS[Math.min(stopping.step, STEPS.length - 1)]!
+      stopping.dueAtMs = clock.monotonicMs() + cancelWaitsMs[Math.min(stopping.step, 2)]!
+      try {
+        const { wasState } = await node.client.cancel({ project, jobid, signal: step.signal })
+        stopping.step += 1
+        await this.#recordStep(stopping.attempt, step, wasState)
+      } catch (error) {
+        if (!(error instanceof NodeError)) throw error
+        logger.warn(
+          { jobId: stopping.attempt.jobId, error: error.message },
+          'a run that came back could not be stopped'
+        )
+      }
+    }
+    if (ofNode.size === 0) this.#stopping.delete(node.stored.id)
+  }
+
+  async #recordStep(attempt: Attempt, step: (typeof STEPS)[number], wasState: string | null): Promise<void> {
+    const text = wasState === 'pending' ? 'The run that came back was taken out of the queue there' : step.text
+    await this.#context.store.applyChanges([
+      {
+        jobId: attempt.jobId,
+        attemptNumber: attempt.number,
+        from: ['ended'],
+        kind: 'cancel_sent',
+        entry: { atMs: this.#context.clock.nowMs(), text, evidence: { signal: step.signal, nodeSaid: wasState } }
+      }
+    ])
+  }
+}
+
+/** We believe that it does not run, without having seen it end. What was cancelled may well be among those that ended. */
+function isDoubtful({ state, result }: Attempt, list: List): boolean {
+  if (state !== 'ended') return false
+  return (
+    result === 'lost' || result === 'absent' || result === 'refused' || (result === 'cancelled' && list !== 'finished')
+  )
+}
+
+/** Nothing else of this job runs or has succeeded, and nobody wants it gone: stopping it would lose it. */
+function isOnlyHope(job: StoredJob): boolean {
+  return job.state === 'ended' && (job.outcome === 'lost' || job.outcome === 'failed')
+}
+
+function whyUnwanted(job: StoredJob): string {
+  if (job.state === 'ended')
+    return job.outcome === 'succeeded' ? 'the job has succeeded meanwhile' : 'the job was cancelled'
+  return job.state === 'queued' ? 'the job waits to be run anew' : `run ${job.attemptCount} of the job goes on`
+}
+
+function wasWhat({ result, reason }: Attempt): string {
+  if (result === 'lost') return reason === 'given up' ? 'it was given up' : 'it was lost'
+  if (result === 'cancelled') return 'it was cancelled'
+  return result === 'refused'
+    ? 'it was not taken'
+    : reason === 'taken back'
+      ? 'it was taken back'
+      : 'it had not arrived'
+}

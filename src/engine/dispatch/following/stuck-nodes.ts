@@ -1,0 +1,227 @@
+import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
+import { formatDuration } from '../../../shared/time.ts'
+import type { FleetNode } from '../../nodes/fleet.ts'
+import { NodeError, type Snapshot } from '../../nodes/node-client.ts'
+import { applyChange } from '../apply-change.ts'
+import type { DispatchContext } from '../context.ts'
+import type { LiveAttempt } from '../live-attempts.ts'
+import { isOnProbation, judgeLook, type Watch } from '../decide/watchdog.ts'
+
+/** Takes a job out of a node's queue, and does nothing to one that runs: 1.6 looks whether the process is there, others refuse. */
+const NO_SIGNAL = 0
+const TAKE_BACK_AT_ONCE = 8
+const TAKE_BACK_AGAIN_FIRST_MS = 5_000
+const TAKE_BACK_AGAIN_MAX_MS = 300_000
+
+/**
+ * Nodes that accept jobs but start none (watchdog.ts decides). They get no new jobs, and what waits in their queues is taken back:
+ *
+ *   accepted --written down--> uncertain --cancel: "it was pending"--> ended: absent (taken back), the job queued again
+ *      ^                          |--- no answer --------------------> follower.ts looks what became of it
+ *      +------- it was not -------+
+ *
+ * Written down first, so that after a crash in between nobody takes the job for one that its node lost.
+ */
+export class StuckNodes {
+  readonly #context: DispatchContext
+  readonly #watches = new Map<string, Watch>()
+  /** Wall time since when a node is stuck, for people. */
+  readonly #sinceMs = new Map<string, number>()
+  readonly #tries = new WeakMap<LiveAttempt, { count: number; againAtMs: number }>()
+  /** Those whose time of probation has been told to the dispatcher. */
+  readonly #onProbation = new Set<string>()
+  readonly #wasDown = new Set<string>()
+
+  readonly #onChange: (node: FleetNode) => void
+
+  /** `onChange`: what `whyStuck` and `roomFor` tell of a node is another thing now. */
+  constructor(context: DispatchContext, onChange: (node: FleetNode) => void) {
+    this.#context = context
+    this.#onChange = onChange
+  }
+
+  /** Why it gets no jobs now, in words that follow its name; null: it may have some (`roomFor` tells how many). */
+  whyStuck(nodeId: string): string | null {
+    const stuck = this.#watches.get(nodeId)?.stuck ?? null
+    if (stuck === null) return null
+    return this.roomFor(nodeId) > 0 ? null : 'accepts jobs but starts none'
+  }
+
+  /** How many more jobs it may be given now: a node on probation gets one, and the next when that has started. */
+  roomFor(nodeId: string): number {
+    const stuck = this.#watches.get(nodeId)?.stuck ?? null
+    if (stuck === null) return Number.POSITIVE_INFINITY
+    if (!isOnProbation(stuck, this.#context.clock.monotonicMs())) return 0
+    const { live } = this.#context
+    return live.ofNode(nodeId).some(({ state }) => state !== 'running' && state !== 'finishing') ? 0 : 1
+  }
+
+  /** Wall time. */
+  stuckSinceMs(nodeId: string): number | null {
+    return this.#sinceMs.get(nodeId) ?? null
+  }
+
+  noteSnapshot(node: FleetNode, snapshot: Snapshot): void {
+    const { live, clock, logger, fleet } = this.#context
+    const { id, name } = node.stored
+    // The last lists of a node that was removed may come in after that.
+    if (id === LOCAL_NODE_ID || fleet.get(id) === undefined) return
+    const before = this.#watches.get(id) ?? null
+    const unstarted = live.ofNode(id).filter(({ state }) => state === 'accepted')
+    const pending = unstarted.length === 0 ? null : new Set(snapshot.pending.map(({ jobid }) => jobid))
+    // One that is in no list any more is not the node's to start: what became of it is the follower's to find out.
+    const accepted = unstarted.filter(({ jobid }) => pending?.has(jobid))
+    // Most nodes at most times: nothing is to be watched, and only what they can run is remembered.
+    if (accepted.length === 0 && (before === null || before.stuck === null)) {
+      const running = snapshot.running.length
+      if (before !== null)
+        this.#watches.set(id, { ...before, ...NOTHING_SEEN, mostRunning: Math.max(before.mostRunning, running) })
+      else if (running > 1) this.#watches.set(id, judgeLook(null, { ...this.#lookOf(node, snapshot), hasOurs: false }))
+      return
+    }
+    const after = judgeLook(before, { ...this.#lookOf(node, snapshot), hasOurs: accepted.length > 0 })
+    this.#watches.set(id, after)
+    if (after.stuck === null) {
+      if (!this.#sinceMs.delete(id)) return
+      this.#onProbation.delete(id)
+      logger.info({ node: name }, 'a node that was stuck starts jobs again')
+      this.#onChange(node)
+      return
+    }
+    if (after.stuck !== before?.stuck) {
+      this.#sinceMs.set(id, this.#sinceMs.get(id) ?? clock.nowMs())
+      this.#onProbation.delete(id)
+      logger.warn({ node: name, strikes: after.stuck.strikes }, 'a node accepts jobs but starts none')
+      this.#onChange(node)
+    }
+    if (!isOnProbation(after.stuck, after.atMs)) void this.#takeBack(node, accepted)
+  }
+
+  /** Called now and then: begins probation where its time has come, and for nodes that were restarted. */
+  look(node: FleetNode): void {
+    const { id } = node.stored
+    const watch = this.#watches.get(id)
+    if (watch === undefined || watch.stuck === null) return
+    if (node.status.health !== 'up') return void this.#wasDown.add(id)
+    const nowMs = this.#context.clock.monotonicMs()
+    if (this.#wasDown.delete(id)) this.#watches.set(id, { ...watch, stuck: { ...watch.stuck, tryAgainAtMs: nowMs } })
+    if (this.#onProbation.has(id) || this.roomFor(id) === 0) return
+    this.#onProbation.add(id)
+    this.#onChange(node)
+  }
+
+  /** It has left the fleet. */
+  forget(nodeId: string): void {
+    for (const kept of [this.#watches, this.#sinceMs, this.#onProbation, this.#wasDown]) kept.delete(nodeId)
+  }
+
+  #lookOf(node: FleetNode, { running, pending }: Snapshot) {
+    return {
+      atMs: this.#context.clock.monotonicMs(),
+      running: running.map(({ jobid }) => jobid),
+      pending: pending.map(({ jobid }) => jobid),
+      slots: node.status.capacity.slots
+    }
+  }
+
+  async #takeBack(node: FleetNode, accepted: LiveAttempt[]): Promise<void> {
+    const { store, clock, logger } = this.#context
+    const nowMs = clock.monotonicMs()
+    // One that somebody cancels is on its way out already.
+    const ours = accepted.filter(
+      (one) => one.cancelAskedAtMs === null && one.limitHit === null && (this.#tries.get(one)?.againAtMs ?? 0) <= nowMs
+    )
+    if (ours.length === 0) return
+    const waited = (one: LiveAttempt) =>
+      `this one has waited there for ${formatDuration(Math.round((nowMs - (one.settledAtMs ?? nowMs)) / 1000))}`
+    try {
+      const applied = await store.applyChanges(
+        ours.map((one) => ({
+          jobId: one.jobId,
+          attemptNumber: one.number,
+          from: ['accepted' as const],
+          to: 'uncertain' as const,
+          kind: 'uncertain' as const,
+          entry: {
+            atMs: clock.nowMs(),
+            text: `Taking it back: ${node.stored.name} accepts jobs but starts none; ${waited(one)}`,
+            evidence: { running: node.status.running, slots: node.status.capacity.slots }
+          }
+        }))
+      )
+      const line = ours.filter((_one, index) => applied[index] === true)
+      for (const one of line) {
+        one.state = 'uncertain'
+        one.absence = null
+        one.takenBackAtMs = Number.POSITIVE_INFINITY
+        const count = (this.#tries.get(one)?.count ?? 0) + 1
+        const delayMs = Math.min(TAKE_BACK_AGAIN_MAX_MS, TAKE_BACK_AGAIN_FIRST_MS * 2 ** (count - 1))
+        this.#tries.set(one, { count, againAtMs: nowMs + delayMs })
+      }
+      const worker = async () => {
+        for (let one = line.shift(); one !== undefined; one = line.shift()) await this.#takeOne(node, one)
+      }
+      await Promise.all(Array.from({ length: TAKE_BACK_AT_ONCE }, worker))
+    } catch (error) {
+      logger.error({ error, node: node.stored.name }, 'taking jobs back from a stuck node failed; tried again')
+    } finally {
+      // After a failure some were not come to: the lists tell of them again.
+      for (const one of ours) one.takenBackAtMs = Math.min(one.takenBackAtMs, clock.monotonicMs())
+    }
+    node.observer.poke()
+  }
+
+  async #takeOne(node: FleetNode, one: LiveAttempt): Promise<void> {
+    const { store, live, clock, logger } = this.#context
+    // Somebody else has ended it meanwhile.
+    if (live.get(one.key) !== one) return
+    try {
+      const request = { project: one.project, jobid: one.jobid, signal: NO_SIGNAL }
+      const { wasState } = await node.client.cancel(request)
+      if (wasState !== 'pending') return await this.#leaveThere(node, one, wasState)
+    } catch (error) {
+      if (!(error instanceof NodeError)) throw error
+      // Older ones refuse the signal where the job runs.
+      if (error.kind === 'refused') return this.#leaveThere(node, one, error.nodeMessage)
+      logger.warn({ jobId: one.jobId, error: error.message }, 'it is not known whether a job was taken back')
+      return
+    } finally {
+      one.takenBackAtMs = clock.monotonicMs()
+    }
+    const isApplied = await applyChange(store, one, {
+      from: ['uncertain'],
+      to: 'ended',
+      kind: 'taken_back',
+      result: 'absent',
+      reason: 'taken back',
+      jobOutcome: null,
+      entry: {
+        atMs: clock.nowMs(),
+        text: `Taken back: ${node.stored.name} had not started it; back in the queue`,
+        evidence: { nodeSaid: 'pending' }
+      }
+    })
+    if (!isApplied) return
+    live.remove(one)
+    this.#context.onJobEnded(one)
+    this.#context.wake()
+  }
+
+  /** It was out of the queue before we came: accepted, as before, and not taken for one that never arrived. */
+  async #leaveThere(node: FleetNode, one: LiveAttempt, nodeSaid: string | null): Promise<void> {
+    const { store, clock } = this.#context
+    const isApplied = await applyChange(store, one, {
+      from: ['uncertain'],
+      to: 'accepted',
+      kind: 'accepted',
+      entry: {
+        atMs: clock.nowMs(),
+        text: `Not taken back: ${node.stored.name} has it in its queue no longer`,
+        evidence: { nodeSaid }
+      }
+    })
+    if (isApplied) one.state = 'accepted'
+  }
+}
+
+const NOTHING_SEEN = { running: new Set<string>(), pending: new Set<string>(), idleSinceMs: null } as const

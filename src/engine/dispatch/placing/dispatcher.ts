@@ -1,0 +1,273 @@
+import type { FleetNode } from '../../nodes/fleet.ts'
+import { problemOfPathPart } from '../../projects/names.ts'
+import type { QueueLine } from '../../queue/fair-order.ts'
+import { DueTimer } from '../../queue/due-timer.ts'
+import { FairShares } from '../../queue/fair-shares.ts'
+import { QueueView } from '../../queue/queue-view.ts'
+import { Timers } from '../../runtime/clock.ts'
+import type { AttemptStart } from '../../store/records.ts'
+import type { DispatchContext } from '../context.ts'
+import type { Follower } from '../following/follower.ts'
+import type { LiveAttempt } from '../live-attempts.ts'
+import { NodeBoard } from './node-board.ts'
+import { type Assignment, place, type Plan } from '../decide/place.ts'
+import { Sender } from './sender.ts'
+
+/** Requests on their way to all nodes together, and how many jobs one run places at most: other work goes on in between. */
+const REQUESTS_MAX = 512
+const ASSIGNMENTS_MAX = 256
+const HOLD_BACK_FIRST_MS = 5_000
+const HOLD_BACK_MAX_MS = 300_000
+const HOLD_BACKS_KEPT = 10_000
+
+/**
+ * Carries out placement: looks at what changed in the queue and on the nodes, asks `place` what goes where, writes the attempts
+ * as `sending` (one transaction), then has them sent (sender.ts draws what becomes of them). `wake` is called whenever
+ * something could have made room or work: a job arrived, a slot freed, a node came up, an egg landed, the pause ended. Runs
+ * one at a time; calls that come meanwhile are one more run.
+ *
+ *   queued --begin (tx)--> sending --> (sender.ts)
+ *      ^--- refused, absent, given up, taken back, retried
+ */
+export class Dispatcher {
+  readonly #context: DispatchContext
+  readonly #lists: Pick<Follower, 'knowsLists' | 'isListed'>
+  readonly #queue: QueueView
+  readonly #board: NodeBoard
+  readonly #sender: Sender
+  readonly #due: DueTimer
+  readonly #timers: Timers
+  readonly #shares = new FairShares()
+  readonly #heldBack = new Map<string, { untilMs: number; count: number }>()
+  #forgetAbove = HOLD_BACKS_KEPT
+  #running: Promise<void> | null = null
+  #again = false
+  #stopped = false
+  #hasWaiting = false
+  /** The last run could have placed more but for the requests on their way; it is tried again when these are fewer than that. */
+  #againBelowRequests = -1
+  paused = false
+
+  constructor(context: DispatchContext, lists: Pick<Follower, 'knowsLists' | 'isListed'>) {
+    this.#context = context
+    this.#lists = lists
+    this.#queue = new QueueView(context.store, () => this.wake(), context.onLaneGone)
+    this.#sender = new Sender(context, {
+      holdBack: (one) => this.#holdBack(one),
+      onRequests: (nodeId) => this.#board.note(nodeId),
+      onAnswered: () => {
+        if (this.#sender.requestCount > this.#againBelowRequests) return
+        this.#againBelowRequests = -1
+        this.wake()
+      }
+    })
+    this.#board = new NodeBoard(context, lists, (nodeId) => this.#sender.requestsTo(nodeId))
+    this.#due = new DueTimer(context)
+    this.#timers = new Timers(context.clock)
+  }
+
+  /** Jobs are queued that no node could take at the last run. */
+  get hasWaiting(): boolean {
+    return this.#hasWaiting
+  }
+
+  wake(): void {
+    this.#again = true
+    this.#due.look()
+    if (this.#running !== null || this.#stopped) return
+    this.#running = this.#runUntilQuiet().finally(() => {
+      this.#running = null
+      if (this.#again && !this.#stopped) this.wake()
+    })
+  }
+
+  /** An attempt there began or ceased to hold a slot, or ended. */
+  noteSlots(nodeId: string): void {
+    this.#board.note(nodeId)
+  }
+
+  /**
+   * A node was looked at, or is set otherwise. It may have more room than the last plan saw for reasons that no transition tells:
+   * its counters follow its lists, strangers come and go, its slots are learned.
+   */
+  noteLook(node: FleetNode): void {
+    if (this.#context.fleet.get(node.stored.id) === node && this.#board.refreshOne(node)) this.wake()
+  }
+
+  /** No new attempts; what is on its way gets a moment. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#due.stop()
+    this.#timers.stop()
+    this.#queue.stop()
+    await this.#running
+    await this.#sender.stop()
+  }
+
+  async #runUntilQuiet(): Promise<void> {
+    while (this.#again && !this.#stopped) {
+      this.#again = false
+      try {
+        await this.#run()
+      } catch (error) {
+        this.#context.logger.error({ error }, 'dispatching failed; tried again in a second')
+        this.#timers.set(1_000, () => this.wake())
+        return
+      }
+    }
+  }
+
+  async #run(): Promise<void> {
+    await this.#queue.refresh()
+    this.#board.refresh()
+    const plan = this.#plan()
+    this.#shares.raiseFloor(plan.passFloor)
+    this.#noteReasons(plan)
+    for (const upload of plan.uploads) this.#sendEgg(upload)
+    const begun = plan.assignments.length === 0 ? 0 : await this.#begin(plan.assignments)
+    const hasMoreHeads = plan.endedAt !== null && this.#queue.readMore(plan.endedAt)
+    const requests = this.#sender.requestCount
+    this.#againBelowRequests = this.#hasWaiting ? Math.floor(requests / 2) : -1
+    if (hasMoreHeads || (plan.isPartial && begun > 0 && requests < REQUESTS_MAX / 2)) this.#again = true
+  }
+
+  #plan(): Plan {
+    const { live, projects, distribution, clock } = this.#context
+    const nowMs = clock.monotonicMs()
+    const { limits } = live
+    return place({
+      lines: this.#queue.lines().values(),
+      nodes: this.#board.index,
+      shareOf: (project) => ({
+        slots: live.slotsOfProject(project),
+        weight: projects.settingsOf(project).weight ?? 1,
+        pass: this.#shares.passOf(project)
+      }),
+      isPaused: this.paused,
+      isProjectPaused: (project) => projects.settingsOf(project).paused === true,
+      versionOf: ({ project, version }) => projects.versionToRun(project, version),
+      eggState: (nodeId, project, version) => distribution.stateOf(nodeId, project, version),
+      whyNotReady: this.#context.whyNotReady,
+      isHeldBack: (jobId, nodeId) =>
+        this.#heldBack.size > 0 && (this.#heldBack.get(`${jobId}/${nodeId}`)?.untilMs ?? 0) > nowMs,
+      hasLimits: !limits.isEmpty,
+      rulesFor: (project, spider) => limits.rulesFor(project, spider),
+      assignmentsMax: Math.min(ASSIGNMENTS_MAX, REQUESTS_MAX - this.#sender.requestCount)
+    })
+  }
+
+  #noteReasons(plan: Plan): void {
+    const { waiting, onWaitingChanged } = this.#context
+    const { everything, lines, lanes } = plan.waiting
+    const lanesOfLine = (key: string) => this.#queue.lines().get(key)?.lanes.keys() ?? []
+    const changed = plan.isPartial
+      ? waiting.merge(plan.waiting, lanesOfLine)
+      : waiting.replace(plan.waiting, lanesOfLine)
+    const isWaiting =
+      lines.size > 0 || lanes.size > 0 || plan.isPartial || (everything !== null && this.#queue.lines().size > 0)
+    this.#noteWaiting(isWaiting)
+    // Of lanes that are gone the jobs themselves tell.
+    const there = changed.filter((lane) => this.#queue.has(lane))
+    if (there.length > 0) onWaitingChanged(there)
+  }
+
+  /** When jobs begin to wait, nodes that only strangers keep busy must be watched closely at once, not at their idle pace. */
+  #noteWaiting(hasWaiting: boolean): void {
+    const isNew = hasWaiting && !this.#hasWaiting
+    this.#hasWaiting = hasWaiting
+    if (!isNew) return
+    for (const { status, observer } of this.#context.fleet.list()) {
+      if (status.external.running.length + status.external.pending.length > 0) observer.poke()
+    }
+  }
+
+  /** Returns how many were begun; the others were not what they had been when they were read. */
+  async #begin(assignments: Assignment[]): Promise<number> {
+    const { store, live, projects, fleet } = this.#context
+    const starts: AttemptStart[] = []
+    for (const assignment of assignments) {
+      const start = this.#startOf(assignment)
+      starts.push(start instanceof Promise ? await start : start)
+    }
+    const attempts = new Map((await store.beginAttempts(starts)).map((attempt) => [attempt.jobId, attempt]))
+    for (const { job: head, lane, line, nodeId } of assignments) {
+      const attempt = attempts.get(head.id)
+      if (attempt === undefined) {
+        this.#queue.noteStale(lane)
+        continue
+      }
+      this.#queue.remove(lane, head.id)
+      this.#shares.noteGone(line.project, projects.settingsOf(line.project).weight ?? 1)
+      const { job } = attempt
+      const { cancelAskedAtMs, retry, limits } = job
+      this.#sender.send(live.add(attempt, { settledAtMs: null, cancelAskedAtMs, retry, limits }), attempt, job)
+      const node = fleet.get(nodeId)
+      if (node !== undefined) this.#board.refreshOne(node)
+    }
+    // Refused claims are of jobs that expired, or overlap: then the store has something to do, and the lanes change by it.
+    if (attempts.size < assignments.length) this.#due.look({ isUrgent: true })
+    return attempts.size
+  }
+
+  #startOf({ job, line, nodeId, version, because }: Assignment): AttemptStart | Promise<AttemptStart> {
+    const number = job.attemptCount + 1
+    const name = this.#context.fleet.get(nodeId)?.stored.name ?? nodeId
+    const entry = { atMs: this.#context.clock.nowMs(), text: `Sent to ${name}`, evidence: { because, version } }
+    const startAs = (jobid: string): AttemptStart => ({ jobId: job.id, number, jobid, nodeId, version, entry })
+    if (job.jobid === job.id) return startAs(withNumber(job.id, number))
+    return this.#jobidForNode(job, line, number, nodeId).then(startAs)
+  }
+
+  /**
+   * A client's own jobid goes to the node as it is where it can name a file and is nobody else's, there or here; else the
+   * job's id does. Of several jobs with the same jobid the oldest has it.
+   */
+  async #jobidForNode(
+    job: { id: string; jobid: string },
+    { project }: QueueLine,
+    number: number,
+    nodeId: string
+  ): Promise<string> {
+    const own = withNumber(job.id, number)
+    const wanted = withNumber(job.jobid, number)
+    if (problemOfPathPart(wanted) !== null) return own
+    const node = this.#context.fleet.get(nodeId)
+    if (node !== undefined && this.#lists.isListed(node, project, wanted)) return own
+    const namesakes = await this.#context.store.findJobsByJobid(job.jobid, null)
+    return namesakes.at(-1)?.id === job.id ? wanted : own
+  }
+
+  #holdBack(one: LiveAttempt): void {
+    const { clock } = this.#context
+    const key = `${one.jobId}/${one.nodeId}`
+    const count = (this.#heldBack.get(key)?.count ?? 0) + 1
+    const delayMs = Math.min(HOLD_BACK_MAX_MS, HOLD_BACK_FIRST_MS * 2 ** (count - 1))
+    this.#heldBack.set(key, { untilMs: clock.monotonicMs() + delayMs, count })
+    this.#timers.set(delayMs, () => this.wake())
+    if (this.#heldBack.size > this.#forgetAbove) this.#forgetOldHoldBacks()
+  }
+
+  #forgetOldHoldBacks(): void {
+    const nowMs = this.#context.clock.monotonicMs()
+    for (const [key, held] of this.#heldBack) if (held.untilMs < nowMs) this.#heldBack.delete(key)
+    // Where many are of now, looking at all of them for each new one would cost their square.
+    this.#forgetAbove = Math.max(HOLD_BACKS_KEPT, 2 * this.#heldBack.size)
+  }
+
+  #sendEgg(upload: { nodeId: string; project: string; version: string }): void {
+    const { distribution, fleet, logger } = this.#context
+    const sent = distribution.ensure(upload.nodeId, upload.project, upload.version)
+    const observed = fleet.get(upload.nodeId)?.observer.duringLongCall(sent) ?? sent
+    observed.then(
+      () => this.wake(),
+      (error: unknown) => {
+        logger.warn({ error, ...upload }, 'an egg could not be sent to a node')
+        this.wake()
+      }
+    )
+  }
+}
+
+function withNumber(id: string, number: number): string {
+  return number === 1 ? id : `${id}-${number}`
+}

@@ -1,0 +1,105 @@
+import type { FleetNode } from '../../nodes/fleet.ts'
+import type { DispatchContext } from '../context.ts'
+import type { Follower } from '../following/follower.ts'
+import { NodeIndex, type PlaceableNode, roomOn } from '../decide/node-index.ts'
+
+/** Requests on their way to one Scrapyd, which answers one at a time: more would only wait there for jobs that may run elsewhere. */
+const REQUESTS_MAX = 4
+const HEALTH_WORDS = {
+  unknown: 'has not answered yet',
+  down: 'does not answer',
+  unauthorized: 'refuses the password',
+  invalid: 'answers wrongly'
+}
+
+/**
+ * The fleet as placement sees it, kept from one run to the next. What a run asks of a node is compared with what is known of it
+ * (a few numbers, nothing is made) only where something may have changed: after each look at it (`refreshOne`), and where it was
+ * noted. Comparing all nodes at every run cost a sixth of a core with a thousand of them and 200 ends a second.
+ */
+export class NodeBoard {
+  readonly index = new NodeIndex()
+  readonly #context: Pick<DispatchContext, 'fleet' | 'live' | 'stuck'>
+  readonly #lists: Pick<Follower, 'knowsLists'>
+  readonly #requestsTo: (nodeId: string) => number
+  readonly #noted = new Set<string>()
+
+  constructor(
+    context: Pick<DispatchContext, 'fleet' | 'live' | 'stuck'>,
+    lists: Pick<Follower, 'knowsLists'>,
+    requestsTo: (nodeId: string) => number
+  ) {
+    this.#context = context
+    this.#lists = lists
+    this.#requestsTo = requestsTo
+  }
+
+  /** Its slots, or the requests on their way to it, are others than they were. */
+  note(nodeId: string): void {
+    this.#noted.add(nodeId)
+  }
+
+  refresh(): void {
+    const { fleet } = this.#context
+    for (const id of this.#noted) {
+      const node = fleet.get(id)
+      if (node !== undefined) this.refreshOne(node)
+    }
+    this.#noted.clear()
+    const nodes = fleet.list()
+    if (this.index.size === nodes.length) return
+    const ids = new Set(nodes.map(({ stored }) => stored.id))
+    for (const { id } of [...this.index.all()]) if (!ids.has(id)) this.index.remove(id)
+  }
+
+  /** Whether it has more room than it had when it was looked at last. */
+  refreshOne(node: FleetNode): boolean {
+    const { stored, status } = node
+    const { live, stuck } = this.#context
+    const { id, name, tags, mode, queueAhead } = stored
+    const { slots } = status.capacity
+    const used = slotsUsed(node, live.slotsUsedOn(id))
+    const isLocal = stored.kind === 'local'
+    const requestsMax = isLocal ? Number.POSITIVE_INFINITY : REQUESTS_MAX - this.#requestsTo(id)
+    const roomMax = Math.min(requestsMax, stuck.roomFor(id))
+    const unavailable = this.#whyUnavailable(node)
+    const before = this.index.get(id)
+    if (
+      before !== undefined &&
+      before.used === used &&
+      before.slots === slots &&
+      before.roomMax === roomMax &&
+      before.unavailable === unavailable &&
+      before.name === name &&
+      before.tags === tags &&
+      before.mode === mode &&
+      before.queueAhead === queueAhead
+    ) {
+      return false
+    }
+    const after = { id, name, slots, queueAhead, used, roomMax, tags, mode, unavailable, isChoosy: isLocal }
+    this.index.put(after)
+    return roomThat(after) > (before === undefined ? 0 : roomThat(before))
+  }
+
+  #whyUnavailable(node: FleetNode): string | null {
+    if (node.status.health !== 'up') return HEALTH_WORDS[node.status.health]
+    if (!this.#lists.knowsLists(node)) return 'has not listed its jobs yet'
+    return this.#context.stuck.whyStuck(node.stored.id)
+  }
+}
+
+function roomThat(node: PlaceableNode): number {
+  return node.unavailable === null && node.mode === 'active' ? roomOn(node) : 0
+}
+
+/**
+ * The counters can be newer than the lists: a stranger's job that was just started counts already. What they counted above
+ * our own of then are strangers, beside whatever we have sent since.
+ */
+function slotsUsed({ status }: FleetNode, ours: number): number {
+  const listed = status.external.running.length + status.external.pending.length
+  const counted = (status.running ?? 0) + (status.pending ?? 0)
+  const strangers = Math.max(listed, counted - status.oursWhenCounted)
+  return Math.max(ours + strangers, counted)
+}

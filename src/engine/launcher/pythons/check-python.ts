@@ -1,0 +1,71 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import type { Clock } from '../../runtime/clock.ts'
+import { childEnvironment } from '../processes/child-environment.ts'
+import { runCommand } from '../runs/run-command.ts'
+
+const Finding = z.object({
+  path: z.string().min(1),
+  version: z.string().nullable(),
+  scrapyVersion: z.string().nullable(),
+  /** The last line of what went wrong. */
+  failure: z.string().nullable().default(null)
+})
+
+/** What a program that should be a Python says of itself; `version` null: it is none. */
+export type Finding = z.infer<typeof Finding>
+
+export const OLDEST_PYTHON = '3.10'
+
+const LIMIT_MS = 30_000
+const OLDEST_MINOR = 10
+const CHECK = `
+import json, sys
+found = {"path": sys.executable, "version": "%d.%d.%d" % sys.version_info[:3], "scrapyVersion": None, "failure": None}
+try:
+    import scrapy
+    found["scrapyVersion"] = scrapy.__version__
+except ModuleNotFoundError as error:
+    found["failure"] = None if error.name == "scrapy" else str(error)
+except Exception as error:
+    found["failure"] = "%s: %s" % (type(error).__name__, error)
+print(json.dumps(found))
+`
+
+/** Asks the program which Python it is and whether Scrapy imports. Never rejects. `directory`: one of ours, where nobody else leaves modules. */
+export async function checkPython(
+  command: string,
+  options: { directory: string; clock: Clock; signal?: AbortSignal }
+): Promise<Finding> {
+  const none = (failure: string) => ({ path: command, version: null, scrapyVersion: null, failure })
+  try {
+    const result = await runCommand({
+      ...options,
+      command,
+      args: ['-c', CHECK],
+      environment: childEnvironment(process.env),
+      timeLimitMs: LIMIT_MS,
+      stdoutLimitBytes: 1_000_000
+    })
+    if (result.stoppedFor === 'time') return none(`it took more than ${LIMIT_MS / 1000} seconds to answer`)
+    if (result.code !== 0) return none(lastLine(result.stderr))
+    return Finding.parse(JSON.parse(lastLine(result.stdout)))
+  } catch (error) {
+    const isNonsense = error instanceof SyntaxError || error instanceof z.ZodError
+    return none(isNonsense ? 'it does not answer as a Python does' : (error as Error).message)
+  }
+}
+
+export function isNewEnough(finding: Finding): finding is Finding & { version: string } {
+  const [major, minor] = (finding.version ?? '0.0').split('.').map(Number) as [number, number]
+  return major > 3 || (major === 3 && minor >= OLDEST_MINOR)
+}
+
+/** Where an environment's interpreter is. */
+export function pythonIn(environment: string): string {
+  return join(environment, ...(process.platform === 'win32' ? ['Scripts', 'python.exe'] : ['bin', 'python']))
+}
+
+export function lastLine(text: string): string {
+  return text.trim().split('\n').at(-1)?.slice(0, 500) || 'it failed without a word'
+}

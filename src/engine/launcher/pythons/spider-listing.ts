@@ -1,0 +1,147 @@
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { openRegularFile } from '../../runtime/regular-file.ts'
+import { childEnvironment } from '../processes/child-environment.ts'
+import type { LaunchPlan, RunSource } from '../runs/launch-plan.ts'
+import { signalGroup } from '../processes/process-group.ts'
+import { runCommand } from '../runs/run-command.ts'
+import type { RunExit } from '../runs/run-directory.ts'
+import type { WarmPool } from '../warm/warm-pool.ts'
+
+const LIMIT_MS = 60_000
+const FOLDER_PREFIX = 'listing-'
+const STDOUT_LIMIT_BYTES = 1024 * 1024
+const STDERR_KEPT_BYTES = 16_384
+const SHOWN_LINES = 20
+const Spiders = z.array(z.string()).max(10_000)
+
+interface Listing {
+  code: number | null
+  answer: string
+  stderr: string
+  stoppedFor: 'time' | 'output' | 'abort' | null
+}
+
+interface ListingOptions {
+  python: string
+  source: RunSource
+  dataDirectory: string
+  resourcesDirectory: string
+  pool: WarmPool | null
+  clock: Clock
+  signal?: AbortSignal
+}
+
+/**
+ * The spiders of a project, in the order of their names, by importing its code in a process of its own (a fork, where
+ * a parent is ready) with limits on time, memory and output. Throws EGG_IMPORT_FAILED with the end of the traceback.
+ */
+export async function listSpiders(options: ListingOptions): Promise<string[]> {
+  const directory = join(options.dataDirectory, 'work')
+  await mkdir(directory, { recursive: true })
+  const listing = (await listWarm(options, directory)) ?? (await listCold(options, directory))
+  options.signal?.throwIfAborted()
+  const { code, answer, stderr, stoppedFor } = listing
+  if (stoppedFor === 'time') fail(`Importing the egg took more than ${LIMIT_MS / 1000} seconds.`, stderr)
+  if (stoppedFor === 'output') fail('The egg lists more spiders than can be right.', stderr)
+  if (code !== 0) fail('The code in the egg does not import. Its last words:', stderr)
+  try {
+    return Spiders.parse(JSON.parse(answer))
+  } catch (error) {
+    return fail(`The list of spiders is not readable (${(error as Error).message.slice(0, 200)}).`, stderr)
+  }
+}
+
+/** Clears away the folders of listings that an engine was killed in. */
+export async function clearListings(dataDirectory: string): Promise<void> {
+  const names = (await readdir(dataDirectory)).filter((name) => name.startsWith(FOLDER_PREFIX))
+  // One whose process still writes may stay: the next engine comes.
+  await Promise.allSettled(names.map((name) => rm(join(dataDirectory, name), { recursive: true, force: true })))
+}
+
+async function listCold(options: ListingOptions, directory: string): Promise<Listing> {
+  const result = await runCommand({
+    command: options.python,
+    args: [join(options.resourcesDirectory, 'python', 'crawl.py'), '--list', JSON.stringify(options.source)],
+    directory,
+    environment: childEnvironment(process.env),
+    timeLimitMs: LIMIT_MS,
+    stdoutLimitBytes: STDOUT_LIMIT_BYTES,
+    clock: options.clock,
+    signal: options.signal
+  })
+  return { ...result, answer: result.stdout }
+}
+
+/** null: there is no parent to fork. */
+async function listWarm(options: ListingOptions, workingDirectory: string): Promise<Listing | null> {
+  const { pool, clock, signal, python, source } = options
+  if (pool?.mode(python).mode !== 'warm') {
+    pool?.prepare(python)
+    return null
+  }
+  const directory = await mkdtemp(join(options.dataDirectory, FOLDER_PREFIX))
+  const launch: LaunchPlan = {
+    ...{ id: directory, python, project: 'list', spider: '', arguments: [], source, environment: {}, workingDirectory },
+    ...{ logFile: '', directories: [], secrets: [], resourceLimits: null }
+  }
+  let stoppedFor: Listing['stoppedFor'] = null
+  let stop: () => void = () => {}
+  const stopFor = (reason: NonNullable<Listing['stoppedFor']>) => {
+    stoppedFor ??= reason
+    stop()
+  }
+  const onAbort = () => stopFor('abort')
+  const timer = clock.setTimer(LIMIT_MS, () => stopFor('time'))
+  signal?.addEventListener('abort', onAbort, { once: true })
+  if (signal?.aborted) onAbort()
+  try {
+    const { promise: ended, resolve } = Promise.withResolvers<RunExit | null>()
+    const isStarted = await pool.start(
+      { do: 'list', directory, launch },
+      {
+        child({ pid }) {
+          stop = () => void signalGroup(pid, 'KILL').catch(() => resolve(null))
+          if (stoppedFor) stop()
+        },
+        exit: resolve,
+        gone: () => resolve(null)
+      }
+    )
+    if (!isStarted) return null
+    const exit = await ended
+    const answer = await readPart(join(directory, 'spiders.json'), STDOUT_LIMIT_BYTES)
+    return {
+      code: exit?.code ?? null,
+      answer,
+      stderr: await readPart(join(directory, 'output.txt'), -STDERR_KEPT_BYTES),
+      stoppedFor
+    }
+  } finally {
+    timer.cancel()
+    signal?.removeEventListener('abort', onAbort)
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+/** The first bytes of a file, or the last ones where the count is negative; the code of the project may have put anything there. */
+async function readPart(path: string, count: number): Promise<string> {
+  const file = await openRegularFile(path).catch(() => null)
+  if (!file) return ''
+  try {
+    const { size } = await file.stat()
+    const length = Math.min(size, Math.abs(count))
+    const { buffer } = await file.read(Buffer.alloc(length), 0, length, count < 0 ? size - length : 0)
+    return buffer.toString()
+  } finally {
+    await file.close()
+  }
+}
+
+function fail(sentence: string, stderr: string): never {
+  const end = stderr.trimEnd().split('\n').slice(-SHOWN_LINES).join('\n')
+  throw new ScrapdeckError('EGG_IMPORT_FAILED', end ? `${sentence}\n${end}` : sentence, { data: { stderr: end } })
+}

@@ -1,0 +1,131 @@
+import { dirname, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { secretValues } from '../../../shared/secret-values.ts'
+import { type ResourceLimits, resourceLimitsOf } from './limits.ts'
+import type { RunSpec } from './run-directory.ts'
+
+/** Where a project's code is: in an egg, or importable by the name of its settings with some folders on the path. */
+export type RunSource = { egg: string } | { settingsModule: string; path: string[] }
+
+/** Where runs leave what they make, each in PROJECT/SPIDER/ below it. */
+export interface RunDirectories {
+  logsDirectory: string
+  /** A folder, a URL (`s3://bucket/prefix`), or null: no feed is set. */
+  itemsDirectory: string | null
+  /** For JOBDIR; null: none is set. */
+  jobsDirectory: string | null
+  /** Spiders run in PROJECT/ below it. */
+  workDirectory: string
+}
+
+/** What starts a run: launch.json of a cold start, the request of a warm one. */
+export interface LaunchPlan {
+  id: string
+  python: string
+  project: string
+  spider: string
+  /** What the spider sees as sys.argv[1:]. */
+  arguments: string[]
+  source: RunSource
+  /** Added to the inherited environment. */
+  environment: Record<string, string>
+  workingDirectory: string
+  logFile: string
+  /** Made before the start. */
+  directories: string[]
+  /** Values to keep out of logs. */
+  secrets: string[]
+  resourceLimits: ResourceLimits | null
+}
+
+/**
+ * The command, environment and files of a run, as Scrapyd 1.6 makes them (scrapyd-protocol.md, 6.4): the user's
+ * settings, then LOG_FILE, FEEDS and JOBDIR, which take the place of the user's own of that name; then `_job`, the
+ * arguments, and `_version` where it was asked for.
+ */
+export function planLaunch(
+  spec: RunSpec,
+  { python, source, directories }: { python: string; source: RunSource; directories: RunDirectories }
+): LaunchPlan {
+  const logFile = logFileOf(directories.logsDirectory, spec)
+  const feed = feedOf(directories.itemsDirectory, spec)
+  const settings: Record<string, string> = { ...spec.settings, LOG_FILE: logFile }
+  if (feed !== null) settings.FEEDS = `{${asciiJson(feed.url)}: {"format": "jsonlines"}}`
+  if (directories.jobsDirectory !== null) {
+    settings.JOBDIR = join(directories.jobsDirectory, spec.project, spec.spider, spec.jobid)
+  }
+  const version: [string, string][] = spec.isVersionAsked ? [['_version', spec.version]] : []
+  const args = [['_job', spec.jobid], ...Object.entries(spec.args), ...version]
+  // Relative paths in a project mean the same folder in every run, as with Scrapyd, but not one that holds our own data.
+  const workingDirectory = join(directories.workDirectory, spec.project)
+  return {
+    id: spec.jobid,
+    python,
+    project: spec.project,
+    spider: spec.spider,
+    arguments: [
+      'crawl',
+      spec.spider,
+      ...Object.entries(settings).flatMap(([name, value]) => ['-s', `${name}=${value}`]),
+      ...args.flatMap(([name, value]) => ['-a', `${name}=${value}`])
+    ],
+    source,
+    environment: {
+      SCRAPY_PROJECT: spec.project,
+      ...(spec.isVersionAsked && { SCRAPYD_EGG_VERSION: spec.version })
+    },
+    workingDirectory,
+    logFile,
+    directories: [dirname(logFile), ...(feed?.file ? [dirname(feed.file)] : []), workingDirectory],
+    secrets: secretValues(spec),
+    resourceLimits: resourceLimitsOf(spec.limits)
+  }
+}
+
+export function logFileOf(logsDirectory: string, run: { project: string; spider: string; jobid: string }): string {
+  return join(logsDirectory, run.project, run.spider, `${run.jobid}.log`)
+}
+
+const FILE_URL = /^file:(?:\/\/[^/?#]*)?([^?#]*)/i
+const URL_PARTS = /^([a-z][a-z0-9+.-]+:)(\/\/[^/?#]*)?([^?#]*)(.*)$/is
+
+/** Null where items do not go to files. */
+export function itemsFileOf(
+  itemsDirectory: string | null,
+  run: { project: string; spider: string; jobid: string }
+): string | null {
+  return feedOf(itemsDirectory, run)?.file ?? null
+}
+
+/** Where the items of a run go, as Scrapyd names it: below a folder (`file` says which), or below a URL's path. */
+function feedOf(
+  itemsDirectory: string | null,
+  { project, spider, jobid }: { project: string; spider: string; jobid: string }
+): { url: string; file: string | null } | null {
+  if (itemsDirectory === null) return null
+  const folder = FILE_URL.exec(itemsDirectory)?.[1] ?? itemsDirectory
+  const [, scheme, host = '', path = '', rest = ''] = URL_PARTS.exec(folder) ?? []
+  if (scheme === undefined) {
+    const file = resolve(folder, project, spider, `${jobid}.jl`)
+    return { url: fileUrlOf(file), file }
+  }
+  const start = path.endsWith('/') || (path === '' && host === '') ? path : `${path}/`
+  return { url: `${scheme.toLowerCase()}${host}${start}${project}/${spider}/${jobid}.jl${rest}`, file: null }
+}
+
+/** Python encodes more than JavaScript does: all but letters, digits and `_.-~/`. */
+function fileUrlOf(file: string): string {
+  if (process.platform === 'win32') return pathToFileURL(file).href
+  const quote = (part: string) =>
+    encodeURIComponent(part).replace(/[!*'()]/g, (one) => `%${hexOf(one, 2).toUpperCase()}`)
+  return `file://${file.split('/').map(quote).join('/')}`
+}
+
+/** JSON as Python writes it. */
+function asciiJson(text: string): string {
+  return JSON.stringify(text).replace(/[^ -~]/g, (one) => `\\u${hexOf(one, 4)}`)
+}
+
+function hexOf(character: string, digits: number): string {
+  return character.charCodeAt(0).toString(16).padStart(digits, '0')
+}

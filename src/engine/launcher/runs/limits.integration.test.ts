@@ -1,0 +1,253 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { afterEach, expect, test, vi } from 'vitest'
+import type { RunLimits } from '../../../shared/contract/index.ts'
+import type { ScheduleRequest, SeenJob } from '../../nodes/node-client.ts'
+import { judgeOutcome } from '../../output/outcome.ts'
+import { buildEgg } from '../../projects/egg-builder.ts'
+import { systemClock } from '../../runtime/clock.ts'
+import { silentLogger } from '../../runtime/logger.ts'
+import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
+import { findTestPython } from '../../testing/test-python.ts'
+import { type LocalNode, openLocalNode } from '../local-node.ts'
+
+const WAIT = { timeout: 60_000, interval: 50 }
+const MEGABYTE = 1024 * 1024
+
+/** Spiders that go beyond one limit each; what they do goes on in threads and processes that Scrapy does not mind. */
+const SPIDERS = `
+import asyncio, os, signal, subprocess, sys, threading, time
+import scrapy
+
+class Waits(scrapy.Spider):
+    custom_settings = {"LOGSTATS_INTERVAL": 0}
+    async def start(self):
+        self.begin()
+        while True:
+            await asyncio.sleep(0.1)
+            self.go_on()
+        yield
+    def begin(self): pass
+    def go_on(self): pass
+
+class Hungry(Waits):
+    name = "hungry"
+    def begin(self):
+        # The memory is a child's, so that only the sum over all processes is too much.
+        code = "import time; kept = bytearray(120_000_000); kept[::4096] = b'x' * len(kept[::4096]); time.sleep(600)"
+        subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+
+class Busy(Waits):
+    name = "busy"
+    def begin(self):
+        def spin():
+            while True: pass
+        threading.Thread(target=spin, daemon=True).start()
+
+class Quiet(Waits):
+    name = "quiet"
+
+class Loud(Waits):
+    name = "loud"
+    def go_on(self):
+        self.logger.info("x" * 400_000)
+
+class Greedy(Waits):
+    name = "greedy"
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.kept = bytearray(4_000_000_000)
+
+class Opens(Waits):
+    name = "opens"
+    def begin(self):
+        try:
+            self.kept = [open(os.devnull) for _ in range(1000)]
+        except OSError as error:
+            self.logger.info("stopped at: %s" % error)
+
+class Stubborn(Waits):
+    name = "stubborn"
+    def begin(self):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        code = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print('ready', flush=True); time.sleep(600)"
+        child = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, stdout=subprocess.PIPE)
+        child.stdout.readline()
+        # One more, whose parent is gone at once: nobody's child and in nobody's session.
+        both = "import os, subprocess, sys; print(subprocess.Popen([sys.executable, '-c', sys.argv[1]], start_new_session=True, stdout=subprocess.DEVNULL).pid)"
+        orphan = int(subprocess.run([sys.executable, "-c", both, code], stdout=subprocess.PIPE).stdout)
+        self.logger.info("grandchildren %d %d" % (child.pid, orphan))
+`
+
+const closings: (() => Promise<void>)[] = []
+
+afterEach(async () => {
+  for (const close of closings.splice(0).reverse()) await close()
+})
+
+async function aNode() {
+  const directory = await makeTemporaryDirectory()
+  closings.push(directory.remove)
+  const files = {
+    'scrapy.cfg': '[settings]\ndefault = limited.settings\n',
+    'limited/__init__.py': '',
+    'limited/settings.py':
+      'SPIDER_MODULES = ["limited.spiders"]\nTWISTED_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"\nTELNETCONSOLE_ENABLED = False\n',
+    'limited/spiders.py': SPIDERS
+  }
+  const parts = Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) }))
+  await mkdir(join(directory.path, 'eggs'))
+  const egg = join(directory.path, 'eggs', 'limited.egg')
+  await writeFile(egg, await buildEgg(parts, { project: 'limited', version: '1' }))
+  const open = async () => {
+    const node = await openLocalNode({
+      directory: join(directory.path, 'local'),
+      resourcesDirectory: resolve('resources'),
+      slots: () => 8,
+      pythonPath: findTestPython(),
+      source: async () => ({ egg }),
+      cancelWaitsMs: [1_000, 1_000, 1_000],
+      clock: systemClock,
+      logger: silentLogger
+    })
+    const { close } = node
+    let isClosed = false
+    node.close = async () => {
+      isClosed = true
+      await close()
+    }
+    closings.push(async () => {
+      if (isClosed) return
+      await node.stopAll()
+      await close()
+    })
+    return node
+  }
+  const logOf = (spider: string, jobid = spider) =>
+    readFile(join(directory.path, 'local', 'logs', 'limited', spider, `${jobid}.log`), 'utf8').catch(() => '')
+  return { open, logOf, directory: directory.path }
+}
+
+function aRequest(spider: string, limits: RunLimits | null): ScheduleRequest {
+  const names = { project: 'limited', version: '1', spider, jobid: spider, isVersionAsked: true }
+  return { ...names, settings: {}, args: {}, priority: 0, secretNames: [], limits }
+}
+
+async function untilFinished(node: LocalNode, jobid: string): Promise<SeenJob> {
+  return vi.waitFor(async () => {
+    const job = (await node.listJobs()).finished.find((one) => one.jobid === jobid)
+    expect(job).toBeDefined()
+    return job!
+  }, WAIT)
+}
+
+const isThere = (pid: number) => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+test('each limit ends the run that goes beyond it, and is its reason; one without limits goes on', async () => {
+  const t = await aNode()
+  const node = await t.open()
+  const limits: Record<string, RunLimits | null> = {
+    quiet: { silentSeconds: 6 },
+    hungry: { memoryMegabytes: 130 },
+    busy: { cpuSeconds: 3 },
+    loud: { logMegabytes: 2 }
+  }
+  for (const [spider, limit] of Object.entries(limits)) await node.schedule(aRequest(spider, limit))
+  await node.schedule({ ...aRequest('quiet', null), jobid: 'free' })
+  await node.schedule({ ...aRequest('quiet', { wallSeconds: 4 }), jobid: 'timed' })
+  const reasons: Record<string, string> = {}
+  for (const jobid of [...Object.keys(limits), 'timed']) {
+    const { spider, exit } = await untilFinished(node, jobid)
+    const { outcome, reason } = judgeOutcome({ tail: await t.logOf(spider, jobid), exit, cancelAsked: false })
+    expect(outcome).toBe('failed')
+    reasons[jobid] = reason
+    expect(exit!.limit).toContain(`${reason} (`)
+  }
+  expect(reasons).toEqual({
+    quiet: 'silence limit of 6 s',
+    hungry: 'memory limit of 130 MB',
+    busy: 'CPU time limit of 3 s',
+    loud: 'log size limit of 2 MB',
+    timed: 'wall time limit of 4 s'
+  })
+  // They were asked first, so Scrapy closed its files and said so.
+  for (const spider of ['quiet', 'hungry', 'busy']) expect(await t.logOf(spider)).toContain('Spider closed (shutdown)')
+  expect((await node.listJobs()).running.map(({ jobid }) => jobid)).toEqual(['free'])
+})
+
+test('what a run uses is the sum over its processes, those in sessions of their own too', async () => {
+  const t = await aNode()
+  const node = await t.open()
+  let samples = 0
+  node.onUsage(() => samples++)
+  await node.schedule(aRequest('hungry', null))
+  await node.schedule(aRequest('busy', null))
+  await vi.waitFor(() => expect(node.newestUsage('hungry')?.memoryBytes ?? 0).toBeGreaterThan(150 * MEGABYTE), WAIT)
+  expect(node.newestUsage('hungry')!.processes).toBe(2)
+  await vi.waitFor(() => expect(node.newestUsage('busy')?.cpuShare ?? 0).toBeGreaterThan(0.2), WAIT)
+  expect(node.newestUsage('busy')!.memoryBytes).toBeLessThan(150 * MEGABYTE)
+  expect(samples).toBeGreaterThan(0)
+  await node.stopAll()
+  const { exit } = await untilFinished(node, 'hungry')
+  expect(exit!.peakMemoryBytes).toBeGreaterThan(150 * MEGABYTE)
+  expect((await untilFinished(node, 'busy')).exit!.cpuSeconds).toBeGreaterThan(0.5)
+  expect(node.usageOf('hungry').length).toBeGreaterThan(0)
+})
+
+test('the next engine holds to the limits of runs that it adopts, and wall time counts from their start', async () => {
+  const t = await aNode()
+  const first = await t.open()
+  await first.schedule(aRequest('quiet', { wallSeconds: 5 }))
+  await vi.waitFor(async () => expect(await t.logOf('quiet')).toContain('Spider opened'), WAIT)
+  await first.close()
+  const second = await t.open()
+  const { exit } = await untilFinished(second, 'quiet')
+  expect(exit!.limit).toMatch(/^wall time limit of 5 s/)
+  expect(await t.logOf('quiet')).toContain('Spider closed (shutdown)')
+  expect(await readdir(join(t.directory, 'local', 'runs', 'quiet'))).toContain('limit.json')
+  await second.close()
+  const third = await t.open()
+  expect((await third.listJobs()).finished[0]!.exit!.limit).toMatch(/^wall time limit of 5 s/)
+})
+
+test.skipIf(process.platform === 'win32')('address space and open files are held by the kernel', async () => {
+  const t = await aNode()
+  const node = await t.open()
+  await node.schedule(aRequest('greedy', { addressSpaceMegabytes: 2000 }))
+  await node.schedule(aRequest('opens', { openFiles: 200 }))
+  const { exit } = await untilFinished(node, 'greedy')
+  expect(judgeOutcome({ tail: await t.logOf('greedy'), exit, cancelAsked: false })).toMatchObject({
+    outcome: 'failed',
+    reason: 'out of memory (MemoryError)'
+  })
+  await vi.waitFor(async () => expect(await t.logOf('opens')).toContain('Too many open files'), WAIT)
+})
+
+test.runIf(process.platform === 'linux')(
+  'a spider that ignores INT is killed, and so are its grandchildren in sessions of their own, orphans included',
+  async () => {
+    const t = await aNode()
+    const node = await t.open()
+    await node.schedule(aRequest('stubborn', null))
+    const [child, orphan] = await vi.waitFor(async () => {
+      const found = /grandchildren (\d+) (\d+)/.exec(await t.logOf('stubborn'))
+      expect(found).not.toBeNull()
+      return found!.slice(1).map(Number) as [number, number]
+    }, WAIT)
+    const { pid } = (await node.listJobs()).running[0]!
+    const cancel = (signal: 'INT' | 'KILL') => node.cancel({ project: 'limited', jobid: 'stubborn', signal })
+    await cancel('INT')
+    await cancel('INT')
+    expect([pid!, child, orphan].map(isThere)).toEqual([true, true, true])
+    await cancel('KILL')
+    expect((await untilFinished(node, 'stubborn')).exit).toMatchObject({ signal: 'SIGKILL' })
+    expect([pid!, child, orphan].map(isThere)).toEqual([false, false, false])
+  }
+)

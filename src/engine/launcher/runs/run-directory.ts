@@ -1,0 +1,189 @@
+import { createHash } from 'node:crypto'
+import { link, lstat, mkdir, open, readdir, rename, rm, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { RunLimits } from '../../../shared/contract/index.ts'
+import { SAFE_JOBID_PATTERN } from '../../../shared/ids.ts'
+import { openRegularFile } from '../../runtime/regular-file.ts'
+import { type ProcessIdentity, readStartTime } from '../processes/process-identity.ts'
+
+/**
+ * What one run leaves in `runs/JOBID/`. Each file appears whole or not at all, in this order:
+ *
+ *   spec.json    the job was accepted; on the disk before schedule() resolves
+ *   launch.json  how the next start goes; rewritten by every try
+ *   started      the claim: exactly one supervisor makes it, ever
+ *   child.json   the spider's process
+ *   limit.json   the limit that it hit, written before it is signalled because of it (run-watch.ts)
+ *   exit.json    how it ended; `code` and `signal` both null: nobody saw it end
+ *
+ * resources/python/supervisor.py writes started, child.json and exit.json.
+ */
+export interface RunFiles {
+  spec: RunSpec | null
+  supervisor: ProcessIdentity | null
+  child: RunChild | null
+  exit: RunExit | null
+}
+
+/** The longest text that JavaScript has: arguments may be as large as a request. */
+const LARGEST_SPEC_BYTES = 512 * 1024 ** 2
+const LARGEST_FACTS_BYTES = 64 * 1024
+/** There is none, or it leads nowhere, or it is no file, or not one for us. */
+const NO_FILE = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'ENXIO', 'EACCES'])
+
+const RunSpec = z.object({
+  project: z.string(),
+  version: z.string(),
+  spider: z.string(),
+  jobid: z.string(),
+  settings: z.record(z.string(), z.string()),
+  args: z.record(z.string(), z.string()),
+  priority: z.number(),
+  acceptedAtMs: z.number(),
+  // Specs of earlier engines have none of these, and always told the spider its version.
+  isVersionAsked: z.boolean().default(true),
+  secretNames: z.array(z.string()).default([]),
+  limits: RunLimits.nullable().default(null)
+})
+export type RunSpec = z.infer<typeof RunSpec>
+
+/** The year 10000: clients read times with four digits for the year. */
+const LATEST_TIME_MS = 253_402_300_800_000
+// Spiders can write here: only what can be an end and a process of theirs is believed.
+const Time = z.number().int().min(0).max(LATEST_TIME_MS)
+
+export const RunExit = z.object({
+  code: z.number().int().nullable(),
+  signal: z.string().max(20).nullable(),
+  atMs: Time,
+  /** Of all its processes that were waited for; and the most memory that one of them had. Absent: nobody measured. */
+  cpuSeconds: z.number().min(0).nullish(),
+  maxRssBytes: z.number().min(0).nullish()
+})
+export type RunExit = z.infer<typeof RunExit>
+
+const Supervisor = z.object({ pid: z.number().int().min(1), startTime: z.string() })
+// Its group is signalled, and a signal to the groups 0, 1 or below goes to processes that are none of the spider's.
+export const RunChild = Supervisor.extend({ pid: z.number().int().min(2), atMs: Time })
+export type RunChild = z.infer<typeof RunChild>
+
+/** How a run's directory is called: by its jobid where that is a safe name on every system, else by a digest of it. */
+export function runDirectoryName(jobid: string): string {
+  return SAFE_JOBID_PATTERN.test(jobid) ? jobid : `~${createHash('sha256').update(jobid).digest('hex')}`
+}
+
+/** Makes the directory and its spec durably. False when a run of this jobid is there already. */
+export async function acceptRun(runsDirectory: string, spec: RunSpec): Promise<boolean> {
+  const directory = join(runsDirectory, runDirectoryName(spec.jobid))
+  try {
+    await mkdir(directory, { mode: 0o700 })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+  // The new name is on the disk by the time the file is: nothing waits for it.
+  await Promise.all([writeWhole(directory, 'spec.json', spec), syncDirectory(runsDirectory)])
+  return true
+}
+
+export async function readRunFiles(directory: string): Promise<RunFiles> {
+  const [spec, supervisor, child, exit] = await Promise.all([
+    readJson(join(directory, 'spec.json'), RunSpec, LARGEST_SPEC_BYTES),
+    readJson(join(directory, 'started'), Supervisor),
+    readJson(join(directory, 'child.json'), RunChild),
+    readJson(join(directory, 'exit.json'), RunExit)
+  ])
+  return { spec, supervisor, child, exit }
+}
+
+export async function listRunDirectories(runsDirectory: string): Promise<string[]> {
+  const entries = await readdir(runsDirectory, { withFileTypes: true })
+  return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)
+}
+
+/** Forgets a run. Without its spec it was never accepted, so a crash in the middle leaves nothing that would start. */
+export async function removeRun(directory: string): Promise<void> {
+  try {
+    await unlink(join(directory, 'spec.json'))
+    await syncDirectory(directory)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+  await rm(directory, { recursive: true, force: true })
+}
+
+/** Makes the claim ourselves, so that no supervisor ever starts this run. False when one was made before. */
+export async function claimRun(directory: string): Promise<boolean> {
+  await writeWhole(directory, 'started.own', { pid: process.pid, startTime: (await readStartTime(process.pid)) ?? '' })
+  try {
+    await link(join(directory, 'started.own'), join(directory, 'started'))
+    await syncDirectory(directory)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+const Limit = z.object({ text: z.string().max(200), atMs: Time })
+
+export function readLimit(directory: string): Promise<z.infer<typeof Limit> | null> {
+  return readJson(join(directory, 'limit.json'), Limit)
+}
+
+export async function writeLimit(directory: string, limit: z.infer<typeof Limit>): Promise<void> {
+  await writeWhole(directory, 'limit.json', limit)
+}
+
+export async function writeExit(directory: string, exit: RunExit): Promise<void> {
+  const path = join(directory, 'exit.json')
+  // A directory, which only a spider can have made, would stay.
+  if ((await lstat(path).catch(() => null))?.isDirectory()) await rm(path, { recursive: true })
+  await writeWhole(directory, 'exit.json', exit)
+}
+
+/** A file that is there whole, or not at all, even after power loss. */
+export async function writeWhole(directory: string, name: string, content: object): Promise<void> {
+  const part = join(directory, `${name}.part`)
+  // Never into what stands there: a spider may have left a pipe, or a link to another file.
+  await rm(part, { recursive: true, force: true })
+  const file = await open(part, 'wx', 0o600)
+  try {
+    await file.writeFile(JSON.stringify(content))
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(part, join(directory, name))
+  await syncDirectory(directory)
+}
+
+/** A file that is absent, cut short by power loss, or overwritten by a spider (with whatever it is) is no evidence: null. */
+async function readJson<T>(path: string, schema: z.ZodType<T>, maxBytes = LARGEST_FACTS_BYTES): Promise<T | null> {
+  try {
+    const file = await openRegularFile(path)
+    if (file === null) return null
+    try {
+      if ((await file.stat()).size > maxBytes) return null
+      return schema.parse(JSON.parse(await file.readFile('utf8')))
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    if (NO_FILE.has((error as NodeJS.ErrnoException).code ?? '')) return null
+    if (error instanceof SyntaxError || error instanceof z.ZodError) return null
+    throw error
+  }
+}
+
+/** Names in a directory are durable only once the directory is; Windows neither needs nor allows it. */
+async function syncDirectory(directory: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const handle = await open(directory, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,0 +1,56 @@
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { childEnvironment } from '../processes/child-environment.ts'
+import { type LaunchPlan, planLaunch, type RunDirectories, type RunSource } from './launch-plan.ts'
+import { type RunSpec, writeWhole } from './run-directory.ts'
+import { type RunEvents, readRunEvents } from './run-events.ts'
+import type { WarmPool } from '../warm/warm-pool.ts'
+
+/**
+ * The one place that decides how a job is started: warm, by the fork of a parent that is ready, else cold, by a Python
+ * of its own. Either way a supervisor (resources/python/supervisor.py) claims the run and stands over it, and outlives
+ * us. Resolves once there is a supervisor; the claim makes a second start of the same run harmless.
+ */
+export async function startRun(options: {
+  runDirectory: string
+  spec: RunSpec
+  python: string
+  source: RunSource
+  directories: RunDirectories
+  resourcesDirectory: string
+  pool: WarmPool | null
+  events: RunEvents
+  /** Asked before a cold start that comes after a warm one failed. */
+  mayStart: () => boolean
+}): Promise<void> {
+  const { runDirectory, pool, events } = options
+  const launch = planLaunch(options.spec, options)
+  if (await pool?.start({ do: 'start', directory: runDirectory, launch }, events)) return
+  if (options.mayStart()) await startCold(runDirectory, launch, options.resourcesDirectory, events)
+}
+
+async function startCold(
+  runDirectory: string,
+  launch: LaunchPlan,
+  resourcesDirectory: string,
+  events: RunEvents
+): Promise<void> {
+  await writeWhole(runDirectory, 'launch.json', launch)
+  const script = join(resourcesDirectory, 'python', 'supervisor.py')
+  const supervisor = spawn(launch.python, ['-I', '-S', script, runDirectory], {
+    env: childEnvironment(process.env),
+    detached: true,
+    windowsHide: true,
+    stdio: ['ignore', 'pipe', 'ignore']
+  })
+  await new Promise<void>((resolve, reject) => {
+    supervisor.once('spawn', resolve)
+    supervisor.once('error', reject)
+  })
+  readRunEvents(supervisor.stdout, (event) => {
+    if (event.event === 'child') events.child(event)
+    if (event.event === 'exit') events.exit(event)
+  })
+  supervisor.once('exit', () => events.gone())
+  supervisor.unref()
+}

@@ -1,0 +1,119 @@
+import type { UsageSample } from '../../../shared/contract/index.ts'
+import type { ProcessIdentity } from '../processes/process-identity.ts'
+import type { ProcessRow } from '../processes/process-table.ts'
+
+/** The processes of one run: where they begin, and which were seen so far. */
+export interface RunProcesses {
+  child: ProcessIdentity
+  /** What waits for the child and inherits its orphans; not counted itself. null: it is not of this run alone. */
+  supervisor: ProcessIdentity | null
+  /** pid -> start time, as of the last pass: a process that lost its parents and left its group is known by it. */
+  members: Map<number, string>
+}
+
+export interface RunUsage {
+  memoryBytes: number
+  /** Of all, those that ended included as far as somebody waited for them. */
+  cpuSeconds: number
+  processes: number
+}
+
+/**
+ * What each run uses: the sum over its child, everybody in the child's session or group, all their descendants, the
+ * orphans that its supervisor inherited, and whoever was one of these at the last pass. Brings `members` up to date. Pure
+ * but for that.
+ */
+export function sumUsage<T extends RunProcesses>(rows: readonly ProcessRow[], runs: readonly T[]): Map<T, RunUsage> {
+  const byPid = new Map(rows.map((row) => [row.pid, row]))
+  const ofLeader = new Map(runs.map((run) => [run.child.pid, run]))
+  const ofSupervisor = new Map(runs.flatMap((run) => (run.supervisor === null ? [] : [[run.supervisor.pid, run]])))
+  const ofMember = new Map(runs.flatMap((run) => [...run.members].map(([pid, time]) => [`${pid} ${time}`, run])))
+  const owners = new Map<number, T | null>()
+
+  function ownerOf(row: ProcessRow): T | null {
+    const known = owners.get(row.pid)
+    if (known !== undefined) return known
+    // Before the parents are asked: a table that was read over some time can hold a circle.
+    owners.set(row.pid, null)
+    const owner = findOwner(row)
+    owners.set(row.pid, owner)
+    return owner
+  }
+
+  function findOwner(row: ProcessRow): T | null {
+    if (ofSupervisor.has(row.pid)) return null
+    const own = ofLeader.get(row.pid)
+    if (own !== undefined) return isSame(row, own.child) ? own : null
+    const parent = byPid.get(row.parentPid)
+    return (
+      ofMember.get(`${row.pid} ${row.startTime}`) ??
+      ofLeader.get(row.sessionId) ??
+      ofLeader.get(row.groupId) ??
+      ofSupervisor.get(row.parentPid) ??
+      (parent === undefined ? null : ownerOf(parent))
+    )
+  }
+
+  const usage = new Map(runs.map((run) => [run, { memoryBytes: 0, cpuSeconds: 0, processes: 0 }]))
+  const members = new Map(runs.map((run) => [run, new Map<number, string>()]))
+  for (const row of rows) {
+    const reaper = ofSupervisor.get(row.pid)
+    if (reaper !== undefined) usage.get(reaper)!.cpuSeconds += row.childrenCpuSeconds
+    const run = ownerOf(row)
+    if (run === null) continue
+    const sum = usage.get(run)!
+    sum.memoryBytes += row.memoryBytes
+    sum.cpuSeconds += row.cpuSeconds + row.childrenCpuSeconds
+    sum.processes += 1
+    members.get(run)!.set(row.pid, row.startTime)
+  }
+  for (const [run, seen] of members) run.members = seen
+  return usage
+}
+
+/** An identity's start time is `boot:ticks` on Linux; a table row has the ticks. */
+function isSame(row: ProcessRow, identity: ProcessIdentity): boolean {
+  if (row.startTime === '' || identity.startTime === '') return true
+  return identity.startTime.split(':').at(-1) === row.startTime
+}
+
+/** One hour at one sample in 2 s. */
+export const SAMPLES_KEPT = 1800
+
+/**
+ * What a run used over its life, in bounded room: when it is full, two neighbours become one (the larger memory, the mean
+ * of the CPU shares), so a longer run is told in larger steps, and from its start.
+ */
+export class UsageHistory {
+  #samples: UsageSample[] = []
+  /** How many of the samples that come in make one that is kept. */
+  #stride = 1
+  #pending: UsageSample[] = []
+  newest: UsageSample | null = null
+
+  add(sample: UsageSample): void {
+    this.newest = sample
+    this.#pending.push(sample)
+    if (this.#pending.length < this.#stride) return
+    this.#samples.push(merged(this.#pending))
+    this.#pending = []
+    if (this.#samples.length < SAMPLES_KEPT) return
+    this.#samples = this.#samples.flatMap((one, index, all) => (index % 2 === 0 ? [] : merged([all[index - 1]!, one])))
+    this.#stride *= 2
+  }
+
+  /** Oldest first; the newest as it is. */
+  list(): UsageSample[] {
+    return this.#pending.length === 0 ? [...this.#samples] : [...this.#samples, this.#pending.at(-1)!]
+  }
+}
+
+function merged(samples: UsageSample[]): UsageSample {
+  const last = samples.at(-1)!
+  return {
+    atMs: last.atMs,
+    memoryBytes: Math.max(...samples.map((one) => one.memoryBytes)),
+    cpuShare: samples.reduce((sum, one) => sum + one.cpuShare, 0) / samples.length,
+    processes: Math.max(...samples.map((one) => one.processes))
+  }
+}

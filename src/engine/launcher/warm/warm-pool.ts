@@ -1,0 +1,346 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import { z } from 'zod'
+import type { StartMode } from '../../../shared/contract/index.ts'
+import type { Clock, Timer } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { childEnvironment } from '../processes/child-environment.ts'
+import type { LaunchPlan } from '../runs/launch-plan.ts'
+import { type RunEvent, type RunEvents, readRunEvents } from '../runs/run-events.ts'
+
+/**
+ * The parents of warm starts (resources/python/warm.py): for each Python a process that has Scrapy imported and forks.
+ *
+ *   absent ──prepare──> warming ──ready──> ready ──┬─ ended, stuck ──> waiting ──back-off──> warming
+ *                          └──────failed, ended────┘
+ *                                          ready ──┬─ packages changed, too large ──> warming (a new one)
+ *                                                  └─ unused, or one too many ──> absent
+ *
+ * A parent that dies takes no run along: each run has a supervisor of its own, whose words go on coming here. Nothing
+ * waits for a parent: where none is ready, `start` says so at once and the run starts cold.
+ */
+export interface WarmPool {
+  /** Makes a parent ready in the background, where there is none. */
+  prepare(python: string): void
+  mode(python: string): StartMode
+  /** Resolves true once the supervisor has claimed the run; false: start it cold (it may have been claimed all the same). */
+  start(request: WarmRequest, events: RunEvents): Promise<boolean>
+  /** Ends the parents; runs go on. */
+  close(): Promise<void>
+}
+
+export interface WarmRequest {
+  do: 'start' | 'list'
+  directory: string
+  launch: LaunchPlan
+}
+
+export interface WarmPoolOptions {
+  dataDirectory: string
+  resourcesDirectory: string
+  clock: Clock
+  logger: Logger
+  onChange: () => void
+}
+
+/** Forking a Python with its frameworks loaded is safe on Linux alone. */
+export const CAN_FORK = process.platform === 'linux'
+
+const MOST_PARENTS = 4
+const LARGEST_RSS_BYTES = 512 * 1024 * 1024
+const PAGE_BYTES = 4096
+const UNUSED_MS = 30 * 60_000
+/** From the request to the claim of the run; some 5 ms where nothing is wrong. */
+const CLAIM_LIMIT_MS = 5_000
+const WARMING_LIMIT_MS = 120_000
+const FIRST_BACKOFF_MS = 1_000
+const LONGEST_BACKOFF_MS = 5 * 60_000
+/** A parent that lived so long was a good one: its end begins a new back-off. */
+const GOOD_LIFE_MS = 60_000
+/** Room for what ps shows of a spider: a forked process can only write over its parent's arguments. */
+const ROOM_FOR_ARGUMENTS = ' '.repeat(400)
+
+const ParentEvent = z.discriminatedUnion('event', [
+  z.object({ event: z.literal('ready'), watched: z.record(z.string(), z.string()) }),
+  z.object({ event: z.literal('failed'), reason: z.string() })
+])
+
+interface Parent {
+  python: string
+  process: ChildProcess & { stdin: Writable; stdout: Readable }
+  state: 'warming' | 'ready' | 'ended'
+  readyAtMs: number
+  /** Paths and their modification times when the parent was started. */
+  watched: [path: string, mtimeNs: string][]
+  /** By the number of the request. */
+  waiting: Map<string, { events: RunEvents; timer: Timer; settle: (isTaken: boolean) => void }>
+  running: Map<string, RunEvents>
+  timer: Timer
+  problem: string | null
+}
+
+interface Place {
+  parent: Parent | null
+  backoffMs: number
+  backoff: Timer | null
+  /** Why there is no parent; null: there was no reason yet to have one. */
+  problem: string | null
+  usedAtMs: number
+}
+
+export function openWarmPool(options: WarmPoolOptions): WarmPool {
+  const { clock, logger } = options
+  const places = new Map<string, Place>()
+  const parents = new Set<Parent>()
+  let requests = 0
+  let isClosed = false
+
+  return { prepare, mode, start, close }
+
+  function placeOf(python: string): Place {
+    const known = places.get(python)
+    if (known) return known
+    const place = {
+      parent: null,
+      backoffMs: FIRST_BACKOFF_MS,
+      backoff: null,
+      problem: null,
+      usedAtMs: clock.monotonicMs()
+    }
+    places.set(python, place)
+    return place
+  }
+
+  function prepare(python: string): void {
+    const place = placeOf(python)
+    place.usedAtMs = clock.monotonicMs()
+    if (!CAN_FORK || isClosed || place.parent !== null || place.backoff !== null) return
+    place.parent = spawnParent(python)
+    endSurplus()
+    options.onChange()
+  }
+
+  function mode(python: string): StartMode {
+    if (!CAN_FORK) {
+      return { mode: 'cold', text: 'Each spider starts a Python of its own: forking is not safe on this system.' }
+    }
+    const place = places.get(python)
+    if (place?.parent?.state === 'ready') {
+      return { mode: 'warm', text: 'Scrapy is loaded and waiting: a spider starts in milliseconds.' }
+    }
+    if (place?.parent) {
+      return { mode: 'warming', text: 'Scrapy is being loaded; until then each spider starts a Python of its own.' }
+    }
+    if (place?.problem) {
+      return { mode: 'cold', text: `Each spider starts a Python of its own: ${place.problem}. It is tried again.` }
+    }
+    return { mode: 'cold', text: 'Each spider starts a Python of its own, until the first has started.' }
+  }
+
+  async function start(request: WarmRequest, events: RunEvents): Promise<boolean> {
+    const { python } = request.launch
+    prepare(python)
+    const parent = places.get(python)!.parent
+    if (parent?.state !== 'ready') return false
+    const problem = await problemOf(parent)
+    if (problem !== null) {
+      replace(parent, problem)
+      return false
+    }
+    // It may have ended while we looked.
+    if ((parent.state as Parent['state']) !== 'ready' || isClosed) return false
+    // Of its own: what the supervisor of an earlier try says is not about this one.
+    const id = String(++requests)
+    return new Promise((resolve) => {
+      const timer = clock.setTimer(CLAIM_LIMIT_MS, () => end(parent, 'the process that forks spiders did not answer'))
+      const settle = (isTaken: boolean) => {
+        timer.cancel()
+        parent.waiting.delete(id)
+        if (isTaken) parent.running.set(id, events)
+        resolve(isTaken)
+      }
+      parent.waiting.set(id, { events, timer, settle })
+      const launch = { ...request.launch, id }
+      parent.process.stdin.write(`${JSON.stringify({ ...request, launch })}\n`)
+    })
+  }
+
+  async function close(): Promise<void> {
+    isClosed = true
+    for (const place of places.values()) place.backoff?.cancel()
+    await Promise.all(
+      [...parents].map((parent) => {
+        const { process } = parent
+        // It alone may be what is waited for.
+        process.ref()
+        const hasEnded = new Promise<void>((resolve) => {
+          if (process.exitCode !== null || process.signalCode !== null) resolve()
+          else process.once('exit', () => resolve())
+        })
+        end(parent, 'the engine is closing')
+        process.stdout.destroy()
+        return hasEnded
+      })
+    )
+  }
+
+  function spawnParent(python: string): Parent {
+    const name = createHash('sha256').update(python).digest('hex').slice(0, 16)
+    const script = join(options.resourcesDirectory, 'python', 'warm.py')
+    const modules = join(options.dataDirectory, 'warm', `${name}.json`)
+    const process_ = spawn(python, [script, modules, ROOM_FOR_ARGUMENTS], {
+      cwd: options.dataDirectory,
+      env: childEnvironment(process.env),
+      detached: true,
+      stdio: ['pipe', 'pipe', 'ignore']
+    }) as Parent['process']
+    const parent: Parent = {
+      python,
+      process: process_,
+      state: 'warming',
+      readyAtMs: 0,
+      watched: [],
+      waiting: new Map(),
+      running: new Map(),
+      timer: clock.setTimer(WARMING_LIMIT_MS, () => end(parent, 'loading Scrapy took too long')),
+      problem: null
+    }
+    parents.add(parent)
+    process_.unref()
+    // Our end of it breaks when it dies, which 'exit' tells.
+    process_.stdin.on('error', () => {})
+    ;(process_.stdin as Writable & { unref?: () => void }).unref?.()
+    process_.once('error', (error) => ended(parent, error.message))
+    process_.once('exit', (code, signal) => ended(parent, `the process that forks spiders ended (${signal ?? code})`))
+    process_.once('close', () => {
+      parents.delete(parent)
+      for (const events of parent.running.values()) events.gone()
+    })
+    readRunEvents(
+      process_.stdout,
+      (event) => takeRunEvent(parent, event),
+      (line) => takeParentEvent(parent, line)
+    )
+    return parent
+  }
+
+  function takeRunEvent(parent: Parent, event: RunEvent): void {
+    if (event.id === null) return
+    const waiting = parent.waiting.get(event.id)
+    if (event.event === 'gone') {
+      waiting?.settle(false)
+      const events = parent.running.get(event.id)
+      parent.running.delete(event.id)
+      events?.gone()
+      return
+    }
+    waiting?.settle(true)
+    if (event.event === 'child') parent.running.get(event.id)?.child(event)
+    if (event.event === 'exit') parent.running.get(event.id)?.exit(event)
+  }
+
+  function takeParentEvent(parent: Parent, line: string): void {
+    let event: z.infer<typeof ParentEvent>
+    try {
+      event = ParentEvent.parse(JSON.parse(line))
+    } catch {
+      // Something that an import printed.
+      return
+    }
+    if (event.event === 'failed') {
+      parent.problem = event.reason
+      return
+    }
+    if (parent.state !== 'warming') return
+    parent.state = 'ready'
+    parent.readyAtMs = clock.monotonicMs()
+    parent.watched = Object.entries(event.watched)
+    parent.timer.cancel()
+    parent.timer = clock.setTimer(UNUSED_MS, () => endUnused(parent))
+    logger.info({ python: parent.python }, 'Scrapy is loaded: spiders start by a fork')
+    options.onChange()
+  }
+
+  /** Why this parent should not be used any more; null: it is as good as a new one. Some tenths of a millisecond. */
+  async function problemOf(parent: Parent): Promise<string | null> {
+    const [rssBytes, ...changes] = await Promise.all([
+      readRssBytes(parent.process.pid!),
+      ...parent.watched.map(async ([path, mtimeNs]) => {
+        const { mtimeNs: newest } = await stat(path, { bigint: true }).catch(() => ({ mtimeNs: null }))
+        return String(newest) !== mtimeNs
+      })
+    ])
+    if (changes.includes(true)) return 'its packages have changed'
+    return rssBytes > LARGEST_RSS_BYTES ? 'the process that forks spiders has grown too large' : null
+  }
+
+  function replace(parent: Parent, reason: string): void {
+    const place = placeOf(parent.python)
+    if (place.parent !== parent) return
+    logger.info({ python: parent.python, reason }, 'Scrapy is loaded anew')
+    place.parent = null
+    end(parent, reason)
+    prepare(parent.python)
+  }
+
+  function endUnused(parent: Parent): void {
+    const place = placeOf(parent.python)
+    const leftMs = place.usedAtMs + UNUSED_MS - clock.monotonicMs()
+    // The only one is the main Python's: the next spider shall not wait.
+    if (leftMs > 0 || livePlaces().length <= 1) {
+      parent.timer = clock.setTimer(Math.max(leftMs, 60_000), () => endUnused(parent))
+      return
+    }
+    letGo(place)
+  }
+
+  function endSurplus(): void {
+    const live = livePlaces().sort((one, other) => one.usedAtMs - other.usedAtMs)
+    for (const place of live.slice(0, Math.max(0, live.length - MOST_PARENTS))) letGo(place)
+  }
+
+  function livePlaces(): Place[] {
+    return [...places.values()].filter((place) => place.parent !== null)
+  }
+
+  function letGo(place: Place): void {
+    const { parent } = place
+    place.parent = null
+    if (parent) end(parent, 'it was not used')
+    options.onChange()
+  }
+
+  /** Ends a parent. Requests it has not answered start cold, and the claim sees to it that none starts twice. */
+  function end(parent: Parent, reason: string): void {
+    parent.process.kill('SIGKILL')
+    ended(parent, reason)
+  }
+
+  function ended(parent: Parent, reason: string): void {
+    if (parent.state === 'ended') return
+    const livedMs = parent.state === 'ready' ? clock.monotonicMs() - parent.readyAtMs : 0
+    parent.state = 'ended'
+    parent.timer.cancel()
+    for (const { settle } of [...parent.waiting.values()]) settle(false)
+    const place = placeOf(parent.python)
+    if (place.parent !== parent || isClosed) return
+    place.parent = null
+    place.problem = parent.problem ?? reason
+    if (livedMs > GOOD_LIFE_MS) place.backoffMs = FIRST_BACKOFF_MS
+    logger.warn({ python: parent.python, reason: place.problem, againInMs: place.backoffMs }, 'spiders start cold')
+    place.backoff = clock.setTimer(place.backoffMs, () => {
+      place.backoff = null
+      prepare(parent.python)
+    })
+    place.backoffMs = Math.min(LONGEST_BACKOFF_MS, place.backoffMs * 2)
+    options.onChange()
+  }
+}
+
+async function readRssBytes(pid: number): Promise<number> {
+  const statm = await readFile(`/proc/${pid}/statm`, 'ascii').catch(() => '0 0')
+  return Number(statm.split(' ')[1]) * PAGE_BYTES
+}

@@ -1,0 +1,74 @@
+import type { Clock, Timer } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import { listBackfilled } from '../schedules/backfills.ts'
+import type { Store } from '../store/store.ts'
+
+const DAY_MS = 86_400_000
+const CHANGES_KEPT = 100_000
+const DELIVERED_KEPT_MS = 3 * DAY_MS
+const DEAD_KEPT_MS = 30 * DAY_MS
+/** Of each webhook, delivered and dead ones by themselves: some fifty megabytes. */
+const DELIVERIES_KEPT = 50_000
+/** Of each schedule: a week of one that fires each minute; and a year of all, with the days after it. */
+export const FIRINGS_KEPT = 10_000
+export const FIRINGS_KEPT_DAYS = 400
+/** So long a cancel of a queued job can be undone where chains know of the job. */
+const CANCELS_UNDONE_MS = FIRINGS_KEPT_DAYS * DAY_MS
+
+/** Rows of a step: some six milliseconds of the store's time. */
+const ROWS_AT_ONCE = 250
+/** Between two steps the store is the others'. */
+const PAUSE_MS = 50
+
+/**
+ * What is kept for a while only goes in small steps, until nothing is left that is too old: the change log, deliveries that have ended,
+ * answers to requests with a key, what chains know of jobs, firings. What fails is tried again the next time.
+ */
+export function createForgetting(parts: { store: Pick<Store, 'prune' | 'getSetting'>; clock: Clock; logger: Logger }): {
+  /** Does nothing while it is still at it. */
+  run(): Promise<void>
+  stop(): void
+} {
+  const { store, clock, logger } = parts
+  let running: Promise<void> | null = null
+  let pause: Timer | null = null
+  let isStopped = false
+
+  async function step(): Promise<number> {
+    const nowMs = clock.nowMs()
+    const firings = {
+      newest: FIRINGS_KEPT,
+      sinceMs: nowMs - FIRINGS_KEPT_DAYS * DAY_MS,
+      except: await listBackfilled(store)
+    }
+    const deliveries = {
+      deliveredSinceMs: nowMs - DELIVERED_KEPT_MS,
+      deadSinceMs: nowMs - DEAD_KEPT_MS,
+      newest: DELIVERIES_KEPT
+    }
+    const chains = { cancelledSinceMs: nowMs - CANCELS_UNDONE_MS }
+    return store.prune({ nowMs, changes: CHANGES_KEPT, deliveries, firings, chains }, ROWS_AT_ONCE)
+  }
+
+  async function work(): Promise<void> {
+    try {
+      while (!isStopped && (await step()) >= ROWS_AT_ONCE) {
+        await new Promise<void>((resolve) => {
+          pause = clock.setTimer(PAUSE_MS, resolve)
+        })
+      }
+    } catch (error) {
+      if (!isStopped) logger.error({ error }, 'forgetting what is old failed; tried again later')
+    } finally {
+      running = null
+    }
+  }
+
+  return {
+    run: () => (running ??= work()),
+    stop() {
+      isStopped = true
+      pause?.cancel()
+    }
+  }
+}

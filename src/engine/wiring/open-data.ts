@@ -1,0 +1,57 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { BlobStore } from '../blobs/blob-store.ts'
+import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
+import type { EngineOptions } from './engine-options.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { readOrCreateCredentials } from '../runtime/credentials-file.ts'
+import { openFileSecretBox } from '../runtime/file-secret-box.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Random } from '../runtime/random.ts'
+import type { SecretBox } from '../runtime/secret-box.ts'
+import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
+import type { Store } from '../store/store.ts'
+
+/** What an engine keeps: all of it in the data directory, but for what its options bring. */
+export interface EngineData {
+  store: Store
+  /** Nothing can be read or written any more, until another process opens it. */
+  isStoreDead(): boolean
+  blobs: BlobStore
+  credentials: { username: string; password: string }
+  secretBox: SecretBox
+}
+
+/** Throws DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION, having changed nothing. */
+export async function openData(
+  { dataDirectory, seams = {}, ...options }: EngineOptions,
+  parts: { clock: Clock; random: Random; logger: Logger; pluginBlobs: BlobStore | null }
+): Promise<EngineData> {
+  makeDataDirectory(dataDirectory)
+  let isDead = false
+  const onDeath = () => {
+    isDead = true
+  }
+  const path = join(dataDirectory, 'scrapdeck.sqlite')
+  return {
+    store: seams.store ?? (await openSqliteStore({ ...parts, path, onDeath })),
+    isStoreDead: () => isDead,
+    credentials: readOrCreateCredentials(dataDirectory, parts.random, options.credentials),
+    blobs: seams.blobs ?? parts.pluginBlobs ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs'))),
+    secretBox: options.secretBox ?? (await openFileSecretBox(join(dataDirectory, 'secret.key')))
+  }
+}
+
+/** For this user only. Throws DATA_DIRECTORY_UNUSABLE. */
+function makeDataDirectory(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw new ScrapdeckError(
+      'DATA_DIRECTORY_UNUSABLE',
+      `The data directory ${directory} cannot be made (${(error as Error).message}). Choose another with --data`,
+      { cause: error }
+    )
+  }
+}

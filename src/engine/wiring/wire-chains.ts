@@ -1,0 +1,61 @@
+import { ChainCommands } from '../commands/chain-commands.ts'
+import { checkTemplate } from '../commands/check-template.ts'
+import { prepareJobs, type PrepareJobsParts } from '../commands/prepare-jobs.ts'
+import { openTemplate } from '../commands/template-secrets.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Random } from '../runtime/random.ts'
+import type { SecretBox } from '../runtime/secret-box.ts'
+import { type ChainFacts, ChainRunner } from '../schedules/chains.ts'
+import { expandTemplates } from '../schedules/template.ts'
+import type { Store } from '../store/store.ts'
+
+/** Chains: the orders about them, and what answers the ends of jobs. */
+export function wireChains(parts: {
+  store: Store
+  secretBox: SecretBox
+  clock: Clock
+  random: Random
+  logger: Logger
+  preparing: PrepareJobsParts
+  wakeDispatcher: () => void
+  onChange: () => void
+}): { runner: ChainRunner; commands: ChainCommands } {
+  const { store, secretBox, clock, random, logger, preparing, wakeDispatcher, onChange } = parts
+  const runner = new ChainRunner({
+    store,
+    clock,
+    logger,
+    openTemplate: (template) => openTemplate(template, secretBox),
+    expand: (template, facts) => expandTemplates({ name: facts.chain, jobs: [template] }, placeholdersOf(facts)),
+    prepare: (items) => prepareJobs(items, { source: 'chain' }, preparing),
+    onJobs: wakeDispatcher,
+    onAnswered: onChange
+  })
+  const commands = new ChainCommands({
+    store,
+    secretBox,
+    clock,
+    random,
+    checkTemplate: (template) => checkTemplate(template, 'chain', preparing.fleet),
+    async onChange() {
+      onChange()
+      await runner.noteChanged()
+    }
+  })
+  return { runner, commands }
+}
+
+/** A chain has no moments of its own: `{nominal}` is that of the job before, or its end. */
+function placeholdersOf({ chain, job, stats, nowMs, zone }: ChainFacts) {
+  return {
+    nominalMs: job.nominalMs ?? job.endedAtMs ?? nowMs,
+    previousMs: null,
+    nowMs,
+    zone: zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
+    schedule: chain,
+    stats,
+    job: job.id,
+    outcome: job.outcome ?? ''
+  }
+}

@@ -1,0 +1,70 @@
+import type { EngineOptions } from './engine-options.ts'
+import type { LocalNode } from '../launcher/local-node.ts'
+import { createPruner, type Pruner } from '../launcher/runs/prune-files.ts'
+import type { NodeClient } from '../nodes/node-client.ts'
+import { DIRECT } from '../nodes/scrapyd/proxy.ts'
+import { createScrapydClient } from '../nodes/scrapyd/scrapyd-client.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { SecretBox } from '../runtime/secret-box.ts'
+import type { StoredNode } from '../store/records.ts'
+
+/** How each node is spoken to: with its secrets opened, and the local one removing old files at each start. */
+export function wireNodeClients(parts: {
+  localNode: LocalNode | null
+  /** `keep` null: nothing is removed. */
+  pruned: { directories: string[]; keep: number | null; isNeeded: (jobid: string) => boolean }
+  secretBox: SecretBox
+  clock: Clock
+  logger: Logger
+  seams: Pick<NonNullable<EngineOptions['seams']>, 'createNodeClient' | 'connect'>
+}) {
+  const { localNode, pruned, secretBox, clock, logger, seams } = parts
+  const pruner = pruned.keep === null ? null : createPruner({ ...pruned, keep: pruned.keep, logger })
+
+  return { createClient, proxyUrlOf }
+
+  async function createClient(node: StoredNode): Promise<NodeClient> {
+    if (node.kind === 'local') return pruner === null ? localNode! : pruning(localNode!, pruner)
+    const password = await openSecret(node, 'sealedPassword', 'password')
+    if (seams.createNodeClient !== undefined) return seams.createNodeClient(node, password)
+    const { name, url, username, caCertificate, clientCertificate } = node
+    const clientKey = await openSecret(node, 'sealedClientKey', 'client key')
+    const proxyUrl = await proxyUrlOf(node)
+    return createScrapydClient({
+      ...{ name, url, username, password, caCertificate, clientCertificate, clientKey, proxyUrl, clock, logger },
+      connect: seams.connect
+    })
+  }
+
+  async function proxyUrlOf(node: StoredNode): Promise<string | null> {
+    return node.sealedProxyUrl === DIRECT ? DIRECT : openSecret(node, 'sealedProxyUrl', 'proxy')
+  }
+
+  /** What was sealed elsewhere (another machine's keychain) must not keep the engine from starting: the node will say what is missing. */
+  async function openSecret(
+    node: StoredNode,
+    field: 'sealedPassword' | 'sealedClientKey' | 'sealedProxyUrl',
+    noun: string
+  ): Promise<string | null> {
+    const sealed = node[field]
+    if (sealed === null) return null
+    try {
+      return await secretBox.open(sealed)
+    } catch (error) {
+      logger.warn({ node: node.name, error }, `the ${noun} of a node cannot be read here; enter it again`)
+      return null
+    }
+  }
+}
+
+/** Each start is a time to remove what is too old. */
+function pruning(local: NodeClient, files: Pruner): NodeClient {
+  return {
+    ...local,
+    schedule(request, signal) {
+      files.note(request.project, request.spider)
+      return local.schedule(request, signal)
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import { CrawlCommands } from '../commands/crawl-commands.ts'
+import { FleetFiles } from '../fleet-file/fleet-file.ts'
+import type { Projects } from '../projects/projects.ts'
+import { createRouter, type EngineRouter, type RouterParts } from '../router/router.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Random } from '../runtime/random.ts'
+import type { SecretBox } from '../runtime/secret-box.ts'
+
+/** The contract, and those of its operations that are made of orders to several rooms: crawls and the fleet file. */
+export function wireRouter(
+  parts: Omit<RouterParts, 'crawlCommands' | 'fleetFiles'> & {
+    projects: Projects
+    hasLocalNode: boolean
+    secretBox: SecretBox
+    clock: Clock
+    random: Random
+  }
+): EngineRouter {
+  const { scheduleCommands } = parts
+  return createRouter({
+    ...parts,
+    crawlCommands: new CrawlCommands({
+      ...parts,
+      findSchedule: (name) => scheduleCommands.findByName(name),
+      createSchedule: (settings) => scheduleCommands.create(settings)
+    }),
+    fleetFiles: new FleetFiles({
+      ...parts,
+      nodes: parts.nodeCommands,
+      discovery: parts.discoveryCommands,
+      projects: parts.projectCommands,
+      deployed: parts.projects,
+      queue: parts.queueCommands,
+      schedules: scheduleCommands,
+      chains: parts.chainCommands,
+      webhooks: parts.webhookCommands
+    })
+  })
+}

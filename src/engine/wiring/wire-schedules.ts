@@ -1,0 +1,58 @@
+import type { JobCommands } from '../commands/job-commands.ts'
+import { prepareJobs, type PrepareJobsParts } from '../commands/prepare-jobs.ts'
+import { ScheduleCommands } from '../commands/schedule-commands.ts'
+import { openTemplate } from '../commands/template-secrets.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Random } from '../runtime/random.ts'
+import type { SecretBox } from '../runtime/secret-box.ts'
+import { Scheduler } from '../schedules/scheduler.ts'
+import type { StoredFiring } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
+
+/** Schedules: the orders about them, and the ticker that fires them. */
+export function wireSchedules(parts: {
+  store: Store
+  secretBox: SecretBox
+  clock: Clock
+  random: Random
+  logger: Logger
+  preparing: PrepareJobsParts
+  jobCommands: Pick<JobCommands, 'cancel'>
+  wakeDispatcher: () => void
+  slots: () => number
+  onFired: (firings: StoredFiring[]) => void
+  /** Rows of moments were written, or a schedule was paused: what is to be looked at may be something else. */
+  onChange: () => void
+}): { scheduler: Scheduler; commands: ScheduleCommands } {
+  const { store, secretBox, clock, random, logger, preparing, jobCommands, wakeDispatcher, slots, onFired, onChange } =
+    parts
+  const scheduler = new Scheduler({
+    store,
+    clock,
+    random,
+    logger,
+    prepare: (items, origin) => prepareJobs(items, origin, preparing),
+    openTemplate: (template) => openTemplate(template, secretBox),
+    onJobs: wakeDispatcher,
+    onFired(firings) {
+      onFired(firings)
+      onChange()
+    },
+    onPaused: onChange,
+    cancel: async (jobIds) => {
+      await jobCommands.cancel(jobIds, { force: false })
+    }
+  })
+  const commands = new ScheduleCommands({
+    store,
+    scheduler,
+    fleet: preparing.fleet,
+    secretBox,
+    clock,
+    random,
+    slots,
+    onChange
+  })
+  return { scheduler, commands }
+}

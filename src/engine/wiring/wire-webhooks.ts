@@ -1,0 +1,38 @@
+import { WebhookCommands } from '../commands/webhook-commands.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Random } from '../runtime/random.ts'
+import type { SecretBox } from '../runtime/secret-box.ts'
+import type { StoredDelivery, StoredWebhook } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
+import { createAddressGuard } from '../webhooks/addresses.ts'
+import { Deliverer } from '../webhooks/deliverer.ts'
+import type { Told } from '../webhooks/plan-try.ts'
+import { createPost, type Post } from '../webhooks/post.ts'
+import { tellWebhook } from '../webhooks/tell-webhook.ts'
+
+/** Whoever is told of events: webhooks over HTTP, plugins in their threads, out of one outbox. */
+export function wireWebhooks(parts: {
+  store: Store
+  clock: Clock
+  random: Random
+  logger: Logger
+  secretBox: SecretBox
+  /** Inside this network, and allowed all the same. */
+  networks: readonly string[]
+  post?: Post | undefined
+  tellPlugin: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<Told>
+  onChange: () => void
+}) {
+  const { clock } = parts
+  const guard = createAddressGuard(parts.networks)
+  const post = parts.post ?? createPost({ guard, clock })
+  const deliverer = new Deliverer({
+    ...parts,
+    tell: (webhook, delivery) =>
+      webhook.kind === 'plugin'
+        ? parts.tellPlugin(webhook, delivery)
+        : tellWebhook({ ...parts, post }, webhook, delivery)
+  })
+  return { deliverer, webhookCommands: new WebhookCommands({ ...parts, guard, deliverer, post }) }
+}

@@ -1,0 +1,119 @@
+import { useElementSize } from '@mantine/hooks'
+import type { KeyboardEvent, PointerEvent } from 'react'
+import { formatRuntime } from '../../../shared/time.ts'
+import { nearestIndex, type Point, thinOut, timeTicks, valueTicks } from './chart-scale.ts'
+import classes from './line-chart.module.css'
+import type { Tone } from '../status.tsx'
+
+interface LineChartProps {
+  title: string
+  /** At least two, oldest first. */
+  points: readonly Point[]
+  /** What times are counted from. */
+  startedAtMs: number
+  format: (value: number) => string
+  /** Ticks at powers of two. */
+  isBinary?: boolean
+  tone: Tone
+  /** What the value may not go beyond: a dashed line, and shown in words where it is far above. */
+  limit?: number | null
+  /** The moment that is looked at; charts beside each other share it. */
+  lookAtMs: number | null
+  onLook: (atMs: number | null) => void
+}
+
+const HEIGHT = 104
+const TOP = 6
+const BOTTOM = 18
+const RIGHT = 8
+/** Room for `512 MB`: charts above each other have their times above each other. */
+const LEFT = 52
+
+/** One value over time, with axes. A pointer, or the arrow keys, read a value off it. */
+export function LineChart(props: LineChartProps) {
+  const { title, startedAtMs, format, isBinary = false, tone, limit = null, lookAtMs, onLook } = props
+  const { ref, width: measured } = useElementSize()
+  const width = measured || 380
+  const points = thinOut(props.points, width)
+  const [first, last] = [points[0] as Point, points.at(-1) as Point]
+  const peak = Math.max(...points.map(({ value }) => value))
+  // A limit far above would press the line flat.
+  const isLimitNear = limit !== null && limit <= peak * 2.5
+  const ticks = valueTicks(isLimitNear ? Math.max(peak, limit) : peak, isBinary)
+  const spanMs = Math.max(1, last.atMs - first.atMs)
+  const x = (atMs: number) => LEFT + ((atMs - first.atMs) / spanMs) * (width - LEFT - RIGHT)
+  const y = (value: number) => HEIGHT - BOTTOM - (value / (ticks.at(-1) as number)) * (HEIGHT - BOTTOM - TOP)
+  const line = points.map(({ atMs, value }) => `${x(atMs).toFixed(1)},${y(value).toFixed(1)}`).join(' ')
+  const index = lookAtMs === null ? null : nearestIndex(points, lookAtMs)
+  const looked = index === null ? null : (points[index] as Point)
+  const inWords = ({ atMs, value }: Point) => `${format(value)} at ${formatRuntime(atMs - startedAtMs)}`
+
+  const onPointer = (event: PointerEvent<SVGSVGElement>) => {
+    const atX = event.clientX - event.currentTarget.getBoundingClientRect().left
+    onLook(first.atMs + ((atX - LEFT) / (width - LEFT - RIGHT)) * spanMs)
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    const from = index ?? points.length - 1
+    const to = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: points.length - 1 }[event.key]
+    if (to === undefined) return
+    event.preventDefault()
+    onLook(points[Math.min(points.length - 1, Math.max(0, to))]?.atMs ?? null)
+  }
+  return (
+    <figure className={classes.chart} ref={ref}>
+      <figcaption>
+        <strong>{title}</strong>
+        <span className={classes.readout}>
+          {looked !== null ? inWords(looked) : limit !== null && !isLimitNear ? `limit ${format(limit)}` : ''}
+        </span>
+      </figcaption>
+      <svg
+        width={width}
+        height={HEIGHT}
+        role="slider"
+        tabIndex={0}
+        aria-label={`${title} over time, peak ${format(peak)}`}
+        aria-valuemin={0}
+        aria-valuemax={points.length - 1}
+        aria-valuenow={index ?? points.length - 1}
+        aria-valuetext={inWords(looked ?? last)}
+        onPointerMove={onPointer}
+        onPointerLeave={() => onLook(null)}
+        onKeyDown={onKeyDown}
+        onBlur={() => onLook(null)}
+      >
+        {ticks.map((tick) => (
+          <g key={tick}>
+            <line className={classes.grid} x1={LEFT} x2={width - RIGHT} y1={y(tick)} y2={y(tick)} />
+            <text x={LEFT - 6} y={y(tick) + 4} textAnchor="end">
+              {format(tick)}
+            </text>
+          </g>
+        ))}
+        {timeTicks(first.atMs, last.atMs, startedAtMs, Math.floor(width / 90)).map((atMs) => (
+          <text key={atMs} x={x(atMs)} y={HEIGHT - 3} textAnchor={x(atMs) > width - 30 ? 'end' : 'middle'}>
+            {formatRuntime(atMs - startedAtMs)}
+          </text>
+        ))}
+        <g className={`tone-${tone}`}>
+          <polygon className={classes.area} points={`${x(first.atMs)},${y(0)} ${line} ${x(last.atMs)},${y(0)}`} />
+          <polyline className={classes.line} points={line} />
+          {looked !== null && (
+            <>
+              <line className={classes.look} x1={x(looked.atMs)} x2={x(looked.atMs)} y1={TOP} y2={y(0)} />
+              <circle cx={x(looked.atMs)} cy={y(looked.value)} r={3} fill="currentColor" />
+            </>
+          )}
+        </g>
+        {isLimitNear && (
+          <g className="tone-bad">
+            <line className={classes.limit} x1={LEFT} x2={width - RIGHT} y1={y(limit)} y2={y(limit)} />
+            <text className={classes.limitText} x={LEFT + 4} y={y(limit) > 22 ? y(limit) - 4 : y(limit) + 12}>
+              limit {format(limit)}
+            </text>
+          </g>
+        )}
+      </svg>
+    </figure>
+  )
+}

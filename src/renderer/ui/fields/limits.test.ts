@@ -1,0 +1,72 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import type { RunLimits } from '../../../shared/contract/index.ts'
+import { describeLimits, formatLimit, LIMITS, limitTexts, parseLimit, readLimits } from './limits.ts'
+
+const aLimit = fc.integer({ min: 128, max: 1_000_000_000 })
+const someLimits = fc.record(
+  Object.fromEntries(LIMITS.map(({ name }) => [name, fc.option(aLimit)])) as Record<
+    keyof RunLimits,
+    fc.Arbitrary<number | null>
+  >,
+  { requiredKeys: [] }
+)
+
+it('reads back every limit that it has written', () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...LIMITS.map(({ name }) => name)), aLimit, (name, value) => {
+      expect(parseLimit(name, formatLimit(name, value))).toEqual({ value })
+    })
+  )
+})
+
+it('gives back the limits it was begun with, without those that are none', () => {
+  fc.assert(
+    fc.property(someLimits, (limits) => {
+      const set = Object.entries(limits).filter(([, value]) => value != null)
+      expect(readLimits(limitTexts(limits))).toEqual({ limits: set.length === 0 ? null : Object.fromEntries(set) })
+    })
+  )
+})
+
+it.each([
+  ['wallSeconds', '30 min', 1800],
+  ['wallSeconds', '1h30m', 5400],
+  ['silentSeconds', ' 90 s ', 90],
+  ['cpuSeconds', '1.5 hours', 5400],
+  ['wallSeconds', '2 days', 172_800],
+  ['memoryMegabytes', '512MB', 512],
+  ['memoryMegabytes', '1.5 GiB', 1536],
+  ['logMegabytes', '2 g', 2048],
+  ['openFiles', '1,024', 1024],
+  ['memoryMegabytes', '', null]
+] as const)('reads %s from %j', (name, text, value) => {
+  expect(parseLimit(name, text)).toEqual({ value })
+})
+
+it.each([
+  ['wallSeconds', '30', '30 what? 30 s or 30 min'],
+  ['memoryMegabytes', '2', '2 what? 2 MB or 2 GB'],
+  ['wallSeconds', 'soon', 'Write it like 30 min'],
+  ['memoryMegabytes', '512 MB!', 'Write it like 512 MB'],
+  ['wallSeconds', '1.2.3 h', 'Write it like 30 min'],
+  ['openFiles', '1.5', 'A whole number, like 1024'],
+  ['wallSeconds', '0 s', 'Too small: leave it empty for no limit'],
+  ['wallSeconds', '90000 days', 'Too large: leave it empty for no limit']
+] as const)('says what is wrong with %s: %j', (name, text, problem) => {
+  expect(parseLimit(name, text)).toEqual({ problem })
+})
+
+it('refuses under what Scrapy cannot even start, and names the field', () => {
+  expect(readLimits({ ...limitTexts(null), memoryMegabytes: '8 MB' })).toEqual({
+    problem: expect.stringMatching(/^Memory: .*at least 16/)
+  })
+})
+
+it('says the limits in one line', () => {
+  expect(describeLimits({ wallSeconds: 5400, memoryMegabytes: 1536, cpuSeconds: null, openFiles: 2048 })).toBe(
+    '1 h 30 min wall time, 1.5 GB memory, 2,048 open files'
+  )
+  expect(describeLimits({ cpuSeconds: 60 })).toBe('1 min CPU time')
+  expect(describeLimits({})).toBeNull()
+})

@@ -1,0 +1,38 @@
+import { meetsTags } from '../../../shared/tag-terms.ts'
+
+const TERM = /^!?[^\s|!]+(\|!?[^\s|!]+)*$/
+const TERMS_MAX = 20
+
+/** `eu|us !slow` as terms: all of them must hold, and one holds by any of its parts. Blanks around `|` and after `!` do no harm. */
+export function parseTagExpression(text: string): { terms: string[] } | { problem: string } {
+  const tidy = text
+    .replace(/[,&]/g, ' ')
+    .replace(/\s*\|\s*/g, '|')
+    .replace(/!\s+/g, '!')
+    .trim()
+  const terms = tidy === '' ? [] : [...new Set(tidy.split(/\s+/))]
+  const wrong = terms.find((term) => !TERM.test(term))
+  if (wrong !== undefined) return { problem: `${wrong} is no condition: write a tag, !tag, or several with | between` }
+  if (terms.length > TERMS_MAX) return { problem: `At most ${TERMS_MAX} conditions` }
+  return { terms }
+}
+
+/** `matches 3 of 5 nodes: eu-1, eu-2, us-1`; of nodes without a match, what is missing. */
+export function matchWords(
+  terms: readonly string[],
+  nodes: ReadonlyArray<{ name: string; tags: readonly string[] }>
+): { text: string; isEmpty: boolean } {
+  const matching = nodes.filter(({ tags }) => meetsTags(terms, tags))
+  const of = `${matching.length} of ${nodes.length} nodes`
+  if (matching.length === 0) {
+    const known = new Set(nodes.flatMap(({ tags }) => tags))
+    const stranger = terms.flatMap((term) => term.split('|')).find((part) => !part.startsWith('!') && !known.has(part))
+    return {
+      text: stranger === undefined ? `matches ${of}` : `matches ${of}: no node is tagged ${stranger}`,
+      isEmpty: true
+    }
+  }
+  const named = matching.slice(0, 4).map(({ name }) => name)
+  const more = matching.length - named.length
+  return { text: `matches ${of}: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`, isEmpty: false }
+}
