@@ -32,7 +32,15 @@ async function checkNext() {
 
 /** @param {string} layer @returns {Promise<{ code: unknown, output: string }>} */
 function check(layer) {
-  const args = [packageFile('typescript-native/bin/tsc'), '--noEmit', ...remembering(layer), '--pretty', 'false', '-p', layer]
+  const args = [
+    packageFile('typescript-native/bin/tsc'),
+    '--noEmit',
+    ...remembering(layer),
+    '--pretty',
+    'false',
+    '-p',
+    layer
+  ]
   return new Promise((resolve) => {
     execFile(nodeBinary, args, { cwd: rootDirectory, maxBuffer: 50_000_000 }, (error, stdout) => {
       resolve({ code: error ? error.code : 0, output: stdout })

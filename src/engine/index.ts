@@ -175,7 +175,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     distribution,
     environments,
     wakeDispatcher,
-    spreadAtOnce: () => eggs.atOnce.look(),
+    spreadAtOnce: () => eggs.atOnce.scanSoon(),
     onDeployed: (version) => news.noteDeployed(version),
     listMissingSpiders
   })

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import type { NodeAddress, NodeMode, NodeSettings } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
@@ -49,8 +50,7 @@ const CONNECTION_FIELDS = [
  */
 export class NodeCommands {
   readonly #parts: NodeCommandsParts
-
-  #lastChange: Promise<unknown> = Promise.resolve()
+  readonly #exclusively = pLimit(1)
 
   constructor(parts: NodeCommandsParts) {
     this.#parts = parts
@@ -335,14 +335,6 @@ export class NodeCommands {
   #isDrained(id: string): boolean {
     const { fleet, live } = this.#parts
     return fleet.get(id)?.stored.mode === 'draining' && live.ofNode(id).length === 0
-  }
-
-  #exclusively<T>(change: () => Promise<T>): Promise<T> {
-    const changed = this.#lastChange.then(change)
-    this.#lastChange = changed.catch(() => {
-      // Its own caller hears of it; the next order must go on.
-    })
-    return changed
   }
 
   /** Rejects with JOB_IS_OURS or NODE_…. */

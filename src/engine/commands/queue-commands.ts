@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import { z } from 'zod'
 import { type LaneSummary, LimitRule } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
@@ -25,7 +26,7 @@ const StoredLimits = z.array(LimitRule)
 /** Orders about the queue as a whole: the limits on what is live, and what waits in which lane. */
 export class QueueCommands {
   readonly #parts: QueueCommandsParts
-  #lastChange: Promise<unknown> = Promise.resolve()
+  readonly #exclusively = pLimit(1)
 
   constructor(parts: QueueCommandsParts) {
     this.#parts = parts
@@ -45,11 +46,7 @@ export class QueueCommands {
 
   /** Replaces all limits; what runs goes on. Rejects with BAD_INPUT, having changed nothing, where two have one id. */
   setLimits(rules: LimitRule[]): Promise<CountedLimit[]> {
-    const changed = this.#lastChange.then(() => this.#setLimits(rules))
-    this.#lastChange = changed.catch(() => {
-      // Its own caller hears of it; the next order must go on.
-    })
-    return changed
+    return this.#exclusively(() => this.#setLimits(rules))
   }
 
   /** The lanes with most jobs first. */

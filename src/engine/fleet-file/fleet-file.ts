@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import type { FleetFileChange } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import { maskTemplate } from '../commands/template-secrets.ts'
@@ -18,7 +19,7 @@ const MADE_TOLD = 10
 /** Fleet as code: what is set, as one YAML file, and from such a file. Files are applied one after another. */
 export class FleetFiles {
   readonly #parts: FleetFileParts
-  #lastApply: Promise<unknown> = Promise.resolve()
+  readonly #oneAtATime = pLimit(1)
 
   constructor(parts: FleetFileParts) {
     this.#parts = parts
@@ -35,11 +36,7 @@ export class FleetFiles {
 
   /** Does it; an error in the middle tells what was done. What is as it should be is not touched, so it may be repeated. */
   apply(yaml: string, prune: boolean): Promise<FleetFileChange[]> {
-    const applied = this.#lastApply.then(() => this.#apply(yaml, prune))
-    this.#lastApply = applied.catch(() => {
-      // Its own caller hears of it; the next file must go on.
-    })
-    return applied
+    return this.#oneAtATime(() => this.#apply(yaml, prune))
   }
 
   async #plan(yaml: string, prune: boolean): Promise<Step[]> {

@@ -39,23 +39,6 @@ export async function takeInventory(
   }
 }
 
-/** Lets so many tasks run at a time; the others wait for their turn. */
-export function createGate(atOnce: number): <T>(task: () => Promise<T>) => Promise<T> {
-  const waiting: (() => void)[] = []
-  let running = 0
-  return async (task) => {
-    if (running >= atOnce) await new Promise<void>((resolve) => waiting.push(resolve))
-    else running += 1
-    try {
-      return await task()
-    } finally {
-      const next = waiting.shift()
-      if (next === undefined) running -= 1
-      else next()
-    }
-  }
-}
-
 /** null: the version does not import there; that is its own trouble, not the inventory's. */
 async function listSpiders(
   node: FleetNode,

@@ -6,7 +6,7 @@ import { silentLogger } from '../runtime/logger.ts'
 import { anEgg } from '../testing/archives.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore } from '../testing/temporary-store.ts'
-import { createAtOnce } from './at-once.ts'
+import { AtOnce } from './at-once.ts'
 import { createDistribution } from './distribution.ts'
 import { createProjects } from './projects.ts'
 
@@ -51,13 +51,13 @@ async function openRoom() {
     }),
     onChange() {
       room.written = room.sent.length - room.atOnce
-      spread.look()
+      spread.scanSoon()
     }
   })
-  const spread = createAtOnce({ projects, distribution, nodeIds: () => room.up, clock, logger: silentLogger })
+  const spread = new AtOnce({ projects, distribution, nodeIds: () => room.up, clock, logger: silentLogger })
   /** Looks, and waits until so many have been sent and written down: the disk has its own time. */
   async function untilSent(count: number) {
-    spread.look()
+    spread.scanSoon()
     await clock.advanceBy(1_000)
     await vi.waitFor(() => expect([room.sent.length, room.written]).toEqual([count, count]))
   }
@@ -67,7 +67,7 @@ async function openRoom() {
 test('on demand, nothing is sent before a job needs it', async () => {
   await using t = await openRoom()
   await t.projects.upload(await anEgg(), { version: '1' })
-  t.spread.look()
+  t.spread.scanSoon()
   await t.clock.advanceBy(60_000)
   expect(t.sent).toEqual([])
   expect(t.clock.timerCount()).toBe(0)
@@ -78,7 +78,7 @@ test('at once, the latest version goes to all nodes that are up, and to others w
   await t.setAtOnce()
   await t.projects.upload(await anEgg(), { version: '1' })
   await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), { version: '2' })
-  t.spread.look()
+  t.spread.scanSoon()
   await t.untilSent(2)
   expect(t.sent).toEqual(['2 to n1', '2 to n2'])
   t.up.push('n3')
@@ -122,7 +122,7 @@ test('never more than eight uploads at a time, however many nodes want one', asy
   await t.projects.upload(await anEgg(), { version: '1' })
   let open = () => {}
   t.gate = new Promise((resolve) => (open = resolve))
-  t.spread.look()
+  t.spread.scanSoon()
   await t.clock.advanceBy(1_000)
   await vi.waitFor(() => expect(t.atOnce).toBe(8))
   open()
@@ -135,9 +135,9 @@ test('after its stop nothing is sent, and no timer is left', async () => {
   await using t = await openRoom()
   await t.setAtOnce()
   await t.projects.upload(await anEgg(), { version: '1' })
-  t.spread.look()
+  t.spread.scanSoon()
   t.spread.stop()
-  t.spread.look()
+  t.spread.scanSoon()
   await t.clock.advanceBy(1_000)
   expect(t.sent).toEqual([])
   expect(t.clock.timerCount()).toBe(0)

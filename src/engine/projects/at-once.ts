@@ -1,14 +1,8 @@
+import pLimit from 'p-limit'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Distribution } from './distribution.ts'
 import type { Projects } from './projects.ts'
-
-/** Sends the latest version of projects that want so (`distribution: at_once`) to every node that may run it, by itself. */
-export interface AtOnce {
-  /** A version came, a node came or came back, a back-off is over, a setting changed: looks what is to be sent. Cheap; call it freely. */
-  look(): void
-  stop(): void
-}
 
 export interface AtOnceOptions {
   projects: Pick<Projects, 'names' | 'settingsOf' | 'latestVersion'>
@@ -19,8 +13,8 @@ export interface AtOnceOptions {
   logger: Logger
 }
 
-/** A fleet that starts has a change a node: one look serves many. */
-const LOOK_AFTER_MS = 200
+/** A fleet that starts has a change a node: one scan serves many. */
+const SCAN_AFTER_MS = 200
 
 /** Uploads share one line to the outside. */
 const SENT_AT_ONCE = 8
@@ -31,62 +25,63 @@ interface Target {
   version: string
 }
 
-export function createAtOnce(options: AtOnceOptions): AtOnce {
-  const { projects, distribution, clock, logger } = options
-  let wanted: Target[] = []
-  let sending = 0
-  let timer: Timer | null = null
-  let isStopped = false
+/** Sends the latest version of projects with `distribution: at_once` to every node that may run it, before any job needs it. */
+export class AtOnce {
+  readonly #options: AtOnceOptions
+  readonly #sending = pLimit(SENT_AT_ONCE)
+  #timer: Timer | null = null
+  #isStopped = false
 
-  return {
-    look() {
-      if (isStopped || timer !== null || projectsAtOnce().length === 0) return
-      timer = clock.setTimer(LOOK_AFTER_MS, () => {
-        timer = null
-        wanted = findWanted()
-        sendNext()
-      })
-    },
-    stop() {
-      isStopped = true
-      timer?.cancel()
-      wanted = []
-    }
+  constructor(options: AtOnceOptions) {
+    this.#options = options
   }
 
-  function projectsAtOnce(): string[] {
+  /** A version came, a node came or came back, a back-off is over, a setting changed. Cheap; call it freely. */
+  scanSoon(): void {
+    if (this.#isStopped || this.#timer !== null || this.#projects().length === 0) return
+    this.#timer = this.#options.clock.setTimer(SCAN_AFTER_MS, () => {
+      this.#timer = null
+      this.#sending.clearQueue()
+      for (const target of this.#findAbsent()) void this.#sending(() => this.#send(target))
+    })
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#timer?.cancel()
+    this.#sending.clearQueue()
+  }
+
+  #projects(): string[] {
+    const { projects } = this.#options
     return projects.names().filter((project) => projects.settingsOf(project).distribution === 'at_once')
   }
 
   /** What failed waits for its back-off in `stateOf`, which tells when that is over. */
-  function findWanted(): Target[] {
-    const nodeIds = options.nodeIds()
-    return projectsAtOnce().flatMap((project) => {
-      const version = projects.latestVersion(project)
+  #findAbsent(): Target[] {
+    const nodeIds = this.#options.nodeIds()
+    return this.#projects().flatMap((project) => {
+      const version = this.#options.projects.latestVersion(project)
       if (version === null) return []
-      return nodeIds.map((nodeId) => ({ nodeId, project, version })).filter(isAbsent)
+      return nodeIds.map((nodeId) => ({ nodeId, project, version })).filter((target) => this.#isAbsent(target))
     })
   }
 
-  function sendNext(): void {
-    while (sending < SENT_AT_ONCE && wanted.length > 0) {
-      const target = wanted.shift()!
-      if (!isAbsent(target)) continue
-      sending++
-      distribution
-        .ensure(target.nodeId, target.project, target.version)
-        .catch((error: unknown) => {
-          if (!isStopped)
-            logger.warn({ ...target, error: String(error) }, 'an egg could not be sent at once; tried again later')
-        })
-        .finally(() => {
-          sending--
-          sendNext()
-        })
+  /** Whatever becomes of it: the next scan sees what is still absent. */
+  async #send(target: Target): Promise<void> {
+    if (!this.#isAbsent(target)) return
+    try {
+      await this.#options.distribution.ensure(target.nodeId, target.project, target.version)
+    } catch (error) {
+      if (this.#isStopped) return
+      this.#options.logger.warn(
+        { ...target, error: String(error) },
+        'an egg could not be sent ahead; tried again later'
+      )
     }
   }
 
-  function isAbsent({ nodeId, project, version }: Target): boolean {
-    return distribution.stateOf(nodeId, project, version) === 'absent'
+  #isAbsent({ nodeId, project, version }: Target): boolean {
+    return this.#options.distribution.stateOf(nodeId, project, version) === 'absent'
   }
 }

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import type { Deployment } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { type Clock, Timers } from '../runtime/clock.ts'
@@ -104,34 +105,25 @@ export function createDistribution(options: DistributionOptions): Distribution {
         )
         wake()
       }
-      const waiting = [...new Set(nodeIds)]
-      const worker = async () => {
-        for (let nodeId = waiting.shift(); nodeId !== undefined; nodeId = waiting.shift()) {
-          const target = nodeId
-          try {
-            if (!distribution.isPresent(target, project, stored.version)) {
-              await send(target, project, stored.version, () => report(target))
-            }
-          } catch (error) {
-            // The failure is the node's state, and is reported as such below.
-            steps.push({
-              nodeId: target,
-              state: 'failed',
-              sha256: null,
-              error: wordsOf(error),
-              changedAtMs: clock.nowMs()
-            })
-            wake()
-            continue
+      const deploy = async (nodeId: string) => {
+        try {
+          if (!distribution.isPresent(nodeId, project, stored.version)) {
+            await send(nodeId, project, stored.version, () => report(nodeId))
           }
-          report(target)
+          report(nodeId)
+        } catch (error) {
+          const changedAtMs = clock.nowMs()
+          steps.push({ nodeId, state: 'failed', sha256: null, error: wordsOf(error), changedAtMs })
+          wake()
         }
       }
       let isDone = false
-      const all = Promise.all(Array.from({ length: Math.min(SENT_AT_ONCE, waiting.length) }, worker)).then(() => {
-        isDone = true
-        wake()
-      })
+      const all = pLimit(SENT_AT_ONCE)
+        .map(new Set(nodeIds), deploy)
+        .then(() => {
+          isDone = true
+          wake()
+        })
       while (!isDone || steps.length > 0) {
         const step = steps.shift()
         if (step) yield step

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import pLimit from 'p-limit'
 import type { Deployment } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
@@ -47,16 +48,10 @@ export interface EggIntake {
 
 export function createEggIntake(parts: EggIntakeParts): EggIntake {
   const { store, blobs, files, catalog, keeping, exclusively, clock, logger } = parts
-  let lastUpload: Promise<unknown> = Promise.resolve()
+  const uploads = pLimit(1)
 
   return {
-    upload(archive, names, mayReplaceInUse) {
-      const uploaded = lastUpload.then(() => upload(archive, names, mayReplaceInUse))
-      lastUpload = uploaded.catch(() => {
-        // Its own caller hears of it; the next upload must go on.
-      })
-      return uploaded
-    },
+    upload: (archive, names, mayReplaceInUse) => uploads(() => upload(archive, names, mayReplaceInUse)),
     listAgain,
     refuseInUse
   }

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import pLimit from 'p-limit'
 import {
   DEFAULT_PROJECT_SETTINGS,
   type Deployment,
@@ -155,7 +156,7 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
   }
 
   /** Changes of versions go one after another: what a node shows must not overwrite what is being uploaded. */
-  let lastChange: Promise<unknown> = Promise.resolve()
+  const exclusively = pLimit(1)
   const warnings = new WeakMap<readonly StoredVersion[], ReadonlyMap<string, string>>()
   const keeping = createEggKeeping({ store, blobs, files, catalog })
   const seen = createSeenOnNodes({ store, catalog, forget, clock })
@@ -343,14 +344,6 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
     await store.deleteVersion(stored.project, stored.version)
     catalog.forget(stored)
     if (stored.sha256) await keeping.removeUnused(stored.sha256, stored)
-  }
-
-  function exclusively<T>(change: () => Promise<T>): Promise<T> {
-    const changed = lastChange.then(change)
-    lastChange = changed.catch(() => {
-      // Its own caller hears of it; the next change must go on.
-    })
-    return changed
   }
 }
 

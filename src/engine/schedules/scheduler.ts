@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import { problemOfTiming } from '../../shared/calendar/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { type Clock, type Timer, Timers } from '../runtime/clock.ts'
@@ -93,7 +94,7 @@ export class Scheduler {
   readonly #places = new DuePlaces()
   readonly #timers: Timers
   readonly #giveWay: () => Promise<void>
-  #line: Promise<unknown> = Promise.resolve()
+  readonly #oneAtATime = pLimit(1)
   #timer: Timer | null = null
   readonly #watch: ClockWatch
   #settledAtMonotonicMs = 0
@@ -141,7 +142,7 @@ export class Scheduler {
     this.#timer?.cancel()
     this.#live.stop()
     this.#timers.stop()
-    await this.#line
+    await this.#oneAtATime(async () => {})
     this.#timer?.cancel()
   }
 
@@ -249,12 +250,10 @@ export class Scheduler {
   }
 
   #inLine<Result>(work: () => Promise<Result>): Promise<Result> {
-    const result = this.#line.then(() => {
+    return this.#oneAtATime(() => {
       if (this.#isStopped) throw new ScrapdeckError('STOPPING', 'The engine is stopping; ask again when it is back')
       return work()
     })
-    this.#line = result.catch(() => undefined)
-    return result
   }
 
   /** Believes what is stored from now on. */

@@ -1,7 +1,8 @@
+import pLimit from 'p-limit'
 import type { NodeHealth, NodeMode } from '../../shared/contract/index.ts'
 import type { Fleet, FleetNode } from '../nodes/fleet.ts'
-import { createGate, takeInventory } from '../nodes/inventory.ts'
-import { createAtOnce, type AtOnce } from '../projects/at-once.ts'
+import { takeInventory } from '../nodes/inventory.ts'
+import { AtOnce } from '../projects/at-once.ts'
 import { createDistribution, type Distribution } from '../projects/distribution.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -39,10 +40,10 @@ export function wireEggs(parts: {
     clock,
     onChange() {
       parts.wakeDispatcher()
-      atOnce.look()
+      atOnce.scanSoon()
     }
   })
-  const atOnce = createAtOnce({
+  const atOnce = new AtOnce({
     projects,
     distribution,
     nodeIds: () =>
@@ -55,7 +56,7 @@ export function wireEggs(parts: {
   })
 
   // All nodes come up at once when an engine starts: their answers would fill the memory, and keep jobs waiting.
-  const gate = createGate(INVENTORIES_AT_ONCE)
+  const gate = pLimit(INVENTORIES_AT_ONCE)
 
   async function readInventory(node: FleetNode): Promise<void> {
     await gate(() => readInventoryNow(node))
@@ -74,7 +75,7 @@ export function wireEggs(parts: {
         recordVersion: (version) => parts.noteScrapydVersion(node.stored, version)
       })
       parts.wakeDispatcher()
-      atOnce.look()
+      atOnce.scanSoon()
     } catch (error) {
       if (!isStopping) logger.error({ error, node: node.stored.name }, 'recording what a node has failed')
     }
@@ -92,7 +93,7 @@ export function wireEggs(parts: {
       if (finishedNow !== null) finished.set(id, finishedNow)
       const cameUp = (healthWas !== undefined || hasForgotten) && node.status.health === 'up'
       if (cameUp && kind === 'scrapyd') void readInventory(node)
-      else if (isOtherMode || cameUp) atOnce.look()
+      else if (isOtherMode || cameUp) atOnce.scanSoon()
     },
     readInventory,
     stop() {

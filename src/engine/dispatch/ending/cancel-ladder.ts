@@ -1,5 +1,5 @@
+import pLimit, { type LimitFunction } from 'p-limit'
 import type { FleetNode } from '../../nodes/fleet.ts'
-import { createGate } from '../../nodes/inventory.ts'
 import { NodeError, type NodeSignal } from '../../nodes/node-client.ts'
 import type { Timer } from '../../runtime/clock.ts'
 import { applyChange } from '../apply-change.ts'
@@ -36,8 +36,8 @@ interface Climb {
 export class CancelLadder {
   readonly #context: DispatchContext
   readonly #climbing = new Map<string, Climb>()
-  readonly #gateOfAll = createGate(AT_ONCE_MAX)
-  readonly #gateOfNode = new WeakMap<FleetNode, ReturnType<typeof createGate>>()
+  readonly #gateOfAll = pLimit(AT_ONCE_MAX)
+  readonly #gateOfNode = new WeakMap<FleetNode, LimitFunction>()
   #stopped = false
 
   constructor(context: DispatchContext) {
@@ -159,7 +159,7 @@ export class CancelLadder {
   /** A few requests at a time, to each node and to all of them. */
   #inTurn<T>(node: FleetNode, task: () => Promise<T>): Promise<T> {
     let gate = this.#gateOfNode.get(node)
-    if (gate === undefined) this.#gateOfNode.set(node, (gate = createGate(AT_ONCE_ON_NODE)))
+    if (gate === undefined) this.#gateOfNode.set(node, (gate = pLimit(AT_ONCE_ON_NODE)))
     return gate(() => this.#gateOfAll(task))
   }
 

@@ -1,4 +1,5 @@
 import { open, rm, type FileHandle } from 'node:fs/promises'
+import pLimit from 'p-limit'
 import { maskCredentials } from './requirements.ts'
 
 const LIMIT_BYTES = 2_000_000
@@ -10,7 +11,7 @@ export class BuildLog {
   readonly path: string
   readonly #file: FileHandle
   readonly #listeners = new Set<() => void>()
-  #writing: Promise<void> = Promise.resolve()
+  readonly #oneAtATime = pLimit(1)
   #sizeBytes = 0
   #hasEnded = false
 
@@ -31,14 +32,13 @@ export class BuildLog {
 
   write(line: string): void {
     if (this.#sizeBytes > LIMIT_BYTES) return
-    this.#append(line)
-    if (this.#sizeBytes > LIMIT_BYTES) this.#append('… and more than is kept here')
+    void this.#append(line)
+    if (this.#sizeBytes > LIMIT_BYTES) void this.#append('… and more than is kept here')
   }
 
   /** Writes the last line and closes the file. A disk that is full costs lines, not the making. */
   async end(line: string): Promise<void> {
-    this.#append(line)
-    await this.#writing
+    await this.#append(line)
     this.#hasEnded = true
     await this.#file.close()
     this.#wake()
@@ -57,13 +57,13 @@ export class BuildLog {
     })
   }
 
-  #append(line: string): void {
+  #append(line: string): Promise<void> {
     const bytes = Buffer.from(`${maskCredentials(line).slice(0, LINE_LIMIT_CHARACTERS)}\n`)
     this.#sizeBytes += bytes.length
-    this.#writing = this.#writing
-      .then(() => this.#file.appendFile(bytes))
-      .catch(() => {})
-      .then(() => this.#wake())
+    return this.#oneAtATime(async () => {
+      await this.#file.appendFile(bytes).catch(() => {})
+      this.#wake()
+    })
   }
 
   #wake(): void {
