@@ -8,12 +8,14 @@ import type { Engine } from '../engine/index.ts'
 import type { RouterContext } from '../engine/router/router.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
+import type { OperationMeta } from '../shared/contract/index.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
 import { checkFields, noFields, parseFields, pickFields, type Wanted } from './api/fields.ts'
 import { END_ID, openJobLog, parsePlace } from './api/job-log.ts'
-import { answerJsonRpc, countCalls, isParseFailure, PARSE_ERROR_ANSWER } from './api/json-rpc.ts'
-import { answerOnce, repeatableForMs, type KeyedResponse } from './api/once.ts'
+import { answerJsonRpc, costOfCalls, isParseFailure, PARSE_ERROR_ANSWER } from './api/json-rpc.ts'
+import { answerOnce, type KeyedResponse } from './api/once.ts'
+import { RequestedOperations } from './api/requested-operations.ts'
 import { checkQuery, checkRestParts } from './api/unknown-parts.ts'
 import type { RequestLimiter } from './auth/request-limiter.ts'
 import { MAX_JSON_BYTES, MAX_UPLOAD_BYTES } from './limits.ts'
@@ -26,10 +28,18 @@ type AnyRouter = Router<any, RouterContext>
 /** What the doors themselves know of a request, besides what the engine is told. */
 interface DoorContext extends RouterContext {
   credential?: string
+  /** What the contract says of the operation that is asked for; absent: it has none there. */
+  operation?: OperationMeta | undefined
   /** The parts of the answer that are asked for. */
   fields?: Wanted
   /** As it came, through REST: to be held against what its operation knows. */
   request?: Parameters<typeof checkRestParts>[0]
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    operation: OperationMeta | undefined
+  }
 }
 
 interface DoorsOptions {
@@ -68,9 +78,13 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
   })
 
   parseOnlyJsonAndForms(app)
+  const operations = new RequestedOperations(router)
+  app.decorateRequest('operation')
   app.addHook('preHandler', async (request, reply) => {
-    const calls = request.routeOptions.url === '/api/v1/jsonrpc' ? countCalls(request.body) : 1
-    const left = limiter.take(request.credential, calls)
+    request.operation = await operations.find(request.method, request.raw.url!)
+    const isJsonRpc = request.routeOptions.url === '/api/v1/jsonrpc'
+    const cost = isJsonRpc ? costOfCalls(request.body) : (request.operation?.cost ?? 1)
+    const left = limiter.take(request.credential, cost)
     if (Number.isFinite(left)) reply.headers({ 'ratelimit-limit': limiter.burst, 'ratelimit-remaining': left })
   })
   app.all('/api/rpc/*', (request, reply) => serve(rpc, '/api/rpc', 'ui', request, reply))
@@ -141,7 +155,8 @@ async function serve(
   reply: FastifyReply
 ): Promise<FastifyReply> {
   reply.header('cache-control', 'no-store')
-  const context = { source, credential: request.credential }
+  const { credential, operation } = request
+  const context = { source, credential, operation }
   const { matched } = await handler.handle(request, reply, { prefix, context })
   if (!matched)
     throw new ScrapdeckError('NOT_FOUND', `The API has no ${request.method} ${request.url.split('?', 1)[0]}.`)
@@ -150,20 +165,21 @@ async function serve(
 
 type RootInterceptor = NonNullable<RPCHandlerOptions<DoorContext>['rootInterceptors']>[number]
 
-/** Writes with an Idempotency-Key are done once (api/once.ts). */
+/** What takes an Idempotency-Key is done once for each (api/once.ts). */
 function createOnceInterceptor(answers: Engine['answers']): RootInterceptor {
   return async ({ request, context, prefix, next }) => {
     const key = request.headers['idempotency-key']
-    if (key === undefined) return next()
+    const { credential = '', operation } = context
+    if (key === undefined || operation?.takesKey !== true) return next()
     const { method, url } = request
     const body = await request.body()
     const path = `${url.pathname}${url.search}`
-    const asked = { key, credential: context.credential ?? '', method, path, body }
+    const repeatableForMs = operation.repeatableForMs?.(body) ?? 0
     // An answer that is a stream, or none, is given to whoever asked as it is.
     const own: { result?: Awaited<ReturnType<typeof next>> } = {}
     const response = await answerOnce(
       answers,
-      { ...asked, repeatableForMs: repeatableForMs(url.pathname.slice(prefix?.length ?? 0), body) },
+      { key, credential, method, path, body, repeatableForMs },
       async (onceKey) => {
         own.result = await next({
           ...{ request, prefix },
@@ -221,19 +237,17 @@ async function serveJsonRpc(
   const { body, credential, method, url } = request
   checkQuery(queryOf(request), [], 'jsonrpc')
   const key = request.headers['idempotency-key']
-  const asked = { key, credential, method, path: url, body, repeatableForMs: 0 }
-  const {
-    status,
-    headers,
-    body: answer
-  } = await answerOnce(engine.answers, asked, async (onceKey) => {
+  const perform = async (onceKey: string | null) => {
     const context: RouterContext = onceKey === null ? { source: 'api' } : { source: 'api', onceKey }
     const answers = await answerJsonRpc(body, { router: engine.router, context, logger })
     const response: KeyedResponse = { status: answers === null ? 204 : 200, headers: {}, body: answers ?? undefined }
     // What of a batch was done is done: it is only free to be asked again where none of it was.
     return { response, isFinal: answers === null || [answers].flat().some((one) => 'result' in one) }
-  })
-  return reply.code(status).headers(headers).header('cache-control', 'no-store').send(answer)
+  }
+  const asked = { key, credential, method, path: url, body, repeatableForMs: 0 }
+  const given =
+    key === undefined ? (await perform(null)).response : await answerOnce(engine.answers, { ...asked, key }, perform)
+  return reply.code(given.status).headers(given.headers).header('cache-control', 'no-store').send(given.body)
 }
 
 function once<Value>(make: () => Value): () => Value {

@@ -4,7 +4,6 @@ import { contract } from '../../shared/contract/index.ts'
 import { renderMarkdown } from '../docs-door.ts'
 import { createFakeEngine } from '../testing/fake-engine.ts'
 import { openTestApp } from '../testing/test-app.ts'
-import { repeatableForMs } from './once.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 const RUN = { method: 'POST', url: '/api/v1/jobs', payload: { project: 'shop', spiders: ['a'] } } as const
@@ -77,24 +76,6 @@ describe('a write with an Idempotency-Key', () => {
     expect((await upload('one', 'PK egg')).statusCode).toBe(200)
     expect((await upload('two', 'PK egg')).headers['idempotency-replayed']).toBe('true')
     expect((await upload('two', 'PK other')).json().code).toBe('IDEMPOTENCY_KEY_REUSED')
-  })
-
-  it.each([
-    ['/jobs', { project: 'shop', spiders: ['a'] }, Number.POSITIVE_INFINITY],
-    ['/jobs', { dedupe: { key: 'k', ttlSeconds: 60 } }, 50_000],
-    ['/jobs', { dedupe: { key: 'k', ttlSeconds: 60, renew: true } }, 0],
-    ['/jobs/bulk', { jobs: [{ spider: 'a' }, null, { dedupe: { key: 'k', ttlSeconds: 70 } }] }, 60_000],
-    ['/jobs/bulk', { jobs: 'all' }, Number.POSITIVE_INFINITY],
-    ['/crawl', { spider: 'a' }, 3_590_000],
-    ['/crawl', { spider: 'a', cache_seconds: 30 }, 20_000],
-    ['/crawl', { spider: 'a', interval: '5m', cache_seconds: 1 }, Number.POSITIVE_INFINITY],
-    ['/crawl', { spider: 'a', ignore_cache: true }, 0],
-    // Doors read this as true.
-    ['/crawl', { spider: 'a', interval: 300, ignore_cache: 'true' }, 0],
-    ['/webhooks', { name: 'a' }, 0],
-    ['/jobs', null, Number.POSITIVE_INFINITY]
-  ])('to %s with %o, cut off by a crash, may be done again for %i ms', (path, body, expected) => {
-    expect(repeatableForMs(path, body)).toBe(expected)
   })
 
   it('that is answered with a stream is not remembered', async () => {

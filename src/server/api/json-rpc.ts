@@ -3,6 +3,7 @@ import { type AnyProcedure, call, isProcedure } from '@orpc/server'
 import { z } from 'zod'
 import type { RouterContext } from '../../engine/router/router.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
+import { contract, listOperations } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { toWireError } from '../../shared/wire-errors.ts'
 import { checkParts } from './unknown-parts.ts'
@@ -33,8 +34,16 @@ export type JsonRpcAnswer = { jsonrpc: '2.0'; id: Id } & (
 
 export const PARSE_ERROR_ANSWER = failure(null, PARSE_ERROR, 'The body of the request is not JSON.')
 
-/** How many calls a body asks for: what it counts for against the limit of its credential. */
-export const countCalls = (body: unknown): number => (Array.isArray(body) ? Math.max(1, body.length) : 1)
+const OPERATIONS = listOperations(contract)
+
+/** What the calls of a body count for against the limit of its credential, in requests; a batch of none counts as one. */
+export function costOfCalls(body: unknown): number {
+  const calls: unknown[] = Array.isArray(body) && body.length > 0 ? body : [body]
+  return calls.reduce<number>((sum, one) => {
+    const method = String((one as { method?: unknown } | null | undefined)?.method)
+    return sum + (OPERATIONS.get(method)?.['~orpc'].meta.cost ?? 1)
+  }, 0)
+}
 
 /**
  * JSON-RPC 2.0 over the operations of the contract: `{"method": "jobs.list", "params": {"limit": 5}}`. Parameters go by name. The calls of

@@ -11,6 +11,7 @@ import {
   Figures,
   Firing,
   Job,
+  listOperations,
   Node,
   Problem,
   Project,
@@ -29,6 +30,8 @@ type Content = Record<string, OpenAPI.MediaTypeObject>
 
 const JSON_TYPE = 'application/json'
 const STREAM_TYPE = 'text/event-stream'
+
+const OPERATIONS = listOperations(contract)
 
 /** What answers are made of, named once. Inputs with defaults are other schemas and stay where they are used. */
 const COMMON = {
@@ -60,8 +63,8 @@ export async function describeApi(): Promise<OpenAPI.Document> {
   components.securitySchemes = { basic: { type: 'http', scheme: 'basic' } }
   components.parameters = { Fields: FIELDS, IdempotencyKey: IDEMPOTENCY_KEY }
   for (const methods of Object.values(document.paths ?? {})) {
-    for (const [method, operation] of Object.entries(methods ?? {})) {
-      complete(method, operation as Operation)
+    for (const operation of Object.values(methods ?? {})) {
+      complete(operation as Operation)
       const { content = {} } = ((operation as Operation).requestBody ?? {}) as Partial<OpenAPI.RequestBodyObject>
       for (const media of Object.values(content)) if (media.schema !== undefined) close(media.schema as Closable, named)
     }
@@ -91,7 +94,7 @@ function close(schema: Closable, named: Record<string, Closable>): void {
   for (const part of below) close(part, named)
 }
 
-function complete(method: string, operation: Operation): void {
+function complete(operation: Operation): void {
   const { operationId = '' } = operation
   const example = exampleOf(operationId)
   if (example === undefined) throw new Error(`${operationId} has no example`)
@@ -112,7 +115,8 @@ function complete(method: string, operation: Operation): void {
   }
   const isStream = addAnswers(operation, example)
   if (!isStream) parameters.push({ $ref: '#/components/parameters/Fields' } as never)
-  if (method !== 'get') parameters.push({ $ref: '#/components/parameters/IdempotencyKey' } as never)
+  if (OPERATIONS.get(operationId)!['~orpc'].meta.takesKey)
+    parameters.push({ $ref: '#/components/parameters/IdempotencyKey' } as never)
   operation.parameters = parameters
 }
 

@@ -1,8 +1,9 @@
-import { oc } from '@orpc/contract'
 import { z } from 'zod'
-import { JobId } from './jobs.ts'
+import { JobId, ScheduleId } from './ids.ts'
+import { isSet, knownForMs, write } from './operation.ts'
 import { MomentMs } from './moment.ts'
-import { ScheduleId } from './schedules.ts'
+
+const DEFAULT_CACHE_SECONDS = 3_600
 
 const SECONDS_OF = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
 
@@ -45,7 +46,7 @@ export const CrawlInput = z.object({
   /** A new job whatever was ordered before; it is then what later orders are answered with. */
   ignore_cache: z.boolean().default(false),
   /** For how long the same order again is answered with this job. */
-  cache_seconds: z.number().int().min(1).max(31_536_000).default(3_600),
+  cache_seconds: z.number().int().min(1).max(31_536_000).default(DEFAULT_CACHE_SECONDS),
   params: z.record(z.string().min(1).max(200), z.union([z.string(), z.number(), z.boolean()])).optional()
 })
 export type CrawlInput = z.infer<typeof CrawlInput>
@@ -73,8 +74,15 @@ export const CrawlOutput = z.union([
 ])
 export type CrawlOutput = z.infer<typeof CrawlOutput>
 
+/** Until its answer is no longer cached; a repeated crawl is a schedule, which is found again by its name. */
+function repeatableForMs(body: unknown): number {
+  const { interval, cache_seconds = DEFAULT_CACHE_SECONDS, ignore_cache } = (body ?? {}) as Record<string, unknown>
+  if (isSet(ignore_cache)) return 0
+  return interval === undefined ? knownForMs(cache_seconds) : Number.POSITIVE_INFINITY
+}
+
 /** 200: a job for now; 202: one for later, or a schedule. */
-export const crawlContract = oc
+export const crawlContract = write('operator', { repeatableForMs })
   .route({ method: 'POST', path: '/crawl', outputStructure: 'detailed' })
   .input(CrawlInput)
   .output(CrawlOutput)

@@ -1,6 +1,6 @@
-import { oc } from '@orpc/contract'
 import { z } from 'zod'
-import { NodeId } from './jobs.ts'
+import { NodeId, SourceId } from './ids.ts'
+import { read, write } from './operation.ts'
 import { NodeAddress, NodeSettings } from './nodes.ts'
 
 /**
@@ -22,8 +22,6 @@ export const DiscoverySource = z.discriminatedUnion('kind', [
   })
 ])
 export type DiscoverySource = z.infer<typeof DiscoverySource>
-
-const SourceId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/)
 
 export const SourceSettings = z.object({
   id: SourceId,
@@ -51,18 +49,20 @@ export const SourceState = SourceSettings.extend({
 export type SourceState = z.infer<typeof SourceState>
 
 export const discoveryContract = {
-  list: oc.route({ method: 'GET', path: '/discovery' }).output(z.object({ sources: z.array(SourceState) })),
+  list: read('viewer')
+    .route({ method: 'GET', path: '/discovery' })
+    .output(z.object({ sources: z.array(SourceState) })),
   /** Makes or replaces one, and refreshes it. `password` absent: as it was. */
-  put: oc
+  put: write('admin')
     .route({ method: 'PUT', path: '/discovery/{id}' })
     .input(SourceSettings.extend({ password: NodeAddress.shape.password }))
     .output(SourceState),
   /** Its nodes stay, as if they had been added by hand. */
-  remove: oc
+  remove: write('admin')
     .route({ method: 'DELETE', path: '/discovery/{id}' })
     .input(z.object({ id: SourceId }))
     .output(z.object({ removed: SourceId })),
-  refresh: oc
+  refresh: write('admin')
     .route({ method: 'POST', path: '/discovery/{id}/refresh' })
     .input(z.object({ id: SourceId }))
     .output(SourceState)

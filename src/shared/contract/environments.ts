@@ -1,5 +1,6 @@
-import { eventIterator, oc } from '@orpc/contract'
+import { eventIterator } from '@orpc/contract'
 import { z } from 'zod'
+import { read, write } from './operation.ts'
 import { StartMode } from './nodes.ts'
 
 /** A Python with packages, in which the local node runs the spiders of some projects. */
@@ -28,16 +29,21 @@ export type Environment = z.infer<typeof Environment>
 const ById = z.object({ id: Environment.shape.id })
 
 export const environmentsContract = {
-  list: oc.route({ method: 'GET', path: '/environments' }).output(z.object({ environments: z.array(Environment) })),
+  list: read('viewer')
+    .route({ method: 'GET', path: '/environments' })
+    .output(z.object({ environments: z.array(Environment) })),
   /** The log of its making as it grows: pieces in order, from the start; ends when the making has ended. */
-  log: oc
+  log: read('viewer')
     .route({ method: 'GET', path: '/environments/{id}/log' })
     .input(ById)
     .output(eventIterator(z.object({ text: z.string() }))),
   /** Makes it anew from the same requirements. Runs that use it go on. */
-  rebuild: oc.route({ method: 'POST', path: '/environments/{id}/rebuild' }).input(ById).output(Environment),
+  rebuild: write('deployer')
+    .route({ method: 'POST', path: '/environments/{id}/rebuild' })
+    .input(ById)
+    .output(Environment),
   /** Deletes one that no project uses. */
-  remove: oc
+  remove: write('deployer')
     .route({ method: 'DELETE', path: '/environments/{id}' })
     .input(ById)
     .output(z.object({ removed: z.string() }))

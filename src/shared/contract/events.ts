@@ -1,10 +1,12 @@
-import { eventIterator, oc } from '@orpc/contract'
+import { eventIterator } from '@orpc/contract'
 import { z } from 'zod'
+import { JobId, NodeId, ScheduleId } from './ids.ts'
+import { read } from './operation.ts'
 import { Environment } from './environments.ts'
-import { Job, JobId, NodeId, Waiting } from './jobs.ts'
+import { Job, Waiting } from './jobs.ts'
 import { Node } from './nodes.ts'
 import { Project } from './projects.ts'
-import { Schedule, ScheduleId } from './schedules.ts'
+import { Schedule } from './schedules.ts'
 import { Figures, Problem, PythonState } from './system.ts'
 
 /** The newest state of one thing that changed; several changes of one thing between two batches are one. */
@@ -43,7 +45,7 @@ export type ChangeBatch = z.infer<typeof ChangeBatch>
 
 export const eventsContract = {
   /** Without `after`: from now on (the first batch comes at once and only carries the cursor). */
-  subscribe: oc
+  subscribe: read('viewer')
     .route({ method: 'GET', path: '/events' })
     .input(z.object({ after: z.string().max(100).optional() }))
     .output(eventIterator(ChangeBatch))

@@ -1,5 +1,5 @@
-import { oc } from '@orpc/contract'
 import { z } from 'zod'
+import { ask, read, write } from './operation.ts'
 
 /** One thing that applying a fleet file would do, or did. */
 export const FleetFileChange = z.object({
@@ -21,13 +21,15 @@ const FleetFile = z.object({
 
 /** Fleet as code: nodes, sources, projects' settings, limits, schedules, chains and webhooks as one YAML file. */
 export const fleetFileContract = {
-  export: oc.route({ method: 'GET', path: '/fleet-file' }).output(z.object({ yaml: z.string() })),
-  plan: oc
+  export: read('admin')
+    .route({ method: 'GET', path: '/fleet-file' })
+    .output(z.object({ yaml: z.string() })),
+  plan: ask('admin')
     .route({ method: 'POST', path: '/fleet-file/plan' })
     .input(FleetFile)
     .output(z.object({ changes: z.array(FleetFileChange) })),
   /** Checked whole before the first change; what fails in spite of that is told with what was done. */
-  apply: oc
+  apply: write('admin')
     .route({ method: 'POST', path: '/fleet-file/apply' })
     .input(FleetFile)
     .output(z.object({ changes: z.array(FleetFileChange) }))

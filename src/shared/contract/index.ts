@@ -5,6 +5,7 @@ import { eventsContract } from './events.ts'
 import { fleetFileContract } from './fleet-file.ts'
 import { jobsContract } from './jobs.ts'
 import { logsContract } from './logs.ts'
+import type { Operations } from './operation.ts'
 import { nodesContract } from './nodes.ts'
 import { projectsContract } from './projects.ts'
 import { queueContract } from './queue.ts'
@@ -28,7 +29,7 @@ export const contract = {
   logs: logsContract,
   events: eventsContract,
   system: systemContract
-}
+} satisfies Operations
 
 export type Contract = typeof contract
 export * from './crawl.ts'
@@ -36,9 +37,11 @@ export * from './discovery.ts'
 export * from './environments.ts'
 export * from './events.ts'
 export * from './fleet-file.ts'
+export * from './ids.ts'
 export * from './jobs.ts'
 export * from './logs.ts'
 export * from './nodes.ts'
+export * from './operation.ts'
 export * from './projects.ts'
 export * from './queue.ts'
 export * from './schedules.ts'

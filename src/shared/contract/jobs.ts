@@ -1,10 +1,7 @@
-import { oc } from '@orpc/contract'
 import { z } from 'zod'
-import { JOB_ID_PATTERN, NODE_ID_PATTERN } from '../ids.ts'
+import { JobId, NodeId } from './ids.ts'
+import { ask, isSet, knownForMs, read, write } from './operation.ts'
 import { MomentMs } from './moment.ts'
-
-export const JobId = z.string().regex(JOB_ID_PATTERN, 'The id of a job is 32 digits from 0 to f')
-export const NodeId = z.string().regex(NODE_ID_PATTERN)
 
 /** Where a job is in its life (design.md, chapter 3). */
 export const JobState = z.enum(['queued', 'starting', 'running', 'ended'])
@@ -338,69 +335,85 @@ export type QueuePlace = z.infer<typeof QueuePlace>
 const Ids = z.object({ ids: z.array(JobId).min(1).max(10_000) })
 const Changed = z.object({ changed: z.array(JobId) })
 
+/** A job made under a request's key is found again by it, as long as its own dedupe key does not say otherwise. */
+function repeatableForMs(body: unknown): number {
+  const dedupe = (body as { dedupe?: { ttlSeconds?: unknown; renew?: unknown } | null } | null | undefined)?.dedupe
+  if (dedupe == null) return Number.POSITIVE_INFINITY
+  return isSet(dedupe.renew) ? 0 : knownForMs(dedupe.ttlSeconds)
+}
+
+function allRepeatableForMs(body: unknown): number {
+  const jobs = (body as { jobs?: unknown } | null | undefined)?.jobs
+  const items: unknown[] = Array.isArray(jobs) ? jobs : []
+  return items.reduce<number>((leastMs, job) => Math.min(leastMs, repeatableForMs(job)), Number.POSITIVE_INFINITY)
+}
+
 export const jobsContract = {
   /** Newest first, by keyset: `before` is the id of the last row of the page above. */
-  list: oc
+  list: read('viewer')
     .route({ method: 'GET', path: '/jobs' })
     .input(JobFilter.extend({ before: JobId.optional(), limit: z.coerce.number().int().min(1).max(500).default(100) }))
     .output(z.object({ jobs: z.array(Job), nextBefore: JobId.nullable() })),
-  facets: oc.route({ method: 'GET', path: '/jobs/facets' }).input(JobFilter).output(JobFacets),
-  get: oc
+  facets: read('viewer').route({ method: 'GET', path: '/jobs/facets' }).input(JobFilter).output(JobFacets),
+  get: read('viewer')
     .route({ method: 'GET', path: '/jobs/{id}' })
     .input(z.object({ id: JobId }))
     .output(JobDetail),
-  status: oc
+  status: read('viewer')
     .route({ method: 'GET', path: '/jobs/{id}/status' })
     .input(z.object({ id: JobId }))
     .output(JobProgress),
   /** Memory and CPU of the newest run on the local node, oldest sample first; empty for runs elsewhere. */
-  usage: oc
+  usage: read('viewer')
     .route({ method: 'GET', path: '/jobs/{id}/usage' })
     .input(z.object({ id: JobId }))
     .output(z.object({ samples: z.array(UsageSample) })),
-  run: oc
+  run: write('operator', { repeatableForMs })
     .route({ method: 'POST', path: '/jobs' })
     .input(RunInput)
     .output(z.object({ jobs: z.array(Job) })),
   /** Many jobs in one transaction: all or none. `ids` are in the order of the items; a deduplicated one is the earlier job's. */
-  runMany: oc
+  runMany: write('operator', { repeatableForMs: allRepeatableForMs })
     .route({ method: 'POST', path: '/jobs/bulk' })
     .input(z.object({ jobs: z.array(RunItem).min(1).max(10_000) }))
     .output(z.object({ ids: z.array(JobId), deduplicated: z.number().int() })),
   /** How many of these jobs have which status now: progress of a bulk act. Unknown ids are not counted. */
-  count: oc
+  count: ask('viewer')
     .route({ method: 'POST', path: '/jobs/count' })
     .input(Ids)
     .output(z.object({ status: z.array(FacetCount) })),
   /** Queued jobs only; others are left as they are. */
-  setPriority: oc
+  setPriority: write('operator')
     .route({ method: 'POST', path: '/jobs/priority' })
     .input(Ids.extend({ priority: z.number().finite() }))
     .output(Changed),
   /** Queued jobs only. `before` gives them the priority of the job that they are put before. */
-  reorder: oc
+  reorder: write('operator')
     .route({ method: 'POST', path: '/jobs/reorder' })
     .input(Ids.extend({ to: QueuePlace }))
     .output(Changed),
   /** Queued jobs only: where they may run from now on. */
-  place: oc.route({ method: 'POST', path: '/jobs/place' }).input(Ids.extend(Placement.shape)).output(Changed),
+  place: write('operator')
+    .route({ method: 'POST', path: '/jobs/place' })
+    .input(Ids.extend(Placement.shape))
+    .output(Changed),
   /**
    * Gives up the live attempts of jobs whose node does not answer, and queues them for other nodes: they may run twice, and are
    * flagged so. Jobs whose node answers are left alone and not in `changed`.
    */
-  runElsewhere: oc.route({ method: 'POST', path: '/jobs/elsewhere' }).input(Ids).output(Changed),
+  runElsewhere: write('operator').route({ method: 'POST', path: '/jobs/elsewhere' }).input(Ids).output(Changed),
   /** Ask for an end: queued jobs end at once, live ones by the ladder INT, INT, KILL; `force` starts at the second step. */
-  cancel: oc
+  cancel: write('operator')
     .route({ method: 'POST', path: '/jobs/cancel' })
     .input(Ids.extend({ force: z.boolean().default(false) }))
     .output(z.object({ asked: z.array(JobId), alreadyEnded: z.array(JobId) })),
   /** Undo of a cancel: jobs that were cancelled while still queued go back to their place. */
-  restore: oc
+  restore: write('operator')
     .route({ method: 'POST', path: '/jobs/restore' })
     .input(Ids)
     .output(z.object({ restored: z.array(JobId) })),
   /** The same again as new jobs. */
-  retry: oc
+  retry: write('operator')
     .route({ method: 'POST', path: '/jobs/retry' })
     .input(Ids)
     .output(z.object({ jobs: z.array(Job) }))

@@ -1,6 +1,7 @@
-import { eventIterator, oc } from '@orpc/contract'
+import { eventIterator } from '@orpc/contract'
 import { z } from 'zod'
-import { JobId } from './jobs.ts'
+import { JobId } from './ids.ts'
+import { read } from './operation.ts'
 
 /** A piece of a log. Offsets and sizes are in bytes of the file; `text` is UTF-8, cut at line ends where possible. */
 export const LogChunk = z.object({
@@ -18,7 +19,7 @@ const OfJob = z.object({ jobId: JobId, attemptNumber: z.coerce.number().int().po
 
 export const logsContract = {
   /** A range of the log. Negative `offset`: that many bytes before the end. */
-  read: oc
+  read: read('viewer')
     .route({ method: 'GET', path: '/jobs/{jobId}/log' })
     .input(
       OfJob.extend({
@@ -31,7 +32,7 @@ export const logsContract = {
    * The log as it grows. Starts `tailBytes` before its end, or at `offset` after a dropped connection. A job that has
    * not started yet waits with an open stream; the stream ends after the chunk with `complete: true`.
    */
-  tail: oc
+  tail: read('viewer')
     .route({ method: 'GET', path: '/jobs/{jobId}/log/tail' })
     .input(
       OfJob.extend({

@@ -1,6 +1,7 @@
-import { oc } from '@orpc/contract'
 import { z } from 'zod'
-import { Job, JobId, NodeId, NodeTag, UsageSample } from './jobs.ts'
+import { JobId, NodeId } from './ids.ts'
+import { ask, read, write } from './operation.ts'
+import { Job, NodeTag, UsageSample } from './jobs.ts'
 
 /** How the local node starts spiders: forked from a Python that has Scrapy imported, or a new Python for each; and why. */
 export const StartMode = z.object({ mode: z.enum(['warm', 'warming', 'cold']), text: z.string() })
@@ -125,28 +126,36 @@ const ById = z.object({ id: NodeId })
 const ExternalJob = ById.extend({ project: z.string().min(1).max(200), jobid: z.string().min(1).max(500) })
 
 export const nodesContract = {
-  list: oc.route({ method: 'GET', path: '/nodes' }).output(z.object({ nodes: z.array(Node) })),
-  get: oc.route({ method: 'GET', path: '/nodes/{id}' }).input(ById).output(Node),
-  probe: oc.route({ method: 'POST', path: '/nodes/probe' }).input(NodeAddress).output(ProbeResult),
-  add: oc.route({ method: 'POST', path: '/nodes' }).input(NodeAddress.extend(NodeSettings.shape)).output(Node),
-  update: oc
+  list: read('viewer')
+    .route({ method: 'GET', path: '/nodes' })
+    .output(z.object({ nodes: z.array(Node) })),
+  get: read('viewer').route({ method: 'GET', path: '/nodes/{id}' }).input(ById).output(Node),
+  probe: ask('admin').route({ method: 'POST', path: '/nodes/probe' }).input(NodeAddress).output(ProbeResult),
+  add: write('admin')
+    .route({ method: 'POST', path: '/nodes' })
+    .input(NodeAddress.extend(NodeSettings.shape))
+    .output(Node),
+  update: write('admin')
     .route({ method: 'PATCH', path: '/nodes/{id}' })
     .input(ById.extend(NodeSettings.shape).extend(NodeAddress.partial().shape))
     .output(Node),
-  setMode: oc
+  setMode: write('admin')
     .route({ method: 'POST', path: '/nodes/{id}/mode' })
     .input(ById.extend({ mode: NodeMode }))
     .output(Node),
   /** Refused with NODE_BUSY while jobs of ours are live there, unless `force`: they are then marked lost. */
-  remove: oc
+  remove: write('admin')
     .route({ method: 'DELETE', path: '/nodes/{id}' })
     .input(ById.extend({ force: z.coerce.boolean().default(false) }))
     .output(z.object({ removed: NodeId })),
   /** Sends one signal to a job that somebody else started there, or takes it out of the node's queue. */
-  cancelExternal: oc
+  cancelExternal: write('operator')
     .route({ method: 'POST', path: '/nodes/{id}/external/cancel' })
     .input(ExternalJob)
     .output(z.object({ wasState: z.enum(['pending', 'running']).nullable() })),
   /** Takes a job that somebody else started there into our history: followed, judged and archived like one of ours. */
-  adoptExternal: oc.route({ method: 'POST', path: '/nodes/{id}/external/adopt' }).input(ExternalJob).output(Job)
+  adoptExternal: write('operator')
+    .route({ method: 'POST', path: '/nodes/{id}/external/adopt' })
+    .input(ExternalJob)
+    .output(Job)
 }

@@ -1,6 +1,8 @@
-import { eventIterator, oc } from '@orpc/contract'
+import { eventIterator } from '@orpc/contract'
 import { z } from 'zod'
-import { NodeId, RetryPolicy, RunLimits } from './jobs.ts'
+import { NodeId, ProjectName, VersionName } from './ids.ts'
+import { read, write } from './operation.ts'
+import { RetryPolicy, RunLimits } from './jobs.ts'
 
 /**
  * Where a version stands on one node. `present`: the egg that we sent. `missing`: we sent it, and the node has it no longer.
@@ -69,13 +71,13 @@ export const Project = z.object({
 })
 export type Project = z.infer<typeof Project>
 
-const ProjectName = z.string().min(1).max(200)
-const VersionName = z.string().min(1).max(200)
 const ByVersion = z.object({ project: ProjectName, version: VersionName })
 
 export const projectsContract = {
-  list: oc.route({ method: 'GET', path: '/projects' }).output(z.object({ projects: z.array(Project) })),
-  get: oc
+  list: read('viewer')
+    .route({ method: 'GET', path: '/projects' })
+    .output(z.object({ projects: z.array(Project) })),
+  get: read('viewer')
     .route({ method: 'GET', path: '/projects/{project}' })
     .input(z.object({ project: ProjectName }))
     .output(Project),
@@ -83,29 +85,29 @@ export const projectsContract = {
    * An egg, or a zip of a folder with scrapy.cfg (the egg is then built). `project` and `version` default to what
    * the archive says of itself and to the present time (`20261119T181000`).
    */
-  upload: oc
+  upload: write('deployer')
     .route({ method: 'POST', path: '/projects' })
     .input(z.object({ file: z.file(), project: ProjectName.optional(), version: VersionName.optional() }))
     .output(Version),
   /** Send a version to nodes now, instead of before the first job that needs it. Progress per node, then the end. */
-  deploy: oc
+  deploy: write('deployer')
     .route({ method: 'POST', path: '/projects/{project}/versions/{version}/deploy' })
     .input(ByVersion.extend({ nodeIds: z.array(NodeId).max(10_000).optional() }))
     .output(eventIterator(Deployment)),
   /** Replaces what is set for a project; runs that started keep what they started with. */
-  configure: oc
+  configure: write('deployer')
     .route({ method: 'PUT', path: '/projects/{project}/settings' })
     .input(z.object({ project: ProjectName, settings: ProjectSettings }))
     .output(Project),
-  setPaused: oc
+  setPaused: write('operator')
     .route({ method: 'POST', path: '/projects/{project}/paused' })
     .input(z.object({ project: ProjectName, paused: z.boolean() }))
     .output(Project),
-  deleteVersion: oc
+  deleteVersion: write('deployer')
     .route({ method: 'DELETE', path: '/projects/{project}/versions/{version}' })
     .input(ByVersion)
     .output(z.object({ failedNodes: z.array(Deployment) })),
-  deleteProject: oc
+  deleteProject: write('deployer')
     .route({ method: 'DELETE', path: '/projects/{project}' })
     .input(z.object({ project: ProjectName }))
     .output(z.object({ failedNodes: z.array(Deployment) }))

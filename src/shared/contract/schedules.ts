@@ -1,9 +1,8 @@
-import { oc } from '@orpc/contract'
 import { z } from 'zod'
-import { Dependency, JobId, NodeId, RetryPolicy, RunLimits, TagTerm } from './jobs.ts'
+import { JobId, NodeId, ScheduleId } from './ids.ts'
+import { ask, read, write } from './operation.ts'
+import { Dependency, RetryPolicy, RunLimits, TagTerm } from './jobs.ts'
 import { MomentMs, MomentOfQueryMs } from './moment.ts'
-
-export const ScheduleId = z.string().regex(/^[0-9a-f]{32}$/, 'The id of a schedule is 32 digits from 0 to f')
 
 /** What a schedule (or a chain) asks for each time: one job for each spider, set of arguments and combination of the matrix. */
 export const RunTemplate = z.object({
@@ -204,7 +203,7 @@ export const schedulesContract = {
    * By name, by keyset: `after` is what `nextAfter` of the page above said; it holds whatever became of the schedules there. A page is
    * shorter than `limit` where more than 3,000 firings would come with it: with `recent` 6 there are 500 schedules on a page.
    */
-  list: oc
+  list: read('viewer')
     .route({ method: 'GET', path: '/schedules' })
     .input(
       z.object({
@@ -217,31 +216,31 @@ export const schedulesContract = {
       })
     )
     .output(z.object({ schedules: z.array(Schedule), nextAfter: z.string().nullable(), total: z.number().int() })),
-  get: oc
+  get: read('viewer')
     .route({ method: 'GET', path: '/schedules/{id}' })
     .input(z.object({ id: ScheduleId }))
     .output(Schedule),
-  create: oc.route({ method: 'POST', path: '/schedules' }).input(ScheduleSettings).output(Changed),
+  create: write('operator').route({ method: 'POST', path: '/schedules' }).input(ScheduleSettings).output(Changed),
   /** `revision`: of what was edited; refused with CONFLICT where somebody has changed it since. Absent: whatever it is now. */
-  update: oc
+  update: write('operator')
     .route({ method: 'PUT', path: '/schedules/{id}' })
     .input(ScheduleSettings.extend({ id: ScheduleId, revision: z.number().int().optional() }))
     .output(Changed),
   /** Its history goes with it; its jobs stay. */
-  remove: oc
+  remove: write('operator')
     .route({ method: 'POST', path: '/schedules/remove' })
     .input(Ids)
     .output(z.object({ removed: z.array(ScheduleId) })),
-  setPaused: oc
+  setPaused: write('operator')
     .route({ method: 'POST', path: '/schedules/paused' })
     .input(Ids.extend({ paused: z.boolean(), note: z.string().max(1_000).nullable().default(null) }))
     .output(z.object({ schedules: z.array(Schedule) })),
-  runNow: oc
+  runNow: write('operator')
     .route({ method: 'POST', path: '/schedules/{id}/run' })
     .input(z.object({ id: ScheduleId }))
     .output(z.object({ firing: Firing })),
   /** The next moments of a timing that need not be saved, with its words. BAD_INPUT says what is wrong with it. */
-  preview: oc
+  preview: ask('viewer')
     .route({ method: 'POST', path: '/schedules/preview' })
     .input(
       z.object({
@@ -255,12 +254,12 @@ export const schedulesContract = {
    * Moments of all schedules in a span (a week's calendar) as their rules mean them, without jitter; at most `limit`, and `more` says that
    * there are others.
    */
-  calendar: oc
+  calendar: read('viewer')
     .route({ method: 'GET', path: '/schedules/calendar' })
     .input(Span.extend({ limit: z.coerce.number().int().min(1).max(20_000).default(5_000) }))
     .output(z.object({ moments: z.array(z.object({ scheduleId: ScheduleId, atMs: z.number() })), more: z.boolean() })),
   /** How many schedules fire, minute by minute, jitter included, beside the slots of the fleet: where it would be better to spread. */
-  load: oc
+  load: read('viewer')
     .route({ method: 'GET', path: '/schedules/load' })
     .input(Span)
     .output(
@@ -270,7 +269,7 @@ export const schedulesContract = {
       })
     ),
   /** Newest first. Without `scheduleId` of all schedules: the missed-run list. */
-  firings: oc
+  firings: read('viewer')
     .route({ method: 'GET', path: '/schedules/firings' })
     .input(
       z.object({
@@ -285,7 +284,7 @@ export const schedulesContract = {
    * What a backfill would do; nothing is made. Moments that have a job already are left out, and those (`forgotten`) of which that is not
    * known any more, because the history there was pruned.
    */
-  planBackfill: oc
+  planBackfill: ask('viewer')
     .route({ method: 'POST', path: '/schedules/{id}/backfill/plan' })
     .input(z.object({ id: ScheduleId, fromMs: MomentMs, untilMs: MomentMs }))
     .output(
@@ -298,7 +297,7 @@ export const schedulesContract = {
         last: z.array(Occurrence)
       })
     ),
-  backfill: oc
+  backfill: write('operator')
     .route({ method: 'POST', path: '/schedules/{id}/backfill' })
     .input(
       z.object({
@@ -311,23 +310,25 @@ export const schedulesContract = {
       })
     )
     .output(z.object({ backfill: Backfill })),
-  cancelBackfill: oc
+  cancelBackfill: write('operator')
     .route({ method: 'POST', path: '/schedules/{id}/backfill/cancel' })
     .input(z.object({ id: ScheduleId, cancelJobs: z.boolean().default(false) }))
     .output(z.object({ backfill: Backfill }))
 }
 
 export const chainsContract = {
-  list: oc.route({ method: 'GET', path: '/chains' }).output(z.object({ chains: z.array(Chain) })),
-  create: oc
+  list: read('viewer')
+    .route({ method: 'GET', path: '/chains' })
+    .output(z.object({ chains: z.array(Chain) })),
+  create: write('operator')
     .route({ method: 'POST', path: '/chains' })
     .input(ChainSettings)
     .output(z.object({ chain: Chain })),
-  update: oc
+  update: write('operator')
     .route({ method: 'PUT', path: '/chains/{id}' })
     .input(ChainSettings.extend({ id: ScheduleId }))
     .output(z.object({ chain: Chain })),
-  remove: oc
+  remove: write('operator')
     .route({ method: 'DELETE', path: '/chains/{id}' })
     .input(z.object({ id: ScheduleId }))
     .output(z.object({ removed: z.boolean() }))

@@ -1,6 +1,8 @@
-import { eventIterator, oc } from '@orpc/contract'
+import { eventIterator } from '@orpc/contract'
 import { z } from 'zod'
-import { Job, NodeId } from './jobs.ts'
+import { NodeId } from './ids.ts'
+import { read, write } from './operation.ts'
+import { Job } from './jobs.ts'
 import { StartMode } from './nodes.ts'
 
 /** The figures of the status bar and the overview. `sampledAtMs` is when they were true. */
@@ -84,16 +86,22 @@ export const Progress = z.object({ text: z.string(), done: z.boolean(), share: z
 export type Progress = z.infer<typeof Progress>
 
 export const systemContract = {
-  status: oc.route({ method: 'GET', path: '/system' }).output(SystemStatus),
+  status: read('viewer').route({ method: 'GET', path: '/system' }).output(SystemStatus),
   /** Samples of the figures, oldest first, one each 10 s for the last hour: the sparklines. */
-  history: oc.route({ method: 'GET', path: '/system/history' }).output(z.object({ samples: z.array(Figures) })),
-  credentials: oc.route({ method: 'GET', path: '/system/credentials' }).output(Credentials),
-  setPaused: oc
+  history: read('viewer')
+    .route({ method: 'GET', path: '/system/history' })
+    .output(z.object({ samples: z.array(Figures) })),
+  credentials: read('owner').route({ method: 'GET', path: '/system/credentials' }).output(Credentials),
+  setPaused: write('operator')
     .route({ method: 'POST', path: '/system/paused' })
     .input(z.object({ paused: z.boolean() }))
     .output(z.object({ paused: z.boolean() })),
   /** Deploys the bundled demo project if it is not there and queues one run of its spider. */
-  runDemo: oc.route({ method: 'POST', path: '/system/demo' }).output(z.object({ job: Job })),
+  runDemo: write('deployer')
+    .route({ method: 'POST', path: '/system/demo' })
+    .output(z.object({ job: Job })),
   /** Makes a Python environment with Scrapy for the local node. */
-  createEnvironment: oc.route({ method: 'POST', path: '/system/environment' }).output(eventIterator(Progress))
+  createEnvironment: write('deployer')
+    .route({ method: 'POST', path: '/system/environment' })
+    .output(eventIterator(Progress))
 }

@@ -1,7 +1,7 @@
-import { oc } from '@orpc/contract'
 import { z } from 'zod'
+import { WebhookId } from './ids.ts'
+import { read, write } from './operation.ts'
 
-export const WebhookId = z.string().regex(/^[0-9a-f]{32}$/, 'The id of a webhook is 32 digits from 0 to f')
 export const WebhookEvent = z.enum([
   'job.queued',
   'job.started',
@@ -56,31 +56,33 @@ const Secret = z.object({
 })
 
 export const webhooksContract = {
-  list: oc.route({ method: 'GET', path: '/webhooks' }).output(z.object({ webhooks: z.array(Webhook) })),
-  create: oc
+  list: read('admin')
+    .route({ method: 'GET', path: '/webhooks' })
+    .output(z.object({ webhooks: z.array(Webhook) })),
+  create: write('admin')
     .route({ method: 'POST', path: '/webhooks' })
     .input(WebhookSettings)
     .output(Secret.extend({ webhook: Webhook })),
-  update: oc
+  update: write('admin')
     .route({ method: 'PUT', path: '/webhooks/{id}' })
     .input(WebhookSettings.extend({ id: WebhookId }))
     .output(z.object({ webhook: Webhook })),
-  remove: oc
+  remove: write('admin')
     .route({ method: 'DELETE', path: '/webhooks/{id}' })
     .input(z.object({ id: WebhookId }))
     .output(z.object({ removed: z.boolean() })),
   /** A new secret; the old one signs as well for a day. */
-  rotate: oc
+  rotate: write('admin')
     .route({ method: 'POST', path: '/webhooks/{id}/rotate' })
     .input(z.object({ id: WebhookId }))
     .output(Secret.extend({ webhook: Webhook })),
   /** Sends a test event now and tells what was answered; it is not tried again. */
-  test: oc
+  test: write('admin')
     .route({ method: 'POST', path: '/webhooks/{id}/test' })
     .input(z.object({ id: WebhookId }))
     .output(z.object({ ok: z.boolean(), answer: z.string() })),
   /** Newest first. */
-  deliveries: oc
+  deliveries: read('admin')
     .route({ method: 'GET', path: '/webhooks/{id}/deliveries' })
     .input(
       z.object({
@@ -92,7 +94,7 @@ export const webhooksContract = {
     )
     .output(z.object({ deliveries: z.array(Delivery), nextBefore: z.string().nullable() })),
   /** Again, from the first try on. Empty `deliveryIds`: all dead ones. */
-  replay: oc
+  replay: write('admin')
     .route({ method: 'POST', path: '/webhooks/{id}/replay' })
     .input(z.object({ id: WebhookId, deliveryIds: z.array(z.string().max(100)).max(10_000).default([]) }))
     .output(z.object({ replayed: z.number().int() }))

@@ -1,0 +1,25 @@
+import { StandardOpenAPIMatcher } from '@orpc/openapi/standard'
+import type { AnyRouter } from '@orpc/server'
+import { StandardRPCMatcher, type StandardMatcher } from '@orpc/server/standard'
+import type { OperationMeta } from '../../shared/contract/index.ts'
+
+/** Tells which operation a request asks for before its door has it, by the matchers that the doors themselves use. */
+export class RequestedOperations {
+  private readonly doors: { prefix: string; matcher: StandardMatcher }[]
+
+  constructor(router: AnyRouter) {
+    this.doors = [
+      { prefix: '/api/rpc/', matcher: new StandardRPCMatcher() },
+      { prefix: '/api/v1/', matcher: new StandardOpenAPIMatcher() }
+    ]
+    for (const { matcher } of this.doors) matcher.init(router)
+  }
+
+  /** undefined: the contract has none there. `path`: as it came, with or without its query. */
+  async find(method: string, path: string): Promise<OperationMeta | undefined> {
+    const { pathname } = new URL(`http://x${path}`)
+    const door = this.doors.find(({ prefix }) => pathname.startsWith(prefix))
+    const match = await door?.matcher.match(method, `/${pathname.slice(door.prefix.length).replace(/\/$/, '')}`)
+    return match?.procedure['~orpc'].meta as OperationMeta | undefined
+  }
+}

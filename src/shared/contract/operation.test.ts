@@ -1,0 +1,60 @@
+import { oc } from '@orpc/contract'
+import { describe, expect, it } from 'vitest'
+import { contract, listOperations, type Operations, ROLES } from './index.ts'
+
+const OPERATIONS = listOperations(contract)
+
+describe('every operation of the contract', () => {
+  it.each([...OPERATIONS])('%s says what a server must know of it', (_name, operation) => {
+    const { meta, route } = operation['~orpc']
+    expect(ROLES).toContain(meta.role)
+    expect(meta.cost).toBeGreaterThan(0)
+    // What changes something is no GET, which browsers and proxies repeat as they like; what is none may be sent with a key.
+    expect([route.method === 'GET' ? meta.writes : false, meta.takesKey]).toEqual([false, route.method !== 'GET'])
+    if (meta.repeatableForMs !== undefined) expect(meta.takesKey).toBe(true)
+  })
+
+  it('is listed by its name', () => {
+    expect([...OPERATIONS.keys()]).toEqual(
+      expect.arrayContaining(['crawl', 'jobs.run', 'fleetFile.apply', 'system.status'])
+    )
+  })
+
+  it('must be begun with its metadata', () => {
+    // @ts-expect-error -- begun without.
+    const bare: Operations = { list: oc.route({ method: 'GET', path: '/bare' }) }
+    expect(Object.keys(bare)).toEqual(['list'])
+  })
+
+  it('is one of those that viewers may do only where it writes nothing', () => {
+    const writes = [...OPERATIONS].filter(
+      ([
+        ,
+        {
+          '~orpc': { meta }
+        }
+      ]) => meta.writes && meta.role === 'viewer'
+    )
+    expect(writes).toEqual([])
+  })
+})
+
+describe('an order that was cut off by a crash', () => {
+  it.each([
+    ['jobs.run', { project: 'shop', spiders: ['a'] }, Number.POSITIVE_INFINITY],
+    ['jobs.run', { dedupe: { key: 'k', ttlSeconds: 60 } }, 50_000],
+    ['jobs.run', { dedupe: { key: 'k', ttlSeconds: 60, renew: true } }, 0],
+    ['jobs.runMany', { jobs: [{ spider: 'a' }, null, { dedupe: { key: 'k', ttlSeconds: 70 } }] }, 60_000],
+    ['jobs.runMany', { jobs: 'all' }, Number.POSITIVE_INFINITY],
+    ['crawl', { spider: 'a' }, 3_590_000],
+    ['crawl', { spider: 'a', cache_seconds: 30 }, 20_000],
+    ['crawl', { spider: 'a', interval: '5m', cache_seconds: 1 }, Number.POSITIVE_INFINITY],
+    ['crawl', { spider: 'a', ignore_cache: true }, 0],
+    // Doors read this as true.
+    ['crawl', { spider: 'a', interval: 300, ignore_cache: 'true' }, 0],
+    ['webhooks.create', { name: 'a' }, undefined],
+    ['jobs.run', null, Number.POSITIVE_INFINITY]
+  ])('to %s with %o may be done again for %s ms', (name, body, expected) => {
+    expect(OPERATIONS.get(name)!['~orpc'].meta.repeatableForMs?.(body)).toBe(expected)
+  })
+})
