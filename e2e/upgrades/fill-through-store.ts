@@ -1,0 +1,158 @@
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import type { AttemptResult, Outcome } from '../../src/shared/contract/index.ts'
+import { openFilesystemBlobStore } from '../../src/engine/blobs/filesystem/filesystem-blob-store.ts'
+import { archiveLog, archiveName } from '../../src/engine/output/log-archive.ts'
+import { Alerts } from '../../src/engine/plugins/alerts.ts'
+import { silentLogger } from '../../src/engine/runtime/logger.ts'
+import type { AttemptChange, NewJob } from '../../src/engine/store/records.ts'
+import { openSqliteStoreInThread } from '../../src/engine/store/sqlite/sqlite-store.ts'
+import { aNewJob, anAttemptStart, aVersion } from '../../src/engine/testing/builders.ts'
+import type { FakeClock } from '../../src/engine/testing/fake-clock.ts'
+
+const DAY_MS = 86_400_000
+
+/** The states that an engine passes through too fast to be stopped in: of jobs and their attempts, chain ends, deliveries, alerts. */
+export async function fillThroughStore(dataDirectory: string, clock: FakeClock): Promise<void> {
+  const nowMs = clock.nowMs()
+  const path = join(dataDirectory, 'scrapdeck.sqlite')
+  const store = await openSqliteStoreInThread({ path, clock, logger: silentLogger })
+  const blobs = await openFilesystemBlobStore(join(dataDirectory, 'blobs'))
+  const nodeId = (await store.listNodes()).find(({ name }) => name === 'berlin')!.id
+  const entry = (text: string) => ({ atMs: nowMs, text, evidence: { seen: text.length } })
+  let made = 0
+
+  async function queue(over: Partial<NewJob> = {}): Promise<NewJob> {
+    made += 1
+    const id = `${nowMs.toString(16).padStart(12, '0')}${made.toString(16).padStart(20, '0')}`
+    const job = aNewJob({ id, jobid: id, spider: 'states', entry: entry('Asked for by the fixture'), ...over })
+    await store.enqueueJobs([job])
+    return job
+  }
+  async function begin(over: Partial<NewJob> = {}): Promise<NewJob> {
+    const job = await queue(over)
+    await store.beginAttempts([anAttemptStart(job, { nodeId, entry: entry('Sent') })])
+    return job
+  }
+  async function change(job: NewJob, over: Partial<AttemptChange>): Promise<void> {
+    const from: AttemptChange['from'] = ['sending', 'uncertain', 'accepted', 'running', 'finishing']
+    const base = { jobId: job.id, attemptNumber: 1, from, kind: over.to ?? 'note', entry: entry('It changed') }
+    const [isApplied] = await store.applyChanges([{ ...base, ...over } as AttemptChange])
+    if (isApplied !== true) throw new Error(`${job.id} did not become ${over.to}`)
+  }
+  async function end(job: NewJob, result: AttemptResult, over: Partial<AttemptChange> = {}): Promise<void> {
+    await change(job, { to: 'accepted' })
+    await change(job, { to: 'running', details: { pid: 4242, startedAtMs: nowMs - 5_000 } })
+    await change(job, { to: 'finishing' })
+    await change(job, { to: 'ended', result, reason: result, ...over })
+  }
+
+  // --- queued, and held ---------------------------------------------------------------------------------------------
+  await queue({ priority: 3, args: { colour: 'red' }, placement: { nodeId, tags: [] } })
+  await queue({ placement: { nodeId: null, tags: ['eu', '!slow'] }, limits: { wallSeconds: 60 }, version: '1' })
+  await queue({ dedupe: { key: 'once', expiresAtMs: nowMs + DAY_MS }, expiresAtMs: nowMs + DAY_MS })
+  const parent = await queue()
+  await queue({ after: [{ jobId: parent.id, on: 'succeeded' }] })
+  await queue({ notBeforeMs: nowMs + DAY_MS })
+  await begin({ noOverlap: true, args: { one: 'at a time' } })
+  await queue({ noOverlap: true, args: { one: 'at a time' } })
+  const retried = await begin({
+    retry: { attempts: 3, backoffSeconds: 1, backoffFactor: 2, backoffMaxSeconds: 9, on: ['lost'] }
+  })
+  await change(retried, { to: 'ended', result: 'lost', reason: 'gone', jobOutcome: null, retryAtMs: nowMs + DAY_MS })
+  const cancelled = await queue()
+  await store.cancelQueued([cancelled.id], entry('Cancelled while it was queued'))
+
+  // --- live ---------------------------------------------------------------------------------------------------------
+  await begin()
+  await change(await begin(), { to: 'uncertain' })
+  await change(await begin(), { to: 'accepted' })
+  const running = await begin()
+  await change(running, { to: 'running', details: { pid: 7, startedAtMs: nowMs - 1_000 } })
+  const leaving = await begin()
+  await change(leaving, { to: 'running' })
+  await store.askCancel([leaving.id], entry('Somebody wants it to end'))
+  const finishing = await begin()
+  await change(finishing, { to: 'running' })
+  await change(finishing, { to: 'finishing' })
+
+  // --- ended, with what they left -----------------------------------------------------------------------------------
+  const outcomes: Outcome[] = ['succeeded', 'failed', 'cancelled', 'lost']
+  for (const outcome of outcomes) {
+    const job = await begin()
+    const stats = { finish_reason: outcome, item_scraped_count: 3 }
+    await end(job, outcome, {
+      ...{ jobOutcome: outcome, counts: { pages: 10, items: 3, errors: 1 } },
+      ...(outcome === 'failed' ? { killingLine: 'ValueError: no price', mayHaveRunTwice: true } : {}),
+      details: {
+        exitCode: 1,
+        signal: 'SIGKILL',
+        stats,
+        peakMemoryBytes: 1_000_000,
+        cpuSeconds: 1.5,
+        limitHit: 'memory'
+      }
+    })
+  }
+  const withSmallLog = await begin()
+  await end(withSmallLog, 'succeeded')
+  await store.markLogArchived(withSmallLog.id, 1, gzipSync('Spider opened\nSpider closed (finished)\n'))
+  const withLargeLog = await begin()
+  await end(withLargeLog, 'succeeded')
+  const bytes = Buffer.from(Array.from({ length: 5_000 }, (_, line) => `line ${line} of a long log\n`).join(''))
+  await archiveLog({
+    blobs,
+    name: archiveName(withLargeLog.id, 1),
+    read: async ({ offset, limitBytes }) => ({
+      ...{ offset, sizeBytes: bytes.length },
+      bytes: bytes.subarray(offset, offset + limitBytes)
+    })
+  })
+  await store.markLogArchived(withLargeLog.id, 1, null)
+  const external = aNewJob({
+    id: '0'.repeat(31) + '7',
+    jobid: 'brought',
+    source: 'adopted',
+    entry: entry('Found there')
+  })
+  const start = anAttemptStart(external, { jobid: 'brought', nodeId, entry: entry('Adopted') })
+  await store.recordRuns([{ job: external, start, changes: [] }])
+
+  // --- an end that a chain has not answered, an end that asks for nothing --------------------------------------------
+  await end(await begin({ spider: 'reports' }), 'succeeded')
+  await end(await begin({ spider: 'reports' }), 'failed')
+
+  await store.putVersion(
+    aVersion({
+      ...{ project: 'seen', version: '7', sha256: null, sizeBytes: null, spiders: null, createdAtMs: nowMs },
+      deployments: [
+        { nodeId, state: 'foreign', sha256: null, error: null, changedAtMs: nowMs },
+        { nodeId: 'another', state: 'failed', sha256: 'b'.repeat(64), error: 'no room', changedAtMs: nowMs }
+      ]
+    })
+  )
+  const claim = { scope: 'key of a client', key: 'order-2', fingerprint: 'f2', begunBy: 'an engine', nowMs }
+  await store.claimAnswer({ ...claim, expiresAtMs: nowMs + DAY_MS })
+
+  // --- deliveries: one delivered, one given up, the rest wait ---------------------------------------------------------
+  for (const { id, name } of await store.listWebhooks()) {
+    const waiting = await store.listDeliveries(id, { state: 'waiting', before: null, limit: 2 })
+    const state = name === 'down' ? ('dead' as const) : ('delivered' as const)
+    await store.concludeTries(
+      waiting.map((delivery) => ({ id: delivery.id, state, atMs: nowMs, nextTryAtMs: null, answer: `it is ${state}` }))
+    )
+  }
+  await end(await begin(), 'succeeded')
+
+  const alerts = new Alerts({
+    ...{ store, clock, logger: silentLogger, onEvents: () => undefined },
+    problems: () => [
+      { id: 'disk', title: 'The disk is nearly full', severity: 'error', text: 'Make room', link: null } as never,
+      { id: 'nodes_down', title: '2 nodes are down', severity: 'warning', text: 'Look at them', link: null } as never
+    ]
+  })
+  alerts.start()
+  await clock.advanceBy(60_000)
+  await alerts.stop()
+  await store.close()
+}

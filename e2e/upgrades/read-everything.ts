@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import type { Backfill, LimitRule, Problem, SourceSettings } from '../../src/shared/contract/index.ts'
+import { openFilesystemBlobStore } from '../../src/engine/blobs/filesystem/filesystem-blob-store.ts'
+import { archiveName } from '../../src/engine/output/log-archive.ts'
+import type { Clock } from '../../src/engine/runtime/clock.ts'
+import { openFileSecretBox } from '../../src/engine/runtime/file-secret-box.ts'
+import { silentLogger } from '../../src/engine/runtime/logger.ts'
+import { openSqliteStoreInThread } from '../../src/engine/store/sqlite/sqlite-store.ts'
+import type { Store } from '../../src/engine/store/store.ts'
+
+export type Everything = Awaited<ReturnType<typeof readEverything>>
+
+const ALL = { before: null, limit: 10_000 }
+
+/** All that a data directory holds, as the store's verbs, the blobs and the key file give it: JSON, in an order that stays the same. */
+export async function readEverything(dataDirectory: string, clock: Clock) {
+  const path = join(dataDirectory, 'scrapdeck.sqlite')
+  const store = await openSqliteStoreInThread({ path, clock, logger: silentLogger })
+  const blobs = await openFilesystemBlobStore(join(dataDirectory, 'blobs'))
+  const secrets = await openFileSecretBox(join(dataDirectory, 'secret.key'))
+  try {
+    const webhooks = await store.listWebhooks()
+    const lanes = (await store.listLanes()).sort((one, other) => (one.lane < other.lane ? -1 : 1))
+    const sealed = new Set<string>()
+    const everything = {
+      jobs: await readJobs(),
+      lanes,
+      heads: await store.readHeads(lanes.map(({ lane }) => ({ lane, limit: 100 }))),
+      liveAttempts: await store.listLiveAttempts(),
+      stateCounts: await store.countByState(),
+      finishedRuns: await store.listFinishedRuns(100),
+      nodes: await store.listNodes(),
+      versions: await store.listVersions(),
+      projectSettings: Object.fromEntries(await store.listProjectSettings()),
+      schedules: await store.listSchedules(),
+      firings: await store.listFirings({}, ALL),
+      chains: await store.listChains(),
+      dueChains: await store.listDueChains(100),
+      webhooks,
+      deliveries: await Promise.all(webhooks.map(({ id }) => store.listDeliveries(id, ALL))),
+      answers: await Promise.all(['order-1', 'order-2'].map((key) => rememberedAnswer(store, key, clock))),
+      ...(await readSettings(store)),
+      blobs: await readBlobs()
+    }
+    for (const [text] of JSON.stringify(everything).matchAll(/v1\.[A-Za-z0-9+/=]{40,}/g)) sealed.add(text)
+    const opened = await Promise.all([...sealed].map((text) => secrets.open(text)))
+    const all = { ...everything, secrets: opened }
+    return JSON.parse(JSON.stringify(all)) as typeof all
+  } finally {
+    await store.close()
+  }
+
+  async function readJobs() {
+    const jobs = await store.listJobs({}, ALL)
+    return Promise.all(
+      jobs.map(async (job) => {
+        const attempts = await store.listAttempts(job.id)
+        const logs = await Promise.all(
+          attempts.map(async ({ number, logArchived }) => {
+            if (!logArchived) return null
+            const inRow = await store.readArchivedLog(job.id, number)
+            return digest(gunzipSync(inRow ?? (await blobs.read(archiveName(job.id, number)))))
+          })
+        )
+        return { job, attempts, logs, timeline: await store.listTimeline(job.id) }
+      })
+    )
+  }
+
+  async function readBlobs() {
+    const all = [...(await blobs.list('eggs/')), ...(await blobs.list('logs/'))].sort((one, other) =>
+      one.name < other.name ? -1 : 1
+    )
+    return Promise.all(all.map(async ({ name }) => ({ name, content: digest(await blobs.read(name)) })))
+  }
+}
+
+const digest = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
+
+async function rememberedAnswer(store: Store, key: string, clock: Clock) {
+  const claim = { scope: 'key of a client', key, fingerprint: 'f', begunBy: 'reader', nowMs: clock.nowMs() }
+  return store.claimAnswer({ ...claim, expiresAtMs: clock.nowMs() })
+}
+
+async function readSettings(store: Store) {
+  const setting = async <T>(key: string) => JSON.parse((await store.getSetting(key)) ?? 'null') as T
+  return {
+    backfills: await setting<Omit<Backfill, 'ended'>[]>('schedules.backfills'),
+    sources: await setting<{ settings: SourceSettings; sealedPassword: string | null }[]>('discovery.sources'),
+    vanishedNodes: await setting<Record<string, { sinceMs: number; state: string }>>('discovery.vanished'),
+    limits: await setting<LimitRule[]>('queue.limits'),
+    toldProblems: await setting<Pick<Problem, 'id' | 'title' | 'severity'>[]>('alerts.told'),
+    isPaused: (await store.getSetting('paused')) === 'yes'
+  }
+}

@@ -1,0 +1,87 @@
+import { readdirSync } from 'node:fs'
+import { chmod, cp, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createRouterClient } from '@orpc/server'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/engine/index.ts'
+import { createFakeClock, type FakeClock } from '../../src/engine/testing/fake-clock.ts'
+import { FakeNode } from '../../src/engine/testing/fake-node.ts'
+import { makeTemporaryDirectory } from '../../src/engine/testing/temporary-directory.ts'
+import { type Everything, readEverything } from './read-everything.ts'
+
+const FIXTURES = join(import.meta.dirname, 'data-directories')
+const RESOURCES = join(import.meta.dirname, '..', '..', 'resources')
+
+let directory: Awaited<ReturnType<typeof makeTemporaryDirectory>>
+let clock: FakeClock
+let expected: Everything & { nowMs: number }
+
+describe.each(readdirSync(FIXTURES))('the data directory %s', (name) => {
+  beforeEach(async () => {
+    directory = await makeTemporaryDirectory()
+    await cp(join(FIXTURES, name, 'data'), directory.path, { recursive: true })
+    // Which git does not keep, and without which the key is refused.
+    await chmod(join(directory.path, 'secret.key'), 0o600)
+    expected = JSON.parse(await readFile(join(FIXTURES, name, 'expected.json'), 'utf8'))
+    clock = createFakeClock(expected.nowMs)
+  })
+  afterEach(() => directory.remove())
+
+  it('is upgraded without a loss: every row, blob and secret reads as it did', async () => {
+    const { nowMs: _, ...before } = expected
+    const now = await readEverything(directory.path, clock)
+    for (const noun of Object.keys(before) as (keyof Everything)[]) {
+      // What a newer form adds may be there as well.
+      expect(now[noun], noun).toMatchObject(before[noun] as object)
+      if (Array.isArray(before[noun])) expect((now[noun] as unknown[]).length, noun).toBe(before[noun].length)
+    }
+    expect(await readEverything(directory.path, clock)).toEqual(now)
+  })
+
+  it('is worked on by the engine: nodes, settings, backfills and sources are as they were, and logs are read', async () => {
+    const passwords: (string | null)[] = []
+    const engine = await createEngine({
+      ...{ dataDirectory: directory.path, host: 'service', resourcesDirectory: RESOURCES, scrapdeckVersion: 'test' },
+      seams: {
+        clock,
+        localNode: null,
+        createNodeClient: (_node, password) => {
+          passwords.push(password)
+          return Object.assign(new FakeNode(clock, { slots: 1 }), { isDown: true })
+        },
+        post: async () => ({ kind: 'failed', problem: 'nobody answers' })
+      }
+    })
+    try {
+      const client = createRouterClient(engine.router, { context: {} })
+      const ids = (those: { id: string }[]) => those.map(({ id }) => id).sort()
+      expect(ids((await client.nodes.list()).nodes)).toEqual(ids(expected.nodes))
+      expect(passwords.toSorted()).toEqual(['of the source', 'of the source', 'open sesame'])
+      expect((await client.queue.limits()).limits).toMatchObject(expected.limits)
+      const { sources } = await client.discovery.list()
+      expect(sources.map(({ vanishedNodes: _, ...source }) => source)).toMatchObject(
+        expected.sources.map(({ settings }) => settings)
+      )
+      expect(sources.flatMap(({ vanishedNodes }) => vanishedNodes.map(({ nodeId }) => nodeId))).toEqual(
+        Object.keys(expected.vanishedNodes)
+      )
+      for (const { scheduleId, ...backfill } of expected.backfills) {
+        const { id, state, total } = backfill
+        expect((await client.schedules.get({ id: scheduleId })).backfill).toMatchObject({ id, state, total })
+      }
+      expect(ids((await client.chains.list()).chains)).toEqual(ids(expected.chains))
+      expect(ids((await client.webhooks.list()).webhooks)).toEqual(ids(expected.webhooks))
+      for (const { job, logs } of expected.jobs) {
+        expect((await client.jobs.get({ id: job.id })).job.args).toEqual(
+          Object.fromEntries(
+            Object.entries(job.args).map(([key, value]) => [key, job.secretNames.includes(key) ? '••••••' : value])
+          )
+        )
+        if (!logs.some((log) => log !== null)) continue
+        expect((await client.logs.read({ jobId: job.id, offset: 0 })).text).toMatch(/Spider|line 0 of a long log/)
+      }
+    } finally {
+      await engine.stop()
+    }
+  })
+})
