@@ -49,7 +49,7 @@ export const MUTANTS: Mutant[] = [
     name: 'what was being sent when the engine died is taken for not sent',
     mutations: [
       {
-        file: 'dispatch/dispatch.ts',
+        file: 'dispatch/live-attempts.ts',
         from: "to: 'uncertain' as const,\n          kind: 'uncertain' as const,\n          entry: {",
         to: "to: 'ended' as const, result: 'absent' as const, jobOutcome: null,\n          kind: 'absent' as const,\n          entry: {"
       }

@@ -327,6 +327,26 @@ it('limits that a remote node will not hold are not sent, and the timeline says 
 })
 
 describe('draining', () => {
+  it('cordons the node as soon as its last send is refused', async () => {
+    const id = await prepare()
+    const answer = Promise.withResolvers<never>()
+    const schedule = node.schedule.bind(node)
+    const asked = Promise.withResolvers<void>()
+    node.schedule = () => {
+      asked.resolve()
+      return answer.promise
+    }
+    await client.jobs.run({ project: 'shop', spiders: ['prices'] })
+    await clock.advanceBy(100)
+    await asked.promise
+    expect((await client.nodes.setMode({ id, mode: 'draining' })).mode).toBe('draining')
+    answer.reject(new NodeError('refused', 'fake refused: no', { delivered: 'no', nodeMessage: 'no' }))
+    node.schedule = schedule
+    await clock.advanceBy(0)
+    await until(async () => (await client.jobs.list({ status: ['queued'] })).jobs.length === 1)
+    expect((await client.nodes.list()).nodes[0]!.mode).toBe('cordoned')
+  })
+
   it('waits for the last job, then the node is cordoned', async () => {
     const id = await prepare()
     await client.jobs.run({ project: 'shop', spiders: ['prices'] })

@@ -11,7 +11,7 @@ import { createRememberedAnswers } from './commands/remembered-answers.ts'
 import { createScrapydCommands } from './scrapyd-commands/scrapyd-commands.ts'
 import { SystemCommands } from './commands/system-commands.ts'
 import { describeNode } from './dispatch/describe-node.ts'
-import { createDispatch } from './dispatch/dispatch.ts'
+import { Dispatch } from './dispatch/dispatch.ts'
 import { attemptKey, LiveAttempts } from './dispatch/live-attempts.ts'
 import type { Engine, EngineOptions } from './wiring/engine-options.ts'
 import { ChangeFeed } from './events/change-feed.ts'
@@ -99,7 +99,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   const local = await wireLocalNode(options, { ...base, layout, projects, cancelWaitsMs })
   const { localNode, environments } = local
 
-  const live = new LiveAttempts()
+  const live = new LiveAttempts(base)
   const waiting = new WaitingReasons()
   const fleet: Fleet = new Fleet({
     ...base,
@@ -112,13 +112,9 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
         isNeeded: (jobid) => live.hasJobid(jobid)
       },
       seams
-    }),
-    isBusy: (nodeId) => dispatch.isBusy(nodeId),
-    slotsUsedOn: (nodeId) => live.slotsUsedOn(nodeId),
-    wantsSnapshot: (nodeId) => dispatch.wantsSnapshot(nodeId),
-    onSnapshot: (node, snapshot) => dispatch.takeSnapshot(node, snapshot),
-    onStatus: noteStatus
+    })
   })
+  fleet.events.on('changed', noteStatus)
   const eggs = wireEggs({
     ...base,
     projects,
@@ -127,7 +123,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     noteScrapydVersion: ({ id, url }, version) => nodeCommands.noteScrapydVersion(id, url, version)
   })
   const { distribution } = eggs
-  const dispatch = createDispatch({
+  const dispatch = new Dispatch({
     ...base,
     blobs,
     fleet,
@@ -138,16 +134,17 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     cancelWaitsMs,
     secrets: secretBox,
     beforeDispatch: plugins.beforeDispatch,
-    whyNotReady: (nodeId, project) => (nodeId === LOCAL_NODE_ID ? (localNode?.whyNotReady(project) ?? null) : null),
-    onWaitingChanged: (lanes) => {
-      for (const lane of lanes) feed.touch(`waiting:${lane}`)
-    },
-    onLaneGone: (lane) => feed.forget(`waiting:${lane}`),
-    onJobEnded: ({ nodeId }) => {
-      const node = fleet.get(nodeId)
-      if (node?.stored.mode === 'draining') noteDrained(node)
-      problems.noteJobEnded()
-    }
+    whyNotReady: (nodeId, project) => (nodeId === LOCAL_NODE_ID ? (localNode?.whyNotReady(project) ?? null) : null)
+  })
+  dispatch.events.on('waiting', (lanes) => {
+    for (const lane of lanes) feed.touch(`waiting:${lane}`)
+  })
+  dispatch.events.on('laneGone', (lane) => feed.forget(`waiting:${lane}`))
+  live.events.on('ended', ({ one, jobOutcome }) => {
+    const node = fleet.get(one.nodeId)
+    if (node?.stored.mode === 'draining') noteDrained(node)
+    if (jobOutcome === null) problems.settle()
+    else problems.noteJobEnded()
   })
   waiting.askUnknownSince((nodeId) => fleet.get(nodeId)?.status.unreachableSinceMs ?? null)
   const jobLogs = new JobLogs({ ...base, blobs, fleet })

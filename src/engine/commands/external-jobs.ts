@@ -107,13 +107,13 @@ export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: Exte
     }
   ])
   // As it was just written, and not read back: a read that fails would leave it followed by nobody until the next start.
-  live.add(
+  live.adopt(
     {
       ...{ jobId: id, number: 1, jobid, nodeId: node.stored.id, project, version: '', spider },
       ...(isRunning ? { state: 'running', startedAtMs, pid } : { state: 'accepted', startedAtMs: null, pid: null }),
       ...{ sentAtMs: nowMs, acceptedAtMs: null, endedAtMs: null, ...NOT_ENDED }
     },
-    { settledAtMs: clock.monotonicMs(), cancelAskedAtMs: null }
+    { cancelAskedAtMs: null, retry: null, limits: null }
   )
   const isOther = (other: SeenJob) => other.project !== project || other.jobid !== jobid
   const { external } = node.status

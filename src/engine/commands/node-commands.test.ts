@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Attempt } from '../../shared/contract/index.ts'
 import { LiveAttempts } from '../dispatch/live-attempts.ts'
 import { Fleet } from '../nodes/fleet.ts'
 import { createJobIds } from '../runtime/ids.ts'
 import { silentLogger } from '../runtime/logger.ts'
-import { anAttemptStart } from '../testing/builders.ts'
+import { aNewJob, anAttemptStart } from '../testing/builders.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { FakeNode } from '../testing/fake-node.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
@@ -20,7 +19,7 @@ let moved: string[]
 
 beforeEach(async () => {
   temporary = await openTemporaryStore({ clock })
-  live = new LiveAttempts()
+  live = new LiveAttempts({ store: temporary.store, clock })
   moved = []
   fleet = new Fleet({
     clock,
@@ -31,12 +30,7 @@ beforeEach(async () => {
       node.isDown = url.includes('eu-2')
       return node
     },
-    proxyUrlOf: async ({ sealedProxyUrl }) => sealedProxyUrl,
-    isBusy: () => false,
-    slotsUsedOn: () => 0,
-    wantsSnapshot: () => false,
-    onSnapshot: async () => {},
-    onStatus: () => {}
+    proxyUrlOf: async ({ sealedProxyUrl }) => sealedProxyUrl
   })
   commands = new NodeCommands({
     store: temporary.store,
@@ -46,7 +40,7 @@ beforeEach(async () => {
     dispatch: {
       wake: () => {},
       abandonNode: async () => {},
-      noteAddressChanged: async (id) => void moved.push(id)
+      giveUpUnresolved: async (id) => (moved.push(id), [])
     },
     secretBox: { store: 'file', description: '', seal: async (text) => text, open: async (text) => text },
     clock,
@@ -65,17 +59,20 @@ const add = (url: string) => commands.add({ url, password: 'p', scrapydVersion: 
 describe('orders about nodes that come at once', () => {
   it('the address stays while nobody knows whether a job arrived there; what was sent meanwhile is given up', async () => {
     const { stored } = await add('http://eu-1:6800/')
-    const attempt = {
-      ...anAttemptStart({ id: 'a'.repeat(32) }),
-      state: 'uncertain',
-      nodeId: stored.id
-    } as unknown as Attempt
-    const one = live.add(attempt, { settledAtMs: 0, cancelAskedAtMs: null })
+    const job = aNewJob()
+    await temporary.store.enqueueJobs([job])
+    const { one } = (await live.begin([anAttemptStart(job, { nodeId: stored.id })])).get(job.id)!
     await expect(commands.update(stored.id, { url: 'http://eu-9:6800/' })).rejects.toMatchObject({ code: 'NODE_BUSY' })
     expect(fleet.get(stored.id)?.stored.url).toBe('http://eu-1:6800/')
     await commands.update(stored.id, { name: 'one' })
     expect(moved).toEqual([])
-    live.remove(one)
+    await live.end(one, {
+      from: ['sending'],
+      kind: 'refused',
+      result: 'refused',
+      jobOutcome: null,
+      entry: { atMs: 0, text: 'Not taken', evidence: {} }
+    })
     await commands.update(stored.id, { url: 'http://eu-9:6800/' })
     expect(moved).toEqual([stored.id])
   })

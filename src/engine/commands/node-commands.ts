@@ -21,7 +21,7 @@ export interface NodeCommandsParts {
   fleet: Fleet
   live: LiveAttempts
   projects: Pick<Projects, 'forgetNode'>
-  dispatch: Pick<Dispatch, 'wake' | 'abandonNode' | 'noteAddressChanged'>
+  dispatch: Pick<Dispatch, 'wake' | 'abandonNode' | 'giveUpUnresolved'>
   secretBox: SecretBox
   clock: Clock
   random: Random
@@ -247,7 +247,7 @@ export class NodeCommands {
     const isSameAddress = CONNECTION_FIELDS.every((field) => stored[field] === node.stored[field])
     if (isSameAddress) fleet.update(stored)
     else await fleet.add(stored)
-    if (moves) await dispatch.noteAddressChanged(id)
+    if (moves) await dispatch.giveUpUnresolved(id)
     dispatch.wake()
     return this.require(id)
   }

@@ -2,6 +2,7 @@ import { expect, it, vi } from 'vitest'
 import type { LimitRule } from '../../shared/contract/index.ts'
 import { LiveAttempts } from '../dispatch/live-attempts.ts'
 import { WaitingReasons } from '../queue/waiting-reasons.ts'
+import { createFakeClock } from '../testing/fake-clock.ts'
 import { QueueCommands } from './queue-commands.ts'
 
 const RULES: LimitRule[] = [
@@ -9,8 +10,11 @@ const RULES: LimitRule[] = [
   { id: 'a2', project: null, spider: 'price*', tag: null, perNode: true, max: 1 }
 ]
 
+/** Nothing is live. */
+const NO_STORE = {} as ConstructorParameters<typeof LiveAttempts>[0]['store']
+
 function someCommands(settings = new Map<string, string>()) {
-  const live = new LiveAttempts()
+  const live = new LiveAttempts({ store: NO_STORE, clock: createFakeClock() })
   const onLimitsChanged = vi.fn()
   const wakeDispatcher = vi.fn()
   const commands = new QueueCommands({

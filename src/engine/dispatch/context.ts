@@ -8,7 +8,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { Store } from '../store/store.ts'
-import type { LiveAttempt, LiveAttempts } from './live-attempts.ts'
+import type { LiveAttempts } from './live-attempts.ts'
 import type { EggState, WhyNotReady } from './decide/place.ts'
 
 /** What dispatching needs of the other rooms; wired once in engine/index.ts. */
@@ -36,18 +36,4 @@ export interface DispatchContext {
   whyNotReady: WhyNotReady
   /** Asks plugins about a job that is about to be sent; null: none wants to be asked. Never rejects. */
   beforeDispatch?: Plugins['beforeDispatch']
-  /** Nodes that accept jobs but start none (stuck-nodes.ts): why one gets none now, and how many more it may be given at most. */
-  stuck: {
-    whyStuck(nodeId: string): string | null
-    roomFor(nodeId: string): number
-  }
-  /** Something may have made room or work for the dispatcher. */
-  wake(): void
-  /** The node accepted it: a cancel that was asked meanwhile can go out. */
-  onAttemptSettled(one: LiveAttempt): void
-  onWaitingChanged(lanes: string[]): void
-  /** No job is queued there any more. */
-  onLaneGone(lane: string): void
-  /** For alerts and chains later; called after the outcome is on the disk. */
-  onJobEnded(attempt: Pick<LiveAttempt, 'jobId' | 'number' | 'nodeId'>): void
 }

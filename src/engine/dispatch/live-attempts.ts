@@ -1,143 +1,220 @@
-import type { Attempt, LimitRule, RetryPolicy, RunLimits } from '../../shared/contract/index.ts'
+import { EventEmitter } from 'node:events'
+import type { Attempt, AttemptResult, LimitRule, Outcome, RetryPolicy, RunLimits } from '../../shared/contract/index.ts'
 import type { SeenExit } from '../nodes/node-client.ts'
 import { LimitBook } from '../queue/limits.ts'
-import type { Absence, BelievedAttempt } from './decide/reconcile.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { AttemptChange, AttemptStart, BegunAttempt, StoredJob } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 
-/** What the engine knows of an attempt that has not ended, beyond its row in the store. */
+export const LIVE_STATES = ['sending', 'uncertain', 'accepted', 'running', 'finishing'] as const
+export type LiveState = (typeof LIVE_STATES)[number]
+
+/** What the engine believes of an attempt that has not ended. LiveAttempts alone changes it; everybody else reads. */
 export interface LiveAttempt {
-  key: string
-  jobId: string
-  number: number
-  jobid: string
-  nodeId: string
-  project: string
-  version: string
-  spider: string
-  state: BelievedAttempt['state']
-  settledAtMs: number | null
+  readonly key: string
+  readonly jobId: string
+  readonly number: number
+  readonly jobid: string
+  readonly nodeId: string
+  readonly project: string
+  readonly version: string
+  readonly spider: string
+  readonly state: LiveState
   /** See reconcile.ts. */
-  isTakenOverUnresolved: boolean
-  /** Its node has shown its end: it holds no slot any more, though that may not have been written down yet. */
-  isOver: boolean
-  absence: Absence | null
-  sentAtMs: number
-  startedAtMs: number | null
-  cancelAskedAtMs: number | null
+  readonly sendEndedAtMs: number | null
+  /** See reconcile.ts. */
+  readonly isTakenOverUnresolved: boolean
+  readonly sentAtMs: number
+  readonly startedAtMs: number | null
+  readonly cancelAskedAtMs: number | null
   /** Its job's. */
-  retry: RetryPolicy | null
+  readonly retry: RetryPolicy | null
   /** Its job's, not yet laid over its project's. */
-  limits: RunLimits | null
+  readonly limits: RunLimits | null
   /** The limit that we stop it for, in words; on the local node `exit` tells. */
-  limitHit: string | null
-  /** Monotonic; it is being taken out of its node's queue (stuck-nodes.ts): being seen there in lists begun earlier is no news. */
-  takenBackAtMs: number
-  /** What is to be told of how it was sent, by whoever learns first what became of that: plugins that changed it, limits not held. */
-  sendNotes: Readonly<Record<string, unknown>>
+  readonly limitHit: string | null
   /** How the process ended, where the node told (local node). */
-  exit: SeenExit | null
-  /** The node forgot the run but its log was there: how long the log has been, and since when it stands still. */
-  orphan: { sizeBytes: number; silentSinceMs: number } | null
+  readonly exit: SeenExit | null
 }
 
-/** What the attempt's row does not tell. */
-interface LiveOptions {
-  settledAtMs: number | null
-  cancelAskedAtMs: number | null
-  isTakenOverUnresolved?: boolean
-  retry?: RetryPolicy | null
-  limits?: RunLimits | null
+/** Of its job. */
+type OfJob = Pick<StoredJob, 'cancelAskedAtMs' | 'retry' | 'limits'>
+
+interface Belief extends Mutable<LiveAttempt> {
+  /** Its node has shown its end: it holds no slot any more, though that may not be on the disk yet. */
+  isOver: boolean
+}
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
+/** A change, without whose it is. */
+interface Change extends Omit<AttemptChange, 'jobId' | 'attemptNumber' | 'from'> {
+  from: readonly LiveState[]
+}
+/** Only this is written; its state stays. */
+export interface AttemptNote extends Pick<Change, 'from' | 'entry' | 'kind' | 'details' | 'mayHaveRunTwice'> {}
+/** It goes on in another state. */
+export interface AttemptMove extends AttemptNote {
+  to: LiveState
+  /** How its process ended, where the node tells. */
+  exit?: SeenExit | null
+}
+/** It ends; with `jobOutcome: null` its job goes back to the queue, or ends where a cancel was asked. */
+export interface AttemptEnd extends Omit<Change, 'to'> {
+  result: AttemptResult
+  jobOutcome: Outcome | null
 }
 
-/** The attempts that have not ended, by node: the engine's belief. Loaded from the store once, kept in step with it. */
+/** Told after the change is on the disk and in memory. */
+export interface BeliefEvents {
+  moved: [move: { one: LiveAttempt; from: LiveState; to: LiveState }]
+  /** It is live no more. `jobOutcome`: its job has ended with it; null: the job is back in the queue. */
+  ended: [end: { one: LiveAttempt; jobOutcome: Outcome | null }]
+  /** `slotsUsedOn` tells another number: a slot was taken or became free. May be told before the change is on the disk. */
+  slots: [change: { nodeId: string; by: 1 | -1 }]
+}
+
+/**
+ * The attempts that have not ended, by node: the engine's belief. Loaded from the store once; from then on `move`, `end` and `note` are the only
+ * ways to change it: they write the row, change what is believed where the row was as expected (I4), and tell.
+ */
 export class LiveAttempts {
-  readonly #byKey = new Map<string, LiveAttempt>()
-  readonly #byNode = new Map<string, Map<string, LiveAttempt>>()
-  readonly #byJob = new Map<string, LiveAttempt>()
+  readonly events = new EventEmitter<BeliefEvents>()
+  readonly #store: BeliefStore
+  readonly #clock: Pick<Clock, 'nowMs' | 'monotonicMs'>
+  readonly #byKey = new Map<string, Belief>()
+  readonly #byNode = new Map<string, Map<string, Belief>>()
+  readonly #byJob = new Map<string, Belief>()
   /** Those that hold a slot. */
-  readonly #holding = new Set<LiveAttempt>()
+  readonly #holding = new Set<Belief>()
   readonly #slotsByNode = new Map<string, number>()
   readonly #slotsByProject = new Map<string, number>()
   readonly #jobids = new Map<string, number>()
   /** What counts against each limit: the attempts that hold a slot. */
-  readonly limits: LimitBook
-  /** Told of every attempt that is removed: it has ended. */
-  onRemove: (live: LiveAttempt) => void = () => {}
-  /** Told when `slotsUsedOn` is another number. */
-  onSlots: (nodeId: string) => void = () => {}
+  readonly limits = new LimitBook()
 
-  constructor(limits: LimitBook = new LimitBook()) {
-    this.limits = limits
+  constructor(parts: { store: BeliefStore; clock: Pick<Clock, 'nowMs' | 'monotonicMs'> }) {
+    this.#store = parts.store
+    this.#clock = parts.clock
   }
 
-  add(attempt: Attempt, options: LiveOptions): LiveAttempt {
-    if (attempt.state === 'ended') throw new Error(`attempt ${attemptKey(attempt.jobId, attempt.number)} has ended`)
-    let { state } = attempt
-    const moveTo = (next: LiveAttempt['state']) => {
-      state = next
-      this.#settle(live)
+  /**
+   * Everything that an earlier engine left live, to be gone on with. What was `sending` when it died is uncertain: nobody knows whether the
+   * POST went out.
+   */
+  async takeOver(): Promise<LiveAttempt[]> {
+    const attempts = await this.#store.listLiveAttempts()
+    await this.#store.applyChanges(
+      attempts
+        .filter((attempt) => attempt.state === 'sending')
+        .map((attempt) => ({
+          jobId: attempt.jobId,
+          attemptNumber: attempt.number,
+          from: ['sending' as const],
+          to: 'uncertain' as const,
+          kind: 'uncertain' as const,
+          entry: {
+            atMs: this.#clock.nowMs(),
+            text: 'Scrapdeck stopped while sending it; looking on the node whether it arrived',
+            evidence: { found: 'sending at start' }
+          }
+        }))
+    )
+    const jobs = new Map(
+      (await this.#store.getJobs(attempts.map((attempt) => attempt.jobId))).map((job) => [job.id, job])
+    )
+    return attempts.map((attempt) => {
+      const state = attempt.state === 'sending' ? ('uncertain' as const) : attempt.state
+      return this.#add({ ...attempt, state }, jobs.get(attempt.jobId)!, {
+        sendEndedAtMs: this.#clock.monotonicMs(),
+        isTakenOverUnresolved: state === 'uncertain'
+      })
+    })
+  }
+
+  /** Claims jobs for nodes, in one transaction; the order is that of `starts`. Jobs that are not queued any more are left out. */
+  async begin(starts: AttemptStart[]): Promise<Map<string, { one: LiveAttempt; attempt: BegunAttempt }>> {
+    const attempts = await this.#store.beginAttempts(starts)
+    const sending = { sendEndedAtMs: null, isTakenOverUnresolved: false }
+    return new Map(
+      attempts.map((attempt) => [attempt.jobId, { one: this.#add(attempt, attempt.job, sending), attempt }])
+    )
+  }
+
+  /** An ended attempt goes on: its node has it after all. null: its job has begun anew meanwhile, or ended. */
+  async revive(
+    attempt: Attempt,
+    job: OfJob,
+    move: Pick<AttemptMove, 'entry'> & { to: 'accepted' | 'running' | 'finishing'; exit: SeenExit | null }
+  ): Promise<LiveAttempt | null> {
+    const { entry, to, exit } = move
+    const { jobId, number: attemptNumber } = attempt
+    const [isApplied] = await this.#store.applyChanges([
+      { jobId, attemptNumber, from: ['ended'], to, kind: 'found_again', entry }
+    ])
+    if (isApplied !== true) return null
+    // At once, and with nothing between that may fail: a cancel that is asked from now on finds it live.
+    const startedAtMs = attempt.startedAtMs ?? (to === 'accepted' ? null : this.#clock.nowMs())
+    const revived = { ...attempt, state: to, startedAtMs, result: null, reason: null, endedAtMs: null }
+    const one = this.adopt(revived, job)
+    one.exit = exit
+    return one
+  }
+
+  /** Takes in a live attempt whose row is written already. */
+  adopt(attempt: Attempt, job: OfJob): Belief {
+    const sendEndedAtMs = this.#clock.monotonicMs()
+    return this.#add(attempt, job, { sendEndedAtMs, isTakenOverUnresolved: false })
+  }
+
+  /** False: it had moved on meanwhile, and nothing was written (I4). */
+  async move(one: LiveAttempt, move: AttemptMove): Promise<boolean> {
+    return (await this.moveAll([{ one, ...move }]))[0]!
+  }
+
+  /**
+   * Several at once: one write, one commit. A run that its node has ended (`finishing`) frees its slot in this very turn, whatever becomes of
+   * writing it down; so what is claimed for the slot shares the commit.
+   */
+  async moveAll(moves: readonly (AttemptMove & { one: LiveAttempt })[]): Promise<boolean[]> {
+    if (moves.length === 0) return []
+    const writing = this.#write(moves.map(({ one, exit: _exit, ...change }) => ({ one, change })))
+    for (const { one, to } of moves) if (to === 'finishing') this.#freeSlot(one as Belief)
+    const applied = await writing
+    for (const [index, { one, ...move }] of moves.entries()) {
+      if (applied[index] === true && this.#isLive(one)) this.#change(one as Belief, move)
     }
-    const live: LiveAttempt = {
-      key: attemptKey(attempt.jobId, attempt.number),
-      jobId: attempt.jobId,
-      number: attempt.number,
-      jobid: attempt.jobid,
-      nodeId: attempt.nodeId,
-      project: attempt.project,
-      version: attempt.version,
-      spider: attempt.spider,
-      get state() {
-        return state
-      },
-      set state(next) {
-        moveTo(next)
-      },
-      settledAtMs: options.settledAtMs,
-      isTakenOverUnresolved: options.isTakenOverUnresolved ?? false,
-      isOver: false,
-      absence: null,
-      sentAtMs: attempt.sentAtMs,
-      startedAtMs: attempt.startedAtMs,
-      cancelAskedAtMs: options.cancelAskedAtMs,
-      retry: options.retry ?? null,
-      limits: options.limits ?? null,
-      sendNotes: {},
-      limitHit: attempt.limitHit,
-      takenBackAtMs: Number.NEGATIVE_INFINITY,
-      exit:
-        attempt.exitCode === null && attempt.signal === null
-          ? null
-          : {
-              code: attempt.exitCode,
-              signal: attempt.signal,
-              limit: attempt.limitHit,
-              peakMemoryBytes: attempt.peakMemoryBytes,
-              cpuSeconds: attempt.cpuSeconds
-            },
-      orphan: null
+    return applied
+  }
+
+  async end(one: LiveAttempt, end: AttemptEnd): Promise<boolean> {
+    return (await this.endAll([{ one, ...end }]))[0]!
+  }
+
+  /** Several at once: one write, one commit. */
+  async endAll(ends: readonly (AttemptEnd & { one: LiveAttempt })[]): Promise<boolean[]> {
+    if (ends.length === 0) return []
+    const applied = await this.#write(ends.map(({ one, ...change }) => ({ one, change: { ...change, to: 'ended' } })))
+    for (const [index, { one, jobOutcome }] of ends.entries()) {
+      if (applied[index] === true && this.#isLive(one)) this.#remove(one as Belief, jobOutcome)
     }
-    this.#byKey.set(live.key, live)
-    this.#byJob.set(live.jobId, live)
-    let ofNode = this.#byNode.get(live.nodeId)
-    if (ofNode === undefined) this.#byNode.set(live.nodeId, (ofNode = new Map()))
-    ofNode.set(live.key, live)
-    change(this.#jobids, live.jobid, 1)
-    this.#settle(live)
-    return live
+    return applied
   }
 
-  /** Its slot is free from now on: that the node has ended the run is so, whatever becomes of writing it down. */
-  noteOver(live: LiveAttempt): void {
-    live.isOver = true
-    this.#settle(live)
+  /** Writes an entry of its timeline, with the facts that come with it. */
+  async note(one: LiveAttempt, note: AttemptNote): Promise<boolean> {
+    const [isApplied] = await this.#write([{ one, change: note }])
+    if (isApplied === true && note.details?.limitHit) (one as Belief).limitHit = note.details.limitHit
+    return isApplied === true
   }
 
-  remove(live: LiveAttempt): void {
-    if (!this.#byKey.delete(live.key)) return
-    change(this.#jobids, live.jobid, -1)
-    this.#settle(live)
-    if (this.#byJob.get(live.jobId) === live) this.#byJob.delete(live.jobId)
-    this.#byNode.get(live.nodeId)?.delete(live.key)
-    this.onRemove(live)
+  /** A cancel of its job was asked; the job's row says so already. */
+  markCancelAsked(one: LiveAttempt): void {
+    ;(one as Belief).cancelAskedAtMs ??= this.#clock.nowMs()
+  }
+
+  /** Its POST is over, with whatever result: lists that are begun from now on tell whether it is there. */
+  markSendEnded(one: LiveAttempt): void {
+    ;(one as Belief).sendEndedAtMs = this.#clock.monotonicMs()
   }
 
   get(key: string): LiveAttempt | undefined {
@@ -176,24 +253,90 @@ export class LiveAttempts {
     return [...this.#byKey.values()]
   }
 
+  #add(
+    attempt: Attempt,
+    { cancelAskedAtMs, retry, limits }: OfJob,
+    send: Pick<LiveAttempt, 'sendEndedAtMs' | 'isTakenOverUnresolved'>
+  ): Belief {
+    const { jobId, number, jobid, nodeId, project, version, spider, state, sentAtMs, startedAtMs, limitHit } = attempt
+    const key = attemptKey(jobId, number)
+    if (state === 'ended') throw new Error(`attempt ${key} has ended`)
+    const { exitCode: code, signal, peakMemoryBytes, cpuSeconds } = attempt
+    const isExitKnown = code !== null || signal !== null
+    const one: Belief = {
+      ...{ key, jobId, number, jobid, nodeId, project, version, spider, state, sentAtMs, startedAtMs, limitHit },
+      ...{ cancelAskedAtMs, retry, limits, ...send, isOver: false },
+      exit: isExitKnown ? { code, signal, limit: limitHit, peakMemoryBytes, cpuSeconds } : null
+    }
+    this.#byKey.set(key, one)
+    this.#byJob.set(jobId, one)
+    let ofNode = this.#byNode.get(nodeId)
+    if (ofNode === undefined) this.#byNode.set(nodeId, (ofNode = new Map()))
+    ofNode.set(key, one)
+    count(this.#jobids, jobid, 1)
+    this.#countSlot(one)
+    return one
+  }
+
+  #write(changes: { one: LiveAttempt; change: Change }[]): Promise<boolean[]> {
+    return this.#store.applyChanges(
+      changes.map(({ one, change }) => ({
+        ...change,
+        jobId: one.jobId,
+        attemptNumber: one.number,
+        from: [...change.from]
+      }))
+    )
+  }
+
+  #isLive(one: LiveAttempt): boolean {
+    return this.#byKey.get(one.key) === one
+  }
+
+  #freeSlot(one: Belief): void {
+    one.isOver = true
+    this.#countSlot(one)
+  }
+
+  #change(one: Belief, { to, details, exit }: AttemptMove): void {
+    const from = one.state
+    one.state = to
+    one.startedAtMs ??= details?.startedAtMs ?? null
+    if (exit !== undefined) one.exit = exit
+    this.#countSlot(one)
+    this.events.emit('moved', { one, from, to })
+  }
+
+  #remove(one: Belief, wanted: Outcome | null): void {
+    this.#byKey.delete(one.key)
+    count(this.#jobids, one.jobid, -1)
+    this.#countSlot(one)
+    if (this.#byJob.get(one.jobId) === one) this.#byJob.delete(one.jobId)
+    this.#byNode.get(one.nodeId)?.delete(one.key)
+    // Back to the queue is where a cancelled job does not go.
+    this.events.emit('ended', { one, jobOutcome: wanted ?? (one.cancelAskedAtMs === null ? null : 'cancelled') })
+  }
+
   /** Counts it, or counts it no more, where it began or ceased to hold a slot. */
-  #settle(live: LiveAttempt): void {
+  #countSlot(live: Belief): void {
     const holdsSlot = this.#byKey.get(live.key) === live && live.state !== 'finishing' && !live.isOver
     if (holdsSlot === this.#holding.has(live)) return
     if (holdsSlot) this.#holding.add(live)
     else this.#holding.delete(live)
     const by = holdsSlot ? 1 : -1
-    change(this.#slotsByNode, live.nodeId, by)
-    change(this.#slotsByProject, live.project, by)
+    count(this.#slotsByNode, live.nodeId, by)
+    count(this.#slotsByProject, live.project, by)
     this.limits.count(live, by)
-    this.onSlots(live.nodeId)
+    this.events.emit('slots', { nodeId: live.nodeId, by })
   }
 }
 
-function change(counts: Map<string, number>, key: string, by: number): void {
-  const count = (counts.get(key) ?? 0) + by
-  if (count === 0) counts.delete(key)
-  else counts.set(key, count)
+type BeliefStore = Pick<Store, 'applyChanges' | 'beginAttempts' | 'getJobs' | 'listLiveAttempts'>
+
+function count(counts: Map<string, number>, key: string, by: number): void {
+  const sum = (counts.get(key) ?? 0) + by
+  if (sum === 0) counts.delete(key)
+  else counts.set(key, sum)
 }
 
 export function attemptKey(jobId: string, number: number): string {

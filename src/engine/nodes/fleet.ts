@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import { availableParallelism } from 'node:os'
 import type { NodeHealth } from '../../shared/contract/index.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -58,13 +59,23 @@ export interface FleetOptions {
   createClient: (node: StoredNode) => Promise<NodeClient>
   /** Of its own setting, sealed in its row. */
   proxyUrlOf?: (node: StoredNode) => Promise<string | null>
-  isBusy: (nodeId: string) => boolean
+}
+
+/** Who follows what runs on the nodes: tells how closely they are to be observed, and takes in what they list. */
+export interface FleetFollower {
+  isBusy(nodeId: string): boolean
   /** How many slots our attempts hold there. */
-  slotsUsedOn: (nodeId: string) => number
-  wantsSnapshot: (nodeId: string) => boolean
-  onSnapshot: (node: FleetNode, snapshot: Snapshot) => Promise<void>
+  slotsUsedOn(nodeId: string): number
+  wantsSnapshot(nodeId: string): boolean
+  /** The next look at the node waits for it. */
+  takeSnapshot(node: FleetNode, snapshot: Snapshot): Promise<void>
+}
+
+export interface FleetEvents {
   /** Something that clients are shown has changed. `healthWas`: its health before, where that changed. */
-  onStatus: (node: FleetNode, healthWas?: NodeHealth) => void
+  changed: [node: FleetNode, healthWas: NodeHealth | undefined]
+  /** It has answered, or was set otherwise, whether or not clients are shown something else. */
+  observed: [node: FleetNode]
 }
 
 // One failed look can be a lost packet; two in a row are a node that is down (anchors.md E7: at most two missed polls).
@@ -83,11 +94,15 @@ export class Fleet {
   readonly #options: FleetOptions
   #list: readonly FleetNode[] | null = null
   #arrivals = { sinceMs: 0, count: 0 }
-  /** Told after each look at a node and each change of it, whether or not anybody is shown something else: for placement. */
-  onNews: (node: FleetNode) => void = () => {}
+  #follower: FleetFollower = NOBODY
+  readonly events = new EventEmitter<FleetEvents>()
 
   constructor(options: FleetOptions) {
     this.#options = options
+  }
+
+  setFollower(follower: FleetFollower): void {
+    this.#follower = follower
   }
 
   list(): readonly FleetNode[] {
@@ -98,7 +113,7 @@ export class Fleet {
     return this.#nodes.get(id)
   }
 
-  /** Takes a node in and begins to watch it; a node with the same id is let go of first (its settings changed). */
+  /** Adds a node and begins to watch it; a node with the same id is let go of first (its settings changed). */
   async add(stored: StoredNode): Promise<FleetNode> {
     const { clock, random, logger } = this.#options
     const client = await this.#options.createClient(stored)
@@ -123,11 +138,11 @@ export class Fleet {
         random,
         logger,
         firstLookAfterMs: previous === undefined ? this.#firstLookAfterMs() : 0,
-        isBusy: () => this.#options.isBusy(stored.id),
-        wantsSnapshot: () => this.#options.wantsSnapshot(stored.id),
-        onStatus: (observation) => this.#noteAnswer(node, observation),
-        onSnapshot: async (snapshot) => this.#noteSnapshot(node, snapshot),
-        onFailure: (error, failures) => this.#noteFailure(node, error, failures)
+        isBusy: () => this.#follower.isBusy(stored.id),
+        wantsSnapshot: () => this.#follower.wantsSnapshot(stored.id),
+        onStatus: (observation) => this.#recordAnswer(node, observation),
+        onSnapshot: async (snapshot) => this.#recordSnapshot(node, snapshot),
+        onFailure: (error, failures) => this.#recordFailure(node, error, failures)
       })
     }
     this.#nodes.set(stored.id, node)
@@ -157,10 +172,10 @@ export class Fleet {
   }
 
   /** A request of the dispatcher found the node away: no more jobs for it until it answers the next look. */
-  noteUnreachable(id: string, error: NodeError): void {
+  reportUnreachable(id: string, error: NodeError): void {
     const node = this.#nodes.get(id)
     if (node === undefined) return
-    this.#noteFailure(node, error, FAILURES_UNTIL_DOWN)
+    this.#recordFailure(node, error, FAILURES_UNTIL_DOWN)
     node.observer.poke()
   }
 
@@ -173,13 +188,13 @@ export class Fleet {
    * Thousands of times a second in a large fleet: clients are told, and anything is made, only where something that they are shown has
    * changed. How long an answer took and when it came are told along with other news, or after a while.
    */
-  #noteAnswer(node: FleetNode, { status: seen, latencyMs }: Observation): void {
+  #recordAnswer(node: FleetNode, { status: seen, latencyMs }: Observation): void {
     const { clock } = this.#options
     const atMs = clock.monotonicMs()
     const { status } = node
     status.latencyMs = Math.round(latencyMs * 10) / 10
     status.lastSeenAtMs = clock.nowMs()
-    status.oursWhenCounted = this.#options.slotsUsedOn(node.stored.id)
+    status.oursWhenCounted = this.#follower.slotsUsedOn(node.stored.id)
     if (seen.dateSeen != null) status.clockEstimate = noteDate(status.clockEstimate, seen.dateSeen)
     const { running, pending, finished, nodeName } = seen
     status.slotsBelief = noteCounters(status.slotsBelief, { atMs, running, pending, finished })
@@ -195,7 +210,7 @@ export class Fleet {
       status.clockOffsetMs === status.clockEstimate.shownMs
     if (isSame) {
       if (atMs - node.toldAtMs >= TELL_ANYWAY_MS) this.#tell(node)
-      else this.onNews(node)
+      else this.events.emit('observed', node)
       return
     }
     this.#update(node, {
@@ -204,14 +219,14 @@ export class Fleet {
     })
   }
 
-  async #noteSnapshot(node: FleetNode, snapshot: Snapshot): Promise<void> {
+  async #recordSnapshot(node: FleetNode, snapshot: Snapshot): Promise<void> {
     const { clock } = this.#options
     const { external, running, pending } = node.status
-    this.#noteStarts(node, snapshot)
+    this.#learnClock(node, snapshot)
     node.status.running = snapshot.running.length
     node.status.pending = snapshot.pending.length
-    node.status.oursWhenCounted = this.#options.slotsUsedOn(node.stored.id)
-    await this.#options.onSnapshot(node, snapshot)
+    node.status.oursWhenCounted = this.#follower.slotsUsedOn(node.stored.id)
+    await this.#follower.takeSnapshot(node, snapshot)
     const now = node.status
     const isSame =
       running === now.running &&
@@ -219,12 +234,12 @@ export class Fleet {
       isSameRuns(external.running, now.external.running) &&
       isSameRuns(external.pending, now.external.pending)
     if (!isSame) this.#tell(node)
-    else this.onNews(node)
+    else this.events.emit('observed', node)
     node.snapshotAtMs = clock.nowMs()
   }
 
   /** Runs that were not there at the last look started since then: what the node calls that time shows its zone. */
-  #noteStarts(node: FleetNode, snapshot: Snapshot): void {
+  #learnClock(node: FleetNode, snapshot: Snapshot): void {
     const { status, snapshotAtMs, runsSeen } = node
     node.runsSeen = new Set(snapshot.running.map(({ jobid }) => jobid))
     if (snapshotAtMs === null || node.stored.kind === 'local') return
@@ -235,7 +250,7 @@ export class Fleet {
     }
   }
 
-  #noteFailure(node: FleetNode, error: NodeError, failures: number): void {
+  #recordFailure(node: FleetNode, error: NodeError, failures: number): void {
     const health = healthOf(error)
     const isAway = health === 'down' || health === 'invalid'
     const unreachableSinceMs = isAway ? (node.status.unreachableSinceMs ?? this.#options.clock.nowMs()) : null
@@ -261,8 +276,8 @@ export class Fleet {
 
   #tell(node: FleetNode, healthWas?: NodeHealth): void {
     node.toldAtMs = this.#options.clock.monotonicMs()
-    this.#options.onStatus(node, healthWas)
-    this.onNews(node)
+    this.events.emit('changed', node, healthWas)
+    this.events.emit('observed', node)
   }
 
   /** The first of many nodes are looked at as they come; the more there are, the longer the last ones wait. */
@@ -281,6 +296,13 @@ export class Fleet {
     node.status = { ...node.status, capacity: next }
     return true
   }
+}
+
+const NOBODY: FleetFollower = {
+  isBusy: () => false,
+  slotsUsedOn: () => 0,
+  wantsSnapshot: () => false,
+  takeSnapshot: async () => {}
 }
 
 function isSameRuns(left: readonly SeenJob[], right: readonly SeenJob[]): boolean {

@@ -1,6 +1,6 @@
 import type { RunLimits } from '../../shared/contract/index.ts'
 import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
-import { createDispatch, type Dispatch } from '../dispatch/dispatch.ts'
+import { Dispatch } from '../dispatch/dispatch.ts'
 import { LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { EggState } from '../dispatch/decide/place.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
@@ -37,22 +37,15 @@ export async function startDispatch(parts: {
   openSecret?: (sealed: string) => Promise<string>
 }): Promise<DispatchHarness> {
   const { store, clock, nodes, blobs } = parts
-  const live = new LiveAttempts()
+  const live = new LiveAttempts({ store, clock })
   const waiting = new WaitingReasons()
   const fleet: Fleet = new Fleet({
     clock,
     random: createSeededRandom(1),
     logger: silentLogger,
-    createClient: async (stored) => nodes[stored.id]!,
-    isBusy: (nodeId) => dispatch.isBusy(nodeId),
-    slotsUsedOn: (nodeId) => live.slotsUsedOn(nodeId),
-    wantsSnapshot: (nodeId) => dispatch.wantsSnapshot(nodeId),
-    onSnapshot: (node, snapshot) => dispatch.takeSnapshot(node, snapshot),
-    onStatus: (_node, healthWas) => {
-      if (healthWas !== undefined) dispatch.wake()
-    }
+    createClient: async (stored) => nodes[stored.id]!
   })
-  const dispatch = createDispatch({
+  const dispatch = new Dispatch({
     store,
     blobs,
     fleet,
@@ -73,10 +66,10 @@ export async function startDispatch(parts: {
       ensure: async (nodeId, project, version) => nodes[nodeId]!.addVersion(project, version),
       forget: async (nodeId, project, version) => nodes[nodeId]!.deleteVersion(project, version)
     },
-    whyNotReady: () => null,
-    onWaitingChanged: () => {},
-    onLaneGone: () => {},
-    onJobEnded: () => {}
+    whyNotReady: () => null
+  })
+  fleet.events.on('changed', (_node, healthWas) => {
+    if (healthWas !== undefined) dispatch.wake()
   })
   await dispatch.start({ paused: false })
   for (const [id, node] of Object.entries(nodes)) {

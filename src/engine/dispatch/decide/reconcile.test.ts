@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { SeenJob, Snapshot } from '../../nodes/node-client.ts'
-import { reconcile, type BelievedAttempt } from './reconcile.ts'
+import { type Absence, reconcile, type BelievedAttempt } from './reconcile.ts'
 
 const POLL_MS = 5_000
-const OPTIONS = { nodePollIntervalMs: POLL_MS, takenOverApartMs: 30_000 }
+const OPTIONS = { absentSoFar: new Map<string, Absence>(), nodePollIntervalMs: POLL_MS, takenOverApartMs: 30_000 }
 
 function anAttempt(values: Partial<BelievedAttempt> = {}): BelievedAttempt {
   return {
@@ -12,9 +12,8 @@ function anAttempt(values: Partial<BelievedAttempt> = {}): BelievedAttempt {
     project: 'shop',
     jobid: 'job',
     state: 'accepted',
-    settledAtMs: 0,
+    sendEndedAtMs: 0,
     isTakenOverUnresolved: false,
-    absence: null,
     ...values
   }
 }
@@ -36,7 +35,7 @@ describe('what a snapshot says of an attempt', () => {
   })
 
   it('an attempt is running or finished when the node lists it so, even before its POST had an answer', () => {
-    const sending = anAttempt({ state: 'sending', settledAtMs: null })
+    const sending = anAttempt({ state: 'sending', sendEndedAtMs: null })
     expect(verdictOf(sending, aSnapshot({ running: [aSeenJob()] }))).toBe('running')
     expect(verdictOf(sending, aSnapshot({ finished: [aSeenJob()] }))).toBe('finished')
   })
@@ -81,12 +80,12 @@ describe('an attempt that its node took twice', () => {
 
 describe('absence', () => {
   const follow = (attempt: BelievedAttempt, begunAtMs: number[]) => {
-    let belief = attempt
+    let absentSoFar = new Map<string, Absence>()
     const kinds: (string | null)[] = []
     for (const at of begunAtMs) {
-      const result = reconcile([belief], aSnapshot({ begunAtMs: at }), OPTIONS)
+      const result = reconcile([attempt], aSnapshot({ begunAtMs: at }), { ...OPTIONS, absentSoFar })
       kinds.push(result.verdicts[0]?.kind ?? null)
-      belief = { ...belief, absence: result.absences.get(belief.key) ?? null }
+      absentSoFar = result.absences
     }
     return kinds
   }
@@ -97,7 +96,7 @@ describe('absence', () => {
   })
 
   it('is not counted in a snapshot begun before the POST ended', () => {
-    expect(follow(anAttempt({ state: 'uncertain', settledAtMs: 2_000 }), [1_000, 2_000, 7_500])).toEqual([
+    expect(follow(anAttempt({ state: 'uncertain', sendEndedAtMs: 2_000 }), [1_000, 2_000, 7_500])).toEqual([
       null,
       null,
       null
@@ -105,7 +104,7 @@ describe('absence', () => {
   })
 
   it('is never counted while the POST is on its way', () => {
-    expect(follow(anAttempt({ state: 'sending', settledAtMs: null }), [1_000, 9_000, 90_000])).toEqual([
+    expect(follow(anAttempt({ state: 'sending', sendEndedAtMs: null }), [1_000, 9_000, 90_000])).toEqual([
       null,
       null,
       null
@@ -120,14 +119,11 @@ describe('absence', () => {
   })
 
   it('begins anew when the job was seen again', () => {
-    const options = OPTIONS
-    const missedOnce = reconcile([anAttempt()], aSnapshot({ begunAtMs: 1_000 }), options).absences.get('job/1') ?? null
-    const seen = reconcile(
-      [anAttempt({ absence: missedOnce })],
-      aSnapshot({ begunAtMs: 5_000, pending: [aSeenJob()] }),
-      options
-    )
-    expect(seen.absences.get('job/1')).toBeNull()
+    const absentSoFar = reconcile([anAttempt()], aSnapshot({ begunAtMs: 1_000 }), OPTIONS).absences
+    expect(absentSoFar.has('job/1')).toBe(true)
+    const lists = aSnapshot({ begunAtMs: 5_000, pending: [aSeenJob()] })
+    const seen = reconcile([anAttempt()], lists, { ...OPTIONS, absentSoFar })
+    expect(seen.absences.has('job/1')).toBe(false)
   })
 })
 
@@ -135,7 +131,7 @@ describe('properties of reconcile', () => {
   const states = fc.constantFrom<BelievedAttempt['state']>('sending', 'uncertain', 'accepted', 'running', 'finishing')
   const jobids = fc.constantFrom('a', 'b', 'c', 'd', 'e')
   const beliefs = fc
-    .uniqueArray(fc.record({ jobid: jobids, state: states, settledAtMs: fc.option(fc.nat(20_000)) }), {
+    .uniqueArray(fc.record({ jobid: jobids, state: states, sendEndedAtMs: fc.option(fc.nat(20_000)) }), {
       selector: ({ jobid }) => jobid
     })
     .map((list) => list.map((one) => anAttempt({ ...one, key: `${one.jobid}/1` })))
@@ -159,7 +155,7 @@ describe('properties of reconcile', () => {
   it('one snapshot alone never proves absence', () => {
     fc.assert(
       fc.property(beliefs, snapshots, (believed, snapshot) => {
-        const { verdicts } = reconcile(believed, snapshot, { nodePollIntervalMs: 0, takenOverApartMs: 0 })
+        const { verdicts } = reconcile(believed, snapshot, { ...OPTIONS, nodePollIntervalMs: 0, takenOverApartMs: 0 })
         expect(verdicts.filter(({ kind }) => kind === 'missing')).toEqual([])
       })
     )

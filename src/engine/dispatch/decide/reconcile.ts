@@ -11,10 +11,9 @@ export interface BelievedAttempt {
    * Clock.monotonicMs when the POST ended (with any result), or when this engine took the attempt over from an earlier
    * one. Only a snapshot begun after it can show that the job is not there. null: the POST is still on its way.
    */
-  settledAtMs: number | null
+  sendEndedAtMs: number | null
   /** When this engine took it over nobody knew whether it had arrived: its POST may be on its way through a slow network still. */
   isTakenOverUnresolved: boolean
-  absence: Absence | null
 }
 
 /** Since when, and in how many whole snapshots, an attempt was in none of the node's lists. */
@@ -30,8 +29,8 @@ export type Verdict =
 
 export interface Reconciliation {
   verdicts: Verdict[]
-  /** New belief about absence, for every attempt that was given. */
-  absences: Map<string, Absence | null>
+  /** New belief about absence, by the keys of the attempts that were not seen. */
+  absences: Map<string, Absence>
   /** Keys of attempts that the node lists more than once: a request of ours was delivered to it twice. */
   twice: string[]
   /** Pending and running jobs that are none of ours: they use up slots. */
@@ -39,6 +38,8 @@ export interface Reconciliation {
 }
 
 export interface ReconcileOptions {
+  /** By the snapshots before, by key. */
+  absentSoFar: ReadonlyMap<string, Absence>
   nodePollIntervalMs: number
   /** How far apart the snapshots must be for what was taken over unresolved, where that is longer. */
   takenOverApartMs: number
@@ -77,20 +78,20 @@ export function reconcile(
   }
 
   const verdicts: Verdict[] = []
-  const absences = new Map<string, Absence | null>()
+  const absences = new Map<string, Absence>()
   const ours = new Set<string>()
   for (const attempt of believed) {
     ours.add(identity(attempt))
     const found = seen.get(identity(attempt))
     if (found !== undefined) {
-      absences.set(attempt.key, null)
       const kind = found.list === 'pending' ? 'accepted' : found.list
       if (isNews(attempt.state, kind)) verdicts.push({ key: attempt.key, kind, seen: found.job })
       continue
     }
-    const absence = countAbsence(attempt, snapshot)
+    const absence = countAbsence(attempt, options.absentSoFar.get(attempt.key) ?? null, snapshot)
+    if (absence === null) continue
     absences.set(attempt.key, absence)
-    if (absence !== null && isProved(absence, snapshot, nodePollIntervalOf(attempt, options))) {
+    if (isProved(absence, snapshot, nodePollIntervalOf(attempt, options))) {
       verdicts.push({ key: attempt.key, kind: 'missing', absence })
     }
   }
@@ -111,11 +112,11 @@ function isNews(state: BelievedAttempt['state'], kind: 'accepted' | 'running' | 
   return RANK[state] < (kind === 'accepted' ? 1 : kind === 'running' ? 2 : 3)
 }
 
-function countAbsence(attempt: BelievedAttempt, snapshot: Snapshot): Absence | null {
-  if (attempt.state === 'finishing' || attempt.settledAtMs === null) return null
-  if (snapshot.begunAtMs <= attempt.settledAtMs) return attempt.absence
-  if (attempt.absence === null) return { firstBegunAtMs: snapshot.begunAtMs, snapshots: 1 }
-  return { ...attempt.absence, snapshots: attempt.absence.snapshots + 1 }
+function countAbsence(attempt: BelievedAttempt, before: Absence | null, snapshot: Snapshot): Absence | null {
+  if (attempt.state === 'finishing' || attempt.sendEndedAtMs === null) return null
+  if (snapshot.begunAtMs <= attempt.sendEndedAtMs) return before
+  if (before === null) return { firstBegunAtMs: snapshot.begunAtMs, snapshots: 1 }
+  return { ...before, snapshots: before.snapshots + 1 }
 }
 
 /** As long as the node may take to look into its queue, a request that may still be under way to it included. */

@@ -2,7 +2,6 @@ import pLimit, { type LimitFunction } from 'p-limit'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type NodeSignal } from '../../nodes/node-client.ts'
 import type { Timer } from '../../runtime/clock.ts'
-import { applyChange } from '../apply-change.ts'
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
@@ -78,7 +77,7 @@ export class CancelLadder {
   }
 
   /** The node has answered the POST: what was asked meanwhile goes out now. */
-  noteSettled(one: LiveAttempt): void {
+  goOn(one: LiveAttempt): void {
     // While the engine stops, answers still come: the next one takes the cancel over.
     if (this.#stopped) return
     const climb = this.#climbing.get(one.key)
@@ -108,9 +107,9 @@ export class CancelLadder {
 
   /** That it was asked to hurry must be known after a crash too; who asks so at first has it in the job's own entry. */
   async #recordForce(one: LiveAttempt): Promise<void> {
-    const { store, clock, logger } = this.#context
+    const { live, clock, logger } = this.#context
     try {
-      await applyChange(store, one, {
+      await live.note(one, {
         from: ['sending', 'accepted', 'uncertain', 'running'],
         kind: 'cancel_asked',
         entry: { atMs: clock.nowMs(), text: 'Asked to stop at once', evidence: { force: true } }
@@ -190,7 +189,7 @@ export class CancelLadder {
     step: { signal: NodeSignal; text: string },
     wasState: string | null
   ): Promise<void> {
-    await applyChange(this.#context.store, one, {
+    await this.#context.live.note(one, {
       from: ['sending', 'accepted', 'uncertain', 'running'],
       kind: 'cancel_sent',
       entry: {
@@ -202,10 +201,9 @@ export class CancelLadder {
   }
 
   async #concludeRemoved(one: LiveAttempt): Promise<void> {
-    const { store, live, clock } = this.#context
-    const isApplied = await applyChange(store, one, {
+    const { live, clock } = this.#context
+    await live.end(one, {
       from: ['accepted', 'uncertain', 'sending'],
-      to: 'ended',
       kind: 'ended',
       result: 'cancelled',
       reason: 'cancelled before it started',
@@ -216,10 +214,6 @@ export class CancelLadder {
         evidence: { nodeSaid: 'pending' }
       }
     })
-    if (!isApplied) return
-    live.remove(one)
-    this.#context.onJobEnded(one)
-    this.#context.wake()
   }
 }
 

@@ -1,13 +1,10 @@
-import type { AttemptState, Outcome } from '../../../shared/contract/index.ts'
-import type { AttemptChange } from '../../store/records.ts'
-import { applyChange } from '../apply-change.ts'
+import type { Outcome } from '../../../shared/contract/index.ts'
 import type { DispatchContext } from '../context.ts'
-import type { LiveAttempt } from '../live-attempts.ts'
+import type { AttemptEnd, LiveAttempt } from '../live-attempts.ts'
 import { planRetry } from '../decide/retry.ts'
 
 /** The end of a run: what it came to, and what shows it. */
-export interface RunEnd extends Pick<AttemptChange, 'killingLine' | 'details' | 'counts'> {
-  from: AttemptState[]
+export interface RunEnd extends Pick<AttemptEnd, 'from' | 'killingLine' | 'details' | 'counts'> {
   result: Outcome
   reason: string
   /** `Failed: exit code 1`; what becomes of the job is added. */
@@ -23,11 +20,10 @@ export interface RunEnd extends Pick<AttemptChange, 'killingLine' | 'details' | 
  * otherwise meanwhile.
  */
 export async function conclude(
-  context: Pick<DispatchContext, 'store' | 'live' | 'clock' | 'onJobEnded' | 'wake'>,
+  { store, live, clock }: Pick<DispatchContext, 'store' | 'live' | 'clock'>,
   one: LiveAttempt,
   { text, evidence, isTriedAgain = false, ...end }: RunEnd
 ): Promise<boolean> {
-  const { store, live, clock } = context
   const atMs = clock.nowMs()
   const isWanted = one.retry !== null && one.cancelAskedAtMs === null && one.retry.on.includes(end.result as 'failed')
   const earlier = isWanted ? (await store.listAttempts(one.jobId)).filter(({ number }) => number < one.number) : []
@@ -40,9 +36,8 @@ export async function conclude(
       )
     : null
   const goesOn = retry !== null || isTriedAgain
-  const isApplied = await applyChange(store, one, {
+  return live.end(one, {
     ...end,
-    to: 'ended',
     kind: 'ended',
     jobOutcome: goesOn ? null : end.result,
     ...(retry === null ? {} : { retryAtMs: retry.atMs }),
@@ -53,10 +48,4 @@ export async function conclude(
       evidence: retry === null ? evidence : { ...evidence, retryAtMs: retry.atMs }
     }
   })
-  if (!isApplied) return false
-  live.remove(one)
-  context.onJobEnded(one)
-  // What its node had finished held no slot any more.
-  if (goesOn || one.state !== 'finishing') context.wake()
-  return true
 }

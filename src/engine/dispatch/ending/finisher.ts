@@ -47,7 +47,7 @@ export class Finisher {
   finish(one: LiveAttempt): void {
     if (this.#queued.has(one)) return
     this.#queued.add(one)
-    this.#takeInLine(one, 0)
+    this.#enqueue(one, 0)
   }
 
   stop(): void {
@@ -68,18 +68,18 @@ export class Finisher {
     return { ...range, text: new TextDecoder().decode(range.bytes) }
   }
 
-  #takeInLine(one: LiveAttempt, tries: number): void {
+  #enqueue(one: LiveAttempt, tries: number): void {
     this.#waiting.push({ one, tries })
-    this.#workOff()
+    this.#startWaiting()
   }
 
-  #workOff(): void {
+  #startWaiting(): void {
     while (this.#atWork < AT_ONCE_MAX && this.#waiting.length > 0 && !this.#stopping.signal.aborted) {
       const { one, tries } = this.#waiting.shift()!
       this.#atWork += 1
       void this.#finishOrRetry(one, tries).finally(() => {
         this.#atWork -= 1
-        this.#workOff()
+        this.#startWaiting()
       })
     }
   }
@@ -124,7 +124,7 @@ export class Finisher {
     if (this.#stopping.signal.aborted) return
     const timer = this.#context.clock.setTimer(delayMs, () => {
       this.#retries.delete(timer)
-      this.#takeInLine(one, tries)
+      this.#enqueue(one, tries)
     })
     this.#retries.add(timer)
   }

@@ -2,7 +2,6 @@ import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
 import { effectiveLimits } from '../../../shared/run-limits.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import type { Timer } from '../../runtime/clock.ts'
-import { applyChange } from '../apply-change.ts'
 import type { CancelLadder } from './cancel-ladder.ts'
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
@@ -32,7 +31,7 @@ export class TimeLimits {
   /** It runs, and `startedAtMs` tells since when. May be called again. */
   watch(one: LiveAttempt): void {
     const { projects, clock } = this.#context
-    // A last look may still come in when all else has stopped.
+    // A last snapshot may still come in when all else has stopped.
     if (this.#stopped || one.nodeId === LOCAL_NODE_ID || one.startedAtMs === null || this.#timers.has(one.key)) return
     // A node that forgets what it runs makes it run anew to us: its limit was hit all the same, and the ladder climbs.
     if (one.limitHit !== null) return
@@ -70,19 +69,17 @@ export class TimeLimits {
   }
 
   async #stop(one: LiveAttempt, seconds: number): Promise<void> {
-    const { store, live, clock } = this.#context
+    const { live, clock } = this.#context
     if (live.get(one.key) !== one || one.state === 'finishing' || one.cancelAskedAtMs !== null) return
     const ranSeconds = Math.max(seconds, Math.floor((clock.nowMs() - one.startedAtMs!) / 1000))
     const limit = `wall time limit of ${formatDuration(seconds)}`
     const limitHit = `${limit} (ran ${formatDuration(ranSeconds)})`
-    const isApplied = await applyChange(store, one, {
+    const isApplied = await live.note(one, {
       from: ['running', 'uncertain', 'accepted'],
       kind: 'limit_hit',
       details: { limitHit },
       entry: { atMs: clock.nowMs(), text: `Over its ${limit}: it is stopped`, evidence: { limitHit } }
     })
-    if (!isApplied) return
-    one.limitHit = limitHit
-    this.#ladder.cancel(one, { force: false })
+    if (isApplied) this.#ladder.cancel(one, { force: false })
   }
 }

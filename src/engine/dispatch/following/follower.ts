@@ -1,15 +1,17 @@
+import { EventEmitter } from 'node:events'
 import { type ClockEstimate, trueTime, trueTimeBetween } from '../../nodes/clock-offset.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../../nodes/node-client.ts'
 import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
 import { parseClosingStats } from '../../output/log-stats.ts'
-import type { AttemptChange } from '../../store/records.ts'
-import { applyChange } from '../apply-change.ts'
 import { conclude } from '../ending/conclude.ts'
 import type { DispatchContext } from '../context.ts'
+import type { Sender } from '../placing/sender.ts'
+import type { ReturnedRuns } from './returned-runs.ts'
+import type { StuckNodes } from './stuck-nodes.ts'
 import { type Finisher, isAnswer, type LogTail } from '../ending/finisher.ts'
-import type { LiveAttempt } from '../live-attempts.ts'
-import { reconcile, type Verdict } from '../decide/reconcile.ts'
+import type { AttemptMove, LiveAttempt } from '../live-attempts.ts'
+import { type Absence, reconcile, type Verdict } from '../decide/reconcile.ts'
 
 /** Scrapyd's default poll interval. A node whose own is longer proves absence later, never wrongly: its jobs are listed as pending meanwhile. */
 export const NODE_POLL_INTERVAL_MS = 5_000
@@ -24,15 +26,12 @@ const ORPHAN_SILENCE_MS = 60_000
 const LOG_REFUSED_MS = 60_000
 const FINISHED_ASKED_MAX = 1_000
 
-interface FollowerListeners {
-  /** An attempt is seen running, `startedAtMs` says since when. */
-  onRunning(one: LiveAttempt): void
-  /** Attempts ended while this node did not answer: its lists from before that are worth nothing. */
-  isExpecting(nodeId: string): boolean
-  /** What its lists tell is believed from now on; it is on its way to the disk, and what is claimed in this turn shares its commit. */
-  onListed(node: FleetNode): void
-  /** The snapshot was taken in: what else does it tell? The next look waits for it. */
-  onLook(node: FleetNode, snapshot: Snapshot): Promise<void>
+interface FollowerParts {
+  finisher: Finisher
+  returned: Pick<ReturnedRuns, 'isExpecting'>
+  stuck: Pick<StuckNodes, 'isTakenBackAfter'>
+  /** What is to be told of how it was sent, by whoever learns first what became of that. */
+  sender: Pick<Sender, 'sendNotesOf'>
 }
 
 /**
@@ -47,23 +46,33 @@ interface FollowerListeners {
  */
 export class Follower {
   readonly #context: DispatchContext
-  readonly #finisher: Finisher
-  readonly #listeners: FollowerListeners
+  readonly #parts: FollowerParts
+  /** What was in none of the newest lists of its node, by key. */
+  readonly #absences = new Map<string, Absence>()
+  /** The node forgot the run but its log was there: how long the log has been, and since when it stands still. */
+  readonly #orphans = new WeakMap<LiveAttempt, { sizeBytes: number; silentSinceMs: number }>()
   readonly #investigating = new Set<string>()
   readonly #knownTwice = new WeakSet<LiveAttempt>()
   readonly #newest = new WeakMap<FleetNode, Snapshot>()
   /** Monotonic; since when a node refuses the log of a run that it lists no longer. */
   readonly #refusedSinceMs = new WeakMap<LiveAttempt, number>()
 
-  constructor(context: DispatchContext, finisher: Finisher, listeners: FollowerListeners) {
+  /** `listed`: what a node's lists tell is believed from now on, and on its way to the disk: what is claimed in this turn shares the commit. */
+  readonly events = new EventEmitter<{ listed: [node: FleetNode] }>()
+
+  constructor(context: DispatchContext, parts: FollowerParts) {
     this.#context = context
-    this.#finisher = finisher
-    this.#listeners = listeners
+    this.#parts = parts
+    context.live.events.on('moved', ({ one, to }) => {
+      // What is being taken back is looked for anew, and what has ended is looked for no more.
+      if (to === 'uncertain' || to === 'finishing') this.#absences.delete(one.key)
+    })
+    context.live.events.on('ended', ({ one }) => this.#absences.delete(one.key))
   }
 
   /** Only the lists (or a log) can tell about something there: look at them at each poll. */
   wantsSnapshot(nodeId: string): boolean {
-    return this.#context.live.ofNode(nodeId).some((one) => isUnresolved(one) || one.absence !== null)
+    return this.#context.live.ofNode(nodeId).some((one) => isUnresolved(one) || this.#absences.has(one.key))
   }
 
   /**
@@ -71,7 +80,7 @@ export class Follower {
    * attempts there were given up.
    */
   knowsLists(node: FleetNode): boolean {
-    return this.#newest.has(node) && !this.#listeners.isExpecting(node.stored.id)
+    return this.#newest.has(node) && !this.#parts.returned.isExpecting(node.stored.id)
   }
 
   /** Somebody's job there has this jobid, ended ones included: a second one could not be told from it. */
@@ -83,61 +92,48 @@ export class Follower {
   }
 
   async takeSnapshot(node: FleetNode, snapshot: Snapshot): Promise<void> {
-    const { live, store, clock } = this.#context
+    const { live, clock } = this.#context
     const nodeId = node.stored.id
     this.#newest.set(node, snapshot)
     // What is sent to the local node stays within this process: nothing of it is on its way when that has died.
     const isLocal = nodeId === LOCAL_NODE_ID
-    const result = reconcile(live.ofNode(nodeId), snapshot, {
+    const believed = live.ofNode(nodeId)
+    const result = reconcile(believed, snapshot, {
+      absentSoFar: this.#absences,
       nodePollIntervalMs: isLocal ? 0 : NODE_POLL_INTERVAL_MS,
       takenOverApartMs: isLocal ? 0 : TAKEN_OVER_APART_MS
     })
-    for (const [key, absence] of result.absences) {
-      const one = live.get(key)
-      if (one === undefined) continue
-      if (absence === null) one.orphan = null
-      one.absence = absence
+    for (const one of believed) {
+      const absence = result.absences.get(one.key)
+      if (absence !== undefined) this.#absences.set(one.key, absence)
+      else if (this.#absences.delete(one.key)) this.#orphans.delete(one)
     }
     node.status = { ...node.status, external: result.external }
     const twice = result.twice.map((key) => live.get(key)!)
     const seen = result.verdicts
       .filter((verdict) => verdict.kind !== 'missing')
-      .filter(({ key, kind }) => kind !== 'accepted' || snapshot.begunAtMs > live.get(key)!.takenBackAtMs)
-    const changes = seen.map((verdict) =>
-      changeFor(verdict, live.get(verdict.key)!, clock.nowMs(), node.status.clockEstimate)
+      .filter(({ key, kind }) => kind !== 'accepted' || !this.#parts.stuck.isTakenBackAfter(live.get(key)!, snapshot))
+    const writing = live.moveAll(
+      seen.map((verdict) => {
+        const one = live.get(verdict.key)!
+        const sendNotes = this.#parts.sender.sendNotesOf(one)
+        return { one, ...moveFor(verdict, one, { sendNotes, atMs: clock.nowMs(), clock: node.status.clockEstimate }) }
+      })
     )
-    const writing = changes.length === 0 ? [] : store.applyChanges(changes)
-    const over = seen.filter(({ kind }) => kind === 'finished')
-    for (const { key } of over) live.noteOver(live.get(key)!)
-    this.#listeners.onListed(node)
-    const applied = await writing
-    for (const [index, verdict] of seen.entries()) {
-      const one = live.get(verdict.key)
-      if (one === undefined || applied[index] !== true) continue
-      one.state = verdict.kind === 'finished' ? 'finishing' : verdict.kind
-      one.startedAtMs ??= changes[index]?.details?.startedAtMs ?? null
-      if (verdict.kind === 'running') {
-        this.#listeners.onRunning(one)
-      }
-      if (verdict.kind === 'finished') {
-        one.exit = verdict.seen.exit
-        this.#finisher.finish(one)
-      }
-      this.#context.onAttemptSettled(one)
-    }
+    this.events.emit('listed', node)
+    await writing
     for (const verdict of result.verdicts) {
       const one = live.get(verdict.key)
       if (verdict.kind === 'missing' && one !== undefined) void this.#investigate(node, one)
     }
-    for (const one of twice) await this.#noteTwice(node, one)
-    await this.#listeners.onLook(node, snapshot)
+    for (const one of twice) await this.#flagTwice(node, one)
   }
 
   /**
    * Scrapyd takes a jobid as often as it is told to. A cancel would stop all runs of this one, so both are left alone: the first that the
    * lists show to have ended decides, and the job is flagged.
    */
-  async #noteTwice(node: FleetNode, one: LiveAttempt): Promise<void> {
+  async #flagTwice(node: FleetNode, one: LiveAttempt): Promise<void> {
     if (this.#knownTwice.has(one)) return
     const { store, clock } = this.#context
     const timeline = await store.listTimeline(one.jobId)
@@ -168,7 +164,7 @@ export class Follower {
     if (this.#investigating.has(one.key)) return
     this.#investigating.add(one.key)
     try {
-      await this.#lookAtLog(node, one)
+      await this.#judgeByLog(node, one)
     } catch (error) {
       // Nothing is proved, or it could not be written: the next snapshot asks again.
       if (!(error instanceof NodeError))
@@ -178,16 +174,16 @@ export class Follower {
     }
   }
 
-  async #lookAtLog(node: FleetNode, one: LiveAttempt): Promise<void> {
+  async #judgeByLog(node: FleetNode, one: LiveAttempt): Promise<void> {
     let log: LogTail | null
     try {
-      log = await this.#finisher.readTail(node, one)
+      log = await this.#parts.finisher.readTail(node, one)
       this.#refusedSinceMs.delete(one)
     } catch (error) {
       if (!isAnswer(node, error)) throw error
       return this.#concludeRefused(node, one, error.message)
     }
-    if (this.#context.live.get(one.key) !== one || one.absence === null) return
+    if (this.#context.live.get(one.key) !== one || !this.#absences.has(one.key)) return
     if (log === null) await this.#concludeWithoutLog(node, one)
     else if (parseClosingStats(log.text).finishReason !== null) await this.#concludeFinished(node, one)
     else await this.#followOrphan(node, one, log.sizeBytes)
@@ -197,19 +193,20 @@ export class Follower {
     const nowMs = this.#context.clock.monotonicMs()
     const sinceMs = this.#refusedSinceMs.get(one) ?? nowMs
     this.#refusedSinceMs.set(one, sinceMs)
-    if (one.absence === null || nowMs - sinceMs < LOG_REFUSED_MS) return
+    const absence = this.#absences.get(one.key)
+    if (absence === undefined || nowMs - sinceMs < LOG_REFUSED_MS) return
     await conclude(this.#context, one, {
       from: [one.state],
       result: 'lost',
       reason: 'log refused',
       text: `Lost: ${node.stored.name} lists it no longer and does not give its log (${message.replace(/\.$/, '')})`,
-      evidence: { inNoListOfSnapshots: one.absence.snapshots, log: message },
+      evidence: { inNoListOfSnapshots: absence.snapshots, log: message },
       isTriedAgain: isUnresolved(one)
     })
   }
 
   async #concludeWithoutLog(node: FleetNode, one: LiveAttempt): Promise<void> {
-    const evidence = { inNoListOfSnapshots: one.absence?.snapshots ?? 0, log: 'not there' }
+    const evidence = { inNoListOfSnapshots: this.#absences.get(one.key)?.snapshots ?? 0, log: 'not there' }
     const { name } = node.stored
     if (isUnresolved(one)) return this.#concludeAbsent(node, one, evidence)
     // The answer to the cancel that took it out of the node's queue was lost.
@@ -230,7 +227,7 @@ export class Follower {
    * may have forgotten (a restart, its logs pruned) may have run it, too: the job is sent again all the same, flagged.
    */
   async #concludeAbsent(node: FleetNode, one: LiveAttempt, evidence: Record<string, unknown>): Promise<void> {
-    const { store, live, clock, onJobEnded, wake } = this.#context
+    const { live, clock } = this.#context
     const { name } = node.stored
     const holderId = await this.#listedElsewhere(node, one)
     if (holderId !== null) {
@@ -246,9 +243,8 @@ export class Follower {
       return
     }
     const remembers = await this.#remembersSince(node, one)
-    const isApplied = await applyChange(store, one, {
+    await live.end(one, {
       from: [one.state],
-      to: 'ended',
       kind: 'absent',
       result: 'absent',
       reason: 'never arrived',
@@ -262,10 +258,6 @@ export class Follower {
         evidence: { ...evidence, remembers }
       }
     })
-    if (!isApplied) return
-    live.remove(one)
-    onJobEnded(one)
-    wake()
   }
 
   /** The node that lists it, or did while nobody knew where it was (returned-runs.ts), though it was sent to another. */
@@ -292,86 +284,72 @@ export class Follower {
   }
 
   async #concludeFinished(node: FleetNode, one: LiveAttempt): Promise<void> {
-    const { store, clock } = this.#context
-    const isApplied = await applyChange(store, one, {
+    const { live, clock } = this.#context
+    await live.move(one, {
       from: [one.state],
       to: 'finishing',
       kind: 'finishing',
       entry: {
         atMs: clock.nowMs(),
         text: `${node.stored.name} lists it no longer; its log has closing stats`,
-        evidence: { inNoListOfSnapshots: one.absence?.snapshots ?? 0, log: 'complete' }
+        evidence: { inNoListOfSnapshots: this.#absences.get(one.key)?.snapshots ?? 0, log: 'complete' }
       }
     })
-    if (!isApplied) return
-    one.state = 'finishing'
-    one.absence = null
-    this.#finisher.finish(one)
-    this.#context.wake()
   }
 
   async #followOrphan(node: FleetNode, one: LiveAttempt, sizeBytes: number): Promise<void> {
-    const { store, clock } = this.#context
+    const { store, live, clock } = this.#context
     const nowMs = clock.monotonicMs()
-    if (one.orphan === null) {
-      one.orphan = { sizeBytes, silentSinceMs: nowMs }
+    const orphan = this.#orphans.get(one)
+    if (orphan === undefined || sizeBytes !== orphan.sizeBytes) {
+      this.#orphans.set(one, { sizeBytes, silentSinceMs: nowMs })
+      if (orphan !== undefined) return
       // An earlier engine may have recorded it already (I4): only how long the log stands still begins anew.
       const timeline = await store.listTimeline(one.jobId)
       if (timeline.some(({ kind, attemptNumber }) => kind === 'vanished' && attemptNumber === one.number)) return
-      const isApplied = await applyChange(store, one, {
+      await live.move(one, {
         from: [one.state],
         to: 'running',
         kind: 'vanished',
         entry: {
           atMs: clock.nowMs(),
           text: `${node.stored.name} lists it no longer (did it restart?); watching its log`,
-          evidence: { inNoListOfSnapshots: one.absence?.snapshots ?? 0, logBytes: sizeBytes }
+          evidence: { inNoListOfSnapshots: this.#absences.get(one.key)?.snapshots ?? 0, logBytes: sizeBytes }
         },
         details: { startedAtMs: one.startedAtMs ?? clock.nowMs() }
       })
-      if (!isApplied) return
-      one.state = 'running'
-      one.startedAtMs ??= clock.nowMs()
-      this.#listeners.onRunning(one)
       return
     }
-    if (sizeBytes !== one.orphan.sizeBytes) {
-      one.orphan = { sizeBytes, silentSinceMs: nowMs }
-      return
-    }
-    if (nowMs - one.orphan.silentSinceMs < ORPHAN_SILENCE_MS) return
+    if (nowMs - orphan.silentSinceMs < ORPHAN_SILENCE_MS) return
     await conclude(this.#context, one, {
       from: [one.state],
       result: 'lost',
       reason: 'node forgot',
       text: `Lost: ${node.stored.name} forgot it, and its log has stood still for a minute without closing stats`,
-      evidence: { logBytes: sizeBytes, silentForMs: Math.round(nowMs - one.orphan.silentSinceMs) }
+      evidence: { logBytes: sizeBytes, silentForMs: Math.round(nowMs - orphan.silentSinceMs) }
     })
   }
 }
 
-function changeFor(
+function moveFor(
   verdict: Verdict & { seen: SeenJob },
   one: LiveAttempt,
-  atMs: number,
-  clockEstimate: ClockEstimate
-): AttemptChange {
+  { sendNotes, atMs, clock }: { sendNotes: Record<string, unknown>; atMs: number; clock: ClockEstimate }
+): AttemptMove {
   const { pid, startTime, endTime, exit } = verdict.seen
   // The node knows its times more exactly than our looks; what contradicts them is not believed.
-  const startedAtMs = trueTimeBetween(startTime, clockEstimate, { afterMs: one.sentAtMs, beforeMs: atMs })
+  const startedAtMs = trueTimeBetween(startTime, clock, { afterMs: one.sentAtMs, beforeMs: atMs })
   const evidence = {
     ...(pid === null ? {} : { pid }),
     ...(startTime === null ? {} : { nodeStartTime: startTime }),
     ...(endTime === null ? {} : { nodeEndTime: endTime }),
     ...(exit === null ? {} : { exit }),
     // Its node shows it before it has answered; the sender's own entry comes too late then.
-    ...(one.state === 'sending' ? one.sendNotes : {}),
+    ...(one.state === 'sending' ? sendNotes : {}),
     ...(one.state === 'uncertain' ? { resolved: 'the POST had arrived' } : {})
   }
-  const base = { jobId: one.jobId, attemptNumber: one.number }
   if (verdict.kind === 'accepted') {
     return {
-      ...base,
       from: ['sending', 'uncertain'],
       to: 'accepted',
       kind: 'accepted',
@@ -381,7 +359,6 @@ function changeFor(
   }
   if (verdict.kind === 'running') {
     return {
-      ...base,
       from: ['sending', 'uncertain', 'accepted'],
       to: 'running',
       kind: 'running',
@@ -390,14 +367,14 @@ function changeFor(
     }
   }
   return {
-    ...base,
     from: ['sending', 'uncertain', 'accepted', 'running'],
     to: 'finishing',
     kind: 'finishing',
+    exit,
     entry: { atMs, text: 'Ended on the node; reading its log', evidence },
     details: {
       // It was over before it was seen to run: without the node's own time, the log tells how long it took.
-      ...(one.startedAtMs === null && trueTime(startTime, clockEstimate) !== null ? { startedAtMs } : {}),
+      ...(one.startedAtMs === null && trueTime(startTime, clock) !== null ? { startedAtMs } : {}),
       exitCode: exit?.code ?? null,
       signal: exit?.signal ?? null,
       limitHit: exit?.limit ?? null,
@@ -409,5 +386,5 @@ function changeFor(
 
 /** Nobody knows whether the node has it; `sending` with an answer is one whose answer could not be recorded. */
 function isUnresolved(one: LiveAttempt): boolean {
-  return one.state === 'uncertain' || (one.state === 'sending' && one.settledAtMs !== null)
+  return one.state === 'uncertain' || (one.state === 'sending' && one.sendEndedAtMs !== null)
 }

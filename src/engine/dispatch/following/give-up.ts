@@ -3,9 +3,7 @@ import { formatDuration } from '../../../shared/time.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { conclude } from '../ending/conclude.ts'
 import type { DispatchContext } from '../context.ts'
-import type { LiveAttempt } from '../live-attempts.ts'
-
-const LIVE_STATES = ['sending', 'uncertain', 'accepted', 'running', 'finishing'] as const
+import { LIVE_STATES, type LiveAttempt } from '../live-attempts.ts'
 
 /**
  * Gives up attempts on nodes that do not answer: the attempt ends as lost, its job goes back to the queue, flagged, because nobody
@@ -23,8 +21,8 @@ export class GiveUp {
     this.#context = context
   }
 
-  /** Called now and then for each node. */
-  look(node: FleetNode): void {
+  /** Called each second for each node: gives up what is live on one that has been away for too long. */
+  checkPatience(node: FleetNode): void {
     const { clock, live, logger } = this.#context
     const { id, giveUpAfterSeconds } = node.stored
     if (!isAway(node)) {
@@ -91,14 +89,11 @@ export class GiveUp {
   }
 
   async #giveUp(ours: LiveAttempt[], words: (one: LiveAttempt) => string): Promise<string[]> {
-    const { store, live, clock, onJobEnded, wake } = this.#context
-    if (ours.length === 0) return []
-    const applied = await store.applyChanges(
+    const { live, clock } = this.#context
+    const applied = await live.endAll(
       ours.map((one) => ({
-        jobId: one.jobId,
-        attemptNumber: one.number,
-        from: [...LIVE_STATES],
-        to: 'ended' as const,
+        one,
+        from: LIVE_STATES,
         kind: 'given_up' as const,
         result: 'lost' as const,
         reason: 'given up',
@@ -111,13 +106,7 @@ export class GiveUp {
         }
       }))
     )
-    const given = ours.filter((_one, index) => applied[index] === true)
-    for (const one of given) {
-      live.remove(one)
-      onJobEnded(one)
-    }
-    wake()
-    return given.map(({ jobId }) => jobId)
+    return ours.filter((_one, index) => applied[index] === true).map(({ jobId }) => jobId)
   }
 
   #nameOf(one: LiveAttempt): string {

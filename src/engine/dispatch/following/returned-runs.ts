@@ -63,7 +63,7 @@ export class ReturnedRuns {
   }
 
   /** An attempt ended. Unless its node had shown that its run is over, it is news when the node lists it again. */
-  noteEnded(one: LiveAttempt): void {
+  recordEnd(one: LiveAttempt): void {
     const node = this.#context.fleet.get(one.nodeId)
     if (node === undefined || (one.state === 'finishing' && node.status.health === 'up')) return
     for (const other of this.#context.fleet.list()) this.#known.get(other)?.delete(one.jobid)
@@ -75,7 +75,7 @@ export class ReturnedRuns {
     this.#endedAtMs.delete(oldest!)
   }
 
-  async look(node: FleetNode, snapshot: Snapshot): Promise<void> {
+  async recognise(node: FleetNode, snapshot: Snapshot): Promise<void> {
     const asked = this.#unknownIn(node, snapshot)
     if (asked.size > 0) {
       const { store } = this.#context
@@ -83,10 +83,10 @@ export class ReturnedRuns {
       const attempts = await store.findAttemptsOnNode(node.stored.id, runs)
       for (const attempt of attempts) {
         const { job, list } = asked.get(attempt.jobid)!
-        if (isDoubtful(attempt, list)) await this.#takeIn(node, { attempt, job, list })
+        if (isDoubtful(attempt, list)) await this.#judge(node, { attempt, job, list })
       }
       const ofThisNode = new Set(attempts.map(({ jobid }) => jobid))
-      for (const seen of asked.values()) if (!ofThisNode.has(seen.job.jobid)) await this.#noteTaken(node, seen)
+      for (const seen of asked.values()) if (!ofThisNode.has(seen.job.jobid)) await this.#recordTaken(node, seen)
       const known = this.#known.get(node)!
       for (const { job } of asked.values()) known.set(job.jobid, job.project)
     }
@@ -115,7 +115,7 @@ export class ReturnedRuns {
     return unknown
   }
 
-  async #takeIn(node: FleetNode, seen: Seen): Promise<void> {
+  async #judge(node: FleetNode, seen: Seen): Promise<void> {
     const { store } = this.#context
     const { attempt, list } = seen
     const job = await store.getJob(attempt.jobId)
@@ -135,37 +135,23 @@ export class ReturnedRuns {
 
   /** The job has not begun anew: the run that was given up is its run again. False: it has, or has ended. */
   async #goOn(node: FleetNode, { attempt, job: seen, list }: Seen, job: StoredJob): Promise<boolean> {
-    const { store, live, clock } = this.#context
+    const { live, clock } = this.#context
     if (job.state !== 'queued' || job.attemptCount !== attempt.number || job.cancelAskedAtMs !== null) return false
-    const state = STATE_OF[list]
-    const [isApplied] = await store.applyChanges([
-      {
-        jobId: job.id,
-        attemptNumber: attempt.number,
-        from: ['ended'],
-        to: state,
-        kind: 'found_again',
-        entry: {
-          atMs: clock.nowMs(),
-          text: `Found again on ${node.stored.name} (${list}), where ${wasWhat(attempt)}: it goes on there`,
-          evidence: { list, result: attempt.result, reason: attempt.reason }
-        }
+    const one = await live.revive(attempt, job, {
+      to: STATE_OF[list],
+      exit: seen.exit,
+      entry: {
+        atMs: clock.nowMs(),
+        text: `Found again on ${node.stored.name} (${list}), where ${wasWhat(attempt)}: it goes on there`,
+        evidence: { list, result: attempt.result, reason: attempt.reason }
       }
-    ])
-    if (isApplied !== true) return false
-    // At once, and with nothing between that may fail: a cancel that is asked from now on finds it live.
-    const { retry, limits } = job
-    const startedAtMs = attempt.startedAtMs ?? (state === 'accepted' ? null : clock.nowMs())
-    const revived = { ...attempt, state, startedAtMs, result: null, reason: null, endedAtMs: null }
-    const one = live.add(revived, { settledAtMs: clock.monotonicMs(), cancelAskedAtMs: null, retry, limits })
-    one.exit = seen.exit
-    this.#follow(one)
-    this.#context.wake()
-    return true
+    })
+    if (one !== null) this.#follow(one)
+    return one !== null
   }
 
   /** A run of ours on a node that it was never sent to: both have one queue. It is left alone, since nobody can say whose it is. */
-  async #noteTaken(node: FleetNode, { job: seen, list }: Omit<Seen, 'attempt'>): Promise<void> {
+  async #recordTaken(node: FleetNode, { job: seen, list }: Omit<Seen, 'attempt'>): Promise<void> {
     const { store, clock, fleet } = this.#context
     const jobId = OUR_JOBID.exec(seen.jobid)?.[1]
     if (jobId === undefined) return

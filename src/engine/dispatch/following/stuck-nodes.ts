@@ -1,8 +1,8 @@
+import { EventEmitter } from 'node:events'
 import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type Snapshot } from '../../nodes/node-client.ts'
-import { applyChange } from '../apply-change.ts'
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 import { isOnProbation, judgeLook, type Watch } from '../decide/watchdog.ts'
@@ -23,21 +23,22 @@ const TAKE_BACK_AGAIN_MAX_MS = 300_000
  * Written down first, so that after a crash in between nobody takes the job for one that its node lost.
  */
 export class StuckNodes {
-  readonly #context: DispatchContext
+  readonly #context: Pick<DispatchContext, 'live' | 'clock' | 'logger' | 'fleet'>
   readonly #watches = new Map<string, Watch>()
   /** Wall time since when a node is stuck, for people. */
   readonly #sinceMs = new Map<string, number>()
   readonly #tries = new WeakMap<LiveAttempt, { count: number; againAtMs: number }>()
+  /** Monotonic: until when lists tell nothing of one that is being taken out of its node's queue; they were begun earlier. */
+  readonly #takenBackAtMs = new WeakMap<LiveAttempt, number>()
   /** Those whose time of probation has been told to the dispatcher. */
   readonly #onProbation = new Set<string>()
   readonly #wasDown = new Set<string>()
 
-  readonly #onChange: (node: FleetNode) => void
+  /** `changed`: what `whyStuck` and `roomFor` tell of a node is another thing now. */
+  readonly events = new EventEmitter<{ changed: [node: FleetNode] }>()
 
-  /** `onChange`: what `whyStuck` and `roomFor` tell of a node is another thing now. */
-  constructor(context: DispatchContext, onChange: (node: FleetNode) => void) {
+  constructor(context: Pick<DispatchContext, 'live' | 'clock' | 'logger' | 'fleet'>) {
     this.#context = context
-    this.#onChange = onChange
   }
 
   /** Why it gets no jobs now, in words that follow its name; null: it may have some (`roomFor` tells how many). */
@@ -61,7 +62,13 @@ export class StuckNodes {
     return this.#sinceMs.get(nodeId) ?? null
   }
 
-  noteSnapshot(node: FleetNode, snapshot: Snapshot): void {
+  /** A list that was begun before it was taken out of the node's queue, or is being taken out, still shows it there. */
+  isTakenBackAfter(one: LiveAttempt, snapshot: Snapshot): boolean {
+    return (this.#takenBackAtMs.get(one) ?? Number.NEGATIVE_INFINITY) >= snapshot.begunAtMs
+  }
+
+  /** Judges whether the node starts what it accepted, by its newest lists. */
+  judge(node: FleetNode, snapshot: Snapshot): void {
     const { live, clock, logger, fleet } = this.#context
     const { id, name } = node.stored
     // The last lists of a node that was removed may come in after that.
@@ -85,20 +92,20 @@ export class StuckNodes {
       if (!this.#sinceMs.delete(id)) return
       this.#onProbation.delete(id)
       logger.info({ node: name }, 'a node that was stuck starts jobs again')
-      this.#onChange(node)
+      this.events.emit('changed', node)
       return
     }
     if (after.stuck !== before?.stuck) {
       this.#sinceMs.set(id, this.#sinceMs.get(id) ?? clock.nowMs())
       this.#onProbation.delete(id)
       logger.warn({ node: name, strikes: after.stuck.strikes }, 'a node accepts jobs but starts none')
-      this.#onChange(node)
+      this.events.emit('changed', node)
     }
     if (!isOnProbation(after.stuck, after.atMs)) void this.#takeBack(node, accepted)
   }
 
-  /** Called now and then: begins probation where its time has come, and for nodes that were restarted. */
-  look(node: FleetNode): void {
+  /** Called each second: begins probation where its time has come, and for nodes that were restarted. */
+  beginProbation(node: FleetNode): void {
     const { id } = node.stored
     const watch = this.#watches.get(id)
     if (watch === undefined || watch.stuck === null) return
@@ -107,7 +114,7 @@ export class StuckNodes {
     if (this.#wasDown.delete(id)) this.#watches.set(id, { ...watch, stuck: { ...watch.stuck, tryAgainAtMs: nowMs } })
     if (this.#onProbation.has(id) || this.roomFor(id) === 0) return
     this.#onProbation.add(id)
-    this.#onChange(node)
+    this.events.emit('changed', node)
   }
 
   /** It has left the fleet. */
@@ -125,7 +132,7 @@ export class StuckNodes {
   }
 
   async #takeBack(node: FleetNode, accepted: LiveAttempt[]): Promise<void> {
-    const { store, clock, logger } = this.#context
+    const { live, clock, logger } = this.#context
     const nowMs = clock.monotonicMs()
     // One that somebody cancels is on its way out already.
     const ours = accepted.filter(
@@ -133,12 +140,11 @@ export class StuckNodes {
     )
     if (ours.length === 0) return
     const waited = (one: LiveAttempt) =>
-      `this one has waited there for ${formatDuration(Math.round((nowMs - (one.settledAtMs ?? nowMs)) / 1000))}`
+      `this one has waited there for ${formatDuration(Math.round((nowMs - (one.sendEndedAtMs ?? nowMs)) / 1000))}`
     try {
-      const applied = await store.applyChanges(
+      const applied = await live.moveAll(
         ours.map((one) => ({
-          jobId: one.jobId,
-          attemptNumber: one.number,
+          one,
           from: ['accepted' as const],
           to: 'uncertain' as const,
           kind: 'uncertain' as const,
@@ -151,28 +157,28 @@ export class StuckNodes {
       )
       const line = ours.filter((_one, index) => applied[index] === true)
       for (const one of line) {
-        one.state = 'uncertain'
-        one.absence = null
-        one.takenBackAtMs = Number.POSITIVE_INFINITY
+        this.#takenBackAtMs.set(one, Number.POSITIVE_INFINITY)
         const count = (this.#tries.get(one)?.count ?? 0) + 1
         const delayMs = Math.min(TAKE_BACK_AGAIN_MAX_MS, TAKE_BACK_AGAIN_FIRST_MS * 2 ** (count - 1))
         this.#tries.set(one, { count, againAtMs: nowMs + delayMs })
       }
       const worker = async () => {
-        for (let one = line.shift(); one !== undefined; one = line.shift()) await this.#takeOne(node, one)
+        for (let one = line.shift(); one !== undefined; one = line.shift()) await this.#takeOneBack(node, one)
       }
       await Promise.all(Array.from({ length: TAKE_BACK_AT_ONCE }, worker))
     } catch (error) {
       logger.error({ error, node: node.stored.name }, 'taking jobs back from a stuck node failed; tried again')
     } finally {
       // After a failure some were not come to: the lists tell of them again.
-      for (const one of ours) one.takenBackAtMs = Math.min(one.takenBackAtMs, clock.monotonicMs())
+      for (const one of ours) {
+        if (this.#takenBackAtMs.get(one) === Number.POSITIVE_INFINITY) this.#takenBackAtMs.set(one, clock.monotonicMs())
+      }
     }
     node.observer.poke()
   }
 
-  async #takeOne(node: FleetNode, one: LiveAttempt): Promise<void> {
-    const { store, live, clock, logger } = this.#context
+  async #takeOneBack(node: FleetNode, one: LiveAttempt): Promise<void> {
+    const { live, clock, logger } = this.#context
     // Somebody else has ended it meanwhile.
     if (live.get(one.key) !== one) return
     try {
@@ -186,11 +192,10 @@ export class StuckNodes {
       logger.warn({ jobId: one.jobId, error: error.message }, 'it is not known whether a job was taken back')
       return
     } finally {
-      one.takenBackAtMs = clock.monotonicMs()
+      this.#takenBackAtMs.set(one, clock.monotonicMs())
     }
-    const isApplied = await applyChange(store, one, {
+    await live.end(one, {
       from: ['uncertain'],
-      to: 'ended',
       kind: 'taken_back',
       result: 'absent',
       reason: 'taken back',
@@ -201,16 +206,12 @@ export class StuckNodes {
         evidence: { nodeSaid: 'pending' }
       }
     })
-    if (!isApplied) return
-    live.remove(one)
-    this.#context.onJobEnded(one)
-    this.#context.wake()
   }
 
   /** It was out of the queue before we came: accepted, as before, and not taken for one that never arrived. */
   async #leaveThere(node: FleetNode, one: LiveAttempt, nodeSaid: string | null): Promise<void> {
-    const { store, clock } = this.#context
-    const isApplied = await applyChange(store, one, {
+    const { live, clock } = this.#context
+    await live.move(one, {
       from: ['uncertain'],
       to: 'accepted',
       kind: 'accepted',
@@ -220,7 +221,6 @@ export class StuckNodes {
         evidence: { nodeSaid }
       }
     })
-    if (isApplied) one.state = 'accepted'
   }
 }
 

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { problemOfPathPart } from '../../projects/names.ts'
 import type { QueueLine } from '../../queue/fair-order.ts'
@@ -8,17 +9,22 @@ import { Timers } from '../../runtime/clock.ts'
 import type { AttemptStart } from '../../store/records.ts'
 import type { DispatchContext } from '../context.ts'
 import type { Follower } from '../following/follower.ts'
-import type { LiveAttempt } from '../live-attempts.ts'
+import type { StuckNodes } from '../following/stuck-nodes.ts'
+import type { HoldBacks } from './hold-backs.ts'
 import { NodeBoard } from './node-board.ts'
 import { type Assignment, place, type Plan } from '../decide/place.ts'
-import { Sender } from './sender.ts'
+import type { Sender } from './sender.ts'
 
 /** Requests on their way to all nodes together, and how many jobs one run places at most: other work goes on in between. */
 const REQUESTS_MAX = 512
 const ASSIGNMENTS_MAX = 256
-const HOLD_BACK_FIRST_MS = 5_000
-const HOLD_BACK_MAX_MS = 300_000
-const HOLD_BACKS_KEPT = 10_000
+
+interface DispatcherParts {
+  lists: Pick<Follower, 'knowsLists' | 'isListed'>
+  stuck: StuckNodes
+  sender: Sender
+  holdBacks: HoldBacks
+}
 
 /**
  * Carries out placement: looks at what changed in the queue and on the nodes, asks `place` what goes where, writes the attempts
@@ -31,15 +37,14 @@ const HOLD_BACKS_KEPT = 10_000
  */
 export class Dispatcher {
   readonly #context: DispatchContext
-  readonly #lists: Pick<Follower, 'knowsLists' | 'isListed'>
+  readonly #lists: DispatcherParts['lists']
   readonly #queue: QueueView
   readonly #board: NodeBoard
   readonly #sender: Sender
+  readonly #holdBacks: HoldBacks
   readonly #due: DueTimer
   readonly #timers: Timers
   readonly #shares = new FairShares()
-  readonly #heldBack = new Map<string, { untilMs: number; count: number }>()
-  #forgetAbove = HOLD_BACKS_KEPT
   #running: Promise<void> | null = null
   #again = false
   #stopped = false
@@ -47,23 +52,32 @@ export class Dispatcher {
   /** The last run could have placed more but for the requests on their way; it is tried again when these are fewer than that. */
   #againBelowRequests = -1
   paused = false
+  /** `waiting`: jobs of these lanes wait for something else than before. `laneGone`: no job is queued there any more. */
+  readonly events = new EventEmitter<{ waiting: [lanes: string[]]; laneGone: [lane: string] }>()
 
-  constructor(context: DispatchContext, lists: Pick<Follower, 'knowsLists' | 'isListed'>) {
+  constructor(context: DispatchContext, { lists, stuck, sender, holdBacks }: DispatcherParts) {
     this.#context = context
     this.#lists = lists
-    this.#queue = new QueueView(context.store, () => this.wake(), context.onLaneGone)
-    this.#sender = new Sender(context, {
-      holdBack: (one) => this.#holdBack(one),
-      onRequests: (nodeId) => this.#board.note(nodeId),
-      onAnswered: () => {
-        if (this.#sender.requestCount > this.#againBelowRequests) return
-        this.#againBelowRequests = -1
-        this.wake()
-      }
-    })
-    this.#board = new NodeBoard(context, lists, (nodeId) => this.#sender.requestsTo(nodeId))
+    this.#sender = sender
+    this.#holdBacks = holdBacks
+    const forgetLane = (lane: string) => this.events.emit('laneGone', lane)
+    this.#queue = new QueueView(context.store, () => this.wake(), forgetLane)
+    this.#board = new NodeBoard(context, { lists, stuck, sender })
     this.#due = new DueTimer(context)
     this.#timers = new Timers(context.clock)
+    holdBacks.events.on('over', () => this.wake())
+    sender.events.on('requests', ({ nodeId, by }) => {
+      this.#board.markStale(nodeId)
+      if (by === -1) this.#wakeForRequests()
+    })
+    context.live.events.on('slots', ({ nodeId, by }) => {
+      this.#board.markStale(nodeId)
+      if (by === -1) this.wake()
+    })
+    context.live.events.on('ended', ({ one, jobOutcome }) => {
+      this.#board.markStale(one.nodeId)
+      if (jobOutcome === null) this.wake()
+    })
   }
 
   /** Jobs are queued that no node could take at the last run. */
@@ -81,16 +95,17 @@ export class Dispatcher {
     })
   }
 
-  /** An attempt there began or ceased to hold a slot, or ended. */
-  noteSlots(nodeId: string): void {
-    this.#board.note(nodeId)
+  #wakeForRequests(): void {
+    if (this.#sender.requestCount > this.#againBelowRequests) return
+    this.#againBelowRequests = -1
+    this.wake()
   }
 
   /**
-   * A node was looked at, or is set otherwise. It may have more room than the last plan saw for reasons that no transition tells:
+   * A node has answered, or is set otherwise. It may have more room than the last plan saw for reasons that no transition tells:
    * its counters follow its lists, strangers come and go, its slots are learned.
    */
-  noteLook(node: FleetNode): void {
+  refreshNode(node: FleetNode): void {
     if (this.#context.fleet.get(node.stored.id) === node && this.#board.refreshOne(node)) this.wake()
   }
 
@@ -99,6 +114,7 @@ export class Dispatcher {
     this.#stopped = true
     this.#due.stop()
     this.#timers.stop()
+    this.#holdBacks.stop()
     this.#queue.stop()
     await this.#running
     await this.#sender.stop()
@@ -122,7 +138,7 @@ export class Dispatcher {
     this.#board.refresh()
     const plan = this.#plan()
     this.#shares.raiseFloor(plan.passFloor)
-    this.#noteReasons(plan)
+    this.#publishReasons(plan)
     for (const upload of plan.uploads) this.#sendEgg(upload)
     const begun = plan.assignments.length === 0 ? 0 : await this.#begin(plan.assignments)
     const hasMoreHeads = plan.endedAt !== null && this.#queue.readMore(plan.endedAt)
@@ -132,8 +148,7 @@ export class Dispatcher {
   }
 
   #plan(): Plan {
-    const { live, projects, distribution, clock } = this.#context
-    const nowMs = clock.monotonicMs()
+    const { live, projects, distribution } = this.#context
     const { limits } = live
     return place({
       lines: this.#queue.lines().values(),
@@ -148,16 +163,15 @@ export class Dispatcher {
       versionOf: ({ project, version }) => projects.versionToRun(project, version),
       eggState: (nodeId, project, version) => distribution.stateOf(nodeId, project, version),
       whyNotReady: this.#context.whyNotReady,
-      isHeldBack: (jobId, nodeId) =>
-        this.#heldBack.size > 0 && (this.#heldBack.get(`${jobId}/${nodeId}`)?.untilMs ?? 0) > nowMs,
+      isHeldBack: (jobId, nodeId) => this.#holdBacks.isHeld(jobId, nodeId),
       hasLimits: !limits.isEmpty,
       rulesFor: (project, spider) => limits.rulesFor(project, spider),
       assignmentsMax: Math.min(ASSIGNMENTS_MAX, REQUESTS_MAX - this.#sender.requestCount)
     })
   }
 
-  #noteReasons(plan: Plan): void {
-    const { waiting, onWaitingChanged } = this.#context
+  #publishReasons(plan: Plan): void {
+    const { waiting } = this.#context
     const { everything, lines, lanes } = plan.waiting
     const lanesOfLine = (key: string) => this.#queue.lines().get(key)?.lanes.keys() ?? []
     const changed = plan.isPartial
@@ -165,14 +179,14 @@ export class Dispatcher {
       : waiting.replace(plan.waiting, lanesOfLine)
     const isWaiting =
       lines.size > 0 || lanes.size > 0 || plan.isPartial || (everything !== null && this.#queue.lines().size > 0)
-    this.#noteWaiting(isWaiting)
+    this.#watchCloselyFrom(isWaiting)
     // Of lanes that are gone the jobs themselves tell.
     const there = changed.filter((lane) => this.#queue.has(lane))
-    if (there.length > 0) onWaitingChanged(there)
+    if (there.length > 0) this.events.emit('waiting', there)
   }
 
   /** When jobs begin to wait, nodes that only strangers keep busy must be watched closely at once, not at their idle pace. */
-  #noteWaiting(hasWaiting: boolean): void {
+  #watchCloselyFrom(hasWaiting: boolean): void {
     const isNew = hasWaiting && !this.#hasWaiting
     this.#hasWaiting = hasWaiting
     if (!isNew) return
@@ -183,30 +197,28 @@ export class Dispatcher {
 
   /** Returns how many were begun; the others were not what they had been when they were read. */
   async #begin(assignments: Assignment[]): Promise<number> {
-    const { store, live, projects, fleet } = this.#context
+    const { live, projects, fleet } = this.#context
     const starts: AttemptStart[] = []
     for (const assignment of assignments) {
       const start = this.#startOf(assignment)
       starts.push(start instanceof Promise ? await start : start)
     }
-    const attempts = new Map((await store.beginAttempts(starts)).map((attempt) => [attempt.jobId, attempt]))
+    const begun = await live.begin(starts)
     for (const { job: head, lane, line, nodeId } of assignments) {
-      const attempt = attempts.get(head.id)
-      if (attempt === undefined) {
+      const start = begun.get(head.id)
+      if (start === undefined) {
         this.#queue.noteStale(lane)
         continue
       }
       this.#queue.remove(lane, head.id)
       this.#shares.noteGone(line.project, projects.settingsOf(line.project).weight ?? 1)
-      const { job } = attempt
-      const { cancelAskedAtMs, retry, limits } = job
-      this.#sender.send(live.add(attempt, { settledAtMs: null, cancelAskedAtMs, retry, limits }), attempt, job)
+      this.#sender.send(start.one, start.attempt)
       const node = fleet.get(nodeId)
       if (node !== undefined) this.#board.refreshOne(node)
     }
     // Refused claims are of jobs that expired, or overlap: then the store has something to do, and the lanes change by it.
-    if (attempts.size < assignments.length) this.#due.look({ isUrgent: true })
-    return attempts.size
+    if (begun.size < assignments.length) this.#due.look({ isUrgent: true })
+    return begun.size
   }
 
   #startOf({ job, line, nodeId, version, because }: Assignment): AttemptStart | Promise<AttemptStart> {
@@ -235,23 +247,6 @@ export class Dispatcher {
     if (node !== undefined && this.#lists.isListed(node, project, wanted)) return own
     const namesakes = await this.#context.store.findJobsByJobid(job.jobid, null)
     return namesakes.at(-1)?.id === job.id ? wanted : own
-  }
-
-  #holdBack(one: LiveAttempt): void {
-    const { clock } = this.#context
-    const key = `${one.jobId}/${one.nodeId}`
-    const count = (this.#heldBack.get(key)?.count ?? 0) + 1
-    const delayMs = Math.min(HOLD_BACK_MAX_MS, HOLD_BACK_FIRST_MS * 2 ** (count - 1))
-    this.#heldBack.set(key, { untilMs: clock.monotonicMs() + delayMs, count })
-    this.#timers.set(delayMs, () => this.wake())
-    if (this.#heldBack.size > this.#forgetAbove) this.#forgetOldHoldBacks()
-  }
-
-  #forgetOldHoldBacks(): void {
-    const nowMs = this.#context.clock.monotonicMs()
-    for (const [key, held] of this.#heldBack) if (held.untilMs < nowMs) this.#heldBack.delete(key)
-    // Where many are of now, looking at all of them for each new one would cost their square.
-    this.#forgetAbove = Math.max(HOLD_BACKS_KEPT, 2 * this.#heldBack.size)
   }
 
   #sendEgg(upload: { nodeId: string; project: string; version: string }): void {

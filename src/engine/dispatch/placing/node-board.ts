@@ -1,6 +1,8 @@
 import type { FleetNode } from '../../nodes/fleet.ts'
 import type { DispatchContext } from '../context.ts'
 import type { Follower } from '../following/follower.ts'
+import type { StuckNodes } from '../following/stuck-nodes.ts'
+import type { Sender } from './sender.ts'
 import { NodeIndex, type PlaceableNode, roomOn } from '../decide/node-index.ts'
 
 /** Requests on their way to one Scrapyd, which answers one at a time: more would only wait there for jobs that may run elsewhere. */
@@ -12,40 +14,41 @@ const HEALTH_WORDS = {
   invalid: 'answers wrongly'
 }
 
+export interface NodeBoardParts {
+  /** Nodes that accept jobs but start none: why one gets none now, and how many more it may be given at most. */
+  stuck: Pick<StuckNodes, 'whyStuck' | 'roomFor'>
+  lists: Pick<Follower, 'knowsLists'>
+  sender: Pick<Sender, 'requestsTo'>
+}
+
 /**
  * The fleet as placement sees it, kept from one run to the next. What a run asks of a node is compared with what is known of it
- * (a few numbers, nothing is made) only where something may have changed: after each look at it (`refreshOne`), and where it was
- * noted. Comparing all nodes at every run cost a sixth of a core with a thousand of them and 200 ends a second.
+ * (a few numbers, nothing is made) only where something may have changed: after each answer of it (`refreshOne`), and where it is
+ * stale. Comparing all nodes at every run cost a sixth of a core with a thousand of them and 200 ends a second.
  */
 export class NodeBoard {
   readonly index = new NodeIndex()
-  readonly #context: Pick<DispatchContext, 'fleet' | 'live' | 'stuck'>
-  readonly #lists: Pick<Follower, 'knowsLists'>
-  readonly #requestsTo: (nodeId: string) => number
-  readonly #noted = new Set<string>()
+  readonly #context: Pick<DispatchContext, 'fleet' | 'live'>
+  readonly #parts: NodeBoardParts
+  readonly #stale = new Set<string>()
 
-  constructor(
-    context: Pick<DispatchContext, 'fleet' | 'live' | 'stuck'>,
-    lists: Pick<Follower, 'knowsLists'>,
-    requestsTo: (nodeId: string) => number
-  ) {
+  constructor(context: Pick<DispatchContext, 'fleet' | 'live'>, parts: NodeBoardParts) {
     this.#context = context
-    this.#lists = lists
-    this.#requestsTo = requestsTo
+    this.#parts = parts
   }
 
-  /** Its slots, or the requests on their way to it, are others than they were. */
-  note(nodeId: string): void {
-    this.#noted.add(nodeId)
+  /** Its slots, or the requests on their way to it, are others than they were: the next `refresh` compares them. */
+  markStale(nodeId: string): void {
+    this.#stale.add(nodeId)
   }
 
   refresh(): void {
     const { fleet } = this.#context
-    for (const id of this.#noted) {
+    for (const id of this.#stale) {
       const node = fleet.get(id)
       if (node !== undefined) this.refreshOne(node)
     }
-    this.#noted.clear()
+    this.#stale.clear()
     const nodes = fleet.list()
     if (this.index.size === nodes.length) return
     const ids = new Set(nodes.map(({ stored }) => stored.id))
@@ -55,12 +58,13 @@ export class NodeBoard {
   /** Whether it has more room than it had when it was looked at last. */
   refreshOne(node: FleetNode): boolean {
     const { stored, status } = node
-    const { live, stuck } = this.#context
+    const { live } = this.#context
+    const { stuck, sender } = this.#parts
     const { id, name, tags, mode, queueAhead } = stored
     const { slots } = status.capacity
     const used = slotsUsed(node, live.slotsUsedOn(id))
     const isLocal = stored.kind === 'local'
-    const requestsMax = isLocal ? Number.POSITIVE_INFINITY : REQUESTS_MAX - this.#requestsTo(id)
+    const requestsMax = isLocal ? Number.POSITIVE_INFINITY : REQUESTS_MAX - sender.requestsTo(id)
     const roomMax = Math.min(requestsMax, stuck.roomFor(id))
     const unavailable = this.#whyUnavailable(node)
     const before = this.index.get(id)
@@ -84,8 +88,8 @@ export class NodeBoard {
 
   #whyUnavailable(node: FleetNode): string | null {
     if (node.status.health !== 'up') return HEALTH_WORDS[node.status.health]
-    if (!this.#lists.knowsLists(node)) return 'has not listed its jobs yet'
-    return this.#context.stuck.whyStuck(node.stored.id)
+    if (!this.#parts.lists.knowsLists(node)) return 'has not listed its jobs yet'
+    return this.#parts.stuck.whyStuck(node.stored.id)
   }
 }
 

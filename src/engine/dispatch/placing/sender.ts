@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import { SECRET_MASK, type Attempt } from '../../../shared/contract/index.ts'
 import { LOST_ARGUMENTS } from '../../../shared/reserved-arguments.ts'
 import { effectiveLimits, hasLocalOnlyLimits } from '../../../shared/run-limits.ts'
@@ -6,11 +7,11 @@ import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError } from '../../nodes/node-client.ts'
 import { classifyRefusal } from '../../nodes/scrapyd/refusals.ts'
 import { type DispatchVerdict, patched } from '../../plugins/plugins.ts'
-import type { StoredJob } from '../../store/records.ts'
-import { AcceptedWriter } from './accepted-writer.ts'
-import { applyChange } from '../apply-change.ts'
+import type { BegunAttempt, StoredJob } from '../../store/records.ts'
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
+import { GatheredMoves } from './gathered-moves.ts'
+import type { HoldBacks } from './hold-backs.ts'
 
 // A job that this many nodes (or times) refused for reasons we do not know is not going to work.
 const REFUSALS_UNTIL_FAILED = 8
@@ -28,26 +29,30 @@ const STOP_GRACE_MS = 2_000
  */
 export class Sender {
   readonly #context: DispatchContext
-  readonly #holdBack: (one: LiveAttempt) => void
-  readonly #onRequests: (nodeId: string) => void
-  readonly #onAnswered: () => void
-  readonly #accepted: AcceptedWriter
+  readonly #holdBacks: HoldBacks
+  readonly #accepted: GatheredMoves
+  readonly #sendNotes = new WeakMap<LiveAttempt, Readonly<Record<string, unknown>>>()
   readonly #refusals = new Map<string, number>()
   readonly #sending = new Set<Promise<void>>()
   readonly #requests = new Map<string, number>()
   readonly #givingUp = new AbortController()
   #requestCount = 0
 
-  /** `onRequests`: `requestsTo` tells another number. `onAnswered`: a request on its way is one no more. */
-  constructor(
-    context: DispatchContext,
-    then: { holdBack: (one: LiveAttempt) => void; onRequests: (nodeId: string) => void; onAnswered: () => void }
-  ) {
+  /** `requests`: `requestsTo` tells another number; by -1: a request on its way is one no more. */
+  readonly events = new EventEmitter<{ requests: [change: { nodeId: string; by: 1 | -1 }] }>()
+
+  constructor(context: DispatchContext, holdBacks: HoldBacks) {
     this.#context = context
-    this.#holdBack = then.holdBack
-    this.#onRequests = then.onRequests
-    this.#onAnswered = then.onAnswered
-    this.#accepted = new AcceptedWriter(context.store)
+    this.#holdBacks = holdBacks
+    this.#accepted = new GatheredMoves(context.live)
+    context.live.events.on('ended', ({ one, jobOutcome }) => {
+      if (jobOutcome !== null) this.#refusals.delete(one.jobId)
+    })
+  }
+
+  /** What is to be told of how it was sent: plugins that changed it, limits that are not held there. */
+  sendNotesOf(one: LiveAttempt): Readonly<Record<string, unknown>> {
+    return this.#sendNotes.get(one) ?? {}
   }
 
   /** Requests on their way, to one node or to all. */
@@ -59,8 +64,8 @@ export class Sender {
     return this.#requestCount
   }
 
-  send(one: LiveAttempt, attempt: Attempt, job: StoredJob): void {
-    const sent = this.#send(one, attempt, job).finally(() => this.#sending.delete(sent))
+  send(one: LiveAttempt, attempt: BegunAttempt): void {
+    const sent = this.#send(one, attempt, attempt.job).finally(() => this.#sending.delete(sent))
     this.#sending.add(sent)
   }
 
@@ -72,14 +77,14 @@ export class Sender {
   }
 
   async #send(one: LiveAttempt, attempt: Attempt, job: StoredJob): Promise<void> {
-    const { fleet, clock, logger } = this.#context
+    const { fleet, live, clock, logger } = this.#context
     const node = fleet.get(one.nodeId)
     const isLocal = node?.stored.kind === 'local'
     const limits = effectiveLimits(this.#context.projects.settingsOf(job.project).limits, job.limits)
     let secrets: string[] = []
     try {
       const verdict = await this.#askPlugins(attempt, job, node)
-      if (verdict !== null && verdict.kind !== 'send') return await this.#noteVeto(one, verdict)
+      if (verdict !== null && verdict.kind !== 'send') return await this.#endVetoed(one, verdict)
       const opened = job.secretNames.length === 0 ? job : await this.#openSecrets(job)
       const settings = verdict === null ? opened.settings : patched(opened.settings, verdict.settings)
       const given = verdict === null ? opened.args : patched(opened.args, verdict.args)
@@ -88,11 +93,12 @@ export class Sender {
       if (node === undefined) {
         throw new NodeError('unreachable', 'The node was removed before the job was sent', { delivered: 'no' })
       }
-      one.sendNotes = {
+      const sendNotes = {
         ...verdict?.notes,
         ...(isLocal || !hasLocalOnlyLimits(limits) ? {} : { limits: 'on a remote node only the time limit is held' }),
         ...(secrets.length === 0 || isLocal ? {} : { secrets: 'a Scrapyd shows them in its process list and its logs' })
       }
+      this.#sendNotes.set(one, sendNotes)
       const startedMs = clock.monotonicMs()
       const request = {
         project: attempt.project,
@@ -110,24 +116,24 @@ export class Sender {
         one.nodeId,
         node.observer.duringLongCall(node.client.schedule(request, this.#givingUp.signal))
       )
-      await this.#noteAccepted(one, {
+      await this.#recordAccepted(one, {
         jobid: one.jobid,
         answeredInMs: Math.round(clock.monotonicMs() - startedMs),
-        ...one.sendNotes
+        ...sendNotes
       })
     } catch (error) {
       try {
-        if (error instanceof UnreadableSecret) await this.#noteUnreadableSecret(one, error)
-        else if (error instanceof NodeError) await this.#noteFailedSend(one, scrubbed(error, secrets))
+        if (error instanceof UnreadableSecret) await this.#endUnreadable(one, error)
+        else if (error instanceof NodeError) await this.#recordFailedSend(one, scrubbed(error, secrets))
         else throw error
       } catch (unexpected) {
-        // It stays `sending`; settled, it is resolved like an uncertain one (follower.ts).
+        // It stays `sending`; with its POST over, it is resolved like an uncertain one (follower.ts).
         logger.error({ error: unexpected, jobId: one.jobId }, 'recording how a job was sent failed; it is looked for')
       }
     } finally {
-      one.settledAtMs = clock.monotonicMs()
+      live.markSendEnded(one)
       // A job of the local node may have been seen before we had the answer, and a node that was idle is looked at too seldom.
-      const wasIdle = this.#context.live.slotsUsedOn(one.nodeId) <= 1
+      const wasIdle = live.slotsUsedOn(one.nodeId) <= 1
       if (isLocal || wasIdle || one.state !== 'accepted') node?.observer.poke()
     }
   }
@@ -147,14 +153,13 @@ export class Sender {
   }
 
   /** Nothing was sent: back to the queue, held for as long as the plugin says, or ended. */
-  async #noteVeto(one: LiveAttempt, verdict: Exclude<DispatchVerdict, { kind: 'send' }>): Promise<void> {
-    const { store, live, clock } = this.#context
+  async #endVetoed(one: LiveAttempt, verdict: Exclude<DispatchVerdict, { kind: 'send' }>): Promise<void> {
+    const { live, clock } = this.#context
     const atMs = clock.nowMs()
     const { kind, plugin, words } = verdict
     const isCancelled = kind === 'cancel'
-    const isApplied = await applyChange(store, one, {
+    await live.end(one, {
       from: ['sending'],
-      to: 'ended',
       kind: isCancelled ? 'ended' : 'refused',
       result: 'refused',
       reason: 'plugin',
@@ -167,18 +172,12 @@ export class Sender {
         evidence: isCancelled ? { plugin } : { plugin, seconds: verdict.seconds }
       }
     })
-    if (!isApplied) return
-    live.remove(one)
-    if (isCancelled || one.cancelAskedAtMs !== null) {
-      this.#context.onJobEnded(one)
-    }
-    this.#context.wake()
   }
 
   async #counted<T>(nodeId: string, request: Promise<T>): Promise<T> {
     this.#requests.set(nodeId, this.requestsTo(nodeId) + 1)
     this.#requestCount += 1
-    this.#onRequests(nodeId)
+    this.events.emit('requests', { nodeId, by: 1 })
     try {
       return await request
     } finally {
@@ -186,8 +185,7 @@ export class Sender {
       if (left === 0) this.#requests.delete(nodeId)
       else this.#requests.set(nodeId, left)
       this.#requestCount -= 1
-      this.#onRequests(nodeId)
-      this.#onAnswered()
+      this.events.emit('requests', { nodeId, by: -1 })
     }
   }
 
@@ -204,39 +202,34 @@ export class Sender {
     return withSecrets(job, (sealed) => opened.get(sealed)!)
   }
 
-  async #noteAccepted(one: LiveAttempt, evidence: Record<string, unknown>): Promise<void> {
+  async #recordAccepted(one: LiveAttempt, evidence: Record<string, unknown>): Promise<void> {
     const atMs = this.#context.clock.nowMs()
-    const isApplied = await this.#accepted.write({
-      jobId: one.jobId,
-      attemptNumber: one.number,
+    await this.#accepted.move(one, {
       from: ['sending'],
       to: 'accepted',
       kind: 'accepted',
       entry: { atMs, text: 'Accepted', evidence },
       details: { acceptedAtMs: atMs }
     })
-    if (isApplied) one.state = 'accepted'
     this.#refusals.delete(one.jobId)
-    this.#context.onAttemptSettled(one)
   }
 
-  async #noteFailedSend(one: LiveAttempt, error: NodeError): Promise<void> {
-    if (error.delivered === 'unknown') return this.#noteUncertain(one, error)
-    const { store, fleet, distribution, live, clock } = this.#context
-    if (error.kind === 'unreachable' || error.kind === 'unauthorized') fleet.noteUnreachable(one.nodeId, error)
+  async #recordFailedSend(one: LiveAttempt, error: NodeError): Promise<void> {
+    if (error.delivered === 'unknown') return this.#recordUncertain(one, error)
+    const { fleet, distribution, live, clock } = this.#context
+    if (error.kind === 'unreachable' || error.kind === 'unauthorized') fleet.reportUnreachable(one.nodeId, error)
     const refusal = error.kind === 'refused' ? classifyRefusal(error.nodeMessage ?? '') : 'other'
     if (refusal === 'unknown_project' || refusal === 'unknown_version') {
       // The egg was there once; somebody took it away on the node. Send it again.
       await distribution.forget(one.nodeId, one.project, one.version)
     } else {
-      this.#holdBack(one)
+      this.#holdBacks.add(one)
     }
     const count = (this.#refusals.get(one.jobId) ?? 0) + (error.kind === 'refused' ? 1 : 0)
-    if (count > 0) this.#noteRefusal(one.jobId, count)
+    if (count > 0) this.#rememberRefusals(one.jobId, count)
     const isHopeless = refusal === 'unknown_spider' || count >= REFUSALS_UNTIL_FAILED
-    const isApplied = await applyChange(store, one, {
+    await live.end(one, {
       from: ['sending'],
-      to: 'ended',
       kind: isHopeless ? 'ended' : 'refused',
       result: 'refused',
       reason: refusal === 'unknown_spider' ? 'unknown spider' : 'refused',
@@ -248,17 +241,10 @@ export class Sender {
         evidence: { kind: error.kind, nodeMessage: error.nodeMessage }
       }
     })
-    if (!isApplied) return
-    live.remove(one)
-    // One whose cancel was asked meanwhile ended, too, and none comes back to this count.
-    const hasEnded = isHopeless || one.cancelAskedAtMs !== null
-    if (hasEnded) this.#refusals.delete(one.jobId)
-    if (hasEnded) this.#context.onJobEnded(one)
-    this.#context.wake()
   }
 
   /** A job that is cancelled or expires in the queue does not come back to be forgotten: the oldest go when there are many. */
-  #noteRefusal(jobId: string, count: number): void {
+  #rememberRefusals(jobId: string, count: number): void {
     this.#refusals.delete(jobId)
     this.#refusals.set(jobId, count)
     if (this.#refusals.size <= REFUSALS_REMEMBERED_MAX) return
@@ -267,10 +253,9 @@ export class Sender {
   }
 
   /** Nothing was sent, and no other node or later try would read it: the job fails, saying what to do. */
-  async #noteUnreadableSecret(one: LiveAttempt, error: UnreadableSecret): Promise<void> {
-    const isApplied = await applyChange(this.#context.store, one, {
+  async #endUnreadable(one: LiveAttempt, error: UnreadableSecret): Promise<void> {
+    await this.#context.live.end(one, {
       from: ['sending'],
-      to: 'ended',
       kind: 'ended',
       result: 'failed',
       reason: 'secret unreadable',
@@ -278,26 +263,21 @@ export class Sender {
       killingLine: error.message,
       entry: { atMs: this.#context.clock.nowMs(), text: `Failed: ${error.message}`, evidence: { names: error.names } }
     })
-    if (!isApplied) return
-    this.#context.live.remove(one)
-    this.#context.onJobEnded(one)
-    this.#context.wake()
   }
 
-  async #noteUncertain(one: LiveAttempt, error: NodeError): Promise<void> {
+  async #recordUncertain(one: LiveAttempt, error: NodeError): Promise<void> {
     // Looks that time out meanwhile are not held against it (a Scrapyd that lists spiders answers nobody): this one is.
-    if (error.kind === 'timeout') this.#context.fleet.noteUnreachable(one.nodeId, error)
-    const isApplied = await applyChange(this.#context.store, one, {
+    if (error.kind === 'timeout') this.#context.fleet.reportUnreachable(one.nodeId, error)
+    await this.#context.live.move(one, {
       from: ['sending'],
       to: 'uncertain',
       kind: 'uncertain',
       entry: {
         atMs: this.#context.clock.nowMs(),
         text: `No answer; looking on the node whether it arrived (${error.message})`,
-        evidence: { kind: error.kind, ...one.sendNotes }
+        evidence: { kind: error.kind, ...this.sendNotesOf(one) }
       }
     })
-    if (isApplied) one.state = 'uncertain'
   }
 }
 
