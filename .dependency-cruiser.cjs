@@ -25,6 +25,7 @@ const ROOMS = [
   'webhooks',
   'events',
   'store',
+  'job-rules',
   'blobs',
   'runtime'
 ]
