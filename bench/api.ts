@@ -1,5 +1,6 @@
 import type { Figure } from './figure.ts'
-import { machine, waitFor } from './support/bench-engine.ts'
+import { machine } from './support/bench-engine.ts'
+import { until } from '../src/engine/testing/until.ts'
 import {
   counts,
   measureLoad,
@@ -98,5 +99,5 @@ async function fillHistory(side: Side, finished: number): Promise<void> {
 
 async function occupySlot(side: Side): Promise<void> {
   await schedule(side, 'idle')
-  await waitFor(`${side.name}: the idle spider runs`, async () => (await counts(side)).running === 1)
+  await until(`${side.name}: the idle spider runs`, async () => (await counts(side)).running === 1)
 }

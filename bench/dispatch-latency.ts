@@ -3,7 +3,8 @@ import { silentLogger } from '../src/engine/runtime/logger.ts'
 import type { NodeClient } from '../src/engine/nodes/node-client.ts'
 import { createScrapydClient } from '../src/engine/nodes/scrapyd/scrapyd-client.ts'
 import type { Figure } from './figure.ts'
-import { machine, percentile, waitFor } from './support/bench-engine.ts'
+import { machine, percentile } from './support/bench-engine.ts'
+import { until } from '../src/engine/testing/until.ts'
 import { PROJECTS, startBusyEngine, watchChanges } from './support/busy-engine.ts'
 import { startSimulatedFleet } from './support/start-simulated-fleet.ts'
 
@@ -97,7 +98,7 @@ export async function measure(size: Size): Promise<Figure[]> {
   })
   try {
     await engine.client.system.setPaused({ paused: false })
-    await waitFor('all slots busy', async () => accepted.size >= size.nodes * size.slots, 600_000)
+    await until('all slots busy', async () => accepted.size >= size.nodes * size.slots, Boolean, 600_000)
     freedAtMs.clear()
     isMeasuring = true
     const before = process.cpuUsage()

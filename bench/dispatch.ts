@@ -1,5 +1,6 @@
 import type { Figure } from './figure.ts'
-import { machine, waitFor } from './support/bench-engine.ts'
+import { machine } from './support/bench-engine.ts'
+import { until } from '../src/engine/testing/until.ts'
 import { PROJECTS, startBusyEngine, watchChanges } from './support/busy-engine.ts'
 import { startSimulatedFleet } from './support/start-simulated-fleet.ts'
 
@@ -63,7 +64,7 @@ async function liveWhole(size: Lives): Promise<Figure[]> {
   ]
 }
 
-async function timed(size: Size & { jobMs: number | [number, number] }, jobs: number, until: 'accepted' | 'ended') {
+async function timed(size: Size & { jobMs: number | [number, number] }, jobs: number, target: 'accepted' | 'ended') {
   const fleet = await startSimulatedFleet({ ...size, projects: PROJECTS })
   // A node's lists may show a job as running before its answer was written down: that is acceptance, too.
   const reached = new Set<string>()
@@ -73,7 +74,7 @@ async function timed(size: Size & { jobMs: number | [number, number] }, jobs: nu
     ...size,
     watch: (store) =>
       watchChanges(store, ({ jobId, to }) => {
-        if (to === undefined || to === 'uncertain' || (until === 'ended' && to !== 'ended') || reached.has(jobId))
+        if (to === undefined || to === 'uncertain' || (target === 'ended' && to !== 'ended') || reached.has(jobId))
           return
         reached.add(jobId)
         lastAtMs = performance.now()
@@ -83,7 +84,7 @@ async function timed(size: Size & { jobMs: number | [number, number] }, jobs: nu
     const beganAtMs = performance.now()
     const before = process.cpuUsage()
     await engine.client.system.setPaused({ paused: false })
-    await waitFor(`${jobs} jobs ${until}`, async () => reached.size >= jobs, 600_000)
+    await until(`${jobs} jobs ${target}`, async () => reached.size >= jobs, Boolean, 600_000)
     const used = process.cpuUsage(before)
     return {
       jobsPerSecond: Math.round(jobs / ((lastAtMs - beganAtMs) / 1_000)),

@@ -1,5 +1,6 @@
 import type { Figure } from './figure.ts'
-import { deployNoop, machine, percentile, startBenchEngine, waitFor } from './support/bench-engine.ts'
+import { deployNoop, machine, percentile, startBenchEngine } from './support/bench-engine.ts'
+import { until } from '../src/engine/testing/until.ts'
 import { startSimulatedFleet } from './support/start-simulated-fleet.ts'
 
 export const about = 'a job asked for while a slot is free: how long until its POST is at the node'
@@ -17,7 +18,12 @@ export async function run(): Promise<Figure[]> {
   const { client, stop } = await startBenchEngine()
   try {
     for (const url of fleet.urls) await client.nodes.add({ url, slots: 8 })
-    await waitFor('all nodes up', async () => (await client.nodes.list()).nodes.every(({ health }) => health === 'up'))
+    await until(
+      'all nodes up',
+      async () => (await client.nodes.list()).nodes.every(({ health }) => health === 'up'),
+      Boolean,
+      60_000
+    )
     await deployNoop(client)
     const arrivals = new Map<string, (atMs: number) => void>()
     fleet.onPost(({ jobid, atMs }) => arrivals.get(jobid)?.(atMs))

@@ -1,5 +1,6 @@
 import type { Figure } from './figure.ts'
-import { machine, percentile, waitFor } from './support/bench-engine.ts'
+import { machine, percentile } from './support/bench-engine.ts'
+import { until } from '../src/engine/testing/until.ts'
 import { PROJECTS, startBusyEngine, watchChanges } from './support/busy-engine.ts'
 import { startSimulatedFleet } from './support/start-simulated-fleet.ts'
 
@@ -42,7 +43,7 @@ export async function measure(options: { nodes: number; measureMs: number; longe
   try {
     await client.system.setPaused({ paused: false })
     const isFull = async () => (await client.system.status()).figures.running >= nodes * SLOTS * 0.5
-    await waitFor('the fleet busy', isFull, 120_000)
+    await until('the fleet busy', isFull, Boolean, 120_000)
     await new Promise((resolve) => setTimeout(resolve, Math.min(measureMs, 10_000)))
     const fromMs = performance.timeOrigin + performance.now()
     const before = process.cpuUsage()
@@ -52,7 +53,7 @@ export async function measure(options: { nodes: number; measureMs: number; longe
     const isWithin = (atMs: number) => atMs >= fromMs && atMs < untilMs
     const ends = [...endedAtMs].filter(([, atMs]) => isWithin(atMs))
     // The last of them are seen after the measuring; what is never seen shows as a wait in vain.
-    await waitFor('all ends seen', async () => ends.every(([jobid]) => seenAtMs.has(jobid)), 30_000)
+    await until('all ends seen', async () => ends.every(([jobid]) => seenAtMs.has(jobid)))
     for (const [jobid, atMs] of ends) seenAfterMs.push(seenAtMs.get(jobid)! - atMs)
     const conditions = {
       nodes,

@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Figure } from './figure.ts'
-import { deployNoop, machine, startBenchEngine, waitFor } from './support/bench-engine.ts'
+import { deployNoop, machine, startBenchEngine } from './support/bench-engine.ts'
+import { until } from '../src/engine/testing/until.ts'
 import { startSimulatedFleet } from './support/start-simulated-fleet.ts'
 
 export const about = 'how long the engine keeps the event loop of its host (the desktop’s main process) waiting'
@@ -19,14 +20,19 @@ export async function run(): Promise<Figure[]> {
   const { client, stop } = await startBenchEngine()
   try {
     for (const url of fleet.urls) await client.nodes.add({ url, slots: SLOTS })
-    await waitFor('all nodes up', async () => (await client.nodes.list()).nodes.every(({ health }) => health === 'up'))
+    await until(
+      'all nodes up',
+      async () => (await client.nodes.list()).nodes.every(({ health }) => health === 'up'),
+      Boolean,
+      60_000
+    )
     await deployNoop(client)
     const wanted = Math.ceil(((NODES * SLOTS) / JOB_MS) * (MEASURE_MS + 15_000))
     for (let queued = 0; queued < wanted; queued += 1_000) {
       await client.jobs.run({ project: 'noop', version: '1', spiders: Array.from({ length: 1_000 }, () => 'noop') })
     }
     const isBusy = async () => (await client.system.status()).figures.running >= (NODES * SLOTS) / 2
-    await waitFor('the fleet busy', isBusy)
+    await until('the fleet busy', isBusy)
     const endedBefore = (await client.system.status()).figures.finishedLastHour
     const resolutionMs = 1
     const histogram = monitorEventLoopDelay({ resolution: resolutionMs })

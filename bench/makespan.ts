@@ -1,5 +1,6 @@
 import type { Figure } from './figure.ts'
-import { deployNoop, machine, startBenchEngine, waitFor } from './support/bench-engine.ts'
+import { deployNoop, machine, startBenchEngine } from './support/bench-engine.ts'
+import { until } from '../src/engine/testing/until.ts'
 import { type SimulatedFleet, startSimulatedFleet } from './support/start-simulated-fleet.ts'
 
 export const about =
@@ -86,7 +87,12 @@ async function fromOurQueue(fleet: SimulatedFleet, { slots }: Load, lengths: num
   const { client, stop } = await startBenchEngine()
   try {
     for (const [index, url] of fleet.urls.entries()) await client.nodes.add({ url, slots: slots[index]! })
-    await waitFor('all nodes up', async () => (await client.nodes.list()).nodes.every(({ health }) => health === 'up'))
+    await until(
+      'all nodes up',
+      async () => (await client.nodes.list()).nodes.every(({ health }) => health === 'up'),
+      Boolean,
+      60_000
+    )
     await deployNoop(client)
     const beganAtMs = nowMs()
     const jobs = lengths.map((ms) => ({ project: 'noop', version: '1', spider: 'noop', args: { ms: String(ms) } }))
@@ -106,7 +112,7 @@ function countEnds(fleet: SimulatedFleet): (jobs: number, beganAtMs: number) => 
     lastAtMs = atMs
   })
   return async (jobs, beganAtMs) => {
-    await waitFor(`${jobs} runs ended`, async () => count >= jobs, 1_800_000)
+    await until(`${jobs} runs ended`, async () => count >= jobs, Boolean, 1_800_000)
     return lastAtMs - beganAtMs
   }
 }

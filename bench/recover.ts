@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { createRouterClient } from '@orpc/server'
 import { createEngine } from '../src/engine/index.ts'
 import type { Figure } from './figure.ts'
-import { machine, waitFor } from './support/bench-engine.ts'
+import { machine } from './support/bench-engine.ts'
+import { until } from '../src/engine/testing/until.ts'
 import { copyDatabase, seedDatabase } from './support/seed-database.ts'
 import { median, progress } from './support/sides.ts'
 
@@ -60,7 +61,7 @@ async function recover(dataDirectory: string, queued: number): Promise<number> {
   })
   try {
     const client = createRouterClient(engine.router, { context: {} })
-    await waitFor('the dispatcher to plan', async () => {
+    await until('the dispatcher to plan', async () => {
       const { jobs } = await client.jobs.list({ status: ['queued'], limit: 1 })
       return queued === 0 || (jobs[0]?.waiting != null && jobs[0].waiting.code !== 'next_in_line')
     })

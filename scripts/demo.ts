@@ -14,7 +14,8 @@ import net from 'node:net'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Scrapyd, startScrapydFleet } from '../e2e/support/scrapyd-fleet.ts'
-import { type Client, connectClient, waitFor } from '../e2e/support/service.ts'
+import { type Client, connectClient } from '../e2e/support/service.ts'
+import { until } from '../src/engine/testing/until.ts'
 import { buildEggFromFolder } from '../src/engine/projects/egg-builder.ts'
 import { type Job, JobStatus } from '../src/shared/contract/index.ts'
 import { cacheDirectory, inRoot } from './setup/platform.mjs'
@@ -109,7 +110,7 @@ async function startScrapdeck(): Promise<Client> {
   process.once('exit', () => child.kill('SIGKILL'))
   let printed = ''
   child.stdout?.on('data', (piece) => (printed += piece))
-  await waitFor(
+  await until(
     `Scrapdeck to start (its log: ${path.relative(process.cwd(), logFile)})`,
     async () => ({ printed, exitCode: child.exitCode }),
     (now) => /^Open http.*\n/m.test(now.printed) || now.exitCode !== null,

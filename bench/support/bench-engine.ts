@@ -47,15 +47,6 @@ export async function deployNoop(client: BenchClient): Promise<void> {
   }
 }
 
-/** Resolves when `isDone` answers true; rejects after the limit with what it waited for. */
-export async function waitFor(what: string, isDone: () => Promise<boolean>, limitMs = 60_000): Promise<void> {
-  const deadline = Date.now() + limitMs
-  while (!(await isDone())) {
-    if (Date.now() > deadline) throw new Error(`waited ${limitMs} ms in vain: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-}
-
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((left, right) => left - right)
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN

@@ -8,7 +8,7 @@ import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import { openSqliteStore } from '../../src/engine/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/engine/store/store.ts'
 import { aNewJob, aStoredNode } from '../../src/engine/testing/builders.ts'
-import { waitFor } from './bench-engine.ts'
+import { until } from '../../src/engine/testing/until.ts'
 import type { SimulatedFleet } from './start-simulated-fleet.ts'
 
 const BATCH = 5_000
@@ -71,7 +71,7 @@ export async function startBusyEngine(options: {
   })
   const client = createRouterClient(engine.router, { context: {} })
   const isUp = async () => (await client.system.status()).figures.slotsTotal === nodes.length * slots
-  await waitFor('all nodes up', isUp, 120_000)
+  await until('all nodes up', isUp, Boolean, 120_000)
   // What is asked once of a node that has come up is over by then.
   await new Promise((resolve) => setTimeout(resolve, Math.min(5_000, 100 + nodes.length * 5)))
   return {

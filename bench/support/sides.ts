@@ -6,7 +6,7 @@ import { ensureServiceBuilt } from '../../scripts/setup/build.mjs'
 import { type ScrapydOptions, startScrapyd } from '../../e2e/support/scrapyd-fleet.ts'
 import { startService, TEST_CREDENTIALS } from '../../e2e/support/service.ts'
 import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
-import { waitFor } from './bench-engine.ts'
+import { until } from '../../src/engine/testing/until.ts'
 import type { LoadOrder, LoadResult } from './load.ts'
 import { endMarked, MARK } from './marked-processes.ts'
 
@@ -83,9 +83,19 @@ export async function startOurs(options: { slots: number }): Promise<Side> {
     }
   }
   try {
-    await waitFor('Python ready', async () => (await service.client.system.status()).python.state === 'ready')
+    await until(
+      'Python ready',
+      async () => (await service.client.system.status()).python.state === 'ready',
+      Boolean,
+      60_000
+    )
     await deploy(side)
-    await waitFor('warm', async () => (await service.client.system.status()).python.start.mode !== 'warming')
+    await until(
+      'warm',
+      async () => (await service.client.system.status()).python.start.mode !== 'warming',
+      Boolean,
+      60_000
+    )
   } catch (error) {
     await side.stop()
     throw error
@@ -155,13 +165,14 @@ export async function counts(side: Side): Promise<{ pending: number; running: nu
 }
 
 /** Resolves when nothing waits and nothing runs. */
-export function untilQuiet(side: Side, limitMs = 300_000): Promise<void> {
-  return waitFor(
+export async function untilQuiet(side: Side, limitMs = 300_000): Promise<void> {
+  await until(
     `${side.name}: every job ended`,
     async () => {
       const { pending, running } = await counts(side)
       return pending + running === 0
     },
+    Boolean,
     limitMs
   )
 }
@@ -169,7 +180,7 @@ export function untilQuiet(side: Side, limitMs = 300_000): Promise<void> {
 /** When Scrapy gave the line "Spider opened" in the log of a run, by the line itself; waits for it. */
 export async function openedAtMs(side: Side, spider: 'noop' | 'idle', jobid: string): Promise<number> {
   let atSeconds: string | undefined
-  await waitFor(`${side.name}: the line "Spider opened" of ${jobid}`, async () => {
+  await until(`${side.name}: the line "Spider opened" of ${jobid}`, async () => {
     atSeconds = /^([\d.]+) .*Spider opened$/m.exec((await readLog(side, spider, jobid)) ?? '')?.[1]
     return atSeconds !== undefined
   })

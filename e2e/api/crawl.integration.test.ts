@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { uploadDemo } from '../support/demo-egg.ts'
 import { askRest } from '../support/rest.ts'
-import { type Service, startService, waitFor } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
+import { until } from '../../src/engine/testing/until.ts'
 
 /** As long as a second is short and a burst of a credential is wide (docs/api.md, Limits). */
 const AT_ONCE = 1_000
@@ -52,7 +53,7 @@ test('others, or whoever wants it fresh, or later than it is remembered, get a j
   const brief = { start_urls: ['https://brief.example/'], cache_seconds: 1 }
   const forgotten = (await crawl(brief)).body
   // By the clock of the service: asked until the second is over.
-  const late = await waitFor(
+  const late = await until(
     'the order to be forgotten',
     async () => (await crawl(brief)).body,
     ({ cached }) => cached === false

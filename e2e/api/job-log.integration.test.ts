@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
 import { askRest, readEvents, type SentEvent } from '../support/rest.ts'
-import { startService, waitFor } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { until } from '../../src/engine/testing/until.ts'
 
 const SPIDER = `import asyncio
 import scrapy
@@ -75,7 +76,7 @@ test('the log of a running spider as events: whoever comes again after kill -9 h
   await killed
   const before = sent.length
   letThrough(45)
-  await waitFor(
+  await until(
     'the spider to write on without its engine',
     async () => readFileSync(logFile, 'utf8'),
     (log) => log.includes('line 45')

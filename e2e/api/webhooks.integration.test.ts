@@ -8,7 +8,8 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { uploadDemo } from '../support/demo-egg.ts'
-import { startService, waitFor } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { until } from '../../src/engine/testing/until.ts'
 
 interface Posted {
   id: string
@@ -75,7 +76,7 @@ test('what webhooks were to be told outlives kill -9: all of it comes, under the
   const deliveries = async () => (await service.client.webhooks.deliveries({ id: webhook.id, limit: 200 })).deliveries
 
   const asked = await queue()
-  await waitFor(
+  await until(
     'some to be taken and written down as told, others to be under way',
     async () => [posted.length, (await deliveries()).filter(({ state }) => state === 'delivered').length],
     ([came, delivered]) => came! > 5 && delivered === 5
@@ -87,7 +88,7 @@ test('what webhooks were to be told outlives kill -9: all of it comes, under the
   const before = posted.splice(0)
   receiver.takeAll()
   await service.start()
-  await waitFor(
+  await until(
     'nothing to wait any more',
     async () => (await service.client.webhooks.list()).webhooks[0]!.waiting,
     (waiting) => waiting === 0

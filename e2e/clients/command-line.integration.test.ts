@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { waitFor } from '../support/service.ts'
+import { until } from '../../src/engine/testing/until.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 
@@ -35,7 +35,7 @@ async function startServe(dataDirectory: string, ...more: string[]) {
   child.stderr?.on('data', (piece) => {
     printed.stderr += piece
   })
-  await waitFor(
+  await until(
     'the service to be ready',
     async () => printed.stdout,
     (text) => text.split('\n').length > (more.includes('--json') ? 1 : 2)
@@ -126,7 +126,7 @@ it('a password without a user name is refused, and credentials of an empty direc
 
 it('binding to other machines warns about plain HTTP', async () => {
   const { printed } = await startServe(makeDirectory(), '--bind', '0.0.0.0')
-  await waitFor(
+  await until(
     'the warning',
     async () => printed.stderr,
     (text) => text.includes('over plain HTTP')

@@ -7,7 +7,8 @@ import { expect, it, onTestFinished } from 'vitest'
 import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
 import { buildDemoEgg } from '../support/demo-egg.ts'
 import { type Scrapyd, startScrapyd } from '../support/scrapyd-fleet.ts'
-import { startService, waitFor } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { until } from '../../src/engine/testing/until.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 
@@ -59,19 +60,19 @@ async function leaveScrapyd(directory: string): Promise<Scrapyd> {
   const schedule = (spider: string, jobid: string, more: Record<string, string> = {}) =>
     ask(scrapyd, 'schedule.json', { project: 'demo', spider, jobid, ...more })
   await schedule('quotes', 'done-1', { pages: '2', delay: '0' })
-  await waitFor(
+  await until(
     'a job to finish',
     () => ask(scrapyd, 'listjobs.json?project=demo'),
     (answer) => (answer['finished'] as { id: string }[]).some(({ id }) => id === 'done-1')
   )
   await schedule('slow', 'cut-off', { seconds: '600' })
-  await waitFor(
+  await until(
     'the slot to be taken',
     () => ask(scrapyd, 'listjobs.json?project=demo'),
     (answer) => (answer['running'] as unknown[]).length === 1
   )
   // Running comes before the log: without one there would be a log less to take over.
-  await waitFor(
+  await until(
     'the log of the job that is cut off',
     async () => existsSync(join(directory, 'logs', 'demo', 'slow', 'cut-off.log')),
     (isThere) => isThere
@@ -134,7 +135,7 @@ other.commit()
 
   const service = await startService({ dataDirectory: data, localSlots: 1 })
   onTestFinished(() => service.stop())
-  const { jobs } = await waitFor(
+  const { jobs } = await until(
     'the pending jobs to run',
     () => service.client.jobs.list({}),
     (list) => list.jobs.every(({ state }) => state === 'ended'),

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { buildDemoEgg } from '../support/demo-egg.ts'
 import { runClient } from '../support/python-client.ts'
-import { type Service, startService, waitFor } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
+import { until } from '../../src/engine/testing/until.ts'
 
 let service: Service
 let directory: string
@@ -47,7 +48,7 @@ it('python-scrapyd-api: every method works as against a Scrapyd', async () => {
     "api.schedule('demo', 'quotes', settings={'LOG_LEVEL': 'DEBUG', 'CLOSESPIDER_PAGECOUNT': 9}, pages='1', delay='0.01', _version='1.0')"
   const jobid = (await call(quotes)) as string
   expect(jobid).toMatch(/^[0-9a-f]{32}$/)
-  await waitFor(
+  await until(
     'the job to finish',
     () => call(`api.job_status('demo', '${jobid}')`),
     (state) => state === 'finished'
@@ -56,13 +57,13 @@ it('python-scrapyd-api: every method works as against a Scrapyd', async () => {
   expect(finished).toMatchObject([{ id: jobid, spider: 'quotes' }])
 
   expect(await call("api.schedule('demo', 'slow', jobid='stopped')")).toBe('stopped')
-  await waitFor(
+  await until(
     'the job to run',
     () => call("api.job_status('demo', 'stopped')"),
     (state) => state === 'running'
   )
   expect(await call("api.cancel('demo', 'stopped', signal='KILL')")).toBe('running')
-  await waitFor(
+  await until(
     'the job to end',
     () => call("api.job_status('demo', 'stopped')"),
     (state) => state === 'finished'

@@ -4,7 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Service, startService, TEST_CREDENTIALS, waitFor } from '../support/service.ts'
+import { type Service, startService, TEST_CREDENTIALS } from '../support/service.ts'
+import { until } from '../../src/engine/testing/until.ts'
 
 /** The command of the shell against a real service in another process, with real spiders: as if it were on another machine. */
 
@@ -122,8 +123,8 @@ it('what people read about the service on this machine, programs have as JSON', 
 })
 
 it('logs -f and run --wait follow a live job, also while the engine is killed and started again', async () => {
-  const until = join(project, 'until')
-  const asked = await scrapdeck('run', 'shop', 'slow', '-a', `until=${until}`, '--json')
+  const untilFile = join(project, 'until')
+  const asked = await scrapdeck('run', 'shop', 'slow', '-a', `until=${untilFile}`, '--json')
   const [{ id }] = JSON.parse(asked.stdout).jobs
   const followed = { out: '', code: -1 }
   const child = spawn(join(root, 'bin/scrapdeck'), ['logs', '-f', '-n', '10000', id], {
@@ -132,13 +133,13 @@ it('logs -f and run --wait follow a live job, also while the engine is killed an
   })
   child.stdout.on('data', (piece) => (followed.out += piece))
   const ended = once(child, 'close')
-  await waitFor(
+  await until(
     'the log to grow',
     async () => followed.out,
     (text) => text.includes('line 3.')
   )
   const waiting = scrapdeck('run', 'shop', 'echo', '-a', 'day=2026-11-21', '--after', id, '--wait')
-  await waitFor(
+  await until(
     'the second job to be asked for',
     () => service.client.jobs.list({ status: ['queued'], limit: 1 }),
     ({ jobs }) => jobs.length === 1
@@ -146,12 +147,12 @@ it('logs -f and run --wait follow a live job, also while the engine is killed an
   await service.kill()
   await service.start()
   const linesBefore = followed.out.split('\n').length
-  await waitFor(
+  await until(
     'the log to grow again',
     async () => followed.out,
     (text) => text.split('\n').length > linesBefore + 3
   )
-  writeFileSync(until, '')
+  writeFileSync(untilFile, '')
   expect((await ended)[0]).toBe(0)
   const numbers = [...followed.out.matchAll(/line (\d+)\./g)].map(([, number]) => Number(number))
   expect(numbers).toEqual(numbers.map((_, index) => index))

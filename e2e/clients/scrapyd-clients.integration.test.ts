@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { runClient } from '../support/python-client.ts'
-import { type Service, startService, waitFor } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
+import { until } from '../../src/engine/testing/until.ts'
 
 const USERNAME = 'tester'
 const PASSWORD = 'a password for tests'
@@ -81,7 +82,7 @@ describe('the real clients of Scrapyd against the fleet', () => {
     const jobid = /demo \/ quotes => (\S+)/.exec(scheduled.stdout)?.[1] as string
     expect(jobid).toMatch(/^[0-9a-f]{32}$/)
 
-    const jobs = (await waitFor(
+    const jobs = (await until(
       'the job to finish',
       () => callClient("client.jobs('demo')") as Promise<Jobs>,
       ({ finished }) => finished.some(({ id, log_url }) => id === jobid && log_url !== null)
@@ -103,13 +104,13 @@ describe('the real clients of Scrapyd against the fleet', () => {
 
   it('ScrapydClient cancels a running job', async () => {
     const jobid = (await callClient("client.schedule('demo', 'slow')")) as string
-    await waitFor(
+    await until(
       'the job to run',
       () => callClient("client.jobs('demo')") as Promise<Jobs>,
       ({ running }) => running.some(({ id }) => id === jobid)
     )
     expect(await callClient(`client.cancel('demo', '${jobid}')`)).toMatchObject({ prevstate: 'running', status: 'ok' })
-    await waitFor(
+    await until(
       'the job to end',
       () => callClient(`client.status('${jobid}')`) as Promise<{ currstate: string }>,
       ({ currstate }) => currstate === 'finished'

@@ -13,7 +13,8 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { buildDemoEgg, DEMO_FOLDER } from '../support/demo-egg.ts'
 import { startScrapyd } from '../support/scrapyd-fleet.ts'
-import { startService, waitFor } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { until } from '../../src/engine/testing/until.ts'
 
 const authorization = `Basic ${Buffer.from('tester:a password for tests').toString('base64')}`
 
@@ -34,7 +35,7 @@ async function ask(address: string, path: string, form?: Record<string, string |
 }
 
 function waitUntilFinished(address: string, project: string, jobid: string): Promise<Answer> {
-  return waitFor(
+  return until(
     `${jobid} to finish`,
     () => ask(address, `status.json?project=${project}&job=${jobid}`),
     (answer) => answer.currstate === 'finished'
@@ -88,7 +89,7 @@ Plain = demo.settings
   // Projects of [settings] run without an egg.
   expect((await ask(service.address, 'listprojects.json')).projects).toEqual(['demo', 'plain'])
   expect((await ask(service.address, 'listversions.json?project=plain')).versions).toEqual([])
-  await waitFor(
+  await until(
     'the spiders of the project without an egg',
     () => ask(service.address, 'listspiders.json?project=plain'),
     (answer) => answer.spiders?.length === 4
@@ -109,7 +110,7 @@ Plain = demo.settings
     await ask(service.address, 'schedule.json', { ...quick, project: 'demo', jobid })
     await waitUntilFinished(service.address, 'demo', jobid)
   }
-  await waitFor(
+  await until(
     'the oldest log to go',
     async () => readdirSync(join(directory, 'logs', 'demo', 'quotes')).sort(),
     (names) => names.join() === 'b.log,c.log'
@@ -131,7 +132,7 @@ Plain = demo.settings
   mkdirSync(join(directory, 'eggs', 'copied'))
   copyFileSync(join(directory, 'eggs', 'demo', '1_0.egg'), join(directory, 'eggs', 'copied', '7.egg'))
   await service.start()
-  await waitFor(
+  await until(
     'the copied egg to be taken up',
     () => ask(service.address, 'listspiders.json?project=copied'),
     (answer) => answer.spiders?.length === 4

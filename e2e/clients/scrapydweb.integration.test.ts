@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { buildDemoEgg } from '../support/demo-egg.ts'
-import { type Service, startService, waitFor } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
+import { until } from '../../src/engine/testing/until.ts'
 
 /**
  * What ScrapydWeb and Gerapy rely on (scrapyd-protocol.md, 7.4; my8100/scrapydweb, views/dashboard/jobs.py,
@@ -80,9 +81,9 @@ it('ScrapydWeb: uploads an egg in a form, and reads pending, running and finishe
     'schedule.json',
     `project=demo&_version=2018-12-11T01_02_03&spider=quotes&jobid=${jobid(0)}&${settings}&pages=1`
   )
-  await waitFor('the first job to finish', readJobs, (rows) => rows.some((row) => stateOf(row) === 'finished'))
+  await until('the first job to finish', readJobs, (rows) => rows.some((row) => stateOf(row) === 'finished'))
   for (const number of [1, 2]) await postForm('schedule.json', `project=demo&spider=slow&jobid=${jobid(number)}`)
-  const rows = await waitFor('the second job to run, with its log', readJobs, (seen) =>
+  const rows = await until('the second job to run, with its log', readJobs, (seen) =>
     seen.some((row) => stateOf(row) === 'running' && row.log !== '')
   )
 
@@ -114,7 +115,7 @@ it('ScrapydWeb: uploads an egg in a form, and reads pending, running and finishe
   expect(await postForm('cancel.json', `project=demo&job=${jobid(2)}`)).toMatchObject({ prevstate: 'pending' })
   expect(await postForm('cancel.json', `project=demo&job=${jobid(1)}`)).toMatchObject({ prevstate: 'running' })
   await postForm('cancel.json', `project=demo&job=${jobid(1)}`)
-  await waitFor('all jobs to end', readJobs, (seen) => seen.every((row) => stateOf(row) === 'finished'))
+  await until('all jobs to end', readJobs, (seen) => seen.every((row) => stateOf(row) === 'finished'))
 })
 
 it('ScrapydWeb: finds its way through the directories to a log, by the suffixes it tries', async () => {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { uploadFolder, workWithAFleet } from '../stories/fleet.ts'
 import { startScrapydFleet } from '../support/scrapyd-fleet.ts'
-import { waitFor } from '../support/service.ts'
+import { until } from '../../src/engine/testing/until.ts'
 import { expect, findDoor, test } from './desktop-test.ts'
 
 test('the same fleet by hand on the desktop', async ({ launch, userData }) => {
@@ -13,7 +13,7 @@ test('the same fleet by hand on the desktop', async ({ launch, userData }) => {
     const desktop = await launch({ environment })
     const window = await desktop.window()
     await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
-    const door = await waitFor(
+    const door = await until(
       'the door',
       () => findDoor(userData),
       (found) => found !== null

@@ -1,4 +1,4 @@
-import { waitFor } from '../support/service.ts'
+import { until } from '../../src/engine/testing/until.ts'
 import { expect, findDoor, test } from './desktop-test.ts'
 
 // What the keychain is depends on the machine; the stand-in can play both.
@@ -6,7 +6,7 @@ test('with a keychain, node passwords go into it, and Settings say so', async ({
   const desktop = await launch({ environment: { STAND_IN_KEYCHAIN: 'gnome_libsecret' } })
   test.skip(desktop.kind === 'electron', 'the keychain of this machine is not known')
   await desktop.window()
-  const door = await waitFor(
+  const door = await until(
     'the door',
     () => findDoor(userData),
     (found) => found !== null
@@ -19,7 +19,7 @@ test('without one they are kept in a file, and Settings say why', async ({ launc
   const desktop = await launch()
   test.skip(desktop.kind === 'electron', 'the keychain of this machine is not known')
   await desktop.window()
-  const door = await waitFor(
+  const door = await until(
     'the door',
     () => findDoor(userData),
     (found) => found !== null

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { waitFor } from '../support/service.ts'
+import { until } from '../../src/engine/testing/until.ts'
 import { expect, findDoor, test } from './desktop-test.ts'
 
 const PLUGIN = `
@@ -23,7 +23,7 @@ test('scrapdeck.conf loads plugins and lets webhooks into networks, as it does f
   )
   const desktop = await launch()
   await desktop.window()
-  const door = await waitFor(
+  const door = await until(
     'the door',
     () => findDoor(userData),
     (found) => found !== null

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from '@playwright/test'
 import type { Desktop } from '../support/desktop.ts'
-import { waitFor } from '../support/service.ts'
+import { until } from '../../src/engine/testing/until.ts'
 import { expect, findDoor, test } from './desktop-test.ts'
 
 /** The demo project is deployed and one spider runs on this computer for much longer than the test. */
@@ -14,7 +14,7 @@ async function startSpider(userData: string, window: Page): Promise<{ jobId: str
   const { jobs } = await door.client.jobs.run({ project: job.project, spiders: ['slow'], args: { seconds: '120' } })
   const jobId = jobs[0]?.id ?? ''
   const logPath = join(userData, 'data/local/logs', job.project, 'slow', `${jobId}.log`)
-  await waitFor(
+  await until(
     'the spider to run and the demo to end',
     async () => ({
       log: readLog(logPath).length,
@@ -88,7 +88,7 @@ test('quitting with "keep" leaves the spider running, and the next start finds i
 
   const again = await launch()
   await again.window()
-  const door = await waitFor(
+  const door = await until(
     'the door',
     () => findDoor(userData),
     (found) => found !== null

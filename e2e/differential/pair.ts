@@ -2,7 +2,8 @@ import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Scrapyd, startScrapyd } from '../support/scrapyd-fleet.ts'
-import { type Service, startService, waitFor } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
+import { until } from '../../src/engine/testing/until.ts'
 import { ALLOWED_DIFFERENCES } from './allowed-differences.ts'
 import { type Exchange, judge, mask, see, type Seen } from './comparison.ts'
 import { REPORTS_VARIABLE } from './eggs.ts'
@@ -167,7 +168,7 @@ export class Pair {
   async settle(): Promise<void> {
     await Promise.all(
       this.sides.map((side) =>
-        waitFor(
+        until(
           `${side.name} to come to rest`,
           () => this.jobs(side),
           ({ pending, running }) =>
@@ -193,7 +194,7 @@ export class Pair {
   async untilEnded(jobid: string): Promise<void> {
     await Promise.all(
       this.sides.map((side) =>
-        waitFor(
+        until(
           `${jobid} to end on ${side.name}`,
           () => this.jobs(side),
           ({ pending, running }) => ![...pending, ...running].some(({ id }) => id === jobid),
@@ -212,7 +213,7 @@ export class Pair {
   async untilReported(name: string): Promise<void> {
     await Promise.all(
       this.sides.map((side) =>
-        waitFor(
+        until(
           `${name} of ${side.name}`,
           async () => existsSync(join(side.directory, 'reports', name)),
           (isThere) => isThere,
@@ -241,7 +242,7 @@ export class Pair {
     }
     await Promise.all(
       this.sides.map((side) =>
-        waitFor(
+        until(
           `the jobs of ${side.name} to end`,
           async () => {
             const jobs = await this.jobs(side)

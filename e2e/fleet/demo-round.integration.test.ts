@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { waitFor } from '../support/service.ts'
+import { until } from '../../src/engine/testing/until.ts'
 import { type DemoFleet, JOB_COUNT, SLOTS_PER_NODE, expectedOutcome, mostAtOnce, startDemoFleet } from './demo-fleet.ts'
 
 let fleet: DemoFleet
@@ -12,7 +12,7 @@ test('60 jobs on three real Scrapyds: each runs once, ends rightly, and no node 
   const asked = await fleet.queueRound()
   expect(asked).toHaveLength(JOB_COUNT)
 
-  const jobs = await waitFor(
+  const jobs = await until(
     'all jobs to end',
     () => fleet.jobs(),
     (list) => list.length === JOB_COUNT && list.every(({ state }) => state === 'ended'),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Job } from '../../src/shared/contract/index.ts'
-import { waitFor } from '../support/service.ts'
+import { until } from '../../src/engine/testing/until.ts'
 import { type DemoFleet, JOB_COUNT, SLOTS_PER_NODE, expectedOutcome, mostAtOnce, startDemoFleet } from './demo-fleet.ts'
 
 const ENGINE_KILLS_AT = [8, 22, 40]
@@ -21,7 +21,7 @@ test('the engine killed three times and one Scrapyd once: every job runs once, o
 
   for (const touchedCount of [...ENGINE_KILLS_AT, SCRAPYD_KILL_AT].toSorted((left, right) => left - right)) {
     // Counted by the spiders, not by the engine: a kill must not wait for the engine to be in a good moment.
-    await waitFor(
+    await until(
       'spiders to come up',
       async () => fleet.touched().length,
       (count) => count >= touchedCount,
@@ -36,7 +36,7 @@ test('the engine killed three times and one Scrapyd once: every job runs once, o
       await fleet.service.start()
     }
   }
-  const jobs = await waitFor(
+  const jobs = await until(
     'all jobs to end',
     () => fleet.jobs(),
     (list) => list.length === JOB_COUNT && list.every(({ state }) => state === 'ended'),

@@ -2,7 +2,8 @@ import type { Page } from '@playwright/test'
 import { ChainSettings, ScheduleSettings, type WebhookEvent } from '../../src/shared/contract/index.ts'
 import { missHours } from '../stories/schedules.ts'
 import { startReceiver } from '../stories/webhooks.ts'
-import { type Client, type Service, waitFor } from '../support/service.ts'
+import { type Client, type Service } from '../support/service.ts'
+import { until } from '../../src/engine/testing/until.ts'
 
 const DAY_MS = 86_400_000
 const QUICK = { pages: '1', delay: '0' }
@@ -51,7 +52,7 @@ export async function fillSchedules(service: Service): Promise<void> {
 async function backfill(client: Client, id: string, days: number): Promise<void> {
   const nowMs = Date.now()
   await client.schedules.backfill({ id, fromMs: nowMs - days * DAY_MS, untilMs: nowMs, concurrency: 10 })
-  await waitFor(
+  await until(
     'the backfill',
     () => client.schedules.get({ id }),
     (schedule) => schedule.backfill?.state === 'done',
@@ -67,7 +68,7 @@ async function fillChains(client: Client): Promise<void> {
   await chain('a second look', 'broken', 'failed', { project: 'news', spiders: ['quotes'], args: QUICK })
   await chain('news after quotes', 'quotes', 'succeeded', { project: 'news', spiders: ['prices'], args: QUICK })
   await client.jobs.run({ project: 'shop', spiders: ['prices'], args: QUICK })
-  await waitFor(
+  await until(
     'the chain in trouble',
     () => client.chains.list(),
     ({ chains }) => chains.some(({ problem }) => problem !== null),
@@ -83,11 +84,11 @@ async function fillWebhooks(client: Client): Promise<void> {
   const warehouse = await add('price warehouse')
   await client.jobs.run({ project: 'news', spiders: ['quotes'], args: QUICK })
   const webhook = async () => (await client.webhooks.list()).webhooks.find(({ id }) => id === warehouse.id)
-  await waitFor('a delivery', webhook, (each) => each?.lastDeliveredAtMs !== null, 60_000)
+  await until('a delivery', webhook, (each) => each?.lastDeliveredAtMs !== null, 60_000)
   await add('alerts of the team')
   receiver.answerWith(410)
   await client.jobs.run({ project: 'news', spiders: ['quotes'], args: QUICK })
-  await waitFor('one given up', webhook, (each) => (each?.dead ?? 0) > 0, 60_000)
+  await until('one given up', webhook, (each) => (each?.dead ?? 0) > 0, 60_000)
   receiver.stop()
 }
 

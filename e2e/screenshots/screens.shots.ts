@@ -5,7 +5,8 @@ import { type Page, test } from '@playwright/test'
 import { buildDemoEgg } from '../support/demo-egg.ts'
 import { type Scrapyd, startScrapydFleet } from '../support/scrapyd-fleet.ts'
 import { LOCAL_NODE_ID } from '../../src/shared/ids.ts'
-import { type Service, startService, waitFor } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
+import { until } from '../../src/engine/testing/until.ts'
 import { EMPTY_SCREENS, fillSchedules, PICTURE_CONFIGURATION, SCHEDULE_SCREENS } from './schedules.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -67,7 +68,7 @@ async function fillFleet(): Promise<void> {
   await run('shop', 'prices', 8)
   await run('news', 'quotes', 8, { pages: '3', delay: '0.1' })
   await run('shop', 'broken', 2)
-  await waitFor(
+  await until(
     'the first jobs to end',
     () => client.jobs.list({ limit: 500 }),
     ({ jobs }) => jobs.every(({ state }) => state === 'ended'),
@@ -77,7 +78,7 @@ async function fillFleet(): Promise<void> {
   await run('shop', 'slow', 6, { seconds: '600' })
   await run('news', 'slow', 4, { seconds: '600' })
   await run('shop', 'prices', 3, { pages: '200', delay: '2' })
-  await waitFor(
+  await until(
     'a busy fleet',
     () => client.jobs.list({ status: ['running'], limit: 500 }),
     ({ jobs }) => jobs.length >= 10,
@@ -85,7 +86,7 @@ async function fillFleet(): Promise<void> {
   )
   await fillQueue()
   await scrapyds[2]?.kill()
-  await waitFor(
+  await until(
     'the killed node to be seen as down',
     () => client.nodes.list(),
     ({ nodes }) => nodes.some(({ health }) => health === 'down'),
@@ -136,7 +137,7 @@ async function runOnLocalNode(): Promise<void> {
     ...secret,
     limits: { wallSeconds: 5 }
   })
-  await waitFor(
+  await until(
     'the limit',
     () => client.jobs.get({ id: limited.jobs[0]?.id ?? '' }),
     ({ job }) => job.state === 'ended',

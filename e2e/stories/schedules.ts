@@ -2,7 +2,8 @@ import { join } from 'node:path'
 import { expect, type Page } from '@playwright/test'
 import Database from 'better-sqlite3'
 import { ScheduleSettings } from '../../src/shared/contract/index.ts'
-import { type Client, type Service, waitFor } from '../support/service.ts'
+import { type Client, type Service } from '../support/service.ts'
+import { until } from '../../src/engine/testing/until.ts'
 import { openScreen } from './first-run.ts'
 
 const HOUR_MS = 3_600_000
@@ -167,7 +168,7 @@ export async function findWhatWasMissed(page: Page, service: Service): Promise<v
     })
   )
   await missHours(service, schedule.id)
-  await waitFor(
+  await until(
     'the missed row',
     () => service.client.schedules.firings({ scheduleId: schedule.id, state: ['missed'] }),
     ({ firings }) => firings.length > 0

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type Browser, type Page, _electron, chromium } from '@playwright/test'
 import type * as Electron from 'electron'
+import { until } from '../../src/engine/testing/until.ts'
 
 const projectDirectory = resolve(import.meta.dirname, '../..')
 const standInDirectory = join(projectDirectory, 'e2e/electron-stand-in')
@@ -80,7 +81,7 @@ async function launchElectron(executablePath: string, options: DesktopOptions): 
   return {
     kind: 'electron',
     pages: () => application.windows(),
-    window: () => waitForWindow(() => application.windows(), 'electron', output),
+    window: () => findWindow(() => application.windows(), 'electron', output),
     evaluate: ((run: never, argument: never) => application.evaluate(run, argument)) as Desktop['evaluate'],
     exited,
     output,
@@ -112,8 +113,8 @@ async function launchStandIn(options: DesktopOptions): Promise<Desktop> {
     kind: 'stand-in',
     pages,
     async window() {
-      if (!browser) browser = await chromium.connectOverCDP(await waitForEndpoint(() => endpoint, output))
-      return waitForWindow(pages, 'stand-in', output)
+      if (!browser) browser = await chromium.connectOverCDP(await untilPrinted('a window', () => endpoint, output))
+      return findWindow(pages, 'stand-in', output)
     },
     evaluate: ((run: unknown, argument: unknown) =>
       new Promise<unknown>((resolveValue, reject) => {
@@ -130,24 +131,21 @@ async function launchStandIn(options: DesktopOptions): Promise<Desktop> {
   }
 }
 
-async function waitForWindow(pages: () => Page[], kind: Desktop['kind'], output: () => string): Promise<Page> {
-  const limit = Date.now() + WINDOW_LIMIT_MS
-  while (Date.now() < limit) {
-    const page = pages().find((candidate) => candidate.url().startsWith(appUrl(kind)))
-    if (page) return page
-    await new Promise((wake) => setTimeout(wake, 50))
-  }
-  throw new Error(`No window showed the UI within ${WINDOW_LIMIT_MS / 1000} s. The app printed:\n${output()}`)
+function findWindow(pages: () => Page[], kind: Desktop['kind'], output: () => string): Promise<Page> {
+  const find = () => pages().find((candidate) => candidate.url().startsWith(appUrl(kind)))
+  return untilPrinted('a window with the UI', find, output)
 }
 
-async function waitForEndpoint(endpoint: () => string | null, output: () => string): Promise<string> {
-  const limit = Date.now() + WINDOW_LIMIT_MS
-  while (Date.now() < limit) {
-    const found = endpoint()
-    if (found) return found
-    await new Promise((wake) => setTimeout(wake, 50))
-  }
-  throw new Error(`No window was made within ${WINDOW_LIMIT_MS / 1000} s. The app printed:\n${output()}`)
+/** Fails with what the app has printed. */
+async function untilPrinted<Value>(
+  what: string,
+  find: () => Value | null | undefined,
+  output: () => string
+): Promise<NonNullable<Value>> {
+  const found = await until(what, find, Boolean, WINDOW_LIMIT_MS).catch((cause: unknown) => {
+    throw new Error(`${(cause as Error).message} The app printed:\n${output()}`, { cause })
+  })
+  return found as NonNullable<Value>
 }
 
 async function endProcess(child: ChildProcess, exited: Promise<number | null>): Promise<void> {

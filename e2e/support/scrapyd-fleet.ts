@@ -4,8 +4,8 @@ import fs from 'node:fs'
 import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
+import { until } from '../../src/engine/testing/until.ts'
 
 export type ScrapydVersion = '1.2.1' | '1.3.0' | '1.4.3' | '1.5.0' | '1.6.0'
 
@@ -92,12 +92,11 @@ export async function startScrapyd(options: ScrapydOptions = {}): Promise<Scrapy
   }
 
   const waitUntilItAnswers = async (started: ChildProcess) => {
-    const limit = Date.now() + START_LIMIT_MS
-    while (Date.now() < limit) {
-      if (started.exitCode !== null || started.signalCode !== null) break
-      if (await answers(`${url}daemonstatus.json`)) return
-      await delay(50)
-    }
+    const hasEnded = () => started.exitCode !== null || started.signalCode !== null
+    let isUp = false
+    const hasAnswered = async () => (isUp = await answers(`${url}daemonstatus.json`)) || hasEnded()
+    await until(`Scrapyd on port ${port}`, hasAnswered, Boolean, START_LIMIT_MS).catch(() => {})
+    if (isUp) return
     await scrapydServer.stop()
     throw new Error(`Scrapyd ${version} did not answer on port ${port}. It printed:\n${output.slice(-4000)}`)
   }

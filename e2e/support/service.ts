@@ -7,6 +7,7 @@ import { createORPCClient } from '@orpc/client'
 import { RPCLink } from '@orpc/client/fetch'
 import type { ContractRouterClient } from '@orpc/contract'
 import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
+import { until } from '../../src/engine/testing/until.ts'
 import type { Contract } from '../../src/shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../src/shared/ids.ts'
 
@@ -145,27 +146,10 @@ export async function endLocalSpiders(client: Client): Promise<void> {
   if (ids.length === 0) return
   await client.jobs.cancel({ ids })
   await client.jobs.cancel({ ids, force: true })
-  await waitFor('the spiders of the test to end', listLive, (live) => live.length === 0)
+  await until('the spiders of the test to end', listLive, (live) => live.length === 0)
 }
 
 export function connectClient(address: string, { username, password }: { username: string; password: string }): Client {
   const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
   return createORPCClient(new RPCLink({ url: `${address}/api/rpc`, headers: { authorization } }))
-}
-
-/** Asks until the answer is right; tells the last one when time is up. */
-export async function waitFor<Value>(
-  what: string,
-  ask: () => Promise<Value>,
-  isRight: (value: Value) => boolean,
-  limitMs = 30_000
-): Promise<Value> {
-  const limit = Date.now() + limitMs
-  for (;;) {
-    const value = await ask()
-    if (isRight(value)) return value
-    if (Date.now() > limit)
-      throw new Error(`Waited ${limitMs / 1000} s for ${what}. Last seen: ${JSON.stringify(value)}`)
-    await new Promise((wake) => setTimeout(wake, 100))
-  }
 }

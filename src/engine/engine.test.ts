@@ -13,6 +13,7 @@ import { buildEgg } from './projects/egg-builder.ts'
 import { createFakeClock, type FakeClock } from './testing/fake-clock.ts'
 import { FakeNode } from './testing/fake-node.ts'
 import { makeTemporaryDirectory } from './testing/temporary-directory.ts'
+import { advanceUntil } from './testing/until.ts'
 
 const RESOURCES = join(import.meta.dirname, '..', '..', 'resources')
 let directory: Awaited<ReturnType<typeof makeTemporaryDirectory>>
@@ -43,15 +44,7 @@ async function start(): Promise<void> {
   await clock.advanceBy(0)
 }
 
-/** Waits for what needs the disk or a thread beside the fake clock. */
-async function until(isTrue: () => Promise<boolean>): Promise<void> {
-  for (let turn = 0; turn < 500; turn += 1) {
-    if (await isTrue()) return
-    await clock.advanceBy(100)
-    await new Promise((resolve) => setTimeout(resolve, 2))
-  }
-  throw new Error('waited in vain')
-}
+const until = (isTrue: () => Promise<boolean> | boolean) => advanceUntil(clock, isTrue)
 
 /** Adds the fake node (the probe of its address fails, which does not keep it from being watched) and a project with one spider. */
 async function prepare(): Promise<string> {

@@ -8,6 +8,7 @@ import { buildEgg } from './projects/egg-builder.ts'
 import { createFakeClock, type FakeClock } from './testing/fake-clock.ts'
 import { FakeNode } from './testing/fake-node.ts'
 import { makeTemporaryDirectory } from './testing/temporary-directory.ts'
+import { advanceUntil } from './testing/until.ts'
 import type { Answer } from './webhooks/post.ts'
 import { signedHeaders } from './webhooks/signature.ts'
 
@@ -56,15 +57,7 @@ async function start(plugin?: string): Promise<void> {
   await clock.advanceBy(0)
 }
 
-/** Waits for what needs the disk or a thread beside the fake clock. */
-async function until(isTrue: () => Promise<boolean> | boolean): Promise<void> {
-  for (let turn = 0; turn < 2_000; turn += 1) {
-    if (await isTrue()) return
-    await clock.advanceBy(100)
-    await new Promise((resolve) => setTimeout(resolve, 2))
-  }
-  throw new Error('waited in vain')
-}
+const until = (isTrue: () => Promise<boolean> | boolean) => advanceUntil(clock, isTrue)
 
 async function prepare(): Promise<void> {
   await client.nodes.add({ url: 'http://127.0.0.1:9/', slots: 2 })

@@ -5,6 +5,7 @@ import { buildEgg } from '../projects/egg-builder.ts'
 import { createFakeClock, type FakeClock } from './fake-clock.ts'
 import { FakeNode } from './fake-node.ts'
 import { makeTemporaryDirectory } from './temporary-directory.ts'
+import { advanceUntil } from './until.ts'
 
 const RESOURCES = join(import.meta.dirname, '..', '..', '..', 'resources')
 const clientOf = (engine: Engine) => createRouterClient(engine.router, { context: {} })
@@ -70,14 +71,7 @@ export async function openEngineWithFakeNode(): Promise<EngineWithFakeNode> {
       return id
     },
 
-    async until(isTrue) {
-      for (let turn = 0; turn < 500; turn += 1) {
-        if (await isTrue()) return
-        await clock.advanceBy(100)
-        await new Promise((resolve) => setTimeout(resolve, 2))
-      }
-      throw new Error('waited in vain')
-    },
+    until: (isTrue) => advanceUntil(clock, isTrue),
 
     async restart(offForMs = 0) {
       await engine.stop()

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ZipFile } from 'yazl'
 import {
@@ -14,6 +13,7 @@ import { CLOSING_TAIL_BYTES } from '../../output/log-stats.ts'
 import { judgeOutcome } from '../../output/outcome.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
+import { until } from '../../testing/until.ts'
 import type { NodeClient, SeenJob } from '../node-client.ts'
 import { probeNode } from './probe.ts'
 import { classifyRefusal } from './refusals.ts'
@@ -113,7 +113,7 @@ for (const { version, probedAs, password } of VERSIONS) {
       const running = await untilSeen('running', 'job-slow')
       expect(running.pid).toBeGreaterThan(0)
       // Scrapy takes the signal only once its reactor runs.
-      await until(async () => (await logOf(slow)).includes('Tick 1'))
+      await until('the first tick', async () => (await logOf(slow)).includes('Tick 1'))
       const cancel = { project: 'demo', jobid: 'job-slow', signal: 'INT' } as const
       expect(await client.cancel(cancel)).toEqual({ wasState: 'running' })
       await untilFinished('job-slow')
@@ -132,7 +132,7 @@ for (const { version, probedAs, password } of VERSIONS) {
       const withdrawn = await client.cancel({ project: 'demo', jobid: 'job-d', signal: 'INT' })
       expect(withdrawn).toEqual({ wasState: 'pending' })
       expect((await client.listJobs()).pending.map((job) => job.jobid)).not.toContain('job-d')
-      await until(async () => {
+      await until('all runs to be killed', async () => {
         for (const jobid of ['job-a', 'job-b', 'job-c']) {
           await client.cancel({ project: 'demo', jobid, signal: 'KILL' })
         }
@@ -209,12 +209,8 @@ for (const { version, probedAs, password } of VERSIONS) {
     }, 30_000)
 
     async function untilSeen(list: 'pending' | 'running' | 'finished', jobid: string): Promise<SeenJob> {
-      let found: SeenJob | undefined
-      await until(async () => {
-        found = (await client.listJobs())[list].find((job) => job.jobid === jobid)
-        return found !== undefined
-      })
-      return found as SeenJob
+      const find = async () => (await client.listJobs())[list].find((job) => job.jobid === jobid)
+      return (await until(`${jobid} in ${list}`, find)) as SeenJob
     }
 
     async function untilFinished(jobid: string): Promise<SeenJob> {
@@ -236,14 +232,6 @@ function clientFor(address: { url: string; username: string | null; password: st
     clock: systemClock,
     logger: silentLogger
   })
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  const limit = Date.now() + 30_000
-  while (!(await condition())) {
-    if (Date.now() > limit) throw new Error(`Waited 30 s in vain for: ${condition}`)
-    await delay(100)
-  }
 }
 
 /** The demo project as an egg. */

@@ -3,8 +3,9 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../runtime/clock.ts'
 import { answerJson, type Script, startScriptedHttpNode } from '../../testing/scripted-http-node.ts'
+import { until } from '../../testing/until.ts'
 import type { ClientLimits } from './scrapyd-client.ts'
-import { closers, connect, failureOf, RUN, scripted, until } from './testing/scripted-client.ts'
+import { closers, connect, failureOf, RUN, scripted } from './testing/scripted-client.ts'
 
 const UNLIMITED = { isVersionAsked: true, secretNames: [], limits: null }
 const JOB = {
@@ -181,7 +182,7 @@ describe('a schedule that fails', () => {
   test('because all connections are busy was not delivered', async () => {
     const { node, client } = await scripted(() => {}, { scheduleMs: 300, listJobsMs: 5000 })
     const busy = Array.from({ length: 4 }, () => failureOf(client.listJobs()))
-    await until(() => node.requests.length === 4)
+    await until('four requests', () => node.requests.length === 4)
     expect(await failureOf(client.schedule(JOB))).toMatchObject({ kind: 'timeout', delivered: 'no' })
     await client.close()
     for (const each of await Promise.all(busy)) expect(each.kind).toBe('reset')
@@ -192,7 +193,7 @@ describe('a schedule that fails', () => {
     const { node, client } = await scripted(() => {})
     const aborting = new AbortController()
     const failure = failureOf(client.schedule(JOB, aborting.signal))
-    await until(() => node.requests.length === 1)
+    await until('one request', () => node.requests.length === 1)
     aborting.abort()
     expect(await failure).toMatchObject({ kind: 'aborted', delivered: 'unknown' })
     expect(await failureOf(client.schedule(JOB, aborting.signal))).toMatchObject({ kind: 'aborted', delivered: 'no' })

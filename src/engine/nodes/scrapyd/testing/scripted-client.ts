@@ -1,4 +1,4 @@
-import { afterEach, vi } from 'vitest'
+import { afterEach } from 'vitest'
 import { systemClock } from '../../../runtime/clock.ts'
 import { silentLogger } from '../../../runtime/logger.ts'
 import { type Script, startScriptedHttpNode } from '../../../testing/scripted-http-node.ts'
@@ -34,11 +34,4 @@ export async function failureOf(request: Promise<unknown>): Promise<NodeError> {
   )
   if (!(error instanceof NodeError)) throw error
   return error
-}
-
-export async function until(condition: () => boolean): Promise<void> {
-  const check = () => {
-    if (!condition()) throw new Error(`Waited 5 s in vain for: ${condition}`)
-  }
-  await vi.waitFor(check, { timeout: 5_000, interval: 5 })
 }
