@@ -9,6 +9,7 @@ import {
   type Project,
   type Transition
 } from '../../shared/contract/index.ts'
+import { aJob, aNode, jobIdAt } from '../../shared/testing/builders.ts'
 import { fakeUsage, WARM } from './fake-local-node.ts'
 
 /** A row of numbers in [0, 1) that is the same for the same seed. */
@@ -29,96 +30,6 @@ export const SPIDERS: Record<string, string[]> = {
   maps: ['osm_poi', 'transit']
 }
 const VERSIONS = ['20261119T181000', '20261112T090412', '20261030T134455']
-
-export function aNode(over: Partial<Node> = {}): Node {
-  return {
-    id: 'eu-1',
-    name: 'eu-1',
-    kind: 'scrapyd',
-    url: 'https://eu-1.example.net:6800/',
-    username: 'deploy',
-    hasPassword: true,
-    hasCaCertificate: false,
-    slots: 8,
-    slotsSource: 'set',
-    slotsText: 'set by you',
-    queueAhead: 0,
-    giveUpAfterSeconds: null,
-    group: null,
-    tags: ['eu'],
-    mode: 'active',
-    health: 'up',
-    problem: null,
-    scrapydVersion: '1.6',
-    nodeName: 'eu-1',
-    runs: [],
-    running: 0,
-    pending: 0,
-    finished: 412,
-    latencyMs: 19,
-    lastSeenAtMs: Date.now(),
-    unreachableSinceMs: null,
-    stuckSinceMs: null,
-    clockOffsetMs: 3,
-    addedAtMs: Date.now() - 40 * 86_400_000,
-    hasClientCertificate: false,
-    proxyUrl: null,
-    sourceId: null,
-    python: null,
-    ...over
-  }
-}
-
-export function aJob(over: Partial<Job> = {}): Job {
-  const status: JobStatus = over.status ?? 'queued'
-  const ended = !['queued', 'starting', 'running'].includes(status)
-  return {
-    id: jobIdAt(Date.now(), 1),
-    jobid: over.id ?? jobIdAt(Date.now(), 1),
-    project: 'prices',
-    version: VERSIONS[0] as string,
-    spider: 'otto',
-    settings: {},
-    args: {},
-    secretNames: [],
-    limits: null,
-    retry: null,
-    notBeforeMs: null,
-    expiresAtMs: null,
-    noOverlap: false,
-    after: [],
-    dedupeKey: null,
-    hold: null,
-    priority: 0,
-    rank: 0,
-    placement: { nodeId: null, tags: [] },
-    source: 'ui',
-    scheduleId: null,
-    nominalMs: null,
-    state: ended ? 'ended' : (status as Job['state']),
-    outcome: ended ? (status as Job['outcome']) : null,
-    status,
-    reason: null,
-    killingLine: null,
-    waiting: null,
-    lane: '',
-    nodeId: null,
-    attemptCount: 0,
-    mayHaveRunTwice: false,
-    unknownSinceMs: null,
-    cancelAskedAtMs: null,
-    queuedAtMs: Date.now(),
-    startedAtMs: null,
-    endedAtMs: null,
-    pages: null,
-    items: null,
-    errors: null,
-    ...over
-  }
-}
-
-export const jobIdAt = (atMs: number, number: number): string =>
-  Math.floor(atMs).toString(16).padStart(12, '0') + number.toString(16).padStart(20, '0')
 
 export function fakeNodes(count: number, nowMs: number): Node[] {
   const names = [

@@ -1,7 +1,7 @@
 import { implement } from '@orpc/server'
 import { contract } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { aNode } from './fake-fleet.ts'
+import { aNode } from '../../shared/testing/builders.ts'
 import { fail, type FakeWorld, wait } from './fake-world.ts'
 
 export function createFakeNodes({ nodes, random, emit, nextNumber, nodeOf, saveNode, queueJob }: FakeWorld) {

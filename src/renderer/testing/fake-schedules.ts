@@ -2,6 +2,7 @@ import { implement } from '@orpc/server'
 import { nextOccurrence, occurrencesOf, problemOfTiming } from '../../shared/calendar/index.ts'
 import { contract, type Firing, RunTemplate, type Schedule, ScheduleSettings } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { aSchedule } from '../../shared/testing/builders.ts'
 import type { FakeWorld } from './fake-world.ts'
 
 const RECENT = 30
@@ -41,23 +42,8 @@ export function createFakeSchedules(world: FakeWorld) {
     firings.push(recorded)
     return recorded
   }
-  const add = (settings: ScheduleSettings, over: Partial<Schedule> = {}): Schedule => ({
-    ...settings,
-    id: idOf(world.nextNumber()),
-    revision: 0,
-    paused: false,
-    pauseNote: null,
-    pausedBy: null,
-    createdAtMs: Date.now(),
-    changedAtMs: Date.now(),
-    nextAtMs: null,
-    nextNominalMs: null,
-    runCount: 0,
-    failuresInARow: 0,
-    recent: [],
-    backfill: null,
-    ...over
-  })
+  const add = (settings: ScheduleSettings, over: Partial<Schedule> = {}): Schedule =>
+    aSchedule({ ...settings, id: idOf(world.nextNumber()), createdAtMs: Date.now(), changedAtMs: Date.now(), ...over })
   const checked = (input: ScheduleSettings) => {
     const problem = problemOfTiming(input)
     if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)

@@ -8,9 +8,10 @@ import {
   type PythonState
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { aJob, jobIdAt } from '../../shared/testing/builders.ts'
 import { fakeSources } from './fake-discovery.ts'
 import { fakeFigures, fakeProblems } from './fake-figures.ts'
-import { aJob, fakeJobs, fakeLimits, fakeNodes, fakeProjects, jobIdAt, seededRandom, SPIDERS } from './fake-fleet.ts'
+import { fakeJobs, fakeLimits, fakeNodes, fakeProjects, seededRandom, SPIDERS } from './fake-fleet.ts'
 import { COLD, fakeEnvironments, WARM } from './fake-local-node.ts'
 
 export interface FakeWorldOptions {

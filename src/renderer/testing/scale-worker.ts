@@ -1,8 +1,9 @@
 /** A fleet where every node changes each second: runs end and begin, and the jobs with them. */
 import { RPCHandler } from '@orpc/server/message-port'
 import type { Change, Job, Node } from '../../shared/contract/index.ts'
+import { aJob, aNode, jobIdAt } from '../../shared/testing/builders.ts'
 import { createFakeEngine } from './fake-engine.ts'
-import { aJob, aNode, jobIdAt, seededRandom } from './fake-fleet.ts'
+import { seededRandom } from './fake-fleet.ts'
 
 /** As the engine's change feed sends them. */
 const BATCH_EVERY_MS = 100

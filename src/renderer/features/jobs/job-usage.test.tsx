@@ -2,7 +2,7 @@ import { configure, fireEvent, screen, waitFor, within } from '@testing-library/
 import { afterEach, expect, it } from 'vitest'
 import { type Job, SECRET_MASK } from '../../../shared/contract/index.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
-import { aJob, jobIdAt } from '../../testing/fake-fleet.ts'
+import { aJob, jobIdAt } from '../../../shared/testing/builders.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
 // The first screen of a file is imported only now, which may take a while on a busy machine.

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { aNode } from '../../testing/fake-fleet.ts'
+import { aNode } from '../../../shared/testing/builders.ts'
 import { looksAlike } from './draw-fleet.ts'
 import { cellCount, cellPitch, cornerOf, layoutFleet, ROW_PX, spotAt } from './fleet-layout.ts'
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Deployment, Version } from '../../../shared/contract/index.ts'
-import { aNode } from '../../testing/fake-fleet.ts'
+import { aNode } from '../../../shared/testing/builders.ts'
 import { compareSpiders, placeOf, spreadOf } from './compare-versions.ts'
 
 const aVersion = (over: Partial<Version>): Version => ({

@@ -1,34 +1,16 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { occurrencesOf } from '../../../../shared/calendar/index.ts'
-import { RunTemplate, type Schedule, ScheduleSettings } from '../../../../shared/contract/index.ts'
+import { RunTemplate, type Schedule, type ScheduleSettings } from '../../../../shared/contract/index.ts'
+import { aSchedule } from '../../../../shared/testing/builders.ts'
 import { jobsOf } from '../schedule-words.ts'
 import { crowdedMinutes, planSpread, shiftRule, shiftSchedule } from './spread.ts'
 
 const AT = Date.parse('2026-11-24T03:00:00Z')
 const DAY_MS = 86_400_000
 
-function aSchedule(name: string, expression: string, over: Partial<ScheduleSettings> = {}): Schedule {
-  const settings = ScheduleSettings.parse({
-    name,
-    zone: 'UTC',
-    rules: [{ kind: 'cron', expression }],
-    jobs: [RunTemplate.parse({ project: 'prices', spiders: ['otto'] })],
-    ...over
-  })
-  return {
-    ...settings,
-    ...{ id: name.padEnd(32, '0'), revision: 1, paused: false, pauseNote: null, pausedBy: null, createdAtMs: 0 },
-    ...{
-      changedAtMs: 0,
-      nextAtMs: null,
-      nextNominalMs: null,
-      runCount: 0,
-      failuresInARow: 0,
-      recent: [],
-      backfill: null
-    }
-  }
+function scheduleAt(name: string, expression: string, over: Partial<ScheduleSettings> = {}): Schedule {
+  return aSchedule({ name, id: name.padEnd(32, '0'), rules: [{ kind: 'cron', expression }], ...over })
 }
 
 const cron = (expression: string) => ({ kind: 'cron' as const, expression })
@@ -49,7 +31,7 @@ it('a moved expression reads like one that a person writes', () => {
 it('what cannot be moved says why', () => {
   expect(shifted('* * * * *', 3)).toBe('runs every minute')
   expect(shifted('55 3 * * *', 7)).toBe('would leave its hour')
-  expect(shiftSchedule(aSchedule('a', '0 3 * * *', { excludedCrons: ['0 3 1 * *'] }), AT, 5)).toMatchObject({
+  expect(shiftSchedule(scheduleAt('a', '0 3 * * *', { excludedCrons: ['0 3 1 * *'] }), AT, 5)).toMatchObject({
     why: expect.stringContaining('exclusions')
   })
 })
@@ -67,7 +49,7 @@ it('a moved rule runs exactly so much later, each time', () => {
       const moved = shiftRule(rule, by)
       fc.pre('rule' in moved)
       const at = (rules: (typeof rule)[], afterMs: number) =>
-        occurrencesOf(aSchedule('a', rule.expression, { rules }), { afterMs, limit: 20 }).map(
+        occurrencesOf(scheduleAt('a', rule.expression, { rules }), { afterMs, limit: 20 }).map(
           ({ nominalMs }) => nominalMs
         )
       if (!('rule' in moved)) return
@@ -80,7 +62,7 @@ it('a moved rule runs exactly so much later, each time', () => {
 })
 
 it('only the rules that fire in the crowded minute are moved', () => {
-  const schedule = aSchedule('a', '0 3 * * *', { rules: [cron('0 3 * * *'), cron('30 12 * * *')] })
+  const schedule = scheduleAt('a', '0 3 * * *', { rules: [cron('0 3 * * *'), cron('30 12 * * *')] })
   const moved = shiftSchedule(schedule, AT, 5)
   expect('settings' in moved && moved.settings.rules).toEqual([cron('5 3 * * *'), cron('30 12 * * *')])
 })
@@ -97,7 +79,7 @@ it('a crowd is thinned out: no job is lost, nothing beyond the window, and no mi
   fc.assert(
     fc.property(crowd, others, fc.integer({ min: 1, max: 6 }), (members, jobsAfter, mostJobs) => {
       const schedules = members.map(({ spiders, expression }, index) =>
-        aSchedule(`s${index}`, expression, {
+        scheduleAt(`s${index}`, expression, {
           jobs: [RunTemplate.parse({ project: 'p', spiders: Array.from({ length: spiders }, (_, each) => `x${each}`) })]
         })
       )
@@ -115,7 +97,7 @@ it('a crowd is thinned out: no job is lost, nothing beyond the window, and no mi
 })
 
 it('as few as it takes are moved, to the nearest minutes with room', () => {
-  const schedules = ['a', 'b', 'c', 'd'].map((name) => aSchedule(name, '0 3 * * *'))
+  const schedules = ['a', 'b', 'c', 'd'].map((name) => scheduleAt(name, '0 3 * * *'))
   const load = [
     { atMs: AT, firings: 4, jobs: 4 },
     { atMs: AT + 60_000, firings: 2, jobs: 2 }

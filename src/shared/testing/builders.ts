@@ -1,0 +1,122 @@
+import { type Job, type JobStatus, type Node, RunTemplate, type Schedule, ScheduleSettings } from '../contract/index.ts'
+
+/** A Scrapyd that is up and has nothing to do. */
+export function aNode(over: Partial<Node> = {}): Node {
+  return {
+    id: 'eu-1',
+    name: 'eu-1',
+    kind: 'scrapyd',
+    url: 'https://eu-1.example.net:6800/',
+    username: 'deploy',
+    hasPassword: true,
+    hasCaCertificate: false,
+    slots: 8,
+    slotsSource: 'set',
+    slotsText: 'set by you',
+    queueAhead: 0,
+    giveUpAfterSeconds: null,
+    group: null,
+    tags: ['eu'],
+    mode: 'active',
+    health: 'up',
+    problem: null,
+    scrapydVersion: '1.6',
+    nodeName: 'eu-1',
+    runs: [],
+    running: 0,
+    pending: 0,
+    finished: 412,
+    latencyMs: 19,
+    lastSeenAtMs: Date.now(),
+    unreachableSinceMs: null,
+    stuckSinceMs: null,
+    clockOffsetMs: 3,
+    addedAtMs: Date.now() - 40 * 86_400_000,
+    hasClientCertificate: false,
+    proxyUrl: null,
+    sourceId: null,
+    python: null,
+    ...over
+  }
+}
+
+/** A job that waits; of another status it has the state and outcome of that status. */
+export function aJob(over: Partial<Job> = {}): Job {
+  const id = over.id ?? jobIdAt(Date.now(), 1)
+  const status: JobStatus = over.status ?? 'queued'
+  const ended = !['queued', 'starting', 'running'].includes(status)
+  return {
+    id,
+    jobid: id,
+    project: 'prices',
+    version: '20261119T181000',
+    spider: 'otto',
+    settings: {},
+    args: {},
+    secretNames: [],
+    limits: null,
+    retry: null,
+    notBeforeMs: null,
+    expiresAtMs: null,
+    noOverlap: false,
+    after: [],
+    dedupeKey: null,
+    hold: null,
+    priority: 0,
+    rank: 0,
+    placement: { nodeId: null, tags: [] },
+    source: 'ui',
+    scheduleId: null,
+    nominalMs: null,
+    state: ended ? 'ended' : (status as Job['state']),
+    outcome: ended ? (status as Job['outcome']) : null,
+    status,
+    reason: null,
+    killingLine: null,
+    waiting: null,
+    lane: '',
+    nodeId: null,
+    attemptCount: 0,
+    mayHaveRunTwice: false,
+    unknownSinceMs: null,
+    cancelAskedAtMs: null,
+    queuedAtMs: Date.now(),
+    startedAtMs: null,
+    endedAtMs: null,
+    pages: null,
+    items: null,
+    errors: null,
+    ...over
+  }
+}
+
+/** Ids sort by their time, then by the number. */
+export const jobIdAt = (atMs: number, number: number): string =>
+  Math.floor(atMs).toString(16).padStart(12, '0') + number.toString(16).padStart(20, '0')
+
+/** Daily at three in the morning, UTC, one job; it has never fired. */
+export function aSchedule(over: Partial<Schedule> = {}): Schedule {
+  const settings = ScheduleSettings.parse({
+    name: 'nightly',
+    zone: 'UTC',
+    rules: [{ kind: 'cron', expression: '0 3 * * *' }],
+    jobs: [RunTemplate.parse({ project: 'prices', spiders: ['otto'] })]
+  })
+  return {
+    ...settings,
+    id: '5ced'.padEnd(32, '0'),
+    revision: 0,
+    paused: false,
+    pauseNote: null,
+    pausedBy: null,
+    createdAtMs: 0,
+    changedAtMs: 0,
+    nextAtMs: null,
+    nextNominalMs: null,
+    runCount: 0,
+    failuresInARow: 0,
+    recent: [],
+    backfill: null,
+    ...over
+  }
+}
