@@ -9,7 +9,7 @@ import { createHashHistory, type RouterHistory, RouterProvider } from '@tanstack
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { ApiProvider, createApi } from '../api/api.tsx'
-import { followChanges } from '../api/changes.ts'
+import { followChanges } from '../api/live/follow-changes.ts'
 import type { Client } from '../api/wire.ts'
 import { setConnection } from '../state/connection.ts'
 import { listenForKeys } from '../state/keys.ts'

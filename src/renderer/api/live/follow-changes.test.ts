@@ -1,10 +1,10 @@
 import { QueryClient, QueryObserver } from '@tanstack/react-query'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { aJob, aNode, jobIdAt } from '../../shared/testing/builders.ts'
-import type { Connection } from '../state/connection.ts'
-import { createFakeEngine, type FakeEngine } from '../testing/fake-engine.ts'
-import { type Api, createApi } from './api.tsx'
-import { followChanges } from './changes.ts'
+import { aJob, aNode, jobIdAt } from '../../../shared/testing/builders.ts'
+import type { Connection } from '../../state/connection.ts'
+import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
+import { type Api, createApi } from '../api.tsx'
+import { followChanges } from './follow-changes.ts'
 
 let engine: FakeEngine
 let api: Api

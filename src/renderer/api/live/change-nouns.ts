@@ -1,0 +1,33 @@
+import type { Change, Contract } from '../../../shared/contract/index.ts'
+
+/**
+ * The noun of the contract that each kind of change is about. A kind without a noun does not compile, nor does a noun
+ * without its entry in live-updates.ts.
+ */
+export const NOUN_OF = {
+  job: 'jobs',
+  job_removed: 'jobs',
+  jobs: 'jobs',
+  waiting: 'jobs',
+  node: 'nodes',
+  node_removed: 'nodes',
+  project: 'projects',
+  project_removed: 'projects',
+  schedule: 'schedules',
+  schedule_removed: 'schedules',
+  chains: 'chains',
+  webhooks: 'webhooks',
+  limits: 'queue',
+  discovery: 'discovery',
+  environments: 'environments',
+  figures: 'system',
+  problems: 'system',
+  python: 'system'
+} as const satisfies Record<Change['kind'], keyof Contract>
+
+export type Noun = (typeof NOUN_OF)[Change['kind']]
+
+type KindOf<N extends Noun> = { [K in Change['kind']]: (typeof NOUN_OF)[K] extends N ? K : never }[Change['kind']]
+
+/** Every change that is about a noun. */
+export type ChangeOf<N extends Noun> = Extract<Change, { kind: KindOf<N> }>

@@ -1,0 +1,158 @@
+/**
+ * Keeps the query cache true: one stream of changes from the engine, written into whatever is cached.
+ *
+ *   connecting ──first batch──▶ live ──stream ends or breaks──▶ reconnecting ──first batch──▶ live
+ *
+ * What must stay true: after a drop the stream goes on at the cursor of the last batch received, so nothing is lost
+ * and nothing is sent whole again; a fresh or expired cursor makes everything cached be fetched anew; a fetch that was
+ * under way while changes came in does not undo them.
+ */
+import { matchQuery, type Query, type QueryClient } from '@tanstack/react-query'
+import type { Change, ChangeBatch } from '../../../shared/contract/index.ts'
+import type { Connection } from '../../state/connection.ts'
+import type { Api } from '../api.tsx'
+import { newestOfEach, queryUpdates } from './live-updates.ts'
+
+interface FollowChangesOptions {
+  api: Api
+  queryClient: QueryClient
+  onConnection: (state: Connection['state']) => void
+  /** Runs a flush later: once per drawn frame. */
+  onNextFrame?: (flush: () => void) => void
+  /** Time before a details query is fetched again after its job changed; further changes in between add nothing. */
+  refetchAfterMs?: number
+  /** First wait before connecting again; doubles up to 30 times this, with jitter. */
+  retryAfterMs?: number
+}
+
+/** Follows until `stop()`. */
+export function followChanges(options: FollowChangesOptions): { stop(): void } {
+  const { api, queryClient, onConnection, onNextFrame = nextFrame, refetchAfterMs = 400, retryAfterMs = 500 } = options
+  const abort = new AbortController()
+  const cache = queryClient.getQueryCache()
+  let pending: Change[] = []
+  let resetAsked = false
+  let flushPlanned = false
+  const refetches = new Map<string, ReturnType<typeof setTimeout>>()
+
+  // Changes that came while fetches were under way, and where in that row each fetch began.
+  let sinceFetches: Change[] = []
+  const fetchBegan = new Map<string, number>()
+  const unsubscribe = cache.subscribe((event) => {
+    if (event.type === 'removed') fetchBegan.delete(event.query.queryHash)
+    if (event.type !== 'updated') return
+    const { query, action } = event
+    if (action.type === 'fetch') fetchBegan.set(query.queryHash, sinceFetches.length)
+    if (action.type === 'success' && action.manual !== true) {
+      const missed = sinceFetches.slice(fetchBegan.get(query.queryHash) ?? sinceFetches.length)
+      if (missed.length > 0) applyTo([query], missed)
+    }
+    if (action.type === 'error' || (action.type === 'success' && action.manual !== true))
+      fetchBegan.delete(query.queryHash)
+    if (fetchBegan.size === 0) sinceFetches = []
+  })
+
+  void connect()
+  return {
+    stop() {
+      abort.abort()
+      unsubscribe()
+      for (const timer of refetches.values()) clearTimeout(timer)
+      refetches.clear()
+    }
+  }
+
+  async function connect(): Promise<void> {
+    let cursor: string | undefined
+    let failures = 0
+    while (!abort.signal.aborted) {
+      try {
+        const fresh = cursor === undefined
+        const batches = await api.client.events.subscribe({ after: cursor }, { signal: abort.signal })
+        let first = true
+        for await (const batch of batches) {
+          if (abort.signal.aborted) return
+          enqueue(batch, batch.reset || (first && fresh))
+          first = false
+          failures = 0
+          cursor = batch.cursor
+          onConnection('live')
+        }
+      } catch (error) {
+        // Whatever broke the stream, the answer is the same: say so and connect again.
+        if (abort.signal.aborted) return
+        console.warn('The stream of changes broke', error)
+      }
+      if (abort.signal.aborted) return
+      onConnection('reconnecting')
+      const limitMs = retryAfterMs * Math.min(30, 2 ** failures++)
+      await sleep(limitMs * (0.5 + Math.random() / 2), abort.signal)
+    }
+  }
+
+  function enqueue(batch: ChangeBatch, reset: boolean): void {
+    pending.push(...batch.changes)
+    resetAsked ||= reset
+    if (flushPlanned) return
+    flushPlanned = true
+    onNextFrame(flush)
+  }
+
+  function flush(): void {
+    flushPlanned = false
+    if (abort.signal.aborted) return
+    const changes = newestOfEach(pending)
+    pending = []
+    if (fetchBegan.size > 0) sinceFetches.push(...changes)
+    if (changes.length > 0) applyTo(cache.getAll(), changes)
+    if (!resetAsked) return
+    resetAsked = false
+    void queryClient.invalidateQueries()
+  }
+
+  /** A query that was fetched while changes came in gets only those; in a frame all cached ones get all. */
+  function applyTo(queries: readonly Query[], changes: readonly Change[]): void {
+    for (const { queryKey, write, isOutdated } of queryUpdates(changes, api.query)) {
+      for (const query of queries.filter((each) => matchQuery({ queryKey }, each))) {
+        const before = query.state.data
+        if (write !== null && before === undefined) continue
+        const input = inputOf(query)
+        const data = write === null ? before : write(before, input)
+        if (data !== before) queryClient.setQueryData(query.queryKey, data)
+        if (isOutdated(data, input, before)) refetchSoon(query)
+      }
+    }
+  }
+
+  function refetchSoon(query: Query): void {
+    if (refetches.has(query.queryHash)) return
+    const timer = setTimeout(() => {
+      refetches.delete(query.queryHash)
+      // One that is under way may have been answered before the change; broken off each time, it would never end.
+      if (query.state.fetchStatus === 'fetching') return refetchSoon(query)
+      void queryClient.invalidateQueries({ queryKey: query.queryKey, exact: true })
+    }, refetchAfterMs)
+    refetches.set(query.queryHash, timer)
+  }
+}
+
+/** What was asked, as it stands in the key that oRPC makes: [path, { input }]. */
+const inputOf = ({ queryKey }: Query) => (queryKey[1] as { input?: object } | undefined)?.input ?? {}
+
+// A hidden window draws no frames; its cache is kept true by a timer.
+function nextFrame(flush: () => void): void {
+  if (document.visibilityState === 'visible') requestAnimationFrame(flush)
+  else setTimeout(flush, 250)
+}
+
+function sleep(durationMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, durationMs)
+    signal.addEventListener('abort', done, { once: true })
+    function done() {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+  })
+}

@@ -1,0 +1,134 @@
+import type { Job, JobFilter, Waiting } from '../../../shared/contract/index.ts'
+import type { Api } from '../api.tsx'
+import { jobMatches } from '../job-filter.ts'
+import { type DataOf, type NounUpdates, type Pages, patch, patchPages, refetch } from './query-updates.ts'
+
+/** Rows that the first page of an endless list may grow to. */
+const LIST_ROWS_MAX = 2000
+const PAGE_ROWS = 100
+
+type JobPage = DataOf<Api['query']['jobs']['list']>
+/** As the UI asks: the contract would also take one status alone, and numbers as text. */
+type ListInput = JobFilter & { before?: string | undefined; limit?: number | undefined }
+type ById = ReadonlyMap<string, Job | null>
+type ByLane = ReadonlyMap<string, Waiting>
+
+export const jobs: NounUpdates<'jobs'> = {
+  thingOf(change) {
+    if (change.kind === 'jobs') return 'all'
+    if (change.kind === 'waiting') return `lane ${change.lane}`
+    return change.kind === 'job' ? change.job.id : change.id
+  },
+  updates(changes, query) {
+    const byId = new Map<string, Job | null>()
+    const byLane = new Map<string, Waiting>()
+    let areMany = false
+    for (const change of changes) {
+      if (change.kind === 'job') byId.set(change.job.id, change.job)
+      else if (change.kind === 'job_removed') byId.set(change.id, null)
+      else if (change.kind === 'waiting') byLane.set(change.lane, change.waiting)
+      else areMany = true
+    }
+    const { list, facets, get, count } = query.jobs
+    const { lanes, limits } = query.queue
+    const single =
+      byId.size === 0
+        ? []
+        : [
+            patchPages(
+              list,
+              (data, input) => updateList(data, input as ListInput, byId),
+              (data, input) => lacksRows(data, input as ListInput)
+            ),
+            // What is shown of the job changes at once; its timeline is fetched.
+            patch(
+              get,
+              (data, { id }) => ({ ...data, job: byId.get(id) ?? data.job }),
+              (_data, { id }) => byId.has(id)
+            ),
+            ...refetch(facets)
+          ]
+    const waiting =
+      byLane.size === 0
+        ? []
+        : [
+            patchPages(
+              list,
+              (data) => tellPages(data, byLane),
+              () => false
+            )
+          ]
+    const waitingOfOne =
+      byLane.size === 0 ? [] : [patch(get, (data) => ({ ...data, job: tellWaiting(data.job, byLane) }))]
+    return [
+      ...single,
+      ...waiting,
+      ...waitingOfOne,
+      ...(areMany ? refetch(list, facets, get, count, lanes, limits) : [])
+    ]
+  }
+}
+
+/** What a lane waits for is told once for all its queued jobs. */
+function tellWaiting(job: Job, byLane: ByLane): Job {
+  const waiting = job.state === 'queued' ? byLane.get(job.lane) : undefined
+  return waiting === undefined ? job : { ...job, waiting }
+}
+
+function tellPages(data: Pages<JobPage>, byLane: ByLane): Pages<JobPage> {
+  const update = (page: JobPage): JobPage => ({ ...page, jobs: page.jobs.map((job) => tellWaiting(job, byLane)) })
+  return 'pages' in data ? { ...data, pages: data.pages.map(update) } : update(data)
+}
+
+function updateList(data: Pages<JobPage>, input: ListInput, jobs: ById): Pages<JobPage> {
+  if (!('pages' in data)) return trimPage(updatePage(data, input, jobs, input.before ?? null), input.limit ?? PAGE_ROWS)
+  // The first page takes what is new; every page keeps its own rows and the gap down to its last one.
+  let above: string | null = null
+  const pages = data.pages.map((page) => {
+    const updated = updatePage(page, input, jobs, above)
+    above = page.nextBefore
+    return updated
+  })
+  if (pages.every((page, index) => page === data.pages[index])) return data
+  // Left open for days, the list would grow without end: what is far down is fetched again when somebody scrolls there.
+  const [first] = pages
+  if (first && first.jobs.length > LIST_ROWS_MAX) {
+    return { pages: [trimPage(first, LIST_ROWS_MAX / 2)], pageParams: data.pageParams.slice(0, 1) }
+  }
+  return { ...data, pages }
+}
+
+/** Rows went out of a page that ended at its limit: those that stood below it belong into it now. */
+function lacksRows(data: Pages<JobPage>, { limit = PAGE_ROWS }: ListInput): boolean {
+  return !('pages' in data) && data.nextBefore !== null && data.jobs.length < limit
+}
+
+function trimPage(page: JobPage, rows: number): JobPage {
+  if (page.jobs.length <= rows) return page
+  const jobs = page.jobs.slice(0, rows)
+  return { jobs, nextBefore: jobs.at(-1)?.id ?? null }
+}
+
+/** Rows stand newest first, and ids sort by time, so a job's place in a page follows from its id. */
+function updatePage(page: JobPage, filter: JobFilter, jobs: ById, above: string | null): JobPage {
+  const present = new Set<string>()
+  let changed = false
+  const rows: Job[] = []
+  for (const row of page.jobs) {
+    const change = jobs.get(row.id)
+    if (change === undefined) rows.push(row)
+    else {
+      changed = true
+      if (change !== null && jobMatches(change, filter)) rows.push(change)
+    }
+    present.add(row.id)
+  }
+  for (const [id, job] of jobs) {
+    if (job === null || present.has(id) || !jobMatches(job, filter)) continue
+    if ((above !== null && id >= above) || (page.nextBefore !== null && id < page.nextBefore)) continue
+    changed = true
+    rows.push(job)
+  }
+  if (!changed) return page
+  return { ...page, jobs: rows.sort((left, right) => (left.id < right.id ? 1 : left.id > right.id ? -1 : 0)) }
+}

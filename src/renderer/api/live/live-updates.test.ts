@@ -1,0 +1,49 @@
+import { expect, expectTypeOf, it } from 'vitest'
+import type { Change, Contract, Job } from '../../../shared/contract/index.ts'
+import { aJob, aNode, jobIdAt } from '../../../shared/testing/builders.ts'
+import { createApi } from '../api.tsx'
+import { createFakeEngine } from '../../testing/fake-engine.ts'
+import { type ChangeOf, NOUN_OF, type Noun } from './change-nouns.ts'
+import { LIVE_UPDATES, type LiveUpdates, newestOfEach, queryUpdates } from './live-updates.ts'
+import { patch, refetch } from './query-updates.ts'
+
+const { query } = createApi(createFakeEngine({ jobCount: 0, nodeCount: 1 }).client)
+
+it('what would leave live updates out does not compile', () => {
+  expectTypeOf<Noun>().toExtend<keyof Contract>()
+  expectTypeOf<ChangeOf<'jobs'>['kind']>().toEqualTypeOf<'job' | 'job_removed' | 'jobs' | 'waiting'>()
+  expectTypeOf<ChangeOf<Noun>>().toEqualTypeOf<Change>()
+
+  const { job: _job, ...otherKinds } = NOUN_OF
+  // @ts-expect-error a kind of change without its noun
+  otherKinds satisfies Record<Change['kind'], keyof Contract>
+  const { jobs: _jobs, ...otherNouns } = LIVE_UPDATES
+  // @ts-expect-error a noun without its updates
+  otherNouns satisfies LiveUpdates
+
+  // @ts-expect-error an operation that the contract does not have
+  const unknown = () => refetch(query.jobs.list, query.jobs.theirList)
+  expectTypeOf(unknown).toBeFunction()
+  // @ts-expect-error a field that the answer of the operation does not have
+  patch(query.nodes.list, (data) => ({ nodes: data.theirNodes }))
+  // @ts-expect-error what the operation does not answer with
+  patch(query.jobs.get, () => aJob() satisfies Job)
+})
+
+it('of several changes of one thing only the newest is left, in the order of the newest', () => {
+  const [first, second] = [jobIdAt(1, 1), jobIdAt(2, 2)]
+  const changes: Change[] = [
+    { kind: 'job', job: aJob({ id: first }) },
+    { kind: 'job', job: aJob({ id: second }) },
+    { kind: 'node', node: aNode({ id: first }) },
+    { kind: 'job_removed', id: first }
+  ]
+  expect(newestOfEach(changes)).toEqual([changes[1], changes[2], changes[3]])
+})
+
+it('a bulk of jobs says nothing of single rows: all that counts or lists jobs is fetched', () => {
+  const updates = queryUpdates([{ kind: 'jobs' }], query)
+  expect(updates.map(({ queryKey, write }) => [(queryKey[0] as string[]).join('.'), write])).toEqual(
+    ['jobs.list', 'jobs.facets', 'jobs.get', 'jobs.count', 'queue.lanes', 'queue.limits'].map((name) => [name, null])
+  )
+})

@@ -1,0 +1,14 @@
+import { mergeList, type NounUpdates, patch } from './query-updates.ts'
+
+export const nodes: NounUpdates<'nodes'> = {
+  thingOf: (change) => (change.kind === 'node' ? change.node.id : change.id),
+  updates: (changes, query) => {
+    const byId = new Map(
+      changes.map((change) => (change.kind === 'node' ? [change.node.id, change.node] : [change.id, null]))
+    )
+    return [
+      patch(query.nodes.list, (data) => ({ ...data, nodes: mergeList(data.nodes, byId, ({ id }) => id) })),
+      patch(query.nodes.get, (data, { id }) => byId.get(id) ?? data)
+    ]
+  }
+}
