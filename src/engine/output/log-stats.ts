@@ -1,3 +1,5 @@
+import { looksLikeError, parseRecordHead, showsInfo, TRACEBACK_HEADING } from '../../shared/log-record.ts'
+
 export type ScrapyStats = Record<string, string | number>
 
 /** What the end of a Scrapy log tells. Everything is null where the log does not say it. */
@@ -44,7 +46,7 @@ export function parseClosingStats(tailText: string): ClosingStats {
     errors: count('log_count/ERROR', 'log_count/CRITICAL'),
     startTime: textOf(stats?.start_time),
     finishTime: textOf(stats?.finish_time),
-    showsInfo: /\] (?:INFO|DEBUG): /.test(text),
+    showsInfo: showsInfo(text),
     killingLine: readKillingLine(text)
   }
 }
@@ -197,10 +199,6 @@ function readReason(text: string): string | null {
   return reason === '' || reason.includes('\n') ? null : reason
 }
 
-const LOG_HEADER = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^[]{0,10}\[[^\]]{1,100}\] ([A-Z]+): /
-const LEVEL_WORD = /(?:^|[\s[|])(?:ERROR|CRITICAL)(?:[\s\]:|]|$)/
-const TRACEBACK = 'Traceback (most recent call last):'
-
 /** The last line of level ERROR or CRITICAL, without time and logger, then the exception that its traceback ends with. */
 function readKillingLine(text: string): string | null {
   // From the end, one line at a time: logs of one endless line stay cheap, and the first find is the answer.
@@ -211,17 +209,17 @@ function readKillingLine(text: string): string | null {
   while (end >= 0) {
     const start = end === 0 ? 0 : text.lastIndexOf('\n', end - 1) + 1
     const line = text.slice(start, Math.min(end, start + MAX_LINE)).trimEnd()
-    if (exception === null && tracebacksToRead > 0 && line.includes(TRACEBACK)) {
+    if (exception === null && tracebacksToRead > 0 && line.includes(TRACEBACK_HEADING)) {
       tracebacksToRead--
       exception = lastLineOfTraceback(text.slice(end, blockEnd))
     }
-    const level = LOG_HEADER.exec(line)
-    if (level !== null) {
-      if (level[1] === 'ERROR' || level[1] === 'CRITICAL') return joined(line.slice(level[0].length), exception)
+    const head = parseRecordHead(line)
+    if (head !== null) {
+      if (head.level === 'ERROR' || head.level === 'CRITICAL') return joined(line.slice(head.messageAt), exception)
       // A traceback above belongs to the record before this one.
       blockEnd = start
       if (exception !== null) return exception
-    } else if (LEVEL_WORD.test(line.slice(0, 120))) {
+    } else if (looksLikeError(line)) {
       return joined(line, exception)
     }
     if (start === 0) break
@@ -240,9 +238,11 @@ function lastLineOfTraceback(after: string): string | null {
   return line?.slice(0, MAX_LINE).trimEnd() ?? null
 }
 
-function joined(line: string, exception: string | null): string {
-  if (exception === null || line.includes(exception)) return line
-  return `${line.trim()}${line.trim() === '' ? '' : ': '}${exception}`
+/** null: neither says anything. */
+function joined(line: string, exception: string | null): string | null {
+  const message = line.trim()
+  if (exception === null || message.includes(exception)) return message || null
+  return message === '' ? exception : `${message}: ${exception}`
 }
 
 function textOf(value: string | number | undefined): string | null {

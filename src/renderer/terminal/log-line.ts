@@ -1,7 +1,8 @@
+import { parseRecordHead, type RecordHead, type RecordLevel } from '../../shared/log-record.ts'
 import { sanitiseLine, withoutColours } from './sanitise.ts'
 
-export const LOG_LEVELS = ['DEBUG', 'INFO', 'WARNING', 'ERROR'] as const
-export type LogLevel = (typeof LOG_LEVELS)[number]
+export type LogLevel = Exclude<RecordLevel, 'CRITICAL'>
+export const LOG_LEVELS: readonly LogLevel[] = ['DEBUG', 'INFO', 'WARNING', 'ERROR']
 
 /** One line of a log, safe to show. A line without a head of its own belongs to the one above (`continues`). */
 export interface LogLine {
@@ -15,8 +16,8 @@ export interface LogLine {
 export const MAX_LINE_CHARS = 16_384
 
 /**
- * Reads one line in Scrapy's default form (`%(asctime)s [%(name)s] %(levelname)s: %(message)s`). CRITICAL counts as
- * ERROR. `above` is the level of the line before: tracebacks and wrapped messages belong to it.
+ * Reads one line (shared/log-record.ts). CRITICAL counts as ERROR. `above` is the level of the line before: tracebacks and wrapped messages
+ * belong to it.
  */
 export function parseLogLine(raw: string, above: LogLevel): LogLine {
   const cut =
@@ -24,9 +25,9 @@ export function parseLogLine(raw: string, above: LogLevel): LogLine {
       ? `${raw.slice(0, MAX_LINE_CHARS)} … ${(raw.length - MAX_LINE_CHARS).toLocaleString('en')} more characters`
       : raw
   const text = sanitiseLine(cut)
-  const head = HEAD.exec(text)
+  const head = parseRecordHead(text)
   if (head === null) return { text, level: above, continues: true }
-  return { text, level: levelOf(head[4] as string), continues: false }
+  return { text, level: head.level === 'CRITICAL' ? 'ERROR' : head.level, continues: false }
 }
 
 /**
@@ -35,20 +36,17 @@ export function parseLogLine(raw: string, above: LogLevel): LogLine {
  */
 export function paintLogLine(line: LogLine, isNarrow = false): string {
   if (line.continues) return paintContinuation(line, isNarrow)
-  const [whole, , time, logger, level] = HEAD.exec(line.text) as RegExpExecArray
-  const message = line.text.slice((whole as string).length)
+  const { time, logger, level, messageAt } = parseRecordHead(line.text) as RecordHead
+  const message = line.text.slice(messageAt)
   const from = isNarrow ? '' : `${FAINT}[${logger}]${RESET} `
   const said = line.level === 'ERROR' ? `${BRIGHT}${message}${RESET}` : message
-  return `${FAINT}${time}${RESET} ${LEVEL_COLOUR[line.level]}${(level as string).padEnd(8)}${RESET}${isNarrow ? '' : ' '}${from}${said}`
+  return `${FAINT}${time}${RESET} ${LEVEL_COLOUR[line.level]}${level.padEnd(8)}${RESET}${isNarrow ? '' : ' '}${from}${said}`
 }
 
 /** The line as plain text, as it stands in the file (less its control sequences). */
 export function plainLogLine(line: LogLine): string {
   return withoutColours(line.text)
 }
-
-const HEAD =
-  /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:[.,]\d+)? \[([^\]]{1,200})\] (DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL): ?/
 
 const RESET = '\u001b[0m'
 // Colours of the terminal's theme: short codes, of which a rewrite of 50,000 lines parses several hundred thousand.
@@ -60,11 +58,6 @@ const LEVEL_COLOUR: Record<LogLevel, string> = {
   INFO: '\u001b[34m',
   WARNING: '\u001b[33m',
   ERROR: RED
-}
-
-function levelOf(word: string): LogLevel {
-  if (word === 'WARN') return 'WARNING'
-  return word === 'CRITICAL' ? 'ERROR' : (word as LogLevel)
 }
 
 /** Lines of a traceback stand under the message; the one that names the exception is red. */

@@ -1,9 +1,10 @@
 import type { LogChunk } from '../../shared/contract/index.ts'
+import { parseRecordHead, type RecordLevel } from '../../shared/log-record.ts'
 
 export interface LogLine {
   /** As the spider's clock showed it, without a zone: logs name none. null: before the first record. */
   time: string | null
-  level: 'DEBUG' | 'INFO' | 'WARNING' | 'ERROR' | 'CRITICAL' | null
+  level: RecordLevel | null
   logger: string | null
   message: string
   /** It goes on with the record above it (a traceback, printed text), whose time and level it has. */
@@ -12,9 +13,6 @@ export interface LogLine {
   nextOffset: number
 }
 
-/** Scrapy's own form: `2026-11-02 12:00:02 [scrapy.core.engine] INFO: Spider opened`. */
-const RECORD =
-  /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:[.,]\d{1,6})?) \[([^\]]{0,200})\] (DEBUG|INFO|WARNING|ERROR|CRITICAL): (.*)$/s
 /** A line that is longer comes in pieces: nobody's memory may depend on a spider's line ends. */
 const MAX_LINE_CHARACTERS = 262_144
 
@@ -52,10 +50,10 @@ export function createLineReader(): (chunk: LogChunk) => LogLine[] {
 
   function read(line: string, nextOffset: number): LogLine {
     const text = line.endsWith('\r') ? line.slice(0, -1) : line
-    const record = RECORD.exec(text)
+    const record = parseRecordHead(text)
     if (record === null) return { ...head, message: text, continued: true, nextOffset }
-    const [, date, time, logger, level, message] = record as unknown as [string, string, string, string, string, string]
-    head = { time: `${date}T${time.replace(',', '.')}`, level: level as LogLine['level'], logger }
-    return { ...head, message, continued: false, nextOffset }
+    const { date, time, fraction, logger, level, messageAt } = record
+    head = { time: `${date}T${time}${fraction && `.${fraction}`}`, level, logger }
+    return { ...head, message: text.slice(messageAt), continued: false, nextOffset }
   }
 }
