@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs'
 import { join, sep } from 'node:path'
+import fastifyCookie from '@fastify/cookie'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator } from './auth/authenticator.ts'
 import { LOGIN_PAGE_POLICY, loginPage } from './auth/login-page.ts'
-import { clearSessionCookie, readSessionCookies, writeSessionCookie } from './auth/session-cookie.ts'
+import { cookieName, readSessionCookies, SESSION_COOKIE } from './auth/session-cookie.ts'
 import { parseUrlEncoded } from './scrapyd/urlencoded.ts'
 
 /** Styles inline, because the component library writes style elements; scripts only from our own files. */
@@ -25,6 +26,8 @@ export async function userInterfaceDoor(
     { parseAs: 'buffer', bodyLimit: 10_000 },
     (_request, body, done) => done(null, body)
   )
+  // It only writes them: what is read is in session-cookie.ts.
+  await app.register(fastifyCookie, { hook: false })
   app.get('', (_request, reply) => reply.redirect('/ui/'))
   app.get('/login', { exposeHeadRoute: false }, (request, reply) => answerLink(authenticator, request, reply))
   app.post('/login', (request, reply) => answerForm(authenticator, request, reply))
@@ -34,7 +37,7 @@ export async function userInterfaceDoor(
   app.post('/logout', (request, reply) => {
     const host = request.headers.host ?? ''
     for (const token of readSessionCookies(host, request.headers.cookie)) authenticator.sessions.end(token)
-    return reply.header('set-cookie', clearSessionCookie(host)).redirect('/ui/login', 303)
+    return reply.clearCookie(cookieName(host), SESSION_COOKIE).redirect('/ui/login', 303)
   })
 
   if (!existsSync(join(uiDirectory, 'index.html'))) {
@@ -96,8 +99,9 @@ function logIn(authenticator: Authenticator, request: FastifyRequest, reply: Fas
   const { host = '', origin = '' } = request.headers
   // A client that makes these up only keeps its own cookie from itself.
   const isBehindTls = origin.startsWith('https:') || request.headers['x-forwarded-proto'] === 'https'
-  const cookie = writeSessionCookie(host, authenticator.sessions.create(), isBehindTls)
-  return reply.header('set-cookie', cookie).header('cache-control', 'no-store').redirect('/ui/', 303)
+  // `Secure` only there: the default door is plain HTTP on the loopback interface.
+  reply.setCookie(cookieName(host), authenticator.sessions.create(), { ...SESSION_COOKIE, secure: isBehindTls })
+  return reply.header('cache-control', 'no-store').redirect('/ui/', 303)
 }
 
 function sendLoginPage(reply: FastifyReply, status: number, problem: string | null): FastifyReply {
