@@ -6,7 +6,7 @@ import { createRouterClient } from '@orpc/server'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { SECRET_MASK } from '../shared/contract/index.ts'
 import type { ErrorCode } from '../shared/errors.ts'
-import type { FleetFile } from './scrapyd-commands/fleet-as-scrapyd.ts'
+import type { ScrapydFile } from './scrapyd-commands/fleet-as-scrapyd.ts'
 import { createEngine, type Engine } from './index.ts'
 import { NodeError, type NodeSignal } from './nodes/node-client.ts'
 import { buildEgg } from './projects/egg-builder.ts'
@@ -384,7 +384,7 @@ describe('as one Scrapyd', () => {
     const directory = await engine.scrapyd.openFile('logs', ['shop', 'prices'])
     expect(directory).toMatchObject({ kind: 'directory', entries: [{ name: logFile, isDirectory: false }] })
     const log = await engine.scrapyd.openFile('logs', ['shop', 'prices', logFile!])
-    expect(await text((log as FleetFile).read(0, 26))).toBe('2026-01-01 00:00:00 [scrap')
+    expect(await text((log as ScrapydFile).read(0, 26))).toBe('2026-01-01 00:00:00 [scrap')
     expect(await engine.scrapyd.openFile('items', ['shop', 'prices', logFile!.replace('.log', '.jl')])).toBeNull()
     expect(await engine.scrapyd.openFile('logs', ['shop', 'other', logFile!])).toBeNull()
   })

@@ -41,7 +41,7 @@ export interface FleetAsScrapyd {
    * What stands at a path under /logs/ or /items/: a file of this machine, the log or the items of a run on another node, or
    * a directory; null: nothing. Segments are decoded and hold no slash. Nothing outside the two directories is ever found.
    */
-  openFile(tree: FileTree, segments: string[]): Promise<FleetFile | FleetDirectory | null>
+  openFile(tree: FileTree, segments: string[]): Promise<ScrapydFile | ScrapydDirectory | null>
 }
 
 export type ScrapydSignal = { send: NodeSignal } | { refuse: string }
@@ -84,7 +84,7 @@ export interface ScrapydRun {
 
 export type FileTree = 'logs' | 'items'
 
-export interface FleetFile {
+export interface ScrapydFile {
   kind: 'file'
   sizeBytes: number
   /** null: not known. */
@@ -93,7 +93,7 @@ export interface FleetFile {
   read(start: number, stop: number): Readable
 }
 
-export interface FleetDirectory {
+export interface ScrapydDirectory {
   kind: 'directory'
   /** In the order of their names. */
   entries: { name: string; isDirectory: boolean; sizeBytes: number | null; modifiedAtMs: number | null }[]

@@ -9,7 +9,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { StoredJob } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { FileTree, FleetAsScrapyd, ScrapydState } from './fleet-as-scrapyd.ts'
-import { FleetFiles } from './fleet-files.ts'
+import { ScrapydFiles } from './scrapyd-files.ts'
 import type { JobCommands } from '../commands/job-commands.ts'
 import type { ProjectCommands } from '../commands/project-commands.ts'
 import { ScrapydJobLists } from './scrapyd-jobs.ts'
@@ -32,7 +32,7 @@ const ENDING_SIGNALS = new Set<NodeSignal>(['HUP', 'INT', 'KILL', 'TERM', 1, 2, 
 /** The whole fleet as one Scrapyd: its verbs in terms of ours. */
 export function createScrapydCommands(parts: ScrapydCommandsParts): FleetAsScrapyd {
   const { store, fleet, projects, jobCommands, projectCommands } = parts
-  const files = new FleetFiles(parts)
+  const files = new ScrapydFiles(parts)
   const lists = new ScrapydJobLists({ ...parts, files })
 
   function requireProject(project: string): void {

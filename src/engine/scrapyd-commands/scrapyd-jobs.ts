@@ -4,7 +4,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { FinishedRun, StoredJob } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { ScrapydJobs, ScrapydRun } from './fleet-as-scrapyd.ts'
-import type { FleetFiles } from './fleet-files.ts'
+import type { ScrapydFiles } from './scrapyd-files.ts'
 
 const LIVE_LISTED_MAX = 1_000_000
 /** Files of finished runs come and go seldom (an operator, jobs_to_keep), and a client may ask a thousand times a second. */
@@ -27,7 +27,7 @@ interface Finished {
  */
 export class ScrapydJobLists {
   readonly #store: Store
-  readonly #files: Pick<FleetFiles, 'hasLocal'>
+  readonly #files: Pick<ScrapydFiles, 'hasLocal'>
   readonly #clock: Clock
   /** By what was asked; emptied by every change of the store. */
   readonly #kept = new Map<string, Promise<unknown>>()
@@ -35,7 +35,7 @@ export class ScrapydJobLists {
   /** By project; null: of all. */
   readonly #answers = new Map<string | null, { live: Live; finished: Finished; jobs: ScrapydJobs }>()
 
-  constructor(parts: { store: Store; files: Pick<FleetFiles, 'hasLocal'>; clock: Clock }) {
+  constructor(parts: { store: Store; files: Pick<ScrapydFiles, 'hasLocal'>; clock: Clock }) {
     this.#store = parts.store
     this.#files = parts.files
     this.#clock = parts.clock

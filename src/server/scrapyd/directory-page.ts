@@ -1,10 +1,10 @@
-import type { FleetDirectory } from '../../engine/scrapyd-commands/fleet-as-scrapyd.ts'
+import type { ScrapydDirectory } from '../../engine/scrapyd-commands/fleet-as-scrapyd.ts'
 import { contentTypeOf } from './content-types.ts'
 import { formatLocalTime } from './describe-jobs.ts'
 import { escapeHtml } from './escape-html.ts'
 
 /** Scrapyd's listing of a directory, byte for byte: ScrapydWeb reads its rows (scrapyd-protocol.md, 7.1 and 7.4). */
-export function directoryPage(path: string, entries: FleetDirectory['entries']): string {
+export function directoryPage(path: string, entries: ScrapydDirectory['entries']): string {
   const title = escapeHtml(`Directory listing for ${path}`)
   const sorted = [...entries.filter((entry) => entry.isDirectory), ...entries.filter((entry) => !entry.isDirectory)]
   const rows = sorted.map(({ name, isDirectory, sizeBytes, modifiedAtMs }, index) => {

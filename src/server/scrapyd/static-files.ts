@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { FileTree, FleetAsScrapyd, FleetFile } from '../../engine/scrapyd-commands/fleet-as-scrapyd.ts'
+import type { FileTree, FleetAsScrapyd, ScrapydFile } from '../../engine/scrapyd-commands/fleet-as-scrapyd.ts'
 import { contentTypeOf } from './content-types.ts'
 import { directoryPage } from './directory-page.ts'
 import { parseRange } from './range.ts'
@@ -33,7 +33,7 @@ export async function answerFile(
 /** Spiders wrote it, and it has the origin of our UI: whatever it is, it runs nothing, sends no form, and is a stranger to us. */
 const FILE_POLICY = "default-src 'none'; sandbox; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
-function sendFile(file: FleetFile, name: string, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function sendFile(file: ScrapydFile, name: string, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { sizeBytes } = file
   reply.headers({ 'accept-ranges': 'bytes', 'content-security-policy': FILE_POLICY })
   if (file.modifiedAtMs !== null) {

@@ -1,6 +1,6 @@
 import type { Database } from 'better-sqlite3'
 import type { Retention } from '../records.ts'
-import type { createAnswers } from './answers.ts'
+import type { createAnswers } from './remembered-answers.ts'
 import type { ChainEnds } from './chain-ends.ts'
 import type { ChangeLog } from './change-log.ts'
 import { firingsOf } from './filing.ts'

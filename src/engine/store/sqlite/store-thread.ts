@@ -90,7 +90,7 @@ type Verbs = Pick<Store, Forgotten extends never ? (typeof VERBS)[number] : neve
 const PATIENT = new Set<Verb>(['applyChanges', 'markLogArchived'])
 const PATIENCE_MS = 5
 
-interface Waiting {
+interface PendingCall {
   resolve: (value: never) => void
   reject: (error: unknown) => void
 }
@@ -112,7 +112,7 @@ export async function openStoreInThreadOfItsOwn(options: {
   const worker = new Worker(file, { workerData: { path }, name: 'scrapdeck-store' })
   const opened = Promise.withResolvers<void>()
   const exited = Promise.withResolvers<void>()
-  const waiting = new Map<number, Waiting>()
+  const waiting = new Map<number, PendingCall>()
   const listeners = new Set<(cursor: number) => void>()
   const queueListeners = new Set<(lanes: string[]) => void>()
   let outbox: Calls = []
@@ -229,7 +229,7 @@ export async function openStoreInThreadOfItsOwn(options: {
     }
   }
 
-  function settle(id: number, how: (caller: Waiting) => void): void {
+  function settle(id: number, how: (caller: PendingCall) => void): void {
     const caller = waiting.get(id)
     waiting.delete(id)
     if (waiting.size === 0) worker.unref()

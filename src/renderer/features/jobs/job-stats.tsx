@@ -6,14 +6,13 @@ import { EmptyState } from '../../ui/states.tsx'
 import classes from './job-detail-pane.module.css'
 import { JobUsage } from './job-usage.tsx'
 
-/** The figures of the run, live, and Scrapy's own closing stats once they were read. */
+/** The figures of the run and Scrapy's own stats, both read from the end of the log; runtime and usage are live. */
 export function JobStats({ detail }: { detail: JobDetail }) {
   const { job, attempts } = detail
   const nowMs = useNow()
   const stats = attempts.findLast((attempt) => attempt.stats !== null)?.stats ?? null
   const runtimeMs = job.startedAtMs === null ? null : (job.endedAtMs ?? nowMs) - job.startedAtMs
-  if (runtimeMs === null)
-    return <EmptyState title="No figures yet">They come with the first lines of the log, when the job runs.</EmptyState>
+  if (runtimeMs === null) return <EmptyState title="No figures yet">Figures appear when the job ends.</EmptyState>
   const perMinute = (count: number | null) =>
     count === null || runtimeMs < 1000 ? null : Math.round((count / runtimeMs) * 60_000)
   return (
@@ -34,7 +33,7 @@ export function JobStats({ detail }: { detail: JobDetail }) {
           <p className="dim">
             {job.state === 'ended'
               ? 'The log ends without Scrapy’s closing stats: the run was cut off.'
-              : 'Scrapy writes its full stats when the run ends.'}
+              : 'Pages, items, errors and all other stats appear when the job ends.'}
           </p>
         ) : (
           <table className={classes.table}>

@@ -64,3 +64,11 @@ it('shows a secret as one, without its value', async () => {
   expect(within(row).getByRole('img', { name: 'Secret' })).toBeTruthy()
   expect(row.textContent).toContain(SECRET_MASK)
 })
+
+it('says that figures of the log come with the end of the job, before it starts and while it runs', async () => {
+  const queued = await openLocalJob({ status: 'queued', state: 'queued', startedAtMs: null })
+  expect(await queued.findByText('Figures appear when the job ends.')).toBeTruthy()
+  app.stop()
+  const running = await openLocalJob({})
+  expect(await running.findByText('Pages, items, errors and all other stats appear when the job ends.')).toBeTruthy()
+})

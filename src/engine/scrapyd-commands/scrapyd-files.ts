@@ -11,9 +11,9 @@ import type { Projects } from '../projects/projects.ts'
 import { openRegularFile } from '../runtime/regular-file.ts'
 import type { StoredJob } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
-import type { FileTree, FleetDirectory, FleetFile } from './fleet-as-scrapyd.ts'
+import type { FileTree, ScrapydDirectory, ScrapydFile } from './fleet-as-scrapyd.ts'
 
-export interface FleetFilesParts {
+export interface ScrapydFilesParts {
   store: Store
   fleet: Fleet
   projects: Pick<Projects, 'names' | 'allSpidersOf'>
@@ -22,7 +22,7 @@ export interface FleetFilesParts {
   directories: Record<FileTree, string | null>
 }
 
-type Entry = FleetDirectory['entries'][number]
+type Entry = ScrapydDirectory['entries'][number]
 type Read = (range: { offset: number; limitBytes: number }) => Promise<LogRange | null>
 
 const EXTENSIONS = { logs: '.log', items: '.jl' } as const
@@ -32,15 +32,15 @@ const LISTED_OF_OTHER_NODES = 1000
 const NOWHERE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EACCES', 'ERR_INVALID_ARG_VALUE'])
 
 /** The logs and items of the whole fleet as two trees PROJECT/SPIDER/JOBID.log and .jl: this machine's directories first. */
-export class FleetFiles {
-  readonly #parts: FleetFilesParts
+export class ScrapydFiles {
+  readonly #parts: ScrapydFilesParts
 
-  constructor(parts: FleetFilesParts) {
+  constructor(parts: ScrapydFilesParts) {
     this.#parts = parts
   }
 
   /** As FleetAsScrapyd.openFile. Rejects with a NODE_ code when the node that has the file fails. */
-  async open(tree: FileTree, segments: string[]): Promise<FleetFile | FleetDirectory | null> {
+  async open(tree: FileTree, segments: string[]): Promise<ScrapydFile | ScrapydDirectory | null> {
     const root = this.#parts.directories[tree]
     const local = root === null ? null : await openLocal(root, segments)
     if (local?.kind === 'file') return local
@@ -66,7 +66,7 @@ export class FleetFiles {
     }
   }
 
-  async #openOnNode(tree: FileTree, [project, spider, file]: [string, string, string]): Promise<FleetFile | null> {
+  async #openOnNode(tree: FileTree, [project, spider, file]: [string, string, string]): Promise<ScrapydFile | null> {
     if (!file.endsWith(EXTENSIONS[tree])) return null
     const job = await this.#findJob(file.slice(0, -EXTENSIONS[tree].length), project, spider)
     if (job === null) return null
@@ -125,7 +125,7 @@ export class FleetFiles {
   }
 }
 
-async function openLocal(root: string, segments: string[]): Promise<FleetFile | FleetDirectory | null> {
+async function openLocal(root: string, segments: string[]): Promise<ScrapydFile | ScrapydDirectory | null> {
   try {
     const realRoot = await realpath(root)
     const path = await realpath(join(root, ...segments))

@@ -7,10 +7,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
 import type { Store } from '../store/store.ts'
-import { FleetFiles } from './fleet-files.ts'
+import { ScrapydFiles } from './scrapyd-files.ts'
 
 let base: string
-let files: FleetFiles
+let files: ScrapydFiles
 
 beforeEach(async () => {
   base = await mkdtemp(join(tmpdir(), 'scrapdeck-files-'))
@@ -18,7 +18,7 @@ beforeEach(async () => {
   await writeFile(join(base, 'secret'), 'secret')
   await writeFile(join(base, 'logs-beside'), 'secret')
   await writeFile(join(base, 'logs', 'shop', 'quotes', 'a b.log'), '0123456789')
-  files = new FleetFiles({
+  files = new ScrapydFiles({
     store: {} as Store,
     fleet: { list: () => [] } as unknown as Fleet,
     projects: { names: () => [], allSpidersOf: () => [] },
