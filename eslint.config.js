@@ -12,13 +12,8 @@ export default tseslint.config(
     extends: [tseslint.configs.base],
     languageOptions: {
       parserOptions: {
-        // Tests in src/shared read files; the rest of it must not know Node. They are type-checked with scripts/.
-        projectService: {
-          allowDefaultProject: ['src/shared/*.test.ts', 'src/shared/*/*.test.ts'],
-          defaultProject: 'scripts/tsconfig.json',
-          // Small files; the default of 8 is for whole trees.
-          maximumDefaultProjectFileMatchCount_THIS_WILL_SLOW_DOWN_LINTING: 20
-        },
+        // One program for all: each layer's own would parse the engine again, twelve times.
+        project: 'tsconfig.lint.json',
         tsconfigRootDir: import.meta.dirname
       }
     },

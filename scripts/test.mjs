@@ -1,6 +1,6 @@
 /**
- * `npm test`: its own set-up, then every check, each timed; the first that fails ends it with its output. The last line
- * says `N passed, N failed`, summed over all tests.
+ * `npm test`: its own set-up, then every check, two at a time; the first that fails ends it with its output. A table tells
+ * where the time went. The last line says `N passed, N failed`, summed over all tests.
  *
  *   npm test                    everything
  *   npm run check               the same without the set-up
@@ -12,11 +12,13 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { ensureBuilt } from './setup/build.mjs'
+import { runSideBySide } from './setup/side-by-side.mjs'
 import { ensureNodeModules } from './setup/node-modules.mjs'
-import { cacheDirectory, inRoot, nodeBinary, packageFile } from './setup/platform.mjs'
+import { cacheDirectory, nodeBinary, packageFile } from './setup/platform.mjs'
 import { ensurePythonEnvironment } from './setup/python-environment.mjs'
 import { commandStep, say, showFailure } from './setup/steps.mjs'
 import { ensureTestEnvironment, nameUntested, readTestEnvironment } from './setup/test-environment.mjs'
+import { readResults, sums, table } from './setup/test-results.mjs'
 
 const resultDirectory = path.join(cacheDirectory, 'results')
 
@@ -36,26 +38,47 @@ const vitest = (title, name, projects) => ({
   ]
 })
 
-/** @typedef {{ title: string, args?: string[], env?: Record<string, string>, work?: () => Promise<void>, next?: string }} Check */
+/**
+ * `cores`: how much of the machine it is given; `after`: what must have ended, where that is run too.
+ * @typedef {{
+ *   title: string, cores?: number, after?: string[], args?: string[], env?: Record<string, string>,
+ *   work?: () => Promise<unknown>, next?: string
+ * }} Check
+ */
 
-/** @type {Record<string, () => Check>} in the order they run: the quick ones first */
+/** @type {Record<string, () => Check>} in the order they begin: the quick ones first */
 const CHECKS = {
   format: () => ({
     title: 'Format',
     args: [packageFile('@biomejs/biome/bin/biome'), 'format', '--max-diagnostics=20', '.'],
     next: '`npm run format` formats.'
   }),
-  lint: () => ({ title: 'Lint', args: [packageFile('eslint/bin/eslint.js'), '.'] }),
+  knip: () => ({
+    title: 'Unused code',
+    args: [packageFile('knip/bin/knip.js')],
+    next: 'delete what is named above, or name its entry in knip.json.'
+  }),
   borders: () => ({
     title: 'Borders',
-    args: [packageFile('dependency-cruiser/bin/dependency-cruiser.mjs'), 'src', '--output-type', 'err-long']
+    args: [
+      packageFile('dependency-cruiser/bin/dependency-cruiser.mjs'),
+      ...['src', 'e2e', 'bench', 'simulation', 'scripts'],
+      ...['--output-type', 'err-long']
+    ]
   }),
-  types: () => ({ title: 'Types', args: [inRoot('scripts', 'check-types.mjs')] }),
+  types: () => ({
+    title: 'Types',
+    args: [packageFile('typescript-native/bin/tsc'), '-b', '--builders', '1', '--pretty', 'false']
+  }),
+  // Without a cache: rules that know types would not see that a type in another file has changed.
+  lint: () => ({ title: 'Lint', args: [packageFile('eslint/bin/eslint.js'), '.'] }),
   build: () => ({ title: 'Build', work: ensureBuilt }),
-  unit: () => vitest('Unit tests', 'unit', ['unit', 'renderer']),
-  integration: () => vitest('Integration tests', 'integration', ['integration']),
+  unit: () => ({ ...vitest('Unit tests', 'unit', ['unit', 'renderer']), cores: 2 }),
+  // Both wait for real processes more than they compute.
+  integration: () => ({ ...vitest('Integration tests', 'integration', ['integration']), after: ['build'] }),
   browser: () => ({
     title: 'Browser tests',
+    after: ['build'],
     args: [
       packageFile('@playwright/test/cli.js'),
       'test',
@@ -82,7 +105,7 @@ try {
 } catch (error) {
   showFailure(error)
   process.exitCode = 1
-  if (!given.includes('--setup-only')) say(sums())
+  if (!given.includes('--setup-only')) say(sums(readResults(resultDirectory), 1))
   process.exit()
 }
 
@@ -95,26 +118,14 @@ async function runChecks() {
   const beganAt = performance.now()
   fs.rmSync(resultDirectory, { recursive: true, force: true })
   fs.mkdirSync(resultDirectory, { recursive: true })
-  for (const [name, describe] of Object.entries(CHECKS)) {
-    if (wanted.length > 0 && !wanted.includes(name)) continue
-    const { title, work, args = [], env = {}, next } = describe()
-    if (work) await work()
-    else await commandStep({ title, command: nodeBinary, args, env: { NO_COLOR: '1', ...env }, next })
-  }
-  if (wanted.length === 0 || wanted.includes('integration')) nameUntested(readTestEnvironment().scrapyd)
-  say(`All in ${Math.round((performance.now() - beganAt) / 1000)} s`)
-  say(sums())
-}
-
-/** Read from the reports of Vitest and Playwright, which differ. A step that could not even start is one failure. */
-function sums() {
-  let passed = 0
-  let failed = 0
-  for (const name of fs.existsSync(resultDirectory) ? fs.readdirSync(resultDirectory) : []) {
-    const report = JSON.parse(fs.readFileSync(path.join(resultDirectory, name), 'utf8'))
-    passed += report.numPassedTests ?? report.stats.expected + report.stats.flaky
-    failed += report.numFailedTests ?? report.stats.unexpected
-  }
-  if (process.exitCode === 1 && failed === 0) failed = 1
-  return `${passed} passed, ${failed} failed`
+  const checks = Object.entries(CHECKS)
+    .filter(([name]) => wanted.length === 0 || wanted.includes(name))
+    .map(([name, describe]) => ({ name, cores: 1, after: [], ...describe() }))
+  const ran = await runSideBySide(checks, ({ title, work, args = [], env = {}, next }) =>
+    work ? work() : commandStep({ title, command: nodeBinary, args, env: { NO_COLOR: '1', ...env }, next })
+  )
+  if (checks.some(({ name }) => name === 'integration')) nameUntested(readTestEnvironment().scrapyd)
+  const results = readResults(resultDirectory)
+  say(table(ran, results, performance.now() - beganAt))
+  say(sums(results, 0))
 }

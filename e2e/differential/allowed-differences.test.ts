@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ALLOWED_DIFFERENCES } from './allowed-differences.ts'
-import { type Exchange, firstDifference, judge, type Seen } from './comparison.ts'
+import { firstDifference, judge } from './comparison.ts'
+import type { Exchange, Seen } from './exchange.ts'
 
 const seen = (body: string, more: Partial<Seen> = {}): Seen => ({ status: 200, headers: {}, body, ...more })
 const exchange = (theirs: Seen, ours: Seen): Exchange => ({

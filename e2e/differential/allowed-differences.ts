@@ -1,18 +1,4 @@
-import type { Exchange, Seen } from './comparison.ts'
-
-/** One way in which we differ from Scrapyd 1.6 on purpose. docs/scrapyd-compatibility.md explains each at its anchor. */
-export interface AllowedDifference {
-  id: string
-  reason: string
-  /** A heading of docs/scrapyd-compatibility.md. */
-  anchor: string
-  /** It depends on timing: a run in which it does not occur is no news. */
-  isOccasional?: true
-  /** As precisely as it can be said: which requests, and of which answers. */
-  applies(exchange: Exchange): boolean
-  /** Their answer as it is expected of us. */
-  expect(theirs: Seen, exchange: Exchange): Seen
-}
+import type { AllowedDifference } from './exchange.ts'
 
 /** In the order in which they are applied: each sees their answer as those before it left it. */
 export const ALLOWED_DIFFERENCES: readonly AllowedDifference[] = [

@@ -1,24 +1,10 @@
-import type { AllowedDifference } from './allowed-differences.ts'
+import type { AllowedDifference, Exchange, Seen } from './exchange.ts'
 import type { Answer, Request } from './http.ts'
-
-/** What is compared of an answer, or of a finished job, with everything masked that may differ by its nature. */
-export interface Seen {
-  status: number
-  headers: Record<string, string>
-  body: string
-}
 
 /** What one side calls its own: replaced by the same words on both sides. */
 export interface Surroundings {
   directory: string
   address: string
-}
-
-export interface Exchange {
-  scenario: string
-  request: Request
-  theirs: Seen
-  ours: Seen
 }
 
 /** The headers that clients read. `date` and `server` are nobody's business. */

@@ -1,18 +1,10 @@
 import { EventEmitter } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createConnection, createServer } from 'node:net'
-import { dirname, join } from 'node:path'
-import { listenForEvaluations } from './control.ts'
+import { join } from 'node:path'
 import { closeChromium } from './chromium.ts'
 import { BrowserWindow } from './browser-window.ts'
-
-const appPath = findAppPath(process.argv[1] ?? process.cwd())
-const packageJson = JSON.parse(readFileSync(join(appPath, 'package.json'), 'utf8')) as { name: string; version: string }
-const userData = process.argv
-  .find((argument) => argument.startsWith('--user-data-dir='))
-  ?.slice('--user-data-dir='.length)
-if (!userData) throw new Error('The stand-in wants --user-data-dir=DIRECTORY')
-mkdirSync(userData, { recursive: true })
+import { appPath, packageJson, userData } from './places.ts'
 
 class PreventableEvent {
   defaultPrevented = false
@@ -26,7 +18,7 @@ class App extends EventEmitter {
   readonly isPackaged = false
   #isReady = false
   #isQuitting = false
-  readonly #lockPath = join(userData as string, 'stand-in.lock')
+  readonly #lockPath = join(userData, 'stand-in.lock')
 
   constructor() {
     super()
@@ -42,7 +34,7 @@ class App extends EventEmitter {
   }
   getPath(name: string): string {
     if (name !== 'userData') throw new Error(`The stand-in knows no path "${name}"`)
-    return userData as string
+    return userData
   }
   getAppPath = () => appPath
   getVersion = () => packageJson.version
@@ -109,13 +101,8 @@ BrowserWindow.onCreated((window) => {
     if (!app.emit('window-all-closed')) app.quit()
   })
 })
-listenForEvaluations()
 // Electron's main process never ends by running out of work.
 setInterval(() => {}, 2 ** 30)
-
-function findAppPath(from: string): string {
-  return existsSync(join(from, 'package.json')) ? from : findAppPath(dirname(from))
-}
 
 function isProcessAlive(pid: number): boolean {
   try {

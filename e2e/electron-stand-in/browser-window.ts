@@ -7,6 +7,7 @@ import { applyPermissions, isClosing, openChromium, openPage } from './chromium.
 import { decodeClone, encodeClone } from './clone-codec.ts'
 import { MessagePortMain, ipcMain } from './ipc.ts'
 import { PRELOAD_WORLD, TO_MAIN_BINDING, pageWorldSource, preloadWorldSource } from './page-worlds.ts'
+import { userData } from './places.ts'
 
 interface Rectangle {
   x: number
@@ -152,8 +153,7 @@ class WebContents extends EventEmitter {
   }
 
   async #open(): Promise<Page> {
-    const { app } = await import('./app.ts')
-    const context = await openChromium(join(app.getPath('userData'), 'stand-in-chromium'))
+    const context = await openChromium(join(userData, 'stand-in-chromium'))
     const page = await openPage(context)
     const session = await context.newCDPSession(page)
     this.#session = session

@@ -1,4 +1,5 @@
 import { registerHooks } from 'node:module'
+import { listenForEvaluations } from './control.ts'
 
 // Loaded with `node --import`: from here on `import … from 'electron'` means the stand-in, for the built bundles and for
 // anything they bring along. Everything else resolves as ever.
@@ -9,3 +10,4 @@ registerHooks({
       ? { url: standIn, shortCircuit: true }
       : next(specifier, context)
 })
+listenForEvaluations()

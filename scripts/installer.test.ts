@@ -1,0 +1,22 @@
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { inRoot } from './setup/platform.mjs'
+
+test('each package that electron-builder.yml names is a dependency', () => {
+  const dependencies = Object.keys(JSON.parse(fs.readFileSync(inRoot('package.json'), 'utf8')).dependencies)
+  const named = packagesNamedIn(fs.readFileSync(inRoot('electron-builder.yml'), 'utf8'))
+  expect(named.length).toBeGreaterThan(5)
+  expect(named.filter((name) => !dependencies.some((known) => known === name || known.startsWith(`${name}/`)))).toEqual(
+    []
+  )
+})
+
+/** Names of packages, and scopes (`@mantine`) where all of a scope is meant. */
+function packagesNamedIn(configuration: string): string[] {
+  const { files, asarUnpack } = parse(configuration) as { files: string[]; asarUnpack: string[] }
+  return [...files, ...asarUnpack].flatMap((pattern) => {
+    const [, group = '', name = ''] = /^!?node_modules\/(?:\{([^}]+)\}|((?:@[^/]+\/)?[^/]+))\//.exec(pattern) ?? []
+    return [...group.split(','), name].filter((one) => one !== '')
+  })
+}

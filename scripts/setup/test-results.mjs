@@ -1,0 +1,91 @@
+/** What the reports of Vitest and Playwright say, which differ, in one form. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { rootDirectory } from './platform.mjs'
+
+const SLOWEST_SHOWN = 5
+
+/** @typedef {{ passed: number, failed: number, files: { file: string, tookMs: number }[] }} Result */
+
+/** @param {string} directory of reports NAME.json @returns {Record<string, Result>} */
+export function readResults(directory) {
+  const names = fs.existsSync(directory) ? fs.readdirSync(directory) : []
+  return Object.fromEntries(
+    names.map((name) => [
+      path.basename(name, '.json'),
+      resultOf(JSON.parse(fs.readFileSync(path.join(directory, name), 'utf8')))
+    ])
+  )
+}
+
+/** @param {any} report @returns {Result} */
+export function resultOf(report) {
+  if (report.stats) {
+    return {
+      passed: report.stats.expected + report.stats.flaky,
+      failed: report.stats.unexpected,
+      files: report.suites.map((/** @type {any} */ suite) => ({ file: `e2e/${suite.file}`, tookMs: durationOf(suite) }))
+    }
+  }
+  return {
+    passed: report.numPassedTests,
+    failed: report.numFailedTests,
+    files: report.testResults.map((/** @type {any} */ { name, startTime, endTime }) => ({
+      file: path.relative(rootDirectory, name),
+      tookMs: endTime - startTime
+    }))
+  }
+}
+
+/** @param {any} suite of Playwright @returns {number} */
+function durationOf({ suites = [], specs = [] }) {
+  const results = specs.flatMap((/** @type {any} */ spec) =>
+    spec.tests.flatMap((/** @type {any} */ test) => test.results)
+  )
+  return [...suites.map(durationOf), ...results.map((/** @type {any} */ { duration }) => duration)].reduce(
+    (sum, one) => sum + one,
+    0
+  )
+}
+
+/** @param {Record<string, Result>} results @param {number} brokenSteps what could not even start is one failure */
+export function sums(results, brokenSteps) {
+  const all = Object.values(results)
+  const passed = all.reduce((sum, one) => sum + one.passed, 0)
+  const failed = all.reduce((sum, one) => sum + one.failed, 0)
+  return `${passed} passed, ${Math.max(failed, brokenSteps)} failed`
+}
+
+/**
+ * Each part with when it began, how long it took, its tests, and the files in which most of that went.
+ * @param {{ name: string, title: string, beganMs: number, tookMs: number }[]} parts
+ * @param {Record<string, Result>} results
+ * @param {number} totalMs
+ */
+export function table(parts, results, totalMs) {
+  const rows = parts.flatMap(({ name, title, beganMs, tookMs }) => {
+    const result = results[name]
+    const slowest = [...(result?.files ?? [])].sort((one, other) => other.tookMs - one.tookMs).slice(0, SLOWEST_SHOWN)
+    return [
+      [title, seconds(beganMs), seconds(tookMs), result ? String(result.passed + result.failed) : ''],
+      ...slowest.map(({ file, tookMs }) => [`  ${file}`, '', seconds(tookMs), ''])
+    ]
+  })
+  return columns([['Part', 'began', 'took', 'tests'], ...rows, ['All', '', seconds(totalMs), '']])
+}
+
+/** @param {string[][]} rows the first column to the left, all others to the right */
+function columns(rows) {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  return rows
+    .map((row) =>
+      row.map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0)))
+    )
+    .map((row) => row.join('  ').trimEnd())
+    .join('\n')
+}
+
+/** @param {number} ms */
+function seconds(ms) {
+  return `${(ms / 1000).toFixed(1)} s`
+}

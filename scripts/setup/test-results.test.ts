@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { inRoot } from './platform.mjs'
+import { resultOf, sums, table } from './test-results.mjs'
+
+const ofVitest = resultOf({
+  numPassedTests: 3,
+  numFailedTests: 1,
+  testResults: [
+    { name: inRoot('src', 'a.test.ts'), startTime: 1_000, endTime: 1_500 },
+    { name: inRoot('src', 'b.test.ts'), startTime: 1_000, endTime: 3_000 }
+  ]
+})
+const ofPlaywright = resultOf({
+  stats: { expected: 4, flaky: 1, unexpected: 0 },
+  suites: [
+    {
+      file: 'browser/queue.spec.ts',
+      specs: [{ tests: [{ results: [{ duration: 700 }, { duration: 300 }] }] }],
+      suites: [{ specs: [{ tests: [{ results: [{ duration: 2_000 }] }] }] }]
+    }
+  ]
+})
+
+test('the last line sums all tests; what could not start is one failure', () => {
+  expect(sums({ unit: ofVitest, browser: ofPlaywright }, 0)).toBe('8 passed, 1 failed')
+  expect(sums({ browser: ofPlaywright }, 1)).toBe('5 passed, 1 failed')
+})
+
+test('the table has a line for each part, its slowest files, and the whole', () => {
+  const parts = [
+    { name: 'lint', title: 'Lint', beganMs: 0, tookMs: 61_000 },
+    { name: 'unit', title: 'Unit tests', beganMs: 61_000, tookMs: 4_000 },
+    { name: 'browser', title: 'Browser tests', beganMs: 65_000, tookMs: 9_000 }
+  ]
+  expect(table(parts, { unit: ofVitest, browser: ofPlaywright }, 74_000).split('\n')).toEqual([
+    'Part                          began    took  tests',
+    'Lint                          0.0 s  61.0 s',
+    'Unit tests                   61.0 s   4.0 s      4',
+    '  src/b.test.ts                       2.0 s',
+    '  src/a.test.ts                       0.5 s',
+    'Browser tests                65.0 s   9.0 s      5',
+    '  e2e/browser/queue.spec.ts           3.0 s',
+    'All                                  74.0 s'
+  ])
+})
