@@ -163,7 +163,7 @@ export const SCHEDULE_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   },
   'webhooks-add': async (page) => {
     await page.goto('#/settings')
-    await page.getByRole('button', { name: 'Add a webhook' }).click()
+    await page.getByRole('button', { name: 'Add webhook' }).click()
   },
   'webhooks-deliveries': async (page) => {
     await page.goto('#/settings')

@@ -232,7 +232,7 @@ const SCREENS: Record<string, (page: Page) => Promise<void>> = {
     await page.goto('#/jobs')
     await page.getByRole('banner').getByRole('button', { name: /^Run/ }).click()
     await page.getByRole('button', { name: /^More/ }).click()
-    await page.getByLabel('Runs in all').fill('3')
+    await page.getByLabel('Attempts').fill('3')
   },
   'run-limits': async (page) => {
     await page.goto(`#/jobs?job=${await findLimitedJob('failed')}`)

@@ -9,23 +9,22 @@ const chainRow = (page: Page, name: string) => page.getByRole('listitem', { name
 /** Made in the dialog it stands in the graph and as a sentence, and runs; one that can make no job says why; removed they are gone, and can come back. */
 export async function chainSpiders(page: Page, client: Client): Promise<void> {
   await openView(page, 'Chains')
-  await page.getByRole('button', { name: 'Add a chain' }).first().click()
-  const dialog = page.getByRole('dialog', { name: 'Add a chain' })
-  await expect(dialog.getByRole('status')).toHaveText('After which project?')
+  await page.getByRole('button', { name: 'Add chain' }).first().click()
+  const dialog = page.getByRole('dialog', { name: 'Add chain' })
   const after = dialog.getByRole('group', { name: 'When a job of' })
-  const run = dialog.getByRole('group', { name: 'run', exact: true })
+  const run = dialog.getByRole('group', { name: 'Run', exact: true })
   await after.getByRole('combobox', { name: 'Project' }).fill('demo')
   await after.getByRole('combobox', { name: 'Spider' }).fill('quotes')
   await run.getByRole('combobox', { name: 'Project' }).click()
   await page.getByRole('option', { name: 'demo' }).last().click()
   await run.getByRole('combobox', { name: 'Spiders' }).fill('prices')
   await page.getByRole('option', { name: 'prices', exact: true }).click()
-  await dialog.getByRole('button', { name: 'Add', exact: true }).click()
+  await dialog.getByRole('button', { name: 'Add chain', exact: true }).click()
   await expect(dialog).toBeHidden()
 
   const inGraph = page.getByRole('button', { name: 'Edit the chain prices after quotes' })
   await expect(inGraph).toHaveText('succeeded')
-  await expect(chainRow(page, 'prices after quotes')).toContainText('when demo/quotes has succeeded, run demo/prices')
+  await expect(chainRow(page, 'prices after quotes')).toContainText('when demo/quotes succeeds, run demo/prices')
   // Its spider is not there (yet): that may be, until it has to run.
   await client.chains.create(
     ChainSettings.parse({

@@ -10,10 +10,10 @@ export async function runUnderLimits(page: Page, client: Client): Promise<void> 
   await openProjectSettings(page, 'demo')
   const settings = page.getByRole('dialog', { name: 'Settings of demo' })
   await settings.getByLabel('Wall time').fill('8')
-  await expect(settings.getByRole('status')).toHaveText('Wall time: 8 what? 8 s or 8 min')
+  await expect(settings.getByRole('alert')).toHaveText('Add a unit: 8 s or 8 min')
   await settings.getByLabel('Wall time').fill('8 s')
   await settings.getByLabel('Memory').fill('0.5 GB')
-  await settings.getByRole('button', { name: 'Save' }).click()
+  await settings.getByRole('button', { name: 'Save settings' }).click()
   await expect(page.getByRole('region', { name: 'Project demo' })).toContainText('Wall time 8 s')
 
   await page.getByRole('button', { name: 'Run slow' }).click()
@@ -42,7 +42,7 @@ export async function runUnderLimits(page: Page, client: Client): Promise<void> 
   expect(log.text + JSON.stringify(ended) + (await page.content())).not.toContain(SECRET)
   // Run again: everything but the secret is there.
   await job.getByRole('button', { name: 'Run again…' }).click()
-  await expect(dialog).toContainText('token: enter its secret value')
+  await expect(dialog).toContainText('Enter the secret value')
   await page.keyboard.press('Escape')
 }
 
@@ -52,15 +52,15 @@ export async function giveAProjectItsOwnPython(page: Page, interpreter: string):
   const settings = page.getByRole('dialog', { name: 'Settings of demo' })
   const project = page.getByRole('region', { name: 'Project demo' })
   await settings.getByText('Interpreter', { exact: true }).click()
-  await settings.getByLabel('Path of the interpreter').fill(interpreter)
-  await settings.getByRole('button', { name: 'Save' }).click()
+  await settings.getByLabel('Interpreter path').fill(interpreter)
+  await settings.getByRole('button', { name: 'Save settings' }).click()
   await expect(project).toContainText(interpreter)
   await expect(project).toContainText('ready', { timeout: 30_000 })
 
   await page.getByRole('button', { name: 'Python and limits…' }).click()
   await settings.getByText('Requirements', { exact: true }).click()
   await settings
-    .getByLabel('A file of requirements')
+    .getByLabel('Requirements file')
     .setInputFiles({ name: 'requirements.txt', mimeType: 'text/plain', buffer: Buffer.from('./no-such-package\n') })
   await settings.getByRole('button', { name: 'Save and build' }).click()
   await expect(project.getByRole('alert')).toContainText('installed: Invalid requirement', { timeout: 60_000 })
@@ -89,7 +89,7 @@ async function openProjectSettings(page: Page, project: string): Promise<void> {
 
 async function addArgument(page: Page, number: number, name: string, value: string): Promise<void> {
   const dialog = page.getByRole('dialog', { name: 'Run spiders' })
-  await dialog.getByRole('button', { name: 'Add an argument' }).click()
+  await dialog.getByRole('button', { name: 'Add argument' }).click()
   await dialog.getByRole('combobox', { name: `Name of argument ${number}` }).fill(name)
   await dialog.getByLabel(`Value of argument ${number}`).fill(value)
 }

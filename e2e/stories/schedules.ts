@@ -56,7 +56,8 @@ export async function editCronInAllDirections(page: Page): Promise<void> {
   // What is wrong is said at the field, in words.
   await expression.fill('0 25 * * *')
   await expect(page.getByText('it goes from 0 to 23').first()).toBeVisible()
-  await expect(page.getByRole('button', { name: 'Create' })).toBeDisabled()
+  await page.getByRole('button', { name: 'Create' }).click()
+  await expect(page.getByText('Correct the marked fields.')).toBeVisible()
 }
 
 /** Days with a clock change are marked, with what happens on them by the policy that is chosen. */
@@ -68,7 +69,10 @@ export async function seeClockChanges(page: Page): Promise<void> {
     '02:30 does not exist then: it runs at 03:00, once.'
   )
   await expect(changes.filter({ hasText: 'clocks go back 1 h' })).toContainText('it runs the first time only')
-  await page.getByRole('group', { name: 'If clocks leave its time out' }).getByRole('button', { name: 'skip' }).click()
+  await page
+    .getByRole('group', { name: 'If a clock change skips the time' })
+    .getByRole('button', { name: 'skip' })
+    .click()
   await expect(changes.filter({ hasText: 'clocks go forward' })).toContainText('02:30 does not exist then: no run.')
   await page.getByRole('button', { name: 'run twice' }).click()
   await expect(changes.filter({ hasText: 'clocks go back' })).toContainText('it runs both times')
@@ -89,11 +93,11 @@ export async function createAndRunNow(page: Page): Promise<void> {
   await page.getByRole('option', { name: 'quotes', exact: true }).click()
   await page.getByLabel('Name', { exact: true }).click()
   for (const [index, [name, value]] of Object.entries({ pages: '1', delay: '0' }).entries()) {
-    await page.getByRole('button', { name: 'Add an argument' }).click()
+    await page.getByRole('button', { name: 'Add argument' }).click()
     await page.getByRole('combobox', { name: `Name of argument ${index + 1}` }).fill(name)
     await page.getByRole('textbox', { name: `Value of argument ${index + 1}` }).fill(value)
   }
-  await page.getByRole('group', { name: 'If the last run is still going' }).getByText('wait for it').click()
+  await page.getByRole('group', { name: 'If the previous run is still live' }).getByText('wait for it').click()
   await page.getByRole('button', { name: 'Create' }).click()
   const detail = page.getByRole('complementary', { name: 'Schedule nightly quotes' })
   await expect(detail).toContainText('at 03:00 on Monday to Friday')
@@ -139,7 +143,7 @@ export async function backfillTheWeek(page: Page, client: Client): Promise<void>
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('From').fill('2026-03-01T00:00')
   await dialog.getByLabel('Until').fill('2026-03-03T23:00')
-  const plan = dialog.getByRole('status', { name: 'What it would do' })
+  const plan = dialog.getByRole('status', { name: 'Preview' })
   await expect(plan).toContainText('3 runs, 3 jobs.')
   await expect(plan).toContainText('Sun 1 Mar 12:00')
   const { jobs } = await client.jobs.list({ scheduleId: schedule.id })
@@ -152,7 +156,7 @@ export async function backfillTheWeek(page: Page, client: Client): Promise<void>
   await dialog.getByLabel('From').fill('2026-03-01T00:00')
   await dialog.getByLabel('Until').fill('2026-03-03T23:00')
   await expect(plan).toContainText('Nothing to run.')
-  await expect(plan).toContainText('All 3 moments of this time have run.')
+  await expect(plan).toContainText('All 3 runs in this time range have already run.')
   await dialog.getByRole('button', { name: 'Cancel' }).click()
 }
 
@@ -183,7 +187,7 @@ export async function findWhatWasMissed(page: Page, service: Service): Promise<v
   const detail = page.getByRole('complementary', { name: 'Schedule each hour' })
   await expect(detail).toContainText('Missed 3 runs')
   await detail.getByRole('button', { name: 'Catch up…' }).click()
-  await expect(page.getByRole('status', { name: 'What it would do' })).toContainText(/\d runs, \d jobs\./)
+  await expect(page.getByRole('status', { name: 'Preview' })).toContainText(/\d runs, \d jobs\./)
 }
 
 /** In the smallest desktop a long expression and a long zone stand whole in the table: when something runs is never cut. */

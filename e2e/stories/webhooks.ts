@@ -49,11 +49,11 @@ export async function startReceiver(): Promise<Receiver> {
 /** Added it shows its secret once and answers a test; what a receiver gave up on for good is listed as given up, and is sent again. */
 export async function tellAReceiver(page: Page, client: Client, receiver: Receiver): Promise<void> {
   await page.getByRole('link', { name: 'Settings' }).click()
-  await page.getByRole('button', { name: 'Add a webhook' }).click()
+  await page.getByRole('button', { name: 'Add webhook' }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByLabel('Address').fill(receiver.url)
+  await dialog.getByLabel('URL').fill(receiver.url)
   await dialog.getByLabel('Name').fill('warehouse')
-  await dialog.getByRole('button', { name: 'Add', exact: true }).click()
+  await dialog.getByRole('button', { name: 'Add webhook', exact: true }).click()
   const secret = await dialog.getByText(/^whsec_/).innerText()
   await dialog.getByRole('button', { name: 'I have kept it' }).click()
   await expect(page.getByText(secret)).toBeHidden()

@@ -1,8 +1,7 @@
 import { Button, Modal } from '@mantine/core'
 import { useBlocker } from '@tanstack/react-router'
 import type { RefObject } from 'react'
-import { DialogFoot } from './dialog-foot.tsx'
-import classes from './leave-guard.module.css'
+import { DialogFoot, DialogText } from './dialog.tsx'
 
 interface LeaveGuardProps {
   /** A sentence: what is not saved yet. null: nothing is lost by leaving. */
@@ -22,7 +21,7 @@ export function LeaveGuard({ unsaved, isLeaving }: LeaveGuardProps) {
   if (blocker.status !== 'blocked') return null
   return (
     <Modal opened onClose={blocker.reset} title="Leave without saving?" size={420}>
-      <p className={classes.text}>{unsaved}</p>
+      <DialogText>{unsaved}</DialogText>
       <DialogFoot>
         <Button onClick={blocker.reset}>Keep editing</Button>
         <Button variant="filled" color="red" onClick={blocker.proceed}>

@@ -1,10 +1,10 @@
 import { Button, Group, Modal } from '@mantine/core'
 import { useState } from 'react'
+import { DialogText } from './dialog.tsx'
 import { useApi } from '../api/api.tsx'
 import type { Client } from '../api/wire.ts'
 import { notifyDone, notifyError } from './notify.tsx'
 import { plural } from './numbers.ts'
-import classes from './run-elsewhere.module.css'
 
 /** Gives up what is live on a node that does not answer, after saying what that means. */
 export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: string; nodeName: string }) {
@@ -42,14 +42,14 @@ export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: string; nodeN
       </Button>
       <Modal opened={ids !== null} onClose={() => setIds(null)} title={`Run the jobs of ${nodeName} elsewhere?`}>
         {ids?.length === 0 ? (
-          <p className={classes.text}>Nothing of ours is live on {nodeName}.</p>
+          <DialogText>Nothing of ours is live on {nodeName}.</DialogText>
         ) : (
-          <p className={classes.text}>
+          <DialogText>
             {plural(ids?.length ?? 0, 'job')} {ids?.length === 1 ? 'was' : 'were'} live on {nodeName} when it was heard
             last. {ids?.length === 1 ? 'It is' : 'They are'} queued again for other nodes. If{' '}
             {ids?.length === 1 ? 'it still runs' : 'they still run'} there, {ids?.length === 1 ? 'it runs' : 'they run'}{' '}
             twice; the jobs are flagged so.
-          </p>
+          </DialogText>
         )}
         <Group justify="flex-end" gap={8} mt={14}>
           <Button onClick={() => setIds(null)}>{ids?.length === 0 ? 'Close' : 'Leave them'}</Button>

@@ -19,6 +19,7 @@ import {
   IconX
 } from '@tabler/icons-react'
 import { memo, useMemo, useState } from 'react'
+import { DialogText } from '../../ui/dialog.tsx'
 import type { Job, Placement } from '../../../shared/contract/index.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import classes from './jobs-screen.module.css'
@@ -135,7 +136,7 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
         <IconX size={15} />
       </ActionIcon>
       <Modal opened={asking !== null} onClose={() => setAsking(null)} title={asking && titleOf(asking, groups)}>
-        <p className={classes.dialogText}>{asking && textOf(asking, groups)}</p>
+        <DialogText>{asking && textOf(asking, groups)}</DialogText>
         <div className={classes.dialogButtons}>
           <Button onClick={() => setAsking(null)}>Keep them</Button>
           <Button

@@ -13,6 +13,7 @@ import {
   pythonWords,
   StartModeText
 } from '../../ui/environment.tsx'
+import { DialogText } from '../../ui/dialog.tsx'
 import { notifyDone, notifyError } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { RebuildButton, useRebuild } from '../../ui/rebuild-button.tsx'
@@ -174,11 +175,11 @@ function RemoveDialog({ environment, onClose }: { environment: Environment; onCl
   )
   return (
     <Modal opened onClose={onClose} title={`Remove ${name}?`} size={460}>
-      <p className={classes.dialogText}>
+      <DialogText>
         {environment.kind === 'interpreter'
           ? 'It only leaves this list; the interpreter itself stays where it is.'
           : 'Its packages and its build log are deleted. No project uses it; it is built again when one asks for the same requirements.'}
-      </p>
+      </DialogText>
       <Group gap={8} justify="flex-end">
         <Button variant="subtle" color="gray" onClick={onClose}>
           Keep it

@@ -1,214 +1,186 @@
 import { Autocomplete, Button, Group, NumberInput, PasswordInput, TagsInput, Textarea, TextInput } from '@mantine/core'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Node, NodeAddress, NodeSettings } from '../../../shared/contract/index.ts'
-import { useApi } from '../../api/api.tsx'
-import { explainError } from '../../api/explain-error.ts'
+import { z } from 'zod'
+import { type Node, type NodeAddress, NodeSettings } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
-import { parseLimit } from '../../ui/fields/limits.ts'
+import { useApi } from '../../api/api.tsx'
+import { FormFailure } from '../../ui/fields/form-failure.tsx'
+import { useFormOf } from '../../ui/fields/form-of-schema.ts'
+import { SchemaForm } from '../../ui/fields/schema-form.tsx'
+import { durationText, numberText, textOrNull } from '../../ui/fields/texts.ts'
 import classes from './node-form.module.css'
 
-/** Edits a node; only what was changed is sent. An empty password field keeps the old one. */
-export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
-  const { query } = useApi()
-  const { data: fleet } = useQuery(query.nodes.list.queryOptions())
-  const { mutate, isPending, error } = useMutation(query.nodes.update.mutationOptions({ onSuccess: onDone }))
-  const [name, setName] = useState(node.name)
-  const [slots, setSlots] = useState<number | null>(node.slotsSource === 'set' ? node.slots : null)
-  const [tags, setTags] = useState(node.tags)
-  const [url, setUrl] = useState(node.url)
-  const [username, setUsername] = useState(node.username ?? '')
-  const [password, setPassword] = useState('')
-  const [caCertificate, setCaCertificate] = useState('')
-  const [queueAhead, setQueueAhead] = useState(node.queueAhead)
-  const [giveUp, setGiveUp] = useState(node.giveUpAfterSeconds === null ? '' : formatDuration(node.giveUpAfterSeconds))
-  const [group, setGroup] = useState(node.group ?? '')
-  const [clientCertificate, setClientCertificate] = useState('')
-  const [clientKey, setClientKey] = useState('')
-  const [proxyUrl, setProxyUrl] = useState(node.proxyUrl ?? '')
-  const giveUpRead = readGiveUp(giveUp)
-  const halfCertificate = (clientCertificate === '') !== (clientKey === '')
+type NodeChange = NodeSettings & Partial<NodeAddress>
 
+/** Edits a node; only what was changed is sent. An empty password field keeps the saved one. */
+export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
+  const { client, query } = useApi()
+  const { data: fleet } = useQuery(query.nodes.list.queryOptions())
+  const [schema] = useState(() => nodeForm(node))
+  const form = useFormOf<NodeTexts, NodeChange>({
+    schema,
+    start: () => startNode(node),
+    save: async (change) => {
+      if (Object.keys(change).length > 0) await client.nodes.update({ id: node.id, ...change })
+      onDone()
+    }
+  })
+  const { url, username } = form.values
   // The engine never gives a password to another machine than the one it was entered for.
   const movesAway = originOf(url) !== originOf(node.url)
-
-  const save = () => {
-    const change: NodeSettings & Partial<NodeAddress> = {}
-    if (name !== node.name) change.name = name
-    if (slots !== (node.slotsSource === 'set' ? node.slots : null)) change.slots = slots
-    if (tags.join('\n') !== node.tags.join('\n')) change.tags = tags
-    if (url !== node.url) change.url = url
-    if (username !== (node.username ?? '')) {
-      change.username = username || null
-      if (username === '') change.password = null
-    }
-    if (password !== '') change.password = password
-    if (caCertificate !== '') change.caCertificate = caCertificate
-    if (queueAhead !== node.queueAhead) change.queueAhead = queueAhead
-    if ('seconds' in giveUpRead && giveUpRead.seconds !== node.giveUpAfterSeconds)
-      change.giveUpAfterSeconds = giveUpRead.seconds
-    if (group.trim() !== (node.group ?? '')) change.group = group.trim() || null
-    if (clientCertificate !== '') Object.assign(change, { clientCertificate, clientKey })
-    if (proxyUrl.trim() !== (node.proxyUrl ?? '')) change.proxyUrl = proxyUrl.trim() || null
-    if (Object.keys(change).length === 0) onDone()
-    else mutate({ id: node.id, ...change })
-  }
+  const certificate = (has: boolean) => ({ placeholder: has ? 'unchanged' : 'none', classNames: { input: 'mono' } })
   return (
-    <form
-      className={classes.form}
-      onSubmit={(event) => {
-        event.preventDefault()
-        save()
-      }}
-      onKeyDown={(event) => {
-        if (event.key === 'Escape') onDone()
-      }}
-    >
-      <TextInput
-        label="Name"
-        value={name}
-        onChange={(event) => setName(event.currentTarget.value)}
-        required
-        data-autofocus
-      />
+    <SchemaForm form={form} className={classes.form} onEscape={onDone}>
+      <TextInput {...form.input('name')} label="Name" data-autofocus />
       <NumberInput
+        {...form.input('slots')}
         label="Slots"
-        description="How many spiders may run there at once"
-        placeholder={`automatic, now ${node.slots}`}
+        description="Number of spiders that can run on this node at once"
+        placeholder={`automatic (${node.slots})`}
         min={1}
         max={10_000}
         allowDecimal={false}
-        value={slots ?? ''}
-        onChange={(value) => setSlots(typeof value === 'number' ? value : null)}
       />
       <TagsInput
+        {...form.input('tags')}
         label="Tags"
-        description="Jobs can ask for a node with a tag"
-        value={tags}
-        onChange={setTags}
+        description="Jobs can require a tag"
         data={[...new Set((fleet?.nodes ?? []).flatMap((each) => each.tags))]}
       />
       <Autocomplete
+        {...form.input('group')}
         label="Group"
-        description="Nodes that belong together, in lists and pictures"
+        description="Groups nodes in lists and in the fleet map"
         placeholder="none"
-        value={group}
-        onChange={setGroup}
         data={[...new Set((fleet?.nodes ?? []).flatMap((each) => each.group ?? []))].sort()}
       />
       {node.kind === 'scrapyd' && (
         <>
           <NumberInput
+            {...form.input('queueAhead')}
             label="Queue ahead"
-            description="How many more may wait in its own queue, so that none is idle between polls"
+            description="Number of extra jobs in the node’s own queue, so that it is never idle between polls"
             min={0}
             max={1_000}
             allowDecimal={false}
-            value={queueAhead}
-            onChange={(value) => setQueueAhead(typeof value === 'number' ? value : 0)}
           />
           <TextInput
+            {...form.input('giveUpAfterSeconds')}
             label="Give up after"
-            description="Without an answer for so long, its jobs run elsewhere by themselves; they may then run twice"
-            placeholder="never by itself"
-            title="For example 15 min"
-            value={giveUp}
-            error={'problem' in giveUpRead ? giveUpRead.problem : undefined}
-            onChange={(event) => setGiveUp(event.currentTarget.value)}
+            description="If the node is unreachable for this long, its jobs are run on other nodes. They may then run twice"
+            placeholder="never"
+            title="Example: 15 min"
           />
-          <TextInput
-            label="Address"
-            value={url}
-            onChange={(event) => setUrl(event.currentTarget.value)}
-            required
-            classNames={{ input: 'mono' }}
-          />
-          <TextInput
-            label="User name"
-            value={username}
-            onChange={(event) => setUsername(event.currentTarget.value)}
-            autoComplete="off"
-          />
+          <TextInput {...form.input('url')} label="Address" classNames={{ input: 'mono' }} />
+          <TextInput {...form.input('username')} label="User name" autoComplete="off" />
           <PasswordInput
+            {...form.input('password')}
             label="Password"
-            placeholder={
-              !node.hasPassword ? 'none' : movesAway ? 'enter it again for the new address' : 'kept as it is'
-            }
-            value={password}
-            onChange={(event) => setPassword(event.currentTarget.value)}
+            placeholder={!node.hasPassword ? 'none' : movesAway ? 'enter it again for the new address' : 'unchanged'}
             autoComplete="off"
             disabled={username === ''}
           />
           <TextInput
+            {...form.input('proxyUrl')}
             label="Proxy"
-            description="direct: none, whatever HTTP_PROXY says"
-            placeholder="as HTTP_PROXY and NO_PROXY say"
+            description="Enter direct to ignore HTTP_PROXY"
+            placeholder="from HTTP_PROXY and NO_PROXY"
             classNames={{ input: 'mono' }}
-            value={proxyUrl}
-            onChange={(event) => setProxyUrl(event.currentTarget.value)}
             autoComplete="off"
             spellCheck={false}
           />
           {url.startsWith('https:') && (
             <>
               <Textarea
+                {...form.input('caCertificate')}
+                {...certificate(node.hasCaCertificate)}
                 label="CA certificate"
-                description="PEM; only for a private authority"
-                placeholder={node.hasCaCertificate ? 'kept as it is' : 'none'}
-                classNames={{ input: 'mono' }}
-                value={caCertificate}
-                onChange={(event) => setCaCertificate(event.currentTarget.value)}
+                description="PEM. Only needed for a private CA"
               />
               <Textarea
+                {...form.input('clientCertificate')}
+                {...certificate(node.hasClientCertificate)}
                 label="Client certificate"
-                description="PEM; only for nodes that ask who we are"
-                placeholder={node.hasClientCertificate ? 'kept as it is' : 'none'}
-                classNames={{ input: 'mono' }}
-                value={clientCertificate}
-                onChange={(event) => setClientCertificate(event.currentTarget.value)}
+                description="PEM. Only needed for nodes with mutual TLS"
               />
               <Textarea
-                label="Key of the client certificate"
-                description="PEM; kept encrypted, never shown again"
-                placeholder={node.hasClientCertificate ? 'kept as it is' : 'none'}
-                classNames={{ input: 'mono' }}
-                value={clientKey}
-                onChange={(event) => setClientKey(event.currentTarget.value)}
-                error={halfCertificate ? 'The certificate and its key go together' : undefined}
+                {...form.input('clientKey')}
+                {...certificate(node.hasClientCertificate)}
+                label="Client key"
+                description="PEM. Stored encrypted and never shown again"
                 autoComplete="off"
               />
             </>
           )}
         </>
       )}
-      {error !== null && (
-        <p className="tone-bad" role="alert">
-          {explainError(error).text}
-        </p>
-      )}
+      <FormFailure error={form.failure} />
       <Group gap={8}>
-        <Button
-          type="submit"
-          variant="filled"
-          loading={isPending}
-          disabled={'problem' in giveUpRead || halfCertificate}
-        >
-          Save
+        <Button type="submit" variant="filled" loading={form.isSaving}>
+          Save node
         </Button>
         <Button variant="subtle" color="gray" onClick={onDone}>
           Cancel
         </Button>
       </Group>
-    </form>
+    </SchemaForm>
   )
 }
 
-/** Empty: never by itself. */
-function readGiveUp(text: string): { seconds: number | null } | { problem: string } {
-  const read = parseLimit('wallSeconds', text)
-  if ('problem' in read) return read
-  if (read.value !== null && read.value < 10) return { problem: 'At least 10 s' }
-  return { seconds: read.value }
+const startNode = (node: Node) => ({
+  name: node.name,
+  slots: node.slotsSource === 'set' ? node.slots : '',
+  tags: node.tags,
+  group: node.group ?? '',
+  queueAhead: node.queueAhead as number | string,
+  giveUpAfterSeconds: node.giveUpAfterSeconds === null ? '' : formatDuration(node.giveUpAfterSeconds),
+  url: node.url,
+  username: node.username ?? '',
+  password: '',
+  proxyUrl: node.proxyUrl ?? '',
+  caCertificate: '',
+  clientCertificate: '',
+  clientKey: ''
+})
+type NodeTexts = ReturnType<typeof startNode>
+
+const { shape } = NodeSettings
+/** undefined, where nothing was entered: it stays as it is. */
+const unlessEmpty = z.string().transform((text) => text || undefined)
+
+/** What differs from the node. */
+function nodeForm(node: Node): z.ZodType<NodeChange, NodeTexts> {
+  const whole = z
+    .object({
+      name: z.string().trim().min(1, 'Enter a name').pipe(shape.name.unwrap()),
+      slots: numberText(shape.slots, null),
+      tags: shape.tags.unwrap(),
+      group: textOrNull,
+      queueAhead: numberText(shape.queueAhead.unwrap(), 0),
+      giveUpAfterSeconds: durationText(shape.giveUpAfterSeconds, null),
+      url: z
+        .string()
+        .trim()
+        .min(node.kind === 'local' ? 0 : 1, 'Enter an address'),
+      username: textOrNull,
+      password: unlessEmpty,
+      proxyUrl: textOrNull,
+      caCertificate: unlessEmpty,
+      clientCertificate: unlessEmpty,
+      clientKey: unlessEmpty
+    })
+    .refine(({ clientCertificate, clientKey }) => (clientCertificate === undefined) === (clientKey === undefined), {
+      path: ['clientKey'],
+      error: 'A client certificate and its key belong together'
+    })
+    .transform((form) => ({ ...form, password: form.username === null ? null : form.password }))
+  const before: Record<string, unknown> = whole.safeParse(startNode(node)).data ?? {}
+  return whole.transform((after) =>
+    Object.fromEntries(
+      Object.entries(after).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]))
+    )
+  ) as never
 }
 
 function originOf(url: string): string {

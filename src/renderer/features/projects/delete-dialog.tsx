@@ -1,5 +1,6 @@
 import { Button, Modal } from '@mantine/core'
 import { useState } from 'react'
+import { DialogText } from '../../ui/dialog.tsx'
 import type { Deployment, Project, Version } from '../../../shared/contract/index.ts'
 import { explainError } from '../../api/explain-error.ts'
 import { useApi } from '../../api/api.tsx'
@@ -62,7 +63,7 @@ export function DeleteDialog({ project, version, onClose, onProjectGone }: Delet
           ))}
         </div>
       ) : (
-        <p className={classes.dialogText}>
+        <DialogText>
           {version === null ? `All ${plural(project.versions.length, 'version')}, their eggs` : 'Its egg'} will be
           deleted here{places.size > 0 ? ` and on ${plural(places.size, 'node')}` : ''}. The history of its jobs and
           their logs stay.
@@ -73,7 +74,7 @@ export function DeleteDialog({ project, version, onClose, onProjectGone }: Delet
               <strong>{project.versions.find((each) => each !== version)?.version}</strong>.
             </>
           )}
-        </p>
+        </DialogText>
       )}
       {error !== null && (
         <div className={classes.failure} role="alert">

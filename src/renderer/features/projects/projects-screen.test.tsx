@@ -131,7 +131,8 @@ it('builds an environment from dropped requirements, with its progress and its l
   fireEvent.click(await screen.findByRole('button', { name: 'Python and limits…' }))
   const dialog = await dialogNamed('Settings of prices')
   fireEvent.click(dialog.getByRole('radio', { name: 'Requirements' }))
-  expect(dialog.getByText('Name at least one package')).toBeTruthy()
+  fireEvent.click(dialog.getByRole('button', { name: 'Save settings' }))
+  expect(await dialog.findByText('Enter at least one package')).toBeTruthy()
   await waitFor(() => expect(useDroppedFiles.getState().taker).not.toBeNull())
   act(() => useDroppedFiles.getState().taker?.take([new File(['scrapy==2.13.3\nlxml\n'], 'requirements.txt')]))
   expect(await dialog.findByText('2 requirements')).toBeTruthy()
@@ -175,7 +176,7 @@ it('keeps the dialog open with the reason when the settings are refused', async 
   fireEvent.click(await screen.findByRole('button', { name: 'Python and limits…' }))
   const dialog = await dialogNamed('Settings of prices')
   engine.failures.set('projects.configure', new ScrapdeckError('BAD_INPUT', 'There is no Python at /opt/py.'))
-  fireEvent.click(dialog.getByRole('button', { name: 'Save' }))
+  fireEvent.click(dialog.getByRole('button', { name: 'Save settings' }))
   expect((await dialog.findByRole('alert')).textContent).toContain('There is no Python at /opt/py.')
 })
 
@@ -220,13 +221,13 @@ it('sets weight, retry, overlap and how eggs reach nodes, and shows what is not 
   fireEvent.click(await screen.findByRole('button', { name: 'Settings…' }))
   const dialog = await dialogNamed('Settings of prices')
   fireEvent.change(dialog.getByLabelText('Weight'), { target: { value: 'much' } })
-  expect(dialog.getByText('The weight is a number from 0.01 to 100')).toBeTruthy()
+  expect(dialog.getByText('Enter a number')).toBeTruthy()
   fireEvent.change(dialog.getByLabelText('Weight'), { target: { value: '2' } })
-  fireEvent.change(dialog.getByLabelText('Runs in all'), { target: { value: '3' } })
-  expect(dialog.getByText('up to 3 runs when it failed or was lost, after 30 s, 1 min')).toBeTruthy()
+  fireEvent.change(dialog.getByLabelText('Attempts'), { target: { value: '3' } })
+  expect(dialog.getByText('up to 3 attempts if failed or lost, after 30 s, 1 min')).toBeTruthy()
   fireEvent.click(dialog.getByRole('checkbox', { name: /No overlap/ }))
-  fireEvent.click(dialog.getByRole('radio', { name: 'At once' }))
-  fireEvent.click(dialog.getByRole('button', { name: 'Save' }))
+  fireEvent.click(dialog.getByRole('radio', { name: 'Immediately' }))
+  fireEvent.click(dialog.getByRole('button', { name: 'Save settings' }))
   await waitFor(() =>
     expect(engine.projects.get('prices')?.settings).toMatchObject({
       weight: 2,

@@ -1,75 +1,43 @@
-import type { ProjectPython, ProjectSettings } from '../../../shared/contract/index.ts'
-import { type LimitTexts, limitTexts, readLimits } from '../../ui/fields/limits.ts'
-import { readRetry, type RetryTexts, retryTexts } from '../../ui/fields/retry.ts'
+import { z } from 'zod'
+import { ProjectSettings } from '../../../shared/contract/index.ts'
+import { LimitsForm, limitTexts } from '../../ui/fields/limits.ts'
+import { RetryForm, retryTexts } from '../../ui/fields/retry.ts'
+import { absolutePath, numberText } from '../../ui/fields/texts.ts'
 
-/** What stands in the dialog; the fields of the kinds not chosen keep what was typed. */
-export interface SettingsForm {
-  readonly kind: ProjectPython['kind']
-  readonly path: string
-  readonly requirements: string
-  readonly limits: LimitTexts
-  readonly weight: string
-  readonly paused: boolean
-  readonly retry: RetryTexts
-  readonly noOverlap: boolean
-  readonly distribution: ProjectSettings['distribution']
+const { shape } = ProjectSettings
+
+/** The fields of the kinds not chosen keep what was typed. */
+export const SettingsForm = z.object({
+  python: z.discriminatedUnion('kind', [
+    z.object({ kind: z.literal('default') }),
+    z.object({ kind: z.literal('interpreter'), path: absolutePath }),
+    z.object({
+      kind: z.literal('requirements'),
+      text: z.string().refine((text) => requirementCount(text) > 0, 'Enter at least one package')
+    })
+  ]),
+  limits: LimitsForm,
+  weight: numberText(shape.weight.unwrap()),
+  paused: z.boolean(),
+  retry: RetryForm,
+  noOverlap: z.boolean(),
+  distribution: shape.distribution.unwrap()
+}) as never as z.ZodType<ProjectSettings, SettingsTexts>
+
+export interface SettingsTexts extends Pick<ProjectSettings, 'paused' | 'noOverlap' | 'distribution'> {
+  python: { kind: ProjectSettings['python']['kind']; path: string; text: string }
+  limits: ReturnType<typeof limitTexts>
+  weight: string
+  retry: ReturnType<typeof retryTexts>
 }
 
-const WEIGHT_MIN = 0.01
-const WEIGHT_MAX = 100
-
-export function startSettings(settings: ProjectSettings): SettingsForm {
-  const { python, limits, weight, retry, paused, noOverlap, distribution } = settings
-  return {
-    weight: String(weight),
-    paused,
-    retry: retryTexts(retry),
-    noOverlap,
-    distribution,
-    kind: python.kind,
-    path: python.kind === 'interpreter' ? python.path : '',
-    requirements: python.kind === 'requirements' ? python.text : '',
-    limits: limitTexts(limits)
-  }
-}
-
-/** What is saved, or what is missing, in words. */
-export function readSettings(form: SettingsForm): { settings: ProjectSettings } | { missing: string } {
-  const limits = readLimits(form.limits)
-  const python = readPython(form)
-  if ('missing' in python) return python
-  if ('problem' in limits) return { missing: limits.problem }
-  const retry = readRetry(form.retry)
-  if ('problem' in retry) return { missing: retry.problem }
-  const weight = Number(form.weight)
-  if (form.weight.trim() === '' || !(weight >= WEIGHT_MIN && weight <= WEIGHT_MAX))
-    return { missing: `The weight is a number from ${WEIGHT_MIN} to ${WEIGHT_MAX}` }
-  const { paused, noOverlap, distribution } = form
-  return {
-    settings: {
-      python: python.python,
-      limits: limits.limits,
-      weight,
-      paused,
-      retry: retry.retry,
-      noOverlap,
-      distribution
-    }
-  }
-}
-
-function readPython({ kind, path, requirements }: SettingsForm): { python: ProjectPython } | { missing: string } {
-  if (kind === 'default') return { python: { kind } }
-  if (kind === 'interpreter') {
-    const trimmed = path.trim()
-    if (trimmed === '') return { missing: 'Name the interpreter' }
-    // The service may run on another system than this page: both forms count.
-    if (!/^(\/|[A-Za-z]:[\\/]|\\\\)/.test(trimmed)) return { missing: 'Give the whole path, from / or a drive' }
-    return { python: { kind, path: trimmed } }
-  }
-  if (requirementCount(requirements) === 0) return { missing: 'Name at least one package' }
-  return { python: { kind, text: requirements } }
-}
+export const startSettings = ({ python, limits, weight, retry, ...settings }: ProjectSettings): SettingsTexts => ({
+  ...settings,
+  python: { path: '', text: '', ...python },
+  limits: limitTexts(limits),
+  weight: String(weight),
+  retry: retryTexts(retry)
+})
 
 /** Lines that ask for something: no comments, no options of pip. */
 export function requirementCount(text: string): number {

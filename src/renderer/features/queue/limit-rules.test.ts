@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { formOfRule, liveWords, newRule, readRule, ruleSentence } from './limit-rules.ts'
+import { problemsOf } from '../../ui/fields/form-of-schema.ts'
+import { liveWords, newRule, RuleForm, ruleSentence, textsOfRule } from './limit-rules.ts'
 
 const anything = { id: '1', project: null, spider: null, tag: null, perNode: false, max: 1 }
 
@@ -13,26 +14,26 @@ it('says each limit as a sentence', () => {
   ].map(ruleSentence)
   expect(sentences).toEqual([
     'at most 1 run of price* on each node',
-    'at most 40 runs of project news in the whole fleet',
-    'at most 4 runs of project maps on all nodes tagged proxy together',
-    'at most 2 runs of maps/osm on each node tagged proxy',
-    'no run of anything in the whole fleet'
+    'at most 40 runs of project news in the fleet',
+    'at most 4 runs of project maps on all nodes with tag proxy combined',
+    'at most 2 runs of maps/osm on each node with tag proxy',
+    'no runs of any spider in the fleet'
   ])
 })
 
 it('reads back what it shows', () => {
   const rule = { ...anything, project: 'shop', tag: 'eu', max: 3 }
-  expect(readRule(formOfRule(rule))).toEqual({ rule })
+  expect(RuleForm.parse(textsOfRule(rule))).toEqual(rule)
 })
 
 it('gives a new rule an id that the engine takes, and says what is wrong with a half written one', () => {
   const fresh = newRule()
   expect(fresh.id).toMatch(/^[0-9a-f]{16}$/)
-  expect(readRule({ ...fresh, tag: 'eu | us' })).toEqual({ problem: 'One tag, without blanks, | or !' })
-  expect(readRule({ ...fresh, max: '' })).toEqual({ problem: 'Say how many at most; 0 lets none start' })
+  expect([...problemsOf(RuleForm.safeParse({ ...fresh, tag: 'eu | us' })).keys()]).toEqual(['tag', 'max'])
+  expect(RuleForm.parse({ ...fresh, max: 0 })).toMatchObject({ id: fresh.id, max: 0, tag: null })
 })
 
 it('counts the fullest node where each node has its own limit', () => {
-  expect(liveWords({ ...anything, perNode: true, live: 1 })).toBe('1 of 1 on the fullest node')
+  expect(liveWords({ ...anything, perNode: true, live: 1 })).toBe('1 of 1 on the busiest node')
   expect(liveWords({ ...anything, max: 40, live: 38 })).toBe('38 of 40')
 })

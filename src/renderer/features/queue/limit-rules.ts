@@ -1,17 +1,19 @@
-import type { LimitRule } from '../../../shared/contract/index.ts'
+import { z } from 'zod'
+import { LimitRule } from '../../../shared/contract/index.ts'
+import { numberText, textOrNull } from '../../ui/fields/texts.ts'
 import { plural } from '../../ui/numbers.ts'
 
-/** A rule while somebody edits it: texts, so that half of one can stand there. */
-export interface RuleForm {
-  readonly id: string
-  readonly project: string
-  readonly spider: string
-  readonly tag: string
-  readonly perNode: boolean
-  readonly max: number | ''
+/** A rule while somebody edits it. */
+export interface RuleTexts {
+  id: string
+  project: string
+  spider: string
+  tag: string
+  perNode: boolean
+  max: number | string
 }
 
-export const formOfRule = ({ id, project, spider, tag, perNode, max }: LimitRule): RuleForm => ({
+export const textsOfRule = ({ id, project, spider, tag, perNode, max }: LimitRule): RuleTexts => ({
   id,
   project: project ?? '',
   spider: spider ?? '',
@@ -20,34 +22,29 @@ export const formOfRule = ({ id, project, spider, tag, perNode, max }: LimitRule
   max
 })
 
-export function newRule(): RuleForm {
+export function newRule(): RuleTexts {
   const id = [...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
   return { id, project: '', spider: '', tag: '', perNode: false, max: '' }
 }
 
-/** The rule, or what is wrong with it, in words. */
-export function readRule(form: RuleForm): { rule: LimitRule } | { problem: string } {
-  const [project, spider, tag] = [form.project.trim(), form.spider.trim(), form.tag.trim()]
-  if (/[\s|!]/.test(tag)) return { problem: 'One tag, without blanks, | or !' }
-  if (form.max === '') return { problem: 'Say how many at most; 0 lets none start' }
-  return {
-    rule: {
-      id: form.id,
-      project: project || null,
-      spider: spider || null,
-      tag: tag || null,
-      perNode: form.perNode,
-      max: form.max
-    }
-  }
-}
+export const RuleForm = z.object({
+  id: z.string(),
+  project: textOrNull,
+  spider: textOrNull,
+  tag: textOrNull.pipe(LimitRule.shape.tag),
+  perNode: z.boolean(),
+  max: numberText(LimitRule.shape.max)
+}) as never as z.ZodType<LimitRule, RuleTexts>
+export const LimitsForm: z.ZodType<{ limits: LimitRule[] }, { limits: RuleTexts[] }> = z.object({
+  limits: z.array(RuleForm)
+})
 
 /** `at most 1 run of amazon* on each node`. */
 export function ruleSentence({ project, spider, tag, perNode, max }: Omit<LimitRule, 'id'>): string {
-  const many = max === 0 ? 'no run' : `at most ${plural(max, 'run')}`
+  const many = max === 0 ? 'no runs' : `at most ${plural(max, 'run')}`
   const all = isAll(project) && isAll(spider)
   const what = all
-    ? 'of anything'
+    ? 'of any spider'
     : isAll(project)
       ? `of ${spider}`
       : isAll(spider)
@@ -56,20 +53,16 @@ export function ruleSentence({ project, spider, tag, perNode, max }: Omit<LimitR
   const where = perNode
     ? tag === null
       ? 'on each node'
-      : `on each node tagged ${tag}`
+      : `on each node with tag ${tag}`
     : tag === null
-      ? 'in the whole fleet'
-      : `on all nodes tagged ${tag} together`
+      ? 'in the fleet'
+      : `on all nodes with tag ${tag} combined`
   return `${many} ${what} ${where}`
 }
 
 const isAll = (value: string | null) => value === null || /^\*+$/.test(value)
 
-/** `3 of 40`; for a rule for each node, the node that has most. */
+/** `3 of 40`; for a rule per node, the node that has most. */
 export function liveWords({ perNode, max, live }: LimitRule & { live: number }): string {
-  return perNode ? `${live} of ${max} on the fullest node` : `${live} of ${max}`
-}
-
-export function isSameRules(forms: readonly RuleForm[], rules: readonly LimitRule[]): boolean {
-  return JSON.stringify(forms) === JSON.stringify(rules.map(formOfRule))
+  return perNode ? `${live} of ${max} on the busiest node` : `${live} of ${max}`
 }

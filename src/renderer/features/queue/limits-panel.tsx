@@ -1,23 +1,24 @@
 import { ActionIcon, Autocomplete, Button, NumberInput, Select } from '@mantine/core'
 import { IconArrowsSplit2, IconPlus, IconX } from '@tabler/icons-react'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useEffect } from 'react'
 import type { LimitRule } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { FormFailure } from '../../ui/fields/form-failure.tsx'
+import { type Fields, useFormOf } from '../../ui/fields/form-of-schema.ts'
+import { SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { notifyUndo } from '../../ui/notify.tsx'
 import { Panel } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
-import { formOfRule, isSameRules, liveWords, newRule, readRule, type RuleForm, ruleSentence } from './limit-rules.ts'
+import { LimitsForm, liveWords, newRule, RuleForm, ruleSentence, type RuleTexts, textsOfRule } from './limit-rules.ts'
 import classes from './queue-screen.module.css'
 
 type LiveRule = LimitRule & { live: number }
 
-/** The limits as a table to edit, each with how many runs count against it now. Nothing holds until it is saved. */
+/** The limits as a table to edit, each with how many runs count against it now. Nothing applies until it is saved. */
 export function LimitsPanel() {
   const { query } = useApi()
-  // What is live changes with each job; the rules themselves come as changes.
-  // No change tells how many runs of a limit are live: asked for when it is opened, and then again and again.
+  // The rules come as changes; how many runs are live does not, so it is polled while this is open.
   const limits = useQuery(query.queue.limits.queryOptions({ refetchInterval: 2_000, staleTime: 0 }))
   return (
     <QueryState query={limits} what="the limits" rows={4}>
@@ -29,105 +30,92 @@ export function LimitsPanel() {
 function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
   const { client, query } = useApi()
   const queryClient = useQueryClient()
-  const [draft, setDraft] = useState<readonly RuleForm[] | null>(null)
   const names = useNames()
-  const forms = draft ?? rules.map(formOfRule)
-  const isChanged = draft !== null && !isSameRules(draft, rules)
-  const read = forms.map(readRule)
-  const problem = read.find((each) => 'problem' in each)
-  const { mutate, isPending, error, reset } = useMutation({
-    mutationFn: (limits: LimitRule[]) => client.queue.setLimits({ limits }),
-    onSuccess: (saved) => {
+  const form = useFormOf({
+    schema: LimitsForm,
+    start: () => ({ limits: rules.map(textsOfRule) }),
+    save: async (asked) => {
       const before = rules.map(({ live: _live, ...rule }) => rule)
+      const saved = await client.queue.setLimits(asked)
       queryClient.setQueryData(query.queue.limits.queryKey(), saved)
-      setDraft(null)
-      notifyUndo('The limits hold from now on. Runs that are over one go on.', () =>
+      form.restart({ limits: saved.limits.map(textsOfRule) })
+      notifyUndo('The limits were saved. Running jobs above a limit continue.', () =>
         client.queue.setLimits({ limits: before })
       )
     }
   })
-  const change = (next: readonly RuleForm[]) => {
-    reset()
-    setDraft(next)
-  }
-  const set = (id: string, patch: Partial<RuleForm>) =>
-    change(forms.map((form) => (form.id === id ? { ...form, ...patch } : form)))
-  const add = () => change([...forms, newRule()])
-  const save = () => mutate(read.flatMap((each) => ('rule' in each ? [each.rule] : [])))
+  const { limits } = form.values
+  // What somebody else saved is shown, unless something is being edited here.
+  const saved = JSON.stringify(rules.map(textsOfRule))
+  useEffect(() => {
+    if (!form.isDirty) form.restart({ limits: JSON.parse(saved) })
+  }, [saved])
+  const add = () => form.change({ limits: [...limits, newRule()] })
 
   return (
     <Panel
       title="Limits"
-      note={forms.length === 0 ? undefined : 'a run must keep all of them'}
+      note={limits.length === 0 ? undefined : 'all of them apply'}
       flush
       aside={
         <Button variant="subtle" size="compact-xs" leftSection={<IconPlus size={13} />} onClick={add}>
-          Add a limit
+          Add limit
         </Button>
       }
     >
-      {forms.length === 0 ? (
+      {limits.length === 0 ? (
         <EmptyState
           icon={<IconArrowsSplit2 size={28} stroke={1.4} />}
-          title={isChanged ? 'No limits any more, once saved' : 'No limits'}
-          action={isChanged ? undefined : <Button onClick={add}>Add a limit</Button>}
+          title={form.isDirty ? 'All limits removed (not saved)' : 'No limits'}
+          action={form.isDirty ? undefined : <Button onClick={add}>Add limit</Button>}
         >
-          A limit says how many runs may be live at once: of a project, of the spiders of one site, on nodes with a tag,
-          or on each node. What is over it waits and says so.
+          A limit caps the number of live runs: of a project, of the spiders of one site, on nodes with a tag, or on
+          each node. Jobs above the limit wait in the queue.
         </EmptyState>
       ) : (
-        <form
-          onSubmit={(event) => {
-            event.preventDefault()
-            if (isChanged && problem === undefined) save()
-          }}
-        >
+        <SchemaForm form={form}>
           <table className={classes.rules}>
             <thead>
               <tr>
                 <th scope="col">Project</th>
                 <th scope="col">Spiders</th>
-                <th scope="col">Nodes tagged</th>
-                <th scope="col">Counted</th>
+                <th scope="col">Node tag</th>
+                <th scope="col">Scope</th>
                 <th scope="col" className={classes.number}>
-                  At most
+                  Maximum
                 </th>
                 <th scope="col" className={classes.number}>
-                  Live now
+                  Live
                 </th>
                 <th>
                   <span className="visually-hidden">Remove</span>
                 </th>
               </tr>
             </thead>
-            {forms.map((form, index) => (
+            {limits.map((rule, index) => (
               <RuleRow
-                key={form.id}
-                form={form}
+                key={rule.id}
+                fields={form.within('limits').within(index)}
                 number={index + 1}
-                live={rules.find(({ id }) => id === form.id)}
+                live={rules.find(({ id }) => id === rule.id)}
                 names={names}
-                isNew={!rules.some(({ id }) => id === form.id)}
-                onChange={(patch) => set(form.id, patch)}
-                onRemove={() => change(forms.filter(({ id }) => id !== form.id))}
+                onRemove={() => form.change({ limits: limits.filter(({ id }) => id !== rule.id) })}
               />
             ))}
           </table>
-        </form>
+        </SchemaForm>
       )}
-      {isChanged && (
+      {form.isDirty && (
         <div className={classes.save}>
-          <FormFailure error={error} />
+          <FormFailure error={form.failure} />
           <span className="dim" role="status">
-            {problem === undefined
-              ? 'Not saved yet: the limits of before still hold.'
-              : 'Not saved yet: a limit is not complete.'}
+            {form.isRefused ? 'Correct the marked fields.' : 'Your changes are not saved.'}
           </span>
-          <Button variant="subtle" color="gray" onClick={() => change(rules.map(formOfRule))}>
-            Discard
+          <Button variant="subtle" color="gray" onClick={() => form.restart({ limits: rules.map(textsOfRule) })}>
+            Discard changes
           </Button>
-          <Button variant="filled" loading={isPending} disabled={problem !== undefined} onClick={save}>
-            Save the limits
+          <Button variant="filled" loading={form.isSaving} onClick={() => form.submit()}>
+            Save limits
           </Button>
         </div>
       )}
@@ -136,74 +124,70 @@ function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
 }
 
 interface RuleRowProps {
-  form: RuleForm
+  fields: Fields<RuleTexts>
   number: number
   live: LiveRule | undefined
   names: { projects: string[]; spiders: (project: string) => string[]; tags: string[] }
-  isNew: boolean
-  onChange: (patch: Partial<RuleForm>) => void
   onRemove: () => void
 }
 
 /** A row of fields, and under it what they mean. */
-function RuleRow({ form, number, live, names, isNew, onChange, onRemove }: RuleRowProps) {
-  const read = readRule(form)
+function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
+  const { values } = fields
+  const rule = RuleForm.safeParse(values).data
   const isFull = live !== undefined && live.live >= live.max
+  const isEmpty = values.project === '' && values.spider === ''
   return (
     <tbody>
       <tr>
         <td data-label="Project">
           <Autocomplete
+            {...fields.input('project')}
             aria-label={`Project of limit ${number}`}
             placeholder="all"
             data={names.projects}
-            value={form.project}
-            onChange={(project) => onChange({ project })}
-            autoFocus={isNew && form.project === '' && form.spider === ''}
+            autoFocus={live === undefined && isEmpty}
             openOnFocus={false}
           />
         </td>
         <td data-label="Spiders">
           <Autocomplete
+            {...fields.input('spider')}
             aria-label={`Spiders of limit ${number}`}
             placeholder="all, or price*"
-            data={names.spiders(form.project)}
+            data={names.spiders(values.project)}
             limit={50}
-            value={form.spider}
-            onChange={(spider) => onChange({ spider })}
             openOnFocus={false}
           />
         </td>
-        <td data-label="Nodes tagged">
+        <td data-label="Node tag">
           <Autocomplete
-            aria-label={`Tag of limit ${number}`}
+            {...fields.input('tag')}
+            aria-label={`Node tag of limit ${number}`}
             placeholder="any"
             data={names.tags}
-            value={form.tag}
-            onChange={(tag) => onChange({ tag })}
             openOnFocus={false}
           />
         </td>
-        <td data-label="Counted">
+        <td data-label="Scope">
           <Select
-            aria-label={`How limit ${number} is counted`}
+            aria-label={`Scope of limit ${number}`}
             allowDeselect={false}
-            value={form.perNode ? 'node' : 'fleet'}
-            onChange={(value) => onChange({ perNode: value === 'node' })}
+            value={values.perNode ? 'node' : 'fleet'}
+            onChange={(value) => fields.change({ perNode: value === 'node' })}
             data={[
-              { value: 'fleet', label: 'together' },
-              { value: 'node', label: 'on each node' }
+              { value: 'fleet', label: 'combined' },
+              { value: 'node', label: 'per node' }
             ]}
           />
         </td>
-        <td data-label="At most" className={classes.number}>
+        <td data-label="Maximum" className={classes.number}>
           <NumberInput
-            aria-label={`At most, of limit ${number}`}
+            {...fields.input('max')}
+            aria-label={`Maximum of limit ${number}`}
             min={0}
             max={1_000_000}
             allowDecimal={false}
-            value={form.max}
-            onChange={(max) => onChange({ max: typeof max === 'number' ? max : '' })}
           />
         </td>
         <td className={`${classes.number} ${classes.live}`}>
@@ -224,13 +208,13 @@ function RuleRow({ form, number, live, names, isNew, onChange, onRemove }: RuleR
       </tr>
       <tr className={classes.sentence}>
         <td colSpan={7}>
-          {'problem' in read ? (
-            <span className={isNew ? 'dim' : 'tone-bad'}>{read.problem}</span>
+          {rule === undefined ? (
+            <span className="dim">Enter the maximum. 0 prevents new runs.</span>
           ) : (
             <>
-              {ruleSentence(read.rule)}
+              {ruleSentence(rule)}
               {isFull && live.max > 0 && (
-                <span className="tone-wait"> · reached{live.perNode ? ' on the fullest node' : ''}</span>
+                <span className="tone-wait"> · reached{live.perNode ? ' on the busiest node' : ''}</span>
               )}
             </>
           )}

@@ -20,18 +20,19 @@ async function open(options: Parameters<typeof createFakeEngine>[0] = {}) {
 
 it('shows each limit with a sentence and what is live, and says which are reached', async () => {
   await open()
-  expect(await screen.findByText(/at most 40 runs of project news in the whole fleet/)).toBeTruthy()
+  expect(await screen.findByText(/at most 40 runs of project news in the fleet/)).toBeTruthy()
   expect(screen.getByText(/at most 1 run of amazon\* on each node/).textContent).toContain('reached')
 })
 
 it('holds a changed limit only once it is saved, and Undo brings the ones of before back', async () => {
   await open()
-  fireEvent.click(await screen.findByRole('button', { name: 'Add a limit' }))
-  const save = await screen.findByRole('button', { name: 'Save the limits' })
-  expect((save as HTMLButtonElement).disabled).toBe(true)
+  fireEvent.click(await screen.findByRole('button', { name: 'Add limit' }))
+  const save = await screen.findByRole('button', { name: 'Save limits' })
+  fireEvent.click(save)
+  expect(await screen.findByText('Enter a number')).toBeTruthy()
   fireEvent.change(screen.getByLabelText('Spiders of limit 4', { selector: 'input' }), { target: { value: 'otto' } })
-  fireEvent.change(screen.getByLabelText('At most, of limit 4'), { target: { value: '2' } })
-  expect(await screen.findByText('at most 2 runs of otto in the whole fleet')).toBeTruthy()
+  fireEvent.change(screen.getByLabelText('Maximum of limit 4'), { target: { value: '2' } })
+  expect(await screen.findByText('at most 2 runs of otto in the fleet')).toBeTruthy()
   expect(engine.limits.rules).toHaveLength(3)
   fireEvent.click(save)
   await waitFor(() => expect(engine.limits.rules.at(-1)).toMatchObject({ spider: 'otto', max: 2, perNode: false }))
@@ -41,18 +42,18 @@ it('holds a changed limit only once it is saved, and Undo brings the ones of bef
 
 it('does not call a limit of 0 reached: it lets nothing start, whatever is live', async () => {
   await open()
-  const max = await screen.findByLabelText('At most, of limit 2')
+  const max = await screen.findByLabelText('Maximum of limit 2')
   fireEvent.change(max, { target: { value: '0' } })
-  fireEvent.click(await screen.findByRole('button', { name: 'Save the limits' }))
+  fireEvent.click(await screen.findByRole('button', { name: 'Save limits' }))
   await waitFor(() => expect(engine.limits.rules[1]?.max).toBe(0))
-  expect((await screen.findByText(/no run of amazon\* on each node/)).textContent).not.toContain('reached')
+  expect((await screen.findByText(/no runs of amazon\* on each node/)).textContent).not.toContain('reached')
 })
 
 it('keeps what was typed when the engine refuses it', async () => {
   await open()
   fireEvent.click(await screen.findByRole('button', { name: 'Remove limit 1' }))
   engine.failures.set('queue.setLimits', new ScrapdeckError('STOPPING', 'Scrapdeck is stopping. Start it again.'))
-  fireEvent.click(await screen.findByRole('button', { name: 'Save the limits' }))
+  fireEvent.click(await screen.findByRole('button', { name: 'Save limits' }))
   expect((await screen.findByRole('alert')).textContent).toContain('stopping')
   expect(screen.queryByText(/40 runs of project news/)).toBeNull()
 })
@@ -90,5 +91,5 @@ it('gives slots only to those that wait and are not paused', () => {
 it('teaches what a limit is when there is none', async () => {
   await open({ firstRun: true })
   expect(await screen.findByText('No limits')).toBeTruthy()
-  expect(screen.getByText(/What is over it waits and says so/)).toBeTruthy()
+  expect(screen.getByText(/Jobs above the limit wait/)).toBeTruthy()
 })

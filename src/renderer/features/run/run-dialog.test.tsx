@@ -37,22 +37,27 @@ const newest = (count: number) =>
 const runButton = (dialog: ReturnType<typeof within>) =>
   dialog.getByRole('button', { name: /^Run/ }) as HTMLButtonElement
 
-it('says what is missing until it can run', async () => {
+it('says at the field what is missing, once Run was tried, and takes one there', async () => {
   const dialog = await open()
-  expect(await dialog.findByText('Choose a project')).toBeTruthy()
-  expect(runButton(dialog).disabled).toBe(true)
+  const project = await dialog.findByRole('combobox', { name: 'Project' })
+  expect(project.getAttribute('aria-invalid')).toBeNull()
+  fireEvent.click(runButton(dialog))
+  const words = await dialog.findByText('Choose a project')
+  expect(project.getAttribute('aria-describedby')).toContain(words.id)
+  expect(project.getAttribute('aria-invalid')).toBe('true')
+  await waitFor(() => expect(document.activeElement).toBe(project))
 })
 
 it('runs several spiders at once with arguments and settings', async () => {
   const dialog = await open({ project: 'prices', spiders: ['otto', 'zalando', 'bol_nl'] })
-  fireEvent.click(await dialog.findByRole('button', { name: 'Add an argument' }))
+  fireEvent.click(await dialog.findByRole('button', { name: 'Add argument' }))
   fireEvent.change(dialog.getByLabelText('Name of argument 1', { selector: 'input' }), {
     target: { value: 'category' }
   })
   fireEvent.change(dialog.getByLabelText('Value of argument 1', { selector: 'input' }), {
     target: { value: 'laptops' }
   })
-  fireEvent.click(dialog.getByRole('button', { name: 'Add a setting' }))
+  fireEvent.click(dialog.getByRole('button', { name: 'Add setting' }))
   fireEvent.change(dialog.getByLabelText('Name of setting 1', { selector: 'input' }), {
     target: { value: 'LOG_LEVEL' }
   })
@@ -72,32 +77,47 @@ it('runs several spiders at once with arguments and settings', async () => {
 
 it('opens the job when it was one, and Ctrl-Enter runs', async () => {
   const dialog = await open({ project: 'news', spiders: ['reuters'] })
-  fireEvent.keyDown(await dialog.findByRole('button', { name: 'Add an argument' }), { key: 'Enter', ctrlKey: true })
+  fireEvent.keyDown(await dialog.findByRole('button', { name: 'Add argument' }), { key: 'Enter', ctrlKey: true })
   await waitFor(() => expect(app.router.state.location.pathname).toBe('/jobs'))
   expect(app.router.state.location.search).toMatchObject({ job: newest(1)[0]?.id })
 })
 
 it('refuses a reserved argument beside the field and does not ask the engine', async () => {
   const dialog = await open({ project: 'prices', spiders: ['otto'], args: { jobid: '7' } })
-  expect((await dialog.findAllByText(/jobid is taken by Scrapyd/)).length).toBeGreaterThan(0)
-  expect(runButton(dialog).disabled).toBe(true)
+  expect(await dialog.findByText(/Scrapyd reserves jobid/)).toBeTruthy()
+  const before = engine.jobs.size
+  fireEvent.click(runButton(dialog))
+  expect(await dialog.findByText('Correct the marked fields.')).toBeTruthy()
+  expect(engine.jobs.size).toBe(before)
 })
 
 it('shows the same as curl', async () => {
   const dialog = await open({ project: 'prices', spiders: ['otto'], args: { page: '2' } })
-  fireEvent.click(await dialog.findByRole('button', { name: 'As curl' }))
+  fireEvent.click(await dialog.findByRole('button', { name: 'Show curl' }))
   expect(await dialog.findByText(/http:\/\/127\.0\.0\.1:6800\/schedule\.json/)).toBeTruthy()
   expect(dialog.getByText(/--data-urlencode page=2/)).toBeTruthy()
 })
 
-it('stays open with the reason when the engine says no', async () => {
+it('stays open with the reason at its field when the engine refuses, until the field is changed', async () => {
   const dialog = await open({ project: 'prices', spiders: ['otto'] })
   engine.failures.set(
     'jobs.run',
     new ScrapdeckError('SPIDER_NOT_FOUND', 'Version 2 of prices has no spider otto. Choose another.')
   )
   fireEvent.click(await dialog.findByRole('button', { name: /^Run/ }))
-  expect((await dialog.findByRole('alert')).textContent).toContain('has no spider otto')
+  const words = await dialog.findByText(/has no spider otto/)
+  const spiders = dialog.getByRole('combobox', { name: 'Spiders' })
+  expect(spiders.getAttribute('aria-describedby')).toContain(words.id)
+  fireEvent.click(dialog.getByRole('button', { name: /^Choose all/ }))
+  await waitFor(() => expect(dialog.queryByText(/has no spider otto/)).toBeNull())
+})
+
+it('says above the buttons what is about no field, and keeps what was typed', async () => {
+  const dialog = await open({ project: 'prices', spiders: ['otto'], args: { page: '2' } })
+  engine.failures.set('jobs.run', new ScrapdeckError('STOPPING', 'Scrapdeck is stopping. Start it again.'))
+  fireEvent.click(await dialog.findByRole('button', { name: /^Run/ }))
+  expect((await dialog.findByRole('alert')).textContent).toContain('Start it again')
+  expect((dialog.getByLabelText('Value of argument 1') as HTMLInputElement).value).toBe('2')
 })
 
 it('remembers what was run last', async () => {
@@ -113,7 +133,7 @@ it('remembers what was run last', async () => {
 
 it('says how to begin when there is no project', async () => {
   const dialog = await open({}, { firstRun: true })
-  expect(await dialog.findByText('There is nothing to run yet')).toBeTruthy()
+  expect(await dialog.findByText('No projects yet')).toBeTruthy()
 })
 
 it('takes a secret as dots, sends which one it is, and keeps its value nowhere', async () => {
@@ -135,10 +155,9 @@ it('asks for the secrets of a job that is run again', async () => {
     args: { token: SECRET_MASK },
     secretNames: ['token']
   })
-  expect(await dialog.findByText('token: enter its secret value')).toBeTruthy()
-  expect(runButton(dialog).disabled).toBe(true)
+  expect(await dialog.findByText('Enter the secret value')).toBeTruthy()
   fireEvent.change(dialog.getByLabelText('Value of argument 1'), { target: { value: 'again' } })
-  expect(runButton(dialog).disabled).toBe(false)
+  expect(dialog.queryByText('Enter the secret value')).toBeNull()
 })
 
 it('shows the limits in force, takes others for this job, and says what is wrong with one', async () => {
@@ -149,8 +168,7 @@ it('shows the limits in force, takes others for this job, and says what is wrong
   const memory = dialog.getByLabelText('Memory') as HTMLInputElement
   expect(memory.placeholder).toBe('project: 512 MB')
   fireEvent.change(memory, { target: { value: '2' } })
-  expect(runButton(dialog).disabled).toBe(true)
-  expect(dialog.getAllByText(/2 what\? 2 MB or 2 GB/).length).toBeGreaterThan(0)
+  expect(dialog.getByText('Add a unit: 2 MB or 2 GB')).toBeTruthy()
   fireEvent.change(memory, { target: { value: '2gb' } })
   fireEvent.blur(memory)
   expect(memory.value).toBe('2 GB')
@@ -175,12 +193,12 @@ it('waits for several jobs, each with the ending that it must have', async () =>
     fireEvent.click(offered[0]!)
   }
   const endings = await waitFor(() => {
-    const found = dialog.getAllByLabelText(/^How .* must have ended$/, { selector: 'input' })
+    const found = dialog.getAllByLabelText(/^Required outcome of /, { selector: 'input' })
     expect(found).toHaveLength(2)
     return found
   })
   fireEvent.click(endings[1]!)
-  fireEvent.click((await screen.findAllByText('has ended, however')).at(-1)!)
+  fireEvent.click((await screen.findAllByText('ended (any outcome)')).at(-1)!)
   expect(dialog.getByRole('button', { name: /^More/ }).textContent).toContain('after 2 other jobs')
   fireEvent.click(runButton(dialog))
   await waitFor(() =>
@@ -194,8 +212,9 @@ it('waits for several jobs, each with the ending that it must have', async () =>
 it('runs at a time: the job waits for it in the queue', async () => {
   const dialog = await open({ project: 'news', spiders: ['reuters'] })
   fireEvent.click(await dialog.findByRole('radio', { name: 'At a time' }))
-  expect(dialog.getByText(/At which time/)).toBeTruthy()
-  fireEvent.change(dialog.getByLabelText('Not before'), { target: { value: '2099-01-02T03:04' } })
+  fireEvent.click(runButton(dialog))
+  expect(await dialog.findByText('Enter a date and time')).toBeTruthy()
+  fireEvent.change(dialog.getByLabelText('Start time'), { target: { value: '2099-01-02T03:04' } })
   fireEvent.click(runButton(dialog))
   await waitFor(() => expect(newest(1)[0]?.notBeforeMs).toBe(new Date(2099, 0, 2, 3, 4).getTime()))
 })
@@ -205,13 +224,13 @@ it('runs on a schedule: it says when, makes the schedule and no job', async () =
   fireEvent.click(await dialog.findByRole('radio', { name: 'On a schedule' }))
   const expression = dialog.getByLabelText('Cron expression')
   fireEvent.change(expression, { target: { value: '61 3 * * *' } })
-  const save = dialog.getByRole('button', { name: /^Save the schedule/ }) as HTMLButtonElement
-  expect(save.disabled).toBe(true)
+  expect(dialog.getByText(/The minute field/)).toBeTruthy()
+  const save = dialog.getByRole('button', { name: /^Create schedule/ })
   fireEvent.change(expression, { target: { value: '15 3 * * *' } })
   expect(dialog.getByText(/03:15/, { selector: 'strong' })).toBeTruthy()
   const jobs = engine.jobs.size
   fireEvent.click(save)
-  expect(await screen.findByText(/reuters of news is saved/)).toBeTruthy()
+  expect(await screen.findByText(/reuters of news was created/)).toBeTruthy()
   const { schedules } = await engine.client.schedules.list({ text: 'reuters of news' })
   expect(schedules[0]).toMatchObject({ rules: [{ expression: '15 3 * * *' }], jobs: [{ args: { page: '2' } }] })
   expect(engine.jobs.size).toBe(jobs)

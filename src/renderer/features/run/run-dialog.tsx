@@ -1,40 +1,33 @@
-import { Button, Modal, MultiSelect, Select } from '@mantine/core'
+import { Button, Modal } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
-import { IconChevronRight } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { type KeyboardEvent, useState } from 'react'
-import type {
-  Job,
-  Node,
-  Project,
-  RunInput,
-  RunLimits,
-  Schedule,
-  ScheduleSettings
-} from '../../../shared/contract/index.ts'
+import { useState } from 'react'
+import type { Job, Project, RunInput, Schedule } from '../../../shared/contract/index.ts'
 import { effectiveLimits } from '../../../shared/run-limits.ts'
 import { useApi } from '../../api/api.tsx'
-import { DialogFoot } from '../../ui/dialog-foot.tsx'
 import { closeRunDialog, type RunPrefill, useRunDialog } from '../../state/run-dialog.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
-import { Kbd, modKey } from '../../ui/kbd.tsx'
-import { FormFailure } from '../../ui/fields/form-failure.tsx'
-import { describeLimits, readLimits } from '../../ui/fields/limits.ts'
+import fields from '../../ui/fields/form.module.css'
+import { useFormOf } from '../../ui/fields/form-of-schema.ts'
+import { JobTarget, useKnownNames } from '../../ui/fields/job-target.tsx'
+import { describeLimits, LimitsForm } from '../../ui/fields/limits.ts'
 import { LimitsFields } from '../../ui/fields/limits-fields.tsx'
+import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
+import { ValueRows } from '../../ui/fields/value-rows.tsx'
+import { WhereFields } from '../../ui/fields/where-fields.tsx'
+import { Fold } from '../../ui/fold.tsx'
+import { Kbd, modKey } from '../../ui/kbd.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { formatMoment } from '../../ui/waiting.tsx'
-import { ValueRows } from '../../ui/fields/value-rows.tsx'
-import { WhereFields } from '../../ui/fields/where-fields.tsx'
 import classes from './run-dialog.module.css'
-import { readForm, type RunForm, startForm, withoutSecrets } from './run-form.ts'
+import { type Asked, RunForm, type RunTexts, startForm, withoutSecrets } from './run-form.ts'
 import { RunMore } from './run-more.tsx'
 import { RunWhen } from './run-when.tsx'
-import { readSchedule } from './run-when-form.ts'
 import { beyondSchedule, cronCommand, runCommand } from './schedule-command.ts'
 
-/** Asks what to run and where, and puts it into the queue. Open it with `openRunDialog(prefill)`. */
+/** Asks what to run and where, and queues it. Open it with `openRunDialog(prefill)`. */
 export function RunDialog() {
   const prefill = useRunDialog((state) => state.prefill)
   const api = useApi()
@@ -45,8 +38,8 @@ export function RunDialog() {
         <QueryState query={projects} what="the projects" rows={6}>
           {(data) =>
             data.projects.length === 0 ? (
-              <EmptyState title="There is nothing to run yet">
-                Deploy a project first: drop its .egg or its folder into this window.
+              <EmptyState title="No projects yet">
+                Deploy a project first: drop an .egg file or a project folder into this window.
               </EmptyState>
             ) : (
               <RunFields projects={data.projects} prefill={prefill} />
@@ -62,239 +55,88 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
   const api = useApi()
   const navigate = useNavigate()
   const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes ?? []
-  const [form, setForm] = useState(() => withKnownProject(startForm(prefill, lastUsed()), projects))
-  const [isRunning, setRunning] = useState(false)
-  const [error, setError] = useState<unknown>(null)
   const [showsCommand, setShowsCommand] = useState(false)
-  const change = (patch: Partial<RunForm>) => {
-    setError(null)
-    setForm((before) => ({ ...before, ...patch }))
-  }
-
-  const project = projects.find(({ name }) => name === form.project)
-  const version = project?.versions.find((each) => each.version === (form.version ?? project.latestVersion))
-  const known = version?.spiders ?? null
-  const spiderOptions = [...new Set([...(known ?? []), ...form.spiders])].sort()
-  const suggestions = useSuggestions(form)
-  const run = readForm(form)
-  const isRepeated = form.when.kind === 'cron'
-  const schedule = isRepeated && 'run' in run ? readSchedule(form.when, run.run) : null
-  const read = schedule !== null && 'missing' in schedule ? schedule : run
-  const strangers = known === null ? [] : form.spiders.filter((spider) => !known.includes(spider))
-
-  const ask = async () => {
-    if ('missing' in read || isRunning) return
-    setRunning(true)
-    setError(null)
-    try {
-      if (schedule !== null && 'settings' in schedule) {
-        const made = await api.client.schedules.create(schedule.settings)
-        rememberUsed(read.run)
-        closeRunDialog()
-        announceSchedule(
-          made.schedule,
-          () => void navigate({ to: '/schedules', search: { schedule: made.schedule.id } })
-        )
+  const form = useFormOf<RunTexts, Asked>({
+    schema: RunForm,
+    start: () => withKnownProject(startForm(prefill, lastUsed()), projects),
+    save: async (asked) => {
+      const run = asked.run
+      const answer =
+        asked.schedule === null
+          ? { jobs: (await api.client.jobs.run(run)).jobs }
+          : await api.client.schedules.create(asked.schedule)
+      rememberUsed(run)
+      closeRunDialog()
+      if ('schedule' in answer) {
+        const { id } = answer.schedule
+        announceSchedule(answer.schedule, () => void navigate({ to: '/schedules', search: { schedule: id } }))
         return
       }
-      const { jobs } = await api.client.jobs.run(read.run)
-      rememberUsed(read.run)
-      closeRunDialog()
+      const { jobs } = answer
       announce(
         jobs,
-        (id) =>
-          void navigate({ to: '/jobs', search: id === null ? { project: read.run.project } : { job: id, tab: 'log' } })
+        (id) => void navigate({ to: '/jobs', search: id === null ? { project: run.project } : { job: id, tab: 'log' } })
       )
       const [only] = jobs
       if (jobs.length === 1 && only !== undefined) void navigate({ to: '/jobs', search: { job: only.id, tab: 'log' } })
-    } catch (failure) {
-      setError(failure)
-    } finally {
-      setRunning(false)
     }
-  }
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
-    event.preventDefault()
-    void ask()
-  }
+  })
+  const { values, output } = form
+  const ofProject = projects.find(({ name }) => name === values.project)?.settings ?? null
+  const known = useKnownNames(values)
+  const isElsewhere = values.where === 'node' && nodes.some(({ id, kind }) => id === values.nodeId && kind !== 'local')
+  const limits = LimitsForm.safeParse(values.limits)
 
   return (
-    <form
-      className={classes.form}
-      onKeyDown={onKeyDown}
-      onSubmit={(event) => {
-        event.preventDefault()
-        void ask()
-      }}
-    >
-      <div className={classes.pair}>
-        <Select
-          label="Project"
-          data={projects.map(({ name }) => name)}
-          value={form.project}
-          onChange={(name) => change({ project: name, version: null, spiders: [] })}
-          searchable
-          allowDeselect={false}
-          placeholder="Choose a project"
-          autoFocus={form.project === null}
-          openOnFocus={false}
-        />
-        <Select
-          label="Version"
-          data={[
-            { value: '', label: project?.latestVersion ? `latest (${project.latestVersion})` : 'latest' },
-            ...(project?.versions.map((each) => ({ value: each.version, label: each.version })) ?? [])
-          ]}
-          value={form.version ?? ''}
-          onChange={(value) => change({ version: value || null })}
-          allowDeselect={false}
-          disabled={project === undefined}
-        />
-      </div>
-      <MultiSelect
-        label="Spiders"
-        data={spiderOptions}
-        value={[...form.spiders]}
-        onChange={(spiders) => change({ spiders })}
-        searchable
-        clearable
-        limit={200}
-        hidePickedOptions
-        disabled={project === undefined}
-        placeholder={form.spiders.length === 0 ? 'Choose one or several' : undefined}
-        nothingFoundMessage={
-          known === null ? 'The spiders of this version are not listed yet' : 'No spider has this name'
+    <SchemaForm form={form} className={fields.form}>
+      <JobTarget fields={form} projects={projects} takesFocus />
+      <ValueRows fields={form} name="args" kind="args" title="Arguments" names={known.args} />
+      <ValueRows fields={form} name="settings" kind="settings" title="Settings" names={known.settings} />
+      <WhereFields fields={form} nodes={nodes} />
+      <RunWhen fields={form} usualName={output?.schedule?.name} />
+      <RunMore fields={form} run={output?.run ?? null} ofProject={ofProject} />
+      <Fold
+        title="Limits"
+        summary={(limits.success && describeLimits(effectiveLimits(ofProject?.limits ?? null, limits.data))) || 'none'}
+        isWrong={form.hasError('limits')}
+      >
+        <LimitsFields fields={form.within('limits')} inherited={ofProject?.limits ?? null} />
+        <p className={fields.hint}>
+          {isElsewhere
+            ? 'The node chosen above enforces only the wall time. The other limits work on the local node only.'
+            : 'Wall time is enforced on every node, the other limits on the local node only. A run that exceeds a limit is stopped and fails.'}
+        </p>
+      </Fold>
+      {showsCommand && output !== null && <Command {...output} />}
+      <FormFoot
+        form={form}
+        submit={
+          values.when.kind === 'cron'
+            ? 'Create schedule'
+            : values.spiders.length > 1
+              ? `Run ${plural(values.spiders.length, 'spider')}`
+              : 'Run spider'
         }
-        description={
-          known !== null && known.length > 1 && form.spiders.length < known.length ? (
-            <AllButton count={known.length} onAll={() => change({ spiders: [...known] })} />
-          ) : undefined
-        }
-        inputWrapperOrder={['label', 'input', 'description', 'error']}
-        error={
-          strangers.length > 0
-            ? `${strangers.join(', ')} ${strangers.length === 1 ? 'is' : 'are'} not in this version`
-            : undefined
-        }
-        autoFocus={form.project !== null && form.spiders.length === 0}
-        openOnFocus={false}
-      />
-      <ValueRows
-        kind="args"
-        title="Arguments"
-        rows={form.args}
-        names={suggestions.args}
-        onChange={(args) => change({ args })}
-      />
-      <ValueRows
-        kind="settings"
-        title="Settings"
-        rows={form.settings}
-        names={suggestions.settings}
-        onChange={(settings) => change({ settings })}
-      />
-      <WhereFields form={form} nodes={nodes} onChange={change} />
-      <RunWhen
-        form={form.when}
-        notBefore={form.more.notBefore}
-        usualName={schedule !== null && 'settings' in schedule ? schedule.settings.name : 'after what it runs'}
-        onChange={(when) => change({ when: { ...form.when, ...when } })}
-        onNotBefore={(notBefore) => change({ more: { ...form.more, notBefore } })}
-      />
-      <RunMore
-        form={form.more}
-        ofProject={project?.settings ?? null}
-        isRepeated={isRepeated}
-        onChange={(more) => change({ more })}
-      />
-      <LimitsSection form={form} ofProject={project?.settings.limits ?? null} nodes={nodes} onChange={change} />
-      <FormFailure error={error} />
-      {showsCommand && 'run' in read && (
-        <Command run={read.run} schedule={schedule !== null && 'settings' in schedule ? schedule.settings : null} />
-      )}
-      <DialogFoot>
+        hint={<Kbd>{modKey('↵')}</Kbd>}
+        onCancel={closeRunDialog}
+      >
         <Button
           className={classes.asCurl}
           variant="subtle"
           color="gray"
           onClick={() => setShowsCommand(!showsCommand)}
-          disabled={'missing' in read}
+          disabled={output === null}
           aria-expanded={showsCommand}
         >
-          {showsCommand ? 'Hide curl' : 'As curl'}
+          {showsCommand ? 'Hide curl' : 'Show curl'}
         </Button>
-        <span className={classes.missing} role="status">
-          {'missing' in read ? read.missing : ''}
-        </span>
-        <Button onClick={closeRunDialog}>Cancel</Button>
-        <Button
-          type="submit"
-          variant="filled"
-          loading={isRunning}
-          disabled={'missing' in read}
-          rightSection={<Kbd>{modKey('↵')}</Kbd>}
-        >
-          {isRepeated
-            ? 'Save the schedule'
-            : form.spiders.length > 1
-              ? `Run ${plural(form.spiders.length, 'spider')}`
-              : 'Run'}
-        </Button>
-      </DialogFoot>
-    </form>
-  )
-}
-
-/** Closed it says what holds; it opens to a field for each. */
-function LimitsSection({
-  form,
-  ofProject,
-  nodes,
-  onChange
-}: {
-  form: RunForm
-  ofProject: RunLimits | null
-  nodes: readonly Node[]
-  onChange: (patch: Partial<RunForm>) => void
-}) {
-  const [isOpen, setOpen] = useState(false)
-  const read = readLimits(form.limits)
-  const isElsewhere = form.where === 'node' && nodes.some(({ id, kind }) => id === form.nodeId && kind !== 'local')
-  const summary = 'problem' in read ? null : describeLimits(effectiveLimits(ofProject, read.limits))
-  return (
-    <section className={classes.limits} aria-label="Limits">
-      <button type="button" className={classes.limitsHead} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-        <IconChevronRight size={14} aria-hidden />
-        <strong>Limits</strong>{' '}
-        <span className={`ellipsis ${'problem' in read ? 'tone-bad' : 'dim'}`}>
-          {'problem' in read ? read.problem : (summary ?? 'none')}
-        </span>
-      </button>
-      {isOpen && (
-        <>
-          <LimitsFields texts={form.limits} inherited={ofProject} onChange={(limits) => onChange({ limits })} />
-          <p className={classes.hint}>
-            {isElsewhere
-              ? 'On the node chosen above only the wall time is kept; the other limits are the local node’s to keep.'
-              : 'Wall time is kept on every node, the others on the local node only. A run that goes beyond one is stopped, and the limit is its reason.'}
-          </p>
-        </>
-      )}
-    </section>
-  )
-}
-
-function AllButton({ count, onAll }: { count: number; onAll: () => void }) {
-  return (
-    <button type="button" className={classes.all} onClick={onAll}>
-      Choose all {count}
-    </button>
+      </FormFoot>
+    </SchemaForm>
   )
 }
 
 /** The same for scripts and crontabs. */
-function Command({ run, schedule }: { run: RunInput; schedule: ScheduleSettings | null }) {
+function Command({ run, schedule }: Asked) {
   const api = useApi()
   const credentials = useQuery(api.query.system.credentials.queryOptions()).data
   const door = {
@@ -311,7 +153,7 @@ function Command({ run, schedule }: { run: RunInput; schedule: ScheduleSettings 
       </span>
       {!isSchedule && (
         <p className="dim">
-          Over Scrapdeck’s own API: schedule.json cannot say{' '}
+          Uses the Scrapdeck API, because schedule.json does not support{' '}
           {beyondSchedule(run)
             .join(', ')
             .replace(/, ([^,]*)$/, ' or $1')}
@@ -320,20 +162,6 @@ function Command({ run, schedule }: { run: RunInput; schedule: ScheduleSettings 
       )}
     </div>
   )
-}
-
-/** Names that earlier runs of these spiders were given. */
-function useSuggestions({ project, spiders }: RunForm): { args: string[]; settings: string[] } {
-  const api = useApi()
-  const filter = { project: project ?? undefined, spider: spiders.length === 1 ? spiders[0] : undefined, limit: 50 }
-  const recent = useQuery({
-    ...api.query.jobs.list.queryOptions({ input: filter }),
-    enabled: project !== null,
-    staleTime: 60_000
-  })
-  const names = (of: (job: Job) => Record<string, string>) =>
-    [...new Set(recent.data?.jobs.flatMap((job) => Object.keys(of(job))) ?? [])].sort()
-  return { args: names(({ args }) => args), settings: names(({ settings }) => settings) }
 }
 
 /** What was asked for stays visible for a moment, with the way to it. */
@@ -351,7 +179,7 @@ function announce(jobs: readonly Job[], open: (id: string | null) => void): void
             ? `${only.project}/${only.spider} is queued.`
             : `${plural(jobs.length, 'job')} of ${only.project} are queued.`}
         </span>
-        <Button onClick={() => open(isOne ? only.id : null)}>{isOne ? 'Open' : 'Show them'}</Button>
+        <Button onClick={() => open(isOne ? only.id : null)}>{isOne ? 'Open job' : 'Show jobs'}</Button>
       </div>
     )
   })
@@ -364,16 +192,16 @@ function announceSchedule(schedule: Schedule, open: () => void): void {
     message: (
       <div className={classes.toast}>
         <span>
-          {schedule.name} is saved
+          {schedule.name} was created
           {schedule.nextAtMs !== null && ` and runs next ${formatMoment(schedule.nextAtMs, Date.now())}`}.
         </span>
-        <Button onClick={open}>Open</Button>
+        <Button onClick={open}>Open schedule</Button>
       </div>
     )
   })
 }
 
-function withKnownProject(form: RunForm, projects: readonly Project[]): RunForm {
+function withKnownProject(form: RunTexts, projects: readonly Project[]): RunTexts {
   const isKnown = projects.some(({ name }) => name === form.project)
   if (isKnown) return form
   const [only] = projects
@@ -391,7 +219,7 @@ function lastUsed(): RunPrefill | null {
   try {
     return JSON.parse(localStorage.getItem(LAST_KEY) ?? 'null') as RunPrefill | null
   } catch {
-    // What stands there was not written by us; begin empty.
+    // Not written by this dialog; begin empty.
     return null
   }
 }

@@ -1,15 +1,19 @@
 import { describe, expect, it } from 'vitest'
 import { SECRET_MASK } from '../../../shared/contract/index.ts'
-import { limitTexts } from '../../ui/fields/limits.ts'
+import { problemsOf } from '../../ui/fields/form-of-schema.ts'
 import { newRow, problemOfRow } from '../../ui/fields/value-rows.ts'
-import { readForm, startForm, withoutSecrets } from './run-form.ts'
+import { RunForm, type RunTexts, startForm, withoutSecrets } from './run-form.ts'
+import { describeMore } from './run-more.tsx'
 
 const last = { project: 'shop', spiders: ['a'], args: { page: '2' }, settings: { LOG_LEVEL: 'INFO' }, priority: 5 }
+const runOf = (form: RunTexts) => RunForm.parse(form).run
+const problem = (form: RunTexts) => [...problemsOf(RunForm.safeParse(form))]
 
 describe('startForm', () => {
-  it('begins with the last used', () => {
-    expect(readForm(startForm({}, last))).toEqual({
-      run: { ...last, version: null, secretNames: [], limits: null, nodeId: null, tags: [] }
+  it('begins with the last used, and asks for nothing that was not said', () => {
+    expect(RunForm.parse(startForm({}, last))).toEqual({
+      run: { ...last, version: null, secretNames: [], limits: null, nodeId: null, tags: [] },
+      schedule: null
     })
   })
 
@@ -35,41 +39,110 @@ describe('startForm', () => {
       nodeId: 'n1',
       tags: []
     }
-    expect(readForm(startForm(again, last))).toEqual({ run: again })
+    expect(runOf(startForm(again, last))).toEqual(again)
+  })
+
+  it('takes times and dependencies from what it was opened with only, never from the last run', () => {
+    const atMs = new Date(2099, 0, 2, 9, 0).getTime()
+    const before = { noOverlap: true, notBeforeMs: atMs, after: [{ jobId: 'b', on: 'ended' as const }] }
+    expect(startForm({}, before)).toMatchObject({ when: { kind: 'now' }, notBeforeMs: '', after: [], noOverlap: true })
+    expect(startForm({ notBeforeMs: atMs }, null)).toMatchObject({
+      when: { kind: 'at' },
+      notBeforeMs: '2099-01-02T09:00'
+    })
   })
 })
 
 describe('problemOfRow', () => {
   it('refuses names that never reach the spider, as arguments only', () => {
     const row = newRow('jobid', '1')
-    expect(problemOfRow('args', row, [row])).toContain('taken by Scrapyd')
+    expect(problemOfRow('args', row, [row])).toContain('reserves jobid')
     expect(problemOfRow('settings', row, [row])).toBeNull()
   })
 
   it('finds a name given twice, a value without a name and a name with blanks', () => {
     const [one, two] = [newRow('a', '1'), newRow(' a', '2')]
-    expect(problemOfRow('args', one, [one, two])).toBe('a stands twice')
-    expect(problemOfRow('args', newRow('', 'x'), [])).toBe('Give it a name')
+    expect(problemOfRow('args', one, [one, two])).toBe('a is used twice')
+    expect(problemOfRow('args', newRow('', 'x'), [])).toBe('Enter a name')
     expect(problemOfRow('args', newRow('', ''), [])).toBeNull()
-    expect(problemOfRow('args', newRow('a b', ''), [])).toContain('no blanks')
+    expect(problemOfRow('args', newRow('a b', ''), [])).toContain('cannot contain spaces')
   })
 })
 
-describe('readForm', () => {
+describe('RunForm', () => {
   const form = startForm(last, null)
-  it.each([
-    ['Choose a project', { ...form, project: null }],
-    ['Choose at least one spider', { ...form, spiders: [] }],
-    ['Choose a node, or run on any', { ...form, where: 'node' as const }],
-    ['Choose a tag, or run on any node', { ...form, where: 'tags' as const }]
-  ])('says %j', (missing, incomplete) => {
-    expect(readForm(incomplete)).toEqual({ missing })
+  it('says at the field what is wrong', () => {
+    expect(problem({ ...form, project: null, spiders: [], where: 'node' })).toEqual([
+      ['project', 'Choose a project'],
+      ['spiders', 'Choose at least one spider'],
+      ['nodeId', 'Choose a node']
+    ])
+    expect(problem({ ...form, where: 'tags' })).toEqual([['tags', 'Enter a tag']])
+    expect(problem({ ...form, limits: { ...form.limits, wallSeconds: '30' } })).toEqual([
+      ['limits.wallSeconds', 'Add a unit: 30 s or 30 min']
+    ])
+    expect(problem({ ...form, when: { ...form.when, kind: 'at' } })).toEqual([['notBeforeMs', 'Enter a date and time']])
+    expect(problem({ ...form, expiresAtMs: '2020-11-21T08:00' })).toEqual([['expiresAtMs', 'This time is in the past']])
+    const at = { ...form, when: { ...form.when, kind: 'at' as const }, notBeforeMs: '2099-11-21T14:00' }
+    expect(problem({ ...at, expiresAtMs: '2099-11-21T13:00' })).toEqual([
+      ['expiresAtMs', 'Must be after the start time']
+    ])
+    expect(problem({ ...form, dedupe: { key: 'k', ttlSeconds: '5' } })).toEqual([
+      ['dedupe.ttlSeconds', 'Add a unit: 5 s or 5 min']
+    ])
   })
 
   it('asks with a node or with tags, never with both', () => {
-    expect(readForm({ ...form, where: 'tags', nodeId: 'n1', tags: 'eu|us !slow' })).toMatchObject({
-      run: { nodeId: null, tags: ['eu|us', '!slow'] }
+    expect(runOf({ ...form, where: 'tags', nodeId: 'n1', tags: 'eu|us !slow' })).toMatchObject({
+      nodeId: null,
+      tags: ['eu|us', '!slow']
     })
+  })
+
+  it('reads all that was said, and says it in a line', () => {
+    const run = runOf({
+      ...form,
+      when: { ...form.when, kind: 'at' },
+      notBeforeMs: '2099-11-21T14:00',
+      expiresAtMs: '2099-11-21T18:30',
+      retry: { ...form.retry, attempts: '3' },
+      noOverlap: true,
+      after: [
+        { jobId: 'a'.repeat(32), on: 'succeeded' },
+        { jobId: 'b'.repeat(32), on: 'ended' }
+      ],
+      dedupe: { key: ' nightly ', ttlSeconds: '2 h' }
+    })
+    expect(run).toMatchObject({
+      notBeforeMs: new Date(2099, 10, 21, 14, 0).getTime(),
+      expiresAtMs: new Date(2099, 10, 21, 18, 30).getTime(),
+      retry: { attempts: 3 },
+      noOverlap: true,
+      after: [{ on: 'succeeded' }, { on: 'ended' }],
+      dedupe: { key: 'nightly', ttlSeconds: 7200 }
+    })
+    expect(describeMore(run, new Date(2099, 10, 21, 9, 0).getTime())).toBe(
+      'expires 18:30 · up to 3 attempts · no overlap · after 2 other jobs · key nightly'
+    )
+    expect(describeMore({}, 0)).toBeNull()
+  })
+
+  it('makes a schedule of what would be run, without what belongs to one run', () => {
+    const cron = (expression: string, name = '') => ({
+      ...form,
+      noOverlap: true,
+      when: { ...form.when, kind: 'cron' as const, zone: 'UTC', expression, name }
+    })
+    expect(RunForm.parse(cron('0 3 * * *')).schedule).toMatchObject({
+      name: 'a of shop',
+      zone: 'UTC',
+      overlap: 'skip',
+      rules: [{ kind: 'cron', expression: '0 3 * * *' }],
+      jobs: [{ project: 'shop', spiders: ['a'], args: { page: '2' }, priority: 5 }]
+    })
+    expect(RunForm.parse(cron('@daily', 'nightly')).schedule).toMatchObject({ name: 'nightly' })
+    expect(problem(cron(' '))).toEqual([['when.expression', expect.stringContaining('0 3 * * *')]])
+    expect(problem(cron('61 * * * *'))).toEqual([['when.expression', expect.stringContaining('minute')]])
   })
 })
 
@@ -82,14 +155,21 @@ describe('secrets', () => {
     secretNames: ['token', 'PROXY']
   }
 
-  it('are to be entered again when a job is run again: the mask never becomes a value', () => {
+  it('have to be entered again when a job is run again: the mask never becomes a value', () => {
     const form = startForm(job, null)
-    expect(readForm(form)).toEqual({ missing: 'token: enter its secret value' })
-    const entered = { ...form, args: form.args.map((row) => (row.isSecret ? { ...row, value: 'abc' } : row)) }
-    expect(readForm(entered)).toEqual({ missing: 'PROXY: enter its secret value' })
-    const all = { ...entered, settings: form.settings.map((row) => ({ ...row, value: 'http://p' })) }
-    expect(readForm(all)).toMatchObject({
-      run: { args: { token: 'abc', page: '2' }, settings: { PROXY: 'http://p' }, secretNames: ['token', 'PROXY'] }
+    expect(problem(form)).toEqual([
+      ['args.0.value', 'Enter the secret value'],
+      ['settings.0.value', 'Enter the secret value']
+    ])
+    const entered = {
+      ...form,
+      args: form.args.map((row) => (row.isSecret ? { ...row, value: 'abc' } : row)),
+      settings: form.settings.map((row) => ({ ...row, value: 'http://p' }))
+    }
+    expect(runOf(entered)).toMatchObject({
+      args: { token: 'abc', page: '2' },
+      settings: { PROXY: 'http://p' },
+      secretNames: ['token', 'PROXY']
     })
   })
 
@@ -104,17 +184,16 @@ describe('secrets', () => {
 })
 
 describe('limits', () => {
-  it('are read in their units, and what is wrong with one is said', () => {
+  it('are read in their units', () => {
     const form = startForm({ project: 'shop', spiders: ['a'], limits: { wallSeconds: 1800 } }, null)
     expect(form.limits.wallSeconds).toBe('30 min')
-    const typed = { ...form, limits: { ...limitTexts(null), memoryMegabytes: '2 GB' } }
-    expect(readForm(typed)).toMatchObject({ run: { limits: { memoryMegabytes: 2048 } } })
-    const wrong = { ...form, limits: { ...form.limits, wallSeconds: '30' } }
-    expect(readForm(wrong)).toEqual({ missing: 'Wall time: 30 what? 30 s or 30 min' })
+    expect(runOf({ ...form, limits: { ...form.limits, memoryMegabytes: '2 GB' } })).toMatchObject({
+      limits: { wallSeconds: 1800, memoryMegabytes: 2048 }
+    })
   })
 
   it('belong to a spider, as its arguments do', () => {
     const before = { project: 'shop', spiders: ['a'], limits: { wallSeconds: 60 } }
-    expect(readForm(startForm({ project: 'shop', spiders: ['b'] }, before))).toMatchObject({ run: { limits: null } })
+    expect(runOf(startForm({ project: 'shop', spiders: ['b'] }, before))).toMatchObject({ limits: null })
   })
 })

@@ -1,30 +1,33 @@
-import type { RunInput } from '../../../shared/contract/index.ts'
+import { z } from 'zod'
+import { problemOfTiming } from '../../../shared/calendar/index.ts'
+import { type Dependency, RunInput, RunTemplate, ScheduleSettings } from '../../../shared/contract/index.ts'
+import { formatDuration } from '../../../shared/time.ts'
 import type { RunPrefill } from '../../state/run-dialog.ts'
-import { type LimitTexts, limitTexts, readLimits } from '../../ui/fields/limits.ts'
-import { parseTagExpression } from '../../ui/fields/tag-expression.ts'
-import { type FormRow, lacksSecret, problemOfRow, rowsOf, valuesOf } from '../../ui/fields/value-rows.ts'
-import { type MoreForm, readMore, startMore } from './run-more-form.ts'
-import { startWhen, type WhenForm } from './run-when-form.ts'
+import { jobForm, jobTexts, type JobTexts } from '../../ui/fields/job-form.ts'
+import { durationText, formBy } from '../../ui/fields/texts.ts'
+import type { WhenTexts } from './run-when-form.ts'
 
-export interface RunForm {
-  readonly project: string | null
-  /** null: the latest. */
-  readonly version: string | null
-  readonly spiders: readonly string[]
-  readonly args: readonly FormRow[]
-  readonly settings: readonly FormRow[]
-  readonly where: 'any' | 'tags' | 'node'
-  readonly nodeId: string | null
-  /** As an expression: `eu|us !slow`. */
-  readonly tags: string
-  readonly priority: number
-  readonly limits: LimitTexts
-  readonly when: WhenForm
-  readonly more: MoreForm
+/** Times are those of `<input type="datetime-local">`. */
+export interface RunTexts extends JobTexts {
+  when: WhenTexts
+  notBeforeMs: string
+  expiresAtMs: string
+  /** null: the project's setting. */
+  noOverlap: boolean | null
+  after: Dependency[]
+  dedupe: { key: string; ttlSeconds: string }
 }
 
+/** What is asked of the engine: jobs, or a schedule that makes them. */
+export interface Asked {
+  run: RunInput
+  schedule: ScheduleSettings | null
+}
+
+export const AFTER_MAX = 100
+
 /** What the dialog begins with: what it was opened with, and the last used for everything not said. */
-export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunForm {
+export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunTexts {
   // Arguments belong to a spider: those of the last run are not carried over to another project.
   const base = prefill.project === undefined || prefill.project === last?.project ? { ...last, ...prefill } : prefill
   if (prefill.spiders !== undefined && !prefill.spiders.every((spider) => last?.spiders?.includes(spider))) {
@@ -35,70 +38,96 @@ export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunForm
     base.retry = prefill.retry
     base.noOverlap = prefill.noOverlap
   }
-  const more = startMore(base, prefill)
+  const { version = null, notBeforeMs, expiresAtMs, after = [], dedupe } = prefill
   return {
-    project: base.project ?? null,
-    version: prefill.version ?? null,
-    spiders: base.spiders ?? [],
-    args: rowsOf(base.args, base.secretNames),
-    settings: rowsOf(base.settings, base.secretNames),
-    where: base.nodeId ? 'node' : base.tags?.length ? 'tags' : 'any',
-    nodeId: base.nodeId ?? null,
-    tags: (base.tags ?? []).join(' '),
-    priority: base.priority ?? 0,
-    limits: limitTexts(base.limits),
-    when: startWhen(more.notBefore),
-    more
+    ...jobTexts({ ...base, version } as Parameters<typeof jobTexts>[0]),
+    when: {
+      kind: notBeforeMs == null ? 'now' : 'at',
+      expression: '0 3 * * *',
+      zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+      name: ''
+    },
+    // Times, the jobs waited for and the key belong to one run: they are not taken over from the last one.
+    notBeforeMs: localTime(notBeforeMs),
+    expiresAtMs: localTime(expiresAtMs),
+    noOverlap: base.noOverlap ?? null,
+    after,
+    dedupe: { key: dedupe?.key ?? '', ttlSeconds: dedupe ? formatDuration(dedupe.ttlSeconds) : '1 h' }
   }
 }
 
-/** What the engine is asked for, or what is missing, in words. */
-export function readForm(form: RunForm, nowMs = Date.now()): { run: RunInput } | { missing: string } {
-  if (form.project === null) return { missing: 'Choose a project' }
-  if (form.spiders.length === 0) return { missing: 'Choose at least one spider' }
-  if (form.where === 'node' && form.nodeId === null) return { missing: 'Choose a node, or run on any' }
-  const tags = parseTagExpression(form.tags)
-  if (form.where === 'tags') {
-    if ('problem' in tags) return { missing: tags.problem }
-    if (tags.terms.length === 0) return { missing: 'Choose a tag, or run on any node' }
-  }
-  for (const kind of ['args', 'settings'] as const) {
-    const problem = form[kind].map((row) => problemOfRow(kind, row, form[kind])).find((each) => each !== null)
-    if (problem !== undefined) return { missing: problem as string }
-    const lacking = form[kind].find(lacksSecret)
-    if (lacking !== undefined) return { missing: `${lacking.name.trim()}: enter its secret value` }
-  }
-  const limits = readLimits(form.limits)
-  if ('problem' in limits) return { missing: limits.problem }
-  if (form.when.kind === 'at' && form.more.notBefore === '')
-    return { missing: 'At which time? Choose a day and a time' }
-  const more = readMore(moreOf(form), nowMs)
-  if ('problem' in more) return { missing: more.problem }
-  const secretNames = [...form.args, ...form.settings].filter(({ isSecret }) => isSecret).map(({ name }) => name.trim())
-  return {
-    run: {
-      project: form.project,
-      version: form.version,
-      spiders: [...form.spiders],
-      args: valuesOf(form.args),
-      settings: valuesOf(form.settings),
-      secretNames: [...new Set(secretNames)].filter((name) => name !== ''),
-      limits: limits.limits,
-      priority: form.priority,
-      nodeId: form.where === 'node' ? form.nodeId : null,
-      tags: form.where === 'tags' && 'terms' in tags ? tags.terms : [],
-      ...more.more
-    }
-  }
-}
+const { shape } = RunInput
+const timeText = z.string().transform((text) => (text === '' ? null : Date.parse(text)))
 
-/** What counts of More: a time only where one is asked for; of what is run again and again only how it is retried. */
-function moreOf({ when, more }: RunForm): MoreForm {
-  if (when.kind === 'at') return more
-  return when.kind === 'now'
-    ? { ...more, notBefore: '' }
-    : { ...more, notBefore: '', expires: '', noOverlap: null, after: [], dedupeKey: '' }
-}
+const OnceForm = z
+  .object({
+    when: z.object({ kind: z.enum(['now', 'at']) }),
+    notBeforeMs: timeText,
+    expiresAtMs: timeText,
+    noOverlap: z.boolean().nullable(),
+    after: shape.after.unwrap(),
+    dedupe: z
+      .custom<{ key: string; ttlSeconds: string }>()
+      .transform(({ key, ttlSeconds }) => (key.trim() === '' ? null : { key: key.trim(), ttlSeconds }))
+      .pipe(
+        z
+          .object({ key: z.string(), ttlSeconds: durationText(shape.dedupe.unwrap().unwrap().shape.ttlSeconds) })
+          .nullable()
+      )
+  })
+  .check(({ value, issues }) => {
+    const { when, notBeforeMs, expiresAtMs } = value
+    const add = (path: string, message: string) => issues.push({ code: 'custom', message, path: [path], input: value })
+    if (when.kind === 'at' && notBeforeMs === null) add('notBeforeMs', 'Enter a date and time')
+    if (expiresAtMs === null) return
+    if (expiresAtMs <= Date.now()) add('expiresAtMs', 'This time is in the past')
+    else if (when.kind === 'at' && expiresAtMs <= (notBeforeMs ?? 0)) add('expiresAtMs', 'Must be after the start time')
+  })
+
+/** Only what was asked for; what the project decides is left open. */
+const OnceRun = jobForm(null)
+  .and(OnceForm)
+  .transform(
+    ({ retry, when, notBeforeMs, expiresAtMs, noOverlap, after, dedupe, ...run }): Asked => ({
+      run: {
+        ...run,
+        ...(retry !== null && { retry }),
+        ...(when.kind === 'at' && { notBeforeMs }),
+        ...(expiresAtMs !== null && { expiresAtMs }),
+        ...(noOverlap !== null && { noOverlap }),
+        ...(after.length > 0 && { after }),
+        ...(dedupe !== null && { dedupe })
+      },
+      schedule: null
+    })
+  )
+
+/** Overlap, catch-up and the like are as usual: the editor of schedules has them. */
+const RepeatedRun = jobForm('schedule')
+  .and(
+    z.object({
+      when: z.object({
+        expression: z.string().trim().min(1, 'Enter a cron expression, for example 0 3 * * *').max(200),
+        zone: z.string(),
+        name: z.string()
+      })
+    })
+  )
+  .transform(({ when: { expression, zone, name }, ...run }, context): Asked => {
+    const schedule = ScheduleSettings.parse({
+      name: name.trim() || `${run.spiders.join(', ')} of ${run.project}`.slice(0, 200),
+      zone,
+      rules: [{ kind: 'cron', expression }],
+      jobs: [RunTemplate.parse(run)]
+    })
+    const message = problemOfTiming(schedule)
+    if (message !== null)
+      context.issues.push({ code: 'custom', message, path: ['when', 'expression'], input: expression })
+    return { run, schedule }
+  })
+
+/** Fields that the choice of When leaves out are not judged, and keep what was typed. */
+export const RunForm = formBy<Asked, RunTexts>((texts) => (texts.when.kind === 'cron' ? RepeatedRun : OnceRun))
 
 /** What may be kept for the next time: everything but the secrets, whose names stay. */
 export function withoutSecrets(run: RunInput): RunInput {
@@ -107,4 +136,11 @@ export function withoutSecrets(run: RunInput): RunInput {
       Object.entries(values).map(([name, value]) => [name, run.secretNames?.includes(name) ? '' : value])
     )
   return { ...run, args: kept(run.args), settings: kept(run.settings) }
+}
+
+/** `2026-11-21T14:00`, in the zone of the machine. */
+function localTime(atMs: number | null | undefined): string {
+  if (atMs == null) return ''
+  const at = new Date(atMs)
+  return new Date(atMs - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }

@@ -1,107 +1,100 @@
 import { Checkbox, MultiSelect, Select, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
-import { IconChevronRight } from '@tabler/icons-react'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Dependency, Job, ProjectSettings } from '../../../shared/contract/index.ts'
+import type { Dependency, Job, ProjectSettings, RunInput } from '../../../shared/contract/index.ts'
 import { formatAge } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
+import form from '../../ui/fields/form.module.css'
+import type { Fields } from '../../ui/fields/form-of-schema.ts'
+import { describeRetry } from '../../ui/fields/retry.ts'
 import { RetryFields } from '../../ui/fields/retry-fields.tsx'
+import { Fold } from '../../ui/fold.tsx'
+import { formatMoment } from '../../ui/waiting.tsx'
 import classes from './run-dialog.module.css'
-import { AFTER_MAX, describeMore, type MoreForm, readMore } from './run-more-form.ts'
+import { AFTER_MAX, type RunTexts } from './run-form.ts'
 
 interface RunMoreProps {
-  form: MoreForm
+  fields: Fields<RunTexts>
+  /** What is asked for; null while something is wrong. */
+  run: RunInput | null
   /** What holds where nothing is said here. */
   ofProject: ProjectSettings | null
-  /** A schedule is made: what belongs to one run is left out. */
-  isRepeated: boolean
-  onChange: (form: MoreForm) => void
 }
 
 /** How often, until when and after what: closed it says what was asked for; most runs never open it. */
-export function RunMore({ form, ofProject, isRepeated, onChange }: RunMoreProps) {
-  const [isOpen, setOpen] = useState(false)
-  const nowMs = Date.now()
-  const read = readMore(isRepeated ? { ...form, expires: '', noOverlap: null, after: [], dedupeKey: '' } : form, nowMs)
-  const change = (patch: Partial<MoreForm>) => onChange({ ...form, ...patch })
+export function RunMore({ fields, run, ofProject }: RunMoreProps) {
+  const { values } = fields
+  // A schedule is made: what belongs to one run is left out.
+  const isRepeated = values.when.kind === 'cron'
+  const usual = isRepeated ? 'retry' : 'retry, expiry, overlap, dependencies'
   return (
-    <section className={classes.limits} aria-label="More">
-      <button type="button" className={classes.limitsHead} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-        <IconChevronRight size={14} aria-hidden />
-        <strong>More</strong>{' '}
-        <span className={`ellipsis ${'problem' in read ? 'tone-bad' : 'dim'}`}>
-          {'problem' in read
-            ? read.problem
-            : (describeMore({ ...read.more, notBeforeMs: null }, nowMs) ??
-              (isRepeated ? 'retries' : 'retries, expiry, overlap, after another job'))}
-        </span>
-      </button>
-      {isOpen && (
-        <div className={classes.more}>
-          <fieldset className={classes.group}>
-            <legend className={classes.label}>Retry</legend>
-            <RetryFields
-              texts={form.retry}
-              inherited={ofProject?.retry ?? null}
-              onChange={(retry) => change({ retry })}
+    <Fold
+      title="More"
+      summary={(run && describeMore(run, Date.now())) ?? usual}
+      isWrong={fields.hasError('retry', 'expiresAtMs', 'after', 'dedupe')}
+    >
+      <fieldset className={form.group}>
+        <legend className={form.label}>Retry</legend>
+        <RetryFields fields={fields.within('retry')} inherited={ofProject?.retry ?? null} />
+      </fieldset>
+      {!isRepeated && (
+        <>
+          <TextInput
+            {...fields.input('expiresAtMs')}
+            type="datetime-local"
+            label="Expires"
+            description="The job is cancelled if it has not been sent to a node by this time"
+          />
+          <Checkbox
+            {...fields.input('noOverlap', 'checkbox')}
+            label="No overlap"
+            description={`Waits while another job of this spider with the same arguments is live${values.noOverlap === null && ofProject?.noOverlap ? ' (project setting)' : ''}`}
+            checked={values.noOverlap ?? ofProject?.noOverlap ?? false}
+          />
+          <AfterField after={values.after} onChange={(after) => fields.change({ after })} />
+          <div className={form.pair}>
+            <TextInput
+              {...fields.within('dedupe').input('key')}
+              label="Idempotency key"
+              description="A repeated request with this key returns the existing job"
+              classNames={{ input: 'mono' }}
+              spellCheck={false}
             />
-          </fieldset>
-          {!isRepeated && (
-            <>
-              <TextInput
-                type="datetime-local"
-                label="Expires"
-                description="Dropped if it has not been sent by then"
-                value={form.expires}
-                onChange={(event) => change({ expires: event.currentTarget.value })}
-              />
-              <Checkbox
-                label="No overlap"
-                description={`Waits while another run of this spider with these arguments is live${form.noOverlap === null && ofProject?.noOverlap ? '; the project says so' : ''}`}
-                checked={form.noOverlap ?? ofProject?.noOverlap ?? false}
-                onChange={(event) => change({ noOverlap: event.currentTarget.checked })}
-              />
-              <AfterField after={form.after} onChange={(after) => change({ after })} />
-              <div className={classes.pair}>
-                <TextInput
-                  label="Only once: key"
-                  description="Asked again with this key, the job from before is the answer"
-                  value={form.dedupeKey}
-                  onChange={(event) => change({ dedupeKey: event.currentTarget.value })}
-                  classNames={{ input: 'mono' }}
-                  spellCheck={false}
-                />
-                <TextInput
-                  label="For"
-                  description="So long after the first"
-                  value={form.dedupeTtl}
-                  disabled={form.dedupeKey.trim() === ''}
-                  onChange={(event) => change({ dedupeTtl: event.currentTarget.value })}
-                />
-              </div>
-            </>
-          )}
-        </div>
+            <TextInput
+              {...fields.within('dedupe').input('ttlSeconds')}
+              label="Key lifetime"
+              description="Counted from the first request"
+              disabled={values.dedupe.key.trim() === ''}
+            />
+          </div>
+        </>
       )}
-    </section>
+    </Fold>
   )
 }
 
+/** What the closed section says: `up to 3 attempts · no overlap`; null: nothing was asked for. */
+export function describeMore(run: Partial<RunInput>, nowMs: number): string | null {
+  const { expiresAtMs, retry, noOverlap, after, dedupe } = run
+  const words = [
+    expiresAtMs != null && `expires ${formatMoment(expiresAtMs, nowMs)}`,
+    retry && (describeRetry(retry) === null ? 'no retry' : `up to ${retry.attempts} attempts`),
+    noOverlap === true && 'no overlap',
+    after?.length && (after.length === 1 ? 'after another job' : `after ${after.length} other jobs`),
+    dedupe && `key ${dedupe.key}`
+  ].filter((word) => typeof word === 'string')
+  return words.length === 0 ? null : words.join(' · ')
+}
+
 const ENDINGS: { value: Dependency['on']; label: string }[] = [
-  { value: 'succeeded', label: 'has succeeded' },
-  { value: 'failed', label: 'has failed' },
-  { value: 'ended', label: 'has ended, however' }
+  { value: 'succeeded', label: 'succeeded' },
+  { value: 'failed', label: 'failed' },
+  { value: 'ended', label: 'ended (any outcome)' }
 ]
 
-/** Picks the jobs to wait for, newest first, found by spider, project or id; each has an ending of its own to wait for. */
-function AfterField({
-  after,
-  onChange
-}: {
-  after: readonly Dependency[]
-  onChange: (after: readonly Dependency[]) => void
-}) {
+/** Picks the jobs to wait for, newest first, found by spider, project or id; each has its own required outcome. */
+function AfterField({ after, onChange }: { after: readonly Dependency[]; onChange: (after: Dependency[]) => void }) {
   const { query } = useApi()
   const [text, setText] = useState('')
   const [settled] = useDebouncedValue(text, 200)
@@ -126,12 +119,12 @@ function AfterField({
   // What is chosen must be among the choices, even while it is not read.
   const choices = [...new Set([...after.map(({ jobId }) => jobId), ...jobs.keys()])]
   return (
-    <fieldset className={classes.group}>
+    <fieldset className={form.group}>
       <legend className="visually-hidden">After other jobs</legend>
       <MultiSelect
         label="After other jobs"
         placeholder={after.length === 0 ? 'none' : undefined}
-        description="Waits for each of them; cancelled if one ends otherwise"
+        description="Waits for all of these jobs. Cancelled if one ends with another outcome"
         searchable
         clearable
         hidePickedOptions
@@ -139,7 +132,7 @@ function AfterField({
         searchValue={text}
         onSearchChange={setText}
         filter={({ options }) => options}
-        nothingFoundMessage="No job fits"
+        nothingFoundMessage="No matching job"
         value={after.map(({ jobId }) => jobId)}
         onChange={(ids) =>
           onChange(ids.map((jobId) => after.find((each) => each.jobId === jobId) ?? { jobId, on: 'succeeded' }))
@@ -152,7 +145,7 @@ function AfterField({
             {nameOf(jobId)}
           </span>
           <Select
-            aria-label={`How ${nameOf(jobId)} must have ended`}
+            aria-label={`Required outcome of ${nameOf(jobId)}`}
             allowDeselect={false}
             value={on}
             onChange={(value) =>

@@ -1,15 +1,15 @@
 import { SegmentedControl, TextInput } from '@mantine/core'
 import { formatMoment } from '../../ui/waiting.tsx'
+import form from '../../ui/fields/form.module.css'
+import type { Fields } from '../../ui/fields/form-of-schema.ts'
 import classes from './run-dialog.module.css'
-import { lookAhead, type WhenForm } from './run-when-form.ts'
+import type { RunTexts } from './run-form.ts'
+import { lookAhead, type WhenTexts } from './run-when-form.ts'
 
 interface RunWhenProps {
-  form: WhenForm
-  notBefore: string
+  fields: Fields<RunTexts>
   /** What the schedule is called where it is given no name. */
-  usualName: string
-  onChange: (patch: Partial<WhenForm>) => void
-  onNotBefore: (notBefore: string) => void
+  usualName: string | undefined
 }
 
 const EXAMPLES = [
@@ -20,18 +20,20 @@ const EXAMPLES = [
 ]
 
 /** Now, later, or again and again. */
-export function RunWhen({ form, notBefore, usualName, onChange, onNotBefore }: RunWhenProps) {
+export function RunWhen({ fields, usualName }: RunWhenProps) {
+  const when = fields.within('when')
+  const { kind } = when.values
+  const problem = when.error('expression')
   return (
     <div className={classes.when}>
       <div className={classes.where}>
         <div>
-          <span className={classes.label} id="run-when">
+          <span className={form.label} id="run-when">
             When
           </span>
           <SegmentedControl
+            {...when.input('kind')}
             aria-labelledby="run-when"
-            value={form.kind}
-            onChange={(kind) => onChange({ kind: kind as WhenForm['kind'] })}
             data={[
               { value: 'now', label: 'Now' },
               { value: 'at', label: 'At a time' },
@@ -39,58 +41,52 @@ export function RunWhen({ form, notBefore, usualName, onChange, onNotBefore }: R
             ]}
           />
         </div>
-        {form.kind === 'at' && (
+        {kind === 'at' && (
           <TextInput
+            {...fields.input('notBeforeMs')}
             type="datetime-local"
-            aria-label="Not before"
-            title="It waits in the queue until then"
-            value={notBefore}
-            onChange={(event) => onNotBefore(event.currentTarget.value)}
-            autoFocus={notBefore === ''}
+            aria-label="Start time"
+            title="The job waits in the queue until this time"
+            autoFocus={fields.values.notBeforeMs === ''}
           />
         )}
-        {form.kind === 'cron' && (
+        {kind === 'cron' && (
           <TextInput
+            {...when.input('expression')}
             className={classes.tags}
             aria-label="Cron expression"
             aria-describedby="run-when-words"
-            value={form.expression}
-            onChange={(event) => onChange({ expression: event.currentTarget.value })}
+            error={problem !== undefined}
             classNames={{ input: 'mono' }}
             spellCheck={false}
             autoFocus
           />
         )}
       </div>
-      {form.kind === 'cron' && (
+      {kind === 'cron' && (
         <>
-          <Ahead form={form} />
+          <Ahead form={when.values} problem={problem} />
           <div className={classes.tagList}>
             {EXAMPLES.map(({ expression, words }) => (
-              <button key={expression} type="button" onClick={() => onChange({ expression })} title={expression}>
+              <button key={expression} type="button" onClick={() => when.change({ expression })} title={expression}>
                 {words}
               </button>
             ))}
           </div>
-          <TextInput
-            label="Name of the schedule"
-            placeholder={usualName}
-            value={form.name}
-            maxLength={200}
-            onChange={(event) => onChange({ name: event.currentTarget.value })}
-          />
+          <TextInput {...when.input('name')} label="Schedule name" placeholder={usualName} maxLength={200} />
         </>
       )}
     </div>
   )
 }
 
-function Ahead({ form }: { form: WhenForm }) {
+function Ahead({ form, problem }: { form: WhenTexts; problem: string | undefined }) {
   const nowMs = Date.now()
   const ahead = lookAhead(form, nowMs)
   return (
     <span id="run-when-words" role="status" className={classes.ahead}>
-      {ahead !== null && (
+      {problem !== undefined && <span className="tone-bad">{problem}</span>}
+      {problem === undefined && ahead !== null && (
         <>
           <strong>{ahead.words}</strong>{' '}
           <span className="dim">

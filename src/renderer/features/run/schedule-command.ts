@@ -18,15 +18,15 @@ export function runCommand(run: RunInput, door: Door): { command: string; isSche
 /** What schedule.json has no parameter for, in words. */
 export function beyondSchedule(run: RunInput): string[] {
   return [
-    ...(run.nodeId || run.tags?.length ? ['where to run'] : []),
+    ...(run.nodeId || run.tags?.length ? ['placement'] : []),
     ...(run.limits ? ['limits'] : []),
-    ...(run.secretNames?.length ? ['that a value is secret'] : []),
+    ...(run.secretNames?.length ? ['secret values'] : []),
     ...(run.retry !== undefined ? ['retries'] : []),
-    ...(run.notBeforeMs != null ? ['a time to start'] : []),
-    ...(run.expiresAtMs != null ? ['a time to expire'] : []),
+    ...(run.notBeforeMs != null ? ['a start time'] : []),
+    ...(run.expiresAtMs != null ? ['an expiry time'] : []),
     ...(run.noOverlap !== undefined ? ['overlap'] : []),
-    ...(run.after?.length ? ['another job to wait for'] : []),
-    ...(run.dedupe ? ['a key'] : [])
+    ...(run.after?.length ? ['dependencies'] : []),
+    ...(run.dedupe ? ['an idempotency key'] : [])
   ]
 }
 

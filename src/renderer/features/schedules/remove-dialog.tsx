@@ -1,8 +1,7 @@
 import { Button, Modal } from '@mantine/core'
 import type { Schedule } from '../../../shared/contract/index.ts'
-import { DialogFoot } from '../../ui/dialog-foot.tsx'
+import { DialogFoot, DialogText } from '../../ui/dialog.tsx'
 import { plural } from '../../ui/numbers.ts'
-import classes from './schedules-screen.module.css'
 import type { useScheduleActions } from './use-schedule-actions.tsx'
 
 interface RemoveDialogProps {
@@ -20,10 +19,10 @@ export function RemoveDialog({ schedules, actions, onClose, onRemoved }: RemoveD
   const canPause = schedules.some(({ paused }) => !paused)
   return (
     <Modal opened onClose={onClose} title={`Remove ${what}?`} size={460}>
-      <p className={classes.dialogText}>
+      <DialogText>
         {isOne ? 'It fires no more, and its history goes' : 'They fire no more, and their histories go'} with{' '}
         {isOne ? 'it' : 'them'}. Jobs that {isOne ? 'it' : 'they'} made stay, and those that run go on.
-      </p>
+      </DialogText>
       <DialogFoot>
         <Button onClick={onClose}>Keep {isOne ? 'it' : 'them'}</Button>
         {canPause && (

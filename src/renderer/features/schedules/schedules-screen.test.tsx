@@ -59,7 +59,7 @@ it('shows the edges of a long backfill, and how many lie between', async () => {
   await open('/schedules?schedule=NIGHTLY')
   fireEvent.click(await screen.findByRole('button', { name: 'Backfill…' }))
   fireEvent.click(await screen.findByRole('button', { name: 'Last 30 days' }))
-  const plan = within(screen.getByRole('status', { name: 'What it would do' }))
+  const plan = within(screen.getByRole('status', { name: 'Preview' }))
   const between = (await plan.findByText(/^… \d+ between$/)).textContent!
   const shown = plan.getAllByRole('listitem').length - 1
   expect(shown).toBe(6)
@@ -107,7 +107,7 @@ it('saves what was changed, under the revision that was read; changed meanwhile,
   await engine.client.schedules.update({ ...before, overlap: 'allow' })
   fireEvent.click(screen.getByRole('button', { name: /^Save/ }))
   expect((await screen.findByRole('alert')).textContent).toContain('Somebody has changed')
-  fireEvent.click(screen.getByRole('button', { name: 'Keep mine: save over it' }))
+  fireEvent.click(screen.getByRole('button', { name: 'Overwrite with my version' }))
   fireEvent.click(screen.getByRole('button', { name: /^Save/ }))
   await waitFor(() => expect(named('nightly prices').rules).toEqual([{ kind: 'cron', expression: '30 4 * * 1-5' }]))
   expect(named('nightly prices').overlap).toBe('queue_one')
@@ -151,7 +151,7 @@ it('asks before the editor is left with changes, and leaves without a word where
   fireEvent.change(name, { target: { value: 'nightly prices of all' } })
   fireEvent.click(screen.getByRole('link', { name: /^Jobs/ }))
   const dialog = within(await screen.findByRole('dialog', { name: 'Leave without saving?' }))
-  expect(dialog.getByText('What you changed of nightly prices is not saved yet.')).toBeTruthy()
+  expect(dialog.getByText('Your changes to nightly prices are not saved.')).toBeTruthy()
   fireEvent.click(dialog.getByRole('button', { name: 'Keep editing' }))
   expect(await screen.findByDisplayValue('nightly prices of all')).toBeTruthy()
 

@@ -1,6 +1,6 @@
 import { Button, Modal } from '@mantine/core'
 import type { Webhook } from '../../../shared/contract/index.ts'
-import { DialogFoot } from '../../ui/dialog-foot.tsx'
+import { DialogFoot, DialogText } from '../../ui/dialog.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import classes from './webhooks.module.css'
 
@@ -15,10 +15,10 @@ export function SecretDialog(props: { webhook: Webhook; secret: string; isNew: b
       size={520}
       closeOnClickOutside={false}
     >
-      <p className={classes.words}>
+      <DialogText>
         Requests are signed with this secret, in the form of Standard Webhooks. Give it to the receiver now: it is not
         shown again.
-      </p>
+      </DialogText>
       <div className={classes.secret}>
         <span className="mono">{secret}</span>
         <CopyButton value={secret} what="the secret" />

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { WebhookEvent } from '../../../shared/contract/index.ts'
-import { EVENT_GROUPS, eventWords, problemWords, readWebhook, startWebhook } from './webhook-form.ts'
+import { problemsOf } from '../../ui/fields/form-of-schema.ts'
+import { EVENT_GROUPS, eventWords, problemWords, startWebhook, WebhookForm } from './webhook-form.ts'
 
 const form = (over: object) => ({ ...startWebhook(null), url: 'https://hooks.example.net/in', ...over })
 
@@ -11,26 +12,27 @@ it('offers each event that there is, once', () => {
 })
 
 it('is called after its host where it has no name', () => {
-  expect(readWebhook(form({ name: ' ' }))).toMatchObject({ settings: { name: 'hooks.example.net', project: null } })
+  expect(WebhookForm.parse(form({ name: ' ' }))).toMatchObject({ name: 'hooks.example.net', project: null })
 })
 
-it('says what is missing', () => {
-  const missing = (over: object) => (readWebhook(form(over)) as { missing: string }).missing
-  expect(missing({ url: '' })).toBe('Say where to send')
-  expect(missing({ url: 'ftp://x' })).toMatch(/https/)
-  expect(missing({ url: 'hooks' })).toMatch(/https/)
-  expect(missing({ url: 'https://me:secret@x.net' })).toMatch(/No passwords/)
-  expect(missing({ events: [] })).toBe('Choose at least one event')
+it('says at the field what is wrong', () => {
+  const problem = (over: object) => [...problemsOf(WebhookForm.safeParse(form(over)))]
+  expect(problem({ url: '', events: [] })).toEqual([
+    ['url', 'Enter a URL'],
+    ['events', 'Choose at least one event']
+  ])
+  for (const url of ['ftp://x', 'hooks']) expect(problem({ url })).toEqual([['url', expect.stringContaining('https')]])
+  expect(problem({ url: 'https://me:secret@x.net' })).toEqual([['url', expect.stringContaining('credentials')]])
 })
 
 it('tells in a line what it is told of', () => {
   expect(eventWords({ events: ['job.ended', 'schedule.missed', 'job.queued'], project: 'prices' })).toBe(
-    'jobs queued, ended · schedules missed a run · only of prices'
+    'jobs queued, ended · schedules missed run · project prices'
   )
 })
 
 it('tells a bare status in words', () => {
-  expect(problemWords({ problem: '503', enabled: true })).toBe('It answered 503.')
-  expect(problemWords({ problem: '410', enabled: false })).toMatch(/switched off/)
+  expect(problemWords({ problem: '503', enabled: true })).toBe('The receiver returned 503.')
+  expect(problemWords({ problem: '410', enabled: false })).toMatch(/turned off/)
   expect(problemWords({ problem: 'nothing listens on 127.0.0.1:9', enabled: true })).toMatch(/^nothing listens/)
 })

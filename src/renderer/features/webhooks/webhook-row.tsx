@@ -13,7 +13,7 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Webhook } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
-import { DialogFoot } from '../../ui/dialog-foot.tsx'
+import { DialogFoot, DialogText } from '../../ui/dialog.tsx'
 import { FormFailure } from '../../ui/fields/form-failure.tsx'
 import { notifyError } from '../../ui/notify.tsx'
 import { formatCount, plural } from '../../ui/numbers.ts'
@@ -144,11 +144,11 @@ function RemoveDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => v
   const unsent = webhook.waiting + webhook.dead
   return (
     <Modal opened onClose={onClose} title={`Remove the webhook ${webhook.name}?`} size={440}>
-      <p className={classes.words}>
+      <DialogText>
         Its secret and its deliveries are forgotten
         {unsent > 0 && `, ${plural(unsent, 'of them not delivered', 'of them not delivered')}`}. Switched off instead,
         it keeps both.
-      </p>
+      </DialogText>
       <FormFailure error={error} />
       <DialogFoot>
         <Button onClick={onClose}>Keep it</Button>
@@ -173,10 +173,10 @@ function RotateDialog({
   const { mutate, isPending, error } = useMutation(query.webhooks.rotate.mutationOptions({ onSuccess: onRotated }))
   return (
     <Modal opened onClose={onClose} title={`A new secret for ${webhook.name}?`} size={440}>
-      <p className={classes.words}>
+      <DialogText>
         For one day each request is signed with both, so that the receiver can change over without losing any. After
         that only the new one holds.
-      </p>
+      </DialogText>
       <FormFailure error={error} />
       <DialogFoot>
         <Button onClick={onClose}>Keep the old one</Button>

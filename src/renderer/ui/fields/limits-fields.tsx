@@ -1,50 +1,49 @@
 import { Button, TextInput } from '@mantine/core'
 import { useId, useState } from 'react'
 import type { RunLimits } from '../../../shared/contract/index.ts'
+import type { Fields } from './form-of-schema.ts'
 import classes from './limits-fields.module.css'
 import { ADVANCED_LIMITS, formatLimit, LIMITS, type LimitTexts, parseLimit } from './limits.ts'
 
 interface LimitsFieldsProps {
-  texts: LimitTexts
+  fields: Fields<LimitTexts>
   /** What holds where a field is left empty. */
   inherited?: RunLimits | null
-  onChange: (texts: LimitTexts) => void
 }
 
-/** A row for each limit: typed with its unit, tidied when it is left, its meaning or what is wrong with it beside it. */
-export function LimitsFields({ texts, inherited = null, onChange }: LimitsFieldsProps) {
+/** A row for each limit: typed with its unit, tidied on blur, with its meaning or its error beside it. */
+export function LimitsFields({ fields, inherited = null }: LimitsFieldsProps) {
   const id = useId()
   const [showsAll, setShowsAll] = useState(false)
+  const { values } = fields
   const isShown = ({ name }: (typeof LIMITS)[number]) =>
-    showsAll || !ADVANCED_LIMITS.has(name) || texts[name] !== '' || inherited?.[name] != null
+    showsAll || !ADVANCED_LIMITS.has(name) || values[name] !== '' || inherited?.[name] != null
   const shown = LIMITS.filter(isShown)
   return (
     <div className={classes.fields}>
       {shown.map(({ name, label, text, example }) => {
-        const read = parseLimit(name, texts[name])
-        const problem = 'problem' in read ? read.problem : null
+        const problem = fields.problem(name)
         const fromProject = inherited?.[name]
         return (
           <div key={name} className={classes.field}>
             <label htmlFor={`${id}-${name}`}>{label}</label>
             <TextInput
+              {...fields.input(name)}
               id={`${id}-${name}`}
-              value={texts[name]}
-              placeholder={fromProject == null ? `no limit` : `project: ${formatLimit(name, fromProject)}`}
-              title={`For example ${example}`}
-              error={problem !== null}
+              placeholder={fromProject == null ? 'no limit' : `project: ${formatLimit(name, fromProject)}`}
+              title={`Example: ${example}`}
+              error={problem !== undefined}
               aria-describedby={`${id}-${name}-text`}
-              onChange={(event) => onChange({ ...texts, [name]: event.currentTarget.value })}
               onBlur={() => {
-                const tidy = 'value' in read && read.value !== null ? formatLimit(name, read.value) : texts[name]
-                if (tidy !== texts[name]) onChange({ ...texts, [name]: tidy })
+                const read = parseLimit(name, values[name])
+                if ('value' in read && read.value !== null) fields.change({ [name]: formatLimit(name, read.value) })
               }}
               spellCheck={false}
             />
             <span
               id={`${id}-${name}-text`}
-              className={problem === null ? 'dim' : 'tone-bad'}
-              role={problem === null ? undefined : 'alert'}
+              className={problem === undefined ? 'dim' : 'tone-bad'}
+              role={problem === undefined ? undefined : 'alert'}
             >
               {problem ?? text}
             </span>

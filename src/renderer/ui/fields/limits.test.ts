@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { RunLimits } from '../../../shared/contract/index.ts'
-import { describeLimits, formatLimit, LIMITS, limitTexts, parseLimit, readLimits } from './limits.ts'
+import { describeLimits, formatLimit, LIMITS, limitTexts, LimitsForm, parseLimit } from './limits.ts'
 
 const aLimit = fc.integer({ min: 128, max: 1_000_000_000 })
 const someLimits = fc.record(
@@ -24,7 +24,7 @@ it('gives back the limits it was begun with, without those that are none', () =>
   fc.assert(
     fc.property(someLimits, (limits) => {
       const set = Object.entries(limits).filter(([, value]) => value != null)
-      expect(readLimits(limitTexts(limits))).toEqual({ limits: set.length === 0 ? null : Object.fromEntries(set) })
+      expect(LimitsForm.parse(limitTexts(limits))).toEqual(set.length === 0 ? null : Object.fromEntries(set))
     })
   )
 })
@@ -45,22 +45,21 @@ it.each([
 })
 
 it.each([
-  ['wallSeconds', '30', '30 what? 30 s or 30 min'],
-  ['memoryMegabytes', '2', '2 what? 2 MB or 2 GB'],
-  ['wallSeconds', 'soon', 'Write it like 30 min'],
-  ['memoryMegabytes', '512 MB!', 'Write it like 512 MB'],
-  ['wallSeconds', '1.2.3 h', 'Write it like 30 min'],
-  ['openFiles', '1.5', 'A whole number, like 1024'],
-  ['wallSeconds', '0 s', 'Too small: leave it empty for no limit'],
-  ['wallSeconds', '90000 days', 'Too large: leave it empty for no limit']
+  ['wallSeconds', '30', 'Add a unit: 30 s or 30 min'],
+  ['memoryMegabytes', '2', 'Add a unit: 2 MB or 2 GB'],
+  ['wallSeconds', 'soon', 'Not understood. Example: 30 min'],
+  ['memoryMegabytes', '512 MB!', 'Not understood. Example: 512 MB'],
+  ['wallSeconds', '1.2.3 h', 'Not understood. Example: 30 min'],
+  ['openFiles', '1.5', 'Enter a whole number, for example 1024'],
+  ['wallSeconds', '0 s', 'Too small. Leave it empty for no limit'],
+  ['wallSeconds', '90000 days', 'Too large. Leave it empty for no limit']
 ] as const)('says what is wrong with %s: %j', (name, text, problem) => {
   expect(parseLimit(name, text)).toEqual({ problem })
 })
 
 it('refuses under what Scrapy cannot even start, and names the field', () => {
-  expect(readLimits({ ...limitTexts(null), memoryMegabytes: '8 MB' })).toEqual({
-    problem: expect.stringMatching(/^Memory: .*at least 16/)
-  })
+  const [issue] = LimitsForm.safeParse({ ...limitTexts(null), memoryMegabytes: '8 MB' }).error!.issues
+  expect(issue).toMatchObject({ path: ['memoryMegabytes'], message: expect.stringContaining('at least 16') })
 })
 
 it('says the limits in one line', () => {

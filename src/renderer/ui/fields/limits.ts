@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { RunLimits } from '../../../shared/contract/index.ts'
 import { formatMegabytes, problemOfLimits } from '../../../shared/run-limits.ts'
 import { formatDuration } from '../../../shared/time.ts'
@@ -14,50 +15,56 @@ interface LimitField {
   readonly text: string
 }
 
-/** All limits of a run, the most used first; the last two are for those who know what they ask for. */
+/** All limits of a run, the most used first; the last two are rarely needed. */
 export const LIMITS: readonly LimitField[] = [
   {
     name: 'wallSeconds',
     label: 'Wall time',
     unit: 'duration',
     example: '30 min',
-    text: 'From its start, however little it does.'
+    text: 'Measured from the start of the run.'
   },
   {
     name: 'silentSeconds',
     label: 'Silence',
     unit: 'duration',
     example: '10 min',
-    text: 'Without a new line in its log: it hangs.'
+    text: 'No new line in the log for this long.'
   },
   {
     name: 'memoryMegabytes',
     label: 'Memory',
     unit: 'size',
     example: '512 MB',
-    text: 'Of all its processes, browsers included.'
+    text: 'All processes of the run, including browsers.'
   },
   {
     name: 'cpuSeconds',
     label: 'CPU time',
     unit: 'duration',
     example: '1 h',
-    text: 'Time on a core, over all its processes.'
+    text: 'CPU time of all processes of the run.'
   },
-  { name: 'logMegabytes', label: 'Log size', unit: 'size', example: '100 MB', text: 'Of its log file.' },
-  { name: 'openFiles', label: 'Open files', unit: 'count', example: '1024', text: 'And connections, each process.' },
+  { name: 'logMegabytes', label: 'Log size', unit: 'size', example: '100 MB', text: 'Size of the log file.' },
+  {
+    name: 'openFiles',
+    label: 'Open files',
+    unit: 'count',
+    example: '1024',
+    text: 'Files and connections, per process.'
+  },
   {
     name: 'addressSpaceMegabytes',
     label: 'Address space',
     unit: 'size',
     example: '4 GB',
-    text: 'Reserved, not used: often far above memory.'
+    text: 'Reserved memory, often far above the memory in use.'
   }
 ]
 export const ADVANCED_LIMITS: ReadonlySet<LimitName> = new Set(['openFiles', 'addressSpaceMegabytes'])
 
 /** What stands in the fields while somebody types; empty: no limit. */
-export type LimitTexts = Readonly<Record<LimitName, string>>
+export type LimitTexts = Record<LimitName, string>
 
 const UNITS: Record<Exclude<LimitUnit, 'count'>, readonly (readonly [size: number, pattern: RegExp])[]> = {
   duration: [
@@ -77,39 +84,46 @@ const LIMIT_MAX = 1_000_000_000
 
 /** `1 h 30 min`, `512 MB`, `1,024`: in the largest units that say it exactly. */
 export function formatLimit(name: LimitName, value: number): string {
-  const unit = unitOf(name)
+  const { unit } = fieldOf(name)
   if (unit === 'count') return new Intl.NumberFormat('en').format(value)
   return unit === 'size' ? formatMegabytes(value) : formatDuration(value)
 }
 
 /** What somebody typed as the engine counts it (seconds, megabytes, a number); null: no limit. */
 export function parseLimit(name: LimitName, text: string): { value: number | null } | { problem: string } {
-  const unit = unitOf(name)
-  const { example } = LIMITS.find((each) => each.name === name) as LimitField
+  const { unit, example } = fieldOf(name)
+  if (text.trim() === '') return { value: null }
+  const read = unit === 'count' ? parseCount(text, example) : parseUnits(unit, text, example)
+  if ('problem' in read) return read
+  if (read.value < 1) return { problem: 'Too small. Leave it empty for no limit' }
+  if (read.value > LIMIT_MAX) return { problem: 'Too large. Leave it empty for no limit' }
+  const problem = problemOfLimits({ [name]: read.value })
+  return problem === null ? read : { problem }
+}
+
+/** `1 h 30 min` in seconds; 0 needs no unit. */
+export const parseDuration = (text: string): { value: number } | { problem: string } =>
+  /^\s*0\s*$/.test(text) ? { value: 0 } : parseUnits('duration', text, '30 min')
+
+function parseCount(text: string, example: string): { value: number } | { problem: string } {
+  const value = Number(text.replaceAll(',', ''))
+  return Number.isInteger(value) ? { value } : { problem: `Enter a whole number, for example ${example}` }
+}
+
+function parseUnits(unit: keyof typeof UNITS, text: string, example: string): { value: number } | { problem: string } {
   const typed = text.trim().toLowerCase()
-  if (typed === '') return { value: null }
-  if (unit === 'count') {
-    const value = Number(typed.replaceAll(',', ''))
-    return Number.isInteger(value) ? checked(name, value) : { problem: `A whole number, like ${example}` }
-  }
   if (/^[\d.]+$/.test(typed)) {
     const [small, large] = unit === 'duration' ? ['s', 'min'] : ['MB', 'GB']
-    return { problem: `${typed} what? ${typed} ${small} or ${typed} ${large}` }
+    return { problem: `Add a unit: ${typed} ${small} or ${typed} ${large}` }
   }
+  if (typed === '') return { problem: `Required. Example: ${example}` }
   let value = 0
   for (const [, count, word] of typed.matchAll(/([\d.]+)\s*([a-z]+)\s*|(.)/g)) {
     const size = UNITS[unit].find(([, pattern]) => pattern.test(word ?? ''))?.[0]
-    if (size === undefined || Number.isNaN(Number(count))) return { problem: `Write it like ${example}` }
+    if (size === undefined || Number.isNaN(Number(count))) return { problem: `Not understood. Example: ${example}` }
     value += Number(count) * size
   }
-  return checked(name, Math.round(value))
-}
-
-function checked(name: LimitName, value: number): { value: number } | { problem: string } {
-  if (value < 1) return { problem: 'Too small: leave it empty for no limit' }
-  if (value > LIMIT_MAX) return { problem: 'Too large: leave it empty for no limit' }
-  const problem = problemOfLimits({ [name]: value })
-  return problem === null ? { value } : { problem }
+  return { value: Math.round(value) }
 }
 
 export function limitTexts(limits: RunLimits | null | undefined): LimitTexts {
@@ -118,16 +132,26 @@ export function limitTexts(limits: RunLimits | null | undefined): LimitTexts {
   ) as Record<LimitName, string>
 }
 
+const limitText = (name: LimitName) =>
+  z.string().transform((text, context) => {
+    const read = parseLimit(name, text)
+    if ('value' in read) return read.value
+    context.issues.push({ code: 'custom', message: read.problem, input: text })
+    return z.NEVER
+  })
+
 /** What the fields say; null: nothing is limited. */
-export function readLimits(texts: LimitTexts): { limits: RunLimits | null } | { problem: string } {
-  const limits: RunLimits = {}
-  for (const { name, label } of LIMITS) {
-    const read = parseLimit(name, texts[name])
-    if ('problem' in read) return { problem: `${label}: ${read.problem}` }
-    if (read.value !== null) limits[name] = read.value
-  }
-  return { limits: Object.keys(limits).length === 0 ? null : limits }
-}
+export const LimitsForm = z
+  .object(
+    Object.fromEntries(LIMITS.map(({ name }) => [name, limitText(name)])) as Record<
+      LimitName,
+      ReturnType<typeof limitText>
+    >
+  )
+  .transform((limits): RunLimits | null => {
+    const set = Object.entries(limits).filter(([, value]) => value !== null)
+    return set.length === 0 ? null : Object.fromEntries(set)
+  })
 
 /** `30 min wall time, 512 MB memory`; null: nothing is limited. */
 export function describeLimits(limits: RunLimits | null): string | null {
@@ -145,6 +169,4 @@ export function limitsInForce(limits: RunLimits | null): { name: LimitName; labe
   })
 }
 
-function unitOf(name: LimitName): LimitUnit {
-  return (LIMITS.find((each) => each.name === name) as LimitField).unit
-}
+const fieldOf = (name: LimitName) => LIMITS.find((each) => each.name === name) as LimitField

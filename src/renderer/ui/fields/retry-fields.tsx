@@ -1,80 +1,73 @@
 import { Select, TextInput } from '@mantine/core'
 import { useId } from 'react'
 import type { RetryPolicy } from '../../../shared/contract/index.ts'
+import type { Fields } from './form-of-schema.ts'
 import classes from './retry-fields.module.css'
-import { describeRetry, readRetry, type RetryTexts } from './retry.ts'
+import { describeRetry, RetryForm, type RetryTexts } from './retry.ts'
 
 interface RetryFieldsProps {
-  texts: RetryTexts
+  fields: Fields<RetryTexts>
   /** What holds where nothing is asked for here. */
   inherited?: RetryPolicy | null
-  onChange: (texts: RetryTexts) => void
 }
 
-/** When a run that ended badly is tried again, and what that comes to in words. */
-export function RetryFields({ texts, inherited = null, onChange }: RetryFieldsProps) {
+/** When a run that failed or was lost is retried, and what that comes to in words. */
+export function RetryFields({ fields, inherited = null }: RetryFieldsProps) {
   const id = useId()
-  const change = (patch: Partial<RetryTexts>) => onChange({ ...texts, ...patch })
-  const read = readRetry(texts)
-  const problem = 'problem' in read ? read.problem.replace(/^Retry: /, '') : null
-  const isAsked = texts.attempts.trim() !== ''
-  const fromProject = inherited === null ? null : describeRetry(inherited)
-  const words =
-    'retry' in read && read.retry !== null
-      ? (describeRetry(read.retry) ?? 'one run, and never again')
-      : fromProject === null
-        ? 'never tried again'
-        : `as the project says: ${fromProject}`
+  const isAsked = fields.values.attempts.trim() !== ''
+  const read = RetryForm.safeParse(fields.values)
+  const fromProject = describeRetry(inherited)
   return (
     <div className={classes.fields}>
       <TextInput
-        label="Runs in all"
-        value={texts.attempts}
+        {...fields.input('attempts')}
+        error={fields.problem('attempts')}
+        label="Attempts"
         placeholder={fromProject === null ? '1' : `project: ${inherited!.attempts}`}
         inputMode="numeric"
         aria-describedby={`${id}-words`}
-        onChange={(event) => change({ attempts: event.currentTarget.value })}
       />
       {isAsked && (
         <>
           <Select
-            label="When it"
-            value={texts.on}
+            {...fields.input('on')}
+            label="Retry if"
             allowDeselect={false}
-            onChange={(on) => change({ on: on as RetryTexts['on'] })}
             data={[
-              { value: 'both', label: 'failed or was lost' },
+              { value: 'both', label: 'failed or lost' },
               { value: 'failed', label: 'failed' },
-              { value: 'lost', label: 'was lost' }
+              { value: 'lost', label: 'lost' }
             ]}
           />
           <TextInput
-            label="First wait"
-            value={texts.backoff}
-            title="For example 30 s"
-            onChange={(event) => change({ backoff: event.currentTarget.value })}
+            {...fields.input('backoffSeconds')}
+            error={fields.problem('backoffSeconds')}
+            label="Backoff"
+            title="Wait before the first retry. Example: 30 s"
           />
           <TextInput
-            label="Then times"
-            value={texts.factor}
+            {...fields.input('backoffFactor')}
+            error={fields.problem('backoffFactor')}
+            label="Backoff factor"
             inputMode="decimal"
-            title="1: all waits are alike; 2: each is twice the one before"
-            onChange={(event) => change({ factor: event.currentTarget.value })}
+            title="1: every wait is the same. 2: each wait is twice the previous one"
           />
           <TextInput
-            label="Longest wait"
-            value={texts.longest}
-            title="For example 1 h"
-            onChange={(event) => change({ longest: event.currentTarget.value })}
+            {...fields.input('backoffMaxSeconds')}
+            error={fields.problem('backoffMaxSeconds')}
+            label="Maximum backoff"
+            title="Longest wait. Example: 1 h"
           />
         </>
       )}
-      <p
-        id={`${id}-words`}
-        className={problem === null ? 'dim' : 'tone-bad'}
-        role={problem === null ? undefined : 'alert'}
-      >
-        {problem ?? words}
+      <p id={`${id}-words`} className="dim">
+        {!read.success
+          ? ''
+          : read.data !== null
+            ? (describeRetry(read.data) ?? 'one attempt, no retry')
+            : fromProject === null
+              ? 'no retry'
+              : `project setting: ${fromProject}`}
       </p>
     </div>
   )

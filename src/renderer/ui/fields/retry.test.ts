@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import type { RetryPolicy } from '../../../shared/contract/index.ts'
-import { describeRetry, readRetry, retryTexts } from './retry.ts'
+import { problemsOf } from './form-of-schema.ts'
+import { describeRetry, RetryForm, retryTexts } from './retry.ts'
 
 const POLICY: RetryPolicy = {
   attempts: 5,
@@ -11,33 +12,35 @@ const POLICY: RetryPolicy = {
 }
 
 it('reads back what it wrote, and nothing where nothing stands', () => {
-  expect(readRetry(retryTexts(POLICY))).toEqual({ retry: POLICY })
-  expect(readRetry(retryTexts({ ...POLICY, on: ['lost'] }))).toEqual({ retry: { ...POLICY, on: ['lost'] } })
-  expect(readRetry(retryTexts(null))).toEqual({ retry: null })
+  for (const policy of [POLICY, { ...POLICY, on: ['lost' as const] }, null])
+    expect(RetryForm.parse(retryTexts(policy))).toEqual(policy)
 })
 
 it('takes waits with their units, none included', () => {
-  expect(readRetry({ ...retryTexts(POLICY), backoff: '0', longest: '2 h' })).toEqual({
-    retry: { ...POLICY, backoffSeconds: 0, backoffMaxSeconds: 7200 }
+  expect(RetryForm.parse({ ...retryTexts(POLICY), backoffSeconds: '0', backoffMaxSeconds: '2 h' })).toEqual({
+    ...POLICY,
+    backoffSeconds: 0,
+    backoffMaxSeconds: 7200
   })
 })
 
 it.each([
-  [{ attempts: '0' }, 'runs in all'],
-  [{ attempts: 'two' }, 'runs in all'],
-  [{ factor: '' }, 'then times'],
-  [{ factor: '0.5' }, 'then times'],
-  [{ backoff: '30' }, '30 s or 30 min'],
-  [{ backoff: '2 d' }, 'first wait: at most 1 d'],
-  [{ longest: '' }, 'longest wait: say how long']
-])('says what is wrong with %o', (patch, words) => {
-  const read = readRetry({ ...retryTexts(POLICY), ...patch })
-  expect('problem' in read && read.problem).toContain(words)
+  [{ attempts: '0' }, 'attempts', 'At least 1'],
+  [{ attempts: '101' }, 'attempts', 'At most 100'],
+  [{ attempts: '1.5' }, 'attempts', 'Enter a whole number'],
+  [{ attempts: 'two' }, 'attempts', 'Enter a number'],
+  [{ backoffFactor: '' }, 'backoffFactor', 'Enter a number'],
+  [{ backoffFactor: '0.5' }, 'backoffFactor', 'At least 1'],
+  [{ backoffSeconds: '30' }, 'backoffSeconds', 'Add a unit: 30 s or 30 min'],
+  [{ backoffSeconds: '2 d' }, 'backoffSeconds', 'At most 1 d'],
+  [{ backoffMaxSeconds: '' }, 'backoffMaxSeconds', 'Required. Example: 30 min']
+])('says at the field what is wrong with %o', (patch, field, words) => {
+  expect([...problemsOf(RetryForm.safeParse({ ...retryTexts(POLICY), ...patch }))]).toEqual([[field, words]])
 })
 
 it('says in words what it comes to', () => {
-  expect(describeRetry(POLICY)).toBe('up to 5 runs when it failed or was lost, after 30 s, 1 min, 1 min 30 s …')
-  expect(describeRetry({ ...POLICY, attempts: 2, on: ['lost'] })).toBe('up to 2 runs when it was lost, after 30 s')
+  expect(describeRetry(POLICY)).toBe('up to 5 attempts if failed or lost, after 30 s, 1 min, 1 min 30 s …')
+  expect(describeRetry({ ...POLICY, attempts: 2, on: ['lost'] })).toBe('up to 2 attempts if lost, after 30 s')
   expect(describeRetry({ ...POLICY, attempts: 1 })).toBeNull()
   expect(describeRetry(null)).toBeNull()
 })

@@ -4,15 +4,18 @@ import classes from './tag-check.module.css'
 
 const TAGS_SHOWN = 16
 
-/** What the expression comes to, and the tags there are, to be added with a click. */
+/** Which nodes the expression matches, and the known tags, added with a click. */
 export function TagCheck({
   id,
   text,
+  problem,
   nodes,
   onChange
 }: {
   id: string
   text: string
+  /** What is wrong with it, once there is reason to say so. */
+  problem: string | undefined
   nodes: readonly Node[]
   onChange: (text: string) => void
 }) {
@@ -21,10 +24,10 @@ export function TagCheck({
   const match = 'terms' in read && read.terms.length > 0 ? matchWords(read.terms, nodes) : null
   return (
     <div className={classes.tagCheck}>
-      <span id={id} role="status" className={'problem' in read ? 'tone-bad' : match?.isEmpty ? 'tone-wait' : 'dim'}>
-        {'problem' in read
-          ? read.problem
-          : (match?.text ?? 'eu|us: tagged one of both · !slow: not tagged so · a blank between: all must hold')}
+      <span id={id} role="status" className={problem !== undefined ? 'tone-bad' : match?.isEmpty ? 'tone-wait' : 'dim'}>
+        {problem ??
+          match?.text ??
+          'eu|us: either tag · !slow: not this tag · separate terms with spaces: all must match'}
       </span>
       {known.length > 0 && (
         <span className={classes.tagList}>

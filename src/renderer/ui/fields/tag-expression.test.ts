@@ -16,7 +16,7 @@ it('reads an expression as conditions that must all hold', () => {
 
 it('says what is no condition', () => {
   for (const text of ['eu||us', '!!slow', '|', 'eu|'])
-    expect(parseTagExpression(text)).toEqual({ problem: expect.stringContaining('is no condition') as string })
+    expect(parseTagExpression(text)).toEqual({ problem: expect.stringContaining('is not valid') as string })
 })
 
 it('says which nodes match, and which tag nobody has', () => {
@@ -24,5 +24,5 @@ it('says which nodes match, and which tag nobody has', () => {
     text: 'matches 3 of 5 nodes: eu-1, us-1, us-2',
     isEmpty: false
   })
-  expect(matchWords(['gpu'], nodes)).toEqual({ text: 'matches 0 of 5 nodes: no node is tagged gpu', isEmpty: true })
+  expect(matchWords(['gpu'], nodes)).toEqual({ text: 'matches 0 of 5 nodes: no node has the tag gpu', isEmpty: true })
 })

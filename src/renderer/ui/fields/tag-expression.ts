@@ -12,8 +12,8 @@ export function parseTagExpression(text: string): { terms: string[] } | { proble
     .trim()
   const terms = tidy === '' ? [] : [...new Set(tidy.split(/\s+/))]
   const wrong = terms.find((term) => !TERM.test(term))
-  if (wrong !== undefined) return { problem: `${wrong} is no condition: write a tag, !tag, or several with | between` }
-  if (terms.length > TERMS_MAX) return { problem: `At most ${TERMS_MAX} conditions` }
+  if (wrong !== undefined) return { problem: `${wrong} is not valid. Use tag, !tag or tag|tag` }
+  if (terms.length > TERMS_MAX) return { problem: `At most ${TERMS_MAX} terms` }
   return { terms }
 }
 
@@ -28,7 +28,7 @@ export function matchWords(
     const known = new Set(nodes.flatMap(({ tags }) => tags))
     const stranger = terms.flatMap((term) => term.split('|')).find((part) => !part.startsWith('!') && !known.has(part))
     return {
-      text: stranger === undefined ? `matches ${of}` : `matches ${of}: no node is tagged ${stranger}`,
+      text: stranger === undefined ? `matches ${of}` : `matches ${of}: no node has the tag ${stranger}`,
       isEmpty: true
     }
   }

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { SECRET_MASK } from '../../../shared/contract/index.ts'
 import { RESERVED_ARGUMENTS } from '../../../shared/reserved-arguments.ts'
 
@@ -12,28 +13,35 @@ export interface FormRow {
 
 let nextKey = 1
 export const newRow = (name = '', value = '', isSecret = false): FormRow => ({ key: nextKey++, name, value, isSecret })
-/** Rows of stored values; secrets are to be entered again. */
+/** Rows of stored values; secrets have to be entered again. */
 export const rowsOf = (values: Record<string, string> = {}, secretNames: readonly string[] = []) =>
   Object.entries(values).map(([name, value]) => {
     const isSecret = secretNames.includes(name)
-    // Nobody but the engine knows what stood there: it is to be entered again.
     return newRow(name, isSecret && value === SECRET_MASK ? '' : value, isSecret)
   })
 
 /** What is wrong with a row's name, in words; null when nothing is. */
 export function problemOfRow(kind: 'args' | 'settings', row: FormRow, rows: readonly FormRow[]): string | null {
   const name = row.name.trim()
-  if (name === '') return row.value === '' ? null : 'Give it a name'
-  if (rows.some((other) => other.key !== row.key && other.name.trim() === name)) return `${name} stands twice`
-  if (kind === 'args' && RESERVED_ARGUMENTS.has(name))
-    return `${name} is taken by Scrapyd: it would not reach the spider`
-  if (/[\s=]/.test(name)) return 'A name has no blanks and no ='
+  if (name === '') return row.value === '' ? null : 'Enter a name'
+  if (rows.some((other) => other.key !== row.key && other.name.trim() === name)) return `${name} is used twice`
+  if (kind === 'args' && RESERVED_ARGUMENTS.has(name)) return `Scrapyd reserves ${name}: it would not reach the spider`
+  if (/[\s=]/.test(name)) return 'A name cannot contain spaces or ='
   return null
 }
 
-/** A secret has a name and no value: it is new, or it is not known here what it was. */
-export const lacksSecret = ({ name, value, isSecret }: FormRow): boolean =>
-  isSecret && value === '' && name.trim() !== ''
+/** Rows as a schema: each says at its name or its value what is wrong with it. `problemOfValue` knows what a value may hold. */
+export const rowsForm = (kind: 'args' | 'settings', problemOfValue: (value: string) => string | null = () => null) =>
+  z.custom<readonly FormRow[]>().check(({ value: rows, issues }) => {
+    const add = (path: (string | number)[], message: string | null) =>
+      message !== null && issues.push({ code: 'custom', message, path, input: rows })
+    for (const [index, row] of rows.entries()) {
+      add([index, 'name'], problemOfRow(kind, row, rows))
+      // Only the engine knows what stood there, or nobody has entered it yet.
+      if (row.isSecret && row.value === '' && row.name.trim() !== '') add([index, 'value'], 'Enter the secret value')
+      else add([index, 'value'], problemOfValue(row.value))
+    }
+  })
 
 /** What the rows say; those without a name are left out. */
 export function valuesOf(rows: readonly FormRow[]): Record<string, string> {

@@ -1,22 +1,26 @@
 import { ActionIcon, Autocomplete, Button, PasswordInput, TextInput, Tooltip } from '@mantine/core'
 import { IconLock, IconLockOpen, IconPlus, IconX } from '@tabler/icons-react'
 import type { ComponentProps, ReactNode } from 'react'
-import { type FormRow, lacksSecret, newRow, problemOfRow } from './value-rows.ts'
+import type { Fields } from './form-of-schema.ts'
+import { type FormRow, newRow } from './value-rows.ts'
 import classes from './value-rows.module.css'
 
-interface ValueRowsProps {
+interface ValueRowsProps<Name extends string> {
+  /** The form, and the name of the rows in it. */
+  fields: Pick<Fields<Record<NoInfer<Name>, FormRow[]>>, 'values' | 'problem' | 'change'>
+  name: Name
   kind: 'args' | 'settings'
   title: string
   /** Quieter, below the rows: what may stand in a value. */
   hint?: ReactNode
-  rows: readonly FormRow[]
   /** Names to suggest. */
   names: readonly string[]
-  onChange: (rows: readonly FormRow[]) => void
 }
 
 /** Names and values as rows; Enter in the last value begins a new row. */
-export function ValueRows({ kind, title, hint, rows, names, onChange }: ValueRowsProps) {
+export function ValueRows<Name extends string>({ fields, name: at, kind, title, hint, names }: ValueRowsProps<Name>) {
+  const rows = fields.values[at]
+  const onChange = (next: FormRow[]) => fields.change({ [at]: next } as Record<Name, FormRow[]>)
   const what = kind === 'args' ? 'argument' : 'setting'
   const set = (key: number, patch: Partial<FormRow>) =>
     onChange(rows.map((row) => (row.key === key ? { ...row, ...patch } : row)))
@@ -33,14 +37,14 @@ export function ValueRows({ kind, title, hint, rows, names, onChange }: ValueRow
             data={[...unused]}
             value={row.name}
             onChange={(name) => set(row.key, { name })}
-            error={problemOfRow(kind, row, rows)}
+            error={fields.problem(`${at}.${index}.name`)}
             autoFocus={row.name === '' && row.value === ''}
             classNames={{ input: 'mono', error: classes.fieldError }}
             spellCheck={false}
           />
           <ValueInput
             isSecret={row.isSecret}
-            error={lacksSecret(row) ? 'Enter it: secrets are not kept here' : null}
+            error={fields.problem(`${at}.${index}.value`) ?? null}
             aria-label={`Value of ${what} ${index + 1}`}
             placeholder={row.isSecret ? 'secret value' : 'value'}
             value={row.value}
@@ -51,7 +55,7 @@ export function ValueRows({ kind, title, hint, rows, names, onChange }: ValueRow
               if (index === rows.length - 1) add()
             }}
           />
-          <Tooltip label={row.isSecret ? SECRET_TEXT : 'Make the value a secret'}>
+          <Tooltip label={row.isSecret ? SECRET_TEXT : 'Make this value a secret'}>
             <ActionIcon
               aria-label={`Secret value of ${what} ${row.name || index + 1}`}
               aria-pressed={row.isSecret}
@@ -73,24 +77,24 @@ export function ValueRows({ kind, title, hint, rows, names, onChange }: ValueRow
       {rows.some(({ isSecret }) => isSecret) && <p className={classes.hint}>{SECRET_TEXT}</p>}
       {hint !== undefined && <p className={classes.hint}>{hint}</p>}
       <Button variant="subtle" color="gray" leftSection={<IconPlus size={14} />} onClick={add} className={classes.add}>
-        Add {kind === 'args' ? 'an argument' : 'a setting'}
+        Add {what}
       </Button>
     </fieldset>
   )
 }
 
-const SECRET_TEXT = 'Secret: not shown again once it is sent, neither here nor in logs nor in the process list.'
+const SECRET_TEXT = 'Secret: never shown again after it is sent, neither here nor in logs or the process list.'
 
 /** One text field or the other: a secret is dots until somebody asks to see it. */
 function ValueInput({ isSecret, ...props }: { isSecret: boolean; error: string | null } & ComponentProps<'input'>) {
   const rest = { ...props, size: undefined, color: undefined, style: undefined, spellCheck: false, autoComplete: 'off' }
-  if (!isSecret) return <TextInput {...rest} classNames={{ input: 'mono' }} />
+  if (!isSecret) return <TextInput {...rest} classNames={{ input: 'mono', error: classes.fieldError }} />
   return (
     <PasswordInput
       {...rest}
       autoComplete="new-password"
       classNames={{ innerInput: 'mono', error: classes.fieldError }}
-      visibilityToggleButtonProps={{ 'aria-label': 'Show or hide the secret' }}
+      visibilityToggleButtonProps={{ 'aria-label': 'Show or hide secret' }}
     />
   )
 }

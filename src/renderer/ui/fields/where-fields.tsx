@@ -1,36 +1,32 @@
 import { NumberInput, SegmentedControl, Select, TextInput } from '@mantine/core'
 import { useId } from 'react'
 import type { Node } from '../../../shared/contract/index.ts'
+import type { Fields } from './form-of-schema.ts'
+import type { JobTexts } from './job-form.ts'
 import { TagCheck } from './tag-check.tsx'
 import classes from './where-fields.module.css'
 
-interface WhereForm {
-  readonly where: 'any' | 'tags' | 'node'
-  readonly nodeId: string | null
-  readonly tags: string
-  readonly priority: number
-}
+type WhereTexts = Pick<JobTexts, 'where' | 'nodeId' | 'tags' | 'priority'>
 
 interface WhereFieldsProps {
-  form: WhereForm
+  fields: Fields<WhereTexts>
   nodes: readonly Node[]
-  onChange: (patch: Partial<WhereForm>) => void
 }
 
 /** Which nodes may run it, and how soon. */
-export function WhereFields({ form, nodes, onChange }: WhereFieldsProps) {
+export function WhereFields({ fields, nodes }: WhereFieldsProps) {
   const id = useId()
+  const { where, tags } = fields.values
   return (
     <>
       <div className={classes.where}>
         <div>
           <span className={classes.label} id={`${id}-where`}>
-            Where
+            Nodes
           </span>
           <SegmentedControl
+            {...fields.input('where')}
             aria-labelledby={`${id}-where`}
-            value={form.where}
-            onChange={(where) => onChange({ where })}
             data={[
               { value: 'any', label: 'Any node' },
               { value: 'tags', label: 'By tag' },
@@ -38,40 +34,44 @@ export function WhereFields({ form, nodes, onChange }: WhereFieldsProps) {
             ]}
           />
         </div>
-        {form.where === 'node' && (
+        {where === 'node' && (
           <Select
+            {...fields.input('nodeId')}
             aria-label="Node"
             placeholder="Choose a node"
             searchable
-            value={form.nodeId}
-            onChange={(nodeId) => onChange({ nodeId })}
             data={nodes.map((node) => ({ value: node.id, label: node.name }))}
           />
         )}
-        {form.where === 'tags' && (
+        {where === 'tags' && (
           <TextInput
+            {...fields.input('tags')}
             className={classes.tags}
             aria-label="Tags"
             placeholder="eu|us !slow"
-            title="All must hold: eu|us is one of both, !slow is not slow"
-            value={form.tags}
-            onChange={(event) => onChange({ tags: event.currentTarget.value })}
+            title="All terms must match: eu|us is either tag, !slow excludes slow"
+            error={fields.error('tags') !== undefined}
             classNames={{ input: 'mono' }}
             aria-describedby={`${id}-tags`}
             spellCheck={false}
-            autoFocus={form.tags === ''}
+            autoFocus={tags === ''}
           />
         )}
         <NumberInput
+          {...fields.input('priority')}
           className={classes.priority}
           label="Priority"
-          value={form.priority}
-          onChange={(value) => onChange({ priority: Number(value) || 0 })}
-          title="Higher goes first; 0 is usual"
+          title="Higher runs first. Default: 0"
         />
       </div>
-      {form.where === 'tags' && (
-        <TagCheck id={`${id}-tags`} text={form.tags} nodes={nodes} onChange={(tags) => onChange({ tags })} />
+      {where === 'tags' && (
+        <TagCheck
+          id={`${id}-tags`}
+          text={tags}
+          problem={fields.error('tags')}
+          nodes={nodes}
+          onChange={(next) => fields.change({ tags: next })}
+        />
       )}
     </>
   )

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import type { SourceState } from '../../../../shared/contract/index.ts'
-import { formOfSource, NEW_SOURCE, readSource, sourceWords } from './source-form.ts'
+import { problemsOf } from '../../../ui/fields/form-of-schema.ts'
+import { SourceForm, sourceWords, startSource } from './source-form.ts'
 
 const dns: SourceState = {
   id: 'k8s',
@@ -19,28 +20,35 @@ const dns: SourceState = {
 
 it('gives back what it was begun with, and no password that was not typed', () => {
   const { id, source, refreshSeconds, node, username } = dns
-  expect(readSource(formOfSource(dns))).toEqual({ input: { id, source, refreshSeconds, node, username } })
+  expect(SourceForm.parse(startSource(dns))).toEqual({ id, source, refreshSeconds, node, username })
 })
 
 it('sends a password that was typed, and takes it away with the user name', () => {
-  expect(readSource({ ...formOfSource(dns), password: 'p' })).toMatchObject({ input: { password: 'p' } })
-  expect(readSource({ ...formOfSource(dns), username: '' })).toMatchObject({
-    input: { username: null, password: null }
-  })
+  expect(SourceForm.parse({ ...startSource(dns), password: 'p' })).toMatchObject({ password: 'p' })
+  expect(SourceForm.parse({ ...startSource(dns), username: '' })).toMatchObject({ username: null, password: null })
 })
 
 it.each([
-  [{ id: 'Not so' }, 'Name the source'],
-  [{ kind: 'file', path: ' ' }, 'Name the file'],
-  [{ kind: 'file', path: 'nodes.txt' }, 'Give the whole path'],
-  [{ kind: 'list', nodes: '\n' }, 'one address a line'],
-  [{ hostname: 'a b' }, 'Name the host'],
-  [{ port: null }, 'Name the port'],
-  [{ refreshSeconds: 1 }, 'every 5 to 86,400 seconds'],
-  [{ username: 'a:b' }, 'colon']
-] as const)('says what is missing with %j', (patch, words) => {
-  const read = readSource({ ...NEW_SOURCE, id: 'k8s', hostname: 'scrapyd.svc', ...patch })
-  expect('missing' in read && read.missing).toContain(words)
+  [{ id: 'Not so' }, 'id', 'lowercase'],
+  [{ source: { kind: 'file', path: ' ' } }, 'source.path', 'Enter a path'],
+  [{ source: { kind: 'file', path: 'nodes.txt' } }, 'source.path', 'absolute path'],
+  [{ source: { kind: 'list', nodes: '\n' } }, 'source.nodes', 'one address per line'],
+  [{ source: { hostname: 'a b' } }, 'source.hostname', 'Enter a host name'],
+  [{ source: { port: '' } }, 'source.port', 'Enter a number'],
+  [{ refreshSeconds: 1 }, 'refreshSeconds', 'At least 5'],
+  [{ node: { tags: ['a b'] } }, 'node.tags.0', 'tag'],
+  [{ username: 'a:b' }, 'username', 'colon']
+])('says at the field what is wrong with %j', (patch: Record<string, object | string | number>, field, words) => {
+  const begun = { ...startSource(null), id: 'k8s' }
+  begun.source = { ...begun.source, hostname: 'scrapyd.svc' }
+  const texts = Object.fromEntries(
+    Object.entries(begun).map(([name, value]) => {
+      const change = patch[name] ?? value
+      return [name, typeof value === 'object' ? { ...value, ...(change as object) } : change]
+    })
+  )
+  const problems = problemsOf(SourceForm.safeParse(texts))
+  expect([...problems]).toEqual([[field, expect.stringContaining(words)]])
 })
 
 it('says in words what a source is', () => {

@@ -1,103 +1,109 @@
-import type { DiscoverySource, SourceSettings, SourceState } from '../../../../shared/contract/index.ts'
+import { z } from 'zod'
+import { type DiscoverySource, SourceSettings, type SourceState } from '../../../../shared/contract/index.ts'
+import { absolutePath, numberText, textOrNull } from '../../../ui/fields/texts.ts'
 
-/** What stands in the dialog; the fields of the kinds not chosen keep what was typed. */
-export interface SourceForm {
-  readonly id: string
-  readonly kind: DiscoverySource['kind']
-  readonly path: string
-  readonly nodes: string
-  readonly hostname: string
-  readonly record: 'A' | 'AAAA' | 'SRV'
-  readonly scheme: 'http' | 'https'
-  readonly port: number | null
-  readonly basePath: string
-  readonly refreshSeconds: number | null
-  readonly slots: number | null
-  readonly queueAhead: number | null
-  readonly tags: readonly string[]
-  readonly group: string
-  readonly username: string
+const { node, refreshSeconds } = SourceSettings.shape
+const ofNode = node.unwrap().shape
+type DnsSource = Extract<DiscoverySource, { kind: 'dns' }>
+
+/** The fields of the kinds not chosen keep what was typed. */
+export interface SourceTexts {
+  id: string
+  source: { kind: DiscoverySource['kind']; path: string; nodes: string; port: number | string } & Omit<
+    DnsSource,
+    'kind' | 'port'
+  >
+  refreshSeconds: number | string
+  node: { slots: number | string; queueAhead: number | string; tags: string[]; group: string }
+  username: string
   /** Empty: as it was. */
-  readonly password: string
+  password: string
 }
 
-export const NEW_SOURCE: SourceForm = {
+const NEW_SOURCE: SourceTexts = {
   id: '',
-  kind: 'dns',
-  path: '',
-  nodes: '',
-  hostname: '',
-  record: 'A',
-  scheme: 'http',
-  port: 6800,
-  basePath: '/',
+  source: {
+    kind: 'dns',
+    path: '',
+    nodes: '',
+    hostname: '',
+    record: 'A',
+    scheme: 'http',
+    port: 6800,
+    basePath: '/'
+  },
   refreshSeconds: 30,
-  slots: null,
-  queueAhead: null,
-  tags: [],
-  group: '',
+  node: { slots: '', queueAhead: '', tags: [], group: '' },
   username: '',
   password: ''
 }
 
-export function formOfSource({ id, source, refreshSeconds, node, username }: SourceState): SourceForm {
+export function startSource(state: SourceState | null): SourceTexts {
+  if (state === null) return NEW_SOURCE
+  const { id, source, refreshSeconds, username } = state
+  const { slots, queueAhead, tags, group } = state.node
   return {
-    ...NEW_SOURCE,
-    ...source,
     id,
+    source: { ...NEW_SOURCE.source, ...source },
     refreshSeconds,
-    slots: node.slots ?? null,
-    queueAhead: node.queueAhead ?? null,
-    tags: node.tags ?? [],
-    group: node.group ?? '',
-    username: username ?? ''
+    node: { slots: slots ?? '', queueAhead: queueAhead ?? '', tags: tags ?? [], group: group ?? '' },
+    username: username ?? '',
+    password: ''
   }
 }
 
 export type SourceInput = SourceSettings & { password?: string | null }
 
-/** What is saved, or what is missing, in words. */
-export function readSource(form: SourceForm): { input: SourceInput } | { missing: string } {
-  if (!/^[a-z0-9][a-z0-9-]{0,39}$/.test(form.id))
-    return { missing: 'Name the source: small letters, digits and dashes, up to 40' }
-  const source = readKind(form)
-  if (typeof source === 'string') return { missing: source }
-  if (form.refreshSeconds === null || form.refreshSeconds < 5 || form.refreshSeconds > 86_400)
-    return { missing: 'It is asked again every 5 to 86,400 seconds' }
-  if (form.username.includes(':')) return { missing: 'A user name for Scrapyd cannot contain a colon' }
-  const input: SourceInput = {
-    id: form.id,
-    source,
-    refreshSeconds: form.refreshSeconds,
-    node: {
-      ...(form.slots === null ? {} : { slots: form.slots }),
-      ...(form.queueAhead === null ? {} : { queueAhead: form.queueAhead }),
-      ...(form.tags.length === 0 ? {} : { tags: [...form.tags] }),
-      ...(form.group.trim() === '' ? {} : { group: form.group.trim() })
-    },
-    username: form.username === '' ? null : form.username
-  }
-  if (form.username === '') input.password = null
-  else if (form.password !== '') input.password = form.password
-  return { input }
-}
+const port = z.int().min(1).max(65_535)
 
-function readKind(form: SourceForm): DiscoverySource | string {
-  if (form.kind === 'file') {
-    const path = form.path.trim()
-    if (path === '') return 'Name the file'
-    return /^(\/|[A-Za-z]:[\\/]|\\\\)/.test(path) ? { kind: 'file', path } : 'Give the whole path, from / or a drive'
-  }
-  if (form.kind === 'list') {
-    return form.nodes.trim() === '' ? 'Write one address a line' : { kind: 'list', nodes: form.nodes }
-  }
-  const hostname = form.hostname.trim()
-  if (!/^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?$/i.test(hostname))
-    return 'Name the host, such as scrapyd.crawl.svc.cluster.local'
-  if (form.port === null) return 'Name the port'
-  const { record, scheme, port } = form
-  return { kind: 'dns', hostname, record, scheme, port, basePath: form.basePath.trim() || '/' }
-}
+export const SourceForm = z
+  .object({
+    id: z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'Use lowercase letters, digits and dashes, up to 40 characters'),
+    source: z.discriminatedUnion('kind', [
+      z.object({ kind: z.literal('file'), path: absolutePath }),
+      z.object({
+        kind: z.literal('list'),
+        nodes: z.string().refine((text) => text.trim() !== '', 'Enter one address per line')
+      }),
+      z.object({
+        kind: z.literal('dns'),
+        hostname: z
+          .string()
+          .trim()
+          .regex(
+            /^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?$/i,
+            'Enter a host name, for example scrapyd.crawl.svc.cluster.local'
+          ),
+        record: z.enum(['A', 'AAAA', 'SRV']),
+        scheme: z.enum(['http', 'https']),
+        port: numberText(port),
+        basePath: z.string().transform((path) => path.trim() || '/')
+      })
+    ]),
+    refreshSeconds: numberText(refreshSeconds.unwrap()),
+    node: z
+      .object({
+        slots: numberText(ofNode.slots, null),
+        queueAhead: numberText(ofNode.queueAhead.unwrap().nullable(), null),
+        tags: ofNode.tags.unwrap(),
+        group: textOrNull
+      })
+      .transform(({ slots, queueAhead, tags, group }): SourceSettings['node'] => ({
+        ...(slots !== null && { slots }),
+        ...(queueAhead !== null && { queueAhead }),
+        ...(tags.length > 0 && { tags }),
+        ...(group !== null && { group })
+      })),
+    username: z.string().refine((name) => !name.includes(':'), 'A user name cannot contain a colon'),
+    password: z.string()
+  })
+  .transform(
+    ({ username, password, ...settings }): SourceInput => ({
+      ...settings,
+      username: username || null,
+      ...(username === '' ? { password: null } : password !== '' && { password })
+    })
+  ) as never as z.ZodType<SourceInput, SourceTexts>
 
 /** `A records of scrapyd.crawl.svc`, `the file /etc/nodes.txt`. */
 export function sourceWords(source: DiscoverySource): string {

@@ -1,32 +1,38 @@
 import { expect, it } from 'vitest'
 import { type Chain, RunTemplate, SECRET_MASK } from '../../../../shared/contract/index.ts'
-import { newTemplateForm } from '../editor/schedule-form.ts'
-import { readChain, startChain } from './chain-form.ts'
+import { problemsOf } from '../../../ui/fields/form-of-schema.ts'
+import { newTemplate } from '../editor/schedule-form.ts'
+import { ChainForm, type ChainTexts, startChain } from './chain-form.ts'
 
 const template = { project: 'prices', spiders: ['otto'] }
 const form = (over: object) => ({
   ...startChain(null),
   project: 'news',
   spider: 'reuters',
-  run: newTemplateForm(template),
+  run: newTemplate(template),
   ...over
 })
 
-it('says what is missing, first what is first on the screen', () => {
-  expect(readChain(startChain(null), true)).toEqual({ missing: 'After which project?' })
-  expect(readChain(form({ spider: ' ' }), true)).toEqual({ missing: 'After which spider? * is any' })
-  expect(readChain(form({ run: newTemplateForm() }), true)).toEqual({ missing: 'What is run: Choose a project' })
+const problem = (texts: ChainTexts) => [...problemsOf(ChainForm.safeParse(texts))]
+
+it('says at each field what is missing', () => {
+  expect(problem(startChain(null))).toEqual([
+    ['project', expect.stringContaining('Enter a project')],
+    ['spider', expect.stringContaining('Enter a spider')],
+    ['run.project', 'Choose a project'],
+    ['run.spiders', 'Choose at least one spider']
+  ])
 })
 
 it('is called after what it does where it has no name', () => {
-  expect(readChain(form({}), true)).toMatchObject({ settings: { name: 'otto after reuters' } })
-  expect(readChain(form({ spider: '*' }), true)).toMatchObject({ settings: { name: 'otto after news', spider: '*' } })
+  expect(ChainForm.parse(form({}))).toMatchObject({ name: 'otto after reuters' })
+  expect(ChainForm.parse(form({ spider: '*' }))).toMatchObject({ name: 'otto after news', spider: '*' })
 })
 
-it('takes what the job before left, and no placeholder that there is none of', () => {
-  const withValue = (value: string) => form({ run: newTemplateForm({ ...template, args: { total: value } }) })
-  expect(readChain(withValue('{stats.item_scraped_count}'), true)).toHaveProperty('settings')
-  expect(readChain(withValue('{stat}'), true)).toMatchObject({ missing: expect.stringContaining('{stat}') })
+it('takes what the previous job left, and no placeholder that does not exist', () => {
+  const withValue = (value: string) => form({ run: newTemplate({ ...template, args: { total: value } }) })
+  expect(problem(withValue('{stats.item_scraped_count}'))).toEqual([])
+  expect(problem(withValue('{stat}'))).toEqual([['run.args.0.value', expect.stringContaining('{stat}')]])
 })
 
 it('gives back what it was opened with, its secrets untouched', () => {
@@ -35,6 +41,6 @@ it('gives back what it was opened with, its secrets untouched', () => {
     ...{ id: 'c'.repeat(32), name: 'a', enabled: false, project: 'news', spider: '*', on: 'ended', run },
     ...{ firedCount: 3, lastFiredAtMs: 1, problem: null }
   }
-  const { name, enabled, project, spider, on } = chain
-  expect(readChain(startChain(chain), false)).toEqual({ settings: { name, enabled, project, spider, on, run } })
+  const { name, project, spider, on } = chain
+  expect(ChainForm.parse(startChain(chain))).toEqual({ name, project, spider, on, run })
 })

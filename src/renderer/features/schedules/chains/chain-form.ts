@@ -1,38 +1,32 @@
-import type { Chain, ChainSettings } from '../../../../shared/contract/index.ts'
-import { SECRET_MASK } from '../../../../shared/contract/index.ts'
-import { newTemplateForm, readTemplate, type TemplateForm } from '../editor/schedule-form.ts'
+import { z } from 'zod'
+import type { Chain } from '../../../../shared/contract/index.ts'
+import { ChainSettings } from '../../../../shared/contract/index.ts'
+import { newTemplate, templateForm, templateOf, type TemplateTexts } from '../editor/schedule-form.ts'
 
-export interface ChainForm {
-  readonly name: string
-  readonly project: string | null
+export interface ChainTexts {
+  name: string
+  project: string
   /** `*` stands for all of the project. */
-  readonly spider: string
-  readonly on: Chain['on']
-  readonly run: TemplateForm
+  spider: string
+  on: Chain['on']
+  run: TemplateTexts
 }
 
-export function startChain(chain: Chain | null): ChainForm {
-  if (chain === null) return { name: '', project: null, spider: '', on: 'succeeded', run: newTemplateForm() }
-  const run = newTemplateForm(chain.run)
-  // The engine takes the mask for the value of before: what is not touched need not be entered again.
-  const keep = (rows: TemplateForm['args']) => rows.map((row) => (row.isSecret ? { ...row, value: SECRET_MASK } : row))
-  return {
-    name: chain.name,
-    project: chain.project,
-    spider: chain.spider,
-    on: chain.on,
-    run: { ...run, args: keep(run.args), settings: keep(run.settings) }
-  }
+export function startChain(chain: Chain | null): ChainTexts {
+  if (chain === null) return { name: '', project: '', spider: '', on: 'succeeded', run: newTemplate() }
+  const { name, project, spider, on, run } = chain
+  return { name, project, spider, on, run: templateOf(run) }
 }
 
-/** What the engine is asked for, or what is missing, in words. */
-export function readChain(form: ChainForm, enabled: boolean): { settings: ChainSettings } | { missing: string } {
-  const spider = form.spider.trim()
-  if (form.project === null || form.project.trim() === '') return { missing: 'After which project?' }
-  if (spider === '') return { missing: 'After which spider? * is any' }
-  const run = readTemplate(form.run, 'chain')
-  if ('problem' in run) return { missing: `What is run: ${run.problem}` }
-  const after = spider === '*' ? form.project : spider
-  const name = form.name.trim() || `${run.spiders.join(', ')} after ${after}`.slice(0, 200)
-  return { settings: { name, enabled, project: form.project.trim(), spider, on: form.on, run } }
-}
+export const ChainForm: z.ZodType<Omit<ChainSettings, 'enabled'>, ChainTexts> = z
+  .object({
+    name: z.string().trim(),
+    project: z.string().trim().min(1, 'Enter a project, or * for any'),
+    spider: z.string().trim().min(1, 'Enter a spider, or * for any'),
+    on: ChainSettings.shape.on,
+    run: templateForm('chain')
+  })
+  .transform((chain) => {
+    const after = chain.spider === '*' ? chain.project : chain.spider
+    return { ...chain, name: chain.name || `${chain.run.spiders.join(', ')} after ${after}`.slice(0, 200) }
+  })

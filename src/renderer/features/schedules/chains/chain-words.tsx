@@ -4,9 +4,9 @@ import type { Tone } from '../../../ui/status.tsx'
 
 /** On which ending a chain runs: a word, a colour and a shape. */
 export const ENDINGS: Record<Chain['on'], { word: string; sentence: string; tone: Tone; Icon: typeof IconCheck }> = {
-  succeeded: { word: 'succeeded', sentence: 'has succeeded', tone: 'ok', Icon: IconCheck },
-  failed: { word: 'failed', sentence: 'has failed', tone: 'bad', Icon: IconX },
-  ended: { word: 'ended', sentence: 'has ended', tone: 'run', Icon: IconFlag }
+  succeeded: { word: 'succeeded', sentence: 'succeeds', tone: 'ok', Icon: IconCheck },
+  failed: { word: 'failed', sentence: 'fails', tone: 'bad', Icon: IconX },
+  ended: { word: 'ended', sentence: 'ends', tone: 'run', Icon: IconFlag }
 }
 
 /** `prices/otto`, `any spider of news`, `any spider`. */

@@ -2,10 +2,13 @@ import { Button, Modal, NumberInput, SegmentedControl, TextInput } from '@mantin
 import { useDebouncedValue } from '@mantine/hooks'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { z } from 'zod'
 import type { Backfill, Schedule } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
-import { DialogFoot } from '../../../ui/dialog-foot.tsx'
 import { FormFailure } from '../../../ui/fields/form-failure.tsx'
+import { useFormOf } from '../../../ui/fields/form-of-schema.ts'
+import { FormFoot, SchemaForm } from '../../../ui/fields/schema-form.tsx'
+import { numberText } from '../../../ui/fields/texts.ts'
 import { formatCount, plural } from '../../../ui/numbers.ts'
 import { missedSinceMs } from '../schedule-words.ts'
 import { formatMoment, fromLocalInput, toLocalInput } from '../zoned-time.ts'
@@ -20,78 +23,42 @@ const MOMENTS_SHOWN = 3
 export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onClose: () => void }) {
   const { client, query } = useApi()
   const [nowMs] = useState(() => Date.now())
-  const [form, setForm] = useState(() => startForm(schedule, nowMs))
-  const [isBusy, setBusy] = useState(false)
-  const [error, setError] = useState<unknown>(null)
-  const change = (patch: Partial<typeof form>) => {
-    setError(null)
-    setForm((before) => ({ ...before, ...patch }))
-  }
-  const fromMs = fromLocalInput(form.from, schedule.zone)
-  const untilMs = fromLocalInput(form.until, schedule.zone)
-  const problem =
-    fromMs === null || untilMs === null
-      ? 'Say from when until when'
-      : fromMs >= untilMs
-        ? 'The end lies before the beginning'
-        : fromMs > nowMs
-          ? 'That time has not come: a backfill is of the past'
-          : null
-  const range = { id: schedule.id, fromMs: fromMs ?? 0, untilMs: untilMs ?? 0 }
-  const [settled] = useDebouncedValue(range, 200)
+  const [schema] = useState(() => backfillForm(schedule.zone, nowMs))
+  const form = useFormOf<BackfillTexts, z.output<typeof schema>>({
+    schema,
+    start: () => startForm(schedule, nowMs),
+    save: async (range) => {
+      await client.schedules.backfill({ ...range, id: schedule.id })
+      onClose()
+    }
+  })
+  const fromMs = form.output?.fromMs ?? 0
+  const untilMs = form.output?.untilMs ?? 0
+  const [settled] = useDebouncedValue({ id: schedule.id, fromMs, untilMs }, 200)
   const plan = useQuery({
     ...query.schedules.planBackfill.queryOptions({ input: settled }),
-    enabled: problem === null,
+    enabled: form.output !== null,
     placeholderData: keepPreviousData,
     staleTime: 0,
     gcTime: 0
   })
   const isCounted =
-    problem === null &&
+    form.output !== null &&
     plan.data !== undefined &&
     !plan.isFetching &&
-    settled.fromMs === range.fromMs &&
-    settled.untilMs === range.untilMs
-  const start = async () => {
-    setBusy(true)
-    try {
-      await client.schedules.backfill({ ...range, order: form.order, concurrency: form.concurrency })
-      onClose()
-    } catch (failure) {
-      setError(failure)
-    } finally {
-      setBusy(false)
-    }
-  }
+    settled.fromMs === fromMs &&
+    settled.untilMs === untilMs
   const ago = (days: number) =>
-    change({
-      from: toLocalInput(nowMs - days * DAY_MS, schedule.zone).slice(0, 16),
-      until: toLocalInput(nowMs, schedule.zone).slice(0, 16)
+    form.change({
+      fromMs: toLocalInput(nowMs - days * DAY_MS, schedule.zone).slice(0, 16),
+      untilMs: toLocalInput(nowMs, schedule.zone).slice(0, 16)
     })
   return (
     <Modal opened onClose={onClose} title={`Backfill ${schedule.name}`} size={540}>
-      <form
-        className={classes.form}
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (isCounted && plan.data.count > 0) void start()
-        }}
-      >
+      <SchemaForm form={form} className={classes.form}>
         <div className={classes.pair}>
-          <TextInput
-            type="datetime-local"
-            label="From"
-            description={schedule.zone}
-            value={form.from}
-            onChange={(event) => change({ from: event.currentTarget.value })}
-          />
-          <TextInput
-            type="datetime-local"
-            label="Until"
-            description={schedule.zone}
-            value={form.until}
-            onChange={(event) => change({ until: event.currentTarget.value })}
-          />
+          <TextInput {...form.input('fromMs')} type="datetime-local" label="From" description={schedule.zone} />
+          <TextInput {...form.input('untilMs')} type="datetime-local" label="Until" description={schedule.zone} />
         </div>
         <div className={classes.quick}>
           {[1, 7, 30].map((days) => (
@@ -100,9 +67,9 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
             </Button>
           ))}
         </div>
-        <div className={classes.plan} role="status" aria-label="What it would do">
-          {problem !== null ? (
-            <span className="tone-wait">{problem}</span>
+        <div className={classes.plan} role="status" aria-label="Preview">
+          {form.output === null ? (
+            <span className="faint">Choose a time range in the past.</span>
           ) : plan.isError ? (
             <FormFailure error={plan.error} />
           ) : plan.data === undefined ? (
@@ -114,9 +81,8 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
         <div className={classes.pair}>
           <div>
             <SegmentedControl
+              {...form.input('order')}
               aria-label="Order"
-              value={form.order}
-              onChange={(order) => change({ order: order as Backfill['order'] })}
               data={[
                 { value: 'oldest_first', label: 'Oldest first' },
                 { value: 'newest_first', label: 'Newest first' }
@@ -124,24 +90,45 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
             />
           </div>
           <NumberInput
+            {...form.input('concurrency')}
             aria-label="Runs at a time"
             min={1}
             max={CONCURRENCY_MAX}
             suffix=" at a time"
-            value={form.concurrency}
-            onChange={(value) => change({ concurrency: Math.max(1, Number(value) || 1) })}
           />
         </div>
-        <FormFailure error={error} />
-        <DialogFoot>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" variant="filled" loading={isBusy} disabled={!isCounted || plan.data.count === 0}>
-            {isCounted && plan.data.count > 0 ? `Run ${plural(plan.data.jobs, 'job')}` : 'Run'}
-          </Button>
-        </DialogFoot>
-      </form>
+        <FormFoot
+          form={form}
+          submit={isCounted && plan.data.count > 0 ? `Run ${plural(plan.data.jobs, 'job')}` : 'Run jobs'}
+          isDisabled={form.output !== null && !(isCounted && plan.data.count > 0)}
+          onCancel={onClose}
+        />
+      </SchemaForm>
     </Modal>
   )
+}
+
+/** By the names of the contract; times are those of the schedule's zone. */
+interface BackfillTexts {
+  fromMs: string
+  untilMs: string
+  order: Backfill['order']
+  concurrency: number | string
+}
+
+const backfillForm = (zone: string, nowMs: number) => {
+  const moment = z
+    .string()
+    .min(1, 'Enter a date and time')
+    .transform((text) => fromLocalInput(text, zone) ?? 0)
+  return z
+    .object({
+      fromMs: moment.refine((fromMs) => fromMs <= nowMs, 'A backfill cannot start in the future'),
+      untilMs: moment,
+      order: z.enum(['oldest_first', 'newest_first']),
+      concurrency: numberText(z.int().min(1).max(CONCURRENCY_MAX), 1)
+    })
+    .refine(({ fromMs, untilMs }) => fromMs < untilMs, { path: ['untilMs'], error: 'Must be after the start' })
 }
 
 interface PlanProps {
@@ -163,18 +150,18 @@ function Plan({ schedule, plan, nowMs }: PlanProps) {
   const unknown =
     forgotten === 0
       ? ''
-      : `Of ${formatCount(forgotten)} it is not known any more whether they ran, so they are left out: the history keeps the newest only.`
+      : `${formatCount(forgotten)} older runs are left out, because the history no longer shows whether they ran.`
   if (count === 0)
     return (
       <span>
         <strong>Nothing to run.</strong>{' '}
         {alreadyRun === 0
-          ? unknown || 'It has no moment in this time.'
+          ? unknown || 'The schedule has no runs in this time range.'
           : forgotten === 0
             ? alreadyRun === 1
-              ? 'The one moment of this time has run.'
-              : `All ${formatCount(alreadyRun)} moments of this time have run.`
-            : `${formatCount(alreadyRun)} moments of this time have run. ${unknown}`}
+              ? 'The only run in this time range has already run.'
+              : `All ${formatCount(alreadyRun)} runs in this time range have already run.`
+            : `${formatCount(alreadyRun)} runs in this time range have already run. ${unknown}`}
       </span>
     )
   const known = [...new Set([...first, ...last].map(({ nominalMs }) => nominalMs))]
@@ -191,7 +178,7 @@ function Plan({ schedule, plan, nowMs }: PlanProps) {
         </strong>
         <span className="dim">
           {alreadyRun > 0 &&
-            ` ${formatCount(alreadyRun)} more ${alreadyRun === 1 ? 'has run already and is' : 'have run already and are'} left out.`}
+            ` ${formatCount(alreadyRun)} more ${alreadyRun === 1 ? 'has already run and is' : 'have already run and are'} left out.`}
           {unknown && ` ${unknown}`}
         </span>
       </span>
@@ -209,11 +196,11 @@ function Plan({ schedule, plan, nowMs }: PlanProps) {
 }
 
 /** What was missed, if anything was; else the last week. */
-function startForm(schedule: Schedule, nowMs: number) {
+function startForm(schedule: Schedule, nowMs: number): BackfillTexts {
   return {
-    from: toLocalInput(missedSinceMs(schedule) ?? nowMs - 7 * DAY_MS, schedule.zone).slice(0, 16),
-    until: toLocalInput(nowMs, schedule.zone).slice(0, 16),
-    order: 'oldest_first' as Backfill['order'],
+    fromMs: toLocalInput(missedSinceMs(schedule) ?? nowMs - 7 * DAY_MS, schedule.zone).slice(0, 16),
+    untilMs: toLocalInput(nowMs, schedule.zone).slice(0, 16),
+    order: 'oldest_first',
     concurrency: 1
   }
 }

@@ -1,7 +1,7 @@
 import { Button, Modal, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { Schedule } from '../../../../shared/contract/index.ts'
-import { DialogFoot } from '../../../ui/dialog-foot.tsx'
+import { DialogFoot } from '../../../ui/dialog.tsx'
 import type { useScheduleActions } from '../use-schedule-actions.tsx'
 import classes from './schedule-detail.module.css'
 

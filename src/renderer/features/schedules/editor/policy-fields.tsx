@@ -1,78 +1,76 @@
 import { Button, TagsInput, Textarea, TextInput } from '@mantine/core'
-import { IconChevronRight } from '@tabler/icons-react'
-import { type ChangeEvent, useState } from 'react'
+import { useState } from 'react'
+import type { Fields } from '../../../ui/fields/form-of-schema.ts'
+import { Fold } from '../../../ui/fold.tsx'
 import { CATCH_UP_WORDS, OVERLAP_WORDS } from '../schedule-words.ts'
 import classes from './editor.module.css'
-import type { ScheduleForm } from './schedule-form.ts'
+import type { ScheduleTexts } from './schedule-form.ts'
 
 interface PolicyFieldsProps {
-  form: ScheduleForm
-  onChange: (patch: Partial<ScheduleForm>) => void
+  fields: Fields<ScheduleTexts>
 }
 
-/** What happens when a run meets the one before, when the engine was off, and when it all ends. */
-export function PolicyFields({ form, onChange }: PolicyFieldsProps) {
-  const limits = limitWords(form)
-  const [isOpen, setOpen] = useState(false)
+/** What happens when a run meets the previous one, when the engine was off, and when it all ends. */
+export function PolicyFields({ fields }: PolicyFieldsProps) {
+  const { values, change } = fields
   return (
     <div className={classes.policies}>
       <Choice
-        label="If the last run is still going"
+        label="If the previous run is still live"
         choices={OVERLAP_WORDS}
-        value={form.overlap}
-        onChange={(overlap) => onChange({ overlap })}
+        value={values.overlap}
+        onChange={(overlap) => change({ overlap })}
       />
       <Choice
-        label="If the engine was off"
+        label="If Scrapdeck was not running"
         choices={CATCH_UP_WORDS}
-        value={form.catchUp}
-        onChange={(catchUp) => onChange({ catchUp })}
+        value={values.catchUp}
+        onChange={(catchUp) => change({ catchUp })}
       >
-        {form.catchUp !== 'none' && (
+        {values.catchUp !== 'none' && (
           <span className={classes.line}>
             within
-            <TextInput
-              aria-label="Catch-up window"
-              w={84}
-              value={form.catchUpWindow}
-              onChange={(event) => onChange({ catchUpWindow: event.currentTarget.value })}
-            />
+            <TextInput {...fields.input('catchUpWindowSeconds')} aria-label="Catch-up window" w={84} />
           </span>
         )}
       </Choice>
       <Choice
-        label="If clocks leave its time out"
+        label="If a clock change skips the time"
         choices={GAP_WORDS}
-        value={form.gap}
-        onChange={(gap) => onChange({ gap })}
+        value={values.gap}
+        onChange={(gap) => change({ gap })}
       />
       <Choice
-        label="If clocks show its time twice"
+        label="If a clock change repeats the time"
         choices={DOUBLED_WORDS}
-        value={form.doubled}
-        onChange={(doubled) => onChange({ doubled })}
+        value={values.doubled}
+        onChange={(doubled) => change({ doubled })}
       />
-      <section className={classes.more}>
-        <button type="button" className={classes.moreHead} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-          <IconChevronRight size={14} aria-hidden />
-          <strong>Limits</strong>{' '}
-          <span className="ellipsis dim">
-            {limits === '' ? 'jitter, start and end, exclusions, pause after failures' : limits}
-          </span>
-        </button>
-        {isOpen && <LimitFields form={form} onChange={onChange} />}
-      </section>
+      <Fold
+        title="Limits"
+        summary={limitWords(values) || 'jitter, start and end, exclusions, pause after failures'}
+        isWrong={fields.hasError(
+          'jitterSeconds',
+          'pauseAfterFailures',
+          'endMs',
+          'maxRuns',
+          'excludedDates',
+          'excludedCrons'
+        )}
+      >
+        <LimitFields fields={fields} />
+      </Fold>
     </div>
   )
 }
 
-const GAP_WORDS: Record<ScheduleForm['gap'], { word: string; text: string }> = {
-  run_at_shift: { word: 'run at the change', text: 'At the moment when clocks go forward.' },
-  skip: { word: 'skip', text: 'That day has no run.' }
+const GAP_WORDS: Record<ScheduleTexts['gap'], { word: string; text: string }> = {
+  run_at_shift: { word: 'run at the change', text: 'The run starts when the clocks go forward.' },
+  skip: { word: 'skip', text: 'There is no run on that day.' }
 }
-const DOUBLED_WORDS: Record<ScheduleForm['doubled'], { word: string; text: string }> = {
-  run_once: { word: 'run once', text: 'The first time that clocks show it.' },
-  run_twice: { word: 'run twice', text: 'Both times.' }
+const DOUBLED_WORDS: Record<ScheduleTexts['doubled'], { word: string; text: string }> = {
+  run_once: { word: 'run once', text: 'Only the first occurrence runs.' },
+  run_twice: { word: 'run twice', text: 'Both occurrences run.' }
 }
 
 function Choice<Value extends string>({
@@ -104,76 +102,73 @@ function Choice<Value extends string>({
   )
 }
 
-function LimitFields({ form, onChange }: PolicyFieldsProps) {
-  const [showsExclusions, setShowsExclusions] = useState(form.excludedCrons !== '')
-  const text = (field: 'jitter' | 'pauseAfterFailures' | 'start' | 'end' | 'maxRuns' | 'excludedCrons') => ({
-    value: form[field],
-    onChange: (event: ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) =>
-      onChange({ [field]: event.currentTarget.value })
-  })
+function LimitFields({ fields }: PolicyFieldsProps) {
+  const { zone, excludedDates, excludedCrons } = fields.values
+  const [showsExclusions, setShowsExclusions] = useState(excludedCrons !== '')
   return (
-    <div className={classes.limits}>
+    <>
       <div className={classes.pair}>
         <TextInput
+          {...fields.input('jitterSeconds')}
           label="Jitter"
-          description="Fires up to so much later; always by the same for this schedule"
+          description="Maximum delay. The delay stays the same for this schedule"
           placeholder="none"
-          {...text('jitter')}
         />
         <TextInput
+          {...fields.input('pauseAfterFailures')}
           label="Pause after failures"
-          description="So many runs in a row that failed"
+          description="Number of failed runs in a row"
           placeholder="never"
           inputMode="numeric"
-          {...text('pauseAfterFailures')}
         />
-        <TextInput type="datetime-local" label="Not before" description={form.zone} {...text('start')} />
-        <TextInput type="datetime-local" label="Not after" description={form.zone} {...text('end')} />
+        <TextInput {...fields.input('startMs')} type="datetime-local" label="Start" description={zone} />
+        <TextInput {...fields.input('endMs')} type="datetime-local" label="End" description={zone} />
         <TextInput
-          label="Ends after"
-          description="So many runs"
-          placeholder="never"
+          {...fields.input('maxRuns')}
+          label="Maximum runs"
+          description="The schedule ends after this number of runs"
+          placeholder="unlimited"
           inputMode="numeric"
-          {...text('maxRuns')}
         />
       </div>
       <TagsInput
-        label="Not on these days"
-        description="Holidays: 2026-12-24, several with commas"
-        placeholder={form.excludedDates.length === 0 ? 'yyyy-mm-dd' : undefined}
+        label="Excluded dates"
+        description="For example holidays: 2026-12-24. Separate dates with commas"
+        placeholder={excludedDates.length === 0 ? 'yyyy-mm-dd' : undefined}
         splitChars={[',', ' ', ';']}
-        value={[...form.excludedDates]}
+        value={excludedDates}
+        error={fields.error('excludedDates')}
         onChange={(days) =>
-          onChange({ excludedDates: [...new Set(days.filter((day) => /^\d{4}-\d\d-\d\d$/.test(day)))].sort() })
+          fields.change({ excludedDates: [...new Set(days.filter((day) => /^\d{4}-\d\d-\d\d$/.test(day)))].sort() })
         }
       />
       {showsExclusions ? (
         <Textarea
-          label="Not when one of these expressions fits"
-          description="One cron expression a line"
+          {...fields.input('excludedCrons')}
+          label="Excluded times"
+          description="One cron expression per line. Matching runs are skipped"
           placeholder="* * 24-31 12 *"
           autosize
           minRows={1}
-          {...text('excludedCrons')}
           classNames={{ input: 'mono' }}
           spellCheck={false}
         />
       ) : (
         <Button variant="subtle" color="gray" className={classes.add} onClick={() => setShowsExclusions(true)}>
-          Leave out by a cron expression…
+          Exclude times by cron expression…
         </Button>
       )}
-    </div>
+    </>
   )
 }
 
 /** What is limited, while the fields are folded away. */
-function limitWords(form: ScheduleForm): string {
+function limitWords(form: ScheduleTexts): string {
   return [
-    form.jitter.trim() !== '' && `up to ${form.jitter} later`,
-    form.start !== '' && `from ${form.start.replace('T', ' ')}`,
-    form.end !== '' && `until ${form.end.replace('T', ' ')}`,
-    form.maxRuns.trim() !== '' && `${form.maxRuns} runs at most`,
+    form.jitterSeconds.trim() !== '' && `jitter up to ${form.jitterSeconds}`,
+    form.startMs !== '' && `from ${form.startMs.replace('T', ' ')}`,
+    form.endMs !== '' && `until ${form.endMs.replace('T', ' ')}`,
+    form.maxRuns.trim() !== '' && `at most ${form.maxRuns} runs`,
     form.pauseAfterFailures.trim() !== '' && `paused after ${form.pauseAfterFailures} failures`,
     (form.excludedDates.length > 0 || form.excludedCrons.trim() !== '') && 'with exclusions'
   ]

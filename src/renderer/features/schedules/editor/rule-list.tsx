@@ -1,43 +1,36 @@
 import { ActionIcon, Button, SegmentedControl, TextInput } from '@mantine/core'
 import { IconPlus, IconX } from '@tabler/icons-react'
+import type { Fields } from '../../../ui/fields/form-of-schema.ts'
 import { CronEditor } from './cron-editor.tsx'
 import classes from './editor.module.css'
-import { newRuleForm, readRule, type RuleForm } from './schedule-form.ts'
+import { newRule, type ScheduleTexts } from './schedule-form.ts'
 
 const RULES_MAX = 20
 
-interface RuleListProps {
-  rules: readonly RuleForm[]
-  zone: string
-  onChange: (rules: readonly RuleForm[]) => void
-}
-
-/** When it fires: one rule or several, each by cron, in even steps, or once. */
-export function RuleList({ rules, zone, onChange }: RuleListProps) {
-  const set = (key: number, patch: Partial<RuleForm>) =>
-    onChange(rules.map((rule) => (rule.key === key ? { ...rule, ...patch } : rule)))
+/** When it fires: one rule or several, each a cron expression, an interval, or once. */
+export function RuleList({ fields }: { fields: Fields<ScheduleTexts> }) {
+  const { rules, zone } = fields.values
   return (
     <div className={classes.rules}>
       {rules.map((rule, index) => {
         const of = rules.length > 1 ? ` of rule ${index + 1}` : ''
-        const read = readRule(rule, zone)
+        const its = fields.within('rules').within(index)
         return (
           <section key={rule.key} className={classes.rule} aria-label={`Rule ${index + 1}`}>
             <div className={classes.ruleHead}>
               <SegmentedControl
+                {...its.input('kind')}
                 aria-label={`Kind${of}`}
-                value={rule.kind}
-                onChange={(kind) => set(rule.key, { kind: kind as RuleForm['kind'] })}
                 data={[
-                  { value: 'cron', label: 'By the calendar' },
-                  { value: 'interval', label: 'In even steps' },
+                  { value: 'cron', label: 'Cron' },
+                  { value: 'interval', label: 'Interval' },
                   { value: 'once', label: 'Once' }
                 ]}
               />
               {rules.length > 1 && (
                 <ActionIcon
                   aria-label={`Remove rule ${index + 1}`}
-                  onClick={() => onChange(rules.filter(({ key }) => key !== rule.key))}
+                  onClick={() => fields.change({ rules: rules.filter(({ key }) => key !== rule.key) })}
                 >
                   <IconX size={14} />
                 </ActionIcon>
@@ -48,46 +41,35 @@ export function RuleList({ rules, zone, onChange }: RuleListProps) {
                 expression={rule.expression}
                 zone={zone}
                 of={of}
-                onChange={(expression) => set(rule.key, { expression })}
+                onChange={(expression) => its.change({ expression })}
               />
             )}
             {rule.kind === 'interval' && (
               <div className={classes.pair}>
                 <TextInput
+                  {...its.input('everySeconds')}
                   label="Every"
                   aria-label={`Every${of}`}
-                  description="Elapsed time, whatever clocks show: 30 min, 1 h 30 min, 7 d"
-                  value={rule.every}
-                  error={
-                    'problem' in read && read.problem.startsWith('Say from')
-                      ? null
-                      : 'problem' in read
-                        ? read.problem
-                        : null
-                  }
-                  onChange={(event) => set(rule.key, { every: event.currentTarget.value })}
+                  description="Elapsed time, regardless of clock changes: 30 min, 1 h 30 min, 7 d"
                 />
                 <TextInput
+                  {...its.input('anchorMs')}
                   type="datetime-local"
                   step={1}
                   label="Counted from"
                   aria-label={`Counted from${of}`}
                   description={zone}
-                  value={rule.anchor}
-                  onChange={(event) => set(rule.key, { anchor: event.currentTarget.value })}
                 />
               </div>
             )}
             {rule.kind === 'once' && (
               <TextInput
+                {...its.input('atMs')}
                 type="datetime-local"
                 step={1}
-                label="At"
-                aria-label={`At${of}`}
+                label="Run at"
+                aria-label={`Run at${of}`}
                 description={zone}
-                value={rule.at}
-                error={'problem' in read ? read.problem : null}
-                onChange={(event) => set(rule.key, { at: event.currentTarget.value })}
                 maw={260}
               />
             )}
@@ -100,9 +82,9 @@ export function RuleList({ rules, zone, onChange }: RuleListProps) {
           color="gray"
           className={classes.add}
           leftSection={<IconPlus size={14} />}
-          onClick={() => onChange([...rules, newRuleForm(zone, Date.now(), { expression: '0 12 * * *' })])}
+          onClick={() => fields.change({ rules: [...rules, newRule(zone, Date.now(), { expression: '0 12 * * *' })] })}
         >
-          Add a rule
+          Add rule
         </Button>
       )}
     </div>

@@ -3,11 +3,13 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useDeferredValue, useMemo, useRef, useState } from 'react'
 import { listZones, occurrencesOf } from '../../../../shared/calendar/index.ts'
-import type { Schedule, ScheduleTiming } from '../../../../shared/contract/index.ts'
+import type { Schedule, ScheduleSettings, ScheduleTiming } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
 import { explainError } from '../../../api/explain-error.ts'
 import { useKeys } from '../../../state/keys.ts'
 import { FormFailure } from '../../../ui/fields/form-failure.tsx'
+import { useFormOf } from '../../../ui/fields/form-of-schema.ts'
+import { SchemaForm } from '../../../ui/fields/schema-form.tsx'
 import { LeaveGuard } from '../../../ui/leave-guard.tsx'
 import { Kbd, modKey } from '../../../ui/kbd.tsx'
 import { notifyDone } from '../../../ui/notify.tsx'
@@ -26,11 +28,11 @@ import {
   copyOf,
   emptyForm,
   formOf,
-  readSchedule,
-  readTemplate,
-  readTiming,
   rulePatch,
-  type ScheduleForm
+  ScheduleForm,
+  type ScheduleTexts,
+  templateForm,
+  TimingForm
 } from './schedule-form.ts'
 import { TemplateList } from './template-fields.tsx'
 
@@ -79,104 +81,78 @@ function EditorForm({
   saved,
   onDone
 }: {
-  start: () => ScheduleForm
+  start: () => ScheduleTexts
   saved: Schedule | null
   onDone: (saved: Schedule | null) => void
 }) {
   const { client } = useApi()
-  const [form, setForm] = useState(start)
-  const begun = useRef(form)
   const [revision, setRevision] = useState(saved?.revision)
-  const [isSaving, setSaving] = useState(false)
-  const [error, setError] = useState<unknown>(null)
   const isLeaving = useRef(false)
-  const read = useMemo(() => readSchedule(form), [form])
-  // The lists at the right may come a moment after the keys.
-  const timing = useDeferredValue(useMemo(() => readTiming(form), [form]))
-  const zones = useMemo(() => zoneChoices(form.zone), [form.zone])
-  const isChanged = form !== begun.current
   const leave = (schedule: Schedule | null) => {
     isLeaving.current = true
     onDone(schedule)
   }
-  const change = (patch: Partial<ScheduleForm>) => {
-    setError(null)
-    setForm((before) => ({ ...before, ...patch }))
-  }
-  const spread = (next: ScheduleTiming) =>
-    change({
-      rules: form.rules.map((rule, index) => {
-        const moved = next.rules[index]
-        return moved === undefined ? rule : { ...rule, ...rulePatch(moved, form.zone) }
-      })
-    })
-  const save = async () => {
-    if ('problem' in read || isSaving) return
-    setSaving(true)
-    setError(null)
-    try {
+  const form = useFormOf<ScheduleTexts, ScheduleSettings>({
+    schema: ScheduleForm,
+    start,
+    save: async (settings) => {
       const { schedule } =
         saved === null
-          ? await client.schedules.create(read.settings)
-          : await client.schedules.update({ ...read.settings, id: saved.id, revision })
-      notifyDone(saved === null ? `${schedule.name} is on.` : `${schedule.name} is saved.`)
+          ? await client.schedules.create(settings)
+          : await client.schedules.update({ ...settings, id: saved.id, revision })
+      notifyDone(saved === null ? `${schedule.name} was created.` : `${schedule.name} was saved.`)
       leave(schedule)
-    } catch (failure) {
-      setError(failure)
-    } finally {
-      setSaving(false)
     }
-  }
+  })
+  const { values, isDirty } = form
+  // The lists at the right may come a moment after the keys.
+  const timing = useDeferredValue(useMemo(() => TimingForm.safeParse(values), [values]))
+  const zones = useMemo(() => zoneChoices(values.zone), [values.zone])
+  const spread = (next: ScheduleTiming) =>
+    form.change({
+      rules: values.rules.map((rule, index) => {
+        const moved = next.rules[index]
+        return moved === undefined ? rule : { ...rule, ...rulePatch(moved, values.zone) }
+      })
+    })
   useKeys('Editor', [
-    { key: 'mod+s', label: 'Save', run: () => void save() },
-    { key: 'Escape', label: 'Leave without saving', run: () => !isChanged && leave(null) }
+    { key: 'mod+s', label: 'Save', run: () => form.submit() },
+    { key: 'Escape', label: 'Leave without saving', run: () => !isDirty && leave(null) }
   ])
-  const isChangedMeanwhile = error !== null && explainError(error).code === 'CHANGED_MEANWHILE'
+  const isChangedMeanwhile = form.failure !== null && explainError(form.failure).code === 'CHANGED_MEANWHILE'
   return (
-    <form
-      className={classes.editor}
-      aria-label={saved === null ? 'New schedule' : `Edit ${saved.name}`}
-      onSubmit={(event) => {
-        event.preventDefault()
-        void save()
-      }}
-      onKeyDown={(event) => {
-        if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
-        event.preventDefault()
-        void save()
-      }}
-    >
-      <LeaveGuard unsaved={isChanged ? unsavedWords(saved) : null} isLeaving={isLeaving} />
+    <SchemaForm form={form} className={classes.editor} label={saved === null ? 'New schedule' : `Edit ${saved.name}`}>
+      <LeaveGuard unsaved={isDirty ? unsavedWords(saved) : null} isLeaving={isLeaving} />
       <div className={classes.head}>
         <ScreenHead
-          title={saved === null ? 'New schedule' : form.name.trim() || saved.name}
+          title={saved === null ? 'New schedule' : values.name.trim() || saved.name}
           note={saved?.paused ? 'paused' : undefined}
         >
           <span className={classes.missing} role="status">
-            {'problem' in read ? read.problem : ''}
+            {form.isRefused ? 'Correct the marked fields.' : ''}
           </span>
-          <Button onClick={() => leave(null)}>{isChanged ? 'Discard' : 'Close'}</Button>
+          <Button onClick={() => leave(null)}>{isDirty ? 'Discard changes' : 'Close'}</Button>
           <Button
             type="submit"
             variant="filled"
-            loading={isSaving}
-            disabled={'problem' in read || (!isChanged && saved !== null)}
+            loading={form.isSaving}
+            disabled={!isDirty && saved !== null}
             rightSection={<Kbd>{modKey('S')}</Kbd>}
           >
-            {saved === null ? 'Create' : 'Save'}
+            {saved === null ? 'Create schedule' : 'Save schedule'}
           </Button>
         </ScreenHead>
-        <FormFailure error={error} />
+        <FormFailure error={form.failure} />
         {isChangedMeanwhile && saved !== null && (
           <div className={classes.meanwhile}>
-            <Button onClick={() => setForm(formOf(saved, Date.now()))}>Take theirs</Button>
+            <Button onClick={() => form.change(formOf(saved, Date.now()))}>Load the current version</Button>
             <Button
               onClick={() => {
                 setRevision(undefined)
-                setError(null)
+                form.clearFailure()
               }}
             >
-              Keep mine: save over it
+              Overwrite with my version
             </Button>
           </div>
         )}
@@ -186,71 +162,70 @@ function EditorForm({
           <Panel title="When">
             <div className={classes.top}>
               <TextInput
+                {...form.input('name')}
                 label="Name"
                 placeholder="nightly prices"
-                value={form.name}
                 maxLength={200}
                 autoFocus={saved === null}
-                onChange={(event) => change({ name: event.currentTarget.value })}
               />
               <Select
+                {...form.input('zone')}
                 label="Time zone"
                 data={zones}
-                value={form.zone}
                 searchable
                 allowDeselect={false}
                 limit={60}
-                nothingFoundMessage="No zone has this name"
-                onChange={(zone) => zone !== null && change({ zone })}
+                nothingFoundMessage="No matching time zone"
               />
             </div>
-            <RuleList rules={form.rules} zone={form.zone} onChange={(rules) => change({ rules })} />
+            <RuleList fields={form} />
           </Panel>
           <Panel title="What">
-            <TemplateList templates={form.jobs} onChange={(jobs) => change({ jobs })} />
+            <TemplateList fields={form} />
           </Panel>
           <Panel title="Rules">
-            <PolicyFields form={form} onChange={change} />
+            <PolicyFields fields={form} />
           </Panel>
         </div>
         <div className={classes.column} data-sticky>
-          <Outcome form={form} timing={timing} saved={saved} onSpread={spread} />
+          <Outcome form={values} timing={timing} saved={saved} onSpread={spread} />
         </div>
       </div>
-    </form>
+    </SchemaForm>
   )
 }
 
 /** What comes of it: words, the next runs, clock changes, neighbours. */
 function Outcome({
   form,
-  timing,
+  timing: read,
   saved,
   onSpread
 }: {
-  form: ScheduleForm
-  timing: ReturnType<typeof readTiming>
+  form: ScheduleTexts
+  timing: ReturnType<typeof TimingForm.safeParse>
   saved: Schedule | null
   onSpread: (timing: ScheduleTiming) => void
 }) {
+  const timing = read.success ? read.data : null
   const lists = useMemo(() => {
-    if ('problem' in timing) return null
+    if (timing === null) return null
     const nowMs = Date.now()
     return {
       occurrences: occurrencesOf(timing, { afterMs: nowMs, limit: NEXT_SHOWN }),
       changes: clockChangesOf(timing, nowMs)
     }
   }, [timing])
-  const templates = form.jobs.map((each) => readTemplate(each)).flatMap((each) => ('problem' in each ? [] : [each]))
+  const templates = form.jobs.flatMap((each) => templateForm('schedule').safeParse(each).data ?? [])
   const jobs = jobsOf(templates)
   return (
-    <Panel title="Next runs" note={jobs > 0 ? `${plural(jobs, 'job')} each` : undefined}>
-      {'problem' in timing || lists === null ? (
+    <Panel title="Next runs" note={jobs > 0 ? `${plural(jobs, 'job')} per run` : undefined}>
+      {timing === null || lists === null ? (
         <p className="tone-bad" role="alert">
-          {'problem' in timing ? timing.problem : ''}
+          {problemOf(read, form.rules.length)}
         </p>
       ) : lists.occurrences.length === 0 ? (
-        <p className="tone-wait">It would not fire any more: every moment that it means is past.</p>
+        <p className="tone-wait">This schedule never runs: all its run times are in the past.</p>
       ) : (
         <>
           <p className={classes.said}>{timingWords(timing)}</p>
@@ -268,8 +243,15 @@ function Outcome({
   )
 }
 
+/** The first thing that is wrong, with its rule where there are several. */
+function problemOf({ error }: ReturnType<typeof TimingForm.safeParse>, ruleCount: number): string {
+  const [first] = error?.issues ?? []
+  const [, index] = first?.path ?? []
+  return `${ruleCount > 1 && typeof index === 'number' ? `Rule ${index + 1}: ` : ''}${first?.message ?? ''}`
+}
+
 function unsavedWords(saved: Schedule | null): string {
-  return saved === null ? 'The new schedule is not saved yet.' : `What you changed of ${saved.name} is not saved yet.`
+  return saved === null ? 'The new schedule is not saved.' : `Your changes to ${saved.name} are not saved.`
 }
 
 /** This machine's zone and UTC first, then all others. */

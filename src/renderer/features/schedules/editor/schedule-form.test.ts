@@ -1,15 +1,17 @@
 import { describe, expect, it } from 'vitest'
 import { RunTemplate, ScheduleSettings, SECRET_MASK } from '../../../../shared/contract/index.ts'
 import { newRow } from '../../../ui/fields/value-rows.ts'
+import { problemsOf } from '../../../ui/fields/form-of-schema.ts'
 import {
+  argSetsText,
   copyOf,
   emptyForm,
   formOf,
-  newTemplateForm,
-  readArgSets,
-  readSchedule,
-  readTemplate,
-  readTiming,
+  newTemplate,
+  ScheduleForm,
+  type ScheduleTexts,
+  templateForm,
+  type TemplateTexts,
   writeArgSet
 } from './schedule-form.ts'
 
@@ -50,52 +52,66 @@ const settings = ScheduleSettings.parse({
   ]
 })
 
+const problem = (texts: ScheduleTexts) => [...problemsOf(ScheduleForm.safeParse(texts))]
+
 describe('the form of a schedule', () => {
   it('says the same as the schedule that it was made from', () => {
-    expect(readSchedule(formOf(settings, NOW_MS))).toEqual({ settings })
+    expect(ScheduleForm.parse(formOf(settings, NOW_MS))).toEqual(settings)
   })
 
   it('keeps secrets that nobody has touched, and asks for them again in a copy', () => {
     const secret = { ...settings, jobs: [{ ...settings.jobs[0]!, args: { key: SECRET_MASK }, secretNames: ['key'] }] }
-    const read = readSchedule(formOf(secret, NOW_MS))
-    expect('settings' in read && read.settings.jobs[0]!.args).toEqual({ key: SECRET_MASK })
-    expect(readSchedule(copyOf(secret, NOW_MS))).toEqual({ problem: 'key: enter its secret value' })
+    expect(ScheduleForm.parse(formOf(secret, NOW_MS)).jobs[0]!.args).toEqual({ key: SECRET_MASK })
+    expect(problem(copyOf(secret, NOW_MS))).toEqual([['jobs.0.args.0.value', 'Enter the secret value']])
   })
 
-  it('names what is missing, the first thing first', () => {
+  it('says at each field what is wrong with it', () => {
     const form = emptyForm(NOW_MS)
-    expect(readSchedule(form)).toEqual({ problem: 'Give it a name' })
-    expect(readSchedule({ ...form, name: 'n' })).toEqual({ problem: 'Choose a project' })
-    const template = newTemplateForm({ project: 'shop', spiders: ['prices'] })
-    const whole = { ...form, name: 'n', jobs: [template] }
-    expect(readSchedule(whole)).toHaveProperty('settings')
-    expect(readSchedule({ ...whole, jitter: 'soon' })).toMatchObject({ problem: expect.stringContaining('Jitter') })
-    expect(readSchedule({ ...whole, maxRuns: '1.5' })).toMatchObject({ problem: expect.stringContaining('Ends after') })
-    expect(readTiming({ ...whole, zone: 'Mars/Base' })).toEqual({ problem: 'Choose a time zone' })
-    const two = { ...whole, rules: [form.rules[0]!, { ...form.rules[0]!, expression: '61 * * * *' }] }
-    expect(readTiming(two)).toMatchObject({ problem: expect.stringContaining('Rule 2: The minute field') })
-    expect(readTiming({ ...whole, rules: [{ ...form.rules[0]!, kind: 'interval', every: '' }] })).toHaveProperty(
-      'problem'
-    )
-    expect(readTiming({ ...whole, rules: [{ ...form.rules[0]!, kind: 'once', at: '' }] })).toHaveProperty('problem')
+    expect(problem(form)).toEqual([
+      ['name', 'Enter a name'],
+      ['jobs.0.project', 'Choose a project'],
+      ['jobs.0.spiders', 'Choose at least one spider']
+    ])
+    const whole = { ...form, name: 'n', jobs: [newTemplate({ project: 'shop', spiders: ['prices'] })] }
+    const [rule] = form.rules
+    expect(problem(whole)).toEqual([])
+    expect(problem({ ...whole, jitterSeconds: 'soon' })).toEqual([['jitterSeconds', 'Not understood. Example: 30 min']])
+    expect(problem({ ...whole, jitterSeconds: '2 d', maxRuns: '1.5', zone: 'Mars/Base' })).toEqual([
+      ['zone', 'Choose a time zone'],
+      ['jitterSeconds', 'At most 1 d'],
+      ['maxRuns', 'Enter a whole number']
+    ])
+    expect(problem({ ...whole, rules: [rule!, { ...rule!, expression: '61 * * * *' }] })).toEqual([
+      ['rules.1.expression', expect.stringContaining('The minute field')]
+    ])
+    expect(problem({ ...whole, rules: [{ ...rule!, kind: 'interval', everySeconds: '', anchorMs: '' }] })).toEqual([
+      ['rules.0.everySeconds', 'Required. Example: 30 min'],
+      ['rules.0.anchorMs', 'Enter a date and time']
+    ])
+    expect(problem({ ...whole, excludedCrons: '* * 1 1 *\n99 * * * *' })[0]?.[0]).toBe('excludedCrons')
+    expect(problem({ ...whole, startMs: '2026-12-02T00:00', endMs: '2026-12-01T00:00' })[0]?.[0]).toBe('endMs')
   })
 
-  it('refuses a placeholder that there is not, in arguments, sets and matrix alike', () => {
-    const form = newTemplateForm({ project: 'shop', spiders: ['prices'] })
-    const wrong = { problem: expect.stringContaining('{nominall}') }
-    expect(readTemplate({ ...form, args: [newRow('day', '{nominall}')] })).toMatchObject(wrong)
-    expect(readTemplate({ ...form, argSets: 'day={nominall}' })).toMatchObject(wrong)
-    expect(readTemplate({ ...form, matrix: [newRow('day', 'a, {nominall}')] })).toMatchObject(wrong)
+  it('refuses a placeholder that does not exist, in arguments, sets and matrix alike', () => {
+    const texts = newTemplate({ project: 'shop', spiders: ['prices'] })
+    const wrong = (patch: Partial<TemplateTexts>) => [
+      ...problemsOf(templateForm('schedule').safeParse({ ...texts, ...patch }))
+    ]
+    const words = expect.stringContaining('{nominall}')
+    expect(wrong({ args: [newRow('day', '{nominall}')] })).toEqual([['args.0.value', words]])
+    expect(wrong({ argSets: 'day={nominall}' })).toEqual([['argSets', words]])
+    expect(wrong({ matrix: [newRow('day', 'a, {nominall}')] })).toEqual([['matrix.0.value', words]])
   })
 
   it('reads sets of arguments as they are written', () => {
     const set = { plain: 'a', empty: '', blank: 'two words', quote: 'say "hi" \\ there' }
-    expect(readArgSets(`${writeArgSet(set)}\n\n${writeArgSet({ page: '2' })}`)).toEqual({ sets: [set, { page: '2' }] })
-    expect(readArgSets('page=1 what')).toMatchObject({ problem: expect.stringContaining('“what”') })
+    const text = `${writeArgSet(set)}\n\n${writeArgSet({ page: '2' })}`
+    expect(argSetsText('schedule').parse(text)).toEqual([set, { page: '2' }])
+    expect(argSetsText('schedule').safeParse('page=1 what').error?.issues[0]?.message).toContain('“what”')
   })
 
   it('has a template that the contract takes', () => {
-    const read = readTemplate(newTemplateForm({ project: 'shop', spiders: ['prices'] }))
+    const read = templateForm('schedule').parse(newTemplate({ project: 'shop', spiders: ['prices'] }))
     expect(RunTemplate.parse(read)).toEqual(read)
   })
 })

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import classes from './dialog-foot.module.css'
+import classes from './dialog.module.css'
 
 interface DialogFootProps {
   /** Before the buttons: what is missing, or what will be. */
@@ -19,4 +19,9 @@ export function DialogFoot({ says, children }: DialogFootProps) {
       {children}
     </footer>
   )
+}
+
+/** What a question of a dialog is about, in a sentence or two. */
+export function DialogText({ children }: { children: ReactNode }) {
+  return <p className={classes.text}>{children}</p>
 }

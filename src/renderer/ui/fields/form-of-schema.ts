@@ -1,0 +1,158 @@
+import { schemaResolver, useForm, type UseFormReturnType } from '@mantine/form'
+import { type FormEvent, useEffect, useMemo, useRef, useState } from 'react'
+import type { z } from 'zod'
+import type { ErrorCode } from '../../../shared/errors.ts'
+import { explainError } from '../../api/explain-error.ts'
+import './issue-words.ts'
+
+/** A form, or one part of it. Its paths are those of the schema, which are the contract's wherever there is one. */
+export interface Fields<Values> {
+  readonly values: Values
+  /** What an input takes: its value, its change, and its error once there is reason to show one. */
+  input(name: keyof Values & string, type?: 'checkbox'): ReturnType<UseFormReturnType<object>['getInputProps']>
+  /** What is wrong with a field, as soon as it was changed or a save was tried. */
+  error(path: string): string | undefined
+  /** The same from the beginning: for what is never wrong while it is empty. */
+  problem(path: string): string | undefined
+  /** One of these names, or something below it, has an error that shows. */
+  hasError(...names: (keyof Values & string)[]): boolean
+  change(patch: Partial<Values>): void
+  within<Name extends keyof Values & (string | number)>(name: Name): Fields<Values[Name]>
+}
+
+/** Where a form stands, whatever is in it. */
+export interface FormState {
+  readonly isDirty: boolean
+  readonly isSaving: boolean
+  /** A save was tried and fields are wrong. */
+  readonly isRefused: boolean
+  /** Why the engine refused to save, where that is not about one field; null: it did not. */
+  readonly failure: unknown
+  readonly element: React.RefObject<HTMLFormElement | null>
+  clearFailure(): void
+  submit(event?: FormEvent<HTMLFormElement>): void
+}
+
+export interface FormOf<Values, Output> extends Fields<Values>, FormState {
+  /** What would be saved now; null while something is wrong. */
+  readonly output: Output | null
+  /** Begins anew from here: what was typed is given up, or was saved. */
+  restart(values: Values): void
+}
+
+interface FormOptions<Values, Output> {
+  /** From what stands in the fields to what the contract takes. */
+  schema: z.ZodType<Output, Values>
+  start: () => Values
+  /** What was typed stays when it throws. */
+  save: (output: Output) => Promise<unknown>
+}
+
+/** A refusal of the engine that is about one field, where the error does not name it itself. */
+const FIELD_OF_CODE: Partial<Record<ErrorCode, string>> = {
+  NODE_URL_INVALID: 'url',
+  NODE_DUPLICATE: 'url',
+  WEBHOOK_URL_FORBIDDEN: 'url',
+  PROJECT_NOT_FOUND: 'project',
+  VERSION_NOT_FOUND: 'version',
+  SPIDER_NOT_FOUND: 'spiders'
+}
+
+/** The one way from a form to the contract: Mantine holds the values, the schema judges them, errors stand at their fields. */
+export function useFormOf<Values extends object, Output>(options: FormOptions<Values, Output>): FormOf<Values, Output> {
+  const { schema, save } = options
+  const [start] = useState(options.start)
+  const [wasTried, setTried] = useState(false)
+  const [refusal, setRefusal] = useState<{ path: string | null; error: unknown } | null>(null)
+  const element = useRef<HTMLFormElement>(null)
+  const form: UseFormReturnType<Values, Output> = useForm<Values, Output>({
+    initialValues: start,
+    validate: schemaResolver(schema, { sync: true }),
+    transformValues: (values) => schema.parse(values),
+    onValuesChange: () => setRefusal(null),
+    enhanceGetInputProps: ({ field }) => ({ error: error(String(field)) })
+  })
+  const { values } = form
+  const read = useMemo(() => schema.safeParse(values), [schema, values])
+  const problems = useMemo(() => problemsOf(read), [read])
+  // A list in one input (tags, say) has its errors at its entries.
+  const problemAt = (path: string) =>
+    problems.get(path) ?? [...problems].find(([each]) => each.startsWith(`${path}.`))?.[1]
+  const error = (path: string): string | undefined => {
+    if (refusal !== null && refusal.path === path) return explainError(refusal.error).text
+    return wasTried || form.isDirty(path as never) ? problemAt(path) : undefined
+  }
+  // The first field that is wrong comes into sight, after the fold around it has opened.
+  const [tries, setTries] = useState(0)
+  useEffect(() => {
+    if (tries > 0) element.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()
+  }, [tries])
+
+  const submit = form.onSubmit(
+    async (output) => {
+      setRefusal(null)
+      try {
+        await save(output)
+      } catch (failure) {
+        setRefusal({ path: fieldOf(failure, values), error: failure })
+        setTries((count) => count + 1)
+      }
+    },
+    () => {
+      setTried(true)
+      setTries((count) => count + 1)
+    }
+  )
+  function fields<Part>(path: string, part: Part): Fields<Part> {
+    const at = (name: string) => (path === '' ? name : `${path}.${name}`)
+    return {
+      values: part,
+      input: (name, type = undefined) => form.getInputProps(at(name) as never, { type: type ?? 'input' }),
+      error: (name) => error(at(name)),
+      problem: (name) => problemAt(at(name)),
+      hasError: (...names) =>
+        [...problems.keys()].some(
+          (each) =>
+            names.some((name) => each === at(name) || each.startsWith(`${at(name)}.`)) && error(each) !== undefined
+        ),
+      change: (patch) =>
+        path === ''
+          ? form.setValues(patch as never)
+          : form.setFieldValue(path as never, ((before: Part) => ({ ...before, ...patch })) as never),
+      within: (name) => fields(at(String(name)), part[name])
+    }
+  }
+  return {
+    ...fields('', values),
+    output: read.success ? read.data : null,
+    isDirty: form.isDirty(),
+    isSaving: form.submitting,
+    isRefused: wasTried && !read.success,
+    failure: refusal?.path === null ? refusal.error : null,
+    element,
+    restart: (next) => {
+      form.setValues(next)
+      form.resetDirty(next)
+      setTried(false)
+    },
+    clearFailure: () => setRefusal(null),
+    submit: (event) => {
+      event?.preventDefault()
+      if (!form.submitting) submit(event)
+    }
+  }
+}
+
+/** What is wrong first, by the path of its field. */
+export function problemsOf({ error }: z.ZodSafeParseResult<unknown>): Map<string, string> {
+  const issues = (error?.issues ?? []).map(({ path, message }): [string, string] => [path.join('.'), message])
+  return new Map(issues.filter(([path], index) => issues.findIndex(([other]) => other === path) === index))
+}
+
+/** The field that a refusal names, if the form has it. */
+function fieldOf(failure: unknown, values: object): string | null {
+  const { code } = explainError(failure)
+  const named = (failure as { data?: { field?: unknown } } | null)?.data?.field
+  const path = typeof named === 'string' ? named : code === null ? undefined : FIELD_OF_CODE[code]
+  return path !== undefined && path.split('.')[0]! in values ? path : null
+}

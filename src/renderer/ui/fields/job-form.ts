@@ -1,0 +1,85 @@
+import { z } from 'zod'
+import { problemOfText } from '../../../shared/calendar/index.ts'
+import type { RunTemplate } from '../../../shared/contract/index.ts'
+import { LimitsForm, limitTexts } from './limits.ts'
+import { RetryForm, retryTexts } from './retry.ts'
+import { parseTagExpression } from './tag-expression.ts'
+import { rowsForm, rowsOf, valuesOf } from './value-rows.ts'
+
+const tagTerms = z.string().transform((text, context) => {
+  const read = parseTagExpression(text)
+  if ('terms' in read && read.terms.length > 0) return read.terms
+  const message = 'problem' in read ? read.problem : 'Enter a tag'
+  context.issues.push({ code: 'custom', message, input: text })
+  return z.NEVER
+})
+
+/** Which nodes: any, those with tags, or one. The fields not chosen keep what was typed. */
+const WhereForm = z.discriminatedUnion('where', [
+  z.object({ where: z.literal('any') }).transform(() => ({ nodeId: null, tags: [] as string[] })),
+  z.object({ where: z.literal('tags'), tags: tagTerms }).transform(({ tags }) => ({ nodeId: null, tags })),
+  z
+    .object({ where: z.literal('node'), nodeId: z.string('Choose a node') })
+    .transform(({ nodeId }) => ({ nodeId, tags: [] as string[] }))
+])
+
+/** The fields that a run, a schedule and a chain share; times, overlap and the like are their own. */
+export interface JobTexts {
+  project: string | null
+  /** null: the latest. */
+  version: string | null
+  spiders: string[]
+  args: ReturnType<typeof rowsOf>
+  settings: ReturnType<typeof rowsOf>
+  where: 'any' | 'tags' | 'node'
+  nodeId: string | null
+  /** As an expression: `eu|us !slow`. */
+  tags: string
+  priority: number | string
+  limits: ReturnType<typeof limitTexts>
+  retry: ReturnType<typeof retryTexts>
+}
+
+type Job = Pick<
+  RunTemplate,
+  'project' | 'spiders' | 'args' | 'settings' | 'secretNames' | 'limits' | 'priority' | 'nodeId' | 'tags' | 'retry'
+> & { version: string | null }
+
+export const jobTexts = (job: Partial<Job>): JobTexts => ({
+  project: job.project ?? null,
+  version: job.version ?? null,
+  spiders: [...(job.spiders ?? [])],
+  args: rowsOf(job.args, job.secretNames),
+  settings: rowsOf(job.settings, job.secretNames),
+  where: job.nodeId ? 'node' : job.tags?.length ? 'tags' : 'any',
+  nodeId: job.nodeId ?? null,
+  tags: (job.tags ?? []).join(' '),
+  priority: job.priority ?? 0,
+  limits: limitTexts(job.limits),
+  retry: retryTexts(job.retry)
+})
+
+/** `place` decides which placeholders a value may hold; null: they mean nothing there. */
+export function jobForm(place: 'schedule' | 'chain' | null): z.ZodType<Job, JobTexts> {
+  const ofValue = place === null ? undefined : (value: string) => problemOfText(value, place)
+  return z
+    .object({
+      project: z.string('Choose a project'),
+      version: z.string().nullable(),
+      spiders: z.array(z.string()).min(1, 'Choose at least one spider'),
+      args: rowsForm('args', ofValue),
+      settings: rowsForm('settings', ofValue),
+      priority: z.custom<number | string>().transform((typed) => Number(typed) || 0),
+      limits: LimitsForm,
+      retry: RetryForm
+    })
+    .and(WhereForm)
+    .transform(({ args, settings, ...job }) => ({
+      ...job,
+      args: valuesOf(args),
+      settings: valuesOf(settings),
+      secretNames: [
+        ...new Set([...args, ...settings].filter(({ isSecret }) => isSecret).map(({ name }) => name.trim()))
+      ].filter((name) => name !== '')
+    })) as never
+}

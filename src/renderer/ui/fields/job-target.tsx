@@ -1,0 +1,98 @@
+import { MultiSelect, Select } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import type { Job, Project } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import classes from './form.module.css'
+import type { Fields } from './form-of-schema.ts'
+import type { JobTexts } from './job-form.ts'
+
+interface JobTargetProps {
+  fields: Fields<Pick<JobTexts, 'project' | 'version' | 'spiders'>>
+  projects: readonly Project[]
+  /** The first of them that is empty takes the focus. */
+  takesFocus?: boolean
+}
+
+/** What to run: project, version and spiders. */
+export function JobTarget({ fields, projects, takesFocus = false }: JobTargetProps) {
+  const { project: name, version, spiders } = fields.values
+  const project = projects.find((each) => each.name === name)
+  const deployed = project?.versions.find((each) => each.version === (version ?? project.latestVersion))
+  const known = deployed?.spiders ?? null
+  const strangers = known === null ? [] : spiders.filter((spider) => !known.includes(spider))
+  return (
+    <>
+      <div className={classes.pair}>
+        <Select
+          {...fields.input('project')}
+          label="Project"
+          data={[...new Set([...projects.map((each) => each.name), ...(name === null ? [] : [name])])]}
+          onChange={(next) => fields.change({ project: next, version: null, spiders: [] })}
+          searchable
+          allowDeselect={false}
+          placeholder="Choose a project"
+          error={
+            name !== null && projects.length > 0 && project === undefined
+              ? 'This project is not deployed here'
+              : fields.error('project')
+          }
+          autoFocus={takesFocus && name === null}
+          openOnFocus={false}
+        />
+        <Select
+          {...fields.input('version')}
+          label="Version"
+          data={[
+            { value: '', label: project?.latestVersion ? `latest (${project.latestVersion})` : 'latest' },
+            ...(project?.versions.map((each) => ({ value: each.version, label: each.version })) ?? [])
+          ]}
+          value={version ?? ''}
+          onChange={(next) => fields.change({ version: next || null })}
+          allowDeselect={false}
+          disabled={name === null}
+        />
+      </div>
+      <MultiSelect
+        {...fields.input('spiders')}
+        label="Spiders"
+        data={[...new Set([...(known ?? []), ...spiders])].sort()}
+        searchable
+        clearable
+        limit={200}
+        hidePickedOptions
+        disabled={name === null}
+        placeholder={spiders.length === 0 ? 'Choose one or more' : undefined}
+        nothingFoundMessage={known === null ? 'The spiders of this version are not known yet' : 'No matching spider'}
+        description={
+          known !== null && known.length > 1 && spiders.length < known.length ? (
+            <button type="button" className={classes.all} onClick={() => fields.change({ spiders: [...known] })}>
+              Choose all {known.length}
+            </button>
+          ) : undefined
+        }
+        inputWrapperOrder={['label', 'input', 'description', 'error']}
+        error={
+          strangers.length > 0
+            ? `${strangers.join(', ')} ${strangers.length === 1 ? 'is' : 'are'} not in this version`
+            : fields.error('spiders')
+        }
+        autoFocus={takesFocus && name !== null && spiders.length === 0}
+        openOnFocus={false}
+      />
+    </>
+  )
+}
+
+/** Names of arguments and settings that earlier jobs of the project, or of its one spider, were given. */
+export function useKnownNames({ project, spiders }: Pick<JobTexts, 'project' | 'spiders'>) {
+  const { query } = useApi()
+  const filter = { project: project ?? undefined, spider: spiders.length === 1 ? spiders[0] : undefined, limit: 50 }
+  const recent = useQuery({
+    ...query.jobs.list.queryOptions({ input: filter }),
+    enabled: project !== null,
+    staleTime: 60_000
+  })
+  const names = (of: (job: Job) => Record<string, string>) =>
+    [...new Set(recent.data?.jobs.flatMap((job) => Object.keys(of(job))) ?? [])].sort()
+  return { args: names(({ args }) => args), settings: names(({ settings }) => settings) }
+}

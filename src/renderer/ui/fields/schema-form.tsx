@@ -1,0 +1,63 @@
+import { Button } from '@mantine/core'
+import type { ReactNode } from 'react'
+import { DialogFoot } from '../dialog.tsx'
+import { FormFailure } from './form-failure.tsx'
+import type { FormState } from './form-of-schema.ts'
+
+interface SchemaFormProps {
+  form: FormState
+  className?: string
+  label?: string
+  onEscape?: () => void
+  children: ReactNode
+}
+
+/** A form whose fields say themselves what is wrong with them; Ctrl-Enter saves from any of them. */
+export function SchemaForm({ form, className, label, onEscape, children }: SchemaFormProps) {
+  return (
+    <form
+      ref={form.element}
+      noValidate
+      className={className}
+      aria-label={label}
+      onSubmit={form.submit}
+      onKeyDown={(event) => {
+        if (event.key === 'Escape') onEscape?.()
+        if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+        event.preventDefault()
+        form.submit()
+      }}
+    >
+      {children}
+    </form>
+  )
+}
+
+interface FormFootProps {
+  form: FormState
+  /** What the button does: a verb and its object. */
+  submit: string
+  /** What saving leads to, while nothing is wrong. */
+  says?: string
+  isDisabled?: boolean
+  hint?: ReactNode
+  onCancel: () => void
+  /** Before the buttons. */
+  children?: ReactNode
+}
+
+/** The end of a dialog with a form: why it was not saved, and the buttons. */
+export function FormFoot({ form, submit, says, isDisabled, hint, onCancel, children }: FormFootProps) {
+  return (
+    <>
+      <FormFailure error={form.failure} />
+      <DialogFoot says={form.isRefused ? 'Correct the marked fields.' : (says ?? '')}>
+        {children}
+        <Button onClick={onCancel}>Cancel</Button>
+        <Button type="submit" variant="filled" loading={form.isSaving} disabled={isDisabled} rightSection={hint}>
+          {submit}
+        </Button>
+      </DialogFoot>
+    </>
+  )
+}

@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { formatDuration } from '../../../shared/time.ts'
+import { wordsOfIssue } from './issue-words.ts'
+import { parseDuration } from './limits.ts'
+
+/** Texts of fields as schemas: each ends in the contract's own schema, whose bounds it tells. Empty is `whenEmpty`. */
+function textOf<Value, Typed>(
+  of: z.ZodType<Value>,
+  whenEmpty: unknown,
+  parse: (typed: string) => { value: unknown } | { problem: string },
+  say?: (value: number) => string
+) {
+  return z.custom<Typed>().transform((typed, context): Value => {
+    const text = String(typed).trim()
+    const parsed = text !== '' || whenEmpty === undefined ? parse(text) : { value: whenEmpty }
+    const read = 'problem' in parsed ? null : of.safeParse(parsed.value, { error: (issue) => wordsOfIssue(issue, say) })
+    if (read?.success) return read.data
+    const message = 'problem' in parsed ? parsed.problem : (read?.error?.issues[0]?.message ?? '')
+    context.issues.push({ code: 'custom', message, input: typed })
+    return z.NEVER
+  })
+}
+
+/** A span such as `1 h 30 min`, in seconds. */
+export const durationText = <Value>(of: z.ZodType<Value>, whenEmpty: number | null | undefined = undefined) =>
+  textOf<Value, string>(of, whenEmpty, parseDuration, formatDuration)
+
+/** A number, in a field of text or one of numbers, which holds '' while it is empty. */
+export const numberText = <Value>(of: z.ZodType<Value>, whenEmpty: number | null | undefined = undefined) =>
+  textOf<Value, string | number>(of, whenEmpty, (text) => ({ value: text === '' ? Number.NaN : Number(text) }))
+
+/** A form whose schema depends on what was chosen in it. */
+export const formBy = <Output, Texts>(choose: (texts: Texts) => z.ZodType<Output>) =>
+  z.custom<Texts>().transform((texts, context): Output => {
+    const read = choose(texts).safeParse(texts)
+    if (read.success) return read.data
+    for (const { path, message } of read.error.issues)
+      context.issues.push({ code: 'custom', path, message, input: texts })
+    return z.NEVER
+  })
+
+/** null, where nothing was entered. */
+export const textOrNull = z.string().transform((text) => text.trim() || null)
+
+/** A path on the machine where Scrapdeck runs, which may have another system than this page. */
+export const absolutePath = z
+  .string()
+  .trim()
+  .min(1, 'Enter a path')
+  .regex(/^(\/|[A-Za-z]:[\\/]|\\\\)/, 'Enter an absolute path')
+
+export const linesOf = (text: string): string[] =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')

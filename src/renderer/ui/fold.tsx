@@ -1,0 +1,27 @@
+import { IconChevronRight } from '@tabler/icons-react'
+import { type ReactNode, useState } from 'react'
+import classes from './fold.module.css'
+
+interface FoldProps {
+  title: string
+  /** What it holds, in a line. */
+  summary: ReactNode
+  /** Something in it is wrong: it opens, so that the field can be seen. */
+  isWrong?: boolean
+  children: ReactNode
+}
+
+/** A part of a form that most never open: closed it says what it holds. */
+export function Fold({ title, summary, isWrong = false, children }: FoldProps) {
+  const [isOpened, setOpened] = useState(false)
+  if (isWrong && !isOpened) setOpened(true)
+  return (
+    <section className={classes.fold} aria-label={title}>
+      <button type="button" className={classes.head} aria-expanded={isOpened} onClick={() => setOpened(!isOpened)}>
+        <IconChevronRight size={14} aria-hidden />
+        <strong>{title}</strong> <span className={`ellipsis ${isWrong ? 'tone-bad' : 'dim'}`}>{summary}</span>
+      </button>
+      {isOpened && <div className={classes.body}>{children}</div>}
+    </section>
+  )
+}
