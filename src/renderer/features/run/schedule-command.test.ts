@@ -56,10 +56,10 @@ it('is a call of our own API where schedule.json cannot say it, with all that wa
     nodeId: null
   }
   expect(beyondSchedule(run)).toEqual([
-    'where to run',
-    'that a value is secret',
-    'a time to start',
-    'another job to wait for'
+    'placement',
+    'secret values',
+    'a start time',
+    'dependencies'
   ])
   const { command, isSchedule } = runCommand(run, door)
   expect(isSchedule).toBe(false)

@@ -26,7 +26,7 @@ export function WebhooksPanel() {
       note="other programs are told over HTTP what happens here"
       aside={
         <Button size="compact-xs" leftSection={<IconPlus size={13} />} onClick={() => setEditing('new')}>
-          Add a webhook
+          Add webhook
         </Button>
       }
       flush

@@ -34,7 +34,7 @@ it('is reached from the nodes, and shows each source with its state and what it 
 
 it('adds a source, changes it, asks it and removes it, saying what becomes of its nodes', async () => {
   open('/nodes/sources')
-  fireEvent.click(await screen.findByRole('button', { name: 'Add a source' }))
+  fireEvent.click(await screen.findByRole('button', { name: 'Add source' }))
   let dialog = within(await screen.findByRole('dialog', { name: 'Add discovery source' }))
   fireEvent.change(dialog.getByLabelText('Source name'), { target: { value: 'rented' } })
   fireEvent.change(dialog.getByLabelText(/Host name/), { target: { value: 'rented.example.net' } })

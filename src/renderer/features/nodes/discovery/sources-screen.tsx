@@ -23,10 +23,10 @@ export function SourcesScreen() {
   const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes ?? []
   const [editing, setEditing] = useState<SourceState | 'new' | null>(null)
   const [removing, setRemoving] = useState<SourceState | null>(null)
-  useKeys('Sources of nodes', [{ key: 'a', label: 'Add a source', run: () => setEditing('new') }])
+  useKeys('Sources of nodes', [{ key: 'a', label: 'Add source', run: () => setEditing('new') }])
   const addButton = (
     <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => setEditing('new')}>
-      Add a source
+      Add source
     </Button>
   )
   return (

@@ -22,11 +22,11 @@ export function ChainsScreen() {
   const search = getRouteApi('/schedules/chains').useSearch()
   const navigate = useNavigate({ from: '/schedules/chains' })
   const go = (next: ChainsSearch) => void navigate({ search: next })
-  useKeys('Chains', [{ key: 'a', label: 'Add a chain', run: () => go({ add: true }) }])
+  useKeys('Chains', [{ key: 'a', label: 'Add chain', run: () => go({ add: true }) }])
   const editing = chains.data?.chains.find(({ id }) => id === search.chain)
   const addButton = (
     <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => go({ add: true })}>
-      Add a chain
+      Add chain
     </Button>
   )
   return (
