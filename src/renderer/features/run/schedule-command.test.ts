@@ -55,12 +55,7 @@ it('is a call of our own API where schedule.json cannot say it, with all that wa
     priority: 0,
     nodeId: null
   }
-  expect(beyondSchedule(run)).toEqual([
-    'placement',
-    'secret values',
-    'a start time',
-    'dependencies'
-  ])
+  expect(beyondSchedule(run)).toEqual(['placement', 'secret values', 'a start time', 'dependencies'])
   const { command, isSchedule } = runCommand(run, door)
   expect(isSchedule).toBe(false)
   const printed = execFileSync('sh', ['-c', command.replace(/^curl/, `printf '%s\\n'`)], { encoding: 'utf8' })
