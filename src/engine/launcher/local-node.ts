@@ -14,7 +14,7 @@ import {
 import { problemOfPathPart } from '../projects/names.ts'
 import { type Clock, sleep } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import { type LocalEnvironments, openEnvironments } from './pythons/environments.ts'
+import { LocalEnvironments } from './pythons/environments.ts'
 import { itemsFileOf, logFileOf, type RunDirectories, type RunSource } from './runs/launch-plan.ts'
 import { readLogRange } from './runs/log-range.ts'
 import { openProcessTable } from './processes/process-table.ts'
@@ -114,13 +114,13 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
     onChange() {
       const { state, path } = python.state()
       if (state === 'ready') pool.prepare(path!)
-      environments?.noteMain()
+      environments?.refreshMain()
     }
   })
   let runs: RunList | null = null
   let watch: RunWatch | null = null
   let environments: LocalEnvironments | null = null
-  const openedEnvironments = await openEnvironments({
+  const openedEnvironments = await LocalEnvironments.open({
     dataDirectory: options.directory,
     main: python,
     projects: () => options.projectPythons?.names() ?? [],

@@ -98,7 +98,7 @@ describe('placing jobs on nodes', () => {
 
   it('a node that cannot run one project runs the others, and other nodes run that one', () => {
     const whyNotReady = (nodeId: string, project: string) =>
-      nodeId === 'n1' && project === 'slow' ? 'is making the Python environment of slow (Collecting lxml)' : null
+      nodeId === 'n1' && project === 'slow' ? 'is building the Python environment of slow (Collecting lxml)' : null
     const lanes = [
       aLine(['a', 'b'], { project: 'slow' }),
       aLine(['c'], { project: 'slow', placement: { nodeId: 'n1', tags: [] } }),
@@ -112,7 +112,7 @@ describe('placing jobs on nodes', () => {
     ])
     expect(plan.waiting.lines.get(lanes[1]!.key)).toEqual({
       code: 'python_not_ready',
-      text: 'eu-1 is making the Python environment of slow (Collecting lxml)'
+      text: 'eu-1 is building the Python environment of slow (Collecting lxml)'
     })
     expect(plan.waiting.lines.get(lanes[0]!.key)?.code).toBe('all_slots_busy')
   })

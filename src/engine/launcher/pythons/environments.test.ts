@@ -8,7 +8,7 @@ import { silentLogger } from '../../runtime/logger.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { writeFakePython } from '../../testing/fake-python.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
-import { openEnvironments } from './environments.ts'
+import { LocalEnvironments } from './environments.ts'
 import { openMadeEnvironment } from './made-environment.ts'
 import { openPythonEnvironment } from './python-environment.ts'
 
@@ -35,10 +35,10 @@ async function aRoom(over: { pip?: string; scrapy?: string | null } = {}) {
       candidates: [at('main')],
       clock: systemClock,
       logger: silentLogger,
-      onChange: () => environments?.noteMain()
+      onChange: () => environments?.refreshMain()
     })
-    let environments: Awaited<ReturnType<typeof openEnvironments>> | null = null
-    environments = await openEnvironments({
+    let environments: Awaited<ReturnType<typeof LocalEnvironments.open>> | null = null
+    environments = await LocalEnvironments.open({
       ...paths,
       main,
       projects: () => [...settings.keys()],
@@ -198,7 +198,7 @@ test('while it is made its step is told, its log is read as it grows, and other 
     expect(one).toMatchObject({ state: 'building', path: null, progress: { text: 'Collecting lxml' } })
     return one!.id
   }, WAIT)
-  const words = 'is making the Python environment of shop (Collecting lxml)'
+  const words = 'is building the Python environment of shop (Collecting lxml)'
   expect(environments.pythonOf('shop')).toMatchObject({ path: null, waiting: words })
   expect(environments.pythonOf('news')).toEqual({ path: t.at('main') })
   await vi.waitFor(() => expect(t.steps).toContain('Collecting lxml'), WAIT)
@@ -236,11 +236,11 @@ test('one that fails says why and what to do, keeps its log without credentials,
   const environments = await t.open()
   const { id, problem } = await untilState(environments, 'failed')
   expect(problem).toBe(
-    'The packages could not be installed: nothing at https://***@index.example/simple. Mend the requirements, or try again.'
+    'The packages could not be installed: nothing at https://***@index.example/simple. Fix the requirements, or try again.'
   )
   expect(environments.pythonOf('shop')).toMatchObject({
     path: null,
-    waiting: expect.stringMatching(/^could not make the Python environment of shop \(The packages could not/)
+    waiting: expect.stringMatching(/^could not build the Python environment of shop \(The packages could not/)
   })
   const log = await readAll(environments, id)
   expect(log).toContain('hint: see above')
@@ -344,11 +344,11 @@ test('two are made at a time; one that waits for its turn can be deleted', async
   const states = () => made(environments).map(({ state }) => state)
   await vi.waitFor(async () => expect(await t.installs()).toHaveLength(2), WAIT)
   expect(states()).toEqual(['building', 'building', 'building', 'building'])
-  const waiting = made(environments).filter(({ progress }) => progress?.text === 'waits for others to be made')
+  const waiting = made(environments).filter(({ progress }) => progress?.text === 'waiting for other builds')
   expect(waiting).toHaveLength(2)
   const [{ id, projects }] = waiting as [Environment, Environment]
   expect(environments.pythonOf(projects[0]!)).toMatchObject({
-    waiting: `is making the Python environment of ${projects[0]} (waits for others to be made)`
+    waiting: `is building the Python environment of ${projects[0]} (waiting for other builds)`
   })
 
   t.settings.set(projects[0]!, { kind: 'default' })
@@ -369,7 +369,7 @@ test('an unused environment is listed and can be deleted; one that projects or s
   await expect(environments.remove('0123456789ab')).rejects.toMatchObject({ code: 'NOT_FOUND' })
   await expect(environments.rebuild('../../..')).rejects.toMatchObject({ code: 'NOT_FOUND' })
   expect(() => environments.log('main')).toThrow('has no log')
-  await expect(environments.rebuild('main')).rejects.toThrow('which Scrapdeck has not made')
+  await expect(environments.rebuild('main')).rejects.toThrow('which Scrapdeck did not build')
   t.settings.set('shop', { kind: 'default' })
   expect(made(environments)).toMatchObject([{ id, projects: [] }])
   for (const inUse of [[path!], null]) {

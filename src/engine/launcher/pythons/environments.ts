@@ -1,13 +1,12 @@
-import { createHash } from 'node:crypto'
-import { mkdir, readdir } from 'node:fs/promises'
-import { join, sep } from 'node:path'
+import { join } from 'node:path'
 import type { Environment, ProjectPython, StartMode } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
-import type { Clock, Timer } from '../../runtime/clock.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import { checkPython, type Finding, isNewEnough, OLDEST_PYTHON } from './check-python.ts'
-import { type MadeEnvironment, openMadeEnvironment } from './made-environment.ts'
-import { absoluteUnlessBare, COLD, type PythonEnvironment } from './python-environment.ts'
+import { describeInterpreter, describeMade, describeMain, progressOf } from './describe-environments.ts'
+import { type Made, MadeEnvironments } from './made-environments.ts'
+import { interpreterId, NamedInterpreters, problemOfInterpreter } from './named-interpreters.ts'
+import { COLD, type PythonEnvironment } from './python-environment.ts'
 import { environmentId, normaliseRequirements } from './requirements.ts'
 
 /** The Pythons that run projects: the main one, those that projects name, and those made from their requirements. */
@@ -28,17 +27,6 @@ export interface Environments {
 /** The Python that a project's spiders start with now; `waiting` in words that follow a node's name (`is making …`). */
 export type PythonOfProject = { path: string } | { path: null; problem: string; waiting: string }
 
-export interface LocalEnvironments extends Environments {
-  /** Begins to make it where it is not there. Cheap: asked for every job that could be placed. */
-  pythonOf(project: string): PythonOfProject
-  /** The same once no look at a Python is under way. Makings are not waited for. */
-  settledPythonOf(project: string): Promise<PythonOfProject>
-  /** The main Python changed, or how far its making is. */
-  noteMain(): void
-  /** Ends what is being made; it is made afresh by the next engine. */
-  close(): Promise<void>
-}
-
 export interface EnvironmentsOptions {
   dataDirectory: string
   main: PythonEnvironment
@@ -53,26 +41,6 @@ export interface EnvironmentsOptions {
   onChange: () => void
 }
 
-interface Interpreter {
-  id: string
-  /** As the project names it. */
-  command: string
-  finding: Finding | null
-  check: Promise<Finding>
-}
-
-interface Made {
-  id: string
-  environment: MadeEnvironment
-  /** Set while it is being made or waits for its turn. */
-  work: { done: Promise<void>; abort: AbortController } | null
-}
-
-const AT_ONCE = 2
-const PROGRESS_EVERY_MS = 500
-const TIDY_EVERY_MS = 60_000
-const ID = /^[0-9a-f]{12}$/
-
 /** Where there is no local node there are no environments. */
 export const NO_ENVIRONMENTS: Environments = {
   list: () => [],
@@ -83,385 +51,217 @@ export const NO_ENVIRONMENTS: Environments = {
   refresh() {}
 }
 
-/** Reads what earlier engines made in `environments/`, and begins at once to make what projects lack. */
-export async function openEnvironments(options: EnvironmentsOptions): Promise<LocalEnvironments> {
-  const { main, clock, logger, startOf = () => COLD } = options
-  const directory = join(options.dataDirectory, 'environments')
-  await mkdir(directory, { recursive: true, mode: 0o700 })
-  const interpreters = new Map<string, Interpreter>()
-  const made = new Map<string, Made>()
-  const idsOfTexts = new Map<string, string>()
-  const queue = new Set<() => void>()
-  let making = 0
-  let isClosed = false
-  let progressTimer: Timer | null = null
-  let tidyTimer: Timer | null = null
+/** The Pythons of the local node: which one each project runs with, and whether it is ready. */
+export class LocalEnvironments implements Environments {
+  readonly #options: EnvironmentsOptions
+  readonly #startOf: (path: string) => StartMode
+  readonly #interpreters: NamedInterpreters
+  readonly #made: MadeEnvironments
+  readonly #idsOfTexts = new Map<string, string>()
 
-  for (const id of (await readdir(directory)).filter((name) => ID.test(name))) addMade(id)
-  // The search may have ended while the directory was read.
-  refresh()
-  tidyLater(TIDY_EVERY_MS)
-
-  return {
-    list,
-    log(id, signal) {
-      const environment = id === 'main' ? main.own : made.get(id)?.environment
-      if (!environment?.hasLog()) throw new ScrapdeckError('NOT_FOUND', `The environment ${id} has no log.`)
-      return environment.log(signal)
-    },
-    async rebuild(id) {
-      if (id === 'main') rebuildMain()
-      else if (interpreters.has(id)) look(interpreters.get(id)!.command)
-      else await rebuildMade(id)
-      return list().find((environment) => environment.id === id) ?? Promise.reject(unknownEnvironment(id))
-    },
-    async remove(id) {
-      const listed = list().find((environment) => environment.id === id)
-      if (listed === undefined) throw unknownEnvironment(id)
-      if (listed.kind === 'main') throw new ScrapdeckError('BAD_INPUT', 'The main Python cannot be removed.')
-      if (listed.projects.length > 0) {
-        const names = listed.projects.join(', ')
-        throw new ScrapdeckError('BAD_INPUT', `${names} runs with it. Choose another Python there first.`)
-      }
-      const one = made.get(id)
-      if (one !== undefined) await removeMade(one)
-      interpreters.delete(id)
-      options.onChange()
-    },
-    async verify(python) {
-      refuseEmpty(python)
-      if (python.kind !== 'interpreter') return
-      const { id, check } = look(python.path)
-      const problem = problemOfInterpreter(python.path, await check)
-      if (problem === null) return
-      // One that another project names stays, with what was found now.
-      if (!projectsOf().has(id)) interpreters.delete(id)
-      throw new ScrapdeckError('BAD_INPUT', problem, { data: { field: 'python' } })
-    },
-    refresh,
-    pythonOf,
-    async settledPythonOf(project) {
-      await main.settled()
-      const setting = options.settingOf(project)
-      if (setting.kind === 'interpreter') await interpreterOf(setting.path).check
-      return pythonOf(project)
-    },
-    noteMain() {
-      if (main.own.progress() !== null) noteProgress()
-      else refresh()
-    },
-    async close() {
-      isClosed = true
-      progressTimer?.cancel()
-      tidyTimer?.cancel()
-      const work = [...made.values()].flatMap((one) => one.work ?? [])
-      for (const { abort } of work) abort.abort(new Error('Scrapdeck is stopping'))
-      await Promise.allSettled(work.map(({ done }) => done))
-    }
+  private constructor(options: EnvironmentsOptions, made: MadeEnvironments) {
+    const { dataDirectory, clock, onChange, startOf = () => COLD } = options
+    this.#options = options
+    this.#startOf = startOf
+    this.#made = made
+    this.#interpreters = new NamedInterpreters({ directory: dataDirectory, clock, onChange })
   }
 
-  // --- which Python a project has ---------------------------------------------------------------------------------
+  /** Reads what earlier engines made in `environments/`, and begins at once to make what projects lack. */
+  static async open(options: EnvironmentsOptions): Promise<LocalEnvironments> {
+    const { main, pythonsInUse, clock, logger, onChange } = options
+    const directory = join(options.dataDirectory, 'environments')
+    const made = await MadeEnvironments.open({ directory, main: main.own, pythonsInUse, clock, logger, onChange })
+    const environments = new LocalEnvironments(options, made)
+    // The search may have ended while the directory was read.
+    environments.refresh()
+    return environments
+  }
 
-  function pythonOf(project: string): PythonOfProject {
-    const setting = options.settingOf(project)
-    const state = main.state()
+  list(): Environment[] {
+    const projects = this.#projectsById()
+    const named = this.#interpreters.list().filter(({ id }) => projects.has(id))
+    return [
+      describeMain(this.#options.main, projects.get('main') ?? []),
+      ...named.map((one) => describeInterpreter(one, projects.get(one.id)!, this.#startOf)),
+      ...this.#made.list().map((one) => describeMade(one, projects.get(one.id) ?? [], this.#startOf))
+    ]
+  }
+
+  log(id: string, signal?: AbortSignal): AsyncGenerator<{ text: string }, void, void> {
+    const environment = id === 'main' ? this.#options.main.own : this.#made.find(id)?.environment
+    if (!environment?.hasLog()) throw new ScrapdeckError('NOT_FOUND', `The environment ${id} has no log.`)
+    return environment.log(signal)
+  }
+
+  async rebuild(id: string): Promise<Environment> {
+    const interpreter = this.#interpreters.find(id)
+    if (id === 'main') this.#rebuildMain()
+    else if (interpreter !== undefined) this.#interpreters.check(interpreter.command)
+    else await this.#rebuildMade(id)
+    return this.#require(id)
+  }
+
+  async remove(id: string): Promise<void> {
+    const { kind, projects } = this.#require(id)
+    if (kind === 'main') throw new ScrapdeckError('BAD_INPUT', 'The main Python cannot be removed.')
+    if (projects.length > 0) {
+      const text = `${projects.join(', ')} runs with it. Choose another Python there first.`
+      throw new ScrapdeckError('BAD_INPUT', text)
+    }
+    const one = this.#made.find(id)
+    if (one !== undefined) await this.#made.remove(one)
+    this.#interpreters.forget(id)
+    this.#options.onChange()
+  }
+
+  async verify(python: ProjectPython): Promise<void> {
+    refuseEmpty(python)
+    if (python.kind !== 'interpreter') return
+    const { id, check } = this.#interpreters.check(python.path)
+    const problem = problemOfInterpreter(python.path, await check)
+    if (problem === null) return
+    // One that another project names stays, with what was found now.
+    if (!this.#projectsById().has(id)) this.#interpreters.forget(id)
+    throw new ScrapdeckError('BAD_INPUT', problem, { data: { field: 'python' } })
+  }
+
+  refresh(project?: string): void {
+    if (this.#made.isClosed) return
+    for (const name of project === undefined ? this.#options.projects() : [project]) this.pythonOf(name)
+    this.#options.onChange()
+  }
+
+  /** Begins to make it where it is not there. Cheap: asked for every job that could be placed. */
+  pythonOf(project: string): PythonOfProject {
+    const { main, settingOf } = this.#options
+    const setting = settingOf(project)
+    const { state, path, problem } = main.state()
     if (setting.kind === 'default') {
-      if (state.state === 'ready') return { path: state.path! }
-      return missing(state.problem ?? 'Python is not ready yet.', 'has no Python with Scrapy yet')
+      if (state === 'ready') return { path: path! }
+      return missing(problem ?? 'Python is not ready yet.', 'has no Python with Scrapy yet')
     }
-    if (setting.kind === 'interpreter') {
-      const { finding } = interpreterOf(setting.path)
-      if (finding === null) return missing(`${setting.path} is being checked.`, `is checking ${setting.path}`)
-      const problem = problemOfInterpreter(setting.path, finding)
-      return problem === null ? { path: finding.path } : missing(problem, `cannot run ${project}: ${problem}`)
-    }
-    const one = madeFor(setting.text)
-    if (one === null) return missing(state.problem ?? 'Python is not ready yet.', 'has no Python yet')
-    const current = one.environment.current()
+    if (setting.kind === 'interpreter') return this.#pythonOfInterpreter(project, setting.path)
+    const one = this.#madeFor(setting.text)
+    if (one === null) return missing(problem ?? 'Python is not ready yet.', 'has no Python yet')
+    return this.#pythonOfMade(project, one, setting.text)
+  }
+
+  /** The same once no look at a Python is under way. Makings are not waited for. */
+  async settledPythonOf(project: string): Promise<PythonOfProject> {
+    await this.#options.main.settled()
+    const setting = this.#options.settingOf(project)
+    if (setting.kind === 'interpreter') await this.#interpreters.of(setting.path).check
+    return this.pythonOf(project)
+  }
+
+  /** The main Python changed, or how far its making is. */
+  refreshMain(): void {
+    if (this.#options.main.own.progress() !== null) this.#made.announceProgress()
+    else this.refresh()
+  }
+
+  /** Ends what is being made; it is made afresh by the next engine. */
+  close(): Promise<void> {
+    return this.#made.close()
+  }
+
+  #pythonOfInterpreter(project: string, command: string): PythonOfProject {
+    const { finding } = this.#interpreters.of(command)
+    if (finding === null) return missing(`${command} is being checked.`, `is checking ${command}`)
+    const problem = problemOfInterpreter(command, finding)
+    return problem === null ? { path: finding.path } : missing(problem, `cannot run ${project}: ${problem}`)
+  }
+
+  #pythonOfMade(project: string, one: Made, requirements: string): PythonOfProject {
+    const { environment } = one
+    const current = environment.current()
     if (current !== null) return { path: current.path }
-    if (one.work === null && one.environment.failure() === null) begin(one, setting.text)
+    if (one.work === null && environment.failure() === null) {
+      this.#made.begin(one, this.#options.main.base(), requirements)
+    }
     if (one.work !== null) {
       const { text } = progressOf(one)
       return missing(
-        `The Python environment of ${project} is being made (${text}).`,
-        `is making the Python environment of ${project} (${text})`
+        `The Python environment of ${project} is being built (${text}).`,
+        `is building the Python environment of ${project} (${text})`
       )
     }
-    const failure = one.environment.failure() ?? 'Scrapdeck is stopping'
+    const failure = environment.failure() ?? 'Scrapdeck is stopping'
     return missing(
-      `The Python environment of ${project} could not be made. ${failure}`,
-      `could not make the Python environment of ${project} (${failure})`
+      `The Python environment of ${project} could not be built. ${failure}`,
+      `could not build the Python environment of ${project} (${failure})`
     )
   }
 
-  function missing(problem: string, waiting: string): PythonOfProject {
-    return { path: null, problem, waiting }
-  }
-
-  function refresh(project?: string): void {
-    if (isClosed) return
-    for (const name of project === undefined ? options.projects() : [project]) pythonOf(name)
-    options.onChange()
-  }
-
   /** Null while there is no Python to make one from. */
-  function madeFor(text: string): Made | null {
-    const id = idOf(text)
-    return id === null ? null : (made.get(id) ?? addMade(id))
+  #madeFor(text: string): Made | null {
+    const id = this.#idOf(text)
+    return id === null ? null : this.#made.of(id)
   }
 
-  function idOf(text: string): string | null {
-    const base = main.base()
+  #idOf(text: string): string | null {
+    const base = this.#options.main.base()
     if (base === null) return null
     const key = `${base.version} ${text}`
-    let id = idsOfTexts.get(key)
+    let id = this.#idsOfTexts.get(key)
     if (id === undefined) {
-      if (idsOfTexts.size > 1000) idsOfTexts.clear()
-      idsOfTexts.set(key, (id = environmentId(text, base.version)))
+      if (this.#idsOfTexts.size > 1000) this.#idsOfTexts.clear()
+      this.#idsOfTexts.set(key, (id = environmentId(text, base.version)))
     }
     return id
   }
 
-  function idOfSetting(setting: ProjectPython): string | null {
+  #idOfSetting(setting: ProjectPython): string | null {
     if (setting.kind === 'default') return 'main'
-    return setting.kind === 'interpreter' ? interpreterId(setting.path) : idOf(setting.text)
+    return setting.kind === 'interpreter' ? interpreterId(setting.path) : this.#idOf(setting.text)
   }
 
-  function projectsOf(): Map<string, string[]> {
-    const projects = new Map<string, string[]>()
-    for (const project of options.projects()) {
-      const id = idOfSetting(options.settingOf(project))
+  #projectsById(): Map<string, string[]> {
+    const { projects, settingOf } = this.#options
+    const withId = projects().map((project) => ({ project, id: this.#idOfSetting(settingOf(project)) }))
+    const byId = new Map<string, string[]>()
+    for (const { id, project } of withId) {
       if (id === null) continue
-      const names = projects.get(id)
-      if (names === undefined) projects.set(id, [project])
+      const names = byId.get(id)
+      if (names === undefined) byId.set(id, [project])
       else names.push(project)
     }
-    return projects
+    return byId
   }
 
-  // --- interpreters -----------------------------------------------------------------------------------------------
-
-  function interpreterOf(command: string): Interpreter {
-    return interpreters.get(interpreterId(command)) ?? look(command)
-  }
-
-  function look(command: string): Interpreter {
-    const id = interpreterId(command)
-    const check = checkPython(absoluteUnlessBare(command), { directory: options.dataDirectory, clock })
-    const interpreter: Interpreter = { id, command, finding: null, check }
-    interpreters.set(id, interpreter)
-    void check.then((finding) => {
-      interpreter.finding = finding
-      options.onChange()
-    })
-    options.onChange()
-    return interpreter
-  }
-
-  // --- environments that we make ------------------------------------------------------------------------------------
-
-  function addMade(id: string): Made {
-    const environment = openMadeEnvironment({ directory: join(directory, id), clock, onChange: noteProgress })
-    const one: Made = { id, environment, work: null }
-    made.set(id, one)
-    return one
-  }
-
-  async function rebuildMade(id: string): Promise<void> {
-    const one = made.get(id)
+  async #rebuildMade(id: string): Promise<void> {
+    const { main } = this.#options
+    const one = this.#made.find(id)
     const requirements = (await one?.environment.requirements()) ?? null
     if (one === undefined || requirements === null) throw unknownEnvironment(id)
-    if (main.base() === null) {
-      throw new ScrapdeckError('PYTHON_MISSING', main.state().problem ?? 'There is no Python to make it from.')
-    }
-    begin(one, requirements)
-  }
-
-  /** Two are made at a time. Who asks while it is being made already gets that one. */
-  function begin(one: Made, requirements: string): void {
     const base = main.base()
-    if (one.work !== null || base === null || isClosed) return
-    const abort = new AbortController()
-    const done = one.environment
-      .make(base, requirements, abort.signal, (work) => inTurn(work, abort.signal))
-      .then(() => logger.info({ environment: one.id }, 'a Python environment was made'))
-      .catch((error: unknown) => {
-        if (!abort.signal.aborted) logger.warn({ environment: one.id, error }, 'a Python environment could not be made')
-      })
-      .finally(() => {
-        one.work = null
-        if (isClosed) return
-        tidyLater(TIDY_EVERY_MS)
-        options.onChange()
-      })
-    one.work = { done, abort }
-    options.onChange()
+    if (base === null) {
+      throw new ScrapdeckError('PYTHON_MISSING', main.state().problem ?? 'There is no Python to build it from.')
+    }
+    this.#made.begin(one, base, requirements)
   }
 
-  async function inTurn(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
-    if (making < AT_ONCE) making += 1
-    else {
-      await new Promise<void>((resolve, reject) => {
-        queue.add(resolve)
-        const giveUp = () => queue.delete(resolve) && reject(signal.reason)
-        signal.addEventListener('abort', giveUp, { once: true })
-      })
-    }
-    try {
-      await work()
-    } finally {
-      // Who is next gets the place; nobody can take it in between.
-      const [next] = queue
-      if (next === undefined) making -= 1
-      else {
-        queue.delete(next)
-        next()
-      }
-    }
-  }
-
-  async function removeMade(one: Made): Promise<void> {
-    const inUse = options.pythonsInUse()
-    if (inUse === null || inUse.some((path) => path.startsWith(one.environment.directory + sep))) {
-      throw new ScrapdeckError('BAD_INPUT', `Spiders still run with the environment ${one.id}. Wait until they end.`)
-    }
-    one.work?.abort.abort(new Error('The environment is removed'))
-    await one.work?.done
-    made.delete(one.id)
-    await one.environment.delete()
-  }
-
-  function rebuildMain(): void {
+  #rebuildMain(): void {
+    const { main, logger } = this.#options
     const { state, path } = main.state()
     if (state === 'ready' && path !== main.own.current()?.path) {
-      const text = `The main Python is ${path}, which Scrapdeck has not made and cannot make anew.`
+      const text = `The main Python is ${path}, which Scrapdeck did not build and cannot rebuild.`
       throw new ScrapdeckError('BAD_INPUT', text)
     }
     if (main.own.progress() !== null) return
     main.create(() => {}).catch((error: unknown) => logger.warn({ error }, 'the main environment could not be made'))
   }
 
-  /** Left-overs: of makings that a killed engine did not end, and of those that were replaced. */
-  function tidyLater(delayMs: number): void {
-    if (isClosed) return
-    tidyTimer ??= clock.setTimer(delayMs, () => {
-      tidyTimer = null
-      tidy().catch((error: unknown) => logger.warn({ error }, 'deleting old Python environments failed'))
-    })
-  }
-
-  async function tidy(): Promise<void> {
-    const environments = [main.own, ...[...made.values()].map((one) => one.environment)]
-    const leftOvers = await Promise.all(environments.map((environment) => environment.leftOvers()))
-    if (leftOvers.flat().length === 0) return
-    const inUse = options.pythonsInUse()
-    const isInUse = (build: string) => inUse === null || inUse.some((path) => path.startsWith(build + sep))
-    for (const environment of environments) if (!isClosed) await environment.tidy(isInUse)
-    tidyLater(TIDY_EVERY_MS)
-  }
-
-  function noteProgress(): void {
-    if (isClosed) return
-    progressTimer ??= clock.setTimer(PROGRESS_EVERY_MS, () => {
-      progressTimer = null
-      options.onChange()
-    })
-  }
-
-  function progressOf(one: Made) {
-    return one.environment.progress() ?? { text: 'ends', share: 1 }
-  }
-
-  // --- the list -----------------------------------------------------------------------------------------------------
-
-  function list(): Environment[] {
-    const projects = projectsOf()
-    const named = [...interpreters.values()].filter(({ id }) => projects.has(id))
-    return [
-      describeMain(projects.get('main') ?? []),
-      ...named.map((one) => describeInterpreter(one, projects.get(one.id)!)),
-      ...[...made.values()].map((one) => describeMade(one, projects.get(one.id) ?? []))
-    ]
-  }
-
-  function describeMain(projects: string[]): Environment {
-    const { state, path, version, scrapyVersion, start, problem } = main.state()
-    const progress = main.own.progress()
-    const isOwn = path !== null && path === main.own.current()?.path
-    return {
-      id: 'main',
-      kind: 'main',
-      state: progress !== null || state === 'checking' ? 'building' : state === 'ready' ? 'ready' : 'failed',
-      path,
-      version,
-      scrapyVersion,
-      projects,
-      start,
-      problem: main.own.failure() !== null && state !== 'ready' ? main.own.failure() : problem,
-      progress: progress ?? (state === 'checking' ? { text: 'Looking for Python and Scrapy', share: null } : null),
-      hasLog: main.own.hasLog(),
-      madeAtMs: isOwn ? main.own.current()!.madeAtMs : null
-    }
-  }
-
-  function describeInterpreter({ id, command, finding }: Interpreter, projects: string[]): Environment {
-    const problem = finding === null ? null : problemOfInterpreter(command, finding)
-    return {
-      id,
-      kind: 'interpreter',
-      state: finding === null ? 'building' : problem === null ? 'ready' : 'failed',
-      path: finding?.path ?? command,
-      version: finding?.version ?? null,
-      scrapyVersion: finding?.scrapyVersion ?? null,
-      projects,
-      start: finding === null ? COLD : startOf(finding.path),
-      problem,
-      progress: finding === null ? { text: `Looking at ${command}`, share: null } : null,
-      hasLog: false,
-      madeAtMs: null
-    }
-  }
-
-  function describeMade(one: Made, projects: string[]): Environment {
-    const current = one.environment.current()
-    const failure = one.environment.failure()
-    const next = current === null ? '' : ' The one that was made before is still in use.'
-    return {
-      id: one.id,
-      kind: 'requirements',
-      state: one.work !== null ? 'building' : failure === null && current !== null ? 'ready' : 'failed',
-      path: current?.path ?? null,
-      version: current?.version ?? null,
-      scrapyVersion: current?.scrapyVersion ?? null,
-      projects,
-      start: current === null ? COLD : startOf(current.path),
-      problem: one.work !== null ? null : problemOfMade(failure, current === null, next),
-      progress: one.work === null ? null : progressOf(one),
-      hasLog: one.environment.hasLog(),
-      madeAtMs: current?.madeAtMs ?? null
-    }
+  #require(id: string): Environment {
+    const environment = this.list().find((one) => one.id === id)
+    if (environment === undefined) throw unknownEnvironment(id)
+    return environment
   }
 }
 
-function problemOfMade(failure: string | null, isAbsent: boolean, next: string): string | null {
-  if (failure !== null) return `${failure}. Mend the requirements, or try again.${next}`
-  return isAbsent ? 'It was never finished: delete it, or make it anew.' : null
-}
-
-/** What keeps spiders from running with it, and what to do; null: nothing. */
-function problemOfInterpreter(command: string, finding: Finding): string | null {
-  const { path, version, scrapyVersion, failure } = finding
-  if (version === null)
-    return `${command} cannot be used as Python (${failure}). Name a Python ${OLDEST_PYTHON} or newer.`
-  if (!isNewEnough(finding)) return `${command} is Python ${version}. Name a Python ${OLDEST_PYTHON} or newer.`
-  if (scrapyVersion !== null) return null
-  const install = `Install it there (${path} -m pip install Scrapy), or give the project requirements instead.`
-  if (failure === null) return `${command} is Python ${version} without Scrapy. ${install}`
-  return `${command} is Python ${version}, but its Scrapy does not import (${failure}). ${install}`
-}
-
-function interpreterId(command: string): string {
-  return `interpreter-${createHash('sha256').update(absoluteUnlessBare(command)).digest('hex').slice(0, 12)}`
+function missing(problem: string, waiting: string): PythonOfProject {
+  return { path: null, problem, waiting }
 }
 
 function refuseEmpty(python: ProjectPython): void {

@@ -132,7 +132,7 @@ export function openMadeEnvironment(options: {
     turn: Turn = (work) => work()
   ): Promise<void> {
     if (making !== null) throw new ScrapdeckError('BAD_INPUT', 'The environment is being made already.')
-    const now: Making = { progress: { text: 'waits for others to be made', share: null }, log: null }
+    const now: Making = { progress: { text: 'waiting for other builds', share: null }, log: null }
     making = now
     failure = null
     let build: string | null = null

@@ -1,0 +1,165 @@
+import { mkdir, readdir } from 'node:fs/promises'
+import { join, sep } from 'node:path'
+import pLimit from 'p-limit'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { Clock, Timer } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { type MadeEnvironment, openMadeEnvironment } from './made-environment.ts'
+
+export interface Made {
+  id: string
+  environment: MadeEnvironment
+  /** Set while it is being made or waits for its turn. */
+  work: { done: Promise<void>; abort: AbortController } | null
+}
+
+interface MadeEnvironmentsOptions {
+  /** `environments/` of the data directory. */
+  directory: string
+  /** The main one is tidied with the others. */
+  main: MadeEnvironment
+  /** The interpreters of live runs; null where one is not known: then nothing that may be theirs is deleted. */
+  pythonsInUse: () => string[] | null
+  clock: Clock
+  logger: Logger
+  /** One was made, failed, or got further. */
+  onChange: () => void
+}
+
+const MADE_AT_ONCE = 2
+const PROGRESS_EVERY_MS = 500
+const TIDY_EVERY_MS = 60_000
+const ID = /^[0-9a-f]{12}$/
+
+/** The environments that we make from requirements, one directory each. Two are made at a time. */
+export class MadeEnvironments {
+  readonly #options: MadeEnvironmentsOptions
+  readonly #byId = new Map<string, Made>()
+  readonly #inTurn = pLimit(MADE_AT_ONCE)
+  #isClosed = false
+  #progressTimer: Timer | null = null
+  #tidyTimer: Timer | null = null
+
+  private constructor(options: MadeEnvironmentsOptions) {
+    this.#options = options
+  }
+
+  /** Reads what earlier engines made. */
+  static async open(options: MadeEnvironmentsOptions): Promise<MadeEnvironments> {
+    await mkdir(options.directory, { recursive: true, mode: 0o700 })
+    const environments = new MadeEnvironments(options)
+    for (const name of await readdir(options.directory)) if (ID.test(name)) environments.of(name)
+    environments.#tidyLater()
+    return environments
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  find(id: string): Made | undefined {
+    return this.#byId.get(id)
+  }
+
+  list(): Made[] {
+    return [...this.#byId.values()]
+  }
+
+  /** Known from now on; `begin` makes it. */
+  of(id: string): Made {
+    let one = this.#byId.get(id)
+    if (one === undefined) {
+      const { directory, clock } = this.#options
+      const onChange = () => this.announceProgress()
+      one = { id, environment: openMadeEnvironment({ directory: join(directory, id), clock, onChange }), work: null }
+      this.#byId.set(id, one)
+    }
+    return one
+  }
+
+  /** Who asks while it is being made already gets that one. */
+  begin(one: Made, base: { path: string; version: string } | null, requirements: string): void {
+    const { logger, onChange } = this.#options
+    if (one.work !== null || base === null || this.#isClosed) return
+    const abort = new AbortController()
+    const done = one.environment
+      .make(base, requirements, abort.signal, (work) => this.#takeTurn(work, abort.signal))
+      .then(() => logger.info({ environment: one.id }, 'a Python environment was made'))
+      .catch((error: unknown) => {
+        if (!abort.signal.aborted) logger.warn({ environment: one.id, error }, 'a Python environment could not be made')
+      })
+      .finally(() => {
+        one.work = null
+        if (this.#isClosed) return
+        this.#tidyLater()
+        onChange()
+      })
+    one.work = { done, abort }
+    onChange()
+  }
+
+  /** Throws BAD_INPUT where running spiders use it. */
+  async remove(one: Made): Promise<void> {
+    const inUse = this.#options.pythonsInUse()
+    if (inUse === null || inUse.some((path) => path.startsWith(one.environment.directory + sep))) {
+      throw new ScrapdeckError('BAD_INPUT', `Spiders still run with the environment ${one.id}. Wait until they end.`)
+    }
+    one.work?.abort.abort(new Error('The environment is removed'))
+    await one.work?.done
+    this.#byId.delete(one.id)
+    await one.environment.delete()
+  }
+
+  /** How far makings are changes with each line of pip: it is told now and then. */
+  announceProgress(): void {
+    if (this.#isClosed) return
+    this.#progressTimer ??= this.#options.clock.setTimer(PROGRESS_EVERY_MS, () => {
+      this.#progressTimer = null
+      this.#options.onChange()
+    })
+  }
+
+  /** Ends what is being made; it is made afresh by the next engine. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#progressTimer?.cancel()
+    this.#tidyTimer?.cancel()
+    const work = this.list().flatMap((one) => one.work ?? [])
+    for (const { abort } of work) abort.abort(new Error('Scrapdeck is stopping'))
+    await Promise.allSettled(work.map(({ done }) => done))
+  }
+
+  /** One that is given up while it waits is not waited for. */
+  async #takeTurn(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    const begun = Promise.withResolvers<void>()
+    signal.addEventListener('abort', () => begun.reject(signal.reason), { once: true })
+    const worked = this.#inTurn(async () => {
+      if (signal.aborted) return
+      begun.resolve()
+      await work()
+    })
+    await begun.promise
+    await worked
+  }
+
+  /** Left-overs: of makings that a killed engine did not end, and of those that were replaced. */
+  #tidyLater(): void {
+    if (this.#isClosed) return
+    this.#tidyTimer ??= this.#options.clock.setTimer(TIDY_EVERY_MS, () => {
+      this.#tidyTimer = null
+      this.#tidy().catch((error: unknown) =>
+        this.#options.logger.warn({ error }, 'deleting old Python environments failed')
+      )
+    })
+  }
+
+  async #tidy(): Promise<void> {
+    const environments = [this.#options.main, ...this.list().map((one) => one.environment)]
+    const leftOvers = await Promise.all(environments.map((environment) => environment.leftOvers()))
+    if (leftOvers.flat().length === 0) return
+    const inUse = this.#options.pythonsInUse()
+    const isInUse = (build: string) => inUse === null || inUse.some((path) => path.startsWith(build + sep))
+    for (const environment of environments) if (!this.#isClosed) await environment.tidy(isInUse)
+    this.#tidyLater()
+  }
+}

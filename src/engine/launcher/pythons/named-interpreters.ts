@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto'
+import type { Clock } from '../../runtime/clock.ts'
+import { checkPython, type Finding, isNewEnough, OLDEST_PYTHON } from './check-python.ts'
+import { absoluteUnlessBare } from './python-environment.ts'
+
+/** A Python that a project names by its path; it is the operator's, and never changed by us. */
+export interface Interpreter {
+  id: string
+  /** As the project names it. */
+  command: string
+  /** null: it is being checked. */
+  finding: Finding | null
+  check: Promise<Finding>
+}
+
+/** The interpreters that projects name, each checked once until somebody asks for another check. */
+export class NamedInterpreters {
+  readonly #options: { directory: string; clock: Clock; onChange: () => void }
+  readonly #byId = new Map<string, Interpreter>()
+
+  constructor(options: { directory: string; clock: Clock; onChange: () => void }) {
+    this.#options = options
+  }
+
+  /** Begins to check it where nobody has yet. */
+  of(command: string): Interpreter {
+    return this.#byId.get(interpreterId(command)) ?? this.check(command)
+  }
+
+  /** Checks it anew, whatever was found before. */
+  check(command: string): Interpreter {
+    const { directory, clock, onChange } = this.#options
+    const check = checkPython(absoluteUnlessBare(command), { directory, clock })
+    const interpreter: Interpreter = { id: interpreterId(command), command, finding: null, check }
+    this.#byId.set(interpreter.id, interpreter)
+    void check.then((finding) => {
+      interpreter.finding = finding
+      onChange()
+    })
+    onChange()
+    return interpreter
+  }
+
+  find(id: string): Interpreter | undefined {
+    return this.#byId.get(id)
+  }
+
+  forget(id: string): void {
+    this.#byId.delete(id)
+  }
+
+  list(): Interpreter[] {
+    return [...this.#byId.values()]
+  }
+}
+
+/** What keeps spiders from running with it, and what to do; null: nothing. */
+export function problemOfInterpreter(command: string, finding: Finding): string | null {
+  const { path, version, scrapyVersion, failure } = finding
+  if (version === null)
+    return `${command} cannot be used as Python (${failure}). Name a Python ${OLDEST_PYTHON} or newer.`
+  if (!isNewEnough(finding)) return `${command} is Python ${version}. Name a Python ${OLDEST_PYTHON} or newer.`
+  if (scrapyVersion !== null) return null
+  const install = `Install it there (${path} -m pip install Scrapy), or give the project requirements instead.`
+  if (failure === null) return `${command} is Python ${version} without Scrapy. ${install}`
+  return `${command} is Python ${version}, but its Scrapy does not import (${failure}). ${install}`
+}
+
+export function interpreterId(command: string): string {
+  return `interpreter-${createHash('sha256').update(absoluteUnlessBare(command)).digest('hex').slice(0, 12)}`
+}
