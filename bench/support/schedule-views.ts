@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { ScheduleCommands, type SchedulerDoor } from '../../src/engine/commands/schedule-commands.ts'
+import { ScheduleReads, type SchedulerOutlook } from '../../src/engine/commands/schedule-reads.ts'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { createJobIds } from '../../src/engine/runtime/ids.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
@@ -36,18 +36,16 @@ export async function* scheduleViews(
     // Names in the order of the list, so that the first page has firings.
     const { schedules: listed } = await store.pageSchedules({}, { after: null, limit: PAGE })
     for (let round = 1; round <= FIRINGS_EACH; round += 1) await store.fire(listed.map(({ id }) => firingOf(id, round)))
-    const commands = new ScheduleCommands({
-      ...{ store, clock: systemClock, random: systemRandom, slots: () => 0, onChange: () => undefined },
-      scheduler: { nextOf: () => null, backfillOf: () => null } as unknown as SchedulerDoor,
-      fleet: { get: () => undefined },
-      secretBox: { seal: (text) => Promise.resolve(text) }
+    const reads = new ScheduleReads({
+      ...{ store, clock: systemClock, slots: () => 0 },
+      scheduler: { nextOf: () => null, backfillOf: () => null } as unknown as SchedulerOutlook
     })
     const fromMs = Date.now()
     const delay = monitorEventLoopDelay({ resolution: 1 })
     const views: [figure: string, look: () => Promise<unknown>][] = [
-      ['calendar_week_ms', () => commands.calendar({ fromMs, untilMs: fromMs + 7 * DAY_MS, limit: 5_000 })],
-      ['load_day_ms', () => commands.load({ fromMs, untilMs: fromMs + DAY_MS })],
-      ['list_page_ms', () => commands.list({ limit: PAGE })]
+      ['calendar_week_ms', () => reads.calendar({ fromMs, untilMs: fromMs + 7 * DAY_MS, limit: 5_000 })],
+      ['load_day_ms', () => reads.load({ fromMs, untilMs: fromMs + DAY_MS })],
+      ['list_page_ms', () => reads.list({ limit: PAGE })]
     ]
     for (const [figure, look] of views) {
       const tookMs: number[] = []

@@ -6,6 +6,7 @@ import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import { Scheduler, type SchedulerParts } from '../../src/engine/schedules/scheduler.ts'
 import type { ChainAnswer, NewFiring, NewJob, StoredFiring, StoredSchedule } from '../../src/engine/store/records.ts'
 import type { Store } from '../../src/engine/store/store.ts'
+import { ScheduleReads } from '../../src/engine/commands/schedule-reads.ts'
 import { ScheduleCommands } from '../../src/engine/commands/schedule-commands.ts'
 import { ChainRunner } from '../../src/engine/schedules/chains.ts'
 import { aNewJob } from '../../src/engine/testing/builders.ts'
@@ -178,15 +179,14 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
     })
     const { scheduler } = mine
     mine.commands = new ScheduleCommands({
-      ...{ store: lent, clock, random, slots: () => 8, onChange: nothing },
+      ...{ store: lent, clock, random, onChange: nothing },
+      reads: new ScheduleReads({ store: lent, clock, scheduler, slots: () => 8 }),
       ...{ fleet: { get: () => undefined }, secretBox: { seal: async (text) => text } },
       scheduler: {
         noteChanged: (id) => noteChanged(mine, id),
         writePaused: (id) => scheduler.writePaused(id),
         nextOf: (id) => scheduler.nextOf(id),
-        backfillOf: (id) => scheduler.backfillOf(id),
         runNow: (id) => scheduler.runNow(id),
-        planBackfill: (id, range) => scheduler.planBackfill(id, range),
         backfill: (id, order) => scheduler.backfill(id, order),
         cancelBackfill: (id, cancelJobs) => scheduler.cancelBackfill(id, cancelJobs)
       }

@@ -226,6 +226,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     store,
     waiting,
     scheduleCommands: schedules.commands,
+    scheduleReads: schedules.reads,
     listNodes: () => fleet.list().map(describe),
     listProjects: () => projects.describe()
   }

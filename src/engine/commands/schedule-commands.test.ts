@@ -6,6 +6,7 @@ import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
 import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
 import { ScheduleCommands, type SchedulerDoor } from './schedule-commands.ts'
+import { ScheduleReads, type SchedulerOutlook } from './schedule-reads.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -13,6 +14,7 @@ const HOUR_MS = 60 * MINUTE_MS
 let clock: FakeClock
 let temporary: TemporaryStore
 let commands: ScheduleCommands
+let reads: ScheduleReads
 let told: string[]
 let next: { nextAtMs: number; nextNominalMs: number } | null
 
@@ -21,7 +23,7 @@ beforeEach(async () => {
   temporary = await openTemporaryStore({ clock, inMemory: true })
   told = []
   next = null
-  const scheduler: SchedulerDoor = {
+  const scheduler: SchedulerDoor & SchedulerOutlook = {
     noteChanged: (id) => void told.push(`changed ${id}`),
     writePaused: async () => undefined,
     nextOf: () => next,
@@ -34,6 +36,7 @@ beforeEach(async () => {
     backfill: async () => ({}) as Backfill,
     cancelBackfill: async () => ({}) as Backfill
   }
+  reads = new ScheduleReads({ store: temporary.store, scheduler, clock, slots: () => 8 })
   commands = new ScheduleCommands({
     store: temporary.store,
     scheduler,
@@ -41,7 +44,7 @@ beforeEach(async () => {
     secretBox: { seal: async (text) => `sealed(${text})` },
     clock,
     random: createSeededRandom(1),
-    slots: () => 8,
+    reads,
     onChange: () => undefined
   })
 })
@@ -67,35 +70,35 @@ describe('a schedule', () => {
     expect(made).toMatchObject({ ...settings(), revision: 1, paused: false, ...next, recent: [], backfill: null })
     expect((await stored(made.id)).doneUntilMs).toBe(clock.nowMs())
     const firing = await commands.runNow(made.id)
-    expect((await commands.get(made.id)).recent).toEqual([firing])
+    expect((await reads.get(made.id)).recent).toEqual([firing])
   })
 
   it('is listed page after page, also where the last one of a page was removed meanwhile', async () => {
     for (const name of ['a', 'b', 'ç', 'd']) await commands.create(settings({ name }))
-    const first = await commands.list({ limit: 2 })
+    const first = await reads.list({ limit: 2 })
     expect(first).toMatchObject({ total: 4, nextAfter: expect.stringMatching(/^[\w-]+$/) })
     await commands.remove([first.schedules[1]!.id])
-    const rest = await commands.list({ limit: 2, after: first.nextAfter! })
+    const rest = await reads.list({ limit: 2, after: first.nextAfter! })
     expect(rest).toMatchObject({ total: 3, nextAfter: null, schedules: [{ name: 'd' }, { name: 'ç' }] })
     for (const after of ['', 'nonsense', first.schedules[0]!.id, Buffer.from('["a"]').toString('base64url')]) {
-      await expect(commands.list({ limit: 2, after })).rejects.toMatchObject({ code: 'BAD_INPUT' })
+      await expect(reads.list({ limit: 2, after })).rejects.toMatchObject({ code: 'BAD_INPUT' })
     }
   })
 
   it('is listed with as many of its firings as are wanted, and a page is shorter where they are many', async () => {
     for (let count = 0; count < 102; count += 1) await commands.create(settings({ name: `s ${count}` }))
-    const { schedules } = await commands.list({ limit: 500, recent: 1 })
+    const { schedules } = await reads.list({ limit: 500, recent: 1 })
     await commands.runNow(schedules[0]!.id)
     await commands.runNow(schedules[0]!.id)
-    const recentOf = async (recent: number) => (await commands.list({ limit: 1, recent })).schedules[0]!.recent.length
+    const recentOf = async (recent: number) => (await reads.list({ limit: 1, recent })).schedules[0]!.recent.length
     expect([await recentOf(0), await recentOf(1), await recentOf(30)]).toEqual([0, 1, 2])
-    const page = await commands.list({ limit: 500 })
+    const page = await reads.list({ limit: 500 })
     expect([schedules.length, page.schedules.length, page.nextAfter !== null]).toEqual([102, 100, true])
-    const rest = await commands.list({ limit: 500, after: page.nextAfter! })
+    const rest = await reads.list({ limit: 500, after: page.nextAfter! })
     expect([rest.schedules.length, rest.nextAfter]).toEqual([2, null])
     const ids = schedules.map(({ id }) => id)
     expect(await commands.remove([...ids, ids[0]!])).toEqual(ids)
-    expect((await commands.list({ limit: 1 })).total).toBe(0)
+    expect((await reads.list({ limit: 1 })).total).toBe(0)
   })
 
   it('is refused in words where its rules, arguments or node cannot be', async () => {
@@ -169,7 +172,7 @@ describe('a schedule', () => {
     const { id } = await commands.create(settings())
     expect(await commands.remove([id, 'f'.repeat(32)])).toEqual([id])
     expect(told).toEqual([`changed ${id}`, `changed ${id}`])
-    await expect(commands.get(id)).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
+    await expect(reads.get(id)).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
   })
 })
 
@@ -181,7 +184,7 @@ describe('secret values of a schedule', () => {
     const made = await commands.create(settings({ jobs: [secret('abc')] }))
     expect(JSON.stringify(await stored(made.id))).toContain('sealed(abc)')
     expect(made.jobs[0]?.args).toEqual({ token: SECRET_MASK })
-    expect(JSON.stringify((await commands.list({ limit: 9 })).schedules)).not.toContain('abc')
+    expect(JSON.stringify((await reads.list({ limit: 9 })).schedules)).not.toContain('abc')
   })
 
   it('stay with their spiders where they come back masked, in whatever place', async () => {
@@ -197,7 +200,7 @@ describe('what became of moments', () => {
     const { id } = await commands.create(settings())
     const jobs = [aNewJob(), aNewJob()]
     await temporary.store.fire([aNewFiring({ scheduleId: id, jobs })])
-    const outcome = async () => (await commands.get(id)).recent[0]!
+    const outcome = async () => (await reads.get(id)).recent[0]!
     expect(await outcome()).toMatchObject({ outcome: 'live', durationMs: null })
     for (const [index, job] of jobs.entries()) {
       await temporary.store.beginAttempts([anAttemptStart(job)])
@@ -220,9 +223,9 @@ describe('what became of moments', () => {
         return aNewFiring({ scheduleId: id, nominalMs, ...(nominalMs % 2 === 0 ? missed : {}) })
       })
     )
-    const first = await commands.firings({ state: ['missed'], limit: 1 })
+    const first = await reads.firings({ state: ['missed'], limit: 1 })
     expect(first.firings.map(({ nominalMs }) => nominalMs)).toEqual([4])
-    const rest = await commands.firings({ state: ['missed'], limit: 1, before: first.nextBefore! })
+    const rest = await reads.firings({ state: ['missed'], limit: 1, before: first.nextBefore! })
     expect([rest.firings.map(({ nominalMs }) => nominalMs), rest.nextBefore]).toEqual([[2], null])
   })
 })
@@ -231,10 +234,10 @@ describe('a look ahead', () => {
   const fromMs = Date.UTC(2026, 10, 23)
 
   it('tells words and moments of a timing that is nobody’s, or what is wrong with it', () => {
-    const { words, occurrences } = commands.preview(settings(), { fromMs, count: 2 })
+    const { words, occurrences } = reads.preview(settings(), { fromMs, count: 2 })
     expect(words).toContain('3')
     expect(occurrences.map(({ nominalMs }) => nominalMs)).toEqual([fromMs + 3 * HOUR_MS, fromMs + 27 * HOUR_MS])
-    expect(() => commands.preview(settings({ zone: 'nowhere' }), { count: 1 })).toThrow(/zone/i)
+    expect(() => reads.preview(settings({ zone: 'nowhere' }), { count: 1 })).toThrow(/zone/i)
   })
 
   it('has the moments of all schedules in order, so that one which fires each minute hides no other', async () => {
@@ -243,24 +246,24 @@ describe('a look ahead', () => {
     const paused = await commands.create(settings({ name: 'paused' }))
     await commands.setPaused([paused.id], true, null)
     const span = { fromMs: fromMs + 3 * HOUR_MS - MINUTE_MS, untilMs: fromMs + 3 * HOUR_MS + 2 * MINUTE_MS }
-    const { moments, more } = await commands.calendar({ ...span, limit: 100 })
+    const { moments, more } = await reads.calendar({ ...span, limit: 100 })
     expect(moments.map(({ atMs }) => (atMs - span.fromMs) / MINUTE_MS)).toEqual([0, 1, 1, 2])
     expect(new Set(moments.slice(1, 3).map(({ scheduleId }) => scheduleId))).toEqual(new Set([each.id, nightly.id]))
     expect(more).toBe(false)
-    expect(await commands.calendar({ ...span, limit: 2 })).toEqual({ moments: moments.slice(0, 2), more: true })
+    expect(await reads.calendar({ ...span, limit: 2 })).toEqual({ moments: moments.slice(0, 2), more: true })
   })
 
   it('counts firings and jobs by the minute beside the slots', async () => {
     const argSets = [{ page: '1' }, { page: '2' }]
     await commands.create(settings())
     await commands.create(settings({ jobs: [template({ argSets, matrix: { country: ['de', 'fr', 'it'] } })] }))
-    expect(await commands.load({ fromMs, untilMs: fromMs + 24 * HOUR_MS })).toEqual({
+    expect(await reads.load({ fromMs, untilMs: fromMs + 24 * HOUR_MS })).toEqual({
       slots: 8,
       minutes: [{ atMs: fromMs + 3 * HOUR_MS, firings: 2, jobs: 7 }]
     })
     const untilMs = fromMs + 46 * 24 * HOUR_MS
-    await expect(commands.load({ fromMs, untilMs })).rejects.toMatchObject({ code: 'BAD_INPUT' })
-    await expect(commands.planBackfill('f'.repeat(32), { fromMs, untilMs })).rejects.toMatchObject({
+    await expect(reads.load({ fromMs, untilMs })).rejects.toMatchObject({ code: 'BAD_INPUT' })
+    await expect(reads.planBackfill('f'.repeat(32), { fromMs, untilMs })).rejects.toMatchObject({
       code: 'SCHEDULE_NOT_FOUND'
     })
   })

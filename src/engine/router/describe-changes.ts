@@ -1,5 +1,5 @@
 import type { Change, Figures, Node, Problem, Project, PythonState } from '../../shared/contract/index.ts'
-import type { ScheduleCommands } from '../commands/schedule-commands.ts'
+import type { ScheduleReads } from '../commands/schedule-reads.ts'
 import type { VolatileThing } from '../events/change-feed.ts'
 import type { Environments } from '../launcher/pythons/environments.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
@@ -11,7 +11,7 @@ interface StoredReads {
   waiting: WaitingReasons
   listNodes: () => Node[]
   listProjects: () => Project[]
-  scheduleCommands: Pick<ScheduleCommands, 'describeMany'>
+  scheduleReads: Pick<ScheduleReads, 'describeMany'>
 }
 
 /**
@@ -30,7 +30,7 @@ export async function describeStored(
   const changedSchedules = new Set(things.filter(({ noun }) => noun === 'schedule').map(({ id }) => id))
   const touchedSchedules = new Set([...jobs.values()].map((job) => job.scheduleId).filter((id) => id !== null))
   const scheduleIds = [...new Set([...changedSchedules, ...touchedSchedules])]
-  const described = scheduleIds.length === 0 ? [] : await parts.scheduleCommands.describeMany(scheduleIds)
+  const described = scheduleIds.length === 0 ? [] : await parts.scheduleReads.describeMany(scheduleIds)
   const schedules = new Map(described.map((schedule) => [schedule.id, schedule]))
   const changes = things.map(({ noun, id }): Change => {
     if (noun === 'job') {

@@ -19,6 +19,7 @@ import type { Origin } from '../commands/prepare-jobs.ts'
 import type { ProjectCommands } from '../commands/project-commands.ts'
 import type { QueueCommands } from '../commands/queue-commands.ts'
 import type { ScheduleCommands } from '../commands/schedule-commands.ts'
+import type { ScheduleReads } from '../commands/schedule-reads.ts'
 import type { SystemCommands } from '../commands/system-commands.ts'
 import type { WebhookCommands } from '../commands/webhook-commands.ts'
 import type { ChangeFeed } from '../events/change-feed.ts'
@@ -52,6 +53,7 @@ export interface RouterParts {
   discoveryCommands: DiscoveryCommands
   queueCommands: QueueCommands
   scheduleCommands: ScheduleCommands
+  scheduleReads: ScheduleReads
   chainCommands: ChainCommands
   fleetFiles: FleetFiles
   webhookCommands: WebhookCommands
@@ -80,6 +82,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
     discoveryCommands,
     queueCommands,
     scheduleCommands,
+    scheduleReads,
     chainCommands,
     fleetFiles,
     webhookCommands,
@@ -189,8 +192,8 @@ export function createRouter(parts: RouterParts): EngineRouter {
       lanes: os.queue.lanes.handler(({ input }) => queueCommands.lanes(input.limit))
     },
     schedules: {
-      list: os.schedules.list.handler(({ input }) => scheduleCommands.list(input)),
-      get: os.schedules.get.handler(({ input }) => scheduleCommands.get(input.id)),
+      list: os.schedules.list.handler(({ input }) => scheduleReads.list(input)),
+      get: os.schedules.get.handler(({ input }) => scheduleReads.get(input.id)),
       create: os.schedules.create.handler(async ({ input }) => ({ schedule: await scheduleCommands.create(input) })),
       update: os.schedules.update.handler(async ({ input: { id, revision, ...settings } }) => ({
         schedule: await scheduleCommands.update(id, settings, revision)
@@ -200,12 +203,12 @@ export function createRouter(parts: RouterParts): EngineRouter {
         schedules: await scheduleCommands.setPaused(input.ids, input.paused, input.note)
       })),
       runNow: os.schedules.runNow.handler(async ({ input }) => ({ firing: await scheduleCommands.runNow(input.id) })),
-      preview: os.schedules.preview.handler(({ input }) => scheduleCommands.preview(input.timing, input)),
-      calendar: os.schedules.calendar.handler(({ input }) => scheduleCommands.calendar(input)),
-      load: os.schedules.load.handler(({ input }) => scheduleCommands.load(input)),
-      firings: os.schedules.firings.handler(({ input }) => scheduleCommands.firings(input)),
+      preview: os.schedules.preview.handler(({ input }) => scheduleReads.preview(input.timing, input)),
+      calendar: os.schedules.calendar.handler(({ input }) => scheduleReads.calendar(input)),
+      load: os.schedules.load.handler(({ input }) => scheduleReads.load(input)),
+      firings: os.schedules.firings.handler(({ input }) => scheduleReads.firings(input)),
       planBackfill: os.schedules.planBackfill.handler(({ input: { id, ...range } }) =>
-        scheduleCommands.planBackfill(id, range)
+        scheduleReads.planBackfill(id, range)
       ),
       backfill: os.schedules.backfill.handler(async ({ input: { id, ...range } }) => ({
         backfill: await scheduleCommands.backfill(id, range)

@@ -1,5 +1,6 @@
 import { describe, expect, vi } from 'vitest'
 import { ScheduleCommands, type SchedulerDoor } from '../commands/schedule-commands.ts'
+import { ScheduleReads } from '../commands/schedule-reads.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
 import { every, it, type ScheduleWorld, START_MS } from './testing/schedule-fixtures.ts'
 
@@ -11,16 +12,16 @@ function commandsOf(world: ScheduleWorld, over: Partial<SchedulerDoor> = {}): Sc
     noteChanged: (id) => world.scheduler.noteChanged(id),
     writePaused: (id) => world.scheduler.writePaused(id),
     nextOf: (id) => world.scheduler.nextOf(id),
-    backfillOf: (id) => world.scheduler.backfillOf(id),
     runNow: (id) => world.scheduler.runNow(id),
-    planBackfill: (id, span) => world.scheduler.planBackfill(id, span),
     backfill: (id, order) => world.scheduler.backfill(id, order),
     cancelBackfill: (id, cancelJobs) => world.scheduler.cancelBackfill(id, cancelJobs),
     ...over
   }
+  const { store, clock, scheduler } = world
   return new ScheduleCommands({
-    ...{ store: world.store, clock: world.clock, scheduler: door, random: createSeededRandom(2) },
-    ...{ fleet: { get: () => undefined }, secretBox: { seal: async (text) => text }, slots: () => 8 },
+    ...{ store, clock, scheduler: door, random: createSeededRandom(2) },
+    ...{ fleet: { get: () => undefined }, secretBox: { seal: async (text) => text } },
+    reads: new ScheduleReads({ store, clock, scheduler, slots: () => 8 }),
     onChange: () => undefined
   })
 }

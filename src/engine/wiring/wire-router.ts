@@ -16,12 +16,12 @@ export function wireRouter(
     random: Random
   }
 ): EngineRouter {
-  const { scheduleCommands } = parts
+  const { scheduleCommands, scheduleReads } = parts
   return createRouter({
     ...parts,
     crawlCommands: new CrawlCommands({
       ...parts,
-      findSchedule: (name) => scheduleCommands.findByName(name),
+      findSchedule: (name) => scheduleReads.findByName(name),
       createSchedule: (settings) => scheduleCommands.create(settings)
     }),
     fleetFiles: new FleetFiles({

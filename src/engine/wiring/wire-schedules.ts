@@ -1,6 +1,7 @@
 import type { JobCommands } from '../commands/job-commands.ts'
 import { prepareJobs, type PrepareJobsParts } from '../commands/prepare-jobs.ts'
 import { ScheduleCommands } from '../commands/schedule-commands.ts'
+import { ScheduleReads } from '../commands/schedule-reads.ts'
 import { openTemplate } from '../commands/template-secrets.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -24,7 +25,7 @@ export function wireSchedules(parts: {
   onFired: (firings: StoredFiring[]) => void
   /** Rows of moments were written, or a schedule was paused: what is to be looked at may be something else. */
   onChange: () => void
-}): { scheduler: Scheduler; commands: ScheduleCommands } {
+}): { scheduler: Scheduler; commands: ScheduleCommands; reads: ScheduleReads } {
   const { store, secretBox, clock, random, logger, preparing, jobCommands, wakeDispatcher, slots, onFired, onChange } =
     parts
   const scheduler = new Scheduler({
@@ -44,6 +45,7 @@ export function wireSchedules(parts: {
       await jobCommands.cancel(jobIds, { force: false })
     }
   })
+  const reads = new ScheduleReads({ store, scheduler, clock, slots })
   const commands = new ScheduleCommands({
     store,
     scheduler,
@@ -51,8 +53,8 @@ export function wireSchedules(parts: {
     secretBox,
     clock,
     random,
-    slots,
+    reads,
     onChange
   })
-  return { scheduler, commands }
+  return { scheduler, commands, reads }
 }

@@ -1,0 +1,224 @@
+import { z } from 'zod'
+import { describeTiming, occurrencesOf, problemOfTiming } from '../../shared/calendar/index.ts'
+import {
+  type Backfill,
+  type Firing,
+  type Occurrence,
+  type Schedule,
+  ScheduleId,
+  type ScheduleTiming
+} from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { jitterOf } from '../schedules/moments.ts'
+import { countJobs } from '../schedules/template.ts'
+import type { StoredSchedule } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
+import { describeFiring, describeSchedule, type ScheduleOutlook } from './describe-schedule.ts'
+import { loadByMinute, upcomingMoments } from './schedule-outlook.ts'
+
+/** The ticker, as far as it tells what comes. */
+export interface SchedulerOutlook {
+  /** null: it will not fire again, or is paused. */
+  nextOf(scheduleId: string): ScheduleOutlook['next']
+  backfillOf(scheduleId: string): Backfill | null
+  planBackfill(scheduleId: string, range: { fromMs: number; untilMs: number }): Promise<BackfillPlan>
+}
+
+interface BackfillPlan {
+  count: number
+  jobs: number
+  alreadyRun: number
+  forgotten: number
+  first: Occurrence[]
+  last: Occurrence[]
+}
+
+export interface ScheduleReadsParts {
+  store: Store
+  scheduler: SchedulerOutlook
+  clock: Clock
+  /** The slots that jobs can have now. */
+  slots: () => number
+}
+
+const Cursor = z.tuple([z.string(), ScheduleId])
+const RECENT_FIRINGS = 30
+/** That come with a page of schedules: more take too long to read and to send for what else goes on. */
+const FIRINGS_A_PAGE = 3_000
+/** Schedules whose firings are read in one step. */
+const DESCRIBED_AT_ONCE = 25
+/** A look ahead, by calendar or load: a little more than a month's page of weeks. */
+const SPAN_MAX_MS = 45 * 86_400_000
+/** Some two seconds of computing. */
+const LOAD_MOMENTS_MAX = 1_000_000
+/** Schedules that are read at once where all are looked at: what comes over from the store is taken in without a pause. */
+const READ_AT_ONCE = 500
+
+/** What is told of schedules: lists, what comes, what became of moments. */
+export class ScheduleReads {
+  readonly #parts: ScheduleReadsParts
+
+  constructor(parts: ScheduleReadsParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * By name, at most `limit`; `after` is what `nextAfter` of the page before said. Rejects with BAD_INPUT where it is something else.
+   * `recent`: so many of their newest firings.
+   */
+  async list(filter: { text?: string; project?: string; after?: string; limit: number; recent?: number }) {
+    const { after, recent = RECENT_FIRINGS, ...wanted } = filter
+    const limit = Math.min(filter.limit, Math.floor(FIRINGS_A_PAGE / Math.max(1, recent)))
+    const page = await this.#parts.store.pageSchedules(wanted, {
+      after: after === undefined ? null : readCursor(after),
+      limit: limit + 1
+    })
+    const shown = page.schedules.slice(0, limit)
+    const nextAfter = page.schedules.length > limit ? writeCursor(placeOf(shown.at(-1)!)) : null
+    return { schedules: await this.#describe(shown, recent), nextAfter, total: page.total }
+  }
+
+  /** Those of these that there are. */
+  async describeMany(ids: string[]): Promise<Schedule[]> {
+    return this.#describe(await this.#parts.store.getSchedules(ids))
+  }
+
+  /** Rejects with SCHEDULE_NOT_FOUND. */
+  async get(id: string): Promise<Schedule> {
+    return this.#describeOne(await this.require(id))
+  }
+
+  /** The first of them, where several have this name. */
+  async findByName(name: string): Promise<Schedule | null> {
+    const { schedules } = await this.#parts.store.pageSchedules({ name }, { after: null, limit: 1 })
+    return schedules.length === 0 ? null : this.#describeOne(schedules[0]!)
+  }
+
+  /** Of a timing that need not be anybody's. BAD_INPUT says what is wrong with it. */
+  preview(timing: ScheduleTiming, { fromMs, count }: { fromMs?: number; count: number }) {
+    checkTiming(timing)
+    const afterMs = fromMs === undefined ? this.#parts.clock.nowMs() : fromMs - 1
+    return { words: describeTiming(timing), occurrences: occurrencesOf(timing, { afterMs, limit: count }) }
+  }
+
+  /** Of all that are not paused. */
+  async calendar({ limit, ...span }: { fromMs: number; untilMs: number; limit: number }) {
+    checkSpan(span)
+    const schedules = (await this.#active()).map(({ id, settings }) => ({ id, timing: settings }))
+    return upcomingMoments(schedules, span, { limit, clock: this.#parts.clock })
+  }
+
+  /** Rejects with BAD_INPUT where there is more than can be counted. */
+  async load(span: { fromMs: number; untilMs: number }) {
+    checkSpan(span)
+    const schedules = (await this.#active()).map(({ id, settings }) => ({
+      id,
+      timing: settings,
+      offsetMs: jitterOf(id, settings.jitterSeconds),
+      jobs: countJobs(settings.jobs)
+    }))
+    const minutes = await loadByMinute(schedules, span, { limit: LOAD_MOMENTS_MAX, clock: this.#parts.clock })
+    return { slots: this.#parts.slots(), minutes }
+  }
+
+  /** Newest first; of one schedule, or of all. */
+  async firings(filter: { scheduleId?: string; state?: Firing['state'][]; before?: number; limit: number }) {
+    const { scheduleId, state, before, limit } = filter
+    const rows = await this.#parts.store.listFirings(
+      { ...(scheduleId === undefined ? {} : { scheduleId }), ...(state === undefined ? {} : { states: state }) },
+      { before: before ?? null, limit: limit + 1 }
+    )
+    const page = rows.slice(0, limit)
+    return { firings: page.map(describeFiring), nextBefore: rows.length > limit ? page.at(-1)!.id : null }
+  }
+
+  async planBackfill(id: string, range: { fromMs: number; untilMs: number }) {
+    await this.require(id)
+    checkRange(range)
+    return this.#parts.scheduler.planBackfill(id, range)
+  }
+
+  /** Rejects with SCHEDULE_NOT_FOUND. */
+  async require(id: string): Promise<StoredSchedule> {
+    const [schedule] = await this.#parts.store.getSchedules([id])
+    if (schedule === undefined) throw notFound(id)
+    return schedule
+  }
+
+  async #active(): Promise<StoredSchedule[]> {
+    const all: StoredSchedule[] = []
+    for (let after: ReturnType<typeof placeOf> | null = null; ; ) {
+      const { schedules }: { schedules: StoredSchedule[] } = await this.#parts.store.pageSchedules(
+        {},
+        { after, limit: READ_AT_ONCE }
+      )
+      all.push(...schedules.filter(({ paused }) => !paused))
+      if (schedules.length < READ_AT_ONCE) return all
+      after = placeOf(schedules.at(-1)!)
+    }
+  }
+
+  async #describeOne(schedule: StoredSchedule): Promise<Schedule> {
+    return (await this.#describe([schedule]))[0]!
+  }
+
+  async #describe(schedules: StoredSchedule[], recent = RECENT_FIRINGS): Promise<Schedule[]> {
+    const { store, scheduler } = this.#parts
+    const described: Schedule[] = []
+    for (let index = 0; index < schedules.length; index += DESCRIBED_AT_ONCE) {
+      const some = schedules.slice(index, index + DESCRIBED_AT_ONCE)
+      const ids = some.map(({ id }) => id)
+      const firings = Map.groupBy(await store.listRecentFirings(ids, recent), ({ scheduleId }) => scheduleId)
+      for (const schedule of some) {
+        const { id, paused } = schedule
+        const next = paused ? null : scheduler.nextOf(id)
+        described.push(describeSchedule(schedule, firings.get(id) ?? [], { next, backfill: scheduler.backfillOf(id) }))
+      }
+    }
+    return described
+  }
+}
+
+export function notFound(id: string): ScrapdeckError {
+  return new ScrapdeckError(
+    'SCHEDULE_NOT_FOUND',
+    `There is no schedule ${id}; it may have been removed. Reload the list`
+  )
+}
+
+/** Where a schedule stands in the list: by its name, whatever becomes of it meanwhile. */
+function placeOf({ id, settings }: StoredSchedule): { name: string; id: string } {
+  return { name: settings.name, id }
+}
+
+function writeCursor({ name, id }: { name: string; id: string }): string {
+  return Buffer.from(JSON.stringify([name, id])).toString('base64url')
+}
+
+function readCursor(text: string): { name: string; id: string } {
+  try {
+    const [name, id] = Cursor.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
+    return { name, id }
+  } catch {
+    const message = '"after" is not what a page of schedules gave as "nextAfter". Give that back, or begin without it'
+    throw new ScrapdeckError('BAD_INPUT', message)
+  }
+}
+
+/** Rejects a timing that can never fire, with BAD_INPUT in the calendar's words. */
+export function checkTiming(timing: ScheduleTiming): void {
+  const problem = problemOfTiming(timing)
+  if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
+}
+
+export function checkRange({ fromMs, untilMs }: { fromMs: number; untilMs: number }): void {
+  if (untilMs <= fromMs)
+    throw new ScrapdeckError('BAD_INPUT', 'The end ("untilMs") must be later than the beginning ("fromMs")')
+}
+
+function checkSpan(span: { fromMs: number; untilMs: number }): void {
+  checkRange(span)
+  if (span.untilMs - span.fromMs <= SPAN_MAX_MS) return
+  throw new ScrapdeckError('BAD_INPUT', 'That is more than 45 days at once. Ask for a shorter time, several times')
+}
