@@ -4,11 +4,11 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredChain } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { ChainStore } from '../store/store.ts'
 import { maskTemplate, sealTemplate } from './template-secrets.ts'
 
 export interface ChainCommandsParts {
-  store: Pick<Store, 'listChains' | 'putChain' | 'deleteChain'>
+  store: ChainStore
   secretBox: Pick<SecretBox, 'seal'>
   clock: Clock
   random: Random

@@ -8,10 +8,10 @@ import type { SeenJob } from '../nodes/node-client.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { AttemptChange, NewJob, StoredJob } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { AttemptReader, JobStore } from '../store/store.ts'
 
 export interface ExternalJobsParts {
-  store: Store
+  store: JobStore & AttemptReader
   live: LiveAttempts
   clock: Clock
   newJobId: () => string

@@ -4,11 +4,11 @@ import type { Dispatch } from '../dispatch/dispatch.ts'
 import type { NodeSignal } from '../nodes/node-client.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import type { NewJob, StoredJob, TimelineEntry } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { JobStore, QueueStore } from '../store/store.ts'
 import { checkNode, prepareJobs, type Origin, type PrepareJobsParts } from './prepare-jobs.ts'
 
 export interface JobCommandsParts extends PrepareJobsParts {
-  store: Store
+  store: JobStore & QueueStore
   dispatch: Dispatch
   waiting: WaitingReasons
 }

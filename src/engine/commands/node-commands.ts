@@ -13,11 +13,11 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredJob, StoredNode } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { AttemptReader, JobStore, NodeStore } from '../store/store.ts'
 import { adoptExternal, cancelExternal, type RunOnNode } from './external-jobs.ts'
 
 export interface NodeCommandsParts {
-  store: Store
+  store: NodeStore & JobStore & AttemptReader
   fleet: Fleet
   live: LiveAttempts
   projects: Pick<Projects, 'forgetNode'>

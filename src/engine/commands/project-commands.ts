@@ -8,10 +8,10 @@ import type { Distribution } from '../projects/distribution.ts'
 import type { InUse, Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { StoredVersion } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { VersionStore } from '../store/store.ts'
 
 export interface ProjectCommandsParts {
-  store: Store
+  store: VersionStore
   fleet: Fleet
   projects: Projects
   distribution: Distribution

@@ -21,7 +21,9 @@ function someCommands(settings = new Map<string, string>()) {
     store: {
       getSetting: async (key) => settings.get(key) ?? null,
       putSetting: async (key, value) => void settings.set(key, value),
-      listLanes: async () => []
+      listLanes: async () => [],
+      readHeads: async () => [],
+      onQueueChange: () => () => undefined
     },
     live,
     fleet: { get: () => undefined },

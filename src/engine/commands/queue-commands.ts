@@ -7,10 +7,10 @@ import type { Fleet } from '../nodes/fleet.ts'
 import { describeLimit, liveOf } from '../queue/limits.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { parseLane } from '../store/lane.ts'
-import type { Store } from '../store/store.ts'
+import type { LaneReader, SettingStore } from '../store/store.ts'
 
 export interface QueueCommandsParts {
-  store: Pick<Store, 'getSetting' | 'putSetting' | 'listLanes'>
+  store: LaneReader & SettingStore
   live: LiveAttempts
   fleet: Pick<Fleet, 'get'>
   waiting: WaitingReasons

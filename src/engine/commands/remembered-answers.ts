@@ -2,7 +2,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
-import type { Store } from '../store/store.ts'
+import type { AnswerStore } from '../store/store.ts'
 
 /** A client that heard nothing asks again within minutes; a day leaves room for one that was off for a night. */
 const REMEMBERED_MS = 24 * 3_600_000
@@ -35,7 +35,7 @@ export interface RememberedAnswers {
 
 /** Answers are sealed at rest: some hold what is shown only once. `newRunId` makes a name for this run of the engine, when one is needed. */
 export function createRememberedAnswers(parts: {
-  store: Pick<Store, 'claimAnswer' | 'keepAnswer'>
+  store: AnswerStore
   secretBox: Pick<SecretBox, 'seal' | 'open'>
   newRunId: () => string
   clock: Clock

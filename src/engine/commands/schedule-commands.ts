@@ -13,7 +13,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredFiring, StoredSchedule } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { FiringReader, ScheduleStore } from '../store/store.ts'
 import { checkTemplate } from './check-template.ts'
 import { describeFiring, type ScheduleOutlook } from './describe-schedule.ts'
 import { checkRange, checkTiming, notFound, type ScheduleReads } from './schedule-reads.ts'
@@ -33,7 +33,7 @@ export interface SchedulerDoor {
 }
 
 export interface ScheduleCommandsParts {
-  store: Store
+  store: ScheduleStore & FiringReader
   scheduler: SchedulerDoor
   fleet: Pick<Fleet, 'get'>
   secretBox: Pick<SecretBox, 'seal'>

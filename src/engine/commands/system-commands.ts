@@ -3,7 +3,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
 import type { LocalNode } from '../launcher/local-node.ts'
 import type { Projects } from '../projects/projects.ts'
-import type { Store } from '../store/store.ts'
+import type { SettingStore } from '../store/store.ts'
 import type { JobCommands } from './job-commands.ts'
 import type { ProjectCommands } from './project-commands.ts'
 
@@ -11,7 +11,7 @@ const PAUSED_SETTING = 'paused'
 const DEMO = { project: 'demo', version: '1', spider: 'quotes' }
 
 export interface SystemCommandsParts {
-  store: Store
+  store: SettingStore
   dispatch: Dispatch
   projects: Projects
   jobCommands: JobCommands

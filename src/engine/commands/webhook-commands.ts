@@ -4,7 +4,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { NewWebhook, StoredWebhook } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { DeliveryStore, WebhookStore } from '../store/store.ts'
 import type { AddressGuard } from '../webhooks/addresses.ts'
 import type { Deliverer } from '../webhooks/deliverer.ts'
 import type { Post } from '../webhooks/post.ts'
@@ -12,7 +12,7 @@ import { makeSecret } from '../webhooks/signature.ts'
 import { tellWebhook } from '../webhooks/tell-webhook.ts'
 
 export interface WebhookCommandsParts {
-  store: Store
+  store: WebhookStore & DeliveryStore
   guard: AddressGuard
   deliverer: Deliverer
   post: Post

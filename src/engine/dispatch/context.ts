@@ -7,13 +7,13 @@ import type { Plugins } from '../plugins/plugins.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
-import type { Store } from '../store/store.ts'
+import type { AttemptStore, JobReader, QueueStore } from '../store/store.ts'
 import type { LiveAttempts } from './live-attempts.ts'
 import type { EggState, WhyNotReady } from './decide/place.ts'
 
 /** What dispatching needs of the other rooms; wired once in engine/index.ts. */
 export interface DispatchContext {
-  store: Store
+  store: JobReader & QueueStore & AttemptStore
   blobs: BlobStore
   fleet: Fleet
   live: LiveAttempts

@@ -4,7 +4,7 @@ import type { SeenExit } from '../nodes/node-client.ts'
 import { LimitBook } from '../queue/limits.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { AttemptChange, AttemptStart, BegunAttempt, StoredJob } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { AttemptReader, AttemptWriter, ClaimStore, JobReader } from '../store/store.ts'
 
 export const LIVE_STATES = ['sending', 'uncertain', 'accepted', 'running', 'finishing'] as const
 export type LiveState = (typeof LIVE_STATES)[number]
@@ -331,7 +331,7 @@ export class LiveAttempts {
   }
 }
 
-type BeliefStore = Pick<Store, 'applyChanges' | 'beginAttempts' | 'getJobs' | 'listLiveAttempts'>
+type BeliefStore = AttemptReader & AttemptWriter & ClaimStore & JobReader
 
 function count(counts: Map<string, number>, key: string, by: number): void {
   const sum = (counts.get(key) ?? 0) + by

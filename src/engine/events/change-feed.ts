@@ -1,7 +1,7 @@
 import type { Change, ChangeBatch } from '../../shared/contract/index.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { ChangedThing } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { ChangeLog } from '../store/store.ts'
 
 /** What lives in memory only and is sent whole when it changed. */
 export type VolatileThing =
@@ -17,7 +17,7 @@ export type VolatileThing =
   | 'chains'
 
 export interface ChangeFeedOptions {
-  store: Pick<Store, 'changeCursor' | 'listChanges' | 'onChange'>
+  store: ChangeLog
   clock: Clock
   /** Names this run of the engine: a cursor of another run says nothing about what lives in memory. */
   runId: string

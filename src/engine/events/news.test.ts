@@ -5,14 +5,14 @@ import type { NewEvent } from '../store/records.ts'
 import { createFakeClock, settle } from '../testing/fake-clock.ts'
 import { createNews } from './news.ts'
 
-function setUp(noteEvents: (events: NewEvent[]) => Promise<void> = async () => {}) {
+function setUp(recordEvents: (events: NewEvent[]) => Promise<void> = async () => {}) {
   const noted: NewEvent[] = []
   const errors: string[] = []
   let told = 0
   const news = createNews({
     store: {
-      async noteEvents(events) {
-        await noteEvents(events)
+      async recordEvents(events) {
+        await recordEvents(events)
         noted.push(...events)
       }
     },

@@ -2,7 +2,7 @@ import type { NodeHealth } from '../../shared/contract/index.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { NewEvent, StoredNode, StoredVersion } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { EventStore } from '../store/store.ts'
 
 /** What happens to the fleet as a whole, for the outbox. What happens to jobs and schedules, the store notes in the same commit. */
 export interface News {
@@ -18,7 +18,7 @@ interface SeenNode {
 }
 
 export function createNews(parts: {
-  store: Pick<Store, 'noteEvents'>
+  store: EventStore
   clock: Clock
   logger: Logger
   /** Events are in the outbox. */
@@ -28,7 +28,7 @@ export function createNews(parts: {
   let isStopping = false
 
   function note(event: string, project: string | null, data: NewEvent['data']): void {
-    store.noteEvents([{ event, project, atMs: clock.nowMs(), data }]).then(onEvents, (error: unknown) => {
+    store.recordEvents([{ event, project, atMs: clock.nowMs(), data }]).then(onEvents, (error: unknown) => {
       if (!isStopping) logger.error({ error, event, ...data }, 'an event could not be noted: nobody will be told of it')
     })
   }

@@ -5,12 +5,12 @@ import { openTemplate } from '../commands/template-secrets.ts'
 import { DIRECT } from '../nodes/scrapyd/proxy.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredNode, StoredSchedule } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { ChainStore, NodeStore, ProjectSettingsStore, ScheduleReader } from '../store/store.ts'
 import { type FileTemplate, ruleOfFile, templateOfFile, textOfMoment } from './form.ts'
 import type { CurrentFleet, CurrentItem } from './plan.ts'
 
 export interface FleetReads {
-  store: Pick<Store, 'listNodes' | 'listProjectSettings' | 'listSchedules' | 'listChains'>
+  store: NodeStore & ProjectSettingsStore & ScheduleReader & ChainStore
   hasLocalNode: boolean
   discovery: Pick<DiscoveryCommands, 'list'>
   queue: Pick<QueueCommands, 'limits'>

@@ -3,10 +3,10 @@ import type { LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { Fleet, FleetNode } from '../nodes/fleet.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import type { Store } from '../store/store.ts'
+import type { JobReader } from '../store/store.ts'
 
 export interface FiguresParts {
-  store: Store
+  store: JobReader
   fleet: Fleet
   live: LiveAttempts
   clock: Clock

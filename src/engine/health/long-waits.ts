@@ -2,7 +2,7 @@ import type { Problem, Waiting } from '../../shared/contract/index.ts'
 import { timeOfJobId } from '../../shared/ids.ts'
 import { formatAge } from '../../shared/time.ts'
 import { parseLane } from '../store/lane.ts'
-import type { Store } from '../store/store.ts'
+import type { LaneReader } from '../store/store.ts'
 
 /** Jobs of one project that wait for what does not come by itself. */
 export interface LongWait {
@@ -27,7 +27,7 @@ const ENDLESS = new Set<Waiting['code']>([
 
 /** Reads a row a lane, and the first job of each that waits for such a thing. */
 export async function findLongWaits(
-  store: Pick<Store, 'listLanes' | 'readHeads'>,
+  store: LaneReader,
   waitingOf: (lane: string) => Waiting,
   nowMs: number
 ): Promise<LongWait[]> {

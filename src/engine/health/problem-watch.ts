@@ -2,23 +2,13 @@ import type { Problem, Waiting } from '../../shared/contract/index.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { StoredJob } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { ChainStore, ChangeLog, FiringReader, JobReader, LaneReader, ScheduleReader } from '../store/store.ts'
 import { findLongWaits, type LongWait } from './long-waits.ts'
 import { listProblems, type ProblemsInput } from './problems.ts'
 import { NO_SCHEDULE_TROUBLES, readScheduleTroubles, type ScheduleTroubles } from './schedule-problems.ts'
 
 export interface ProblemWatchParts {
-  store: Pick<
-    Store,
-    | 'listJobs'
-    | 'listLanes'
-    | 'readHeads'
-    | 'listFirings'
-    | 'listRecentFirings'
-    | 'listChains'
-    | 'getSchedules'
-    | 'pageSchedules'
-  >
+  store: JobReader & LaneReader & FiringReader & ScheduleReader & ChainStore & ChangeLog
   clock: Clock
   logger: Logger
   waitingOf: (lane: string) => Waiting

@@ -1,7 +1,7 @@
 import type { Problem } from '../../shared/contract/index.ts'
 import { formatAge } from '../../shared/time.ts'
 import type { StoredChain, StoredFiring, StoredSchedule } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { ChainStore, FiringReader, ScheduleReader } from '../store/store.ts'
 
 /** What schedules did not do that they should have. */
 export interface ScheduleTroubles {
@@ -23,7 +23,7 @@ const SHOWN_MAX = 20
 
 /** A few pages down indexes, however many schedules and firings there are. */
 export async function readScheduleTroubles(
-  store: Pick<Store, 'listFirings' | 'listRecentFirings' | 'getSchedules' | 'pageSchedules' | 'listChains'>,
+  store: FiringReader & ScheduleReader & ChainStore,
   nowMs: number
 ): Promise<ScheduleTroubles> {
   const [stopped, rows, all] = await Promise.all([

@@ -17,7 +17,7 @@ import { openRegularFile } from '../runtime/regular-file.ts'
 import { readScrapydDatabase } from '../store/scrapyd-databases.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { AttemptChange, AttemptStart, NewJob } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { AttemptReader, JobStore, ProjectSettingsStore, VersionStore } from '../store/store.ts'
 import { copyOnce, listFiles } from './copy-files.ts'
 import { parseScrapydTime, readPendingJob } from './pending-jobs.ts'
 
@@ -86,7 +86,7 @@ export async function importScrapyd(options: ImportOptions): Promise<ImportCount
 }
 
 async function importInto(
-  store: Store,
+  store: JobStore & VersionStore & ProjectSettingsStore & AttemptReader,
   dataDirectory: string,
   options: ImportOptions,
   clock: Clock

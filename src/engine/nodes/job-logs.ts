@@ -6,7 +6,7 @@ import type { BlobStore } from '../blobs/blob-store.ts'
 import { archiveName, readArchivedLog, readPackedLog } from '../output/log-archive.ts'
 import { tailLog } from '../output/log-tail.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { Store } from '../store/store.ts'
+import type { AttemptReader, JobReader } from '../store/store.ts'
 import type { Fleet } from './fleet.ts'
 import type { LogRange } from './node-client.ts'
 import { tellNodeFailure } from './node-failure.ts'
@@ -18,9 +18,9 @@ interface Range {
 
 /** The log of a job wherever it is now: in the archive once it was copied there, else on its node. */
 export class JobLogs {
-  readonly #parts: { store: Store; blobs: BlobStore; fleet: Fleet; clock: Clock }
+  readonly #parts: { store: JobReader & AttemptReader; blobs: BlobStore; fleet: Fleet; clock: Clock }
 
-  constructor(parts: { store: Store; blobs: BlobStore; fleet: Fleet; clock: Clock }) {
+  constructor(parts: { store: JobReader & AttemptReader; blobs: BlobStore; fleet: Fleet; clock: Clock }) {
     this.#parts = parts
   }
 

@@ -2,14 +2,14 @@ import type { Problem } from '../../shared/contract/index.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { NewEvent } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { EventStore, SettingStore } from '../store/store.ts'
 
 /** What the engine finds right after its start is not all: nodes have not been asked yet. */
 const FIRST_LOOK_MS = 60_000
 const SETTING = 'alerts.told'
 
 export interface AlertsParts {
-  store: Pick<Store, 'getSetting' | 'putSetting' | 'noteEvents'>
+  store: SettingStore & EventStore
   clock: Clock
   logger: Logger
   problems: () => Problem[]
@@ -66,7 +66,7 @@ export class Alerts {
     const atMs = clock.nowMs()
     const event = (name: string, data: NewEvent['data']): NewEvent => ({ event: name, project: null, atMs, data })
     try {
-      await store.noteEvents([
+      await store.recordEvents([
         ...resolved.map((problem) => event('problem.resolved', { problem })),
         ...raised.map((problem) => event('problem.raised', { problem }))
       ])

@@ -6,7 +6,7 @@ import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { NewWebhook, StoredDelivery, StoredWebhook } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { WebhookStore } from '../store/store.ts'
 import { type DispatchQuestion, EVENT_HOOKS } from './plugin.ts'
 import { createPluginBlobs } from './plugin-blobs.ts'
 import { PluginError, type PluginSettings, PluginThread } from './plugin-thread.ts'
@@ -27,7 +27,7 @@ export interface Plugins {
   /** null: no plugin wants to be asked. Never rejects. */
   readonly beforeDispatch: ((question: DispatchQuestion) => Promise<DispatchVerdict>) | null
   /** Has the outbox keep events for hooks, and for those of no other plugin any more. */
-  subscribe(store: Pick<Store, 'listWebhooks' | 'putWebhook' | 'deleteWebhook'>): Promise<void>
+  subscribe(store: WebhookStore): Promise<void>
   /** Calls the hook for an event of the outbox. Never rejects. */
   tell(webhook: StoredWebhook, delivery: StoredDelivery): Promise<{ isGood: boolean; answer: string }>
   stop(): Promise<void>
@@ -148,11 +148,7 @@ async function tell(threads: PluginThread[], { id }: StoredWebhook, delivery: St
   }
 }
 
-async function subscribe(
-  threads: PluginThread[],
-  store: Pick<Store, 'listWebhooks' | 'putWebhook' | 'deleteWebhook'>,
-  nowMs: number
-): Promise<void> {
+async function subscribe(threads: PluginThread[], store: WebhookStore, nowMs: number): Promise<void> {
   const wanted = new Map<string, NewWebhook>()
   for (const thread of threads) {
     const id = idOf(thread.settings)

@@ -7,7 +7,7 @@ import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { StoredVersion } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { VersionStore } from '../store/store.ts'
 import type { Catalog } from './catalog.ts'
 import { buildEggFromArchive } from './egg-builder.ts'
 import type { EggFiles } from './egg-files.ts'
@@ -21,7 +21,7 @@ import { openZipArchive } from './zip-archive.ts'
 const GENERIC_NAMES = new Set(['project', 'unknown', 'scrapy-project'])
 
 export interface EggIntakeParts {
-  store: Store
+  store: VersionStore
   blobs: BlobStore
   files: EggFiles
   tree: EggTree | undefined

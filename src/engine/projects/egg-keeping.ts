@@ -1,6 +1,6 @@
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { StoredVersion } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { AttemptReader } from '../store/store.ts'
 import type { Catalog } from './catalog.ts'
 import type { EggFiles } from './egg-files.ts'
 
@@ -13,7 +13,7 @@ export interface EggKeeping {
 }
 
 export function createEggKeeping(parts: {
-  store: Pick<Store, 'listLiveAttempts'>
+  store: AttemptReader
   blobs: BlobStore
   files: EggFiles
   catalog: Catalog

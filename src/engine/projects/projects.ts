@@ -12,7 +12,7 @@ import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { StoredVersion } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { AttemptReader, ProjectSettingsStore, VersionStore } from '../store/store.ts'
 import { Catalog, WITHOUT_EGG } from './catalog.ts'
 import { createEggFiles } from './egg-files.ts'
 import { isModuleName } from './egg-inspection.ts'
@@ -117,7 +117,7 @@ export interface SettingsSource {
 }
 
 export interface ProjectsOptions {
-  store: Store
+  store: VersionStore & ProjectSettingsStore & AttemptReader
   blobs: BlobStore
   /** For local copies of eggs. */
   eggDirectory: string
@@ -348,7 +348,9 @@ export async function createProjects(options: ProjectsOptions): Promise<Projects
 }
 
 /** What an earlier Scrapdeck wrote has none of the younger fields: they have their defaults. */
-async function readSettings(store: Store): Promise<Map<string, ProjectSettings>> {
+async function readSettings(
+  store: VersionStore & ProjectSettingsStore & AttemptReader
+): Promise<Map<string, ProjectSettings>> {
   const stored = await store.listProjectSettings()
   return new Map([...stored].map(([project, settings]) => [project, ProjectSettings.parse(settings)]))
 }

@@ -8,7 +8,10 @@ test('of a node that lists versions without end, the newest are taken in, and no
   const forgotten: string[] = []
   const done = async () => {}
   const seenOnNodes = createSeenOnNodes({
-    store: { putVersion: done, putDeployment: done, deleteDeployment: done },
+    store: {
+      ...{ putVersion: done, deleteVersion: done, putDeployment: done, deleteDeployment: done },
+      ...{ listVersions: async () => [], countJobsNeeding: async () => 0 }
+    },
     catalog,
     forget: async ({ version }) => void forgotten.push(version),
     clock: createFakeClock()

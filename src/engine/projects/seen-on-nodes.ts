@@ -2,7 +2,7 @@ import type { Deployment } from '../../shared/contract/index.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { StoredVersion } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { VersionStore } from '../store/store.ts'
 import type { Catalog } from './catalog.ts'
 import { hasControlCharacters } from './names.ts'
 
@@ -34,7 +34,7 @@ export interface SeenOnNodes {
 const VERSIONS_TAKEN_MAX = 10_000
 
 export function createSeenOnNodes(parts: {
-  store: Pick<Store, 'putVersion' | 'putDeployment' | 'deleteDeployment'>
+  store: VersionStore
   catalog: Catalog
   /** Nothing is left of a version. */
   forget: (stored: StoredVersion) => Promise<void>

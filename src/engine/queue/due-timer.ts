@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import type { Store } from '../store/store.ts'
+import type { HoldStore } from '../store/store.ts'
 
 /** The wall clock can be set, forward or back, so what waits for it is looked at so often at least. */
 const LOOK_AGAIN_MAX_MS = 30_000
@@ -15,7 +15,7 @@ const AFTER_FAILURE_MS = 1_000
  * nearer time: a job that was asked for, a run that is tried again.
  */
 export class DueTimer {
-  readonly #store: Pick<Store, 'releaseDue'>
+  readonly #store: HoldStore
   readonly #clock: Clock
   readonly #logger: Logger
   #timer: Timer | null = null
@@ -25,7 +25,7 @@ export class DueTimer {
   #isAskedAgain = false
   #isStopped = false
 
-  constructor({ store, clock, logger }: { store: Pick<Store, 'releaseDue'>; clock: Clock; logger: Logger }) {
+  constructor({ store, clock, logger }: { store: HoldStore; clock: Clock; logger: Logger }) {
     this.#store = store
     this.#clock = clock
     this.#logger = logger

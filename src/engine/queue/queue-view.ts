@@ -1,6 +1,6 @@
 import { parseLane } from '../store/lane.ts'
 import type { QueueHead } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { LaneReader } from '../store/store.ts'
 import type { QueueLane, QueueLine } from './fair-order.ts'
 
 /** What is read of a lane that nobody has taken from yet, and of one that goes fast. */
@@ -29,7 +29,7 @@ interface ViewedLine extends QueueLine {
  * So a run of the dispatcher costs what it sends and what changed, not what is queued.
  */
 export class QueueView {
-  readonly #store: Pick<Store, 'listLanes' | 'readHeads' | 'onQueueChange'>
+  readonly #store: LaneReader
   readonly #lanes = new Map<string, ViewedLane>()
   readonly #lines = new Map<string, ViewedLine>()
   #stale = new Set<string>()
@@ -49,11 +49,7 @@ export class QueueView {
   readonly #onLaneGone: (lane: string) => void
 
   /** `onChange`: something in the queue is another now. `onLaneGone`: it has no jobs any more. */
-  constructor(
-    store: Pick<Store, 'listLanes' | 'readHeads' | 'onQueueChange'>,
-    onChange: () => void,
-    onLaneGone: (lane: string) => void = () => {}
-  ) {
+  constructor(store: LaneReader, onChange: () => void, onLaneGone: (lane: string) => void = () => {}) {
     this.#store = store
     this.#onChange = onChange
     this.#onLaneGone = onLaneGone

@@ -4,10 +4,10 @@ import type { VolatileThing } from '../events/change-feed.ts'
 import type { Environments } from '../launcher/pythons/environments.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import type { ChangedThing } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { JobReader } from '../store/store.ts'
 
 interface StoredReads {
-  store: Pick<Store, 'getJobs'>
+  store: JobReader
   waiting: WaitingReasons
   listNodes: () => Node[]
   listProjects: () => Project[]

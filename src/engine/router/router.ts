@@ -29,7 +29,7 @@ import type { FleetNode } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
 import type { ProbeResult } from '../../shared/contract/index.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
-import type { Store } from '../store/store.ts'
+import type { AttemptReader, JobReader } from '../store/store.ts'
 import type { FiguresSampler } from '../health/figures.ts'
 
 /** What a door tells of a request. */
@@ -43,7 +43,7 @@ export interface RouterContext {
 export type EngineRouter = Router<Contract, RouterContext>
 
 export interface RouterParts {
-  store: Store
+  store: JobReader & AttemptReader
   waiting: WaitingReasons
   jobCommands: JobCommands
   crawlCommands: CrawlCommands

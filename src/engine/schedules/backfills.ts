@@ -4,7 +4,7 @@ import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { NewFiring, StoredFiring } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { FiringReader, ScheduleStore, SettingStore } from '../store/store.ts'
 import { isLive } from './failures.ts'
 import type { LiveJobs } from './live-jobs.ts'
 import { type JobMaker, makeFiring } from './make-firing.ts'
@@ -14,7 +14,7 @@ import { countJobs } from './template.ts'
 export type BackfillOrder = Pick<Backfill, 'fromMs' | 'untilMs' | 'order' | 'concurrency'>
 
 export interface BackfillsParts extends JobMaker {
-  store: Pick<Store, 'getSetting' | 'putSetting' | 'listFirings' | 'findFired' | 'setFailuresInARow'>
+  store: SettingStore & FiringReader & ScheduleStore
   clock: Clock
   random: Random
   live: Pick<LiveJobs, 'backfillFirings'>
@@ -279,7 +279,7 @@ export class Backfills {
   }
 }
 
-async function readKept(store: Pick<Store, 'getSetting'>): Promise<Kept[]> {
+async function readKept(store: SettingStore): Promise<Kept[]> {
   const text = await store.getSetting(SETTING)
   const all = text === null ? [] : (JSON.parse(text) as (Omit<Kept, 'fired' | 'failed'> & Partial<Kept>)[])
   // Those of before they were written down.
@@ -287,7 +287,7 @@ async function readKept(store: Pick<Store, 'getSetting'>): Promise<Kept[]> {
 }
 
 /** Schedules of which a backfill is under way: it goes by their rows, none of which may be pruned meanwhile. */
-export async function listBackfilled(store: Pick<Store, 'getSetting'>): Promise<string[]> {
+export async function listBackfilled(store: SettingStore): Promise<string[]> {
   return (await readKept(store)).filter(({ state }) => state === 'running').map(({ scheduleId }) => scheduleId)
 }
 

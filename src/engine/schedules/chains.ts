@@ -3,7 +3,14 @@ import { isScrapdeckError } from '../../shared/errors.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { ChainAnswer, DueChain, NewJob, StoredChain, StoredJob } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type {
+  AttemptReader,
+  ChainEndStore,
+  ChainStore,
+  ChangeNotifier,
+  JobReader,
+  ScheduleReader
+} from '../store/store.ts'
 
 /** What the placeholders of a chain's template stand for. */
 export interface ChainFacts {
@@ -17,10 +24,7 @@ export interface ChainFacts {
 }
 
 export interface ChainRunnerParts {
-  store: Pick<
-    Store,
-    'listChains' | 'listDueChains' | 'answerChains' | 'getJobs' | 'listAttempts' | 'getSchedules' | 'onChange'
-  >
+  store: ChainStore & ChainEndStore & JobReader & AttemptReader & ScheduleReader & ChangeNotifier
   clock: Clock
   logger: Logger
   openTemplate: (template: RunTemplate) => Promise<RunTemplate>

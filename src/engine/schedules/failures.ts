@@ -1,5 +1,5 @@
 import type { StoredFiring, StoredSchedule } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { FiringReader } from '../store/store.ts'
 
 /** Where a schedule never pauses by itself, so many are counted. */
 const FAILURES_SHOWN = 20
@@ -8,7 +8,7 @@ const FIRINGS_READ_FIRST = 2
 const LIVE_PASSED_OVER = 50
 
 /** How many of its firings failed in a row. Mostly the newest one tells it: more are read only where they failed. */
-export async function readFailures(store: Pick<Store, 'listFirings'>, stored: StoredSchedule): Promise<number> {
+export async function readFailures(store: FiringReader, stored: StoredSchedule): Promise<number> {
   const wanted = stored.settings.pauseAfterFailures ?? FAILURES_SHOWN
   // Whoever changes or resumes a schedule begins anew.
   const filter = { scheduleId: stored.id, states: ['fired' as const, 'failed' as const], sinceChange: true }

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import type { Store } from '../store/store.ts'
+import type { ChangeLog, JobReader, ScheduleStore } from '../store/store.ts'
 import { isLive } from './failures.ts'
 import type { LiveFiring } from './fates.ts'
 
@@ -16,7 +16,7 @@ interface Tracked {
 }
 
 export interface LiveJobsParts {
-  store: Pick<Store, 'getJobs' | 'listLiveJobsOf' | 'listChanges' | 'changeCursor' | 'onChange'>
+  store: JobReader & ScheduleStore & ChangeLog
   clock: Clock
   logger: Logger
   /** Jobs of these schedules have ended. */

@@ -1,12 +1,12 @@
 import { isScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { StoredSchedule } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { ScheduleStore } from '../store/store.ts'
 
 const PAUSE_TRIES = 5
 
 interface PausingParts {
-  store: Pick<Store, 'getSchedules' | 'putSchedule'>
+  store: ScheduleStore
   clock: Clock
   onPaused(schedule: StoredSchedule): void
 }

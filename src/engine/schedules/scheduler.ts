@@ -5,7 +5,7 @@ import { type Clock, type Timer, Timers } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { NewFiring, StoredFiring, StoredSchedule } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { ChangeLog, FiringStore, JobReader, ScheduleStore, SettingStore } from '../store/store.ts'
 import { AHEAD_MS, makeAhead, takeAhead } from './ahead.ts'
 import { Backfills, type BackfillOrder } from './backfills.ts'
 import { ClockWatch } from './clock-watch.ts'
@@ -19,24 +19,7 @@ import { pauseItself } from './pause-itself.ts'
 import { createState, findNext, type Gone, healAfterClock, type ScheduleState } from './schedule-state.ts'
 
 export interface SchedulerParts extends JobMaker {
-  store: Pick<
-    Store,
-    | 'listSchedules'
-    | 'getSchedules'
-    | 'putSchedule'
-    | 'fire'
-    | 'stageFirings'
-    | 'listFirings'
-    | 'findFired'
-    | 'setFailuresInARow'
-    | 'listLiveJobsOf'
-    | 'getJobs'
-    | 'listChanges'
-    | 'changeCursor'
-    | 'onChange'
-    | 'getSetting'
-    | 'putSetting'
-  >
+  store: ScheduleStore & FiringStore & JobReader & ChangeLog & SettingStore
   clock: Clock
   random: Random
   logger: Logger
@@ -355,7 +338,7 @@ export class Scheduler {
       const make = () => goOver(one.state, { ...this.#around(one.state), nowMs: one.dueMs })
       made.push(...(await makeAhead(one, this.#live, make)))
     }
-    if (made.length > 0) this.#parts.store.stageFirings(made)
+    if (made.length > 0) this.#parts.store.prepareFirings(made)
   }
 
   /** null: it failed for a reason that is not the schedule's; it is tried again. */

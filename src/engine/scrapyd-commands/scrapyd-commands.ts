@@ -7,7 +7,7 @@ import { NodeError, type NodeSignal } from '../nodes/node-client.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { StoredJob } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { AttemptReader, ChangeNotifier, JobReader } from '../store/store.ts'
 import type { FileTree, FleetAsScrapyd, ScrapydState } from './fleet-as-scrapyd.ts'
 import { ScrapydFiles } from './scrapyd-files.ts'
 import type { JobCommands } from '../commands/job-commands.ts'
@@ -15,7 +15,7 @@ import type { ProjectCommands } from '../commands/project-commands.ts'
 import { ScrapydJobLists } from './scrapyd-jobs.ts'
 
 export interface ScrapydCommandsParts {
-  store: Store
+  store: JobReader & AttemptReader & ChangeNotifier
   fleet: Fleet
   projects: Projects
   jobLogs: JobLogs

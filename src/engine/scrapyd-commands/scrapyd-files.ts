@@ -10,11 +10,11 @@ import { problemOfPathPart } from '../projects/names.ts'
 import type { Projects } from '../projects/projects.ts'
 import { openRegularFile } from '../runtime/regular-file.ts'
 import type { StoredJob } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { AttemptReader, JobReader } from '../store/store.ts'
 import type { FileTree, ScrapydDirectory, ScrapydFile } from './fleet-as-scrapyd.ts'
 
 export interface ScrapydFilesParts {
-  store: Store
+  store: JobReader & AttemptReader
   fleet: Fleet
   projects: Pick<Projects, 'names' | 'allSpidersOf'>
   jobLogs: JobLogs

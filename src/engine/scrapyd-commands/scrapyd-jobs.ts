@@ -2,7 +2,7 @@ import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { maskSecrets } from '../../shared/secret-values.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { FinishedRun, StoredJob } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { AttemptReader, ChangeNotifier, JobReader } from '../store/store.ts'
 import type { ScrapydJobs, ScrapydRun } from './fleet-as-scrapyd.ts'
 import type { ScrapydFiles } from './scrapyd-files.ts'
 
@@ -26,7 +26,7 @@ interface Finished {
  * all the time costs no query.
  */
 export class ScrapydJobLists {
-  readonly #store: Store
+  readonly #store: JobReader & AttemptReader & ChangeNotifier
   readonly #files: Pick<ScrapydFiles, 'hasLocal'>
   readonly #clock: Clock
   /** By what was asked; emptied by every change of the store. */
@@ -35,7 +35,11 @@ export class ScrapydJobLists {
   /** By project; null: of all. */
   readonly #answers = new Map<string | null, { live: Live; finished: Finished; jobs: ScrapydJobs }>()
 
-  constructor(parts: { store: Store; files: Pick<ScrapydFiles, 'hasLocal'>; clock: Clock }) {
+  constructor(parts: {
+    store: JobReader & AttemptReader & ChangeNotifier
+    files: Pick<ScrapydFiles, 'hasLocal'>
+    clock: Clock
+  }) {
     this.#store = parts.store
     this.#files = parts.files
     this.#clock = parts.clock

@@ -41,26 +41,8 @@ import type {
   ChangedThing
 } from './records.ts'
 
-/**
- * What the engine asks of its database: verbs of the domain, never tables. Each call that writes is one transaction:
- * when its promise resolves, it is on the disk (invariant I1), together with its timeline entries and its entries in
- * the change log. Implementations group calls that come at the same time into one commit; a call that fails takes
- * none of the others with it. conformance.ts holds every implementation to this.
- */
-export interface Store {
-  // --- jobs -------------------------------------------------------------------------------------------------------
-  /**
-   * Writes queued jobs with a `queued` timeline entry each, all or none. Returns for each the id of the job that it is now: its
-   * own, or that of the earlier job with its dedupe key, in which case nothing was written for it. A job begins held
-   * (`dependency`, then `not_before`, then `overlap`) where something must happen first; one whose dependency cannot come
-   * true any more ends at once as cancelled. Rejects with JOB_NOT_FOUND where a dependency names no job.
-   */
-  enqueueJobs(jobs: NewJob[]): Promise<string[]>
-  /**
-   * Writes runs that began before we knew of them, all or none: another server's history (ended), or a job that somebody else started
-   * (adopted). They are never in the queue.
-   */
-  recordRuns(runs: { job: NewJob; start: AttemptStart; changes: AttemptChange[] }[]): Promise<void>
+/** Jobs as they are now, and what became of them. */
+export interface JobReader {
   getJob(id: string): Promise<StoredJob | null>
   getJobs(ids: string[]): Promise<StoredJob[]>
   /** Newest first, ids below `before`. `sinceMs` leaves out what was queued before it. */
@@ -77,8 +59,26 @@ export interface Store {
   /** The jobs that ended last, newest end first, with where their newest attempt ran; those that never ran are left out. */
   listFinishedRuns(limit: number): Promise<FinishedRun[]>
   listTimeline(jobId: string): Promise<Transition[]>
+}
 
-  // --- queue ------------------------------------------------------------------------------------------------------
+/** Jobs, and how they come to be. */
+export interface JobStore extends JobReader {
+  /**
+   * Writes queued jobs with a `queued` timeline entry each, all or none. Returns for each the id of the job that it is now: its
+   * own, or that of the earlier job with its dedupe key, in which case nothing was written for it. A job begins held
+   * (`dependency`, then `not_before`, then `overlap`) where something must happen first; one whose dependency cannot come
+   * true any more ends at once as cancelled. Rejects with JOB_NOT_FOUND where a dependency names no job.
+   */
+  enqueueJobs(jobs: NewJob[]): Promise<string[]>
+  /**
+   * Writes runs that began before we knew of them, all or none: another server's history (ended), or a job that somebody else started
+   * (adopted). They are never in the queue.
+   */
+  recordRuns(runs: { job: NewJob; start: AttemptStart; changes: AttemptChange[] }[]): Promise<void>
+}
+
+/** The queue as dispatching sees it. */
+export interface LaneReader {
   /** Every lane with queued jobs that are not held, and how many. Cheap: a row a lane. */
   listLanes(): Promise<LaneDepth[]>
   /**
@@ -91,17 +91,19 @@ export interface Store {
    * claimed, of which its caller knows. Returns the way to stop.
    */
   onQueueChange(listener: (lanes: string[]) => void): () => void
+}
+
+/** What keeps queued jobs out of their lanes until a time. */
+export interface HoldStore {
   /**
    * Lifts holds whose time has come and ends jobs whose time is over, at most `limit` of each. `nextDueMs`: when to ask again; null:
    * nothing waits for a time. The jobs released may at once be held for another reason (overlap).
    */
   releaseDue(nowMs: number, limit: number): Promise<{ released: number; expired: number; nextDueMs: number | null }>
-  /** Queued jobs only, held ones included; returns the ids that were queued. */
-  setPriority(ids: string[], priority: number, entry: TimelineEntry): Promise<string[]>
-  /** Queued jobs only. They keep the order they were given in. `before` a job that is not queued changes nothing. */
-  reorder(ids: string[], to: QueuePlace, entry: TimelineEntry): Promise<string[]>
-  /** Queued jobs only. */
-  placeQueued(ids: string[], placement: Placement, entry: TimelineEntry): Promise<string[]>
+}
+
+/** A job that waits is claimed. */
+export interface ClaimStore {
   /**
    * Claim and send, first half: for each start whose job is still queued and whose number is the next, makes the attempt
    * in state `sending` and moves the job to `starting`. Returns the starts that were made; the rest lost the race (cancelled, held,
@@ -110,6 +112,16 @@ export interface Store {
    * the jobs comes with them: once they are claimed, no other call may fail before they are known to be live.
    */
   beginAttempts(starts: AttemptStart[]): Promise<BegunAttempt[]>
+}
+
+/** What operators and dispatching do with jobs that wait. */
+export interface QueueStore extends LaneReader, HoldStore, ClaimStore {
+  /** Queued jobs only, held ones included; returns the ids that were queued. */
+  setPriority(ids: string[], priority: number, entry: TimelineEntry): Promise<string[]>
+  /** Queued jobs only. They keep the order they were given in. `before` a job that is not queued changes nothing. */
+  reorder(ids: string[], to: QueuePlace, entry: TimelineEntry): Promise<string[]>
+  /** Queued jobs only. */
+  placeQueued(ids: string[], placement: Placement, entry: TimelineEntry): Promise<string[]>
   /** Ends jobs that are queued: cancelled before they were sent. Returns the ids that were queued; others are untouched. */
   cancelQueued(ids: string[], entry: TimelineEntry): Promise<string[]>
   /** Undo of cancelQueued: jobs cancelled while queued go back to the queue under their old id. Returns the ids restored. */
@@ -119,8 +131,10 @@ export interface Store {
    * Returns the ids that were live.
    */
   askCancel(ids: string[], entry: TimelineEntry): Promise<string[]>
+}
 
-  // --- attempts ---------------------------------------------------------------------------------------------------
+/** Attempts, live and ended. */
+export interface AttemptReader {
   /** All attempts that have not ended, with their jobs: what the engine believes, read once at start. */
   listLiveAttempts(): Promise<Attempt[]>
   listAttempts(jobId: string): Promise<Attempt[]>
@@ -135,6 +149,12 @@ export interface Store {
     runs: { project: string; jobid: string }[],
     attempt: { jobId: string; number: number }
   ): Promise<boolean>
+  /** What was given as `gzip`. */
+  readArchivedLog(jobId: string, attemptNumber: number): Promise<Uint8Array | null>
+}
+
+/** The only way in which an attempt, and its job with it, goes on. */
+export interface AttemptWriter {
   /**
    * Applies changes to attempts and their jobs, with one timeline entry each. A change names the state it starts
    * from; where the attempt is no longer in it, that change is skipped (I4: recorded once). Returns which were applied.
@@ -147,18 +167,24 @@ export interface Store {
    * and its flag, where it is the job's only attempt.
    */
   applyChanges(changes: AttemptChange[]): Promise<boolean[]>
+}
+
+/** Attempts and their logs. */
+export interface AttemptStore extends AttemptReader, AttemptWriter {
   /** `gzip`: the whole log, where it is small; null: it is a blob (output/log-archive.ts). */
   markLogArchived(jobId: string, attemptNumber: number, gzip: Uint8Array | null): Promise<void>
-  /** What was given as `gzip`. */
-  readArchivedLog(jobId: string, attemptNumber: number): Promise<Uint8Array | null>
+}
 
-  // --- nodes ------------------------------------------------------------------------------------------------------
+/** The fleet. */
+export interface NodeStore {
   listNodes(): Promise<StoredNode[]>
   putNode(node: StoredNode): Promise<void>
   /** Forgets the node and what was deployed on it; its attempts stay in history. */
   deleteNode(id: string): Promise<void>
+}
 
-  // --- projects ---------------------------------------------------------------------------------------------------
+/** Versions of projects, and where they are deployed. */
+export interface VersionStore {
   listVersions(): Promise<StoredVersion[]>
   /** Insert or replace by (project, version), deployments included: a new egg under an old name is on no node yet. */
   putVersion(version: StoredVersion): Promise<void>
@@ -168,12 +194,23 @@ export interface Store {
   deleteDeployment(project: string, version: string, nodeId: string): Promise<void>
   /** Queued or live jobs that need this version (version null: any of the project). */
   countJobsNeeding(project: string, version: string | null): Promise<number>
+}
 
+/** What operators set for projects. */
+export interface ProjectSettingsStore {
   /** What operators set for projects, by name. */
   listProjectSettings(): Promise<Map<string, ProjectSettings>>
   putProjectSettings(project: string, settings: ProjectSettings): Promise<void>
+}
 
-  // --- the change log ---------------------------------------------------------------------------------------------
+/** Who wants to know at once that something changed. */
+export interface ChangeNotifier {
+  /** Called after each commit that added to the change log. Returns the way to stop. */
+  onChange(listener: (cursor: number) => void): () => void
+}
+
+/** What changed, in order. */
+export interface ChangeLog extends ChangeNotifier {
   /** The newest position. Positions ascend by one transaction after another. */
   changeCursor(): Promise<number>
   /**
@@ -181,10 +218,10 @@ export interface Store {
    * `reset` is true when positions that old are no longer kept.
    */
   listChanges(after: number, limit: number): Promise<{ changes: ChangedThing[]; cursor: number; reset: boolean }>
-  /** Called after each commit that added to the change log. Returns the way to stop. */
-  onChange(listener: (cursor: number) => void): () => void
+}
 
-  // --- schedules --------------------------------------------------------------------------------------------------
+/** Schedules as they are set, and how far they are. */
+export interface ScheduleReader {
   /** By name. */
   listSchedules(): Promise<StoredSchedule[]>
   getSchedules(ids: string[]): Promise<StoredSchedule[]>
@@ -197,6 +234,10 @@ export interface Store {
     filter: { text?: string; project?: string; name?: string; pausedBy?: NonNullable<Schedule['pausedBy']>[] },
     page: { after: { name: string; id: string } | null; limit: number }
   ): Promise<{ schedules: StoredSchedule[]; total: number }>
+}
+
+/** Schedules, and their jobs that have not ended. */
+export interface ScheduleStore extends ScheduleReader {
   /**
    * Adds it, with revision 1, or changes it whole. Its revision must be one above the one that is there (CHANGED_MEANWHILE, or
    * SCHEDULE_NOT_FOUND where it was removed). `doneUntilMs` and `runCount` of a change never go back: `fire` may have come between.
@@ -204,16 +245,14 @@ export interface Store {
   putSchedule(schedule: StoredSchedule): Promise<void>
   /** With their firings; their jobs stay. Returns those that were there. */
   deleteSchedules(ids: string[]): Promise<string[]>
-  /**
-   * Writes what became of moments, with the jobs that were made of them, all or none, and moves their schedules on. A moment that has
-   * fired already (by the clock or a backfill) is skipped, its jobs too: null in its place, but its schedule is moved on all the
-   * same. So is one whose schedule is gone.
-   */
-  fire(firings: NewFiring[]): Promise<(StoredFiring | null)[]>
-  /** They will probably be fired in a moment, and are not changed from now on: fired, these very objects are on their way already. */
-  stageFirings(firings: NewFiring[]): void
   /** What its ended jobs came to. No new revision: it disturbs nobody who edits it. */
   setFailuresInARow(scheduleId: string, failuresInARow: number): Promise<void>
+  /** Jobs of a schedule that have not ended, oldest first. */
+  listLiveJobsOf(scheduleId: string): Promise<StoredJob[]>
+}
+
+/** What became of the moments of schedules. */
+export interface FiringReader {
   /**
    * Newest first, ids below `before`; of one schedule, one backfill, or all. `sinceChange`: of one schedule those that were written after
    * its last `putSchedule`, whatever clocks said.
@@ -229,22 +268,46 @@ export interface Store {
    * moments whose rows were pruned. Both ascend.
    */
   findFired(scheduleId: string, nominalMs: number[]): Promise<{ fired: number[]; forgotten: number[] }>
-  /** Jobs of a schedule that have not ended, oldest first. */
-  listLiveJobsOf(scheduleId: string): Promise<StoredJob[]>
+}
 
-  // --- chains -----------------------------------------------------------------------------------------------------
+/** Moments of schedules become jobs. */
+export interface FiringStore extends FiringReader {
+  /**
+   * Writes what became of moments, with the jobs that were made of them, all or none, and moves their schedules on. A moment that has
+   * fired already (by the clock or a backfill) is skipped, its jobs too: null in its place, but its schedule is moved on all the
+   * same. So is one whose schedule is gone.
+   */
+  fire(firings: NewFiring[]): Promise<(StoredFiring | null)[]>
+  /**
+   * These will probably be fired soon: `fire` with these very objects has less to do then. Nothing that can be read changes; whoever
+   * prepared them changes nothing of them from now on.
+   */
+  prepareFirings(firings: NewFiring[]): void
+}
+
+/** Chains as they are set. */
+export interface ChainStore {
   listChains(): Promise<StoredChain[]>
   /** Adds it or changes what is set; its counts stay. */
   putChain(chain: Pick<StoredChain, 'id' | 'settings' | 'createdAtMs'>): Promise<void>
   deleteChain(id: string): Promise<boolean>
+}
+
+/** Ends of jobs that chains are to answer. */
+export interface ChainEndStore {
   /** Ends of jobs that chains have not answered yet, oldest first: noted in the transaction of the end, once for each chain and job. */
   listDueChains(limit: number): Promise<DueChain[]>
   /** Answers them, with the jobs that were made, all or none; false in the place of one that was answered before, or is gone. */
   answerChains(answers: ChainAnswer[]): Promise<boolean[]>
+}
 
-  // --- webhooks ---------------------------------------------------------------------------------------------------
+/** Who is told of events. */
+export interface WebhookReader {
   /** Plugins, which are told of events the same way, included. By name. */
   listWebhooks(): Promise<StoredWebhook[]>
+}
+
+export interface WebhookStore extends WebhookReader {
   /**
    * Adds it or changes it. From then on what its events tell (job.queued, job.started, job.ended, schedule.fired, schedule.missed,
    * schedule.paused) is written as deliveries in the very transaction in which it happens.
@@ -252,14 +315,26 @@ export interface Store {
   putWebhook(webhook: NewWebhook): Promise<void>
   /** Its deliveries go with it. False: there was none. */
   deleteWebhook(id: string): Promise<boolean>
+}
+
+/** Events that the store does not see by itself. */
+export interface EventStore {
   /** Events of what is not in the store: nodes that go and come. */
-  noteEvents(events: NewEvent[]): Promise<void>
+  recordEvents(events: NewEvent[]): Promise<void>
+}
+
+/** What is to be told now. */
+export interface DueDeliveryStore {
   /** Of each webhook that is turned on, what is due, at most so many, first due first. `nextDueMs`: of those that are not due yet. */
   listDueDeliveries(
     nowMs: number,
     limitEach: number
   ): Promise<{ deliveries: StoredDelivery[]; nextDueMs: number | null }>
   concludeTries(tries: DeliveryTry[]): Promise<void>
+}
+
+/** What is to be told, and how that went. */
+export interface DeliveryStore extends DueDeliveryStore {
   /** Newest first, those before the one with the id `before`. */
   listDeliveries(
     webhookId: string,
@@ -267,24 +342,56 @@ export interface Store {
   ): Promise<StoredDelivery[]>
   /** Ended ones are due again, as if they had never been tried; of no ids all dead ones. Returns how many. */
   replayDeliveries(webhookId: string, ids: string[], nowMs: number): Promise<number>
+}
 
-  // --- answers to requests with a key -------------------------------------------------------------------------------
+/** Answers to requests with a key. */
+export interface AnswerStore {
   /** Takes the key for a request, or tells what became of the one that took it before and is not forgotten yet. */
   claimAnswer(claim: AnswerClaim): Promise<RememberedAnswer | null>
   /** null: forgets that it was asked. */
   keepAnswer(scope: string, key: string, answer: string | null): Promise<void>
+}
 
-  // --- what is kept for a while only --------------------------------------------------------------------------------
+/** What is kept for a while only. */
+export interface RetentionStore {
   /**
    * Forgets the oldest of what is not to be kept any more (answers whose time is over included), at most `limit` rows, so that nothing else waits long. Returns how
    * many; fewer than `limit`: no more is to be forgotten now. Where chains know of a job, with that goes the undoing of its cancel: an end
    * that they answered would be answered again. Firings whose moment is yet to come are kept, whatever their number.
    */
   prune(retention: Retention, limit: number): Promise<number>
+}
 
-  // --- settings and life ------------------------------------------------------------------------------------------
+/** Single values that are none of the nouns above. */
+export interface SettingStore {
   getSetting(key: string): Promise<string | null>
   putSetting(key: string, value: string): Promise<void>
+}
+
+/**
+ * What the engine asks of its database: verbs of the domain, never tables. Each call that writes is one transaction:
+ * when its promise resolves, it is on the disk (invariant I1), together with its timeline entries and its entries in
+ * the change log. Implementations group calls that come at the same time into one commit; a call that fails takes
+ * none of the others with it. conformance.ts holds every implementation to this.
+ */
+export interface Store
+  extends JobStore,
+    QueueStore,
+    AttemptStore,
+    NodeStore,
+    VersionStore,
+    ProjectSettingsStore,
+    ChangeLog,
+    ScheduleStore,
+    FiringStore,
+    ChainStore,
+    ChainEndStore,
+    WebhookStore,
+    EventStore,
+    DeliveryStore,
+    AnswerStore,
+    RetentionStore,
+    SettingStore {
   /** Resolves after the last write has landed. May be called twice. */
   close(): Promise<void>
 }

@@ -2,11 +2,11 @@ import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredDelivery, StoredWebhook } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { ChangeNotifier, DueDeliveryStore, WebhookReader } from '../store/store.ts'
 import { BACK_OFF_MS, planTry, type Told } from './plan-try.ts'
 
 export interface DelivererParts {
-  store: Pick<Store, 'listWebhooks' | 'listDueDeliveries' | 'concludeTries' | 'onChange'>
+  store: WebhookReader & DueDeliveryStore & ChangeNotifier
   clock: Clock
   random: Random
   logger: Logger

@@ -1,13 +1,13 @@
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { StoredNode } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { SettingStore } from '../store/store.ts'
 
 /** The slots that the configuration file named last. */
 const CONFIGURED_SLOTS = 'local.configuredSlots'
 
 /** What a configuration file says now, where that is news; else null: an operator's own change since then stays. */
-export async function takeConfiguredSlots(store: Store, slots: number | undefined): Promise<number | null> {
+export async function takeConfiguredSlots(store: SettingStore, slots: number | undefined): Promise<number | null> {
   const taken = await store.getSetting(CONFIGURED_SLOTS)
   if (slots === undefined || String(slots) === taken) return null
   await store.putSetting(CONFIGURED_SLOTS, String(slots))

@@ -8,11 +8,18 @@ import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import { type ChainFacts, ChainRunner } from '../schedules/chains.ts'
 import { expandTemplates } from '../schedules/template.ts'
-import type { Store } from '../store/store.ts'
+import type {
+  AttemptReader,
+  ChainEndStore,
+  ChainStore,
+  ChangeNotifier,
+  JobReader,
+  ScheduleReader
+} from '../store/store.ts'
 
 /** Chains: the orders about them, and what answers the ends of jobs. */
 export function wireChains(parts: {
-  store: Store
+  store: ChainStore & ChainEndStore & JobReader & AttemptReader & ScheduleReader & ChangeNotifier
   secretBox: SecretBox
   clock: Clock
   random: Random

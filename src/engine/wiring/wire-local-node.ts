@@ -11,7 +11,7 @@ import { localNodeRow, takeConfiguredSlots } from './local-node-row.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import type { Store } from '../store/store.ts'
+import type { AttemptReader, JobReader, NodeStore, SettingStore } from '../store/store.ts'
 
 /** Where the local node's files are, in Scrapyd's layout. */
 export interface LocalLayout {
@@ -74,7 +74,7 @@ export async function wireLocalNode(
   options: EngineOptions,
   parts: {
     layout: LocalLayout
-    store: Store
+    store: NodeStore & JobReader & AttemptReader & SettingStore
     projects: Projects
     cancelWaitsMs: CancelWaitsMs
     clock: Clock

@@ -1,12 +1,21 @@
 import type { ChangeFeed } from '../events/change-feed.ts'
 import { Alerts } from '../plugins/alerts.ts'
 import { ProblemWatch, type ProblemWatchParts } from '../health/problem-watch.ts'
-import type { Store } from '../store/store.ts'
+import type {
+  ChainStore,
+  ChangeLog,
+  EventStore,
+  FiringReader,
+  JobReader,
+  LaneReader,
+  ScheduleReader,
+  SettingStore
+} from '../store/store.ts'
 
 /** What is wrong, for those who look at it (problems) and, where a plugin is an alert channel, for those who are told. */
 export function wireProblems(
   parts: Omit<ProblemWatchParts, 'store' | 'onChange'> & {
-    store: Store
+    store: JobReader & LaneReader & FiringReader & ScheduleReader & ChainStore & ChangeLog & SettingStore & EventStore
     feed: () => ChangeFeed
     wantsAlerts: boolean
     /** Events are in the outbox. */

@@ -1,4 +1,5 @@
 import { CrawlCommands } from '../commands/crawl-commands.ts'
+import type { FleetFileParts } from '../fleet-file/apply-step.ts'
 import { FleetFiles } from '../fleet-file/fleet-file.ts'
 import type { Projects } from '../projects/projects.ts'
 import { createRouter, type EngineRouter, type RouterParts } from '../router/router.ts'
@@ -9,6 +10,7 @@ import type { SecretBox } from '../runtime/secret-box.ts'
 /** The contract, and those of its operations that are made of orders to several rooms: crawls and the fleet file. */
 export function wireRouter(
   parts: Omit<RouterParts, 'crawlCommands' | 'fleetFiles'> & {
+    store: RouterParts['store'] & FleetFileParts['store']
     projects: Projects
     hasLocalNode: boolean
     secretBox: SecretBox

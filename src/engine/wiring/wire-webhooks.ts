@@ -4,7 +4,7 @@ import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredDelivery, StoredWebhook } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { ChangeNotifier, DeliveryStore, WebhookStore } from '../store/store.ts'
 import { createAddressGuard } from '../webhooks/addresses.ts'
 import { Deliverer } from '../webhooks/deliverer.ts'
 import type { Told } from '../webhooks/plan-try.ts'
@@ -13,7 +13,7 @@ import { tellWebhook } from '../webhooks/tell-webhook.ts'
 
 /** Whoever is told of events: webhooks over HTTP, plugins in their threads, out of one outbox. */
 export function wireWebhooks(parts: {
-  store: Store
+  store: WebhookStore & DeliveryStore & ChangeNotifier
   clock: Clock
   random: Random
   logger: Logger

@@ -4,7 +4,7 @@ import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { SecretBox } from '../../runtime/secret-box.ts'
-import type { Store } from '../../store/store.ts'
+import type { SettingStore } from '../../store/store.ts'
 import { type Answer, type FoundNode, readNodeLines } from './found-node.ts'
 import type { NameResolver } from './name-resolver.ts'
 import { readNodeFile, watchNodeFile } from './node-file.ts'
@@ -25,7 +25,7 @@ export interface DiscoveredFleet {
 }
 
 export interface DiscoveryOptions {
-  store: Pick<Store, 'getSetting' | 'putSetting'>
+  store: SettingStore
   fleet: DiscoveredFleet
   resolver: NameResolver
   secretBox: SecretBox

@@ -144,7 +144,7 @@ export async function openSqliteStoreInThread(
     deleteSchedules: (ids) => write(() => schedules.remove(ids)),
     fire: (firings) => write(() => schedules.fire(firings)),
     // They are where they are written.
-    stageFirings: () => undefined,
+    prepareFirings: () => undefined,
     setFailuresInARow: (id, failures) => write(() => schedules.setFailures(id, failures)),
     listFirings: (filter, page) => read(() => schedules.listFirings(filter, page)),
     listRecentFirings: (ids, limit) => read(() => schedules.listRecent(ids, limit)),
@@ -160,7 +160,7 @@ export async function openSqliteStoreInThread(
     listWebhooks: () => read(() => outbox.list()),
     putWebhook: (webhook) => write(() => outbox.put(webhook)),
     deleteWebhook: (id) => write(() => outbox.remove(id)),
-    noteEvents: (events) =>
+    recordEvents: (events) =>
       write(() => {
         for (const { event, project, atMs, data } of events) {
           outbox.note(event, project === null ? [] : [project], atMs, () => data)

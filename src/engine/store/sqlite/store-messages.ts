@@ -4,7 +4,7 @@ import type { Store } from '../store.ts'
 
 /** What the engine's thread and the store's say to each other. */
 
-/** `fire` and `stageFirings` say it in their own way (staged-firings.ts). */
+/** `fire` and `prepareFirings` say it in their own way (prepared-firings.ts). */
 export type Verb = Exclude<keyof Store, 'onChange' | 'onQueueChange'>
 
 /** All calls of one turn of the event loop. */

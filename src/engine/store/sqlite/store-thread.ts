@@ -3,7 +3,7 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Store } from '../store.ts'
-import { createStagedFirings, type SentFired } from './staged-firings.ts'
+import { createPreparedFirings, type SentFired } from './prepared-firings.ts'
 import { type Calls, type FromWorker, receiveError, type Verb } from './store-messages.ts'
 
 const VERBS = [
@@ -67,7 +67,7 @@ const VERBS = [
   'listWebhooks',
   'putWebhook',
   'deleteWebhook',
-  'noteEvents',
+  'recordEvents',
   'listDueDeliveries',
   'concludeTries',
   'listDeliveries',
@@ -80,7 +80,7 @@ const VERBS = [
 ] as const satisfies Verb[]
 
 /** Fails to compile when a verb of the Store is not in the list. */
-type Forgotten = Exclude<Verb, (typeof VERBS)[number] | 'fire' | 'stageFirings' | 'close'>
+type Forgotten = Exclude<Verb, (typeof VERBS)[number] | 'fire' | 'prepareFirings' | 'close'>
 type Verbs = Pick<Store, Forgotten extends never ? (typeof VERBS)[number] : never>
 
 /**
@@ -136,12 +136,12 @@ export async function openStoreInThreadOfItsOwn(options: {
   const verbs = Object.fromEntries(
     VERBS.map((verb) => [verb, (...args: unknown[]) => ask(verb, args)])
   ) as unknown as Verbs
-  const staged = createStagedFirings()
+  const prepared = createPreparedFirings()
   return {
     ...verbs,
-    fire: async (firings) => staged.receive(firings, (await ask('fire', [staged.send(firings)])) as SentFired),
-    stageFirings(firings) {
-      ask('stageFirings', [staged.stage(firings)]).catch(() => staged.forget(firings))
+    fire: async (firings) => prepared.receive(firings, (await ask('fire', [prepared.send(firings)])) as SentFired),
+    prepareFirings(firings) {
+      ask('prepareFirings', [prepared.prepare(firings)]).catch(() => prepared.forget(firings))
     },
     onChange(listener) {
       listeners.add(listener)

@@ -2,7 +2,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { systemClock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { openSqliteStoreInThread } from './sqlite-store.ts'
-import { createStagedFiringsOfThread, type SentFirings, type Staging } from './staged-firings.ts'
+import { createPreparedFiringsOfThread, type SentFirings, type Preparation } from './prepared-firings.ts'
 import { type Answer, type Calls, type FromWorker, sendError, type Verb } from './store-messages.ts'
 
 // The thread that SQLite runs in. Each message is all calls of one turn of the engine's event loop. The writes of all messages that
@@ -37,13 +37,13 @@ try {
     cursor = newest
   })
 
-  const staged = createStagedFiringsOfThread()
+  const prepared = createPreparedFiringsOfThread()
   const answer = async (id: number, verb: Verb, args: unknown[]): Promise<Answer> => {
     try {
-      if (verb === 'stageFirings') return { id, value: staged.stage(args[0] as Staging) }
+      if (verb === 'prepareFirings') return { id, value: prepared.prepare(args[0] as Preparation) }
       if (verb === 'fire') {
-        const firings = staged.receive(args[0] as SentFirings)
-        return { id, value: staged.send(firings, await store.fire(firings)) }
+        const firings = prepared.receive(args[0] as SentFirings)
+        return { id, value: prepared.send(firings, await store.fire(firings)) }
       }
       const run = store[verb] as unknown as (...args: unknown[]) => Promise<unknown>
       return { id, value: await run(...args) }

@@ -156,7 +156,7 @@ export function describeWebhooks(story: Story): void {
     test('what is not in the store is told when it is said so', async () => {
       await putWebhook({ events: ['node.down'] })
       const data = { node: { id: 'n1' } }
-      await story.store.noteEvents([
+      await story.store.recordEvents([
         { event: 'node.down', project: null, atMs: 7, data },
         { event: 'node.up', project: null, atMs: 8, data }
       ])

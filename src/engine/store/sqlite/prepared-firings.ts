@@ -8,30 +8,30 @@ export type SentFirings = (NewFiring | number)[]
 /** null: it had fired already. A number: its row's id; the jobs that were made for it are queued. Else as it came to be. */
 export type SentFired = (StoredFiring | number | null)[]
 /** Numbered from `first` on. What has a number below `oldest` will not be asked for any more. */
-export interface Staging {
+export interface Preparation {
   first: number
   oldest: number
   firings: NewFiring[]
 }
 
 /** Above this the oldest are forgotten: mostly they were never fired, since their schedules were changed. Fired all the same they cross whole. */
-const STAGED_MAX = 10_000
+const PREPARED_MAX = 10_000
 
 /** The caller's side. */
-export function createStagedFirings() {
+export function createPreparedFirings() {
   const numbers = new Map<NewFiring, number>()
   let next = 0
 
   return {
-    stage(firings: NewFiring[]): Staging {
+    prepare(firings: NewFiring[]): Preparation {
       const first = next
       for (const firing of firings) {
-        // One that was staged before goes to the end, so that the first of the map has the lowest number.
+        // One that was prepared before goes to the end, so that the first of the map has the lowest number.
         numbers.delete(firing)
         numbers.set(firing, next++)
       }
       for (const firing of numbers.keys()) {
-        if (numbers.size <= STAGED_MAX) break
+        if (numbers.size <= PREPARED_MAX) break
         numbers.delete(firing)
       }
       const [oldest = next] = numbers.values()
@@ -56,24 +56,24 @@ export function createStagedFirings() {
 }
 
 /** The thread's side. */
-export function createStagedFiringsOfThread() {
-  const staged = new Map<number, NewFiring>()
+export function createPreparedFiringsOfThread() {
+  const prepared = new Map<number, NewFiring>()
 
   return {
-    stage({ first, oldest, firings }: Staging): void {
-      firings.forEach((firing, index) => staged.set(first + index, firing))
-      for (const number of staged.keys()) {
+    prepare({ first, oldest, firings }: Preparation): void {
+      firings.forEach((firing, index) => prepared.set(first + index, firing))
+      for (const number of prepared.keys()) {
         if (number >= oldest) break
-        staged.delete(number)
+        prepared.delete(number)
       }
     },
 
     receive: (sent: SentFirings): NewFiring[] =>
       sent.map((one) => {
         if (typeof one !== 'number') return one
-        const firing = staged.get(one)
-        if (firing === undefined) throw new Error(`The firing ${one} is not staged`)
-        staged.delete(one)
+        const firing = prepared.get(one)
+        if (firing === undefined) throw new Error(`The firing ${one} is not prepared`)
+        prepared.delete(one)
         return firing
       }),
 

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { aNewFiring, aNewJob } from '../../testing/builders.ts'
 import type { NewFiring, StoredFiring } from '../records.ts'
-import { createStagedFirings, createStagedFiringsOfThread } from './staged-firings.ts'
+import { createPreparedFirings, createPreparedFiringsOfThread } from './prepared-firings.ts'
 
 const aFiring = () => aNewFiring({ jobs: [aNewJob(), aNewJob()], doneUntilMs: 5 })
 
 function twoSides() {
-  const [ours, theirs] = [createStagedFirings(), createStagedFiringsOfThread()]
-  return { ours, theirs, stage: (firings: NewFiring[]) => theirs.stage(structuredClone(ours.stage(firings))) }
+  const [ours, theirs] = [createPreparedFirings(), createPreparedFiringsOfThread()]
+  return { ours, theirs, prepare: (firings: NewFiring[]) => theirs.prepare(structuredClone(ours.prepare(firings))) }
 }
 
 function stored({ jobs, doneUntilMs: _, ...firing }: NewFiring, over: Partial<StoredFiring> = {}): StoredFiring {
@@ -15,14 +15,14 @@ function stored({ jobs, doneUntilMs: _, ...firing }: NewFiring, over: Partial<St
   return { ...firing, ...made, id: 7, startedAtMs: null, endedAtMs: null, ...over }
 }
 
-test('what was staged crosses as its number, once; the rest as it is', () => {
-  const { ours, theirs, stage } = twoSides()
-  const [staged, plain] = [aFiring(), aFiring()]
-  stage([staged])
-  const sent = ours.send([plain, staged])
+test('what was prepared crosses as its number, once; the rest as it is', () => {
+  const { ours, theirs, prepare } = twoSides()
+  const [prepared, plain] = [aFiring(), aFiring()]
+  prepare([prepared])
+  const sent = ours.send([plain, prepared])
   expect(sent).toEqual([plain, 0])
-  expect(theirs.receive(sent)).toEqual([plain, staged])
-  expect(ours.send([staged])).toEqual([staged])
+  expect(theirs.receive(sent)).toEqual([plain, prepared])
+  expect(ours.send([prepared])).toEqual([prepared])
 })
 
 test('what the caller knows is not told back: it hears the same', () => {
@@ -41,20 +41,20 @@ test('what the caller knows is not told back: it hears the same', () => {
 })
 
 test('what was never fired is forgotten, on both sides the same', () => {
-  const { ours, theirs, stage } = twoSides()
+  const { ours, theirs, prepare } = twoSides()
   const forgotten = aFiring()
-  stage([forgotten])
+  prepare([forgotten])
   const many = Array.from({ length: 10_000 }, () => aNewFiring())
-  stage(many)
+  prepare(many)
   expect(ours.send([forgotten])).toEqual([forgotten])
   expect(theirs.receive(ours.send(many))).toEqual(many)
-  expect(() => theirs.receive([0])).toThrow('0 is not staged')
+  expect(() => theirs.receive([0])).toThrow('0 is not prepared')
 })
 
 test('what did not arrive crosses whole', () => {
   const { ours } = twoSides()
   const firing = aFiring()
-  ours.stage([firing])
+  ours.prepare([firing])
   ours.forget([firing])
   expect(ours.send([firing])).toEqual([firing])
 })
