@@ -13,7 +13,7 @@ import type { Clock } from '../runtime/clock.ts'
 import { jitterOf } from '../schedules/moments.ts'
 import { countJobs } from '../schedules/template.ts'
 import type { StoredSchedule } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { FiringReader, ScheduleReader } from '../store/store.ts'
 import { describeFiring, describeSchedule, type ScheduleOutlook } from './describe-schedule.ts'
 import { loadByMinute, upcomingMoments } from './schedule-outlook.ts'
 
@@ -35,7 +35,7 @@ interface BackfillPlan {
 }
 
 export interface ScheduleReadsParts {
-  store: Store
+  store: ScheduleReader & FiringReader
   scheduler: SchedulerOutlook
   clock: Clock
   /** The slots that jobs can have now. */
