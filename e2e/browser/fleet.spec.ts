@@ -65,10 +65,10 @@ test('a file that is not an egg is refused with its reason, and the next drop wo
   await page.goto(service.loginLink())
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
   await dropFile(page, 'picture.egg', new TextEncoder().encode('not a zip at all'))
-  const dialog = page.getByRole('dialog', { name: 'Deploy a project' })
+  const dialog = page.getByRole('dialog', { name: 'Deploy project' })
   await dialog.getByRole('button', { name: 'Upload' }).click()
   await expect(dialog.getByRole('alert')).toContainText('EGG_NOT_A_ZIP')
-  await expect(dialog.getByRole('button', { name: 'Upload again' })).toBeVisible()
+  await expect(dialog.getByRole('button', { name: 'Retry upload' })).toBeVisible()
   expect((await service.client.projects.list()).projects).toEqual([])
 })
 

@@ -69,7 +69,7 @@ async function fillChains(client: Client): Promise<void> {
   await chain('news after quotes', 'quotes', 'succeeded', { project: 'news', spiders: ['prices'], args: QUICK })
   await client.jobs.run({ project: 'shop', spiders: ['prices'], args: QUICK })
   await until(
-    'the chain in trouble',
+    'the chain with problems',
     () => client.chains.list(),
     ({ chains }) => chains.some(({ problem }) => problem !== null),
     60_000

@@ -117,7 +117,7 @@ async function fillQueue(): Promise<void> {
   })
 }
 
-/** On this computer: limits of a project, a run that one of them ended, one that goes on with a secret, and an environment in trouble. */
+/** On this computer: limits of a project, a run that one of them ended, one that goes on with a secret, and an environment with problems. */
 async function runOnLocalNode(): Promise<void> {
   const { client } = service
   await client.projects.configure({
@@ -178,7 +178,7 @@ const SCREENS: Record<string, (page: Page) => Promise<void>> = {
   'jobs-queued': (page) => page.goto('#/jobs?status=queued').then(() => {}),
   'jobs-marked': async (page) => {
     await page.goto('#/jobs')
-    await page.getByRole('checkbox', { name: 'Mark all rows shown' }).click()
+    await page.getByRole('checkbox', { name: 'Select all rows shown' }).click()
   },
   'job-unknown': async (page) => {
     const { nodes } = await service.client.nodes.list()
@@ -241,7 +241,7 @@ const SCREENS: Record<string, (page: Page) => Promise<void>> = {
   },
   palette: async (page) => {
     await page.goto('#/')
-    await page.getByRole('button', { name: 'Go to, run, find' }).click()
+    await page.getByRole('button', { name: 'Search or run a command' }).click()
     await page.keyboard.type('shop')
   }
 }

@@ -22,7 +22,7 @@ export async function chainSpiders(page: Page, client: Client): Promise<void> {
   await dialog.getByRole('button', { name: 'Add chain', exact: true }).click()
   await expect(dialog).toBeHidden()
 
-  const inGraph = page.getByRole('button', { name: 'Edit the chain prices after quotes' })
+  const inGraph = page.getByRole('button', { name: 'Edit chain prices after quotes' })
   await expect(inGraph).toHaveText('succeeded')
   await expect(chainRow(page, 'prices after quotes')).toContainText('when demo/quotes succeeds, run demo/prices')
   // Its spider is not there (yet): that may be, until it has to run.
@@ -38,7 +38,7 @@ export async function chainSpiders(page: Page, client: Client): Promise<void> {
   await client.jobs.run(QUOTES)
   await expect(chainRow(page, 'prices after quotes')).toContainText('once', { timeout: 30_000 })
   await expect(chainRow(page, 'tell the stock').getByRole('alert')).toContainText('stock')
-  const troubled = page.getByRole('button', { name: /^Edit the chain tell the stock, which has a problem/ })
+  const troubled = page.getByRole('button', { name: /^Edit chain tell the stock, which has a problem/ })
   await expect(troubled).toHaveText('ended')
   const { jobs } = await client.jobs.list({ spider: 'prices' })
   expect(jobs).toHaveLength(1)
@@ -46,7 +46,7 @@ export async function chainSpiders(page: Page, client: Client): Promise<void> {
   await page.getByRole('button', { name: 'Remove tell the stock' }).click()
   await expect(troubled).toBeHidden()
   await page.getByRole('button', { name: 'Remove prices after quotes' }).click()
-  await expect(page.getByText('Nothing runs after anything yet')).toBeVisible()
+  await expect(page.getByText('No chains yet')).toBeVisible()
   await page.getByRole('button', { name: 'Undo' }).last().click()
   await expect(page.getByRole('listitem', { name: /^Chain / })).toHaveCount(1)
 }

@@ -3,7 +3,7 @@ import { type Page, expect } from '@playwright/test'
 /** From an app that has seen nothing to a finished demo job whose log was read while it grew. */
 export async function runTheDemo(page: Page): Promise<void> {
   await expect(page.getByRole('region', { name: 'Begin' })).toBeVisible()
-  await page.getByRole('button', { name: 'Run the demo' }).click()
+  await page.getByRole('button', { name: 'Run demo' }).click()
 
   const log = page.getByRole('log')
   await expect(log).toContainText('Spider opened', { timeout: 20_000 })

@@ -52,8 +52,8 @@ export async function addNodesByPaste(page: Page, urls: string[]): Promise<void>
   // One that is nothing and one that stands there twice: what is wrong must not keep the rest from being added.
   const pasted = ['127.0.0.1:9', ...urls, urls[0]]
   await dialog.getByRole('textbox', { name: 'Addresses of Scrapyd servers' }).fill(pasted.join('\n'))
-  const found = dialog.getByRole('list', { name: 'What each address is' })
-  await expect(found.getByRole('img', { name: 'Good' })).toHaveCount(urls.length)
+  const found = dialog.getByRole('list', { name: 'Address check' })
+  await expect(found.getByRole('img', { name: 'OK' })).toHaveCount(urls.length)
   await expect(found.getByRole('img', { name: 'Cannot be added' })).toHaveCount(1)
   await expect(found).toContainText(/Scrapyd 1\.[56]/)
   await dialog.getByRole('button', { name: `Add ${urls.length} nodes` }).click()
@@ -96,7 +96,7 @@ export async function uploadFolder(page: Page, scratch: string): Promise<void> {
   )
   await openScreen(page, 'Projects')
   await page.getByLabel('Folder of a Scrapy project').setInputFiles(folder)
-  const dialog = page.getByRole('dialog', { name: 'Deploy a project' })
+  const dialog = page.getByRole('dialog', { name: 'Deploy project' })
   await dialog.getByRole('button', { name: 'Upload' }).click()
   await expect(dialog).toContainText('broken, prices, quotes, slow', { timeout: 20_000 })
 }
@@ -104,7 +104,7 @@ export async function uploadFolder(page: Page, scratch: string): Promise<void> {
 /** Drops an egg, uploads it and sends it to every node: this computer's, and those that were added. */
 export async function deployEgg(page: Page, egg: Uint8Array, version: string, nodeCount: number): Promise<void> {
   await dropFile(page, `demo-${version}.egg`, egg)
-  const dialog = page.getByRole('dialog', { name: 'Deploy a project' })
+  const dialog = page.getByRole('dialog', { name: 'Deploy project' })
   await expect(dialog).toContainText(`demo-${version}.egg`)
   await dialog.getByLabel('Version').fill(version)
   await dialog.getByRole('button', { name: 'Upload' }).click()
@@ -138,7 +138,7 @@ export async function cancelJob(page: Page, spider: string): Promise<void> {
   const detail = page.getByRole('complementary', { name: 'Job' })
   await detail.getByRole('button', { name: 'Cancel' }).click()
   // Asked at once; ended only when the node says so.
-  await expect(detail).toContainText(/cancelling|Cancel asked|cancelled/)
+  await expect(detail).toContainText(/cancelling|Cancel requested|cancelled/)
   await expect(jobRows(page, spider).first()).toContainText('cancelled', { timeout: 30_000 })
 }
 

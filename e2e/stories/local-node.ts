@@ -69,7 +69,7 @@ export async function giveAProjectItsOwnPython(page: Page, interpreter: string):
   await page.keyboard.press('Escape')
 }
 
-/** What the local node says of itself: its Python, how it starts spiders, and its environments, the one in trouble first. */
+/** What the local node says of itself: its Python, how it starts spiders, and its environments, the one with problems first. */
 export async function lookAtTheLocalNode(page: Page): Promise<void> {
   await openScreen(page, 'Nodes')
   await page.getByRole('grid', { name: 'Nodes' }).getByText('inside Scrapdeck').click()

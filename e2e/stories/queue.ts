@@ -36,7 +36,7 @@ export async function limitRuns(page: Page, client: Client): Promise<void> {
 /** A paused project sends nothing and says so; resumed, its job runs. */
 export async function pauseAProject(page: Page, client: Client): Promise<void> {
   await openScreen(page, 'Queue')
-  const sends = page.getByRole('switch', { name: 'demo sends jobs' })
+  const sends = page.getByRole('switch', { name: 'Dispatch jobs of demo' })
   // The switch itself is hidden behind its picture.
   await sends.dispatchEvent('click')
   await expect(sends).not.toBeChecked()
@@ -65,8 +65,8 @@ export async function retryWhatFails(page: Page): Promise<void> {
   await dialog.getByRole('button', { name: /^Run( |$)/ }).click()
   await expect(dialog).toBeHidden()
   const job = page.getByRole('complementary', { name: 'Job' })
-  await expect(job).toContainText(/retried in \d+ (s|min).*run 2 of at most 2/, { timeout: 40_000 })
-  await expect(jobRows(page, 'broken')).toContainText(/retried in \d+/)
+  await expect(job).toContainText(/retry in \d+ (s|min).*attempt 2 of 2/, { timeout: 40_000 })
+  await expect(jobRows(page, 'broken')).toContainText(/retry in \d+/)
   await job.getByRole('tab', { name: 'Attempts' }).click()
   await expect(job.getByRole('region', { name: 'Attempt 1' })).toContainText('failed')
 }
@@ -90,7 +90,7 @@ export async function runElsewhere(page: Page, node: Scrapyd, client: Client): P
   await expect(job).toContainText('It may then run twice.')
   // It was asked for that node alone: anywhere else will do now.
   await job.getByRole('button', { name: 'Run elsewhere' }).click()
-  await expect(job).toContainText('It may have run more than once.', { timeout: 20_000 })
+  await expect(job).toContainText('This job may have run more than once.', { timeout: 20_000 })
   await client.jobs.place({ ids: [id], nodeId: null, tags: [] })
   await expect(job).toContainText('running', { timeout: 30_000 })
   await job.getByRole('tab', { name: 'Attempts' }).click()

@@ -66,20 +66,22 @@ export async function seeClockChanges(page: Page): Promise<void> {
   const changes = page.locator('[data-clock-change]')
   await expression.fill('30 2 * * *')
   await expect(changes.filter({ hasText: 'clocks go forward 1 h' })).toContainText(
-    '02:30 does not exist then: it runs at 03:00, once.'
+    '02:30 does not exist on that day: it runs at 03:00, once.'
   )
-  await expect(changes.filter({ hasText: 'clocks go back 1 h' })).toContainText('it runs the first time only')
+  await expect(changes.filter({ hasText: 'clocks go back 1 h' })).toContainText('only the first occurrence runs')
   await page
     .getByRole('group', { name: 'If a clock change skips the time' })
     .getByRole('button', { name: 'skip' })
     .click()
-  await expect(changes.filter({ hasText: 'clocks go forward' })).toContainText('02:30 does not exist then: no run.')
+  await expect(changes.filter({ hasText: 'clocks go forward' })).toContainText(
+    '02:30 does not exist on that day: no run.'
+  )
   await page.getByRole('button', { name: 'run twice' }).click()
-  await expect(changes.filter({ hasText: 'clocks go back' })).toContainText('it runs both times')
+  await expect(changes.filter({ hasText: 'clocks go back' })).toContainText('both occurrences run')
   // In a list that reaches the change, the runs themselves have badges: from the day before it on.
   await expression.fill('30 2 27-28 3 *')
   await page.getByRole('button', { name: 'run at the change' }).click()
-  await expect(page.getByRole('table', { name: 'Next runs' }).getByText('moved by the clocks').first()).toBeVisible()
+  await expect(page.getByRole('table', { name: 'Next runs' }).getByText('moved by clock change').first()).toBeVisible()
   await chooseZone(page, 'UTC')
   await expect(changes).toHaveCount(0)
 }
@@ -97,11 +99,14 @@ export async function createAndRunNow(page: Page): Promise<void> {
     await page.getByRole('combobox', { name: `Name of argument ${index + 1}` }).fill(name)
     await page.getByRole('textbox', { name: `Value of argument ${index + 1}` }).fill(value)
   }
-  await page.getByRole('group', { name: 'If the previous run is still live' }).getByText('wait for it').click()
+  await page
+    .getByRole('group', { name: 'If the previous run is still live' })
+    .getByRole('button', { name: 'wait', exact: true })
+    .click()
   await page.getByRole('button', { name: 'Create' }).click()
   const detail = page.getByRole('complementary', { name: 'Schedule nightly quotes' })
   await expect(detail).toContainText('at 03:00 on Monday to Friday')
-  await expect(detail).toContainText('wait for it')
+  await expect(detail).toContainText('wait')
   await expect(scheduleRow(page, 'nightly quotes')).toContainText(/in \d+/)
   await detail.getByRole('button', { name: 'Run now' }).click()
   const job = page.getByRole('complementary', { name: 'Job' })
@@ -109,7 +114,7 @@ export async function createAndRunNow(page: Page): Promise<void> {
   await openScreen(page, 'Schedules')
   await scheduleRow(page, 'nightly quotes').click()
   const history = detail.getByRole('list', { name: 'History' })
-  await expect(history).toContainText('by hand')
+  await expect(history).toContainText('manual')
   await expect(history).toContainText('succeeded')
   await expect(scheduleRow(page, 'nightly quotes').getByRole('img', { name: 'Last 1 run: 1 succeeded' })).toBeVisible()
 }
@@ -119,7 +124,7 @@ export async function pauseWithANote(page: Page): Promise<void> {
   const detail = page.getByRole('complementary', { name: 'Schedule nightly quotes' })
   await detail.getByRole('button', { name: 'Pause…' }).click()
   await page.getByLabel('Note').fill('Until the shop is back')
-  await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Pause schedule' }).click()
   await expect(detail).toContainText('Until the shop is back')
   await expect(scheduleRow(page, 'nightly quotes')).toContainText('paused')
   await detail.getByRole('button', { name: 'Resume' }).click()

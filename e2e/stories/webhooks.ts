@@ -55,12 +55,12 @@ export async function tellAReceiver(page: Page, client: Client, receiver: Receiv
   await dialog.getByLabel('Name').fill('warehouse')
   await dialog.getByRole('button', { name: 'Add webhook', exact: true }).click()
   const secret = await dialog.getByText(/^whsec_/).innerText()
-  await dialog.getByRole('button', { name: 'I have kept it' }).click()
+  await dialog.getByRole('button', { name: 'I have saved it' }).click()
   await expect(page.getByText(secret)).toBeHidden()
 
   const row = page.getByRole('listitem', { name: 'Webhook warehouse' })
   await row.getByRole('button', { name: 'Test' }).click()
-  await expect(row.getByRole('status')).toContainText('The test was taken: 204')
+  await expect(row.getByRole('status')).toContainText('Test delivered: 204')
   expect(receiver.received(secret)).toEqual(['webhook.test'])
 
   // 410: it wants nothing any more. That is known at once, where other failures are tried for days.

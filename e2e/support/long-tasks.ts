@@ -106,10 +106,10 @@ export async function openFullQueue(page: Page, address: string): Promise<void> 
 
 /** Marks them all, cancels them, and takes that back. */
 export async function cancelAllAndUndo(page: Page): Promise<void> {
-  await page.getByRole('checkbox', { name: 'Mark all rows shown' }).click()
-  const bar = page.getByRole('toolbar', { name: 'Marked jobs' })
-  await bar.getByRole('button', { name: /^Mark all/ }).click()
-  await bar.getByText('10,000 jobs marked').waitFor({ timeout: 60_000 })
+  await page.getByRole('checkbox', { name: 'Select all rows shown' }).click()
+  const bar = page.getByRole('toolbar', { name: 'Selected jobs' })
+  await bar.getByRole('button', { name: /^Select all/ }).click()
+  await bar.getByText('10,000 jobs selected').waitFor({ timeout: 60_000 })
   await bar.getByRole('button', { name: 'Cancel 10,000' }).click()
   await page.getByText('Cancelled 10,000 jobs').waitFor({ timeout: 30_000 })
   await page.getByRole('button', { name: 'Undo' }).click()

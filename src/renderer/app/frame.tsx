@@ -24,14 +24,14 @@ export function Frame() {
   const [keysOpened, setKeysOpened] = useState(false)
   const runOpened = useRunDialog(({ prefill }) => prefill !== null)
   useKeys(EVERYWHERE, [
-    { key: 'mod+k', label: 'Go to, run, find', run: () => spotlight.toggle() },
+    { key: 'mod+k', label: 'Search or run a command', run: () => spotlight.toggle() },
     { key: 'r', label: 'Run spiders', run: () => openRunDialog() },
     ...SCREENS.map(({ to, word }, index) => ({
       key: String(index + 1),
       label: word,
       run: () => void navigate({ to })
     })),
-    { key: '?', label: 'These keys', run: () => setKeysOpened(true) }
+    { key: '?', label: 'Keyboard shortcuts', run: () => setKeysOpened(true) }
   ])
   return (
     <div className={classes.frame}>
@@ -43,7 +43,7 @@ export function Frame() {
           document.getElementById('main')?.focus()
         }}
       >
-        Skip to the screen
+        Skip to content
       </a>
       <Rail />
       <TopBar />

@@ -6,7 +6,7 @@ import classes from './frame.module.css'
 /** All keys that are in force on this screen. */
 export function KeysOverlay({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   return (
-    <Modal opened={opened} onClose={onClose} title="Keys of this screen" size="md">
+    <Modal opened={opened} onClose={onClose} title="Keyboard shortcuts" size="md">
       <KeyList />
     </Modal>
   )

@@ -12,7 +12,7 @@ export function loadPatiently<Module>(load: Load<Module>, retryAfterMs = 1000): 
       try {
         return await load()
       } catch (error) {
-        console.warn('A part of the app could not be loaded; asking again', error)
+        console.warn('A part of the app could not be loaded. Retrying', error)
         await new Promise((resolve) => setTimeout(resolve, retryAfterMs))
       }
     }

@@ -12,7 +12,7 @@ async function openPalette(text: string) {
   app = renderApp(engine, '/settings')
   await screen.findByRole('heading', { name: 'Settings' })
   fireEvent.keyDown(document.body, { key: 'k', ctrlKey: true })
-  fireEvent.change(await screen.findByRole('textbox', { name: 'Go to, run, find' }), { target: { value: text } })
+  fireEvent.change(await screen.findByRole('textbox', { name: 'Search or run a command' }), { target: { value: text } })
 }
 afterEach(() => {
   app.stop()
@@ -30,7 +30,7 @@ it('opens the Run dialog with the spider that was picked', async () => {
 it('finds a job by its id', async () => {
   await openPalette('')
   const job = [...engine.jobs.values()][7]!
-  fireEvent.change(screen.getByRole('textbox', { name: 'Go to, run, find' }), { target: { value: job.id } })
+  fireEvent.change(screen.getByRole('textbox', { name: 'Search or run a command' }), { target: { value: job.id } })
   await pick(new RegExp(`${job.project}/${job.spider}`))
   await waitFor(() => expect(app.router.state.location.search).toMatchObject({ job: job.id }))
 })
@@ -38,6 +38,6 @@ it('finds a job by its id', async () => {
 it('finds a node by its tag and says when there is nothing of that name', async () => {
   await openPalette('lab-b')
   await screen.findByRole('button', { name: /lab-b/ })
-  fireEvent.change(screen.getByRole('textbox', { name: 'Go to, run, find' }), { target: { value: 'qqq' } })
-  await screen.findByText(/Nothing is called “qqq”/)
+  fireEvent.change(screen.getByRole('textbox', { name: 'Search or run a command' }), { target: { value: 'qqq' } })
+  await screen.findByText(/No results for “qqq”/)
 })

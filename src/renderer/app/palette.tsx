@@ -40,8 +40,8 @@ interface Entry {
 const SHOWN_PER_GROUP = 8
 const SCHEDULE_VIEWS = [
   { to: '/schedules/missed', label: 'Missed runs' },
-  { to: '/schedules/calendar', label: 'Calendar of runs' },
-  { to: '/schedules/load', label: 'Load ahead' },
+  { to: '/schedules/calendar', label: 'Run calendar' },
+  { to: '/schedules/load', label: 'Upcoming load' },
   { to: '/schedules/chains', label: 'Chains' }
 ] as const
 
@@ -60,9 +60,9 @@ export function Palette({ onShowKeys }: { onShowKeys: () => void }) {
       overlayProps={{ backgroundOpacity: 0.35, blur: 0, transitionProps: { duration: 0 } }}
     >
       <Spotlight.Search
-        placeholder="Go to, run, find…"
+        placeholder="Search or run a command…"
         leftSection={<IconSearch size={16} />}
-        aria-label="Go to, run, find"
+        aria-label="Search or run a command"
       />
       <Spotlight.ActionsList>
         <Entries text={query} onShowKeys={onShowKeys} />
@@ -91,7 +91,7 @@ function Entries({ text, onShowKeys }: { text: string; onShowKeys: () => void })
     if (group.length < SHOWN_PER_GROUP) shown.set(entry.group, [...group, entry])
   }
   if (shown.size === 0)
-    return <Spotlight.Empty>Nothing is called “{text}”. Try a spider, a job id, a node or a project.</Spotlight.Empty>
+    return <Spotlight.Empty>No results for “{text}”. Try a spider, a job ID, a node or a project.</Spotlight.Empty>
   return [...shown].map(([group, list]) => (
     <Spotlight.ActionsGroup key={group} label={group} className={classes.paletteGroup}>
       {list.map(({ id, label, note, icon, run }) => (
@@ -157,7 +157,7 @@ function useScreens(onShowKeys: () => void): Entry[] {
     {
       id: 'pause',
       group: 'Do',
-      label: paused ? 'Resume the queue' : 'Pause the queue',
+      label: paused ? 'Resume queue' : 'Pause queue',
       words: 'pause resume stop',
       icon: paused ? <IconPlayerPlay size={16} /> : <IconPlayerPause size={16} />,
       run: toggle
@@ -173,7 +173,7 @@ function useScreens(onShowKeys: () => void): Entry[] {
     {
       id: 'keys',
       group: 'Do',
-      label: 'Show the keys of this screen',
+      label: 'Show keyboard shortcuts',
       words: 'help shortcuts',
       icon: <IconKeyboard size={16} />,
       run: onShowKeys
@@ -187,7 +187,7 @@ function useSpiders(): Entry[] {
   return (data?.projects ?? []).flatMap(({ name, latestVersion, versions }) =>
     (versions.find(({ version }) => version === latestVersion)?.spiders ?? []).map((spider) => ({
       id: `run ${name}/${spider}`,
-      group: 'Run a spider',
+      group: 'Run spider',
       label: `${name}/${spider}`,
       words: 'run',
       note: 'run…',

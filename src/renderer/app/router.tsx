@@ -185,8 +185,8 @@ declare module '@tanstack/react-router' {
 
 function NotFound() {
   return (
-    <EmptyState title="There is no such screen" action={<LinkButton to="/">Overview</LinkButton>}>
-      The address may be of an older Scrapdeck, or not whole.
+    <EmptyState title="Page not found" action={<LinkButton to="/">Overview</LinkButton>}>
+      The address may be incomplete or from an older version of Scrapdeck.
     </EmptyState>
   )
 }

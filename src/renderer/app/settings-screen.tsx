@@ -33,14 +33,14 @@ export function SettingsScreen() {
           )
         }
       />
-      <Panel title="For Scrapyd clients" note="the whole fleet answers as one Scrapyd">
+      <Panel title="Scrapyd clients" note="the fleet acts as one Scrapyd server">
         <QueryState query={credentials} what="the credentials" rows={4}>
           {(data) => <CredentialsView credentials={data} />}
         </QueryState>
       </Panel>
       <WebhooksPanel />
       <Panel
-        title="Python of the local node"
+        title="Python on the local node"
         aside={
           <LinkButton to="/nodes" search={{ node: LOCAL_NODE_ID }} variant="subtle" size="compact-xs">
             Open node
@@ -55,10 +55,10 @@ export function SettingsScreen() {
                   <IconCheck size={14} className={`tone-ok ${classes.inline}`} aria-hidden /> {python.scrapyVersion}
                 </FieldRow>
                 <FieldRow label="Python">{python.version}</FieldRow>
-                <FieldRow label="Found at">
+                <FieldRow label="Path">
                   <span className="mono">{python.path}</span>
                 </FieldRow>
-                <FieldRow label="Starts">
+                <FieldRow label="Start mode">
                   <StartModeText start={python.start} />
                 </FieldRow>
               </>
@@ -71,8 +71,8 @@ export function SettingsScreen() {
           }
         </QueryState>
       </Panel>
-      <Panel title="Passwords of nodes">
-        <QueryState query={status} what="where passwords are kept" rows={1}>
+      <Panel title="Node credentials">
+        <QueryState query={status} what="the credential storage" rows={1}>
           {({ secrets }) => (
             <FieldRow label={secrets.store === 'keychain' ? 'In the keychain' : 'In a file'}>{secrets.text}</FieldRow>
           )}
@@ -81,7 +81,7 @@ export function SettingsScreen() {
       <Panel title="Appearance">
         <AppearanceChoice />
       </Panel>
-      <Panel title="Keys" note="each screen adds its own; press ? there">
+      <Panel title="Keyboard shortcuts" note="press ? on a screen to see its own">
         <KeyList />
       </Panel>
     </div>
@@ -96,8 +96,8 @@ function CredentialsView({ credentials }: { credentials: Credentials }) {
     <>
       {credentials.address === null && (
         <p className="dim">
-          No HTTP door is open, so Scrapyd clients cannot reach this Scrapdeck yet. Start it with `npm run serve` to
-          open one.
+          Scrapdeck is not listening for HTTP requests, so Scrapyd clients cannot connect. Start it with `npm run serve`
+          to open one.
         </p>
       )}
       <FieldRow label="Address">
@@ -112,7 +112,7 @@ function CredentialsView({ credentials }: { credentials: Credentials }) {
           size={20}
           className={classes.eye}
           onClick={() => setShown(!shown)}
-          aria-label={shown ? 'Hide the password' : 'Show the password'}
+          aria-label={shown ? 'Hide password' : 'Show password'}
         >
           {shown ? <IconEyeOff size={14} /> : <IconEye size={14} />}
         </ActionIcon>{' '}
@@ -131,8 +131,8 @@ function CredentialsView({ credentials }: { credentials: Credentials }) {
             password={password}
             shown={shown}
           >
-            At the end of a project’s scrapy.cfg. Then <span className="mono">scrapyd-deploy scrapdeck</span> sends the
-            egg here, and Scrapdeck sends it to the nodes.
+            Append this to the scrapy.cfg of a project. Then <span className="mono">scrapyd-deploy scrapdeck</span>{' '}
+            uploads the egg to Scrapdeck, which deploys it to the nodes.
           </Snippet>
         </Tabs.Panel>
         <Tabs.Panel value="curl">
@@ -176,7 +176,7 @@ function AppearanceChoice() {
       onChange={(value) => setColorScheme(value as 'auto' | 'light' | 'dark')}
       aria-label="Appearance"
       data={[
-        { value: 'auto', label: 'As the system' },
+        { value: 'auto', label: 'System' },
         { value: 'light', label: 'Light' },
         { value: 'dark', label: 'Dark' }
       ]}

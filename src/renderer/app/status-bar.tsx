@@ -32,7 +32,7 @@ export function StatusBar() {
           <span>
             <b>{formatCount(Math.round(figures.jobsPerMinute))}</b> jobs/min
           </span>
-          <span title="How late the engine's event loop is, at the 99th percentile">
+          <span title="Event loop delay of the engine, 99th percentile">
             Loop <b className={figures.loopP99Ms > 50 ? 'tone-wait' : undefined}>{Math.round(figures.loopP99Ms)} ms</b>
           </span>
         </span>
@@ -61,5 +61,5 @@ function ConnectionState() {
 
 function Reconnecting({ sinceMs }: { sinceMs: number }) {
   const nowMs = useNow()
-  return <>Reconnecting · values are {formatAge(nowMs - sinceMs)} old</>
+  return <>Reconnecting · data is {formatAge(nowMs - sinceMs)} old</>
 }

@@ -26,9 +26,14 @@ export function TopBar() {
         <span className="ellipsis">{engineName(status?.host)}</span>
         {fleet && <small>{plural(fleet.nodes.length, 'node')}</small>}
       </span>
-      <button type="button" className={classes.search} onClick={() => spotlight.open()} aria-label="Go to, run, find">
+      <button
+        type="button"
+        className={classes.search}
+        onClick={() => spotlight.open()}
+        aria-label="Search or run a command"
+      >
         <IconSearch size={14} aria-hidden />
-        <span>Go to, run, find…</span>
+        <span>Search or run a command…</span>
         <Kbd>{modKey('K')}</Kbd>
       </button>
       <span className={classes.actions}>
@@ -53,7 +58,7 @@ function PauseSwitch() {
   const { paused, known, pending, toggle } = usePauseSwitch()
   return (
     <Tooltip
-      label={paused ? 'Send waiting jobs to the nodes again' : 'Send no more jobs to any node; what runs goes on'}
+      label={paused ? 'Resume sending queued jobs to nodes' : 'Stop sending jobs to nodes. Running jobs continue.'}
     >
       <Button
         variant={paused ? 'default' : 'subtle'}
@@ -65,7 +70,7 @@ function PauseSwitch() {
         onClick={toggle}
         leftSection={paused ? <IconPlayerPlay size={14} /> : <IconPlayerPause size={14} />}
       >
-        <span className={classes.pauseWord}>{paused ? 'Paused · Resume' : 'Pause all'}</span>
+        <span className={classes.pauseWord}>{paused ? 'Paused · Resume' : 'Pause queue'}</span>
       </Button>
     </Tooltip>
   )

@@ -60,11 +60,11 @@ export interface CalendarSearch {
   week?: string
   /** The hour whose runs are listed, as milliseconds. */
   hour?: number
-  /** Times of UTC instead of this machine's. */
+  /** Time zone UTC instead of this machine's. */
   utc?: boolean
 }
 export interface LoadSearch {
-  /** How far ahead, in hours. */
+  /** Time range, in hours. */
   hours?: number
   /** The minute that is looked at, as milliseconds. */
   at?: number
@@ -82,7 +82,7 @@ export interface LogsSearch {
   job?: string
 }
 
-/** How far ahead the load can be looked at. */
+/** Time range the load can be looked at. */
 export const LOAD_HOURS = [6, 24, 72, 168] as const
 
 const DAY_PATTERN = /^\d{4}-\d\d-\d\d$/

@@ -25,7 +25,7 @@ export function BuildLogDialog({ id, onClose }: { id: string; onClose: () => voi
     >
       <div className={classes.dialog}>
         {data !== undefined && environment === undefined ? (
-          <p className="dim">There is no such environment any more.</p>
+          <p className="dim">This environment no longer exists.</p>
         ) : (
           environment && <BuildLog environment={environment} />
         )}
@@ -45,7 +45,7 @@ function BuildLog({ environment }: { environment: Environment }) {
     setFollowing(scrollTop + clientHeight >= scrollHeight - 24)
   const copy = () =>
     void navigator.clipboard.writeText(text).then(
-      () => notifyDone('The log is in the clipboard.'),
+      () => notifyDone('The log was copied.'),
       (failure: unknown) => notifyError('Could not copy the log', failure)
     )
   return (
@@ -56,12 +56,12 @@ function BuildLog({ environment }: { environment: Environment }) {
         <span className={classes.grow} />
         {!isFollowing && (
           <Button leftSection={<IconArrowDown size={14} />} onClick={() => setFollowing(true)}>
-            {isOpen ? 'Follow' : 'To its end'}
+            {isOpen ? 'Follow' : 'Jump to end'}
           </Button>
         )}
         <RebuildButton environment={environment} />
-        <Tooltip label="Copy the log">
-          <ActionIcon onClick={copy} disabled={text === ''} aria-label="Copy the log">
+        <Tooltip label="Copy log">
+          <ActionIcon onClick={copy} disabled={text === ''} aria-label="Copy log">
             <IconCopy size={16} />
           </ActionIcon>
         </Tooltip>
@@ -77,7 +77,7 @@ function BuildLog({ environment }: { environment: Environment }) {
       ) : (
         // A fast log would drown a screen reader: it is there to be read, and only the state is announced.
         <pre ref={screen} className={classes.screen} role="log" aria-live="off" tabIndex={0} onScroll={onScroll}>
-          {text === '' && <span>{isOpen ? 'No line has come yet.' : 'There is no build log.'}</span>}
+          {text === '' && <span>{isOpen ? 'The log is empty so far.' : 'No build log.'}</span>}
           {text}
         </pre>
       )}

@@ -1,7 +1,7 @@
 import { ActionIcon, CopyButton as MantineCopyButton, Tooltip } from '@mantine/core'
 import { IconCheck, IconCopy } from '@tabler/icons-react'
 
-/** Copies `value`; `what` is its name for the tooltip: `Copy the job id`. */
+/** Copies `value`; `what` is its name for the tooltip: `Copy the job ID`. */
 export function CopyButton({ value, what }: { value: string; what: string }) {
   return (
     <MantineCopyButton value={value}>

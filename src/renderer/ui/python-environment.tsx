@@ -25,7 +25,7 @@ export function useCreateEnvironment() {
   // Another window, or the engine itself, may be making it.
   const creatingElsewhere = progress === null && status?.python.state === 'creating'
   return {
-    progress: creatingElsewhere ? { text: 'Being created', done: false, share: null } : progress,
+    progress: creatingElsewhere ? { text: 'Creating', done: false, share: null } : progress,
     create: () => void create()
   }
 }

@@ -16,7 +16,7 @@ export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: string; nodeN
     try {
       setIds(await liveOn(client, nodeId))
     } catch (error) {
-      notifyError(`Could not read what is live on ${nodeName}`, error)
+      notifyError(`Could not load the live jobs of ${nodeName}`, error)
     } finally {
       setBusy(false)
     }
@@ -28,11 +28,11 @@ export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: string; nodeN
       const { changed } = await client.jobs.runElsewhere({ ids: asked })
       notifyDone(
         changed.length === 0
-          ? `${nodeName} answers again, or its jobs have ended: nothing was given up.`
+          ? `Nothing was changed: ${nodeName} is reachable again, or its jobs have ended.`
           : `${plural(changed.length, 'job')} of ${nodeName} queued for other nodes.`
       )
     } catch (error) {
-      notifyError(`Could not give up the jobs of ${nodeName}`, error)
+      notifyError(`Could not run the jobs of ${nodeName} elsewhere`, error)
     }
   }
   return (
@@ -40,9 +40,9 @@ export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: string; nodeN
       <Button loading={isBusy} onClick={() => void ask()}>
         Run elsewhere
       </Button>
-      <Modal opened={ids !== null} onClose={() => setIds(null)} title={`Run the jobs of ${nodeName} elsewhere?`}>
+      <Modal opened={ids !== null} onClose={() => setIds(null)} title={`Run jobs of ${nodeName} elsewhere?`}>
         {ids?.length === 0 ? (
-          <DialogText>Nothing of ours is live on {nodeName}.</DialogText>
+          <DialogText>There are no live jobs on {nodeName}.</DialogText>
         ) : (
           <DialogText>
             {plural(ids?.length ?? 0, 'job')} {ids?.length === 1 ? 'was' : 'were'} live on {nodeName} when it was heard
@@ -52,7 +52,7 @@ export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: string; nodeN
           </DialogText>
         )}
         <Group justify="flex-end" gap={8} mt={14}>
-          <Button onClick={() => setIds(null)}>{ids?.length === 0 ? 'Close' : 'Leave them'}</Button>
+          <Button onClick={() => setIds(null)}>{ids?.length === 0 ? 'Close' : 'Cancel'}</Button>
           {ids?.length !== 0 && (
             <Button variant="filled" color="red" onClick={() => void giveUp()} data-autofocus>
               Run elsewhere

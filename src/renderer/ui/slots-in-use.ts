@@ -24,5 +24,5 @@ export function splitSlots(
 ): { inUse: number; over: string | null; hint: string | undefined } {
   if (used <= total) return { inUse: used, over: null, hint: undefined }
   const over = `+${formatCount(used - total)}`
-  return { inUse: total, over, hint: `${over} on the nodes beyond their slots: they wait there` }
+  return { inUse: total, over, hint: `${over} on the nodes beyond their slots, queued there` }
 }

@@ -62,7 +62,7 @@ export function UnknownText({ sinceMs }: { sinceMs: number }) {
   return (
     <span
       className={`${classes.status} tone-lost`}
-      title={`Its node has not answered since ${formatInstant(sinceMs)}: what became of it is unknown`}
+      title={`State unknown: the node has been unreachable since ${formatInstant(sinceMs)}`}
     >
       <IconHelpHexagon size={14} stroke={2.2} aria-hidden />
       unknown
@@ -71,11 +71,11 @@ export function UnknownText({ sinceMs }: { sinceMs: number }) {
 }
 
 const HEALTH_LOOK: Record<NodeHealth, { tone: Tone; word: string }> = {
-  unknown: { tone: 'off', word: 'not asked yet' },
+  unknown: { tone: 'off', word: 'not refreshed yet' },
   up: { tone: 'ok', word: 'up' },
   down: { tone: 'bad', word: 'down' },
-  unauthorized: { tone: 'bad', word: 'refuses the password' },
-  invalid: { tone: 'bad', word: 'is not a Scrapyd' }
+  unauthorized: { tone: 'bad', word: 'authentication failed' },
+  invalid: { tone: 'bad', word: 'not a Scrapyd server' }
 }
 
 /** What a node's dot means, in one word or two: `up`, `draining`, `down`. */

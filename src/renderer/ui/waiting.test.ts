@@ -8,7 +8,7 @@ it('counts down to a retry and never says that it waits 0 s', () => {
   expect([retry(nowMs + 28_000), retry(nowMs + 1), retry(nowMs - 5)]).toEqual([
     'retried in 28 s',
     'retried in 1 s',
-    'is retried now'
+    'retrying now'
   ])
 })
 

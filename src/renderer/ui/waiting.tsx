@@ -5,7 +5,7 @@ import { formatInstant } from './time.tsx'
 
 /** What a queued job waits for, in words; where a time ends the wait, how far away it is, counting down. */
 export function WaitingText({ waiting }: { waiting: Waiting | null }) {
-  if (waiting === null) return 'next in line'
+  if (waiting === null) return 'next in queue'
   if (waiting.untilMs === undefined) return <span title={waiting.text}>{withShortIds(waiting.text)}</span>
   return <WaitingUntil waiting={waiting} untilMs={waiting.untilMs} />
 }
@@ -21,9 +21,9 @@ function WaitingUntil({ waiting, untilMs }: { waiting: Waiting; untilMs: number 
 /** `retried in 28 s`, `not before 14:00`, or the engine's own words. */
 export function waitingWords({ code, text, untilMs }: Waiting, nowMs: number): string {
   if (untilMs === undefined) return text
-  if (untilMs <= nowMs) return code === 'retry_wait' ? 'is retried now' : 'its time has come'
+  if (untilMs <= nowMs) return code === 'retry_wait' ? 'retrying now' : 'its time has come'
   // Rounded up: it never says 0 s while it waits.
-  if (code === 'retry_wait') return `retried in ${formatAge(untilMs - nowMs + 999)}`
+  if (code === 'retry_wait') return `retry in ${formatAge(untilMs - nowMs + 999)}`
   if (code === 'not_before') return `not before ${formatMoment(untilMs, nowMs)}`
   return `${text}, for ${formatAge(untilMs - nowMs + 999)} more`
 }

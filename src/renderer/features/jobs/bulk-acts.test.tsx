@@ -25,8 +25,8 @@ const rows = async () => within(await grid()).findAllByRole('row')
 const those = (status: Job['status']) => [...engine.jobs.values()].filter((job) => job.status === status)
 const markAllShown = async () => {
   await waitFor(async () => expect((await rows()).length).toBeGreaterThan(1))
-  fireEvent.click(await screen.findByRole('checkbox', { name: 'Mark all rows shown' }))
-  return within(await screen.findByRole('toolbar', { name: 'Marked jobs' }))
+  fireEvent.click(await screen.findByRole('checkbox', { name: 'Select all rows shown' }))
+  return within(await screen.findByRole('toolbar', { name: 'Selected jobs' }))
 }
 
 it('marks all that match, beyond the rows that are loaded, and cancels them with progress and one undo', async () => {
@@ -34,10 +34,10 @@ it('marks all that match, beyond the rows that are loaded, and cancels them with
   const live = [...engine.jobs.values()].filter(({ state }) => state !== 'ended').length
   const waiting = those('queued').length
   const bar = await markAllShown()
-  fireEvent.click(await bar.findByRole('button', { name: 'Mark all 900' }))
-  await bar.findByText('900 jobs marked')
+  fireEvent.click(await bar.findByRole('button', { name: 'Select all 900' }))
+  await bar.findByText('900 jobs selected')
   fireEvent.click(bar.getByRole('button', { name: `Cancel ${live}` }))
-  fireEvent.click(await screen.findByRole('button', { name: 'Cancel them' }))
+  fireEvent.click(await screen.findByRole('button', { name: 'Cancel jobs' }))
   // Running spiders take their time; those that waited are there at once.
   expect(await screen.findByText(`Cancelled ${waiting} of ${live} jobs`)).toBeTruthy()
   expect(screen.getByText(`${live - waiting} still stopping`)).toBeTruthy()
@@ -95,7 +95,7 @@ it('keeps each Undo in reach while seven acts are open, the newest on top, and e
   for (let act = 1; act <= 7; act += 1) {
     const waited = new Set(those('queued').map(({ id }) => id))
     fireEvent.click(within((await rows())[1]!).getByRole('checkbox'))
-    const bar = within(await screen.findByRole('toolbar', { name: 'Marked jobs' }))
+    const bar = within(await screen.findByRole('toolbar', { name: 'Selected jobs' }))
     fireEvent.click(bar.getByRole('button', { name: 'Cancel 1' }))
     await waitFor(() => expect(screen.getAllByRole('button', { name: 'Undo' })).toHaveLength(act))
     for (const { id } of those('queued')) waited.delete(id)
@@ -123,15 +123,15 @@ it('says at once that 10,000 marked jobs are being cancelled: before any of it i
   const waiting = those('queued').length
   engine.emit({ kind: 'jobs' })
   const bar = await markAllShown()
-  fireEvent.click(await bar.findByRole('button', { name: /^Mark all/ }))
-  await bar.findByText('10,000 jobs marked')
+  fireEvent.click(await bar.findByRole('button', { name: /^Select all/ }))
+  await bar.findByText('10,000 jobs selected')
   const cancel = engine.holdBack('jobs.cancel')
   const asked = engine.calls.length
   fireEvent.click(bar.getByRole('button', { name: 'Cancel 10,000' }))
   // No await in between: the click itself has shown it.
   expect(screen.getByText('Cancelling 10,000 jobs: asked')).toBeTruthy()
   expect(within(screen.getByRole('grid', { name: 'Jobs' })).getAllByText('cancelling…').length).toBeGreaterThan(3)
-  expect(screen.queryByRole('toolbar', { name: 'Marked jobs' })).toBeNull()
+  expect(screen.queryByRole('toolbar', { name: 'Selected jobs' })).toBeNull()
   expect(engine.calls.slice(asked)).not.toContain('jobs.count')
   cancel.release()
   expect(await screen.findByText('Cancelled 10,000 jobs')).toBeTruthy()
@@ -153,7 +153,7 @@ it('says unknown of a run whose node does not answer, and queues it for others a
   await waitFor(() =>
     expect([...engine.jobs.values()].filter((job) => job.mayHaveRunTwice && job.state === 'queued')).toHaveLength(1)
   )
-  expect(await pane.findByText('It may have run more than once.')).toBeTruthy()
+  expect(await pane.findByText('This job may have run more than once.')).toBeTruthy()
 })
 
 it('is known again as soon as its node answers, before any job says so', async () => {

@@ -12,15 +12,15 @@ import classes from './job-detail-pane.module.css'
 import { JobSchedule } from './job-schedule.tsx'
 
 const SOURCE_WORDS: Record<Job['source'], string> = {
-  ui: 'from this app',
-  api: 'over the API',
+  ui: 'from the app',
+  api: 'via API',
   scrapyd: 'by a Scrapyd client',
-  demo: 'as the demo',
+  demo: 'by the demo',
   retry: 'as a retry of another job',
-  adopted: 'on the node itself; taken over from there',
-  schedule: 'by its schedule',
+  adopted: 'on the node, then adopted',
+  schedule: 'by schedule',
   chain: 'by a chain',
-  crawl: 'through the crawl API'
+  crawl: 'via crawl API'
 }
 
 /** What was asked for, exactly. */
@@ -42,21 +42,16 @@ export function JobArguments({
         : 'any node'
   return (
     <>
-      <Values
-        title="Arguments"
-        values={job.args}
-        secretNames={job.secretNames}
-        none="The spider was given no arguments."
-      />
+      <Values title="Arguments" values={job.args} secretNames={job.secretNames} none="No arguments." />
       <Values
         title="Settings"
         values={job.settings}
         secretNames={job.secretNames}
-        none="No settings beside the project’s own."
+        none="No settings except those of the project."
       />
       <section>
-        <h2 className={classes.sectionTitle}>Asked for</h2>
-        <FieldRow label="When">
+        <h2 className={classes.sectionTitle}>Request</h2>
+        <FieldRow label="Queued">
           {formatInstant(job.queuedAtMs)}, {SOURCE_WORDS[job.source]}
         </FieldRow>
         {job.scheduleId !== null && (
@@ -64,16 +59,16 @@ export function JobArguments({
             <JobSchedule job={job} isWhole />
           </FieldRow>
         )}
-        <FieldRow label="Version">{job.version ?? 'the latest when it is sent'}</FieldRow>
-        <FieldRow label="Where">{where}</FieldRow>
+        <FieldRow label="Version">{job.version ?? 'latest when the job is sent'}</FieldRow>
+        <FieldRow label="Nodes">{where}</FieldRow>
         <FieldRow label="Priority">{job.priority}</FieldRow>
-        <FieldRow label="Retry">{describeRetry(job.retry) ?? 'never by itself'}</FieldRow>
-        {job.notBeforeMs !== null && <FieldRow label="Not before">{formatInstant(job.notBeforeMs)}</FieldRow>}
+        <FieldRow label="Retry">{describeRetry(job.retry) ?? 'none'}</FieldRow>
+        {job.notBeforeMs !== null && <FieldRow label="Start time">{formatInstant(job.notBeforeMs)}</FieldRow>}
         {job.expiresAtMs !== null && (
-          <FieldRow label="Expires">{formatInstant(job.expiresAtMs)}, if it has not been sent by then</FieldRow>
+          <FieldRow label="Expires">{formatInstant(job.expiresAtMs)} (if not sent by then)</FieldRow>
         )}
         {job.noOverlap && (
-          <FieldRow label="Overlap">waits while another run of this spider with these arguments is live</FieldRow>
+          <FieldRow label="Overlap">waits while another job of this spider with the same arguments is live</FieldRow>
         )}
         {job.after.length > 0 && (
           <FieldRow label="After">
@@ -81,17 +76,17 @@ export function JobArguments({
           </FieldRow>
         )}
         {job.dedupeKey !== null && (
-          <FieldRow label="Dedupe key">
+          <FieldRow label="Idempotency key">
             <span className="mono">{job.dedupeKey}</span>
           </FieldRow>
         )}
         {describeLimits(job.limits) !== null && <FieldRow label="Limits">{describeLimits(job.limits)}</FieldRow>}
-        <FieldRow label="Job id">
-          <span className="mono">{job.id}</span> <CopyButton value={job.id} what="the job id" />
+        <FieldRow label="Job ID">
+          <span className="mono">{job.id}</span> <CopyButton value={job.id} what="the job ID" />
         </FieldRow>
         {job.jobid !== job.id && (
-          <FieldRow label="Scrapyd jobid">
-            <span className="mono">{job.jobid}</span> <CopyButton value={job.jobid} what="the jobid" />
+          <FieldRow label="Scrapyd job ID">
+            <span className="mono">{job.jobid}</span> <CopyButton value={job.jobid} what="the job ID" />
           </FieldRow>
         )}
       </section>
@@ -100,9 +95,9 @@ export function JobArguments({
 }
 
 const ON_WORDS: Record<Dependency['on'], string> = {
-  succeeded: 'has succeeded',
-  failed: 'has failed',
-  ended: 'has ended, however'
+  succeeded: 'succeeds',
+  failed: 'fails',
+  ended: 'ends with any outcome'
 }
 
 /** The jobs that must end first, by their spiders' names, how, and how they stand now. */
@@ -160,7 +155,7 @@ function Values({
                 <th scope="row">{key}</th>
                 <td className="mono">
                   {secretNames.includes(key) ? (
-                    <span className={classes.secret} title="Secret: its value is not shown again">
+                    <span className={classes.secret} title="Secret value, not shown">
                       <IconLock size={13} role="img" aria-label="Secret" /> {SECRET_MASK}
                     </span>
                   ) : (

@@ -18,7 +18,8 @@ export function JobAttempts({
   nodeName: (id: string) => string
   onLog: (number: number) => void
 }) {
-  if (attempts.length === 0) return <EmptyState title="No attempt yet">The job has not been sent to a node.</EmptyState>
+  if (attempts.length === 0)
+    return <EmptyState title="No attempts yet">The job has not been sent to a node.</EmptyState>
   return attempts.toReversed().map((attempt) => (
     <section key={attempt.number} className={classes.attempt} aria-label={`Attempt ${attempt.number}`}>
       <header>
@@ -57,15 +58,15 @@ export function JobAttempts({
       )}
       {attempt.cpuSeconds !== null && <FieldRow label="CPU time">{formatSeconds(attempt.cpuSeconds)}</FieldRow>}
       {attempt.pid !== null && <FieldRow label="Process">{attempt.pid}</FieldRow>}
-      <FieldRow label="jobid there">
+      <FieldRow label="Job ID on node">
         <span className={classes.jobid}>
           <span className="mono ellipsis" title={attempt.jobid}>
             {attempt.jobid}
           </span>
-          <CopyButton value={attempt.jobid} what="the jobid" />
+          <CopyButton value={attempt.jobid} what="the job ID" />
         </span>
       </FieldRow>
-      <FieldRow label="Log">{attempt.logArchived ? 'in the archive' : 'on the node'}</FieldRow>
+      <FieldRow label="Log">{attempt.logArchived ? 'archived' : 'on the node'}</FieldRow>
     </section>
   ))
 }
@@ -73,7 +74,7 @@ export function JobAttempts({
 /** `lost` and `absent` have more than one cause: the reason tells which. */
 function resultWord({ result, reason, state }: Attempt): string {
   if (result === 'lost' && reason === GIVEN_UP) return 'given up'
-  if (result === 'absent' && reason === TAKEN_BACK) return 'taken back'
+  if (result === 'absent' && reason === TAKEN_BACK) return 'withdrawn'
   return result ?? state
 }
 
@@ -83,12 +84,12 @@ const TAKEN_BACK = 'taken back'
 function meaningOf({ result, reason }: Attempt): string | null {
   if (result === 'lost')
     return reason === GIVEN_UP
-      ? 'The node did not answer any more, so the job was queued for others. Whether this run went on is not known.'
-      : 'The node had accepted it and later knew nothing of it: it was restarted, or forgot it. How far it came is not known.'
+      ? 'The node stopped responding, so the job was queued for other nodes. It is unknown whether this run continued.'
+      : 'The node accepted the job and later no longer listed it, for example after a restart. It is unknown how far the run got.'
   if (result === 'absent')
     return reason === TAKEN_BACK
-      ? 'The node started nothing, so it was taken out of the node’s queue before it ran.'
-      : 'It never reached the node: it did not run there.'
+      ? 'The node did not start the job, so it was removed from the node’s queue before it ran.'
+      : 'The job never reached the node and did not run there.'
   return null
 }
 

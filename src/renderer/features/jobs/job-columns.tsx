@@ -42,7 +42,7 @@ export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf, isQ
     },
     {
       id: 'node',
-      header: isQueue ? 'Waits for' : 'Node / waits for',
+      header: isQueue ? 'Waiting for' : 'Node / waiting for',
       width: isQueue ? 'minmax(120px, 3fr)' : 'minmax(122px, 1.8fr)',
       hideBelowPx: isQueue ? undefined : 440,
       cell: (job) => <NodeOrWaiting job={job} nodeName={nodeName} awayOf={awayOf} />
@@ -137,7 +137,7 @@ function Flags({ job }: { job: Job }) {
         </span>
       )}
       {job.mayHaveRunTwice && (
-        <span className={`tone-lost ${classes.flag}`} title="It may have run more than once: look at its attempts">
+        <span className={`tone-lost ${classes.flag}`} title="This job may have run more than once. See its attempts.">
           <IconCopy size={13} role="img" aria-label="May have run twice" />
         </span>
       )}
@@ -162,7 +162,7 @@ function NodeOrWaiting({ job, nodeName, awayOf }: { job: Job; nodeName: (id: str
   const away = awayOf(job)
   if (away === null) return <span className="dim">{nodeName(job.nodeId)}</span>
   return (
-    <span title="The node does not answer: the job as last heard of">
+    <span title="The node is unreachable. This is the last known state.">
       {nodeName(job.nodeId)} <span className="tone-bad">{away.word}</span>
     </span>
   )

@@ -49,7 +49,9 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
   const [isWide, setWide] = useWide()
   const [attemptNumber, setAttemptNumber] = useState<number>()
   const shown = tab !== undefined && tab in TABS ? tab : 'timeline'
-  useKeys('Job', [{ key: 'z', label: isWide ? 'Narrow the job' : 'Widen the job', run: () => setWide(!isWide) }])
+  useKeys('Job', [
+    { key: 'z', label: isWide ? 'Make the job pane narrower' : 'Make the job pane wider', run: () => setWide(!isWide) }
+  ])
 
   return (
     <div className={classes.pane} data-wide={isWide || undefined}>
@@ -65,7 +67,7 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
             </ActionIcon>
           </Tooltip>
           <Tooltip label="Close (Esc)">
-            <ActionIcon onClick={onClose} aria-label="Close the job">
+            <ActionIcon onClick={onClose} aria-label="Close job">
               <IconX size={16} />
             </ActionIcon>
           </Tooltip>
@@ -149,7 +151,7 @@ function JobHead({
   // A job that asked for the latest was sent with one.
   const version = job.version ?? attempt?.version ?? null
   // Of a run that somebody else started its node tells no version.
-  const versionWords = version === null ? 'latest version' : version === '' ? 'version not known' : `version ${version}`
+  const versionWords = version === null ? 'latest version' : version === '' ? 'unknown version' : `version ${version}`
   const limitHit = job.outcome === 'failed' ? (attempt?.limitHit ?? null) : null
   return (
     <header className={classes.head}>
@@ -173,7 +175,7 @@ function JobHead({
             {away !== null && (
               <>
                 {' '}
-                <span className="tone-bad">{away.word}</span>, as last heard
+                <span className="tone-bad">{away.word}</span> (last known state)
               </>
             )}
           </span>
@@ -190,7 +192,7 @@ function JobHead({
           <div>
             <strong>Stopped by the {limitHit}.</strong>
             <p>
-              Run it again with a higher limit, or change what holds for{' '}
+              Run the job again with a higher limit, or change the limits of{' '}
               <Link to="/projects" search={{ project: job.project }}>
                 {job.project}
               </Link>
@@ -202,9 +204,8 @@ function JobHead({
       {unknownSinceMs !== null && (
         <div className={classes.unknown}>
           <p>
-            {job.nodeId === null ? 'Its node' : nodeName(job.nodeId)} has not answered for{' '}
-            <RelativeTime atMs={unknownSinceMs} />, so nobody knows what became of this run. When it answers again, the
-            run is followed to its end.
+            {job.nodeId === null ? 'The node' : nodeName(job.nodeId)} has been unreachable for{' '}
+            <RelativeTime atMs={unknownSinceMs} />. The state of this run is unknown until the node responds.
           </p>
           <div className={classes.unknownAct}>
             <Button onClick={onElsewhere}>Run elsewhere</Button>
@@ -215,24 +216,23 @@ function JobHead({
       {job.mayHaveRunTwice && (
         <div className={classes.unknown}>
           <p>
-            <strong>It may have run more than once.</strong> A node forgot it or was given up, and it was run again;
-            what the first run had scraped by then may be there twice. The attempts say where and when.
+            <strong>This job may have run more than once.</strong> A node lost the job or was given up, so the job was
+            run again. Its first items may be duplicated. See the attempts for details.
           </p>
         </div>
       )}
       {job.killingLine !== null && (
         <div className={classes.kill}>
-          <span className="visually-hidden">The line that ended it: </span>
+          <span className="visually-hidden">Last error: </span>
           {job.killingLine}
         </div>
       )}
       {job.state === 'queued' && job.waiting !== null && (
         <div className={classes.waits}>
-          <span className="visually-hidden">Waits: </span>
+          <span className="visually-hidden">Waiting: </span>
           {job.waiting.code === 'dependency' && job.after.length > 0 ? (
             <>
-              waits until
-              <Dependencies after={job.after} onOpen={onOpen} />
+              waiting until <Dependencies after={job.after} onOpen={onOpen} />
             </>
           ) : (
             <WaitingText waiting={job.waiting} />
@@ -240,41 +240,41 @@ function JobHead({
           {job.hold === 'retry' && job.retry !== null && (
             <span>
               {' '}
-              · run {job.attemptCount + 1} of at most {job.retry.attempts}
+              · attempt {job.attemptCount + 1} of {job.retry.attempts}
             </span>
           )}
           {job.waiting.code === 'limit' && (
             <>
               {' · '}
-              <Link to="/queue">show the limits</Link>
+              <Link to="/queue">Show limits</Link>
             </>
           )}
           {(job.waiting.code === 'egg_refused' || job.waiting.code === 'version_missing') && (
             <>
               {' · '}
               <Link to="/projects" search={{ project: job.project }}>
-                show the project
+                Show project
               </Link>
             </>
           )}
           {(job.waiting.code === 'nodes_down' || job.waiting.code === 'nodes_cordoned') && (
             <>
               {' · '}
-              <Link to="/nodes">show the nodes</Link>
+              <Link to="/nodes">Show nodes</Link>
             </>
           )}
           {job.expiresAtMs !== null && <Expiry atMs={job.expiresAtMs} />}
           {job.waiting.code === 'project_paused' && (
             <>
               {' · '}
-              <Link to="/queue">resume it</Link>
+              <Link to="/queue">Resume project</Link>
             </>
           )}
           {job.waiting.code === 'python_not_ready' && (
             <>
               {' · '}
               <Link to="/projects" search={{ project: job.project }}>
-                show its Python
+                Show Python
               </Link>
             </>
           )}
@@ -285,7 +285,7 @@ function JobHead({
 }
 
 function Expiry({ atMs }: { atMs: number }) {
-  return <p title={formatInstant(atMs)}>dropped if it has not been sent by {formatMoment(atMs, useNow())}</p>
+  return <p title={formatInstant(atMs)}>cancelled if not sent by {formatMoment(atMs, useNow())}</p>
 }
 
 /** The acts that make sense now; asked and confirmed are told apart. */
@@ -320,7 +320,7 @@ function JobButtons({ job, actions, onOpen }: { job: Job; actions: JobActions; o
       {isCancelling(job) && (
         <>
           <span className="dim" role="status">
-            Cancel asked; waiting for {job.nodeId === null ? 'the node' : 'its node'} to confirm.
+            Cancel requested. Waiting for the node to confirm.
           </span>
           <Button color="red" variant="light" disabled={isBusy} onClick={() => act(actions.cancelOne(job, true))}>
             Force
@@ -330,7 +330,7 @@ function JobButtons({ job, actions, onOpen }: { job: Job; actions: JobActions; o
       {job.state === 'ended' && (
         <Button
           disabled={isBusy}
-          title="The same again, as a new job"
+          title="Queue the same job again"
           onClick={() =>
             act(
               actions.retryOne(job).then((made) => {
@@ -345,10 +345,13 @@ function JobButtons({ job, actions, onOpen }: { job: Job; actions: JobActions; o
       <Button onClick={again}>Run again…</Button>
       {job.state === 'queued' && (
         <>
-          <Button title="Before all others of its priority" onClick={() => void actions.reorder([job], 'front')}>
+          <Button
+            title="Move before all jobs of the same priority"
+            onClick={() => void actions.reorder([job], 'front')}
+          >
             To front
           </Button>
-          <Button title="Behind all others of its priority" onClick={() => void actions.reorder([job], 'back')}>
+          <Button title="Move behind all jobs of the same priority" onClick={() => void actions.reorder([job], 'back')}>
             To back
           </Button>
         </>
@@ -357,7 +360,7 @@ function JobButtons({ job, actions, onOpen }: { job: Job; actions: JobActions; o
         <span className="mono" title={job.jobid}>
           {job.jobid.length > 16 ? `${job.jobid.slice(0, 12)}…` : job.jobid}
         </span>
-        <CopyButton value={job.jobid} what="the job id" />
+        <CopyButton value={job.jobid} what="the job ID" />
       </span>
     </div>
   )

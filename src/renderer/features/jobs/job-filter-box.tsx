@@ -94,9 +94,7 @@ export function JobFilterBox({ search, nodes, schedules, onChange, inputRef }: J
           value={draft}
           onChange={(event) => commit(event.target.value, search, false)}
           onKeyDown={onKeyDown}
-          placeholder={
-            terms.length === 0 ? 'Words, or status:failed spider:price* node:eu-1 since:24h' : 'Add a filter'
-          }
+          placeholder={terms.length === 0 ? 'Search, or status:failed spider:price* node:eu-1 since:24h' : 'Add filter'}
           aria-label="Filter jobs"
           aria-invalid={problems.length > 0}
           spellCheck={false}

@@ -45,7 +45,7 @@ export function parseFilterText(text: string, context: FilterContext): ParsedFil
   for (const { key: written, value } of tokensOf(text)) {
     const key = written === null ? null : ALIASES[written.toLowerCase()]
     if (key === null) words.push(value)
-    else if (key === undefined) problems.push(`There is no key “${written}”. Keys are ${FILTER_KEYS.join(', ')}.`)
+    else if (key === undefined) problems.push(`Unknown filter “${written}”. Filters: ${FILTER_KEYS.join(', ')}.`)
     else if (key === 'status') addStatuses(search, value, problems)
     else if (key === 'node') addNode(search, value, context, problems)
     else if (key === 'schedule') addSchedule(search, value, context, problems)
@@ -154,14 +154,14 @@ function tokensOf(text: string): Array<{ key: string | null; value: string }> {
 function addStatuses(search: FilterSearch, value: string, problems: string[]): void {
   for (const word of value.split(',').filter((part) => part !== '')) {
     const status = JobStatus.safeParse(word.toLowerCase())
-    if (!status.success) problems.push(`“${word}” is no status. Statuses are ${JobStatus.options.join(', ')}.`)
+    if (!status.success) problems.push(`Unknown status “${word}”. Statuses: ${JobStatus.options.join(', ')}.`)
     else if (!search.status?.includes(status.data)) search.status = [...(search.status ?? []), status.data]
   }
 }
 
 function addNode(search: FilterSearch, value: string, { nodes }: FilterContext, problems: string[]): void {
   const known = nodes.find((node) => node.id === value || node.name.toLowerCase() === value.toLowerCase())
-  if (known === undefined) problems.push(`There is no node “${value}”.`)
+  if (known === undefined) problems.push(`Unknown node “${value}”.`)
   else search.node = known.id
 }
 
@@ -169,7 +169,7 @@ function addSchedule(search: FilterSearch, value: string, context: FilterContext
   const known = context.schedules?.find(({ name }) => name.toLowerCase() === value.toLowerCase())
   if (known !== undefined) search.schedule = known.id
   else if (/^[0-9a-f]{32}$/.test(value)) search.schedule = value
-  else problems.push(`There is no schedule “${value}”.`)
+  else problems.push(`Unknown schedule “${value}”.`)
 }
 
 const SINCE_UNIT_HOURS: Record<string, number> = { m: 1 / 60, min: 1 / 60, h: 1, d: 24, w: 168 }
@@ -183,7 +183,7 @@ function addSince(search: FilterSearch, value: string, nowMs: number, problems: 
   }
   const atMs = /^\d{4}-\d\d-\d\d$/.test(value) ? new Date(`${value}T00:00`).getTime() : Number.NaN
   if (Number.isNaN(atMs) || atMs >= nowMs)
-    problems.push(`“${value}” is no time in the past. Write 30m, 24h, 2d, 1w or 2026-11-20.`)
+    problems.push(`“${value}” is not a time in the past. Use 30m, 24h, 2d, 1w or 2026-11-20.`)
   else search.sinceHours = Math.ceil((nowMs - atMs) / HOUR_MS)
 }
 

@@ -42,7 +42,7 @@ export function JobLog({ detail: { job, attempts }, attemptNumber, onAttempt, no
         waitingText={waitingText(job)}
         hasKeys
         extraActions={
-          <Tooltip label="Open in Logs, in a tab">
+          <Tooltip label="Open in a Logs tab">
             <ActionIcon
               component={Link}
               to="/logs"
@@ -65,6 +65,6 @@ function logFileName(job: Job, attemptNumber: number | undefined): string {
 
 function waitingText(job: Job): string {
   if (job.state === 'queued')
-    return `The log begins when the job runs. It waits: ${job.waiting?.text ?? 'next in line'}.`
-  return job.state === 'starting' ? 'The node is starting the spider…' : 'No line has been written yet.'
+    return `The log starts when the job runs. Waiting: ${job.waiting?.text ?? 'next in queue'}.`
+  return job.state === 'starting' ? 'The node is starting the spider…' : 'The log is empty so far.'
 }

@@ -60,21 +60,21 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
     running.length >= MANY_RUNNING ? setAsking(force ? 'force' : 'cancel') : cancel(force)
 
   return (
-    <div className={classes.marks} data-marks-bar role="toolbar" aria-label="Marked jobs">
-      <strong>{plural(marked.length, 'job')} marked</strong>
+    <div className={classes.marks} data-marks-bar role="toolbar" aria-label="Selected jobs">
+      <strong>{plural(marked.length, 'job')} selected</strong>
       {everything !== null && (
         <Button variant="subtle" loading={everything.isReading} onClick={everything.onMark}>
           {everything.isReading
             ? `${formatCount(everything.read)} read`
             : everything.count === null
-              ? 'Mark all that match'
-              : `Mark all ${formatCount(everything.count)}`}
+              ? 'Select all matches'
+              : `Select all ${formatCount(everything.count)}`}
         </Button>
       )}
       <Button
         leftSection={<IconPlayerStop size={14} />}
         disabled={live.length === 0}
-        title={live.length === 0 ? 'All of them have ended' : undefined}
+        title={live.length === 0 ? 'All selected jobs have ended' : undefined}
         onClick={() => ask(false)}
       >
         Cancel {live.length > 0 && formatCount(live.length)}
@@ -83,7 +83,7 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
       <Button
         leftSection={<IconRefresh size={14} />}
         disabled={ended.length === 0}
-        title={ended.length === 0 ? 'None of them has ended yet' : 'Run the ended ones again as new jobs'}
+        title={ended.length === 0 ? 'No selected job has ended' : 'Run ended jobs again as new jobs'}
         onClick={() => start(actions.retry(ended))}
       >
         Retry {ended.length > 0 && formatCount(ended.length)}
@@ -91,7 +91,7 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
       {unknown.length > 0 && (
         <Button
           leftSection={<IconArrowsShuffle size={14} />}
-          title="Their node does not answer: queue them for other nodes"
+          title="The node is unreachable: queue the jobs for other nodes"
           onClick={() => setAsking('elsewhere')}
         >
           Run elsewhere {formatCount(unknown.length)}
@@ -109,13 +109,13 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
                 leftSection={<IconArrowBarToUp size={14} />}
                 onClick={() => start(actions.reorder(queued, 'front'))}
               >
-                To the front of the queue
+                Move to front of queue
               </Menu.Item>
               <Menu.Item
                 leftSection={<IconArrowBarToDown size={14} />}
                 onClick={() => start(actions.reorder(queued, 'back'))}
               >
-                To the back of the queue
+                Move to back of queue
               </Menu.Item>
             </Menu.Dropdown>
           </Menu>
@@ -129,8 +129,8 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
       )}
       <ActionIcon
         className={classes.clearMarks}
-        aria-label="Clear the marks"
-        title="Clear the marks (Esc)"
+        aria-label="Clear selection"
+        title="Clear selection (Esc)"
         onClick={onClear}
       >
         <IconX size={15} />
@@ -138,14 +138,14 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
       <Modal opened={asking !== null} onClose={() => setAsking(null)} title={asking && titleOf(asking, groups)}>
         <DialogText>{asking && textOf(asking, groups)}</DialogText>
         <div className={classes.dialogButtons}>
-          <Button onClick={() => setAsking(null)}>Keep them</Button>
+          <Button onClick={() => setAsking(null)}>Keep jobs</Button>
           <Button
             variant="filled"
             color="red"
             onClick={() => (asking === 'elsewhere' ? start(actions.runElsewhere(unknown)) : cancel(asking === 'force'))}
             data-autofocus
           >
-            {asking === 'force' ? 'Stop at once' : asking === 'elsewhere' ? 'Run elsewhere' : 'Cancel them'}
+            {asking === 'force' ? 'Force cancel' : asking === 'elsewhere' ? 'Run elsewhere' : 'Cancel jobs'}
           </Button>
         </div>
       </Modal>
@@ -180,12 +180,10 @@ function titleOf(asking: Asking, { live, running, unknown }: Groups): string {
 
 function textOf(asking: Asking, { live, running, unknown }: Groups): string {
   if (asking === 'elsewhere')
-    return `Their node does not answer, so nobody knows whether ${unknown.length === 1 ? 'it still runs' : 'they still run'} there. ${unknown.length === 1 ? 'It is' : 'They are'} queued again for other nodes, and may then run twice; the jobs will say so.`
+    return `The node is unreachable, so it is unknown whether the ${unknown.length === 1 ? 'job still runs' : 'jobs still run'} there. ${unknown.length === 1 ? 'It is' : 'They are'} queued again for other nodes and may run twice. Scrapdeck marks such jobs.`
   const stop = `${plural(running.length, 'running job')} will be ${
-    asking === 'force'
-      ? 'stopped at once, without closing their spiders'
-      : 'asked to stop; each spider finishes the requests it has under way'
-  }. What they have scraped stays.`
+    asking === 'force' ? 'killed without closing the spider' : 'asked to stop. Each spider finishes its open requests'
+  }. Scraped items are kept.`
   const waiting = live.length - running.length
   return asking === 'cancel' && waiting > 0 ? `${stop} ${plural(waiting, 'queued job')} will leave the queue.` : stop
 }
@@ -216,7 +214,7 @@ function PriorityButton({ queued, onSet }: { queued: readonly Job[]; onSet: (pri
         >
           <NumberInput
             label={`Priority of ${plural(queued.length, 'queued job')}`}
-            description="Higher goes first; 0 is usual"
+            description="Higher runs first. Default: 0"
             value={priority}
             onChange={(value) => setPriority(Number(value) || 0)}
             data-autofocus
@@ -266,7 +264,7 @@ function MoveButton({
             if (isReady) move()
           }}
         >
-          <span className="dim">Where {plural(queued.length, 'queued job')} may run from now on</span>
+          <span className="dim">Placement of {plural(queued.length, 'queued job')}</span>
           <SegmentedControl
             aria-label="Where"
             value={kind}

@@ -12,7 +12,7 @@ export function JobStats({ detail }: { detail: JobDetail }) {
   const nowMs = useNow()
   const stats = attempts.findLast((attempt) => attempt.stats !== null)?.stats ?? null
   const runtimeMs = job.startedAtMs === null ? null : (job.endedAtMs ?? nowMs) - job.startedAtMs
-  if (runtimeMs === null) return <EmptyState title="No figures yet">Figures appear when the job ends.</EmptyState>
+  if (runtimeMs === null) return <EmptyState title="No stats yet">Figures appear when the job ends.</EmptyState>
   const perMinute = (count: number | null) =>
     count === null || runtimeMs < 1000 ? null : Math.round((count / runtimeMs) * 60_000)
   return (
@@ -32,7 +32,7 @@ export function JobStats({ detail }: { detail: JobDetail }) {
         {stats === null ? (
           <p className="dim">
             {job.state === 'ended'
-              ? 'The log ends without Scrapy’s closing stats: the run was cut off.'
+              ? 'The log has no closing stats: the run was interrupted.'
               : 'Pages, items, errors and all other stats appear when the job ends.'}
           </p>
         ) : (

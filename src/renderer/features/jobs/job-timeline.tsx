@@ -44,14 +44,14 @@ export function JobTimeline({
         <li data-tone="lost">
           <div className={classes.step}>
             <span className={classes.text}>
-              {job.nodeId === null ? 'Its node' : nodeName(job.nodeId)} does not answer: unknown since then
+              {job.nodeId === null ? 'The node' : nodeName(job.nodeId)} is unreachable: state unknown since then
             </span>
             <time dateTime={new Date(unknown.sinceMs).toISOString()} title={formatInstant(unknown.sinceMs)}>
               {clock.format(unknown.sinceMs)}
             </time>
           </div>
           {unknown.lastSeenAtMs !== null && (
-            <p className={classes.more}>last heard at {clock.format(unknown.lastSeenAtMs)}</p>
+            <p className={classes.more}>last response at {clock.format(unknown.lastSeenAtMs)}</p>
           )}
         </li>
       )}
@@ -137,13 +137,13 @@ const KIND_TONE: Partial<Record<TransitionKind, Tone>> = {
 
 /** What a step of these kinds is, beside the engine's own words for it. */
 const KIND_WORDS: Partial<Record<TransitionKind, string>> = {
-  limit_hit: 'It ran for longer than it may. It is asked to finish, then told to stop, then killed.',
-  released: 'Its wait is over: it stands in the queue.',
-  given_up: 'Its node was given up, so it was queued for others. It may run twice.',
-  seen_again: 'Its node lists it again, after we had given it up or lost it, or lists it twice.',
+  limit_hit: 'The job exceeded its wall time. Scrapdeck asks it to stop and kills it if it does not.',
+  released: 'The job no longer waits and is back in the queue.',
+  given_up: 'The node was given up, so the job was queued for other nodes. It may run twice.',
+  seen_again: 'The node lists the job again after it was given up or lost, or lists it twice.',
   taken_back:
-    'The node had accepted it and started nothing. It was taken out of that node’s queue, so it did not run there.',
-  changed: 'An operator changed where it stands or where it may run.'
+    'The node accepted the job but did not start it. It was removed from the node’s queue and did not run there.',
+  changed: 'An operator changed the priority, order or placement.'
 }
 
 function toneOf(step: Transition, job: JobDetail['job']): Tone | undefined {

@@ -54,8 +54,8 @@ export function JobUsage({ detail: { job, attempts } }: { detail: JobDetail }) {
         usage.isSuccess && (
           <p className="dim">
             {isLive
-              ? 'The first samples of memory and CPU come a moment after the start.'
-              : 'Samples are kept for a while after the end; those of this run are gone.'}
+              ? 'Memory and CPU samples appear shortly after the start.'
+              : 'The samples of this run have expired.'}
           </p>
         )
       )}
@@ -123,7 +123,7 @@ function Limits({ job, ofProject }: { job: Job; ofProject: RunLimits | null }) {
     <div>
       <h3>Limits</h3>
       {limits.length === 0 ? (
-        <p className="dim">None: nothing ends it but itself or somebody.</p>
+        <p className="dim">No limits: the job runs until it finishes or is cancelled.</p>
       ) : (
         <table className={classes.table}>
           <tbody>
@@ -142,7 +142,7 @@ function Limits({ job, ofProject }: { job: Job; ofProject: RunLimits | null }) {
   )
 }
 
-/** undefined: not known yet. */
+/** undefined: unknown. */
 function useProjectLimits({ project }: Job): RunLimits | null | undefined {
   const api = useApi()
   const { data } = useQuery(api.query.projects.list.queryOptions())

@@ -30,7 +30,7 @@ const markRow = async (index: number, shiftKey = false) =>
 it('narrows the list by the facets and by what is typed, all of it in the address', async () => {
   open('/jobs')
   fireEvent.click(
-    within(await screen.findByRole('navigation', { name: 'Narrow the list' })).getByRole('button', { name: /failed/ })
+    within(await screen.findByRole('navigation', { name: 'Filters' })).getByRole('button', { name: /failed/ })
   )
   await waitFor(async () => expect(await rows()).toHaveLength(jobsThatAre('failed').length))
   const box = screen.getByLabelText('Filter jobs')
@@ -57,16 +57,16 @@ it('says what is wrong with a term, and looks for words as they are typed', asyn
 
 it('says which filter leaves nothing, and clears it', async () => {
   open('/jobs?text=nosuchspider&status=failed')
-  expect(await screen.findByText('No job fits the filter')).toBeTruthy()
+  expect(await screen.findByText('No matching jobs')).toBeTruthy()
   expect(screen.getByText(/status:failed.*nosuchspider/)).toBeTruthy()
-  fireEvent.click(screen.getByRole('button', { name: 'Clear the filter' }))
+  fireEvent.click(screen.getByRole('button', { name: 'Clear filter' }))
   await waitFor(async () => expect((await rows()).length).toBeGreaterThan(5))
 })
 
 it('teaches what a job is when there is none', async () => {
   open('/jobs', { firstRun: true })
   expect(await screen.findByText('No jobs yet')).toBeTruthy()
-  fireEvent.click(screen.getByRole('button', { name: 'Run a spider' }))
+  fireEvent.click(screen.getByRole('button', { name: 'Run spider' }))
   expect(useRunDialog.getState().prefill).toEqual({})
 })
 
@@ -98,7 +98,7 @@ it('cancels the marked queued jobs at once and takes it back with Undo', async (
   open('/jobs?status=queued')
   await markRow(0)
   await markRow(2, true)
-  expect(screen.getByRole('toolbar', { name: 'Marked jobs' }).textContent).toContain('3 jobs marked')
+  expect(screen.getByRole('toolbar', { name: 'Selected jobs' }).textContent).toContain('3 jobs selected')
   const queuedBefore = jobsThatAre('queued').length
   fireEvent.click(screen.getByRole('button', { name: 'Cancel 3' }))
   await waitFor(() => expect(jobsThatAre('queued')).toHaveLength(queuedBefore - 3))
@@ -113,7 +113,7 @@ it('asks before it stops many running jobs', async () => {
   fireEvent.click(screen.getByRole('button', { name: 'Cancel 7' }))
   const dialog = within(await screen.findByRole('dialog', { name: 'Cancel 7 jobs?' }))
   expect(engine.calls).not.toContain('jobs.cancel')
-  fireEvent.click(dialog.getByRole('button', { name: 'Cancel them' }))
+  fireEvent.click(dialog.getByRole('button', { name: 'Cancel jobs' }))
   await waitFor(() =>
     expect(jobsThatAre('running').filter(({ cancelAskedAtMs }) => cancelAskedAtMs !== null)).toHaveLength(7)
   )
@@ -225,7 +225,7 @@ it('names the job that another one waits for, opens it, and says when the wait e
   expect((await (await table()).findByText(`waits until job …${running.id.slice(-6)} has succeeded`)).title).toBe(text)
   act(() => void app.router.navigate({ to: '/jobs', search: { job: first.id } }))
   const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
-  expect(await pane.findByText(/dropped if it has not been sent by/)).toBeTruthy()
+  expect(await pane.findByText(/cancelled if not sent by/)).toBeTruthy()
   fireEvent.click(await pane.findByRole('button', { name: `${running.project}/${running.spider}` }))
   await waitFor(() => expect(app.router.state.location.search).toMatchObject({ job: running.id }))
 })

@@ -86,7 +86,7 @@ export function JobsScreen() {
     { key: '/', label: 'Filter', run: () => filterInput.current?.focus() },
     {
       key: 'Escape',
-      label: 'Close the job, then drop the marks',
+      label: 'Close the job, then clear the selection',
       run: () => (search.job === undefined ? clearMarks() : setSearch({ job: undefined, tab: undefined }))
     }
   ])
@@ -94,7 +94,7 @@ export function JobsScreen() {
   const facetList = <JobFacets facets={facets.data} search={search} nodeName={nodeName} onChange={setFilter} />
   return (
     <div className={classes.screen}>
-      <nav className={classes.facets} aria-label="Narrow the list">
+      <nav className={classes.facets} aria-label="Filters">
         {facetList}
       </nav>
       <section className={classes.list} aria-label="Jobs">
@@ -103,7 +103,7 @@ export function JobsScreen() {
           <Popover position="bottom-start" shadow="md" width={220}>
             <Popover.Target>
               <Button className={classes.facetsButton} leftSection={<IconAdjustmentsHorizontal size={14} />}>
-                Narrow
+                Filters
               </Button>
             </Popover.Target>
             <Popover.Dropdown className={classes.facetsDropdown}>{facetList}</Popover.Dropdown>
@@ -119,10 +119,10 @@ export function JobsScreen() {
         {isQueue && rows.length > 0 && (
           <p className={classes.order}>
             {queue.isOrdered
-              ? 'In the order of the queue: drag a row, or move it with Alt ↑ and Alt ↓.'
+              ? 'Queue order: drag a row, or move it with Alt ↑ and Alt ↓.'
               : queue.isReading
-                ? 'Reading the whole queue to show its order…'
-                : `Newest first: more than ${formatCount(ORDERED_MAX)} jobs wait. Narrow the list to see and change their order.`}
+                ? 'Loading the queue order…'
+                : `Newest first: more than ${formatCount(ORDERED_MAX)} jobs are queued. Filter the list to see and change their order.`}
             <Link to="/queue">Limits, weights and pauses</Link>
           </p>
         )}
@@ -208,12 +208,12 @@ function NoJobs({
         title="No jobs yet"
         action={
           <Button variant="filled" onClick={() => openRunDialog()}>
-            Run a spider
+            Run spider
           </Button>
         }
       >
-        A job is one run of a spider. Jobs that you, a schedule or a Scrapyd client ask for wait here in one queue and
-        go to the first node with a free slot.
+        A job is one run of a spider. Jobs from you, a schedule or a Scrapyd client wait in one queue until a node has a
+        free slot.
       </EmptyState>
     )
   }
@@ -221,8 +221,8 @@ function NoJobs({
   return (
     <EmptyState
       icon={<IconListSearch size={28} />}
-      title="No job fits the filter"
-      action={<Button onClick={onClear}>Clear the filter</Button>}
+      title="No matching jobs"
+      action={<Button onClick={onClear}>Clear filter</Button>}
     >
       <span className="mono">{[...termsOfSearch(search, nodes).map(formatTerm), ...words].join('  ')}</span>
     </EmptyState>

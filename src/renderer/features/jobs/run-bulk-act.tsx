@@ -70,7 +70,7 @@ export async function runBulkAct(client: Client, plan: BulkActPlan): Promise<voi
     setTimeout(() => close(id), SHOWN_AFTER_MS)
   } catch (error) {
     close(id)
-    notifyError(`${plan.doing} ${plural(plan.ids.length, 'job')} did not work`, error)
+    notifyError(`${plan.doing} ${plural(plan.ids.length, 'job')} failed`, error)
   }
 }
 
@@ -108,7 +108,7 @@ function close(id: string): void {
 
 /** `Cancelled 3,200 of 10,000 jobs`, with what is left and the way back. */
 export function bulkActWords({ state, doing, done, ids, count }: BulkAct): string {
-  if (state === 'asked' && count === 0) return `${doing} ${plural(ids.length, 'job')}: asked`
+  if (state === 'asked' && count === 0) return `${doing} ${plural(ids.length, 'job')}: requested`
   if (count >= ids.length) return `${done} ${plural(ids.length, 'job')}`
   return `${done} ${formatCount(count)} of ${plural(ids.length, 'job')}`
 }
@@ -138,7 +138,7 @@ function BulkActNotice({ id }: { id: string }) {
             value={(act.count / act.ids.length) * 100}
             animated={act.count === 0}
             striped={act.count === 0}
-            aria-label="How far it is"
+            aria-label="Progress"
           />
         )}
       </div>
@@ -147,7 +147,7 @@ function BulkActNotice({ id }: { id: string }) {
           Undo
         </Button>
       )}
-      <CloseButton size="sm" aria-label="Close; it goes on" onClick={() => close(id)} />
+      <CloseButton size="sm" aria-label="Close (continues in the background)" onClick={() => close(id)} />
     </div>
   )
 }

@@ -34,9 +34,9 @@ function jobActions(client: Client): JobActions {
       const name = `${job.project}/${job.spider}`
       try {
         const { asked } = await client.jobs.cancel({ ids: [job.id], force })
-        if (asked.length === 0) notifyDone(`Nothing to cancel: ${name} had ended already.`)
+        if (asked.length === 0) notifyDone(`Nothing to cancel: ${name} has already ended.`)
         else if (job.state === 'queued') notifyUndo(`Cancelled ${name}.`, () => client.jobs.restore({ ids: [job.id] }))
-        else notifyDone(`Asked ${name} to stop.`)
+        else notifyDone(`Cancel of ${name} requested.`)
       } catch (error) {
         notifyError(`Could not cancel ${name}`, error)
       }
@@ -44,7 +44,7 @@ function jobActions(client: Client): JobActions {
     async retryOne(job) {
       try {
         const { jobs } = await client.jobs.retry({ ids: [job.id] })
-        notifyDone('Queued a new job like it.')
+        notifyDone('Queued the same job again.')
         return jobs[0] ?? null
       } catch (error) {
         notifyError(`Could not retry ${job.project}/${job.spider}`, error)
@@ -62,7 +62,7 @@ function jobActions(client: Client): JobActions {
         ask: async (ids) => (await client.jobs.cancel({ ids, force })).asked,
         until: ENDED,
         pendingWord: 'still stopping',
-        skippedWord: 'had ended already',
+        skippedWord: 'had already ended',
         // Only what never left the queue can come back; a running spider is told to stop at once.
         ...(queued.size === 0
           ? {}
@@ -156,7 +156,7 @@ function jobActions(client: Client): JobActions {
         rowWord: 'asked…',
         ids: idsOf(jobs.filter(({ state }) => state === 'starting' || state === 'running')),
         ask: async (ids) => (await client.jobs.runElsewhere({ ids })).changed,
-        skippedWord: 'left alone: their node answers, or they have ended'
+        skippedWord: 'unchanged: the node is reachable, or the jobs have ended'
       })
     }
   }

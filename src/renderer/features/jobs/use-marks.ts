@@ -12,7 +12,7 @@ const MARKS_MAX = 10_000
 export function useMarks(rows: readonly Job[], filter: JobFilter) {
   const { client } = useApi()
   const [marks, setMarks] = useState(NO_MARKS)
-  /** Marked jobs that are in no row here, as they were when they were read. */
+  /** Selected jobs that are in no row here, as they were when they were read. */
   const [beyond, setBeyond] = useState<ReadonlyMap<string, Job>>(new Map())
   const [read, setRead] = useState<number | null>(null)
   const reading = useRef(0)
@@ -50,7 +50,7 @@ export function useMarks(rows: readonly Job[], filter: JobFilter) {
       setBeyond(kept)
       setMarks(new Set(kept.keys()))
     } catch (error) {
-      notifyError('Could not mark all that match', error)
+      notifyError('Could not select all matches', error)
     } finally {
       if (mine === reading.current) setRead(null)
     }

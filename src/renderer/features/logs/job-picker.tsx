@@ -36,7 +36,7 @@ export function JobPicker({ isOpen, onOpenChange, onPick, open }: JobPickerProps
           onClick={() => onOpenChange(!isOpen)}
           aria-expanded={isOpen}
         >
-          Open a log
+          Open log
         </Button>
       </Popover.Target>
       <Popover.Dropdown p={8}>
@@ -91,7 +91,7 @@ function Choices({ open, onPick }: { open: readonly string[]; onPick: (id: strin
       <TextInput
         data-autofocus
         placeholder="Project, spider or job id"
-        aria-label="Find a job"
+        aria-label="Find job"
         role="combobox"
         aria-expanded
         aria-controls="log-choices"
@@ -115,7 +115,7 @@ function Choices({ open, onPick }: { open: readonly string[]; onPick: (id: strin
         ))}
       </div>
       {jobs.length === 0 && !running.isPending && !ended.isPending && (
-        <p className="dim">{text === '' ? 'No job has run yet.' : 'No job with a log fits.'}</p>
+        <p className="dim">{text === '' ? 'No jobs have run yet.' : 'No matching jobs with a log.'}</p>
       )}
     </div>
   )

@@ -41,10 +41,10 @@ export function LogsScreen() {
     if (next !== undefined) go({ ...tabs, front: next })
   }
   useKeys('Logs', [
-    { key: 'o', label: 'Open a log', run: () => setPicking(true) },
-    { key: '[', label: 'Log before', run: () => step(-1) },
+    { key: 'o', label: 'Open log', run: () => setPicking(true) },
+    { key: '[', label: 'Previous log', run: () => step(-1) },
     { key: ']', label: 'Next log', run: () => step(1) },
-    { key: 'X', label: 'Close this log', run: () => tabs.front !== null && go(closeTab(tabs, tabs.front)) }
+    { key: 'X', label: 'Close log', run: () => tabs.front !== null && go(closeTab(tabs, tabs.front)) }
   ])
   const picker = (
     <JobPicker isOpen={isPicking} onOpenChange={setPicking} onPick={(id) => go(openTab(tabs, id))} open={tabs.open} />
@@ -71,8 +71,8 @@ export function LogsScreen() {
         </div>
       )}
       {tabs.open.length === 0 && (
-        <EmptyState icon={<IconTerminal2 size={28} />} title="No log is open" action={picker}>
-          Follow the logs of several jobs in tabs. Choose a running job or one that ended lately.
+        <EmptyState icon={<IconTerminal2 size={28} />} title="No open logs" action={picker}>
+          Follow the logs of several jobs in tabs. Choose a running or recently ended job.
         </EmptyState>
       )}
       {tabs.open
@@ -115,7 +115,7 @@ function Tab({
         {job !== undefined && <StatusIcon status={job.status} size={12} />}
         <span className="ellipsis">{name}</span>
       </button>
-      <ActionIcon size={20} onClick={onClose} aria-label={`Close the log of ${name}`}>
+      <ActionIcon size={20} onClick={onClose} aria-label={`Close log of ${name}`}>
         <IconX size={12} />
       </ActionIcon>
     </span>
@@ -146,14 +146,14 @@ function LogOfJob({
       fileName={`${name}-${id}.log`.replace(/[^\w.-]+/g, '-')}
       waitingText={
         job?.state === 'queued'
-          ? `The log begins when the job runs. It waits: ${job.waiting?.text ?? 'next in line'}.`
-          : 'No line has been written yet.'
+          ? `The log starts when the job runs. Waiting: ${job.waiting?.text ?? 'next in queue'}.`
+          : 'The log is empty so far.'
       }
       hasKeys={isFront}
       hasSearchKey
       extraActions={
-        <Tooltip label="Show the job">
-          <ActionIcon component={Link} to="/jobs" search={{ job: id } as never} aria-label="Show the job">
+        <Tooltip label="Show job">
+          <ActionIcon component={Link} to="/jobs" search={{ job: id } as never} aria-label="Show job">
             <IconListDetails size={16} />
           </ActionIcon>
         </Tooltip>

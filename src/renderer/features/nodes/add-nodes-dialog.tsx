@@ -94,7 +94,7 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
     <Modal opened onClose={onClose} title="Add nodes" size={760}>
       <Textarea
         label="Addresses of Scrapyd servers"
-        description="One a line. Without a port, 6800 is meant; credentials as https://user:password@host/"
+        description="One address per line. The default port is 6800. Enter credentials as https://user:password@host/"
         placeholder={'scrapyd-1.example.net\nhttps://deploy:secret@scrapyd-2.example.net/base/'}
         classNames={{ input: 'mono' }}
         autosize
@@ -106,7 +106,7 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
         onChange={(event) => setText(event.currentTarget.value)}
       />
       {rows.length > 0 && (
-        <ul className={classes.rows} aria-label="What each address is">
+        <ul className={classes.rows} aria-label="Address check">
           {shown.map(({ address, probe, verdict }) => (
             <li key={address.key} className={classes.row}>
               <VerdictIcon verdict={verdict} />
@@ -153,7 +153,8 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
       )}
       {rows.length > shown.length && (
         <p className="dim">
-          and {plural(rows.length - shown.length, 'more address', 'more addresses')}; those that need you stand above
+          and {plural(rows.length - shown.length, 'more address', 'more addresses')}. Addresses with problems are listed
+          first
         </p>
       )}
       <Group justify="space-between" mt={14}>
@@ -173,8 +174,8 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
               good.length > 0
                 ? undefined
                 : asking > 0
-                  ? 'The addresses are being tried'
-                  : 'No address above can be added yet'
+                  ? 'The addresses are being checked'
+                  : 'No address can be added yet'
             }
           >
             {good.length === 0 ? 'Add' : `Add ${plural(good.length, 'node')}`}
@@ -194,10 +195,10 @@ function verdictOf(address: PastedAddress, probe: Probe | undefined): Verdict {
 }
 
 function VerdictIcon({ verdict }: { verdict: Verdict }) {
-  if (verdict === 'asking') return <Loader size={14} aria-label="Being tried" />
-  if (verdict === 'good') return <IconCheck size={16} className="tone-ok" role="img" aria-label="Good" />
+  if (verdict === 'asking') return <Loader size={14} aria-label="Checking" />
+  if (verdict === 'good') return <IconCheck size={16} className="tone-ok" role="img" aria-label="OK" />
   if (verdict === 'duplicate')
-    return <IconCopyOff size={16} className="tone-off" role="img" aria-label="In the fleet already" />
+    return <IconCopyOff size={16} className="tone-off" role="img" aria-label="Already in the fleet" />
   return <IconX size={16} className="tone-bad" role="img" aria-label="Cannot be added" />
 }
 
@@ -215,14 +216,14 @@ function Finding({
   const problem = failure ?? address.problem ?? probe?.error
   if (problem) return <span className="tone-bad">{problem}</span>
   const result = probe?.result
-  if (!result) return <span className="faint">trying…</span>
-  if (result.duplicateOf !== null) return <span className="dim">in the fleet already</span>
+  if (!result) return <span className="faint">checking…</span>
+  if (result.duplicateOf !== null) return <span className="dim">already in the fleet</span>
   if (result.health === 'unauthorized') {
     return (
       <span className="tone-bad">
         {hasUsername
-          ? 'The node refuses this user name or password. Correct them with the key.'
-          : 'The node asks for a user name and a password. Enter them with the key.'}
+          ? 'The node rejected the user name or password. Correct them with the key button.'
+          : 'The node requires a user name and a password. Enter them with the key button.'}
       </span>
     )
   }
@@ -313,14 +314,14 @@ function CredentialsButton({
           />
           <Textarea
             label="CA certificate"
-            description="PEM; only for a private authority"
+            description="PEM. Only needed for a private CA"
             value={draft.caCertificate ?? ''}
             onChange={(event) => setDraft({ ...draft, caCertificate: event.currentTarget.value })}
             classNames={{ input: 'mono' }}
             minRows={2}
           />
           <Button type="submit" variant="filled">
-            Try again with these
+            Retry with these credentials
           </Button>
         </form>
       </Popover.Dropdown>
@@ -339,9 +340,9 @@ function nameFor({ url, problem }: PastedAddress, probe: Probe | undefined): str
 function summary(verdicts: readonly Verdict[]): string {
   const count = (verdict: Verdict) => verdicts.filter((each) => each === verdict).length
   const parts = [
-    count('asking') > 0 && `${count('asking')} being tried`,
-    count('good') > 0 && `${count('good')} good`,
-    count('duplicate') > 0 && `${count('duplicate')} in the fleet already`,
+    count('asking') > 0 && `${count('asking')} being checked`,
+    count('good') > 0 && `${count('good')} OK`,
+    count('duplicate') > 0 && `${count('duplicate')} already in the fleet`,
     count('bad') > 0 && `${count('bad')} cannot be added`
   ]
   return parts.filter(Boolean).join(' · ')

@@ -88,7 +88,7 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
             <Menu.Item
               leftSection={<IconRefresh size={14} />}
               disabled={kind === 'interpreter' || state === 'building'}
-              title={kind === 'interpreter' ? 'It was not built here' : undefined}
+              title={kind === 'interpreter' ? 'This environment was not built by Scrapdeck' : undefined}
               onClick={rebuild}
             >
               Rebuild
@@ -99,7 +99,7 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
               disabled={isUsed || kind === 'main' || state === 'building'}
               title={
                 kind === 'main'
-                  ? 'Projects that name no Python run in it'
+                  ? 'Used by projects without their own Python'
                   : isUsed
                     ? `Used by ${projects.join(', ')}`
                     : undefined
@@ -144,9 +144,9 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
             </span>
           ))
         ) : kind === 'main' ? (
-          'for projects that name none'
+          'default for projects'
         ) : (
-          <span>no project uses it</span>
+          <span>unused</span>
         )}
         {madeAtMs !== null && (
           <>
@@ -168,7 +168,7 @@ function RemoveDialog({ environment, onClose }: { environment: Environment; onCl
     query.environments.remove.mutationOptions({
       onSuccess: () => {
         onClose()
-        notifyDone(`${name} is removed.`)
+        notifyDone(`${name} was removed.`)
       },
       onError: (error) => notifyError(`Could not remove ${name}`, error)
     })
@@ -177,8 +177,8 @@ function RemoveDialog({ environment, onClose }: { environment: Environment; onCl
     <Modal opened onClose={onClose} title={`Remove ${name}?`} size={460}>
       <DialogText>
         {environment.kind === 'interpreter'
-          ? 'It only leaves this list; the interpreter itself stays where it is.'
-          : 'Its packages and its build log are deleted. No project uses it; it is built again when one asks for the same requirements.'}
+          ? 'The environment is only removed from this list. The interpreter itself is kept.'
+          : 'Its packages and build log are deleted. No project uses it. It is rebuilt when a project needs the same requirements.'}
       </DialogText>
       <Group gap={8} justify="flex-end">
         <Button variant="subtle" color="gray" onClick={onClose}>

@@ -16,10 +16,10 @@ export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
       const { wasState } = await client.nodes.cancelExternal(where)
       notifyDone(
         wasState === null
-          ? `${name} had ended already.`
+          ? `${name} has already ended.`
           : wasState === 'pending'
-            ? `Took ${name} out of the queue of ${node.name}.`
-            : `Asked ${name} on ${node.name} to stop. Ask once more to end it at once.`
+            ? `${name} was removed from the queue of ${node.name}.`
+            : `Cancel of ${name} on ${node.name} requested. Cancel again to kill it.`
       )
     } catch (error) {
       notifyError(`Could not cancel ${name} on ${node.name}`, error)
@@ -28,15 +28,15 @@ export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
   const adopt = async () => {
     try {
       const job = await client.nodes.adoptExternal(where)
-      notifyDone(`${name} is one of our jobs from now on.`)
+      notifyDone(`${name} was adopted.`)
       void navigate({ to: '/jobs', search: { job: job.id } })
     } catch (error) {
-      notifyError(`Could not take over ${name}`, error)
+      notifyError(`Could not adopt ${name}`, error)
     }
   }
   return (
     <>
-      <span className="ellipsis" title={`jobid ${run.jobid}, started by somebody else`}>
+      <span className="ellipsis" title={`Job ID ${run.jobid}, not started by Scrapdeck`}>
         {name} <span className="faint">external</span>
       </span>
       <Menu position="bottom-end">
@@ -47,7 +47,7 @@ export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
         </Menu.Target>
         <Menu.Dropdown>
           <Menu.Item leftSection={<IconDownload size={14} />} onClick={() => void adopt()}>
-            Adopt: follow it as our job
+            Adopt job
           </Menu.Item>
           <Menu.Item leftSection={<IconPlayerStop size={14} />} color="red" onClick={() => void cancel()}>
             Cancel

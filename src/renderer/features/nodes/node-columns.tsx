@@ -91,7 +91,7 @@ export const nodeColumns: readonly Column<Node>[] = [
   },
   {
     id: 'latency',
-    header: 'Answers in',
+    header: 'Latency',
     width: '96px',
     align: 'end',
     hideBelowPx: 520,
@@ -170,7 +170,7 @@ function Address({ node }: { node: Node }) {
       <Tooltip
         label={[
           encrypted ? 'Encrypted (TLS)' : 'Not encrypted',
-          node.username === null ? 'no user name' : `signs in as ${node.username}`
+          node.username === null ? 'no authentication' : `user ${node.username}`
         ].join(', ')}
       >
         {encrypted ? (

@@ -44,7 +44,7 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
         <span className={classes.grow} />
         <Menu>
           <Menu.Target>
-            <ActionIcon aria-label="More about this node">
+            <ActionIcon aria-label="More actions">
               <IconDotsVertical size={16} />
             </ActionIcon>
           </Menu.Target>
@@ -59,7 +59,7 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
               onClick={remove}
               title={node.kind === 'local' ? 'The local node is part of Scrapdeck' : undefined}
             >
-              Remove from the fleet
+              Remove node
             </Menu.Item>
           </Menu.Dropdown>
         </Menu>
@@ -71,7 +71,7 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
         <div className={classes.problem} role="alert">
           <p>{node.problem}</p>
           {node.health === 'unauthorized' && !editing && (
-            <Button onClick={() => setEditing(true)}>Change the password</Button>
+            <Button onClick={() => setEditing(true)}>Change password</Button>
           )}
           {node.health === 'down' && node.runs.some(({ jobId }) => jobId !== null) && (
             <RunElsewhereButton nodeId={node.id} nodeName={node.name} />
@@ -81,9 +81,9 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
       {node.health === 'up' && node.stuckSinceMs !== null && (
         <div className={classes.problem} role="alert">
           <p>
-            It accepts jobs and has started none for <RelativeTime atMs={node.stuckSinceMs} />. What waited there is
-            taken back and it gets no new jobs; one is sent now and then to see whether it starts. Restart Scrapyd
-            there, or cordon it.
+            This node accepts jobs but has not started any for <RelativeTime atMs={node.stuckSinceMs} />. Its queued
+            jobs are withdrawn and it gets no new jobs, except occasional test jobs. Restart Scrapyd on the node, or
+            cordon the node.
           </p>
         </div>
       )}
@@ -103,9 +103,9 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
 }
 
 const MODES: Record<NodeMode, { act: string; text: string }> = {
-  active: { act: 'Activate', text: 'Takes new jobs.' },
-  cordoned: { act: 'Cordon', text: 'Takes no new jobs; what runs there goes on.' },
-  draining: { act: 'Drain', text: 'Takes no new jobs and is cordoned once the last has ended.' }
+  active: { act: 'Activate', text: 'Accepts new jobs.' },
+  cordoned: { act: 'Cordon', text: 'Accepts no new jobs. Running jobs continue.' },
+  draining: { act: 'Drain', text: 'Accepts no new jobs. The node is cordoned when its last job has ended.' }
 }
 
 function ModeButtons({ node }: { node: Node }) {
@@ -132,7 +132,7 @@ function ModeButtons({ node }: { node: Node }) {
   )
 }
 
-const SLOTS_SOURCE = { set: 'set by you', default: 'our default', learned: 'learned by watching' }
+const SLOTS_SOURCE = { set: 'set by you', default: 'default', learned: 'learned' }
 /** Clocks closer than this are as good as ours. */
 const CLOCK_OFFSET_MIN_MS = 2_000
 
@@ -158,7 +158,7 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
         <span className="faint">
           {node.slotsText || SLOTS_SOURCE[node.slotsSource]} ·{' '}
           <button type="button" className={classes.link} onClick={onEdit}>
-            change
+            Change
           </button>
         </span>
       </FieldRow>
@@ -169,22 +169,22 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
               <span className="mono">{node.url}</span> <CopyButton value={node.url} what="the address" />
             </span>
           </FieldRow>
-          <FieldRow label="Signs in">
+          <FieldRow label="Authentication">
             {node.username === null ? (
-              <span className="dim">without a password</span>
+              <span className="dim">none</span>
             ) : (
               <>
-                as {node.username}
+                {node.username}
                 {node.hasPassword ? '' : ', no password'}
               </>
             )}
-            {node.hasCaCertificate && <span className="dim"> · own CA certificate</span>}
-            {node.hasClientCertificate && <span className="dim"> · with a client certificate</span>}
+            {node.hasCaCertificate && <span className="dim"> · custom CA certificate</span>}
+            {node.hasClientCertificate && <span className="dim"> · client certificate</span>}
           </FieldRow>
           <FieldRow label="Scrapyd">
-            {node.scrapydVersion ?? <span className="dim">not known yet</span>}
+            {node.scrapydVersion ?? <span className="dim">unknown</span>}
             {node.nodeName !== null && node.nodeName !== node.name && (
-              <span className="dim"> · calls itself {node.nodeName}</span>
+              <span className="dim"> · hostname {node.nodeName}</span>
             )}
           </FieldRow>
         </>
@@ -192,13 +192,13 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
         <LocalPython python={node.python} />
       )}
       {node.kind === 'scrapyd' && (
-        <FieldRow label="Seen">
+        <FieldRow label="Last seen">
           <RelativeTime atMs={lastSeenAtMs} suffix=" ago" />
-          {!stale && latencyMs !== null && <span className="dim"> · answers in {Math.round(latencyMs)} ms</span>}
+          {!stale && latencyMs !== null && <span className="dim"> · latency {Math.round(latencyMs)} ms</span>}
         </FieldRow>
       )}
       {node.unreachableSinceMs !== null && (
-        <FieldRow label="No answer">
+        <FieldRow label="Unreachable">
           <span className="tone-bad">
             for <RelativeTime atMs={node.unreachableSinceMs} />
           </span>
@@ -208,14 +208,14 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
         </FieldRow>
       )}
       {node.clockOffsetMs !== null && (
-        <FieldRow label="Clock">
+        <FieldRow label="Clock offset">
           {Math.abs(node.clockOffsetMs) >= CLOCK_OFFSET_MIN_MS ? (
             <>
               <span className="tone-wait">{clockWords(node.clockOffsetMs)}</span>
-              <span className="dim"> · its times are shown in ours</span>
+              <span className="dim"> · times are corrected</span>
             </>
           ) : (
-            <span className="dim">as ours</span>
+            <span className="dim">none</span>
           )}
         </FieldRow>
       )}
@@ -233,35 +233,35 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
       )}
       {node.kind === 'scrapyd' && (
         <>
-          <FieldRow label="Waiting there">
+          <FieldRow label="Queued on node">
             {node.pending ?? <span className="faint">–</span>}
             <span className="dim">
               {' '}
-              ·{' '}
-              {node.queueAhead === 0 ? 'only what fills its slots is sent' : `up to ${node.queueAhead} are sent ahead`}
+              · {node.queueAhead === 0 ? 'only free slots are filled' : `up to ${node.queueAhead} queued ahead`}
             </span>
           </FieldRow>
-          <FieldRow label="Given up">
+          <FieldRow label="Give up after">
             {node.giveUpAfterSeconds === null ? (
-              <span className="dim">never by itself; its jobs are unknown until it answers</span>
+              <span className="dim">never (jobs stay “unknown” while the node is unreachable)</span>
             ) : (
-              `after ${formatDuration(node.giveUpAfterSeconds)} without an answer; its jobs then run elsewhere`
+              `${formatDuration(node.giveUpAfterSeconds)} (its jobs then run on other nodes)`
             )}
           </FieldRow>
           {node.proxyUrl !== null && (
             <FieldRow label="Proxy">
               {node.proxyUrl === 'direct' ? (
-                'none, whatever HTTP_PROXY says'
+                'none (HTTP_PROXY is ignored)'
               ) : (
                 <span className="mono">{node.proxyUrl}</span>
               )}
             </FieldRow>
           )}
-          {node.sourceId !== null && <FieldRow label="Found by">{node.sourceId}</FieldRow>}
+          {node.sourceId !== null && <FieldRow label="Discovery source">{node.sourceId}</FieldRow>}
         </>
       )}
-      <FieldRow label="In the fleet">
-        for <RelativeTime atMs={node.addedAtMs} />
+      <FieldRow label="Added">
+        {' '}
+        <RelativeTime atMs={node.addedAtMs} suffix=" ago" />
       </FieldRow>
     </div>
   )
@@ -278,7 +278,7 @@ function LocalPython({ python }: Pick<Node, 'python'>) {
     return (
       <FieldRow label="Python">
         <span className={classes.noPython}>
-          <span className="tone-wait">No Python with Scrapy was found: no spider can run here.</span>
+          <span className="tone-wait">No Python with Scrapy was found. Spiders cannot run on this node.</span>
           <CreateEnvironment />
         </span>
       </FieldRow>
@@ -286,12 +286,12 @@ function LocalPython({ python }: Pick<Node, 'python'>) {
   return (
     <>
       <FieldRow label="Python">{pythonWords(python)}</FieldRow>
-      <FieldRow label="Found at">
+      <FieldRow label="Path">
         <span className={classes.address}>
           <span className="mono">{python.path}</span> <CopyButton value={python.path} what="the path" />
         </span>
       </FieldRow>
-      <FieldRow label="Starts">
+      <FieldRow label="Start mode">
         <StartModeText start={python.start} />
       </FieldRow>
     </>
@@ -343,7 +343,7 @@ function LocalRuns({ runs }: Pick<Node, 'runs'>) {
 function Runs({ node }: { node: Node }) {
   return (
     <section data-stale={isStale(node) || undefined} className={classes.runs}>
-      <h2>{node.runs.length === 0 ? 'Nothing runs there' : plural(node.runs.length, 'run')}</h2>
+      <h2>{node.runs.length === 0 ? 'No running jobs' : plural(node.runs.length, 'run')}</h2>
       <ul>
         {node.runs.map((run) => (
           <li key={`${run.jobId} ${run.jobid}`}>

@@ -80,7 +80,7 @@ export function NodesScreen() {
             >
               {name}
               <span className="faint">&nbsp;{count}</span>
-              {troubled > 0 && <span className="tone-bad">&nbsp;· {troubled} in trouble</span>}
+              {troubled > 0 && <span className="tone-bad">&nbsp;· {troubled} with problems</span>}
             </Button>
           ))}
         </div>
@@ -104,11 +104,11 @@ export function NodesScreen() {
                     title="No nodes yet"
                     action={<Button onClick={() => setAdding(true)}>Add nodes…</Button>}
                   >
-                    A node is a Scrapyd server that runs spiders. Paste the addresses of yours.
+                    A node is a Scrapyd server that runs spiders. Paste the addresses of your servers.
                   </EmptyState>
                 ) : (
                   <EmptyState
-                    title={`No node fits “${[group, filter].filter(Boolean).join(' ')}”`}
+                    title={`No nodes match “${[group, filter].filter(Boolean).join(' ')}”`}
                     action={
                       <Button
                         onClick={() => {
@@ -116,7 +116,7 @@ export function NodesScreen() {
                           void navigate({ search: (old) => ({ ...old, group: undefined }), replace: true })
                         }}
                       >
-                        Clear the filter
+                        Clear filter
                       </Button>
                     }
                   />
@@ -170,7 +170,7 @@ function groupsOf(nodes: readonly Node[]): { name: string; count: number; troubl
 function noteOf(nodes: readonly Node[]): string {
   const slots = nodes.reduce((sum, node) => sum + node.slots, 0)
   const troubled = nodes.filter(isTroubled).length
-  return [plural(nodes.length, 'node'), plural(slots, 'slot'), troubled > 0 && `${troubled} in trouble`]
+  return [plural(nodes.length, 'node'), plural(slots, 'slot'), troubled > 0 && `${troubled} with problems`]
     .filter(Boolean)
     .join(' · ')
 }

@@ -38,9 +38,9 @@ it('reads inventories: notes, list marks, commas, cfg lines, the same server twi
 
 it('says of a line that it is no address, instead of trying it', () => {
   expect(parseAddresses('ftp://host\nht!tp://\nhttp://').map(({ problem }) => problem)).toEqual([
-    'Only http and https lead to a Scrapyd.',
-    'This is not an address. One looks like http://host:6800/.',
-    'This is not an address. One looks like http://host:6800/.'
+    'Use an http or https address.',
+    'This is not a valid address. Example: http://host:6800/',
+    'This is not a valid address. Example: http://host:6800/'
   ])
 })
 

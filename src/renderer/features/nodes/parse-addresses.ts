@@ -11,7 +11,7 @@ export interface PastedAddress {
 }
 
 const LINES_MAX = 1000
-const NOT_AN_ADDRESS = 'This is not an address. One looks like http://host:6800/.'
+const NOT_AN_ADDRESS = 'This is not a valid address. Example: http://host:6800/'
 
 /**
  * Reads pasted lines: `host`, `host:port`, `https://user:pass@host/base`, with commas, list marks and `#` notes
@@ -44,7 +44,7 @@ function parseAddress(word: string): PastedAddress {
   // The parser takes more in a host name than any name server does.
   if (!/^(\[[\da-f:.]+\]|[\w.-]+)$/i.test(url.hostname)) return { ...nothing, problem: NOT_AN_ADDRESS }
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    return { ...nothing, problem: 'Only http and https lead to a Scrapyd.' }
+    return { ...nothing, problem: 'Use an http or https address.' }
   // Without a scheme and a port, Scrapyd's own port is meant.
   if (withScheme !== word && url.port === '' && !/:80(\/|$)/.test(word)) url.port = '6800'
   const [username, password] = [decode(url.username), decode(url.password)]

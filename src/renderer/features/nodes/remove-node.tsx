@@ -20,8 +20,8 @@ export function useRemoveNode(node: Node, onRemoved: () => void) {
       onSuccess: () => {
         setAsking(false)
         onRemoved()
-        if (!canUndo) return notifyDone(`${node.name} was removed from the fleet`)
-        notifyUndo(`${node.name} was removed from the fleet`, () =>
+        if (!canUndo) return notifyDone(`${node.name} was removed.`)
+        notifyUndo(`${node.name} was removed.`, () =>
           client.nodes.add({
             url: node.url,
             username: node.username,
@@ -39,13 +39,13 @@ export function useRemoveNode(node: Node, onRemoved: () => void) {
       <ul>
         {ours > 0 && (
           <li>
-            {plural(ours, 'job')} of ours still run there. They are marked lost; the spiders themselves go on until they
-            end. To let them end well, drain the node first.
+            {plural(ours, 'job')} still running on this node will be marked as lost, although the spiders continue. To
+            let them finish, drain the node first.
           </li>
         )}
-        {node.hasPassword && <li>Its password is forgotten. To add the node again you need it.</li>}
-        {node.hasCaCertificate && <li>Its CA certificate is forgotten.</li>}
-        <li>Jobs that ran there stay in the history.</li>
+        {node.hasPassword && <li>Its password is deleted. You need it to add the node again.</li>}
+        {node.hasCaCertificate && <li>Its CA certificate is deleted.</li>}
+        <li>Its jobs stay in the history.</li>
       </ul>
       <Group gap={8} justify="flex-end">
         <Button variant="subtle" color="gray" onClick={() => setAsking(false)}>

@@ -24,14 +24,14 @@ export function useIsFirstRun(): boolean {
 export function FirstRun({ python }: { python: PythonState }) {
   return (
     <section className={classes.panel} aria-label="Begin">
-      <h2 className={classes.title}>Scrapdeck is running, with a node on this computer.</h2>
-      <p className="dim">Jobs wait in one queue and go to the first node with a free slot. Begin with any of these:</p>
+      <h2 className={classes.title}>Scrapdeck is running with a node on this computer.</h2>
+      <p className="dim">Jobs wait in one queue and run on the first node with a free slot. Choose how to start:</p>
       <div className={classes.ways}>
         {python.state === 'ready' ? <RunDemo python={python} /> : <GetPython python={python} />}
         <Way
           icon={<IconServer2 size={20} stroke={1.5} />}
-          title="Add a node"
-          text="Paste the address of a Scrapyd server, or fifty of them. Each is tried before it is saved."
+          title="Add nodes"
+          text="Paste the addresses of one or more Scrapyd servers. Each is checked before it is saved."
         >
           <LinkButton to="/nodes" search={{ add: true }}>
             Add nodes…
@@ -39,8 +39,8 @@ export function FirstRun({ python }: { python: PythonState }) {
         </Way>
         <Way
           icon={<IconBoxSeam size={20} stroke={1.5} />}
-          title="Deploy a project"
-          text="Drop an egg or a folder with scrapy.cfg anywhere in this window."
+          title="Deploy project"
+          text="Drop an egg or a folder with scrapy.cfg into this window."
         >
           <LinkButton to="/projects">Open Projects</LinkButton>
         </Way>
@@ -61,11 +61,11 @@ function RunDemo({ python }: { python: PythonState }) {
   return (
     <Way
       icon={<IconPlayerPlay size={20} stroke={1.5} />}
-      title="Run the demo spider"
-      text={`Deploys a small project, runs its spider here with Scrapy ${python.scrapyVersion} and opens its live log.`}
+      title="Run demo spider"
+      text={`Deploys a small project, runs its spider with Scrapy ${python.scrapyVersion} and opens the live log.`}
     >
       <Button variant="filled" loading={isPending} onClick={() => mutate(undefined)}>
-        Run the demo
+        Run demo
       </Button>
     </Way>
   )
@@ -76,7 +76,7 @@ function GetPython({ python }: { python: PythonState }) {
     return (
       <Way
         icon={<IconPlayerPlay size={20} stroke={1.5} />}
-        title="Run the demo spider"
+        title="Run demo spider"
         text="Looking for Python and Scrapy on this computer…"
       />
     )
@@ -84,7 +84,7 @@ function GetPython({ python }: { python: PythonState }) {
   return (
     <Way
       icon={<IconPlayerPlay size={20} stroke={1.5} />}
-      title="Get Scrapy for this computer"
+      title="Install Scrapy on this computer"
       text={python.problem ?? 'Python with Scrapy was not found.'}
     >
       <CreateEnvironment primary />

@@ -52,7 +52,7 @@ export function FleetMap({ nodes }: { nodes: readonly Node[] }) {
   )
   const { used, total: slots } = countSlots(nodes)
   const { inUse, over } = splitSlots(used, slots)
-  const note = `${formatCount(inUse)} of ${formatCount(slots)} slots${over === null ? '' : `, ${over} waiting there`}${troubled.length === 0 ? '' : ` · ${plural(troubled.length, 'node')} in trouble`}`
+  const note = `${formatCount(inUse)} of ${formatCount(slots)} slots${over === null ? '' : `, ${over} queued on nodes`}${troubled.length === 0 ? '' : ` · ${plural(troubled.length, 'node')} with problems`}`
   return (
     <Panel title="Fleet" note={note} aside={<Legend />}>
       <div ref={sizer}>
@@ -67,7 +67,7 @@ export function FleetMap({ nodes }: { nodes: readonly Node[] }) {
               ref={canvas}
               className={classes.canvas}
               role="img"
-              aria-label={`${formatCount(used)} of ${formatCount(slots)} slots in use on ${plural(nodes.length, 'node')}. ${troubled.length === 0 ? 'All nodes are well.' : `In trouble: ${troubled.map(({ name }) => name).join(', ')}.`}`}
+              aria-label={`${formatCount(used)} of ${formatCount(slots)} slots in use on ${plural(nodes.length, 'node')}. ${troubled.length === 0 ? 'All nodes are healthy.' : `Nodes with problems: ${troubled.map(({ name }) => name).join(', ')}.`}`}
               data-point={hover ? true : undefined}
               onPointerMove={onMove}
               onPointerLeave={() => setHover(null)}
@@ -96,7 +96,7 @@ function Hint({ spot, x, y }: { spot: FleetSpot; x: number; y: number }) {
             {run.project}/{run.spider}
           </strong>
           <span>
-            {run.jobId === null ? 'external, started by somebody else' : run.state}
+            {run.jobId === null ? 'external, not started by Scrapdeck' : run.state}
             {run.sinceMs !== null && ` · ${formatRuntime(Date.now() - run.sinceMs)}`} · {node.name}
           </span>
         </>

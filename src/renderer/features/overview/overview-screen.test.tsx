@@ -14,7 +14,7 @@ afterEach(() => app.stop())
 
 it('offers the demo spider on first run and opens its live log', async () => {
   open({ firstRun: true })
-  fireEvent.click(await screen.findByRole('button', { name: 'Run the demo' }))
+  fireEvent.click(await screen.findByRole('button', { name: 'Run demo' }))
   await waitFor(() => expect(app.router.state.location.pathname).toBe('/logs'))
   const [job] = [...engine.jobs.values()]
   expect(app.router.state.location.search).toMatchObject({ job: job?.id })
@@ -25,7 +25,7 @@ it('makes a Python environment with progress, then offers the demo', async () =>
   await screen.findByText(/Scrapy is not/)
   fireEvent.click(screen.getByRole('button', { name: 'Create environment' }))
   await screen.findByText(/Downloading Scrapy/, {}, { timeout: 3000 })
-  await screen.findByRole('button', { name: 'Run the demo' }, { timeout: 5000 })
+  await screen.findByRole('button', { name: 'Run demo' }, { timeout: 5000 })
 })
 
 it('puts the mend beside each problem, and takes a cordon back on Undo', async () => {
@@ -64,7 +64,7 @@ it('follows the figures live, and says so when it cannot', async () => {
 
 it('pauses the queue by the switch in the top bar, once the engine has confirmed it', async () => {
   open()
-  const pause = await screen.findByRole<HTMLButtonElement>('button', { name: 'Pause all' })
+  const pause = await screen.findByRole<HTMLButtonElement>('button', { name: 'Pause queue' })
   await waitFor(() => expect(pause.disabled).toBe(false))
   fireEvent.click(pause)
   expect((await screen.findByRole('button', { name: /Paused/ })).getAttribute('aria-pressed')).toBe('true')

@@ -123,7 +123,7 @@ function CordonButton({ nodeId }: { nodeId: string }) {
   const { mutate, isPending } = useMutation(
     query.nodes.setMode.mutationOptions({
       onSuccess: (node) =>
-        notifyUndo(`${node.name} takes no new jobs`, () => client.nodes.setMode({ id: nodeId, mode: 'active' })),
+        notifyUndo(`${node.name} was cordoned.`, () => client.nodes.setMode({ id: nodeId, mode: 'active' })),
       onError: (error) => notifyError('Could not cordon the node', error)
     })
   )

@@ -39,7 +39,7 @@ export function DeleteDialog({ project, version, onClose, onProjectGone }: Delet
           ? await client.projects.deleteProject({ project: project.name })
           : await client.projects.deleteVersion({ project: project.name, version: version.version })
       if (gone.failedNodes.length > 0) return setFailedNodes(gone.failedNodes)
-      notifyDone(`${what} is deleted.`)
+      notifyDone(`${what} was deleted.`)
       onClose()
       if (isLast) onProjectGone()
     } catch (failure) {
@@ -54,23 +54,23 @@ export function DeleteDialog({ project, version, onClose, onProjectGone }: Delet
       {failedNodes.length > 0 ? (
         <div className={classes.failure} role="alert">
           <strong>
-            {what} is gone here, but still on {plural(failedNodes.length, 'node')}
+            {what} was deleted here, but is still on {plural(failedNodes.length, 'node')}
           </strong>
           {failedNodes.map(({ nodeId, error: reason }) => (
             <p key={nodeId}>
-              {nodeId}: {reason ?? 'no reason was given'}
+              {nodeId}: {reason ?? 'no reason given'}
             </p>
           ))}
         </div>
       ) : (
         <DialogText>
-          {version === null ? `All ${plural(project.versions.length, 'version')}, their eggs` : 'Its egg'} will be
-          deleted here{places.size > 0 ? ` and on ${plural(places.size, 'node')}` : ''}. The history of its jobs and
-          their logs stay.
+          {version === null ? `All ${plural(project.versions.length, 'version')} and their eggs` : 'Its egg'} will be
+          deleted here{places.size > 0 ? ` and on ${plural(places.size, 'node')}` : ''}. Its jobs and their logs are
+          kept.
           {version !== null && version.version === project.latestVersion && project.versions[1] !== undefined && (
             <>
               {' '}
-              Jobs without a version will then get{' '}
+              Jobs without a version then use{' '}
               <strong>{project.versions.find((each) => each !== version)?.version}</strong>.
             </>
           )}

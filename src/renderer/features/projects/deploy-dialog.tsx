@@ -74,7 +74,7 @@ function NodeLabel({ node, isThere }: { node: Node; isThere: boolean }) {
     <span className={classes.nodeLabel}>
       <NodeHealthDot health={node.health} mode={node.mode} /> {node.name}
       <span className="faint">
-        {[isThere ? 'has it' : '', word === 'up' ? '' : word].filter((each) => each !== '').join(', ')}
+        {[isThere ? 'deployed' : '', word === 'up' ? '' : word].filter((each) => each !== '').join(', ')}
       </span>
     </span>
   )

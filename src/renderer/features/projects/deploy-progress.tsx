@@ -33,7 +33,7 @@ export function DeployProgress({ deploy, expected }: { deploy: Deploy; expected:
           <Button onClick={() => deploy.start(failed.map(({ nodeId }) => nodeId))}>
             {failed.length === 1
               ? `Retry ${nameOf((failed[0] as Deployment).nodeId)}`
-              : `Retry the ${failed.length} failed`}
+              : `Retry ${failed.length} failed nodes`}
           </Button>
         )}
       </div>

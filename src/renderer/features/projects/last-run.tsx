@@ -6,7 +6,7 @@ import classes from './projects.module.css'
 
 /** The newest job of a project or spider, as a way to it. */
 export function LastRun({ job }: { job: Job | undefined }) {
-  if (job === undefined) return <span className="faint">not lately</span>
+  if (job === undefined) return <span className="faint">not recently</span>
   return (
     <Link to="/jobs" search={{ job: job.id }} className={classes.lastRun}>
       <StatusText status={job.status} />

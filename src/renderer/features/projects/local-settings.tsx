@@ -28,7 +28,7 @@ export function LocalSettings({ project, isLogOpen, onLog, onEdit }: LocalSettin
   const limits = limitsInForce(project.settings.limits)
   return (
     <Panel
-      title="On the local node"
+      title="Local node"
       aside={
         <Button variant="subtle" size="compact-xs" onClick={onEdit}>
           Python and limits…
@@ -44,13 +44,13 @@ export function LocalSettings({ project, isLogOpen, onLog, onEdit }: LocalSettin
         </FieldRow>
       )}
       {environment?.state === 'ready' && (
-        <FieldRow label="Starts">
+        <FieldRow label="Start mode">
           <StartModeText start={environment.start} />
         </FieldRow>
       )}
       <FieldRow label="Limits">
         {limits.length === 0 ? (
-          <span className="dim">none: a run ends by itself or when somebody ends it</span>
+          <span className="dim">none</span>
         ) : (
           <ul className={classes.limits}>
             {limits.map(({ name, label, value }) => (
@@ -72,7 +72,7 @@ function PythonText({ project, environment }: { project: Project; environment: E
   if (python.kind === 'default')
     return (
       <>
-        {words || 'the local node’s'} {words !== '' && <span className="dim">· the local node’s</span>}
+        {words || 'default'} {words !== '' && <span className="dim">· default</span>}
       </>
     )
   return (

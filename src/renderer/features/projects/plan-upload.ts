@@ -39,11 +39,11 @@ export async function planUploads(files: readonly File[]): Promise<UploadPlans> 
     if (inFolders(path)) continue
     if (/\.(egg|zip)$/i.test(file.name)) plans.push(planFile(file))
     else if (path.includes('/')) strangeFolders.add(path.slice(0, path.indexOf('/')))
-    else problems.push(`${file.name} is neither an .egg nor a .zip.`)
+    else problems.push(`${file.name} is not an .egg or .zip file.`)
   }
   for (const folder of strangeFolders) {
     problems.push(
-      `${folder} has no scrapy.cfg, so it is not a Scrapy project. Drop the folder in which you run “scrapy crawl”.`
+      `${folder} has no scrapy.cfg, so it is not a Scrapy project. Drop the folder that contains scrapy.cfg.`
     )
   }
   return { plans, problems }

@@ -63,7 +63,7 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
           Run…
         </Button>
         <Tooltip label="Close (Esc)">
-          <ActionIcon onClick={onClose} aria-label="Close the project">
+          <ActionIcon onClick={onClose} aria-label="Close project">
             <IconX size={16} />
           </ActionIcon>
         </Tooltip>
@@ -71,7 +71,7 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
       {project.settings.paused && (
         <p className={classes.warning} role="status">
           <IconPlayerPause size={14} className="tone-wait" aria-hidden />
-          <span>Paused: its jobs wait, and none is sent until you resume. What runs goes on.</span>
+          <span>Paused: queued jobs wait until you resume. Running jobs continue.</span>
         </p>
       )}
       {latest?.orderWarning != null && <OrderWarning text={latest.orderWarning} />}
@@ -83,7 +83,7 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
         note={plural(project.versions.length, 'version')}
         aside={
           <Button variant="subtle" color="gray" size="compact-xs" onClick={() => setDeleting('project')}>
-            Delete the project…
+            Delete project…
           </Button>
         }
         flush
@@ -112,7 +112,7 @@ function PauseButton({ project: { name, settings } }: { project: Project }) {
     })
   )
   return (
-    <Tooltip label={settings.paused ? 'Resume: send its jobs again' : 'Pause: send none of its jobs'}>
+    <Tooltip label={settings.paused ? 'Resume sending jobs of this project' : 'Stop sending jobs of this project'}>
       <ActionIcon
         loading={isPending}
         aria-label={settings.paused ? 'Resume' : 'Pause'}
@@ -131,12 +131,12 @@ function QueueFacts({ project: { settings } }: { project: Project }) {
     settings.weight === 1 && retry === null && !settings.noOverlap && settings.distribution === 'on_demand'
   if (isDefault) return null
   return (
-    <Panel title="Jobs and eggs">
+    <Panel title="Queue and deployment">
       {settings.weight !== 1 && <FieldRow label="Weight">{settings.weight}</FieldRow>}
       {retry !== null && <FieldRow label="Retry">{retry}</FieldRow>}
-      {settings.noOverlap && <FieldRow label="Overlap">one live run of a spider with the same arguments</FieldRow>}
+      {settings.noOverlap && <FieldRow label="Overlap">one live job per spider with the same arguments</FieldRow>}
       {settings.distribution === 'at_once' && (
-        <FieldRow label="Eggs">the latest goes to all nodes that are up, at once</FieldRow>
+        <FieldRow label="Deployment">the latest version goes to all active nodes immediately</FieldRow>
       )}
     </Panel>
   )
@@ -166,10 +166,10 @@ function Spiders({ project, version }: { project: Project; version: Version | un
       flush
     >
       {spiders === null || spiders.length === 0 ? (
-        <EmptyState title={spiders === null ? 'Not listed yet' : 'This version has no spiders'}>
+        <EmptyState title={spiders === null ? 'Unknown yet' : 'This version has no spiders'}>
           {spiders === null
-            ? 'The spiders are listed by the local node, or by the first node that gets this version.'
-            : 'Look whether SPIDER_MODULES in its settings names the right package.'}
+            ? 'The local node, or the first node that gets this version, reports its spiders.'
+            : 'Check that SPIDER_MODULES in the project settings names the right package.'}
         </EmptyState>
       ) : (
         <ul className={classes.spiders}>

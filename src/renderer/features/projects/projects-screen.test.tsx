@@ -52,7 +52,7 @@ it('takes an egg dropped anywhere: editable, uploaded, sent to all nodes, the fa
   open('/projects')
   await screen.findByRole('grid', { name: 'Projects' })
   act(() => offerFiles([egg()]))
-  const dialog = await dialogNamed('Deploy a project')
+  const dialog = await dialogNamed('Deploy project')
   const project = dialog.getByLabelText('Project') as HTMLInputElement
   expect(project.value).toBe('shop')
   fireEvent.change(project, { target: { value: 'webshop' } })
@@ -83,12 +83,12 @@ it('says in words why an upload was refused, and lets it be tried again', async 
     )
   )
   act(() => offerFiles([egg()]))
-  const dialog = await dialogNamed('Deploy a project')
+  const dialog = await dialogNamed('Deploy project')
   fireEvent.click(dialog.getByRole('button', { name: 'Upload' }))
   const alert = await dialog.findByRole('alert')
   expect(alert.textContent).toContain('has no EGG-INFO/PKG-INFO. Build it')
   engine.failures.clear()
-  fireEvent.click(dialog.getByRole('button', { name: 'Upload again' }))
+  fireEvent.click(dialog.getByRole('button', { name: 'Retry upload' }))
   expect(await dialog.findByText(/is here with/)).toBeTruthy()
 })
 
@@ -96,7 +96,7 @@ it('says what can be dropped when something else was', async () => {
   open('/projects')
   await screen.findByRole('grid', { name: 'Projects' })
   act(() => offerFiles([new File(['x'], 'notes.txt')]))
-  const dialog = await dialogNamed('Deploy a project')
+  const dialog = await dialogNamed('Deploy project')
   expect(dialog.getByRole('alert').textContent).toContain('notes.txt is neither an .egg nor a .zip')
 })
 
@@ -115,7 +115,7 @@ it('deletes a version only after saying what goes and what stays', async () => {
   fireEvent.click(await screen.findByRole('button', { name: 'More for 20261119T181000' }))
   fireEvent.click(await screen.findByRole('menuitem', { name: 'Delete…' }))
   const dialog = await dialogNamed('Delete prices 20261119T181000?')
-  expect(dialog.getByText(/on 11 nodes/).textContent).toContain('Jobs without a version will then get 20261112T090412')
+  expect(dialog.getByText(/on 11 nodes/).textContent).toContain('Jobs without a version then use 20261112T090412')
   expect(engine.calls).not.toContain('projects.deleteVersion')
   fireEvent.click(dialog.getByRole('button', { name: 'Delete' }))
   await waitFor(() => expect(engine.projects.get('prices')?.latestVersion).toBe('20261112T090412'))
@@ -197,10 +197,10 @@ it('says what each node lost or holds instead, and mends one of them and all', a
   )
   const places = within(detail.getByRole('list', { name: 'Where 20261119T181000 is not well' }))
   const words = (node: string) => places.getByText(node).parentElement?.textContent
-  expect(words('eu-1')).toContain('was sent there, and the node lists it no longer')
+  expect(words('eu-1')).toContain('was deployed, but the node no longer lists it')
   expect(words('eu-2')).toContain('it may be other code')
   expect(words('eu-3')).toContain('was replaced here since')
-  expect(detail.getByText('4 nodes', { exact: false }).textContent).toBe('Mend 4 nodes')
+  expect(detail.getByText('4 nodes', { exact: false }).textContent).toBe('Repair 4 nodes')
   fireEvent.click(places.getByRole('button', { name: 'Send 20261119T181000 to eu-1' }))
   expect(await detail.findByText('On 1 node.')).toBeTruthy()
   await waitFor(() => expect(places.queryByText('eu-1')).toBeNull())
@@ -237,7 +237,7 @@ it('sets weight, retry, overlap and how eggs reach nodes, and shows what is not 
     })
   )
   const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
-  expect(await detail.findByText('the latest goes to all nodes that are up, at once')).toBeTruthy()
+  expect(await detail.findByText('the latest version goes to all active nodes immediately')).toBeTruthy()
 })
 
 it('warns where nodes disagree on the latest version', async () => {

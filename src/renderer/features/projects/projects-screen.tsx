@@ -34,8 +34,8 @@ export function ProjectsScreen() {
   const open = (project: string | undefined) =>
     void navigate({ search: { project }, replace: search.project !== undefined && project !== undefined })
   useKeys('Projects', [
-    { key: 'u', label: 'Upload a project', run: () => picker.current?.click() },
-    { key: 'Escape', label: 'Close the project', run: () => open(undefined) }
+    { key: 'u', label: 'Upload project', run: () => picker.current?.click() },
+    { key: 'Escape', label: 'Close project', run: () => open(undefined) }
   ])
   const picker = useRef<HTMLInputElement>(null)
   // A project that changes comes at the end of the cached list; on the screen each keeps its place.
@@ -56,7 +56,7 @@ export function ProjectsScreen() {
         <div className={classes.listHead}>
           <ScreenHead
             title="Projects"
-            note={search.project === undefined ? 'drop an egg or a folder with scrapy.cfg anywhere' : undefined}
+            note={search.project === undefined ? 'drop an egg or a folder with scrapy.cfg into this window' : undefined}
           >
             <PickFolderButton onFiles={offerUploads} />
             {uploadButton}
@@ -68,7 +68,7 @@ export function ProjectsScreen() {
           hidden
           multiple
           accept=".egg,.zip"
-          aria-label="Eggs or zips to deploy"
+          aria-label="Egg or zip files to deploy"
           onChange={(event) => {
             offerUploads([...(event.target.files ?? [])])
             event.target.value = ''
@@ -86,8 +86,8 @@ export function ProjectsScreen() {
               primary
               empty={
                 <EmptyState icon={<IconPackage size={28} />} title="No projects yet" action={uploadButton}>
-                  A project is a Scrapy project packed as an egg. Drop its .egg, or the folder with its scrapy.cfg,
-                  anywhere in this window; scrapyd-deploy works too.
+                  A project is a Scrapy project packed as an egg. Drop an .egg file, or a folder with scrapy.cfg, into
+                  this window, or use scrapyd-deploy.
                 </EmptyState>
               }
             />
@@ -178,7 +178,7 @@ function projectColumns(nodes: readonly Node[], lastJobs: ReadonlyMap<string, Jo
 
 const formatKnown = (count: number | undefined) =>
   count === undefined ? (
-    <span className="faint" title="Not listed yet">
+    <span className="faint" title="Unknown yet">
       ?
     </span>
   ) : (
@@ -215,8 +215,8 @@ function PickFolderButton({ onFiles }: { onFiles: (files: readonly File[]) => vo
   return (
     <>
       <Button
-        aria-label="Choose a folder"
-        title="A folder with scrapy.cfg; its egg is built here"
+        aria-label="Choose folder"
+        title="Folder with scrapy.cfg. Scrapdeck builds the egg."
         onClick={() => input.current?.click()}
       >
         Folder…

@@ -8,12 +8,12 @@ export function SpreadText({ spread: { present, failed, drifted, total } }: { sp
   if (present === total && total > 0)
     return <span className="dim">{total === 1 ? 'the node' : `all ${total} ${nodes}`}</span>
   const told = [
-    failed > 0 && `${failed} could not be reached or refused it`,
-    drifted > 0 && `${drifted} lost it, or hold something else by its name`
+    failed > 0 && `${failed} failed`,
+    drifted > 0 && `${drifted} lost it or hold different code under this name`
   ].filter(Boolean)
   return (
-    <span title={told.join('; ') || 'It is sent to a node before the first job that needs it there'}>
-      {present === 0 ? 'no node yet' : `${present} of ${total} ${nodes}`}
+    <span title={told.join('; ') || 'It is deployed to a node before its first job there'}>
+      {present === 0 ? 'no nodes yet' : `${present} of ${total} ${nodes}`}
       {failed > 0 && (
         <span className={`tone-bad ${classes.spreadFailed}`}>
           <IconX size={12} stroke={2.4} aria-hidden />

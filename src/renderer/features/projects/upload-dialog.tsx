@@ -27,7 +27,7 @@ export function UploadDialog({
     <Modal
       opened
       onClose={onClose}
-      title={uploads.plans.length > 1 ? `Deploy ${uploads.plans.length} projects` : 'Deploy a project'}
+      title={uploads.plans.length > 1 ? `Deploy ${uploads.plans.length} projects` : 'Deploy project'}
       size={560}
     >
       <div className={classes.uploads}>
@@ -40,9 +40,7 @@ export function UploadDialog({
           </p>
         ))}
         {uploads.plans.length === 0 && (
-          <p className="dim">
-            What can be dropped: an .egg, a .zip of a Scrapy project, or its folder with scrapy.cfg.
-          </p>
+          <p className="dim">You can drop an .egg file, a .zip of a Scrapy project, or its folder with scrapy.cfg.</p>
         )}
       </div>
       {uploads.plans.length === 0 && (
@@ -117,7 +115,7 @@ function UploadCard({
           <div className={classes.uploadFields}>
             <TextInput
               label="Project"
-              placeholder={plan.fileCount === null ? 'as the archive says' : 'as scrapy.cfg says'}
+              placeholder={plan.fileCount === null ? 'from the archive' : 'from scrapy.cfg'}
               value={project}
               onChange={(event) => setProject(event.currentTarget.value)}
               maxLength={200}
@@ -126,7 +124,7 @@ function UploadCard({
             />
             <TextInput
               label="Version"
-              placeholder="the present time"
+              placeholder="current time"
               value={version}
               onChange={(event) => setVersion(event.currentTarget.value)}
               maxLength={200}
@@ -137,12 +135,12 @@ function UploadCard({
           {isBusy && <Progress value={100} animated aria-label="Upload" />}
           <footer className={classes.dialogFoot}>
             <span className={classes.grow} role="status">
-              {step.kind === 'preparing' && plan.fileCount !== null && 'Zipping the folder…'}
-              {step.kind === 'sending' && 'Uploading, checking, listing its spiders…'}
+              {step.kind === 'preparing' && plan.fileCount !== null && 'Zipping folder…'}
+              {step.kind === 'sending' && 'Uploading, checking, listing spiders…'}
             </span>
             <Button onClick={onClose}>Cancel</Button>
             <Button type="submit" variant="filled" loading={isBusy}>
-              {step.kind === 'failed' ? 'Upload again' : 'Upload'}
+              {step.kind === 'failed' ? 'Retry upload' : 'Upload'}
             </Button>
           </footer>
         </form>
@@ -182,9 +180,9 @@ function Uploaded({ version, onClose }: { version: Version; onClose: () => void 
         <strong>
           {version.project} {version.version}
         </strong>{' '}
-        is here
+        was uploaded
         {version.spiders === null
-          ? '. Its spiders will be listed by the first node that gets it.'
+          ? '. The first node that gets it will report its spiders.'
           : ` with ${plural(version.spiders.length, 'spider')}:`}
       </p>
       {version.spiders !== null && version.spiders.length > 0 && (

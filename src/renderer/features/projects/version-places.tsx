@@ -11,11 +11,11 @@ import { useDeploy } from './use-deploy.ts'
 
 /** What each of the places means to an operator. */
 const WORDS: Record<Exclude<Place, 'present'>, string> = {
-  sending: 'is being sent',
+  sending: 'is being deployed',
   failed: 'failed',
-  missing: 'was sent there, and the node lists it no longer',
-  foreign: 'the node lists this name, but Scrapdeck did not send it: it may be other code',
-  replaced: 'has an egg of this name that was replaced here since'
+  missing: 'was deployed, but the node no longer lists it',
+  foreign: 'the node lists this version, but Scrapdeck did not deploy it: it may contain different code',
+  replaced: 'has an older egg of this version'
 }
 
 /** Where a version is, node by node: what is well in one line, what is not with its reason and the button that mends it. */
@@ -36,10 +36,10 @@ export function VersionPlaces({ version, nodes }: { version: Version; nodes: rea
   return (
     <>
       <FieldRow label="On">
-        {there.map(({ deployment }) => nameOf(deployment.nodeId)).join(', ') || 'no node yet'}
+        {there.map(({ deployment }) => nameOf(deployment.nodeId)).join(', ') || 'no nodes yet'}
       </FieldRow>
       {others.length > 0 && (
-        <ul className={classes.places} aria-label={`Where ${version.version} is not well`}>
+        <ul className={classes.places} aria-label={`Nodes with problems with ${version.version}`}>
           {others.map(({ deployment, place }) => (
             <li key={deployment.nodeId}>
               <PlaceIcon place={place} />
@@ -53,7 +53,7 @@ export function VersionPlaces({ version, nodes }: { version: Version; nodes: rea
                   aria-label={`Send ${version.version} to ${nameOf(deployment.nodeId)}`}
                   onClick={() => deploy.start([deployment.nodeId])}
                 >
-                  {place === 'foreign' ? 'Send ours' : 'Send again'}
+                  {place === 'foreign' ? 'Replace' : 'Send again'}
                 </Button>
               )}
             </li>
@@ -67,7 +67,7 @@ export function VersionPlaces({ version, nodes }: { version: Version; nodes: rea
           <div className={classes.placeActions}>
             {drifted.length > 1 && (
               <Button onClick={() => deploy.start(drifted.map(({ deployment }) => deployment.nodeId))}>
-                Mend {plural(drifted.length, 'node')}
+                Repair {plural(drifted.length, 'node')}
               </Button>
             )}
             {without.length > drifted.length && (
@@ -84,7 +84,7 @@ export function VersionPlaces({ version, nodes }: { version: Version; nodes: rea
 
 function PlaceWords({ deployment, place }: { deployment: Deployment; place: Place }) {
   if (place === 'present') return null
-  if (place === 'failed') return <span className="tone-bad">{deployment.error ?? 'failed, no reason was given'}</span>
+  if (place === 'failed') return <span className="tone-bad">{deployment.error ?? 'failed without a reason'}</span>
   return (
     <>
       {WORDS[place]}{' '}

@@ -80,7 +80,7 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
                     leftSection={<IconSend size={14} />}
                     onClick={() => onDeploy(version)}
                     disabled={version.sha256 === null}
-                    title={version.sha256 === null ? 'Scrapdeck has no egg of it to send: upload it first' : undefined}
+                    title={version.sha256 === null ? 'Scrapdeck does not have this egg. Upload it first.' : undefined}
                   >
                     Deploy to nodes…
                   </Menu.Item>
@@ -104,7 +104,7 @@ function SpiderChange({ version, before }: { version: Version; before: Version |
   return (
     <span className={classes.change}>
       {version.spiders === null ? (
-        <span className="faint">spiders not listed</span>
+        <span className="faint">spiders unknown</span>
       ) : (
         plural(version.spiders.length, 'spider')
       )}
@@ -112,7 +112,7 @@ function SpiderChange({ version, before }: { version: Version; before: Version |
         <span title={`New: ${change.added.join(', ')}`}> +{change.added.length}</span>
       )}
       {change !== null && change.removed.length > 0 && (
-        <span title={`Gone: ${change.removed.join(', ')}`}> −{change.removed.length}</span>
+        <span title={`Removed: ${change.removed.join(', ')}`}> −{change.removed.length}</span>
       )}
     </span>
   )
@@ -132,7 +132,7 @@ function VersionFacts({
     <div className={classes.facts}>
       <FieldRow label="SHA-256">
         {version.sha256 === null ? (
-          <span className="dim">only seen on nodes; Scrapdeck has no egg of it</span>
+          <span className="dim">only on nodes: Scrapdeck does not have this egg</span>
         ) : (
           <>
             <span className="mono">{version.sha256.slice(0, 16)}…</span>{' '}
@@ -141,9 +141,9 @@ function VersionFacts({
         )}
       </FieldRow>
       {version.spiders !== null && <FieldRow label="Spiders">{version.spiders.join(', ') || 'none'}</FieldRow>}
-      {change !== null && change.added.length > 0 && <FieldRow label="New in it">{change.added.join(', ')}</FieldRow>}
+      {change !== null && change.added.length > 0 && <FieldRow label="New spiders">{change.added.join(', ')}</FieldRow>}
       {change !== null && change.removed.length > 0 && (
-        <FieldRow label="Gone from it">{change.removed.join(', ')}</FieldRow>
+        <FieldRow label="Removed spiders">{change.removed.join(', ')}</FieldRow>
       )}
       {version.orderWarning !== null && <OrderWarning text={version.orderWarning} />}
       <VersionPlaces version={version} nodes={nodes} />

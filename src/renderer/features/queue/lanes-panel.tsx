@@ -19,7 +19,7 @@ export function LanesPanel({ queued }: { queued: number | null }) {
     query.queue.lanes.queryOptions({ input: { limit: LANES_SHOWN }, refetchInterval: 2_000, staleTime: 0 })
   )
   return (
-    <Panel title="What waits for what" note={lanes.data && noteOf(lanes.data, queued)} flush>
+    <Panel title="Waiting jobs" note={lanes.data && noteOf(lanes.data, queued)} flush>
       <QueryState query={lanes} what="the queue" rows={5}>
         {(data) => (
           <div className={classes.lanes} style={{ height: Math.min(296, 32 + Math.max(4, data.lanes.length) * 32) }}>
@@ -33,8 +33,8 @@ export function LanesPanel({ queued }: { queued: number | null }) {
               }
               primary
               empty={
-                <EmptyState title="Nothing stands in the line">
-                  A job that is asked for goes to the first node with room for it, or waits here and says why.
+                <EmptyState title="The queue is empty">
+                  Jobs run on the first node with a free slot. Jobs that must wait are listed here with the reason.
                 </EmptyState>
               }
             />
@@ -70,7 +70,7 @@ const COLUMNS: Column<LaneSummary>[] = [
   },
   {
     id: 'waiting',
-    header: 'Waits for',
+    header: 'Waiting for',
     width: 'minmax(160px, 2fr)',
     sortBy: ({ waiting }) => waiting.text,
     cell: ({ waiting }) => (
@@ -85,10 +85,8 @@ function noteOf({ lanes, total }: { lanes: readonly LaneSummary[]; total: number
   const inLanes = lanes.reduce((sum, { depth }) => sum + depth, 0)
   const held = queued === null || total > lanes.length ? 0 : queued - inLanes
   return [
-    total > lanes.length
-      ? `the ${formatCount(lanes.length)} longest of ${plural(total, 'lane')}`
-      : plural(total, 'lane'),
-    held > 0 && `${plural(held, 'job')} held for a time or for another job`
+    total > lanes.length ? `largest ${formatCount(lanes.length)} of ${plural(total, 'lane')}` : plural(total, 'lane'),
+    held > 0 && `${plural(held, 'job')} waiting for a time or another job`
   ]
     .filter(Boolean)
     .join(' · ')

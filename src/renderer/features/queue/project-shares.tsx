@@ -17,11 +17,11 @@ export function ProjectShares() {
   const waiting = useCounts(['queued'])
   const live = useCounts(['starting', 'running'])
   return (
-    <Panel title="Projects" note="shares of slots, and pauses" flush>
+    <Panel title="Projects" note="slot shares and pauses" flush>
       <QueryState query={projects} what="the projects" rows={5}>
         {(data) =>
           data.projects.length === 0 ? (
-            <EmptyState title="No projects yet">Deploy one; its share and its pause are set here.</EmptyState>
+            <EmptyState title="No projects yet">Deploy a project to set its weight and pause it here.</EmptyState>
           ) : (
             <>
               <table className={classes.shares}>
@@ -40,7 +40,7 @@ export function ProjectShares() {
                     <th scope="col" className={classes.number}>
                       Share
                     </th>
-                    <th scope="col">Sends</th>
+                    <th scope="col">Dispatching</th>
                   </tr>
                 </thead>
                 <tbody>
@@ -56,8 +56,8 @@ export function ProjectShares() {
                 </tbody>
               </table>
               <p className={classes.foot}>
-                At equal priority a project of weight 2 gets twice the slots of one of weight 1. The share is what it
-                gets now, among those that have jobs waiting and are not paused; limits may leave it less.
+                At equal priority, a project with weight 2 gets twice the slots of one with weight 1. The share counts
+                projects with queued jobs that are not paused. Limits can reduce it.
               </p>
             </>
           )
@@ -109,7 +109,7 @@ function ShareRow({
     if (weight === '' || weight === settings.weight) return setWeight(settings.weight)
     try {
       await client.projects.configure({ project: name, settings: { ...settings, weight } })
-      notifyUndo(`${name} has weight ${weight}`, () => client.projects.configure({ project: name, settings }))
+      notifyUndo(`The weight of ${name} is ${weight}.`, () => client.projects.configure({ project: name, settings }))
     } catch (error) {
       setWeight(settings.weight)
       notifyError(`Could not change the weight of ${name}`, error)
@@ -164,7 +164,7 @@ function ShareRow({
           checked={!settings.paused}
           onChange={(event) => void setPaused(!event.currentTarget.checked)}
           label={settings.paused ? <span className="tone-wait">paused</span> : 'yes'}
-          aria-label={`${name} sends jobs`}
+          aria-label={`Dispatch jobs of ${name}`}
         />
       </td>
     </tr>

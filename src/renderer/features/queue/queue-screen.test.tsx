@@ -60,11 +60,11 @@ it('keeps what was typed when the engine refuses it', async () => {
 
 it('pauses a project: its lanes say so, and resuming lets them go on', async () => {
   await open()
-  fireEvent.click(await screen.findByRole('switch', { name: 'news sends jobs' }))
+  fireEvent.click(await screen.findByRole('switch', { name: 'Dispatch jobs of news' }))
   const lanes = within(await screen.findByRole('grid', { name: 'Lanes of the queue' }))
   expect((await lanes.findAllByText('news is paused', {}, { timeout: 6000 })).length).toBeGreaterThan(0)
   expect(engine.projects.get('news')?.settings.paused).toBe(true)
-  fireEvent.click(screen.getByRole('switch', { name: 'news sends jobs' }))
+  fireEvent.click(screen.getByRole('switch', { name: 'Dispatch jobs of news' }))
   await waitFor(() => expect(engine.projects.get('news')?.settings.paused).toBe(false))
 })
 

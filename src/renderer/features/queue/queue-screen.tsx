@@ -19,7 +19,7 @@ export function QueueScreen() {
           figures && (
             <>
               {figures.queued === 0
-                ? 'no job waits'
+                ? 'no queued jobs'
                 : `${plural(figures.queued, 'job')} wait${figures.queued === 1 ? 's' : ''}`}{' '}
               · {formatCount(figures.slotsUsed)} of {formatCount(figures.slotsTotal)} slots in use
               {figures.paused && ' · paused'}

@@ -26,25 +26,25 @@ describe('clockChangesOf', () => {
       'Sun 31 Oct 2027: clocks go back 1 h'
     ])
     expect(effects(timing('30 2 * * *'))).toEqual([
-      '02:30 does not exist then: it runs at 03:00, once.',
+      '02:30 does not exist on that day: it runs at 03:00, once.',
       '02:30 is there twice: it runs the first time only.'
     ])
     expect(effects(timing('30 2 * * *', { gap: 'skip', doubled: 'run_twice' }))).toEqual([
-      '02:30 does not exist then: no run.',
+      '02:30 does not exist on that day: no run.',
       '02:30 is there twice: it runs both times.'
     ])
   })
 
   it('says that other times are not touched, and how they move by UTC', () => {
     expect(effects(timing('0 12 * * *'))[0]).toBe(
-      'No run is left out or doubled. From then on it runs 1 h earlier by UTC.'
+      'No run is skipped or doubled. After that, it runs 1 h earlier in UTC.'
     )
   })
 
   it('says that what recurs within the hour goes by elapsed time', () => {
     expect(effects(timing('*/10 * * * *'))).toEqual([
-      'It goes by elapsed time: no run is left out or doubled.',
-      'It goes by elapsed time: no run is left out or doubled.'
+      'The interval is elapsed time: no run is skipped or doubled.',
+      'The interval is elapsed time: no run is skipped or doubled.'
     ])
   })
 

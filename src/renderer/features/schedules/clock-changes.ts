@@ -9,7 +9,7 @@ export interface ClockChange {
   atMs: number
   /** `Sun 28 Mar: clocks go forward` */
   title: string
-  /** `02:30 does not exist then: it runs at 03:00.` */
+  /** `02:30 does not exist on that day: it runs at 03:00.` */
   effect: string
   /** Whether any run is moved, left out or doubled by it. */
   isTouched: boolean
@@ -55,8 +55,8 @@ function describeChange(timing: ScheduleTiming, atMs: number, beforeMs: number, 
       title,
       effect:
         timing.gap === 'skip'
-          ? `${times} ${does} then: no run.`
-          : `${times} ${does} then: it runs at ${clock(atMs + afterMs)}, once.`,
+          ? `${times} ${does} on that day: no run.`
+          : `${times} ${does} on that day: it runs at ${clock(atMs + afterMs)}, once.`,
       isTouched: true
     }
   }
@@ -70,8 +70,8 @@ function describeChange(timing: ScheduleTiming, atMs: number, beforeMs: number, 
     title,
     effect:
       timing.doubled === 'run_twice'
-        ? `${times} ${firsts.length > 1 ? 'are' : 'is'} there twice: it runs both times.`
-        : `${times} ${firsts.length > 1 ? 'are' : 'is'} there twice: it runs the first time only.`,
+        ? `${times} ${firsts.length > 1 ? 'are' : 'is'} repeated: both occurrences run.`
+        : `${times} ${firsts.length > 1 ? 'are' : 'is'} repeated: only the first occurrence runs.`,
     isTouched: true
   }
 }
@@ -90,10 +90,10 @@ function timesLost(timing: ScheduleTiming, atMs: number, byMs: number): string[]
 /** Nothing that it names is touched: it goes by elapsed time, or its times lie elsewhere. */
 function untouched(timing: ScheduleTiming, atMs: number, byMs: number): string {
   const isByClock = timing.rules.some(({ kind }) => kind === 'cron') && !isOpenOnly(timing)
-  if (!isByClock) return 'It goes by elapsed time: no run is left out or doubled.'
+  if (!isByClock) return 'The interval is elapsed time: no run is skipped or doubled.'
   const dayRuns = occurrencesOf(timing, { afterMs: atMs - DAY_MS, untilMs: atMs + DAY_MS, limit: 1 }).length
   const shift = formatDuration(Math.abs(byMs) / 1000)
-  return `${dayRuns > 0 ? 'No run is left out or doubled. ' : ''}From then on it runs ${shift} ${byMs > 0 ? 'earlier' : 'later'} by UTC.`
+  return `${dayRuns > 0 ? 'No run is skipped or doubled. ' : ''}After that, it runs ${shift} ${byMs > 0 ? 'earlier' : 'later'} in UTC.`
 }
 
 /** Rules that recur within the hour follow elapsed time (contract/schedules.ts). */

@@ -6,9 +6,9 @@ import classes from './next-runs.module.css'
 import { formatIn, formatMoment, formatTimeBeside, localZone } from './zoned-time.ts'
 
 const BADGES: Record<Exclude<Occurrence['kind'], 'normal'>, { word: string; text: string }> = {
-  gap: { word: 'moved by the clocks', text: 'Its time of day is left out by the clock change: it runs at the change.' },
-  first_of_two: { word: 'first of two', text: 'Clocks show this time twice on that day; this is the first.' },
-  second_of_two: { word: 'second of two', text: 'Clocks show this time twice on that day; this is the second.' }
+  gap: { word: 'moved by clock change', text: 'A clock change skips this time: it runs at the change.' },
+  first_of_two: { word: 'first of two', text: 'A clock change repeats this time. This is the first occurrence.' },
+  second_of_two: { word: 'second of two', text: 'A clock change repeats this time. This is the second occurrence.' }
 }
 
 /** Moments in the time of the schedule's zone, of this machine, and from now; those that a clock change touches say so. */

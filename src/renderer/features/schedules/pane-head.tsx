@@ -9,7 +9,7 @@ export function PaneHead({ title, what, onClose }: { title: ReactNode; what: str
     <header className={classes.head}>
       <h2>{title}</h2>
       <Tooltip label="Close (Esc)">
-        <ActionIcon onClick={onClose} aria-label={`Close the ${what}`}>
+        <ActionIcon onClick={onClose} aria-label={`Close ${what}`}>
           <IconX size={16} />
         </ActionIcon>
       </Tooltip>

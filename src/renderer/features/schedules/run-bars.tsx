@@ -14,7 +14,7 @@ const FOOT_PX = 4
 
 /** What became of a moment, in one word. */
 export function firingWord({ state, outcome }: Firing): string {
-  if (state !== 'fired') return state === 'failed' ? 'could not be run' : state
+  if (state !== 'fired') return state === 'failed' ? 'could not run' : state
   return outcome === 'live' ? 'running' : (outcome ?? 'fired')
 }
 

@@ -19,7 +19,7 @@ export function NextText({ schedule }: { schedule: Schedule }) {
         {schedule.pausedBy === 'max_runs' || schedule.pausedBy === 'end' ? 'ended' : 'paused'}
       </span>
     )
-  if (schedule.nextAtMs === null) return <span className="faint">never again</span>
+  if (schedule.nextAtMs === null) return <span className="faint">ended</span>
   return (
     <time dateTime={new Date(schedule.nextAtMs).toISOString()} title={formatInstant(schedule.nextAtMs)}>
       {formatIn(schedule.nextAtMs - nowMs)}

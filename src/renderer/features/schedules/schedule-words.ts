@@ -4,31 +4,31 @@ import { formatDuration } from '../../../shared/time.ts'
 import { plural } from '../../ui/numbers.ts'
 
 export const OVERLAP_WORDS: Record<OverlapPolicy, { word: string; text: string }> = {
-  skip: { word: 'skip', text: 'The new run is left out, and the history says so.' },
-  queue_one: { word: 'wait for it', text: 'One run waits until the last has ended; further ones are left out.' },
+  skip: { word: 'skip', text: 'The new run is skipped and recorded in the history.' },
+  queue_one: { word: 'wait', text: 'One run waits until the previous run has ended. Further runs are skipped.' },
   queue_all: {
     word: 'queue all',
-    text: 'Every run waits for the one before it: none is left out, and none runs beside another.'
+    text: 'Every run waits for the previous one. No run is skipped.'
   },
-  cancel_running: { word: 'cancel the old', text: 'The run that is going is cancelled, then the new one begins.' },
-  allow: { word: 'run both', text: 'They run side by side.' }
+  cancel_running: { word: 'cancel previous', text: 'The previous run is cancelled, then the new run starts.' },
+  allow: { word: 'run both', text: 'Both runs are live at the same time.' }
 }
 
 export const CATCH_UP_WORDS: Record<Schedule['catchUp'], { word: string; text: string }> = {
-  none: { word: 'forget', text: 'Nothing is run late; each missed moment is in the history.' },
+  none: { word: 'skip', text: 'Missed runs are only recorded in the history.' },
   last: {
-    word: 'run the last missed',
-    text: 'Once, for the newest moment; those before it are in the history as missed.'
+    word: 'run the last',
+    text: 'Only the latest missed run is made up. Earlier ones are recorded as missed.'
   },
-  all: { word: 'run all', text: 'Once for every missed moment, oldest first.' }
+  all: { word: 'run all', text: 'All missed runs are made up, oldest first.' }
 }
 
 const PAUSED_BY: Record<NonNullable<Schedule['pausedBy']>, string> = {
   operator: 'Paused',
   failures: 'Paused: too many failures in a row',
-  max_runs: 'Ended: it has fired as often as it may',
-  end: 'Ended: its end date is past',
-  invalid: 'Paused: it cannot be run as it is'
+  max_runs: 'Ended: maximum runs reached',
+  end: 'Ended: the end date has passed',
+  invalid: 'Paused: the schedule is invalid'
 }
 
 export const pausedWords = ({ pausedBy }: Schedule): string => PAUSED_BY[pausedBy ?? 'operator']

@@ -28,7 +28,7 @@ it('shows each schedule with its next run and its last runs in words, and what w
   expect(await grid.findByText('missed 1')).toBeTruthy()
   expect(grid.getByText('3 spiders of prices')).toBeTruthy()
   expect(grid.getAllByRole('img', { name: /^Last \d+ runs: .*succeeded/ }).length).toBeGreaterThan(5)
-  expect(screen.getByText(/8 on · 2 paused · 1 missed a run/)).toBeTruthy()
+  expect(screen.getByText(/8 on · 2 paused · 1 with missed runs/)).toBeTruthy()
   // When it runs next: from now, and by the clocks of its zone.
   const nightly = within(grid.getByText('nightly prices').closest<HTMLElement>('[role=row]')!)
   expect(nightly.getByText(/^in \d/)).toBeTruthy()
@@ -48,7 +48,7 @@ it('offers to take back the last of several pauses only', async () => {
   for (const paused of [true, false, true]) {
     fireEvent.click(await screen.findByRole('switch', { name: 'reuters live is on' }))
     await waitFor(() => expect(named('reuters live').paused).toBe(paused))
-    await screen.findAllByText(paused ? /^reuters live is paused/ : 'reuters live is on again.')
+    await screen.findAllByText(paused ? /^reuters live is paused/ : 'reuters live is resumed.')
   }
   await waitFor(() => expect(screen.getAllByRole('button', { name: 'Undo' })).toHaveLength(1))
   fireEvent.click(screen.getByRole('button', { name: 'Undo' }))
@@ -71,7 +71,7 @@ it('pauses with a note from the detail, and shows it', async () => {
   const detail = within(await screen.findByRole('complementary', { name: 'Schedule nightly prices' }))
   fireEvent.click(detail.getByRole('button', { name: 'Pause…' }))
   fireEvent.change(await screen.findByLabelText('Note'), { target: { value: 'shop is closed' } })
-  fireEvent.click(within(screen.getByRole('dialog')).getByRole('button', { name: 'Pause' }))
+  fireEvent.click(within(screen.getByRole('dialog')).getByRole('button', { name: 'Pause schedule' }))
   expect(await detail.findByText('shop is closed')).toBeTruthy()
   expect(named('nightly prices')).toMatchObject({ paused: true, pauseNote: 'shop is closed' })
 })
@@ -91,10 +91,10 @@ it('opens the schedule of a link that is not among the rows, and says where it r
   expect(within(screen.getByRole('grid', { name: 'Schedules' })).queryByText('nightly prices')).toBeNull()
 })
 
-it('says of a link to a schedule that was removed that it is gone', async () => {
+it('says of a link to a deleted schedule that it is gone', async () => {
   await open('/schedules?schedule=00000000000000000000000000000000')
   fireEvent.click(await screen.findByRole('button', { name: 'Close' }))
-  await waitFor(() => expect(screen.queryByText('This schedule is gone')).toBeNull())
+  await waitFor(() => expect(screen.queryByText('This schedule was removed')).toBeNull())
 })
 
 it('saves what was changed, under the revision that was read; changed meanwhile, it offers theirs or mine', async () => {
@@ -127,7 +127,7 @@ it('lists what did not run with the reason, and leads to its schedule', async ()
   const grid = within(await screen.findByRole('grid', { name: 'Missed runs' }))
   expect(await grid.findByText('maps weekly')).toBeTruthy()
   expect(grid.getByText(/The engine was off/)).toBeTruthy()
-  fireEvent.click(screen.getByRole('radio', { name: 'Left out' }))
+  fireEvent.click(screen.getByRole('radio', { name: 'Skipped' }))
   expect((await grid.findAllByText('The run of the time before was still going.')).length).toBeGreaterThan(0)
 })
 
@@ -142,7 +142,7 @@ it('tells the reason on a phone too', async () => {
 
 it('teaches on first use what a schedule is', async () => {
   await open('/schedules', { firstRun: true })
-  expect(await screen.findByText('Nothing runs by itself yet')).toBeTruthy()
+  expect(await screen.findByText('No schedules yet')).toBeTruthy()
 })
 
 it('asks before the editor is left with changes, and leaves without a word where there are none', async () => {

@@ -88,15 +88,15 @@ function ScheduleList() {
   useKeys('Schedules', [
     { key: '/', label: 'Filter', run: () => filterBox.current?.focus() },
     { key: 'n', label: 'New schedule', run: () => edit('new') },
-    { key: 'e', label: 'Edit the open schedule', run: () => opened && edit(opened.id) },
+    { key: 'e', label: 'Edit schedule', run: () => opened && edit(opened.id) },
     {
       key: 'p',
-      label: 'Pause or resume the open schedule',
+      label: 'Pause or resume schedule',
       run: () => opened && void actions.setPaused([opened], !opened.paused)
     },
     {
       key: 'Escape',
-      label: 'Drop the marks, close the detail',
+      label: 'Clear selection, close details',
       run: () => (marks.size > 0 ? setMarks(new Set()) : open(null))
     }
   ])
@@ -144,8 +144,8 @@ function ScheduleList() {
               empty={
                 isFiltered ? (
                   <EmptyState
-                    title={`No schedule fits “${[project, text].filter(Boolean).join(' ')}”`}
-                    action={<Button onClick={clear}>Clear the filter</Button>}
+                    title={`No schedules match “${[project, text].filter(Boolean).join(' ')}”`}
+                    action={<Button onClick={clear}>Clear filter</Button>}
                   />
                 ) : (
                   <FirstSchedule onNew={() => edit('new')} />
@@ -165,7 +165,7 @@ function ScheduleList() {
         )}
         {isElsewhere && linked.isError && (
           <DetailPane label="Schedule">
-            <EmptyState title="This schedule is gone" action={<Button onClick={() => open(null)}>Close</Button>}>
+            <EmptyState title="This schedule was removed" action={<Button onClick={() => open(null)}>Close</Button>}>
               {explainError(linked.error).text}
             </EmptyState>
           </DetailPane>
@@ -182,20 +182,20 @@ function FirstSchedule({ onNew }: { onNew: () => void }) {
   return (
     <EmptyState
       icon={<IconCalendarTime size={32} stroke={1.3} />}
-      title="Nothing runs by itself yet"
+      title="No schedules yet"
       action={
         <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={onNew}>
           New schedule
         </Button>
       }
     >
-      A schedule runs spiders at times of a time zone of its own: say “every weekday at 3:00”, or write a cron
-      expression. What is missed or left out is told, never silent.
+      A schedule runs spiders at set times in its own time zone. Enter “every weekday at 3:00” or a cron expression.
+      Missed and skipped runs are always reported.
     </EmptyState>
   )
 }
 
-/** `46 on · 3 paused · 1 missed a run`: of all that are read; of very many only how many there are. */
+/** `46 on · 3 paused · 1 with missed runs`: of all that are read; of very many only how many there are. */
 function noteOf(rows: readonly Schedule[], total: number): string {
   if (total === 0) return 'none'
   if (rows.length < total) return plural(total, 'schedule')
@@ -204,7 +204,7 @@ function noteOf(rows: readonly Schedule[], total: number): string {
   return [
     `${formatCount(total - paused)} on`,
     paused > 0 && `${formatCount(paused)} paused`,
-    missed > 0 && `${formatCount(missed)} missed a run`
+    missed > 0 && `${formatCount(missed)} with missed runs`
   ]
     .filter(Boolean)
     .join(' · ')

@@ -25,7 +25,7 @@ export function useScheduleActions() {
       await client.schedules.setPaused({ ids, paused, note })
       const before = concerned[0]?.pauseNote ?? null
       notifyUndo(
-        `${nameAll(concerned)} ${concerned.length === 1 ? 'is' : 'are'} ${paused ? 'paused: what would have run meanwhile is in the history' : 'on again'}.`,
+        `${nameAll(concerned)} ${concerned.length === 1 ? 'is' : 'are'} ${paused ? 'paused. Skipped runs are listed in the history' : 'resumed'}.`,
         () => client.schedules.setPaused({ ids, paused: !paused, note: paused ? null : before }),
         `pause ${ids.join(' ')}`
       )

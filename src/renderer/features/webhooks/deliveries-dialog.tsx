@@ -42,19 +42,17 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
   const replay = useMutation(
     query.webhooks.replay.mutationOptions({
       onSuccess: ({ replayed }) => {
-        notifyDone(
-          `${plural(replayed, 'delivery', 'deliveries')} of ${webhook.name} ${replayed === 1 ? 'is' : 'are'} sent again`
-        )
+        notifyDone(`${plural(replayed, 'delivery', 'deliveries')} of ${webhook.name} queued again`)
         void deliveries.refetch()
       },
-      onError: (error) => notifyError(`Could not send again to ${webhook.name}`, error)
+      onError: (error) => notifyError(`Could not resend to ${webhook.name}`, error)
     })
   )
   return (
     <Modal opened onClose={onClose} title={`Deliveries to ${webhook.name}`} size={760}>
       <div className={classes.deliveriesBar}>
         <SegmentedControl
-          aria-label="Which deliveries"
+          aria-label="Delivery filter"
           value={shown}
           onChange={(value) => setShown(value as Shown)}
           data={[
@@ -81,7 +79,7 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
             return (
               <p className={classes.none}>
                 {shown === 'all'
-                  ? 'Nothing has been sent yet.'
+                  ? 'No deliveries yet.'
                   : `None is ${LOOKS[shown].word === 'waits' ? 'waiting' : LOOKS[shown].word}.`}
               </p>
             )
@@ -99,7 +97,7 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
               </ul>
               {deliveries.hasNextPage && (
                 <Button mt={8} loading={deliveries.isFetchingNextPage} onClick={() => void deliveries.fetchNextPage()}>
-                  Show older ones
+                  Show older deliveries
                 </Button>
               )}
             </>
@@ -128,7 +126,7 @@ function DeliveryRow({ delivery, isBusy, onReplay }: { delivery: Delivery; isBus
         {nextTryAtMs !== null && <NextTry atMs={nextTryAtMs} />}
       </span>
       <span className={classes.deliveryActs}>
-        <CopyButton value={id} what={`the id: ${id}`} />
+        <CopyButton value={id} what={`ID: ${id}`} />
         {state !== 'waiting' && (
           <Button
             size="compact-xs"
@@ -142,7 +140,7 @@ function DeliveryRow({ delivery, isBusy, onReplay }: { delivery: Delivery; isBus
       </span>
       {answer !== null && state !== 'delivered' && (
         <span className={`mono dim ellipsis ${classes.deliveryAnswer}`} title={answer}>
-          {/^\d{3}\b/.test(answer) ? `answered ${answer}` : answer}
+          {/^\d{3}\b/.test(answer) ? `response ${answer}` : answer}
         </span>
       )}
     </li>

@@ -11,12 +11,12 @@ export function SecretDialog(props: { webhook: Webhook; secret: string; isNew: b
     <Modal
       opened
       onClose={onClose}
-      title={isNew ? `${webhook.name} is added` : `The new secret of ${webhook.name}`}
+      title={isNew ? `${webhook.name} was added` : `New secret of ${webhook.name}`}
       size={520}
       closeOnClickOutside={false}
     >
       <DialogText>
-        Requests are signed with this secret, in the form of Standard Webhooks. Give it to the receiver now: it is not
+        Requests are signed with this secret as defined by Standard Webhooks. Copy it to the receiver now: it is not
         shown again.
       </DialogText>
       <div className={classes.secret}>
@@ -25,7 +25,7 @@ export function SecretDialog(props: { webhook: Webhook; secret: string; isNew: b
       </div>
       <DialogFoot>
         <Button variant="filled" onClick={onClose}>
-          I have kept it
+          I have saved it
         </Button>
       </DialogFoot>
     </Modal>

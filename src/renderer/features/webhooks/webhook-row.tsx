@@ -49,8 +49,8 @@ export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookR
           checked={enabled}
           disabled={update.isPending}
           onChange={(event) => update.mutate({ ...settingsOf(webhook), id, enabled: event.currentTarget.checked })}
-          aria-label={`${name} is told`}
-          title={enabled ? 'Is told; click to stop' : 'Is told nothing; what happens meanwhile is not sent later'}
+          aria-label={`${name} is on`}
+          title={enabled ? 'On. Click to turn off' : 'Off. Events are not sent later'}
         />
         <strong className="ellipsis">{name}</strong>
         <span className={classes.rowActs}>
@@ -67,7 +67,7 @@ export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookR
           </Button>
           <Menu>
             <Menu.Target>
-              <ActionIcon size={22} aria-label={`More of ${name}`}>
+              <ActionIcon size={22} aria-label={`More actions for ${name}`}>
                 <IconDots size={15} />
               </ActionIcon>
             </Menu.Target>
@@ -90,15 +90,15 @@ export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookR
         <span className="dim">{eventWords(webhook)}</span>
         <span className="dim">
           {!enabled ? (
-            'off: nothing is sent'
+            'off: no events are sent'
           ) : lastDeliveredAtMs === null ? (
-            'nothing delivered yet'
+            'no deliveries yet'
           ) : (
             <>
               last delivered <RelativeTime atMs={lastDeliveredAtMs} suffix=" ago" />
             </>
           )}
-          {waiting > 0 && <span className="tone-wait"> · {formatCount(waiting)} wait to be sent</span>}
+          {waiting > 0 && <span className="tone-wait"> · {formatCount(waiting)} waiting</span>}
           {dead > 0 && <span className="tone-bad"> · {formatCount(dead)} given up</span>}
         </span>
       </div>
@@ -116,7 +116,7 @@ export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookR
             <IconX size={15} className="tone-bad" aria-hidden />
           )}
           <span>
-            {test.data.ok ? 'The test was taken: ' : 'The test was not taken: '}
+            {test.data.ok ? 'Test delivered: ' : 'Test failed: '}
             {test.data.answer}
           </span>
         </p>
@@ -143,15 +143,15 @@ function RemoveDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => v
   const { mutate, isPending, error } = useMutation(query.webhooks.remove.mutationOptions({ onSuccess: onClose }))
   const unsent = webhook.waiting + webhook.dead
   return (
-    <Modal opened onClose={onClose} title={`Remove the webhook ${webhook.name}?`} size={440}>
+    <Modal opened onClose={onClose} title={`Remove webhook ${webhook.name}?`} size={440}>
       <DialogText>
-        Its secret and its deliveries are forgotten
-        {unsent > 0 && `, ${plural(unsent, 'of them not delivered', 'of them not delivered')}`}. Switched off instead,
-        it keeps both.
+        Its secret and deliveries are deleted
+        {unsent > 0 && `, ${plural(unsent, 'of them not delivered', 'of them not delivered')}`}. Turn it off instead to
+        keep both.
       </DialogText>
       <FormFailure error={error} />
       <DialogFoot>
-        <Button onClick={onClose}>Keep it</Button>
+        <Button onClick={onClose}>Cancel</Button>
         <Button variant="filled" color="red" loading={isPending} onClick={() => mutate({ id: webhook.id })}>
           Remove
         </Button>
@@ -172,16 +172,16 @@ function RotateDialog({
   const { query } = useApi()
   const { mutate, isPending, error } = useMutation(query.webhooks.rotate.mutationOptions({ onSuccess: onRotated }))
   return (
-    <Modal opened onClose={onClose} title={`A new secret for ${webhook.name}?`} size={440}>
+    <Modal opened onClose={onClose} title={`Create a new secret for ${webhook.name}?`} size={440}>
       <DialogText>
-        For one day each request is signed with both, so that the receiver can change over without losing any. After
-        that only the new one holds.
+        For one day, each request is signed with both secrets, so that the receiver can switch without losing requests.
+        After that, only the new secret is valid.
       </DialogText>
       <FormFailure error={error} />
       <DialogFoot>
-        <Button onClick={onClose}>Keep the old one</Button>
+        <Button onClick={onClose}>Cancel</Button>
         <Button variant="filled" loading={isPending} onClick={() => mutate({ id: webhook.id })}>
-          Make a new secret
+          Create secret
         </Button>
       </DialogFoot>
     </Modal>

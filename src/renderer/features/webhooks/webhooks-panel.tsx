@@ -23,7 +23,7 @@ export function WebhooksPanel() {
   return (
     <Panel
       title="Webhooks"
-      note="other programs are told over HTTP what happens here"
+      note="HTTP notifications for other programs"
       aside={
         <Button size="compact-xs" leftSection={<IconPlus size={13} />} onClick={() => setEditing('new')}>
           Add webhook
@@ -35,8 +35,8 @@ export function WebhooksPanel() {
         {(data) =>
           data.webhooks.length === 0 ? (
             <p className={classes.none}>
-              None yet. A webhook is an address of yours to which each event is posted as it happens: signed, tried
-              again until it is taken, and never lost on the way.
+              No webhooks yet. Scrapdeck sends events to the URL of a webhook as signed POST requests and retries until
+              they are accepted.
             </p>
           ) : (
             <ul className={classes.list}>

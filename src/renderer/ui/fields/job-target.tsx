@@ -62,7 +62,7 @@ export function JobTarget({ fields, projects, takesFocus = false }: JobTargetPro
         hidePickedOptions
         disabled={name === null}
         placeholder={spiders.length === 0 ? 'Choose one or more' : undefined}
-        nothingFoundMessage={known === null ? 'The spiders of this version are not known yet' : 'No matching spider'}
+        nothingFoundMessage={known === null ? 'The spiders of this version are unknown' : 'No matching spider'}
         description={
           known !== null && known.length > 1 && spiders.length < known.length ? (
             <button type="button" className={classes.all} onClick={() => fields.change({ spiders: [...known] })}>

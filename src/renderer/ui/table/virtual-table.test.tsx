@@ -70,7 +70,7 @@ it('moves by j and k and opens by Enter, without a click into it first', () => {
 it('marks by x and a range by Shift-x, and by the boxes', () => {
   for (const key of ['j', 'x', 'j', 'j', 'X']) press(key)
   expect(marked()).toBe('row-0 row-1 row-2')
-  const boxes = screen.getAllByRole('checkbox', { name: 'Mark the row' })
+  const boxes = screen.getAllByRole('checkbox', { name: 'Select row' })
   fireEvent.click(boxes[1] as Element)
   expect(marked()).toBe('row-0 row-2')
   fireEvent.click(boxes[4] as Element, { shiftKey: true })

@@ -169,19 +169,19 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const pagePx = scroller.current?.clientHeight ?? 320
   const bindings = [
     { key: 'j', label: 'Next row', run: () => moveTo(cursor + 1) },
-    { key: 'k', label: 'Row before', run: () => moveTo(cursor - 1) },
-    ...(onOpen ? [{ key: 'Enter', label: 'Open the row', run: openCursor }] : []),
+    { key: 'k', label: 'Previous row', run: () => moveTo(cursor - 1) },
+    ...(onOpen ? [{ key: 'Enter', label: 'Open row', run: openCursor }] : []),
     ...(marks
       ? [
-          { key: 'x', label: 'Mark the row', run: () => toggleMark(cursor, false) },
-          { key: 'X', label: 'Mark from the last mark to here', run: () => toggleMark(cursor, true) }
+          { key: 'x', label: 'Select row', run: () => toggleMark(cursor, false) },
+          { key: 'X', label: 'Select up to this row', run: () => toggleMark(cursor, true) }
         ]
       : [])
   ]
   const orderKeys = onReorder
     ? [
-        { key: 'Alt+ArrowUp', label: 'Move the row up', run: () => shiftCursor(-1) },
-        { key: 'Alt+ArrowDown', label: 'Move the row down', run: () => shiftCursor(1) }
+        { key: 'Alt+ArrowUp', label: 'Move row up', run: () => shiftCursor(-1) },
+        { key: 'Alt+ArrowDown', label: 'Move row down', run: () => shiftCursor(1) }
       ]
     : []
   useKeys(label, [...bindings, ...orderKeys], primary)
@@ -228,7 +228,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
             <input
               type="checkbox"
               tabIndex={-1}
-              aria-label="Mark all rows shown"
+              aria-label="Select all rows shown"
               checked={allMarked}
               onChange={() => onMarks?.(allMarked ? new Set() : new Set(ids))}
             />
@@ -329,7 +329,7 @@ const RowView = memo(function RowView({
           <input
             type="checkbox"
             tabIndex={-1}
-            aria-label="Mark the row"
+            aria-label="Select row"
             checked={marked}
             onChange={() => {}}
             onClick={(event) => act.current(index, 'mark', event.shiftKey)}

@@ -23,7 +23,7 @@ export function SourcesScreen() {
   const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes ?? []
   const [editing, setEditing] = useState<SourceState | 'new' | null>(null)
   const [removing, setRemoving] = useState<SourceState | null>(null)
-  useKeys('Sources of nodes', [{ key: 'a', label: 'Add source', run: () => setEditing('new') }])
+  useKeys('Discovery sources', [{ key: 'a', label: 'Add source', run: () => setEditing('new') }])
   const addButton = (
     <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => setEditing('new')}>
       Add source
@@ -31,7 +31,7 @@ export function SourcesScreen() {
   )
   return (
     <div className={classes.screen}>
-      <ScreenHead title="Sources of nodes" note={sources.data && plural(sources.data.sources.length, 'source')}>
+      <ScreenHead title="Discovery sources" note={sources.data && plural(sources.data.sources.length, 'source')}>
         <Button component={Link} to="/nodes">
           Nodes
         </Button>
@@ -41,8 +41,8 @@ export function SourcesScreen() {
         {(data) =>
           data.sources.length === 0 ? (
             <EmptyState icon={<IconRadar2 size={32} stroke={1.3} />} title="No sources" action={addButton}>
-              A source names nodes by itself: a DNS name, as Kubernetes gives it to a headless service, a file that is
-              watched, or a list. What it finds is added; what it names no longer is cordoned, never deleted.
+              A discovery source adds nodes automatically: from a DNS name (such as a Kubernetes headless service), a
+              watched file, or a list. Nodes that it no longer lists are cordoned, never deleted.
             </EmptyState>
           ) : (
             <ul className={classes.sources}>
@@ -78,7 +78,7 @@ function SourceRow({ source, nodes, onEdit, onRemove }: SourceRowProps) {
   const { query } = useApi()
   const refresh = useMutation(
     query.discovery.refresh.mutationOptions({
-      onError: (error) => notifyError(`Could not ask the source ${source.id}`, error)
+      onError: (error) => notifyError(`Could not refresh the source ${source.id}`, error)
     })
   )
   const { id, problem, refreshedAtMs, found, isFromConfiguration } = source
@@ -86,18 +86,14 @@ function SourceRow({ source, nodes, onEdit, onRemove }: SourceRowProps) {
     <li className={classes.source} aria-label={`Source ${id}`}>
       <div className={classes.sourceHead}>
         {problem === null ? (
-          <IconCheck size={16} className="tone-ok" role="img" aria-label="well" />
+          <IconCheck size={16} className="tone-ok" role="img" aria-label="OK" />
         ) : (
           <IconAlertTriangle size={16} className="tone-wait" role="img" aria-label="has a problem" />
         )}
         <strong>{id}</strong>
         <span className={`dim ${classes.words}`}>{sourceWords(source.source)}</span>
         {isFromConfiguration && (
-          <Badge
-            size="xs"
-            variant="default"
-            title="It is changed in the configuration file, and holds from the next start on"
-          >
+          <Badge size="xs" variant="default" title="Set in the configuration file. Changes apply after a restart.">
             configuration
           </Badge>
         )}
@@ -106,9 +102,9 @@ function SourceRow({ source, nodes, onEdit, onRemove }: SourceRowProps) {
           leftSection={<IconRefresh size={12} />}
           loading={refresh.isPending}
           onClick={() => refresh.mutate({ id })}
-          aria-label={`Ask ${id} now`}
+          aria-label={`Refresh ${id} now`}
         >
-          Ask now
+          Refresh now
         </Button>
         {!isFromConfiguration && (
           <>
@@ -124,14 +120,14 @@ function SourceRow({ source, nodes, onEdit, onRemove }: SourceRowProps) {
         )}
       </div>
       <p className={classes.facts}>
-        names {plural(found, 'node')}
+        {plural(found, 'node')} found
         {factsOf(source).map((fact) => ` · ${fact}`)}
         {' · '}
         {refreshedAtMs === null ? (
-          'not asked yet'
+          'not refreshed yet'
         ) : (
           <>
-            asked <RelativeTime atMs={refreshedAtMs} suffix=" ago" />
+            refreshed <RelativeTime atMs={refreshedAtMs} suffix=" ago" />
           </>
         )}
       </p>
@@ -150,24 +146,22 @@ function factsOf({ refreshSeconds, node, username }: SourceState): string[] {
     `every ${refreshSeconds} s`,
     node.slots != null && plural(node.slots, 'slot'),
     node.group != null && `group ${node.group}`,
-    node.tags !== undefined && node.tags.length > 0 && `tagged ${node.tags.join(', ')}`,
-    username != null && `as ${username}`
+    node.tags !== undefined && node.tags.length > 0 && `tags ${node.tags.join(', ')}`,
+    username != null && `user ${username}`
   ].filter((fact) => fact !== false)
 }
 
 function Vanished({ source, nodes }: { source: SourceState; nodes: readonly Node[] }) {
   if (source.vanishedNodes.length === 0) return null
   return (
-    <ul className={classes.vanished} aria-label={`What ${source.id} names no longer`}>
+    <ul className={classes.vanished} aria-label={`Nodes no longer listed by ${source.id}`}>
       {source.vanishedNodes.map(({ nodeId, sinceMs, isCordonedForIt }) => (
         <li key={nodeId}>
           <Link to="/nodes" search={{ node: nodeId } as never}>
             {nodes.find(({ id }) => id === nodeId)?.name ?? nodeId}
           </Link>{' '}
-          has not been named for <RelativeTime atMs={sinceMs} />
-          {isCordonedForIt
-            ? ': cordoned, active again as soon as it is named'
-            : ': its mode is yours, and stays when it is named again'}
+          not listed for <RelativeTime atMs={sinceMs} />
+          {isCordonedForIt ? ': cordoned until it is listed again' : ': the mode that you set is kept'}
         </li>
       ))}
     </ul>
@@ -178,11 +172,11 @@ function RemoveDialog({ source, onClose }: { source: SourceState; onClose: () =>
   const { query } = useApi()
   const { mutate, isPending, error } = useMutation(query.discovery.remove.mutationOptions({ onSuccess: onClose }))
   return (
-    <Modal opened onClose={onClose} title={`Remove the source ${source.id}?`} size={440}>
+    <Modal opened onClose={onClose} title={`Remove source ${source.id}?`} size={440}>
       <p className={classes.first}>
-        Its nodes stay in the fleet, as if they had been added by hand
-        {source.vanished > 0 && `; ${source.vanished} that it names no longer stay cordoned`}. Nodes that come later are
-        not found any more.
+        Its nodes stay in the fleet as if you had added them manually.{' '}
+        {source.vanished > 0 && `${plural(source.vanished, 'node')} that it no longer lists stay cordoned. `}New nodes
+        are no longer found.
       </p>
       <FormFailure error={error} />
       <footer className={classes.foot}>

@@ -13,11 +13,11 @@ export function WhyVanished({ node }: { node: Node }) {
   const vanished = source?.vanishedNodes.find(({ nodeId }) => nodeId === node.id)
   if (source === undefined || vanished === undefined) return null
   return (
-    <p className={classes.why} role="note" aria-label="Named no longer">
-      <Link to="/nodes/sources">{source.id}</Link> has not named it for <RelativeTime atMs={vanished.sinceMs} />
+    <p className={classes.why} role="note" aria-label="No longer listed">
+      <Link to="/nodes/sources">{source.id}</Link> has not listed this node for <RelativeTime atMs={vanished.sinceMs} />
       {vanished.isCordonedForIt
-        ? ': that is why it is cordoned. It is active again as soon as it is named.'
-        : '. Its mode is yours, and stays when it is named again.'}
+        ? ', so it is cordoned. It becomes active when it is listed again.'
+        : '. The mode that you set is kept.'}
     </p>
   )
 }

@@ -29,9 +29,9 @@ it('shows what became of the runs that were and those to come, hour by hour', as
   // 03:00 of Berlin is 02:00 in UTC, in winter.
   const yesterday = await screen.findByRole('button', { name: /^Tue 24 Nov 02:00/ })
   expect(yesterday.textContent).toContain('nightly prices')
-  expect(within(yesterday).queryAllByRole('img', { name: 'to come' })).toEqual([])
+  expect(within(yesterday).queryAllByRole('img', { name: 'upcoming' })).toEqual([])
   const tomorrow = await screen.findByRole('button', { name: /^Thu 26 Nov 02:00/ })
-  await waitFor(() => expect(within(tomorrow).getAllByRole('img', { name: 'to come' }).length).toBeGreaterThan(1))
+  await waitFor(() => expect(within(tomorrow).getAllByRole('img', { name: 'upcoming' }).length).toBeGreaterThan(1))
   // What runs every ten minutes has a row instead of a thousand entries.
   expect(screen.getByRole('link', { name: 'reuters live' })).toBeTruthy()
 })
@@ -39,14 +39,14 @@ it('shows what became of the runs that were and those to come, hour by hour', as
 it('lists an hour beside the week, with the way to each schedule and its own time of day', async () => {
   open()
   fireEvent.click(await screen.findByRole('button', { name: /^Thu 26 Nov 02:00/ }))
-  const pane = within(await screen.findByRole('complementary', { name: 'Runs of an hour' }))
+  const pane = within(await screen.findByRole('complementary', { name: 'Runs in this hour' }))
   expect(pane.getByRole('heading').textContent).toBe('Thu 26 Nov, 02:00 to 03:00')
   expect(pane.getByRole('link', { name: 'nightly prices' }).getAttribute('href')).toMatch(/schedules\?schedule=/)
   expect(pane.getAllByText(/03:00 in Europe\/Berlin/).length).toBeGreaterThan(0)
   // It stands where its rule says, and tells that its jobs start later.
   expect(pane.getByText(/starts 48 s later: its jitter/)).toBeTruthy()
   fireEvent.keyDown(document.body, { key: 'Escape' })
-  await waitFor(() => expect(screen.queryByRole('complementary', { name: 'Runs of an hour' })).toBeNull())
+  await waitFor(() => expect(screen.queryByRole('complementary', { name: 'Runs in this hour' })).toBeNull())
 })
 
 it('goes from week to week by keys, all of it in the address', async () => {
@@ -65,11 +65,11 @@ it('shows what was missed', async () => {
   const hour = await screen.findByRole('button', { name: /^Sat 21 Nov 16:00/ })
   expect(within(hour).getByRole('img', { name: 'missed' })).toBeTruthy()
   fireEvent.click(hour)
-  const pane = await screen.findByRole('complementary', { name: 'Runs of an hour' })
+  const pane = await screen.findByRole('complementary', { name: 'Runs in this hour' })
   expect(pane.textContent).toContain('The engine was off')
 })
 
 it('says what it is for before there is a schedule', async () => {
   open('/schedules/calendar', { firstRun: true })
-  expect(await screen.findByText('Nothing runs by itself yet')).toBeTruthy()
+  expect(await screen.findByText('No schedules yet')).toBeTruthy()
 })

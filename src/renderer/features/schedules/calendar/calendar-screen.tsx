@@ -37,10 +37,10 @@ export function CalendarScreen() {
   const goWeeks = (weeks: number) => go({ week: weeksOn(days, weeks) })
   const isThisWeek = days[0] !== undefined && nowMs >= days[0].startMs && nowMs < (days[6]?.endMs ?? 0)
   useKeys('Calendar', [
-    { key: 'p', label: 'The week before', run: () => goWeeks(-1) },
-    { key: 'n', label: 'The week after', run: () => goWeeks(1) },
+    { key: 'p', label: 'Previous week', run: () => goWeeks(-1) },
+    { key: 'n', label: 'Next week', run: () => goWeeks(1) },
     { key: 't', label: 'This week', run: () => go({ week: undefined }) },
-    { key: 'Escape', label: 'Close the hour', run: () => go({}) }
+    { key: 'Escape', label: 'Close hour', run: () => go({}) }
   ])
   const nameOf = (id: string) => schedules.get(id)?.name ?? null
   const View = isNarrow ? Agenda : WeekGrid
@@ -54,21 +54,21 @@ export function CalendarScreen() {
             <>
               {plural(week.runCount, 'run')}
               {isThisWeek ? ' this week' : ' in that week'}
-              {isCut && ' · older ones are not shown'}
+              {isCut && ' · older runs are not shown'}
             </>
           }
         />
         <div className={classes.bar}>
-          <Tooltip label="The week before (p)">
-            <ActionIcon variant="default" onClick={() => goWeeks(-1)} aria-label="The week before">
+          <Tooltip label="Previous week (p)">
+            <ActionIcon variant="default" onClick={() => goWeeks(-1)} aria-label="Previous week">
               <IconChevronLeft size={15} />
             </ActionIcon>
           </Tooltip>
           <Button disabled={isThisWeek} onClick={() => go({ week: undefined })}>
             This week
           </Button>
-          <Tooltip label="The week after (n)">
-            <ActionIcon variant="default" onClick={() => goWeeks(1)} aria-label="The week after">
+          <Tooltip label="Next week (n)">
+            <ActionIcon variant="default" onClick={() => goWeeks(1)} aria-label="Next week">
               <IconChevronRight size={15} />
             </ActionIcon>
           </Tooltip>
@@ -78,7 +78,7 @@ export function CalendarScreen() {
           {(!IS_UTC_HERE || utc) && (
             <SegmentedControl
               size="xs"
-              aria-label="Times of"
+              aria-label="Time zone"
               value={utc ? 'utc' : 'local'}
               onChange={(value) => go({ utc: value === 'utc' || undefined })}
               data={[
@@ -93,10 +93,10 @@ export function CalendarScreen() {
             pages[0]?.total === 0 && runs.length === 0 ? (
               <EmptyState
                 icon={<IconCalendarWeek size={32} stroke={1.3} />}
-                title="Nothing runs by itself yet"
+                title="No schedules yet"
                 action={<LinkButton to="/schedules">Schedules</LinkButton>}
               >
-                Each schedule shows here when it runs next, and what became of the runs that were.
+                The calendar shows upcoming runs and the outcome of past runs.
               </EmptyState>
             ) : (
               <View

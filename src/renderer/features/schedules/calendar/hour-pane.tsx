@@ -26,7 +26,7 @@ export function HourPane({ hourMs, utc, runs, schedules, onClose }: HourPaneProp
   const day = daysOfWeek(undefined, hourMs, utc).find(({ startMs, endMs }) => hourMs >= startMs && hourMs < endMs)
   const ofHour = runs.filter(({ atMs }) => atMs >= hourMs && atMs < hourMs + HOUR_MS)
   return (
-    <DetailPane label="Runs of an hour">
+    <DetailPane label="Runs in this hour">
       <PaneHead
         title={
           <>
@@ -36,7 +36,7 @@ export function HourPane({ hourMs, utc, runs, schedules, onClose }: HourPaneProp
         what="hour"
         onClose={onClose}
       />
-      {ofHour.length === 0 && <p className="dim">Nothing runs in this hour.</p>}
+      {ofHour.length === 0 && <p className="dim">No runs in this hour.</p>}
       <ul className={classes.paneRuns}>
         {ofHour.slice(0, ROWS_MAX).map((run) => (
           <PaneRun
@@ -72,13 +72,13 @@ function PaneRun({ run, utc, schedule }: { run: Run; utc: boolean; schedule: Sch
         <p className="dim">
           <span className={`tone-${RUN_LOOKS[look].tone}`}>{RUN_LOOKS[look].word}</span>
           {firing?.durationMs != null && ` after ${formatRuntime(firing.durationMs)}`}
-          {laterMs > 0 && ` · starts ${formatAge(laterMs)} later: its jitter`}
+          {laterMs > 0 && ` · starts ${formatAge(laterMs)} later (jitter)`}
           {there !== here && ` · ${there} in ${schedule?.zone}`}
           {jobs.length === 1 && (
             <>
               {' · '}
               <Link to="/jobs" search={{ job: jobs[0] }}>
-                its job
+                Show job
               </Link>
             </>
           )}

@@ -7,7 +7,7 @@ import type { OftenRow } from './week.ts'
 export function OftenStrip({ day }: { day: OftenRow['days'][number] }) {
   const most = Math.max(1, ...day.hours.map(({ count }) => count))
   const bad = day.hours.filter(({ look }) => look !== null && RUN_LOOKS[look].tone === 'bad').length
-  const words = `${plural(day.count, 'run')}${bad > 0 ? `, trouble in ${plural(bad, 'hour')}` : ''}`
+  const words = `${plural(day.count, 'run')}${bad > 0 ? `, failures in ${plural(bad, 'hour')}` : ''}`
   return (
     <span className={classes.strip} role="img" aria-label={words} title={words}>
       {day.hours.map(({ count, look }, hour) => (

@@ -14,7 +14,7 @@ import type { RunLook } from './week.ts'
 
 /** Colour, shape and word of what became of a run: each of the three tells it alone. */
 export const RUN_LOOKS: Record<RunLook, { tone: Tone; Icon: typeof IconCheck; word: string }> = {
-  ahead: { tone: 'off', Icon: IconCircleDashed, word: 'to come' },
+  ahead: { tone: 'off', Icon: IconCircleDashed, word: 'upcoming' },
   live: { tone: 'run', Icon: IconCircleFilled, word: 'live' },
   succeeded: { tone: 'ok', Icon: IconCheck, word: 'succeeded' },
   failed: { tone: 'bad', Icon: IconX, word: 'failed' },
@@ -22,7 +22,7 @@ export const RUN_LOOKS: Record<RunLook, { tone: Tone; Icon: typeof IconCheck; wo
   lost: { tone: 'lost', Icon: IconHelp, word: 'lost' },
   skipped: { tone: 'off', Icon: IconPlayerSkipForwardFilled, word: 'skipped' },
   missed: { tone: 'bad', Icon: IconClockX, word: 'missed' },
-  refused: { tone: 'bad', Icon: IconAlertTriangleFilled, word: 'made no job' }
+  refused: { tone: 'bad', Icon: IconAlertTriangleFilled, word: 'no job' }
 }
 
 export function RunIcon({ look, size = 12 }: { look: RunLook; size?: number }) {

@@ -42,7 +42,7 @@ export function WeekGrid({ week, utc, nowMs, nameOf, openHourMs, onHour }: WeekV
           </tr>
         </thead>
         {often.length > 0 && (
-          <tbody className={classes.often} aria-label="Schedules that run often">
+          <tbody className={classes.often} aria-label="Frequent schedules">
             {often.slice(0, areAllShown ? undefined : OFTEN_ROWS).map((row) => (
               <tr key={row.scheduleId}>
                 <th scope="row" aria-label={nameOf(row.scheduleId) ?? undefined} />
@@ -65,7 +65,7 @@ export function WeekGrid({ week, utc, nowMs, nameOf, openHourMs, onHour }: WeekV
                   <button type="button" onClick={() => setAllShown(!areAllShown)} aria-expanded={areAllShown}>
                     {areAllShown
                       ? 'Show fewer'
-                      : `${plural(often.length - OFTEN_ROWS, 'schedule')} more that run often`}
+                      : `${plural(often.length - OFTEN_ROWS, 'schedule')} more frequent schedules`}
                   </button>
                 </td>
               </tr>
@@ -86,7 +86,7 @@ export function WeekGrid({ week, utc, nowMs, nameOf, openHourMs, onHour }: WeekV
                     data-today={day.date === today || undefined}
                     data-past={(hourMs ?? day.startMs) + 3_600_000 <= nowMs || undefined}
                     data-none={hourMs === null || undefined}
-                    title={hourMs === null ? 'Clocks leave this hour out' : undefined}
+                    title={hourMs === null ? 'Skipped by a clock change' : undefined}
                   >
                     {isNow && (
                       <i className={classes.now} style={{ top: `${((nowMs - (hourMs ?? nowMs)) / 36_000) % 100}%` }} />

@@ -67,7 +67,7 @@ export function ChainGraph({ graph, onOpen }: { graph: Graph; onOpen: (chainId: 
               data-off={!chain.enabled || undefined}
               style={{ left: x + MARGIN, top: y + MARGIN, width: CHAIN_WIDTH, height: CHAIN_HEIGHT }}
               onClick={() => onOpen(chain.id)}
-              aria-label={`Edit the chain ${chain.name}${chain.enabled ? '' : ', which is off'}${chain.problem === null ? '' : ', which has a problem'}`}
+              aria-label={`Edit chain ${chain.name}${chain.enabled ? '' : ', which is off'}${chain.problem === null ? '' : ', which has a problem'}`}
               title={`${chain.name}${chain.enabled ? '' : ' (off)'}${chain.problem === null ? '' : `\n${chain.problem}`}`}
             >
               {chain.problem === null ? (

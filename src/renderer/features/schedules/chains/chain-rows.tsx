@@ -32,8 +32,8 @@ function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
     query.chains.remove.mutationOptions({
       onSuccess: () => {
         // Secrets are known to the engine alone: made anew, the chain would lack them.
-        const note = run.secretNames.length > 0 ? '; undone, its secrets are to be entered again' : ''
-        notifyUndo(`The chain ${name} was removed${note}`, () => client.chains.create(ChainSettings.parse(chain)))
+        const note = run.secretNames.length > 0 ? '. If you undo this, enter its secrets again' : ''
+        notifyUndo(`The chain ${name} was removed${note}.`, () => client.chains.create(ChainSettings.parse(chain)))
       },
       onError: (error) => notifyError(`Could not remove ${name}`, error)
     })
@@ -65,7 +65,7 @@ function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
       </div>
       <span className={`dim ${classes.fired}`}>
         {firedCount === 0 ? (
-          'not yet'
+          'never run'
         ) : (
           <>
             {firedCount === 1 ? 'once' : `${formatCount(firedCount)} times`}
@@ -80,7 +80,7 @@ function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
       <span className={classes.rowActs}>
         {!spider.includes('*') && !project.includes('*') && (
           <Link to="/jobs" search={{ project, spider }} className={classes.jobsLink}>
-            its jobs
+            Show jobs
           </Link>
         )}
         <Button size="compact-xs" onClick={onEdit} aria-label={`Edit ${name}`}>

@@ -30,7 +30,7 @@ it('shows each chain as a sentence, switches it off, and takes a removal back', 
 
 it('opens a chain from the graph and saves what was changed', async () => {
   open()
-  fireEvent.click(await screen.findByRole('button', { name: 'Edit the chain tell the stock' }))
+  fireEvent.click(await screen.findByRole('button', { name: 'Edit chain tell the stock' }))
   const dialog = within(await screen.findByRole('dialog', { name: 'Edit tell the stock' }))
   fireEvent.click(dialog.getByRole('radio', { name: 'ends' }))
   fireEvent.change(dialog.getByRole('combobox', { name: 'Spider' }), { target: { value: '' } })
@@ -52,10 +52,12 @@ it('warns of a circle', async () => {
     on: 'succeeded',
     run: { project: 'prices', spiders: ['otto'] }
   })
-  expect((await screen.findByText(/Each run goes round once/)).textContent).toMatch(/otto.*indeed|indeed.*otto/)
+  expect((await screen.findByText(/Each job runs the circle only once/)).textContent).toMatch(
+    /otto.*indeed|indeed.*otto/
+  )
 })
 
 it('teaches what a chain is where there is none', async () => {
   open('/schedules/chains', { firstRun: true })
-  expect(await screen.findByText('Nothing runs after anything yet')).toBeTruthy()
+  expect(await screen.findByText('No chains yet')).toBeTruthy()
 })

@@ -15,7 +15,7 @@ import { layOutChains } from './chain-graph.ts'
 import { ChainRows } from './chain-rows.tsx'
 import classes from './chains.module.css'
 
-/** What runs after what: as a graph, and as a list to change it. */
+/** Chains: as a graph, and as a list to change it. */
 export function ChainsScreen() {
   const { query } = useApi()
   const chains = useQuery(query.chains.list.queryOptions())
@@ -42,13 +42,9 @@ export function ChainsScreen() {
         {(data) => {
           if (data.chains.length === 0)
             return (
-              <EmptyState
-                icon={<IconArrowsJoin2 size={32} stroke={1.3} />}
-                title="Nothing runs after anything yet"
-                action={addButton}
-              >
-                A chain runs spiders when a job of another has ended: only if it succeeded, only if it failed, or
-                always. What the first one counted can be an argument of the next.
+              <EmptyState icon={<IconArrowsJoin2 size={32} stroke={1.3} />} title="No chains yet" action={addButton}>
+                A chain runs spiders when a job of another spider succeeds, fails or ends. Stats of the first job can be
+                arguments of the next.
               </EmptyState>
             )
           const graph = layOutChains(data.chains)
@@ -58,12 +54,12 @@ export function ChainsScreen() {
                 <p key={circle.join()} className={classes.circle} role="status">
                   <IconRefreshAlert size={16} className="tone-wait" aria-hidden />
                   <span>
-                    <strong>A circle:</strong> {[...circle, circle[0]].join(' → ')}. Each run goes round once and then
-                    ends.
+                    <strong>Circular chain:</strong> {[...circle, circle[0]].join(' → ')}. Each job runs the circle only
+                    once.
                   </span>
                 </p>
               ))}
-              <Panel title="What runs after what" flush>
+              <Panel title="Graph" flush>
                 <ChainGraph graph={graph} onOpen={(chain) => go({ chain })} />
               </Panel>
               <Panel title="Chains" flush>

@@ -22,7 +22,7 @@ export function BackfillProgress({ schedule, backfill }: { schedule: Schedule; b
     setAsked(true)
     try {
       await client.schedules.cancelBackfill({ id: schedule.id, cancelJobs: alsoJobs })
-      notifyDone(`The backfill of ${schedule.name} is cancelled after ${plural(fired, 'run')}.`)
+      notifyDone(`The backfill of ${schedule.name} was cancelled after ${plural(fired, 'run')}.`)
     } catch (error) {
       notifyError(`Could not cancel the backfill of ${schedule.name}`, error)
     } finally {
@@ -44,21 +44,21 @@ export function BackfillProgress({ schedule, backfill }: { schedule: Schedule; b
         {minute(backfill.fromMs)} – {minute(backfill.untilMs)}
       </span>
       <Progress.Root aria-label={`${ended} of ${total} ended`}>
-        <Progress.Section value={share(ended - failed)} color="var(--ok)" aria-label="ended well" />
+        <Progress.Section value={share(ended - failed)} color="var(--ok)" aria-label="succeeded" />
         <Progress.Section value={share(failed)} color="var(--bad)" aria-label="failed" />
         <Progress.Section value={share(fired - ended)} color="var(--run)" aria-label="live" />
       </Progress.Root>
       <span className="dim">
         {formatCount(ended)} of {plural(total, 'run')} ended
         {failed > 0 && <span className="tone-bad"> · {formatCount(failed)} failed</span>}
-        {state === 'running' && ` · ${fired - ended} live, ${total - fired} to come`} ·{' '}
+        {state === 'running' && ` · ${fired - ended} live, ${total - fired} remaining`} ·{' '}
         <Link to="/jobs" search={{ schedule: schedule.id }}>
-          its jobs
+          Show jobs
         </Link>
       </span>
       {state === 'running' && (
         <Checkbox
-          label="Cancel its live jobs too"
+          label="Also cancel live jobs"
           checked={alsoJobs}
           onChange={(event) => setAlsoJobs(event.currentTarget.checked)}
         />

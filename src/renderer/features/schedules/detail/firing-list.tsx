@@ -19,9 +19,9 @@ const SHOWN = { all: undefined, 'not run': ['missed', 'skipped', 'failed'] } as 
 /** Why a moment was run otherwise than by the clock. */
 const REASON_WORDS: Partial<Record<Firing['reason'], string>> = {
   caught_up: 'caught up',
-  run_now: 'by hand',
+  run_now: 'manual',
   backfill: 'backfill',
-  buffered: 'after the one before'
+  buffered: 'delayed by overlap'
 }
 
 /** Every moment of a schedule, newest first, with what became of it; what was not run says why. */
@@ -44,7 +44,7 @@ export function FiringList({ scheduleId, zone }: { scheduleId: string; zone: str
   const nowMs = Date.now()
   return (
     <>
-      <div className={classes.filter} role="toolbar" aria-label="Which moments">
+      <div className={classes.filter} role="toolbar" aria-label="Run filter">
         {(Object.keys(SHOWN) as (keyof typeof SHOWN)[]).map((name) => (
           <Button
             key={name}
@@ -61,7 +61,7 @@ export function FiringList({ scheduleId, zone }: { scheduleId: string; zone: str
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.firings)
           if (rows.length === 0)
-            return <EmptyState title={shown === 'all' ? 'It has not fired yet' : 'Nothing was missed or left out'} />
+            return <EmptyState title={shown === 'all' ? 'No runs yet' : 'No missed or skipped runs'} />
           return (
             <ol className={classes.firings} aria-label="History">
               {rows.map((firing) => (

@@ -26,18 +26,18 @@ export function PauseDialog({ schedule, actions, onClose }: PauseDialogProps) {
       >
         <TextInput
           label="Note"
-          description="Why, and until when: shown to everybody who looks at it"
+          description="Reason and end of the pause, shown to all users"
           placeholder="Until the shop is back"
           value={note}
           maxLength={1000}
           data-autofocus
           onChange={(event) => setNote(event.currentTarget.value)}
         />
-        <p className="dim">What runs goes on. Nothing that falls into the pause is run later.</p>
+        <p className="dim">Running jobs continue. Runs that are due during the pause are skipped.</p>
         <DialogFoot>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" variant="filled">
-            Pause
+            Pause schedule
           </Button>
         </DialogFoot>
       </form>

@@ -62,7 +62,7 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
         <span className={classes.grow} />
         <Menu>
           <Menu.Target>
-            <ActionIcon aria-label="More about this schedule">
+            <ActionIcon aria-label="More actions">
               <IconDotsVertical size={16} />
             </ActionIcon>
           </Menu.Target>
@@ -87,7 +87,7 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
           <div>
             <strong>{pausedWords(schedule)}</strong>
             {schedule.pauseNote !== null && <p>{schedule.pauseNote}</p>}
-            {isEnded && <p>To go on, change its end in the editor.</p>}
+            {isEnded && <p>To continue, change its end in the editor.</p>}
           </div>
           {!isEnded && <Button onClick={() => void actions.setPaused([schedule], false)}>Resume</Button>}
         </div>
@@ -128,7 +128,7 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
         <header className={classes.sectionHead}>
           <h2>History</h2>
           <Link to="/jobs" search={{ schedule: schedule.id }}>
-            All its jobs
+            All jobs
           </Link>
         </header>
         <RunBars firings={schedule.recent} />
@@ -180,10 +180,10 @@ function Upcoming({ schedule }: { schedule: Schedule }) {
     }
     // It is another one after each firing, which moves the rows up.
   }, [schedule])
-  if (occurrences.length === 0) return <p className="faint">It will not fire again.</p>
+  if (occurrences.length === 0) return <p className="faint">No more runs.</p>
   return (
     <div className={classes.upcoming}>
-      {schedule.paused && <p className="faint">Would run, if it were on:</p>}
+      {schedule.paused && <p className="faint">Would run at (schedule is off):</p>}
       <NextRuns occurrences={occurrences} zone={schedule.zone} changes={changes.filter(({ isTouched }) => isTouched)} />
     </div>
   )
@@ -195,7 +195,7 @@ function What({ schedule }: { schedule: Schedule }) {
   const total = jobsOf(schedule.jobs)
   return (
     <section className={classes.section}>
-      <h2>{total === 1 ? 'Runs' : `Runs ${plural(total, 'job')} each time`}</h2>
+      <h2>{total === 1 ? 'Runs' : `${plural(total, 'job')} per run`}</h2>
       {schedule.jobs.map((template, index) => {
         const { project, version, spiders, args, argSets, matrix, settings, nodeId, tags, priority } = template
         const names = [...Object.entries(args), ...Object.entries(settings)]
@@ -246,34 +246,34 @@ function Policies({ schedule }: { schedule: Schedule }) {
   return (
     <section className={classes.section}>
       <h2>Rules</h2>
-      <FieldRow label="Still running">{OVERLAP_WORDS[overlap].word}</FieldRow>
-      <FieldRow label="Engine was off">
+      <FieldRow label="Overlap">{OVERLAP_WORDS[overlap].word}</FieldRow>
+      <FieldRow label="Catch-up">
         {CATCH_UP_WORDS[catchUp].word}
         {catchUp !== 'none' && <span className="dim"> within {formatDuration(catchUpWindowSeconds)}</span>}
       </FieldRow>
       {jitterSeconds > 0 && <FieldRow label="Jitter">up to {formatDuration(jitterSeconds)} later</FieldRow>}
       {pauseAfterFailures !== null && (
-        <FieldRow label="Pauses">after {plural(pauseAfterFailures, 'failure')} in a row</FieldRow>
+        <FieldRow label="Pause after failures">after {plural(pauseAfterFailures, 'failure')} in a row</FieldRow>
       )}
       {maxRuns !== null && (
-        <FieldRow label="Ends">
+        <FieldRow label="Maximum runs">
           after {plural(maxRuns, 'run')} <span className="dim">({schedule.runCount} so far)</span>
         </FieldRow>
       )}
-      {startMs !== null && <FieldRow label="Not before">{formatInstant(startMs)}</FieldRow>}
-      {endMs !== null && <FieldRow label="Not after">{formatInstant(endMs)}</FieldRow>}
+      {startMs !== null && <FieldRow label="Start time">{formatInstant(startMs)}</FieldRow>}
+      {endMs !== null && <FieldRow label="End">{formatInstant(endMs)}</FieldRow>}
       {schedule.excludedDates.length > 0 && (
-        <FieldRow label="Not on">
+        <FieldRow label="Excluded dates">
           {schedule.excludedDates.slice(0, 6).join(', ')}
           {schedule.excludedDates.length > 6 && ` and ${schedule.excludedDates.length - 6} more`}
         </FieldRow>
       )}
       {schedule.excludedCrons.length > 0 && (
-        <FieldRow label="Not at">
+        <FieldRow label="Excluded times">
           <span className="mono">{schedule.excludedCrons.join(' · ')}</span>
         </FieldRow>
       )}
-      <FieldRow label="Has fired">{plural(schedule.runCount, 'time')}</FieldRow>
+      <FieldRow label="Runs so far">{plural(schedule.runCount, 'time')}</FieldRow>
     </section>
   )
 }

@@ -90,7 +90,7 @@ export function BuilderFields({
           <div className={classes.line}>
             at minute <Minute minute={builder.minute} of={of} onChange={(minute) => write({ ...builder, minute })} />
             {builder.kind === 'monthly' && builder.days.some((day) => day !== 'L' && day > 28) && (
-              <span className="tone-wait">Months without that day are passed over; “last” is in every month.</span>
+              <span className="tone-wait">Months without that day are skipped. “last” matches every month.</span>
             )}
           </div>
         </>

@@ -71,7 +71,7 @@ export function CronEditor({ expression, zone, of, onChange }: CronEditorProps) 
         data-wrong={problemOfWords !== null || undefined}
         role="status"
       >
-        {problemOfWords ?? 'Or type here: “every 15 minutes between 8 and 18”, “last day of the month at 23:30”'}
+        {problemOfWords ?? 'Examples: “every 15 minutes between 8 and 18”, “last day of the month at 23:30”'}
       </p>
       <BuilderFields
         expression={expression}

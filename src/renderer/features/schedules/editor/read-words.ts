@@ -17,13 +17,13 @@ export function readWords(text: string): { expression: string } | { problem: str
   if (clock === null || !phrase.isUnderstood()) return NOT_UNDERSTOOD
   if ('problem' in clock) return clock
   if (days.dayOfMonth !== '*' && weekdays !== '*')
-    return { problem: 'Days of the month or weekdays: with both, cron would run on either. Make it two rules.' }
+    return { problem: 'Use either days of the month or weekdays: cron would run on both. Add two rules instead.' }
   const second = clock.second === undefined ? '' : `${clock.second} `
   const expression = `${second}${clock.minute} ${clock.hour} ${days.dayOfMonth} ${months} ${weekdays}`
   return problemOfCron(expression) === null ? { expression } : NOT_UNDERSTOOD
 }
 
-const NOT_UNDERSTOOD = { problem: 'Not understood. Say it like “every weekday at 3:00” or “every 15 minutes”.' }
+const NOT_UNDERSTOOD = { problem: 'Not understood. Try “every weekday at 3:00” or “every 15 minutes”.' }
 
 /** What is still to be understood. */
 class Phrase {
@@ -141,7 +141,7 @@ function readClock(phrase: Phrase): Clock | { problem: string } | null {
   if (seconds !== null) {
     const every = Number(seconds[1])
     if (60 % every !== 0)
-      return { problem: `Every ${every} seconds is uneven within the minute: choose “In even steps” above.` }
+      return { problem: `Every ${every} seconds does not divide a minute evenly: choose “Interval” above.` }
     if (every < 60) return { second: every === 1 ? '*' : `*/${every}`, minute: '*', hour: span }
     return { minute: '*', hour: span }
   }
@@ -149,7 +149,7 @@ function readClock(phrase: Phrase): Clock | { problem: string } | null {
   if (minutes !== null) {
     const every = minutes[1] === undefined ? 1 : Number(minutes[1]) || 2
     if (60 % every !== 0 || every > 60)
-      return { problem: `Every ${every} minutes is uneven within the hour: choose “In even steps” above.` }
+      return { problem: `Every ${every} minutes does not divide an hour evenly: choose “Interval” above.` }
     return { minute: every === 1 ? '*' : every === 60 ? '0' : `*/${every}`, hour: span }
   }
   const hours = phrase.take(/\bevery (?:(\d{1,2}|other|second) )?hours?\b|\b(hourly)\b/)
@@ -160,7 +160,7 @@ function readClock(phrase: Phrase): Clock | { problem: string } | null {
   if (hours !== null || (minute !== null && phrase.take(/\bof (?:every|each) hour\b/) !== null)) {
     const every = hours?.[1] === undefined ? 1 : Number(hours[1]) || 2
     if (24 % every !== 0)
-      return { problem: `Every ${every} hours is uneven within the day: choose “In even steps” above.` }
+      return { problem: `Every ${every} hours does not divide a day evenly: choose “Interval” above.` }
     const first = String(minute ?? Number(between?.[2] ?? 0))
     return { minute: first, hour: every === 1 ? span : span === '*' ? `*/${every}` : `${span}/${every}` }
   }
@@ -181,7 +181,7 @@ function readTimes(phrase: Phrase, minuteAlone: number | null): Clock | { proble
   if (times.length === 0) return { minute: String(minuteAlone ?? 0), hour: minuteAlone === null ? '0' : '*' }
   const minutes = new Set(times.map(({ minute }) => minute))
   if (minutes.size > 1)
-    return { problem: 'Cron has one minute for all its hours: make each of these times a rule of its own.' }
+    return { problem: 'A cron expression has one minute for all hours. Add a rule for each of these times.' }
   const hours = [...new Set(times.map(({ hour }) => hour))].sort((one, other) => one - other)
   return { minute: String(times[0]?.minute ?? 0), hour: hours.join(',') }
 }

@@ -68,15 +68,15 @@ export function LoadChart({ minutes, slots, fromMs, untilMs, atMs, onOpen }: Loa
     <figure className={classes.chart} ref={ref}>
       <figcaption>
         {shown === undefined
-          ? widest && `fullest: ${words(widest)}`
-          : `${words(shown)}${barMinutes > 1 ? `, the fullest minute of ${barMinutes}` : ''}`}
+          ? widest && `busiest: ${words(widest)}`
+          : `${words(shown)}${barMinutes > 1 ? `, the busiest minute of ${barMinutes}` : ''}`}
       </figcaption>
       <svg
         width={width}
         height={HEIGHT}
         role="slider"
         tabIndex={0}
-        aria-label="Jobs that start in a minute; Enter shows which"
+        aria-label="Jobs started per minute. Press Enter for details"
         aria-valuemin={0}
         aria-valuemax={bars.length - 1}
         aria-valuenow={index ?? 0}

@@ -34,7 +34,7 @@ it('finds the fullest minute, says what would be moved, moves it, and takes it b
   await crowd(8, true)
   app = renderApp(engine, '/schedules/load')
   fireEvent.click(await screen.findByRole('button', { name: /04:07.*8 jobs/ }))
-  const pane = within(await screen.findByRole('complementary', { name: 'A minute of the load' }))
+  const pane = within(await screen.findByRole('complementary', { name: 'Minute' }))
   await waitFor(() => expect(pane.getAllByRole('link', { name: /^shop/ })).toHaveLength(8))
   fireEvent.click(pane.getByRole('button', { name: 'Spread…' }))
   const dialog = within(await screen.findByRole('dialog', { name: /^Spread/ }))

@@ -50,7 +50,7 @@ export function LoadScreen() {
     }
     known.current = version
   }, [version, refetch])
-  useKeys('Load', [{ key: 'Escape', label: 'Close the minute', run: () => go({ at: undefined }) }])
+  useKeys('Load', [{ key: 'Escape', label: 'Close minute', run: () => go({ at: undefined }) }])
   return (
     <div className={classes.layout}>
       <div className={classes.screen}>
@@ -64,20 +64,21 @@ export function LoadScreen() {
             minutes.length === 0 ? (
               <EmptyState
                 icon={<IconChartBar size={32} stroke={1.3} />}
-                title={total === 0 ? 'Nothing runs by itself yet' : `Nothing is due within ${HOURS_WORDS[hours as 24]}`}
+                title={total === 0 ? 'No schedules yet' : `No runs in the next ${HOURS_WORDS[hours as 24]}`}
                 action={<LinkButton to="/schedules">Schedules</LinkButton>}
               >
-                Here stands how many jobs schedules will start in each minute, beside the slots of the fleet.
+                This chart shows how many jobs the schedules will start in each minute, compared with the slots of the
+                fleet.
               </EmptyState>
             ) : (
               <>
                 <Panel
-                  title="Jobs that start in a minute"
-                  note={`${slots === 0 ? 'the fleet has no slots' : `the fleet has ${plural(slots, 'slot')}`} · times of ${localZone()}`}
+                  title="Jobs started per minute"
+                  note={`${slots === 0 ? 'no slots' : `${plural(slots, 'slot')}`} · times of ${localZone()}`}
                   aside={
                     <SegmentedControl
                       size="xs"
-                      aria-label="How far ahead"
+                      aria-label="Time range"
                       value={String(hours)}
                       onChange={(value) => go({ hours: Number(value), at: undefined })}
                       data={LOAD_HOURS.map((each) => ({ value: String(each), label: HOURS_WORDS[each] }))}
@@ -131,9 +132,9 @@ function Crowded({ minutes, slots, atMs, onOpen }: CrowdedProps) {
   // A full bar is a full fleet.
   const most = Math.max(slots, crowded[0]?.jobs ?? 1)
   return (
-    <Panel title="Fullest minutes" note="those in which several schedules meet" flush>
+    <Panel title="Busiest minutes" note="minutes with several schedules" flush>
       {crowded.length === 0 ? (
-        <p className={classes.none}>No two schedules fire in the same minute.</p>
+        <p className={classes.none}>No schedules run in the same minute.</p>
       ) : (
         <ul className={classes.crowded}>
           {crowded.map((minute) => (

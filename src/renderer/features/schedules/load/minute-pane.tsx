@@ -55,13 +55,13 @@ export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePa
   const jobs = crowd.reduce((sum, schedule) => sum + jobsOf(schedule.jobs), 0)
   const waits = jobs - load.slots
   return (
-    <DetailPane label="A minute of the load">
+    <DetailPane label="Minute">
       <PaneHead title={minuteWords(atMs)} what="minute" onClose={onClose} />
       <QueryState query={moments} what="what runs in that minute" rows={4}>
         {() => (
           <>
             <p className={classes.paneWords}>
-              {crowd.length === 0 ? 'Nothing starts in this minute any more.' : null}
+              {crowd.length === 0 ? 'No more runs in this minute.' : null}
               {crowd.length > 0 && (
                 <>
                   {plural(crowd.length, 'schedule')} {crowd.length === 1 ? 'starts' : 'start'} {plural(jobs, 'job')};{' '}

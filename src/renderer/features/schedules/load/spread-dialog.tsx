@@ -58,7 +58,7 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
       <div className={classes.dialog}>
         <div className={classes.choices}>
           <NumberInput
-            label="Jobs that may start in one minute"
+            label="Maximum jobs per minute"
             min={1}
             max={100_000}
             allowDecimal={false}
@@ -67,7 +67,7 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
           />
           <div>
             <span className={classes.label} id="spread-window">
-              Moved by at most
+              Maximum shift
             </span>
             <SegmentedControl
               aria-labelledby="spread-window"
@@ -80,9 +80,9 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
         <BeforeAfter plan={plan} slots={load.slots} />
         <p role="status">
           {plan.moves.length === 0
-            ? 'Nothing needs to be moved for that.'
+            ? 'No schedules need to move.'
             : `${plural(plan.moves.length, 'schedule')} of ${crowd.length} ${plan.moves.length === 1 ? 'is' : 'are'} moved; then at most ${plural(peak, 'job')} start in one minute.`}
-          {peak > mostJobs && ' More cannot be done within these minutes.'}
+          {peak > mostJobs && ' A better spread is not possible within this range.'}
         </p>
         <PlanRows plan={plan} atMs={atMs} />
         {failed.length > 0 && (
@@ -96,8 +96,7 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
           </div>
         )}
         <p className="dim">
-          Each of their runs moves, not only this one. To keep the time and only delay the start a little, give them a
-          jitter instead.
+          All runs of these schedules move, not only this one. To delay only the start, set a jitter instead.
         </p>
         <DialogFoot>
           <Button onClick={onClose}>Cancel</Button>
@@ -144,7 +143,7 @@ function PlanRows({ plan, atMs }: { plan: SpreadPlan; atMs: number }) {
   const time = (minutes: number) =>
     new Date(atMs + minutes * 60_000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
   return (
-    <ul className={classes.plan} aria-label="What is moved">
+    <ul className={classes.plan} aria-label="Moved schedules">
       {plan.moves.map(({ schedule, minutes, settings }) => (
         <li key={schedule.id}>
           <span className={`ellipsis ${classes.planName}`}>{schedule.name}</span>
@@ -161,7 +160,7 @@ function PlanRows({ plan, atMs }: { plan: SpreadPlan; atMs: number }) {
           <span className={`ellipsis ${classes.planName}`}>{schedule.name}</span>
           <span>stays</span>
           <span className="ellipsis" title={why ?? undefined}>
-            {why === null ? plural(jobsOf(schedule.jobs), 'job') : `it ${why}`}
+            {why === null ? plural(jobsOf(schedule.jobs), 'job') : why}
           </span>
         </li>
       ))}

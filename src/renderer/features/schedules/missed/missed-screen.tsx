@@ -20,8 +20,8 @@ import { formatMoment, localZone } from '../zoned-time.ts'
 
 const STATES = {
   'Missed or failed': ['missed', 'failed'],
-  'Left out': ['skipped'],
-  'All that did not run': ['missed', 'failed', 'skipped']
+  Skipped: ['skipped'],
+  All: ['missed', 'failed', 'skipped']
 } as const
 type Shown = keyof typeof STATES
 const PAGE_ROWS = 200
@@ -62,11 +62,11 @@ export function MissedScreen() {
         <ScreenHead
           title="Schedules"
           views={<SchedulesTabs />}
-          note={firings.data && (count === 0 ? 'nothing was missed' : `${plural(count, 'moment')} without a run`)}
+          note={firings.data && (count === 0 ? 'no missed runs' : `${plural(count, 'run')} missed, skipped or failed`)}
         >
           <SegmentedControl
             className={classes.filter}
-            aria-label="Which moments"
+            aria-label="Run filter"
             value={shown}
             onChange={setShown}
             data={Object.keys(STATES) as Shown[]}
@@ -86,9 +86,9 @@ export function MissedScreen() {
               onOpen={({ scheduleId }) => void navigate({ to: '/schedules', search: { schedule: scheduleId } })}
               onEndReached={() => firings.hasNextPage && !firings.isFetching && void firings.fetchNextPage()}
               empty={
-                <EmptyState icon={<IconChecks size={32} stroke={1.3} />} title="Nothing was missed">
-                  Each moment of every schedule has run. What does not, stands here with its reason: the engine was off,
-                  the machine slept, a clock was set, or a run was still going.
+                <EmptyState icon={<IconChecks size={32} stroke={1.3} />} title="No missed runs">
+                  Runs that did not take place are listed here with the reason: Scrapdeck was not running, the machine
+                  was asleep, the clock changed, or the previous run was still live.
                 </EmptyState>
               }
             />
@@ -107,7 +107,7 @@ function narrowColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
   return [
     {
       id: 'all',
-      header: 'What did not run, and why',
+      header: 'Missed runs and reasons',
       width: 'minmax(0, 1fr)',
       cell: (firing) => (
         <span className={classes.missed}>
@@ -160,7 +160,7 @@ function missedColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
     },
     {
       id: 'moment',
-      header: 'Should have run',
+      header: 'Scheduled for',
       width: '140px',
       sortBy: ({ nominalMs }) => nominalMs,
       cell: ({ nominalMs, scheduleId }) => (
