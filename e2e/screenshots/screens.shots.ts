@@ -269,7 +269,7 @@ for (const scheme of SCHEMES) {
           // A dialog with an open list takes one for the list.
           for (let times = 0; times < 3; times += 1) await page.keyboard.press('Escape')
           // With changes it would be asked about before the next screen.
-          const discard = page.getByRole('button', { name: 'Discard', exact: true })
+          const discard = page.getByRole('button', { name: 'Discard changes', exact: true })
           if (await discard.isVisible()) await discard.click()
         }
         await context.close()

@@ -75,7 +75,7 @@ export async function spreadTheLoad(page: Page, client: Client): Promise<void> {
     return Math.max(...minutes.map(({ jobs }) => jobs))
   }
   await openView(page, 'Load')
-  const chart = page.getByRole('slider', { name: /^Jobs that start in a minute/ })
+  const chart = page.getByRole('slider', { name: /^Jobs started per minute/ })
   await expect(chart).toHaveAttribute('aria-valuetext', /09:37: 8 jobs of 8 schedules/)
   await page.getByRole('button', { name: /09:37.*8 jobs/ }).click()
   const pane = page.getByRole('complementary', { name: 'Minute' })
@@ -89,7 +89,7 @@ export async function spreadTheLoad(page: Page, client: Client): Promise<void> {
   )
   await expect(dialog.getByRole('img', { name: 'now: at most 8 jobs in one minute' })).toBeVisible()
   await expect(dialog.getByRole('img', { name: 'then: at most 2 jobs in one minute' })).toBeVisible()
-  await expect(dialog.getByRole('listitem').filter({ hasText: 'it runs every minute' })).toContainText('shop 1')
+  await expect(dialog.getByRole('listitem').filter({ hasText: 'runs every minute' })).toContainText('shop 1')
   expect(await fullest()).toBe(8)
   await dialog.getByRole('button', { name: 'Move 6 schedules' }).click()
   await expect(dialog).toBeHidden()

@@ -19,7 +19,8 @@ export function Fold({ title, summary, isWrong = false, children }: FoldProps) {
     <section className={classes.fold} aria-label={title}>
       <button type="button" className={classes.head} aria-expanded={isOpened} onClick={() => setOpened(!isOpened)}>
         <IconChevronRight size={14} aria-hidden />
-        <strong>{title}</strong> <span className={`ellipsis ${isWrong ? 'tone-bad' : 'dim'}`}>{summary}</span>
+        <strong>{title}</strong>{' '}
+        <span className={`ellipsis ${isWrong ? 'tone-bad' : 'dim'}`}>{isWrong ? 'contains errors' : summary}</span>
       </button>
       {isOpened && <div className={classes.body}>{children}</div>}
     </section>

@@ -62,7 +62,7 @@ describe('parseFilterText', () => {
     ['node:eu-9', 'There is no node “eu-9”'],
     ['since:yesterday', '“yesterday” is no time'],
     ['since:2030-01-01', '“2030-01-01” is no time in the past'],
-    ['colour:red', 'There is no key “colour”']
+    ['colour:red', 'Unknown filter “colour”']
   ])('says what is wrong with %s and goes on without it', (text, problem) => {
     const { search, problems } = parse(text)
     expect(search).toEqual({})

@@ -47,7 +47,7 @@ it('says what is wrong with a term, and looks for words as they are typed', asyn
   const box = await screen.findByLabelText('Filter jobs')
   fireEvent.change(box, { target: { value: 'colour:red' } })
   fireEvent.keyDown(box, { key: 'Enter' })
-  expect((await screen.findByRole('alert')).textContent).toContain('There is no key “colour”')
+  expect((await screen.findByRole('alert')).textContent).toContain('Unknown filter “colour”')
   fireEvent.change(box, { target: { value: 'zalando' } })
   await waitFor(() => expect(app.router.state.location.search).toMatchObject({ text: 'zalando' }))
   await waitFor(async () => {
@@ -152,7 +152,7 @@ it('tells a cancel that was asked from one that is confirmed, and offers force',
   fireEvent.click((await rows())[0] as HTMLElement)
   const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
   fireEvent.click(await pane.findByRole('button', { name: 'Cancel' }))
-  expect(await pane.findByText(/Cancel asked; waiting for its node to confirm/)).toBeTruthy()
+  expect(await pane.findByText(/Cancel requested. Waiting for the node to confirm/)).toBeTruthy()
   expect(await pane.findByText('cancelling…')).toBeTruthy()
   fireEvent.click(pane.getByRole('button', { name: 'Force' }))
   await waitFor(() => expect(engine.calls.filter((call) => call === 'jobs.cancel')).toHaveLength(2))

@@ -30,7 +30,7 @@ it('tries each pasted address and adds the good ones, keeping in sight what stil
   await (await rowOf('http://good-2.example.net:6800/')).findByText('The connection is not encrypted.')
   await (await rowOf('http://down.example.net:6800/')).findByText(/Nothing answers at down/)
   await (await rowOf('http://eu-1.example.net:6800/')).findByText('already in the fleet')
-  expect(dialog.getByRole('status').textContent).toBe('2 good · 1 already in the fleet · 1 cannot be added')
+  expect(dialog.getByRole('status').textContent).toBe('2 OK · 1 already in the fleet · 1 cannot be added')
 
   fireEvent.change(dialog.getByLabelText('Name of http://good-2.example.net:6800/'), { target: { value: 'second' } })
   fireEvent.change(dialog.getByLabelText('Slots of http://good-2.example.net:6800/'), { target: { value: '3' } })
@@ -80,7 +80,7 @@ it('says what is lost before it removes a node that runs jobs of ours', async ()
   fireEvent.click(await screen.findByRole('button', { name: 'More actions' }))
   fireEvent.click(await screen.findByRole('menuitem', { name: 'Remove node' }))
   const dialog = within(await screen.findByRole('dialog', { name: 'Remove us-1?' }))
-  expect(dialog.getByText(/of ours still run there/)).toBeTruthy()
+  expect(dialog.getByText(/still running on this node will be marked as lost/)).toBeTruthy()
   expect(engine.calls).not.toContain('nodes.remove')
   fireEvent.click(dialog.getByRole('button', { name: 'Remove' }))
   await waitFor(() => expect(engine.nodes.has('us-1')).toBe(false))
@@ -155,7 +155,7 @@ it('makes the Python that is missing from the local node itself', async () => {
   engine.nodes.set('local', { ...engine.nodes.get('local')!, python: null })
   app = renderApp(engine, '/nodes?node=local')
   const detail = within(await screen.findByRole('complementary', { name: 'Node this computer' }))
-  expect(await detail.findByText(/no spider can run here/)).toBeTruthy()
+  expect(await detail.findByText(/Spiders cannot run on this node/)).toBeTruthy()
   fireEvent.click(detail.getByRole('button', { name: 'Create environment' }))
   await waitFor(() => expect(engine.calls).toContain('system.createEnvironment'))
 })
@@ -201,7 +201,7 @@ it('marks a stuck node as trouble although it answers, and says what becomes of 
   fireEvent.click(await within(await screen.findByRole('grid', { name: 'Nodes' })).findByText('us-2'))
   const detail = within(await screen.findByRole('complementary', { name: 'Node us-2' }))
   expect(detail.getByRole('img', { name: 'stuck' })).toBeTruthy()
-  expect(detail.getByRole('alert').textContent).toMatch(/has started none for 4 min.*taken back.*Restart Scrapyd/)
+  expect(detail.getByRole('alert').textContent).toMatch(/has not started any for 4 min.*withdrawn.*Restart Scrapyd/)
 })
 
 it('narrows the table to a group, by the address', async () => {
@@ -244,7 +244,7 @@ it('asks an open node when it answered last, though an answer that tells nothing
   const detail = within(await screen.findByRole('complementary', { name: 'Node ap-1' }))
   const node = engine.nodes.get('ap-1')!
   engine.nodes.set('ap-1', { ...node, lastSeenAtMs: (node.lastSeenAtMs ?? 0) + 1000, latencyMs: 777 })
-  expect(await detail.findByText(/answers in 777 ms/)).toBeTruthy()
+  expect(await detail.findByText(/latency 777 ms/)).toBeTruthy()
 })
 
 it('says on the node itself that it is cordoned because its source names it no longer', async () => {
@@ -257,7 +257,7 @@ it('says on the node itself that it is cordoned because its source names it no l
   const vanishedNodes = source!.vanishedNodes.map((vanished) => ({ ...vanished, isCordonedForIt: false }))
   engine.sources.set(source!.id, { ...source!, vanishedNodes })
   engine.emit({ kind: 'discovery' })
-  await waitFor(() => expect(note.textContent).toContain('Its mode is yours'))
+  await waitFor(() => expect(note.textContent).toContain('The mode that you set is kept'))
   engine.sources.set(source!.id, { ...source!, vanishedNodes: [] })
   engine.emit({ kind: 'discovery' })
   await waitFor(() => expect(pane.queryByRole('note')).toBeNull())

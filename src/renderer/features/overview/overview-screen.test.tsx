@@ -74,7 +74,7 @@ it('pauses the queue by the switch in the top bar, once the engine has confirmed
 it('runs the jobs of a silent node elsewhere, after saying that they may run twice', async () => {
   open()
   fireEvent.click(await screen.findByRole('button', { name: 'Run elsewhere' }))
-  const dialog = within(await screen.findByRole('dialog', { name: 'Run the jobs of eu-4 elsewhere?' }))
+  const dialog = within(await screen.findByRole('dialog', { name: 'Run jobs of eu-4 elsewhere?' }))
   expect(dialog.getByText(/twice; the jobs are flagged so/)).toBeTruthy()
   fireEvent.click(dialog.getByRole('button', { name: 'Run elsewhere' }))
   await waitFor(() => expect(engine.calls).toContain('jobs.runElsewhere'))

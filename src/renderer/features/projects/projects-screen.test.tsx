@@ -42,7 +42,7 @@ it('shows what changed in a version, and runs a spider of it', async () => {
   fireEvent.click(
     (await detail.findAllByRole('button', { expanded: false, name: /20261119T181000/ }))[0] as HTMLElement
   )
-  expect(detail.getByText('New in it').parentElement?.textContent).toContain('cdiscount')
+  expect(detail.getByText('New spiders').parentElement?.textContent).toContain('cdiscount')
   expect(detail.getByText('eu-4').parentElement?.textContent).toContain('did not answer')
   fireEvent.click(detail.getByRole('button', { name: 'Run otto' }))
   expect(useRunDialog.getState().prefill).toEqual({ project: 'prices', spiders: ['otto'] })
@@ -57,7 +57,7 @@ it('takes an egg dropped anywhere: editable, uploaded, sent to all nodes, the fa
   expect(project.value).toBe('shop')
   fireEvent.change(project, { target: { value: 'webshop' } })
   fireEvent.click(dialog.getByRole('button', { name: 'Upload' }))
-  expect(await dialog.findByText(/is here with 1 spider/)).toBeTruthy()
+  expect(await dialog.findByText(/was uploaded with 1 spider/)).toBeTruthy()
   expect(engine.projects.has('webshop')).toBe(true)
 
   fireEvent.click(dialog.getByRole('button', { name: 'Deploy to all 12 nodes' }))
@@ -89,7 +89,7 @@ it('says in words why an upload was refused, and lets it be tried again', async 
   expect(alert.textContent).toContain('has no EGG-INFO/PKG-INFO. Build it')
   engine.failures.clear()
   fireEvent.click(dialog.getByRole('button', { name: 'Retry upload' }))
-  expect(await dialog.findByText(/is here with/)).toBeTruthy()
+  expect(await dialog.findByText(/was uploaded with/)).toBeTruthy()
 })
 
 it('says what can be dropped when something else was', async () => {
@@ -97,7 +97,7 @@ it('says what can be dropped when something else was', async () => {
   await screen.findByRole('grid', { name: 'Projects' })
   act(() => offerFiles([new File(['x'], 'notes.txt')]))
   const dialog = await dialogNamed('Deploy project')
-  expect(dialog.getByRole('alert').textContent).toContain('notes.txt is neither an .egg nor a .zip')
+  expect(dialog.getByRole('alert').textContent).toContain('notes.txt is not an .egg or .zip file')
 })
 
 it('offers the nodes without the version first when some are chosen', async () => {
@@ -198,8 +198,8 @@ it('says what each node lost or holds instead, and mends one of them and all', a
   const places = within(detail.getByRole('list', { name: 'Where 20261119T181000 is not well' }))
   const words = (node: string) => places.getByText(node).parentElement?.textContent
   expect(words('eu-1')).toContain('was deployed, but the node no longer lists it')
-  expect(words('eu-2')).toContain('it may be other code')
-  expect(words('eu-3')).toContain('was replaced here since')
+  expect(words('eu-2')).toContain('it may contain different code')
+  expect(words('eu-3')).toContain('has an older egg of this version')
   expect(detail.getByText('4 nodes', { exact: false }).textContent).toBe('Repair 4 nodes')
   fireEvent.click(places.getByRole('button', { name: 'Send 20261119T181000 to eu-1' }))
   expect(await detail.findByText('On 1 node.')).toBeTruthy()
@@ -210,7 +210,7 @@ it('pauses a project and says so until it is resumed', async () => {
   open('/projects?project=prices')
   const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
   fireEvent.click(await detail.findByRole('button', { name: 'Pause' }))
-  expect((await detail.findByRole('status')).textContent).toContain('none is sent until you resume')
+  expect((await detail.findByRole('status')).textContent).toContain('queued jobs wait until you resume')
   expect(engine.projects.get('prices')?.settings.paused).toBe(true)
   fireEvent.click(detail.getByRole('button', { name: 'Resume' }))
   await waitFor(() => expect(detail.queryByRole('status')).toBeNull())

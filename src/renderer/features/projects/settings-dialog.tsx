@@ -90,10 +90,13 @@ function QueueSettings({ fields }: { fields: Fields<SettingsTexts> }) {
   return (
     <section className={classes.settingsPart} aria-labelledby="settings-queue">
       <h3 id="settings-queue">Queue and deployment</h3>
-      <div className={classes.settingsRow}>
-        <TextInput {...fields.input('weight')} label="Weight" inputMode="decimal" className={classes.weight} />
-        <p className="dim">At equal priority, a project with weight 2 gets twice the slots of one with weight 1.</p>
-      </div>
+      <TextInput
+        {...fields.input('weight')}
+        label="Weight"
+        description="At equal priority, a project with weight 2 gets twice the slots of one with weight 1."
+        inputMode="decimal"
+        classNames={{ wrapper: classes.weight }}
+      />
       <Checkbox
         {...fields.input('paused', 'checkbox')}
         label="Paused"

@@ -57,7 +57,7 @@ export function RunMore({ fields, run, ofProject }: RunMoreProps) {
             <TextInput
               {...fields.within('dedupe').input('key')}
               label="Idempotency key"
-              description="A repeated request with this key returns the existing job"
+              description="Repeated requests return the existing job"
               classNames={{ input: 'mono' }}
               spellCheck={false}
             />

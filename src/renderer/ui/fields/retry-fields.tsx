@@ -48,15 +48,15 @@ export function RetryFields({ fields, inherited = null }: RetryFieldsProps) {
           <TextInput
             {...fields.input('backoffFactor')}
             error={fields.problem('backoffFactor')}
-            label="Backoff factor"
+            label="Factor"
             inputMode="decimal"
-            title="1: every wait is the same. 2: each wait is twice the previous one"
+            title="Backoff factor. 1: every wait is the same. 2: each wait is twice the previous one"
           />
           <TextInput
             {...fields.input('backoffMaxSeconds')}
             error={fields.problem('backoffMaxSeconds')}
-            label="Maximum backoff"
-            title="Longest wait. Example: 1 h"
+            label="Maximum"
+            title="Maximum backoff. Example: 1 h"
           />
         </>
       )}
