@@ -76,9 +76,11 @@ export function WebhookDialog({ webhook, onClose, onCreated }: WebhookDialogProp
               ))}
             </div>
           ))}
-          <p id="webhook-events" className="tone-bad">
-            {form.error('events')}
-          </p>
+          {form.error('events') !== undefined && (
+            <p id="webhook-events" className="tone-bad">
+              {form.error('events')}
+            </p>
+          )}
         </fieldset>
         <FormFoot form={form} submit={webhook === null ? 'Add webhook' : 'Save webhook'} onCancel={onClose} />
       </SchemaForm>
