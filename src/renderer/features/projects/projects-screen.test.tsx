@@ -195,7 +195,7 @@ it('says what each node lost or holds instead, and mends one of them and all', a
   fireEvent.click(
     (await detail.findAllByRole('button', { expanded: false, name: /20261119T181000/ }))[0] as HTMLElement
   )
-  const places = within(detail.getByRole('list', { name: 'Where 20261119T181000 is not well' }))
+  const places = within(detail.getByRole('list', { name: 'Problems of 20261119T181000' }))
   const words = (node: string) => places.getByText(node).parentElement?.textContent
   expect(words('eu-1')).toContain('was deployed, but the node no longer lists it')
   expect(words('eu-2')).toContain('it may contain different code')

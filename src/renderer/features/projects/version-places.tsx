@@ -39,7 +39,7 @@ export function VersionPlaces({ version, nodes }: { version: Version; nodes: rea
         {there.map(({ deployment }) => nameOf(deployment.nodeId)).join(', ') || 'no nodes yet'}
       </FieldRow>
       {others.length > 0 && (
-        <ul className={classes.places} aria-label={`Nodes with problems with ${version.version}`}>
+        <ul className={classes.places} aria-label={`Problems of ${version.version}`}>
           {others.map(({ deployment, place }) => (
             <li key={deployment.nodeId}>
               <PlaceIcon place={place} />
