@@ -4,7 +4,8 @@ import { join, resolve } from 'node:path'
 import { type ImportCounts, importScrapyd } from '../engine/import/import-scrapyd.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { listScrapydFiles, readConfiguration } from '../config/read-files.ts'
-import { localPath, isUrl, type ServeOptions } from '../config/resolve.ts'
+import { isUrl, localPath } from '../config/local-path.ts'
+import type { ServeOptions } from '../config/serve-options.ts'
 
 export interface ImportFlags {
   /** Scrapyd's own configuration file; default: those that it reads when it is started in the directory. */

@@ -4,7 +4,7 @@ import type { Logger } from '../engine/runtime/logger.ts'
 import { isLoopback } from '../server/auth/host-rule.ts'
 import { listen } from '../server/listen.ts'
 import { doorOptionsOf, engineOptionsOf } from '../config/host-options.ts'
-import type { ServeOptions } from '../config/resolve.ts'
+import type { ServeOptions } from '../config/serve-options.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
 
 /**

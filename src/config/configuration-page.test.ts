@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { OWN_OPTIONS, VARIABLES } from './resolve.ts'
+import { VARIABLES } from './option-reader.ts'
+import { OWN_OPTIONS } from './read-own-options.ts'
 import { SCRAPYD_OPTIONS, SCRAPYD_SERVICES } from './scrapyd-options.ts'
 
 const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8')

@@ -1,4 +1,4 @@
-import type { ResolvedOptions } from './resolve.ts'
+import type { ResolvedOptions } from './serve-options.ts'
 
 /** What `scrapdeck config` prints: in the form of a configuration file, with where each value comes from. */
 export function describeConfiguration(files: string[], { listed, warnings }: ResolvedOptions): string {

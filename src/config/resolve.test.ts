@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { describeConfiguration } from './describe.ts'
 import { listScrapydFiles, readConfiguration } from './read-files.ts'
-import { resolveServeOptions, type ServeFlags } from './resolve.ts'
+import { resolveServeOptions } from './resolve.ts'
+import type { ServeFlags } from './serve-options.ts'
 import { SCRAPYD_OPTIONS, SCRAPYD_SERVICES } from './scrapyd-options.ts'
 
 /** A folder with these files. */

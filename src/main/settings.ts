@@ -1,7 +1,8 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { readConfiguration } from '../config/read-files.ts'
-import { type ResolvedOptions, resolveServeOptions } from '../config/resolve.ts'
+import { resolveServeOptions } from '../config/resolve.ts'
+import type { ResolvedOptions } from '../config/serve-options.ts'
 
 /**
  * What can be set of the service can be set here, in the same words: in `scrapdeck.conf` of the app's own directory and in SCRAPDECK_

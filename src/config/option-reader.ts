@@ -1,0 +1,94 @@
+import type { Configuration, ConfiguredValue } from './read-files.ts'
+import type { ListedOption, ServeFlags } from './serve-options.ts'
+
+/** What a name outside the file is called there. */
+export const VARIABLES: Record<string, string[]> = {
+  bind_address: ['SCRAPDECK_BIND', 'SCRAPYD_BIND_ADDRESS'],
+  http_port: ['SCRAPDECK_PORT', 'SCRAPYD_HTTP_PORT'],
+  unix_socket_path: ['SCRAPDECK_UNIX_SOCKET', 'SCRAPYD_UNIX_SOCKET_PATH'],
+  username: ['SCRAPDECK_USERNAME', 'SCRAPYD_USERNAME'],
+  password: ['SCRAPDECK_PASSWORD', 'SCRAPYD_PASSWORD'],
+  data: ['SCRAPDECK_DATA'],
+  python: ['SCRAPDECK_PYTHON'],
+  local_slots: ['SCRAPDECK_LOCAL_SLOTS'],
+  allowed_hosts: ['SCRAPDECK_ALLOWED_HOST']
+}
+
+/** Where options come from, and what their defaults depend on. */
+export interface OptionContext {
+  flags: ServeFlags
+  environment: Record<string, string | undefined>
+  configuration: Configuration
+  defaultDataDirectory: string
+  /** Where relative directories begin, as in Scrapyd: where the service was started. */
+  workingDirectory: string
+  cpuCount: number
+}
+
+/** Finds the values of options where they may be set, and records what is listed, refused and worth a warning. */
+export class OptionReader {
+  readonly listed: ListedOption[] = []
+  readonly warnings: string[] = []
+  readonly problems: string[] = []
+  readonly context: OptionContext
+
+  constructor(context: OptionContext) {
+    this.context = context
+  }
+
+  /** From the flag, else a variable, else the files. Empty variables count as absent, as in Scrapyd. */
+  pick(
+    section: 'scrapyd' | 'scrapdeck',
+    name: string,
+    flag?: { name: string; value: string | undefined }
+  ): ConfiguredValue | null {
+    if (flag?.value !== undefined) return { text: flag.value, from: flag.name }
+    const { environment } = this.context
+    const variable = (VARIABLES[name] ?? []).find((one) => environment[one])
+    if (variable !== undefined) return { text: environment[variable]!, from: variable }
+    return this.configured(section, name)
+  }
+
+  /** From the files alone. A value that cannot be read there is a problem, and none. */
+  configured(section: string, name: string): ConfiguredValue | null {
+    try {
+      return this.context.configuration.get(section, name)
+    } catch (error) {
+      const { message } = error as Error
+      if (!this.problems.includes(message)) this.problems.push(message)
+      return null
+    }
+  }
+
+  /** For `scrapdeck config`: the value in words, and where it is from. */
+  list(section: string, name: string, value: string, picked: ConfiguredValue | null): void {
+    this.listed.push({ section, name, value, from: picked?.from ?? 'default' })
+  }
+
+  warn(warning: string): void {
+    this.warnings.push(warning)
+  }
+
+  refuse(picked: ConfiguredValue, why: string): void {
+    this.problems.push(`${picked.from}: ${why}`)
+  }
+
+  /** null, and refused: it is no whole number from 0 to `maximum`. */
+  whole(picked: ConfiguredValue, name: string, maximum: number): number | null {
+    const text = name === 'http_port' && picked.text === '' ? '0' : picked.text
+    const value = Number(text)
+    if (/^\d+$/.test(text) && value <= maximum) return value
+    // A flag says its name itself.
+    const what = `${name} takes a whole number from 0 to ${maximum}, not "${picked.text}".`
+    if (name === picked.from) this.problems.push(what)
+    else this.refuse(picked, what)
+    return null
+  }
+
+  isOn(picked: ConfiguredValue, name: string): boolean {
+    const text = picked.text.toLowerCase()
+    if (['1', 'yes', 'true', 'on'].includes(text)) return true
+    if (!['0', 'no', 'false', 'off'].includes(text)) this.refuse(picked, `${name} is on or off, not "${picked.text}".`)
+    return false
+  }
+}

@@ -1,0 +1,201 @@
+import { resolve as resolvePath } from 'node:path'
+import type { ScrapydDoorSettings } from '../server/scrapyd/settings.ts'
+import { isUrl, localPath } from './local-path.ts'
+import type { OptionReader } from './option-reader.ts'
+import { SCRAPYD_OPTIONS, SCRAPYD_SERVICES } from './scrapyd-options.ts'
+import type { ServeOptions } from './serve-options.ts'
+
+const KNOWN_SECTIONS = ['scrapyd', 'services', 'settings', 'scrapdeck', 'DEFAULT']
+
+/** Everything that a scrapyd.conf may say, with the flags and variables that stand for its options. */
+export function readScrapydOptions(options: OptionReader) {
+  const listening = readListening(options)
+  const credentials = readCredentials(options)
+  const slots = readSlots(options)
+  const directories = readDirectories(options)
+  const settingsProjects = readSettingsProjects(options)
+  // 0 deletes nothing in Scrapyd, too (scrapyd-protocol.md, 6.4).
+  const jobsToKeep = readWhole(options, 'jobs_to_keep', 'all') || null
+  const door = readDoor(options, directories)
+  checkRest(options)
+  return { ...listening, credentials, ...slots, directories, settingsProjects, jobsToKeep, door }
+}
+
+function readListening(options: OptionReader) {
+  const { flags, workingDirectory } = options.context
+  const bind = options.pick('scrapyd', 'bind_address', { name: '--bind', value: flags.bind })
+  const port = options.pick('scrapyd', 'http_port', { name: '--port', value: flags.port })
+  const socket = options.pick('scrapyd', 'unix_socket_path', { name: '--unix-socket', value: flags.unixSocket })
+  // What is no number at all is refused as such, not taken for "no TCP" besides.
+  const number =
+    port === null ? 6800 : (options.whole(port, port.from === '--port' ? '--port' : 'http_port', 65_535) ?? 6800)
+  // 0 is Scrapyd's word for "no TCP" and ours for "any free port": it means what whoever says it means.
+  const isScrapydWord = port !== null && port.from !== '--port' && port.from !== 'SCRAPDECK_PORT'
+  const hasTcp = bind?.text !== '' && !(isScrapydWord && number === 0)
+  const unixSocketPath = socket === null || socket.text === '' ? null : resolvePath(workingDirectory, socket.text)
+  options.list('scrapyd', 'bind_address', bind?.text ?? '127.0.0.1', bind)
+  options.list('scrapyd', 'http_port', hasTcp ? String(number) : 'no TCP', port)
+  options.list('scrapyd', 'unix_socket_path', unixSocketPath ?? '', socket)
+  return {
+    bindAddress: bind?.text ?? '127.0.0.1',
+    port: hasTcp ? number : null,
+    isPortNamed: port !== null,
+    unixSocketPath
+  }
+}
+
+function readCredentials(options: OptionReader): ServeOptions['credentials'] {
+  const { flags } = options.context
+  const username = options.pick('scrapyd', 'username', { name: '--username', value: flags.username })
+  const password = options.pick('scrapyd', 'password', { name: '--password', value: flags.password })
+  const isNamed = username !== null && username.text !== ''
+  const hasPassword = password !== null && password.text !== ''
+  options.list('scrapyd', 'username', isNamed ? username.text : 'made on the first start', isNamed ? username : null)
+  options.list('scrapyd', 'password', hasPassword ? '(set)' : 'made on the first start', hasPassword ? password : null)
+  if (isNamed !== hasPassword) {
+    options.refuse(
+      (isNamed ? username : password)!,
+      'Give the user name and the password together, or neither: then they are made for you. Without credentials, as Scrapyd would start here, Scrapdeck does not.'
+    )
+  }
+  if (!isNamed && !hasPassword && username !== null) {
+    options.warn(
+      `${username.from}: username is empty: Scrapyd would let everybody in here. Scrapdeck asks for the user name and the password that it makes on the first start; "scrapdeck credentials" shows them.`
+    )
+  }
+  if (isNamed && username.text.includes(':')) {
+    options.refuse(username, 'username contains a colon, which Basic authentication cannot carry. Choose one without.')
+  }
+  return isNamed && hasPassword ? { username: username.text, password: password.text } : null
+}
+
+function readSlots(options: OptionReader): Pick<ServeOptions, 'localSlots' | 'configuredSlots'> {
+  const { flags, cpuCount } = options.context
+  const own = options.pick('scrapdeck', 'local_slots', { name: '--local-slots', value: flags.localSlots })
+  const isPinned = own !== null && (own.from === '--local-slots' || own.from === 'SCRAPDECK_LOCAL_SLOTS')
+  const ownCount = own === null ? null : options.whole(own, isPinned ? own.from : 'local_slots', 1000)
+  const total = options.pick('scrapyd', 'max_proc')
+  const perCpu = options.pick('scrapyd', 'max_proc_per_cpu')
+  const totalCount = total === null ? 0 : (options.whole(total, 'max_proc', 1000) ?? 0)
+  const perCpuCount = perCpu === null ? 4 : (options.whole(perCpu, 'max_proc_per_cpu', 1000) ?? 4)
+  const scrapydCount = total === null && perCpu === null ? null : totalCount || perCpuCount * cpuCount
+  const configuredSlots = (isPinned ? null : ownCount) ?? scrapydCount
+  options.list('scrapdeck', 'local_slots', String(ownCount ?? scrapydCount ?? cpuCount), own ?? total ?? perCpu)
+  options.list('scrapyd', 'max_proc', total === null ? 'see local_slots' : String(totalCount), total)
+  options.list('scrapyd', 'max_proc_per_cpu', perCpu === null ? 'see local_slots' : String(perCpuCount), perCpu)
+  // None at all is no number for the UI to change: it turns the local node off.
+  return { localSlots: isPinned || ownCount === 0 ? ownCount : null, configuredSlots }
+}
+
+function readDirectories(options: OptionReader): ServeOptions['directories'] {
+  const directories: ServeOptions['directories'] = {}
+  for (const [kind, name] of [
+    ['logs', 'logs_dir'],
+    ['items', 'items_dir'],
+    ['jobs', 'jobs_dir'],
+    ['eggs', 'eggs_dir']
+  ] as const) {
+    const picked = options.pick('scrapyd', name)
+    if (picked === null) {
+      options.list('scrapyd', name, kind === 'jobs' ? '' : `in the data directory (local/${kind})`, null)
+      continue
+    }
+    if (kind === 'eggs' && picked.text === '') {
+      options.refuse(
+        picked,
+        'eggs_dir is empty. Name a directory, or remove the line: eggs are then kept in the data directory.'
+      )
+      continue
+    }
+    const value = picked.text === '' ? null : localPath(picked.text, options.context.workingDirectory, kind === 'items')
+    options.list('scrapyd', name, value ?? '', picked)
+    if (kind === 'eggs') directories.eggs = value!
+    else directories[kind] = value
+  }
+  return directories
+}
+
+function readSettingsProjects(options: OptionReader): Record<string, string> {
+  const projects: Record<string, string> = {}
+  for (const project of options.context.configuration.keys('settings')) {
+    const settingsModule = options.configured('settings', project)
+    if (!settingsModule) continue
+    options.list('settings', project, settingsModule.text, settingsModule)
+    if (settingsModule.text === '')
+      options.refuse(settingsModule, `${project} names no settings module. Write "${project} = package.settings".`)
+    projects[project] = settingsModule.text
+  }
+  return projects
+}
+
+function readDoor(options: OptionReader, { logs, items }: ServeOptions['directories']): Partial<ScrapydDoorSettings> {
+  const door: Partial<ScrapydDoorSettings> = {}
+  const nodeName = options.pick('scrapyd', 'node_name')
+  if (nodeName !== null) door.nodeName = nodeName.text
+  options.list('scrapyd', 'node_name', nodeName?.text ?? 'the name of this host', nodeName)
+  const debug = options.pick('scrapyd', 'debug')
+  if (debug !== null) door.debug = options.isOn(debug, 'debug')
+  options.list('scrapyd', 'debug', door.debug ? 'on' : 'off', debug)
+  const prefixHeader = options.pick('scrapyd', 'prefix_header')
+  if (prefixHeader !== null) door.prefixHeader = prefixHeader.text
+  options.list('scrapyd', 'prefix_header', prefixHeader?.text ?? 'x-forwarded-prefix', prefixHeader)
+  const finished = readWhole(options, 'finished_to_keep', '100')
+  const isMemory = !options.pick('scrapyd', 'jobstorage')?.text.endsWith('.SqliteJobStorage')
+  // Scrapyd's store in memory keeps all of them then, the one in SQLite none (scrapyd-protocol.md, 6.5).
+  if (finished !== null) door.finishedToKeep = finished === 0 && isMemory ? Number.POSITIVE_INFINITY : finished
+  if (logs === null) door.hasLogs = false
+  if (items === null || (items !== undefined && isUrl(items))) door.hasItems = false
+  const disabled = readServices(options)
+  if (disabled.size > 0) door.disabledServices = disabled
+  return door
+}
+
+function readServices(options: OptionReader): Set<string> {
+  const disabled = new Set<string>()
+  for (const name of options.context.configuration.keys('services')) {
+    const service = options.configured('services', name)
+    if (!service) continue
+    options.list('services', name, service.text === '' ? '(disabled)' : service.text, service)
+    if (service.text === '') {
+      disabled.add(name)
+      if (!(name in SCRAPYD_SERVICES)) options.warn(`${service.from}: there is no service ${name} to disable.`)
+    } else if (SCRAPYD_SERVICES[name] !== service.text) {
+      options.refuse(
+        service,
+        `${name} = ${service.text} is not a service of Scrapyd 1.6 under its own name, and Scrapdeck runs no Python in the service. ` +
+          'Remove the line, or keep Scrapyd for this service and add it to Scrapdeck as a node.'
+      )
+    }
+  }
+  return disabled
+}
+
+/** What has no code of its own: values that must be the default, values without use, names nobody knows. */
+function checkRest(options: OptionReader): void {
+  const { configuration } = options.context
+  for (const [name, treatment] of Object.entries(SCRAPYD_OPTIONS)) {
+    if (treatment.kind === 'honoured') continue
+    const picked = options.pick('scrapyd', name)
+    if (treatment.kind === 'needless') {
+      options.list('scrapyd', name, `${picked?.text ?? ''} (without effect: ${treatment.why})`.trim(), picked)
+    } else {
+      options.list('scrapyd', name, picked?.text ?? treatment.values[0]!, picked)
+      if (picked !== null && !treatment.values.includes(picked.text)) {
+        options.refuse(picked, `${name} = ${picked.text} is not ${treatment.values.join(' or ')}: ${treatment.why}`)
+      }
+    }
+  }
+  for (const name of configuration.keys('scrapyd').filter((key) => !(key in SCRAPYD_OPTIONS))) {
+    options.warn(`${configuration.get('scrapyd', name)?.from}: Scrapyd has no option "${name}"; it has no effect.`)
+  }
+  for (const { name, file } of configuration.sections.filter((section) => !KNOWN_SECTIONS.includes(section.name))) {
+    options.warn(`${file}: the section [${name}] is none of Scrapyd's; it has no effect.`)
+  }
+}
+
+function readWhole(options: OptionReader, name: string, absent: string): number | null {
+  const picked = options.pick('scrapyd', name)
+  const value = picked === null ? null : options.whole(picked, name, 1_000_000_000)
+  options.list('scrapyd', name, value === null ? absent : String(value), picked)
+  return value
+}
