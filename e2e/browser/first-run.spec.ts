@@ -20,7 +20,7 @@ test('the link works once, and without it there is a login that takes the creden
 
   const stranger = await (await browser.newContext()).newPage()
   await stranger.goto(service.loginLink())
-  await expect(stranger.getByText('used already')).toBeVisible()
+  await expect(stranger.getByText('already used')).toBeVisible()
   await stranger.goto(`${service.address}/ui/`)
   await expect(stranger).toHaveURL(/\/ui\/login/)
   const { username, password } = await service.client.system.credentials()

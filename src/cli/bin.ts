@@ -31,8 +31,8 @@ const ownDataDirectory = defaultDataDirectory({
   homeDirectory: homedir()
 })
 
-const PORT_HELP = 'port to listen on (default 6800; 0: any free one)'
-const DATA_HELP = `where everything is kept (default ${ownDataDirectory})`
+const PORT_HELP = 'port to listen on (default 6800; 0: any free port)'
+const DATA_HELP = `data directory (default ${ownDataDirectory})`
 const CONFIG_HELP = 'the one configuration file to read (default: those that Scrapyd reads, see docs/configuration.md)'
 
 const JSON_HELP = 'print it as JSON'
@@ -59,29 +59,26 @@ function serviceCommand(name: string, description: string): Command {
     .option('--data <directory>', DATA_HELP)
     .option('--config <file>', CONFIG_HELP)
     .option('--bind <address>', 'address to listen on (default 127.0.0.1)')
-    .option('--unix-socket <path>', 'a Unix socket to listen on besides')
-    .option('--username <name>', 'user name of the API (default: made on the first start)')
+    .option('--unix-socket <path>', 'also listen on this Unix socket')
+    .option('--username <name>', 'user name of the API (default: generated on first start)')
     .option(
       '--password <password>',
       'password of the API; better in SCRAPDECK_PASSWORD, where other users cannot see it'
     )
     .option('--local-slots <number>', 'spiders at once on this machine (default: the number of CPUs; 0: none)')
     .option('--python <path>', 'the Python that runs spiders on this machine')
-    .option('--allowed-host <host...>', 'names under which browsers may reach the service, beside its address')
+    .option('--allowed-host <host...>', 'additional host names under which browsers may reach the service')
 }
 
-serviceCommand(
-  'serve',
-  'Run the headless service: the queue, the API, the Scrapyd-compatible door and the UI for browsers.'
-)
-  .option('--json', 'say that it is ready as JSON, and log as JSON lines')
+serviceCommand('serve', 'Run the headless service: the queue, the API, the Scrapyd-compatible API and the web UI.')
+  .option('--json', 'print the ready message as JSON, and log JSON lines')
   .action(async (flags: Flags) => {
     const { serve } = await import('./serve.ts')
     const { options, warnings } = resolve(flags)
     await serve(options, warnings, flags.json === true)
   })
 
-serviceCommand('config', 'Show every option as serve would have it, and where it comes from.')
+serviceCommand('config', 'Show the value of every option and where it comes from.')
   .option('--json', JSON_HELP)
   .action(async (flags: Flags) => {
     const { describeConfiguration } = await import('../config/describe.ts')
@@ -94,11 +91,11 @@ serviceCommand('config', 'Show every option as serve would have it, and where it
 program
   .command('import-scrapyd <directory>')
   .description(
-    'Take over the eggs, pending jobs, finished jobs, logs and items of a stopped Scrapyd that was started in this directory. Changes nothing there; can be repeated.'
+    'Import the eggs, pending and finished jobs, logs and items of a stopped Scrapyd that was started in this directory. Its files are not changed; safe to repeat.'
   )
-  .option('--dry-run', 'count what would be taken over, write nothing')
+  .option('--dry-run', 'show what would be imported, write nothing')
   .option('--config <file>', "the Scrapyd's configuration file (default: those it reads when started there)")
-  .option('--even-if-running', 'go on although something seems to be a running Scrapyd')
+  .option('--even-if-running', 'continue even if a Scrapyd seems to be running')
   .option('--data <directory>', `where the service keeps its data (default ${ownDataDirectory})`)
   .option('--service-config <file>', CONFIG_HELP)
   .option('--json', JSON_HELP)
@@ -129,7 +126,7 @@ program
 
 program
   .command('link')
-  .description('Make a new link that logs one browser in to the running service, once.')
+  .description('Create a one-time login link for a browser.')
   .option('--data <directory>', `where the service keeps its data (default ${ownDataDirectory})`)
   .option('--port <number>', 'port of the service (default 6800)')
   .option('--config <file>', CONFIG_HELP)

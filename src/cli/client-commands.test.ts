@@ -45,7 +45,7 @@ it.each([
   [['run', 'shop', 'prices', '-a', 'novalue'], 'usage', 'Write name=value'],
   [['cancel', JOB_ID, '--fast'], 'usage', "unknown option '--fast'"],
   [['nodes', 'cordon', 'berlin'], 'notFound', 'There is no node berlin. There are none'],
-  [['schedules', 'preview'], 'usage', 'When?'],
+  [['schedules', 'preview'], 'usage', 'Give a time with --cron'],
   [['completion', 'tcsh'], 'usage', 'There is completion for bash, zsh, fish'],
   [['deploy', '-t', 'prod'], 'usage', 'has no [deploy:prod]'],
   [['deploy'], 'usage', 'There is no scrapy.cfg'],
@@ -65,7 +65,7 @@ it('a wrong password, nobody there, and something else there have codes of their
   const nobody = await call(['jobs'], { url: 'http://127.0.0.1:1' })
   expect([nobody.code, nobody.error]).toEqual([
     EXIT_CODES.unreachable,
-    expect.stringContaining('No Scrapdeck answers on http://127.0.0.1:1')
+    expect.stringContaining('No Scrapdeck responds at http://127.0.0.1:1')
   ])
   const scrapyd = await startServer((_request, response) =>
     response.writeHead(404, { 'content-type': 'text/html' }).end('<html>')

@@ -18,7 +18,9 @@ import { addNodeCommands } from './commands/nodes.ts'
 import { addRunCommand } from './commands/run.ts'
 import { addScheduleCommands } from './commands/schedules.ts'
 
-/** The address is looked for when something is asked: not every command asks, and `deploy` knows other places for it. */
+/**
+ * The address is looked for when something is asked: not every command asks, and `deploy` knows other places for it.
+ */
 function openSession(flags: ConnectionFlags, terminal: Terminal): Session {
   let client: Client | null = null
   return {

@@ -24,7 +24,7 @@ it('what shows before it does takes --dry-run for what it does anyway, but not b
     call(words, { url, password, directory, environment: { SCRAPDECK_USERNAME: username } })
   expect(await run('apply', 'fleet.yaml', '--dry-run')).toMatchObject({
     code: EXIT_CODES.ok,
-    out: expect.stringContaining('Nothing was done')
+    out: expect.stringContaining('No changes made')
   })
   const both = await run('apply', 'fleet.yaml', '--dry-run', '--yes')
   expect([both.code, both.error]).toEqual([EXIT_CODES.usage, expect.stringContaining('--dry-run')])

@@ -81,21 +81,21 @@ schedules:
   const forgotten = await call(['apply', 'fleet.yaml'])
   expect([forgotten.code, forgotten.error]).toEqual([
     2,
-    'The file asks for the variable NODE_PASSWORD, which is not set.'
+    'The file uses the environment variable NODE_PASSWORD, which is not set.'
   ])
   const environment = { NODE_PASSWORD: 'hush: "#' }
   const planned = await call(['apply', 'fleet.yaml', '--check'], environment)
   expect(planned.code).toBe(1)
   expect(planned.out).toContain('+ node berlin\n    url: http://10.0.0.5:6800/\n')
   expect(planned.out).toContain('+ schedule night\n')
-  expect(planned.out).toContain('2 changes to make. Nothing was done: add --yes.')
+  expect(planned.out).toContain('2 changes to make. No changes made. Add --yes to apply.')
   expect(planned.out).not.toContain('hush')
   expect((await engine.client.nodes.list()).nodes).toEqual([])
   const done = await call(['apply', 'fleet.yaml', '--yes', '--json'], environment)
   expect(JSON.parse(done.out)).toMatchObject({ applied: true, changes: [{ noun: 'node' }, { noun: 'schedule' }] })
   expect(await call(['apply', 'fleet.yaml', '--check'], environment)).toMatchObject({
     code: 0,
-    out: 'Everything is as the file says.\n'
+    out: 'No changes: everything matches the file.\n'
   })
   expect((await call(['export', '-o', 'now.yaml'])).error).toBe('Written to now.yaml.\n')
   expect(readFileSync(join(directory, 'now.yaml'), 'utf8')).not.toContain('hush')
@@ -128,14 +128,14 @@ test('schedules of other programs are reported, planned, written as a file or ma
   expect(pinned.error).toContain('--any-node')
   const planned = await call([...words, '--any-node'])
   expect(planned.out).toContain('task 1 (night): "night"\n    it names no time zone: Asia/Tokyo')
-  expect(planned.out).toContain('task 2 (weeks): NOT TAKEN OVER')
-  expect(planned.out).toContain('1 of 2 can be taken over.')
+  expect(planned.out).toContain('task 2 (weeks): NOT IMPORTED')
+  expect(planned.out).toContain('1 of 2 can be imported.')
   expect(planned.out).toContain('+ schedule night\n    zone: Asia/Tokyo\n')
   expect((await engine.client.schedules.list({})).schedules).toEqual([])
   expect((await call([...words, '--any-node', '-o', 'taken.yaml'])).code).toBe(0)
   expect((await call(['apply', 'taken.yaml', '--yes'])).out).toContain('1 change made.')
   const again = await call([...words, '--any-node', '--yes'])
-  expect(again.out).toContain('Everything is as the file says.')
+  expect(again.out).toContain('No changes: everything matches the file.')
   expect((await engine.client.schedules.list({})).schedules).toMatchObject([{ name: 'night', zone: 'Asia/Tokyo' }])
   expect((await call(['import-schedules', 'airflow', '.'])).error).toContain('only from scrapydweb, gerapy, crontab')
   expect((await call(['import-schedules', 'gerapy'])).error).toContain('Name the database of gerapy')
@@ -145,8 +145,8 @@ test('an import of which nothing can be taken over fails, with what keeps each',
   file('crontab', '0 3 * * * /usr/bin/backup\n')
   const refused = await call(['import-schedules', 'crontab', 'crontab', '--yes'])
   expect(refused.code).toBe(1)
-  expect(refused.out).toContain('NOT TAKEN OVER')
-  expect(refused.error).toContain('Nothing of it can be taken over')
+  expect(refused.out).toContain('NOT IMPORTED')
+  expect(refused.error).toContain('Nothing can be imported')
   file('empty', '# nothing\n')
   expect((await call(['import-schedules', 'crontab', 'empty'])).code).toBe(0)
 })
@@ -162,7 +162,7 @@ test('what ScrapydWeb itself wrote is first only shown, then made: nodes by thei
   const words = ['import-schedules', 'scrapydweb', written, '--zone', 'Europe/Berlin']
   const planned = await call(words)
   expect(planned.code).toBe(0)
-  expect(planned.out).toContain('15 of 17 can be taken over.')
+  expect(planned.out).toContain('15 of 17 can be imported.')
   expect((await engine.client.schedules.list({})).schedules).toEqual([])
   expect((await call([...words, '--yes'])).out).toContain('15 changes made.')
   const { schedules } = await engine.client.schedules.list({})
@@ -173,5 +173,5 @@ test('what ScrapydWeb itself wrote is first only shown, then made: nodes by thei
   expect(made.get('unreachable node')?.jobs.map(({ nodeId }) => nameOf.get(nodeId ?? ''))).toEqual(['n1'])
   expect(made.get('paused later')).toMatchObject({ paused: true, pauseNote: 'Paused in ScrapydWeb' })
   expect(made.get('nightly on weekdays')).toMatchObject({ paused: false, zone: 'Europe/Berlin' })
-  expect((await call([...words, '--yes'])).out).toContain('Everything is as the file says.')
+  expect((await call([...words, '--yes'])).out).toContain('No changes: everything matches the file.')
 })

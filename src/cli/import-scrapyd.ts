@@ -26,7 +26,10 @@ interface StoppedScrapyd {
   address: string | null
 }
 
-/** `scrapdeck import-scrapyd`: `print` gets lines for people. Throws BAD_INPUT where there is nothing, or where that Scrapyd runs. */
+/**
+ * `scrapdeck import-scrapyd`: `print` gets lines for people. Throws BAD_INPUT where there is nothing, or where that
+ * Scrapyd runs.
+ */
 export async function runImport(
   directory: string,
   flags: ImportFlags,
@@ -39,7 +42,7 @@ export async function runImport(
   if (!places.some((place) => existsSync(place))) {
     throw new ScrapdeckError(
       'BAD_INPUT',
-      `There is nothing of a Scrapyd: none of ${places.join(', ')} exists. Name the directory it was started in, or its configuration with --config.`
+      `No Scrapyd data found: none of ${places.join(', ')} exists. Give the directory Scrapyd was started in, or its configuration with --config.`
     )
   }
   if (!flags.evenIfRunning) await refuseRunning(root, scrapyd.address)
@@ -58,10 +61,10 @@ export async function runImport(
     dryRun: flags.dryRun ?? false,
     report: print
   })
-  if (flags.dryRun) print('That was a dry run: nothing was written. Without --dry-run it is done.')
+  if (flags.dryRun) print('Dry run: nothing was written. Run again without --dry-run to import.')
   else if (counts.pending.taken > 0) {
     print('Start the service: it runs the pending jobs.')
-    print(`They are in ${scrapyd.databases} still: a Scrapyd that is started there again would run them once more.`)
+    print(`They are still in ${scrapyd.databases}: a Scrapyd started there again would run them a second time.`)
   }
   if (scrapyd.settingsProjects.length > 0) {
     print(

@@ -13,7 +13,7 @@ export async function requestLoginLink(dataDirectory: string, port: number): Pro
   }).catch((error: unknown) => {
     throw new ScrapdeckError(
       'NOT_FOUND',
-      `No Scrapdeck answers on ${address}. Start it, or name its port with --port.`,
+      `No Scrapdeck responds at ${address}. Start it, or name its port with --port.`,
       { cause: error }
     )
   })

@@ -14,9 +14,9 @@ export interface NetrcPlace {
 }
 
 /**
- * What `~/.netrc` has for a host, as scrapyd-deploy reads it: the port does not count, `default` stands for every other host. null: no
- * such file, or nothing in it. Rejects a file that others may read or that cannot be understood, with what to do: it would otherwise
- * only be missed.
+ * What `~/.netrc` has for a host, as scrapyd-deploy reads it: the port does not count, `default` stands for every other
+ * host. null: no such file, or nothing in it. Rejects a file that others may read or that cannot be understood, with
+ * what to do: it would otherwise only be missed.
  */
 export function findInNetrc(hostname: string, { homeDirectory, environment }: NetrcPlace): NetrcEntry | null {
   const path = environment['NETRC'] || join(homeDirectory, '.netrc')
@@ -51,7 +51,10 @@ function refuseIfShared(path: string): void {
   }
 }
 
-/** By host; the entry of `default` by ''. The rules are those of Python's netrc: quotes, `\`, comments, macros are passed over. */
+/**
+ * By host; the entry of `default` by ''. The rules are those of Python's netrc: quotes, `\`, comments, macros are
+ * passed over.
+ */
 export function parseNetrc(text: string, path = '.netrc'): Map<string, NetrcEntry> {
   // A macro goes on until an empty line.
   const withoutMacros = `${text}\n\n`.replaceAll(/(^|\s)macdef[ \t]+\S+[^\n]*\n(?:[^\n]+\n)*\n/g, '$1')

@@ -8,7 +8,9 @@ import { expect, it, onTestFinished } from 'vitest'
 import { EXIT_CODES } from './client/exit-codes.ts'
 import { call, makeDirectory, startEngine, startServer } from './testing/call.ts'
 
-/** What stands between a command and an engine elsewhere: nobody there, another password, certificates, another version. */
+/**
+ * What stands between a command and an engine elsewhere: nobody there, another password, certificates, another version.
+ */
 
 const JOB_ID = '019b0000000000000000000000000001'
 
@@ -73,7 +75,7 @@ it('for each command nobody there is 3, a wrong password 4, a wrong option 2', a
     expect([name, nobody.code, nobody.error]).toEqual([
       name,
       EXIT_CODES.unreachable,
-      'No Scrapdeck answers on http://127.0.0.1:2 (ECONNREFUSED). Start it, or name another with --url, SCRAPDECK_URL or --port.'
+      'No Scrapdeck responds at http://127.0.0.1:2 (ECONNREFUSED). Start it, or name another with --url, SCRAPDECK_URL or --port.'
     ])
     const refused = await call(words, { url, password: 'wrong', directory })
     expect([name, refused.code, refused.error]).toEqual([
@@ -104,17 +106,17 @@ it('a certificate of nobody known is told with what to do, at once, and the pass
   const { code, error } = await call(['jobs'], { url: `https://127.0.0.1:${port}` })
   expect([code, error]).toEqual([
     EXIT_CODES.unreachable,
-    `https://127.0.0.1:${port}: its certificate is of no authority that is trusted here. Of an authority of your own, name the certificate: NODE_EXTRA_CA_CERTS=ca.pem`
+    `https://127.0.0.1:${port}: its certificate was issued by an unknown authority. For a private CA, set NODE_EXTRA_CA_CERTS=ca.pem`
   ])
   const plain = await call(['jobs'], { url: `http://127.0.0.1:${port}` })
-  expect([plain.code, plain.error]).toEqual([EXIT_CODES.unreachable, expect.stringContaining('write https://')])
+  expect([plain.code, plain.error]).toEqual([EXIT_CODES.unreachable, expect.stringContaining('use https://')])
   expect(asked).toBe(0)
 })
 
 it('an address with https:// where plain HTTP is spoken says so', async () => {
   const { url } = await startEngine()
   const { code, error } = await call(['jobs'], { url: url.replace('http:', 'https:') })
-  expect([code, error]).toEqual([EXIT_CODES.unreachable, expect.stringContaining('does not speak TLS. Write http://')])
+  expect([code, error]).toEqual([EXIT_CODES.unreachable, expect.stringContaining('does not use TLS. Use http://')])
 })
 
 it('an engine of an older version is told by what it has not, or by what it answers', async () => {
@@ -132,7 +134,7 @@ it('an engine of an older version is told by what it has not, or by what it answ
   const missing = await call(['export'], { url: without })
   expect([missing.code, missing.error]).toEqual([
     EXIT_CODES.failed,
-    'The API has no GET /api/v1/fleet-file. The Scrapdeck there is of another version than this command line: update the older one.'
+    'The API has no GET /api/v1/fleet-file. That Scrapdeck is a different version than this command line: update the older one.'
   ])
   const other = await startServer((_request, response) => {
     response.setHeader('content-type', 'application/json')
@@ -141,7 +143,7 @@ it('an engine of an older version is told by what it has not, or by what it answ
   const strange = await call(['nodes', 'list'], { url: other })
   expect([strange.code, strange.error]).toEqual([
     EXIT_CODES.failed,
-    expect.stringContaining('It may be of another version')
+    expect.stringContaining('may be a different version')
   ])
 })
 

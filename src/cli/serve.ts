@@ -8,8 +8,9 @@ import type { ServeOptions } from '../config/serve-options.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
 
 /**
- * Runs until a signal. Standard output carries two lines, for people and start scripts: that it is ready, and the link into
- * the UI. The log goes to standard error. `asJson`: the two as one object, and the log as JSON lines on a terminal too.
+ * Runs until a signal. Standard output carries two lines, for people and start scripts: that it is ready, and the link
+ * into the UI. The log goes to standard error. `asJson`: the two as one object, and the log as JSON lines on a terminal
+ * too.
  */
 export async function serve(options: ServeOptions, warnings: string[], asJson: boolean): Promise<void> {
   const logger = createLogger(asJson)
@@ -38,7 +39,7 @@ export async function serve(options: ServeOptions, warnings: string[], asJson: b
   }, logger)
 
   if (port !== null && !isLoopback(bindAddress)) {
-    const warning = `${bindAddress} is reachable from other machines over plain HTTP. Passwords can be read on the way: put a proxy with TLS before it.`
+    const warning = `${bindAddress} is reachable from other machines over plain HTTP, so passwords can be intercepted. Put a TLS proxy in front of it.`
     if (asJson) logger.warn({}, warning)
     else process.stderr.write(`scrapdeck: warning: ${warning}\n`)
   }

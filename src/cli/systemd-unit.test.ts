@@ -6,7 +6,8 @@ import { parseIni } from '../shared/ini.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-// systemd repeats keys where it means lists; the unit does without, so the reader of scrapyd.conf reads it, and sees a doubled line.
+// systemd repeats keys where it means lists; the unit does without, so the reader of scrapyd.conf reads it, and sees a
+// doubled line.
 const { sections, problems } = parseIni(readFileSync(join(root, 'resources/systemd/scrapdeck.service'), 'utf8'))
 const service = Object.fromEntries([...(sections.get('Service') ?? [])].map(([key, { text }]) => [key, text]))
 

@@ -22,8 +22,8 @@ export function nodesSource(text: string): ConfiguredSource {
 }
 
 /**
- * `discover`: a source a line, `file PATH …` or `dns NAME …`, then words such as `refresh=30`. Comments are lines of their own, as
- * everywhere in these files.
+ * `discover`: a source a line, `file PATH …` or `dns NAME …`, then words such as `refresh=30`. Comments are lines of
+ * their own, as everywhere in these files.
  */
 export function readSources(
   text: string,

@@ -2,7 +2,10 @@ import type { EngineOptions } from '../engine/index.ts'
 import type { ListenOptions } from '../server/listen.ts'
 import type { ServeOptions } from './serve-options.ts'
 
-/** What the engine is given of the configuration, whichever host it runs in. Paths of projects without an egg begin at `workingDirectory`. */
+/**
+ * What the engine is given of the configuration, whichever host it runs in. Paths of projects without an egg begin at
+ * `workingDirectory`.
+ */
 export function engineOptionsOf(options: ServeOptions, workingDirectory: string) {
   return {
     dataDirectory: options.dataDirectory,

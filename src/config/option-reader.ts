@@ -79,7 +79,7 @@ export class OptionReader {
     const value = Number(text)
     if (/^\d+$/.test(text) && value <= maximum) return value
     // A flag says its name itself.
-    const what = `${name} takes a whole number from 0 to ${maximum}, not "${picked.text}".`
+    const what = `${name} must be a whole number from 0 to ${maximum}, not "${picked.text}".`
     if (name === picked.from) this.problems.push(what)
     else this.refuse(picked, what)
     return null

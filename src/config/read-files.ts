@@ -21,8 +21,9 @@ export interface ConfiguredValue {
 }
 
 /**
- * The files that Scrapyd 1.6 reads, in its order (scrapyd-protocol.md, 8). Of scrapy.cfg only one with a [scrapyd] section
- * counts: Scrapyd takes the `[settings] default = …` of whatever project it is started in for a project called "default".
+ * The files that Scrapyd 1.6 reads, in its order (scrapyd-protocol.md, 8). Of scrapy.cfg only one with a [scrapyd]
+ * section counts: Scrapyd takes the `[settings] default = …` of whatever project it is started in for a project called
+ * "default".
  */
 export function listScrapydFiles(place: { directory: string; homeDirectory: string }): string[] {
   return [
@@ -35,7 +36,9 @@ export function listScrapydFiles(place: { directory: string; homeDirectory: stri
   ]
 }
 
-/** Reads these files; missing ones are passed over. Throws BAD_INPUT for what ConfigParser refuses, all of it at once. */
+/**
+ * Reads these files; missing ones are passed over. Throws BAD_INPUT for what ConfigParser refuses, all of it at once.
+ */
 export function readConfiguration(paths: string[], options: { mustExist?: boolean } = {}): Configuration {
   const merged: IniSections = new Map()
   const origins = new Map<string, string>()

@@ -50,17 +50,17 @@ function readCredentials(options: OptionReader): ServeOptions['credentials'] {
   const password = options.pick('scrapyd', 'password', { name: '--password', value: flags.password })
   const isNamed = username !== null && username.text !== ''
   const hasPassword = password !== null && password.text !== ''
-  options.list('scrapyd', 'username', isNamed ? username.text : 'made on the first start', isNamed ? username : null)
-  options.list('scrapyd', 'password', hasPassword ? '(set)' : 'made on the first start', hasPassword ? password : null)
+  options.list('scrapyd', 'username', isNamed ? username.text : 'generated on first start', isNamed ? username : null)
+  options.list('scrapyd', 'password', hasPassword ? '(set)' : 'generated on first start', hasPassword ? password : null)
   if (isNamed !== hasPassword) {
     options.refuse(
       (isNamed ? username : password)!,
-      'Give the user name and the password together, or neither: then they are made for you. Without credentials, as Scrapyd would start here, Scrapdeck does not.'
+      'Set both the user name and the password, or neither (they are then generated). Unlike Scrapyd, Scrapdeck does not start without credentials.'
     )
   }
   if (!isNamed && !hasPassword && username !== null) {
     options.warn(
-      `${username.from}: username is empty: Scrapyd would let everybody in here. Scrapdeck asks for the user name and the password that it makes on the first start; "scrapdeck credentials" shows them.`
+      `${username.from}: username is empty: Scrapyd would let anyone in. Scrapdeck requires the user name and password that it generates on first start; "scrapdeck credentials" shows them.`
     )
   }
   if (isNamed && username.text.includes(':')) {
@@ -189,7 +189,7 @@ function checkRest(options: OptionReader): void {
     options.warn(`${configuration.get('scrapyd', name)?.from}: Scrapyd has no option "${name}"; it has no effect.`)
   }
   for (const { name, file } of configuration.sections.filter((section) => !KNOWN_SECTIONS.includes(section.name))) {
-    options.warn(`${file}: the section [${name}] is none of Scrapyd's; it has no effect.`)
+    options.warn(`${file}: the section [${name}] is not a section of Scrapyd; it has no effect.`)
   }
 }
 

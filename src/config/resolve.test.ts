@@ -120,14 +120,12 @@ describe('options of the service', () => {
   })
 
   it.each(['x', '-1', '65536', '1.5', ' '])('--port %j is refused', (port) => {
-    expect(() => resolve(null, { flags: { port } })).toThrow('--port takes a whole number from 0 to 65535')
+    expect(() => resolve(null, { flags: { port } })).toThrow('--port must be a whole number from 0 to 65535')
   })
 
   it('a password without a user name is refused, wherever each comes from', () => {
-    expect(() => resolve(null, { flags: { password: 'p' } })).toThrow('together')
-    expect(() => scrapyd('username = ann')).toThrow(
-      'scrapyd.conf, line 2: Give the user name and the password together'
-    )
+    expect(() => resolve(null, { flags: { password: 'p' } })).toThrow('or neither')
+    expect(() => scrapyd('username = ann')).toThrow('scrapyd.conf, line 2: Set both the user name and the password')
     expect(scrapyd('username = ann', { environment: { SCRAPYD_PASSWORD: 'p' } }).credentials).toEqual({
       username: 'ann',
       password: 'p'
@@ -167,7 +165,7 @@ describe("Scrapyd's options", () => {
     expect(resolve(null, { flags: { port: '0' } }).options.port).toBe(0)
     const environment = { SCRAPYD_HTTP_PORT: '0', SCRAPYD_UNIX_SOCKET_PATH: 'deck.sock' }
     expect(resolve(null, { environment }).options).toMatchObject({ port: null, unixSocketPath: '/work/deck.sock' })
-    expect(() => scrapyd('http_port = 0')).toThrow('nobody could reach Scrapdeck')
+    expect(() => scrapyd('http_port = 0')).toThrow('Scrapdeck would not be reachable')
     expect(() => scrapyd('http_port = eighty')).toThrow(/^[^\n]*not "eighty"\.$/)
   })
 
@@ -224,7 +222,7 @@ describe("Scrapyd's options", () => {
     ['launcher = mine.Launcher', 'launcher = mine.Launcher is not scrapyd.launcher.Launcher'],
     ['runner = mine', 'with a runner of its own'],
     ['jobstorage = mine.Storage', 'jobstorage = mine.Storage is not'],
-    ['max_proc = many', 'max_proc takes a whole number'],
+    ['max_proc = many', 'max_proc must be a whole number'],
     ['debug = perhaps', 'debug is on or off'],
     ['logs_dir = %(nothing)s', 'scrapyd.conf, line 2: logs_dir cannot be read: %(nothing)s names nothing'],
     ['nonsense', 'scrapyd.conf, line 2: it is neither']

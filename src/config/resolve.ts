@@ -5,8 +5,8 @@ import { readScrapydOptions } from './read-scrapyd-options.ts'
 import type { ResolvedOptions, ServeOptions } from './serve-options.ts'
 
 /**
- * Throws BAD_INPUT, with every option that is refused by name, the reason and what to do: nothing in a file is passed over in
- * silence.
+ * Throws BAD_INPUT, with every option that is refused by name, the reason and what to do: nothing in a file is passed
+ * over in silence.
  */
 export function resolveServeOptions(context: OptionContext): ResolvedOptions {
   const reader = new OptionReader(context)
@@ -14,7 +14,7 @@ export function resolveServeOptions(context: OptionContext): ResolvedOptions {
   const { listed, warnings, problems } = reader
   if (options.port === null && options.unixSocketPath === null) {
     problems.push(
-      'http_port or bind_address is empty and there is no unix_socket_path: nobody could reach Scrapdeck. Set one of them.'
+      'http_port or bind_address is empty and there is no unix_socket_path: Scrapdeck would not be reachable. Set one of them.'
     )
   }
   if (problems.length > 0) throw new ScrapdeckError('BAD_INPUT', problems.join('\n'))

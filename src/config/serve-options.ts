@@ -2,7 +2,9 @@ import type { ScrapydDoorSettings } from '../server/scrapyd/settings.ts'
 import type { ConfiguredSource } from './discovery-options.ts'
 import type { PluginSettings } from './plugin-options.ts'
 
-/** What a host is set to, resolved: the command line, then the environment, then the configuration files, then defaults. */
+/**
+ * What a host is set to, resolved: the command line, then the environment, then the configuration files, then defaults.
+ */
 export interface ServeOptions {
   dataDirectory: string
   bindAddress: string

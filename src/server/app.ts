@@ -53,7 +53,10 @@ declare module 'fastify' {
   }
 }
 
-/** For a whole request to arrive: an egg of 200 MB over 2 Mbit/s. Without a limit, anybody could hold connections open for ever. */
+/**
+ * For a whole request to arrive: an egg of 200 MB over 2 Mbit/s. Without a limit, anybody could hold connections open
+ * for ever.
+ */
 const REQUEST_LIMIT_MS = 15 * 60_000
 
 const SAFE_HEADERS = {
@@ -66,8 +69,8 @@ const SAFE_HEADERS = {
 }
 
 /**
- * The HTTP shell over an engine (design.md, chapter 8), without a socket. Every request, to any path, goes the same way:
- * the rule of origins, then who asks, then its door.
+ * The HTTP shell over an engine (design.md, chapter 8), without a socket. Every request, to any path, goes the same
+ * way: the rule of origins, then who asks, then its door.
  */
 export function createApp(options: AppOptions): App {
   const { engine, clock, logger } = options
@@ -126,7 +129,10 @@ function answerUnreadable(path: string, reply: FastifyReply): void {
   reply.code(404).headers(SAFE_HEADERS).type('text/html; charset=utf-8').send(page)
 }
 
-/** Only the way in, and what a load balancer asks. Compared with the route, not with the raw path, which has many spellings. */
+/**
+ * Only the way in, and what a load balancer asks. Compared with the route, not with the raw path, which has many
+ * spellings.
+ */
 function isOpenToAll(request: FastifyRequest): boolean {
   const { url } = request.routeOptions
   return url === '/ui/login' || url === '/health' || url === '/health/live' || url === '/health/ready'

@@ -53,8 +53,8 @@ interface DoorsOptions {
 const KEEP_ALIVE_MS = 15_000
 
 /**
- * The contract over HTTP: `/api/rpc` for our own clients; for everybody else's `/api/v1` as REST, with what REST has besides (parts of
- * answers, keys for repeated writes, logs as lines), the same as JSON-RPC, and their description.
+ * The contract over HTTP: `/api/rpc` for our own clients; for everybody else's `/api/v1` as REST, with what REST has
+ * besides (parts of answers, keys for repeated writes, logs as lines), the same as JSON-RPC, and their description.
  */
 export async function contractDoors(app: FastifyInstance, options: DoorsOptions): Promise<void> {
   const { engine, limiter, clock, logger } = options
@@ -84,7 +84,7 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
     request.operation = await operations.find(request.method, request.raw.url!)
     const isJsonRpc = request.routeOptions.url === '/api/v1/jsonrpc'
     const cost = isJsonRpc ? costOfCalls(request.body) : (request.operation?.cost ?? 1)
-    const left = limiter.take(request.credential, cost)
+    const left = limiter.charge(request.credential, cost)
     if (Number.isFinite(left)) reply.headers({ 'ratelimit-limit': limiter.burst, 'ratelimit-remaining': left })
   })
   app.all('/api/rpc/*', (request, reply) => serve(rpc, '/api/rpc', 'ui', request, reply))
@@ -112,8 +112,8 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
 }
 
 /**
- * Bodies that a form of any web page can send without asking first (`text/plain`, urlencoded) are not taken. Bodies are read
- * here, under Fastify's limits; oRPC takes what it finds in `request.body`.
+ * Bodies that a form of any web page can send without asking first (`text/plain`, urlencoded) are not taken. Bodies are
+ * read here, under Fastify's limits; oRPC takes what it finds in `request.body`.
  */
 function parseOnlyJsonAndForms(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()

@@ -52,11 +52,14 @@ function fromFastify(error: FastifyError | Error, isFile: boolean): Error {
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     const [code, words] = isFile
       ? (['EGG_TOO_LARGE', 'The upload is larger than the limit of 210 MB. Make the egg smaller.'] as const)
-      : (['REQUEST_TOO_LARGE', 'The request is larger than the limit of 4 MB. Ask for fewer things at once.'] as const)
+      : ([
+          'REQUEST_TOO_LARGE',
+          'The request is larger than the limit of 4 MB. Split it into several requests.'
+        ] as const)
     return new ScrapdeckError(code, words, { cause: error })
   }
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
-    const words = 'A body of this type is not taken. Send JSON with Content-Type: application/json.'
+    const words = 'This content type is not supported. Send JSON with Content-Type: application/json.'
     return new ScrapdeckError('BAD_INPUT', words, { cause: error })
   }
   return (error.statusCode ?? 500) < 500 ? new ScrapdeckError('BAD_INPUT', error.message, { cause: error }) : error

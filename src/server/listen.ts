@@ -8,11 +8,16 @@ import { createApp } from './app.ts'
 import type { ScrapydDoorSettings } from './scrapyd/settings.ts'
 
 export interface Service {
-  /** `http://127.0.0.1:6800`: where a program or a browser on this machine reaches it; `unix:PATH` where that is all. */
+  /**
+   * `http://127.0.0.1:6800`: where a program or a browser on this machine reaches it; `unix:PATH` where that is all.
+   */
   address: string
   /** A link that logs one browser in, once, for ten minutes. */
   createLoginLink(): string
-  /** Refuses new requests, waits for those under way (not for event streams). The engine is not stopped. May be called twice. */
+  /**
+   * Refuses new requests, waits for those under way (not for event streams). The engine is not stopped. May be called
+   * twice.
+   */
   stop(): Promise<void>
 }
 
@@ -78,8 +83,8 @@ export async function listen(options: ListenOptions): Promise<Service> {
 }
 
 /**
- * For its user and group (660), as Scrapyd's. A socket that nobody listens on any more is what a killed server left: it is
- * replaced. Anything else in its place is not ours to remove.
+ * For its user and group (660), as Scrapyd's. A socket that nobody listens on any more is what a killed server left: it
+ * is replaced. Anything else in its place is not ours to remove.
  */
 async function listenOnSocket(path: string, answer: Parameters<typeof createServer>[1]): Promise<Server> {
   if ((await isSocket(path)) && !(await isAnswered(path))) await unlink(path)

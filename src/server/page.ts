@@ -29,7 +29,10 @@ img { max-width: 100%; border: 1px solid var(--line); border-radius: 6px }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
 `
 
-/** A page of our own. `policy`: what it may load, besides nothing; `body` and the addresses are ours, `title` is escaped. */
+/**
+ * A page of our own. `policy`: what it may load, besides nothing; `body` and the addresses are ours, `title` is
+ * escaped.
+ */
 export function sendHtml(
   reply: FastifyReply,
   page: { title: string; styles: string[]; scripts?: string[]; body: string; policy: string }

@@ -61,8 +61,8 @@ export async function userInterfaceDoor(
       reply.header('cache-control', isHashed ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache')
     }
   })
-  // The UI keeps its routes behind `#`: a path without a file is a mistyped one. A missing asset is a fault, and a page in
-  // its place would hide it.
+  // The UI keeps its routes behind `#`: a path without a file is a mistyped one. A missing asset is a fault, and a page
+  // in its place would hide it.
   app.setNotFoundHandler((request, reply) => {
     const isPage = request.method === 'GET' && !/\.[a-z0-9]+$/i.test(request.url.split('?', 1)[0] ?? '')
     if (isPage) return reply.redirect('/ui/')
@@ -78,7 +78,7 @@ function answerLink(authenticator: Authenticator, request: FastifyRequest, reply
   return sendLoginPage(
     reply,
     403,
-    'This link was used already or is older than ten minutes. Log in, or make a new one with `npm run scrapdeck -- link`.'
+    'This link was already used or is older than ten minutes. Log in, or make a new one with `npm run scrapdeck -- link`.'
   )
 }
 
@@ -89,9 +89,13 @@ function answerForm(authenticator: Authenticator, request: FastifyRequest, reply
     case 'right':
       return logIn(authenticator, request, reply)
     case 'wrong':
-      return sendLoginPage(reply, 401, 'The user name or the password is wrong.')
+      return sendLoginPage(reply, 401, 'Wrong user name or password.')
     case 'blocked':
-      return sendLoginPage(reply.header('retry-after', '60'), 429, 'Too many wrong tries. Wait a minute and try again.')
+      return sendLoginPage(
+        reply.header('retry-after', '60'),
+        429,
+        'Too many failed attempts. Wait a minute and try again.'
+      )
   }
 }
 

@@ -1,4 +1,7 @@
-/** `*` stands for anything, also for nothing; null for every name. Costs no more than the product of both lengths, whatever they hold. */
+/**
+ * `*` stands for anything, also for nothing; null for every name. Costs no more than the product of both lengths,
+ * whatever they hold.
+ */
 export function matchesGlob(pattern: string | null, name: string): boolean {
   if (pattern === null) return true
   const [first = '', ...others] = pattern.split('*')

@@ -4,7 +4,10 @@
  */
 export const JOB_ID_PATTERN = /^[0-9a-f]{32}$/
 
-/** Jobids that are safe everywhere: in paths of every system, in addresses, in shells. Others are taken too (docs/scrapyd-compatibility.md). */
+/**
+ * Jobids that are safe everywhere: in paths of every system, in addresses, in shells. Others are taken too
+ * (docs/scrapyd-compatibility.md).
+ */
 export const SAFE_JOBID_PATTERN = /^[A-Za-z0-9_-]{1,128}$/
 
 /** Ids of nodes: short, stable, independent of name and address. */
@@ -18,7 +21,10 @@ export function timeOfJobId(jobId: string): number {
   return Number.parseInt(jobId.slice(0, 12), 16)
 }
 
-/** The version name as Scrapyd stores and lists it: everything outside `A-Za-z0-9_-` becomes `_` (scrapyd-protocol.md, 4.1). */
+/**
+ * The version name as Scrapyd stores and lists it: everything outside `A-Za-z0-9_-` becomes `_` (scrapyd-protocol.md,
+ * 4.1).
+ */
 export function sanitiseVersion(version: string): string {
   return version.replace(/[^A-Za-z0-9_-]/g, '_')
 }

@@ -1,4 +1,7 @@
-/** Values by key (lower-case), by section; as written, before `%` is resolved. The section DEFAULT is in every other one. */
+/**
+ * Values by key (lower-case), by section; as written, before `%` is resolved. The section DEFAULT is in every other
+ * one.
+ */
 export type IniSections = Map<string, Map<string, IniValue>>
 
 export interface IniValue {
@@ -17,9 +20,9 @@ const DEFAULT_SECTION = 'DEFAULT'
 const REFERENCES_DEPTH = 10
 
 /**
- * Reads text as Python's ConfigParser does: keys without regard to case, `=` or `:` between key and value, comments (`#`, `;`) as
- * whole lines only, deeper indented lines go on with the value above, empty lines between them belong to it. `%` is left
- * as it is: `resolveIniValue` resolves it, once the files that follow each other are merged.
+ * Reads text as Python's ConfigParser does: keys without regard to case, `=` or `:` between key and value, comments
+ * (`#`, `;`) as whole lines only, deeper indented lines go on with the value above, empty lines between them belong to
+ * it. `%` is left as it is: `resolveIniValue` resolves it, once the files that follow each other are merged.
  */
 export function parseIni(text: string): ParsedIni {
   const sections: IniSections = new Map()
@@ -79,8 +82,8 @@ export function parseIni(text: string): ParsedIni {
 }
 
 /**
- * A value with its `%(name)s` replaced by the values they name (of its section, else of DEFAULT) and `%%` by `%`. Null when there
- * is no such value. Throws an Error in words for what ConfigParser refuses.
+ * A value with its `%(name)s` replaced by the values they name (of its section, else of DEFAULT) and `%%` by `%`. Null
+ * when there is no such value. Throws an Error in words for what ConfigParser refuses.
  */
 export function resolveIniValue(sections: IniSections, section: string, key: string): string | null {
   const find = (name: string) => sections.get(section)?.get(name) ?? sections.get(DEFAULT_SECTION)?.get(name) ?? null

@@ -3,7 +3,10 @@ export type RecordLevel = (typeof RECORD_LEVELS)[number]
 
 /** What the first line of a record of Python's logging says before its message. */
 export interface RecordHead {
-  /** As the spider's clock showed it: `2026-11-02`, `12:00:02`, and digits of the second's fraction, empty where there are none. */
+  /**
+   * As the spider's clock showed it: `2026-11-02`, `12:00:02`, and digits of the second's fraction, empty where there
+   * are none.
+   */
   date: string
   time: string
   fraction: string
@@ -13,11 +16,16 @@ export interface RecordHead {
   messageAt: number
 }
 
-/** Scrapy's default form: `2026-11-02 12:00:02,250 [scrapy.core.engine] INFO: Spider opened`; a date format may add a `T` and a zone. */
+/**
+ * Scrapy's default form: `2026-11-02 12:00:02,250 [scrapy.core.engine] INFO: Spider opened`; a date format may add a
+ * `T` and a zone.
+ */
 const HEAD =
   /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?:Z| ?[+-]\d\d:?\d\d)? \[([^\]]{0,200})\] (DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL): ?/
 
-/** null: the line goes on with the record above it (a traceback, printed text), or the project has a format of its own. */
+/**
+ * null: the line goes on with the record above it (a traceback, printed text), or the project has a format of its own.
+ */
 export function parseRecordHead(line: string): RecordHead | null {
   const match = HEAD.exec(line)
   if (match === null) return null

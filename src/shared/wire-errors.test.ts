@@ -27,7 +27,7 @@ it('where several forms are taken, the one that was meant says what is wrong wit
 })
 
 it('what has a form of its own is told by that form, not by a pattern', () => {
-  expect(refusalOf(JobId, '019b')).toContain('The id of a job is 32 digits from 0 to f')
+  expect(refusalOf(JobId, '019b')).toContain('A job id has 32 hexadecimal digits')
   const schedule = { name: 'a', zone: 'UTC', rules: [], excludedDates: ['25.12.'], jobs: [] }
   expect(refusalOf(ScheduleSettings, schedule)).toContain('excludedDates.0: Write a day as 2026-12-24')
 })

@@ -15,7 +15,7 @@ export function toWireError(error: unknown): WireError {
     const issues = readIssues(error.data)
     return wireError('BAD_INPUT', issues === null ? error.message : describeIssues(issues), {}, error)
   }
-  return wireError('INTERNAL', 'Scrapdeck made a mistake while doing this. Its own log has the details.', {}, error)
+  return wireError('INTERNAL', 'Internal error. The log of Scrapdeck has the details.', {}, error)
 }
 
 /** The same error again, as clients of the contract throw and show it. */
@@ -90,7 +90,7 @@ function readIssues(data: unknown): Issue[] | null {
 /** `spiders.0: Too small: expected string to have >=1 characters`; the first five. */
 function describeIssues(issues: Issue[]): string {
   const sentences = issues.slice(0, 5).map((issue) => describeIssue(issue))
-  return `The request is not of the form this operation takes. ${sentences.join('; ')}`
+  return `The request is not valid for this operation. ${sentences.join('; ')}`
 }
 
 function describeIssue(issue: Issue): string {

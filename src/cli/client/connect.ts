@@ -34,7 +34,10 @@ export interface Address {
 /** The options of every command that talks to an engine. */
 export function addConnectionOptions(command: Command): Command {
   return command
-    .option('--url <address>', 'the engine to talk to (default SCRAPDECK_URL, else the one on this machine)')
+    .option(
+      '--url <address>',
+      'address of the Scrapdeck to use (default SCRAPDECK_URL, otherwise the one on this machine)'
+    )
     .option(
       '--username <name>',
       'user name there (default SCRAPDECK_USERNAME); the password comes from SCRAPDECK_PASSWORD'
@@ -105,8 +108,8 @@ const REDOES = 2
 const REDO_AFTER_MS = 1_000
 
 /**
- * A typed client of the REST door. A write carries a key of its own, so that it is sent again after a dropped connection without
- * being done twice.
+ * A typed client of the REST door. A write carries a key of its own, so that it is sent again after a dropped
+ * connection without being done twice.
  */
 export function connect(address: Address, terminal: Terminal): Client {
   const credentials = Buffer.from(`${address.username}:${address.password}`).toString('base64')
@@ -149,7 +152,7 @@ function unreachable({ url }: Address, error: unknown): CommandEnd {
   if (tls !== null) return new CommandEnd(EXIT_CODES.unreachable, `${url}: ${tls}`, { cause: error })
   return new CommandEnd(
     EXIT_CODES.unreachable,
-    `No Scrapdeck answers on ${url} (${cause}). ${cause === 'UND_ERR_SOCKET' && url.startsWith('http:') ? 'If it speaks TLS, write https://. ' : ''}Start it, or name another with --url, SCRAPDECK_URL or --port.`,
+    `No Scrapdeck responds at ${url} (${cause}). ${cause === 'UND_ERR_SOCKET' && url.startsWith('http:') ? 'If it uses TLS, use https://. ' : ''}Start it, or name another with --url, SCRAPDECK_URL or --port.`,
     { cause: error }
   )
 }
@@ -157,15 +160,14 @@ function unreachable({ url }: Address, error: unknown): CommandEnd {
 /** What is wrong with the encryption of a connection, and what to do; null: it is something else. */
 function problemOfTls(code: string): string | null {
   if (/SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)/.test(code)) {
-    return 'its certificate is of no authority that is trusted here. Of an authority of your own, name the certificate: NODE_EXTRA_CA_CERTS=ca.pem'
+    return 'its certificate was issued by an unknown authority. For a private CA, set NODE_EXTRA_CA_CERTS=ca.pem'
   }
   if (code === 'CERT_HAS_EXPIRED') return 'its certificate has expired. Renew it there.'
-  if (code === 'CERT_NOT_YET_VALID') return 'its certificate is not valid yet. Look at the clocks of both machines.'
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return 'its certificate is for another name. Use the name that it is made for.'
+  if (code === 'CERT_NOT_YET_VALID') return 'its certificate is not valid yet. Check the clocks of both machines.'
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'its certificate is for a different host name. Use that name.'
   // What a server answers that speaks plain HTTP.
   if (/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/.test(code))
-    return 'it does not speak TLS. Write http:// if that is meant.'
+    return 'it does not use TLS. Use http:// if that is intended.'
   return /^(ERR_SSL|ERR_TLS|CERT_|EPROTO)/.test(code) ? `no encrypted connection could be made (${code}).` : null
 }
 
@@ -183,14 +185,14 @@ export function toCommandError(error: unknown): unknown {
     if (ours.code !== 'NOT_FOUND' || !ours.message.startsWith('The API has no ')) return ours
     return new CommandEnd(
       EXIT_CODES.failed,
-      `${ours.message} The Scrapdeck there is of another version than this command line: update the older one.`,
+      `${ours.message} That Scrapdeck is a different version than this command line: update the older one.`,
       { cause: error }
     )
   }
   if (!(error instanceof TypeError)) return error
   return new CommandEnd(
     EXIT_CODES.failed,
-    `What the engine answered is not understood (${error.message}). It may be of another version than this command line: update the older one.`,
+    `The response could not be read (${error.message}). The server may be a different version than this command line: update the older one.`,
     { cause: error }
   )
 }

@@ -1,6 +1,9 @@
 import type { Command } from 'commander'
 
-/** What commander has against a command line is said as all other errors are: for programs as an object, for people with where to look. */
+/**
+ * What commander has against a command line is said as all other errors are: for programs as an object, for people with
+ * where to look.
+ */
 export function sayUsageErrors(program: Command, isJson: boolean): Command {
   return program.configureOutput({
     outputError(text, write) {

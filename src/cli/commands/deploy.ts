@@ -25,7 +25,7 @@ const run = promisify(execFile)
 export function addDeployCommand({ add }: ClientCommands): void {
   add(
     'deploy [folder-or-egg]',
-    'Upload a project as a new version: the folder of a scrapy.cfg (default: the closest one), or an egg.',
+    'Upload a project as a new version: a folder with scrapy.cfg (default: the nearest one) or an egg.',
     (command) =>
       command
         .option('-t, --target <name>', 'a [deploy:NAME] of scrapy.cfg: its url, user, project and version')
@@ -90,8 +90,8 @@ function chooseTarget(targets: DeployTarget[], flags: DeployFlags, terminal: Ter
 }
 
 /**
- * User and password: those of the flags, else of scrapy.cfg, else of ~/.netrc, as scrapyd-deploy has it. Those of a target go nowhere
- * else, and those of another engine (SCRAPDECK_URL) not to what a scrapy.cfg names.
+ * User and password: those of the flags, else of scrapy.cfg, else of ~/.netrc, as scrapyd-deploy has it. Those of a
+ * target go nowhere else, and those of another engine (SCRAPDECK_URL) not to what a scrapy.cfg names.
  */
 function connectToTarget(target: DeployTarget, flags: DeployFlags, terminal: Terminal): Client {
   const url = readUrl(target.url as string)

@@ -26,13 +26,13 @@ interface ImportFlags {
 }
 
 const IMPORT_SOURCES: readonly ImportSource[] = ['scrapydweb', 'gerapy', 'crontab']
-const NOTHING_DONE = 'Nothing was done: add --yes.'
+const NOTHING_DONE = 'No changes made. Add --yes to apply.'
 
 /** Fleet as code: `export`, `apply`, and `import-schedules`, which makes such a file of what other programs have. */
 export function addFleetFileCommands({ add, terminal }: ClientCommands): void {
   add(
     'export',
-    'Print what is set (nodes, sources, projects, limits, schedules, chains, webhooks) as one YAML file, without secrets.',
+    'Export nodes, sources, projects, limits, schedules, chains and webhooks as one YAML file, without secrets.',
     (command) => command.option('-o, --output <file>', 'write it into this file')
   )(async ({ client, flags }, _words, { output }: { output?: string }) => {
     const answer = await client.fleetFile.export()
@@ -45,7 +45,7 @@ export function addFleetFileCommands({ add, terminal }: ClientCommands): void {
 
   add(
     'apply <file>',
-    'Show what a fleet file (- is standard input) would change; do it with --yes. ${NAME} as a whole value is the variable of that name.',
+    'Show what a fleet file (- for standard input) would change; --yes applies it. A value of ${NAME} is replaced by that environment variable.',
     (command) =>
       withConsent(command.option('--prune', 'remove what the file does not name, in the parts that it has')).option(
         '--check',
@@ -60,7 +60,7 @@ export function addFleetFileCommands({ add, terminal }: ClientCommands): void {
 
   add(
     'import-schedules <source> [path]',
-    `Take schedules over from ${IMPORT_SOURCES.join(', ')}: the database, its folder, or a crontab (default: standard input). Shows what would come of it; does it with --yes.`,
+    `Import schedules from ${IMPORT_SOURCES.join(', ')}: the database, its folder, or a crontab (default: standard input). Shows the result; --yes imports it.`,
     (command) =>
       withConsent(command)
         .option('--zone <name>', "time zone of what names none (default: this machine's; Gerapy has its own)")
@@ -105,10 +105,10 @@ async function runImport(
   const taken = imported.filter(({ schedule }) => schedule !== null).length
   const report = [
     ...imported.map(({ origin, schedule, notes }) => {
-      const what = schedule === null ? 'NOT TAKEN OVER' : `"${schedule.name}"`
+      const what = schedule === null ? 'NOT IMPORTED' : `"${schedule.name}"`
       return [`${origin}: ${what}`, ...notes.map((note) => `    ${note}`)].join('\n')
     }),
-    `${taken} of ${imported.length} can be taken over.`
+    `${taken} of ${imported.length} can be imported.`
   ].join('\n')
   if (session.flags.json !== true) printLine(terminal, report)
   if (flags.output !== undefined) {
@@ -119,7 +119,7 @@ async function runImport(
   if (taken === 0) {
     print(terminal, session.flags, { imported, changes: [], applied: false }, () => '')
     if (imported.length === 0) return
-    throw new CommandEnd(EXIT_CODES.failed, 'Nothing of it can be taken over; what keeps each is said with it.')
+    throw new CommandEnd(EXIT_CODES.failed, 'Nothing can be imported; each entry says why.')
   }
   const changes = await applyOrPlan(session, { yaml, prune: false }, flags.yes === true).catch((caught: unknown) => {
     const error = toCommandError(caught)
@@ -145,7 +145,7 @@ async function applyOrPlan(
 const SIGNS = { add: '+', change: '~', remove: '-' } as const
 
 function describeChanges(changes: FleetFileChange[], done: boolean): string {
-  if (changes.length === 0) return 'Everything is as the file says.'
+  if (changes.length === 0) return 'No changes: everything matches the file.'
   const lines = changes.flatMap(({ act, noun, name, fields, notes = [] }) => [
     `${SIGNS[act]} ${noun} ${name}`,
     ...fields.flatMap(({ name: field, from, to }) => describeField(field, from, to)),
@@ -164,8 +164,8 @@ function describeField(name: string, from: string | null, to: string | null): st
 }
 
 /**
- * `password: ${NODE_PASSWORD}`: secrets come from variables, so that the file can stand in a repository. Only where it is the whole
- * value, and every line stays where it is: messages name lines.
+ * `password: ${NODE_PASSWORD}`: secrets come from variables, so that the file can stand in a repository. Only where it
+ * is the whole value, and every line stays where it is: messages name lines.
  */
 async function withVariables(yaml: string, environment: Record<string, string | undefined>): Promise<string> {
   const { isScalar, parseDocument, visit } = await import('yaml')
@@ -180,7 +180,7 @@ async function withVariables(yaml: string, environment: Record<string, string | 
       if (name === undefined || node.range == null) return
       const value = environment[name]
       if (value === undefined) {
-        throw new CommandEnd(EXIT_CODES.usage, `The file asks for the variable ${name}, which is not set.`)
+        throw new CommandEnd(EXIT_CODES.usage, `The file uses the environment variable ${name}, which is not set.`)
       }
       replaced.push({ from: node.range[0], until: node.range[1], text: JSON.stringify(value) })
     }

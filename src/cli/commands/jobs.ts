@@ -19,7 +19,7 @@ interface ListFlags {
 }
 
 export function addJobCommands({ add }: ClientCommands): void {
-  add('jobs [id]', 'List jobs, newest first; or show one, with its runs and its timeline.', (command) =>
+  add('jobs [id]', 'List jobs, newest first, or show one with its attempts and its timeline.', (command) =>
     command
       .option('--status <status>', `only these: ${STATUSES.options.join(', ')} (can be repeated)`, collect)
       .option('--project <name>', 'only of this project (* stands for anything)')
@@ -29,7 +29,7 @@ export function addJobCommands({ add }: ClientCommands): void {
       .option('--limit <number>', 'so many', wholeNumber, 50)
   )((session, [id], flags: ListFlags) => (id === undefined ? listJobs(session, flags) : showJob(session, id)))
 
-  add('cancel <id...>', 'Cancel jobs: queued ones at once, running ones by asking them to stop.', (command) =>
+  add('cancel <id...>', 'Cancel jobs: queued ones immediately, running ones by asking them to stop.', (command) =>
     command.option('--force', 'begin with the second, forced stop')
   )(async ({ client, terminal, flags }, [...ids], { force }: { force?: boolean }) => {
     const full = await Promise.all(ids.map((id) => findJobId(client, id)))
@@ -150,8 +150,8 @@ export async function findJobId(client: Client, text: string): Promise<string> {
   if (jobs.length === 1) return jobs[0]?.id as string
   const what =
     jobs.length === 0
-      ? `No job begins with ${text}; "scrapdeck jobs" lists the newest.`
-      : `Several jobs begin with ${text}. Write more of the id.`
+      ? `No job id starts with ${text}; "scrapdeck jobs" lists the newest jobs.`
+      : `Several job ids start with ${text}. Give more of the id.`
   throw new CommandEnd(EXIT_CODES.notFound, what)
 }
 

@@ -17,7 +17,7 @@ interface LogFlags {
 }
 
 export function addLogsCommand({ add }: ClientCommands): void {
-  add('logs <id>', 'Print the log of a job; with -f as it grows, until the job ends.', (command) =>
+  add('logs <id>', 'Print the log of a job; -f follows it until the job ends.', (command) =>
     command
       .option('-f, --follow', 'go on as the log grows')
       .option('-n, --lines <number>', 'only so many lines at its end (default: all; with -f 10)', wholeNumber)
@@ -45,7 +45,9 @@ async function printLog(session: Session, jobId: string, { attempt, lines }: Log
   }
 }
 
-/** Prints until the run has ended. A dropped connection, or an engine that starts again, is taken up where it broke off. */
+/**
+ * Prints until the run has ended. A dropped connection, or an engine that starts again, is taken up where it broke off.
+ */
 export async function followLog(session: Session, jobId: string, { attempt, lines }: LogFlags): Promise<void> {
   const { client, terminal } = session
   const of = { jobId, ...(attempt === undefined ? {} : { attemptNumber: attempt }) }
@@ -65,7 +67,7 @@ export async function followLog(session: Session, jobId: string, { attempt, line
       }
       // The server ended the stream in order, without an end of the log: it is stopping.
       if (reopened >= MOST_REOPENS)
-        throw new CommandEnd(EXIT_CODES.unreachable, 'The log was broken off again and again.')
+        throw new CommandEnd(EXIT_CODES.unreachable, 'The connection to the log kept dropping.')
     } catch (error) {
       if (terminal.interrupted.aborted) throw new CommandEnd(EXIT_CODES.interrupted, '', { cause: error })
       const isBroken =

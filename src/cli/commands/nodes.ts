@@ -13,10 +13,10 @@ interface AddFlags {
 }
 
 export function addNodeCommands({ add, group, terminal }: ClientCommands): void {
-  const nodes = group('nodes', 'The fleet: list it, add to it, keep jobs off a node.')
+  const nodes = group('nodes', 'Nodes: list, add, cordon, drain, remove.')
   add(
     'list',
-    'List the nodes and how they are.',
+    'List the nodes and their status.',
     undefined,
     nodes
   )(async ({ client, flags }) => {
@@ -39,7 +39,7 @@ export function addNodeCommands({ add, group, terminal }: ClientCommands): void 
   })
   add(
     'add <address>',
-    'Add a Scrapyd. Its password is read from SCRAPDECK_NODE_PASSWORD.',
+    'Add a Scrapyd node. Its password is read from SCRAPDECK_NODE_PASSWORD.',
     (command) =>
       command
         .option('--name <name>', 'what it is called (default: as it calls itself)')
@@ -60,9 +60,9 @@ export function addNodeCommands({ add, group, terminal }: ClientCommands): void 
   })
   for (const [verb, mode] of Object.entries(MODES)) {
     const what = {
-      cordon: 'Give a node no new jobs.',
-      drain: 'Give it no new jobs, and say so when the last has ended.',
-      activate: 'Let it take jobs again.'
+      cordon: 'Stop sending new jobs to a node.',
+      drain: 'Stop sending new jobs to a node, and cordon it once its last job has ended.',
+      activate: 'Send jobs to a node again.'
     }
     add(
       `${verb} <node>`,
@@ -76,7 +76,7 @@ export function addNodeCommands({ add, group, terminal }: ClientCommands): void 
   }
   add(
     'remove <node>',
-    'Take a node out of the fleet.',
+    'Remove a node from the fleet.',
     (command) => command.option('--force', 'although jobs are live there: they are marked lost'),
     nodes
   )(async ({ client, flags }, [name = ''], { force }: { force?: boolean }) => {

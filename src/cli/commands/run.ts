@@ -22,23 +22,19 @@ interface RunFlags {
 }
 
 export function addRunCommand({ add }: ClientCommands): void {
-  add('run <project> <spider...>', 'Ask for a run of one or several spiders.', (command) =>
+  add('run <project> <spider...>', 'Run one or more spiders.', (command) =>
     command
       .option('-a, --argument <name=value>', 'an argument of the spider (can be repeated)', collectPair)
       .option('-s, --setting <NAME=value>', 'a setting of Scrapy (can be repeated)', collectPair)
-      .option(
-        '--secret <name>',
-        'an argument or setting whose value is not to be shown again (can be repeated)',
-        collect
-      )
+      .option('--secret <name>', 'hide the value of this argument or setting (can be repeated)', collect)
       .option('--version <version>', 'the version of the project (default: the latest when it starts)')
       .option('--node <name>', 'run it on this node')
       .option('--tag <term>', 'only on nodes with this tag (can be repeated)', collect)
       .option('--priority <number>', 'higher goes first (default 0)')
       .option('--at <time>', 'not before this time', moment)
-      .option('--after <id>', 'only once this job has succeeded (can be repeated)', collect)
-      .option('--no-overlap', 'not while a run of the same spider with the same arguments is live')
-      .option('--wait', 'wait for the end; the exit code tells whether all succeeded')
+      .option('--after <id>', 'wait until this job has succeeded (can be repeated)', collect)
+      .option('--no-overlap', 'do not start while the same spider with the same arguments is running')
+      .option('--wait', 'wait until the jobs end; the exit code says whether all succeeded')
       .option('-f, --follow', 'show the log as it grows, and wait for the end (one spider)')
   )(async (session, [project = '', ...spiders], options: RunFlags) => {
     const { client, terminal, flags } = session
@@ -72,7 +68,7 @@ export function addRunCommand({ add }: ClientCommands): void {
     if (options.follow) await followLog(session, ids[0] as string, {})
     if (isWaiting) {
       if (!options.follow && !flags.json)
-        terminal.error(`Waiting for ${plural(ids.length, 'job')}; they go on if you stop waiting.\n`)
+        terminal.error(`Waiting for ${plural(ids.length, 'job')}. The jobs continue if you interrupt this command.\n`)
       await waitForJobs(session, ids)
     }
   })

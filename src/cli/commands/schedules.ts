@@ -27,7 +27,7 @@ interface TimingFlags {
 }
 
 export function addScheduleCommands({ add, group, terminal }: ClientCommands): void {
-  const schedules = group('schedules', 'Schedules: list, create, pause, run now, fill in the past.')
+  const schedules = group('schedules', 'Schedules: list, create, pause, run now, backfill.')
 
   add(
     'list',
@@ -69,7 +69,7 @@ export function addScheduleCommands({ add, group, terminal }: ClientCommands): v
 
   add(
     'show <name>',
-    'Show a schedule: when it fires next, and what became of the last firings.',
+    'Show a schedule: its next times and its last firings.',
     undefined,
     schedules
   )(async (session, [name = '']) => {
@@ -91,7 +91,7 @@ export function addScheduleCommands({ add, group, terminal }: ClientCommands): v
 
   add(
     'create <name>',
-    'Create a schedule. For everything a schedule can be, use a fleet file (scrapdeck apply).',
+    'Create a schedule. For all options, use a fleet file (scrapdeck apply).',
     (command) =>
       withTiming(command)
         .requiredOption('--project <name>', 'the project')
@@ -156,14 +156,14 @@ export function addScheduleCommands({ add, group, terminal }: ClientCommands): v
   )((session, names, { note }: { note?: string }) => setPaused(session, names, true, note ?? null))
   add(
     'resume <name...>',
-    'Let paused schedules fire again.',
+    'Resume paused schedules.',
     undefined,
     schedules
   )((session, names) => setPaused(session, names, false, null))
 
   add(
     'run <name>',
-    'Fire a schedule now, beside its times.',
+    'Run a schedule now, in addition to its times.',
     undefined,
     schedules
   )(async ({ client, flags }, [name = '']) => {
@@ -173,7 +173,7 @@ export function addScheduleCommands({ add, group, terminal }: ClientCommands): v
 
   add(
     'history [name]',
-    'List firings, newest first: what ran, and what was missed or skipped and why.',
+    'List firings, newest first: which ran, and which were missed or skipped and why.',
     (command) =>
       command.option('--missed', 'only what did not run').option('--limit <number>', 'so many', wholeNumber, 50),
     schedules
@@ -201,7 +201,7 @@ export function addScheduleCommands({ add, group, terminal }: ClientCommands): v
 
   add(
     'backfill <name>',
-    'Fire a schedule for a span of the past. Tells what it would do; does it with --yes.',
+    'Run a schedule for a period in the past. Shows the plan; --yes starts it.',
     (command) =>
       withConsent(command)
         .requiredOption('--from <time>', 'from this time on', moment)
@@ -218,15 +218,15 @@ export function addScheduleCommands({ add, group, terminal }: ClientCommands): v
           `${plural(count, 'firing')} with ${plural(jobs, 'job')}; ${alreadyRun} ran already and are left out.`,
           ...(forgotten === 0
             ? []
-            : [`Of ${forgotten} it is not known any more whether they ran, so they are left out as well.`]),
-          'Nothing was done: add --yes.'
+            : [`For ${forgotten} there is no longer a record of whether they ran; they are skipped too.`]),
+          'No changes made. Add --yes to apply.'
         ].join('\n')
       )
       return
     }
     const order = options.newestFirst ? ('newest_first' as const) : ('oldest_first' as const)
     const answer = await client.schedules.backfill({ ...span, order, concurrency: options.concurrency })
-    print(terminal, flags, answer, ({ backfill }) => `Backfill of ${plural(backfill.total, 'firing')} has begun.`)
+    print(terminal, flags, answer, ({ backfill }) => `Backfill of ${plural(backfill.total, 'firing')} started.`)
   })
 
   add(
@@ -278,7 +278,7 @@ function readTiming(flags: TimingFlags, nowMs: number): { zone: string; rules: S
     ...(flags.every === undefined ? [] : [{ kind: 'interval' as const, everySeconds: flags.every, anchorMs: nowMs }]),
     ...(flags.at === undefined ? [] : [{ kind: 'once' as const, atMs: flags.at }])
   ]
-  if (rules.length === 0) throw new CommandEnd(EXIT_CODES.usage, 'When? Give --cron, --every or --at.')
+  if (rules.length === 0) throw new CommandEnd(EXIT_CODES.usage, 'Give a time with --cron, --every or --at.')
   return { zone: flags.zone ?? new Intl.DateTimeFormat().resolvedOptions().timeZone, rules }
 }
 
@@ -286,7 +286,9 @@ function timingOf({ zone, rules, excludedDates, excludedCrons, gap, doubled, sta
   return { zone, rules, excludedDates, excludedCrons, gap, doubled, startMs, endMs }
 }
 
-/** A schedule may be made before what it runs is deployed; a name that is mistyped should be seen at once all the same. */
+/**
+ * A schedule may be made before what it runs is deployed; a name that is mistyped should be seen at once all the same.
+ */
 async function whatIsNotDeployed(
   client: Client,
   { project: name, version, spider }: CreateFlags
@@ -325,7 +327,7 @@ export async function findSchedule(client: Client, text: string): Promise<Schedu
   if (named.length === 1) return named[0] as Schedule
   const what =
     named.length === 0
-      ? `There is no schedule ${text}; "scrapdeck schedules list" shows those that there are.`
-      : `Several schedules are called ${text}. Use the id of one: scrapdeck schedules list`
+      ? `There is no schedule ${text}; "scrapdeck schedules list" shows all schedules.`
+      : `Several schedules are named ${text}. Use an id from "scrapdeck schedules list".`
   throw new CommandEnd(EXIT_CODES.notFound, what)
 }

@@ -13,7 +13,7 @@ export interface LogBytes {
 
 /** Fed with a whole file piece by piece, it keeps one range of it and nothing else. */
 export interface ByteWindow {
-  take(piece: Uint8Array): void
+  append(piece: Uint8Array): void
   /** The range, as far as the file has been seen. */
   result(): LogBytes
   /** Nothing that follows can change the bytes of the range; only the size is not known yet. */
@@ -29,7 +29,7 @@ function keepFrom(offset: number, limitBytes: number): ByteWindow {
   let keptBytes = 0
   let seenBytes = 0
   return {
-    take(piece) {
+    append(piece) {
       const from = Math.max(0, offset - seenBytes)
       const kept = piece.subarray(from, from + limitBytes - keptBytes)
       seenBytes += piece.length
@@ -47,7 +47,7 @@ function keepTail(tailBytes: number, limitBytes: number): ByteWindow {
   let keptBytes = 0
   let seenBytes = 0
   return {
-    take(piece) {
+    append(piece) {
       pieces.push(Uint8Array.from(piece))
       keptBytes += piece.length
       seenBytes += piece.length

@@ -12,13 +12,14 @@ const gzip = promisify(gzipCallback)
 const PIECE_BYTES = 1_000_000
 const MAX_BYTES = 256_000_000
 const SMALL_MAX_BYTES = 65_536
-// Up to here another thread costs more than the work: 130 µs of CPU instead of 30, and as much of them in this thread (7 kB, Node 24).
+// Up to here another thread costs more than the work: 130 µs of CPU instead of 30, and as much of them in this thread
+// (7 kB, Node 24).
 const AT_ONCE_MAX_BYTES = 8_192
 
 /**
- * A log that is whole in hand, gzipped, where it is small enough to be kept with its attempt (Store.markLogArchived); null: it is for
- * `archiveLog`. Most logs are: a file, its rename and two syncs for each of 200 runs a second were a fifth of a core, and SQLite
- * is the better file system for what is so small (https://sqlite.org/fasterthanfs.html).
+ * A log that is whole in hand, gzipped, where it is small enough to be kept with its attempt (Store.markLogArchived);
+ * null: it is for `archiveLog`. Most logs are: a file, its rename and two syncs for each of 200 runs a second were a
+ * fifth of a core, and SQLite is the better file system for what is so small (https://sqlite.org/fasterthanfs.html).
  */
 export async function packSmallLog({ offset, sizeBytes, bytes }: LogBytes): Promise<Uint8Array | null> {
   if (offset !== 0 || bytes.length !== sizeBytes || sizeBytes > SMALL_MAX_BYTES) return null
@@ -71,7 +72,7 @@ export async function readPackedLog(packed: Readable, wanted: WantedBytes): Prom
   const window = createByteWindow(wanted)
   // gzip knows no middle: the whole is read, the range is kept.
   await pipeline(packed, createGunzip(), async (pieces: AsyncIterable<Uint8Array>) => {
-    for await (const piece of pieces) window.take(piece)
+    for await (const piece of pieces) window.append(piece)
   })
   return window.result()
 }

@@ -167,7 +167,10 @@ function endOfExpression(text: string, start: number): number | null {
   return null
 }
 
-/** `datetime.datetime(2026, 11, 21, 1, 2, 3, 456789, tzinfo=datetime.timezone.utc)`; Scrapy's are UTC, with or without zone. */
+/**
+ * `datetime.datetime(2026, 11, 21, 1, 2, 3, 456789, tzinfo=datetime.timezone.utc)`; Scrapy's are UTC, with or without
+ * zone.
+ */
 function readDateTime(source: string): string | null {
   const match = /^datetime\.datetime\(([\d, \n]{5,80}?)(?:tzinfo=datetime\.timezone\.utc)?\)$/.exec(source)
   if (!match) return null
@@ -199,7 +202,9 @@ function readReason(text: string): string | null {
   return reason === '' || reason.includes('\n') ? null : reason
 }
 
-/** The last line of level ERROR or CRITICAL, without time and logger, then the exception that its traceback ends with. */
+/**
+ * The last line of level ERROR or CRITICAL, without time and logger, then the exception that its traceback ends with.
+ */
 function readKillingLine(text: string): string | null {
   // From the end, one line at a time: logs of one endless line stay cheap, and the first find is the answer.
   let exception: string | null = null
@@ -213,13 +218,13 @@ function readKillingLine(text: string): string | null {
       tracebacksToRead--
       exception = lastLineOfTraceback(text.slice(end, blockEnd))
     }
-    const head = parseRecordHead(line)
+    const head = line === '' ? null : parseRecordHead(line)
     if (head !== null) {
       if (head.level === 'ERROR' || head.level === 'CRITICAL') return joined(line.slice(head.messageAt), exception)
       // A traceback above belongs to the record before this one.
       blockEnd = start
       if (exception !== null) return exception
-    } else if (looksLikeError(line)) {
+    } else if (line !== '' && looksLikeError(line)) {
       return joined(line, exception)
     }
     if (start === 0) break

@@ -37,13 +37,13 @@ const LIMITS_REACHED = new Set(['closespider_itemcount', 'closespider_pagecount'
  * | nothing of its end              | 0 or unknown         | no           | failed    | ended without closing stats |
  * | there is no log                 | unknown              | no           | failed    | no log                      |
  *
- * A process hit a limit (memory, time, …) when the local node, or we from afar, stopped it for that; it then closes with `shutdown`, or is
- * killed. One that had `finished` by itself before the signal reached it, with exit 0, has succeeded all the same.
- * "exit code N" and "ended without closing stats" become "out of memory (MemoryError)" where the log ends with that.
- * Limits reached are CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT. `shutdown` that nobody asked for is a failure: the
- * machine or another user stopped it. Exit code 0 with a log that shows nothing of level INFO is a spider whose LOG_LEVEL
- * hides its end; exit code 0 alone proves nothing, Scrapy ends with it after a forced shutdown too. Logged errors are
- * counted and shown, but do not make a run fail.
+ * A process hit a limit (memory, time, …) when the local node, or we from afar, stopped it for that; it then closes
+ * with `shutdown`, or is killed. One that had `finished` by itself before the signal reached it, with exit 0, has
+ * succeeded all the same. "exit code N" and "ended without closing stats" become "out of memory (MemoryError)" where
+ * the log ends with that. Limits reached are CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT. `shutdown` that nobody
+ * asked for is a failure: the machine or another user stopped it. Exit code 0 with a log that shows nothing of level
+ * INFO is a spider whose LOG_LEVEL hides its end; exit code 0 alone proves nothing, Scrapy ends with it after a forced
+ * shutdown too. Logged errors are counted and shown, but do not make a run fail.
  */
 export function judgeOutcome(evidence: {
   /** The last CLOSING_TAIL_BYTES of the log; null: there is no log. */

@@ -8,7 +8,9 @@ import { openTestApp } from '../testing/test-app.ts'
 const JSON_TYPE = { 'content-type': 'application/json' }
 const RUN = { method: 'POST', url: '/api/v1/jobs', payload: { project: 'shop', spiders: ['a'] } } as const
 
-/** A fake engine that counts the jobs asked for, and names them by their number and by what the door called the order. */
+/**
+ * A fake engine that counts the jobs asked for, and names them by their number and by what the door called the order.
+ */
 function countingEngine() {
   const engine = createFakeEngine()
   const asked: (string | undefined)[] = []

@@ -10,8 +10,8 @@ const MAX_TEXT = 2_000
 const PATH = /^[A-Za-z0-9_]{1,100}(\.[A-Za-z0-9_]{1,100}){0,9}$/
 
 /**
- * `fields=jobs.id,jobs.status,nextBefore`: only these parts of an answer. Names go through lists; which there are `checkFields` knows.
- * Throws BAD_INPUT.
+ * `fields=jobs.id,jobs.status,nextBefore`: only these parts of an answer. Names go through lists; which there are
+ * `checkFields` knows. Throws BAD_INPUT.
  */
 export function parseFields(text: string): Wanted {
   const wanted: Wanted = new Map()
@@ -36,7 +36,10 @@ function add(wanted: Wanted, [first, ...rest]: string[]): void {
   add(deeper, rest)
 }
 
-/** Throws BAD_INPUT for a name that no answer of the operation can have: before the operation is done, so that a mistake is not one. */
+/**
+ * Throws BAD_INPUT for a name that no answer of the operation can have: before the operation is done, so that a mistake
+ * is not one.
+ */
 export function checkFields(wanted: Wanted, procedure: AnyProcedure): void {
   const { outputSchema, route } = procedure['~orpc']
   if (outputSchema === undefined || getEventIteratorSchemaDetails(outputSchema) !== undefined) {
@@ -68,7 +71,10 @@ function check(wanted: Wanted, schemas: Shape[], path: string[], root: Shape): v
   }
 }
 
-/** The names that any of these schemas has, through lists; `others`: what is under names that nobody knows before, null: there are none. */
+/**
+ * The names that any of these schemas has, through lists; `others`: what is under names that nobody knows before, null:
+ * there are none.
+ */
 function partsOf(schemas: Shape[], root: Shape): { names: Map<string, Shape[]>; others: Shape[] | null } {
   const names = new Map<string, Shape[]>()
   let others: Shape[] | null = null

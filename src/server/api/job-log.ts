@@ -8,7 +8,9 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { toWireError } from '../../shared/wire-errors.ts'
 import { createLineReader, type LogLine } from './log-lines.ts'
 
-/** A comment this often keeps proxies from closing a quiet stream; as often it is looked whether the job runs once more. */
+/**
+ * A comment this often keeps proxies from closing a quiet stream; as often it is looked whether the job runs once more.
+ */
 const HEARTBEAT_MS = 15_000
 /** What an EventSource gives back once there is no more: it is then told not to come again. */
 export const END_ID = 'end'
@@ -23,7 +25,10 @@ export interface Place {
 export function parsePlace(lastEventId: string): Place {
   const match = /^([1-9]\d{0,5}):(\d{1,15})$/.exec(lastEventId)
   if (match === null) {
-    throw new ScrapdeckError('BAD_INPUT', 'Last-Event-ID is not one of this log. Leave it out to begin at the start')
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      'Last-Event-ID is not an event of this log. Leave it out to start from the beginning'
+    )
   }
   return { attemptNumber: Number(match[1]), offset: Number(match[2]) }
 }
@@ -37,15 +42,16 @@ interface Options {
 }
 
 /**
- * The log of a job as server-sent events: `log` for each line, with the place where to go on as its id; `attempt` where the job runs
- * once more; `problem` where its node does not answer any more (come again with the last id); `end` with the outcome. Rejects, before
- * anything is sent, with JOB_NOT_FOUND. Whoever goes away takes the stream with him.
+ * The log of a job as server-sent events: `log` for each line, with the place where to go on as its id; `attempt` where
+ * the job runs once more; `problem` where its node does not answer any more (come again with the last id); `end` with
+ * the outcome. Rejects, before anything is sent, with JOB_NOT_FOUND. Whoever goes away takes the stream with him.
  */
 export async function openJobLog(options: Options): Promise<Readable> {
   const { router, jobId } = options
   await createRouterClient(router, { context: {} }).jobs.status({ id: jobId })
   const stream = new PassThrough()
-  // Before the first line comes: nobody sees an answer begin that has no byte yet. Whoever loses it comes again after so long.
+  // Before the first line comes: nobody sees an answer begin that has no byte yet. Whoever loses it comes again after
+  // so long.
   stream.write('retry: 2000\n\n')
   const gone = new AbortController()
   stream.on('close', () => gone.abort())
@@ -118,9 +124,9 @@ async function follow({ router, jobId, from, clock }: Options, stream: PassThrou
   }
 
   function beat(superseded: AbortController) {
-    let timer = clock.setTimer(HEARTBEAT_MS, look)
-    function look(): void {
-      timer = clock.setTimer(HEARTBEAT_MS, look)
+    let timer = clock.setTimer(HEARTBEAT_MS, sendHeartbeat)
+    function sendHeartbeat(): void {
+      timer = clock.setTimer(HEARTBEAT_MS, sendHeartbeat)
       if (!stream.writableNeedDrain) stream.write(': still here\n\n')
       newestAttempt().then(
         (newest) => {

@@ -36,7 +36,9 @@ export const PARSE_ERROR_ANSWER = failure(null, PARSE_ERROR, 'The body of the re
 
 const OPERATIONS = listOperations(contract)
 
-/** What the calls of a body count for against the limit of its credential, in requests; a batch of none counts as one. */
+/**
+ * What the calls of a body count for against the limit of its credential, in requests; a batch of none counts as one.
+ */
 export function costOfCalls(body: unknown): number {
   const calls: unknown[] = Array.isArray(body) && body.length > 0 ? body : [body]
   return calls.reduce<number>((sum, one) => {
@@ -46,8 +48,9 @@ export function costOfCalls(body: unknown): number {
 }
 
 /**
- * JSON-RPC 2.0 over the operations of the contract: `{"method": "jobs.list", "params": {"limit": 5}}`. Parameters go by name. The calls of
- * a batch are begun in their order and answered together. null: there is nothing to answer (notifications).
+ * JSON-RPC 2.0 over the operations of the contract: `{"method": "jobs.list", "params": {"limit": 5}}`. Parameters go by
+ * name. The calls of a batch are begun in their order and answered together. null: there is nothing to answer
+ * (notifications).
  */
 export async function answerJsonRpc(
   body: unknown,

@@ -26,7 +26,8 @@ export function createLineReader(): (chunk: LogChunk) => LogLine[] {
     // The log began anew, or a piece is missing: what was begun is no part of this.
     if (expected !== null && chunk.offset !== expected) pending = ''
     expected = chunk.nextOffset
-    // Bytes that are no UTF-8 were replaced, so that the text does not tell its length: then lines begin again at the piece's start.
+    // Bytes that are no UTF-8 were replaced, so that the text does not tell its length: then lines begin again at the
+    // piece's start.
     const isExact = Buffer.byteLength(chunk.text) === chunk.nextOffset - chunk.offset
     const lines: LogLine[] = []
     let at = 0

@@ -23,8 +23,9 @@ export interface OnceRequest {
 const KEY = /^[\x21-\x7e]{1,255}$/
 
 /**
- * Performs a request once for its Idempotency-Key. What `perform` is given names the order to the engine (RouterContext.onceKey). Answers
- * that cannot be repeated (streams, failures) are not remembered: their key is free again.
+ * Performs a request once for its Idempotency-Key. What `perform` is given names the order to the engine
+ * (RouterContext.onceKey). Answers that cannot be repeated (streams, failures) are not remembered: their key is free
+ * again.
  */
 export async function answerOnce(
   answers: Engine['answers'],
@@ -33,7 +34,10 @@ export async function answerOnce(
 ): Promise<KeyedResponse> {
   const { key, credential, method, path, body } = request
   if (typeof key !== 'string' || !KEY.test(key)) {
-    throw new ScrapdeckError('BAD_INPUT', 'An Idempotency-Key is 1 to 255 letters, digits and signs, without blanks')
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      'An Idempotency-Key must be 1 to 255 printable ASCII characters without spaces'
+    )
   }
   const fingerprint = await fingerprintOf(method, path, body)
   const onceKey = `once:${hash([credential, key])}`

@@ -19,8 +19,9 @@ import { EXAMPLES } from '../openapi/examples.ts'
 import { arbitraryOf, fieldsOf, type JsonSchema, type Known, orKnown, spoiled } from '../testing/arbitrary-of-schema.ts'
 
 /**
- * Requests made from our own OpenAPI document, right ones and wrong ones, against a whole engine: none may be answered with 500, nor with
- * anything that the document does not say. `SCRAPDECK_PROPERTY_RUNS=500 npx vitest run …` asks more; SCRAPDECK_PROPERTY_SEED repeats.
+ * Requests made from our own OpenAPI document, right ones and wrong ones, against a whole engine: none may be answered
+ * with 500, nor with anything that the document does not say. `SCRAPDECK_PROPERTY_RUNS=500 npx vitest run …` asks more;
+ * SCRAPDECK_PROPERTY_SEED repeats.
  */
 const RUNS = Number(process.env['SCRAPDECK_PROPERTY_RUNS'] || 8)
 const LIMIT_MS = 30_000 + RUNS * 2_000

@@ -188,7 +188,7 @@ describe('a part that an operation does not know', () => {
       /has no "retry\.atempts"\. Did you mean "attempts"\? "retry" takes attempts, backoffSeconds,/
     )
     expect((await post(run, '?priority=5')).message).toBe(
-      'jobs.run has no "priority" in its query. It belongs into the body.'
+      'jobs.run has no "priority" in its query. Send it in the body.'
     )
     expect((await ask({ url: '/api/v1/jobs?limt=5' })).json().message).toMatch(
       /^jobs\.list has no "limt" in its query\. Did you mean "limit"\? The query takes status, .*, fields\.$/

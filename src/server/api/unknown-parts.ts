@@ -24,9 +24,10 @@ const FIELDS = 'fields'
 const LONGEST_NAME = 100
 
 /**
- * Throws BAD_INPUT for a part that the operation would not look at, at any depth, before anything is done: a slip in a name would
- * otherwise change nothing and say nothing. The schemas themselves stay lenient, because what another version has stored is read with
- * them, and a page of our UI that was loaded before an update speaks through them. Maps whose names are free (arguments) take any.
+ * Throws BAD_INPUT for a part that the operation would not look at, at any depth, before anything is done: a slip in a
+ * name would otherwise change nothing and say nothing. The schemas themselves stay lenient, because what another
+ * version has stored is read with them, and a page of our UI that was loaded before an update speaks through them. Maps
+ * whose names are free (arguments) take any.
  */
 export function checkParts({ procedure, operation, input }: Asked): void {
   const root = shapeOf(procedure)
@@ -37,7 +38,10 @@ export function checkParts({ procedure, operation, input }: Asked): void {
   throw refuse(operation, path, known, takes(above === '' ? 'It' : `"${above}"`, known))
 }
 
-/** The same for REST, where a part may also stand in the wrong place: what is no part of the address, the query or the body is refused. */
+/**
+ * The same for REST, where a part may also stand in the wrong place: what is no part of the address, the query or the
+ * body is refused.
+ */
 export async function checkRestParts(request: RestRequest, asked: Asked): Promise<void> {
   const { procedure, operation } = asked
   const input = (asked.input ?? {}) as Record<string, unknown>
@@ -47,11 +51,11 @@ export async function checkRestParts(request: RestRequest, asked: Asked): Promis
   const isStream = getEventIteratorSchemaDetails(procedure['~orpc'].outputSchema) !== undefined
   const inQuery = [...(isRead ? others : []), ...(isStream ? [] : [FIELDS])]
   checkQuery(request.url.searchParams, inQuery, operation, (name) =>
-    others.includes(name) ? 'It belongs into the body.' : takes('The query', inQuery)
+    others.includes(name) ? 'Send it in the body.' : takes('The query', inQuery)
   )
   if (isRead) {
     if (Number(request.headers['content-length'] ?? 0) > 0)
-      throw new ScrapdeckError('BAD_INPUT', `${operation} takes no body: write its parameters into the query`)
+      throw new ScrapdeckError('BAD_INPUT', `${operation} takes no body: send its parameters in the query`)
     const { [FIELDS]: _ofDoor, ...own } = input
     return checkParts({ ...asked, input: own })
   }
@@ -61,12 +65,15 @@ export async function checkRestParts(request: RestRequest, asked: Asked): Promis
   for (const name of inPath) {
     const said = (body as Record<string, unknown> | null | undefined)?.[name]
     if (said !== undefined && said !== input[name])
-      throw refuse(operation, [name], others, `The address says another one: leave "${name}" out of the body.`)
+      throw refuse(operation, [name], others, `The path has a different value: leave "${name}" out of the body.`)
   }
   checkParts(asked)
 }
 
-/** Of an operation that the door has besides the contract, or of any: throws for a name in the query that is not known there. */
+/**
+ * Of an operation that the door has besides the contract, or of any: throws for a name in the query that is not known
+ * there.
+ */
 export function checkQuery(
   query: URLSearchParams,
   known: string[],
@@ -136,7 +143,9 @@ function findUnknown(value: unknown, shape: Shape, root: Shape): Unknown | null 
   return null
 }
 
-/** Of a union: whether it is of this choice's type, and what tells the choices apart (`kind`) does not say otherwise. */
+/**
+ * Of a union: whether it is of this choice's type, and what tells the choices apart (`kind`) does not say otherwise.
+ */
 function mayBe(value: object, choice: Shape): boolean {
   if (choice.type !== undefined && choice.type !== (Array.isArray(value) ? 'array' : 'object')) return false
   return Object.entries(choice.properties ?? {}).every(

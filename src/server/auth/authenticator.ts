@@ -15,8 +15,8 @@ export interface Authenticator {
   links: OneTimeLinks
   hasSession(request: FastifyRequest): boolean
   /**
-   * Throws UNAUTHORIZED unless the request has a session or the right Basic credentials. Tells which credential it was: the same text for
-   * the same user name or session, and nothing that lets anybody in.
+   * Throws UNAUTHORIZED unless the request has a session or the right Basic credentials. Tells which credential it was:
+   * the same text for the same user name or session, and nothing that lets anybody in.
    */
   check(request: FastifyRequest): string
   /** The login form. `blocked`: too many wrong ones came from there. */

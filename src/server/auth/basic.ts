@@ -5,7 +5,9 @@ export interface BasicCredentials {
   password: string
 }
 
-/** Reads `Authorization: Basic …` (RFC 7617); null when there is none or it is malformed. UTF-8, as Scrapyd compares. */
+/**
+ * Reads `Authorization: Basic …` (RFC 7617); null when there is none or it is malformed. UTF-8, as Scrapyd compares.
+ */
 export function parseBasic(header: string | undefined): BasicCredentials | null {
   const match = /^basic +([A-Za-z0-9+/=_-]+) *$/i.exec(header ?? '')
   if (match === null) return null

@@ -2,8 +2,8 @@ import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 
 /**
- * Which `Host` headers are ours. A web page that had its own name point at this machine (DNS rebinding) sends that name, and is
- * refused. `allowedHosts` are the operator's own names; one without a port is right with every port.
+ * Which `Host` headers are ours. A web page that had its own name point at this machine (DNS rebinding) sends that
+ * name, and is refused. `allowedHosts` are the operator's own names; one without a port is right with every port.
  */
 export function createHostRule(options: {
   bindAddress: string

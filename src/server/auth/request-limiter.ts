@@ -2,8 +2,11 @@ import type { Clock } from '../../engine/runtime/clock.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
 export interface RequestLimiter {
-  /** Requests that the credential may still make at once; throws TOO_MANY_REQUESTS, with `retryAfterSeconds`, where it may not make these. */
-  take(credential: string, requests?: number): number
+  /**
+   * Returns how many requests the credential may still make at once. Throws TOO_MANY_REQUESTS, with
+   * `retryAfterSeconds`, if not these.
+   */
+  charge(credential: string, cost?: number): number
   /** So many at once, after a while without any. */
   readonly burst: number
 }
@@ -14,8 +17,8 @@ const BURST_SECONDS = 4
 const MAX_CREDENTIALS = 2_000
 
 /**
- * How often each credential may ask: a bucket that fills by `perSecond`, up to four seconds' worth. It is there for programs that run away,
- * not for attackers: those have no credential. 0: no limit.
+ * How often each credential may ask: a bucket that fills by `perSecond`, up to four seconds' worth. It is there for
+ * programs that run away, not for attackers: those have no credential. 0: no limit.
  */
 export function createRequestLimiter(options: { clock: Clock; perSecond: number }): RequestLimiter {
   const { clock, perSecond } = options
@@ -23,7 +26,7 @@ export function createRequestLimiter(options: { clock: Clock; perSecond: number 
   const buckets = new Map<string, { left: number; atMs: number }>()
   return {
     burst,
-    take(credential, requests = 1) {
+    charge(credential, cost = 1) {
       if (perSecond === 0) return Number.POSITIVE_INFINITY
       const nowMs = clock.monotonicMs()
       const bucket = buckets.get(credential) ?? { left: burst, atMs: nowMs }
@@ -32,15 +35,15 @@ export function createRequestLimiter(options: { clock: Clock; perSecond: number 
       if (buckets.size >= MAX_CREDENTIALS && !buckets.has(credential)) buckets.clear()
       buckets.set(credential, bucket)
       // More at once than ever fit are let in when the bucket is full, and owed.
-      if (bucket.left < Math.min(requests, burst)) {
-        const retryAfterSeconds = Math.ceil((Math.min(requests, burst) - bucket.left) / perSecond)
+      if (bucket.left < Math.min(cost, burst)) {
+        const retryAfterSeconds = Math.ceil((Math.min(cost, burst) - bucket.left) / perSecond)
         throw new ScrapdeckError(
           'TOO_MANY_REQUESTS',
-          `These credentials may make ${perSecond} requests a second. Ask again in ${retryAfterSeconds} s, and for many things in one request (POST /api/v1/jobs/bulk)`,
+          `Rate limit of ${perSecond} requests per second exceeded. Retry in ${retryAfterSeconds} s, and send many jobs in one request (POST /api/v1/jobs/bulk)`,
           { data: { retryAfterSeconds } }
         )
       }
-      bucket.left -= requests
+      bucket.left -= cost
       return Math.max(0, Math.floor(bucket.left))
     }
   }

@@ -2,8 +2,8 @@ import type { CookieSerializeOptions } from '@fastify/cookie'
 import { SESSION_MS } from './sessions.ts'
 
 /**
- * Browsers send a host's cookies to all of its ports: with the port in the name, two Scrapdecks on one machine do not log
- * each other out.
+ * Browsers send a host's cookies to all of its ports: with the port in the name, two Scrapdecks on one machine do not
+ * log each other out.
  */
 export function cookieName(host: string): string {
   const port = /:(\d+)$/.exec(host)?.[1]
@@ -11,8 +11,8 @@ export function cookieName(host: string): string {
 }
 
 /**
- * The tokens under our name. Any page of another port may add one of its own (for a deeper path it even comes first), so that taking one
- * alone, as @fastify/cookie does, would let that page keep a user out.
+ * The tokens under our name. Any page of another port may add one of its own (for a deeper path it even comes first),
+ * so that taking one alone, as @fastify/cookie does, would let that page keep a user out.
  */
 export function readSessionCookies(host: string, cookieHeader = ''): string[] {
   const prefix = `${cookieName(host)}=`

@@ -45,7 +45,10 @@ Use Basic authentication (\`npm run scrapdeck -- credentials\`), or be logged in
 explained. Lists go by keyset: give back what \`nextBefore\` or \`nextAfter\` said. \`fields\` takes parts of an answer. An \`Idempotency-Key\` makes
 a write safe to repeat. Names that an operation does not know, in its query or its body, are refused. The same operations are [JSON-RPC 2.0](/docs/api#json-rpc) at \`/api/v1/jsonrpc\`. More: [the guide](/docs/api).`
 
-/** The contract as an OpenAPI 3.1 document, with an example for every operation, and what the door has besides the contract. */
+/**
+ * The contract as an OpenAPI 3.1 document, with an example for every operation, and what the door has besides the
+ * contract.
+ */
 export async function describeApi(): Promise<OpenAPI.Document> {
   const generator = new OpenAPIGenerator({ schemaConverters: [new ZodToJsonSchemaConverter()] })
   const document = await generator.generate(contract, {
@@ -83,7 +86,10 @@ interface Closable {
   additionalProperties?: Closable | boolean
 }
 
-/** The door refuses what an operation does not know (api/unknown-parts.ts), while the schemas themselves, which stored data is read with, do not. */
+/**
+ * The door refuses what an operation does not know (api/unknown-parts.ts), while the schemas themselves, which stored
+ * data is read with, do not.
+ */
 function close(schema: Closable, named: Record<string, Closable>): void {
   const { $ref, anyOf = [], oneOf = [], items, properties, additionalProperties: more } = schema
   if (properties !== undefined && more === undefined) schema.additionalProperties = false
@@ -138,7 +144,7 @@ function addAnswers(operation: Operation, { output }: Example): boolean {
   return isStream
 }
 
-const STATUS_WORDS: Record<string, string> = { 202: 'It will be done later' }
+const STATUS_WORDS: Record<string, string> = { 202: 'It will run later' }
 
 /** The one operation that answers in two ways: a crawl for now, and one for later. */
 const DETAILED: Record<string, unknown> = {
@@ -162,7 +168,7 @@ const ERROR_SCHEMA: OpenAPI.SchemaObject = {
 }
 
 const ERROR_RESPONSE: OpenAPI.ResponseObject = {
-  description: 'It was not done; the code tells why',
+  description: 'Nothing was done; the code says why',
   content: {
     [JSON_TYPE]: {
       schema: { $ref: '#/components/schemas/Error' },
@@ -178,7 +184,7 @@ const FIELDS: OpenAPI.ParameterObject = {
   name: 'fields',
   in: 'query',
   description:
-    'Only these parts of the answer: names with dots between, and commas. They go through lists: `jobs.id,jobs.status,nextBefore`. A name that the answer does not have is refused.',
+    'Return only these parts: names separated by dots and commas, through lists: `jobs.id,jobs.status,nextBefore`. Unknown names are rejected.',
   // No example: Swagger UI would put it into every request.
   schema: { type: 'string', maxLength: 2_000 }
 }
@@ -187,7 +193,7 @@ const IDEMPOTENCY_KEY: OpenAPI.ParameterObject = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
-    'A name of your own for this request: sent again within a day, it is not done again but answered as before.',
+    'Makes the request safe to repeat: a repeated request with this key within a day returns the first response.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' }
 }
 
@@ -208,7 +214,7 @@ const LOG_STREAM: Operation = {
   ],
   responses: {
     200: {
-      description: 'A stream that ends after `end`',
+      description: 'A stream that closes after `end`',
       content: {
         [STREAM_TYPE]: {
           schema: { type: 'string' },
@@ -264,7 +270,7 @@ const JSON_RPC: Operation = {
   },
   responses: {
     200: {
-      description: 'Answers; those of calls that failed as well',
+      description: 'The responses, including those of failed calls',
       content: {
         [JSON_TYPE]: {
           schema: { oneOf: [ANSWER_SCHEMA, { type: 'array', items: ANSWER_SCHEMA, minItems: 1 }] },
@@ -272,7 +278,7 @@ const JSON_RPC: Operation = {
         }
       }
     },
-    204: { description: 'There is nothing to answer: all calls were notifications' },
+    204: { description: 'No content: all calls were notifications' },
     default: ERROR_RESPONSE
   }
 }

@@ -76,7 +76,7 @@ const python = {
 
 export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferContractRouterOutputs<Contract>> = {
   crawl: {
-    summary: 'Crawl now, later or again and again; the same order again is answered with the earlier job',
+    summary: 'Crawl now, later or repeatedly; a repeated request returns the existing job',
     input: {
       ...{ user_id: 'ann', spider: 'prices', start_urls: ['https://shop.example/shoes'], depth: 2 },
       params: { currency: 'EUR' }
@@ -104,7 +104,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: { job: runningJob, attempts: [attempt], timeline: [transition] }
     },
     status: {
-      summary: 'How far a job is',
+      summary: 'The status of a job',
       input: { id: JOB_ID },
       output: {
         ...{ id: JOB_ID, status: 'running', state: 'running', outcome: null, reason: null, killingLine: null },
@@ -148,27 +148,27 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: { changed: [JOB_ID] }
     },
     place: {
-      summary: 'Say where queued jobs may run',
+      summary: 'Set where queued jobs may run',
       input: { ...ids, nodeId: NODE_ID, tags: [] },
       output: { changed: [JOB_ID] }
     },
     runElsewhere: {
-      summary: 'Give up jobs of a silent node and run them on others',
+      summary: 'Give up jobs of an unreachable node and run them on other nodes',
       input: ids,
       output: { changed: [JOB_ID] }
     },
     cancel: {
-      summary: 'Ask jobs to end',
+      summary: 'Cancel jobs',
       input: { ...ids, force: false },
       output: { asked: [JOB_ID], alreadyEnded: [] }
     },
     restore: {
-      summary: 'Put jobs back that were cancelled while queued',
+      summary: 'Restore jobs that were cancelled while queued',
       input: ids,
       output: { restored: [JOB_ID] }
     },
     retry: {
-      summary: 'The same jobs again, as new ones',
+      summary: 'Run the same jobs again, as new jobs',
       input: ids,
       output: { jobs: [{ ...job, id: LATER_JOB_ID, jobid: LATER_JOB_ID, source: 'retry' }] }
     }
@@ -184,7 +184,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: { limits: [{ ...limit, live: 1 }] }
     },
     lanes: {
-      summary: 'What waits, in lanes, and why',
+      summary: 'Waiting jobs by lane, and why they wait',
       input: { limit: 20 },
       output: { lanes: [lane], total: 12 }
     }
@@ -193,7 +193,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     list: { summary: 'All nodes', output: { nodes: [node] } },
     get: { summary: 'One node', input: { id: NODE_ID }, output: node },
     probe: {
-      summary: 'Look at an address without saving anything',
+      summary: 'Probe an address without saving anything',
       input: { url: 'eu-1.example.org:6800', username: 'deck', password: 'correct horse' },
       output: {
         ...{ url: node.url, reachable: true, health: 'up', problem: null, scrapydVersion: '1.6', nodeName: 'eu-1' },
@@ -208,26 +208,26 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     },
     update: { summary: 'Change a node', input: { id: NODE_ID, slots: 8 }, output: { ...node, slots: 8 } },
     setMode: {
-      summary: 'Cordon, drain or reopen a node',
+      summary: 'Cordon, drain or activate a node',
       input: { id: NODE_ID, mode: 'draining' },
       output: { ...node, mode: 'draining' }
     },
-    remove: { summary: 'Forget a node', input: { id: NODE_ID, force: false }, output: { removed: NODE_ID } },
+    remove: { summary: 'Remove a node', input: { id: NODE_ID, force: false }, output: { removed: NODE_ID } },
     cancelExternal: {
-      summary: 'Cancel a job that somebody else started there',
+      summary: 'Cancel an external job',
       input: { id: NODE_ID, project: 'shop', jobid: 'nightly-7' },
       output: { wasState: 'running' }
     },
     adoptExternal: {
-      summary: 'Take over a job that somebody else started there',
+      summary: 'Adopt an external job',
       input: { id: NODE_ID, project: 'shop', jobid: 'nightly-7' },
       output: { ...runningJob, jobid: 'nightly-7', source: 'adopted' }
     }
   },
   discovery: {
-    list: { summary: 'Sources of nodes', output: { sources: [source] } },
+    list: { summary: 'All discovery sources', output: { sources: [source] } },
     put: {
-      summary: 'Make or replace a source of nodes',
+      summary: 'Create or replace a discovery source',
       input: {
         id: 'pods',
         source: { kind: 'dns', hostname: 'scrapyd.crawl.svc', record: 'SRV' },
@@ -235,8 +235,12 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       },
       output: source
     },
-    remove: { summary: 'Forget a source; its nodes stay', input: { id: 'pods' }, output: { removed: 'pods' } },
-    refresh: { summary: 'Look now', input: { id: 'pods' }, output: source }
+    remove: {
+      summary: 'Remove a discovery source; its nodes stay',
+      input: { id: 'pods' },
+      output: { removed: 'pods' }
+    },
+    refresh: { summary: 'Refresh a discovery source now', input: { id: 'pods' }, output: source }
   },
   projects: {
     list: { summary: 'All projects with their versions', output: { projects: [project] } },
@@ -252,7 +256,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: deployment
     },
     configure: {
-      summary: 'Set what holds for a project',
+      summary: 'Replace the settings of a project',
       input: { project: 'shop', settings: project.settings },
       output: project
     },
@@ -276,7 +280,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     },
     get: { summary: 'One schedule', input: { id: SCHEDULE_ID }, output: schedule },
     create: {
-      summary: 'Make a schedule',
+      summary: 'Create a schedule',
       input: {
         name: 'Prices each morning',
         zone: 'Europe/Berlin',
@@ -286,7 +290,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: { schedule }
     },
     update: {
-      summary: 'Replace what a schedule says',
+      summary: 'Replace the settings of a schedule',
       input: { ...settings, id: SCHEDULE_ID, revision },
       output: { schedule }
     },
@@ -303,7 +307,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       }
     },
     runNow: {
-      summary: 'Fire a schedule now, besides its moments',
+      summary: 'Run a schedule now, in addition to its times',
       input: { id: SCHEDULE_ID },
       output: { firing: { ...firing, origin: 'manual', reason: 'run_now', outcome: 'live', durationMs: null } }
     },
@@ -327,36 +331,36 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: { slots: 4, minutes: [{ atMs: NOON_MS - 21_600_000, firings: 1, jobs: 2 }] }
     },
     firings: {
-      summary: 'What became of moments, newest first: fired, skipped, missed, failed',
+      summary: 'Firings, newest first: fired, skipped, missed, failed',
       input: { scheduleId: SCHEDULE_ID, state: ['missed'] },
       output: { firings: [missedFiring], nextBefore: null }
     },
     planBackfill: {
-      summary: 'What a backfill would do',
+      summary: 'Preview a backfill',
       input: { id: SCHEDULE_ID, ...span },
       output: { count: 4, jobs: 8, alreadyRun: 1, forgotten: 0, first: [occurrence], last: [occurrence] }
     },
     backfill: {
-      summary: 'Run the moments of a span that have not run',
+      summary: 'Backfill a span: run the times that have not run',
       input: { id: SCHEDULE_ID, ...span, concurrency: 1 },
       output: { backfill }
     },
     cancelBackfill: {
-      summary: 'End a backfill',
+      summary: 'Cancel a backfill',
       input: { id: SCHEDULE_ID, cancelJobs: false },
       output: { backfill: { ...backfill, state: 'cancelled' } }
     }
   },
   chains: {
     list: { summary: 'All chains', output: { chains: [chain] } },
-    create: { summary: 'Run a spider after another', input: chainSettings, output: { chain } },
+    create: { summary: 'Create a chain', input: chainSettings, output: { chain } },
     update: { summary: 'Change a chain', input: { ...chainSettings, id: CHAIN_ID }, output: { chain } },
     remove: { summary: 'Remove a chain', input: { id: CHAIN_ID }, output: { removed: true } }
   },
   webhooks: {
     list: { summary: 'All webhooks', output: { webhooks: [webhook] } },
     create: {
-      summary: 'Make a webhook; its secret is shown once',
+      summary: 'Create a webhook; its secret is shown once',
       input: { name, url, events },
       output: { webhook, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }
     },
@@ -386,15 +390,19 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       }
     },
     replay: {
-      summary: 'Deliver again; without ids, all that were given up',
+      summary: 'Redeliver; without ids, all dead deliveries',
       input: { id: WEBHOOK_ID, deliveryIds: [] },
       output: { replayed: 1 }
     }
   },
   fleetFile: {
     export: { summary: 'Nodes, settings, schedules, chains and webhooks as one YAML file', output: { yaml } },
-    plan: { summary: 'What applying a file would change', input: { yaml }, output: { changes: [fleetChange] } },
-    apply: { summary: 'Make the fleet as the file says', input: { yaml }, output: { changes: [fleetChange] } }
+    plan: {
+      summary: 'Preview what applying a fleet file would change',
+      input: { yaml },
+      output: { changes: [fleetChange] }
+    },
+    apply: { summary: 'Apply a fleet file', input: { yaml }, output: { changes: [fleetChange] } }
   },
   environments: {
     list: { summary: 'Pythons that projects run with', output: { environments: [environment] } },

@@ -1,4 +1,7 @@
-/** Types by extension as Twisted tells them on a Debian; what is not here is text/plain, which Scrapyd sets as its default. */
+/**
+ * Types by extension as Twisted tells them on a Debian; what is not here is text/plain, which Scrapyd sets as its
+ * default.
+ */
 const TYPES: Record<string, string> = {
   '.7z': 'application/x-7z-compressed',
   '.css': 'text/css',

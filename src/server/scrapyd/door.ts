@@ -25,12 +25,15 @@ export interface ScrapydDoorOptions {
   nowMs(): number
 }
 
-/** Pages have a style of their own, and the Cancel buttons of /jobs ask before they act; nothing else may run in them. */
+/**
+ * Pages have a style of their own, and the Cancel buttons of /jobs ask before they act; nothing else may run in them.
+ */
 const CONFIRM_SHA256 = createHash('sha256').update("return confirm('Are you sure?');").digest('base64')
 const PAGE_POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-hashes' 'sha256-${CONFIRM_SHA256}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`
 
 /**
- * The fleet as one Scrapyd 1.6 (scrapyd-protocol.md, 1 to 3 and 7). Where we differ, and why: docs/scrapyd-compatibility.md.
+ * The fleet as one Scrapyd 1.6 (scrapyd-protocol.md, 1 to 3 and 7). Where we differ, and why:
+ * docs/scrapyd-compatibility.md.
  */
 export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOptions): Promise<void> {
   const { fleet } = options
@@ -68,7 +71,8 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
       hasCancel: isOn('cancel.json'),
       nowMs: options.nowMs()
     })
-    // Under `no-referrer` browsers would send `Origin: null` with the Cancel buttons, which the rule of origins refuses.
+    // Under `no-referrer` browsers would send `Origin: null` with the Cancel buttons, which the rule of origins
+    // refuses.
     reply.headers({ 'content-security-policy': PAGE_POLICY, 'referrer-policy': 'same-origin' })
     return sendPage(request, reply, html)
   })
@@ -127,7 +131,7 @@ async function answerEndpoint(
     if (message === null) {
       door.logger.error({ err: error, path: request.url.split('?', 1)[0] }, 'A request of the Scrapyd door failed')
     }
-    const said = message ?? 'InternalError: Scrapdeck made a mistake. Its own log has the details.'
+    const said = message ?? 'InternalError: Internal error. The log of Scrapdeck has the details.'
     return sendFailure(door, request, reply, said)
   }
 }

@@ -2,7 +2,7 @@ import { posix } from 'node:path'
 import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/fleet-as-scrapyd.ts'
 import { describeJobs } from './describe-jobs.ts'
 import type { FormValues } from './form-values.ts'
-import { ScrapydAnswerError, takeAll, takeBytes, takeConverted, takeOptional, takeRequired } from './parameters.ts'
+import { ScrapydAnswerError, popAll, popBytes, popConverted, popOptional, popRequired } from './parameters.ts'
 import type { PythonJsonValue } from './python-json.ts'
 import { decodeUtf8, parsePythonFloat } from './python-text.ts'
 import type { ScrapydDoorSettings } from './settings.ts'
@@ -26,8 +26,8 @@ export interface Endpoint {
 }
 
 /**
- * The endpoints of Scrapyd 1.6 over the fleet (scrapyd-protocol.md, 3). Parameters are taken in Scrapyd's own order, because
- * the first bad one is the one it names.
+ * The endpoints of Scrapyd 1.6 over the fleet (scrapyd-protocol.md, 3). Parameters are taken in Scrapyd's own order,
+ * because the first bad one is the one it names.
  */
 export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'daemonstatus.json': {
@@ -41,9 +41,9 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     method: 'POST',
     resource: 'AddVersion',
     async answer(fleet, args) {
-      const project = takeRequired(args, 'project')
-      const version = takeRequired(args, 'version')
-      const egg = takeBytes(args, 'egg')
+      const project = popRequired(args, 'project')
+      const version = popRequired(args, 'version')
+      const egg = popBytes(args, 'egg')
       const name = directoryOf(project)
       refuseEveryProject(name, project)
       if (version === '') throw new ScrapydAnswerError('version is invalid: it is empty')
@@ -55,12 +55,12 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     method: 'POST',
     resource: 'Schedule',
     async answer(fleet, args) {
-      const project = takeRequired(args, 'project')
-      const spider = takeRequired(args, 'spider')
-      const version = takeOptional(args, '_version') || null
-      const jobid = takeOptional(args, 'jobid')
-      const priority = takeConverted(args, 'priority', parsePythonFloat) ?? 0
-      const pairs = takeAll(args, 'setting', decodeUtf8)
+      const project = popRequired(args, 'project')
+      const spider = popRequired(args, 'spider')
+      const version = popOptional(args, '_version') || null
+      const jobid = popOptional(args, 'jobid')
+      const priority = popConverted(args, 'priority', parsePythonFloat) ?? 0
+      const pairs = popAll(args, 'setting', decodeUtf8)
       await fleet.requireSpider(project, version, spider)
       const spiderArguments = readSpiderArguments(args)
       const settings = readSettings(pairs)
@@ -82,17 +82,17 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     method: 'POST',
     resource: 'Cancel',
     async answer(fleet, args) {
-      const project = takeRequired(args, 'project')
-      const jobid = takeRequired(args, 'job')
-      const signal = readSignal(takeOptional(args, 'signal'))
+      const project = popRequired(args, 'project')
+      const jobid = popRequired(args, 'job')
+      const signal = readSignal(popOptional(args, 'signal'))
       return { prevstate: (await fleet.cancel({ project, jobid, signal })).prevstate }
     }
   },
   'status.json': {
     method: 'GET',
     async answer(fleet, args) {
-      const jobid = takeRequired(args, 'job')
-      const project = takeOptional(args, 'project')
+      const jobid = popRequired(args, 'job')
+      const project = popOptional(args, 'project')
       return { currstate: (await fleet.status({ jobid, project })).currstate }
     }
   },
@@ -105,15 +105,15 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'listversions.json': {
     method: 'GET',
     async answer(fleet, args) {
-      const project = directoryOf(takeRequired(args, 'project'))
+      const project = directoryOf(popRequired(args, 'project'))
       return { versions: await fleet.listVersions(project) }
     }
   },
   'listspiders.json': {
     method: 'GET',
     async answer(fleet, args) {
-      const project = takeRequired(args, 'project')
-      const version = takeOptional(args, '_version') || null
+      const project = popRequired(args, 'project')
+      const version = popOptional(args, '_version') || null
       return { spiders: await fleet.listSpiders(project, version) }
     }
   },
@@ -121,7 +121,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     method: 'GET',
     isKept: true,
     async answer(fleet, args, settings) {
-      const project = takeOptional(args, 'project')
+      const project = popOptional(args, 'project')
       return describeJobs(await fleet.listJobs(project, settings.finishedToKeep), settings)
     }
   },
@@ -129,8 +129,8 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     method: 'POST',
     resource: 'DeleteVersion',
     async answer(fleet, args) {
-      const project = takeRequired(args, 'project')
-      const version = takeRequired(args, 'version')
+      const project = popRequired(args, 'project')
+      const version = popRequired(args, 'version')
       const name = directoryOf(project)
       if ((await fleet.listVersions(name)).length === 0) throw new ScrapydAnswerError(`version '${version}' not found`)
       await fleet.deleteVersion(name, version)
@@ -141,7 +141,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     method: 'POST',
     resource: 'DeleteProject',
     async answer(fleet, args) {
-      const project = takeRequired(args, 'project')
+      const project = popRequired(args, 'project')
       const name = directoryOf(project)
       refuseEveryProject(name, project)
       await fleet.deleteProject(name)
@@ -150,7 +150,10 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   }
 }
 
-/** The directory that a project's name means to Scrapyd 1.6, which refuses those that are not one below its eggs directory. */
+/**
+ * The directory that a project's name means to Scrapyd 1.6, which refuses those that are not one below its eggs
+ * directory.
+ */
 function directoryOf(project: string): string {
   if (project.includes('\0')) throw new ScrapydAnswerError('ValueError: embedded null byte')
   const name = posix.normalize(project).replace(/(?<=.)\/$/, '')
@@ -158,7 +161,9 @@ function directoryOf(project: string): string {
   return name === '.' ? '' : name
 }
 
-/** Unlike Scrapyd: there the empty name and `.` mean the eggs directory itself, and delproject deletes every egg (3.9). */
+/**
+ * Unlike Scrapyd: there the empty name and `.` mean the eggs directory itself, and delproject deletes every egg (3.9).
+ */
 function refuseEveryProject(directory: string, project: string): void {
   if (directory === '') throw new ScrapydAnswerError(`DirectoryTraversalError: ${project}`)
 }

@@ -20,8 +20,8 @@ export function readAsked(args: FormValues): Asked {
 }
 
 /**
- * The message of a failure in Scrapyd's words (scrapyd-protocol.md, 3.2 and 3.3), so that clients that match on them work;
- * null for what is neither Scrapyd's nor ours, of which a client learns nothing.
+ * The message of a failure in Scrapyd's words (scrapyd-protocol.md, 3.2 and 3.3), so that clients that match on them
+ * work; null for what is neither Scrapyd's nor ours, of which a client learns nothing.
  */
 export function wordFailure(error: unknown, asked: Asked): string | null {
   if (error instanceof ScrapydAnswerError) return error.message

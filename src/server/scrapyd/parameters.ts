@@ -7,30 +7,30 @@ export class ScrapydAnswerError extends Error {
 }
 
 /** Takes the named parameter out of the arguments: what is left over are spider arguments. First value wins. */
-export function takeRequired(args: FormValues, name: string): string {
-  const value = takeOptional(args, name)
+export function popRequired(args: FormValues, name: string): string {
+  const value = popOptional(args, name)
   if (value === null) throw new ScrapydAnswerError(`'${name}' parameter is required`)
   return value
 }
 
-export function takeOptional(args: FormValues, name: string): string | null {
-  return takeConverted(args, name, decodeUtf8)
+export function popOptional(args: FormValues, name: string): string | null {
+  return popConverted(args, name, decodeUtf8)
 }
 
 /** The bytes as they came: the egg. */
-export function takeBytes(args: FormValues, name: string): Buffer {
-  const value = takeConverted(args, name, (bytes) => bytes)
+export function popBytes(args: FormValues, name: string): Buffer {
+  const value = popConverted(args, name, (bytes) => bytes)
   if (value === null) throw new ScrapydAnswerError(`'${name}' parameter is required`)
   return value
 }
 
-export function takeConverted<Value>(args: FormValues, name: string, convert: (bytes: Buffer) => Value): Value | null {
-  const values = takeAll(args, name, convert, 1)
+export function popConverted<Value>(args: FormValues, name: string, convert: (bytes: Buffer) => Value): Value | null {
+  const values = popAll(args, name, convert, 1)
   return values[0] ?? null
 }
 
 /** Every value, for `setting`. */
-export function takeAll<Value>(
+export function popAll<Value>(
   args: FormValues,
   name: string,
   convert: (bytes: Buffer) => Value,

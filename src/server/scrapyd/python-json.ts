@@ -18,7 +18,9 @@ class KeptText {
 
 const kept = new WeakMap<object, KeptText>()
 
-/** The value that `describe` makes, as text that is made once for each `source`: nothing may change in it afterwards. */
+/**
+ * The value that `describe` makes, as text that is made once for each `source`: nothing may change in it afterwards.
+ */
 export function keepText(source: object, describe: () => PythonJsonValue): PythonJsonValue {
   let text = kept.get(source)
   if (text === undefined) kept.set(source, (text = new KeptText(toPythonJson(describe()))))

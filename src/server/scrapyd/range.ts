@@ -1,6 +1,6 @@
 /**
- * One range of bytes (RFC 9110, 14): `start` up to, not including, `stop`. null: no range, send the whole. Several ranges at once
- * and other units are answered with the whole, which the RFC allows.
+ * One range of bytes (RFC 9110, 14): `start` up to, not including, `stop`. null: no range, send the whole. Several
+ * ranges at once and other units are answered with the whole, which the RFC allows.
  */
 export function parseRange(
   header: string | undefined,

@@ -1,4 +1,7 @@
-/** What an operator may set of the Scrapyd door: the options of `scrapyd.conf` that clients can see (scrapyd-protocol.md, 8). */
+/**
+ * What an operator may set of the Scrapyd door: the options of `scrapyd.conf` that clients can see
+ * (scrapyd-protocol.md, 8).
+ */
 export interface ScrapydDoorSettings {
   /** `node_name`; null: the name of this host. */
   nodeName: string | null
@@ -12,7 +15,9 @@ export interface ScrapydDoorSettings {
   hasLogs: boolean
   /** `items_dir` is a local directory: `/items/` exists, and jobs have an `items_url`. */
   hasItems: boolean
-  /** `finished_to_keep`: how many finished jobs `listjobs.json`, `daemonstatus.json` and `/jobs` tell of. Infinity: all. */
+  /**
+   * `finished_to_keep`: how many finished jobs `listjobs.json`, `daemonstatus.json` and `/jobs` tell of. Infinity: all.
+   */
   finishedToKeep: number
 }
 

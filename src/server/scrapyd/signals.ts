@@ -5,8 +5,8 @@ const NAMES = ['HUP', 'INT', 'KILL', 'STOP', 'TERM'] as const
 const HIGHEST = 64
 
 /**
- * The `signal` of cancel.json as Scrapyd 1.6 takes it: five names, or digits. `refuse` is what Python says of anything else,
- * which Scrapyd finds out only once there is a process to signal.
+ * The `signal` of cancel.json as Scrapyd 1.6 takes it: five names, or digits. `refuse` is what Python says of anything
+ * else, which Scrapyd finds out only once there is a process to signal.
  */
 export function readSignal(text: string | null): ScrapydSignal | null {
   if (text === null) return null

@@ -35,7 +35,10 @@ export interface Known {
 
 const MANY = 4
 
-/** Values that a schema takes. Text is of every kind: control characters, lone surrogates, what paths and queries are broken with. */
+/**
+ * Values that a schema takes. Text is of every kind: control characters, lone surrogates, what paths and queries are
+ * broken with.
+ */
 export function arbitraryOf(
   schema: JsonSchema,
   known: Known,

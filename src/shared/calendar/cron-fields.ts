@@ -1,4 +1,7 @@
-/** Reading cron expressions: five fields, or six with seconds first; names, ranges, steps, lists, L, W, #, `@daily`. Pure. */
+/**
+ * Reading cron expressions: five fields, or six with seconds first; names, ranges, steps, lists, L, W, #, `@daily`.
+ * Pure.
+ */
 
 export interface CronFields {
   /** Ascending. */
@@ -6,7 +9,10 @@ export interface CronFields {
   minutes: number[]
   hours: number[]
   hasSeconds: boolean
-  /** Minutes or hours are `*` or stepped: it recurs, rather than naming times of day, and follows elapsed time over clock changes. */
+  /**
+   * Minutes or hours are `*` or stepped: it recurs, rather than naming times of day, and follows elapsed time over
+   * clock changes.
+   */
   isOpen: boolean
   days: DayFields
 }
@@ -141,7 +147,10 @@ function problemOf(field: Field, part: string, what: string): CronProblem {
   return new CronProblem(part === '' ? `${where} has an empty part.` : `${where} (“${part}”) ${what}.`)
 }
 
-/** Where both kinds of days are restricted, either suffices; unless one of them begins with `*` (a step), or weekdays with `+`: crontab(5). */
+/**
+ * Where both kinds of days are restricted, either suffices; unless one of them begins with `*` (a step), or weekdays
+ * with `+`: crontab(5).
+ */
 function readDays(day: string, month: string, weekday: string): DayFields {
   const isStar = (text: string) => text === '*' || text === '?'
   const weekdayText = weekday.startsWith('+') ? weekday.slice(1) : weekday

@@ -1,7 +1,7 @@
 /**
- * Cron expressions on a calendar without clock changes: walls in, walls out (a wall is what a clock shows, as if that were UTC).
- * croner finds the days; times of day are ours, since they are a product of three short lists and croner's patterns weigh 80 kB each:
- * ten thousand schedules at distinct minutes share the few day patterns there are.
+ * Cron expressions on a calendar without clock changes: walls in, walls out (a wall is what a clock shows, as if that
+ * were UTC). croner finds the days; times of day are ours, since they are a product of three short lists and croner's
+ * patterns weigh 80 kB each: ten thousand schedules at distinct minutes share the few day patterns there are.
  */
 import { Cron } from 'croner'
 import { type CronFields, type DayFields, readCron } from './cron-fields.ts'
@@ -47,7 +47,9 @@ export function wallAtOrAfter(cron: CompiledCron, wallMs: number): number | null
   }
 }
 
-/** Whether the expression means this wall. One of five fields means the whole minute here: it is asked of exclusions. */
+/**
+ * Whether the expression means this wall. One of five fields means the whole minute here: it is asked of exclusions.
+ */
 export function meansWall(cron: CompiledCron, wallMs: number): boolean {
   const dayMs = Math.floor(wallMs / DAY_MS) * DAY_MS
   const second = Math.floor((wallMs - dayMs) / 1000)

@@ -1,6 +1,7 @@
 /**
- * The calendar against another one: walls of a zone as `Intl` formats them, quarter of an hour by quarter of an hour for two years, and
- * policies applied by looking walls up in that table. It shares no line with the calendar and knows neither croner nor offsets.
+ * The calendar against another one: walls of a zone as `Intl` formats them, quarter of an hour by quarter of an hour
+ * for two years, and policies applied by looking walls up in that table. It shares no line with the calendar and knows
+ * neither croner nor offsets.
  */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -32,7 +33,10 @@ const RULES: TestRule[] = [
   { expression: '*/30 2 * * *', minutes: [0, 30], hours: [2], isOpen: true, meansDay: anyDay }
 ]
 
-/** Two years each: changes of an hour, of half an hour and of two; at midnight; at a quarter to; around Ramadan; a day left out. */
+/**
+ * Two years each: changes of an hour, of half an hour and of two; at midnight; at a quarter to; around Ramadan; a day
+ * left out.
+ */
 const ZONES: [string, number][] = [
   ['Europe/Berlin', 2026],
   ['America/New_York', 2026],

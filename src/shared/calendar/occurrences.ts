@@ -1,12 +1,13 @@
 /**
- * When a schedule fires. Expressions are computed on walls (what clocks show, cron.ts); here walls become moments, stretch by stretch
- * of one offset (zones.ts), and what clock changes do to them gets its policy:
+ * When a schedule fires. Expressions are computed on walls (what clocks show, cron.ts); here walls become moments,
+ * stretch by stretch of one offset (zones.ts), and what clock changes do to them gets its policy:
  *
  *   gap      clocks jump over the wall: at the moment of the change, or not at all
  *   doubled  clocks show the wall twice: at the first, or at both
  *
- * Only for rules that name times of day. Those that recur within the hour (`isOpen`) run at every moment whose wall they mean: none
- * in a gap, all of both in a doubled hour. Intervals and single moments are moments, whatever clocks show.
+ * Only for rules that name times of day. Those that recur within the hour (`isOpen`) run at every moment whose wall
+ * they mean: none in a gap, all of both in a doubled hour. Intervals and single moments are moments, whatever clocks
+ * show.
  */
 import type { Occurrence, ScheduleRule, ScheduleTiming } from '../contract/schedules.ts'
 import { compileCron, meansWall, wallAtOrAfter, type CompiledCron } from './cron.ts'
@@ -17,7 +18,10 @@ type Moment = Pick<Occurrence, 'nominalMs' | 'kind'>
 const DAY_MS = 86_400_000
 /** Beyond it nothing is looked for, nor before 1970. */
 const LAST_MS = Date.UTC(2300, 0, 1)
-/** Excluded moments in a row that are passed over in one search. A timing that has more is refused as one that never fires. */
+/**
+ * Excluded moments in a row that are passed over in one search. A timing that has more is refused as one that never
+ * fires.
+ */
 const MOST_EXCLUDED = 20_000
 
 export interface OccurrenceRange {
@@ -26,7 +30,10 @@ export interface OccurrenceRange {
   limit: number
 }
 
-/** Ascending; after `afterMs`, up to and including `untilMs`; several rules on one moment are one. The timing must have no problem. */
+/**
+ * Ascending; after `afterMs`, up to and including `untilMs`; several rules on one moment are one. The timing must have
+ * no problem.
+ */
 export function occurrencesOf(timing: ScheduleTiming, range: OccurrenceRange): Occurrence[] {
   const untilMs = Math.min(range.untilMs ?? LAST_MS, timing.endMs ?? LAST_MS)
   const found: Occurrence[] = []
@@ -117,7 +124,8 @@ function cronMoment(
       if (resumeWallMs === null) return { nominalMs: wallMs - stretch.offsetMs, kind: kindOf(stretch, wallMs) }
       fromMs = Math.min(resumeWallMs - stretch.offsetMs, stretch.endMs)
     } else {
-      // No wall is meant before this one: what lies two days before it has nothing, save a doubled hour where this stretch ends.
+      // No wall is meant before this one: what lies two days before it has nothing, save a doubled hour where this
+      // stretch ends.
       const isDoubledNext = stretch.nextOffsetMs < stretch.offsetMs
       fromMs = isDoubledNext ? stretch.endMs : Math.max(stretch.endMs, wallMs - 2 * DAY_MS)
     }
@@ -126,7 +134,9 @@ function cronMoment(
   return null
 }
 
-/** Whether the rule means a wall that clocks jump over where this stretch begins. All of them run at that one moment. */
+/**
+ * Whether the rule means a wall that clocks jump over where this stretch begins. All of them run at that one moment.
+ */
 function hasRunAtShift(timing: ScheduleTiming, cron: CompiledCron, isExcluded: Excluder, stretch: Stretch): boolean {
   if (cron.isOpen || timing.gap === 'skip') return false
   const untilWallMs = stretch.startMs + stretch.offsetMs

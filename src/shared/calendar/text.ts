@@ -1,4 +1,7 @@
-/** Placeholders in the texts of a RunTemplate: `{nominal}`, `{previous:yyyy-MM-dd}`, `{schedule}`; `{{` is a brace. Pure. */
+/**
+ * Placeholders in the texts of a RunTemplate: `{nominal}`, `{previous:yyyy-MM-dd}`, `{schedule}`; `{{` is a brace.
+ * Pure.
+ */
 import { formatLocal, formatOffset, stretchAt } from './zones.ts'
 
 export interface TextValues {

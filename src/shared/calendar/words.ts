@@ -1,6 +1,6 @@
 /**
- * What a rule says, in words that are exactly what it does: made of the values that the calendar computes with, nothing left out, so
- * that two rules with the same words have the same runs (a test holds it). Pure.
+ * What a rule says, in words that are exactly what it does: made of the values that the calendar computes with, nothing
+ * left out, so that two rules with the same words have the same runs (a test holds it). Pure.
  */
 import type { ScheduleRule, ScheduleTiming } from '../contract/schedules.ts'
 import { formatDuration } from '../time.ts'

@@ -1,20 +1,27 @@
 /**
- * Time zones as stretches of one offset, read from `Intl` and kept: what the calendar computes with, since a zone's clock is plain
- * arithmetic within one stretch. Pure but for its caches.
+ * Time zones as stretches of one offset, read from `Intl` and kept: what the calendar computes with, since a zone's
+ * clock is plain arithmetic within one stretch. Pure but for its caches.
  */
 
-/** A stretch of time in which a zone's clocks show UTC plus `offsetMs`. Walls are what clocks show, as if that were UTC. */
+/**
+ * A stretch of time in which a zone's clocks show UTC plus `offsetMs`. Walls are what clocks show, as if that were UTC.
+ */
 export interface Stretch {
   startMs: number
   endMs: number
   offsetMs: number
-  /** Of the moment before `startMs` and of the moment `endMs`: as `offsetMs`, where that is only where we stopped looking. */
+  /**
+   * Of the moment before `startMs` and of the moment `endMs`: as `offsetMs`, where that is only where we stopped
+   * looking.
+   */
   previousOffsetMs: number
   nextOffsetMs: number
 }
 
 const DAY_MS = 86_400_000
-/** A zone changes its clocks at most once within this time; Morocco's two changes around Ramadan are four weeks apart. */
+/**
+ * A zone changes its clocks at most once within this time; Morocco's two changes around Ramadan are four weeks apart.
+ */
 const SAMPLE_MS = 4 * DAY_MS
 const CHUNK_MS = 91 * SAMPLE_MS
 const MOST_ZONES = 1_000
@@ -38,8 +45,8 @@ export function listZones(): string[] {
 }
 
 /**
- * The stretch that holds `atMs`. Its ends are those of the real one, as far as they lie within some days of the year around; no end
- * is nearer than that without being a change of clocks. RangeError for a name that is no zone.
+ * The stretch that holds `atMs`. Its ends are those of the real one, as far as they lie within some days of the year
+ * around; no end is nearer than that without being a change of clocks. RangeError for a name that is no zone.
  */
 export function stretchAt(name: string, atMs: number): Stretch {
   const zone = zoneOf(name)

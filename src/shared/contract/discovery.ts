@@ -4,9 +4,9 @@ import { read, write } from './operation.ts'
 import { NodeAddress, NodeSettings } from './nodes.ts'
 
 /**
- * Where nodes come from besides being added by hand. `file`: one address a line (`URL [name=…] [slots=…] [tags=a,b]`, `#` comments),
- * read again when it changes. `list`: the same lines, kept here, without passwords. `dns`: every address of a name, as Kubernetes'
- * headless services give them. What a source no longer names is cordoned, never deleted.
+ * Where nodes come from besides being added by hand. `file`: one address a line (`URL [name=…] [slots=…] [tags=a,b]`,
+ * `#` comments), read again when it changes. `list`: the same lines, kept here, without passwords. `dns`: every address
+ * of a name, as Kubernetes' headless services give them. What a source no longer names is cordoned, never deleted.
  */
 export const DiscoverySource = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('file'), path: z.string().min(1).max(4000) }),

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { JOB_ID_PATTERN, NODE_ID_PATTERN } from '../ids.ts'
 
 /**
- * Ids and names of things. The types are branded, so that one cannot stand where another is meant; the schemas beside them still infer plain
- * strings: `.brand<'…'>()` on a schema is what asks for its brand everywhere.
+ * Ids and names of things. The types are branded, so that one cannot stand where another is meant; the schemas beside
+ * them still infer plain strings: `.brand<'…'>()` on a schema is what asks for its brand everywhere.
  */
 type Branded<Base, Name extends string> = Base & z.core.$brand<Name>
 
-export const JobId = z.string().regex(JOB_ID_PATTERN, 'The id of a job is 32 digits from 0 to f')
+export const JobId = z.string().regex(JOB_ID_PATTERN, 'A job id has 32 hexadecimal digits')
 export type JobId = Branded<string, 'JobId'>
 
 export const NodeId = z.string().regex(NODE_ID_PATTERN)
@@ -23,10 +23,10 @@ export type VersionName = Branded<string, 'VersionName'>
 export const AttemptNumber = z.number().int().positive()
 export type AttemptNumber = Branded<number, 'AttemptNumber'>
 
-export const ScheduleId = z.string().regex(/^[0-9a-f]{32}$/, 'The id of a schedule is 32 digits from 0 to f')
+export const ScheduleId = z.string().regex(/^[0-9a-f]{32}$/, 'A schedule id has 32 hexadecimal digits')
 export type ScheduleId = Branded<string, 'ScheduleId'>
 
-export const WebhookId = z.string().regex(/^[0-9a-f]{32}$/, 'The id of a webhook is 32 digits from 0 to f')
+export const WebhookId = z.string().regex(/^[0-9a-f]{32}$/, 'A webhook id has 32 hexadecimal digits')
 export type WebhookId = Branded<string, 'WebhookId'>
 
 /** Of a discovery source; an operator chooses it. */

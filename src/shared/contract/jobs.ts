@@ -45,7 +45,7 @@ export type Waiting = z.infer<typeof Waiting>
 export const NodeTag = z
   .string()
   .max(60)
-  .regex(/^[^\s|!]+$/, 'A tag has no blanks, no | and no !')
+  .regex(/^[^\s|!]+$/, 'A tag must not contain spaces, | or !')
 /** One condition on a node's tags: `eu`, `!slow` (not on it), `eu|us` (one of them), `gpu|!slow`. */
 export const TagTerm = z
   .string()
@@ -60,9 +60,9 @@ const StringMap = z.record(z.string(), z.string())
 const Limit = z.number().int().min(1).max(1_000_000_000).nullable().optional()
 
 /**
- * What ends a run on the local node before its own end. Each absent or null: no limit; a field that a job leaves open is
- * its project's. Memory is the resident memory of all its processes, sampled; `addressSpaceMegabytes`,
- * `cpuSeconds` and `openFiles` are set in the kernel for each process as well.
+ * What ends a run on the local node before its own end. Each absent or null: no limit; a field that a job leaves open
+ * is its project's. Memory is the resident memory of all its processes, sampled; `addressSpaceMegabytes`, `cpuSeconds`
+ * and `openFiles` are set in the kernel for each process as well.
  */
 export const RunLimits = z.object({
   wallSeconds: Limit,
@@ -77,8 +77,9 @@ export const RunLimits = z.object({
 export type RunLimits = z.infer<typeof RunLimits>
 
 /**
- * When a job that ended badly is tried again: at most `attempts` runs in all, those that never reached a node not counted. The
- * wait before run n+1 is `backoffSeconds * backoffFactor^(n-1)`, at most `backoffMaxSeconds`. A cancelled job is never retried.
+ * When a job that ended badly is tried again: at most `attempts` runs in all, those that never reached a node not
+ * counted. The wait before run n+1 is `backoffSeconds * backoffFactor^(n-1)`, at most `backoffMaxSeconds`. A cancelled
+ * job is never retried.
  */
 export const RetryPolicy = z.object({
   attempts: z.number().int().min(1).max(100),
@@ -154,12 +155,17 @@ export const Job = z.object({
   /** The line of the log that killed it, when one was found. */
   killingLine: z.string().nullable(),
   waiting: Waiting.nullable(),
-  /** Jobs of one lane are alike to placement (project, spider, version, node, tags): while queued and not held they wait for the same thing. */
+  /**
+   * Jobs of one lane are alike to placement (project, spider, version, node, tags): while queued and not held they wait
+   * for the same thing.
+   */
   lane: z.string(),
   /** The node of the newest attempt. */
   nodeId: NodeId.nullable(),
   attemptCount: z.number().int(),
-  /** It may have run more than once (its node forgot it or was given up, and it was run again): look at the attempts. */
+  /**
+   * It may have run more than once (its node forgot it or was given up, and it was run again): look at the attempts.
+   */
   mayHaveRunTwice: z.boolean(),
   /** It is live on a node that has not answered since then, so what became of it is unknown; null: it is known. */
   unknownSinceMs: z.number().nullable(),
@@ -271,7 +277,10 @@ export const JobProgress = Job.pick({
 })
 export type JobProgress = z.infer<typeof JobProgress>
 
-/** What a list can be narrowed by. `spider` and `project` take `*`; `text` looks in project and spider, and at the beginning of job ids (from 10 digits on). */
+/**
+ * What a list can be narrowed by. `spider` and `project` take `*`; `text` looks in project and spider, and at the
+ * beginning of job ids (from 10 digits on).
+ */
 export const JobFilter = z.object({
   /** One may stand alone: `?status=queued`. */
   status: z.union([z.array(JobStatus).max(7), JobStatus.transform((one) => [one])]).optional(),
@@ -372,7 +381,10 @@ export const jobsContract = {
     .route({ method: 'POST', path: '/jobs' })
     .input(RunInput)
     .output(z.object({ jobs: z.array(Job) })),
-  /** Many jobs in one transaction: all or none. `ids` are in the order of the items; a deduplicated one is the earlier job's. */
+  /**
+   * Many jobs in one transaction: all or none. `ids` are in the order of the items; a deduplicated one is the earlier
+   * job's.
+   */
   runMany: write('operator', { repeatableForMs: allRepeatableForMs })
     .route({ method: 'POST', path: '/jobs/bulk' })
     .input(z.object({ jobs: z.array(RunItem).min(1).max(10_000) }))
@@ -398,11 +410,13 @@ export const jobsContract = {
     .input(Ids.extend(Placement.shape))
     .output(Changed),
   /**
-   * Gives up the live attempts of jobs whose node does not answer, and queues them for other nodes: they may run twice, and are
-   * flagged so. Jobs whose node answers are left alone and not in `changed`.
+   * Gives up the live attempts of jobs whose node does not answer, and queues them for other nodes: they may run twice,
+   * and are flagged so. Jobs whose node answers are left alone and not in `changed`.
    */
   runElsewhere: write('operator').route({ method: 'POST', path: '/jobs/elsewhere' }).input(Ids).output(Changed),
-  /** Ask for an end: queued jobs end at once, live ones by the ladder INT, INT, KILL; `force` starts at the second step. */
+  /**
+   * Ask for an end: queued jobs end at once, live ones by the ladder INT, INT, KILL; `force` starts at the second step.
+   */
   cancel: write('operator')
     .route({ method: 'POST', path: '/jobs/cancel' })
     .input(Ids.extend({ force: z.boolean().default(false) }))

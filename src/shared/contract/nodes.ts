@@ -3,7 +3,9 @@ import { JobId, NodeId } from './ids.ts'
 import { ask, read, write } from './operation.ts'
 import { Job, NodeTag, UsageSample } from './jobs.ts'
 
-/** How the local node starts spiders: forked from a Python that has Scrapy imported, or a new Python for each; and why. */
+/**
+ * How the local node starts spiders: forked from a Python that has Scrapy imported, or a new Python for each; and why.
+ */
 export const StartMode = z.object({ mode: z.enum(['warm', 'warming', 'cold']), text: z.string() })
 export type StartMode = z.infer<typeof StartMode>
 
@@ -86,7 +88,10 @@ export const NodeAddress = z.object({
   /** PEM, both or none: for nodes that ask who we are (mutual TLS). */
   clientCertificate: z.string().max(100_000).nullable().optional(),
   clientKey: z.string().max(100_000).nullable().optional(),
-  /** `http://user:password@proxy:3128`; `direct`: none, whatever HTTP_PROXY says; null: as HTTP_PROXY, HTTPS_PROXY and NO_PROXY say. */
+  /**
+   * `http://user:password@proxy:3128`; `direct`: none, whatever HTTP_PROXY says; null: as HTTP_PROXY, HTTPS_PROXY and
+   * NO_PROXY say.
+   */
   proxyUrl: z.string().max(2000).nullable().optional()
 })
 export type NodeAddress = z.infer<typeof NodeAddress>

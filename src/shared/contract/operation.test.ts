@@ -9,7 +9,8 @@ describe('every operation of the contract', () => {
     const { meta, route } = operation['~orpc']
     expect(ROLES).toContain(meta.role)
     expect(meta.cost).toBeGreaterThan(0)
-    // What changes something is no GET, which browsers and proxies repeat as they like; what is none may be sent with a key.
+    // What changes something is no GET, which browsers and proxies repeat as they like; what is none may be sent with a
+    // key.
     expect([route.method === 'GET' ? meta.writes : false, meta.takesKey]).toEqual([false, route.method !== 'GET'])
     if (meta.repeatableForMs !== undefined) expect(meta.takesKey).toBe(true)
   })

@@ -1,8 +1,9 @@
 import { isContractProcedure, oc, type AnyContractProcedure } from '@orpc/contract'
 
 /**
- * Who may do it, each with all rights of those before: viewer reads; operator runs, cancels, pauses, retries and schedules; deployer has
- * projects, eggs and environments; admin nodes, settings, webhooks and plugins; owner users and secrets. Nothing enforces roles yet.
+ * Who may do it, each with all rights of those before: viewer reads; operator runs, cancels, pauses, retries and
+ * schedules; deployer has projects, eggs and environments; admin nodes, settings, webhooks and plugins; owner users and
+ * secrets. Nothing enforces roles yet.
  */
 export const ROLES = ['viewer', 'operator', 'deployer', 'admin', 'owner'] as const
 export type Role = (typeof ROLES)[number]
@@ -18,8 +19,8 @@ export interface OperationMeta {
   /** The least role that it needs. */
   role: Role
   /**
-   * For how long a request with this body may be done again where nobody knows whether it was done: as long as the jobs it ordered are known
-   * by its key. The body is as it came, unchecked. Absent: never.
+   * For how long a request with this body may be done again where nobody knows whether it was done: as long as the jobs
+   * it ordered are known by its key. The body is as it came, unchecked. Absent: never.
    */
   repeatableForMs?: (body: unknown) => number
 }
@@ -44,7 +45,10 @@ export const knownForMs = (seconds: unknown): number => Number(seconds) * 1_000 
 export const isSet = (flag: unknown): boolean => flag !== undefined && flag !== false
 
 export type Operation = AnyContractProcedure & { '~orpc': { meta: OperationMeta } }
-/** What a contract is made of: an operation that was not begun with `read`, `ask` or `write` has no metadata and does not compile. */
+/**
+ * What a contract is made of: an operation that was not begun with `read`, `ask` or `write` has no metadata and does
+ * not compile.
+ */
 export interface Operations {
   [name: string]: Operation | Operations
 }

@@ -5,8 +5,8 @@ import { read, write } from './operation.ts'
 import { RetryPolicy, RunLimits } from './jobs.ts'
 
 /**
- * Where a version stands on one node. `present`: the egg that we sent. `missing`: we sent it, and the node has it no longer.
- * `foreign`: the node lists a version of this name that we did not send, so it may hold other code.
+ * Where a version stands on one node. `present`: the egg that we sent. `missing`: we sent it, and the node has it no
+ * longer. `foreign`: the node lists a version of this name that we did not send, so it may hold other code.
  */
 export const Deployment = z.object({
   nodeId: NodeId,
@@ -33,7 +33,9 @@ export const Version = z.object({
 })
 export type Version = z.infer<typeof Version>
 
-/** Which Python runs a project on the local node. Requirements: an environment of its own, made once for each content. */
+/**
+ * Which Python runs a project on the local node. Requirements: an environment of its own, made once for each content.
+ */
 export const ProjectPython = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('default') }),
   z.object({ kind: z.literal('interpreter'), path: z.string().min(1).max(4000) }),
@@ -51,7 +53,10 @@ export const ProjectSettings = z.object({
   /** For jobs that say nothing of their own. */
   retry: RetryPolicy.nullable().default(null),
   noOverlap: z.boolean().default(false),
-  /** `on_demand`: a node gets an egg before the first job that needs it. `at_once`: all nodes that may run it get the latest. */
+  /**
+   * `on_demand`: a node gets an egg before the first job that needs it. `at_once`: all nodes that may run it get the
+   * latest.
+   */
   distribution: z.enum(['on_demand', 'at_once']).default('on_demand')
 })
 export type ProjectSettings = z.infer<typeof ProjectSettings>

@@ -3,9 +3,9 @@ import { read, write } from './operation.ts'
 import { NodeTag, Waiting } from './jobs.ts'
 
 /**
- * At most `max` live runs of the spiders that match, counted over the whole fleet, over the nodes with a tag, or on each node by
- * itself. All fields that choose are joined: `{ project: 'shop' }` limits a project, `{ spider: 'price*', perNode: true, max: 1 }`
- * keeps spiders of one site apart. `*` stands for anything; null for all.
+ * At most `max` live runs of the spiders that match, counted over the whole fleet, over the nodes with a tag, or on
+ * each node by itself. All fields that choose are joined: `{ project: 'shop' }` limits a project, `{ spider: 'price*',
+ * perNode: true, max: 1 }` keeps spiders of one site apart. `*` stands for anything; null for all.
  */
 export const LimitRule = z.object({
   id: z.string().regex(/^[0-9a-f]{1,32}$/),

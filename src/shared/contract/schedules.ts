@@ -4,7 +4,10 @@ import { ask, read, write } from './operation.ts'
 import { Dependency, RetryPolicy, RunLimits, TagTerm } from './jobs.ts'
 import { MomentMs, MomentOfQueryMs } from './moment.ts'
 
-/** What a schedule (or a chain) asks for each time: one job for each spider, set of arguments and combination of the matrix. */
+/**
+ * What a schedule (or a chain) asks for each time: one job for each spider, set of arguments and combination of the
+ * matrix.
+ */
 export const RunTemplate = z.object({
   project: z.string().min(1).max(200),
   version: z.string().min(1).max(200).nullable().default(null),
@@ -12,7 +15,8 @@ export const RunTemplate = z.object({
   settings: z.record(z.string(), z.string()).default({}),
   /**
    * Of all jobs. Values may hold `{nominal}`, `{previous}`, `{now}` and `{schedule}`, with a date format behind a colon
-   * (`{nominal:yyyy-MM-dd}`); in chains also `{stats.NAME}`, `{job}` and `{outcome}` of the job before. `{{` is a brace.
+   * (`{nominal:yyyy-MM-dd}`); in chains also `{stats.NAME}`, `{job}` and `{outcome}` of the job before. `{{` is a
+   * brace.
    */
   args: z.record(z.string(), z.string()).default({}),
   /** Besides `args`: one job each. Empty: one job. */
@@ -59,8 +63,9 @@ export const ScheduleTiming = z.object({
   excludedDates: z.array(CalendarDate).max(1_000).default([]),
   excludedCrons: z.array(z.string().min(1).max(200)).max(20).default([]),
   /**
-   * A time of day that a clock change leaves out: run at the moment of the change, or not at all. Only for rules that name times of
-   * day; those that recur within the hour (minutes or hours open: `*`, a step) follow elapsed time, as vixie-cron has it.
+   * A time of day that a clock change leaves out: run at the moment of the change, or not at all. Only for rules that
+   * name times of day; those that recur within the hour (minutes or hours open: `*`, a step) follow elapsed time, as
+   * vixie-cron has it.
    */
   gap: z.enum(['run_at_shift', 'skip']).default('run_at_shift'),
   /** A time of day that there is twice: run at the first, or at both. */
@@ -159,8 +164,9 @@ export const Schedule = ScheduleSettings.extend({
 export type Schedule = z.infer<typeof Schedule>
 
 /**
- * A rule that makes jobs when a job of another spider has ended: run B after A. Once for each job that ends after the chain was made; not
- * for jobs that it led to itself, however far down, so that a circle of chains ends after one round.
+ * A rule that makes jobs when a job of another spider has ended: run B after A. Once for each job that ends after the
+ * chain was made; not for jobs that it led to itself, however far down, so that a circle of chains ends after one
+ * round.
  */
 export const ChainSettings = z.object({
   name: z.string().min(1).max(200),
@@ -188,7 +194,10 @@ export const Occurrence = z.object({
   nominalMs: z.number(),
   /** As clocks of the zone show it, with its offset: `2026-03-29T03:00:00+02:00`. */
   local: z.string(),
-  /** `gap`: clocks leave this time of day out, it is run at the change; `doubled`: it is there twice, this is the first or second. */
+  /**
+   * `gap`: clocks leave this time of day out, it is run at the change; `doubled`: it is there twice, this is the first
+   * or second.
+   */
   kind: z.enum(['normal', 'gap', 'first_of_two', 'second_of_two'])
 })
 export type Occurrence = z.infer<typeof Occurrence>
@@ -200,8 +209,9 @@ const Ids = z.object({ ids: z.array(ScheduleId).min(1).max(10_000) })
 
 export const schedulesContract = {
   /**
-   * By name, by keyset: `after` is what `nextAfter` of the page above said; it holds whatever became of the schedules there. A page is
-   * shorter than `limit` where more than 3,000 firings would come with it: with `recent` 6 there are 500 schedules on a page.
+   * By name, by keyset: `after` is what `nextAfter` of the page above said; it holds whatever became of the schedules
+   * there. A page is shorter than `limit` where more than 3,000 firings would come with it: with `recent` 6 there are
+   * 500 schedules on a page.
    */
   list: read('viewer')
     .route({ method: 'GET', path: '/schedules' })
@@ -221,7 +231,10 @@ export const schedulesContract = {
     .input(z.object({ id: ScheduleId }))
     .output(Schedule),
   create: write('operator').route({ method: 'POST', path: '/schedules' }).input(ScheduleSettings).output(Changed),
-  /** `revision`: of what was edited; refused with CONFLICT where somebody has changed it since. Absent: whatever it is now. */
+  /**
+   * `revision`: of what was edited; refused with CONFLICT where somebody has changed it since. Absent: whatever it is
+   * now.
+   */
   update: write('operator')
     .route({ method: 'PUT', path: '/schedules/{id}' })
     .input(ScheduleSettings.extend({ id: ScheduleId, revision: z.number().int().optional() }))
@@ -251,14 +264,17 @@ export const schedulesContract = {
     )
     .output(z.object({ words: z.string(), occurrences: z.array(Occurrence) })),
   /**
-   * Moments of all schedules in a span (a week's calendar) as their rules mean them, without jitter; at most `limit`, and `more` says that
-   * there are others.
+   * Moments of all schedules in a span (a week's calendar) as their rules mean them, without jitter; at most `limit`,
+   * and `more` says that there are others.
    */
   calendar: read('viewer')
     .route({ method: 'GET', path: '/schedules/calendar' })
     .input(Span.extend({ limit: z.coerce.number().int().min(1).max(20_000).default(5_000) }))
     .output(z.object({ moments: z.array(z.object({ scheduleId: ScheduleId, atMs: z.number() })), more: z.boolean() })),
-  /** How many schedules fire, minute by minute, jitter included, beside the slots of the fleet: where it would be better to spread. */
+  /**
+   * How many schedules fire, minute by minute, jitter included, beside the slots of the fleet: where it would be better
+   * to spread.
+   */
   load: read('viewer')
     .route({ method: 'GET', path: '/schedules/load' })
     .input(Span)
@@ -281,8 +297,8 @@ export const schedulesContract = {
     )
     .output(z.object({ firings: z.array(Firing), nextBefore: z.number().int().nullable() })),
   /**
-   * What a backfill would do; nothing is made. Moments that have a job already are left out, and those (`forgotten`) of which that is not
-   * known any more, because the history there was pruned.
+   * What a backfill would do; nothing is made. Moments that have a job already are left out, and those (`forgotten`) of
+   * which that is not known any more, because the history there was pruned.
    */
   planBackfill: ask('viewer')
     .route({ method: 'POST', path: '/schedules/{id}/backfill/plan' })

@@ -8,7 +8,9 @@ import { StartMode } from './nodes.ts'
 /** The figures of the status bar and the overview. `sampledAtMs` is when they were true. */
 export const Figures = z.object({
   sampledAtMs: z.number(),
-  /** Of nodes that answer; of those that take no jobs now (cordoned, draining, stuck) only the slots that are in use. */
+  /**
+   * Of nodes that answer; of those that take no jobs now (cordoned, draining, stuck) only the slots that are in use.
+   */
   slotsTotal: z.number().int(),
   slotsUsed: z.number().int(),
   queued: z.number().int(),

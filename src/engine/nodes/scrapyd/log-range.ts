@@ -24,7 +24,7 @@ export async function readLogRange(
   const tail = createByteWindow(wanted)
   const head = await ask(`bytes=0-${probeBytes - 1}`, (answer) => (piece) => {
     if ((answer.status !== 200 && answer.status !== 206) || isPage(answer)) return 'enough'
-    tail.take(piece)
+    tail.append(piece)
     return 'more'
   })
   if (isPage(head)) throw unexpected(head)
@@ -47,7 +47,7 @@ export async function readLogRange(
       }
       return (piece) => {
         if ((start.status !== 200 && start.status !== 206) || isPage(start)) return 'enough'
-        window.take(piece)
+        window.append(piece)
         // Without its length told, a whole file must be read to its end to know its size.
         return window.isFull() && (start.status === 206 || wholeSize !== null) ? 'enough' : 'more'
       }
