@@ -71,7 +71,7 @@ export function UnknownText({ sinceMs }: { sinceMs: number }) {
 }
 
 const HEALTH_LOOK: Record<NodeHealth, { tone: Tone; word: string }> = {
-  unknown: { tone: 'off', word: 'not refreshed yet' },
+  unknown: { tone: 'off', word: 'not checked yet' },
   up: { tone: 'ok', word: 'up' },
   down: { tone: 'bad', word: 'down' },
   unauthorized: { tone: 'bad', word: 'authentication failed' },

@@ -6,8 +6,8 @@ const nowMs = new Date(2026, 10, 21, 9, 0, 0).getTime()
 it('counts down to a retry and never says that it waits 0 s', () => {
   const retry = (untilMs: number) => waitingWords({ code: 'retry_wait', text: 'failed', untilMs }, nowMs)
   expect([retry(nowMs + 28_000), retry(nowMs + 1), retry(nowMs - 5)]).toEqual([
-    'retried in 28 s',
-    'retried in 1 s',
+    'retry in 28 s',
+    'retry in 1 s',
     'retrying now'
   ])
 })

@@ -18,10 +18,10 @@ function WaitingUntil({ waiting, untilMs }: { waiting: Waiting; untilMs: number 
   return <span title={`${waiting.text} · ${formatInstant(untilMs)}`}>{waitingWords(waiting, nowMs)}</span>
 }
 
-/** `retried in 28 s`, `not before 14:00`, or the engine's own words. */
+/** `retry in 28 s`, `not before 14:00`, or the engine's own words. */
 export function waitingWords({ code, text, untilMs }: Waiting, nowMs: number): string {
   if (untilMs === undefined) return text
-  if (untilMs <= nowMs) return code === 'retry_wait' ? 'retrying now' : 'its time has come'
+  if (untilMs <= nowMs) return code === 'retry_wait' ? 'retrying now' : 'due now'
   // Rounded up: it never says 0 s while it waits.
   if (code === 'retry_wait') return `retry in ${formatAge(untilMs - nowMs + 999)}`
   if (code === 'not_before') return `not before ${formatMoment(untilMs, nowMs)}`

@@ -208,7 +208,7 @@ it('counts down to a retry in the row, and tells how often it may still run', as
     ...retry!,
     retry: { attempts: 3, backoffSeconds: 30, backoffFactor: 2, backoffMaxSeconds: 3600, on: ['failed', 'lost'] }
   })
-  expect((await within(await grid()).findAllByText(/^retried in \d+ s$/)).length).toBeGreaterThan(0)
+  expect((await within(await grid()).findAllByText(/^retry in \d+ s$/)).length).toBeGreaterThan(0)
   app.router.navigate({ to: '/jobs', search: { job: retry!.id } }).catch(() => {})
   const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
   expect(await pane.findByText(/attempt 2 of 3/)).toBeTruthy()

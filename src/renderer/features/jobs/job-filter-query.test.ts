@@ -58,10 +58,10 @@ describe('parseFilterText', () => {
   })
 
   it.each([
-    ['state:broken', '“broken” is no status'],
-    ['node:eu-9', 'There is no node “eu-9”'],
-    ['since:yesterday', '“yesterday” is no time'],
-    ['since:2030-01-01', '“2030-01-01” is no time in the past'],
+    ['state:broken', 'Unknown status “broken”'],
+    ['node:eu-9', 'Unknown node “eu-9”'],
+    ['since:yesterday', '“yesterday” is not a time'],
+    ['since:2030-01-01', '“2030-01-01” is not a time in the past'],
     ['colour:red', 'Unknown filter “colour”']
   ])('says what is wrong with %s and goes on without it', (text, problem) => {
     const { search, problems } = parse(text)

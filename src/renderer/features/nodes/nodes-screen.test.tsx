@@ -52,7 +52,7 @@ it('asks again with the password that was missing', async () => {
   fireEvent.change(await screen.findByLabelText('Addresses of Scrapyd servers', { exact: false }), {
     target: { value: 'https://locked.example.net' }
   })
-  await (await rowOf('https://locked.example.net/')).findByText(/The node asks for a user name and a password/)
+  await (await rowOf('https://locked.example.net/')).findByText(/The node requires a user name and a password/)
   fireEvent.click(screen.getByRole('button', { name: 'Credentials of https://locked.example.net/' }))
   fireEvent.change(await screen.findByLabelText('User name'), { target: { value: 'deploy' } })
   fireEvent.change(screen.getByLabelText('Password', { selector: 'input' }), { target: { value: 'secret' } })

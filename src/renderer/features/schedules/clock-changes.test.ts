@@ -27,11 +27,11 @@ describe('clockChangesOf', () => {
     ])
     expect(effects(timing('30 2 * * *'))).toEqual([
       '02:30 does not exist on that day: it runs at 03:00, once.',
-      '02:30 is there twice: it runs the first time only.'
+      '02:30 is repeated: only the first occurrence runs.'
     ])
     expect(effects(timing('30 2 * * *', { gap: 'skip', doubled: 'run_twice' }))).toEqual([
       '02:30 does not exist on that day: no run.',
-      '02:30 is there twice: it runs both times.'
+      '02:30 is repeated: both occurrences run.'
     ])
   })
 

@@ -55,8 +55,8 @@ describe('readWords', () => {
 
   it('says why, where cron itself cannot say it', () => {
     for (const words of ['every 7 minutes', 'every 5 hours', 'every 45 seconds', 'every 0 seconds'])
-      expect(readWords(words), words).toMatchObject({ problem: expect.stringContaining('“In even steps”') })
-    expect(readWords('at 3:00 and 4:30')).toMatchObject({ problem: expect.stringContaining('rule of its own') })
+      expect(readWords(words), words).toMatchObject({ problem: expect.stringContaining('“Interval”') })
+    expect(readWords('at 3:00 and 4:30')).toMatchObject({ problem: expect.stringContaining('Add a rule') })
     expect(readWords('on the 1st and every Monday at 3:00')).toMatchObject({
       problem: expect.stringContaining('two rules')
     })
