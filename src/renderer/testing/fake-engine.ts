@@ -1,6 +1,6 @@
 /**
  * An engine in memory for tests and for looking at screens: the whole contract over believable data, changed by
- * `step()` or by a timer. It decides nothing the way the real engine does; it only has the same form.
+ * `step()` or by a timer. What it answers is held to the real engine by shared/testing/contract-cases.ts.
  */
 import { createRouterClient, implement, type Router } from '@orpc/server'
 import {

@@ -1,5 +1,6 @@
 import { implement } from '@orpc/server'
 import { contract, type Job } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
 import { fakeLogLine } from './fake-fleet.ts'
 import { type FakeWorld, wait } from './fake-world.ts'
 
@@ -7,6 +8,8 @@ export function createFakeLogs({ jobOf }: FakeWorld) {
   const os = implement(contract)
   return {
     read: os.logs.read.handler(({ input }) => {
+      if (jobOf(input.jobId).startedAtMs === null)
+        throw new ScrapdeckError('LOG_NOT_FOUND', `Job ${input.jobId} has left no log that can be reached yet`)
       const bytes = new TextEncoder().encode(logOf(jobOf(input.jobId)))
       const offset = input.offset < 0 ? Math.max(0, bytes.length + input.offset) : Math.min(input.offset, bytes.length)
       const piece = bytes.slice(offset, offset + input.limitBytes)

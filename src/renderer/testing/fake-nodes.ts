@@ -4,14 +4,14 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { aNode } from '../../shared/testing/builders.ts'
 import { fail, type FakeWorld, wait } from './fake-world.ts'
 
-export function createFakeNodes({ nodes, random, emit, nextNumber, nodeOf, saveNode, queueJob }: FakeWorld) {
+export function createFakeNodes({ nodes, random, stepMs, emit, nextNumber, nodeOf, saveNode, queueJob }: FakeWorld) {
   const os = implement(contract)
   return {
     list: os.nodes.list.handler(() => ({ nodes: [...nodes.values()] })),
     get: os.nodes.get.handler(({ input }) => nodeOf(input.id)),
     probe: os.nodes.probe.handler(async ({ input }) => {
       const url = new URL(/^https?:/.test(input.url) ? input.url : `http://${input.url}`)
-      await wait(200 + random() * 500)
+      await wait(stepMs * (0.3 + random() * 0.7))
       const bad = /down|nowhere/.test(url.hostname)
       const locked = /locked/.test(url.hostname) && !input.password
       const duplicate = [...nodes.values()].find((node) => node.url !== '' && new URL(node.url).host === url.host)

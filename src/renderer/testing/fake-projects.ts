@@ -4,18 +4,22 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { type FakeWorld, wait } from './fake-world.ts'
 
 export function createFakeProjects(
-  { nodes, projects, emit, projectOf, saveProject, addVersion }: FakeWorld,
+  { nodes, projects, emit, projectOf, saveProject, addVersion, stepMs }: FakeWorld,
   {
     tellWaiting,
     environmentFor
   }: { tellWaiting(): void; environmentFor(project: string, settings: ProjectSettings): void }
 ) {
   const os = implement(contract)
+  const removeProject = (name: string) => {
+    projects.delete(name)
+    emit({ kind: 'project_removed', name })
+  }
   return {
     list: os.projects.list.handler(() => ({ projects: [...projects.values()] })),
     get: os.projects.get.handler(({ input }) => projectOf(input.project)),
     upload: os.projects.upload.handler(async ({ input }) => {
-      await wait(400)
+      await wait(stepMs / 2)
       if (!/\.(egg|zip)$/.test(input.file.name))
         throw new ScrapdeckError(
           'EGG_NOT_A_ZIP',
@@ -31,7 +35,7 @@ export function createFakeProjects(
         if (input.nodeIds && !input.nodeIds.includes(node.id)) continue
         const at = () => ({ nodeId: node.id, sha256: null, changedAtMs: Date.now() })
         yield { ...at(), state: 'sending' as const, error: null }
-        await wait(150)
+        await wait(stepMs / 5)
         const deployment =
           node.health === 'down'
             ? { ...at(), state: 'failed' as const, error: 'The node did not answer within 5 s' }
@@ -62,12 +66,12 @@ export function createFakeProjects(
     deleteVersion: os.projects.deleteVersion.handler(({ input }) => {
       const project = projectOf(input.project)
       const versions = project.versions.filter(({ version }) => version !== input.version)
-      saveProject({ ...project, versions, latestVersion: versions[0]?.version ?? null })
+      if (versions.length > 0) saveProject({ ...project, versions, latestVersion: versions[0]?.version ?? null })
+      else removeProject(input.project)
       return { failedNodes: [] }
     }),
     deleteProject: os.projects.deleteProject.handler(({ input }) => {
-      projects.delete(projectOf(input.project).name)
-      emit({ kind: 'project_removed', name: input.project })
+      removeProject(projectOf(input.project).name)
       return { failedNodes: [] }
     })
   }

@@ -142,7 +142,7 @@ export function createFakeSchedules(world: FakeWorld) {
       }),
       preview: os.schedules.preview.handler(({ input: { timing, fromMs, count } }) => ({
         words: '',
-        occurrences: occurrencesOf(timing, { afterMs: fromMs ?? Date.now(), limit: count })
+        occurrences: occurrencesOf(timing, { afterMs: (fromMs ?? Date.now()) - 1, limit: count })
       })),
       calendar: os.schedules.calendar.handler(({ input }) => {
         const moments = [...schedules.values()]

@@ -68,7 +68,7 @@ export function createFakeSystem(world: FakeWorld) {
       const steps = ['Making a virtual environment', 'Downloading Scrapy', 'Installing Scrapy', 'Trying it']
       for (const [index, text] of steps.entries()) {
         yield { text, done: false, share: index / steps.length }
-        await wait(700)
+        await wait(world.stepMs)
       }
       world.python = {
         state: 'ready',

@@ -21,7 +21,7 @@ export interface FakeWorldOptions {
   python?: PythonState['state']
   /** Only the local node, no projects, no jobs. */
   firstRun?: boolean
-  /** How long each step of making an environment takes. */
+  /** How long each step of an upload, a deploy or the making of an environment takes. */
   stepMs?: number
 }
 

@@ -1,0 +1,24 @@
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { contract } from '../src/shared/contract/index.ts'
+
+const root = join(import.meta.dirname, '..')
+const page = readFileSync(join(root, 'docs/adding-a-noun.md'), 'utf8')
+const places = [...page.matchAll(/`((?:src|docs|scripts)(?:\/[\w./-]+)?|[A-Z]+\.md)`(?: → `(\w+)`)?/g)].map(
+  ([, path, symbol]) => ({ path: path as string, symbol })
+)
+
+describe('the walk through a noun', () => {
+  it('names the whole way', () => {
+    expect(places.length).toBeGreaterThan(25)
+    expect(contract).toHaveProperty('chains')
+  })
+
+  it.each(places)('$path has $symbol', ({ path, symbol }) => {
+    expect(existsSync(join(root, path))).toBe(true)
+    if (symbol === undefined) return
+    expect(statSync(join(root, path)).isFile()).toBe(true)
+    expect(readFileSync(join(root, path), 'utf8')).toMatch(new RegExp(`\\b${symbol}\\b`))
+  })
+})

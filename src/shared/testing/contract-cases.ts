@@ -1,0 +1,412 @@
+/**
+ * What any engine answers, whoever fulfils the contract: the real one (src/engine/contract.test.ts) and the renderer's
+ * fake (src/renderer/testing/fake-engine.test.ts) pass the same cases, so that screens are tested against what is so.
+ */
+import { type ContractRouterClient, isContractProcedure } from '@orpc/contract'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type Contract, contract, type RunItem, ScheduleSettings } from '../contract/index.ts'
+
+type Client = ContractRouterClient<Contract>
+
+type UploadedFile = Parameters<Client['projects']['upload']>[0]['file']
+
+export interface OpenedEngine {
+  client: Client
+  stop(): Promise<void> | void
+}
+
+/** Left to tests of their own: they need a Python, a spider's own life, or an answer from the network. */
+const NOT_COVERED = [
+  'crawl',
+  'jobs.runElsewhere',
+  'nodes.adoptExternal',
+  'nodes.cancelExternal',
+  'projects.deploy',
+  'schedules.cancelBackfill',
+  'environments.log',
+  'environments.rebuild',
+  'logs.tail',
+  'system.runDemo',
+  'system.createEnvironment',
+  'webhooks.test'
+]
+
+const NOBODY = 'f'.repeat(32)
+/** src/shared knows neither Node nor the browser; both have files. */
+const FileOf = (globalThis as unknown as { File: new (parts: string[], name: string) => UploadedFile }).File
+const DAY_MS = 86_400_000
+const START_MS = Date.UTC(2030, 0, 15, 3)
+const shop: Omit<RunItem, 'spider'> = { project: 'shop' }
+const template = { project: 'shop', spiders: ['prices'] }
+
+/** `open` gives an engine with the one node `berlin` (2 slots) and version 1 of the project `shop`; nothing else. */
+export function describeContract(name: string, open: () => Promise<OpenedEngine>): void {
+  const called = new Set<string>()
+
+  /** The queue is paused: what is asked for waits. */
+  async function start(): Promise<Client> {
+    const { client, stop } = await open()
+    onTestFinished(stop)
+    const recorded = recording(client, called)
+    expect(await recorded.system.setPaused({ paused: true })).toEqual({ paused: true })
+    return recorded
+  }
+  const queueThree = async (client: Client) => {
+    const { ids } = await client.jobs.runMany({
+      jobs: ['prices', 'stock', 'news'].map((spider) => ({ ...shop, spider, args: { of: spider } }))
+    })
+    return ids as [string, string, string]
+  }
+
+  describe(`the contract, as ${name} fulfils it`, () => {
+    it('lists jobs newest first, page by page, and by every filter', async () => {
+      const client = await start()
+      const ids = await queueThree(client)
+      const listed = async (filter: Parameters<Client['jobs']['list']>[0]) =>
+        (await client.jobs.list(filter)).jobs.map(({ spider }) => spider)
+      const first = await client.jobs.list({ limit: 2 })
+      expect(first.jobs.map(({ id }) => id)).toEqual([ids[2], ids[1]])
+      expect(first.nextBefore).toBe(ids[1])
+      const rest = await client.jobs.list({ limit: 2, before: ids[1] })
+      expect([rest.jobs.map(({ id }) => id), rest.nextBefore]).toEqual([[ids[0]], null])
+      expect(await listed({ spider: 's*k' })).toEqual(['stock'])
+      expect(await listed({ project: 'other' })).toEqual([])
+      expect(await listed({ status: ['queued'] })).toHaveLength(3)
+      expect(await listed({ status: ['running', 'failed'] })).toEqual([])
+      expect(await listed({ text: 'PRIC' })).toEqual(['prices'])
+      expect(await listed({ nodeId: 'nowhere' })).toEqual([])
+    })
+
+    it('counts jobs by status, project and node, each without its own filter', async () => {
+      const client = await start()
+      const ids = await queueThree(client)
+      await client.jobs.cancel({ ids: [ids[0]] })
+      const counts = {
+        status: [
+          { value: 'queued', count: 2 },
+          { value: 'cancelled', count: 1 }
+        ]
+      }
+      const { status, project } = await client.jobs.facets({ status: ['queued'] })
+      expect(status).toEqual(expect.arrayContaining(counts.status))
+      expect(project).toEqual([{ value: 'shop', count: 2 }])
+      const counted = await client.jobs.count({ ids: [...ids, NOBODY] })
+      expect(counted.status).toEqual(expect.arrayContaining(counts.status))
+    })
+
+    it('tells of one job, and of one that there is not', async () => {
+      const client = await start()
+      const { jobs } = await client.jobs.run({ ...template, args: { page: '2' }, priority: 3 })
+      const [{ id } = { id: '' }] = jobs
+      const expected = {
+        id,
+        jobid: id,
+        spider: 'prices',
+        args: { page: '2' },
+        priority: 3,
+        status: 'queued',
+        nodeId: null
+      }
+      expect(jobs).toMatchObject([expected])
+      const detail = await client.jobs.get({ id })
+      expect(detail).toMatchObject({ job: expected, attempts: [], timeline: [{ kind: 'queued', attemptNumber: null }] })
+      expect(await client.jobs.status({ id })).toMatchObject({ id, status: 'queued' })
+      expect(await client.jobs.usage({ id })).toEqual({ samples: [] })
+      expect(await codeOf(client.jobs.get({ id: NOBODY }))).toBe('JOB_NOT_FOUND')
+      expect(await codeOf(client.jobs.status({ id: NOBODY }))).toBe('JOB_NOT_FOUND')
+    })
+
+    it('cancels what waits at once, restores it as it was, and runs it again as a new job', async () => {
+      const client = await start()
+      const [id, other] = await queueThree(client)
+      expect(await client.jobs.cancel({ ids: [id] })).toEqual({ asked: [id], alreadyEnded: [] })
+      expect((await client.jobs.get({ id })).job).toMatchObject({ status: 'cancelled', state: 'ended', waiting: null })
+      expect(await client.jobs.cancel({ ids: [id, other] })).toEqual({ asked: [other], alreadyEnded: [id] })
+      expect(await client.jobs.restore({ ids: [id] })).toEqual({ restored: [id] })
+      expect((await client.jobs.get({ id })).job).toMatchObject({ status: 'queued', outcome: null, endedAtMs: null })
+      const { jobs } = await client.jobs.retry({ ids: [other] })
+      expect(jobs).toMatchObject([{ spider: 'stock', args: { of: 'stock' }, source: 'retry', status: 'queued' }])
+      expect(jobs[0]?.id).not.toBe(other)
+    })
+
+    it('changes priority, order and placement of what waits, and of nothing else', async () => {
+      const client = await start()
+      const [first, second, ended] = await queueThree(client)
+      await client.jobs.cancel({ ids: [ended] })
+      const ids = [first, ended]
+      expect(await client.jobs.setPriority({ ids, priority: 5 })).toEqual({ changed: [first] })
+      expect(await client.jobs.place({ ids, nodeId: null, tags: ['eu'] })).toEqual({ changed: [first] })
+      expect((await client.jobs.get({ id: first })).job).toMatchObject({ priority: 5, placement: { tags: ['eu'] } })
+      expect(await client.jobs.reorder({ ids: [second], to: { before: first } })).toEqual({ changed: [second] })
+      const rankOf = async (id: string) => (await client.jobs.get({ id })).job
+      const [above, below] = [await rankOf(second), await rankOf(first)]
+      expect([above.priority, above.rank < below.rank]).toEqual([below.priority, true])
+      await client.jobs.reorder({ ids: [second], to: 'back' })
+      await client.jobs.reorder({ ids: [first], to: 'front' })
+      expect((await rankOf(first)).rank).toBeLessThan((await rankOf(second)).rank)
+    })
+
+    it('takes a key once, holds what must wait, and masks secrets', async () => {
+      const client = await start()
+      const run = { ...shop, spider: 'prices', dedupe: { key: 'k', ttlSeconds: 3_600 } }
+      const { ids, deduplicated } = await client.jobs.runMany({ jobs: [run, run] })
+      expect([ids[0] === ids[1], deduplicated]).toEqual([true, 1])
+      const notBeforeMs = START_MS
+      const later = await client.jobs.runMany({
+        jobs: [
+          { ...shop, spider: 'later', notBeforeMs },
+          { ...shop, spider: 'after', after: [{ jobId: ids[0] as string, on: 'succeeded' }] },
+          { ...shop, spider: 'secret', args: { token: 'sesame', page: '1' }, secretNames: ['token'] }
+        ]
+      })
+      const [held, waits, secret] = await Promise.all(later.ids.map(async (id) => (await client.jobs.get({ id })).job))
+      expect(held).toMatchObject({ hold: 'not_before', notBeforeMs, waiting: { code: 'not_before' } })
+      expect(waits).toMatchObject({ hold: 'dependency', waiting: { code: 'dependency' } })
+      expect(JSON.stringify(secret)).not.toContain('sesame')
+      expect(secret).toMatchObject({ args: { page: '1' }, secretNames: ['token'] })
+    })
+
+    it('shows the lanes and keeps the limits', async () => {
+      const client = await start()
+      const ids = await queueThree(client)
+      await client.jobs.runMany({ jobs: [{ ...shop, spider: 'prices', args: { of: 'more' } }] })
+      const { lanes, total } = await client.queue.lanes({ limit: 1 })
+      expect([lanes.map(({ spider, depth }) => [spider, depth]), total]).toEqual([[['prices', 2]], 3])
+      const rule = { id: '1', project: 'shop', spider: null, tag: null, perNode: false, max: 4 }
+      expect(await client.queue.setLimits({ limits: [rule] })).toEqual({ limits: [{ ...rule, live: 0 }] })
+      expect(await client.queue.limits()).toEqual({ limits: [{ ...rule, live: 0 }] })
+      await client.jobs.cancel({ ids })
+      expect((await client.queue.lanes({})).total).toBe(1)
+    })
+
+    it('changes and removes nodes', async () => {
+      const client = await start()
+      const { nodes } = await client.nodes.list()
+      const [{ id } = { id: '' }] = nodes
+      expect(nodes).toMatchObject([{ name: 'berlin', slots: 2, slotsSource: 'set', mode: 'active', kind: 'scrapyd' }])
+      const update = {
+        id,
+        name: 'east',
+        tags: ['eu'],
+        group: 'Europe',
+        giveUpAfterSeconds: 900,
+        password: 'x',
+        username: 'me'
+      }
+      const { password: _password, ...shown } = update
+      expect(await client.nodes.update(update)).toMatchObject({ ...shown, hasPassword: true })
+      expect(await client.nodes.setMode({ id, mode: 'cordoned' })).toMatchObject({ mode: 'cordoned' })
+      expect(await client.nodes.get({ id })).toMatchObject({ ...shown, mode: 'cordoned' })
+      const added = await client.nodes.add({ url: 'http://127.0.0.1:10/' })
+      expect((await client.nodes.list()).nodes).toHaveLength(2)
+      expect(await client.nodes.remove({ id: added.id })).toEqual({ removed: added.id })
+      expect(await codeOf(client.nodes.get({ id: added.id }))).toBe('NODE_NOT_FOUND')
+      expect(await codeOf(client.nodes.setMode({ id: 'nobody', mode: 'active' }))).toBe('NODE_NOT_FOUND')
+      const probe = await client.nodes.probe({ url: 'http://nowhere.invalid:6800/' })
+      expect(probe).toMatchObject({ reachable: false, health: 'down', duplicateOf: null, projects: [] })
+    })
+
+    it('sets, pauses and deletes projects and versions', async () => {
+      const client = await start()
+      const { projects } = await client.projects.list()
+      expect(projects).toMatchObject([{ name: 'shop', latestVersion: '1', versions: [{ version: '1' }] }])
+      const settings = { ...projects[0]!.settings, weight: 3 }
+      expect((await client.projects.configure({ project: 'shop', settings })).settings).toMatchObject({ weight: 3 })
+      expect((await client.projects.setPaused({ project: 'shop', paused: true })).settings.paused).toBe(true)
+      expect((await client.projects.get({ project: 'shop' })).settings).toMatchObject({ weight: 3, paused: true })
+      await client.projects.deleteVersion({ project: 'shop', version: '1' })
+      // With its last version a project that no node has is gone.
+      expect(await codeOf(client.projects.get({ project: 'shop' }))).toBe('PROJECT_NOT_FOUND')
+      expect((await client.projects.list()).projects).toEqual([])
+      expect(await codeOf(client.projects.deleteProject({ project: 'shop' }))).toBe('PROJECT_NOT_FOUND')
+      expect(await codeOf(client.projects.upload({ file: new FileOf(['text'], 'shop.txt') }))).toBe('EGG_NOT_A_ZIP')
+    })
+
+    it('keeps schedules: made, found, changed once, paused, removed', async () => {
+      const client = await start()
+      const create = (name: string, over: Partial<ScheduleSettings> = {}) =>
+        client.schedules.create(settingsOf(name, over))
+      const { schedule } = await create('b nightly')
+      await create('a weekly', { jobs: [{ ...ScheduleSettings.shape.jobs.element.parse(template), project: 'other' }] })
+      expect(schedule).toMatchObject({ name: 'b nightly', paused: false, runCount: 0, backfill: null, recent: [] })
+      const page = await client.schedules.list({ limit: 1 })
+      expect([page.schedules.map(({ name }) => name), page.total]).toEqual([['a weekly'], 2])
+      const next = await client.schedules.list({ limit: 1, after: page.nextAfter! })
+      expect([next.schedules.map(({ name }) => name), next.nextAfter]).toEqual([['b nightly'], null])
+      expect((await client.schedules.list({ project: 'shop' })).total).toBe(1)
+      expect((await client.schedules.list({ text: 'NIGHT' })).total).toBe(1)
+      const { id, revision } = schedule
+      const changed = await client.schedules.update({ ...settingsOf('nightly'), id, revision })
+      expect(changed.schedule.name).toBe('nightly')
+      expect(changed.schedule.revision).toBeGreaterThan(revision)
+      expect(await codeOf(client.schedules.update({ ...settingsOf('late'), id, revision }))).toBe('CHANGED_MEANWHILE')
+      const { schedules } = await client.schedules.setPaused({ ids: [id], paused: true, note: 'holiday' })
+      expect(schedules).toMatchObject([{ paused: true, pauseNote: 'holiday', pausedBy: 'operator', nextAtMs: null }])
+      expect(await client.schedules.remove({ ids: [id, NOBODY] })).toEqual({ removed: [id] })
+      expect(await codeOf(client.schedules.get({ id }))).toBe('SCHEDULE_NOT_FOUND')
+    })
+
+    it('says when schedules fire: spans end before their end, the calendar is without jitter', async () => {
+      const client = await start()
+      const rules = [{ kind: 'once' as const, atMs: START_MS }]
+      const { schedule } = await client.schedules.create(settingsOf('once', { rules }))
+      expect(schedule).toMatchObject({ nextNominalMs: START_MS, nextAtMs: START_MS })
+      const timing = settingsOf('each hour', { rules: [{ kind: 'cron', expression: '0 * * * *' }] })
+      const { occurrences } = await client.schedules.preview({ timing, fromMs: START_MS, count: 2 })
+      expect(occurrences.map(({ nominalMs }) => nominalMs - START_MS)).toEqual([0, 3_600_000])
+      const at = (untilMs: number) => ({ fromMs: START_MS, untilMs })
+      expect((await client.schedules.calendar(at(START_MS + 1))).moments).toEqual([
+        { scheduleId: schedule.id, atMs: START_MS }
+      ])
+      expect((await client.schedules.calendar({ fromMs: START_MS - DAY_MS, untilMs: START_MS })).moments).toEqual([])
+      const { minutes } = await client.schedules.load(at(START_MS + 60_000))
+      expect(minutes).toEqual([{ atMs: START_MS, firings: 1, jobs: 1 }])
+    })
+
+    it('fires a schedule when asked, and plans what a backfill would do', async () => {
+      const client = await start()
+      const { schedule } = await client.schedules.create(settingsOf('daily'))
+      const { id } = schedule
+      const { firing } = await client.schedules.runNow({ id })
+      expect(firing).toMatchObject({ scheduleId: id, origin: 'manual', state: 'fired', reason: 'run_now', count: 1 })
+      const { jobs } = await client.jobs.list({ scheduleId: id })
+      expect(jobs.map((job) => [job.id, job.source])).toEqual([[firing.jobIds[0], 'schedule']])
+      expect((await client.schedules.firings({ scheduleId: id })).firings.map((each) => each.id)).toEqual([firing.id])
+      expect((await client.schedules.firings({ scheduleId: id, state: ['missed'] })).firings).toEqual([])
+      const span = { id, fromMs: Date.UTC(2020, 0, 1), untilMs: Date.UTC(2020, 0, 4) }
+      expect(await client.schedules.planBackfill(span)).toMatchObject({ count: 3, jobs: 3, alreadyRun: 0 })
+      const { backfill } = await client.schedules.backfill({ ...span, order: 'oldest_first', concurrency: 1 })
+      expect(backfill).toMatchObject({ scheduleId: id, state: 'running', total: 3 })
+    })
+
+    it('keeps chains and webhooks, shows a secret once, and refuses addresses inside', async () => {
+      const client = await start()
+      const chain = {
+        name: 'then',
+        project: 'shop',
+        spider: 'prices',
+        on: 'succeeded' as const,
+        run: { ...template, spiders: ['stock'] }
+      }
+      const made = await client.chains.create(chain)
+      expect(made.chain).toMatchObject({ name: 'then', enabled: true, firedCount: 0, problem: null })
+      const { id } = made.chain
+      expect((await client.chains.update({ ...chain, id, enabled: false })).chain.enabled).toBe(false)
+      expect((await client.chains.list()).chains.map((each) => each.id)).toEqual([id])
+      expect(await codeOf(client.chains.update({ ...chain, id: NOBODY }))).toBe('CHAIN_NOT_FOUND')
+      expect(await client.chains.remove({ id })).toEqual({ removed: true })
+      expect(await client.chains.remove({ id })).toEqual({ removed: false })
+
+      const settings = { name: 'ours', url: 'https://93.184.215.14/in', events: ['job.ended' as const] }
+      const { webhook, secret } = await client.webhooks.create(settings)
+      expect(secret).toMatch(/^whsec_/)
+      expect(webhook).toMatchObject({ ...settings, enabled: true, waiting: 0, dead: 0, problem: null })
+      expect((await client.webhooks.rotate({ id: webhook.id })).secret).not.toBe(secret)
+      const renamed = await client.webhooks.update({ ...settings, id: webhook.id, name: 'theirs' })
+      expect([renamed.webhook.name, (await client.webhooks.list()).webhooks.length]).toEqual(['theirs', 1])
+      expect(await client.webhooks.deliveries({ id: webhook.id })).toEqual({ deliveries: [], nextBefore: null })
+      expect(await client.webhooks.replay({ id: webhook.id, deliveryIds: [] })).toEqual({ replayed: 0 })
+      const inside = client.webhooks.create({ ...settings, url: 'http://127.0.0.1/in' })
+      expect(await codeOf(inside)).toBe('WEBHOOK_URL_FORBIDDEN')
+      expect(await client.webhooks.remove({ id: webhook.id })).toEqual({ removed: true })
+      expect(await codeOf(client.webhooks.rotate({ id: webhook.id }))).toBe('WEBHOOK_NOT_FOUND')
+    })
+
+    it('keeps sources of nodes, and knows no environment that is not there', async () => {
+      const client = await start()
+      const source = { kind: 'list' as const, nodes: 'http://127.0.0.1:9/' }
+      const put = await client.discovery.put({ id: 'ours', source, password: 'x', username: 'me' })
+      expect(put).toMatchObject({ id: 'ours', source, hasPassword: true, isFromConfiguration: false })
+      expect((await client.discovery.put({ id: 'ours', source, username: 'me' })).hasPassword).toBe(true)
+      expect(await client.discovery.refresh({ id: 'ours' })).toMatchObject({ id: 'ours', problem: null })
+      expect((await client.discovery.list()).sources.map(({ id }) => id)).toEqual(['ours'])
+      expect(await client.discovery.remove({ id: 'ours' })).toEqual({ removed: 'ours' })
+      expect(await codeOf(client.discovery.refresh({ id: 'ours' }))).toBe('NOT_FOUND')
+      expect(await client.environments.list()).toMatchObject({ environments: expect.any(Array) })
+      expect(await codeOf(client.environments.remove({ id: 'none' }))).toBe('NOT_FOUND')
+    })
+
+    it('a fleet that is as its file says needs no change', async () => {
+      const client = await start()
+      const { yaml } = await client.fleetFile.export({})
+      expect(await client.fleetFile.plan({ yaml })).toEqual({ changes: [] })
+      expect(await client.fleetFile.apply({ yaml })).toEqual({ changes: [] })
+    })
+
+    it('says how it is: figures, problems, credentials; a job that never ran has no log', async () => {
+      const client = await start()
+      const [id] = await queueThree(client)
+      const { figures, problems } = await client.system.status()
+      expect(figures).toMatchObject({ running: 0, slotsTotal: 2, paused: true })
+      expect(problems).toEqual(expect.any(Array))
+      expect(await client.system.history()).toMatchObject({ samples: expect.any(Array) })
+      expect(await client.system.credentials()).toMatchObject({ username: 'scrapdeck', password: expect.any(String) })
+      expect(await codeOf(client.logs.read({ jobId: id, offset: 0 }))).toBe('LOG_NOT_FOUND')
+      expect(await codeOf(client.logs.read({ jobId: NOBODY, offset: 0 }))).toBe('JOB_NOT_FOUND')
+    })
+
+    it('tells of changes from now on, and from a cursor on', async () => {
+      const client = await start()
+      const stream = await client.events.subscribe({})
+      const first = await stream.next()
+      expect(first.value).toMatchObject({ reset: false, changes: [] })
+      const [id] = await queueThree(client)
+      const isTold = async (from: AsyncIterator<unknown>) => {
+        for (let batch = 0; batch < 20; batch += 1) {
+          const { changes } = (await from.next()).value as { changes: { kind: string; job?: { id: string } }[] }
+          if (changes.some((change) => change.kind === 'job' && change.job?.id === id)) return true
+        }
+        return false
+      }
+      expect(await isTold(stream)).toBe(true)
+      await stream.return?.(undefined)
+      const again = await client.events.subscribe({ after: (first.value as { cursor: string }).cursor })
+      expect(await isTold(again)).toBe(true)
+      await again.return?.(undefined)
+    })
+
+    it('has a case for every operation', () => {
+      expect(new Set([...called, ...NOT_COVERED])).toEqual(new Set(operationsOf(contract)))
+      expect(NOT_COVERED.filter((operation) => called.has(operation))).toEqual([])
+    })
+  })
+}
+
+/** Daily at three in the morning, UTC. */
+const settingsOf = (name: string, over: Partial<ScheduleSettings> = {}): ScheduleSettings =>
+  ScheduleSettings.parse({
+    name,
+    zone: 'UTC',
+    rules: [{ kind: 'cron', expression: '0 3 * * *' }],
+    jobs: [template],
+    ...over
+  })
+
+async function codeOf(call: Promise<unknown>): Promise<unknown> {
+  return call.then(
+    () => 'no error',
+    (error: { code?: unknown }) => error.code ?? error
+  )
+}
+
+function operationsOf(part: object, path: string[] = []): string[] {
+  if (isContractProcedure(part)) return [path.join('.')]
+  return Object.entries(part).flatMap(([name, inner]) => operationsOf(inner as object, [...path, name]))
+}
+
+/** The same client; the names of what is called are kept. */
+function recording<T extends object>(client: T, called: Set<string>, path: string[] = []): T {
+  return new Proxy(client, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name)
+      // A promise that gives the client asks it for `then`.
+      return typeof value === 'function' || (typeof value === 'object' && value !== null)
+        ? recording(value, called, [...path, String(name)])
+        : value
+    },
+    apply: (target, self, args) => {
+      called.add(path.join('.'))
+      return Reflect.apply(target as never, self, args)
+    }
+  })
+}
