@@ -50,7 +50,7 @@ it('says what was asked before the engine has answered, in the rows too', async 
   const cancel = engine.holdBack('jobs.cancel')
   const bar = await markAllShown()
   fireEvent.click(bar.getByRole('button', { name: /^Cancel/ }))
-  expect(await screen.findByText(/^Cancelling \d+ jobs: asked$/)).toBeTruthy()
+  expect(await screen.findByText(/^Cancelling \d+ jobs: requested$/)).toBeTruthy()
   expect(within(await grid()).getAllByText('cancelling…').length).toBeGreaterThan(3)
   cancel.release()
   expect(await screen.findByText(/^Cancelled \d+ jobs$/)).toBeTruthy()
@@ -129,7 +129,7 @@ it('says at once that 10,000 marked jobs are being cancelled: before any of it i
   const asked = engine.calls.length
   fireEvent.click(bar.getByRole('button', { name: 'Cancel 10,000' }))
   // No await in between: the click itself has shown it.
-  expect(screen.getByText('Cancelling 10,000 jobs: asked')).toBeTruthy()
+  expect(screen.getByText('Cancelling 10,000 jobs: requested')).toBeTruthy()
   expect(within(screen.getByRole('grid', { name: 'Jobs' })).getAllByText('cancelling…').length).toBeGreaterThan(3)
   expect(screen.queryByRole('toolbar', { name: 'Selected jobs' })).toBeNull()
   expect(engine.calls.slice(asked)).not.toContain('jobs.count')
