@@ -185,7 +185,7 @@ it('sets the policies of a node: ahead in its queue, when it is given up, its gr
       hasClientCertificate: true
     })
   )
-  expect(await detail.findByText(/after 15 min without an answer/)).toBeTruthy()
+  expect(await detail.findByText(/15 min \(its jobs then run on other nodes\)/)).toBeTruthy()
 })
 
 it('shows since when a node is silent or stuck, and how its slots are known', async () => {
