@@ -85,9 +85,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a job goes before the one that it waits for',
     isQuick: true,
-    mutations: [
-      { file: 'store/sqlite/holds.ts', from: 'isMet: all.every(', to: 'isMet: all.length > 0 || all.every(' }
-    ],
+    mutations: [{ file: 'job-rules/dependencies.ts', from: "isOpen ? 'open' : 'met'", to: "isOpen ? 'met' : 'met'" }],
     breaks: ['dependency'],
     seeds: 100
   },
@@ -111,7 +109,8 @@ export const MUTANTS: Mutant[] = [
         file: 'store/sqlite/attempts.ts',
         from: "if (before === undefined || !change.from.includes(before.state as Attempt['state'])) return false",
         to: 'if (before === undefined) return false'
-      }
+      },
+      { file: 'job-rules/transitions.ts', from: 'if (isLegal) return', to: 'return' }
     ],
     breaks: ['timeline'],
     seeds: 100

@@ -3,12 +3,8 @@ import type { StoredJob } from '../../src/engine/store/records.ts'
 import type { Run } from '../scrapyd/run.ts'
 import type { History, Violation } from '../work/history.ts'
 import { overlapKey } from './beliefs.ts'
+import { findIllegalTransitions } from './transitions.ts'
 
-/** What may stand in the timeline of one attempt only once. */
-const ONCE: TransitionKind[] = ['sending', 'accepted', 'running', 'vanished', 'limit_hit', 'finishing']
-/** What moves no attempt by itself. */
-const ORDERS: TransitionKind[] = ['cancel_asked', 'cancel_sent', 'limit_hit']
-const CLOSING: TransitionKind[] = ['ended', 'refused', 'absent', 'given_up', 'taken_back']
 /** After which nobody knows whether a run goes on somewhere. */
 const DOUBTS: TransitionKind[] = ['given_up', 'seen_again', 'found_again']
 const NEVER_SENT = /^(cancelled while queued|expired|skipped)/
@@ -207,48 +203,11 @@ export function checkJobs(history: History): Violation[] {
     timeline: Transition[],
     complain: (rule: string, text: string) => void
   ): void {
-    const restored = timeline.filter(({ kind }) => kind === 'restored').length
-    const ofJob = timeline.filter(({ kind, attemptNumber }) => kind === 'ended' && attemptNumber === null).length
-    if (ofJob > 1 + restored) complain('timeline', `ended ${ofJob} times`)
-    if (job.state === 'ended' && !timeline.some(({ kind }) => kind === 'ended'))
-      complain('timeline', 'ended without an entry')
+    for (const text of findIllegalTransitions(job, attempts, timeline)) complain('timeline', text)
     if (job.state === 'ended' && (job.outcome === null || job.endedAtMs === null))
       complain('timeline', 'ended, and nobody knows how')
-    checkNotSentAfterEnd(timeline, complain)
-    for (const { number, state, result } of attempts) {
-      const own = timeline.filter(({ attemptNumber }) => attemptNumber === number).map(({ kind }) => kind)
-      // One that was found again on its node goes on from there; one that is taken back from a node is uncertain first, and may be seen
-      // in the node's queue again.
-      const lives = 1 + own.filter((kind) => kind === 'found_again').length
-      const doubts = own.filter((kind) => kind === 'uncertain').length
-      for (const kind of ONCE) {
-        const times = own.filter((one) => one === kind).length
-        if (times > lives + (kind === 'accepted' ? doubts : 0))
-          complain('timeline', `attempt ${number} is ${kind} ${times} times`)
-      }
-      const states = own.filter((kind) => !ORDERS.includes(kind))
-      const repeated = states.find((kind, index) => kind === states[index + 1])
-      if (repeated !== undefined) complain('timeline', `attempt ${number} is ${repeated} twice running`)
-      const closings = own.filter((kind) => CLOSING.includes(kind))
-      if (closings.length > lives)
-        complain('timeline', `attempt ${number} is closed ${closings.length} times: ${closings.join()}`)
-      if ((state === 'ended') !== (closings.length === lives))
-        complain('timeline', `attempt ${number} is ${state}, with ${closings.join() || 'no end'}`)
+    for (const { number, state, result } of attempts)
       if (state === 'ended' && result === null) complain('timeline', `attempt ${number} ended without a result`)
-      if (job.source !== 'adopted' && own[0] !== 'sending')
-        complain('timeline', `attempt ${number} begins with ${own[0]}`)
-    }
-  }
-
-  /** What was cancelled, skipped or dropped in the queue is not sent, unless it is put back. */
-  function checkNotSentAfterEnd(timeline: Transition[], complain: (rule: string, text: string) => void): void {
-    let hasEnded = false
-    for (const { kind, attemptNumber } of timeline) {
-      if (kind === 'ended' && attemptNumber === null) hasEnded = true
-      if (kind === 'restored') hasEnded = false
-      if (kind === 'sending' && hasEnded)
-        complain('timeline', `attempt ${attemptNumber} was sent after the job had ended`)
-    }
   }
 
   /** Unflagged, and not of an attempt that we had to believe lost. */

@@ -7,7 +7,8 @@ import { tellNodeFailure } from '../nodes/node-failure.ts'
 import type { SeenJob } from '../nodes/node-client.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { AttemptChange, NewJob, StoredJob } from '../store/records.ts'
+import type { AttemptChange } from '../job-rules/attempt-change.ts'
+import type { NewJob, StoredJob } from '../store/records.ts'
 import type { AttemptReader, JobStore } from '../store/store.ts'
 
 export interface ExternalJobsParts {

@@ -3,7 +3,8 @@ import type { Attempt, AttemptResult, LimitRule, Outcome, RetryPolicy, RunLimits
 import type { SeenExit } from '../nodes/node-client.ts'
 import { LimitBook } from '../queue/limits.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { AttemptChange, AttemptStart, BegunAttempt, StoredJob } from '../store/records.ts'
+import type { AttemptChange } from '../job-rules/attempt-change.ts'
+import type { AttemptStart, BegunAttempt, StoredJob } from '../store/records.ts'
 import type { AttemptReader, AttemptWriter, ClaimStore, JobReader } from '../store/store.ts'
 
 export const LIVE_STATES = ['sending', 'uncertain', 'accepted', 'running', 'finishing'] as const

@@ -2,7 +2,8 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import type { Attempt, Figures, Node } from '../../shared/contract/index.ts'
 import { timeOfJobId } from '../../shared/ids.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { AttemptChange, BegunAttempt, StoredFiring } from '../store/records.ts'
+import type { AttemptChange } from '../job-rules/attempt-change.ts'
+import type { BegunAttempt, StoredFiring } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 
 export interface MetricsParts {

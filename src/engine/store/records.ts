@@ -1,7 +1,6 @@
+import type { TimelineEntry } from '../job-rules/attempt-change.ts'
 import type {
   Attempt,
-  AttemptResult,
-  AttemptState,
   Delivery,
   ChainSettings,
   Dependency,
@@ -10,22 +9,14 @@ import type {
   Job,
   JobStatus,
   NodeMode,
-  Outcome,
   Placement,
   RetryPolicy,
   RunLimits,
   Schedule,
-  ScheduleSettings,
-  TransitionKind
+  ScheduleSettings
 } from '../../shared/contract/index.ts'
 
 /** What the Store is given and gives (store.ts): plain data, the same for every implementation. */
-
-export interface TimelineEntry {
-  atMs: number
-  text: string
-  evidence: Record<string, unknown>
-}
 
 export interface NewJob {
   id: string
@@ -97,42 +88,6 @@ export interface AttemptStart {
 /** With its job as the claim left it. */
 export interface BegunAttempt extends Attempt {
   job: StoredJob
-}
-
-export interface AttemptChange {
-  jobId: string
-  attemptNumber: number
-  from: AttemptState[]
-  /** New state of the attempt; absent: it stays as it is and only the entry (and `details`) are written. */
-  to?: AttemptState
-  kind: TransitionKind
-  entry: TimelineEntry
-  /** With `to: 'ended'`. `refused` and `absent` put the job back in the queue unless `jobOutcome` says otherwise. */
-  result?: AttemptResult
-  reason?: string
-  /** With `to: 'ended'`: the job's outcome; null sends it back to the queue. */
-  jobOutcome?: Outcome | null
-  /** With `jobOutcome: null`: it is held (`retry`) until then. */
-  retryAtMs?: number
-  /** The job may have run more than once: flagged for good. */
-  mayHaveRunTwice?: true
-  killingLine?: string | null
-  /** Absent times are filled in: `acceptedAtMs` by `to: 'accepted'`, `startedAtMs` by `to: 'running'`. */
-  details?: Partial<
-    Pick<
-      Attempt,
-      | 'acceptedAtMs'
-      | 'startedAtMs'
-      | 'pid'
-      | 'exitCode'
-      | 'signal'
-      | 'stats'
-      | 'limitHit'
-      | 'peakMemoryBytes'
-      | 'cpuSeconds'
-    >
-  >
-  counts?: { pages: number | null; items: number | null; errors: number | null }
 }
 
 export interface StoredNode {

@@ -12,8 +12,8 @@ import type {
   Schedule,
   Transition
 } from '../../shared/contract/index.ts'
+import type { TimelineEntry, AttemptChange } from '../job-rules/attempt-change.ts'
 import type {
-  TimelineEntry,
   NewJob,
   StoredJob,
   FinishedRun,
@@ -21,7 +21,6 @@ import type {
   QueueHead,
   AttemptStart,
   BegunAttempt,
-  AttemptChange,
   StoredNode,
   StoredSchedule,
   StoredFiring,

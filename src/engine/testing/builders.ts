@@ -1,4 +1,5 @@
 import { ScheduleSettings } from '../../shared/contract/index.ts'
+import type { TimelineEntry } from '../job-rules/attempt-change.ts'
 import type {
   AttemptStart,
   NewFiring,
@@ -6,8 +7,7 @@ import type {
   Retention,
   StoredNode,
   StoredSchedule,
-  StoredVersion,
-  TimelineEntry
+  StoredVersion
 } from '../store/records.ts'
 
 /** Where builders' time begins; each thing built is a millisecond younger than the one before. */

@@ -1,5 +1,6 @@
 import type { Database } from 'better-sqlite3'
 import type { Outcome } from '../../../shared/contract/index.ts'
+import { chainConditionMetBy } from '../../job-rules/chain-answers.ts'
 import type { Retention } from '../records.ts'
 
 /** Of a table by job: those whose jobs were made, and ended, before a time, from the oldest on. */
@@ -15,7 +16,7 @@ export const CHAIN_ENDS_SQL = {
       AND (condition = 'ended' OR condition = :outcome)
       AND NOT EXISTS (SELECT 1 FROM chain_lines WHERE job_id = :jobId AND chain_id = chains.id)`,
   dueOfChain: 'SELECT job_id FROM chain_ends WHERE chain_id = ? AND answered_at_ms IS NULL',
-  takeBack: 'DELETE FROM chain_ends WHERE job_id = ? AND answered_at_ms IS NULL',
+  withdraw: 'DELETE FROM chain_ends WHERE job_id = ? AND answered_at_ms IS NULL',
   listDue: `SELECT chain_id AS chainId, job_id AS jobId FROM chain_ends
     WHERE answered_at_ms IS NULL ORDER BY ended_at_ms, chain_id, job_id LIMIT ?`,
   inherit: `INSERT INTO chain_lines SELECT :jobId, chain_id FROM chain_lines WHERE job_id = :afterJobId
@@ -35,15 +36,15 @@ const TIME_DIGITS = 12
 export type ChainEnds = ReturnType<typeof createChainEnds>
 
 /**
- * Notes the ends that chains are to answer, in the transactions in which jobs end; and which chains a job came from (its line). What is
- * noted of a job is needed
+ * Records the ends that chains are to answer, in the transactions in which jobs end; and which chains a job came from (its line). What is
+ * recorded of a job is needed
  *
  *   - an end that is due: until it is answered;
  *   - an end that was answered: while the job may end once more, so that it is not answered once more. A run that ended stays ended;
  *     only a job that was cancelled while it was queued comes back, when that is undone, with its end taken back;
  *   - its line: while the job may end, and while an end of it is due (the jobs of the answer have its line, and one chain more).
  *
- * So `settle` forgets it with the last of these: with the last answer to the end of a run, or with the end itself where no chain
+ * So `forgetUnneeded` forgets it with the last of these: with the last answer to the end of a run, or with the end itself where no chain
  * answers it. Lines are whole, so that no job needs those before it. What is left is of jobs whose cancel could be undone for ever:
  * after a long time it no longer can, and then nothing of them is needed either (`prune`).
  */
@@ -51,7 +52,7 @@ export function createChainEnds(database: Database) {
   const due = database.prepare<{ jobId: string; project: string; spider: string; outcome: string; atMs: number }>(
     CHAIN_ENDS_SQL.due
   )
-  const takeBack = database.prepare<[string]>(CHAIN_ENDS_SQL.takeBack)
+  const withdraw = database.prepare<[string]>(CHAIN_ENDS_SQL.withdraw)
   const inherit = database.prepare<{ jobId: string; chainId: string; afterJobId: string }>(CHAIN_ENDS_SQL.inherit)
   const isKnown = database.prepare<{ jobId: string }>(CHAIN_ENDS_SQL.isKnown)
   const mayEnd = database.prepare<[string], number>(CHAIN_ENDS_SQL.mayEnd).pluck()
@@ -63,7 +64,7 @@ export function createChainEnds(database: Database) {
   const stayCancelled = database.prepare<[string]>(CHAIN_ENDS_SQL.stayCancelled)
 
   /** Forgets what is not needed any more of a job, after whatever may have been the last need. */
-  function settle(jobId: string): void {
+  function forgetUnneeded(jobId: string): void {
     // Of most jobs nothing is: all that it costs their ends is this question.
     if (isKnown.get({ jobId }) === undefined || mayEnd.get(jobId) !== undefined) return
     forgetAnswered.run(jobId)
@@ -71,15 +72,15 @@ export function createChainEnds(database: Database) {
   }
 
   return {
-    note(job: { id: string; project: string; spider: string; outcome: Outcome; atMs: number }): void {
+    recordEnd(job: { id: string; project: string; spider: string; outcome: Outcome; atMs: number }): void {
       const { id, project, spider, atMs } = job
-      due.run({ jobId: id, project, spider, atMs, outcome: job.outcome === 'lost' ? 'failed' : job.outcome })
-      settle(id)
+      due.run({ jobId: id, project, spider, atMs, outcome: chainConditionMetBy(job.outcome) })
+      forgetUnneeded(id)
     },
 
     /** It has not ended after all: a cancel was undone. What was answered stays answered. */
-    takeBack(jobId: string): void {
-      takeBack.run(jobId)
+    withdrawEnd(jobId: string): void {
+      withdraw.run(jobId)
     },
 
     /** A chain makes this job in answer to the end of that one. Before the job is there: it may end at once. */
@@ -87,7 +88,7 @@ export function createChainEnds(database: Database) {
       inherit.run({ jobId, chainId, afterJobId })
     },
 
-    settle,
+    forgetUnneeded,
 
     /** Jobs that were cancelled before then stay cancelled. Returns how many it went over; less than `limit`: there are no more. */
     prune({ cancelledSinceMs: sinceMs }: Retention['chains'], limit: number): number {
@@ -97,7 +98,7 @@ export function createChainEnds(database: Database) {
         const jobIds = left > 0 ? old.all({ beforeId, sinceMs, limit: left }) : []
         for (const jobId of jobIds) {
           stayCancelled.run(jobId)
-          settle(jobId)
+          forgetUnneeded(jobId)
         }
         left -= jobIds.length
       }

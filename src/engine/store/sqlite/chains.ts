@@ -55,7 +55,7 @@ export function createChains({
     remove(id: string): boolean {
       const jobIds = dueOfChain.all(id)
       const isThere = remove.run(id).changes > 0
-      for (const jobId of jobIds) chainEnds.settle(jobId)
+      for (const jobId of jobIds) chainEnds.forgetUnneeded(jobId)
       return isThere
     },
 
@@ -69,11 +69,11 @@ export function createChains({
           for (const { id } of jobs) chainEnds.inherit(id, chainId, jobId)
           const ids = enqueue.enqueue(jobs)
           // What was asked for already is an earlier job, and comes from where it came from.
-          jobs.forEach(({ id }, index) => ids[index] !== id && chainEnds.settle(id))
+          jobs.forEach(({ id }, index) => ids[index] !== id && chainEnds.forgetUnneeded(id))
           fired.run({ id: chainId, atMs })
         }
         if (problem !== null) failed.run(problem, chainId)
-        chainEnds.settle(jobId)
+        chainEnds.forgetUnneeded(jobId)
         return true
       })
     }

@@ -1,6 +1,7 @@
 import type { Database } from 'better-sqlite3'
-import type { Dependency } from '../../../shared/contract/index.ts'
+import type { Dependency, Hold } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { holdOf, overlapKey } from '../../job-rules/holds.ts'
 import { laneText } from '../lane.ts'
 import type { NewJob } from '../records.ts'
 import type { ChangeLog } from './change-log.ts'
@@ -48,7 +49,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
     'DELETE FROM dedupe_keys WHERE key IN (SELECT key FROM dedupe_keys WHERE expires_at_ms <= ? LIMIT ?)'
   )
 
-  function insert(job: NewJob, rank: number, hold: 'dependency' | 'not_before' | 'overlap' | null): void {
+  function insert(job: NewJob, rank: number, hold: Hold | null): void {
     const { id, jobid, project, version, spider, priority, placement, entry } = job
     const lane = laneText(job)
     const [settings, args] = [textOfMap(job.settings), textOfMap(job.args)]
@@ -119,7 +120,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
 
   return {
     enqueue(jobs: NewJob[]): string[] {
-      let rank = order.takeBack(jobs.length)
+      let rank = order.ranksAtBack(jobs.length)
       let keys = 0
       const ids = jobs.map((job) => {
         const nowMs = job.entry.atMs
@@ -132,17 +133,17 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
         }
         if (job.after.length > 0) {
           insert(job, rank, 'dependency')
-          outbox.job('job.queued', job.id, nowMs)
+          outbox.recordJob('job.queued', job.id, nowMs)
           recordDependencies(job.id, job.after)
-          const { broken, isMet } = holds.judge(job.id)
+          const verdict = holds.judge(job.id)
           // Nothing can wait for a job that was not there before: its end concerns nobody else.
-          if (broken !== undefined) holds.skip(job.id, broken, nowMs)
-          else if (isMet) holds.holdLater(job.id, nowMs)
+          if (verdict.kind === 'broken') holds.skip(job.id, verdict.by, nowMs)
+          else if (verdict.kind === 'met') holds.holdFurther(job.id, nowMs)
         } else {
-          const overlap_key = job.noOverlap ? overlapKey(job) : null
-          const hold = holds.laterHold({ not_before_ms: job.notBeforeMs, overlap_key, attempt_count: 0 }, nowMs)
-          insert(job, rank, hold as 'not_before' | 'overlap' | null)
-          outbox.job('job.queued', job.id, nowMs)
+          const key = job.noOverlap ? overlapKey(job) : null
+          const held = { notBeforeMs: job.notBeforeMs, overlapKey: key, attemptCount: 0 }
+          insert(job, rank, holdOf(held, 'met', nowMs, holds.isOverlapLive))
+          outbox.recordJob('job.queued', job.id, nowMs)
         }
         return job.id
       })
@@ -152,7 +153,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
 
     /** A run that began before we knew of it: nothing holds it back any more. */
     insertUnheld(job: NewJob): void {
-      insert(job, order.takeBack(1) + 1, null)
+      insert(job, order.ranksAtBack(1) + 1, null)
     }
   }
 }
@@ -184,11 +185,3 @@ function isEmpty(record: object): boolean {
 /** Most jobs have none, and a million of them are asked for at once: the text of nothing is not made each time. */
 const textOfMap = (map: Record<string, string>): string => (isEmpty(map) ? '{}' : JSON.stringify(map))
 const textOfList = (list: readonly unknown[]): string => (list.length === 0 ? '[]' : JSON.stringify(list))
-
-/** The same for the same spider and arguments; settings are not looked at. Sealed values differ each time they are sealed. */
-function overlapKey({ project, spider, args, secretNames }: NewJob): string {
-  const sorted = Object.entries(args)
-    .map(([name, value]) => (secretNames.includes(name) ? [name] : [name, value]))
-    .sort(([one], [other]) => (one! < other! ? -1 : 1))
-  return JSON.stringify([project, spider, sorted])
-}

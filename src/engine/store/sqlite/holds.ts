@@ -1,6 +1,17 @@
 import type { Database } from 'better-sqlite3'
-import type { Dependency, Hold, Outcome } from '../../../shared/contract/index.ts'
-import type { TimelineEntry } from '../records.ts'
+import type { Hold, Outcome } from '../../../shared/contract/index.ts'
+import type { TimelineEntry } from '../../job-rules/attempt-change.ts'
+import { type DependencyOutcome, type DependencyVerdict, judgeDependencies } from '../../job-rules/dependencies.ts'
+import { type Holdable, holdOf, nextOfEachLane } from '../../job-rules/holds.ts'
+import type { Restorable } from '../../job-rules/restore.ts'
+import {
+  dependenciesMet,
+  type EndInQueue,
+  expired as expiredInQueue,
+  overlapEnded,
+  skipped,
+  timeReached
+} from '../../job-rules/timeline.ts'
 import type { ChainEnds } from './chain-ends.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { CountedRow, Counters } from './counters.ts'
@@ -9,12 +20,14 @@ import type { Timeline } from './timeline.ts'
 
 /** The columns that a job is counted by. */
 export const COUNTED = 'project, spider, status, node_id, hold, lane'
+/** The columns that tell what holds it. */
+export const HOLDABLE = 'not_before_ms AS notBeforeMs, overlap_key AS overlapKey, attempt_count AS attemptCount'
 
 /** Of the jobs held for one overlap key: those of other lanes behind so many wait for a later end. */
 const OVERLAPPING_LOOKED_AT_MAX = 100
 
 export const HOLDS_SQL = {
-  due: `SELECT id, not_before_ms, overlap_key, ${COUNTED} FROM jobs
+  due: `SELECT id, ${HOLDABLE}, ${COUNTED} FROM jobs
     WHERE state = 'queued' AND hold IN ('not_before', 'retry') AND not_before_ms <= ? ORDER BY not_before_ms LIMIT ?`,
   expired: `SELECT id, expires_at_ms FROM jobs
     WHERE state = 'queued' AND expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ?`,
@@ -36,13 +49,6 @@ export interface JobThatEnded {
   overlapKey: string | null
 }
 
-/** What tells whether, and by what, a queued job is held. */
-interface HeldBy {
-  not_before_ms: number | null
-  overlap_key: string | null
-  attempt_count: number
-}
-
 interface HeldRow extends CountedRow {
   id: string
 }
@@ -59,27 +65,23 @@ interface Dependencies {
 }
 
 /**
- * What keeps queued jobs out of their lanes, and what lets them in. Of the reasons that apply the first in this order is the hold,
- * and where one is lifted the next is looked at:
- *
- *   dependency -> not_before (after a run: retry) -> overlap -> none: the job stands in its lane
+ * What keeps queued jobs out of their lanes, and what lets them in: job-rules/holds.ts says which hold a job has, here it is found out when it
+ * has another.
  *
  * `dependency` is lifted, or ends the job, when what it waits for ends; the times by `releaseDue`; `overlap` when the live job of
  * the same key ends or goes back to the queue. A job may come back to `overlap` from its lane, where another was claimed first.
  */
 export function createHolds({ database, changes, timeline, counters, chainEnds, outbox }: Dependencies) {
-  const due = database.prepare<[number, number], HeldRow & { not_before_ms: number; overlap_key: string | null }>(
-    HOLDS_SQL.due
-  )
+  const due = database.prepare<[number, number], HeldRow & Holdable>(HOLDS_SQL.due)
   const expired = database.prepare<[number, number], { id: string; expires_at_ms: number }>(HOLDS_SQL.expired)
   const nextDue = database.prepare<[], number | null>(HOLDS_SQL.nextDue).pluck()
   const nextExpiry = database.prepare<[], number | null>(HOLDS_SQL.nextExpiry).pluck()
   const dependents = database.prepare<[string], string>(HOLDS_SQL.dependents).pluck()
-  const dependencies = database.prepare<[string], Dependency & { outcome: Outcome | null }>(HOLDS_SQL.dependencies)
+  const dependencies = database.prepare<[string], DependencyOutcome>(HOLDS_SQL.dependencies)
   const overlapLive = database.prepare<[string]>(HOLDS_SQL.overlapLive)
   const overlapNext = database.prepare<[string], HeldRow>(HOLDS_SQL.overlapNext)
-  const one = database.prepare<[string], HeldRow & HeldBy>(
-    `SELECT id, not_before_ms, overlap_key, attempt_count, ${COUNTED} FROM jobs WHERE id = ?`
+  const one = database.prepare<[string], HeldRow & Holdable>(
+    `SELECT id, ${HOLDABLE}, ${COUNTED} FROM jobs WHERE id = ?`
   )
   const queued = database.prepare<[string], CountedRow & { overlap_key: string | null }>(
     `SELECT overlap_key, ${COUNTED} FROM jobs WHERE id = ? AND state = 'queued'`
@@ -91,24 +93,8 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
      WHERE id = :id`
   )
 
-  function isOverlapLive(key: string | null): boolean {
-    return key !== null && overlapLive.get(key) !== undefined
-  }
-
-  /** What holds a job whose dependencies are met. */
-  function laterHold(job: HeldBy, nowMs: number): Hold | null {
-    if (job.not_before_ms !== null && job.not_before_ms > nowMs) return job.attempt_count > 0 ? 'retry' : 'not_before'
-    return isOverlapLive(job.overlap_key) ? 'overlap' : null
-  }
-
-  /** `broken`: the one that cannot come true any more; `isMet`: all have. */
-  function judge(jobId: string) {
-    const all = dependencies.all(jobId)
-    return {
-      broken: all.find(({ on, outcome }) => outcome !== null && !isMet(on, outcome)),
-      isMet: all.every(({ on, outcome }) => outcome !== null && isMet(on, outcome))
-    }
-  }
+  const isOverlapLive = (key: string): boolean => overlapLive.get(key) !== undefined
+  const judge = (jobId: string): DependencyVerdict => judgeDependencies(dependencies.all(jobId))
 
   function changeHold(job: HeldRow, next: Hold | null): void {
     setHold.run(next, job.id)
@@ -121,99 +107,83 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
     changes.job(job.id)
   }
 
-  /** Ends a job that is queued; undefined where it is not. Others that wait for it are the caller's affair: `settle`. */
+  /** Ends a job that is queued; undefined where it is not. Whoever waits for it is let go by the caller: `releaseAfter`. */
   function endQueued(
     id: string,
-    how: { reason: string; entry: TimelineEntry; isAsked: boolean; restorable: Restorable }
+    { reason, entry }: EndInQueue,
+    { isAsked = false, restorable }: { isAsked?: boolean; restorable: Restorable }
   ): JobThatEnded | undefined {
-    const { reason, entry } = how
-    const asked = how.isAsked ? entry.atMs : null
     const row = queued.get(id)
     if (row === undefined) return undefined
-    end.run({ id, reason, atMs: entry.atMs, asked, restorable: RESTORABLE[how.restorable] })
+    const { atMs } = entry
+    end.run({ id, reason, atMs, asked: isAsked ? atMs : null, restorable: RESTORABLE.indexOf(restorable) })
     counters.moved(row, { ...row, status: 'cancelled', hold: null })
     timeline.add(id, null, 'ended', entry)
-    chainEnds.note({ id, project: row.project, spider: row.spider, outcome: 'cancelled', atMs: entry.atMs })
+    chainEnds.recordEnd({ id, project: row.project, spider: row.spider, outcome: 'cancelled', atMs })
     changes.job(id)
-    outbox.job('job.ended', id, entry.atMs)
+    outbox.recordJob('job.ended', id, atMs)
     return { id, outcome: 'cancelled', overlapKey: row.overlap_key }
   }
 
-  function skip(id: string, because: { jobId: string; outcome: Outcome | null }, atMs: number) {
-    const { jobId, outcome } = because
-    return endQueued(id, {
-      reason: `skipped: ${jobId} ended as ${outcome}`,
-      entry: { atMs, text: `Skipped: ${jobId} ended as ${outcome}`, evidence: { jobId, outcome } },
-      isAsked: false,
-      restorable: 'with_what_it_waited_for'
-    })
+  function skip(id: string, because: { jobId: string; outcome: Outcome }, atMs: number): JobThatEnded | undefined {
+    return endQueued(id, skipped(because, atMs), { restorable: 'with_what_it_waited_for' })
   }
 
-  /** Lets the next job of each lane in that is held for this key, unless one is live: in one lane there may be no node for it. */
+  /** Lets in what waits for this key, unless a run of it is live. */
   function freeOverlap(key: string, entry: TimelineEntry): void {
     if (isOverlapLive(key)) return
-    const lanes = new Set<string>()
-    for (const next of overlapNext.all(key)) {
-      if (lanes.has(next.lane)) continue
-      lanes.add(next.lane)
-      release(next, null, entry)
-    }
+    for (const next of nextOfEachLane(overlapNext.all(key))) release(next, null, entry)
   }
 
   /** Jobs have ended: what waits for them goes on, or ends as skipped, which may be what others wait for, and so on. */
-  function settle(ended: JobThatEnded[], atMs: number): void {
+  function releaseAfter(ended: JobThatEnded[], atMs: number): void {
     const keys = new Map<string, string>()
     // It grows while it is walked: chains of any length need no recursion.
     for (const job of ended) {
       if (job.overlapKey !== null) keys.set(job.overlapKey, job.id)
       // Two conditions on one job are two rows, but one job that waits.
       for (const id of new Set(dependents.all(job.id))) {
-        const { broken, isMet } = judge(id)
-        if (broken !== undefined) {
-          const skipped = skip(id, broken, atMs)
-          if (skipped !== undefined) ended.push(skipped)
-        } else if (isMet) {
-          const waiting = one.get(id) as HeldRow & HeldBy
-          const evidence = { jobId: job.id, outcome: job.outcome }
-          release(waiting, laterHold(waiting, atMs), { atMs, text: 'What it waited for has ended', evidence })
+        const verdict = judge(id)
+        if (verdict.kind === 'open') continue
+        if (verdict.kind === 'met') {
+          const waiting = one.get(id)!
+          release(waiting, holdOf(waiting, 'met', atMs, isOverlapLive), dependenciesMet(job, atMs))
+          continue
         }
+        const skippedJob = skip(id, verdict.by, atMs)
+        if (skippedJob !== undefined) ended.push(skippedJob)
       }
     }
-    for (const [key, jobId] of keys) freeOverlap(key, overlapOver(atMs, jobId))
+    for (const [key, jobId] of keys) freeOverlap(key, overlapEnded(jobId, atMs))
   }
 
   return {
-    laterHold,
     isOverlapLive,
 
     /** Its dependencies were met before it came: without a word in the timeline. */
-    holdLater(jobId: string, nowMs: number): void {
-      const job = one.get(jobId) as HeldRow & HeldBy
-      changeHold(job, laterHold(job, nowMs))
+    holdFurther(jobId: string, nowMs: number): void {
+      const job = one.get(jobId)!
+      changeHold(job, holdOf(job, 'met', nowMs, isOverlapLive))
     },
 
     judge,
     skip,
     endQueued,
     freeOverlap,
-    settle,
+    releaseAfter,
 
     releaseDue(nowMs: number, limit: number): { released: number; expired: number; nextDueMs: number | null } {
       const ended: JobThatEnded[] = []
       for (const { id, expires_at_ms } of expired.all(nowMs, limit)) {
-        const entry = { atMs: nowMs, text: 'Not sent by its time: dropped', evidence: { expiresAtMs: expires_at_ms } }
-        const job = endQueued(id, { reason: 'expired', entry, isAsked: false, restorable: 'never' })
+        const job = endQueued(id, expiredInQueue(expires_at_ms, nowMs), { restorable: 'never' })
         if (job !== undefined) ended.push(job)
       }
       const expiredCount = ended.length
-      settle(ended, nowMs)
+      releaseAfter(ended, nowMs)
       const jobs = due.all(nowMs, limit)
       for (const job of jobs) {
-        release(job, isOverlapLive(job.overlap_key) ? 'overlap' : null, {
-          atMs: nowMs,
-          text: job.hold === 'retry' ? 'The wait before the next try is over' : 'Its time has come',
-          evidence: { notBeforeMs: job.not_before_ms }
-        })
+        const next = holdOf(job, 'met', nowMs, isOverlapLive)
+        release(job, next, timeReached(job.hold as Hold, job.notBeforeMs, nowMs))
       }
       const times = [nextDue.get() ?? null, nextExpiry.get() ?? null].filter((time) => time !== null)
       return {
@@ -225,15 +195,5 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
   }
 }
 
-/** What the next of its key is let in with. */
-export function overlapOver(atMs: number, jobId: string): TimelineEntry {
-  return { atMs, text: 'The run before it of this spider is over', evidence: { jobId } }
-}
-
-/** Whether a job that was cancelled while queued may go back: by itself, or together with the one it was skipped for. */
-export const RESTORABLE = { never: 0, by_itself: 1, with_what_it_waited_for: 2 } as const
-type Restorable = keyof typeof RESTORABLE
-
-function isMet(on: Dependency['on'], outcome: Outcome): boolean {
-  return on === 'ended' || on === outcome
-}
+/** As the column has it. */
+export const RESTORABLE: readonly Restorable[] = ['never', 'by_itself', 'with_what_it_waited_for']

@@ -1,7 +1,8 @@
 import type { Database } from 'better-sqlite3'
 import type { Placement, QueuePlace } from '../../../shared/contract/index.ts'
+import { nextAfterPlacement } from '../../job-rules/timeline.ts'
 import { laneText } from '../lane.ts'
-import type { TimelineEntry } from '../records.ts'
+import type { TimelineEntry } from '../../job-rules/attempt-change.ts'
 import type { ChangeLog } from './change-log.ts'
 import { COUNTED, type Holds } from './holds.ts'
 import type { CountedRow, Counters } from './counters.ts'
@@ -43,8 +44,8 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
   const queued = database.prepare<[string], QueuedRow>(
     `SELECT id, version, priority, rank, overlap_key, ${COUNTED} FROM jobs WHERE id = ? AND state = 'queued'`
   )
-  const takeBack = database.prepare<[number], number>('UPDATE queue_ends SET back = back + ? RETURNING back').pluck()
-  const takeFront = database
+  const moveBack = database.prepare<[number], number>('UPDATE queue_ends SET back = back + ? RETURNING back').pluck()
+  const moveFront = database
     .prepare<[number], number>('UPDATE queue_ends SET front = front - ? RETURNING front')
     .pluck()
   const rankBefore = database.prepare<{ priority: number; rank: number }, number | null>(ORDER_SQL.before).pluck()
@@ -68,7 +69,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
     return [...new Set(ids)].map((id) => queued.get(id)).filter((row) => row !== undefined)
   }
 
-  function noteChange(row: QueuedRow, entry: TimelineEntry): void {
+  function recordChange(row: QueuedRow, entry: TimelineEntry): void {
     timeline.add(row.id, null, 'changed', entry)
     changes.job(row.id)
     if (row.hold === null) changes.lane(row.lane)
@@ -76,7 +77,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
 
   /** Ranks for so many jobs behind all others; answers the rank before the first of them. */
   function ranksAtBack(count: number): number {
-    return (takeBack.get(count) as number) - count
+    return (moveBack.get(count) as number) - count
   }
 
   function moveBefore(rows: QueuedRow[], beforeId: string): boolean {
@@ -112,14 +113,14 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
   }
 
   return {
-    takeBack: ranksAtBack,
+    ranksAtBack,
 
     setPriority(ids: string[], priority: number, entry: TimelineEntry): string[] {
       const rows = queuedRows(ids)
       for (const row of rows) {
         if (row.priority === priority) continue
         setPriority.run(priority, row.id)
-        noteChange(row, entry)
+        recordChange(row, entry)
       }
       return rows.map(({ id }) => id)
     },
@@ -130,13 +131,13 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
       if (typeof to === 'object') {
         if (!moveBefore(moved, to.before)) return []
       } else {
-        let rank = to === 'back' ? ranksAtBack(rows.length) : (takeFront.get(rows.length) as number) - 1
+        let rank = to === 'back' ? ranksAtBack(rows.length) : (moveFront.get(rows.length) as number) - 1
         for (const row of rows) {
           rank += 1
           setRank.run(rank, row.id)
         }
       }
-      for (const row of moved) noteChange(row, entry)
+      for (const row of moved) recordChange(row, entry)
       return rows.map(({ id }) => id)
     },
 
@@ -145,13 +146,12 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
       for (const row of rows) {
         const lane = laneText({ ...row, placement })
         setPlacement.run(placement.nodeId, JSON.stringify(placement.tags), lane, row.id)
-        noteChange(row, entry)
+        recordChange(row, entry)
         counters.moved(row, { ...row, lane })
       }
       // In each lane one of a key stands for all that are held for it: those that moved may have left it, or come to one without.
-      const text = 'No run of this spider is live, and its turn has come since one was placed elsewhere'
       for (const key of new Set(rows.map(({ overlap_key }) => overlap_key))) {
-        if (key !== null) holds.freeOverlap(key, { atMs: entry.atMs, text, evidence: {} })
+        if (key !== null) holds.freeOverlap(key, nextAfterPlacement(entry.atMs))
       }
       return rows.map(({ id }) => id)
     }

@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import { maskSecrets } from '../../../shared/secret-values.ts'
+import { eventBody, isAbout, type JobEvent, jobEventData } from '../../job-rules/events.ts'
 import type { DeliveryTry, NewWebhook, Retention, StoredDelivery, StoredWebhook } from '../records.ts'
 import { type JobRow, toJob } from './rows.ts'
 
@@ -95,10 +95,10 @@ export function createOutbox(database: Database) {
   const conclude = database.prepare(
     `UPDATE deliveries SET state = ?, tries = ?, next_try_at_ms = ?, ended_at_ms = ?, answer = ? WHERE sequence = ?`
   )
-  const noteGood = database.prepare<[number, string]>(
+  const setDelivered = database.prepare<[number, string]>(
     'UPDATE webhooks SET last_delivered_at_ms = ?, problem = NULL, dropped = 0 WHERE id = ?'
   )
-  const noteBad = database.prepare<[string | null, string]>('UPDATE webhooks SET problem = ? WHERE id = ?')
+  const setProblem = database.prepare<[string | null, string]>('UPDATE webhooks SET problem = ? WHERE id = ?')
   const turnOff = database.prepare<[string]>('UPDATE webhooks SET enabled = 0 WHERE id = ?')
   const allDead = database
     .prepare<[string], number>("SELECT sequence FROM deliveries WHERE webhook_id = ? AND state = 'dead'")
@@ -106,7 +106,7 @@ export function createOutbox(database: Database) {
   const prune = database.prepare<[string, number, number], string>(OUTBOX_SQL.prune).pluck()
   const pruneOf = database.prepare<[string, string, number]>(OUTBOX_SQL.pruneOf)
   let wanting: Wanting | null = null
-  let isHushed = false
+  let isSilent = false
   const counts = new Map<string, Counts>()
 
   function whoWants(event: string) {
@@ -133,31 +133,31 @@ export function createOutbox(database: Database) {
   }
 
   /** `projects`: those it is about. `data` is only made where somebody wants it. */
-  function note(event: string, projects: readonly string[], atMs: number, data: () => unknown): void {
-    const subscribers = isHushed ? undefined : whoWants(event)
+  function record(event: string, projects: readonly string[], atMs: number, data: () => unknown): void {
+    const subscribers = isSilent ? undefined : whoWants(event)
     if (subscribers === undefined) return
     let body: string | null = null
     for (const subscriber of subscribers) {
-      if (subscriber.project !== null && !projects.includes(subscriber.project)) continue
+      if (!isAbout(projects, subscriber.project)) continue
       if (subscriber.room <= 0) {
         countFor(subscriber.id).dropped += 1
         continue
       }
       subscriber.room -= 1
-      body ??= JSON.stringify({ type: event, timestamp: new Date(atMs).toISOString(), data: data() })
+      body ??= eventBody(event, atMs, data())
       insert.run(subscriber.id, event, body, atMs, atMs)
       countFor(subscriber.id).waiting += 1
     }
   }
 
-  function tryWasMade({ id, state, atMs, nextTryAtMs, answer, isGone }: DeliveryTry): void {
+  function recordTry({ id, state, atMs, nextTryAtMs, answer, isGone }: DeliveryTry): void {
     const before = one.get(sequenceOf(id) ?? -1)
     // Its webhook was removed meanwhile.
     if (before === undefined || before.state !== 'waiting') return
     const endedAtMs = state === 'waiting' ? null : atMs
     conclude.run(state, before.tries + 1, nextTryAtMs, endedAtMs, answer, before.sequence)
-    if (state === 'delivered') noteGood.run(atMs, before.webhook_id)
-    else noteBad.run(answer, before.webhook_id)
+    if (state === 'delivered') setDelivered.run(atMs, before.webhook_id)
+    else setProblem.run(answer, before.webhook_id)
     if (isGone === true) turnOff.run(before.webhook_id)
     if (state === 'waiting') return
     const counted = countFor(before.webhook_id)
@@ -166,28 +166,22 @@ export function createOutbox(database: Database) {
   }
 
   return {
-    note,
-    isWanted: (event: string): boolean => !isHushed && whoWants(event) !== undefined,
+    record,
+    isWanted: (event: string): boolean => !isSilent && whoWants(event) !== undefined,
 
-    /** A job as it is now, its secret values masked. */
-    job(event: 'job.queued' | 'job.started' | 'job.ended', id: string, atMs: number): void {
-      if (isHushed || whoWants(event) === undefined) return
+    recordJob(event: JobEvent, id: string, atMs: number): void {
+      if (isSilent || whoWants(event) === undefined) return
       const row = job.get(id)
-      if (row === undefined) return
-      note(event, [row.project], atMs, () => {
-        // How placement sees it is nobody's affair outside.
-        const { lane: _lane, ...told } = maskSecrets(toJob(row))
-        return { job: told }
-      })
+      if (row !== undefined) record(event, [row.project], atMs, () => jobEventData(toJob(row)))
     },
 
     /** What was written down elsewhere long ago is no news. */
-    hushed<T>(work: () => T): T {
-      isHushed = true
+    silently<T>(work: () => T): T {
+      isSilent = true
       try {
         return work()
       } finally {
-        isHushed = false
+        isSilent = false
       }
     },
 
@@ -228,7 +222,7 @@ export function createOutbox(database: Database) {
       return { deliveries, nextDueMs }
     },
 
-    conclude: (tries: DeliveryTry[]): void => tries.forEach(tryWasMade),
+    conclude: (tries: DeliveryTry[]): void => tries.forEach(recordTry),
 
     deliveries(
       webhookId: string,

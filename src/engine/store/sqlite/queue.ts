@@ -1,9 +1,13 @@
 import type { Database } from 'better-sqlite3'
-import type { AttemptStart, BegunAttempt, LaneDepth, QueueHead, TimelineEntry } from '../records.ts'
+import { type Holdable, holdOf } from '../../job-rules/holds.ts'
+import { mayBeRestored } from '../../job-rules/restore.ts'
+import { cancelledInQueue } from '../../job-rules/timeline.ts'
+import type { TimelineEntry } from '../../job-rules/attempt-change.ts'
+import type { AttemptStart, BegunAttempt, LaneDepth, QueueHead } from '../records.ts'
 import type { ChainEnds } from './chain-ends.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { CountedRow, Counters } from './counters.ts'
-import { COUNTED, type Holds, type JobThatEnded, RESTORABLE } from './holds.ts'
+import { COUNTED, HOLDABLE, type Holds, type JobThatEnded, RESTORABLE } from './holds.ts'
 import { type JobRow, toJob } from './rows.ts'
 import type { Timeline } from './timeline.ts'
 
@@ -38,12 +42,9 @@ interface Dependencies {
 
 type Claim = Omit<AttemptStart, 'entry'> & { atMs: number }
 
-interface CancelledRow extends CountedRow {
+interface CancelledRow extends CountedRow, Holdable {
   state: string
   cancelled_while_queued: number
-  not_before_ms: number | null
-  overlap_key: string | null
-  attempt_count: number
 }
 
 /** Jobs on their way through and out of the queue. Every function runs inside a transaction of its caller. */
@@ -57,7 +58,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     QUEUE_SQL.insertAttempt
   )
   const cancelled = database.prepare<[string], CancelledRow>(
-    `SELECT state, cancelled_while_queued, not_before_ms, overlap_key, attempt_count, ${COUNTED} FROM jobs WHERE id = ?`
+    `SELECT state, cancelled_while_queued, ${HOLDABLE}, ${COUNTED} FROM jobs WHERE id = ?`
   )
   const restore = database.prepare<[string | null, string]>(
     `UPDATE jobs SET state = 'queued', hold = ?, outcome = NULL, reason = NULL, cancelled_while_queued = 0,
@@ -86,13 +87,12 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
   function restoreOne(id: string, isAsked: boolean, nowMs: number): boolean {
     const row = cancelled.get(id)
     if (row === undefined || row.state !== 'ended') return false
-    if (row.cancelled_while_queued === RESTORABLE.never) return false
-    if (row.cancelled_while_queued === RESTORABLE.by_itself && !isAsked) return false
-    const { broken, isMet } = holds.judge(id)
-    if (broken !== undefined) return false
-    const hold = isMet ? holds.laterHold(row, nowMs) : 'dependency'
+    if (!mayBeRestored(RESTORABLE[row.cancelled_while_queued]!, isAsked)) return false
+    const verdict = holds.judge(id)
+    if (verdict.kind === 'broken') return false
+    const hold = holdOf(row, verdict.kind, nowMs, holds.isOverlapLive)
     restore.run(hold, id)
-    chainEnds.takeBack(id)
+    chainEnds.withdrawEnd(id)
     counters.moved(row, { ...row, status: 'queued', hold })
     return true
   }
@@ -134,12 +134,11 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     cancelQueued(ids: string[], entry: TimelineEntry): string[] {
       const ended: JobThatEnded[] = []
       for (const id of ids) {
-        const how = { reason: 'cancelled while queued', entry, isAsked: true, restorable: 'by_itself' as const }
-        const job = holds.endQueued(id, how)
+        const job = holds.endQueued(id, cancelledInQueue(entry), { isAsked: true, restorable: 'by_itself' })
         if (job !== undefined) ended.push(job)
       }
       const done = ended.map(({ id }) => id)
-      holds.settle(ended, entry.atMs)
+      holds.releaseAfter(ended, entry.atMs)
       return done
     },
 

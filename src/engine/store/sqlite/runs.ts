@@ -1,4 +1,5 @@
-import type { AttemptChange, AttemptStart, NewJob } from '../records.ts'
+import type { AttemptChange } from '../../job-rules/attempt-change.ts'
+import type { AttemptStart, NewJob } from '../records.ts'
 import type { createAttempts } from './attempts.ts'
 import type { createEnqueue } from './enqueue.ts'
 import type { Outbox } from './outbox.ts'
@@ -24,7 +25,7 @@ export function createRuns({ enqueue, queue, attempts, outbox }: Dependencies) {
         }
         // Another server's history is no news; a run that goes on is.
         const apply = () => attempts.applyChanges(changes)
-        if (changes.some(({ to }) => to === 'ended')) outbox.hushed(apply)
+        if (changes.some(({ to }) => to === 'ended')) outbox.silently(apply)
         else apply()
       }
     }

@@ -1,5 +1,6 @@
 import type { Database } from 'better-sqlite3'
 import type { Firing } from '../../../shared/contract/index.ts'
+import { firingEvent, firingEventData, pausedEventData } from '../../job-rules/events.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { NewFiring, NewJob, StoredFiring, StoredJob, StoredSchedule } from '../records.ts'
 import type { ChangeLog } from './change-log.ts'
@@ -113,25 +114,16 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   const namedBy = (id: string) => toSchedule(many.get(JSON.stringify([id]))!).settings
   const projectsOf = ({ jobs }: StoredSchedule['settings']) => jobs.map(({ project }) => project)
 
-  /** A moment that made jobs, or should have. Those that a policy leaves out are as they should be: no news. */
-  function tellFiring(firing: Omit<StoredFiring, 'statuses' | 'startedAtMs' | 'endedAtMs'>): void {
-    if (firing.state === 'skipped') return
-    const event = firing.state === 'fired' ? 'schedule.fired' : 'schedule.missed'
-    if (!outbox.isWanted(event)) return
-    const { scheduleId: id, nominalMs, origin, state, reason, text, count, jobIds } = firing
-    const settings = namedBy(id)
-    outbox.note(event, projectsOf(settings), firing.atMs, () => ({
-      schedule: { id, name: settings.name },
-      firing: { nominalMs, origin, state, reason, text, count, jobIds }
-    }))
+  function recordFiring(firing: Omit<StoredFiring, 'statuses' | 'startedAtMs' | 'endedAtMs'>): void {
+    const event = firingEvent(firing.state)
+    if (event === null || !outbox.isWanted(event)) return
+    const settings = namedBy(firing.scheduleId)
+    outbox.record(event, projectsOf(settings), firing.atMs, () => firingEventData(firing, settings))
   }
 
-  function tellPaused({ id, settings, pausedBy, pauseNote, changedAtMs }: StoredSchedule): void {
-    outbox.note('schedule.paused', projectsOf(settings), changedAtMs, () => ({
-      schedule: { id, name: settings.name },
-      pausedBy,
-      note: pauseNote
-    }))
+  function recordPaused(schedule: StoredSchedule): void {
+    const { settings, changedAtMs } = schedule
+    outbox.record('schedule.paused', projectsOf(settings), changedAtMs, () => pausedEventData(schedule))
   }
 
   /** Whether it lies among moments whose rows were pruned. */
@@ -201,7 +193,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       else update.run(row)
       putProgress.run(row)
       changes.add('schedule', id)
-      if (isNewlyPaused) tellPaused(schedule)
+      if (isNewlyPaused) recordPaused(schedule)
     },
 
     remove(ids: string[]): string[] {
@@ -254,7 +246,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
         const id = Number(lastInsertRowid)
         const fields = { id, scheduleId, nominalMs, origin, backfillId, atMs, state, reason, text, count, jobIds }
         const fired = { ...fields, ...factsOf(made, jobIds) }
-        tellFiring(fired)
+        recordFiring(fired)
         return fired
       })
     },

@@ -163,7 +163,7 @@ export async function openSqliteStoreInThread(
     recordEvents: (events) =>
       write(() => {
         for (const { event, project, atMs, data } of events) {
-          outbox.note(event, project === null ? [] : [project], atMs, () => data)
+          outbox.record(event, project === null ? [] : [project], atMs, () => data)
         }
       }),
     listDueDeliveries: (nowMs, limitEach) => read(() => outbox.due(nowMs, limitEach)),

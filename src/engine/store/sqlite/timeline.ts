@@ -1,6 +1,6 @@
 import type { Database } from 'better-sqlite3'
 import type { Transition, TransitionKind } from '../../../shared/contract/index.ts'
-import type { TimelineEntry } from '../records.ts'
+import type { TimelineEntry } from '../../job-rules/attempt-change.ts'
 import { type AskedRow, toQueuedEntry, type TransitionRow, toTransition } from './rows.ts'
 
 export type Timeline = ReturnType<typeof createTimeline>

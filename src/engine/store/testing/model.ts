@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { AttemptResult, AttemptState, Dependency, Outcome } from '../../../shared/contract/index.ts'
+import type {
+  AttemptResult,
+  AttemptState,
+  Dependency,
+  Outcome,
+  TransitionKind
+} from '../../../shared/contract/index.ts'
+import { attemptStatesAfter } from '../../job-rules/transitions.ts'
 import { aNewJob, entry } from '../../testing/builders.ts'
 import type { NewJob } from '../records.ts'
 import type { Store } from '../store.ts'
@@ -216,21 +223,27 @@ async function tell(
     if (isQueued) model.place(known, nodeId)
   } else {
     const change = { jobId: known.job.id, attemptNumber: Math.max(1, number), from: next.from, entry: now }
-    const applies = attempt !== undefined && attempt.state !== 'ended' && next.from.includes(attempt.state)
+    const applies = attempt !== undefined && next.from.includes(attempt.state)
     const retryAtMs = next.do === 'end' && next.retry !== null ? now.atMs + next.retry : undefined
-    const applied = await store.applyChanges([
+    const kind = next.do === 'move' ? kindOfMove(attempt?.state, next.to) : kindOfEnd(next.result)
+    const writing = store.applyChanges([
       next.do === 'move'
-        ? { ...change, to: next.to, kind: 'running' }
+        ? { ...change, to: next.to, kind }
         : {
             ...change,
             to: 'ended',
-            kind: 'ended',
+            kind,
             result: next.result,
             jobOutcome: next.jobOutcome,
             ...(retryAtMs === undefined ? {} : { retryAtMs, mayHaveRunTwice: true })
           }
     ])
-    expect(applied).toEqual([applies])
+    const to = next.do === 'move' ? next.to : 'ended'
+    if (applies && !attemptStatesAfter(attempt.state, kind).includes(to)) {
+      await expect(writing).rejects.toThrow(/No attempt goes/)
+      return
+    }
+    expect(await writing).toEqual([applies])
     if (!applies) return
     known.entries += 1
     if (next.do === 'move') {
@@ -247,6 +260,16 @@ async function tell(
     if (ends === null) model.queueAgain(known, retryAtMs, now.atMs)
     else model.end(known, ends, now.atMs)
   }
+}
+
+/** The event that leads there; where none does, one that the store refuses. */
+function kindOfMove(from: AttemptState | undefined, to: AttemptState): TransitionKind {
+  const kinds = ['accepted', 'uncertain', 'running', 'vanished', 'finishing'] as const
+  return kinds.find((kind) => attemptStatesAfter(from ?? null, kind).includes(to)) ?? 'running'
+}
+
+function kindOfEnd(result: AttemptResult): TransitionKind {
+  return result === 'absent' ? 'absent' : 'ended'
 }
 
 async function compare(store: Store, queue: ModelQueue): Promise<void> {

@@ -2,7 +2,8 @@ import { expect } from 'vitest'
 import type { Attempt, JobFilter } from '../../../shared/contract/index.ts'
 import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
 import { parseLane } from '../lane.ts'
-import type { AttemptChange, AttemptStart, NewJob } from '../records.ts'
+import type { AttemptChange } from '../../job-rules/attempt-change.ts'
+import type { AttemptStart, NewJob } from '../records.ts'
 import type { Store } from '../store.ts'
 
 /** A store on empty data of its own. `reopen` closes it and opens the same data again. */
@@ -29,7 +30,7 @@ export function createStory(openStore: () => Promise<StoreUnderTest>) {
       jobId: job.id,
       attemptNumber: 1,
       from: ['sending', 'uncertain', 'accepted', 'running', 'finishing'],
-      kind: 'ended',
+      kind: over.to === undefined ? 'seen_again' : over.result === 'absent' ? 'absent' : 'ended',
       entry: entry(),
       ...over
     }

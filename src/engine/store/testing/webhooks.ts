@@ -44,7 +44,7 @@ export function describeWebhooks(story: Story): void {
       await begin(job)
       await story.store.applyChanges([change(job, { to: 'accepted', kind: 'accepted' })])
       for (let times = 0; times < 2; times += 1) {
-        await story.store.applyChanges([change(job, { to: 'running', kind: 'running' })])
+        await story.store.applyChanges([change(job, { from: ['accepted'], to: 'running', kind: 'running' })])
       }
       await end(job, { result: 'failed', killingLine: 'it broke' })
       await end(job)

@@ -1,0 +1,62 @@
+import type { Attempt, AttemptState, Job, Transition, TransitionKind } from '../../src/shared/contract/index.ts'
+import { attemptStatesAfter, jobStatesAfter } from '../../src/engine/job-rules/transitions.ts'
+
+/** What may stand in the timeline of one attempt only once in each of its lives (one that is found again begins another). */
+const ONCE_A_LIFE: TransitionKind[] = ['vanished', 'limit_hit']
+
+/**
+ * What a timeline tells that the table of transitions does not have (I4), in words. An entry may lead to more than one state (an end sends the
+ * job back, or ends it), so all that are possible are carried on, and what is stored must be one of them in the end.
+ */
+export function findIllegalTransitions(
+  job: Pick<Job, 'state'>,
+  attempts: readonly Attempt[],
+  timeline: readonly Transition[]
+): string[] {
+  return [
+    ...attempts.flatMap((attempt) => findInAttempt(attempt, timeline)),
+    ...findInJob(job, timeline),
+    ...attempts.flatMap((attempt) => findRepeated(attempt, timeline))
+  ]
+}
+
+function findInAttempt({ number, state }: Attempt, timeline: readonly Transition[]): string[] {
+  let possible: (AttemptState | null)[] = [null]
+  let last = 'nothing'
+  for (const { kind, attemptNumber } of timeline) {
+    if (attemptNumber !== number) continue
+    possible = possible.flatMap((one) => attemptStatesAfter(one, kind))
+    if (possible.length === 0) return [`attempt ${number} is ${kind} after ${last}`]
+    last = kind
+  }
+  return possible.includes(state) ? [] : [`attempt ${number} is ${state}, and the last that is told of it is ${last}`]
+}
+
+function findInJob({ state }: Pick<Job, 'state'>, timeline: readonly Transition[]): string[] {
+  let possible: (Job['state'] | null)[] = [null]
+  let last = 'nothing'
+  let newest: number | null = null
+  for (const { kind, attemptNumber } of timeline) {
+    if (kind === 'sending') newest = attemptNumber
+    // A job follows its newest attempt only.
+    if (attemptNumber !== null && attemptNumber !== newest) continue
+    const newestAttempt = attemptNumber !== null
+    possible = [...new Set(possible.flatMap((one) => jobStatesAfter(one, kind, { newestAttempt })))]
+    if (possible.length === 0) return [`the job is ${kind} after ${last}`]
+    last = kind
+  }
+  return possible.includes(state) ? [] : [`the job is ${state}, and the last that is told of it is ${last}`]
+}
+
+function findRepeated({ number }: Attempt, timeline: readonly Transition[]): string[] {
+  const own = timeline.filter(({ attemptNumber }) => attemptNumber === number).map(({ kind }) => kind)
+  const times = (kind: TransitionKind) => own.filter((one) => one === kind).length
+  const lives = 1 + times('found_again')
+  const again = own.some((kind, index) => kind === 'seen_again' && own[index + 1] === kind)
+  return [
+    ...ONCE_A_LIFE.filter((kind) => times(kind) > lives).map(
+      (kind) => `attempt ${number} is ${kind} ${times(kind)} times`
+    ),
+    ...(again ? [`attempt ${number} is seen_again twice running`] : [])
+  ]
+}

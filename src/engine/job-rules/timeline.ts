@@ -1,0 +1,61 @@
+import type { Hold, Outcome } from '../../shared/contract/index.ts'
+import type { TimelineEntry } from './attempt-change.ts'
+
+/** How jobs end that were never sent: the reason that stands in the job, and the entry of its timeline. */
+export interface EndInQueue {
+  reason: string
+  entry: TimelineEntry
+}
+
+export function cancelledInQueue(entry: TimelineEntry): EndInQueue {
+  return { reason: 'cancelled while queued', entry }
+}
+
+export function skipped(because: { jobId: string; outcome: Outcome }, atMs: number): EndInQueue {
+  const { jobId, outcome } = because
+  return {
+    reason: `skipped: ${jobId} ended as ${outcome}`,
+    entry: { atMs, text: `Skipped: ${jobId} ended as ${outcome}`, evidence: { jobId, outcome } }
+  }
+}
+
+export function expired(expiresAtMs: number, atMs: number): EndInQueue {
+  return {
+    reason: 'expired',
+    entry: { atMs, text: 'Expired: it could not be sent before its deadline', evidence: { expiresAtMs } }
+  }
+}
+
+/** The attempt ended in a way that would send its job back to the queue, had nobody asked to cancel it. */
+export function stoppedBeforeRetry(cancelAskedAtMs: number, atMs: number): TimelineEntry {
+  return {
+    atMs,
+    text: 'Cancelled: a cancel was requested earlier, so it is not sent again',
+    evidence: { cancelAskedAtMs }
+  }
+}
+
+export function dependenciesMet(last: { id: string; outcome: Outcome }, atMs: number): TimelineEntry {
+  const evidence = { jobId: last.id, outcome: last.outcome }
+  return { atMs, text: 'The jobs it waited for have ended', evidence }
+}
+
+/** `hold`: what held it until then. */
+export function timeReached(hold: Hold | null, notBeforeMs: number | null, atMs: number): TimelineEntry {
+  const text = hold === 'retry' ? 'The retry delay is over' : 'Its start time is reached'
+  return { atMs, text, evidence: { notBeforeMs } }
+}
+
+/** `jobId`: the one whose run kept it waiting. */
+export function overlapEnded(jobId: string, atMs: number): TimelineEntry {
+  return { atMs, text: 'The previous run of this spider has ended', evidence: { jobId } }
+}
+
+/** Another job of its key stood first in its lane, and was placed elsewhere. */
+export function nextAfterPlacement(atMs: number): TimelineEntry {
+  return {
+    atMs,
+    text: 'No run of this spider is live, and the job ahead of it was moved to other nodes',
+    evidence: {}
+  }
+}
