@@ -32,3 +32,6 @@ export type WebhookId = Branded<string, 'WebhookId'>
 /** Of a discovery source; an operator chooses it. */
 export const SourceId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/)
 export type SourceId = Branded<string, 'SourceId'>
+
+/** What the SecretBox makes of a secret: the only form in which the store may hold one. */
+export type SealedText = Branded<string, 'SealedText'>
