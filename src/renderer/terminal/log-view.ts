@@ -1,11 +1,13 @@
 import { SearchAddon } from '@xterm/addon-search'
 import { WebglAddon } from '@xterm/addon-webgl'
 import { FitAddon } from '@xterm/addon-fit'
-import { Terminal } from '@xterm/xterm'
+import type { Terminal } from '@xterm/xterm'
 import type { LogChunk } from '../../shared/contract/index.ts'
 import { type FollowState, followLog, type LogsClient } from './follow-log.ts'
 import { LogBuffer } from './log-buffer.ts'
 import { LOG_LEVELS, type LogLevel, type LogLine, paintLogLine, plainLogLine } from './log-line.ts'
+import { readLogRange } from './read-log-range.ts'
+import { createTerminal, SEARCH_LOOK } from './terminal-look.ts'
 import { TerminalWriter } from './terminal-writer.ts'
 
 /** What the component shows around the terminal. A new object for every change. */
@@ -40,7 +42,7 @@ export interface LogViewOptions {
 
 const FIRST_READ_BYTES = 262_144
 const OLDER_READ_BYTES = 1_048_576
-/** Older lines make the terminal be written anew: each step reads this many times what is held, so that there are few. */
+/** Older lines rewrite the whole terminal: each step reads this many times what is held, so that there are few. */
 const OLDER_READ_GROWTH = 3
 const NARROW_COLUMNS = 80
 const REWRITE_STEP_LINES = 1000
@@ -77,23 +79,7 @@ export class LogView {
 
   constructor(options: LogViewOptions) {
     this.#options = options
-    this.#terminal = new Terminal({
-      // The search's marks are decorations, which xterm still calls proposed.
-      allowProposedApi: true,
-      convertEol: true,
-      disableStdin: true,
-      cursorInactiveStyle: 'none',
-      cursorStyle: 'bar',
-      fontFamily: "ui-monospace, 'JetBrains Mono', 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace",
-      fontSize: 12,
-      lineHeight: 1.4,
-      scrollback: 60_000,
-      minimumContrastRatio: 4.5,
-      overviewRuler: { width: 9 },
-      // No link is ever followed out of a log.
-      linkHandler: { activate: () => {} },
-      theme: TERMINAL_THEME
-    })
+    this.#terminal = createTerminal()
     this.#terminal.loadAddon(this.#fit)
     this.#terminal.loadAddon(this.#search)
     this.#writer = new TerminalWriter(this.#terminal)
@@ -103,7 +89,7 @@ export class LogView {
       this.#match = { index: resultIndex, count: resultCount }
       this.#changed()
     })
-    this.#snapshot = this.#take()
+    this.#snapshot = this.#makeSnapshot()
   }
 
   get snapshot(): LogSnapshot {
@@ -265,7 +251,9 @@ export class LogView {
     this.#isLoadingOlder = true
     this.#changed()
     try {
-      const older = await this.#readRange(Math.max(0, end - this.#olderBytes(end)), end)
+      const { logs, jobId, attemptNumber } = this.#options
+      const range = { jobId, attemptNumber, start: Math.max(0, end - this.#olderBytes(end)), end }
+      const older = await readLogRange(logs, range, this.#abort.signal)
       if (this.#abort.signal.aborted) return
       const rowsBefore = this.#terminal.buffer.active.length
       this.#buffer.prepend(older)
@@ -279,29 +267,11 @@ export class LogView {
     }
   }
 
-  /** Never more than there is room for, by the length of the lines held: the terminal's own scrollback has its limit. */
+  /** Never more than there is room for, by the length of the lines held: the terminal's scrollback has its limit. */
   #olderBytes(end: number): number {
     const heldBytes = (this.#buffer.nextOffset ?? end) - end
     const roomBytes = this.#buffer.lineRoom * (heldBytes / Math.max(1, this.#buffer.lines.length))
     return Math.max(OLDER_READ_BYTES, Math.floor(Math.min(OLDER_READ_GROWTH * heldBytes, roomBytes)))
-  }
-
-  async #readRange(start: number, end: number): Promise<{ offset: number; nextOffset: number; text: string }> {
-    const { logs, jobId, attemptNumber } = this.#options
-    let text = ''
-    let offset = start
-    let first = start
-    while (offset < end) {
-      const chunk = await logs.read(
-        { jobId, attemptNumber, offset, limitBytes: end - offset },
-        { signal: this.#abort.signal }
-      )
-      if (offset === start) first = chunk.offset
-      if (chunk.nextOffset <= offset) break
-      text += chunk.text
-      offset = chunk.nextOffset
-    }
-    return { offset: first, nextOffset: offset, text }
   }
 
   async #onChunk(chunk: LogChunk): Promise<void> {
@@ -393,12 +363,12 @@ export class LogView {
     if (this.#frame !== 0 || this.#abort.signal.aborted) return
     this.#frame = requestAnimationFrame(() => {
       this.#frame = 0
-      this.#snapshot = this.#take()
+      this.#snapshot = this.#makeSnapshot()
       this.#options.onChange()
     })
   }
 
-  #take(): LogSnapshot {
+  #makeSnapshot(): LogSnapshot {
     return {
       counts: { ...this.#buffer.counts },
       shownLevels: this.#shownLevels,
@@ -425,40 +395,4 @@ export class LogView {
     }
     return found.reverse()
   }
-}
-
-/** The terminal is dark in both looks: logs carry the colours of dark terminals. */
-const TERMINAL_THEME = {
-  background: '#0a0d11',
-  foreground: '#c9d3df',
-  cursor: '#0a0d11',
-  selectionBackground: '#3a4a78',
-  selectionInactiveBackground: '#8a6516',
-  black: '#1a1f27',
-  red: '#ff7b72',
-  green: '#58c793',
-  yellow: '#e0b050',
-  blue: '#6fa8dc',
-  magenta: '#b685f0',
-  cyan: '#5ac1c9',
-  white: '#c9d3df',
-  brightBlack: '#768699',
-  brightRed: '#ffa198',
-  brightGreen: '#7ee2b0',
-  brightYellow: '#f2cc60',
-  brightBlue: '#9ecbff',
-  brightMagenta: '#d2b0ff',
-  brightCyan: '#8be0e6',
-  brightWhite: '#f0f4fa',
-  overviewRulerBorder: '#0a0d11',
-  scrollbarSliderBackground: '#ffffff24',
-  scrollbarSliderHoverBackground: '#ffffff40',
-  scrollbarSliderActiveBackground: '#ffffff55'
-}
-
-const SEARCH_LOOK = {
-  matchBackground: '#5c4a1c',
-  activeMatchBackground: '#a87a16',
-  matchOverviewRuler: '#e0b050',
-  activeMatchColorOverviewRuler: '#f2cc60'
 }

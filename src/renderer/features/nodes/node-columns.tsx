@@ -3,7 +3,7 @@ import { IconLock, IconLockOpen } from '@tabler/icons-react'
 import type { Node } from '../../../shared/contract/index.ts'
 import { NodeHealthDot, nodeHealthWord } from '../../ui/status.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
-import type { Column } from '../../ui/table/virtual-table.tsx'
+import type { Column } from '../../ui/table/column.ts'
 import classes from './node-columns.module.css'
 
 /** What is shown of such a node is what was true when it last answered. */

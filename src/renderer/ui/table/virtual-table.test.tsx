@@ -3,7 +3,8 @@ import { useState } from 'react'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { listenForKeys } from '../../state/keys.ts'
 import { renderBare } from '../../testing/render-app.tsx'
-import { type Column, VirtualTable } from './virtual-table.tsx'
+import type { Column } from './column.ts'
+import { VirtualTable } from './virtual-table.tsx'
 
 interface Row {
   id: string

@@ -1,11 +1,8 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import {
   type CSSProperties,
-  type DragEvent,
   type KeyboardEvent,
-  memo,
   type ReactNode,
-  type RefObject,
   useEffect,
   useId,
   useMemo,
@@ -13,20 +10,12 @@ import {
   useState
 } from 'react'
 import { useKeys } from '../../state/keys.ts'
+import { type Column, type Sort, sortRows } from './column.ts'
+import { HeadCell } from './table-head.tsx'
+import { RowView, type RowViewProps } from './table-row.tsx'
+import { useReorder } from './use-reorder.ts'
+import { useWidth } from './use-width.ts'
 import classes from './virtual-table.module.css'
-
-export interface Column<Row> {
-  id: string
-  header: ReactNode
-  /** A CSS grid track: `110px`, `minmax(160px, 2fr)`. */
-  width: string
-  align?: 'start' | 'end'
-  cell: (row: Row) => ReactNode
-  /** Makes the head a button that sorts by this value. */
-  sortBy?: (row: Row) => string | number | null
-  /** The column goes when the table is narrower than this (pixels). */
-  hideBelowPx?: number
-}
 
 interface VirtualTableProps<Row> {
   /** Name for screen readers: `Jobs`. */
@@ -63,10 +52,8 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const id = useId()
   const scroller = useRef<HTMLDivElement>(null)
   const widthPx = useWidth(scroller)
-  const [sort, setSort] = useState<{ id: string; descending: boolean } | null>(null)
+  const [sort, setSort] = useState<Sort>(null)
   const [cursorId, setCursorId] = useState<string | null>(null)
-  const [dropIndex, setDropIndex] = useState<number | null>(null)
-  const dragged = useRef<readonly string[]>([])
   const markedFrom = useRef<string | null>(null)
 
   const columns = useMemo(
@@ -125,47 +112,13 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
     const row = rows[cursor]
     if (row !== undefined) onOpen?.(row)
   }
-  const onReorder = sort === null ? props.onReorder : undefined
-  /** The marked rows, if the row is one of them; else the row alone. */
-  const movedWith = (target: string) => (marks?.has(target) ? ids.filter((each) => marks.has(each)) : [target])
-  const moveRows = (moved: readonly string[], before: string | null) => {
-    if (before === null || !moved.includes(before)) onReorder?.(moved, before)
-  }
-  const shiftCursor = (direction: -1 | 1) => {
-    const target = ids[cursor]
-    if (target === undefined) return
-    const moved = movedWith(target)
-    const first = ids.indexOf(moved[0] as string)
-    const last = ids.indexOf(moved.at(-1) as string)
-    if (direction === -1 ? first > 0 : last < ids.length - 1)
-      moveRows(moved, direction === -1 ? (ids[first - 1] ?? null) : (ids[last + 2] ?? null))
-  }
-  const drag = {
-    onDragStart: (event: DragEvent) => {
-      const target = ids[rowIndexOf(event)]
-      if (target === undefined) return
-      dragged.current = movedWith(target)
-      event.dataTransfer.effectAllowed = 'move'
-      event.dataTransfer.setData('text/plain', dragged.current.join('\n'))
-    },
-    onDragOver: (event: DragEvent) => {
-      const index = rowIndexOf(event)
-      if (dragged.current.length === 0 || index < 0) return
-      event.preventDefault()
-      event.dataTransfer.dropEffect = 'move'
-      const box = (event.target as Element).closest('[role=row]')!.getBoundingClientRect()
-      setDropIndex(index + (event.clientY > box.top + box.height / 2 ? 1 : 0))
-    },
-    onDrop: (event: DragEvent) => {
-      if (dropIndex === null || dragged.current.length === 0) return
-      event.preventDefault()
-      moveRows(dragged.current, ids[dropIndex] ?? null)
-    },
-    onDragEnd: () => {
-      dragged.current = []
-      setDropIndex(null)
-    }
-  }
+  const { drag, dropIndex, orderKeys } = useReorder({
+    ids,
+    cursor,
+    marks,
+    // Rows that are sorted by a value have no order of their own.
+    onReorder: sort === null ? props.onReorder : undefined
+  })
   const pagePx = scroller.current?.clientHeight ?? 320
   const bindings = [
     { key: 'j', label: 'Next row', run: () => moveTo(cursor + 1) },
@@ -178,12 +131,6 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
         ]
       : [])
   ]
-  const orderKeys = onReorder
-    ? [
-        { key: 'Alt+ArrowUp', label: 'Move row up', run: () => shiftCursor(-1) },
-        { key: 'Alt+ArrowDown', label: 'Move row down', run: () => shiftCursor(1) }
-      ]
-    : []
   useKeys(label, [...bindings, ...orderKeys], primary)
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return
@@ -241,11 +188,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
       {rows.length === 0 ? (
         props.empty
       ) : (
-        <div
-          role="presentation"
-          style={{ height: virtualizer.getTotalSize(), position: 'relative' }}
-          {...(onReorder ? drag : {})}
-        >
+        <div role="presentation" style={{ height: virtualizer.getTotalSize(), position: 'relative' }} {...drag}>
           {dropIndex !== null && (
             <i className={classes.dropLine} style={{ transform: `translateY(${dropIndex * rowPx}px)` }} aria-hidden />
           )}
@@ -265,7 +208,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
                 open={key === openId}
                 stale={props.isStale?.(row) ?? false}
                 marked={marks ? marks.has(key) : null}
-                draggable={onReorder !== undefined}
+                draggable={drag !== null}
                 act={act}
               />
             )
@@ -274,135 +217,4 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
       )}
     </div>
   )
-}
-
-interface RowViewProps {
-  row: unknown
-  columns: readonly Column<unknown>[]
-  elementId: string
-  index: number
-  topPx: number
-  tracks: string
-  cursor: boolean
-  open: boolean
-  stale: boolean
-  marked: boolean | null
-  draggable: boolean
-  /** The newest handler, behind a ref: rows need not be drawn again when it changes. */
-  act: RefObject<(index: number, kind: 'open' | 'mark', range: boolean) => void>
-}
-
-// A row is drawn again only when something that it shows has changed.
-const RowView = memo(function RowView({
-  row,
-  columns,
-  elementId,
-  index,
-  topPx,
-  tracks,
-  cursor,
-  open,
-  stale,
-  marked,
-  draggable,
-  act
-}: RowViewProps) {
-  return (
-    <div
-      className={classes.row}
-      id={elementId}
-      role="row"
-      aria-rowindex={index + 2}
-      aria-selected={marked ?? open}
-      data-cursor={cursor || undefined}
-      data-open={open || undefined}
-      data-marked={marked || undefined}
-      data-stale={stale || undefined}
-      draggable={draggable || undefined}
-      style={{ gridTemplateColumns: tracks, transform: `translateY(${topPx}px)` }}
-      onClick={(event) => {
-        if (!(event.target as Element).closest('a, button, input, label')) act.current(index, 'open', false)
-      }}
-    >
-      {marked !== null && (
-        <span className={classes.check} role="gridcell">
-          <input
-            type="checkbox"
-            tabIndex={-1}
-            aria-label="Select row"
-            checked={marked}
-            onChange={() => {}}
-            onClick={(event) => act.current(index, 'mark', event.shiftKey)}
-          />
-        </span>
-      )}
-      {columns.map((column) => (
-        <span key={column.id} className={classes.cell} role="gridcell" data-align={column.align}>
-          {column.cell(row)}
-        </span>
-      ))}
-    </div>
-  )
-})
-
-/** The row under the pointer, as it stands in the table; -1 beside all rows. */
-function rowIndexOf(event: DragEvent): number {
-  const row = (event.target as Element).closest('[role=row]')
-  return row === null ? -1 : Number(row.getAttribute('aria-rowindex')) - 2
-}
-
-type Sort = { id: string; descending: boolean } | null
-
-function HeadCell<Row>({ column, sort, onSort }: { column: Column<Row>; sort: Sort; onSort: (sort: Sort) => void }) {
-  const mine = sort?.id === column.id ? sort : null
-  if (!column.sortBy) {
-    return (
-      <span className={classes.cell} role="columnheader" data-align={column.align}>
-        {column.header}
-      </span>
-    )
-  }
-  const next: Sort =
-    mine === null ? { id: column.id, descending: false } : mine.descending ? null : { id: column.id, descending: true }
-  return (
-    <span
-      className={classes.cell}
-      role="columnheader"
-      data-align={column.align}
-      aria-sort={mine === null ? 'none' : mine.descending ? 'descending' : 'ascending'}
-    >
-      <button type="button" className={classes.sort} tabIndex={-1} onClick={() => onSort(next)}>
-        {column.header}
-        <i aria-hidden>{mine === null ? '' : mine.descending ? ' ↓' : ' ↑'}</i>
-      </button>
-    </span>
-  )
-}
-
-function sortRows<Row>(rows: readonly Row[], columns: readonly Column<Row>[], sort: Sort): readonly Row[] {
-  const valueOf = columns.find(({ id }) => id === sort?.id)?.sortBy
-  if (!sort || !valueOf) return rows
-  const direction = sort.descending ? -1 : 1
-  return [...rows].sort((left, right) => {
-    const [a, b] = [valueOf(left), valueOf(right)]
-    // What has no value stands last in both directions.
-    if (a === null || b === null) return Number(a === null) - Number(b === null)
-    return (
-      direction *
-      (typeof a === 'string' && typeof b === 'string'
-        ? a.localeCompare(b, undefined, { numeric: true })
-        : Number(a) - Number(b))
-    )
-  })
-}
-
-function useWidth(element: RefObject<HTMLElement | null>): number {
-  const [widthPx, setWidthPx] = useState(0)
-  useEffect(() => {
-    if (!element.current || typeof ResizeObserver === 'undefined') return
-    const observer = new ResizeObserver(([entry]) => setWidthPx(Math.round(entry?.contentRect.width ?? 0)))
-    observer.observe(element.current)
-    return () => observer.disconnect()
-  }, [element])
-  return widthPx
 }

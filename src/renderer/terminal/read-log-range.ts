@@ -1,0 +1,27 @@
+import type { LogsClient } from './follow-log.ts'
+
+export interface LogRange {
+  readonly jobId: string
+  readonly attemptNumber?: number | undefined
+  readonly start: number
+  readonly end: number
+}
+
+/** The bytes of a log between two places, in as many reads as the engine needs; it may begin a little later. */
+export async function readLogRange(
+  logs: LogsClient,
+  { jobId, attemptNumber, start, end }: LogRange,
+  signal: AbortSignal
+): Promise<{ offset: number; nextOffset: number; text: string }> {
+  let text = ''
+  let offset = start
+  let first = start
+  while (offset < end) {
+    const chunk = await logs.read({ jobId, attemptNumber, offset, limitBytes: end - offset }, { signal })
+    if (offset === start) first = chunk.offset
+    if (chunk.nextOffset <= offset) break
+    text += chunk.text
+    offset = chunk.nextOffset
+  }
+  return { offset: first, nextOffset: offset, text }
+}

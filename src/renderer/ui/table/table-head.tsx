@@ -1,0 +1,37 @@
+import type { Column, Sort } from './column.ts'
+import classes from './virtual-table.module.css'
+
+/** A column's head; a click sorts up, then down, then not. */
+export function HeadCell<Row>({
+  column,
+  sort,
+  onSort
+}: {
+  column: Column<Row>
+  sort: Sort
+  onSort: (sort: Sort) => void
+}) {
+  const mine = sort?.id === column.id ? sort : null
+  if (!column.sortBy) {
+    return (
+      <span className={classes.cell} role="columnheader" data-align={column.align}>
+        {column.header}
+      </span>
+    )
+  }
+  const next: Sort =
+    mine === null ? { id: column.id, descending: false } : mine.descending ? null : { id: column.id, descending: true }
+  return (
+    <span
+      className={classes.cell}
+      role="columnheader"
+      data-align={column.align}
+      aria-sort={mine === null ? 'none' : mine.descending ? 'descending' : 'ascending'}
+    >
+      <button type="button" className={classes.sort} tabIndex={-1} onClick={() => onSort(next)}>
+        {column.header}
+        <i aria-hidden>{mine === null ? '' : mine.descending ? ' ↓' : ' ↑'}</i>
+      </button>
+    </span>
+  )
+}
