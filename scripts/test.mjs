@@ -6,6 +6,7 @@
  *   npm run check               the same without the set-up
  *   npm run check -- unit       only these steps
  *   npm run setup               the set-up alone
+ *   npm run test:long           the tests that have a long form (test-length.mjs) in it
  *
  * Runs on Node 20, before anything is installed.
  */
@@ -94,6 +95,12 @@ const CHECKS = {
 }
 
 const given = process.argv.slice(2)
+const commonEnvironment = {
+  NO_COLOR: '1',
+  // Services, threads and tools begin from our sources many hundred times: each is compiled once.
+  NODE_COMPILE_CACHE: path.join(cacheDirectory, 'compiled'),
+  ...(given.includes('--long') && { TEST_LENGTH: 'long' })
+}
 const wanted = given.filter((word) => !word.startsWith('--'))
 
 try {
@@ -122,7 +129,7 @@ async function runChecks() {
     .filter(([name]) => wanted.length === 0 || wanted.includes(name))
     .map(([name, describe]) => ({ name, cores: 1, after: [], ...describe() }))
   const ran = await runSideBySide(checks, ({ title, work, args = [], env = {}, next }) =>
-    work ? work() : commandStep({ title, command: nodeBinary, args, env: { NO_COLOR: '1', ...env }, next })
+    work ? work() : commandStep({ title, command: nodeBinary, args, env: { ...commonEnvironment, ...env }, next })
   )
   if (checks.some(({ name }) => name === 'integration')) nameUntested(readTestEnvironment().scrapyd)
   const results = readResults(resultDirectory)

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { isLong } from '../../../scripts/test-length.mjs'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Store } from '../store/store.ts'
@@ -15,9 +16,9 @@ import { openTemporaryStore } from '../testing/temporary-store.ts'
  * One story of six jobs on two nodes, told again and again: each time the engine dies at another of its calls to the store or
  * to a node, and a new one takes over. What the nodes executed is the truth that everything is held against.
  *
- * CRASH_EVERYWHERE=all dies at every call, else most calls that only look are left out; CRASH_SEED=n gives other stories.
+ * CRASH_EVERYWHERE=all (or npm run test:long) dies at every call, else most calls that only look are left out; CRASH_SEED=n gives other stories.
  */
-const IS_LONG = process.env['CRASH_EVERYWHERE'] === 'all'
+const IS_LONG = isLong || process.env['CRASH_EVERYWHERE'] === 'all'
 const SEED = Number(process.env['CRASH_SEED'] ?? 1)
 const LIMIT_MS = IS_LONG ? 1_800_000 : 120_000
 const JOB_MS = 3_000

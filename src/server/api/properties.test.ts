@@ -4,6 +4,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { pickLength } from '../../../scripts/test-length.mjs'
 import { createEngine, type Engine } from '../../engine/index.ts'
 import { createConnection } from '../../engine/nodes/scrapyd/connection.ts'
 import { buildEgg } from '../../engine/projects/egg-builder.ts'
@@ -23,7 +24,7 @@ import { arbitraryOf, fieldsOf, type JsonSchema, type Known, orKnown, spoiled } 
  * with 500, nor with anything that the document does not say. `SCRAPDECK_PROPERTY_RUNS=500 npx vitest run …` asks more;
  * SCRAPDECK_PROPERTY_SEED repeats.
  */
-const RUNS = Number(process.env['SCRAPDECK_PROPERTY_RUNS'] || 8)
+const RUNS = Number(process.env['SCRAPDECK_PROPERTY_RUNS'] || pickLength(4, 40))
 const LIMIT_MS = 30_000 + RUNS * 2_000
 const SEED = Number(process.env['SCRAPDECK_PROPERTY_SEED'] || 5)
 const RESOURCES = join(import.meta.dirname, '..', '..', '..', 'resources')

@@ -5,12 +5,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import DatabaseConstructor from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { isLong, pickLength } from '../../../../scripts/test-length.mjs'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { aNewJob } from '../../testing/builders.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { describeStore } from '../conformance.ts'
+import { testAgainstModel } from '../testing/model.ts'
 import { openSqliteStore, openSqliteStoreInThread } from './sqlite-store.ts'
 
 const WRITER = fileURLToPath(new URL('./write-until-killed.ts', import.meta.url))
@@ -26,8 +28,8 @@ async function temporaryPath(): Promise<string> {
 }
 
 for (const [name, openStore, stories] of [
-  ['SqliteStore', openSqliteStore, 5],
-  ["SqliteStore in its caller's thread", openSqliteStoreInThread, 40]
+  ['SqliteStore', openSqliteStore, pickLength(5, 20)],
+  ["SqliteStore in its caller's thread", openSqliteStoreInThread, pickLength(25, 200)]
 ] as const) {
   const openOne = async () => {
     const directory = await makeTemporaryDirectory({ inMemory: true })
@@ -49,7 +51,10 @@ for (const [name, openStore, stories] of [
       }
     }
   }
-  describeStore(name, openOne, stories)
+  // A thread for each test costs ten times what it tests: all calls cross in one way, which the stories and store-thread.test.ts
+  // go through.
+  if (isLong || openStore === openSqliteStoreInThread) describeStore(name, openOne, stories)
+  else describe(`${name} against a model`, () => testAgainstModel(openOne, stories))
 }
 
 /** Whatever a test did, no writer of jobs may have forgotten to tell the counters. */

@@ -1,0 +1,8 @@
+/**
+ * Long tests (random stories, many seeds, years of a calendar) have a short form, which `npm test` runs, and a long one for
+ * `npm run test:long`: the same tests with more of each.
+ */
+export const isLong = process.env.TEST_LENGTH === 'long'
+
+/** @template Value @param {Value} short @param {Value} long @returns {Value} */
+export const pickLength = (short, long) => (isLong ? long : short)
