@@ -133,8 +133,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     distribution,
     cancelWaitsMs,
     secrets: secretBox,
-    beforeDispatch: plugins.beforeDispatch,
-    whyNotReady: (nodeId, project) => (nodeId === LOCAL_NODE_ID ? (localNode?.whyNotReady(project) ?? null) : null)
+    beforeDispatch: plugins.beforeDispatch
   })
   dispatch.events.on('waiting', (lanes) => {
     for (const lane of lanes) feed.touch(`waiting:${lane}`)

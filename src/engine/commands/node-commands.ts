@@ -1,7 +1,6 @@
 import pLimit from 'p-limit'
 import type { NodeAddress, NodeMode, NodeSettings } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
 import type { LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { Fleet, FleetNode } from '../nodes/fleet.ts'
@@ -107,7 +106,7 @@ export class NodeCommands {
   /** What remove would refuse at this moment, with its codes. */
   checkRemoval(id: string, options: { force: boolean }): void {
     const { stored } = this.require(id)
-    if (id === LOCAL_NODE_ID) {
+    if (stored.kind === 'local') {
       throw new ScrapdeckError(
         'NODE_IS_LOCAL',
         'The local node is part of Scrapdeck and cannot be removed; cordon it to take no jobs'

@@ -1,7 +1,7 @@
 import type { Deployment, Project, ProjectSettings } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { problemOfLimits } from '../../shared/run-limits.ts'
-import { NodeError } from '../nodes/node-client.ts'
+import { type EggTarget, NodeError } from '../nodes/node-client.ts'
 import type { Environments } from '../launcher/pythons/environments.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { Distribution } from '../projects/distribution.ts'
@@ -112,7 +112,7 @@ export class ProjectCommands {
     // Jobs without a version need whichever is left: the last one is the project.
     const isLast = projects.requireProject(project).length === 1
     if (options.inUse !== 'allow') await this.#refuseInUse(project, isLast ? null : stored.version)
-    const failed = await this.#onNodes(stored, (nodeId) => this.#client(nodeId).deleteVersion(project, stored.version))
+    const failed = await this.#deleteOnNodes(stored)
     await projects.deleteVersion(project, stored.version, options)
     this.#parts.environments.refresh()
     return failed
@@ -122,13 +122,7 @@ export class ProjectCommands {
     const { projects } = this.#parts
     const versions = projects.requireProject(project)
     if (options.inUse !== 'allow') await this.#refuseInUse(project, null)
-    const failed = (
-      await Promise.all(
-        versions.map((stored) =>
-          this.#onNodes(stored, (nodeId) => this.#client(nodeId).deleteVersion(project, stored.version))
-        )
-      )
-    ).flat()
+    const failed = (await Promise.all(versions.map((stored) => this.#deleteOnNodes(stored)))).flat()
     await projects.deleteProject(project, options)
     this.#parts.environments.refresh()
     return failed
@@ -147,12 +141,12 @@ export class ProjectCommands {
     )
   }
 
-  async #onNodes(stored: StoredVersion, remove: (nodeId: string) => Promise<void>): Promise<Deployment[]> {
+  async #deleteOnNodes(stored: StoredVersion): Promise<Deployment[]> {
     const present = stored.deployments.filter(({ state }) => state === 'present')
     const results = await Promise.all(
       present.map(async ({ nodeId }): Promise<Deployment | null> => {
         try {
-          await remove(nodeId)
+          await this.#eggTarget(nodeId)?.deleteVersion(stored.project, stored.version)
           return null
         } catch (error) {
           // Gone already is as good as deleted; anything else the operator must know, and is told.
@@ -165,9 +159,10 @@ export class ProjectCommands {
     return results.filter((result) => result !== null)
   }
 
-  #client(nodeId: string) {
+  /** null: it runs the eggs that are here. */
+  #eggTarget(nodeId: string): EggTarget | null {
     const node = this.#parts.fleet.get(nodeId)
     if (node === undefined) throw new ScrapdeckError('NODE_NOT_FOUND', `Node ${nodeId} is gone`)
-    return node.client
+    return node.client.eggTarget
   }
 }

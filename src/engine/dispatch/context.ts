@@ -9,7 +9,7 @@ import type { Logger } from '../runtime/logger.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { AttemptStore, JobReader, QueueStore } from '../store/store.ts'
 import type { LiveAttempts } from './live-attempts.ts'
-import type { EggState, WhyNotReady } from './decide/place.ts'
+import type { EggState } from './decide/place.ts'
 
 /** What dispatching needs of the other rooms; wired once in engine/index.ts. */
 export interface DispatchContext {
@@ -33,7 +33,6 @@ export interface DispatchContext {
     ensure(nodeId: string, project: string, version: string): Promise<unknown>
     forget(nodeId: string, project: string, version: string): Promise<void>
   }
-  whyNotReady: WhyNotReady
   /** Asks plugins about a job that is about to be sent; null: none wants to be asked. Never rejects. */
   beforeDispatch?: Plugins['beforeDispatch']
 }

@@ -49,11 +49,11 @@ function nodeProblems({ nodes, live, nowMs }: ProblemsInput): Problem[] {
   if (away.length === 0) return []
   const liveOn = new Map<string, number>()
   for (const { nodeId } of live) liveOn.set(nodeId, (liveOn.get(nodeId) ?? 0) + 1)
-  return away.map(({ stored, status }) => {
+  return away.map(({ stored, status, client }) => {
     const unknown = liveOn.get(stored.id) ?? 0
     const since = status.lastSeenAtMs === null ? '' : `; last seen ${formatAge(nowMs - status.lastSeenAtMs)} ago`
     // One that wants a password answers, and its jobs go on: the password is what is to be mended.
-    const mayBeGone = unknown > 0 && status.health !== 'unauthorized' && stored.id !== LOCAL_NODE_ID
+    const mayBeGone = unknown > 0 && status.health !== 'unauthorized' && !client.traits.isNeverAway
     return {
       id: `node:${stored.id}`,
       severity: 'error',
@@ -104,8 +104,7 @@ function stuckNodes({ nodes, stuckSinceMs, nowMs }: ProblemsInput): Problem[] {
 }
 
 function pythonProblem({ python, nodes }: ProblemsInput): Problem[] {
-  const hasLocal = nodes.some(({ stored }) => stored.id === LOCAL_NODE_ID)
-  if (!hasLocal || python?.state !== 'missing') return []
+  if (!nodes.some(({ client }) => client.traits.runsHere) || python?.state !== 'missing') return []
   return [
     {
       id: 'python',

@@ -4,13 +4,16 @@ import { join } from 'node:path'
 import type { ProjectPython, PythonState, UsageSample } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
+import { LAST_STEP, signalOfStep, stepDue } from '../../shared/stop-ladder.ts'
 import {
   type NodeClient,
   NodeError,
   type NodeSignal,
+  type RefusalKind,
   type ScheduleRequest,
   type SeenJob
 } from '../nodes/node-client.ts'
+import { LOCAL_TRAITS } from '../nodes/node-traits.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import { type Clock, sleep } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -32,10 +35,9 @@ import { openWarmPool } from './warm/warm-pool.ts'
  * and signal are both null means that nobody saw the run end: the machine went down, or its supervisor was killed.
  */
 export interface LocalNode extends NodeClient {
+  readonly eggTarget: null
   python(): PythonState
   environments: LocalEnvironments
-  /** Why a run of this project cannot start here now, in words that follow the node's name; null: it can. */
-  whyNotReady(project: string): string | null
   /** Calls the listener when `python()` or `environments` changes. */
   onPythons(listener: () => void): () => void
   /** Calls the listener when a job starts or ends: no poll needed. */
@@ -78,8 +80,8 @@ export interface LocalNodeOptions {
 
 const FINISHED_KEPT = 1000
 const ENDING_SIGNALS = new Set<NodeSignal>(['INT', 'TERM', 'KILL'])
-/** How long stopAll waits for spiders to end by themselves before it kills them. */
-const GRACE_MS = 10_000
+/** How long stopAll waits for spiders to end by themselves before it kills them: who quits does not wait for a second INT. */
+const QUIT_WAITS_MS: CancelWaitsMs = [10_000, 0, 0]
 
 /** Opens the local node of a data directory that no other engine uses. Goes on with the runs of earlier engines. */
 export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNode> {
@@ -161,6 +163,9 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
   openedRuns.fillSlots()
 
   const node: LocalNode = {
+    traits: LOCAL_TRAITS,
+    // Every egg of the projects room is here at once.
+    eggTarget: null,
     python: python.state,
     environments: openedEnvironments,
     whyNotReady(project) {
@@ -186,10 +191,11 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
     },
     runningCount: () => liveRuns().length,
     async stopAll() {
-      await signalAll('INT')
-      const deadlineMs = clock.monotonicMs() + GRACE_MS
-      while (node.runningCount() > 0 && clock.monotonicMs() < deadlineMs) await sleep(clock, 50)
-      await signalAll('KILL')
+      const sinceMs = clock.monotonicMs()
+      const due = () => stepDue(clock.monotonicMs() - sinceMs, QUIT_WAITS_MS)
+      await signalAll(signalOfStep(0))
+      while (node.runningCount() > 0 && due() < LAST_STEP) await sleep(clock, 50)
+      await signalAll(signalOfStep(LAST_STEP))
     },
 
     async daemonStatus() {
@@ -238,21 +244,15 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
     async cancel(request) {
       refuseWhenClosed()
       // Other signals end nothing by themselves: the limits go on.
-      if (ENDING_SIGNALS.has(request.signal)) openedWatch.noteCancel(request.jobid)
+      if (ENDING_SIGNALS.has(request.signal)) openedWatch.forgetLimits(request.jobid)
       return { wasState: await openedRuns.cancel(request.project, request.jobid, request.signal) }
     },
 
-    // Every egg of the projects room is here at once, so there is nothing to keep, list or delete.
-    listProjects: async () => [],
-    listVersions: async () => [],
     async listSpiders(project, version, signal) {
       const source = await options.source(project, version)
-      if (source === null) throw refusal(`version '${version}' not found`)
+      if (source === null) throw refusal(`version '${version}' not found`, 'unknown_version')
       return listSpidersIn(project, source, signal)
     },
-    addVersion: async () => ({ spiders: 0 }),
-    async deleteVersion() {},
-    async deleteProject() {},
 
     async readLog(run, range) {
       refuseBadNames(run)
@@ -306,7 +306,7 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
   }
 
   async function signalAll(signal: 'INT' | 'KILL'): Promise<void> {
-    for (const run of liveRuns()) openedWatch.noteCancel(run.spec.jobid)
+    for (const run of liveRuns()) openedWatch.forgetLimits(run.spec.jobid)
     await Promise.all(liveRuns().map((run) => openedRuns.cancel(run.spec.project, run.spec.jobid, signal)))
   }
 
@@ -317,7 +317,7 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
     } catch (error) {
       throw refusal(`the egg of ${project}, version ${version}, cannot be read: ${(error as Error).message}`)
     }
-    if (source === null) throw refusal(`version '${version}' not found`)
+    if (source === null) throw refusal(`version '${version}' not found`, 'unknown_version')
   }
 
   function refuseWhenClosed(): void {
@@ -332,8 +332,8 @@ function refuseBadNames(run: Pick<ScheduleRequest, 'project' | 'spider' | 'jobid
   }
 }
 
-function refusal(nodeMessage: string): NodeError {
-  return new NodeError('refused', `The local node refused: ${nodeMessage}`, { delivered: 'no', nodeMessage })
+function refusal(nodeMessage: string, refusal: RefusalKind = 'other'): NodeError {
+  return new NodeError('refused', `The local node refused: ${nodeMessage}`, { delivered: 'no', nodeMessage, refusal })
 }
 
 function toSeenJob(run: Run, watch: RunWatch): SeenJob {

@@ -131,7 +131,7 @@ export class Fleet {
       toldAtMs: clock.monotonicMs(),
       snapshotAtMs: null,
       runsSeen: new Set(),
-      status: before ?? unknownStatus(capacityOf(stored, slotsBelief, clock.monotonicMs())),
+      status: before ?? unknownStatus(capacityOf({ stored, client }, slotsBelief, clock.monotonicMs())),
       observer: startObserver({
         client,
         clock,
@@ -242,7 +242,7 @@ export class Fleet {
   #learnClock(node: FleetNode, snapshot: Snapshot): void {
     const { status, snapshotAtMs, runsSeen } = node
     node.runsSeen = new Set(snapshot.running.map(({ jobid }) => jobid))
-    if (snapshotAtMs === null || node.stored.kind === 'local') return
+    if (snapshotAtMs === null || node.client.traits.runsHere) return
     const beforeMs = this.#options.clock.nowMs()
     for (const { jobid, startTime } of snapshot.running) {
       if (runsSeen.has(jobid)) continue
@@ -291,7 +291,7 @@ export class Fleet {
   /** Returns whether there is news of the node's slots. */
   #planSlots(node: FleetNode): boolean {
     const { capacity, slotsBelief } = node.status
-    const next = capacityOf(node.stored, slotsBelief, this.#options.clock.monotonicMs())
+    const next = capacityOf(node, slotsBelief, this.#options.clock.monotonicMs())
     if (next.slots === capacity.slots && next.source === capacity.source && next.text === capacity.text) return false
     node.status = { ...node.status, capacity: next }
     return true
@@ -311,11 +311,15 @@ function isSameRuns(left: readonly SeenJob[], right: readonly SeenJob[]): boolea
   )
 }
 
-function capacityOf(stored: StoredNode, belief: SlotsBelief, nowMs: number): Capacity {
-  if (stored.kind === 'scrapyd' || stored.slots !== null) {
+function capacityOf(
+  { stored, client }: Pick<FleetNode, 'stored' | 'client'>,
+  belief: SlotsBelief,
+  nowMs: number
+): Capacity {
+  if (!client.traits.runsHere || stored.slots !== null) {
     return planCapacity({ setSlots: stored.slots, belief, nowMs })
   }
-  // The local node is ours: there is nothing to learn about it.
+  // There is nothing to learn about our own computer.
   return { slots: availableParallelism(), source: 'default', text: 'one for each CPU of this computer' }
 }
 

@@ -17,10 +17,12 @@ export async function takeInventory(
     recordVersion: (scrapydVersion: string) => Promise<void>
   }
 ): Promise<void> {
+  const { eggTarget } = node.client
+  if (eggTarget === null) return
   try {
-    const projects = await node.client.listProjects()
+    const projects = await eggTarget.listProjects()
     for (const project of projects) {
-      const versions = await node.client.listVersions(project)
+      const versions = await eggTarget.listVersions(project)
       const newest = versions.at(-1)
       const isNew = newest !== undefined && !options.knowsSpiders(project, newest)
       const spiders = isNew ? await listSpiders(node, project, newest, options.logger) : null
@@ -28,7 +30,7 @@ export async function takeInventory(
     }
     await options.recordProjects(projects)
     // Found by discovery, or it was away when it was added: nobody has asked yet.
-    const version = node.stored.scrapydVersion === null ? await node.client.probeVersion?.() : undefined
+    const version = node.stored.scrapydVersion === null ? await eggTarget.probeVersion?.() : undefined
     if (version !== undefined) await options.recordVersion(version)
   } catch (error) {
     if (!(error instanceof NodeError)) throw error

@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream'
 import type { LogChunk } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { archiveName, readArchivedLog, readPackedLog } from '../output/log-archive.ts'
 import { tailLog } from '../output/log-tail.ts'
@@ -66,13 +65,13 @@ export class JobLogs {
       signal: AbortSignal | undefined
     }
   ): AsyncGenerator<LogChunk, void> {
-    const { store, clock } = this.#parts
+    const { store, fleet, clock } = this.#parts
     const job = await store.getJob(jobId)
     if (job === null) throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${jobId}; it may have been deleted`)
     yield* tailLog({
       read: (range, signal) => this.read(jobId, options.attemptNumber, range, signal),
       isLive: async () => (await store.getJob(jobId))?.state !== 'ended',
-      isLocal: job.nodeId === LOCAL_NODE_ID,
+      isLocal: job.nodeId !== null && (fleet.get(job.nodeId)?.client.traits.answersAtOnce ?? false),
       from: options.offset === undefined ? { tailBytes: options.tailBytes } : { offset: options.offset },
       clock,
       signal: options.signal

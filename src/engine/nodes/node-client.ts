@@ -1,4 +1,5 @@
 import type { RunLimits } from '../../shared/contract/index.ts'
+import type { NodeTraits } from './node-traits.ts'
 
 /**
  * One interface to a place that runs spiders: scrapyd/ speaks to a remote Scrapyd over HTTP, the launcher's local
@@ -6,6 +7,11 @@ import type { RunLimits } from '../../shared/contract/index.ts'
  * limit; every failure is a NodeError.
  */
 export interface NodeClient {
+  readonly traits: NodeTraits
+  /** Where eggs are deployed on it, and what it has; null: it runs the eggs that are here. */
+  readonly eggTarget: EggTarget | null
+  /** Why a run of this project cannot start there now, in words that follow the node's name; null: it can. Absent: it always can. */
+  whyNotReady?(project: string): string | null
   /** Counters; cheap enough for once a second. */
   daemonStatus(signal?: AbortSignal): Promise<DaemonStatus>
   /** Everything the node has now, over all its projects. */
@@ -17,20 +23,8 @@ export interface NodeClient {
     request: { project: string; jobid: string; signal: NodeSignal },
     signal?: AbortSignal
   ): Promise<{ wasState: 'pending' | 'running' | null }>
-  /** `1.5+`, `1.3 or 1.4`…, as far as its behaviour shows; a node that is no Scrapyd has none. */
-  probeVersion?(signal?: AbortSignal): Promise<string>
-  listProjects(signal?: AbortSignal): Promise<string[]>
-  /** As the node spells them (sanitised), latest last. */
-  listVersions(project: string, signal?: AbortSignal): Promise<string[]>
   /** May block the node for seconds (it imports the project). */
   listSpiders(project: string, version: string, signal?: AbortSignal): Promise<string[]>
-  /**
-   * Stores an egg; returns the spider count. What a node refuses is taken back (delversion) before the error is thrown, unless there was
-   * a version of that name before; the error says what became of it.
-   */
-  addVersion(project: string, version: string, egg: Uint8Array, signal?: AbortSignal): Promise<{ spiders: number }>
-  deleteVersion(project: string, version: string, signal?: AbortSignal): Promise<void>
-  deleteProject(project: string, signal?: AbortSignal): Promise<void>
   /**
    * Bytes of a run's log. `offset` negative: from that many bytes before the end. Resolves null when there is no such
    * file. `sizeBytes` is the file's size at that moment; `bytes` is empty when offset is at or past the end.
@@ -44,6 +38,22 @@ export interface NodeClient {
   readItems: NodeClient['readLog']
   /** Lets go of connections. Running requests end with an error. */
   close(): Promise<void>
+}
+
+/** What only a Scrapyd has: eggs of its own. Fails as NodeClient does. */
+export interface EggTarget extends Pick<NodeClient, 'listSpiders'> {
+  /** `1.5+`, `1.3 or 1.4`…, as far as its behaviour shows. */
+  probeVersion?(signal?: AbortSignal): Promise<string>
+  listProjects(signal?: AbortSignal): Promise<string[]>
+  /** As the node spells them (sanitised), latest last. */
+  listVersions(project: string, signal?: AbortSignal): Promise<string[]>
+  /**
+   * Stores an egg; returns the spider count. What a node refuses is taken back (delversion) before the error is thrown, unless there was
+   * a version of that name before; the error says what became of it.
+   */
+  addVersion(project: string, version: string, egg: Uint8Array, signal?: AbortSignal): Promise<{ spiders: number }>
+  deleteVersion(project: string, version: string, signal?: AbortSignal): Promise<void>
+  deleteProject(project: string, signal?: AbortSignal): Promise<void>
 }
 
 /** What a Scrapyd takes as a signal: these names, and from 1.6 on a number. */
@@ -123,6 +133,9 @@ export type NodeErrorKind =
   | 'refused' // status: "error"
   | 'aborted' // our own signal
 
+/** Why a node refused, as far as its words tell. `bad_egg`: no node will ever run it. */
+export type RefusalKind = 'unknown_project' | 'unknown_version' | 'unknown_spider' | 'bad_egg' | 'other'
+
 /** A failed request to a node. `message` is a sentence for operators that names the node. */
 export class NodeError extends Error {
   override readonly name = 'NodeError'
@@ -131,15 +144,18 @@ export class NodeError extends Error {
   readonly delivered: 'no' | 'unknown'
   /** For `refused`: the node's own message. */
   readonly nodeMessage: string | null
+  /** For `refused`: what that message means. */
+  readonly refusal: RefusalKind
 
   constructor(
     kind: NodeErrorKind,
     message: string,
-    details: { delivered: 'no' | 'unknown'; nodeMessage?: string | null; cause?: unknown }
+    details: { delivered: 'no' | 'unknown'; nodeMessage?: string | null; refusal?: RefusalKind; cause?: unknown }
   ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
     this.kind = kind
     this.delivered = details.delivered
     this.nodeMessage = details.nodeMessage ?? null
+    this.refusal = details.refusal ?? 'other'
   }
 }

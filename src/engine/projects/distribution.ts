@@ -32,7 +32,7 @@ export interface Distribution {
   stop(): void
 }
 
-/** What distribution needs of a node; NodeClient is one. */
+/** What distribution needs of a node; EggTarget is one. */
 export interface EggReceiver {
   /** Asked once after the egg arrived, where nobody has listed its spiders yet. */
   listSpiders(project: string, version: string): Promise<string[]>

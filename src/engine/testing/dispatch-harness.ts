@@ -65,8 +65,7 @@ export async function startDispatch(parts: {
         nodes[nodeId]!.eggs.has(`${project}@${version}`) ? 'present' : 'absent',
       ensure: async (nodeId, project, version) => nodes[nodeId]!.addVersion(project, version),
       forget: async (nodeId, project, version) => nodes[nodeId]!.deleteVersion(project, version)
-    },
-    whyNotReady: () => null
+    }
   })
   fleet.events.on('changed', (_node, healthWas) => {
     if (healthWas !== undefined) dispatch.wake()

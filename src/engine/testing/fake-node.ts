@@ -1,11 +1,14 @@
 import {
   NodeError,
+  type EggTarget,
   type NodeClient,
   type NodeSignal,
   type ScheduleRequest,
   type SeenJob,
   type Snapshot
 } from '../nodes/node-client.ts'
+import { type NodeTraits, SCRAPYD_TRAITS } from '../nodes/node-traits.ts'
+import { classifyRefusal } from '../nodes/scrapyd/refusals.ts'
 import type { Clock } from '../runtime/clock.ts'
 
 /** What only the local node minds may be left out. */
@@ -24,7 +27,8 @@ interface FakeRun extends FakeRequest {
  * A Scrapyd in memory for tests of the dispatcher: has slots and a queue, remembers everything that it executed, and
  * misbehaves on order. Jobs run until the test ends them.
  */
-export class FakeNode implements NodeClient {
+export class FakeNode implements NodeClient, EggTarget {
+  readonly traits: NodeTraits
   readonly #clock: Clock
   readonly slots: number
   pending: FakeRun[] = []
@@ -41,10 +45,16 @@ export class FakeNode implements NodeClient {
   refusal = 'something is wrong with this node'
   mostRunningAtOnce = 0
 
-  constructor(clock: Clock, options: { slots: number; eggs?: string[] }) {
+  /** By default it is as far away as a Scrapyd. */
+  constructor(clock: Clock, options: { slots: number; eggs?: string[]; traits?: NodeTraits }) {
+    this.traits = options.traits ?? SCRAPYD_TRAITS
     this.#clock = clock
     this.slots = options.slots
     for (const egg of options.eggs ?? []) this.eggs.add(egg)
+  }
+
+  get eggTarget(): EggTarget {
+    return this
   }
 
   /** Ends a run as its spider would, closing stats in its log and all. */
@@ -105,7 +115,11 @@ export class FakeNode implements NodeClient {
     const behaviour = this.isDown ? 'unreachable' : (this.behaviours.shift() ?? 'ok')
     if (behaviour === 'unreachable') throw new NodeError('unreachable', 'fake is down', { delivered: 'no' })
     if (behaviour === 'refuse')
-      throw new NodeError('refused', `fake refused: ${this.refusal}`, { delivered: 'no', nodeMessage: this.refusal })
+      throw new NodeError('refused', `fake refused: ${this.refusal}`, {
+        delivered: 'no',
+        nodeMessage: this.refusal,
+        refusal: classifyRefusal(this.refusal)
+      })
     if (behaviour !== 'lose_request') {
       this.executed.push(request.jobid)
       this.pending.push({ ...request, startedAtMs: null, endedAtMs: null, signals: [] })

@@ -24,7 +24,7 @@ export function keepHouse(parts: {
     problems.settle()
     void forgetting.run()
     for (const node of fleet.list()) {
-      if (node.stored.kind === 'scrapyd' && node.status.health === 'up') void readInventory(node)
+      if (node.client.eggTarget !== null && node.status.health === 'up') void readInventory(node)
     }
     timer = clock.setTimer(EVERY_MS, keep)
   }

@@ -36,7 +36,7 @@ export function wireEggs(parts: {
   let isStopping = false
   const distribution = createDistribution({
     projects,
-    clientOf: (nodeId) => fleet.get(nodeId)?.client ?? null,
+    clientOf: (nodeId) => fleet.get(nodeId)?.client.eggTarget ?? null,
     clock,
     onChange() {
       parts.wakeDispatcher()
@@ -85,14 +85,14 @@ export function wireEggs(parts: {
     distribution,
     atOnce,
     noteStatus(node, healthWas) {
-      const { id, kind, mode } = node.stored
+      const { id, mode } = node.stored
       const isOtherMode = modes.get(id) !== mode
       modes.set(id, mode)
       const finishedNow = node.status.finished
       const hasForgotten = finishedNow !== null && finishedNow < (finished.get(id) ?? 0)
       if (finishedNow !== null) finished.set(id, finishedNow)
       const cameUp = (healthWas !== undefined || hasForgotten) && node.status.health === 'up'
-      if (cameUp && kind === 'scrapyd') void readInventory(node)
+      if (cameUp && node.client.eggTarget !== null) void readInventory(node)
       else if (isOtherMode || cameUp) atOnce.scanSoon()
     },
     readInventory,

@@ -1,16 +1,13 @@
 import pLimit, { type LimitFunction } from 'p-limit'
+import { LAST_STEP, signalOfStep, waitAfterStep } from '../../../shared/stop-ladder.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type NodeSignal } from '../../nodes/node-client.ts'
 import type { Timer } from '../../runtime/clock.ts'
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
-/** Scrapy ends gracefully on the first INT (finishing requests under way) and at once on the second. */
-const STEPS = [
-  { signal: 'INT', text: 'Asked it to finish (INT)' },
-  { signal: 'INT', text: 'Told it to stop at once (second INT)' },
-  { signal: 'KILL', text: 'Killed it (KILL)' }
-] as const
+/** By step (shared/stop-ladder.ts). */
+const TEXTS = ['Asked it to finish (INT)', 'Told it to stop at once (second INT)', 'Killed it (KILL)'] as const
 const NODE_MISSING_MS = 200
 /** Of its four connections one is left to look at it; over the whole fleet, nodes that do not answer must not keep all others waiting. */
 const AT_ONCE_ON_NODE = 3
@@ -24,13 +21,8 @@ interface Climb {
 }
 
 /**
- * Cancels live attempts: one signal, a wait, the next; each step recorded. The attempt counts as cancelled only when the
+ * Cancels live attempts by the stop ladder (shared/stop-ladder.ts), each step recorded; with force it begins at the second. The attempt counts as cancelled only when the
  * node shows that it ended (follower.ts), or says that it was still pending and has been removed.
- *
- *   asked --INT--> wait 30 s --INT--> wait 15 s --KILL--> wait 15 s --KILL--> wait 30 s --KILL--> ... until it ended
- *            (force: begins here ^)            (the waits are a setting: cancelWaitsMs)
- *
- * KILL is repeated: a remote Scrapyd signals only the Python process, and sees it dead at its next poll.
  */
 export class CancelLadder {
   readonly #context: DispatchContext
@@ -98,7 +90,7 @@ export class CancelLadder {
       (timeline) => {
         const ofIt = timeline.filter((entry) => entry.kind === 'cancel_sent' && entry.attemptNumber === one.number)
         const isForced = timeline.some(({ kind, evidence }) => kind === 'cancel_asked' && evidence['force'] === true)
-        const fromStep = Math.min(Math.max(ofIt.length, Number(isForced)), STEPS.length - 1)
+        const fromStep = Math.min(Math.max(ofIt.length, Number(isForced)), LAST_STEP)
         this.cancel(one, { force: false, fromStep })
       },
       (error: unknown) => logger.error({ error, jobId: one.jobId }, 'a cancel could not be taken over')
@@ -163,14 +155,15 @@ export class CancelLadder {
   }
 
   async #send(node: FleetNode, one: LiveAttempt, climb: Climb): Promise<void> {
-    const step = STEPS[Math.min(climb.step, STEPS.length - 1)]!
-    const waits = this.#context.cancelWaitsMs
+    const { step } = climb
+    const signal = signalOfStep(step)
+    const waitMs = waitAfterStep(step, this.#context.cancelWaitsMs)
     // Set before the request: while it is on its way a force must not start a second climb.
-    climb.timer = this.#context.clock.setTimer(waits[climb.step] ?? 2 * waits[2], () => void this.#step(one))
+    climb.timer = this.#context.clock.setTimer(waitMs, () => void this.#step(one))
     try {
-      const { wasState } = await node.client.cancel({ project: one.project, jobid: one.jobid, signal: step.signal })
+      const { wasState } = await node.client.cancel({ project: one.project, jobid: one.jobid, signal })
       climb.step += 1
-      await this.#recordStep(one, step, wasState)
+      await this.#recordStep(one, { signal, text: TEXTS[Math.min(step, LAST_STEP)]! }, wasState)
       if (wasState === 'pending') await this.#concludeRemoved(one)
       node.observer.poke()
     } catch (error) {

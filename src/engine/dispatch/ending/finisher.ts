@@ -94,7 +94,7 @@ export class Finisher {
     try {
       const { tail, problem } = await this.#readTailOrGiveUp(node, one, tries)
       const archived =
-        tail === null || node.stored.kind === 'local' ? null : await this.#archive(node, one, tail, tries)
+        tail === null || node.client.traits.keepsLogs ? null : await this.#archive(node, one, tail, tries)
       const { exit, cancelAskedAtMs, limitHit } = one
       const judgement = judgeOutcome({
         tail: tail?.text ?? null,

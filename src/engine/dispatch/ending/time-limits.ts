@@ -1,4 +1,3 @@
-import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
 import { effectiveLimits } from '../../../shared/run-limits.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import type { Timer } from '../../runtime/clock.ts'
@@ -8,9 +7,10 @@ import type { LiveAttempt } from '../live-attempts.ts'
 
 /** After a write that failed (a full disk): the store is not asked again at once, for that would be all the engine did. */
 const RETRY_MS = 1_000
+const NODE_MISSING_MS = 200
 
 /**
- * Holds runs on remote nodes to their wall time (the local node holds its own, launcher/runs/limits.ts): from when we saw it running, by
+ * Holds runs to their wall time on nodes that do not hold limits (the local node does, launcher/runs/limits.ts): from when we saw it running, by
  * whichever engine. A run over its limit is written down as such, then climbs the cancel ladder:
  *
  *   running --limit--> running, limit_hit recorded --INT, INT, KILL--> finishing -> ended: failed, with the limit as its reason
@@ -32,7 +32,8 @@ export class TimeLimits {
   watch(one: LiveAttempt): void {
     const { projects, clock } = this.#context
     // A last snapshot may still come in when all else has stopped.
-    if (this.#stopped || one.nodeId === LOCAL_NODE_ID || one.startedAtMs === null || this.#timers.has(one.key)) return
+    if (this.#stopped || one.startedAtMs === null || this.#timers.has(one.key)) return
+    if (this.#context.fleet.get(one.nodeId)?.client.traits.holdsLimits) return
     // A node that forgets what it runs makes it run anew to us: its limit was hit all the same, and the ladder climbs.
     if (one.limitHit !== null) return
     const limits = effectiveLimits(projects.settingsOf(one.project).limits, one.limits)
@@ -69,8 +70,12 @@ export class TimeLimits {
   }
 
   async #stop(one: LiveAttempt, seconds: number): Promise<void> {
-    const { live, clock } = this.#context
+    const { fleet, live, clock } = this.#context
     if (live.get(one.key) !== one || one.state === 'finishing' || one.cancelAskedAtMs !== null) return
+    const node = fleet.get(one.nodeId)
+    // At start the nodes come after the attempts.
+    if (node === undefined) return this.#set(one, NODE_MISSING_MS, () => this.watch(one))
+    if (node.client.traits.holdsLimits) return
     const ranSeconds = Math.max(seconds, Math.floor((clock.nowMs() - one.startedAtMs!) / 1000))
     const limit = `wall time limit of ${formatDuration(seconds)}`
     const limitHit = `${limit} (ran ${formatDuration(ranSeconds)})`

@@ -2,7 +2,6 @@ import { EventEmitter } from 'node:events'
 import { type ClockEstimate, trueTime, trueTimeBetween } from '../../nodes/clock-offset.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../../nodes/node-client.ts'
-import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
 import { parseClosingStats } from '../../output/log-stats.ts'
 import { conclude } from '../ending/conclude.ts'
 import type { DispatchContext } from '../context.ts'
@@ -95,13 +94,12 @@ export class Follower {
     const { live, clock } = this.#context
     const nodeId = node.stored.id
     this.#newest.set(node, snapshot)
-    // What is sent to the local node stays within this process: nothing of it is on its way when that has died.
-    const isLocal = nodeId === LOCAL_NODE_ID
+    const { answersAtOnce } = node.client.traits
     const believed = live.ofNode(nodeId)
     const result = reconcile(believed, snapshot, {
       absentSoFar: this.#absences,
-      nodePollIntervalMs: isLocal ? 0 : NODE_POLL_INTERVAL_MS,
-      takenOverApartMs: isLocal ? 0 : TAKEN_OVER_APART_MS
+      nodePollIntervalMs: answersAtOnce ? 0 : NODE_POLL_INTERVAL_MS,
+      takenOverApartMs: answersAtOnce ? 0 : TAKEN_OVER_APART_MS
     })
     for (const one of believed) {
       const absence = result.absences.get(one.key)
@@ -278,7 +276,7 @@ export class Follower {
    */
   async #remembersSince(node: FleetNode, one: LiveAttempt): Promise<boolean> {
     const { id } = node.stored
-    if (id === LOCAL_NODE_ID) return true
+    if (node.client.traits.remembersAll) return true
     const finished = this.#newest.get(node)?.finished.slice(0, FINISHED_ASKED_MAX) ?? []
     return finished.length > 0 && this.#context.store.hasEndedBefore(id, finished, one)
   }

@@ -1,4 +1,3 @@
-import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { conclude } from '../ending/conclude.ts'
@@ -32,7 +31,8 @@ export class GiveUp {
     const nowMs = clock.monotonicMs()
     const sinceMs = this.#awaySinceMs.get(id) ?? nowMs
     this.#awaySinceMs.set(id, sinceMs)
-    if (giveUpAfterSeconds === null || id === LOCAL_NODE_ID || nowMs - sinceMs < giveUpAfterSeconds * 1000) return
+    if (giveUpAfterSeconds === null || node.client.traits.isNeverAway || nowMs - sinceMs < giveUpAfterSeconds * 1000)
+      return
     const ours = live.ofNode(id)
     if (ours.length === 0) return
     const words = `has not answered for ${formatDuration(giveUpAfterSeconds)}`

@@ -1,4 +1,5 @@
 import type { Attempt } from '../../../shared/contract/index.ts'
+import { LAST_STEP, signalOfStep, waitAfterStep } from '../../../shared/stop-ladder.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../../nodes/node-client.ts'
 import type { StoredJob } from '../../store/records.ts'
@@ -18,10 +19,11 @@ const ENDED_KEPT = 100_000
 /** As we make them of a job's id. */
 const OUR_JOBID = /^([0-9a-f]{32})(?:-\d+)?$/
 const STATE_OF = { pending: 'accepted', running: 'running', finished: 'finishing' } as const
-const STEPS = [
-  { signal: 'INT', text: 'Asked the run that came back to finish (INT)' },
-  { signal: 'INT', text: 'Told the run that came back to stop at once (second INT)' },
-  { signal: 'KILL', text: 'Killed the run that came back (KILL)' }
+/** By step (shared/stop-ladder.ts). */
+const TEXTS = [
+  'Asked the run that came back to finish (INT)',
+  'Told the run that came back to stop at once (second INT)',
+  'Killed the run that came back (KILL)'
 ] as const
 
 /**
@@ -221,10 +223,10 @@ export class ReturnedRuns {
         continue
       }
       if (clock.monotonicMs() < stopping.dueAtMs) continue
-      const step = STEPS[Math.min(stopping.step, STEPS.length - 1)]!
-      stopping.dueAtMs = clock.monotonicMs() + cancelWaitsMs[Math.min(stopping.step, 2)]!
+      const { step } = stopping
+      stopping.dueAtMs = clock.monotonicMs() + waitAfterStep(step, cancelWaitsMs)
       try {
-        const { wasState } = await node.client.cancel({ project, jobid, signal: step.signal })
+        const { wasState } = await node.client.cancel({ project, jobid, signal: signalOfStep(step) })
         stopping.step += 1
         await this.#recordStep(stopping.attempt, step, wasState)
       } catch (error) {
@@ -238,15 +240,18 @@ export class ReturnedRuns {
     if (ofNode.size === 0) this.#stopping.delete(node.stored.id)
   }
 
-  async #recordStep(attempt: Attempt, step: (typeof STEPS)[number], wasState: string | null): Promise<void> {
-    const text = wasState === 'pending' ? 'The run that came back was taken out of the queue there' : step.text
+  async #recordStep(attempt: Attempt, step: number, wasState: string | null): Promise<void> {
+    const text =
+      wasState === 'pending'
+        ? 'The run that came back was taken out of the queue there'
+        : TEXTS[Math.min(step, LAST_STEP)]!
     await this.#context.store.applyChanges([
       {
         jobId: attempt.jobId,
         attemptNumber: attempt.number,
         from: ['ended'],
         kind: 'cancel_sent',
-        entry: { atMs: this.#context.clock.nowMs(), text, evidence: { signal: step.signal, nodeSaid: wasState } }
+        entry: { atMs: this.#context.clock.nowMs(), text, evidence: { signal: signalOfStep(step), nodeSaid: wasState } }
       }
     ])
   }

@@ -1,5 +1,4 @@
 import { EventEmitter } from 'node:events'
-import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type Snapshot } from '../../nodes/node-client.ts'
@@ -72,7 +71,7 @@ export class StuckNodes {
     const { live, clock, logger, fleet } = this.#context
     const { id, name } = node.stored
     // The last lists of a node that was removed may come in after that.
-    if (id === LOCAL_NODE_ID || fleet.get(id) === undefined) return
+    if (node.client.traits.isNeverAway || fleet.get(id) === undefined) return
     const before = this.#watches.get(id) ?? null
     const unstarted = live.ofNode(id).filter(({ state }) => state === 'accepted')
     const pending = unstarted.length === 0 ? null : new Set(snapshot.pending.map(({ jobid }) => jobid))

@@ -148,7 +148,7 @@ export class Dispatcher {
   }
 
   #plan(): Plan {
-    const { live, projects, distribution } = this.#context
+    const { fleet, live, projects, distribution } = this.#context
     const { limits } = live
     return place({
       lines: this.#queue.lines().values(),
@@ -162,7 +162,7 @@ export class Dispatcher {
       isProjectPaused: (project) => projects.settingsOf(project).paused === true,
       versionOf: ({ project, version }) => projects.versionToRun(project, version),
       eggState: (nodeId, project, version) => distribution.stateOf(nodeId, project, version),
-      whyNotReady: this.#context.whyNotReady,
+      whyNotReady: (nodeId, project) => fleet.get(nodeId)?.client.whyNotReady?.(project) ?? null,
       isHeldBack: (jobId, nodeId) => this.#holdBacks.isHeld(jobId, nodeId),
       hasLimits: !limits.isEmpty,
       rulesFor: (project, spider) => limits.rulesFor(project, spider),

@@ -63,8 +63,8 @@ export class NodeBoard {
     const { id, name, tags, mode, queueAhead } = stored
     const { slots } = status.capacity
     const used = slotsUsed(node, live.slotsUsedOn(id))
-    const isLocal = stored.kind === 'local'
-    const requestsMax = isLocal ? Number.POSITIVE_INFINITY : REQUESTS_MAX - sender.requestsTo(id)
+    const { client } = node
+    const requestsMax = client.traits.answersAtOnce ? Number.POSITIVE_INFINITY : REQUESTS_MAX - sender.requestsTo(id)
     const roomMax = Math.min(requestsMax, stuck.roomFor(id))
     const unavailable = this.#whyUnavailable(node)
     const before = this.index.get(id)
@@ -81,7 +81,18 @@ export class NodeBoard {
     ) {
       return false
     }
-    const after = { id, name, slots, queueAhead, used, roomMax, tags, mode, unavailable, isChoosy: isLocal }
+    const after = {
+      id,
+      name,
+      slots,
+      queueAhead,
+      used,
+      roomMax,
+      tags,
+      mode,
+      unavailable,
+      isChoosy: client.whyNotReady !== undefined
+    }
     this.index.put(after)
     return roomThat(after) > (before === undefined ? 0 : roomThat(before))
   }

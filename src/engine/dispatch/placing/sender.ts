@@ -5,7 +5,6 @@ import { effectiveLimits, hasLocalOnlyLimits } from '../../../shared/run-limits.
 import { maskSecrets, secretValues, withSecrets } from '../../../shared/secret-values.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError } from '../../nodes/node-client.ts'
-import { classifyRefusal } from '../../nodes/scrapyd/refusals.ts'
 import { type DispatchVerdict, patched } from '../../plugins/plugins.ts'
 import type { BegunAttempt, StoredJob } from '../../store/records.ts'
 import type { DispatchContext } from '../context.ts'
@@ -79,7 +78,6 @@ export class Sender {
   async #send(one: LiveAttempt, attempt: Attempt, job: StoredJob): Promise<void> {
     const { fleet, live, clock, logger } = this.#context
     const node = fleet.get(one.nodeId)
-    const isLocal = node?.stored.kind === 'local'
     const limits = effectiveLimits(this.#context.projects.settingsOf(job.project).limits, job.limits)
     let secrets: string[] = []
     try {
@@ -93,10 +91,15 @@ export class Sender {
       if (node === undefined) {
         throw new NodeError('unreachable', 'The node was removed before the job was sent', { delivered: 'no' })
       }
+      const { holdsLimits, hidesSecrets } = node.client.traits
       const sendNotes = {
         ...verdict?.notes,
-        ...(isLocal || !hasLocalOnlyLimits(limits) ? {} : { limits: 'on a remote node only the time limit is held' }),
-        ...(secrets.length === 0 || isLocal ? {} : { secrets: 'a Scrapyd shows them in its process list and its logs' })
+        ...(holdsLimits || !hasLocalOnlyLimits(limits)
+          ? {}
+          : { limits: 'on a remote node only the time limit is held' }),
+        ...(secrets.length === 0 || hidesSecrets
+          ? {}
+          : { secrets: 'a Scrapyd shows them in its process list and its logs' })
       }
       this.#sendNotes.set(one, sendNotes)
       const startedMs = clock.monotonicMs()
@@ -110,7 +113,7 @@ export class Sender {
         priority: job.priority,
         isVersionAsked: job.version !== null,
         secretNames: job.secretNames,
-        limits: isLocal ? limits : null
+        limits: holdsLimits ? limits : null
       }
       await this.#counted(
         one.nodeId,
@@ -132,9 +135,9 @@ export class Sender {
       }
     } finally {
       live.markSendEnded(one)
-      // A job of the local node may have been seen before we had the answer, and a node that was idle is looked at too seldom.
+      // A run may have been seen before we had the answer, and a node that was idle is looked at too seldom.
       const wasIdle = live.slotsUsedOn(one.nodeId) <= 1
-      if (isLocal || wasIdle || one.state !== 'accepted') node?.observer.poke()
+      if (node?.client.traits.answersAtOnce || wasIdle || one.state !== 'accepted') node?.observer.poke()
     }
   }
 
@@ -218,7 +221,7 @@ export class Sender {
     if (error.delivered === 'unknown') return this.#recordUncertain(one, error)
     const { fleet, distribution, live, clock } = this.#context
     if (error.kind === 'unreachable' || error.kind === 'unauthorized') fleet.reportUnreachable(one.nodeId, error)
-    const refusal = error.kind === 'refused' ? classifyRefusal(error.nodeMessage ?? '') : 'other'
+    const { refusal } = error
     if (refusal === 'unknown_project' || refusal === 'unknown_version') {
       // The egg was there once; somebody took it away on the node. Send it again.
       await distribution.forget(one.nodeId, one.project, one.version)
@@ -303,6 +306,6 @@ function scrubbed(error: NodeError, secrets: string[]): NodeError {
   // The longest first: one may be part of another.
   values.sort((one, other) => other.length - one.length)
   const hide = (text: string) => values.reduce((hidden, value) => hidden.replaceAll(value, SECRET_MASK), text)
-  const { kind, delivered, nodeMessage } = error
-  return new NodeError(kind, hide(error.message), { delivered, nodeMessage: nodeMessage && hide(nodeMessage) })
+  const { kind, delivered, nodeMessage, refusal } = error
+  return new NodeError(kind, hide(error.message), { delivered, refusal, nodeMessage: nodeMessage && hide(nodeMessage) })
 }

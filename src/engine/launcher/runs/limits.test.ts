@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { RunLimits } from '../../../shared/contract/index.ts'
-import { CANCEL_WAITS_MS } from '../../../shared/run-limits.ts'
-import { findLimitHit, limitOfExit, resourceLimitsOf, type RunFacts, signalOfStep, stepDue } from './limits.ts'
+import { findLimitHit, limitOfExit, resourceLimitsOf, type RunFacts } from './limits.ts'
 
 const MEGABYTE = 1024 * 1024
 const START_MS = 1_000_000
@@ -97,16 +96,4 @@ test('SIGXCPU is a CPU time limit where there was one', () => {
   expect(limitOfExit({ cpuSeconds: 10 }, { signal: 'SIGKILL', cpuSeconds: 20 })).toBeNull()
   expect(limitOfExit({ cpuSeconds: 10 }, { signal: 'SIGKILL', cpuSeconds: 75 })).toMatch(/^CPU time limit of 10 s/)
   expect(limitOfExit(null, { signal: 'SIGXCPU' })).toBeNull()
-})
-
-test('a stop is INT, INT, KILL and KILL again, and never goes back', () => {
-  const at = (sinceMs: number) => stepDue(sinceMs, CANCEL_WAITS_MS)
-  expect([0, 29_999, 30_000, 44_999, 45_000, 59_999, 60_000].map(at)).toEqual([0, 0, 1, 1, 2, 2, 3])
-  expect([0, 1, 2, 3].map(signalOfStep)).toEqual(['INT', 'INT', 'KILL', 'KILL'])
-  const waits = fc.tuple(fc.nat(10_000), fc.nat(10_000), fc.nat(10_000))
-  fc.assert(
-    fc.property(waits, fc.nat(100_000), fc.nat(10_000), (waitsMs, sinceMs, moreMs) => {
-      expect(stepDue(sinceMs + moreMs, waitsMs)).toBeGreaterThanOrEqual(stepDue(sinceMs, waitsMs))
-    })
-  )
 })

@@ -1,5 +1,5 @@
 import type { RunLimits } from '../../../shared/contract/index.ts'
-import { type CancelWaitsMs, formatMegabytes } from '../../../shared/run-limits.ts'
+import { formatMegabytes } from '../../../shared/run-limits.ts'
 import { formatDuration } from '../../../shared/time.ts'
 
 /** What is known of a running run at one moment; null: not known. */
@@ -102,20 +102,6 @@ export function resourceLimitsOf(limits: RunLimits | null): ResourceLimits | nul
     cpuSeconds: cpuSeconds == null ? null : cpuSeconds + KERNEL_CPU_MARGIN_SECONDS,
     openFiles: openFiles ?? null
   }
-}
-
-/**
- * How far a stop has got by now: step 0 and 1 are INT (Scrapy ends gracefully on the first, at once on the second), each
- * later one is KILL, once after every last wait.
- */
-export function stepDue(sinceHitMs: number, [first, second, last]: CancelWaitsMs): number {
-  if (sinceHitMs < first) return 0
-  if (sinceHitMs < first + second) return 1
-  return 2 + Math.floor((sinceHitMs - first - second) / Math.max(1, last))
-}
-
-export function signalOfStep(step: number): 'INT' | 'KILL' {
-  return step < 2 ? 'INT' : 'KILL'
 }
 
 function formatBytes(bytes: number): string {

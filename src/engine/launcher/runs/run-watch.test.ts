@@ -218,7 +218,7 @@ describe('a limit', () => {
     const run = await aRun('a', 100, { wallSeconds: 10 })
     const watch = await open()
     await pass(4_000)
-    watch.noteCancel('a')
+    watch.forgetLimits('a')
     await pass(20_000)
     expect(signals).toEqual([])
     end(run)

@@ -2,10 +2,11 @@ import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { UsageSample } from '../../../shared/contract/index.ts'
 import type { CancelWaitsMs } from '../../../shared/run-limits.ts'
+import { signalOfStep, stepDue } from '../../../shared/stop-ladder.ts'
 import { maskSecrets } from '../../../shared/secret-values.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import { findLimitHit, limitOfExit, type RunFacts, signalOfStep, stepDue } from './limits.ts'
+import { findLimitHit, limitOfExit, type RunFacts } from './limits.ts'
 import type { ProcessIdentity } from '../processes/process-identity.ts'
 import type { ProcessRow, ProcessTable } from '../processes/process-table.ts'
 import { readLimit, readRunFiles, writeLimit, writeWhole } from './run-directory.ts'
@@ -15,7 +16,7 @@ import { type RunProcesses, type RunUsage, sumUsage, UsageHistory } from './usag
 /**
  * Watches what runs: samples the memory and CPU time of all of them in one pass, and ends those that hit a limit.
  *
- *   running --limit hit--> limit.json written --> INT --wait--> INT --wait--> KILL --wait--> KILL ... until it has ended
+ *   running --limit hit--> limit.json written --> the stop ladder (shared/stop-ladder.ts) ... until it has ended
  *
  * One timer for all runs, and none while nothing runs. limit.json comes before the first signal, so the next engine knows
  * why a run ends that this one began to stop, and goes on with the signals where time has got to.
@@ -24,7 +25,7 @@ export interface RunWatch {
   /** A run started or ended. */
   wake(): void
   /** A cancel was asked: how the run ends now is no longer a limit's doing. */
-  noteCancel(jobid: string): void
+  forgetLimits(jobid: string): void
   /** Oldest first; empty for a run that is not known or was never sampled. */
   usageOf(jobid: string): UsageSample[]
   newestUsage(jobid: string): UsageSample | null
@@ -92,7 +93,7 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
 
   return {
     wake,
-    noteCancel(jobid) {
+    forgetLimits(jobid) {
       const one = watched.get(jobid)
       if (one !== undefined) one.isCancelled = true
     },
@@ -120,14 +121,14 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
     if (isClosed || timer !== null) return
     const { running, finished } = options.runs()
     for (const run of finished) if (run.spec.secretNames.length > 0) hideSecrets(run)
-    if (running.length > 0) timer = clock.setTimer(SAMPLE_INTERVAL_MS, () => void track(look()))
+    if (running.length > 0) timer = clock.setTimer(SAMPLE_INTERVAL_MS, () => void track(sample()))
   }
 
-  async function look(): Promise<void> {
+  async function sample(): Promise<void> {
     try {
-      noteJump()
+      adjustForJump()
       const { running, finished } = options.runs()
-      const isNew = await takeIn(running)
+      const isNew = await addNew(running)
       forget(running, finished)
       const usage = await measure(running, isNew)
       await Promise.all(running.map((run) => enforce(watched.get(run.spec.jobid)!, usage)))
@@ -140,7 +141,7 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
   }
 
   /** Limits count the time that spiders had: not that of a machine that slept, or of a clock that was set. */
-  function noteJump(): void {
+  function adjustForJump(): void {
     const apartMs = clock.nowMs() - clock.monotonicMs()
     const jumpMs = apartMs - clocksApartMs
     clocksApartMs = apartMs
@@ -156,7 +157,7 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
   }
 
   /** Whether there were new ones among them. */
-  async function takeIn(running: Run[]): Promise<boolean> {
+  async function addNew(running: Run[]): Promise<boolean> {
     const news = running.filter((run) => !watched.has(run.spec.jobid))
     const supervisors = await Promise.all(news.map(async (run) => (await readRunFiles(run.directory)).supervisor))
     const shared = new Set<number>()
@@ -204,11 +205,11 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
     }
     isBlind = false
     const usage = sumUsage(rows, live)
-    for (const [one, used] of usage) if (used.processes > 0) noteUsage(one, used)
+    for (const [one, used] of usage) if (used.processes > 0) recordUsage(one, used)
     return usage
   }
 
-  function noteUsage(one: Watched, used: RunUsage): void {
+  function recordUsage(one: Watched, used: RunUsage): void {
     const nowMs = clock.monotonicMs()
     const before = one.cpuSeconds ?? 0
     // A process that nobody waited for takes its time along when it ends: what was used stays used.

@@ -1,4 +1,5 @@
 import { NodeError } from '../node-client.ts'
+import { classifyRefusal } from './refusals.ts'
 import { type AnswerHead, type Connection, collectBody } from './connection.ts'
 
 /** Of one exchange, from the first byte sent to the last received. */
@@ -97,7 +98,7 @@ function refusal(connection: Connection, endpoint: string, message: unknown): No
   const nodeMessage = (typeof message === 'string' ? message : '').slice(-16_000)
   const lastLine = nodeMessage.trim().split('\n').at(-1) ?? ''
   const text = `Node ${connection.label} refused ${endpoint}: ${lastLine.slice(0, 500) || 'it gave no reason'}`
-  return new NodeError('refused', text, { delivered: 'no', nodeMessage })
+  return new NodeError('refused', text, { delivered: 'no', nodeMessage, refusal: classifyRefusal(nodeMessage) })
 }
 
 function parseObject(text: string): Record<string, unknown> | null {

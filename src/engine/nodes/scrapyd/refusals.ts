@@ -1,4 +1,4 @@
-export type RefusalKind = 'unknown_project' | 'unknown_version' | 'unknown_spider' | 'bad_egg' | 'other'
+import type { RefusalKind } from '../node-client.ts'
 
 // Names in KeyErrors of ≤1.4 that are missing parameters, not projects.
 const PARAMETERS = new Set(['project', 'spider', 'version', 'egg', 'job', 'jobid'])

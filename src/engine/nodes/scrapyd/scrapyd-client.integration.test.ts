@@ -14,10 +14,10 @@ import { judgeOutcome } from '../../output/outcome.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { until } from '../../testing/until.ts'
-import type { NodeClient, SeenJob } from '../node-client.ts'
+import type { SeenJob } from '../node-client.ts'
 import { probeNode } from './probe.ts'
 import { classifyRefusal } from './refusals.ts'
-import { createScrapydClient } from './scrapyd-client.ts'
+import { createScrapydClient, type ScrapydClient } from './scrapyd-client.ts'
 
 const VERSIONS: { version: ScrapydVersion; probedAs: string; password: string | null }[] = [
   { version: '1.2.1', probedAs: '1.2', password: null },
@@ -45,7 +45,7 @@ for (const { version, probedAs, password } of VERSIONS) {
   describe.skipIf(problem !== null)(title, () => {
     const username = password === null ? null : 'ünï'
     let scrapyd: Scrapyd
-    let client: NodeClient
+    let client: ScrapydClient
     let egg: Uint8Array
 
     beforeAll(async () => {
@@ -224,7 +224,7 @@ for (const { version, probedAs, password } of VERSIONS) {
   })
 }
 
-function clientFor(address: { url: string; username: string | null; password: string | null }): NodeClient {
+function clientFor(address: { url: string; username: string | null; password: string | null }): ScrapydClient {
   return createScrapydClient({
     ...address,
     caCertificate: null,

@@ -1,6 +1,13 @@
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import { type DaemonStatus, type NodeClient, NodeError, type SeenJob, type Snapshot } from '../node-client.ts'
+import {
+  type DaemonStatus,
+  type EggTarget,
+  type NodeClient,
+  NodeError,
+  type SeenJob,
+  type Snapshot
+} from '../node-client.ts'
 import {
   CancelAnswer,
   readDaemonStatus,
@@ -14,6 +21,7 @@ import {
   SpidersAnswer,
   VersionsAnswer
 } from './answers.ts'
+import { SCRAPYD_TRAITS } from '../node-traits.ts'
 import { type AnswerHead, createConnection } from './connection.ts'
 import { type AnswerSchema, askJson, type Limit, statusError } from './exchange.ts'
 import type { NodeAddressParts } from './transport.ts'
@@ -58,8 +66,12 @@ export interface ScrapydClientOptions extends NodeAddressParts {
   connect?: typeof createConnection | undefined
 }
 
+export interface ScrapydClient extends NodeClient, EggTarget {
+  readonly eggTarget: EggTarget
+}
+
 /** Speaks to one Scrapyd of any version from 1.2 to 1.6 (scrapyd-protocol.md). Every failure is a NodeError. */
-export function createScrapydClient(options: ScrapydClientOptions): NodeClient {
+export function createScrapydClient(options: ScrapydClientOptions): ScrapydClient {
   const { clock, logger } = options
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const { connect = createConnection } = options
@@ -121,7 +133,11 @@ export function createScrapydClient(options: ScrapydClientOptions): NodeClient {
     return readLogRange(ask, range, (head) => statusError(connection, head, noun))
   }
 
-  const client: NodeClient = {
+  const client: ScrapydClient = {
+    traits: SCRAPYD_TRAITS,
+    get eggTarget() {
+      return client
+    },
     async daemonStatus(signal) {
       const askedAtMs = clock.nowMs()
       const limit = { timeoutMs: limits.daemonStatusMs, limitBytes: limits.daemonStatusBytes }

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
 import { sanitiseVersion } from '../../../shared/ids.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import { type NodeClient, NodeError } from '../node-client.ts'
+import { type EggTarget, NodeError } from '../node-client.ts'
 import { AddVersionAnswer } from './answers.ts'
 import type { Connection } from './connection.ts'
 import { askJson, type Limit } from './exchange.ts'
-import { classifyRefusal, storedNothing } from './refusals.ts'
+import { storedNothing } from './refusals.ts'
 
 export interface EggUploadParts {
   connection: Connection
-  client: Pick<NodeClient, 'listVersions' | 'deleteVersion'>
+  client: Pick<EggTarget, 'listVersions' | 'deleteVersion'>
   /** What operators call the node. */
   name: string
   logger: Logger
@@ -19,8 +19,8 @@ export interface EggUploadParts {
 /** Sends an egg, and takes one back that the node refused but kept. */
 export async function sendEgg(
   parts: EggUploadParts,
-  ...[project, version, content, signal]: Parameters<NodeClient['addVersion']>
-): ReturnType<NodeClient['addVersion']> {
+  ...[project, version, content, signal]: Parameters<EggTarget['addVersion']>
+): ReturnType<EggTarget['addVersion']> {
   const { body, contentType } = multipart({ project, version }, content)
   const headers = { 'content-type': contentType }
   const request = { method: 'POST', path: 'addversion.json', headers, body, schema: AddVersionAnswer } as const
@@ -31,10 +31,11 @@ export async function sendEgg(
     const isRefusal = error instanceof NodeError && error.kind === 'refused'
     if (!isRefusal || storedNothing(error.nodeMessage ?? '')) throw error
     const became = await takeBack(parts, project, version, wasThere, signal)
-    const { delivered, nodeMessage } = error
+    const { delivered, nodeMessage, refusal } = error
     throw new NodeError('refused', `${error.message.replace(/\.?$/, '.')} ${became}`, {
       delivered,
       nodeMessage,
+      refusal,
       cause: error
     })
   }
@@ -73,7 +74,7 @@ async function takeBack(
     return 'It was taken back from the node.'
   } catch (error) {
     // It is as good as deleted where it was never kept.
-    const isGone = error instanceof NodeError && classifyRefusal(error.nodeMessage ?? '').startsWith('unknown_')
+    const isGone = error instanceof NodeError && error.refusal.startsWith('unknown_')
     if (isGone) return 'The node kept nothing of it.'
     logger.warn({ node: name, project, version, error }, 'a refused egg could not be taken back from the node')
     return `It could not be taken back: delete version ${version} there, or the node may take it for the latest.`

@@ -2,8 +2,13 @@ import { afterEach } from 'vitest'
 import { systemClock } from '../../../runtime/clock.ts'
 import { silentLogger } from '../../../runtime/logger.ts'
 import { type Script, startScriptedHttpNode } from '../../../testing/scripted-http-node.ts'
-import { type NodeClient, NodeError } from '../../node-client.ts'
-import { type ClientLimits, createScrapydClient, type ScrapydClientOptions } from '../scrapyd-client.ts'
+import { NodeError } from '../../node-client.ts'
+import {
+  type ClientLimits,
+  createScrapydClient,
+  type ScrapydClient,
+  type ScrapydClientOptions
+} from '../scrapyd-client.ts'
 
 /** Closed after the test, the newest first. */
 export const closers: (() => Promise<unknown>)[] = []
@@ -13,7 +18,7 @@ afterEach(async () => {
 
 export const RUN = { project: 'shop', spider: 'prices', jobid: 'a1' }
 
-export function connect(options: Partial<ScrapydClientOptions> & { url: string }): NodeClient {
+export function connect(options: Partial<ScrapydClientOptions> & { url: string }): ScrapydClient {
   const none = { username: null, password: null, caCertificate: null, name: 'eu-1' }
   const client = createScrapydClient({ ...none, clock: systemClock, logger: silentLogger, ...options })
   closers.push(() => client.close())

@@ -1,0 +1,31 @@
+import type { CancelWaitsMs } from './run-limits.ts'
+
+/**
+ * How a run is stopped, wherever it runs and whoever stops it:
+ *
+ *   INT --first wait--> INT --second--> KILL --last--> KILL --twice the last--> KILL --twice the last--> ... until it has ended
+ *
+ * Scrapy ends gracefully on the first INT (finishing requests under way) and at once on the second. KILL is repeated: a remote Scrapyd
+ * signals only the Python process, and sees it dead at its next poll.
+ */
+const SIGNALS = ['INT', 'INT', 'KILL'] as const
+/** All steps after it are like it. */
+export const LAST_STEP = SIGNALS.length - 1
+
+export function signalOfStep(step: number): 'INT' | 'KILL' {
+  return SIGNALS[Math.min(step, LAST_STEP)]!
+}
+
+/** How long the run is given to end after a step before the next. */
+export function waitAfterStep(step: number, waits: CancelWaitsMs): number {
+  return waits[step] ?? 2 * waits[2]
+}
+
+/** How many steps further than the first a stop has got, so long after the first. */
+export function stepDue(sinceFirstMs: number, waits: CancelWaitsMs): number {
+  const [first, second, last] = waits
+  if (sinceFirstMs < first) return 0
+  if (sinceFirstMs < first + second) return 1
+  const sinceKillMs = sinceFirstMs - first - second
+  return sinceKillMs < last ? LAST_STEP : LAST_STEP + 1 + Math.floor((sinceKillMs - last) / Math.max(1, 2 * last))
+}
