@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { Attempt, AttemptResult, LimitRule, Outcome, RetryPolicy, RunLimits } from '../../shared/contract/index.ts'
+import { assertTransition, type EndingEvent, type MovingEvent, type StayingEvent } from '../job-rules/transitions.ts'
 import type { SeenExit } from '../nodes/node-client.ts'
 import { LimitBook } from '../queue/limits.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -52,15 +53,19 @@ interface Change extends Omit<AttemptChange, 'jobId' | 'attemptNumber' | 'from'>
   from: readonly LiveState[]
 }
 /** Only this is written; its state stays. */
-export interface AttemptNote extends Pick<Change, 'from' | 'entry' | 'kind' | 'details' | 'mayHaveRunTwice'> {}
+export interface AttemptNote extends Pick<Change, 'from' | 'entry' | 'details' | 'mayHaveRunTwice'> {
+  kind: StayingEvent
+}
 /** It goes on in another state. */
-export interface AttemptMove extends AttemptNote {
+export interface AttemptMove extends Omit<AttemptNote, 'kind'> {
+  kind: MovingEvent
   to: LiveState
   /** How its process ended, where the node tells. */
   exit?: SeenExit | null
 }
 /** It ends; with `jobOutcome: null` its job goes back to the queue, or ends where a cancel was asked. */
 export interface AttemptEnd extends Omit<Change, 'to'> {
+  kind: EndingEvent
   result: AttemptResult
   jobOutcome: Outcome | null
 }
@@ -76,7 +81,8 @@ export interface BeliefEvents {
 
 /**
  * The attempts that have not ended, by node: the engine's belief. Loaded from the store once; from then on `move`, `end` and `note` are the only
- * ways to change it: they write the row, change what is believed where the row was as expected (I4), and tell.
+ * ways to change it: they check the change against the table (job-rules/transitions.ts), write the row, change what is believed where the
+ * row was as expected (I4), and tell.
  */
 export class LiveAttempts {
   readonly events = new EventEmitter<BeliefEvents>()
@@ -279,7 +285,8 @@ export class LiveAttempts {
     return one
   }
 
-  #write(changes: { one: LiveAttempt; change: Change }[]): Promise<boolean[]> {
+  async #write(changes: { one: LiveAttempt; change: Change }[]): Promise<boolean[]> {
+    for (const { change } of changes) for (const from of change.from) assertTransition(from, change)
     return this.#store.applyChanges(
       changes.map(({ one, change }) => ({
         ...change,
