@@ -3,9 +3,7 @@ import { it } from '../testing/dispatch-fixtures.ts'
 
 describe('a job whose request a proxy delivered twice', () => {
   it('is flagged, once, as soon as its node lists it twice', async ({ clock, store, node, engine }) => {
-    await engine.start({ n1: node })
-    const id = await engine.enqueue()
-    await clock.advanceBy(2_000)
+    const id = await engine.startRunning({ n1: node })
     expect(await engine.job(id)).toMatchObject({ mayHaveRunTwice: false })
     node.running.push({ ...node.running[0]! })
     await clock.advanceBy(10_000)

@@ -29,14 +29,12 @@ describe('an engine that dies', () => {
   })
 
   it('takes running jobs over and learns how they ended', async ({ clock, node, engine }) => {
-    await engine.start({ n1: node })
-    const [id] = await engine.enqueueMany(1)
-    await clock.advanceBy(2_000)
+    const id = await engine.startRunning({ n1: node })
     await engine.crash()
-    node.end(id!)
+    node.end(id)
     await engine.start({ n1: node })
     await clock.advanceBy(3_000)
-    expect(await engine.job(id!)).toMatchObject({ status: 'succeeded', attemptCount: 1 })
+    expect(await engine.job(id)).toMatchObject({ status: 'succeeded', attemptCount: 1 })
   })
 })
 
@@ -54,7 +52,7 @@ describe('a node that is removed', () => {
     const jobs = [aNewJob({ version: '1' }), aNewJob({ version: '1' })]
     await store.enqueueJobs(jobs)
     engine.dispatch.wake()
-    const seen = engine.dispatch.takeSnapshot(engine.fleet.get('n1')!, await node.listJobs())
+    const seen = engine.dispatch.applySnapshot(engine.fleet.get('n1')!, await node.listJobs())
     const removed = engine.fleet.remove('n1').then(() => engine.dispatch.abandonNode('n1'))
     await clock.advanceBy(5_000)
     await Promise.all([seen, removed])

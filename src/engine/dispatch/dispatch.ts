@@ -97,8 +97,8 @@ export class Dispatch implements FleetFollower {
     this.wake()
   }
 
-  async takeSnapshot(node: FleetNode, snapshot: Snapshot): Promise<void> {
-    await this.#follower.takeSnapshot(node, snapshot)
+  async applySnapshot(node: FleetNode, snapshot: Snapshot): Promise<void> {
+    await this.#follower.applySnapshot(node, snapshot)
     await this.#returned.recognise(node, snapshot)
     this.#stuck.judge(node, snapshot)
     this.#dispatcher.refreshNode(node)

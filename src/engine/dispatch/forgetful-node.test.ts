@@ -69,24 +69,20 @@ describe('a job that is in no list and has no log, after a request without an an
 
 describe('a node that restarts and forgets', () => {
   it('a job that left no log is lost, with its evidence', async ({ clock, store, node, engine }) => {
-    await engine.start({ n1: node })
-    const [id] = await engine.enqueueMany(1)
-    await clock.advanceBy(2_000)
+    const id = await engine.startRunning({ n1: node })
     node.restart({ loseLogs: true })
     await clock.advanceBy(15_000)
-    expect(await engine.job(id!)).toMatchObject({ status: 'lost', reason: 'node forgot' })
-    const last = (await store.listTimeline(id!)).at(-1)!
+    expect(await engine.job(id)).toMatchObject({ status: 'lost', reason: 'node forgot' })
+    const last = (await store.listTimeline(id)).at(-1)!
     expect(last).toMatchObject({ kind: 'ended', evidence: { log: 'not there' } })
   })
 
   it('a job whose log has its closing stats is judged by them', async ({ clock, node, engine }) => {
-    await engine.start({ n1: node })
-    const [id] = await engine.enqueueMany(1)
-    await clock.advanceBy(2_000)
-    node.end(id!)
+    const id = await engine.startRunning({ n1: node })
+    node.end(id)
     node.restart()
     await clock.advanceBy(15_000)
-    expect(await engine.job(id!)).toMatchObject({ status: 'succeeded', items: 3 })
+    expect(await engine.job(id)).toMatchObject({ status: 'succeeded', items: 3 })
   })
 
   it('a job whose log still grows goes on as an orphan, and is lost only after a minute of silence', async ({
@@ -94,17 +90,15 @@ describe('a node that restarts and forgets', () => {
     node,
     engine
   }) => {
-    await engine.start({ n1: node })
-    const [id] = await engine.enqueueMany(1)
-    await clock.advanceBy(2_000)
+    const id = await engine.startRunning({ n1: node })
     node.restart()
     for (let step = 0; step < 12; step += 1) {
-      node.logs.set(id!, `${node.logs.get(id!)}a line\n`)
+      node.logs.set(id, `${node.logs.get(id)}a line\n`)
       await clock.advanceBy(10_000)
     }
-    expect((await engine.job(id!)).state).toBe('running')
-    expect(await engine.kinds(id!)).toContain('vanished')
+    expect((await engine.job(id)).state).toBe('running')
+    expect(await engine.kinds(id)).toContain('vanished')
     await clock.advanceBy(75_000)
-    expect(await engine.job(id!)).toMatchObject({ status: 'lost' })
+    expect(await engine.job(id)).toMatchObject({ status: 'lost' })
   })
 })

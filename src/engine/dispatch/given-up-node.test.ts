@@ -13,9 +13,7 @@ describe('a node that does not answer', () => {
     other,
     engine
   }) => {
-    await engine.start({ n1: node })
-    const id = await engine.enqueue()
-    await clock.advanceBy(2_000)
+    const id = await engine.startRunning({ n1: node })
     giveUpAfter(engine, 120)
     await engine.restart({ n1: node, n2: other })
     await clock.advanceBy(2_000)
@@ -41,9 +39,7 @@ describe('a node that does not answer', () => {
     other,
     engine
   }) => {
-    await engine.start({ n1: node, n2: other })
-    const id = await engine.enqueue(onlyOn('n1'))
-    await clock.advanceBy(2_000)
+    const id = await engine.startRunning({ n1: node, n2: other }, onlyOn('n1'))
     giveUpAfter(engine, 120)
     for (let time = 0; time < 5; time += 1) {
       node.isDown = true
@@ -69,9 +65,7 @@ describe('a node that does not answer', () => {
   })
 
   it('does not bring a job back that somebody asked to cancel', async ({ clock, node, other, engine }) => {
-    await engine.start({ n1: node, n2: other })
-    const id = await engine.enqueue(onlyOn('n1'))
-    await clock.advanceBy(2_000)
+    const id = await engine.startRunning({ n1: node, n2: other }, onlyOn('n1'))
     node.isDown = true
     await clock.advanceBy(5_000)
     await engine.cancel([id])

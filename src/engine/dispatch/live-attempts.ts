@@ -53,11 +53,11 @@ interface Change extends Omit<AttemptChange, 'jobId' | 'attemptNumber' | 'from'>
   from: readonly LiveState[]
 }
 /** Only this is written; its state stays. */
-export interface AttemptNote extends Pick<Change, 'from' | 'entry' | 'details' | 'mayHaveRunTwice'> {
+export interface AttemptEntry extends Pick<Change, 'from' | 'entry' | 'details' | 'mayHaveRunTwice'> {
   kind: StayingEvent
 }
 /** It goes on in another state. */
-export interface AttemptMove extends Omit<AttemptNote, 'kind'> {
+export interface AttemptMove extends Omit<AttemptEntry, 'kind'> {
   kind: MovingEvent
   to: LiveState
   /** How its process ended, where the node tells. */
@@ -80,7 +80,7 @@ export interface BeliefEvents {
 }
 
 /**
- * The attempts that have not ended, by node: the engine's belief. Loaded from the store once; from then on `move`, `end` and `note` are the only
+ * The attempts that have not ended, by node: the engine's belief. Loaded from the store once; from then on `move`, `end` and `record` are the only
  * ways to change it: they check the change against the table (job-rules/transitions.ts), write the row, change what is believed where the
  * row was as expected (I4), and tell.
  */
@@ -208,9 +208,9 @@ export class LiveAttempts {
   }
 
   /** Writes an entry of its timeline, with the facts that come with it. */
-  async note(one: LiveAttempt, note: AttemptNote): Promise<boolean> {
-    const [isApplied] = await this.#write([{ one, change: note }])
-    if (isApplied === true && note.details?.limitHit) (one as Belief).limitHit = note.details.limitHit
+  async record(one: LiveAttempt, entry: AttemptEntry): Promise<boolean> {
+    const [isApplied] = await this.#write([{ one, change: entry }])
+    if (isApplied === true && entry.details?.limitHit) (one as Belief).limitHit = entry.details.limitHit
     return isApplied === true
   }
 

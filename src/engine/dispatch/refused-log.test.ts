@@ -11,9 +11,7 @@ describe('a run that its node lists no longer, and whose log the node refuses', 
   }
 
   it('is lost after a minute, so that it does not hold its slot for ever', async ({ clock, node, engine }) => {
-    await engine.start({ n1: node })
-    const id = await engine.enqueue()
-    await clock.advanceBy(2_000)
+    const id = await engine.startRunning({ n1: node })
     refuseLogs(node)
     node.restart()
     await clock.advanceBy(40_000)
@@ -23,9 +21,7 @@ describe('a run that its node lists no longer, and whose log the node refuses', 
   })
 
   it('is lost a look later where the disk was full at first', async ({ clock, store, node, engine }) => {
-    await engine.start({ n1: node })
-    const id = await engine.enqueue()
-    await clock.advanceBy(2_000)
+    const id = await engine.startRunning({ n1: node })
     refuseLogs(node)
     node.restart()
     const write = store.applyChanges

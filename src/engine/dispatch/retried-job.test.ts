@@ -13,9 +13,7 @@ const retry = (attempts: number) =>
 
 describe('a job that ended badly', () => {
   it('is tried again after its wait, and ends with the last of its runs', async ({ clock, node, engine }) => {
-    await engine.start({ n1: node })
-    const id = await engine.enqueue({ retry: retry(2) })
-    await clock.advanceBy(2_000)
+    const id = await engine.startRunning({ n1: node }, { retry: retry(2) })
     node.end(id, 'memusage_exceeded')
     await clock.advanceBy(3_000)
     expect(await engine.job(id)).toMatchObject({ state: 'queued', hold: 'retry', mayHaveRunTwice: false })
@@ -36,18 +34,14 @@ describe('a job that ended badly', () => {
     node,
     engine
   }) => {
-    await engine.start({ n1: node })
-    const id = await engine.enqueue({ retry: retry(2) })
-    await clock.advanceBy(2_000)
+    const id = await engine.startRunning({ n1: node }, { retry: retry(2) })
     node.restart({ loseLogs: true })
     await clock.advanceBy(10_000)
     expect(await engine.job(id)).toMatchObject({ state: 'queued', hold: 'retry', mayHaveRunTwice: true })
   })
 
   it('is not tried again when somebody asked to cancel it', async ({ clock, node, engine }) => {
-    await engine.start({ n1: node })
-    const id = await engine.enqueue({ retry: retry(5) })
-    await clock.advanceBy(2_000)
+    const id = await engine.startRunning({ n1: node }, { retry: retry(5) })
     await engine.cancel([id])
     node.end(id, 'memusage_exceeded')
     await clock.advanceBy(3_000)

@@ -3,6 +3,7 @@ import { SECRET_MASK } from '../../shared/contract/index.ts'
 import { aNewJob } from '../testing/builders.ts'
 import { type DispatchFixtures, it } from '../testing/dispatch-fixtures.ts'
 import { FakeNode } from '../testing/fake-node.ts'
+import { LOCAL_TRAITS } from '../nodes/node-traits.ts'
 
 const STRANGER = { project: 'shop', version: '1', spider: 's', settings: {}, args: {}, priority: 0 }
 const EGGS = ['shop@1']
@@ -245,7 +246,12 @@ describe('secret values', () => {
   })
 })
 
-it('a job is sent with its limits over those its project has at that time', async ({ store, node, engine }) => {
+it('to a node that holds limits a job is sent with its own over those its project has at that time', async ({
+  clock,
+  store,
+  engine
+}) => {
+  const node = new FakeNode(clock, { slots: 2, eggs: EGGS, traits: LOCAL_TRAITS })
   await engine.start({ n1: node }, { projectLimits: { wallSeconds: 60, memoryMegabytes: 100 } })
   await store.enqueueJobs([aNewJob({ version: '1', limits: { memoryMegabytes: 200, openFiles: null } })])
   await engine.enqueueMany(1)
@@ -253,6 +259,29 @@ it('a job is sent with its limits over those its project has at that time', asyn
     { wallSeconds: 60, memoryMegabytes: 200 },
     { wallSeconds: 60, memoryMegabytes: 100 }
   ])
+})
+
+it('to a node that does not hold them no limits are sent, and the timeline says which are not held', async ({
+  store,
+  node,
+  engine
+}) => {
+  await engine.start({ n1: node })
+  const id = await engine.enqueue({ limits: { wallSeconds: 60, memoryMegabytes: 200 } })
+  expect(node.running.map(({ limits }) => limits)).toEqual([null])
+  const accepted = (await store.listTimeline(id)).find(({ kind }) => kind === 'accepted')
+  expect(accepted?.evidence).toMatchObject({ limits: 'on a remote node only the time limit is held' })
+})
+
+it('a node that was idle is looked at each second once it has jobs, also when several were sent at once', async ({
+  clock,
+  node,
+  engine
+}) => {
+  await engine.start({ n1: node })
+  const [first] = await engine.enqueueMany(2)
+  await clock.advanceBy(2_000)
+  expect((await engine.job(first!)).state).toBe('running')
 })
 
 describe('what a job waits for', () => {

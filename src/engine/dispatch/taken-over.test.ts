@@ -4,9 +4,7 @@ import { it, MINUTE_MS, onlyOn } from '../testing/dispatch-fixtures.ts'
 
 describe('what an engine takes over', () => {
   it('a cancel that was to hurry goes on at its second step', async ({ clock, store, node, engine }) => {
-    await engine.start({ n1: node })
-    const id = await engine.enqueue()
-    await clock.advanceBy(2_000)
+    const id = await engine.startRunning({ n1: node })
     await store.askCancel([id], { atMs: clock.nowMs(), text: 'Asked to stop at once', evidence: { force: true } })
     await engine.restart({ n1: node })
     await clock.advanceBy(16_000)
@@ -54,10 +52,8 @@ describe('what an engine takes over', () => {
     ])
   })
 
-  it('what is live on a node that is not in the fleet ends as lost', async ({ clock, node, other, engine }) => {
-    await engine.start({ n1: node, n2: other })
-    const id = await engine.enqueue(onlyOn('n1'))
-    await clock.advanceBy(2_000)
+  it('what is live on a node that is not in the fleet ends as lost', async ({ node, other, engine }) => {
+    const id = await engine.startRunning({ n1: node, n2: other }, onlyOn('n1'))
     await engine.restart({ n2: other })
     await engine.dispatch.abandonMissingNodes()
     expect(await engine.job(id)).toMatchObject({ status: 'lost', reason: 'node removed' })

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { Environment } from '../../shared/contract/index.ts'
 import type { LiveAttempt } from '../dispatch/live-attempts.ts'
+import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { FleetNode, NodeStatus } from '../nodes/fleet.ts'
+import { LOCAL_TRAITS, SCRAPYD_TRAITS } from '../nodes/node-traits.ts'
 import type { StoredJob } from '../store/records.ts'
 import { aStoredNode } from '../testing/builders.ts'
 import { listProblems, type ProblemsInput } from './problems.ts'
@@ -12,6 +14,7 @@ const NOW_MS = 1_800_000_000_000
 function aFleetNode(status: Partial<NodeStatus>, stored: Parameters<typeof aStoredNode>[0] = {}): FleetNode {
   return {
     stored: aStoredNode({ id: 'n1', name: 'eu-1', ...stored }),
+    client: { traits: stored.id === LOCAL_NODE_ID ? LOCAL_TRAITS : SCRAPYD_TRAITS },
     status: {
       health: 'up',
       problem: null,
@@ -70,7 +73,7 @@ describe('what an operator should act on', () => {
     const mendOf = (status: Partial<NodeStatus>, id = 'n1') =>
       problemsOf({ nodes: [aFleetNode(status, { id })], live: [{ ...accepted, nodeId: id }] })[0]?.mend
     expect([mendOf({ health: 'down' }), mendOf({ health: 'invalid' })]).toEqual(['run_elsewhere', 'run_elsewhere'])
-    expect([mendOf({ health: 'unauthorized' }), mendOf({ health: 'down' }, 'local')]).toEqual([
+    expect([mendOf({ health: 'unauthorized' }), mendOf({ health: 'down' }, LOCAL_NODE_ID)]).toEqual([
       'edit_node',
       'edit_node'
     ])

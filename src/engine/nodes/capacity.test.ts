@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type CountersSeen, NOTHING_LEARNED, noteCounters, planCapacity, type SlotsBelief } from './capacity.ts'
+import { type CountersSeen, NOTHING_LEARNED, learnFromCounters, planCapacity, type SlotsBelief } from './capacity.ts'
 
 const full = (atMs: number, running = 2): CountersSeen => ({ atMs, running, pending: 3, finished: 7 })
 
 function learn(looks: readonly CountersSeen[], before = NOTHING_LEARNED): SlotsBelief {
-  return looks.reduce(noteCounters, before)
+  return looks.reduce(learnFromCounters, before)
 }
 
 const slotsAfter = (looks: readonly CountersSeen[], before = NOTHING_LEARNED) =>
@@ -66,7 +66,7 @@ function fill(capacity: number, forMs: number, before: { belief: SlotsBelief; ou
     ours = Math.max(ours, slots)
     const running = Math.min(ours, capacity)
     mostWaiting = Math.max(mostWaiting, ours - running)
-    belief = noteCounters(belief, { atMs, running, pending: ours - running, finished: 0 })
+    belief = learnFromCounters(belief, { atMs, running, pending: ours - running, finished: 0 })
   }
   return { belief, ours, atMs, mostWaiting }
 }
@@ -128,6 +128,6 @@ describe('beliefs', () => {
   test('are the same object while a look tells nothing, so that nothing is made for it', () => {
     const idle = { atMs: 1, running: 1, pending: 0, finished: 3 }
     const belief = learn([idle])
-    expect(noteCounters(belief, { ...idle, atMs: 9_000, finished: 4 })).toBe(belief)
+    expect(learnFromCounters(belief, { ...idle, atMs: 9_000, finished: 4 })).toBe(belief)
   })
 })

@@ -49,7 +49,7 @@ const LONGEST_DOUBT_MS = 24 * 60 * 60_000
  *
  * So a number that is too low always grows, and what it costs is one job at a time that waits in the node's own queue.
  */
-export function noteCounters(before: SlotsBelief, seen: CountersSeen): SlotsBelief {
+export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): SlotsBelief {
   const { atMs, running, pending, finished } = seen
   const isWaiting = pending > 0
   const isOverLimit = before.limit !== null && running > before.limit

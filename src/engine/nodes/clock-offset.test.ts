@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type ClockEstimate, noteDate, noteStart, trueTime, trueTimeBetween, UNKNOWN_CLOCK } from './clock-offset.ts'
+import {
+  type ClockEstimate,
+  refineByDate,
+  refineByStart,
+  trueTime,
+  trueTimeBetween,
+  UNKNOWN_CLOCK
+} from './clock-offset.ts'
 
 const START_MS = 1_800_000_000_000
 const offsetMs = fc.integer({ min: -86_400_000, max: 86_400_000 })
@@ -25,7 +32,7 @@ function watch(from: ClockEstimate, startMs: number, offset: number, seen: Poll[
     const stampMs = askedAtMs + tookMs * stampedAt
     const nodeMs = stampMs + offset + (stampMs - startMs) * drift
     nowMs += tookMs
-    estimate = noteDate(estimate, { dateMs: Math.floor(nodeMs / 1000) * 1000, askedAtMs, arrivedAtMs: nowMs })
+    estimate = refineByDate(estimate, { dateMs: Math.floor(nodeMs / 1000) * 1000, askedAtMs, arrivedAtMs: nowMs })
   }
   return { estimate, nowMs }
 }
@@ -95,8 +102,8 @@ describe('the offset of a clock', () => {
 
   test('is what it was where a node sends no Date, or where our clock went back while it answered', () => {
     const seen = { askedAtMs: 1_000, arrivedAtMs: 1_001 }
-    expect(noteDate(UNKNOWN_CLOCK, { ...seen, dateMs: null })).toBe(UNKNOWN_CLOCK)
-    expect(noteDate(UNKNOWN_CLOCK, { dateMs: 0, askedAtMs: 2_000, arrivedAtMs: 1_000 })).toBe(UNKNOWN_CLOCK)
+    expect(refineByDate(UNKNOWN_CLOCK, { ...seen, dateMs: null })).toBe(UNKNOWN_CLOCK)
+    expect(refineByDate(UNKNOWN_CLOCK, { dateMs: 0, askedAtMs: 2_000, arrivedAtMs: 1_000 })).toBe(UNKNOWN_CLOCK)
   })
 })
 
@@ -113,7 +120,7 @@ describe('times that a node wrote', () => {
           const { estimate, nowMs } = watch(UNKNOWN_CLOCK, START_MS, offset, quickPolls)
           const startMs = nowMs + Math.round(widthMs * part)
           const text = nodeText(startMs, offset, zone)
-          const known = noteStart(estimate, { nodeText: text, afterMs: nowMs, beforeMs: nowMs + widthMs })
+          const known = refineByStart(estimate, { nodeText: text, afterMs: nowMs, beforeMs: nowMs + widthMs })
           expect(known.zoneMinutes).toBe(zone)
           expect(Math.abs(trueTime(text, known)! - startMs)).toBeLessThan(100)
         }
@@ -124,12 +131,12 @@ describe('times that a node wrote', () => {
   test('prove no zone where the start could have been at any time of an hour', () => {
     const { estimate, nowMs } = watch(UNKNOWN_CLOCK, START_MS, 0, quickPolls)
     const seen = { nodeText: nodeText(nowMs, 0, 60), afterMs: nowMs - 3_600_000, beforeMs: nowMs }
-    expect(noteStart(estimate, seen).zoneMinutes).toBe(null)
+    expect(refineByStart(estimate, seen).zoneMinutes).toBe(null)
   })
 
   test('are not believed where they contradict what we saw: a changed zone, a clock that was set', () => {
     const { estimate, nowMs } = watch(UNKNOWN_CLOCK, START_MS, 0, quickPolls)
-    const known = noteStart(estimate, { nodeText: nodeText(nowMs, 0, 60), afterMs: nowMs, beforeMs: nowMs })
+    const known = refineByStart(estimate, { nodeText: nodeText(nowMs, 0, 60), afterMs: nowMs, beforeMs: nowMs })
     const between = { afterMs: nowMs, beforeMs: nowMs + 5_000 }
     expect(trueTimeBetween(nodeText(nowMs + 1_000, 0, 60), known, between)).toBeCloseTo(nowMs + 1_000, -3)
     expect(trueTimeBetween(nodeText(nowMs + 1_000, 0, 120), known, between)).toBe(nowMs + 5_000)
@@ -140,7 +147,7 @@ describe('times that a node wrote', () => {
     'that are none are no times: %s',
     (text) => {
       const { estimate, nowMs } = watch(UNKNOWN_CLOCK, START_MS, 0, quickPolls)
-      const known = noteStart(estimate, { nodeText: nodeText(nowMs, 0, 0), afterMs: nowMs, beforeMs: nowMs })
+      const known = refineByStart(estimate, { nodeText: nodeText(nowMs, 0, 0), afterMs: nowMs, beforeMs: nowMs })
       expect(trueTime(text, known)).toBe(null)
     }
   )

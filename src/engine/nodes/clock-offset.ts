@@ -29,7 +29,7 @@ const ZONE_SLACK_MS = 60_000
  * One answer's Date, asked for and arrived by our clock. Evidence that contradicts what was believed means that one of the two clocks
  * was set: the newest answer alone counts from then on.
  */
-export function noteDate(
+export function refineByDate(
   before: ClockEstimate,
   seen: { dateMs: number | null; askedAtMs: number; arrivedAtMs: number }
 ): ClockEstimate {
@@ -46,7 +46,7 @@ export function noteDate(
 }
 
 /** A job's start by the node's own text, which happened between two moments of our clock. */
-export function noteStart(
+export function refineByStart(
   before: ClockEstimate,
   seen: { nodeText: string | null; afterMs: number; beforeMs: number }
 ): ClockEstimate {

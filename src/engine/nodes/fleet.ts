@@ -5,8 +5,8 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredNode } from '../store/records.ts'
-import { type Capacity, NOTHING_LEARNED, noteCounters, planCapacity, type SlotsBelief } from './capacity.ts'
-import { type ClockEstimate, noteDate, noteStart, UNKNOWN_CLOCK } from './clock-offset.ts'
+import { type Capacity, NOTHING_LEARNED, learnFromCounters, planCapacity, type SlotsBelief } from './capacity.ts'
+import { type ClockEstimate, refineByDate, refineByStart, UNKNOWN_CLOCK } from './clock-offset.ts'
 import type { NodeClient, NodeError, SeenJob, Snapshot } from './node-client.ts'
 import { startObserver, type Observation, type Observer } from './observer.ts'
 import { healthOf } from './scrapyd/probe.ts'
@@ -68,7 +68,7 @@ export interface FleetFollower {
   slotsUsedOn(nodeId: string): number
   wantsSnapshot(nodeId: string): boolean
   /** The next look at the node waits for it. */
-  takeSnapshot(node: FleetNode, snapshot: Snapshot): Promise<void>
+  applySnapshot(node: FleetNode, snapshot: Snapshot): Promise<void>
 }
 
 export interface FleetEvents {
@@ -195,9 +195,9 @@ export class Fleet {
     status.latencyMs = Math.round(latencyMs * 10) / 10
     status.lastSeenAtMs = clock.nowMs()
     status.oursWhenCounted = this.#follower.slotsUsedOn(node.stored.id)
-    if (seen.dateSeen != null) status.clockEstimate = noteDate(status.clockEstimate, seen.dateSeen)
+    if (seen.dateSeen != null) status.clockEstimate = refineByDate(status.clockEstimate, seen.dateSeen)
     const { running, pending, finished, nodeName } = seen
-    status.slotsBelief = noteCounters(status.slotsBelief, { atMs, running, pending, finished })
+    status.slotsBelief = learnFromCounters(status.slotsBelief, { atMs, running, pending, finished })
     const hasNewSlots = this.#planSlots(node)
     const isSame =
       !hasNewSlots &&
@@ -226,7 +226,7 @@ export class Fleet {
     node.status.running = snapshot.running.length
     node.status.pending = snapshot.pending.length
     node.status.oursWhenCounted = this.#follower.slotsUsedOn(node.stored.id)
-    await this.#follower.takeSnapshot(node, snapshot)
+    await this.#follower.applySnapshot(node, snapshot)
     const now = node.status
     const isSame =
       running === now.running &&
@@ -246,7 +246,11 @@ export class Fleet {
     const beforeMs = this.#options.clock.nowMs()
     for (const { jobid, startTime } of snapshot.running) {
       if (runsSeen.has(jobid)) continue
-      status.clockEstimate = noteStart(status.clockEstimate, { nodeText: startTime, afterMs: snapshotAtMs, beforeMs })
+      status.clockEstimate = refineByStart(status.clockEstimate, {
+        nodeText: startTime,
+        afterMs: snapshotAtMs,
+        beforeMs
+      })
     }
   }
 
@@ -302,7 +306,7 @@ const NOBODY: FleetFollower = {
   isBusy: () => false,
   slotsUsedOn: () => 0,
   wantsSnapshot: () => false,
-  takeSnapshot: async () => {}
+  applySnapshot: async () => {}
 }
 
 function isSameRuns(left: readonly SeenJob[], right: readonly SeenJob[]): boolean {

@@ -7,7 +7,7 @@ import type { Logger } from '../runtime/logger.ts'
  * blocking call of Scrapyd a project, answered from its cache after the first). A node that stops answering half-way is asked
  * again when it comes back.
  */
-export async function takeInventory(
+export async function readNodeInventory(
   node: FleetNode,
   options: {
     logger: Logger

@@ -58,7 +58,7 @@ export function startObserver(options: ObserverOptions): Observer {
   let lastCounters = ''
   let lastSnapshotAtMs = Number.NEGATIVE_INFINITY
 
-  async function look(): Promise<void> {
+  async function observe(): Promise<void> {
     const askedAtMs = clock.monotonicMs()
     const status = await client.daemonStatus(stopping.signal)
     options.onStatus({ status, latencyMs: clock.monotonicMs() - askedAtMs })
@@ -68,7 +68,7 @@ export function startObserver(options: ObserverOptions): Observer {
     if (counters !== lastCounters || isOld || options.wantsSnapshot()) {
       const snapshot = await client.listJobs(stopping.signal)
       failures = 0
-      if (!(await isTakenIn(snapshot))) return
+      if (!(await isApplied(snapshot))) return
       lastCounters = counters
       lastSnapshotAtMs = snapshot.begunAtMs
     }
@@ -76,7 +76,7 @@ export function startObserver(options: ObserverOptions): Observer {
   }
 
   /** What we cannot do with its answer (a full disk) is not the node's fault: it must not be held for away, and be given up for it. */
-  async function isTakenIn(snapshot: Snapshot): Promise<boolean> {
+  async function isApplied(snapshot: Snapshot): Promise<boolean> {
     try {
       await options.onSnapshot(snapshot)
       return true
@@ -92,7 +92,7 @@ export function startObserver(options: ObserverOptions): Observer {
     while (!stopping.signal.aborted) {
       poked = false
       try {
-        await look()
+        await observe()
       } catch (error) {
         if (stopping.signal.aborted) return
         const failure = asNodeError(error)

@@ -107,6 +107,18 @@ export class TestedEngine {
     return job.id
   }
 
+  /** An engine over these nodes, with one job that was seen to run. */
+  async startRunning(
+    nodes: Record<string, FakeNode>,
+    over: Partial<NewJob> = {},
+    parts: Partial<Parameters<typeof startDispatch>[0]> = {}
+  ): Promise<string> {
+    await this.start(nodes, parts)
+    const id = await this.enqueue(over)
+    await this.#clock.advanceBy(2_000)
+    return id
+  }
+
   enqueueMany(count: number): Promise<string[]> {
     return this.#alive.enqueue(count)
   }

@@ -72,8 +72,8 @@ export async function startDispatch(parts: {
   })
   await dispatch.start({ paused: false })
   for (const [id, node] of Object.entries(nodes)) {
-    // Logs of local nodes are not archived: copying takes real time, which a fake clock cannot wait for.
-    await fleet.add(aStoredNode({ id, name: id, slots: node.slots, kind: 'local' }))
+    const kind = node.traits.runsHere ? 'local' : 'scrapyd'
+    await fleet.add(aStoredNode({ id, name: id, slots: node.slots, kind }))
   }
   dispatch.wake()
   await clock.advanceBy(0)

@@ -1,7 +1,7 @@
 import pLimit from 'p-limit'
 import type { NodeHealth, NodeMode } from '../../shared/contract/index.ts'
 import type { Fleet, FleetNode } from '../nodes/fleet.ts'
-import { takeInventory } from '../nodes/inventory.ts'
+import { readNodeInventory } from '../nodes/inventory.ts'
 import { AtOnce } from '../projects/at-once.ts'
 import { createDistribution, type Distribution } from '../projects/distribution.ts'
 import type { Projects } from '../projects/projects.ts'
@@ -66,7 +66,7 @@ export function wireEggs(parts: {
     if (isStopping || fleet.get(node.stored.id) !== node) return
     const askedAtMs = clock.nowMs()
     try {
-      await takeInventory(node, {
+      await readNodeInventory(node, {
         logger,
         knowsSpiders: (project, version) => projects.knowsSpiders(project, version),
         record: ({ project, versions, spiders }) =>

@@ -140,7 +140,7 @@ class Placing {
         this.#waits(line, { code: 'version_missing', text: missingVersionText(line) })
       } else if (this.#openNodes(line).length === 0) {
         this.#waits(line, explainLine(line, this.#input, false))
-        if (hasLimits) for (const lane of line.lanes.values()) this.#noteExhaustedLimit(line, lane)
+        if (hasLimits) for (const lane of line.lanes.values()) this.#recordExhaustedLimit(line, lane)
       } else yield line
     }
   }
@@ -173,7 +173,7 @@ class Placing {
     }
     if (found.limitedBy !== null) {
       this.#plan.waiting.lanes.set(lane.lane, limitReached(found.limitedBy, this.#liveUnder(found.limitedBy)))
-      this.#noteReached(line, found.limitedBy)
+      this.#recordReached(line, found.limitedBy)
       return order.skipLane()
     }
     const hasRoom = this.#openNodes(line).some((node) => this.#roomLeft(node) > 0)
@@ -297,14 +297,14 @@ class Placing {
   }
 
   /** All slots are busy, and even with a free one these could not go. */
-  #noteExhaustedLimit(line: QueueLine, lane: QueueLane): void {
+  #recordExhaustedLimit(line: QueueLine, lane: QueueLane): void {
     const exhausted = this.#input.rulesFor(line.project, lane.spider).find((counted) => this.#isExhausted(counted))
     if (exhausted !== undefined)
       this.#plan.waiting.lanes.set(lane.lane, limitReached(exhausted, this.#liveUnder(exhausted)))
   }
 
   /** Where no node has room beside the limit, none will have it in this plan: lines by the hundred need not find out one by one. */
-  #noteReached(line: QueueLine, counted: CountedRule): void {
+  #recordReached(line: QueueLine, counted: CountedRule): void {
     const isOpen = (node: PlaceableNode) => this.#roomLeft(node) > 0 && !this.#isExhaustedOn(counted, node)
     if (this.#openNodes(line).some(isOpen)) return
     const reached = this.#reachedOnAll.get(line.placementKey)

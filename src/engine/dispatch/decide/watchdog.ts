@@ -46,7 +46,7 @@ export interface Stuck {
  * A slot is free for sure only where the node was seen to run more at once: the slots that an operator set may be more than it has.
  * A node that polls seldom looks stuck at first. It is given more time at each try, and keeps what it turned out to need.
  */
-export function judgeLook(before: Watch | null, look: Look): Watch {
+export function judgeLists(before: Watch | null, look: Look): Watch {
   const running = new Set(look.running)
   const pending = new Set(look.pending)
   const isRecent = before !== null && look.atMs - before.atMs <= LOOK_GAP_MAX_MS

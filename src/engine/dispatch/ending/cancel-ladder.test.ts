@@ -41,10 +41,8 @@ describe('a cancel of many jobs', () => {
 
 describe('cancelling', () => {
   it('climbs the ladder INT, INT, KILL and is verified against the node', async ({ clock, node, engine }) => {
-    await engine.start({ n1: node })
-    const [id] = await engine.enqueueMany(1)
-    await clock.advanceBy(2_000)
-    await engine.cancel([id!])
+    const id = await engine.startRunning({ n1: node })
+    await engine.cancel([id])
     await clock.advanceBy(0)
     const signals = () => node.running[0]?.signals
     expect(signals()).toEqual(['INT'])
@@ -54,20 +52,18 @@ describe('cancelling', () => {
     expect(signals()).toEqual(['INT', 'INT'])
     await clock.advanceBy(15_000)
     expect(signals()).toEqual(['INT', 'INT', 'KILL'])
-    expect((await engine.job(id!)).state).toBe('running')
-    node.end(id!, 'shutdown')
+    expect((await engine.job(id)).state).toBe('running')
+    node.end(id, 'shutdown')
     await clock.advanceBy(3_000)
-    expect(await engine.job(id!)).toMatchObject({ status: 'cancelled', reason: 'shutdown' })
-    const sent = (await engine.kinds(id!)).filter((kind) => kind === 'cancel_sent').length
+    expect(await engine.job(id)).toMatchObject({ status: 'cancelled', reason: 'shutdown' })
+    const sent = (await engine.kinds(id)).filter((kind) => kind === 'cancel_sent').length
     await clock.advanceBy(120_000)
-    expect((await engine.kinds(id!)).filter((kind) => kind === 'cancel_sent')).toHaveLength(sent)
+    expect((await engine.kinds(id)).filter((kind) => kind === 'cancel_sent')).toHaveLength(sent)
   })
 
   it('waits between the steps as long as it was told to', async ({ clock, node, engine }) => {
-    await engine.start({ n1: node }, { cancelWaitsMs: [1_000, 2_000, 3_000] })
-    const [id] = await engine.enqueueMany(1)
-    await clock.advanceBy(2_000)
-    await engine.cancel([id!])
+    const id = await engine.startRunning({ n1: node }, {}, { cancelWaitsMs: [1_000, 2_000, 3_000] })
+    await engine.cancel([id])
     await clock.advanceBy(0)
     const sentAfter = async (durationMs: number) => {
       await clock.advanceBy(durationMs)
@@ -82,10 +78,8 @@ describe('cancelling', () => {
   })
 
   it('force begins at the second step', async ({ clock, node, engine }) => {
-    await engine.start({ n1: node })
-    const [id] = await engine.enqueueMany(1)
-    await clock.advanceBy(2_000)
-    await engine.cancel([id!], { force: true })
+    const id = await engine.startRunning({ n1: node })
+    await engine.cancel([id], { force: true })
     await clock.advanceBy(0)
     await clock.advanceBy(16_000)
     expect(node.running[0]?.signals).toEqual(['INT', 'KILL'])
@@ -141,10 +135,8 @@ describe('cancelling', () => {
   })
 
   it('goes on where the dead engine stopped', async ({ clock, node, engine }) => {
-    await engine.start({ n1: node })
-    const [id] = await engine.enqueueMany(1)
-    await clock.advanceBy(2_000)
-    await engine.cancel([id!])
+    const id = await engine.startRunning({ n1: node })
+    await engine.cancel([id])
     await clock.advanceBy(0)
     await engine.crash()
     await engine.start({ n1: node })

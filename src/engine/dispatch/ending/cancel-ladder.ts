@@ -101,7 +101,7 @@ export class CancelLadder {
   async #recordForce(one: LiveAttempt): Promise<void> {
     const { live, clock, logger } = this.#context
     try {
-      await live.note(one, {
+      await live.record(one, {
         from: ['sending', 'accepted', 'uncertain', 'running'],
         kind: 'cancel_asked',
         entry: { atMs: clock.nowMs(), text: 'Asked to stop at once', evidence: { force: true } }
@@ -182,7 +182,7 @@ export class CancelLadder {
     step: { signal: NodeSignal; text: string },
     wasState: string | null
   ): Promise<void> {
-    await this.#context.live.note(one, {
+    await this.#context.live.record(one, {
       from: ['sending', 'accepted', 'uncertain', 'running'],
       kind: 'cancel_sent',
       entry: {

@@ -79,7 +79,7 @@ export class TimeLimits {
     const ranSeconds = Math.max(seconds, Math.floor((clock.nowMs() - one.startedAtMs!) / 1000))
     const limit = `wall time limit of ${formatDuration(seconds)}`
     const limitHit = `${limit} (ran ${formatDuration(ranSeconds)})`
-    const isApplied = await live.note(one, {
+    const isApplied = await live.record(one, {
       from: ['running', 'uncertain', 'accepted'],
       kind: 'limit_hit',
       details: { limitHit },

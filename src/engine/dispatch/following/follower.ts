@@ -90,7 +90,7 @@ export class Follower {
     )
   }
 
-  async takeSnapshot(node: FleetNode, snapshot: Snapshot): Promise<void> {
+  async applySnapshot(node: FleetNode, snapshot: Snapshot): Promise<void> {
     const { live, clock } = this.#context
     const nodeId = node.stored.id
     this.#newest.set(node, snapshot)

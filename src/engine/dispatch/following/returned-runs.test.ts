@@ -20,9 +20,7 @@ describe('a run that was given up and comes back', () => {
     other,
     engine
   }) => {
-    await engine.start({ n1: node })
-    const id = await engine.enqueue()
-    await clock.advanceBy(2_000)
+    const id = await engine.startRunning({ n1: node })
     await engine.restart({ n1: node, n2: other })
     await clock.advanceBy(2_000)
     node.isDown = true
@@ -45,9 +43,7 @@ describe('a run that was given up and comes back', () => {
   })
 
   it('is recorded once, whatever engine sees it', async ({ clock, store, node, other, engine }) => {
-    await engine.start({ n1: node, n2: other })
-    const id = await engine.enqueue(onlyOn('n1'))
-    await clock.advanceBy(2_000)
+    const id = await engine.startRunning({ n1: node, n2: other }, onlyOn('n1'))
     node.isDown = true
     await clock.advanceBy(5_000)
     await store.placeQueued(
@@ -97,9 +93,7 @@ describe('a run that was given up and comes back', () => {
     node,
     engine
   }) => {
-    await engine.start({ n1: node })
-    const id = await engine.enqueue(onlyOn('n1'))
-    await clock.advanceBy(2_000)
+    const id = await engine.startRunning({ n1: node }, onlyOn('n1'))
     const readLog = node.readLog.bind(node)
     node.readLog = async () => {
       throw new NodeError('timeout', 'fake is slow', { delivered: 'unknown' })
@@ -159,9 +153,7 @@ describe('a run that was given up and comes back', () => {
   })
 
   it('is left alone when its jobid is not one that we made', async ({ clock, store, node, other, engine }) => {
-    await engine.start({ n1: node, n2: other })
-    const id = await engine.enqueue({ jobid: 'nightly', ...onlyOn('n1') })
-    await clock.advanceBy(2_000)
+    const id = await engine.startRunning({ n1: node, n2: other }, { jobid: 'nightly', ...onlyOn('n1') })
     node.isDown = true
     await clock.advanceBy(5_000)
     await engine.dispatch.runElsewhere([id])

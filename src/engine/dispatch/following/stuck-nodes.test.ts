@@ -60,7 +60,7 @@ describe('a node that accepts jobs but starts none', () => {
     await engine.fleet.remove('n1')
     await engine.dispatch.abandonNode('n1')
     expect(engine.dispatch.stuckSinceMs('n1')).toBeNull()
-    await engine.dispatch.takeSnapshot(left, await node.listJobs())
+    await engine.dispatch.applySnapshot(left, await node.listJobs())
     expect(engine.dispatch.stuckSinceMs('n1')).toBeNull()
   })
 

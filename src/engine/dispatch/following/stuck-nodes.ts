@@ -4,7 +4,7 @@ import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type Snapshot } from '../../nodes/node-client.ts'
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
-import { isOnProbation, judgeLook, type Watch } from '../decide/watchdog.ts'
+import { isOnProbation, judgeLists, type Watch } from '../decide/watchdog.ts'
 
 /** Takes a job out of a node's queue, and does nothing to one that runs: 1.6 looks whether the process is there, others refuse. */
 const NO_SIGNAL = 0
@@ -82,10 +82,11 @@ export class StuckNodes {
       const running = snapshot.running.length
       if (before !== null)
         this.#watches.set(id, { ...before, ...NOTHING_SEEN, mostRunning: Math.max(before.mostRunning, running) })
-      else if (running > 1) this.#watches.set(id, judgeLook(null, { ...this.#lookOf(node, snapshot), hasOurs: false }))
+      else if (running > 1)
+        this.#watches.set(id, judgeLists(null, { ...this.#listsOf(node, snapshot), hasOurs: false }))
       return
     }
-    const after = judgeLook(before, { ...this.#lookOf(node, snapshot), hasOurs: accepted.length > 0 })
+    const after = judgeLists(before, { ...this.#listsOf(node, snapshot), hasOurs: accepted.length > 0 })
     this.#watches.set(id, after)
     if (after.stuck === null) {
       if (!this.#sinceMs.delete(id)) return
@@ -121,7 +122,7 @@ export class StuckNodes {
     for (const kept of [this.#watches, this.#sinceMs, this.#onProbation, this.#wasDown]) kept.delete(nodeId)
   }
 
-  #lookOf(node: FleetNode, { running, pending }: Snapshot) {
+  #listsOf(node: FleetNode, { running, pending }: Snapshot) {
     return {
       atMs: this.#context.clock.monotonicMs(),
       running: running.map(({ jobid }) => jobid),

@@ -78,6 +78,7 @@ export class Sender {
   async #send(one: LiveAttempt, attempt: Attempt, job: StoredJob): Promise<void> {
     const { fleet, live, clock, logger } = this.#context
     const node = fleet.get(one.nodeId)
+    const wasIdle = live.ofNode(one.nodeId).every(({ state }) => state === 'sending')
     const limits = effectiveLimits(this.#context.projects.settingsOf(job.project).limits, job.limits)
     let secrets: string[] = []
     try {
@@ -136,7 +137,6 @@ export class Sender {
     } finally {
       live.markSendEnded(one)
       // A run may have been seen before we had the answer, and a node that was idle is looked at too seldom.
-      const wasIdle = live.slotsUsedOn(one.nodeId) <= 1
       if (node?.client.traits.answersAtOnce || wasIdle || one.state !== 'accepted') node?.observer.poke()
     }
   }

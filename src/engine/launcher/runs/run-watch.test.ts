@@ -176,7 +176,7 @@ describe('a limit', () => {
     await pass(4_000)
     expect(signals.slice(1)).toEqual(['a INT recorded'])
     await pass(46_000)
-    expect(signals.slice(2)).toEqual(Array(3).fill('a KILL recorded'))
+    expect(signals.slice(2)).toEqual(Array(2).fill('a KILL recorded'))
     end(run)
     end(free)
     await pass(2_000)
