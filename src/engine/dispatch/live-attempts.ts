@@ -162,15 +162,12 @@ export class LiveAttempts {
     // At once, and with nothing between that may fail: a cancel that is asked from now on finds it live.
     const startedAtMs = attempt.startedAtMs ?? (to === 'accepted' ? null : this.#clock.nowMs())
     const revived = { ...attempt, state: to, startedAtMs, result: null, reason: null, endedAtMs: null }
-    const one = this.adopt(revived, job)
-    one.exit = exit
-    return one
+    return this.#add(revived, job, this.#sent(), exit)
   }
 
   /** Takes in a live attempt whose row is written already. */
-  adopt(attempt: Attempt, job: OfJob): Belief {
-    const sendEndedAtMs = this.#clock.monotonicMs()
-    return this.#add(attempt, job, { sendEndedAtMs, isTakenOverUnresolved: false })
+  adopt(attempt: Attempt, job: OfJob): LiveAttempt {
+    return this.#add(attempt, job, this.#sent())
   }
 
   /** False: it had moved on meanwhile, and nothing was written (I4). */
@@ -263,17 +260,15 @@ export class LiveAttempts {
   #add(
     attempt: Attempt,
     { cancelAskedAtMs, retry, limits }: OfJob,
-    send: Pick<LiveAttempt, 'sendEndedAtMs' | 'isTakenOverUnresolved'>
-  ): Belief {
+    send: Pick<LiveAttempt, 'sendEndedAtMs' | 'isTakenOverUnresolved'>,
+    exit: SeenExit | null = exitOf(attempt)
+  ): LiveAttempt {
     const { jobId, number, jobid, nodeId, project, version, spider, state, sentAtMs, startedAtMs, limitHit } = attempt
     const key = attemptKey(jobId, number)
     if (state === 'ended') throw new Error(`attempt ${key} has ended`)
-    const { exitCode: code, signal, peakMemoryBytes, cpuSeconds } = attempt
-    const isExitKnown = code !== null || signal !== null
     const one: Belief = {
       ...{ key, jobId, number, jobid, nodeId, project, version, spider, state, sentAtMs, startedAtMs, limitHit },
-      ...{ cancelAskedAtMs, retry, limits, ...send, isOver: false },
-      exit: isExitKnown ? { code, signal, limit: limitHit, peakMemoryBytes, cpuSeconds } : null
+      ...{ cancelAskedAtMs, retry, limits, ...send, exit, isOver: false }
     }
     this.#byKey.set(key, one)
     this.#byJob.set(jobId, one)
@@ -295,6 +290,10 @@ export class LiveAttempts {
         from: [...change.from]
       }))
     )
+  }
+
+  #sent() {
+    return { sendEndedAtMs: this.#clock.monotonicMs(), isTakenOverUnresolved: false }
   }
 
   #isLive(one: LiveAttempt): boolean {
@@ -337,6 +336,11 @@ export class LiveAttempts {
     this.limits.count(live, by)
     this.events.emit('slots', { nodeId: live.nodeId, by })
   }
+}
+
+/** As far as its row tells. */
+function exitOf({ exitCode: code, signal, limitHit: limit, peakMemoryBytes, cpuSeconds }: Attempt): SeenExit | null {
+  return code === null && signal === null ? null : { code, signal, limit, peakMemoryBytes, cpuSeconds }
 }
 
 type BeliefStore = AttemptReader & AttemptWriter & ClaimStore & JobReader
