@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { silentLogger } from '../src/engine/runtime/logger.ts'
-import type { Attempt, LimitRule } from '../src/shared/contract/index.ts'
+import type { Attempt } from '../src/shared/contract/index.ts'
 import { systemClock } from '../src/engine/runtime/clock.ts'
 import { openSqliteStoreInThread } from '../src/engine/store/sqlite/sqlite-store.ts'
 import type { AttemptChange } from '../src/engine/job-rules/attempt-change.ts'
-import type { StoredNode, StoredVersion } from '../src/engine/store/records.ts'
+import type { StoredLimits, StoredNode, StoredVersion } from '../src/engine/store/records.ts'
 import type { Store } from '../src/engine/store/store.ts'
 import { SPIDERS } from './scrapyd/http.ts'
 import { type HttpAnswer, SimulatedScrapyd } from './scrapyd/simulated-scrapyd.ts'
@@ -333,10 +333,8 @@ function beliefsIn(method: string, parameters: unknown[], answer: unknown): (Unt
       const { id, slots, queueAhead, url, tags, mode } = parameters[0] as StoredNode
       return found({ kind: 'node', id, slots, queueAhead, tags, mode }, new URL(url).hostname)
     }
-    case 'putSetting':
-      return parameters[0] === 'queue.limits'
-        ? found({ kind: 'limits', rules: JSON.parse(parameters[1] as string) as LimitRule[] })
-        : []
+    case 'putLimits':
+      return found({ kind: 'limits', rules: (parameters[0] as StoredLimits).rules })
     default:
       return []
   }

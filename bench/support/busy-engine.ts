@@ -57,7 +57,7 @@ export async function startBusyEngine(options: {
     })
     await store.enqueueJobs(jobs)
   }
-  await store.putSetting('paused', 'yes')
+  await store.putSetting('paused', true)
   const engine = await createEngine({
     dataDirectory: directory,
     host: 'service',

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import type { Backfill, LimitRule, Problem, SourceSettings } from '../../src/shared/contract/index.ts'
 import { openFilesystemBlobStore } from '../../src/engine/blobs/filesystem/filesystem-blob-store.ts'
 import { archiveName } from '../../src/engine/output/log-archive.ts'
 import type { Clock } from '../../src/engine/runtime/clock.ts'
@@ -84,14 +83,14 @@ async function rememberedAnswer(store: Store, key: string, clock: Clock) {
   return store.claimAnswer({ ...claim, expiresAtMs: clock.nowMs() })
 }
 
+/** In the form in which the first of them was written: what were JSON texts among the settings then are rows with revisions now. */
 async function readSettings(store: Store) {
-  const setting = async <T>(key: string) => JSON.parse((await store.getSetting(key)) ?? 'null') as T
   return {
-    backfills: await setting<Omit<Backfill, 'ended'>[]>('schedules.backfills'),
-    sources: await setting<{ settings: SourceSettings; sealedPassword: string | null }[]>('discovery.sources'),
-    vanishedNodes: await setting<Record<string, { sinceMs: number; state: string }>>('discovery.vanished'),
-    limits: await setting<LimitRule[]>('queue.limits'),
-    toldProblems: await setting<Pick<Problem, 'id' | 'title' | 'severity'>[]>('alerts.told'),
-    isPaused: (await store.getSetting('paused')) === 'yes'
+    backfills: (await store.listBackfills()).sort((one, other) => one.fromMs - other.fromMs).reverse(),
+    sources: await store.listSources(),
+    vanishedNodes: Object.fromEntries((await store.listVanishedNodes()).map(({ nodeId, ...one }) => [nodeId, one])),
+    limits: (await store.getLimits()).rules,
+    toldProblems: await store.listToldProblems(),
+    isPaused: await store.getSetting('paused')
   }
 }

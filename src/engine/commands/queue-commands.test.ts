@@ -1,6 +1,7 @@
 import { expect, it, vi } from 'vitest'
 import type { LimitRule } from '../../shared/contract/index.ts'
 import { LiveAttempts } from '../dispatch/live-attempts.ts'
+import type { StoredLimits } from '../store/records.ts'
 import { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { QueueCommands } from './queue-commands.ts'
@@ -13,14 +14,14 @@ const RULES: LimitRule[] = [
 /** Nothing is live. */
 const NO_STORE = {} as ConstructorParameters<typeof LiveAttempts>[0]['store']
 
-function someCommands(settings = new Map<string, string>()) {
+function someCommands(kept: { limits: StoredLimits } = { limits: { revision: 0, rules: [] } }) {
   const live = new LiveAttempts({ store: NO_STORE, clock: createFakeClock() })
   const onLimitsChanged = vi.fn()
   const wakeDispatcher = vi.fn()
   const commands = new QueueCommands({
     store: {
-      getSetting: async (key) => settings.get(key) ?? null,
-      putSetting: async (key, value) => void settings.set(key, value),
+      getLimits: async () => kept.limits,
+      putLimits: async (limits) => void (kept.limits = limits),
       listLanes: async () => [],
       readHeads: async () => [],
       onQueueChange: () => () => undefined
@@ -31,27 +32,27 @@ function someCommands(settings = new Map<string, string>()) {
     wakeDispatcher,
     onLimitsChanged
   })
-  return { commands, settings, onLimitsChanged, wakeDispatcher }
+  return { commands, kept, onLimitsChanged, wakeDispatcher }
 }
 
 it('limits that were set hold at the next start, and whoever looks is told', async () => {
-  const { commands, settings, onLimitsChanged, wakeDispatcher } = someCommands()
+  const { commands, kept, onLimitsChanged, wakeDispatcher } = someCommands()
   const expected = RULES.map((rule) => ({ ...rule, live: 0 }))
   expect(await commands.setLimits(RULES)).toEqual(expected)
   expect([onLimitsChanged, wakeDispatcher].map(({ mock }) => mock.calls.length)).toEqual([1, 1])
-  const next = someCommands(settings)
+  const next = someCommands(kept)
   await next.commands.readLimits()
   expect(next.commands.limits()).toEqual(expected)
 })
 
 it('two limits of one id are refused, and nothing changes', async () => {
-  const { commands, settings, onLimitsChanged } = someCommands()
+  const { commands, kept, onLimitsChanged } = someCommands()
   await commands.setLimits(RULES)
   const twice = RULES.map((rule) => ({ ...rule, id: 'a1', max: 9 }))
   await expect(commands.setLimits(twice)).rejects.toThrow(
     '"limit 9 for project shop" and "limit 9 of price* on each node" have the same id a1'
   )
   expect(commands.limits().map(({ max }) => max)).toEqual([2, 1])
-  expect(JSON.parse(settings.get('queue.limits')!)).toEqual(RULES)
+  expect(kept.limits).toEqual({ revision: 1, rules: RULES })
   expect(onLimitsChanged).toHaveBeenCalledTimes(1)
 })

@@ -1,16 +1,15 @@
 import pLimit from 'p-limit'
-import { z } from 'zod'
-import { type LaneSummary, LimitRule } from '../../shared/contract/index.ts'
+import type { LaneSummary, LimitRule } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import { describeLimit, liveOf } from '../queue/limits.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { parseLane } from '../store/lane.ts'
-import type { LaneReader, SettingStore } from '../store/store.ts'
+import type { LaneReader, LimitStore } from '../store/store.ts'
 
 export interface QueueCommandsParts {
-  store: LaneReader & SettingStore
+  store: LaneReader & LimitStore
   live: LiveAttempts
   fleet: Pick<Fleet, 'get'>
   waiting: WaitingReasons
@@ -20,12 +19,11 @@ export interface QueueCommandsParts {
 
 export type CountedLimit = LimitRule & { live: number }
 
-const LIMITS_SETTING = 'queue.limits'
-const StoredLimits = z.array(LimitRule)
-
 /** Orders about the queue as a whole: the limits on what is live, and what waits in which lane. */
 export class QueueCommands {
   readonly #parts: QueueCommandsParts
+  /** Of the limits that hold now. */
+  #revision = 0
   readonly #exclusively = pLimit(1)
 
   constructor(parts: QueueCommandsParts) {
@@ -34,8 +32,9 @@ export class QueueCommands {
 
   /** At start: the limits that were set last hold from the first run of the dispatcher on. */
   async readLimits(): Promise<void> {
-    const text = await this.#parts.store.getSetting(LIMITS_SETTING)
-    if (text !== null) this.#parts.live.replaceLimits(StoredLimits.parse(JSON.parse(text)))
+    const { revision, rules } = await this.#parts.store.getLimits()
+    this.#revision = revision
+    if (revision > 0) this.#parts.live.replaceLimits(rules)
   }
 
   limits(): CountedLimit[] {
@@ -75,7 +74,8 @@ export class QueueCommands {
       }
       seen.set(rule.id, rule)
     }
-    await store.putSetting(LIMITS_SETTING, JSON.stringify(rules))
+    await store.putLimits({ revision: this.#revision + 1, rules })
+    this.#revision += 1
     live.replaceLimits(rules)
     onLimitsChanged()
     wakeDispatcher()

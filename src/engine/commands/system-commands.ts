@@ -7,7 +7,6 @@ import type { SettingStore } from '../store/store.ts'
 import type { JobCommands } from './job-commands.ts'
 import type { ProjectCommands } from './project-commands.ts'
 
-const PAUSED_SETTING = 'paused'
 const DEMO = { project: 'demo', version: '1', spider: 'quotes' }
 
 export interface SystemCommandsParts {
@@ -38,12 +37,12 @@ export class SystemCommands {
 
   /** The pause outlives a restart. */
   async readPaused(): Promise<boolean> {
-    this.#paused = (await this.#parts.store.getSetting(PAUSED_SETTING)) === 'yes'
+    this.#paused = (await this.#parts.store.getSetting('paused')) ?? false
     return this.#paused
   }
 
   async setPaused(paused: boolean): Promise<void> {
-    await this.#parts.store.putSetting(PAUSED_SETTING, paused ? 'yes' : 'no')
+    await this.#parts.store.putSetting('paused', paused)
     this.#paused = paused
     this.#parts.dispatch.setPaused(paused)
   }

@@ -1,15 +1,14 @@
 import type { Problem } from '../../shared/contract/index.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import type { NewEvent } from '../store/records.ts'
-import type { EventStore, SettingStore } from '../store/store.ts'
+import type { NewEvent, ToldProblem } from '../store/records.ts'
+import type { ToldProblemStore } from '../store/store.ts'
 
 /** What the engine finds right after its start is not all: nodes have not been asked yet. */
 const FIRST_LOOK_MS = 60_000
-const SETTING = 'alerts.told'
 
 export interface AlertsParts {
-  store: SettingStore & EventStore
+  store: ToldProblemStore
   clock: Clock
   logger: Logger
   problems: () => Problem[]
@@ -17,15 +16,13 @@ export interface AlertsParts {
   onEvents: () => void
 }
 
-type Told = Pick<Problem, 'id' | 'title' | 'severity'>
-
 /**
  * Tells the outbox which problems have come and which are gone, each once, for plugins that are alert channels. What was told
  * is remembered over restarts: a problem that is still there is no news, one that went meanwhile is.
  */
 export class Alerts {
   readonly #parts: AlertsParts
-  #told: Told[] | null = null
+  #told: ToldProblem[] | null = null
   #looking: Promise<void> = Promise.resolve()
   #timer: Timer | null = null
   #stopped = false
@@ -53,8 +50,7 @@ export class Alerts {
   }
 
   async #read(): Promise<void> {
-    const stored = await this.#parts.store.getSetting(SETTING).catch(() => null)
-    this.#told = stored === null ? [] : (JSON.parse(stored) as Told[])
+    this.#told = await this.#parts.store.listToldProblems().catch(() => [])
   }
 
   async #look(): Promise<void> {
@@ -66,12 +62,12 @@ export class Alerts {
     const atMs = clock.nowMs()
     const event = (name: string, data: NewEvent['data']): NewEvent => ({ event: name, project: null, atMs, data })
     try {
-      await store.recordEvents([
+      const told = now.map(({ id, title, severity }) => ({ id, title, severity }))
+      await store.putToldProblems(told, [
         ...resolved.map((problem) => event('problem.resolved', { problem })),
         ...raised.map((problem) => event('problem.raised', { problem }))
       ])
-      this.#told = now.map(({ id, title, severity }) => ({ id, title, severity }))
-      await store.putSetting(SETTING, JSON.stringify(this.#told))
+      this.#told = told
       onEvents()
     } catch (error) {
       if (!this.#stopped)
@@ -81,7 +77,10 @@ export class Alerts {
 }
 
 /** By their ids: that a title changes (2 nodes down, 3 nodes down) is no new problem. */
-export function compare(told: readonly Told[], now: readonly Problem[]): { raised: Problem[]; resolved: Told[] } {
+export function compare(
+  told: readonly ToldProblem[],
+  now: readonly Problem[]
+): { raised: Problem[]; resolved: ToldProblem[] } {
   const before = new Set(told.map(({ id }) => id))
   const after = new Set(now.map(({ id }) => id))
   return { raised: now.filter(({ id }) => !before.has(id)), resolved: told.filter(({ id }) => !after.has(id)) }

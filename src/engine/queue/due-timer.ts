@@ -33,7 +33,7 @@ export class DueTimer {
 
   look({ isUrgent = false } = {}): void {
     if (this.#isLooking) this.#isAskedAgain = true
-    else this.#lookIn(isUrgent ? 0 : this.#lookedAtMs + LOOK_APART_MS - this.#clock.monotonicMs())
+    else this.#releaseIn(isUrgent ? 0 : this.#lookedAtMs + LOOK_APART_MS - this.#clock.monotonicMs())
   }
 
   stop(): void {
@@ -42,20 +42,20 @@ export class DueTimer {
   }
 
   /** An earlier look that is planned already is left as it is. */
-  #lookIn(delayMs: number): void {
+  #releaseIn(delayMs: number): void {
     if (this.#isStopped) return
     if (delayMs <= 0) {
       this.#timer?.cancel()
-      return void this.#lookNow()
+      return void this.#releaseNow()
     }
     const atMs = this.#clock.monotonicMs() + delayMs
     if (this.#timerAtMs <= atMs) return
     this.#timer?.cancel()
     this.#timerAtMs = atMs
-    this.#timer = this.#clock.setTimer(delayMs, () => void this.#lookNow())
+    this.#timer = this.#clock.setTimer(delayMs, () => void this.#releaseNow())
   }
 
-  async #lookNow(): Promise<void> {
+  async #releaseNow(): Promise<void> {
     this.#isLooking = true
     this.#isAskedAgain = false
     this.#timerAtMs = Number.POSITIVE_INFINITY
@@ -71,7 +71,7 @@ export class DueTimer {
     }
     this.#lookedAtMs = this.#clock.monotonicMs()
     if (this.#isAskedAgain) againInMs = Math.min(againInMs, LOOK_APART_MS)
-    if (againInMs < Number.POSITIVE_INFINITY) this.#lookIn(Math.max(1, againInMs))
+    if (againInMs < Number.POSITIVE_INFINITY) this.#releaseIn(Math.max(1, againInMs))
   }
 
   /** Returns in how long the next is due. */

@@ -3,8 +3,8 @@ import type { Backfill, Occurrence } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
-import type { NewFiring, StoredFiring } from '../store/records.ts'
-import type { FiringReader, ScheduleStore, SettingStore } from '../store/store.ts'
+import type { NewFiring, StoredBackfill, StoredFiring } from '../store/records.ts'
+import type { FiringReader, ScheduleStore, BackfillStore } from '../store/store.ts'
 import { isLive } from './failures.ts'
 import type { LiveJobs } from './live-jobs.ts'
 import { type JobMaker, makeFiring } from './make-firing.ts'
@@ -14,7 +14,7 @@ import { countJobs } from './template.ts'
 export type BackfillOrder = Pick<Backfill, 'fromMs' | 'untilMs' | 'order' | 'concurrency'>
 
 export interface BackfillsParts extends JobMaker {
-  store: SettingStore & FiringReader & ScheduleStore
+  store: BackfillStore & FiringReader & ScheduleStore
   clock: Clock
   random: Random
   live: Pick<LiveJobs, 'backfillFirings'>
@@ -22,14 +22,8 @@ export interface BackfillsParts extends JobMaker {
   write(firings: NewFiring[]): Promise<(StoredFiring | null)[]>
 }
 
-/**
- * A backfill as it is kept. `fired` and `failed` are as they were when it was last written down: while it is under way they are counted
- * from its rows, which may be pruned afterwards.
- */
-type Kept = BackfillOrder & Pick<Backfill, 'id' | 'scheduleId' | 'state' | 'total' | 'fired' | 'failed'>
-
 interface Held {
-  kept: Kept
+  kept: StoredBackfill
   /** Moments to come, in its order; they are taken from the end. */
   left: number[]
   countedAtMs: number
@@ -37,8 +31,6 @@ interface Held {
   isOver: boolean
 }
 
-/** All that were begun and are the newest of their schedule, by schedule, as one text. */
-const SETTING = 'schedules.backfills'
 /** More is a mistake, or work for several orders. */
 const MOMENTS_MAX = 100_000
 const SHOWN = 10
@@ -70,7 +62,7 @@ export class Backfills {
   /** Goes on with those of an earlier engine. Returns which jobs backfills made, as far as they may be live. */
   async load(scheduleIds: ReadonlySet<string>): Promise<Map<string, string>> {
     const backfillOf = new Map<string, string>()
-    const all = await readKept(this.#parts.store)
+    const all = await this.#parts.store.listBackfills()
     for (const kept of all.filter(({ scheduleId }) => scheduleIds.has(scheduleId))) {
       this.#held.set(kept.scheduleId, { kept, left: [], countedAtMs: 0, isOver: kept.state === 'done' })
       if (kept.state === 'done') continue
@@ -90,8 +82,8 @@ export class Backfills {
   of(scheduleId: string): Backfill | null {
     const held = this.#held.get(scheduleId)
     if (held === undefined) return null
-    const { kept } = held
-    return { ...kept, ended: kept.fired - this.#live(kept).length }
+    const { revision: _, ...kept } = held.kept
+    return { ...kept, ended: kept.fired - this.#live(held.kept).length }
   }
 
   async plan(state: ScheduleState, span: { fromMs: number; untilMs: number }) {
@@ -122,14 +114,16 @@ export class Backfills {
       throw new ScrapdeckError('BAD_INPUT', `${settings.name} has no moment there ${none}. Choose another range`)
     }
     const { fromMs, untilMs, concurrency } = order
-    const kept: Kept = {
+    const former = this.#held.get(scheduleId)
+    const kept: StoredBackfill = {
+      revision: former?.kept.revision ?? 0,
       ...{ id: this.#parts.random.hex(16), scheduleId, fromMs, untilMs, order: order.order, concurrency },
       ...{ state: 'running', total: moments.length, fired: 0, failed: 0 }
     }
     const left = inOrder(moments, order.order)
-    const former = this.#held.get(scheduleId)
-    this.#held.set(scheduleId, { kept, left, countedAtMs: 0, isOver: false })
-    await this.#keep(() => (former === undefined ? this.#held.delete(scheduleId) : this.#held.set(scheduleId, former)))
+    const held = { kept, left, countedAtMs: 0, isOver: false }
+    await this.#write(held, kept)
+    this.#held.set(scheduleId, held)
   }
 
   /**
@@ -143,7 +137,7 @@ export class Backfills {
     if (kept.state === 'cancelled') {
       await this.#recount(held)
       if (this.#live(kept).length === 0) {
-        await this.#keep()
+        await this.#write(held, kept)
         held.isOver = true
       }
       await this.#tell(state)
@@ -165,8 +159,7 @@ export class Backfills {
     const isDone = held.left.length === 0 && this.#live(kept).length === 0
     await this.#recount(held, isDone)
     if (!isDone) return false
-    held.kept = { ...kept, state: 'done' }
-    await this.#keep(() => (held.kept = kept))
+    await this.#write(held, { ...kept, state: 'done' })
     held.isOver = true
     await this.#tell(state)
     return false
@@ -184,17 +177,17 @@ export class Backfills {
       throw new ScrapdeckError('BAD_INPUT', 'No backfill of this schedule is under way, so there is nothing to cancel')
     }
     const { kept } = held
-    held.kept = { ...kept, state: 'cancelled' }
-    await this.#keep(() => (held.kept = kept))
+    await this.#write(held, { ...kept, state: 'cancelled' })
     held.left = []
     return this.#live(kept).flatMap(({ jobIds }) => jobIds)
   }
 
-  async forget(scheduleId: string): Promise<void> {
-    if (this.#held.delete(scheduleId)) await this.#keep()
+  /** Its schedule is gone, and its row with that. */
+  forget(scheduleId: string): void {
+    this.#held.delete(scheduleId)
   }
 
-  #live({ scheduleId, id }: Kept) {
+  #live({ scheduleId, id }: StoredBackfill) {
     return this.#parts.live.backfillFirings(scheduleId, id)
   }
 
@@ -216,7 +209,7 @@ export class Backfills {
   }
 
   /** After a crash: those without a row of this backfill, whatever it says. */
-  async #stillToRun(state: ScheduleState, kept: Kept): Promise<number[]> {
+  async #stillToRun(state: ScheduleState, kept: StoredBackfill): Promise<number[]> {
     const { moments } = await this.#momentsOf(state, kept)
     const tried = new Set((await this.#rowsOf(kept.id)).map(({ nominalMs }) => nominalMs))
     return inOrder(
@@ -225,7 +218,7 @@ export class Backfills {
     )
   }
 
-  async #make({ stored, moments }: ScheduleState, { id }: Kept, nominalMs: number): Promise<NewFiring> {
+  async #make({ stored, moments }: ScheduleState, { id }: StoredBackfill, nominalMs: number): Promise<NewFiring> {
     const nowMs = this.#parts.clock.nowMs()
     const asked = {
       nominalMs,
@@ -268,31 +261,21 @@ export class Backfills {
     }
   }
 
-  async #keep(undo: () => void = () => undefined): Promise<void> {
-    const text = JSON.stringify([...this.#held.values()].map(({ kept }) => kept))
-    try {
-      await this.#parts.store.putSetting(SETTING, text)
-    } catch (error) {
-      undo()
-      throw error
-    }
+  /** Believed once it is written. */
+  async #write(held: Held, kept: StoredBackfill): Promise<void> {
+    const next = { ...kept, revision: kept.revision + 1 }
+    await this.#parts.store.putBackfill(next)
+    held.kept = next
   }
 }
 
-async function readKept(store: SettingStore): Promise<Kept[]> {
-  const text = await store.getSetting(SETTING)
-  const all = text === null ? [] : (JSON.parse(text) as (Omit<Kept, 'fired' | 'failed'> & Partial<Kept>)[])
-  // Those of before they were written down.
-  return all.map((kept) => ({ fired: kept.state === 'done' ? kept.total : 0, failed: 0, ...kept }))
-}
-
 /** Schedules of which a backfill is under way: it goes by their rows, none of which may be pruned meanwhile. */
-export async function listBackfilled(store: SettingStore): Promise<string[]> {
-  return (await readKept(store)).filter(({ state }) => state === 'running').map(({ scheduleId }) => scheduleId)
+export async function listBackfilled(store: BackfillStore): Promise<string[]> {
+  return (await store.listBackfills()).filter(({ state }) => state === 'running').map(({ scheduleId }) => scheduleId)
 }
 
 /** What was counted before is not taken back by rows that are no longer there. */
-function countRows(kept: Kept, rows: readonly StoredFiring[]): void {
+function countRows(kept: StoredBackfill, rows: readonly StoredFiring[]): void {
   const isFailed = ({ state, statuses }: StoredFiring) =>
     state === 'failed' || statuses.some((status) => status === 'failed' || status === 'lost')
   const failed = rows.filter(isFailed).length

@@ -5,7 +5,7 @@ import { type Clock, type Timer, Timers } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { NewFiring, StoredFiring, StoredSchedule } from '../store/records.ts'
-import type { ChangeLog, FiringStore, JobReader, ScheduleStore, SettingStore } from '../store/store.ts'
+import type { ChangeLog, FiringStore, JobReader, ScheduleStore, BackfillStore } from '../store/store.ts'
 import { AHEAD_MS, makeAhead, takeAhead } from './ahead.ts'
 import { Backfills, type BackfillOrder } from './backfills.ts'
 import { ClockWatch } from './clock-watch.ts'
@@ -19,7 +19,7 @@ import { pauseItself } from './pause-itself.ts'
 import { createState, findNext, type Gone, healAfterClock, type ScheduleState } from './schedule-state.ts'
 
 export interface SchedulerParts extends JobMaker {
-  store: ScheduleStore & FiringStore & JobReader & ChangeLog & SettingStore
+  store: ScheduleStore & FiringStore & JobReader & ChangeLog & BackfillStore
   clock: Clock
   random: Random
   logger: Logger
@@ -139,7 +139,7 @@ export class Scheduler {
       const before = this.#states.get(scheduleId)
       if (stored === undefined) {
         this.#forget(scheduleId)
-        await this.#backfills.forget(scheduleId)
+        this.#backfills.forget(scheduleId)
         return
       }
       if (before !== undefined) {

@@ -7,6 +7,7 @@ import { describeFleet } from './testing/fleet.ts'
 import { describeHolds } from './testing/holds.ts'
 import { describeJobs } from './testing/jobs.ts'
 import { testAgainstModel } from './testing/model.ts'
+import { describeOperators } from './testing/operators.ts'
 import { describeOrder } from './testing/order.ts'
 import { describePruning } from './testing/pruning.ts'
 import { describeQueue } from './testing/queue.ts'
@@ -27,6 +28,7 @@ export function describeStore(name: string, openStore: () => Promise<StoreUnderT
     describeOrder(story)
     describeAttempts(story)
     describeFleet(story)
+    describeOperators(story)
     describeChains(story)
     describeSchedules(story)
     describeWebhooks(story)

@@ -1,6 +1,7 @@
 import type { TimelineEntry } from '../job-rules/attempt-change.ts'
 import type {
   Attempt,
+  Backfill,
   Delivery,
   ChainSettings,
   Dependency,
@@ -8,12 +9,15 @@ import type {
   Firing,
   Job,
   JobStatus,
+  LimitRule,
   NodeMode,
   Placement,
+  Problem,
   RetryPolicy,
   RunLimits,
   Schedule,
-  ScheduleSettings
+  ScheduleSettings,
+  SourceSettings
 } from '../../shared/contract/index.ts'
 
 /** What the Store is given and gives (store.ts): plain data, the same for every implementation. */
@@ -162,6 +166,36 @@ export interface NewFiring extends Omit<Firing, 'id' | 'jobIds' | 'outcome' | 'd
   /** The schedule's, from then on; null: it stays. */
   doneUntilMs: number | null
 }
+
+/**
+ * The newest backfill of a schedule. `fired` and `failed` are as they were when it was written: while it is under way they are counted
+ * from its firings, which may be pruned afterwards.
+ */
+export interface StoredBackfill extends Omit<Backfill, 'ended'> {
+  revision: number
+}
+
+export interface StoredSource {
+  revision: number
+  settings: SourceSettings
+  /** As the secret box gave it. */
+  sealedPassword: string | null
+}
+
+/** A node that its source named before and does not now. `cordoning`: it is to be cordoned for it. */
+export interface VanishedNode {
+  nodeId: string
+  sinceMs: number
+  state: 'cordoning' | 'cordoned' | 'left'
+}
+
+/** All limits together; revision 0: none were ever set. */
+export interface StoredLimits {
+  revision: number
+  rules: LimitRule[]
+}
+
+export type ToldProblem = Pick<Problem, 'id' | 'title' | 'severity'>
 
 export interface StoredChain {
   id: string

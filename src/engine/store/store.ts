@@ -37,8 +37,14 @@ import type {
   AnswerClaim,
   RememberedAnswer,
   StoredVersion,
+  StoredBackfill,
+  StoredSource,
+  VanishedNode,
+  StoredLimits,
+  ToldProblem,
   ChangedThing
 } from './records.ts'
+import type { SettingKey, SettingValue } from './settings.ts'
 
 /** Jobs as they are now, and what became of them. */
 export interface JobReader {
@@ -284,6 +290,16 @@ export interface FiringStore extends FiringReader {
   prepareFirings(firings: NewFiring[]): void
 }
 
+/** Backfills, the newest of each schedule. */
+export interface BackfillStore {
+  listBackfills(): Promise<StoredBackfill[]>
+  /**
+   * Adds it, or replaces that of its schedule, with which it goes. Its revision must be one above the one that is there, 1 where there is
+   * none: CHANGED_MEANWHILE.
+   */
+  putBackfill(backfill: StoredBackfill): Promise<void>
+}
+
 /** Chains as they are set. */
 export interface ChainStore {
   listChains(): Promise<StoredChain[]>
@@ -351,6 +367,33 @@ export interface AnswerStore {
   keepAnswer(scope: string, key: string, answer: string | null): Promise<void>
 }
 
+/** Sources that name nodes, and the nodes that they name no longer. */
+export interface DiscoveryStore {
+  /** In the order in which they were added. */
+  listSources(): Promise<StoredSource[]>
+  /** Adds or changes it. Its revision must be one above the one that is there, 1 where there is none: CHANGED_MEANWHILE. */
+  putSource(source: StoredSource): Promise<void>
+  /** False: there was none. */
+  deleteSource(id: string): Promise<boolean>
+  listVanishedNodes(): Promise<VanishedNode[]>
+  putVanishedNodes(nodes: VanishedNode[]): Promise<void>
+  deleteVanishedNodes(nodeIds: string[]): Promise<void>
+}
+
+/** The limits on what is live. */
+export interface LimitStore {
+  getLimits(): Promise<StoredLimits>
+  /** All of them at once. The revision must be one above the one that is there: CHANGED_MEANWHILE. */
+  putLimits(limits: StoredLimits): Promise<void>
+}
+
+/** Which problems those who subscribe to them were told of. */
+export interface ToldProblemStore {
+  listToldProblems(): Promise<ToldProblem[]>
+  /** From now on these are what was told, together with the events that tell it. */
+  putToldProblems(problems: ToldProblem[], events: NewEvent[]): Promise<void>
+}
+
 /** What is kept for a while only. */
 export interface RetentionStore {
   /**
@@ -361,10 +404,11 @@ export interface RetentionStore {
   prune(retention: Retention, limit: number): Promise<number>
 }
 
-/** Single values that are none of the nouns above. */
+/** Single values that are none of the nouns above: settings.ts has their keys and schemas. */
 export interface SettingStore {
-  getSetting(key: string): Promise<string | null>
-  putSetting(key: string, value: string): Promise<void>
+  /** null: it was never set. */
+  getSetting<Key extends SettingKey>(key: Key): Promise<SettingValue<Key> | null>
+  putSetting<Key extends SettingKey>(key: Key, value: SettingValue<Key>): Promise<void>
 }
 
 /**
@@ -383,12 +427,16 @@ export interface Store
     ChangeLog,
     ScheduleStore,
     FiringStore,
+    BackfillStore,
     ChainStore,
     ChainEndStore,
     WebhookStore,
     EventStore,
     DeliveryStore,
     AnswerStore,
+    DiscoveryStore,
+    LimitStore,
+    ToldProblemStore,
     RetentionStore,
     SettingStore {
   /** Resolves after the last write has landed. May be called twice. */

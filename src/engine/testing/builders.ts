@@ -5,6 +5,7 @@ import type {
   NewFiring,
   NewJob,
   Retention,
+  StoredBackfill,
   StoredNode,
   StoredSchedule,
   StoredVersion
@@ -132,6 +133,15 @@ export function aStoredSchedule(
       jobs: [{ project: 'shop', spiders: ['prices'] }],
       ...over.settings
     })
+  }
+}
+
+/** Under way. */
+export function aStoredBackfill(over: Partial<StoredBackfill> = {}): StoredBackfill {
+  return {
+    ...{ id: 'b'.repeat(32), scheduleId: '5'.repeat(32), revision: 1, state: 'running', total: 5, fired: 0, failed: 0 },
+    ...{ fromMs: START_MS - 36_000_000, untilMs: START_MS, order: 'oldest_first', concurrency: 2 },
+    ...over
   }
 }
 

@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest'
 import { createForgetting, FIRINGS_KEPT } from './forget-old.ts'
 import { keepHouse } from './keep-house.ts'
 import { silentLogger } from '../runtime/logger.ts'
-import { aNewFiring, aStoredSchedule } from '../testing/builders.ts'
+import { aNewFiring, aStoredBackfill, aStoredSchedule } from '../testing/builders.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore } from '../testing/temporary-store.ts'
 
@@ -49,11 +49,11 @@ it('keeps the rows of a schedule while a backfill of it is under way', async () 
   await using world = await openWorld()
   const { store, schedule, fire, count, forgetting } = world
   await fire(START_MS - 401 * DAY_MS, 20)
-  const kept = (state: string) => JSON.stringify([{ scheduleId: schedule.id, state, total: 5 }])
-  await store.putSetting('schedules.backfills', kept('running'))
+  const backfill = aStoredBackfill({ scheduleId: schedule.id })
+  await store.putBackfill(backfill)
   await forgetting.run()
   expect(await count()).toBe(20)
-  await store.putSetting('schedules.backfills', kept('done'))
+  await store.putBackfill({ ...backfill, revision: 2, state: 'done' })
   await forgetting.run()
   expect(await count()).toBe(0)
 })

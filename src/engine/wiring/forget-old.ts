@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { listBackfilled } from '../schedules/backfills.ts'
-import type { RetentionStore, SettingStore } from '../store/store.ts'
+import type { RetentionStore, BackfillStore } from '../store/store.ts'
 
 const DAY_MS = 86_400_000
 const CHANGES_KEPT = 100_000
@@ -24,7 +24,7 @@ const PAUSE_MS = 50
  * What is kept for a while only goes in small steps, until nothing is left that is too old: the change log, deliveries that have ended,
  * answers to requests with a key, what chains know of jobs, firings. What fails is tried again the next time.
  */
-export function createForgetting(parts: { store: RetentionStore & SettingStore; clock: Clock; logger: Logger }): {
+export function createForgetting(parts: { store: RetentionStore & BackfillStore; clock: Clock; logger: Logger }): {
   /** Does nothing while it is still at it. */
   run(): Promise<void>
   stop(): void

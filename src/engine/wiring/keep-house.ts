@@ -3,13 +3,13 @@ import type { Fleet, FleetNode } from '../nodes/fleet.ts'
 import type { ProblemWatch } from '../health/problem-watch.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import type { RetentionStore, SettingStore } from '../store/store.ts'
+import type { RetentionStore, BackfillStore } from '../store/store.ts'
 
 const EVERY_MS = 600_000
 
 /** What nothing that happens would do: what is old is forgotten, and what nodes have is read again. */
 export function keepHouse(parts: {
-  store: RetentionStore & SettingStore
+  store: RetentionStore & BackfillStore
   clock: Clock
   logger: Logger
   fleet: Pick<Fleet, 'list'>

@@ -3,14 +3,11 @@ import type { Clock } from '../runtime/clock.ts'
 import type { StoredNode } from '../store/records.ts'
 import type { SettingStore } from '../store/store.ts'
 
-/** The slots that the configuration file named last. */
-const CONFIGURED_SLOTS = 'local.configuredSlots'
-
 /** What a configuration file says now, where that is news; else null: an operator's own change since then stays. */
 export async function takeConfiguredSlots(store: SettingStore, slots: number | undefined): Promise<number | null> {
-  const taken = await store.getSetting(CONFIGURED_SLOTS)
-  if (slots === undefined || String(slots) === taken) return null
-  await store.putSetting(CONFIGURED_SLOTS, String(slots))
+  const taken = await store.getSetting('local.configuredSlots')
+  if (slots === undefined || slots === taken) return null
+  await store.putSetting('local.configuredSlots', slots)
   return slots
 }
 

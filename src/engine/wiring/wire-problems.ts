@@ -4,18 +4,17 @@ import { ProblemWatch, type ProblemWatchParts } from '../health/problem-watch.ts
 import type {
   ChainStore,
   ChangeLog,
-  EventStore,
   FiringReader,
   JobReader,
   LaneReader,
   ScheduleReader,
-  SettingStore
+  ToldProblemStore
 } from '../store/store.ts'
 
 /** What is wrong, for those who look at it (problems) and, where a plugin is an alert channel, for those who are told. */
 export function wireProblems(
   parts: Omit<ProblemWatchParts, 'store' | 'onChange'> & {
-    store: JobReader & LaneReader & FiringReader & ScheduleReader & ChainStore & ChangeLog & SettingStore & EventStore
+    store: JobReader & LaneReader & FiringReader & ScheduleReader & ChainStore & ChangeLog & ToldProblemStore
     feed: () => ChangeFeed
     wantsAlerts: boolean
     /** Events are in the outbox. */

@@ -9,11 +9,11 @@ import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import { Scheduler } from '../schedules/scheduler.ts'
 import type { StoredFiring } from '../store/records.ts'
-import type { ChangeLog, FiringStore, JobReader, ScheduleStore, SettingStore } from '../store/store.ts'
+import type { ChangeLog, FiringStore, JobReader, ScheduleStore, BackfillStore } from '../store/store.ts'
 
 /** Schedules: the orders about them, and the ticker that fires them. */
 export function wireSchedules(parts: {
-  store: ScheduleStore & FiringStore & JobReader & ChangeLog & SettingStore
+  store: ScheduleStore & FiringStore & JobReader & ChangeLog & BackfillStore
   secretBox: SecretBox
   clock: Clock
   random: Random

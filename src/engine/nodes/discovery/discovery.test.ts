@@ -198,7 +198,7 @@ test('a password is sealed, kept as long as the source is the same, and goes to 
   t.addresses = async () => ['10.0.0.1']
   expect(await discovery.put(dns({ username: 'u' }), 'geheim')).toMatchObject({ hasPassword: true, username: 'u' })
   expect(t.fleet[0]!.found).toMatchObject({ username: 'u', password: 'geheim' })
-  expect(await t.store.getSetting('discovery.sources')).not.toContain('geheim')
+  expect(JSON.stringify(await t.store.listSources())).not.toContain('geheim')
   expect(JSON.stringify(discovery.list())).not.toContain('geheim')
   expect(await discovery.put(dns({ username: 'u', refreshSeconds: 60 }), undefined)).toMatchObject({
     hasPassword: true

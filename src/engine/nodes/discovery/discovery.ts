@@ -4,7 +4,8 @@ import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { SecretBox } from '../../runtime/secret-box.ts'
-import type { SettingStore } from '../../store/store.ts'
+import type { VanishedNode } from '../../store/records.ts'
+import type { DiscoveryStore } from '../../store/store.ts'
 import { type Answer, type FoundNode, readNodeLines } from './found-node.ts'
 import type { NameResolver } from './name-resolver.ts'
 import { readNodeFile, watchNodeFile } from './node-file.ts'
@@ -25,7 +26,7 @@ export interface DiscoveredFleet {
 }
 
 export interface DiscoveryOptions {
-  store: SettingStore
+  store: DiscoveryStore
   fleet: DiscoveredFleet
   resolver: NameResolver
   secretBox: SecretBox
@@ -37,8 +38,6 @@ export interface DiscoveryOptions {
   onChange: () => void
 }
 
-const SOURCES_KEY = 'discovery.sources'
-const VANISHED_KEY = 'discovery.vanished'
 /** Whoever writes a file makes several changes in a row. */
 const FILE_SETTLES_MS = 300
 /** Sources that were set up together should not ask together for ever. */
@@ -46,6 +45,8 @@ const JITTER_SHARE = 0.1
 const PROBLEMS_TOLD = 3
 
 interface Source {
+  /** As it is stored; 0: it is not. */
+  revision: number
   settings: SourceSettings
   sealedPassword: string | null
   /** Of the configuration: kept nowhere else. */
@@ -61,8 +62,6 @@ interface Source {
   watcher: { close(): void } | null
   refreshing: Promise<void> | null
 }
-
-type StoredSource = { settings: SourceSettings; sealedPassword: string | null }
 
 /**
  * Keeps the fleet in step with what sources name. Each is asked again after its interval; a file also when it changes. After each answer
@@ -83,9 +82,9 @@ export class Discovery {
   /** Reads what was set up, and begins to ask. Resolves before the sources have answered. */
   async start(): Promise<void> {
     const { store, configured, fleet, logger } = this.#options
-    this.#vanished = new Map(Object.entries(JSON.parse((await store.getSetting(VANISHED_KEY)) ?? '{}')))
-    const stored = JSON.parse((await store.getSetting(SOURCES_KEY)) ?? '[]') as StoredSource[]
-    for (const { settings, sealedPassword } of stored) this.#take(SourceSettings.parse(settings), { sealedPassword })
+    const vanished = await store.listVanishedNodes()
+    this.#vanished = new Map(vanished.map(({ nodeId, ...one }) => [nodeId, one]))
+    for (const { settings, ...kept } of await store.listSources()) this.#add(settings, kept)
     for (const { password = null, ...settings } of configured) {
       if (this.#sources.has(settings.id)) {
         logger.warn(
@@ -93,7 +92,7 @@ export class Discovery {
           'a source of the configuration has the name of one that was set up in the UI, and goes before it'
         )
       }
-      this.#take(SourceSettings.parse(settings), { password, isFromConfiguration: true })
+      this.#add(SourceSettings.parse(settings), { password, isFromConfiguration: true })
     }
     await fleet.releaseAllBut([...this.#sources.keys()])
     for (const source of this.#sources.values()) this.#begin(source)
@@ -122,10 +121,11 @@ export class Discovery {
     const kept = isSame ? before.sealedPassword : null
     const sealedPassword =
       password === undefined ? kept : password ? await this.#options.secretBox.seal(password) : null
+    const revision = (before?.revision ?? 0) + 1
+    await this.#options.store.putSource({ revision, settings, sealedPassword })
     if (before !== undefined) this.#end(before)
-    const source = this.#take(settings, { sealedPassword })
+    const source = this.#add(settings, { sealedPassword, revision })
     if (isSame) Object.assign(source, { found: before.found, isPartial: before.isPartial })
-    await this.#writeSources()
     this.#begin(source)
     await source.refreshing
     return this.#describe(source)
@@ -134,9 +134,9 @@ export class Discovery {
   async remove(id: string): Promise<void> {
     const source = this.#require(id)
     if (source.isFromConfiguration) throw inConfiguration(id)
+    await this.#options.store.deleteSource(id)
     this.#end(source)
     this.#sources.delete(id)
-    await this.#writeSources()
     await this.#inTurn(async () => {
       await this.#options.fleet.releaseAllBut([...this.#sources.keys()])
       await this.#forgetOthers()
@@ -152,9 +152,10 @@ export class Discovery {
     return this.#describe(source)
   }
 
-  #take(settings: SourceSettings, values: Partial<Source>): Source {
+  #add(settings: SourceSettings, values: Partial<Source>): Source {
     const source: Source = {
       settings,
+      revision: 0,
       sealedPassword: null,
       password: null,
       isFromConfiguration: false,
@@ -174,7 +175,7 @@ export class Discovery {
 
   #begin(source: Source): void {
     const { source: from } = source.settings
-    if (from.kind === 'file') source.watcher = watchNodeFile(from.path, () => this.#noteFileEvent(source))
+    if (from.kind === 'file') source.watcher = watchNodeFile(from.path, () => this.#scheduleFileRefresh(source))
     void this.#refresh(source)
   }
 
@@ -185,7 +186,7 @@ export class Discovery {
     source.watcher = null
   }
 
-  #noteFileEvent(source: Source): void {
+  #scheduleFileRefresh(source: Source): void {
     if (this.#isStopped || source.fileTimer !== null) return
     source.fileTimer = this.#options.clock.setTimer(FILE_SETTLES_MS, () => {
       source.fileTimer = null
@@ -254,22 +255,22 @@ export class Discovery {
     }
     if (plan.vanish.length === 0 && plan.comeBack.length === 0) return
     // Decided first, done then, and noted: whenever the engine ends, the next one knows what is left to do.
-    for (const { nodeId, cordon } of plan.vanish) {
-      const sinceMs = this.#vanished.get(nodeId)?.sinceMs ?? clock.nowMs()
-      this.#vanished.set(nodeId, { sinceMs, state: cordon ? 'cordoning' : 'left' })
-    }
-    await this.#writeVanished()
+    await this.#markVanished(
+      plan.vanish.map(({ nodeId, cordon }) => {
+        const sinceMs = this.#vanished.get(nodeId)?.sinceMs ?? clock.nowMs()
+        return { nodeId, sinceMs, state: cordon ? 'cordoning' : 'left' }
+      })
+    )
+    const cordoned: VanishedNode[] = []
     for (const { nodeId, cordon } of plan.vanish) {
       if (!cordon) continue
       await fleet.setMode(nodeId, 'cordoned')
-      this.#vanished.set(nodeId, { ...this.#vanished.get(nodeId)!, state: 'cordoned' })
+      cordoned.push({ nodeId, sinceMs: this.#vanished.get(nodeId)!.sinceMs, state: 'cordoned' })
       logger.info({ node: nodeId }, 'a node was cordoned: its source names it no longer')
     }
-    for (const { nodeId, activate } of plan.comeBack) {
-      if (activate) await fleet.setMode(nodeId, 'active')
-      this.#vanished.delete(nodeId)
-    }
-    await this.#writeVanished()
+    await this.#markVanished(cordoned)
+    for (const { nodeId, activate } of plan.comeBack) if (activate) await fleet.setMode(nodeId, 'active')
+    await this.#forgetVanished(plan.comeBack.map(({ nodeId }) => nodeId))
   }
 
   /** With what the source says of all its nodes. */
@@ -305,9 +306,7 @@ export class Discovery {
   async #forgetOthers(): Promise<void> {
     const found = new Set(this.#options.fleet.list().flatMap(({ id, sourceId }) => (sourceId === null ? [] : [id])))
     const gone = [...this.#vanished.keys()].filter((nodeId) => !found.has(nodeId))
-    if (gone.length === 0) return
-    for (const nodeId of gone) this.#vanished.delete(nodeId)
-    await this.#writeVanished()
+    await this.#forgetVanished(gone)
   }
 
   #describe(source: Source): SourceState {
@@ -338,14 +337,14 @@ export class Discovery {
     return source
   }
 
-  async #writeSources(): Promise<void> {
-    const own = [...this.#sources.values()].filter(({ isFromConfiguration }) => !isFromConfiguration)
-    const stored = own.map(({ settings, sealedPassword }): StoredSource => ({ settings, sealedPassword }))
-    await this.#options.store.putSetting(SOURCES_KEY, JSON.stringify(stored))
+  async #markVanished(nodes: VanishedNode[]): Promise<void> {
+    if (nodes.length > 0) await this.#options.store.putVanishedNodes(nodes)
+    for (const { nodeId, ...one } of nodes) this.#vanished.set(nodeId, one)
   }
 
-  async #writeVanished(): Promise<void> {
-    await this.#options.store.putSetting(VANISHED_KEY, JSON.stringify(Object.fromEntries(this.#vanished)))
+  async #forgetVanished(nodeIds: string[]): Promise<void> {
+    if (nodeIds.length > 0) await this.#options.store.deleteVanishedNodes(nodeIds)
+    for (const nodeId of nodeIds) this.#vanished.delete(nodeId)
   }
 
   #inTurn<T>(act: () => Promise<T>): Promise<T> {

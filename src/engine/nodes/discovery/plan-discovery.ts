@@ -1,4 +1,5 @@
 import type { NodeMode } from '../../../shared/contract/index.ts'
+import type { VanishedNode } from '../../store/records.ts'
 import type { FoundNode } from './found-node.ts'
 
 /** The last good answer of a source. */
@@ -21,10 +22,7 @@ export interface KnownNode {
  * A node that its source names no longer. `cordoning`: decided, perhaps not done; `cordoned`: by us, for this; `left`: it took no jobs
  * already, for a reason of the operator's.
  */
-export interface Vanished {
-  sinceMs: number
-  state: 'cordoning' | 'cordoned' | 'left'
-}
+export type Vanished = Omit<VanishedNode, 'nodeId'>
 
 export interface DiscoveryPlan {
   /** With the source that is theirs from now on. */

@@ -2,6 +2,7 @@ import type { Database } from 'better-sqlite3'
 import type { Deployment, ProjectSettings } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { StoredNode, StoredVersion } from '../records.ts'
+import { type SettingKey, SETTINGS, type SettingValue } from '../settings.ts'
 import type { ChangeLog } from './change-log.ts'
 import { type DeploymentRow, type NodeRow, toDeployment, toNode, toVersion, type VersionRow } from './rows.ts'
 
@@ -96,7 +97,13 @@ export function createFleet({ database, changes }: { database: Database; changes
       changes.add('project', project)
     },
 
-    getSetting: (key: string): string | null => setting.get(key) ?? null,
-    putSetting: (key: string, value: string): void => void putSetting.run(key, value)
+    getSetting<Key extends SettingKey>(key: Key): SettingValue<Key> | null {
+      const text = setting.get(key)
+      return text === undefined ? null : (SETTINGS[key].parse(JSON.parse(text)) as SettingValue<Key>)
+    },
+
+    putSetting<Key extends SettingKey>(key: Key, value: SettingValue<Key>): void {
+      putSetting.run(key, JSON.stringify(SETTINGS[key].parse(value)))
+    }
   }
 }

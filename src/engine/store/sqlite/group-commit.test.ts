@@ -115,9 +115,9 @@ describe('grouped commits', () => {
   })
 
   test('settling waits for what was asked and for nothing else', async () => {
-    await commits.settle()
+    await commits.drain()
     const write = commits.write(() => insert(1))
-    await commits.settle()
+    await commits.drain()
     expect(ids()).toEqual([1])
     await write
   })

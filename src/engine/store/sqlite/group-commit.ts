@@ -5,7 +5,7 @@ export interface GroupCommit {
   /** Runs `work` in the next transaction; resolves with its value once that transaction is on the disk. */
   write<T>(work: () => T): Promise<T>
   /** Resolves when everything asked so far has landed or failed. */
-  settle(): Promise<void>
+  drain(): Promise<void>
 }
 
 interface Operation {
@@ -89,5 +89,5 @@ export function createGroupCommit(options: {
     }
   }
 
-  return { write, settle: async () => idle?.promise }
+  return { write, drain: async () => idle?.promise }
 }

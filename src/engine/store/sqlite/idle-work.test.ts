@@ -34,13 +34,13 @@ function fire(count: number): void {
   database.exec(`WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < ${count})
     INSERT INTO firings (schedule_id, nominal_ms, origin, at_ms, state, reason, text)
     SELECT 's', number, 'manual', 1, 'fired', 'run_now', '' FROM numbers`)
-  idle.noteCommit()
+  idle.postpone()
 }
 
 test('a step is done when nothing was committed for a while, and the next when nobody came between', async () => {
   fire(250)
   await clock.advanceBy(15)
-  idle.noteCommit()
+  idle.postpone()
   await clock.advanceBy(15)
   expect(countNew()).toBe(250)
   const left: unknown[] = []
@@ -67,7 +67,7 @@ test('what fails is said, and tried again after the next commit', async () => {
   expect(warned).toMatchObject([{ error: { message: 'the disk is full' } }])
   expect([countNew(), clock.timerCount()]).toEqual([1, 0])
   database.exec('DROP TRIGGER broken')
-  idle.noteCommit()
+  idle.postpone()
   await clock.advanceBy(20)
   expect(countNew()).toBe(0)
 })

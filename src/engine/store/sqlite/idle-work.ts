@@ -17,7 +17,7 @@ const ROWS_MIN = 1_000
  * which is found as well. What fails is tried again after the next commit.
  */
 export function createIdleWork({ database, clock, logger }: { database: Database; clock: Clock; logger: Logger }): {
-  noteCommit(): void
+  postpone(): void
   stop(): void
 } {
   const totalChanges = database.prepare<[], number>('SELECT total_changes()').pluck()
@@ -26,12 +26,12 @@ export function createIdleWork({ database, clock, logger }: { database: Database
   let committedAtMs = 0
   let timer: Timer | null = null
 
-  function look(): void {
+  function workWhenIdle(): void {
     const idleMs = clock.monotonicMs() - committedAtMs
-    timer = idleMs < IDLE_MS ? clock.setTimer(IDLE_MS - idleMs, look) : null
+    timer = idleMs < IDLE_MS ? clock.setTimer(IDLE_MS - idleMs, workWhenIdle) : null
     if (timer !== null) return
     try {
-      if (file(FIRINGS_FILED_AT_ONCE) > 0) noteCommit()
+      if (file(FIRINGS_FILED_AT_ONCE) > 0) postpone()
       else copy()
     } catch (error) {
       logger.warn({ error, path: database.name }, 'The database could not be tidied while nothing was asked of it')
@@ -45,10 +45,10 @@ export function createIdleWork({ database, clock, logger }: { database: Database
     copiedRows = rows
   }
 
-  function noteCommit(): void {
+  function postpone(): void {
     committedAtMs = clock.monotonicMs()
-    timer ??= clock.setTimer(IDLE_MS, look)
+    timer ??= clock.setTimer(IDLE_MS, workWhenIdle)
   }
 
-  return { noteCommit, stop: () => timer?.cancel() }
+  return { postpone, stop: () => timer?.cancel() }
 }

@@ -9,6 +9,7 @@ import { firingsInBulk } from './migrations/0007-firings-in-bulk.ts'
 import { filedLater } from './migrations/0008-filed-later.ts'
 import { changedAfterFiring } from './migrations/0009-changed-after-firing.ts'
 import { chainsThatForget } from './migrations/0010-chains-that-forget.ts'
+import { nounsOfTheirOwn } from './migrations/0011-nouns-of-their-own.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -25,7 +26,8 @@ export const MIGRATIONS: readonly string[] = [
   firingsInBulk,
   filedLater,
   changedAfterFiring,
-  chainsThatForget
+  chainsThatForget,
+  nounsOfTheirOwn
 ]
 
 /** Brings the database to the newest form. Each step and its number are one transaction: it is done or it is not. */

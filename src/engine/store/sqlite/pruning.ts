@@ -14,7 +14,7 @@ export const PRUNING_SQL = {
   tooMany:
     'SELECT schedule_id AS id, firing_count - :newest AS excess FROM schedule_progress WHERE firing_count > :newest',
   remove: 'DELETE FROM firings WHERE id = ?',
-  note: `UPDATE schedule_progress SET firing_count = firing_count - :count,
+  recordPruned: `UPDATE schedule_progress SET firing_count = firing_count - :count,
       pruned_from_ms = coalesce(min(pruned_from_ms, :fromMs), pruned_from_ms, :fromMs),
       pruned_until_ms = coalesce(max(pruned_until_ms, :untilMs), pruned_until_ms, :untilMs)
     WHERE schedule_id = :id`
@@ -47,8 +47,8 @@ export function createPruning({
   const oldestOf = database.prepare<{ id: string; limit: number }, OldFiring>(PRUNING_SQL.oldestOf)
   const tooMany = database.prepare<{ newest: number }, { id: string; excess: number }>(PRUNING_SQL.tooMany)
   const remove = database.prepare<[number]>(PRUNING_SQL.remove)
-  const note = database.prepare<{ id: string; count: number; fromMs: number | null; untilMs: number | null }>(
-    PRUNING_SQL.note
+  const recordPruned = database.prepare<{ id: string; count: number; fromMs: number | null; untilMs: number | null }>(
+    PRUNING_SQL.recordPruned
   )
 
   /** With them goes the knowledge of what became of their moments: between which ones that is so is noted. */
@@ -58,7 +58,7 @@ export function createPruning({
       const fired = those.filter(({ origin, state }) => origin !== 'manual' && state === 'fired')
       const times = fired.map((row) => row.nominal_ms)
       const [fromMs, untilMs] = times.length === 0 ? [null, null] : [Math.min(...times), Math.max(...times)]
-      note.run({ id, count: those.length, fromMs, untilMs })
+      recordPruned.run({ id, count: those.length, fromMs, untilMs })
     }
     return rows.length
   }

@@ -195,7 +195,7 @@ describe('opening', () => {
   test.skipIf(process.platform === 'win32')('nobody else may read the data', async () => {
     const directory = await temporaryPath()
     const store = await open(directory)
-    await store.putSetting('a', 'b')
+    await store.putSetting('paused', true)
     const files = (await readdir(directory)).filter((name) => name.startsWith('scrapdeck.db'))
     const modes = await Promise.all(files.map(async (name) => (await stat(join(directory, name))).mode & 0o077))
     await store.close()

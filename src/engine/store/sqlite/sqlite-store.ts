@@ -1,9 +1,11 @@
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { type Clock, systemClock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import type { NewEvent } from '../records.ts'
 import type { Store } from '../store.ts'
 import { createAnswers } from './remembered-answers.ts'
 import { createAttempts } from './attempts.ts'
+import { createBackfills } from './backfills.ts'
 import { createChainEnds } from './chain-ends.ts'
 import { createChains } from './chains.ts'
 import { createChangeLog } from './change-log.ts'
@@ -14,6 +16,7 @@ import { createGroupCommit } from './group-commit.ts'
 import { createHolds } from './holds.ts'
 import { createIdleWork } from './idle-work.ts'
 import { createJobs } from './jobs.ts'
+import { createLimits } from './limits.ts'
 import { openDatabase } from './open-database.ts'
 import { createOrder } from './order.ts'
 import { createOutbox } from './outbox.ts'
@@ -21,9 +24,11 @@ import { createPruning } from './pruning.ts'
 import { createQueue } from './queue.ts'
 import { createRuns } from './runs.ts'
 import { createSchedules } from './schedules.ts'
+import { createSources } from './sources.ts'
 import { explainSqliteError } from './sqlite-error.ts'
 import { openStoreInThreadOfItsOwn } from './store-thread.ts'
 import { createTimeline } from './timeline.ts'
+import { createToldProblems } from './told-problems.ts'
 
 /** A commit that takes longer than this holds up the event loop long enough to be worth a line in the log. */
 const SLOW_COMMIT_MS = 250
@@ -68,6 +73,10 @@ export async function openSqliteStoreInThread(
   const runs = createRuns({ enqueue, queue, attempts, outbox })
   const answers = createAnswers(database)
   const fleet = createFleet({ database, changes })
+  const backfills = createBackfills(database)
+  const sources = createSources(database)
+  const limits = createLimits(database)
+  const toldProblems = createToldProblems(database)
   const chains = createChains({ database, enqueue, chainEnds })
   const schedules = createSchedules({ database, changes, enqueue, outbox })
   const prune = createPruning({ database, changes, outbox, answers, chainEnds })
@@ -75,7 +84,7 @@ export async function openSqliteStoreInThread(
   const queueListeners = new Set<(lanes: string[]) => void>()
   // A clock that is not the system's belongs to a test, in whose time nothing is ever idle.
   const idle = clock === systemClock ? createIdleWork({ database, clock, logger }) : null
-  const commits = createGroupCommit({ database, clock, scheduleFlush, onCommit: noteCommit })
+  const commits = createGroupCommit({ database, clock, scheduleFlush, onCommit: afterCommit })
   let announced = changes.cursor()
   let closing: Promise<void> | null = null
 
@@ -151,6 +160,9 @@ export async function openSqliteStoreInThread(
     findFired: (id, nominalMs) => read(() => schedules.findFired(id, nominalMs)),
     listLiveJobsOf: (scheduleId) => read(() => schedules.listLiveJobs(scheduleId)),
 
+    listBackfills: () => read(() => backfills.list()),
+    putBackfill: (backfill) => write(() => backfills.put(backfill)),
+
     listChains: () => read(() => chains.list()),
     putChain: (chain) => write(() => chains.put(chain)),
     deleteChain: (id) => write(() => chains.remove(id)),
@@ -160,12 +172,7 @@ export async function openSqliteStoreInThread(
     listWebhooks: () => read(() => outbox.list()),
     putWebhook: (webhook) => write(() => outbox.put(webhook)),
     deleteWebhook: (id) => write(() => outbox.remove(id)),
-    recordEvents: (events) =>
-      write(() => {
-        for (const { event, project, atMs, data } of events) {
-          outbox.record(event, project === null ? [] : [project], atMs, () => data)
-        }
-      }),
+    recordEvents: (events) => write(() => recordEvents(events)),
     listDueDeliveries: (nowMs, limitEach) => read(() => outbox.due(nowMs, limitEach)),
     concludeTries: (tries) => write(() => outbox.conclude(tries)),
     listDeliveries: (webhookId, page) => read(() => outbox.deliveries(webhookId, page)),
@@ -174,13 +181,30 @@ export async function openSqliteStoreInThread(
     claimAnswer: (claim) => write(() => answers.claim(claim)),
     keepAnswer: (scope, key, answer) => write(() => answers.keep(scope, key, answer)),
 
+    listSources: () => read(() => sources.list()),
+    putSource: (source) => write(() => sources.put(source)),
+    deleteSource: (id) => write(() => sources.remove(id)),
+    listVanishedNodes: () => read(() => sources.listVanished()),
+    putVanishedNodes: (nodes) => write(() => sources.putVanished(nodes)),
+    deleteVanishedNodes: (nodeIds) => write(() => sources.removeVanished(nodeIds)),
+
+    getLimits: () => read(() => limits.get()),
+    putLimits: (wanted) => write(() => limits.replace(wanted)),
+
+    listToldProblems: () => read(() => toldProblems.list()),
+    putToldProblems: (problems, events) =>
+      write(() => {
+        toldProblems.replace(problems)
+        recordEvents(events)
+      }),
+
     prune: (retention, limit) => write(() => prune(retention, limit)),
 
     getSetting: (key) => read(() => fleet.getSetting(key)),
     putSetting: (key, value) => write(() => fleet.putSetting(key, value)),
 
     close() {
-      closing ??= commits.settle().then(() => {
+      closing ??= commits.drain().then(() => {
         idle?.stop()
         listeners.clear()
         queueListeners.clear()
@@ -188,6 +212,12 @@ export async function openSqliteStoreInThread(
         lock.release()
       })
       return closing
+    }
+  }
+
+  function recordEvents(events: NewEvent[]): void {
+    for (const { event, project, atMs, data } of events) {
+      outbox.record(event, project === null ? [] : [project], atMs, () => data)
     }
   }
 
@@ -205,14 +235,14 @@ export async function openSqliteStoreInThread(
   async function write<T>(work: () => T): Promise<T> {
     refuseWhenClosing()
     try {
-      return await commits.write(() => settled(work))
+      return await commits.write(() => runAndRecord(work))
     } catch (error) {
       throw explainSqliteError(error, path)
     }
   }
 
   /** The work, and then what it leaves in the change log; nothing of that where it fails. */
-  function settled<T>(work: () => T): T {
+  function runAndRecord<T>(work: () => T): T {
     try {
       const value = work()
       counters.settle()
@@ -230,9 +260,9 @@ export async function openSqliteStoreInThread(
     if (closing !== null) throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping and takes no more requests.')
   }
 
-  function noteCommit(commit: { writes: number; tookMs: number }): void {
+  function afterCommit(commit: { writes: number; tookMs: number }): void {
     if (commit.tookMs > SLOW_COMMIT_MS) logger.warn({ path, ...commit }, 'The database took long to write')
-    idle?.noteCommit()
+    idle?.postpone()
     tellListeners()
   }
 

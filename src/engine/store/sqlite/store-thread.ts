@@ -49,6 +49,8 @@ const VERBS = [
   'putProjectSettings',
   'changeCursor',
   'listChanges',
+  'listBackfills',
+  'putBackfill',
   'listChains',
   'putChain',
   'deleteChain',
@@ -74,6 +76,16 @@ const VERBS = [
   'replayDeliveries',
   'claimAnswer',
   'keepAnswer',
+  'listSources',
+  'putSource',
+  'deleteSource',
+  'listVanishedNodes',
+  'putVanishedNodes',
+  'deleteVanishedNodes',
+  'getLimits',
+  'putLimits',
+  'listToldProblems',
+  'putToldProblems',
   'prune',
   'getSetting',
   'putSetting'
@@ -205,7 +217,7 @@ export async function openStoreInThreadOfItsOwn(options: {
       worker.postMessage(calls)
     } catch (error) {
       // Something in one of them cannot be sent; nobody else's call may suffer from it.
-      if (calls.length === 1) return settle(calls[0]![0], ({ reject }) => reject(error))
+      if (calls.length === 1) return answerCaller(calls[0]![0], ({ reject }) => reject(error))
       for (const each of calls) {
         outbox = [each]
         send()
@@ -223,13 +235,13 @@ export async function openStoreInThreadOfItsOwn(options: {
     if (message.lanes.length > 0) tell(queueListeners, [...new Set(message.lanes)])
     if (message.cursor !== null) tell(listeners, message.cursor)
     for (const answer of message.answers) {
-      settle(answer.id, ({ resolve, reject }) =>
+      answerCaller(answer.id, ({ resolve, reject }) =>
         'error' in answer ? reject(receiveError(answer.error)) : resolve(answer.value as never)
       )
     }
   }
 
-  function settle(id: number, how: (caller: PendingCall) => void): void {
+  function answerCaller(id: number, how: (caller: PendingCall) => void): void {
     const caller = waiting.get(id)
     waiting.delete(id)
     if (waiting.size === 0) worker.unref()

@@ -79,7 +79,7 @@ export function describeChangeLog(story: Story): void {
           .then(({ changes }) => heard.push({ cursor, readable: changes.length }))
       })
       await enqueue()
-      await story.store.putSetting('a', 'b')
+      await story.store.putSetting('paused', true)
       await story.store.cancelQueued(['f'.repeat(32)], entry())
       await vi.waitFor(() => expect(heard).toEqual([{ cursor: expect.any(Number), readable: 1 }]))
       stop()

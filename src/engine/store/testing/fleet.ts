@@ -80,9 +80,10 @@ export function describeFleet(story: Story): void {
 
     test('settings are kept by their key', async () => {
       expect(await story.store.getSetting('paused')).toBeNull()
-      await story.store.putSetting('paused', 'yes')
-      await story.store.putSetting('paused', 'no')
-      expect(await story.store.getSetting('paused')).toBe('no')
+      await story.store.putSetting('paused', true)
+      await story.store.putSetting('paused', false)
+      expect(await story.store.getSetting('paused')).toBe(false)
+      await expect(story.store.putSetting('paused', 'yes' as never)).rejects.toThrow()
     })
   })
 }

@@ -1,0 +1,18 @@
+import type { Database } from 'better-sqlite3'
+import type { ToldProblem } from '../records.ts'
+
+/** Which problems plugins were told of. Writes run inside a transaction of their caller. */
+export function createToldProblems(database: Database) {
+  const all = database.prepare<[], ToldProblem>('SELECT id, title, severity FROM told_problems ORDER BY id')
+  const clear = database.prepare('DELETE FROM told_problems')
+  const insert = database.prepare<ToldProblem>('INSERT INTO told_problems VALUES (:id, :title, :severity)')
+
+  return {
+    list: (): ToldProblem[] => all.all(),
+
+    replace(problems: ToldProblem[]): void {
+      clear.run()
+      for (const { id, title, severity } of problems) insert.run({ id, title, severity })
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest'
+import type { LimitRule, SourceSettings } from '../../../shared/contract/index.ts'
+import { aStoredBackfill, aStoredSchedule } from '../../testing/builders.ts'
+import type { StoredSource, VanishedNode } from '../records.ts'
+import type { Story } from './story.ts'
+
+const changedMeanwhile = { code: 'CHANGED_MEANWHILE' }
+const rule = (id: string, over: Partial<LimitRule> = {}): LimitRule => ({
+  ...{ id, project: null, spider: null, tag: null, perNode: false, max: 1 },
+  ...over
+})
+const aSource = (id: string, over: Partial<StoredSource> = {}): StoredSource => ({
+  revision: 1,
+  settings: { id, source: { kind: 'file', path: '/nodes' }, refreshSeconds: 30, node: {} } satisfies SourceSettings,
+  sealedPassword: null,
+  ...over
+})
+
+/** What operators set that is neither a job, a node nor a schedule: backfills, sources of nodes, limits; and what was told of problems. */
+export function describeOperators(story: Story): void {
+  describe('backfills', () => {
+    test('each schedule has its newest, which is changed revision by revision and goes with it', async () => {
+      const [one, other] = [aStoredSchedule(), aStoredSchedule()]
+      await story.store.putSchedule(one)
+      await story.store.putSchedule(other)
+      const backfill = aStoredBackfill({ scheduleId: one.id })
+      const ofOther = aStoredBackfill({ scheduleId: other.id, id: 'c'.repeat(32) })
+      await story.store.putBackfill(backfill)
+      await story.store.putBackfill(ofOther)
+      await expect(story.store.putBackfill(backfill)).rejects.toMatchObject(changedMeanwhile)
+      const next = { ...backfill, revision: 2, id: 'd'.repeat(32), state: 'done' as const, fired: 5, failed: 1 }
+      await story.store.putBackfill(next)
+      await story.store.deleteSchedules([other.id])
+      await story.reopen()
+      expect(await story.store.listBackfills()).toEqual([next])
+    })
+  })
+
+  describe('sources of nodes', () => {
+    test('are kept in the order in which they were added, and changed revision by revision', async () => {
+      const [second, first] = [aSource('b', { sealedPassword: 'sealed' }), aSource('a')]
+      await story.store.putSource(second)
+      await story.store.putSource(first)
+      await expect(story.store.putSource(second)).rejects.toMatchObject(changedMeanwhile)
+      await expect(story.store.putSource(aSource('c', { revision: 2 }))).rejects.toMatchObject(changedMeanwhile)
+      const changed = { ...second, revision: 2, sealedPassword: null }
+      await story.store.putSource(changed)
+      expect(await story.store.listSources()).toEqual([changed, first])
+      expect(await story.store.deleteSource('b')).toBe(true)
+      expect(await story.store.deleteSource('b')).toBe(false)
+      expect(await story.store.listSources()).toEqual([first])
+    })
+
+    test('nodes that they name no longer are kept until they are named again', async () => {
+      const vanished: VanishedNode[] = [
+        { nodeId: 'n-1', sinceMs: 5, state: 'cordoning' },
+        { nodeId: 'n-2', sinceMs: 6, state: 'left' }
+      ]
+      await story.store.putVanishedNodes(vanished)
+      await story.store.putVanishedNodes([{ ...vanished[0]!, state: 'cordoned' }])
+      expect(await story.store.listVanishedNodes()).toEqual([{ ...vanished[0], state: 'cordoned' }, vanished[1]])
+      await story.store.deleteVanishedNodes(['n-1', 'unknown'])
+      expect(await story.store.listVanishedNodes()).toEqual([vanished[1]])
+    })
+  })
+
+  describe('limits', () => {
+    test('are replaced as a whole, in their order, revision by revision', async () => {
+      expect(await story.store.getLimits()).toEqual({ revision: 0, rules: [] })
+      const first = { revision: 1, rules: [rule('b', { project: 'shop', perNode: true }), rule('a', { tag: 'eu' })] }
+      await story.store.putLimits(first)
+      await expect(story.store.putLimits({ revision: 1, rules: [] })).rejects.toMatchObject(changedMeanwhile)
+      expect(await story.store.getLimits()).toEqual(first)
+      const second = { revision: 2, rules: [rule('a', { spider: 'price*', max: 0 })] }
+      await story.store.putLimits(second)
+      expect(await story.store.getLimits()).toEqual(second)
+    })
+  })
+
+  describe('problems that were told', () => {
+    test('are written together with the events that tell them', async () => {
+      const webhook = {
+        id: '1'.repeat(32),
+        kind: 'plugin' as const,
+        name: 'ours',
+        url: '',
+        project: null,
+        enabled: true
+      }
+      const secrets = { sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null }
+      await story.store.putWebhook({ ...webhook, ...secrets, events: ['problem.raised'], createdAtMs: 1 })
+      const problem = { id: 'disk', title: 'The disk is full', severity: 'error' as const }
+      const event = { event: 'problem.raised', project: null, atMs: 5, data: { problem } }
+      await story.store.putToldProblems([problem], [event])
+      expect(await story.store.listToldProblems()).toEqual([problem])
+      const { deliveries } = await story.store.listDueDeliveries(10, 10)
+      expect(deliveries.map((delivery) => delivery.event)).toEqual(['problem.raised'])
+      await story.store.putToldProblems([], [])
+      expect(await story.store.listToldProblems()).toEqual([])
+    })
+  })
+}
