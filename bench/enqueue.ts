@@ -63,7 +63,7 @@ async function enqueue(dataDirectory: string, through: 'contract' | 'http', load
     localSlots: 0
   })
   try {
-    await deployNoop(createRouterClient(engine.router, { context: {} }))
+    await deployNoop(createRouterClient(engine.router, { context: { source: 'api' } }))
     const loop = monitorEventLoopDelay({ resolution: 1 })
     loop.enable()
     const cpu = process.cpuUsage()
@@ -84,7 +84,7 @@ async function enqueue(dataDirectory: string, through: 'contract' | 'http', load
 }
 
 async function askThroughContract(engine: Engine, { calls, inFlight, jobsPerCall }: Load): Promise<number> {
-  const client = createRouterClient(engine.router, { context: {} })
+  const client = createRouterClient(engine.router, { context: { source: 'api' } })
   const jobs = Array.from({ length: jobsPerCall }, (_, number) => ({
     project: 'noop',
     version: '1',

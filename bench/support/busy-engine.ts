@@ -69,7 +69,7 @@ export async function startBusyEngine(options: {
       ...(options.createNodeClient === undefined ? {} : { createNodeClient: options.createNodeClient })
     }
   })
-  const client = createRouterClient(engine.router, { context: {} })
+  const client = createRouterClient(engine.router, { context: { source: 'api' } })
   const isUp = async () => (await client.system.status()).figures.slotsTotal === nodes.length * slots
   await until('all nodes up', isUp, Boolean, 120_000)
   // What is asked once of a node that has come up is over by then.

@@ -37,7 +37,7 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
       }
     })
   let engine = await start()
-  let client = createRouterClient(engine.router, { context: {} })
+  let client = createRouterClient(engine.router, { context: { source: 'api' } })
 
   async function until(isTrue: () => Promise<boolean>): Promise<void> {
     for (let turn = 0; turn < 500; turn += 1) {
@@ -136,7 +136,7 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
   await engine.stop()
   await clock.advanceBy(5 * HOUR_MS)
   engine = await start()
-  client = createRouterClient(engine.router, { context: {} })
+  client = createRouterClient(engine.router, { context: { source: 'api' } })
   await endAll()
   await client.schedules.runNow({ id: first.id })
   await endAll()

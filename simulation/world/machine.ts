@@ -12,7 +12,7 @@ import type { Network } from './network.ts'
 import type { VirtualTime } from './time.ts'
 
 export type Client = ReturnType<typeof clientOf>
-const clientOf = (engine: Engine) => createRouterClient(engine.router, { context: {} })
+const clientOf = (engine: Engine) => createRouterClient(engine.router, { context: { source: 'api' } })
 
 const START_WALL_MS = 1_800_000_000_000
 

@@ -23,7 +23,7 @@ let engine: Engine
 let client: ReturnType<typeof clientOf>
 let passwordsSeen: (string | null)[]
 
-const clientOf = (one: Engine) => createRouterClient(one.router, { context: {} })
+const clientOf = (one: Engine) => createRouterClient(one.router, { context: { source: 'api' } })
 
 async function start(): Promise<void> {
   engine = await createEngine({

@@ -32,7 +32,7 @@ class Stubborn(Waits):
 let directory: TemporaryDirectory
 let engine: Engine
 let client: ReturnType<typeof clientOf>
-const clientOf = (one: Engine) => createRouterClient(one.router, { context: {} })
+const clientOf = (one: Engine) => createRouterClient(one.router, { context: { source: 'api' } })
 
 async function start(): Promise<void> {
   engine = await createEngine({

@@ -86,7 +86,7 @@ test.runIf(process.platform === 'linux')(
       pythonPath: findTestPython(),
       logger
     })
-    const client = createRouterClient(engine.router, { context: {} })
+    const client = createRouterClient(engine.router, { context: { source: 'api' } })
     await vi.waitFor(async () => expect((await client.system.status()).python.state).toBe('ready'), WAIT)
     await client.projects.upload({
       file: await aSpiderEgg(SPIDER),

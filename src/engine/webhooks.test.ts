@@ -26,7 +26,7 @@ let answer: Answer
 const saidFile = () => join(directory.path, 'said')
 const said = async () => (await readFile(saidFile(), 'utf8').catch(() => '')).split('\n').filter((line) => line !== '')
 
-const clientOf = (one: Engine) => createRouterClient(one.router, { context: {} })
+const clientOf = (one: Engine) => createRouterClient(one.router, { context: { source: 'api' } })
 
 /** `plugin`: what its module makes; what it says stands in a file. */
 async function start(plugin?: string): Promise<void> {

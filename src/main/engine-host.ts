@@ -5,6 +5,7 @@ import pino from 'pino'
 import { doorOptionsOf, engineOptionsOf } from '../config/host-options.ts'
 import type { ResolvedOptions } from '../config/serve-options.ts'
 import { type Engine, createEngine } from '../engine/index.ts'
+import type { RouterContext } from '../engine/router/router.ts'
 import type { SecretBox } from '../engine/runtime/secret-box.ts'
 import { type ListenOptions, type Service, listen } from '../server/listen.ts'
 import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
@@ -65,10 +66,12 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
       createWireErrorInterceptor((error) => logger.error({ err: error }, 'A call of the contract failed'))
     ]
   })
+  // Whoever speaks over a port is a window of ours; programs come through the HTTP door.
+  const context: RouterContext = { source: 'ui' }
   return {
-    client: createRouterClient(engine.router),
+    client: createRouterClient(engine.router, { context }),
     connect(port) {
-      handler.upgrade(port)
+      handler.upgrade(port, { context })
       port.start()
     },
     localRunningCount: async () => engine.localRunningCount(),

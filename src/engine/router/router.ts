@@ -35,7 +35,7 @@ import type { FiguresSampler } from '../health/figures.ts'
 /** What a door tells of a request. */
 export interface RouterContext {
   /** Who asked, for the job's record: the app's own UI, or a program. */
-  source?: 'ui' | 'api'
+  source: 'ui' | 'api'
   /** The client's own name for this order: jobs that it makes are made once, also where it is given again after a crash. */
   onceKey?: string
 }
@@ -336,5 +336,5 @@ export function createRouter(parts: RouterParts): EngineRouter {
 }
 
 function originOf({ source, onceKey }: RouterContext): Origin {
-  return { source: source ?? 'api', onceKey }
+  return { source, onceKey }
 }

@@ -8,7 +8,7 @@ import { makeTemporaryDirectory } from './temporary-directory.ts'
 import { advanceUntil } from './until.ts'
 
 const RESOURCES = join(import.meta.dirname, '..', '..', '..', 'resources')
-const clientOf = (engine: Engine) => createRouterClient(engine.router, { context: {} })
+const clientOf = (engine: Engine) => createRouterClient(engine.router, { context: { source: 'api' } })
 
 export interface EngineWithFakeNode {
   /** For the doors. */

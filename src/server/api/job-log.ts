@@ -48,7 +48,7 @@ interface Options {
  */
 export async function openJobLog(options: Options): Promise<Readable> {
   const { router, jobId } = options
-  await createRouterClient(router, { context: {} }).jobs.status({ id: jobId })
+  await createRouterClient(router, { context: { source: 'api' } }).jobs.status({ id: jobId })
   const stream = new PassThrough()
   // Before the first line comes: nobody sees an answer begin that has no byte yet. Whoever loses it comes again after
   // so long.
@@ -65,7 +65,7 @@ export async function openJobLog(options: Options): Promise<Readable> {
 }
 
 async function follow({ router, jobId, from, clock }: Options, stream: PassThrough, gone: AbortSignal): Promise<void> {
-  const client = createRouterClient(router, { context: {} })
+  const client = createRouterClient(router, { context: { source: 'api' } })
   let { attemptNumber, offset } = from
   let reader = { number: 0, read: createLineReader() }
   let isOver = false

@@ -117,7 +117,7 @@ afterAll(async () => {
 
 /** One of everything, so that requests find something to act on. */
 async function fill(): Promise<void> {
-  const client = createRouterClient(engine.router, { context: {} })
+  const client = createRouterClient(engine.router, { context: { source: 'api' } })
   const egg = await buildEgg([
     { path: 'scrapy.cfg', bytes: Buffer.from('[settings]\ndefault = shop.settings\n') },
     { path: 'shop/settings.py', bytes: Buffer.from('') }

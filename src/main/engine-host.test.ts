@@ -1,0 +1,88 @@
+import { join } from 'node:path'
+import { MessageChannel } from 'node:worker_threads'
+import { createORPCClient } from '@orpc/client'
+import { RPCLink as HttpLink } from '@orpc/client/fetch'
+import { RPCLink as PortLink } from '@orpc/client/message-port'
+import type { ContractRouterClient } from '@orpc/contract'
+import { expect, onTestFinished, test } from 'vitest'
+import { buildEgg } from '../engine/projects/egg-builder.ts'
+import { makeTemporaryDirectory } from '../engine/testing/temporary-directory.ts'
+import type { Contract } from '../shared/contract/index.ts'
+import { startEngineHost } from './engine-host.ts'
+import { readDesktopSettings } from './settings.ts'
+
+type Client = ContractRouterClient<Contract>
+
+const ROOT = join(import.meta.dirname, '..', '..')
+const CREDENTIALS = { username: 'me', password: 'correct horse' }
+const authorization = `Basic ${Buffer.from(`${CREDENTIALS.username}:${CREDENTIALS.password}`).toString('base64')}`
+
+async function startHost() {
+  const directory = await makeTemporaryDirectory()
+  const host = await startEngineHost({
+    settings: readDesktopSettings(directory.path, {
+      SCRAPDECK_LOCAL_SLOTS: '0',
+      SCRAPDECK_USERNAME: CREDENTIALS.username,
+      SCRAPDECK_PASSWORD: CREDENTIALS.password
+    }),
+    userData: directory.path,
+    resourcesDirectory: join(ROOT, 'resources'),
+    uiDirectory: directory.path,
+    docsDirectory: join(ROOT, 'docs'),
+    scrapdeckVersion: 'test',
+    secretBox: {
+      store: 'file',
+      description: 'test',
+      seal: async (plainText) => plainText,
+      open: async (sealed) => sealed
+    }
+  })
+  onTestFinished(async () => {
+    await host.stop()
+    await directory.remove()
+  })
+  return { host, address: (await host.client.system.status()).address! }
+}
+
+async function uploadShop(client: Client): Promise<void> {
+  const egg = await buildEgg([
+    { path: 'scrapy.cfg', bytes: Buffer.from('[settings]\ndefault = shop.settings\n') },
+    { path: 'shop/settings.py', bytes: Buffer.from('') }
+  ])
+  await client.projects.upload({
+    file: new File([egg as Uint8Array<ArrayBuffer>], 'shop.egg'),
+    project: 'shop',
+    version: '1'
+  })
+}
+
+test('a job that a page or the tray asks for is recorded as asked in the app, one that a program asks for as through the API', async () => {
+  const { host, address } = await startHost()
+  const { port1, port2 } = new MessageChannel()
+  onTestFinished(() => port1.close())
+  host.connect(port1 as never)
+  const page: Client = createORPCClient(new PortLink({ port: port2 }))
+  const browser: Client = createORPCClient(new HttpLink({ url: `${address}/api/rpc`, headers: { authorization } }))
+  await uploadShop(page)
+  const asked = { project: 'shop', spiders: ['prices'] }
+  const sourceOf = async ({ jobs }: Pick<Awaited<ReturnType<Client['jobs']['run']>>, 'jobs'>) => {
+    const { job } = await page.jobs.get({ id: jobs[0]!.id })
+    return job.source
+  }
+  const rest = await fetch(`${address}/api/v1/jobs`, {
+    method: 'POST',
+    headers: { authorization, 'content-type': 'application/json' },
+    body: JSON.stringify(asked)
+  })
+  expect({
+    page: await sourceOf(await page.jobs.run(asked)),
+    tray: await sourceOf(await host.client.jobs.run(asked)),
+    browser: await sourceOf(await browser.jobs.run(asked)),
+    program: await sourceOf((await rest.json()) as Awaited<ReturnType<Client['jobs']['run']>>)
+  }).toEqual({
+    page: 'ui',
+    tray: 'ui',
+    browser: 'ui',
+    program: 'api'
+  })
+})
