@@ -14,7 +14,7 @@ export async function healthDoor(app: FastifyInstance, options: { engine: Pick<E
   app.get('/health/live', (_request, reply) => send(reply, health.now(), 'live'))
 
   async function sendReady(reply: FastifyReply): Promise<FastifyReply> {
-    return send(reply, await health.look(), 'ready')
+    return send(reply, await health.check(), 'ready')
   }
 }
 

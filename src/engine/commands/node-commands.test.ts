@@ -94,7 +94,7 @@ describe('orders about nodes that come at once', () => {
   it('a node that is drained while somebody takes it back into use stays in use', async () => {
     const { id } = (await add('http://eu-1:6800/')).stored
     fleet.update({ ...fleet.get(id)!.stored, mode: 'draining' })
-    await Promise.all([commands.setMode(id, 'active'), commands.noteDrained(id)])
+    await Promise.all([commands.setMode(id, 'active'), commands.cordonDrained(id)])
     expect(fleet.get(id)!.stored.mode).toBe('active')
   })
 

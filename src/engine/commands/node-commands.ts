@@ -82,7 +82,7 @@ export class NodeCommands {
   }
 
   /** What a probe of its address found out: of nodes that nobody probed before they were added. */
-  async noteScrapydVersion(id: string, url: string, scrapydVersion: string): Promise<void> {
+  async recordScrapydVersion(id: string, url: string, scrapydVersion: string): Promise<void> {
     await this.#exclusively(async () => {
       const { store, fleet } = this.#parts
       const node = fleet.get(id)
@@ -122,7 +122,7 @@ export class NodeCommands {
   }
 
   /** A drained node is cordoned once nothing of ours is left there. */
-  async noteDrained(id: string): Promise<void> {
+  async cordonDrained(id: string): Promise<void> {
     if (!this.#isDrained(id)) return
     // Its mode may have been changed by an order that came first.
     await this.#exclusively(async () => {

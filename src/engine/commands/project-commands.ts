@@ -7,6 +7,7 @@ import type { Fleet } from '../nodes/fleet.ts'
 import type { Distribution } from '../projects/distribution.ts'
 import type { InUse, Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
 import type { StoredVersion } from '../store/records.ts'
 import type { VersionStore } from '../store/store.ts'
 
@@ -21,8 +22,7 @@ export interface ProjectCommandsParts {
   /** Looks what is to be sent of projects that are distributed at once. */
   spreadAtOnce: () => void
   onDeployed: (version: StoredVersion) => void
-  /** Eggs whose spiders are not known may import now. */
-  listMissingSpiders: () => void
+  logger: Logger
 }
 
 /** Orders about projects and their versions. */
@@ -50,11 +50,12 @@ export class ProjectCommands {
    * BAD_INPUT with what was found where it could not run with that Python.
    */
   async configure(project: string, settings: ProjectSettings): Promise<Project> {
-    const { projects, environments } = this.#parts
+    const { projects, environments, logger } = this.#parts
     await this.check(settings)
     await projects.configure(project, settings)
     environments.refresh(project)
-    this.#parts.listMissingSpiders()
+    // Eggs whose spiders are not known may import now.
+    projects.listMissingSpiders().catch((error: unknown) => logger.error({ error }, 'listing spiders failed'))
     this.#noteChanged()
     return this.#describe(project)
   }

@@ -29,9 +29,9 @@ function someCommands(kept: { limits: StoredLimits } = { limits: { revision: 0, 
     live,
     fleet: { get: () => undefined },
     waiting: new WaitingReasons(),
-    wakeDispatcher,
-    onLimitsChanged
+    wakeDispatcher
   })
+  commands.events.on('limitsChanged', onLimitsChanged)
   return { commands, kept, onLimitsChanged, wakeDispatcher }
 }
 

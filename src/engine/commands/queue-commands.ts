@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import pLimit from 'p-limit'
 import type { LaneSummary, LimitRule } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
@@ -14,13 +15,13 @@ export interface QueueCommandsParts {
   fleet: Pick<Fleet, 'get'>
   waiting: WaitingReasons
   wakeDispatcher: () => void
-  onLimitsChanged: () => void
 }
 
 export type CountedLimit = LimitRule & { live: number }
 
 /** Orders about the queue as a whole: the limits on what is live, and what waits in which lane. */
 export class QueueCommands {
+  readonly events = new EventEmitter<{ limitsChanged: [] }>()
   readonly #parts: QueueCommandsParts
   /** Of the limits that hold now. */
   #revision = 0
@@ -62,7 +63,7 @@ export class QueueCommands {
   }
 
   async #setLimits(rules: LimitRule[]): Promise<CountedLimit[]> {
-    const { store, live, wakeDispatcher, onLimitsChanged } = this.#parts
+    const { store, live, wakeDispatcher } = this.#parts
     const seen = new Map<string, LimitRule>()
     for (const rule of rules) {
       const earlier = seen.get(rule.id)
@@ -77,7 +78,7 @@ export class QueueCommands {
     await store.putLimits({ revision: this.#revision + 1, rules })
     this.#revision += 1
     live.replaceLimits(rules)
-    onLimitsChanged()
+    this.events.emit('limitsChanged')
     wakeDispatcher()
     return this.limits()
   }

@@ -17,7 +17,6 @@ export interface SystemCommandsParts {
   projectCommands: ProjectCommands
   localNode: LocalNode | null
   credentials: { username: string; password: string }
-  address: () => string | null
   /** Builds the bundled demo project's egg. */
   buildDemoEgg: () => Promise<Uint8Array>
 }
@@ -26,6 +25,7 @@ export interface SystemCommandsParts {
 export class SystemCommands {
   readonly #parts: SystemCommandsParts
   #paused = false
+  #address: string | null = null
 
   constructor(parts: SystemCommandsParts) {
     this.#parts = parts
@@ -47,8 +47,17 @@ export class SystemCommands {
     this.#parts.dispatch.setPaused(paused)
   }
 
+  /** The HTTP door's; null: there is none, or not yet. */
+  get address(): string | null {
+    return this.#address
+  }
+
+  setAddress(address: string): void {
+    this.#address = address
+  }
+
   credentials(): Credentials {
-    return { ...this.#parts.credentials, address: this.#parts.address() }
+    return { ...this.#parts.credentials, address: this.#address }
   }
 
   /** Deploys the bundled project unless it is there, and runs its spider. */

@@ -130,7 +130,7 @@ export class WebhookCommands {
   }
 
   async #noteChanged(): Promise<void> {
-    await this.#parts.deliverer.noteWebhooksChanged()
+    await this.#parts.deliverer.refreshWebhooks()
     this.#parts.onChange()
   }
 

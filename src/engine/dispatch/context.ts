@@ -11,7 +11,7 @@ import type { AttemptStore, JobReader, QueueStore } from '../store/store.ts'
 import type { LiveAttempts } from './live-attempts.ts'
 import type { EggState } from './decide/place.ts'
 
-/** What dispatching needs of the other rooms; wired once in engine/index.ts. */
+/** What dispatching needs of the other rooms; wired once in wiring/rooms.ts. */
 export interface DispatchContext {
   store: JobReader & QueueStore & AttemptStore
   blobs: BlobStore

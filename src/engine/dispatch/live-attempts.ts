@@ -72,9 +72,10 @@ export interface AttemptEnd extends Omit<Change, 'to'> {
 
 /** Told after the change is on the disk and in memory. */
 export interface BeliefEvents {
-  moved: [move: { one: LiveAttempt; from: LiveState; to: LiveState }]
+  begun: [attempts: readonly BegunAttempt[]]
+  moved: [move: { one: LiveAttempt; from: LiveState; to: LiveState; atMs: number }]
   /** It is live no more. `jobOutcome`: its job has ended with it; null: the job is back in the queue. */
-  ended: [end: { one: LiveAttempt; jobOutcome: Outcome | null }]
+  ended: [end: { one: LiveAttempt; jobOutcome: Outcome | null; change: AttemptEnd }]
   /** `slotsUsedOn` tells another number: a slot was taken or became free. May be told before the change is on the disk. */
   slots: [change: { nodeId: string; by: 1 | -1 }]
 }
@@ -142,9 +143,11 @@ export class LiveAttempts {
   async begin(starts: AttemptStart[]): Promise<Map<string, { one: LiveAttempt; attempt: BegunAttempt }>> {
     const attempts = await this.#store.beginAttempts(starts)
     const sending = { sendEndedAtMs: null, isTakenOverUnresolved: false }
-    return new Map(
+    const begun = new Map(
       attempts.map((attempt) => [attempt.jobId, { one: this.#add(attempt, attempt.job, sending), attempt }])
     )
+    this.events.emit('begun', attempts)
+    return begun
   }
 
   /** An ended attempt goes on: its node has it after all. null: its job has begun anew meanwhile, or ended. */
@@ -198,8 +201,8 @@ export class LiveAttempts {
   async endAll(ends: readonly (AttemptEnd & { one: LiveAttempt })[]): Promise<boolean[]> {
     if (ends.length === 0) return []
     const applied = await this.#write(ends.map(({ one, ...change }) => ({ one, change: { ...change, to: 'ended' } })))
-    for (const [index, { one, jobOutcome }] of ends.entries()) {
-      if (applied[index] === true && this.#isLive(one)) this.#remove(one as Belief, jobOutcome)
+    for (const [index, { one, ...change }] of ends.entries()) {
+      if (applied[index] === true && this.#isLive(one)) this.#remove(one as Belief, change)
     }
     return applied
   }
@@ -305,23 +308,24 @@ export class LiveAttempts {
     this.#countSlot(one)
   }
 
-  #change(one: Belief, { to, details, exit }: AttemptMove): void {
+  #change(one: Belief, { to, details, exit, entry }: AttemptMove): void {
     const from = one.state
     one.state = to
     one.startedAtMs ??= details?.startedAtMs ?? null
     if (exit !== undefined) one.exit = exit
     this.#countSlot(one)
-    this.events.emit('moved', { one, from, to })
+    this.events.emit('moved', { one, from, to, atMs: entry.atMs })
   }
 
-  #remove(one: Belief, wanted: Outcome | null): void {
+  #remove(one: Belief, change: AttemptEnd): void {
     this.#byKey.delete(one.key)
     count(this.#jobids, one.jobid, -1)
     this.#countSlot(one)
     if (this.#byJob.get(one.jobId) === one) this.#byJob.delete(one.jobId)
     this.#byNode.get(one.nodeId)?.delete(one.key)
     // Back to the queue is where a cancelled job does not go.
-    this.events.emit('ended', { one, jobOutcome: wanted ?? (one.cancelAskedAtMs === null ? null : 'cancelled') })
+    const jobOutcome = change.jobOutcome ?? (one.cancelAskedAtMs === null ? null : 'cancelled')
+    this.events.emit('ended', { one, jobOutcome, change })
   }
 
   /** Counts it, or counts it no more, where it began or ceased to hold a slot. */

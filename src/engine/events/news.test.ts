@@ -3,13 +3,13 @@ import type { NodeHealth } from '../../shared/contract/index.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import type { NewEvent } from '../store/records.ts'
 import { createFakeClock, settle } from '../testing/fake-clock.ts'
-import { createNews } from './news.ts'
+import { News } from './news.ts'
 
 function setUp(recordEvents: (events: NewEvent[]) => Promise<void> = async () => {}) {
   const noted: NewEvent[] = []
   const errors: string[] = []
   let told = 0
-  const news = createNews({
+  const news = new News({
     store: {
       async recordEvents(events) {
         await recordEvents(events)
@@ -17,13 +17,13 @@ function setUp(recordEvents: (events: NewEvent[]) => Promise<void> = async () =>
       }
     },
     clock: createFakeClock(),
-    logger: { ...silentLogger, error: (_fields: object, text: string) => void errors.push(text) },
-    onEvents: () => {
-      told += 1
-    }
+    logger: { ...silentLogger, error: (_fields: object, text: string) => void errors.push(text) }
+  })
+  news.events.on('recorded', () => {
+    told += 1
   })
   const goes = (from: NodeHealth, to: NodeHealth) =>
-    news.noteHealth(
+    news.recordHealth(
       { stored: { id: 'n1', name: 'one', url: 'http://one:6800/' }, status: { health: to, problem: null } },
       from
     )

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import type { Figures, Outcome } from '../../shared/contract/index.ts'
 import type { LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { Fleet, FleetNode } from '../nodes/fleet.ts'
@@ -7,8 +8,8 @@ import type { JobReader } from '../store/store.ts'
 
 export interface FiguresParts {
   store: JobReader
-  fleet: Fleet
-  live: LiveAttempts
+  fleet: Pick<Fleet, 'list'>
+  live: Pick<LiveAttempts, 'slotsUsedOn'>
   clock: Clock
   logger: Logger
   /** The 99th percentile of the event loop's delay since the last call. */
@@ -16,8 +17,6 @@ export interface FiguresParts {
   isPaused: () => boolean
   /** The node accepts jobs but starts none, and so gets none. */
   isStuck: (nodeId: string) => boolean
-  /** Called after each sample that differs from the last in more than its time. */
-  onChange: () => void
 }
 
 const SAMPLE_EVERY_MS = 1_000
@@ -28,6 +27,8 @@ const MANY_ENDS_EVERY_MS = 15_000
 
 /** The figures of the status bar and the overview: sampled each second, kept for an hour. */
 export class FiguresSampler {
+  /** `changed`: a sample differs from the one before in more than its time. */
+  readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: FiguresParts
   readonly #history: Figures[] = []
   #current: Figures
@@ -117,7 +118,7 @@ export class FiguresSampler {
     const newest = this.#history.at(-1)
     if (newest === undefined || nowMs - newest.sampledAtMs >= HISTORY_EVERY_MS) this.#history.push(next)
     if (this.#history.length > HISTORY_LENGTH) this.#history.shift()
-    if (isNew) this.#parts.onChange()
+    if (isNew) this.events.emit('changed')
   }
 }
 

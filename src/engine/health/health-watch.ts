@@ -12,68 +12,70 @@ export interface Health {
   reasons: string[]
 }
 
-export interface HealthWatch {
-  /** By what is known; waits for nothing, whatever the disk does. */
-  now(): Health
-  /** The same after a look at the disk. However often it is asked, the disk is looked at once in five seconds. */
-  look(): Promise<Health>
-}
-
-const LOOK_EVERY_MS = 5_000
+const CHECK_EVERY_MS = 5_000
 /** Longer than a disk that works takes, shorter than load balancers wait. */
-const LOOK_LIMIT_MS = 2_000
+const CHECK_LIMIT_MS = 2_000
 /** More than file systems keep in an inode: a full disk has to say no. */
 const PROBE_BYTES = 16_384
 
-/** `write`: what a look does; tests put another in its place. */
-export function createHealthWatch(parts: {
+export interface HealthWatchParts {
   dataDirectory: string
   isStoreDead: () => boolean
   isStopping: () => boolean
   clock: Clock
   logger: Logger
+  /** What a check of the disk does; tests put another in its place. */
   write?: (path: string) => Promise<void>
-}): HealthWatch {
-  const { isStoreDead, isStopping, clock, logger, write = writeProbe } = parts
-  const path = join(parts.dataDirectory, 'health-probe')
-  let problem: string | null = null
-  let lookedAtMs = Number.NEGATIVE_INFINITY
-  let looking: Promise<void> | null = null
-  let writing: Promise<string | null> | null = null
+}
 
-  function now(): Health {
+/** Whether the engine is well, for whoever restarts it or sends it requests. */
+export class HealthWatch {
+  readonly #parts: HealthWatchParts
+  #problem: string | null = null
+  #checkedAtMs = Number.NEGATIVE_INFINITY
+  #checking: Promise<void> | null = null
+  #writing: Promise<string | null> | null = null
+
+  constructor(parts: HealthWatchParts) {
+    this.#parts = parts
+  }
+
+  /** By what is known; waits for nothing, whatever the disk does. */
+  now(): Health {
+    const { isStoreDead, isStopping } = this.#parts
     // Whoever watches the service must restart it: nothing in it works any more.
     if (isStoreDead()) {
       return { live: false, ready: false, reasons: ['The database cannot be used any more: restart Scrapdeck'] }
     }
-    const reasons = [isStopping() ? 'Scrapdeck is stopping' : null, problem].filter((reason) => reason !== null)
+    const reasons = [isStopping() ? 'Scrapdeck is stopping' : null, this.#problem].filter((reason) => reason !== null)
     return { live: true, ready: reasons.length === 0, reasons }
   }
 
-  async function lookAtDisk(): Promise<void> {
-    // A write that hangs is not followed by others that would hang as well.
-    writing ??= write(path)
-      .then(() => null, describeProblem)
-      .finally(() => {
-        writing = null
-      })
-    const { promise: isLate, resolve } = Promise.withResolvers<string>()
-    const timer = clock.setTimer(LOOK_LIMIT_MS, () => resolve('The disk of the data directory does not answer'))
-    const found = await Promise.race([writing, isLate])
-    timer.cancel()
-    if (found !== problem)
-      logger.warn({ problem: found }, found === null ? 'the disk takes writes again' : 'the disk takes no writes')
-    problem = found
-    lookedAtMs = clock.monotonicMs()
-    looking = null
+  /** The same after the disk was checked. However often this is called, the disk is checked once in five seconds. */
+  async check(): Promise<Health> {
+    if (this.#parts.clock.monotonicMs() - this.#checkedAtMs >= CHECK_EVERY_MS) {
+      await (this.#checking ??= this.#checkDisk())
+    }
+    return this.now()
   }
 
-  return {
-    now,
-    async look() {
-      if (clock.monotonicMs() - lookedAtMs >= LOOK_EVERY_MS) await (looking ??= lookAtDisk())
-      return now()
-    }
+  async #checkDisk(): Promise<void> {
+    const { dataDirectory, clock, logger, write = writeProbe } = this.#parts
+    // A write that hangs is not followed by others that would hang as well.
+    this.#writing ??= write(join(dataDirectory, 'health-probe'))
+      .then(() => null, describeProblem)
+      .finally(() => {
+        this.#writing = null
+      })
+    const { promise: isLate, resolve } = Promise.withResolvers<string>()
+    const timer = clock.setTimer(CHECK_LIMIT_MS, () => resolve('The disk of the data directory does not answer'))
+    const found = await Promise.race([this.#writing, isLate])
+    timer.cancel()
+    if (found !== this.#problem)
+      logger.warn({ problem: found }, found === null ? 'the disk takes writes again' : 'the disk takes no writes')
+    this.#problem = found
+    this.#checkedAtMs = clock.monotonicMs()
+    this.#checking = null
   }
 }
 

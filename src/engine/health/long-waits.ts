@@ -14,7 +14,7 @@ export interface LongWait {
 }
 
 const LONG_MS = 3_600_000
-const LANES_LOOKED_AT = 1_000
+const LANES_READ = 1_000
 const SHOWN_MAX = 20
 /** Somebody must act before these end: upload, add a node or a tag, mend an egg, let a node work. */
 const ENDLESS = new Set<Waiting['code']>([
@@ -31,9 +31,7 @@ export async function findLongWaits(
   waitingOf: (lane: string) => Waiting,
   nowMs: number
 ): Promise<LongWait[]> {
-  const lanes = (await store.listLanes())
-    .filter(({ lane }) => ENDLESS.has(waitingOf(lane).code))
-    .slice(0, LANES_LOOKED_AT)
+  const lanes = (await store.listLanes()).filter(({ lane }) => ENDLESS.has(waitingOf(lane).code)).slice(0, LANES_READ)
   if (lanes.length === 0) return []
   const heads = await store.readHeads(lanes.map(({ lane }) => ({ lane, limit: 1 })))
   const waits = new Map<string, LongWait>()

@@ -1,23 +1,17 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { Attempt, Figures, Node } from '../../shared/contract/index.ts'
+import type { Figures, Node } from '../../shared/contract/index.ts'
 import { timeOfJobId } from '../../shared/ids.ts'
+import type { BeliefEvents } from '../dispatch/live-attempts.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { AttemptChange } from '../job-rules/attempt-change.ts'
 import type { BegunAttempt, StoredFiring } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { JobReader, LaneReader } from '../store/store.ts'
 
 export interface MetricsParts {
+  store: JobReader & LaneReader
   clock: Clock
   scrapdeckVersion: string
   host: string
-  /** The attempt as the engine believes it, while it is live. */
-  attemptOf: (
-    jobId: string,
-    number: number
-  ) => Pick<Attempt, 'project' | 'spider' | 'nodeId' | 'sentAtMs' | 'startedAtMs'> | undefined
   nodeName: (nodeId: string) => string | undefined
-  listNodes: () => Node[]
-  figures: () => Figures
 }
 
 /** What has more kinds than this is summed up as `other`: each is a time series that Prometheus keeps for ever. */
@@ -25,22 +19,21 @@ const SPIDERS_MAX = 1_000
 const NODES_MAX = 1_000
 const PROJECTS_MAX = 200
 const OTHER = 'other'
-const LANES_LOOKED_AT = 1_000
+const LANES_READ = 1_000
 
 const WAIT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400]
 const SEND_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 const RUN_BUCKETS = [1, 5, 15, 60, 300, 900, 3_600, 14_400, 43_200, 86_400]
 
 /**
- * Figures for Prometheus, in its words: base units, totals that only grow (from 0 at each start). What happens is counted as it passes
- * the store (`watch`); what is, is read when somebody asks (`read`).
+ * Figures for Prometheus, in its words: base units, totals that only grow (from 0 at each start). What happens is counted as it is told
+ * (`count…`); what is, is read when somebody asks (`read`).
  */
 export class Metrics {
   readonly #parts: MetricsParts
   readonly #registry = new Registry()
   readonly #spiders = new Set<string>()
   readonly #nodes = new Set<string>()
-  #store: Store | null = null
 
   readonly #jobs = this.#gauge('jobs', 'Jobs that have not ended, by state.', ['state'])
   readonly #queued = this.#gauge('queued_jobs', 'Queued jobs by project.', ['project'])
@@ -82,61 +75,42 @@ export class Metrics {
     info.set({ version: parts.scrapdeckVersion, host: parts.host }, 1)
   }
 
-  /** The same store, whose attempts are counted as they begin and end. */
-  watch(store: Store): Store {
-    this.#store = store
-    return {
-      ...store,
-      beginAttempts: async (starts) => {
-        const begun = await store.beginAttempts(starts)
-        for (const attempt of begun) this.#noteBegun(attempt)
-        return begun
-      },
-      applyChanges: async (changes) => {
-        // Who it belongs to is known while it lives: afterwards it is forgotten.
-        const attempts = changes.map(({ jobId, attemptNumber }) => this.#parts.attemptOf(jobId, attemptNumber))
-        const applied = await store.applyChanges(changes)
-        for (const [index, change] of changes.entries()) {
-          const attempt = attempts[index]
-          if (applied[index] && attempt !== undefined) this.#noteChange(change, attempt)
-        }
-        return applied
-      }
+  countBegun(attempts: readonly BegunAttempt[]): void {
+    for (const { number, nodeId, sentAtMs, job } of attempts) {
+      this.#sent.inc({ node: this.#nameOf(nodeId) })
+      if (number > 1) continue
+      const couldBeSentAtMs = Math.max(job.queuedAtMs, job.notBeforeMs ?? 0)
+      this.#wait.observe(Math.max(0, sentAtMs - couldBeSentAtMs) / 1_000)
     }
   }
 
-  noteFirings(firings: readonly StoredFiring[]): void {
+  countMove({ one, to, atMs }: BeliefEvents['moved'][0]): void {
+    if (to === 'accepted') this.#send.observe(Math.max(0, atMs - one.sentAtMs) / 1_000)
+  }
+
+  countEnd({ one, change }: BeliefEvents['ended'][0]): void {
+    const { entry, counts, result, jobOutcome } = change
+    this.#ended.inc({ result, node: this.#nameOf(one.nodeId) })
+    const of = this.#spiderOf(one)
+    if (jobOutcome !== null) this.#jobsEnded.inc({ ...of, outcome: jobOutcome })
+    if (counts?.items != null) this.#items.inc(of, counts.items)
+    if (counts?.pages != null) this.#pages.inc(of, counts.pages)
+    if (counts?.errors != null) this.#errors.inc(of, counts.errors)
+    if (one.startedAtMs !== null) this.#run.observe(Math.max(0, entry.atMs - one.startedAtMs) / 1_000)
+  }
+
+  countFirings(firings: readonly StoredFiring[]): void {
     for (const { state, count } of firings) this.#firings.inc({ state }, count)
   }
 
   /** All of it, in Prometheus' text format. */
-  async read(): Promise<string> {
+  async read({ nodes, figures }: { nodes: readonly Node[]; figures: Figures }): Promise<string> {
     await this.#readJobs()
-    this.#readNodes()
-    const { paused, loopP99Ms } = this.#parts.figures()
+    this.#readNodes(nodes)
+    const { paused, loopP99Ms } = figures
     this.#isPaused.set(Number(paused))
     this.#loopP99.set(loopP99Ms / 1_000)
     return (await this.#registry.metrics()) + (await processRegistry().metrics())
-  }
-
-  #noteBegun({ number, nodeId, sentAtMs, job }: BegunAttempt): void {
-    this.#sent.inc({ node: this.#nameOf(nodeId) })
-    if (number > 1) return
-    const couldBeSentAtMs = Math.max(job.queuedAtMs, job.notBeforeMs ?? 0)
-    this.#wait.observe(Math.max(0, sentAtMs - couldBeSentAtMs) / 1_000)
-  }
-
-  #noteChange(change: AttemptChange, attempt: NonNullable<ReturnType<MetricsParts['attemptOf']>>): void {
-    const { to, entry, counts, result, jobOutcome } = change
-    if (to === 'accepted') this.#send.observe(Math.max(0, entry.atMs - attempt.sentAtMs) / 1_000)
-    if (to !== 'ended') return
-    this.#ended.inc({ result: result ?? 'unknown', node: this.#nameOf(attempt.nodeId) })
-    const of = this.#spiderOf(attempt)
-    if (jobOutcome != null) this.#jobsEnded.inc({ ...of, outcome: jobOutcome })
-    if (counts?.items != null) this.#items.inc(of, counts.items)
-    if (counts?.pages != null) this.#pages.inc(of, counts.pages)
-    if (counts?.errors != null) this.#errors.inc(of, counts.errors)
-    if (attempt.startedAtMs !== null) this.#run.observe(Math.max(0, entry.atMs - attempt.startedAtMs) / 1_000)
   }
 
   #spiderOf({ project, spider }: { project: string; spider: string }) {
@@ -154,12 +128,11 @@ export class Metrics {
   }
 
   async #readJobs(): Promise<void> {
-    const store = this.#store
-    if (store === null) return
+    const { store } = this.#parts
     const [states, { project }, oldestSeconds] = await Promise.all([
       store.countByState(),
       store.countFacets({ status: ['queued'] }),
-      this.#readOldest(store)
+      this.#readOldest()
     ])
     for (const state of ['queued', 'starting', 'running'] as const) this.#jobs.set({ state }, states[state])
     this.#queued.reset()
@@ -169,17 +142,18 @@ export class Metrics {
     this.#oldest.set(oldestSeconds)
   }
 
-  async #readOldest(store: Store): Promise<number> {
-    const lanes = (await store.listLanes()).slice(0, LANES_LOOKED_AT)
+  async #readOldest(): Promise<number> {
+    const { store } = this.#parts
+    const lanes = (await store.listLanes()).slice(0, LANES_READ)
     const heads = await store.readHeads(lanes.map(({ lane }) => ({ lane, limit: 1 })))
     const times = heads.flatMap(([head]) => (head === undefined ? [] : [timeOfJobId(head.id)]))
     return times.length === 0 ? 0 : Math.max(0, this.#parts.clock.nowMs() - Math.min(...times)) / 1_000
   }
 
-  #readNodes(): void {
+  #readNodes(nodes: readonly Node[]): void {
     const gauges = [this.#nodeUp, this.#nodeTakesJobs, this.#nodeStuck, this.#nodeSlots, this.#nodeSlotsUsed]
     for (const gauge of gauges) gauge.reset()
-    for (const { name: node, health, mode, stuckSinceMs, slots, runs } of this.#parts.listNodes().slice(0, NODES_MAX)) {
+    for (const { name: node, health, mode, stuckSinceMs, slots, runs } of nodes.slice(0, NODES_MAX)) {
       const isStuck = stuckSinceMs !== null
       this.#nodeUp.set({ node }, Number(health === 'up'))
       this.#nodeTakesJobs.set({ node }, Number(mode === 'active' && !isStuck))

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import type { Problem, Waiting } from '../../shared/contract/index.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -12,19 +13,20 @@ export interface ProblemWatchParts {
   clock: Clock
   logger: Logger
   waitingOf: (lane: string) => Waiting
+  /** What is known without reading. */
   gather: () => Omit<ProblemsInput, 'nowMs' | 'recentFailures' | 'longWaits' | 'schedules'>
-  /** The list of problems is another one now. */
-  onChange: () => void
 }
 
-const SETTLE_MS = 500
-const FAILURES_LOOKED_AT = 200
+const CHECK_AFTER_MS = 500
+const FAILURES_READ = 200
 const DAY_MS = 86_400_000
 /** What has waited for an hour may be told a minute late. */
 const LONG_WAITS_EVERY_MS = 60_000
 
 /** Problems, told when they have changed, and not more often than people can read. */
 export class ProblemWatch {
+  /** `changed`: the list of problems is another one now. */
+  readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: ProblemWatchParts
   #recentFailures: StoredJob[] = []
   #failuresAreOld = true
@@ -51,21 +53,21 @@ export class ProblemWatch {
     })
   }
 
-  /** Something that problems are found by may have changed. */
-  settle(): void {
-    if (!this.#stopped) this.#timer ??= this.#parts.clock.setTimer(SETTLE_MS, () => void this.#tell())
+  /** Something that problems are found by may have changed: they are checked soon, once for all that changes until then. */
+  scheduleCheck(): void {
+    if (!this.#stopped) this.#timer ??= this.#parts.clock.setTimer(CHECK_AFTER_MS, () => void this.#check())
   }
 
-  /** A job ended: the failures are read again before the next telling. */
-  noteJobEnded(): void {
+  /** A job ended: the failures are read again with the next check. */
+  refreshFailures(): void {
     this.#failuresAreOld = true
-    this.settle()
+    this.scheduleCheck()
   }
 
   /** A moment of a schedule got its row, or somebody changed a schedule. */
-  noteSchedules(): void {
+  refreshSchedules(): void {
     this.#schedulesAreOld = true
-    this.settle()
+    this.scheduleCheck()
   }
 
   stop(): void {
@@ -73,7 +75,7 @@ export class ProblemWatch {
     this.#timer?.cancel()
   }
 
-  async #tell(): Promise<void> {
+  async #check(): Promise<void> {
     this.#timer = null
     if (this.#failuresAreOld) await this.#readRecentFailures()
     if (this.#parts.clock.monotonicMs() - this.#longWaitsReadAtMs >= LONG_WAITS_EVERY_MS) {
@@ -84,7 +86,7 @@ export class ProblemWatch {
     if (this.#schedulesAreOld) await this.#readSchedules()
     if (this.#stopped) return
     const now = JSON.stringify(this.current().map(({ id, title }) => [id, title]))
-    if (now !== this.#told) this.#parts.onChange()
+    if (now !== this.#told) this.events.emit('changed')
     this.#told = now
   }
 
@@ -95,7 +97,7 @@ export class ProblemWatch {
       this.#schedules = await readScheduleTroubles(store, clock.nowMs())
     } catch (error) {
       this.#schedulesAreOld = true
-      if (!this.#stopped) logger.error({ error }, 'looking for schedules in trouble failed')
+      if (!this.#stopped) logger.error({ error }, 'reading the troubles of schedules failed')
     }
   }
 
@@ -105,7 +107,7 @@ export class ProblemWatch {
     try {
       this.#longWaits = await findLongWaits(store, waitingOf, clock.nowMs())
     } catch (error) {
-      if (!this.#stopped) logger.error({ error }, 'looking for jobs that wait too long failed')
+      if (!this.#stopped) logger.error({ error }, 'reading which jobs wait too long failed')
     }
   }
 
@@ -114,7 +116,7 @@ export class ProblemWatch {
     try {
       this.#recentFailures = await this.#parts.store.listJobs(
         { status: ['failed', 'lost'], sinceMs: this.#parts.clock.nowMs() - DAY_MS },
-        { before: null, limit: FAILURES_LOOKED_AT }
+        { before: null, limit: FAILURES_READ }
       )
     } catch (error) {
       this.#failuresAreOld = true

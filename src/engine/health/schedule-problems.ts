@@ -18,7 +18,7 @@ export interface ScheduleTroubles {
 export const NO_SCHEDULE_TROUBLES: ScheduleTroubles = { stopped: [], missed: [], refused: [], chains: [] }
 
 const DAY_MS = 86_400_000
-const FIRINGS_LOOKED_AT = 500
+const FIRINGS_READ = 500
 const SHOWN_MAX = 20
 
 /** A few pages down indexes, however many schedules and firings there are. */
@@ -28,7 +28,7 @@ export async function readScheduleTroubles(
 ): Promise<ScheduleTroubles> {
   const [stopped, rows, all] = await Promise.all([
     store.pageSchedules({ pausedBy: ['failures', 'invalid'] }, { after: null, limit: SHOWN_MAX }),
-    store.listFirings({ states: ['missed', 'failed'] }, { before: null, limit: FIRINGS_LOOKED_AT }),
+    store.listFirings({ states: ['missed', 'failed'] }, { before: null, limit: FIRINGS_READ }),
     store.listChains()
   ])
   const chains = all.filter(({ settings, problem }) => settings.enabled && problem !== null)

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import type { Problem } from '../../shared/contract/index.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -5,15 +6,13 @@ import type { NewEvent, ToldProblem } from '../store/records.ts'
 import type { ToldProblemStore } from '../store/store.ts'
 
 /** What the engine finds right after its start is not all: nodes have not been asked yet. */
-const FIRST_LOOK_MS = 60_000
+const FIRST_COMPARISON_MS = 60_000
 
 export interface AlertsParts {
   store: ToldProblemStore
   clock: Clock
   logger: Logger
   problems: () => Problem[]
-  /** Events are in the outbox. */
-  onEvents: () => void
 }
 
 /**
@@ -21,9 +20,11 @@ export interface AlertsParts {
  * is remembered over restarts: a problem that is still there is no news, one that went meanwhile is.
  */
 export class Alerts {
+  /** `recorded`: events are in the outbox. */
+  readonly events = new EventEmitter<{ recorded: [] }>()
   readonly #parts: AlertsParts
   #told: ToldProblem[] | null = null
-  #looking: Promise<void> = Promise.resolve()
+  #comparing: Promise<void> = Promise.resolve()
   #timer: Timer | null = null
   #stopped = false
 
@@ -32,29 +33,29 @@ export class Alerts {
   }
 
   start(): void {
-    this.#timer = this.#parts.clock.setTimer(FIRST_LOOK_MS, () => {
-      this.#looking = this.#read().then(() => this.#look())
+    this.#timer = this.#parts.clock.setTimer(FIRST_COMPARISON_MS, () => {
+      this.#comparing = this.#read().then(() => this.#recordChanges())
     })
   }
 
-  /** The list of problems is another now. */
-  note(): void {
+  /** The list of problems is another now: what is new in it, and what is gone from it, goes to the outbox. */
+  compareAgain(): void {
     if (this.#told === null || this.#stopped) return
-    this.#looking = this.#looking.then(() => this.#look())
+    this.#comparing = this.#comparing.then(() => this.#recordChanges())
   }
 
   async stop(): Promise<void> {
     this.#stopped = true
     this.#timer?.cancel()
-    await this.#looking
+    await this.#comparing
   }
 
   async #read(): Promise<void> {
     this.#told = await this.#parts.store.listToldProblems().catch(() => [])
   }
 
-  async #look(): Promise<void> {
-    const { store, clock, logger, problems, onEvents } = this.#parts
+  async #recordChanges(): Promise<void> {
+    const { store, clock, logger, problems } = this.#parts
     if (this.#stopped) return
     const now = problems()
     const { raised, resolved } = compare(this.#told ?? [], now)
@@ -68,7 +69,7 @@ export class Alerts {
         ...raised.map((problem) => event('problem.raised', { problem }))
       ])
       this.#told = told
-      onEvents()
+      this.events.emit('recorded')
     } catch (error) {
       if (!this.#stopped)
         logger.error({ error }, 'telling plugins of problems failed; it is tried with the next change')

@@ -17,11 +17,11 @@ export interface WaitingPlan {
  */
 export class WaitingReasons {
   #plan: WaitingPlan = { everything: null, lines: new Map(), lanes: new Map() }
-  #unknownSince: (nodeId: string) => number | null = () => null
+  readonly #unknownSince: (nodeId: string) => number | null
 
-  /** Since when a node has not answered; null: it does. Told by whoever watches the nodes. */
-  askUnknownSince(ask: (nodeId: string) => number | null): void {
-    this.#unknownSince = ask
+  /** `unknownSince`: since when a node has not answered; null: it does. */
+  constructor(unknownSince: (nodeId: string) => number | null = () => null) {
+    this.#unknownSince = unknownSince
   }
 
   /** Takes the reasons of the newest plan. Returns the lanes whose reason changed, those that wait no longer included. */

@@ -27,8 +27,7 @@ function open(store: DelivererParts['store'] = temporary.store): Deliverer {
     tell: async (_webhook, delivery) => {
       told.push({ webhookId: delivery.webhookId, id: delivery.id, atMs: clock.monotonicMs() })
       return answer(delivery)
-    },
-    onChange: () => undefined
+    }
   })
 }
 
@@ -38,7 +37,7 @@ async function putWebhook(id = OURS, over: Partial<NewWebhook> = {}): Promise<vo
     ...{ enabled: true, createdAtMs: 1, sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null },
     ...over
   })
-  await deliverer.noteWebhooksChanged()
+  await deliverer.refreshWebhooks()
 }
 
 const enqueue = async (count: number) => {

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
@@ -12,16 +13,14 @@ export interface DelivererParts {
   logger: Logger
   /** Tells one of one event. Never rejects, and ends in time by itself. */
   tell: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<Told>
-  /** What the list of webhooks shows is another now. */
-  onChange: () => void
 }
 
 /** So many at a time to one webhook; while it fails, one. A plugin gets its events one after another. */
 const AT_ONCE_MAX = 4
-/** Changes come in bursts: one look for all of them. */
-const LOOK_AFTER_MS = 50
+/** Changes come in bursts: one round for all of them. */
+const DELIVER_AFTER_MS = 50
 /** However far away the next one is: the wall clock may be set meanwhile. */
-const LOOK_EVERY_MS = 60_000
+const DELIVER_EVERY_MS = 60_000
 const PAUSE_FIRST_MS = 1_000
 const PAUSE_MAX_MS = 60_000
 const STOP_GRACE_MS = 2_000
@@ -41,6 +40,8 @@ interface Lane {
  * waits behind loses none of its own tries meanwhile.
  */
 export class Deliverer {
+  /** `changed`: what the list of webhooks shows is another now. */
+  readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: DelivererParts
   readonly #lanes = new Map<string, Lane>()
   readonly #telling = new Set<Promise<void>>()
@@ -50,7 +51,7 @@ export class Deliverer {
   #stopListening: (() => void) | null = null
   #timer: Timer | null = null
   #timerAtMs = Number.POSITIVE_INFINITY
-  #looking: Promise<void> | null = null
+  #delivering: Promise<void> | null = null
   #again = false
   #stopped = false
 
@@ -62,11 +63,11 @@ export class Deliverer {
     this.#stopListening = this.#parts.store.onChange(() => {
       if (this.#webhooks.size > 0) this.wake()
     })
-    await this.noteWebhooksChanged()
+    await this.refreshWebhooks()
   }
 
   /** Webhooks were added, changed or removed. */
-  async noteWebhooksChanged(): Promise<void> {
+  async refreshWebhooks(): Promise<void> {
     this.#webhooks = new Map((await this.#parts.store.listWebhooks()).map((webhook) => [webhook.id, webhook]))
     for (const id of this.#lanes.keys()) if (!this.#webhooks.has(id)) this.#lanes.delete(id)
     this.wake()
@@ -81,7 +82,7 @@ export class Deliverer {
 
   /** Something may be due. */
   wake(): void {
-    this.#lookIn(LOOK_AFTER_MS)
+    this.#deliverIn(DELIVER_AFTER_MS)
   }
 
   /** What is on its way gets a moment. */
@@ -89,46 +90,46 @@ export class Deliverer {
     this.#stopped = true
     this.#stopListening?.()
     this.#timer?.cancel()
-    await this.#looking
+    await this.#delivering
     const { promise: isOver, resolve } = Promise.withResolvers<void>()
     const timer = this.#parts.clock.setTimer(STOP_GRACE_MS, resolve)
     await Promise.race([Promise.all(this.#telling), isOver])
     timer.cancel()
   }
 
-  #lookIn(delayMs: number): void {
+  #deliverIn(delayMs: number): void {
     const atMs = this.#parts.clock.monotonicMs() + delayMs
     if (this.#stopped || atMs >= this.#timerAtMs) return
     this.#timer?.cancel()
     this.#timerAtMs = atMs
     this.#timer = this.#parts.clock.setTimer(delayMs, () => {
       this.#timerAtMs = Number.POSITIVE_INFINITY
-      this.#look()
+      this.#deliver()
     })
   }
 
-  #look(): void {
+  #deliver(): void {
     this.#again = true
-    if (this.#looking !== null || this.#stopped) return
-    this.#looking = this.#lookUntilQuiet().finally(() => {
-      this.#looking = null
+    if (this.#delivering !== null || this.#stopped) return
+    this.#delivering = this.#deliverUntilQuiet().finally(() => {
+      this.#delivering = null
     })
   }
 
-  async #lookUntilQuiet(): Promise<void> {
+  async #deliverUntilQuiet(): Promise<void> {
     while (this.#again && !this.#stopped) {
       this.#again = false
       try {
-        await this.#lookOnce()
+        await this.#startDue()
       } catch (error) {
-        if (!this.#stopped) this.#parts.logger.error({ error }, 'looking for what webhooks are to be told failed')
-        this.#lookIn(LOOK_EVERY_MS)
+        if (!this.#stopped) this.#parts.logger.error({ error }, 'reading which deliveries are due failed')
+        this.#deliverIn(DELIVER_EVERY_MS)
         return
       }
     }
   }
 
-  async #lookOnce(): Promise<void> {
+  async #startDue(): Promise<void> {
     if (this.#webhooks.size === 0) return
     const { store, clock } = this.#parts
     const nowMs = clock.nowMs()
@@ -136,7 +137,7 @@ export class Deliverer {
     // Those on their way are among them: twice as many are sure to hold as many others.
     const { deliveries, nextDueMs } = await store.listDueDeliveries(nowMs, 2 * AT_ONCE_MAX)
     if (this.#stopped) return
-    let nextMs = LOOK_EVERY_MS
+    let nextMs = DELIVER_EVERY_MS
     if (nextDueMs !== null) nextMs = Math.min(nextMs, Math.max(1, nextDueMs - nowMs))
     for (const delivery of deliveries) {
       const webhook = this.#webhooks.get(delivery.webhookId)
@@ -150,15 +151,15 @@ export class Deliverer {
       lane.inFlight.add(delivery.id)
       const told = this.#tell(webhook, delivery, lane).finally(() => {
         this.#telling.delete(told)
-        this.#look()
+        this.#deliver()
       })
       this.#telling.add(told)
     }
-    this.#lookIn(nextMs)
+    this.#deliverIn(nextMs)
   }
 
   async #tell(webhook: StoredWebhook, delivery: StoredDelivery, lane: Lane): Promise<void> {
-    const { store, clock, random, logger, tell, onChange } = this.#parts
+    const { store, clock, random, logger, tell } = this.#parts
     try {
       const told = await tell(webhook, delivery)
       const backOffMs = webhook.kind === 'plugin' ? PLUGIN_BACK_OFF_MS : BACK_OFF_MS
@@ -168,9 +169,9 @@ export class Deliverer {
         const facts = { webhook: webhook.name, event: delivery.event, delivery: delivery.id, answer: made.answer }
         logger.warn(facts, 'an event was given up: nobody took it')
       }
-      if (made.isGone === true) await this.noteWebhooksChanged()
-      this.#noteResult(lane, told.isGood || webhook.kind === 'plugin')
-      onChange()
+      if (made.isGone === true) await this.refreshWebhooks()
+      this.#setPause(lane, told.isGood || webhook.kind === 'plugin')
+      this.events.emit('changed')
     } catch (error) {
       if (this.#stopped) return
       logger.error({ error, delivery: delivery.id }, 'writing down what came of an event failed; it is told again')
@@ -183,7 +184,7 @@ export class Deliverer {
   }
 
   /** Of a plugin one hook may fail and the others not: none waits for another. */
-  #noteResult(lane: Lane, isGood: boolean): void {
+  #setPause(lane: Lane, isGood: boolean): void {
     if (isGood) return void Object.assign(lane, { failuresInARow: 0, pausedUntilMs: 0 })
     lane.failuresInARow += 1
     const pauseMs = Math.min(PAUSE_MAX_MS, PAUSE_FIRST_MS * 2 ** Math.min(10, lane.failuresInARow - 1))

@@ -79,12 +79,15 @@ export interface Engine {
   /** The HTTP door's address, told to clients. */
   setAddress(address: string): void
   /** For /health. */
-  health: HealthWatch
+  health: Pick<HealthWatch, 'now' | 'check'>
   /** For Prometheus, in its text format. */
   metrics(): Promise<string>
   /** Spiders of ours that run on this machine now: quitting asks about them. */
   localRunningCount(): number
   stopLocalSpiders(): Promise<void>
-  /** Refuses new work, waits for the last write. Spiders go on. May be called twice. */
+  /**
+   * Refuses new work, waits for the last write. Spiders go on. May be called twice. Rejects where a room could not be closed (an
+   * AggregateError where several could not); all others are closed then, the data directory among them.
+   */
   stop(): Promise<void>
 }

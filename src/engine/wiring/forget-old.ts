@@ -20,21 +20,53 @@ const ROWS_AT_ONCE = 250
 /** Between two steps the store is the others'. */
 const PAUSE_MS = 50
 
+interface ForgettingParts {
+  store: RetentionStore & BackfillStore
+  clock: Clock
+  logger: Logger
+}
+
 /**
  * What is kept for a while only goes in small steps, until nothing is left that is too old: the change log, deliveries that have ended,
  * answers to requests with a key, what chains know of jobs, firings. What fails is tried again the next time.
  */
-export function createForgetting(parts: { store: RetentionStore & BackfillStore; clock: Clock; logger: Logger }): {
-  /** Does nothing while it is still at it. */
-  run(): Promise<void>
-  stop(): void
-} {
-  const { store, clock, logger } = parts
-  let running: Promise<void> | null = null
-  let pause: Timer | null = null
-  let isStopped = false
+export class Forgetting {
+  readonly #parts: ForgettingParts
+  #running: Promise<void> | null = null
+  #pause: Timer | null = null
+  #isStopped = false
 
-  async function step(): Promise<number> {
+  constructor(parts: ForgettingParts) {
+    this.#parts = parts
+  }
+
+  /** Does nothing while it is still at it. */
+  run(): Promise<void> {
+    return (this.#running ??= this.#work())
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#pause?.cancel()
+  }
+
+  async #work(): Promise<void> {
+    const { clock, logger } = this.#parts
+    try {
+      while (!this.#isStopped && (await this.#step()) >= ROWS_AT_ONCE) {
+        await new Promise<void>((resolve) => {
+          this.#pause = clock.setTimer(PAUSE_MS, resolve)
+        })
+      }
+    } catch (error) {
+      if (!this.#isStopped) logger.error({ error }, 'forgetting what is old failed; tried again later')
+    } finally {
+      this.#running = null
+    }
+  }
+
+  async #step(): Promise<number> {
+    const { store, clock } = this.#parts
     const nowMs = clock.nowMs()
     const firings = {
       newest: FIRINGS_KEPT,
@@ -48,27 +80,5 @@ export function createForgetting(parts: { store: RetentionStore & BackfillStore;
     }
     const chains = { cancelledSinceMs: nowMs - CANCELS_UNDONE_MS }
     return store.prune({ nowMs, changes: CHANGES_KEPT, deliveries, firings, chains }, ROWS_AT_ONCE)
-  }
-
-  async function work(): Promise<void> {
-    try {
-      while (!isStopped && (await step()) >= ROWS_AT_ONCE) {
-        await new Promise<void>((resolve) => {
-          pause = clock.setTimer(PAUSE_MS, resolve)
-        })
-      }
-    } catch (error) {
-      if (!isStopped) logger.error({ error }, 'forgetting what is old failed; tried again later')
-    } finally {
-      running = null
-    }
-  }
-
-  return {
-    run: () => (running ??= work()),
-    stop() {
-      isStopped = true
-      pause?.cancel()
-    }
   }
 }

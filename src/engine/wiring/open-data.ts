@@ -23,10 +23,11 @@ export interface EngineData {
   secretBox: SecretBox
 }
 
-/** Throws DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION, having changed nothing. */
+/** Closed with the stack. Throws DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION, having changed nothing. */
 export async function openData(
   { dataDirectory, seams = {}, ...options }: EngineOptions,
-  parts: { clock: Clock; random: Random; logger: Logger; pluginBlobs: BlobStore | null }
+  parts: { clock: Clock; random: Random; logger: Logger; pluginBlobs: BlobStore | null },
+  opened: AsyncDisposableStack
 ): Promise<EngineData> {
   makeDataDirectory(dataDirectory)
   let isDead = false
@@ -34,8 +35,10 @@ export async function openData(
     isDead = true
   }
   const path = join(dataDirectory, 'scrapdeck.sqlite')
+  const store = seams.store ?? (await openSqliteStore({ ...parts, path, onDeath }))
+  opened.adopt(store, () => store.close())
   return {
-    store: seams.store ?? (await openSqliteStore({ ...parts, path, onDeath })),
+    store,
     isStoreDead: () => isDead,
     credentials: readOrCreateCredentials(dataDirectory, parts.random, options.credentials),
     blobs: seams.blobs ?? parts.pluginBlobs ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs'))),

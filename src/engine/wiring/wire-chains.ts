@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import { ChainCommands } from '../commands/chain-commands.ts'
 import { checkTemplate } from '../commands/check-template.ts'
 import { prepareJobs, type PrepareJobsParts } from '../commands/prepare-jobs.ts'
@@ -26,9 +27,10 @@ export function wireChains(parts: {
   logger: Logger
   preparing: PrepareJobsParts
   wakeDispatcher: () => void
-  onChange: () => void
-}): { runner: ChainRunner; commands: ChainCommands } {
-  const { store, secretBox, clock, random, logger, preparing, wakeDispatcher, onChange } = parts
+}) {
+  const { store, secretBox, clock, random, logger, preparing, wakeDispatcher } = parts
+  /** `changed`: a chain was changed, or what it has answered. */
+  const events = new EventEmitter<{ changed: [] }>()
   const runner = new ChainRunner({
     store,
     clock,
@@ -37,7 +39,7 @@ export function wireChains(parts: {
     expand: (template, facts) => expandTemplates({ name: facts.chain, jobs: [template] }, placeholdersOf(facts)),
     prepare: (items) => prepareJobs(items, { source: 'chain' }, preparing),
     onJobs: wakeDispatcher,
-    onAnswered: onChange
+    onAnswered: () => events.emit('changed')
   })
   const commands = new ChainCommands({
     store,
@@ -46,11 +48,11 @@ export function wireChains(parts: {
     random,
     checkTemplate: (template) => checkTemplate(template, 'chain', preparing.fleet),
     async onChange() {
-      onChange()
+      events.emit('changed')
       await runner.noteChanged()
     }
   })
-  return { runner, commands }
+  return { runner, commands, events }
 }
 
 /** A chain has no moments of its own: `{nominal}` is that of the job before, or its end. */

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { PythonState, UsageSample } from '../../shared/contract/index.ts'
@@ -11,6 +12,7 @@ import { localNodeRow, takeConfiguredSlots } from './local-node-row.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
+import type { StoredNode } from '../store/records.ts'
 import type { AttemptReader, JobReader, NodeStore, SettingStore } from '../store/store.ts'
 
 /** Where the local node's files are, in Scrapyd's layout. */
@@ -34,28 +36,6 @@ export function layOutLocalNode({ dataDirectory, directories = {} }: EngineOptio
   return { own, eggs, logs, writtenLogs: logs ?? join(own, 'logs'), items, itemFiles, jobs }
 }
 
-/** The node inside the engine, or the answers of an engine that has none. */
-export interface LocalNodeParts {
-  localNode: LocalNode | null
-  environments: Environments
-  /** What an operator has set now. */
-  setSlots(slots: number): void
-  python(): PythonState
-  /** Of the job's newest run on the local node. Throws JOB_NOT_FOUND. */
-  usageOf(jobId: string): Promise<UsageSample[]>
-  /** Its row: made at the first start. */
-  putRow(): Promise<void>
-  /** From now on its changes are told, and first what is so now. */
-  follow(listeners: LocalNodeListeners): void
-}
-
-interface LocalNodeListeners {
-  onChange: () => void
-  onUsage: () => void
-  /** A Python was found or made, was lost, or gets on with being made; `isNewReady`: one can be used that could not before. */
-  onPythons: (isNewReady: boolean) => void
-}
-
 const TURNED_OFF = 'The local node is turned off'
 const NO_PYTHON: PythonState = {
   state: 'missing',
@@ -70,76 +50,127 @@ export function hasLocalNode({ localSlots, seams }: EngineOptions): boolean {
   return seams?.localNode === undefined ? localSlots !== 0 : seams.localNode !== null
 }
 
-export async function wireLocalNode(
-  options: EngineOptions,
-  parts: {
-    layout: LocalLayout
-    store: NodeStore & JobReader & AttemptReader & SettingStore
-    projects: Projects
-    cancelWaitsMs: CancelWaitsMs
-    clock: Clock
-    logger: Logger
-  }
-): Promise<LocalNodeParts> {
-  const { layout, store, projects, cancelWaitsMs, clock, logger } = parts
-  const stored = (await store.listNodes()).find(({ id }) => id === LOCAL_NODE_ID)
-  const slotsOfRow =
-    options.localSlots ?? (await takeConfiguredSlots(store, options.configuredSlots)) ?? stored?.slots ?? null
-  let slots = slotsOfRow ?? availableParallelism()
-  const localNode = options.seams?.localNode ?? (hasLocalNode(options) ? await open() : null)
-  const environments = localNode?.environments ?? NO_ENVIRONMENTS
+interface LocalNodeEvents {
+  /** A job of it has started or ended. */
+  changed: []
+  /** There are new samples of what runs use. */
+  usage: []
+  /** A Python was found or made, was lost, or gets on with being made; `isNewReady`: one can be used that could not before. */
+  pythons: [isNewReady: boolean]
+}
 
-  function open(): Promise<LocalNode> {
-    return openLocalNode({
-      directory: layout.own,
-      resourcesDirectory: options.resourcesDirectory,
-      slots: () => slots,
-      pythonPath: options.pythonPath,
-      projectPythons: {
-        names: () => projects.names(),
-        of: (project) => projects.settingsOf(project).python
-      },
-      source: projects.source,
-      directories: {
-        logsDirectory: layout.writtenLogs,
-        itemsDirectory: layout.items,
-        jobsDirectory: layout.jobs
-      },
-      cancelWaitsMs,
-      clock,
-      logger
-    })
+interface LocalNodeParts {
+  layout: LocalLayout
+  store: NodeStore & JobReader & AttemptReader & SettingStore
+  projects: Projects
+  cancelWaitsMs: CancelWaitsMs
+  clock: Clock
+  logger: Logger
+}
+
+/** The node inside the engine, or the answers of an engine that has none. */
+export class LocalNodeRoom {
+  readonly events = new EventEmitter<LocalNodeEvents>()
+  readonly #parts: LocalNodeParts
+  readonly #stored: StoredNode | undefined
+  /** As its row is to say; null: as many as there are CPUs. */
+  readonly #slotsOfRow: number | null
+  /** As an operator has set them now. */
+  #slots: number
+  #node: LocalNode | null = null
+  #readyPythons = new Set<string | null>()
+
+  private constructor(parts: LocalNodeParts, stored: StoredNode | undefined, slotsOfRow: number | null) {
+    this.#parts = parts
+    this.#stored = stored
+    this.#slotsOfRow = slotsOfRow
+    this.#slots = slotsOfRow ?? availableParallelism()
   }
 
-  return {
-    localNode,
-    environments,
-    setSlots(asked) {
-      slots = asked
-    },
-    python: () => localNode?.python() ?? NO_PYTHON,
-    async usageOf(jobId) {
-      if ((await store.getJob(jobId)) === null) {
-        throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${jobId}; it may have been deleted`)
-      }
-      const attempt = (await store.listAttempts(jobId)).findLast(({ nodeId }) => nodeId === LOCAL_NODE_ID)
-      return attempt === undefined ? [] : (localNode?.usageOf(attempt.jobid) ?? [])
-    },
-    async putRow() {
-      if (localNode !== null) await store.putNode(localNodeRow(stored, slotsOfRow, clock))
-    },
-    follow({ onChange, onUsage, onPythons }) {
-      if (localNode === null) return
-      let ready = new Set<string | null>()
-      const look = () => {
-        const before = ready
-        ready = new Set(environments.list().flatMap(({ path, state }) => (state === 'ready' ? [path] : [])))
-        onPythons([...ready].some((path) => !before.has(path)))
-      }
-      localNode.onChange(onChange)
-      localNode.onUsage(onUsage)
-      localNode.onPythons(look)
-      look()
+  /** Goes on with the runs of an earlier engine. */
+  static async open(options: EngineOptions, parts: LocalNodeParts): Promise<LocalNodeRoom> {
+    const { layout, store, projects, cancelWaitsMs, clock, logger } = parts
+    const stored = (await store.listNodes()).find(({ id }) => id === LOCAL_NODE_ID)
+    const slots =
+      options.localSlots ?? (await takeConfiguredSlots(store, options.configuredSlots)) ?? stored?.slots ?? null
+    const room = new LocalNodeRoom(parts, stored, slots)
+    if (!hasLocalNode(options)) return room
+    room.#node =
+      options.seams?.localNode ??
+      (await openLocalNode({
+        directory: layout.own,
+        resourcesDirectory: options.resourcesDirectory,
+        slots: () => room.#slots,
+        pythonPath: options.pythonPath,
+        projectPythons: {
+          names: () => projects.names(),
+          of: (project) => projects.settingsOf(project).python
+        },
+        source: projects.source,
+        directories: {
+          logsDirectory: layout.writtenLogs,
+          itemsDirectory: layout.items,
+          jobsDirectory: layout.jobs
+        },
+        cancelWaitsMs,
+        clock,
+        logger
+      }))
+    return room
+  }
+
+  get node(): LocalNode | null {
+    return this.#node
+  }
+
+  get environments(): Environments {
+    return this.#node?.environments ?? NO_ENVIRONMENTS
+  }
+
+  python(): PythonState {
+    return this.#node?.python() ?? NO_PYTHON
+  }
+
+  /** What an operator has set now. */
+  setSlots(slots: number): void {
+    this.#slots = slots
+  }
+
+  /** Of the job's newest run on the local node. Throws JOB_NOT_FOUND. */
+  async usageOf(jobId: string): Promise<UsageSample[]> {
+    const { store } = this.#parts
+    if ((await store.getJob(jobId)) === null) {
+      throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${jobId}; it may have been deleted`)
     }
+    const attempt = (await store.listAttempts(jobId)).findLast(({ nodeId }) => nodeId === LOCAL_NODE_ID)
+    return attempt === undefined ? [] : (this.#node?.usageOf(attempt.jobid) ?? [])
+  }
+
+  /** Its row: made at the first start. */
+  async putRow(): Promise<void> {
+    if (this.#node === null) return
+    await this.#parts.store.putNode(localNodeRow(this.#stored, this.#slotsOfRow, this.#parts.clock))
+  }
+
+  /** From now on its events are told, and first what is so now. */
+  start(): void {
+    this.#node?.onChange(() => this.events.emit('changed'))
+    this.#node?.onUsage(() => this.events.emit('usage'))
+    this.#node?.onPythons(() => this.#tellPythons())
+    if (this.#node !== null) this.#tellPythons()
+  }
+
+  async stop(): Promise<void> {
+    await this.#node?.close()
+  }
+
+  #tellPythons(): void {
+    const before = this.#readyPythons
+    const ready = this.environments.list().flatMap(({ path, state }) => (state === 'ready' ? [path] : []))
+    this.#readyPythons = new Set(ready)
+    this.events.emit(
+      'pythons',
+      ready.some((path) => !before.has(path))
+    )
   }
 }

@@ -25,7 +25,7 @@ export function wireNodeClients(parts: {
   return { createClient, proxyUrlOf }
 
   async function createClient(node: StoredNode): Promise<NodeClient> {
-    if (node.kind === 'local') return pruner === null ? localNode! : pruning(localNode!, pruner)
+    if (node.kind === 'local') return clientOf(localNode!, pruner)
     const password = await openSecret(node, 'sealedPassword', 'password')
     if (seams.createNodeClient !== undefined) return seams.createNodeClient(node, password)
     const { name, url, username, caCertificate, clientCertificate } = node
@@ -58,13 +58,14 @@ export function wireNodeClients(parts: {
   }
 }
 
-/** Each start is a time to remove what is too old. */
-function pruning(local: NodeClient, files: Pruner): NodeClient {
+/** Each start is a time to remove what is too old. The node itself is closed by the room that opened it. */
+function clientOf(local: NodeClient, files: Pruner | null): NodeClient {
   return {
     ...local,
     schedule(request, signal) {
-      files.note(request.project, request.spider)
+      files?.note(request.project, request.spider)
       return local.schedule(request, signal)
-    }
+    },
+    close: async () => {}
   }
 }

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import type { JobCommands } from '../commands/job-commands.ts'
 import { prepareJobs, type PrepareJobsParts } from '../commands/prepare-jobs.ts'
 import { ScheduleCommands } from '../commands/schedule-commands.ts'
@@ -22,12 +23,10 @@ export function wireSchedules(parts: {
   jobCommands: Pick<JobCommands, 'cancel'>
   wakeDispatcher: () => void
   slots: () => number
-  onFired: (firings: StoredFiring[]) => void
-  /** Rows of moments were written, or a schedule was paused: what is to be looked at may be something else. */
-  onChange: () => void
-}): { scheduler: Scheduler; commands: ScheduleCommands; reads: ScheduleReads } {
-  const { store, secretBox, clock, random, logger, preparing, jobCommands, wakeDispatcher, slots, onFired, onChange } =
-    parts
+}) {
+  const { store, secretBox, clock, random, logger, preparing, jobCommands, wakeDispatcher, slots } = parts
+  /** `fired`: rows of moments were written. `changed`: a schedule was changed, or has paused itself. */
+  const events = new EventEmitter<{ fired: [firings: StoredFiring[]]; changed: [] }>()
   const scheduler = new Scheduler({
     store,
     clock,
@@ -36,11 +35,8 @@ export function wireSchedules(parts: {
     prepare: (items, origin) => prepareJobs(items, origin, preparing),
     openTemplate: (template) => openTemplate(template, secretBox),
     onJobs: wakeDispatcher,
-    onFired(firings) {
-      onFired(firings)
-      onChange()
-    },
-    onPaused: onChange,
+    onFired: (firings) => events.emit('fired', firings),
+    onPaused: () => events.emit('changed'),
     cancel: async (jobIds) => {
       await jobCommands.cancel(jobIds, { force: false })
     }
@@ -54,7 +50,7 @@ export function wireSchedules(parts: {
     clock,
     random,
     reads,
-    onChange
+    onChange: () => events.emit('changed')
   })
-  return { scheduler, commands, reads }
+  return { scheduler, commands, reads, events }
 }

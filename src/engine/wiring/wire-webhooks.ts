@@ -22,7 +22,6 @@ export function wireWebhooks(parts: {
   networks: readonly string[]
   post?: Post | undefined
   tellPlugin: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<Told>
-  onChange: () => void
 }) {
   const { clock } = parts
   const guard = createAddressGuard(parts.networks)
@@ -34,5 +33,6 @@ export function wireWebhooks(parts: {
         ? parts.tellPlugin(webhook, delivery)
         : tellWebhook({ ...parts, post }, webhook, delivery)
   })
-  return { deliverer, webhookCommands: new WebhookCommands({ ...parts, guard, deliverer, post }) }
+  const onChange = () => deliverer.events.emit('changed')
+  return { deliverer, webhookCommands: new WebhookCommands({ ...parts, guard, deliverer, post, onChange }) }
 }

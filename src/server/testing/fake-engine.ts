@@ -168,7 +168,7 @@ export function createFakeEngine() {
     },
     metrics: async () => '# HELP scrapdeck_info Always 1.\n# TYPE scrapdeck_info gauge\nscrapdeck_info 1\n',
     healthNow,
-    health: { now: () => healthNow, look: async () => healthNow },
+    health: { now: () => healthNow, check: async () => healthNow },
     /** What a test looks at and changes. */
     ...fleet,
     openStreams,

@@ -57,9 +57,9 @@ async function openRoom(configured: ConfiguredSource[] = []) {
         configured: room.configured,
         clock,
         random: createSeededRandom(1),
-        logger: silentLogger,
-        onChange: () => void room.changes++
+        logger: silentLogger
       })
+      discovery.events.on('changed', () => void room.changes++)
       open.push(discovery)
       await discovery.start()
       return discovery

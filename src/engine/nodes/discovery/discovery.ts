@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import { type NodeMode, SourceSettings, type SourceState } from '../../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
@@ -34,8 +35,6 @@ export interface DiscoveryOptions {
   clock: Clock
   random: Random
   logger: Logger
-  /** The state of a source changed. */
-  onChange: () => void
 }
 
 /** Whoever writes a file makes several changes in a row. */
@@ -69,6 +68,8 @@ interface Source {
  * its last answer: nothing of its nodes changes but its problem.
  */
 export class Discovery {
+  /** `changed`: the state of a source is another now. */
+  readonly events = new EventEmitter<{ changed: [] }>()
   readonly #options: DiscoveryOptions
   readonly #sources = new Map<string, Source>()
   #vanished = new Map<string, Vanished>()
@@ -141,7 +142,7 @@ export class Discovery {
       await this.#options.fleet.releaseAllBut([...this.#sources.keys()])
       await this.#forgetOthers()
     })
-    this.#options.onChange()
+    this.events.emit('changed')
   }
 
   async refresh(id: string): Promise<SourceState> {
@@ -212,7 +213,7 @@ export class Discovery {
   }
 
   async #refreshOnce(source: Source): Promise<void> {
-    const { clock, logger, onChange } = this.#options
+    const { clock, logger } = this.#options
     const { id } = source.settings
     const problemBefore = source.problem
     try {
@@ -229,7 +230,7 @@ export class Discovery {
     if (source.problem !== null && source.problem !== problemBefore) {
       logger.warn({ source: id, problem: source.problem }, 'a source of nodes has a problem')
     }
-    if (!this.#isStopped) onChange()
+    if (!this.#isStopped) this.events.emit('changed')
   }
 
   async #ask({ settings: { source } }: Source): Promise<Answer> {

@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs'
 import { readdir, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createHealthWatch } from './health/health-watch.ts'
-import { silentLogger } from './runtime/logger.ts'
-import { createFakeClock, type FakeClock } from './testing/fake-clock.ts'
-import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
+import { HealthWatch } from './health-watch.ts'
+import { silentLogger } from '../runtime/logger.ts'
+import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
+import { makeTemporaryDirectory, type TemporaryDirectory } from '../testing/temporary-directory.ts'
 
 const WELL = { live: true, ready: true, reasons: [] }
 
@@ -20,7 +20,7 @@ beforeEach(async () => {
 afterEach(() => directory.remove())
 
 const open = (write?: (path: string) => Promise<void>) =>
-  createHealthWatch({
+  new HealthWatch({
     dataDirectory: directory.path,
     isStoreDead: () => state.isStoreDead,
     isStopping: () => state.isStopping,
@@ -32,7 +32,7 @@ const open = (write?: (path: string) => Promise<void>) =>
 describe('health', () => {
   it('is well where the disk takes a write, and leaves nothing there', async () => {
     const health = open()
-    expect([health.now(), await health.look()]).toEqual([WELL, WELL])
+    expect([health.now(), await health.check()]).toEqual([WELL, WELL])
     expect(await readdir(directory.path)).toEqual([])
   })
 
@@ -44,7 +44,7 @@ describe('health', () => {
     ['EIO', 'cannot be written (EIO): look at its disk']
   ])('a disk that says %s is told in words, without its path, and known to who does not wait', async (code, words) => {
     const health = open(() => Promise.reject(Object.assign(new Error(`${code}: ${directory.path}`), { code })))
-    const told = await health.look()
+    const told = await health.check()
     expect(told).toEqual({ live: true, ready: false, reasons: [expect.stringContaining(words)] })
     expect(told.reasons.join()).not.toContain(directory.path)
     expect(health.now()).toEqual(told)
@@ -56,16 +56,16 @@ describe('health', () => {
       const health = open()
       // The write goes to a device that has no space, whatever is written.
       await symlink('/dev/full', join(directory.path, 'health-probe'))
-      expect((await health.look()).reasons).toEqual([expect.stringContaining('is full')])
+      expect((await health.check()).reasons).toEqual([expect.stringContaining('is full')])
       await clock.advanceBy(5_000)
-      expect(await health.look()).toEqual(WELL)
+      expect(await health.check()).toEqual(WELL)
     }
   )
 
   it('a data directory that is gone is noticed', async () => {
     const health = open()
     await rm(directory.path, { recursive: true })
-    expect((await health.look()).reasons).toEqual(['The data directory is not there any more'])
+    expect((await health.check()).reasons).toEqual(['The data directory is not there any more'])
   })
 
   it('looks at the disk once in five seconds, whoever many ask', async () => {
@@ -73,12 +73,12 @@ describe('health', () => {
     const health = open(async () => {
       writes += 1
     })
-    await Promise.all(Array.from({ length: 100 }, () => health.look()))
+    await Promise.all(Array.from({ length: 100 }, () => health.check()))
     await clock.advanceBy(4_999)
-    await health.look()
+    await health.check()
     expect(writes).toBe(1)
     await clock.advanceBy(1)
-    await health.look()
+    await health.check()
     expect(writes).toBe(2)
   })
 
@@ -90,21 +90,21 @@ describe('health', () => {
       return hanging.promise
     })
     for (const _time of [1, 2, 3]) {
-      const look = health.look()
+      const check = health.check()
       expect(health.now().live).toBe(true)
       await clock.advanceBy(2_000)
-      expect((await look).reasons).toEqual(['The disk of the data directory does not answer'])
+      expect((await check).reasons).toEqual(['The disk of the data directory does not answer'])
       await clock.advanceBy(5_000)
     }
     expect(writes).toBe(1)
     hanging.resolve()
-    expect(await health.look()).toEqual(WELL)
+    expect(await health.check()).toEqual(WELL)
   })
 
   it('a dead database is not live, and what stops is not ready', async () => {
     const health = open()
     state.isStopping = true
-    expect(await health.look()).toEqual({ live: true, ready: false, reasons: ['Scrapdeck is stopping'] })
+    expect(await health.check()).toEqual({ live: true, ready: false, reasons: ['Scrapdeck is stopping'] })
     state.isStoreDead = true
     expect(health.now()).toMatchObject({ live: false, ready: false })
   })

@@ -1,0 +1,77 @@
+import { EventEmitter } from 'node:events'
+import pLimit from 'p-limit'
+import type { NodeHealth, NodeMode } from '../../shared/contract/index.ts'
+import type { Projects } from '../projects/projects.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { StoredNode } from '../store/records.ts'
+import type { Fleet, FleetNode } from './fleet.ts'
+import { readNodeInventory } from './inventory.ts'
+
+export interface InventoriesParts {
+  fleet: Pick<Fleet, 'get'>
+  projects: Pick<Projects, 'knowsSpiders' | 'recordSeenOnNode' | 'recordProjectsOnNode'>
+  recordScrapydVersion: (node: StoredNode, scrapydVersion: string) => Promise<void>
+  clock: Clock
+  logger: Logger
+}
+
+const READ_AT_ONCE = 32
+
+/** What nodes say they have: read when a node comes back, and when somebody asks. */
+export class Inventories {
+  /** `recorded`: the projects room knows what a node has now. `available`: a node may take eggs that took none before. */
+  readonly events = new EventEmitter<{ recorded: []; available: [] }>()
+  readonly #parts: InventoriesParts
+  readonly #modes = new Map<string, NodeMode>()
+  /** How many finished jobs each node told of: fewer than before means that it was restarted, and may be another installation. */
+  readonly #finished = new Map<string, number>()
+  // All nodes come up at once when an engine starts: their answers would fill the memory, and keep jobs waiting.
+  readonly #inTurn = pLimit(READ_AT_ONCE)
+  #isStopped = false
+
+  constructor(parts: InventoriesParts) {
+    this.#parts = parts
+  }
+
+  /** Something of the node has changed: what it has is read where it has come back, with whatever is installed there now. */
+  followNode(node: FleetNode, healthWas?: NodeHealth): void {
+    const { id, mode } = node.stored
+    const isOtherMode = this.#modes.get(id) !== mode
+    this.#modes.set(id, mode)
+    const { finished, health } = node.status
+    const hasForgotten = finished !== null && finished < (this.#finished.get(id) ?? 0)
+    if (finished !== null) this.#finished.set(id, finished)
+    const cameUp = (healthWas !== undefined || hasForgotten) && health === 'up'
+    if (cameUp && node.client.eggTarget !== null) void this.read(node)
+    else if (isOtherMode || cameUp) this.events.emit('available')
+  }
+
+  /** Never rejects. */
+  async read(node: FleetNode): Promise<void> {
+    await this.#inTurn(() => this.#readNow(node))
+  }
+
+  stop(): void {
+    this.#isStopped = true
+  }
+
+  async #readNow(node: FleetNode): Promise<void> {
+    const { fleet, projects, recordScrapydVersion, clock, logger } = this.#parts
+    if (this.#isStopped || fleet.get(node.stored.id) !== node) return
+    const askedAtMs = clock.nowMs()
+    try {
+      await readNodeInventory(node, {
+        logger,
+        knowsSpiders: (project, version) => projects.knowsSpiders(project, version),
+        record: ({ project, versions, spiders }) =>
+          projects.recordSeenOnNode(node.stored.id, project, versions, spiders, askedAtMs),
+        recordProjects: (names) => projects.recordProjectsOnNode(node.stored.id, names, askedAtMs),
+        recordVersion: (version) => recordScrapydVersion(node.stored, version)
+      })
+      this.events.emit('recorded')
+    } catch (error) {
+      if (!this.#isStopped) logger.error({ error, node: node.stored.name }, 'recording what a node has failed')
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import { Forgetting } from './forget-old.ts'
+import type { Fleet } from '../nodes/fleet.ts'
+import type { Inventories } from '../nodes/inventories.ts'
+import type { ProblemWatch } from '../health/problem-watch.ts'
+import type { Clock, Timer } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { RetentionStore, BackfillStore } from '../store/store.ts'
+
+interface HousekeepingParts {
+  store: RetentionStore & BackfillStore
+  clock: Clock
+  logger: Logger
+  fleet: Pick<Fleet, 'list'>
+  problems: Pick<ProblemWatch, 'scheduleCheck'>
+  inventories: Pick<Inventories, 'read'>
+}
+
+const EVERY_MS = 600_000
+
+/** What no event would do: what is old is forgotten, and what nodes have is read again. */
+export class Housekeeping {
+  readonly #parts: HousekeepingParts
+  readonly #forgetting: Forgetting
+  #timer: Timer | null = null
+
+  constructor(parts: HousekeepingParts) {
+    this.#parts = parts
+    this.#forgetting = new Forgetting(parts)
+  }
+
+  start(): void {
+    this.#timer = this.#parts.clock.setTimer(EVERY_MS, () => this.#keep())
+  }
+
+  stop(): void {
+    this.#timer?.cancel()
+    this.#forgetting.stop()
+  }
+
+  #keep(): void {
+    const { fleet, problems, inventories } = this.#parts
+    problems.scheduleCheck()
+    void this.#forgetting.run()
+    for (const node of fleet.list()) {
+      if (node.client.eggTarget !== null && node.status.health === 'up') void inventories.read(node)
+    }
+    this.start()
+  }
+}

@@ -1,0 +1,82 @@
+import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import type { VolatileThing } from '../events/change-feed.ts'
+import type { FleetNode } from '../nodes/fleet.ts'
+import type { Rooms } from './rooms.ts'
+
+/**
+ * Who listens to whom: what a room tells of itself, and which rooms above or beside it act on that. Whatever one room asks of another is
+ * not here but in rooms.ts, where it is built. Nothing is told before the engine starts.
+ */
+export function connectListeners(rooms: Rooms): void {
+  const { base, stopping, projects, local, live, fleet, eggs, dispatch, metrics, deliverer, news, nodeCommands } = rooms
+  const { inventories, discovery, queueCommands, figures, chains, schedules, problems, alerts, feed } = rooms
+
+  const wake = () => dispatch.wake()
+  const deliver = () => deliverer.wake()
+  const spread = () => eggs.atOnce.scanSoon()
+  const checkProblems = () => problems.scheduleCheck()
+  const touch = (thing: VolatileThing) => () => feed.touch(thing)
+  const cordonDrained = ({ stored: { id, name, mode } }: FleetNode) => {
+    if (mode !== 'draining') return
+    nodeCommands.cordonDrained(id).catch((error: unknown) => {
+      if (!stopping.signal.aborted) base.logger.error({ error, node: name }, 'cordoning a drained node failed')
+    })
+  }
+  /** Eggs that came before Python did. */
+  const listMissingSpiders = () => {
+    projects.listMissingSpiders().catch((error: unknown) => base.logger.error({ error }, 'listing spiders failed'))
+  }
+
+  fleet.events
+    .on('changed', ({ stored, status }) => void (stored.id === LOCAL_NODE_ID && local.setSlots(status.capacity.slots)))
+    .on('changed', ({ stored }) => feed.touch(`node:${stored.id}`))
+    .on('changed', checkProblems)
+    .on('changed', cordonDrained)
+    .on('changed', (node, healthWas) => inventories.followNode(node, healthWas))
+    .on('changed', (node, healthWas) => void (healthWas !== undefined && news.recordHealth(node, healthWas)))
+    // Up or down: what jobs wait for is another thing now.
+    .on('changed', (_node, healthWas) => void (healthWas !== undefined && wake()))
+  inventories.events.on('recorded', wake).on('recorded', spread).on('available', spread)
+  eggs.events.on('changed', wake).on('changed', spread)
+
+  local.events
+    .on('changed', () => fleet.get(LOCAL_NODE_ID)?.observer.poke())
+    .on('changed', checkProblems)
+    .on('usage', touch(`node:${LOCAL_NODE_ID}`))
+    .on('pythons', (isNewReady) => void (isNewReady && listMissingSpiders()))
+    .on('pythons', wake)
+    .on('pythons', touch('python'))
+    .on('pythons', touch('environments'))
+    .on('pythons', touch(`node:${LOCAL_NODE_ID}`))
+    .on('pythons', checkProblems)
+
+  live.events
+    .on('begun', (attempts) => metrics.countBegun(attempts))
+    .on('moved', (move) => metrics.countMove(move))
+    .on('ended', (end) => metrics.countEnd(end))
+    .on('ended', ({ one }) => {
+      const node = fleet.get(one.nodeId)
+      if (node !== undefined) cordonDrained(node)
+    })
+    .on('ended', ({ jobOutcome }) => (jobOutcome === null ? problems.scheduleCheck() : problems.refreshFailures()))
+  dispatch.events
+    .on('waiting', (lanes) => {
+      for (const lane of lanes) feed.touch(`waiting:${lane}`)
+    })
+    .on('laneGone', (lane) => feed.forget(`waiting:${lane}`))
+  queueCommands.events.on('limitsChanged', touch('limits'))
+
+  schedules.events
+    .on('fired', (firings) => metrics.countFirings(firings))
+    .on('fired', () => problems.refreshSchedules())
+    .on('changed', () => problems.refreshSchedules())
+  chains.events.on('changed', touch('chains')).on('changed', () => problems.refreshSchedules())
+  discovery.events.on('changed', touch('discovery')).on('changed', checkProblems)
+
+  news.events.on('recorded', deliver)
+  deliverer.events.on('changed', touch('webhooks'))
+
+  figures.events.on('changed', touch('figures'))
+  problems.events.on('changed', touch('problems')).on('changed', () => alerts?.compareAgain())
+  alerts?.events.on('recorded', deliver)
+}

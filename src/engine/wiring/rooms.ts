@@ -1,0 +1,352 @@
+import { join } from 'node:path'
+import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
+import { DiscoveryCommands } from '../commands/discovery-commands.ts'
+import { JobCommands } from '../commands/job-commands.ts'
+import { NodeCommands } from '../commands/node-commands.ts'
+import { ProjectCommands } from '../commands/project-commands.ts'
+import { QueueCommands } from '../commands/queue-commands.ts'
+import { createRememberedAnswers } from '../commands/remembered-answers.ts'
+import { SystemCommands } from '../commands/system-commands.ts'
+import { describeNode } from '../dispatch/describe-node.ts'
+import { Dispatch } from '../dispatch/dispatch.ts'
+import { LiveAttempts } from '../dispatch/live-attempts.ts'
+import { ChangeFeed } from '../events/change-feed.ts'
+import { News } from '../events/news.ts'
+import { FiguresSampler } from '../health/figures.ts'
+import { HealthWatch } from '../health/health-watch.ts'
+import { Metrics } from '../health/metrics.ts'
+import { ProblemWatch } from '../health/problem-watch.ts'
+import type { LocalNode } from '../launcher/local-node.ts'
+import { checkConfiguredSources } from '../nodes/discovery/discovery.ts'
+import { createNameResolver } from '../nodes/discovery/name-resolver.ts'
+import { Fleet, type FleetNode } from '../nodes/fleet.ts'
+import { Inventories } from '../nodes/inventories.ts'
+import { JobLogs } from '../nodes/job-logs.ts'
+import { probeNode } from '../nodes/scrapyd/probe.ts'
+import { Alerts } from '../plugins/alerts.ts'
+import { openPlugins } from '../plugins/plugins.ts'
+import { WITHOUT_EGG } from '../projects/catalog.ts'
+import { buildEggFromFolder } from '../projects/egg-builder.ts'
+import { openEggTree } from '../projects/egg-tree.ts'
+import { createProjects } from '../projects/projects.ts'
+import { WaitingReasons } from '../queue/waiting-reasons.ts'
+import { describeStored, describeVolatile } from '../router/describe-changes.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { createJobIds } from '../runtime/ids.ts'
+import { silentLogger } from '../runtime/logger.ts'
+import { watchLoopDelay } from '../runtime/loop-delay.ts'
+import { systemRandom } from '../runtime/random.ts'
+import { createScrapydCommands } from '../scrapyd-commands/scrapyd-commands.ts'
+import { parseNetworks } from '../webhooks/addresses.ts'
+import type { EngineOptions } from './engine-options.ts'
+import { Housekeeping } from './housekeeping.ts'
+import { openData } from './open-data.ts'
+import { wireChains } from './wire-chains.ts'
+import { wireDiscovery } from './wire-discovery.ts'
+import { wireEggs } from './wire-eggs.ts'
+import { hasLocalNode, layOutLocalNode, LocalNodeRoom } from './wire-local-node.ts'
+import { wireNodeClients } from './wire-node-clients.ts'
+import { wireRouter } from './wire-router.ts'
+import { wireSchedules } from './wire-schedules.ts'
+import { wireWebhooks } from './wire-webhooks.ts'
+
+export type Rooms = Awaited<ReturnType<typeof openRooms>>
+
+/**
+ * The rooms of an engine, from the foundations up: each floor gets those below it and calls them; what it has to tell those above it are
+ * events, which listeners.ts connects. Whatever has something to let go of is adopted by `opened` where it is made: the stack closes in
+ * reverse order, and so closes rooms that were never started, or only half.
+ */
+export async function openRooms(options: EngineOptions, opened: AsyncDisposableStack) {
+  const ground = await openGround(options, opened)
+  const fleet = await openFleet(options, ground, opened)
+  const work = openWork(options, { ...ground, ...fleet }, opened)
+  const orders = openOrders(options, { ...ground, ...fleet, ...work }, opened)
+  const health = openHealth(options, { ...ground, ...fleet, ...work, ...orders }, opened)
+  const doors = openDoors(options, { ...ground, ...fleet, ...work, ...orders, ...health }, opened)
+  return { ...ground, ...fleet, ...work, ...orders, ...health, ...doors }
+}
+
+type Ground = Awaited<ReturnType<typeof openGround>>
+type WithFleet = Ground & Awaited<ReturnType<typeof openFleet>>
+type WithWork = WithFleet & ReturnType<typeof openWork>
+type WithOrders = WithWork & ReturnType<typeof openOrders>
+type WithHealth = WithOrders & ReturnType<typeof openHealth>
+
+/** Time and chance, plugins, and what the data directory holds. */
+async function openGround(options: EngineOptions, opened: AsyncDisposableStack) {
+  const { seams = {}, logger = silentLogger } = options
+  const { clock = systemClock, random = systemRandom } = seams
+  checkConfiguredSources(options.discovery ?? [])
+  const webhookNetworks = parseNetworks(options.webhookNetworks ?? '')
+  const plugins = opened.adopt(await openPlugins(options.plugins ?? [], { clock, logger }), (one) => one.stop())
+  const data = await openData(options, { clock, random, logger, pluginBlobs: plugins.blobs }, opened)
+  const { store, secretBox } = data
+  /** What nearly every room needs. */
+  const base = { store, clock, random, logger, secretBox }
+  return { ...data, base, plugins, webhookNetworks, startedAtMs: clock.nowMs() }
+}
+
+/** What can be run, and where. */
+async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDisposableStack) {
+  const { base, blobs } = below
+  const { logger } = base
+  const { seams = {} } = options
+  const layout = layOutLocalNode(options)
+  const cancelWaitsMs = readCancelWaits(options)
+  // The local node runs what projects have, and lists the spiders of what they are given: whoever asks earlier waits until it is open.
+  const localNode = Promise.withResolvers<LocalNode>()
+  const projects = await createProjects({
+    ...base,
+    blobs,
+    eggDirectory: join(layout.own, 'egg-files'),
+    tree: seams.eggTree ?? (await openEggTree(layout.eggs, logger)),
+    settingsProjects: hasLocalNode(options) ? options.settingsProjects : undefined,
+    listSpidersOfEgg: hasLocalNode(options)
+      ? async (eggPath, project) => (await localNode.promise).listSpidersOfEgg(eggPath, project)
+      : null,
+    listSpidersOfSettings: async (project) => (await localNode.promise).listSpiders(project, WITHOUT_EGG)
+  })
+  const local = opened.adopt(await LocalNodeRoom.open(options, { ...base, layout, projects, cancelWaitsMs }), (one) =>
+    one.stop()
+  )
+  if (local.node !== null) localNode.resolve(local.node)
+  const live = new LiveAttempts(base)
+  const clients = wireNodeClients({
+    ...base,
+    localNode: local.node,
+    pruned: {
+      directories: [layout.writtenLogs, ...(layout.itemFiles === null ? [] : [layout.itemFiles])],
+      keep: options.jobsToKeep ?? null,
+      isNeeded: (jobid) => live.hasJobid(jobid)
+    },
+    seams
+  })
+  const fleet = opened.adopt(new Fleet({ ...base, ...clients }), (one) => one.stop())
+  return { layout, cancelWaitsMs, projects, local, live, fleet }
+}
+
+/** What makes jobs run: eggs on their way to nodes, and dispatch over one belief. */
+function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposableStack) {
+  const { base, blobs, plugins, cancelWaitsMs, projects, local, live, fleet } = below
+  const eggs = opened.adopt(wireEggs({ ...base, projects, fleet }), (one) => one.stop())
+  const waiting = new WaitingReasons((nodeId) => fleet.get(nodeId)?.status.unreachableSinceMs ?? null)
+  const dispatch = opened.adopt(
+    new Dispatch({
+      ...base,
+      blobs,
+      fleet,
+      live,
+      waiting,
+      projects,
+      distribution: eggs.distribution,
+      cancelWaitsMs,
+      secrets: base.secretBox,
+      beforeDispatch: plugins.beforeDispatch
+    }),
+    (one) => one.stop()
+  )
+  const describe = (node: FleetNode) => describeNode(node, live, local.node, dispatch.stuckSinceMs(node.stored.id))
+  const metrics = new Metrics({
+    ...base,
+    scrapdeckVersion: options.scrapdeckVersion,
+    host: options.host,
+    nodeName: (nodeId) => fleet.get(nodeId)?.stored.name
+  })
+  return { eggs, waiting, dispatch, metrics, describe, wakeDispatcher: () => dispatch.wake() }
+}
+
+/** Orders, by people and programs, by sources of nodes, by time and by ends of jobs; and who is told of what becomes of them. */
+function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDisposableStack) {
+  const { base, credentials, plugins, webhookNetworks, projects, local, live, fleet, eggs, waiting, dispatch } = below
+  const { store, clock, random, secretBox } = base
+  const { seams = {} } = options
+  const { wakeDispatcher } = below
+  const { deliverer, webhookCommands } = wireWebhooks({
+    ...base,
+    networks: webhookNetworks,
+    post: seams.post,
+    tellPlugin: plugins.tell
+  })
+  opened.adopt(deliverer, (one) => one.stop())
+  const news = opened.adopt(new News(base), (one) => one.stop())
+  const preparing = { fleet, projects, secretBox, clock, newJobId: createJobIds(clock, random) }
+  const jobCommands = new JobCommands({ ...preparing, store, dispatch, waiting })
+  const nodeCommands = new NodeCommands({ ...preparing, store, live, dispatch, random })
+  const inventories = opened.adopt(
+    new Inventories({
+      ...base,
+      fleet,
+      projects,
+      recordScrapydVersion: ({ id, url }, version) => nodeCommands.recordScrapydVersion(id, url, version)
+    }),
+    (one) => one.stop()
+  )
+  const discovery = opened.adopt(
+    wireDiscovery({
+      ...base,
+      fleet,
+      nodeCommands,
+      resolver: seams.resolver ?? createNameResolver({ clock }),
+      configured: options.discovery ?? []
+    }),
+    (one) => one.stop()
+  )
+  const projectCommands = new ProjectCommands({
+    ...base,
+    fleet,
+    projects,
+    distribution: eggs.distribution,
+    environments: local.environments,
+    wakeDispatcher,
+    spreadAtOnce: () => eggs.atOnce.scanSoon(),
+    onDeployed: (version) => news.recordDeployment(version)
+  })
+  const systemCommands = new SystemCommands({
+    store,
+    dispatch,
+    projects,
+    jobCommands,
+    projectCommands,
+    localNode: local.node,
+    credentials,
+    buildDemoEgg: () => buildEggFromFolder(join(options.resourcesDirectory, 'demo'))
+  })
+  const queueCommands = new QueueCommands({ store, live, fleet, waiting, wakeDispatcher })
+  const loopDelay = opened.adopt(seams.loopDelay ?? watchLoopDelay(), (one) => one.stop())
+  const figures = opened.adopt(
+    new FiguresSampler({
+      ...base,
+      fleet,
+      live,
+      sampleLoopP99Ms: () => loopDelay.sampleP99Ms(),
+      isPaused: () => systemCommands.isPaused,
+      isStuck: (nodeId) => dispatch.stuckSinceMs(nodeId) !== null
+    }),
+    (one) => one.stop()
+  )
+  const chains = wireChains({ ...base, preparing, wakeDispatcher })
+  opened.adopt(chains.runner, (one) => one.stop())
+  const slots = () => figures.current.slotsTotal
+  const schedules = wireSchedules({ ...base, preparing, jobCommands, wakeDispatcher, slots })
+  opened.adopt(schedules.scheduler, (one) => one.stop())
+  return {
+    ...{ deliverer, webhookCommands, news, jobCommands, nodeCommands, inventories, discovery, projectCommands },
+    ...{ systemCommands, queueCommands, figures, chains, schedules }
+  }
+}
+
+/** What is derived from several rooms, and what is done without anybody asking. */
+function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisposableStack) {
+  const { base, isStoreDead, plugins, projects, local, live, fleet, waiting, dispatch, inventories, discovery } = below
+  const { systemCommands, figures } = below
+  const problems = opened.adopt(
+    new ProblemWatch({
+      ...base,
+      waitingOf: (lane) => waiting.of(lane),
+      gather: () => ({
+        nodes: fleet.list(),
+        live: live.all(),
+        stuckSinceMs: (nodeId) => dispatch.stuckSinceMs(nodeId),
+        python: local.node?.python() ?? null,
+        environments: local.environments.list(),
+        isPaused: systemCommands.isPaused,
+        queued: figures.current.queued,
+        sources: discovery.list(),
+        orderWarnings: projects.orderWarnings()
+      })
+    }),
+    (one) => one.stop()
+  )
+  const alerts = plugins.wantsAlerts ? new Alerts({ ...base, problems: () => problems.current() }) : null
+  opened.adopt(alerts, (one) => one?.stop())
+  const housekeeping = opened.adopt(new Housekeeping({ ...base, fleet, problems, inventories }), (one) => one.stop())
+  const stopping = new AbortController()
+  const healthWatch = new HealthWatch({
+    ...base,
+    dataDirectory: options.dataDirectory,
+    isStoreDead,
+    isStopping: () => stopping.signal.aborted
+  })
+  return { problems, alerts, housekeeping, healthWatch, stopping }
+}
+
+/** What the doors of src/server serve. */
+function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDisposableStack) {
+  const { base, blobs, layout, projects, local, fleet, waiting, describe, schedules, figures, problems } = below
+  const { jobCommands, projectCommands, systemCommands, stopping } = below
+  const { store, clock, random, logger, secretBox } = base
+  const { environments } = local
+  const jobLogs = new JobLogs({ ...base, blobs, fleet })
+  const reads = {
+    store,
+    waiting,
+    scheduleCommands: schedules.commands,
+    scheduleReads: schedules.reads,
+    listNodes: () => fleet.list().map(describe),
+    listProjects: () => projects.describe()
+  }
+  const feed = opened.adopt(
+    new ChangeFeed({
+      store,
+      clock,
+      runId: random.hex(6),
+      describeStored: (things) => describeStored(things, reads),
+      describeVolatile: async (things) =>
+        describeVolatile(things, {
+          figures: () => figures.current,
+          problems: () => problems.current(),
+          python: () => local.python(),
+          environments,
+          waiting,
+          findNode(id) {
+            const node = fleet.get(id)
+            return node === undefined ? null : describe(node)
+          }
+        })
+    }),
+    (one) => one.close()
+  )
+  const router = wireRouter({
+    ...base,
+    ...reads,
+    ...below,
+    hasLocalNode: local.node !== null,
+    discoveryCommands: new DiscoveryCommands(below),
+    chainCommands: below.chains.commands,
+    jobLogs,
+    feed,
+    describeNode: describe,
+    environments,
+    usageOf: (jobId) => local.usageOf(jobId),
+    probe: (address) => probeNode({ address, clock, logger, connect: options.seams?.connect }),
+    problems: () => problems.current(),
+    status: () => ({
+      scrapdeckVersion: options.scrapdeckVersion,
+      startedAtMs: below.startedAtMs,
+      address: systemCommands.address,
+      host: options.host,
+      secrets: { store: secretBox.store, text: secretBox.description },
+      python: local.python()
+    })
+  })
+  const scrapyd = createScrapydCommands({
+    ...base,
+    fleet,
+    projects,
+    jobLogs,
+    jobCommands,
+    projectCommands,
+    directories: { logs: layout.logs, items: layout.itemFiles }
+  })
+  const answers = createRememberedAnswers({ ...base, newRunId: () => random.hex(6) })
+  // The first that stopping does: from here on failures are those of rooms that close.
+  opened.adopt(stopping, (one) => one.abort())
+  return { feed, router, scrapyd, answers, listNodes: reads.listNodes }
+}
+
+function readCancelWaits({ cancelWaitsSeconds }: EngineOptions): CancelWaitsMs {
+  if (cancelWaitsSeconds === undefined) return CANCEL_WAITS_MS
+  const [first, second, last] = cancelWaitsSeconds
+  return [first * 1000, second * 1000, last * 1000]
+}

@@ -1,0 +1,53 @@
+import type { Rooms } from './rooms.ts'
+
+interface Start {
+  room: string
+  start: (rooms: Rooms) => void | Promise<void>
+}
+
+/**
+ * What starts, in this order: first what an earlier engine left, then the nodes, then the queue, then what gives orders by itself. Nothing
+ * here is undone by its own: the stack that the rooms were opened on closes them, started or not.
+ */
+export const STARTS: readonly Start[] = [
+  // Before anything happens that they are to be told of.
+  { room: 'plugins', start: ({ plugins, base }) => plugins.subscribe(base.store) },
+  { room: 'local node', start: ({ local }) => local.putRow() },
+  { room: 'limits', start: ({ queueCommands }) => queueCommands.readLimits() },
+  {
+    room: 'dispatch',
+    start: async ({ dispatch, systemCommands }) => dispatch.start({ paused: await systemCommands.readPaused() })
+  },
+  { room: 'fleet', start: addNodes },
+  { room: 'queue', start: beginDispatching },
+  { room: 'Pythons', start: ({ local }) => local.start() },
+  { room: 'discovery', start: ({ discovery }) => discovery.start() },
+  { room: 'figures', start: ({ figures }) => figures.start() },
+  { room: 'webhooks', start: ({ deliverer }) => deliverer.start() },
+  { room: 'alerts', start: ({ alerts }) => alerts?.start() },
+  { room: 'chains', start: ({ chains }) => chains.runner.start() },
+  { room: 'schedules', start: ({ schedules }) => schedules.scheduler.start() },
+  { room: 'housekeeping', start: ({ housekeeping }) => housekeeping.start() },
+  { room: 'eggs', start: followTree }
+]
+
+async function addNodes({ base, local, fleet }: Rooms): Promise<void> {
+  for (const stored of await base.store.listNodes()) {
+    if (stored.kind !== 'local' || local.node !== null) await fleet.add(stored)
+  }
+}
+
+async function beginDispatching({ dispatch }: Rooms): Promise<void> {
+  await dispatch.abandonMissingNodes()
+  dispatch.wake()
+}
+
+/** Eggs that somebody copied into the tree are taken up while the engine works. */
+function followTree({ base, projects, dispatch, stopping }: Rooms): void {
+  projects
+    .followTree()
+    .then(() => dispatch.wake())
+    .catch((error: unknown) => {
+      if (!stopping.signal.aborted) base.logger.error({ error }, 'the tree of eggs could not be put in order')
+    })
+}
