@@ -2,6 +2,8 @@ import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vitest/config'
 
 const INTEGRATION = '{src,e2e,scripts,bench,simulation}/**/*.integration.test.ts'
+/** These want a module of the UI to be another, which a worker that has loaded it for others cannot give them. */
+const MOCKS_A_MODULE = ['src/renderer/features/logs/logs-screen.test.tsx']
 const IGNORED = ['**/node_modules/**', 'out/**', '.cache/**']
 
 export default defineConfig({
@@ -24,7 +26,19 @@ export default defineConfig({
         test: {
           name: 'renderer',
           include: ['src/renderer/**/*.test.{ts,tsx}'],
-          exclude: IGNORED,
+          exclude: [...IGNORED, ...MOCKS_A_MODULE],
+          environment: 'jsdom',
+          // A page and the modules of the UI cost more than most files of tests: they are made once for each worker.
+          isolate: false,
+          setupFiles: 'src/renderer/testing/after-each.ts',
+          testTimeout: 30_000
+        }
+      },
+      {
+        plugins: [react()],
+        test: {
+          name: 'renderer-alone',
+          include: MOCKS_A_MODULE,
           environment: 'jsdom',
           testTimeout: 30_000
         }

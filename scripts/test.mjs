@@ -74,7 +74,7 @@ const CHECKS = {
   // Without a cache: rules that know types would not see that a type in another file has changed.
   lint: () => ({ title: 'Lint', args: [packageFile('eslint/bin/eslint.js'), '.'] }),
   build: () => ({ title: 'Build', work: ensureBuilt }),
-  unit: () => ({ ...vitest('Unit tests', 'unit', ['unit', 'renderer']), cores: 2 }),
+  unit: () => ({ ...vitest('Unit tests', 'unit', ['unit', 'renderer', 'renderer-alone']), cores: 2 }),
   // Both wait for real processes more than they compute.
   integration: () => ({ ...vitest('Integration tests', 'integration', ['integration']), after: ['build'] }),
   browser: () => ({

@@ -1,7 +1,7 @@
 /**
  * The calendar against another one: walls of a zone as `Intl` formats them, quarter of an hour by quarter of an hour
- * for a year or two, and policies applied by looking walls up in that table. It shares no line with the calendar and knows
- * neither croner nor offsets.
+ * for a year or two, and policies applied by looking walls up in that table. It shares no line with the calendar and
+ * knows neither croner nor offsets.
  */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

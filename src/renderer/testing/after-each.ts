@@ -1,0 +1,11 @@
+import { cleanup } from '@testing-library/react'
+import { afterEach, vi } from 'vitest'
+
+// Files of tests share a page and the modules in it (vitest.config.ts): what one leaves there, the next would find.
+afterEach(() => {
+  cleanup()
+  vi.useRealTimers()
+  vi.restoreAllMocks()
+  localStorage.clear()
+  sessionStorage.clear()
+})
