@@ -22,10 +22,10 @@ import { itemsFileOf, logFileOf, type RunDirectories, type RunSource } from './r
 import { readLogRange } from './runs/log-range.ts'
 import { openProcessTable } from './processes/process-table.ts'
 import { findPythons, openPythonEnvironment } from './pythons/python-environment.ts'
-import { openRunList, type Run, type RunList } from './runs/run-list.ts'
+import { type Run, RunList } from './runs/run-list.ts'
 import { openRunWatch, type RunWatch } from './runs/run-watch.ts'
 import { clearListings, listSpiders } from './pythons/spider-listing.ts'
-import { openWarmPool } from './warm/warm-pool.ts'
+import { WarmPool } from './warm/warm-pool.ts'
 
 /**
  * The node inside the engine: a NodeClient whose spiders are child processes. They outlive the engine; after a restart
@@ -105,14 +105,14 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
     ...options.directories
   }
   const closing = new AbortController()
-  const pool = openWarmPool({ ...paths, clock, logger, onChange: () => pythonsChanged() })
+  const pool = new WarmPool({ ...paths, clock, logger, onChange: () => pythonsChanged() })
   const python = openPythonEnvironment({
     ...paths,
     pythonPath: options.pythonPath,
     candidates: findPythons(options.resourcesDirectory),
     clock,
     logger,
-    startOf: pool.mode,
+    startOf: (path) => pool.mode(path),
     onChange() {
       const { state, path } = python.state()
       if (state === 'ready') pool.prepare(path!)
@@ -128,13 +128,13 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
     projects: () => options.projectPythons?.names() ?? [],
     settingOf: (project) => options.projectPythons?.of(project) ?? { kind: 'default' },
     pythonsInUse,
-    startOf: pool.mode,
+    startOf: (path) => pool.mode(path),
     clock,
     logger,
     onChange: pythonsChanged
   })
   environments = openedEnvironments
-  const openedRuns = await openRunList({
+  const openedRuns = await RunList.open({
     ...paths,
     slots: options.slots,
     python: ({ project }) => openedEnvironments.pythonOf(project).path,
@@ -148,7 +148,7 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
   })
   runs = openedRuns
   watch = await openRunWatch({
-    runs: openedRuns.list,
+    runs: () => openedRuns.list(),
     signal: (run, signal) => openedRuns.cancel(run.spec.project, run.spec.jobid, signal),
     logFileOf: (run) => logFileOf(directories.logsDirectory, run.spec),
     processes: await openProcessTable(),

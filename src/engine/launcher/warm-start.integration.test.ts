@@ -13,7 +13,7 @@ import { readStartTime } from './processes/process-identity.ts'
 import { acceptRun, type RunExit, type RunSpec } from './runs/run-directory.ts'
 import { listSpiders } from './pythons/spider-listing.ts'
 import { startRun } from './runs/start-run.ts'
-import { openWarmPool, type WarmPool, type WarmRequest } from './warm/warm-pool.ts'
+import { WarmPool, type WarmRequest } from './warm/warm-pool.ts'
 
 const resourcesDirectory = resolve('resources')
 const project = resolve('src/engine/launcher/testing/reporting-project')
@@ -43,7 +43,7 @@ beforeAll(async () => {
   vi.stubEnv('TZ', 'Asia/Tokyo')
   // Containers mostly set it, other machines do not: the harder case, with output that is written at the very end.
   vi.stubEnv('PYTHONUNBUFFERED', undefined)
-  pool = openWarmPool({
+  pool = new WarmPool({
     dataDirectory: place.path,
     resourcesDirectory,
     clock: systemClock,
@@ -189,7 +189,7 @@ test.each([
   expect(text).toContain(marker)
   await writeFile(script, text.replace(marker, `        os.kill(os.getpid(), signal.SIGKILL)\n${marker}`))
   const options = { dataDirectory: folder, resourcesDirectory: resources, clock: systemClock, logger: silentLogger }
-  const killing = isWarm ? openWarmPool({ ...options, onChange() {} }) : null
+  const killing = isWarm ? new WarmPool({ ...options, onChange() {} }) : null
   try {
     killing?.prepare(python)
     const { exit, home, runDirectory } = await run(killing, {}, { egg }, resources)
@@ -283,7 +283,7 @@ test('a parent that forks no more, dies or is changed under is replaced; meanwhi
   await mkdir(folder)
   const changes: string[] = []
   const options = { dataDirectory: folder, resourcesDirectory, clock: systemClock, logger: silentLogger }
-  const other = openWarmPool({ ...options, onChange: () => changes.push(other.mode(python).mode) })
+  const other = new WarmPool({ ...options, onChange: () => changes.push(other.mode(python).mode) })
   try {
     expect(await other.start(aRequest(folder), NO_EVENTS)).toBe(false)
     expect(other.mode(python).mode).toBe('warming')
@@ -308,7 +308,7 @@ test('an import that brings a reactor along is left to the spiders; a Python wit
     'from twisted.internet import reactor\nclass Protego:\n    parse = staticmethod(lambda body: None)\n'
   )
   const options = { dataDirectory: folder, resourcesDirectory, clock: systemClock, logger: silentLogger, onChange() {} }
-  const strange = openWarmPool(options)
+  const strange = new WarmPool(options)
   const bare = join(folder, 'bin', 'python')
   await writeFile(bare, `#!/bin/sh\nexec ${python} -S "$@"\n`, { mode: 0o755 })
   try {

@@ -10,7 +10,7 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/t
 import { signalGroup } from '../processes/process-group.ts'
 import { isAlive } from '../processes/process-identity.ts'
 import { acceptRun, readRunFiles, type RunSpec, writeWhole } from './run-directory.ts'
-import { openRunList, type RunList, type RunListOptions } from './run-list.ts'
+import { RunList, type RunListOptions } from './run-list.ts'
 
 /** Stands in for the runner, so that these tests need Python but no Scrapy. It does what its spider's name says. */
 const FAKE_RUNNER = `
@@ -71,7 +71,7 @@ async function aWorkplace(): Promise<Workplace> {
     },
     async open(over = {}) {
       const data = join(directory.path, 'data')
-      const list = await openRunList({
+      const list = await RunList.open({
         dataDirectory: data,
         resourcesDirectory,
         slots: () => 2,

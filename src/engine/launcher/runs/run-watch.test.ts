@@ -83,7 +83,7 @@ async function aRun(jobid: string, pid: number, limits: RunLimits | null = null)
     exit: null,
     supervised: true,
     problem: null,
-    looking: null,
+    checking: null,
     timer: null
   }
   await writeFile(join(runDirectory, 'spec.json'), JSON.stringify(run.spec))

@@ -6,7 +6,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { silentLogger } from '../../runtime/logger.ts'
 import { createFakeClock, type FakeClock } from '../../testing/fake-clock.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
-import { openWarmPool, type WarmPool } from './warm-pool.ts'
+import { WarmPool } from './warm-pool.ts'
 
 const WAIT = { timeout: 20_000, interval: 10 }
 const closings: (() => Promise<void>)[] = []
@@ -29,8 +29,8 @@ async function aWorkplace(): Promise<Workplace> {
   const directory = await makeTemporaryDirectory()
   const clock = createFakeClock()
   const place = { dataDirectory: directory.path, resourcesDirectory: '/nowhere' }
-  const pool = openWarmPool({ ...place, clock, logger: silentLogger, onChange() {} })
-  closings.push(directory.remove, pool.close)
+  const pool = new WarmPool({ ...place, clock, logger: silentLogger, onChange() {} })
+  closings.push(directory.remove, () => pool.close())
   const events: string[] = []
   return {
     clock,
@@ -151,11 +151,11 @@ test('closing comes to its end where nothing else keeps the engine alive', async
   const { aPython } = await aWorkplace()
   const python = await aPython('python', DEAF)
   const script = `
-    import { openWarmPool } from ${JSON.stringify(resolve('src/engine/launcher/warm/warm-pool.ts'))}
+    import { WarmPool } from ${JSON.stringify(resolve('src/engine/launcher/warm/warm-pool.ts'))}
     import { systemClock as clock } from ${JSON.stringify(resolve('src/engine/runtime/clock.ts'))}
     import { silentLogger as logger } from ${JSON.stringify(resolve('src/engine/runtime/logger.ts'))}
     const [python, dataDirectory] = process.argv.slice(1)
-    const pool = openWarmPool({ dataDirectory, resourcesDirectory: '/nowhere', clock, logger, onChange() {} })
+    const pool = new WarmPool({ dataDirectory, resourcesDirectory: '/nowhere', clock, logger, onChange() {} })
     pool.prepare(python)
     while (pool.mode(python).mode !== 'warm') await new Promise((resolve) => setTimeout(resolve, 5))
     await pool.close()

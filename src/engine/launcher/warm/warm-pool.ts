@@ -11,27 +11,6 @@ import { childEnvironment } from '../processes/child-environment.ts'
 import type { LaunchPlan } from '../runs/launch-plan.ts'
 import { type RunEvent, type RunEvents, readRunEvents } from '../runs/run-events.ts'
 
-/**
- * The parents of warm starts (resources/python/warm.py): for each Python a process that has Scrapy imported and forks.
- *
- *   absent ──prepare──> warming ──ready──> ready ──┬─ ended, stuck ──> waiting ──back-off──> warming
- *                          └──────failed, ended────┘
- *                                          ready ──┬─ packages changed, too large ──> warming (a new one)
- *                                                  └─ unused, or one too many ──> absent
- *
- * A parent that dies takes no run along: each run has a supervisor of its own, whose words go on coming here. Nothing
- * waits for a parent: where none is ready, `start` says so at once and the run starts cold.
- */
-export interface WarmPool {
-  /** Makes a parent ready in the background, where there is none. */
-  prepare(python: string): void
-  mode(python: string): StartMode
-  /** Resolves true once the supervisor has claimed the run; false: start it cold (it may have been claimed all the same). */
-  start(request: WarmRequest, events: RunEvents): Promise<boolean>
-  /** Ends the parents; runs go on. */
-  close(): Promise<void>
-}
-
 export interface WarmRequest {
   do: 'start' | 'list'
   directory: string
@@ -76,7 +55,7 @@ interface Parent {
   /** Paths and their modification times when the parent was started. */
   watched: [path: string, mtimeNs: string][]
   /** By the number of the request. */
-  waiting: Map<string, { events: RunEvents; timer: Timer; settle: (isTaken: boolean) => void }>
+  waiting: Map<string, { events: RunEvents; timer: Timer; answer: (isClaimed: boolean) => void }>
   running: Map<string, RunEvents>
   timer: Timer
   problem: string | null
@@ -91,43 +70,47 @@ interface Place {
   usedAtMs: number
 }
 
-export function openWarmPool(options: WarmPoolOptions): WarmPool {
-  const { clock, logger } = options
-  const places = new Map<string, Place>()
-  const parents = new Set<Parent>()
-  let requests = 0
-  let isClosed = false
+/**
+ * The parents of warm starts (resources/python/warm.py): for each Python a process that has Scrapy imported and forks.
+ *
+ *   absent ──prepare──> warming ──ready──> ready ──┬─ ended, stuck ──> waiting ──back-off──> warming
+ *                          └──────failed, ended────┘
+ *                                          ready ──┬─ packages changed, too large ──> warming (a new one)
+ *                                                  └─ unused, or one too many ──> absent
+ *
+ * A parent that dies takes no run along: each run has a supervisor of its own, whose words go on coming here. Nothing
+ * waits for a parent: where none is ready, `start` says so at once and the run starts cold.
+ */
+export class WarmPool {
+  readonly #options: WarmPoolOptions
+  readonly #clock: Clock
+  readonly #logger: Logger
+  readonly #places = new Map<string, Place>()
+  readonly #parents = new Set<Parent>()
+  #requests = 0
+  #isClosed = false
 
-  return { prepare, mode, start, close }
-
-  function placeOf(python: string): Place {
-    const known = places.get(python)
-    if (known) return known
-    const place = {
-      parent: null,
-      backoffMs: FIRST_BACKOFF_MS,
-      backoff: null,
-      problem: null,
-      usedAtMs: clock.monotonicMs()
-    }
-    places.set(python, place)
-    return place
+  constructor(options: WarmPoolOptions) {
+    this.#options = options
+    this.#clock = options.clock
+    this.#logger = options.logger
   }
 
-  function prepare(python: string): void {
-    const place = placeOf(python)
-    place.usedAtMs = clock.monotonicMs()
-    if (!CAN_FORK || isClosed || place.parent !== null || place.backoff !== null) return
-    place.parent = spawnParent(python)
-    endSurplus()
-    options.onChange()
+  /** Makes a parent ready in the background, where there is none. */
+  prepare(python: string): void {
+    const place = this.#placeOf(python)
+    place.usedAtMs = this.#clock.monotonicMs()
+    if (!CAN_FORK || this.#isClosed || place.parent !== null || place.backoff !== null) return
+    place.parent = this.#spawnParent(python)
+    this.#endSurplus()
+    this.#options.onChange()
   }
 
-  function mode(python: string): StartMode {
+  mode(python: string): StartMode {
     if (!CAN_FORK) {
       return { mode: 'cold', text: 'Each spider starts a Python of its own: forking is not safe on this system.' }
     }
-    const place = places.get(python)
+    const place = this.#places.get(python)
     if (place?.parent?.state === 'ready') {
       return { mode: 'warm', text: 'Scrapy is loaded and waiting: a spider starts in milliseconds.' }
     }
@@ -140,39 +123,43 @@ export function openWarmPool(options: WarmPoolOptions): WarmPool {
     return { mode: 'cold', text: 'Each spider starts a Python of its own, until the first has started.' }
   }
 
-  async function start(request: WarmRequest, events: RunEvents): Promise<boolean> {
+  /** Resolves true once the supervisor has claimed the run; false: start it cold (it may have been claimed all the same). */
+  async start(request: WarmRequest, events: RunEvents): Promise<boolean> {
     const { python } = request.launch
-    prepare(python)
-    const parent = places.get(python)!.parent
+    this.prepare(python)
+    const parent = this.#places.get(python)!.parent
     if (parent?.state !== 'ready') return false
     const problem = await problemOf(parent)
     if (problem !== null) {
-      replace(parent, problem)
+      this.#replace(parent, problem)
       return false
     }
-    // It may have ended while we looked.
-    if ((parent.state as Parent['state']) !== 'ready' || isClosed) return false
+    // It may have ended during the check.
+    if ((parent.state as Parent['state']) !== 'ready' || this.#isClosed) return false
     // Of its own: what the supervisor of an earlier try says is not about this one.
-    const id = String(++requests)
+    const id = String(++this.#requests)
     return new Promise((resolve) => {
-      const timer = clock.setTimer(CLAIM_LIMIT_MS, () => end(parent, 'the process that forks spiders did not answer'))
-      const settle = (isTaken: boolean) => {
+      const timer = this.#clock.setTimer(CLAIM_LIMIT_MS, () =>
+        this.#end(parent, 'the process that forks spiders did not answer')
+      )
+      const answer = (isClaimed: boolean) => {
         timer.cancel()
         parent.waiting.delete(id)
-        if (isTaken) parent.running.set(id, events)
-        resolve(isTaken)
+        if (isClaimed) parent.running.set(id, events)
+        resolve(isClaimed)
       }
-      parent.waiting.set(id, { events, timer, settle })
+      parent.waiting.set(id, { events, timer, answer })
       const launch = { ...request.launch, id }
       parent.process.stdin.write(`${JSON.stringify({ ...request, launch })}\n`)
     })
   }
 
-  async function close(): Promise<void> {
-    isClosed = true
-    for (const place of places.values()) place.backoff?.cancel()
+  /** Ends the parents; runs go on. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const place of this.#places.values()) place.backoff?.cancel()
     await Promise.all(
-      [...parents].map((parent) => {
+      [...this.#parents].map((parent) => {
         const { process } = parent
         // It alone may be what is waited for.
         process.ref()
@@ -180,19 +167,33 @@ export function openWarmPool(options: WarmPoolOptions): WarmPool {
           if (process.exitCode !== null || process.signalCode !== null) resolve()
           else process.once('exit', () => resolve())
         })
-        end(parent, 'the engine is closing')
+        this.#end(parent, 'the engine is closing')
         process.stdout.destroy()
         return hasEnded
       })
     )
   }
 
-  function spawnParent(python: string): Parent {
+  #placeOf(python: string): Place {
+    const known = this.#places.get(python)
+    if (known) return known
+    const place = {
+      parent: null,
+      backoffMs: FIRST_BACKOFF_MS,
+      backoff: null,
+      problem: null,
+      usedAtMs: this.#clock.monotonicMs()
+    }
+    this.#places.set(python, place)
+    return place
+  }
+
+  #spawnParent(python: string): Parent {
     const name = createHash('sha256').update(python).digest('hex').slice(0, 16)
-    const script = join(options.resourcesDirectory, 'python', 'warm.py')
-    const modules = join(options.dataDirectory, 'warm', `${name}.json`)
+    const script = join(this.#options.resourcesDirectory, 'python', 'warm.py')
+    const modules = join(this.#options.dataDirectory, 'warm', `${name}.json`)
     const process_ = spawn(python, [script, modules, ROOM_FOR_ARGUMENTS], {
-      cwd: options.dataDirectory,
+      cwd: this.#options.dataDirectory,
       env: childEnvironment(process.env),
       detached: true,
       stdio: ['pipe', 'pipe', 'ignore']
@@ -205,44 +206,46 @@ export function openWarmPool(options: WarmPoolOptions): WarmPool {
       watched: [],
       waiting: new Map(),
       running: new Map(),
-      timer: clock.setTimer(WARMING_LIMIT_MS, () => end(parent, 'loading Scrapy took too long')),
+      timer: this.#clock.setTimer(WARMING_LIMIT_MS, () => this.#end(parent, 'loading Scrapy took too long')),
       problem: null
     }
-    parents.add(parent)
+    this.#parents.add(parent)
     process_.unref()
     // Our end of it breaks when it dies, which 'exit' tells.
     process_.stdin.on('error', () => {})
     ;(process_.stdin as Writable & { unref?: () => void }).unref?.()
-    process_.once('error', (error) => ended(parent, error.message))
-    process_.once('exit', (code, signal) => ended(parent, `the process that forks spiders ended (${signal ?? code})`))
+    process_.once('error', (error) => this.#recordEnd(parent, error.message))
+    process_.once('exit', (code, signal) =>
+      this.#recordEnd(parent, `the process that forks spiders ended (${signal ?? code})`)
+    )
     process_.once('close', () => {
-      parents.delete(parent)
+      this.#parents.delete(parent)
       for (const events of parent.running.values()) events.gone()
     })
     readRunEvents(
       process_.stdout,
-      (event) => takeRunEvent(parent, event),
-      (line) => takeParentEvent(parent, line)
+      (event) => this.#forwardRunEvent(parent, event),
+      (line) => this.#applyParentEvent(parent, line)
     )
     return parent
   }
 
-  function takeRunEvent(parent: Parent, event: RunEvent): void {
+  #forwardRunEvent(parent: Parent, event: RunEvent): void {
     if (event.id === null) return
     const waiting = parent.waiting.get(event.id)
     if (event.event === 'gone') {
-      waiting?.settle(false)
+      waiting?.answer(false)
       const events = parent.running.get(event.id)
       parent.running.delete(event.id)
       events?.gone()
       return
     }
-    waiting?.settle(true)
+    waiting?.answer(true)
     if (event.event === 'child') parent.running.get(event.id)?.child(event)
     if (event.event === 'exit') parent.running.get(event.id)?.exit(event)
   }
 
-  function takeParentEvent(parent: Parent, line: string): void {
+  #applyParentEvent(parent: Parent, line: string): void {
     let event: z.infer<typeof ParentEvent>
     try {
       event = ParentEvent.parse(JSON.parse(line))
@@ -256,88 +259,91 @@ export function openWarmPool(options: WarmPoolOptions): WarmPool {
     }
     if (parent.state !== 'warming') return
     parent.state = 'ready'
-    parent.readyAtMs = clock.monotonicMs()
+    parent.readyAtMs = this.#clock.monotonicMs()
     parent.watched = Object.entries(event.watched)
     parent.timer.cancel()
-    parent.timer = clock.setTimer(UNUSED_MS, () => endUnused(parent))
-    logger.info({ python: parent.python }, 'Scrapy is loaded: spiders start by a fork')
-    options.onChange()
+    parent.timer = this.#clock.setTimer(UNUSED_MS, () => this.#endUnused(parent))
+    this.#logger.info({ python: parent.python }, 'Scrapy is loaded: spiders start by a fork')
+    this.#options.onChange()
   }
 
-  /** Why this parent should not be used any more; null: it is as good as a new one. Some tenths of a millisecond. */
-  async function problemOf(parent: Parent): Promise<string | null> {
-    const [rssBytes, ...changes] = await Promise.all([
-      readRssBytes(parent.process.pid!),
-      ...parent.watched.map(async ([path, mtimeNs]) => {
-        const { mtimeNs: newest } = await stat(path, { bigint: true }).catch(() => ({ mtimeNs: null }))
-        return String(newest) !== mtimeNs
-      })
-    ])
-    if (changes.includes(true)) return 'its packages have changed'
-    return rssBytes > LARGEST_RSS_BYTES ? 'the process that forks spiders has grown too large' : null
-  }
-
-  function replace(parent: Parent, reason: string): void {
-    const place = placeOf(parent.python)
+  #replace(parent: Parent, reason: string): void {
+    const place = this.#placeOf(parent.python)
     if (place.parent !== parent) return
-    logger.info({ python: parent.python, reason }, 'Scrapy is loaded anew')
+    this.#logger.info({ python: parent.python, reason }, 'Scrapy is loaded anew')
     place.parent = null
-    end(parent, reason)
-    prepare(parent.python)
+    this.#end(parent, reason)
+    this.prepare(parent.python)
   }
 
-  function endUnused(parent: Parent): void {
-    const place = placeOf(parent.python)
-    const leftMs = place.usedAtMs + UNUSED_MS - clock.monotonicMs()
+  #endUnused(parent: Parent): void {
+    const place = this.#placeOf(parent.python)
+    const leftMs = place.usedAtMs + UNUSED_MS - this.#clock.monotonicMs()
     // The only one is the main Python's: the next spider shall not wait.
-    if (leftMs > 0 || livePlaces().length <= 1) {
-      parent.timer = clock.setTimer(Math.max(leftMs, 60_000), () => endUnused(parent))
+    if (leftMs > 0 || this.#livePlaces().length <= 1) {
+      parent.timer = this.#clock.setTimer(Math.max(leftMs, 60_000), () => this.#endUnused(parent))
       return
     }
-    letGo(place)
+    this.#release(place)
   }
 
-  function endSurplus(): void {
-    const live = livePlaces().sort((one, other) => one.usedAtMs - other.usedAtMs)
-    for (const place of live.slice(0, Math.max(0, live.length - MOST_PARENTS))) letGo(place)
+  #endSurplus(): void {
+    const live = this.#livePlaces().sort((one, other) => one.usedAtMs - other.usedAtMs)
+    for (const place of live.slice(0, Math.max(0, live.length - MOST_PARENTS))) this.#release(place)
   }
 
-  function livePlaces(): Place[] {
-    return [...places.values()].filter((place) => place.parent !== null)
+  #livePlaces(): Place[] {
+    return [...this.#places.values()].filter((place) => place.parent !== null)
   }
 
-  function letGo(place: Place): void {
+  #release(place: Place): void {
     const { parent } = place
     place.parent = null
-    if (parent) end(parent, 'it was not used')
-    options.onChange()
+    if (parent) this.#end(parent, 'it was not used')
+    this.#options.onChange()
   }
 
   /** Ends a parent. Requests it has not answered start cold, and the claim sees to it that none starts twice. */
-  function end(parent: Parent, reason: string): void {
+  #end(parent: Parent, reason: string): void {
     parent.process.kill('SIGKILL')
-    ended(parent, reason)
+    this.#recordEnd(parent, reason)
   }
 
-  function ended(parent: Parent, reason: string): void {
+  #recordEnd(parent: Parent, reason: string): void {
     if (parent.state === 'ended') return
-    const livedMs = parent.state === 'ready' ? clock.monotonicMs() - parent.readyAtMs : 0
+    const livedMs = parent.state === 'ready' ? this.#clock.monotonicMs() - parent.readyAtMs : 0
     parent.state = 'ended'
     parent.timer.cancel()
-    for (const { settle } of [...parent.waiting.values()]) settle(false)
-    const place = placeOf(parent.python)
-    if (place.parent !== parent || isClosed) return
+    for (const { answer } of [...parent.waiting.values()]) answer(false)
+    const place = this.#placeOf(parent.python)
+    if (place.parent !== parent || this.#isClosed) return
     place.parent = null
     place.problem = parent.problem ?? reason
     if (livedMs > GOOD_LIFE_MS) place.backoffMs = FIRST_BACKOFF_MS
-    logger.warn({ python: parent.python, reason: place.problem, againInMs: place.backoffMs }, 'spiders start cold')
-    place.backoff = clock.setTimer(place.backoffMs, () => {
+    this.#logger.warn(
+      { python: parent.python, reason: place.problem, againInMs: place.backoffMs },
+      'spiders start cold'
+    )
+    place.backoff = this.#clock.setTimer(place.backoffMs, () => {
       place.backoff = null
-      prepare(parent.python)
+      this.prepare(parent.python)
     })
     place.backoffMs = Math.min(LONGEST_BACKOFF_MS, place.backoffMs * 2)
-    options.onChange()
+    this.#options.onChange()
   }
+}
+
+/** Why this parent should not be used any more; null: it is as good as a new one. Some tenths of a millisecond. */
+async function problemOf(parent: Parent): Promise<string | null> {
+  const [rssBytes, ...changes] = await Promise.all([
+    readRssBytes(parent.process.pid!),
+    ...parent.watched.map(async ([path, mtimeNs]) => {
+      const { mtimeNs: newest } = await stat(path, { bigint: true }).catch(() => ({ mtimeNs: null }))
+      return String(newest) !== mtimeNs
+    })
+  ])
+  if (changes.includes(true)) return 'its packages have changed'
+  return rssBytes > LARGEST_RSS_BYTES ? 'the process that forks spiders has grown too large' : null
 }
 
 async function readRssBytes(pid: number): Promise<number> {
