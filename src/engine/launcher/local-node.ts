@@ -23,7 +23,7 @@ import { readLogRange } from './runs/log-range.ts'
 import { openProcessTable } from './processes/process-table.ts'
 import { findPythons, openPythonEnvironment } from './pythons/python-environment.ts'
 import { type Run, RunList } from './runs/run-list.ts'
-import { openRunWatch, type RunWatch } from './runs/run-watch.ts'
+import { RunWatch } from './runs/run-watch.ts'
 import { clearListings, listSpiders } from './pythons/spider-listing.ts'
 import { WarmPool } from './warm/warm-pool.ts'
 
@@ -147,7 +147,7 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
     onChange: changed
   })
   runs = openedRuns
-  watch = await openRunWatch({
+  watch = await RunWatch.open({
     runs: () => openedRuns.list(),
     signal: (run, signal) => openedRuns.cancel(run.spec.project, run.spec.jobid, signal),
     logFileOf: (run) => logFileOf(directories.logsDirectory, run.spec),
@@ -183,8 +183,8 @@ export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNod
     refreshPython: python.refresh,
     createEnvironment: python.create,
     listSpidersOfEgg: (egg, project, signal) => listSpidersIn(project, { egg }, signal),
-    usageOf: openedWatch.usageOf,
-    newestUsage: openedWatch.newestUsage,
+    usageOf: (jobid) => openedWatch.usageOf(jobid),
+    newestUsage: (jobid) => openedWatch.newestUsage(jobid),
     onUsage(listener) {
       usageListeners.add(listener)
       return () => usageListeners.delete(listener)

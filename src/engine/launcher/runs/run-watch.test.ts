@@ -9,7 +9,7 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/t
 import type { ProcessRow } from '../processes/process-table.ts'
 import { readLimit } from './run-directory.ts'
 import type { Run } from './run-list.ts'
-import { openRunWatch, type RunWatch, SAMPLE_INTERVAL_MS } from './run-watch.ts'
+import { RunWatch, SAMPLE_INTERVAL_MS } from './run-watch.ts'
 
 const MEGABYTE = 1024 * 1024
 let directory: TemporaryDirectory
@@ -39,7 +39,7 @@ afterEach(async () => {
 })
 
 async function open(cancelWaitsMs = CANCEL_WAITS_MS): Promise<RunWatch> {
-  const watch = await openRunWatch({
+  const watch = await RunWatch.open({
     runs: () => ({ running, finished }),
     signal: async (run, signal) => {
       // What the next engine must know is on the disk before the signal is.
@@ -253,7 +253,7 @@ describe('a limit', () => {
     ['tells it only to others', unreadable]
   ])('holds also where the system %s', async (_case, processes) => {
     const run = await aRun('a', 100, { wallSeconds: 1, memoryMegabytes: 16 })
-    const watch = await openRunWatch({
+    const watch = await RunWatch.open({
       runs: () => ({ running, finished }),
       signal: async (_run, signal) => signals.push(signal),
       logFileOf: () => '/none',

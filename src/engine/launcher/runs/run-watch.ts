@@ -13,27 +13,6 @@ import { readLimit, readRunFiles, writeLimit, writeWhole } from './run-directory
 import type { Run } from './run-list.ts'
 import { type RunProcesses, type RunUsage, sumUsage, UsageHistory } from './usage.ts'
 
-/**
- * Watches what runs: samples the memory and CPU time of all of them in one pass, and ends those that hit a limit.
- *
- *   running --limit hit--> limit.json written --> the stop ladder (shared/stop-ladder.ts) ... until it has ended
- *
- * One timer for all runs, and none while nothing runs. limit.json comes before the first signal, so the next engine knows
- * why a run ends that this one began to stop, and goes on with the signals where time has got to.
- */
-export interface RunWatch {
-  /** A run started or ended. */
-  wake(): void
-  /** A cancel was asked: how the run ends now is no longer a limit's doing. */
-  forgetLimits(jobid: string): void
-  /** Oldest first; empty for a run that is not known or was never sampled. */
-  usageOf(jobid: string): UsageSample[]
-  newestUsage(jobid: string): UsageSample | null
-  /** What was seen of an ended run: the limit that ended it, in words, and what it used at most. */
-  endOf(run: Run): { limit: string | null; peakMemoryBytes: number | null; cpuSeconds: number | null }
-  close(): Promise<void>
-}
-
 export interface RunWatchOptions {
   runs: () => { running: Run[]; finished: Run[] }
   signal: (run: Run, signal: 'INT' | 'KILL') => Promise<unknown>
@@ -47,7 +26,7 @@ export interface RunWatchOptions {
   onSample: () => void
 }
 
-/** What the wall clock goes beyond or behind the monotonic one between two looks, where somebody set it or the machine slept. */
+/** What the wall clock goes beyond or behind the monotonic one between two samples, where somebody set it or the machine slept. */
 const JUMP_MS = 1_000
 /** A limit can be noticed this much late. */
 export const SAMPLE_INTERVAL_MS = 2_000
@@ -71,146 +50,181 @@ interface Watched extends RunProcesses {
   jumpedAtMs: number
 }
 
-/** Takes over what an earlier engine left: limits that were hit, and secrets of runs that ended meanwhile. */
-export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> {
-  const { clock, logger } = options
-  const watched = new Map<string, Watched>()
+/**
+ * Watches what runs: samples the memory and CPU time of all of them in one pass, and ends those that hit a limit.
+ *
+ *   running --limit hit--> limit.json written --> the stop ladder (shared/stop-ladder.ts) ... until it has ended
+ *
+ * One timer for all runs, and none while nothing runs. limit.json comes before the first signal, so the next engine knows
+ * why a run ends that this one began to stop, and goes on with the signals where time has got to.
+ */
+export class RunWatch {
+  readonly #options: RunWatchOptions
+  readonly #clock: Clock
+  readonly #logger: Logger
+  readonly #watched = new Map<string, Watched>()
   /** Limits that ended runs, by jobid; those of an earlier engine included. */
-  const limits = new Map<string, { text: string; atMs: number }>()
-  const hidden = new WeakSet<Run>()
-  const underWay = new Set<Promise<unknown>>()
-  let timer: Timer | null = null
-  let isClosed = false
-  let isBlind = false
-  let clocksApartMs = clock.nowMs() - clock.monotonicMs()
+  readonly #limits = new Map<string, { text: string; atMs: number }>()
+  readonly #hidden = new WeakSet<Run>()
+  readonly #underWay = new Set<Promise<unknown>>()
+  #timer: Timer | null = null
+  #isClosed = false
+  #isBlind = false
+  #clocksApartMs: number
 
-  const { running, finished } = options.runs()
-  for (const { spec, directory } of [...running, ...finished]) {
-    const limit = spec.limits === null ? null : await readLimit(directory)
-    if (limit !== null) limits.set(spec.jobid, limit)
-  }
-  wake()
-
-  return {
-    wake,
-    forgetLimits(jobid) {
-      const one = watched.get(jobid)
-      if (one !== undefined) one.isCancelled = true
-    },
-    usageOf: (jobid) => watched.get(jobid)?.history.list() ?? [],
-    newestUsage: (jobid) => watched.get(jobid)?.history.newest ?? null,
-    endOf({ spec, exit }) {
-      const one = watched.get(spec.jobid)
-      const peaks = [one?.peakMemoryBytes, exit?.maxRssBytes].filter((bytes) => bytes != null)
-      return {
-        limit: limits.get(spec.jobid)?.text ?? (exit === null ? null : limitOfExit(spec.limits, exit)),
-        // The samples see all processes at once, but not every moment; the system every moment, but each process alone.
-        peakMemoryBytes: peaks.length === 0 ? null : Math.max(...peaks),
-        cpuSeconds: exit?.cpuSeconds ?? one?.cpuSeconds ?? null
-      }
-    },
-    async close() {
-      isClosed = true
-      timer?.cancel()
-      await Promise.allSettled(underWay)
-    }
+  private constructor(options: RunWatchOptions) {
+    const { clock, logger } = options
+    this.#options = options
+    this.#clock = clock
+    this.#logger = logger
+    this.#clocksApartMs = clock.nowMs() - clock.monotonicMs()
   }
 
-  function wake(): void {
-    // With a timer set, the next look sees what is new.
-    if (isClosed || timer !== null) return
+  /** Takes over what an earlier engine left: limits that were hit, and secrets of runs that ended meanwhile. */
+  static async open(options: RunWatchOptions): Promise<RunWatch> {
+    const watch = new RunWatch(options)
     const { running, finished } = options.runs()
-    for (const run of finished) if (run.spec.secretNames.length > 0) hideSecrets(run)
-    if (running.length > 0) timer = clock.setTimer(SAMPLE_INTERVAL_MS, () => void track(sample()))
+    for (const { spec, directory } of [...running, ...finished]) {
+      const limit = spec.limits === null ? null : await readLimit(directory)
+      if (limit !== null) watch.#limits.set(spec.jobid, limit)
+    }
+    watch.wake()
+    return watch
   }
 
-  async function sample(): Promise<void> {
-    try {
-      adjustForJump()
-      const { running, finished } = options.runs()
-      const isNew = await addNew(running)
-      forget(running, finished)
-      const usage = await measure(running, isNew)
-      await Promise.all(running.map((run) => enforce(watched.get(run.spec.jobid)!, usage)))
-      if (usage !== null) options.onSample()
-    } catch (error) {
-      logger.error({ error: String(error) }, 'looking at what the spiders use failed; looked again')
+  /** A run started or ended. */
+  wake(): void {
+    // With a timer set, the next sample sees what is new.
+    if (this.#isClosed || this.#timer !== null) return
+    const { running, finished } = this.#options.runs()
+    for (const run of finished) if (run.spec.secretNames.length > 0) this.#hideSecrets(run)
+    if (running.length > 0)
+      this.#timer = this.#clock.setTimer(SAMPLE_INTERVAL_MS, () => void this.#track(this.#sample()))
+  }
+
+  /** A cancel was asked: how the run ends now is no longer a limit's doing. */
+  forgetLimits(jobid: string): void {
+    const one = this.#watched.get(jobid)
+    if (one !== undefined) one.isCancelled = true
+  }
+
+  /** Oldest first; empty for a run that is not known or was never sampled. */
+  usageOf(jobid: string): UsageSample[] {
+    return this.#watched.get(jobid)?.history.list() ?? []
+  }
+
+  newestUsage(jobid: string): UsageSample | null {
+    return this.#watched.get(jobid)?.history.newest ?? null
+  }
+
+  /** What was seen of an ended run: the limit that ended it, in words, and what it used at most. */
+  endOf({ spec, exit }: Run): { limit: string | null; peakMemoryBytes: number | null; cpuSeconds: number | null } {
+    const one = this.#watched.get(spec.jobid)
+    const peaks = [one?.peakMemoryBytes, exit?.maxRssBytes].filter((bytes) => bytes != null)
+    return {
+      limit: this.#limits.get(spec.jobid)?.text ?? (exit === null ? null : limitOfExit(spec.limits, exit)),
+      // The samples see all processes at once, but not every moment; the system every moment, but each process alone.
+      peakMemoryBytes: peaks.length === 0 ? null : Math.max(...peaks),
+      cpuSeconds: exit?.cpuSeconds ?? one?.cpuSeconds ?? null
     }
-    timer = null
-    wake()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#timer?.cancel()
+    await Promise.allSettled(this.#underWay)
+  }
+
+  async #sample(): Promise<void> {
+    try {
+      this.#adjustForJump()
+      const { running, finished } = this.#options.runs()
+      const isNew = await this.#addNew(running)
+      this.#forget(running, finished)
+      const usage = await this.#measure(running, isNew)
+      await Promise.all(running.map((run) => this.#enforce(this.#watched.get(run.spec.jobid)!, usage)))
+      if (usage !== null) this.#options.onSample()
+    } catch (error) {
+      this.#logger.error({ error: String(error) }, 'sampling what the spiders use failed; it is tried again')
+    }
+    this.#timer = null
+    this.wake()
   }
 
   /** Limits count the time that spiders had: not that of a machine that slept, or of a clock that was set. */
-  function adjustForJump(): void {
-    const apartMs = clock.nowMs() - clock.monotonicMs()
-    const jumpMs = apartMs - clocksApartMs
-    clocksApartMs = apartMs
+  #adjustForJump(): void {
+    const apartMs = this.#clock.nowMs() - this.#clock.monotonicMs()
+    const jumpMs = apartMs - this.#clocksApartMs
+    this.#clocksApartMs = apartMs
     if (Math.abs(jumpMs) < JUMP_MS) return
-    for (const one of watched.values()) {
+    for (const one of this.#watched.values()) {
       one.jumpsMs += jumpMs
-      one.jumpedAtMs = ownTimeOf(one)
+      one.jumpedAtMs = this.#ownTimeOf(one)
     }
   }
 
-  function ownTimeOf({ jumpsMs }: Watched): number {
-    return clock.nowMs() - jumpsMs
+  #ownTimeOf({ jumpsMs }: Watched): number {
+    return this.#clock.nowMs() - jumpsMs
   }
 
   /** Whether there were new ones among them. */
-  async function addNew(running: Run[]): Promise<boolean> {
-    const news = running.filter((run) => !watched.has(run.spec.jobid))
+  async #addNew(running: Run[]): Promise<boolean> {
+    const news = running.filter((run) => !this.#watched.has(run.spec.jobid))
     const supervisors = await Promise.all(news.map(async (run) => (await readRunFiles(run.directory)).supervisor))
     const shared = new Set<number>()
-    const seen = new Set([...watched.values()].flatMap(({ supervisor }) => supervisor?.pid ?? []))
+    const seen = new Set([...this.#watched.values()].flatMap(({ supervisor }) => supervisor?.pid ?? []))
     for (const supervisor of supervisors) {
       if (supervisor !== null && seen.has(supervisor.pid)) shared.add(supervisor.pid)
       if (supervisor !== null) seen.add(supervisor.pid)
     }
     for (const [index, run] of news.entries()) {
       const { memoryMegabytes, cpuSeconds } = run.spec.limits ?? {}
-      if (options.processes === null && (memoryMegabytes ?? cpuSeconds) != null) {
-        logger.warn(
+      if (this.#options.processes === null && (memoryMegabytes ?? cpuSeconds) != null) {
+        this.#logger.warn(
           { jobid: run.spec.jobid },
-          'this system does not tell what spiders use: memory and CPU are not held'
+          'this system does not tell what spiders use: limits on memory and CPU time are not enforced'
         )
       }
-      watched.set(run.spec.jobid, newWatched(run, supervisors[index] ?? null, limits.get(run.spec.jobid) ?? null))
+      this.#watched.set(
+        run.spec.jobid,
+        this.#newWatched(run, supervisors[index] ?? null, this.#limits.get(run.spec.jobid) ?? null)
+      )
     }
     // Who stands over several runs tells nothing about whose an orphan is.
-    for (const one of watched.values()) if (shared.has(one.supervisor?.pid ?? 0)) one.supervisor = null
+    for (const one of this.#watched.values()) if (shared.has(one.supervisor?.pid ?? 0)) one.supervisor = null
     return news.length > 0
   }
 
   /** Keeps the samples of the newest ended runs, and the limits of those that the run list still knows. */
-  function forget(running: Run[], finished: Run[]): void {
+  #forget(running: Run[], finished: Run[]): void {
     const kept = new Set([...running, ...finished.slice(0, ENDED_KEPT)].map((run) => run.spec.jobid))
-    for (const jobid of watched.keys()) if (!kept.has(jobid)) watched.delete(jobid)
-    if (limits.size === 0) return
+    for (const jobid of this.#watched.keys()) if (!kept.has(jobid)) this.#watched.delete(jobid)
+    if (this.#limits.size === 0) return
     const known = new Set([...running, ...finished].map((run) => run.spec.jobid))
-    for (const jobid of limits.keys()) if (!known.has(jobid)) limits.delete(jobid)
+    for (const jobid of this.#limits.keys()) if (!known.has(jobid)) this.#limits.delete(jobid)
   }
 
-  async function measure(running: Run[], isNew: boolean): Promise<Map<Watched, RunUsage> | null> {
-    if (options.processes === null) return null
-    const live = running.map((run) => watched.get(run.spec.jobid)!)
+  async #measure(running: Run[], isNew: boolean): Promise<Map<Watched, RunUsage> | null> {
+    if (this.#options.processes === null) return null
+    const live = running.map((run) => this.#watched.get(run.spec.jobid)!)
     const wanted = new Set(live.flatMap((one) => [one.child.pid, one.supervisor?.pid ?? 0, ...one.members.keys()]))
     let rows: ProcessRow[]
     try {
-      rows = await options.processes.read((pid) => wanted.has(pid), isNew)
+      rows = await this.#options.processes.read((pid) => wanted.has(pid), isNew)
     } catch (error) {
       // What can be known without it must not wait for it: time, silence, the log.
-      if (!isBlind) logger.warn({ error: String(error) }, 'the processes of this system cannot be listed')
-      isBlind = true
+      if (!this.#isBlind) this.#logger.warn({ error: String(error) }, 'the processes of this system cannot be listed')
+      this.#isBlind = true
       return null
     }
-    isBlind = false
+    this.#isBlind = false
     const usage = sumUsage(rows, live)
-    for (const [one, used] of usage) if (used.processes > 0) recordUsage(one, used)
+    for (const [one, used] of usage) if (used.processes > 0) this.#recordUsage(one, used)
     return usage
   }
 
-  function recordUsage(one: Watched, used: RunUsage): void {
-    const nowMs = clock.monotonicMs()
+  #recordUsage(one: Watched, used: RunUsage): void {
+    const nowMs = this.#clock.monotonicMs()
     const before = one.cpuSeconds ?? 0
     // A process that nobody waited for takes its time along when it ends: what was used stays used.
     one.cpuSeconds = Math.max(before, used.cpuSeconds)
@@ -218,62 +232,65 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
     const elapsedSeconds = (nowMs - one.sampledAtMs) / 1000
     one.sampledAtMs = nowMs
     one.history.add({
-      atMs: clock.nowMs(),
+      atMs: this.#clock.nowMs(),
       memoryBytes: used.memoryBytes,
       cpuShare: elapsedSeconds > 0 ? Math.round(((one.cpuSeconds - before) / elapsedSeconds) * 1000) / 1000 : 0,
       processes: used.processes
     })
   }
 
-  async function enforce(one: Watched, usage: Map<Watched, RunUsage> | null): Promise<void> {
+  async #enforce(one: Watched, usage: Map<Watched, RunUsage> | null): Promise<void> {
     const { run } = one
     if (run.spec.limits === null || one.isCancelled) return
-    const nowMs = ownTimeOf(one)
+    const nowMs = this.#ownTimeOf(one)
     if (one.limit === null) {
-      const hit = findLimitHit(run.spec.limits, await factsOf(one, usage?.get(one) ?? null), nowMs)
-      if (hit === null || isClosed || run.state !== 'running' || one.isCancelled) return
+      const hit = findLimitHit(run.spec.limits, await this.#factsOf(one, usage?.get(one) ?? null), nowMs)
+      if (hit === null || this.#isClosed || run.state !== 'running' || one.isCancelled) return
       const limit = { text: hit.text, atMs: nowMs }
       // A spider that removed its directory does not escape; only the next engine will not know why it was stopped.
-      await writeLimit(run.directory, { ...limit, atMs: clock.nowMs() }).catch((error: unknown) => {
-        logger.error({ jobid: run.spec.jobid, error: String(error) }, 'a limit that was hit could not be written down')
+      await writeLimit(run.directory, { ...limit, atMs: this.#clock.nowMs() }).catch((error: unknown) => {
+        this.#logger.error(
+          { jobid: run.spec.jobid, error: String(error) },
+          'a limit that was hit could not be written down'
+        )
       })
       one.limit = limit
-      limits.set(run.spec.jobid, limit)
-      logger.info({ jobid: run.spec.jobid, limit: hit.text }, 'a run hit a limit and is stopped')
+      this.#limits.set(run.spec.jobid, limit)
+      this.#logger.info({ jobid: run.spec.jobid, limit: hit.text }, 'a run hit a limit and is stopped')
     }
-    if (stepDue(nowMs - one.limit.atMs, options.cancelWaitsMs) < one.steps || isClosed) return
+    if (stepDue(nowMs - one.limit.atMs, this.#options.cancelWaitsMs) < one.steps || this.#isClosed) return
     const step = one.steps
     one.steps += 1
-    await options.signal(run, signalOfStep(step))
+    await this.#options.signal(run, signalOfStep(step))
   }
 
-  async function factsOf(one: Watched, usage: RunUsage | null): Promise<RunFacts> {
+  async #factsOf(one: Watched, usage: RunUsage | null): Promise<RunFacts> {
     const { run, cpuSeconds } = one
     const { silentSeconds, logMegabytes } = run.spec.limits!
     const log =
-      silentSeconds == null && logMegabytes == null ? null : await stat(options.logFileOf(run)).catch(() => null)
+      silentSeconds == null && logMegabytes == null ? null : await stat(this.#options.logFileOf(run)).catch(() => null)
     return {
       startedAtMs: run.startedAtMs!,
       memoryBytes: usage?.memoryBytes ?? null,
       cpuSeconds,
       logBytes: log?.size ?? null,
-      loggedAtMs: log === null ? null : loggedAtOf(one, log.mtimeMs)
+      loggedAtMs: log === null ? null : this.#loggedAtOf(one, log.mtimeMs)
     }
   }
 
   /** In its own time. A line from before a jump can seem to be of any time, the future included. */
-  function loggedAtOf(one: Watched, wallMs: number): number {
+  #loggedAtOf(one: Watched, wallMs: number): number {
     if (one.jumpsMs === 0) return wallMs
     const ownMs = wallMs - one.jumpsMs
-    return ownMs > ownTimeOf(one) + JUMP_MS ? one.jumpedAtMs : Math.max(ownMs, one.jumpedAtMs)
+    return ownMs > this.#ownTimeOf(one) + JUMP_MS ? one.jumpedAtMs : Math.max(ownMs, one.jumpedAtMs)
   }
 
   /** Nobody needs the values of an ended run: neither on the disk nor in memory. */
-  function hideSecrets(run: Run): void {
-    if (hidden.has(run)) return
-    hidden.add(run)
+  #hideSecrets(run: Run): void {
+    if (this.#hidden.has(run)) return
+    this.#hidden.add(run)
     run.spec = maskSecrets(run.spec)
-    void track(
+    void this.#track(
       (async () => {
         await writeWhole(run.directory, 'spec.json', run.spec)
         // The one may hold them, the other whatever the spider printed; both have served their time.
@@ -282,19 +299,19 @@ export async function openRunWatch(options: RunWatchOptions): Promise<RunWatch> 
     )
   }
 
-  function track(work: Promise<unknown>): Promise<unknown> {
-    const settled = work
-      .catch((error: unknown) => logger.error({ error: String(error) }, 'a run could not be looked after'))
-      .finally(() => underWay.delete(settled))
-    underWay.add(settled)
-    return settled
+  #track(work: Promise<unknown>): Promise<unknown> {
+    const tracked = work
+      .catch((error: unknown) => this.#logger.error({ error: String(error) }, 'a piece of work for a run failed'))
+      .finally(() => this.#underWay.delete(tracked))
+    this.#underWay.add(tracked)
+    return tracked
   }
 
-  function newWatched(run: Run, supervisor: ProcessIdentity | null, limit: Watched['limit']): Watched {
+  #newWatched(run: Run, supervisor: ProcessIdentity | null, limit: Watched['limit']): Watched {
     // Those that an earlier engine took are taken.
-    const steps = limit === null ? 0 : stepDue(clock.nowMs() - limit.atMs, options.cancelWaitsMs)
+    const steps = limit === null ? 0 : stepDue(this.#clock.nowMs() - limit.atMs, this.#options.cancelWaitsMs)
     const ofRun = { run, child: run.child!, supervisor, members: new Map(), limit, steps, isCancelled: false }
-    const sampledAtMs = clock.monotonicMs() - Math.max(0, clock.nowMs() - run.startedAtMs!)
+    const sampledAtMs = this.#clock.monotonicMs() - Math.max(0, this.#clock.nowMs() - run.startedAtMs!)
     const jumps = { jumpsMs: 0, jumpedAtMs: run.startedAtMs! }
     return { ...ofRun, ...jumps, history: new UsageHistory(), peakMemoryBytes: null, cpuSeconds: null, sampledAtMs }
   }
