@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest'
 import { type DispatchFixtures, it } from '../testing/dispatch-fixtures.ts'
+import { NodeError } from '../nodes/node-client.ts'
 import { FakeNode } from '../testing/fake-node.ts'
 
 /** Jobs are sent to the first: the second has no room for any but what it takes from the queue of both. */
@@ -37,6 +38,35 @@ describe('of two nodes that share one queue, the one that a job was not sent to'
     await clock.advanceBy(30_000)
     expect([...node.executed, ...other.executed]).toEqual([id])
     expect(await engine.job(id)).toMatchObject({ status: 'lost', reason: 'taken by another node' })
+  })
+
+  it('had it, but the other is seen to run it while that is looked up: the run goes on', async ({
+    clock,
+    store,
+    engine
+  }) => {
+    const { node, other } = await startBoth({ clock, engine })
+    node.behaviours = ['lose_request']
+    const readLog = node.readLog.bind(node)
+    node.readLog = async () => {
+      throw new NodeError('timeout', 'fake is slow', { delivered: 'unknown' })
+    }
+    const id = await engine.enqueue()
+    await other.schedule({ ...REQUEST, jobid: id })
+    await clock.advanceBy(10_000)
+    other.restart({ loseLogs: true })
+    await clock.advanceBy(30_000)
+    node.readLog = readLog
+    const listTimeline = store.listTimeline.bind(store)
+    store.listTimeline = async (jobId) => {
+      store.listTimeline = listTimeline
+      await node.schedule({ ...REQUEST, jobid: id })
+      await new Promise<void>((resolve) => void clock.setTimer(5_000, resolve))
+      return listTimeline(jobId)
+    }
+    await clock.advanceBy(30_000)
+    expect(node.executed).toEqual([id])
+    expect(await engine.job(id)).toMatchObject({ state: 'running' })
   })
 
   it('is seen to have it when the job was sent again already: the job is flagged', async ({ clock, engine }) => {

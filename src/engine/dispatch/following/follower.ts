@@ -227,12 +227,14 @@ export class Follower {
   async #concludeAbsent(node: FleetNode, one: LiveAttempt, evidence: Record<string, unknown>): Promise<void> {
     const { live, clock } = this.#context
     const { name } = node.stored
+    // As it was judged: one that is seen there while the store is asked below is not absent.
+    const from = [one.state]
     const holderId = await this.#listedElsewhere(node, one)
     if (holderId !== null) {
       const holder = this.#context.fleet.get(holderId)?.stored.name ?? holderId
       const text = `Lost: it was sent to ${name}, and ${holder} has it. Do these two share one queue? Give each its own dbs_dir`
       await conclude(this.#context, one, {
-        from: [one.state],
+        from,
         result: 'lost',
         reason: 'taken by another node',
         text,
@@ -242,7 +244,7 @@ export class Follower {
     }
     const remembers = await this.#remembersSince(node, one)
     await live.end(one, {
-      from: [one.state],
+      from,
       kind: 'absent',
       result: 'absent',
       reason: 'never arrived',
@@ -298,6 +300,7 @@ export class Follower {
   async #followOrphan(node: FleetNode, one: LiveAttempt, sizeBytes: number): Promise<void> {
     const { store, live, clock } = this.#context
     const nowMs = clock.monotonicMs()
+    const from = [one.state]
     const orphan = this.#orphans.get(one)
     if (orphan === undefined || sizeBytes !== orphan.sizeBytes) {
       this.#orphans.set(one, { sizeBytes, silentSinceMs: nowMs })
@@ -306,7 +309,7 @@ export class Follower {
       const timeline = await store.listTimeline(one.jobId)
       if (timeline.some(({ kind, attemptNumber }) => kind === 'vanished' && attemptNumber === one.number)) return
       await live.move(one, {
-        from: [one.state],
+        from,
         to: 'running',
         kind: 'vanished',
         entry: {
@@ -320,7 +323,7 @@ export class Follower {
     }
     if (nowMs - orphan.silentSinceMs < ORPHAN_SILENCE_MS) return
     await conclude(this.#context, one, {
-      from: [one.state],
+      from,
       result: 'lost',
       reason: 'node forgot',
       text: `Lost: ${node.stored.name} forgot it, and its log has stood still for a minute without closing stats`,
