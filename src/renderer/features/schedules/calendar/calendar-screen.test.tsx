@@ -44,7 +44,7 @@ it('lists an hour beside the week, with the way to each schedule and its own tim
   expect(pane.getByRole('link', { name: 'nightly prices' }).getAttribute('href')).toMatch(/schedules\?schedule=/)
   expect(pane.getAllByText(/03:00 in Europe\/Berlin/).length).toBeGreaterThan(0)
   // It stands where its rule says, and tells that its jobs start later.
-  expect(pane.getByText(/starts 48 s later: its jitter/)).toBeTruthy()
+  expect(pane.getByText(/starts 48 s later \(jitter\)/)).toBeTruthy()
   fireEvent.keyDown(document.body, { key: 'Escape' })
   await waitFor(() => expect(screen.queryByRole('complementary', { name: 'Runs in this hour' })).toBeNull())
 })
