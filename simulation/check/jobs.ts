@@ -1,4 +1,4 @@
-import type { Attempt, Transition, TransitionKind } from '../../src/shared/contract/index.ts'
+import { type Attempt, ATTEMPT_REASONS, type Transition, type TransitionKind } from '../../src/shared/contract/index.ts'
 import type { StoredJob } from '../../src/engine/store/records.ts'
 import type { Run } from '../scrapyd/run.ts'
 import type { History, Violation } from '../work/history.ts'
@@ -140,7 +140,7 @@ export function checkJobs(history: History): Violation[] {
     if (job.outcome === 'failed' && run.ended === 'finished' && isLogWhole && !wasTooLong) {
       complain('outcome', `failed (${job.reason}), but its run finished and its log says so`)
     }
-    const wasTaken = last.reason === 'given up' || last.reason === 'node removed'
+    const wasTaken = last.reason === ATTEMPT_REASONS.givenUp || last.reason === ATTEMPT_REASONS.nodeRemoved
     if (job.outcome === 'lost' && !wasTaken && run.ended === 'finished' && isLogWhole && endedBefore) {
       complain('outcome', `lost (${job.reason}), but its run finished and its log says so`)
     }

@@ -1,3 +1,4 @@
+import { ATTEMPT_REASONS } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { FleetFollower, FleetNode } from '../nodes/fleet.ts'
 import type { NodeSignal, Snapshot } from '../nodes/node-client.ts'
@@ -162,7 +163,7 @@ export class Dispatch implements FleetFollower {
       missing.map((one) =>
         one.nodeId === LOCAL_NODE_ID
           ? this.#abandon(one, 'node turned off', 'the node on this computer is turned off')
-          : this.#abandon(one, 'node removed', 'its node is not in the fleet any more')
+          : this.#abandon(one, ATTEMPT_REASONS.nodeRemoved, 'its node is not in the fleet any more')
       )
     )
   }
@@ -172,7 +173,9 @@ export class Dispatch implements FleetFollower {
     this.#giveUp.forget(nodeId)
     this.#stuck.forget(nodeId)
     const ours = this.#context.live.ofNode(nodeId)
-    await Promise.all(ours.map((one) => this.#abandon(one, 'node removed', 'its node was removed from the fleet')))
+    await Promise.all(
+      ours.map((one) => this.#abandon(one, ATTEMPT_REASONS.nodeRemoved, 'its node was removed from the fleet'))
+    )
   }
 
   async stop(): Promise<void> {

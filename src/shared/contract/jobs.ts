@@ -186,6 +186,9 @@ export type AttemptState = z.infer<typeof AttemptState>
 export const AttemptResult = z.enum(['succeeded', 'failed', 'cancelled', 'lost', 'refused', 'absent'])
 export type AttemptResult = z.infer<typeof AttemptResult>
 
+/** Reasons of attempts that somebody compares: they are stored, so they stay as they are. */
+export const ATTEMPT_REASONS = { givenUp: 'given up', takenBack: 'taken back', nodeRemoved: 'node removed' } as const
+
 export const Attempt = z.object({
   jobId: JobId,
   number: z.number().int().positive(),
@@ -197,6 +200,7 @@ export const Attempt = z.object({
   spider: z.string(),
   state: AttemptState,
   result: AttemptResult.nullable(),
+  /** In a few words; those that somebody compares are ATTEMPT_REASONS. */
   reason: z.string().nullable(),
   sentAtMs: z.number(),
   acceptedAtMs: z.number().nullable(),

@@ -1,3 +1,4 @@
+import { ATTEMPT_REASONS } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { conclude } from '../ending/conclude.ts'
@@ -80,7 +81,7 @@ export class GiveUp {
         conclude(this.#context, one, {
           from: ['finishing'],
           result: 'lost',
-          reason: 'given up',
+          reason: ATTEMPT_REASONS.givenUp,
           text: `Lost: it ended on ${name}, which ${words}, so that its log could not be read`,
           evidence: { nodeId: one.nodeId }
         })
@@ -96,7 +97,7 @@ export class GiveUp {
         from: LIVE_STATES,
         kind: 'given_up' as const,
         result: 'lost' as const,
-        reason: 'given up',
+        reason: ATTEMPT_REASONS.givenUp,
         jobOutcome: null,
         mayHaveRunTwice: true as const,
         entry: {

@@ -1,4 +1,4 @@
-import type { Attempt } from '../../../shared/contract/index.ts'
+import { type Attempt, ATTEMPT_REASONS } from '../../../shared/contract/index.ts'
 import { LAST_STEP, signalOfStep, waitAfterStep } from '../../../shared/stop-ladder.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../../nodes/node-client.ts'
@@ -277,11 +277,11 @@ function whyUnwanted(job: StoredJob): string {
 }
 
 function wasWhat({ result, reason }: Attempt): string {
-  if (result === 'lost') return reason === 'given up' ? 'it was given up' : 'it was lost'
+  if (result === 'lost') return reason === ATTEMPT_REASONS.givenUp ? 'it was given up' : 'it was lost'
   if (result === 'cancelled') return 'it was cancelled'
   return result === 'refused'
     ? 'it was not taken'
-    : reason === 'taken back'
+    : reason === ATTEMPT_REASONS.takenBack
       ? 'it was taken back'
       : 'it had not arrived'
 }

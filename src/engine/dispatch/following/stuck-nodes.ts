@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import { ATTEMPT_REASONS } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type Snapshot } from '../../nodes/node-client.ts'
@@ -198,7 +199,7 @@ export class StuckNodes {
       from: ['uncertain'],
       kind: 'taken_back',
       result: 'absent',
-      reason: 'taken back',
+      reason: ATTEMPT_REASONS.takenBack,
       jobOutcome: null,
       entry: {
         atMs: clock.nowMs(),

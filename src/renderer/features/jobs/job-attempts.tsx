@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core'
-import type { Attempt } from '../../../shared/contract/index.ts'
+import { type Attempt, ATTEMPT_REASONS } from '../../../shared/contract/index.ts'
 import { formatRuntime } from '../../../shared/time.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { formatMemory, formatSeconds } from '../../ui/numbers.ts'
@@ -73,21 +73,18 @@ export function JobAttempts({
 
 /** `lost` and `absent` have more than one cause: the reason tells which. */
 function resultWord({ result, reason, state }: Attempt): string {
-  if (result === 'lost' && reason === GIVEN_UP) return 'given up'
-  if (result === 'absent' && reason === TAKEN_BACK) return 'withdrawn'
+  if (result === 'lost' && reason === ATTEMPT_REASONS.givenUp) return 'given up'
+  if (result === 'absent' && reason === ATTEMPT_REASONS.takenBack) return 'withdrawn'
   return result ?? state
 }
 
-const GIVEN_UP = 'given up'
-const TAKEN_BACK = 'taken back'
-
 function meaningOf({ result, reason }: Attempt): string | null {
   if (result === 'lost')
-    return reason === GIVEN_UP
+    return reason === ATTEMPT_REASONS.givenUp
       ? 'The node stopped responding, so the job was queued for other nodes. It is unknown whether this run continued.'
       : 'The node accepted the job and later no longer listed it, for example after a restart. It is unknown how far the run got.'
   if (result === 'absent')
-    return reason === TAKEN_BACK
+    return reason === ATTEMPT_REASONS.takenBack
       ? 'The node did not start the job, so it was removed from the node’s queue before it ran.'
       : 'The job never reached the node and did not run there.'
   return null
