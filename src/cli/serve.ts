@@ -16,6 +16,8 @@ export async function serve(options: ServeOptions, warnings: string[], asJson: b
   const logger = createLogger(asJson)
   for (const warning of warnings) logger.warn({}, warning)
   const { bindAddress, port } = options
+  // What is open when the start fails is closed again; the engine is stopped even where its door does not close.
+  await using starting = new AsyncDisposableStack()
   const engine = await createEngine({
     ...engineOptionsOf(options, process.cwd()),
     host: 'service',
@@ -23,20 +25,17 @@ export async function serve(options: ServeOptions, warnings: string[], asJson: b
     scrapdeckVersion: readPackageVersion(),
     logger
   })
+  starting.defer(() => engine.stop())
   const service = await listen({
     ...doorOptionsOf(options),
     engine,
     uiDirectory: packagePaths.uiDirectory,
     docsDirectory: packagePaths.docsDirectory,
     logger
-  }).catch(async (error: unknown) => {
-    await engine.stop()
-    throw error
   })
-  stopOnSignal(async () => {
-    await service.stop()
-    await engine.stop()
-  }, logger)
+  starting.defer(() => service.stop())
+  const running = starting.move()
+  stopOnSignal(() => running.disposeAsync(), logger)
 
   if (port !== null && !isLoopback(bindAddress)) {
     const warning = `${bindAddress} is reachable from other machines over plain HTTP, so passwords can be intercepted. Put a TLS proxy in front of it.`

@@ -4,14 +4,33 @@ import { createORPCClient } from '@orpc/client'
 import { RPCLink as HttpLink } from '@orpc/client/fetch'
 import { RPCLink as PortLink } from '@orpc/client/message-port'
 import type { ContractRouterClient } from '@orpc/contract'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { buildEgg } from '../engine/projects/egg-builder.ts'
+import { lockDirectory } from '../engine/store/sqlite/directory-lock.ts'
 import { makeTemporaryDirectory } from '../engine/testing/temporary-directory.ts'
 import type { Contract } from '../shared/contract/index.ts'
 import { startEngineHost } from './engine-host.ts'
 import { readDesktopSettings } from './settings.ts'
 
 type Client = ContractRouterClient<Contract>
+
+/** Why the HTTP door does not close; null: it does. */
+const door = vi.hoisted(() => ({ problem: null as string | null }))
+vi.mock('../server/listen.ts', async (importOriginal) => {
+  const { listen } = await importOriginal<typeof import('../server/listen.ts')>()
+  return {
+    async listen(options: Parameters<typeof listen>[0]) {
+      const service = await listen(options)
+      return {
+        ...service,
+        async stop() {
+          await service.stop()
+          if (door.problem !== null) throw new Error(door.problem)
+        }
+      }
+    }
+  }
+})
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const CREDENTIALS = { username: 'me', password: 'correct horse' }
@@ -38,10 +57,10 @@ async function startHost() {
     }
   })
   onTestFinished(async () => {
-    await host.stop()
+    await host.stop().catch(() => undefined)
     await directory.remove()
   })
-  return { host, address: (await host.client.system.status()).address! }
+  return { host, dataDirectory: join(directory.path, 'data'), address: (await host.client.system.status()).address! }
 }
 
 async function uploadShop(client: Client): Promise<void> {
@@ -85,4 +104,15 @@ test('a job that a page or the tray asks for is recorded as asked in the app, on
     browser: 'ui',
     program: 'api'
   })
+})
+
+test('the engine is stopped and its directory free even where the HTTP door does not close, and that is told', async () => {
+  const { host, dataDirectory } = await startHost()
+  door.problem = 'a connection hangs'
+  onTestFinished(() => {
+    door.problem = null
+  })
+  await expect(host.stop()).rejects.toThrow('a connection hangs')
+  lockDirectory(dataDirectory).release()
+  await expect(host.stop()).rejects.toThrow('a connection hangs')
 })

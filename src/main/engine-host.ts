@@ -48,19 +48,18 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
     pino.destination(2)
   )
   for (const warning of settings.warnings) logger.warn(warning)
+  // What is open when the start fails is closed again; the engine is stopped even where its door does not close.
+  await using starting = new AsyncDisposableStack()
   const engine = await createEngine({
     ...engineOptions,
     ...engineOptionsOf(settings.options, userData),
     host: 'desktop',
     logger
   })
+  starting.defer(() => engine.stop())
   const door = { ...doorOptionsOf(settings.options), engine, uiDirectory, docsDirectory, logger }
-  const service = await (settings.options.isPortNamed ? listen(door) : listenOnFreePort(door)).catch(
-    async (error: unknown) => {
-      await engine.stop()
-      throw error
-    }
-  )
+  const service = await (settings.options.isPortNamed ? listen(door) : listenOnFreePort(door))
+  starting.defer(() => service.stop())
   const handler = new RPCHandler(engine.router, {
     clientInterceptors: [
       createWireErrorInterceptor((error) => logger.error({ err: error }, 'A call of the contract failed'))
@@ -68,6 +67,8 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
   })
   // Whoever speaks over a port is a window of ours; programs come through the HTTP door.
   const context: RouterContext = { source: 'ui' }
+  const running = starting.move()
+  let stopped: Promise<void> | null = null
   return {
     client: createRouterClient(engine.router, { context }),
     connect(port) {
@@ -76,10 +77,7 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
     },
     localRunningCount: async () => engine.localRunningCount(),
     stopLocalSpiders: () => engine.stopLocalSpiders(),
-    async stop() {
-      await service.stop()
-      await engine.stop()
-    }
+    stop: () => (stopped ??= running.disposeAsync())
   }
 }
 
