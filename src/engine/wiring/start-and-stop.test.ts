@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
+import { createRouterClient } from '@orpc/server'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createEngine, type Engine, type EngineOptions } from '../index.ts'
 import { lockDirectory } from '../store/sqlite/directory-lock.ts'
@@ -175,6 +176,21 @@ describe('a start that fails', () => {
 })
 
 describe('a stop', () => {
+  it('leaves no timer of rooms that are at work: a node that is observed, a schedule that waits for its time', async () => {
+    const engine = await start()
+    const client = createRouterClient(engine.router, { context: { source: 'api' } })
+    await client.nodes.add({ url: 'http://127.0.0.1:9/', name: 'berlin' })
+    await client.schedules.create({
+      name: 'often',
+      zone: 'UTC',
+      rules: [{ kind: 'cron', expression: '0 * * * *' }],
+      jobs: [{ project: 'shop', spiders: ['prices'] }]
+    })
+    await clock.advanceBy(5_000)
+    await engine.stop()
+    expectNothingLeft()
+  })
+
   it('that fails at any one room closes all others, gives the directory back and rejects, called once or twice', async () => {
     const rooms = await countRooms()
     for (let failing = 0; failing < rooms; failing += 1) {
