@@ -6,6 +6,7 @@ import { systemClock } from '../src/engine/runtime/clock.ts'
 import { createJobIds } from '../src/engine/runtime/ids.ts'
 import { silentLogger } from '../src/engine/runtime/logger.ts'
 import { systemRandom } from '../src/engine/runtime/random.ts'
+import { asSealedText } from '../src/engine/runtime/secret-box.ts'
 import { Scheduler } from '../src/engine/schedules/scheduler.ts'
 import { openSqliteStore } from '../src/engine/store/sqlite/sqlite-store.ts'
 import type { NewFiring } from '../src/engine/store/records.ts'
@@ -137,7 +138,7 @@ function open(store: Store, onWritten: (firings: NewFiring[]) => void = () => un
       resolve: () => ({ version: '1' }) as never,
       settingsOf: () => ({ retry: null, noOverlap: false }) as never
     },
-    secretBox: { seal: (text: string) => Promise.resolve(text) },
+    secretBox: { seal: async (text: string) => asSealedText(text) },
     clock: systemClock,
     newJobId: createJobIds(systemClock, systemRandom)
   }

@@ -6,8 +6,10 @@ import { archiveName } from '../../src/engine/output/log-archive.ts'
 import type { Clock } from '../../src/engine/runtime/clock.ts'
 import { openFileSecretBox } from '../../src/engine/runtime/file-secret-box.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
+import { asSealedText } from '../../src/engine/runtime/secret-box.ts'
 import { openSqliteStoreInThread } from '../../src/engine/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/engine/store/store.ts'
+import type { SealedText } from '../../src/shared/contract/index.ts'
 
 export type Everything = Awaited<ReturnType<typeof readEverything>>
 
@@ -22,7 +24,7 @@ export async function readEverything(dataDirectory: string, clock: Clock) {
   try {
     const webhooks = await store.listWebhooks()
     const lanes = (await store.listLanes()).sort((one, other) => (one.lane < other.lane ? -1 : 1))
-    const sealed = new Set<string>()
+    const sealed = new Set<SealedText>()
     const everything = {
       jobs: await readJobs(),
       lanes,
@@ -43,7 +45,7 @@ export async function readEverything(dataDirectory: string, clock: Clock) {
       ...(await readSettings(store)),
       blobs: await readBlobs()
     }
-    for (const [text] of JSON.stringify(everything).matchAll(/v1\.[A-Za-z0-9+/=]{40,}/g)) sealed.add(text)
+    for (const [text] of JSON.stringify(everything).matchAll(/v1\.[A-Za-z0-9+/=]{40,}/g)) sealed.add(asSealedText(text))
     const opened = await Promise.all([...sealed].map((text) => secrets.open(text)))
     const all = { ...everything, secrets: opened }
     return JSON.parse(JSON.stringify(all)) as typeof all

@@ -27,6 +27,7 @@ import {
   type PlannedSchedule,
   projectOf
 } from './plan.ts'
+import { asSealedText } from '../../src/engine/runtime/secret-box.ts'
 
 /** An answer of a chain that the store took. */
 export interface Answer {
@@ -181,7 +182,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
     mine.commands = new ScheduleCommands({
       ...{ store: lent, clock, random, onChange: nothing },
       reads: new ScheduleReads({ store: lent, clock, scheduler, slots: () => 8 }),
-      ...{ fleet: { get: () => undefined }, secretBox: { seal: async (text) => text } },
+      ...{ fleet: { get: () => undefined }, secretBox: { seal: async (text) => asSealedText(text) } },
       scheduler: {
         noteChanged: (id) => noteChanged(mine, id),
         writePaused: (id) => scheduler.writePaused(id),

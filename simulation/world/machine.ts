@@ -1,7 +1,7 @@
 import { createRouterClient } from '@orpc/server'
 import { createEngine, type Engine } from '../../src/engine/index.ts'
 import { silentLogger, type Logger } from '../../src/engine/runtime/logger.ts'
-import type { SecretBox } from '../../src/engine/runtime/secret-box.ts'
+import { asSealedText, type SecretBox } from '../../src/engine/runtime/secret-box.ts'
 import { openSqliteStoreInThread } from '../../src/engine/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/engine/store/store.ts'
 import { createChance } from './chance.ts'
@@ -160,6 +160,6 @@ export class Machine {
 const SECRETS: SecretBox = {
   store: 'file',
   description: 'simulated',
-  seal: async (plainText) => `sealed ${plainText}`,
+  seal: async (plainText) => asSealedText(`sealed ${plainText}`),
   open: async (sealed) => sealed.replace(/^sealed /, '')
 }

@@ -7,6 +7,7 @@ import type { ContractRouterClient } from '@orpc/contract'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { buildEgg } from '../engine/projects/egg-builder.ts'
 import { lockDirectory } from '../engine/store/sqlite/directory-lock.ts'
+import { asSealedText } from '../engine/runtime/secret-box.ts'
 import { makeTemporaryDirectory } from '../engine/testing/temporary-directory.ts'
 import type { Contract } from '../shared/contract/index.ts'
 import { startEngineHost } from './engine-host.ts'
@@ -52,7 +53,7 @@ async function startHost() {
     secretBox: {
       store: 'file',
       description: 'test',
-      seal: async (plainText) => plainText,
+      seal: async (plainText) => asSealedText(plainText),
       open: async (sealed) => sealed
     }
   })

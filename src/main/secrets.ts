@@ -1,5 +1,5 @@
 import { safeStorage } from 'electron'
-import type { SecretBox } from '../engine/runtime/secret-box.ts'
+import { asSealedText, type SecretBox } from '../engine/runtime/secret-box.ts'
 
 const PREFIX = 'keychain:'
 
@@ -29,7 +29,7 @@ function createKeychainSecretBox(backend: string): SecretBox {
       backend === 'system' ? 'In the keychain of this system' : `In the keychain of this system (${backend})`,
     async seal(plainText) {
       const sealed = await safeStorage.encryptStringAsync(plainText)
-      return PREFIX + sealed.toString('base64')
+      return asSealedText(PREFIX + sealed.toString('base64'))
     },
     async open(sealed) {
       if (!sealed.startsWith(PREFIX)) {

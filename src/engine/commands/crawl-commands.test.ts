@@ -15,6 +15,7 @@ import { createSeededRandom } from '../testing/seeded-random.ts'
 import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
 import { CrawlCommands } from './crawl-commands.ts'
 import { JobCommands } from './job-commands.ts'
+import { asSealedText } from '../runtime/secret-box.ts'
 
 let temporary: TemporaryStore
 let clock: FakeClock
@@ -31,7 +32,7 @@ beforeEach(async () => {
     projects: { resolve: () => aVersion(), settingsOf: () => DEFAULT_PROJECT_SETTINGS },
     dispatch: { wake: () => {} } as Dispatch,
     waiting: new WaitingReasons(),
-    secretBox: { seal: async (text) => text },
+    secretBox: { seal: async (text) => asSealedText(text) },
     clock,
     newJobId: createJobIds(clock, createSeededRandom(1))
   })

@@ -9,6 +9,7 @@ import { createFakeClock } from '../testing/fake-clock.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
 import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
 import { JobCommands } from './job-commands.ts'
+import { asSealedText } from '../runtime/secret-box.ts'
 
 const ORIGIN = { source: 'api' } as const
 const RETRY = { attempts: 3, backoffSeconds: 30, backoffFactor: 2, backoffMaxSeconds: 3_600, on: ['failed' as const] }
@@ -30,7 +31,7 @@ beforeEach(async () => {
     projects: { resolve: () => aVersion(), settingsOf: () => DEFAULT_PROJECT_SETTINGS },
     dispatch: dispatch as Dispatch,
     waiting: new WaitingReasons(),
-    secretBox: { seal: async (text) => text },
+    secretBox: { seal: async (text) => asSealedText(text) },
     clock,
     newJobId: createJobIds(clock, createSeededRandom(1))
   })

@@ -9,6 +9,7 @@ import { FakeNode } from '../testing/fake-node.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
 import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
 import { NodeCommands } from './node-commands.ts'
+import { asSealedText } from '../runtime/secret-box.ts'
 
 const clock = createFakeClock()
 let temporary: TemporaryStore
@@ -42,7 +43,7 @@ beforeEach(async () => {
       abandonNode: async () => {},
       giveUpUnresolved: async (id) => (moved.push(id), [])
     },
-    secretBox: { store: 'file', description: '', seal: async (text) => text, open: async (text) => text },
+    secretBox: { store: 'file', description: '', seal: async (text) => asSealedText(text), open: async (text) => text },
     clock,
     random: createSeededRandom(2),
     newJobId: createJobIds(clock, createSeededRandom(3))
@@ -154,7 +155,7 @@ describe('the settings of a node', () => {
     const { id } = (await add('http://eu-1:6800/')).stored
     const { stored } = fleet.get(id)!
     // As an update would have left it.
-    fleet.update({ ...stored, clientCertificate: 'certificate', sealedClientKey: 'key' })
+    fleet.update({ ...stored, clientCertificate: 'certificate', sealedClientKey: asSealedText('key') })
     const near = await commands.update(id, { url: 'http://eu-1:6800/base/' })
     expect(near.stored).toMatchObject({ clientCertificate: 'certificate', sealedClientKey: 'key', sealedPassword: 'p' })
     const far = await commands.update(id, { url: 'http://eu-3:6800/' })

@@ -300,7 +300,7 @@ export class NodeCommands {
     }
   }
 
-  async #sealProxy(proxyUrl: string | null): Promise<string | null> {
+  async #sealProxy(proxyUrl: string | null): Promise<StoredNode['sealedProxyUrl']> {
     if (proxyUrl === null) return null
     const parsed = parseProxyUrl(proxyUrl)
     return parsed === DIRECT ? DIRECT : this.#parts.secretBox.seal(parsed)

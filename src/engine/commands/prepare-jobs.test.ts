@@ -7,6 +7,7 @@ import { aVersion } from '../testing/builders.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
 import { prepareJobs } from './prepare-jobs.ts'
+import { asSealedText } from '../runtime/secret-box.ts'
 
 const clock = createFakeClock()
 const NOW_MS = clock.nowMs()
@@ -28,7 +29,7 @@ function createParts(settings: Partial<ProjectSettings> = {}) {
     secretBox: {
       async seal(text: string) {
         asked.push(`seal ${text}`)
-        return `sealed:${text}`
+        return asSealedText(`sealed:${text}`)
       }
     },
     clock,

@@ -3,13 +3,14 @@ import { silentLogger } from '../runtime/logger.ts'
 import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
 import { createRememberedAnswers, type KeyedAnswer, type RememberedAnswers } from './remembered-answers.ts'
+import { asSealedText } from '../runtime/secret-box.ts'
 
 let temporary: TemporaryStore
 let clock: FakeClock
 let answers: RememberedAnswers
 let done: number
 const secretBox = {
-  seal: async (text: string) => `sealed ${Buffer.from(text).toString('base64')}`,
+  seal: async (text: string) => asSealedText(`sealed ${Buffer.from(text).toString('base64')}`),
   open: async (text: string) => Buffer.from(text.slice(7), 'base64').toString()
 }
 const request = { scope: 'deck', key: 'k-1', fingerprint: 'POST /jobs', repeatableForMs: 0 }

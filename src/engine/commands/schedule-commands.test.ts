@@ -7,6 +7,7 @@ import { createSeededRandom } from '../testing/seeded-random.ts'
 import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
 import { ScheduleCommands, type SchedulerDoor } from './schedule-commands.ts'
 import { ScheduleReads, type SchedulerOutlook } from './schedule-reads.ts'
+import { asSealedText } from '../runtime/secret-box.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -41,7 +42,7 @@ beforeEach(async () => {
     store: temporary.store,
     scheduler,
     fleet: { get: (id) => (id === 'n-1' ? ({ stored: aStoredNode({ id }) } as FleetNode) : undefined) },
-    secretBox: { seal: async (text) => `sealed(${text})` },
+    secretBox: { seal: async (text) => asSealedText(`sealed(${text})`) },
     clock,
     random: createSeededRandom(1),
     reads,

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { RunTemplate, SECRET_MASK } from '../../shared/contract/index.ts'
 import { maskTemplate, openTemplate, sealTemplate } from './template-secrets.ts'
+import { asSealedText } from '../runtime/secret-box.ts'
 
 const box = {
-  seal: async (text: string) => `sealed(${text})`,
+  seal: async (text: string) => asSealedText(`sealed(${text})`),
   open: async (text: string) => text.replace(/^sealed\((.*)\)$/, '$1')
 }
 

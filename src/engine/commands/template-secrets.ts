@@ -1,6 +1,6 @@
 import { SECRET_MASK, type RunTemplate } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import type { SecretBox } from '../runtime/secret-box.ts'
+import { asSealedText, type SecretBox } from '../runtime/secret-box.ts'
 
 /** Where values of a template stand, whatever else it says. */
 type TemplateValues = Pick<RunTemplate, 'settings' | 'args' | 'argSets' | 'matrix' | 'secretNames'>
@@ -59,7 +59,7 @@ export async function openTemplate(template: RunTemplate, secretBox: Pick<Secret
   if (template.secretNames.length === 0) return template
   const opened = new Map<string, string>()
   visit(template, (value) => opened.set(value, ''))
-  for (const value of opened.keys()) opened.set(value, await secretBox.open(value))
+  for (const value of opened.keys()) opened.set(value, await secretBox.open(asSealedText(value)))
   return withValues(template, (value) => opened.get(value)!)
 }
 

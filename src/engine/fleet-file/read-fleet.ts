@@ -1,4 +1,4 @@
-import type { Webhook } from '../../shared/contract/index.ts'
+import type { SealedText, Webhook } from '../../shared/contract/index.ts'
 import type { DiscoveryCommands } from '../commands/discovery-commands.ts'
 import type { QueueCommands } from '../commands/queue-commands.ts'
 import { openTemplate } from '../commands/template-secrets.ts'
@@ -91,7 +91,7 @@ const momentOf = (atMs: number | null): string | null => (atMs === null ? null :
 async function nodeOf(node: StoredNode, secretBox: Pick<SecretBox, 'open'>): Promise<CurrentItem<'nodes'>> {
   const { name, kind, url, username, caCertificate, clientCertificate, slots, tags, queueAhead, group, mode } = node
   const { giveUpAfterSeconds, sealedProxyUrl } = node
-  const open = async (sealed: string | null) => (sealed === null ? null : secretBox.open(sealed).catch(() => null))
+  const open = async (sealed: SealedText | null) => (sealed === null ? null : secretBox.open(sealed).catch(() => null))
   const proxyUrl = sealedProxyUrl === DIRECT ? DIRECT : await open(sealedProxyUrl)
   const secrets = { password: await open(node.sealedPassword), clientKey: await open(node.sealedClientKey), proxyUrl }
   const settings = { slots, tags, queueAhead, giveUpAfterSeconds, group, mode }

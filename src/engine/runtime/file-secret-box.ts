@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { link, mkdir, open, readFile, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import type { SecretBox } from './secret-box.ts'
+import { asSealedText, type SecretBox } from './secret-box.ts'
 
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
@@ -23,7 +23,7 @@ export async function openFileSecretBox(keyPath: string): Promise<SecretBox> {
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv('aes-256-gcm', key, nonce)
       const body = Buffer.concat([cipher.update(plainText, 'utf8'), cipher.final()])
-      return FORM + Buffer.concat([nonce, cipher.getAuthTag(), body]).toString('base64')
+      return asSealedText(FORM + Buffer.concat([nonce, cipher.getAuthTag(), body]).toString('base64'))
     },
     async open(sealed) {
       try {

@@ -1,3 +1,5 @@
+import type { SealedText } from '../../shared/contract/index.ts'
+
 /**
  * Keeps node passwords unreadable at rest. The desktop gives one over the system's keychain (safeStorage), the headless
  * service one with a key file that only its user can read. `description` is shown to the operator.
@@ -5,7 +7,10 @@
 export interface SecretBox {
   readonly store: 'keychain' | 'file'
   readonly description: string
-  seal(plainText: string): Promise<string>
+  seal(plainText: string): Promise<SealedText>
   /** Rejects when the text was sealed elsewhere: the operator must enter the secret again. */
-  open(sealed: string): Promise<string>
+  open(sealed: SealedText): Promise<string>
 }
+
+/** What a box made, and what stands for a secret value in stored settings and arguments: those are plain texts to their type. */
+export const asSealedText = (text: string): SealedText => text as SealedText

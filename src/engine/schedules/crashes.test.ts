@@ -3,6 +3,7 @@ import { ScheduleCommands, type SchedulerDoor } from '../commands/schedule-comma
 import { ScheduleReads } from '../commands/schedule-reads.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
 import { every, it, type ScheduleWorld, START_MS } from './testing/schedule-fixtures.ts'
+import { asSealedText } from '../runtime/secret-box.ts'
 
 const MINUTE_MS = 60_000
 
@@ -20,7 +21,7 @@ function commandsOf(world: ScheduleWorld, over: Partial<SchedulerDoor> = {}): Sc
   const { store, clock, scheduler } = world
   return new ScheduleCommands({
     ...{ store, clock, scheduler: door, random: createSeededRandom(2) },
-    ...{ fleet: { get: () => undefined }, secretBox: { seal: async (text) => text } },
+    ...{ fleet: { get: () => undefined }, secretBox: { seal: async (text) => asSealedText(text) } },
     reads: new ScheduleReads({ store, clock, scheduler, slots: () => 8 }),
     onChange: () => undefined
   })

@@ -17,6 +17,7 @@ import type {
   RunLimits,
   Schedule,
   ScheduleSettings,
+  SealedText,
   SourceSettings
 } from '../../shared/contract/index.ts'
 
@@ -100,8 +101,7 @@ export interface StoredNode {
   kind: 'local' | 'scrapyd'
   url: string
   username: string | null
-  /** As the secret box gave it (src/engine/runtime/secret-box.ts); never plain text. */
-  sealedPassword: string | null
+  sealedPassword: SealedText | null
   caCertificate: string | null
   /** null: our default, or what is learned. */
   slots: number | null
@@ -113,10 +113,9 @@ export interface StoredNode {
   giveUpAfterSeconds: number | null
   group: string | null
   clientCertificate: string | null
-  /** As the secret box gave it. */
-  sealedClientKey: string | null
-  /** As the secret box gave it: it may hold a password. `direct` is not sealed. */
-  sealedProxyUrl: string | null
+  sealedClientKey: SealedText | null
+  /** It may hold a password. `direct` is not sealed. */
+  sealedProxyUrl: SealedText | 'direct' | null
   /** The discovery source that found it; null: added by hand. */
   sourceId: string | null
 }
@@ -178,8 +177,7 @@ export interface StoredBackfill extends Omit<Backfill, 'ended'> {
 export interface StoredSource {
   revision: number
   settings: SourceSettings
-  /** As the secret box gave it. */
-  sealedPassword: string | null
+  sealedPassword: SealedText | null
 }
 
 /** A node that its source named before and does not now. `cordoning`: it is to be cordoned for it. */
@@ -229,9 +227,9 @@ export interface NewWebhook {
   project: string | null
   enabled: boolean
   createdAtMs: number
-  /** As the secret box gave them. The old one signs as well until its time. */
-  sealedSecret: string | null
-  sealedOldSecret: string | null
+  /** The old one signs as well until its time. */
+  sealedSecret: SealedText | null
+  sealedOldSecret: SealedText | null
   oldSecretUntilMs: number | null
 }
 
@@ -281,7 +279,7 @@ export interface AnswerClaim {
 
 /** `answer` null: there is none (yet). */
 export interface RememberedAnswer extends Pick<AnswerClaim, 'fingerprint' | 'begunBy' | 'expiresAtMs'> {
-  answer: string | null
+  answer: SealedText | null
 }
 
 export interface StoredVersion {

@@ -10,6 +10,7 @@ import type {
   ProjectSettings,
   QueuePlace,
   Schedule,
+  SealedText,
   Transition
 } from '../../shared/contract/index.ts'
 import type { TimelineEntry, AttemptChange } from '../job-rules/attempt-change.ts'
@@ -364,7 +365,7 @@ export interface AnswerStore {
   /** Takes the key for a request, or tells what became of the one that took it before and is not forgotten yet. */
   claimAnswer(claim: AnswerClaim): Promise<RememberedAnswer | null>
   /** null: forgets that it was asked. */
-  keepAnswer(scope: string, key: string, answer: string | null): Promise<void>
+  keepAnswer(scope: string, key: string, answer: SealedText | null): Promise<void>
 }
 
 /** Sources that name nodes, and the nodes that they name no longer. */

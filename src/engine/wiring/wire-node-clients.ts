@@ -8,6 +8,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredNode } from '../store/records.ts'
+import type { SealedText } from '../../shared/contract/index.ts'
 
 /** How each node is spoken to: with its secrets opened, and the local one removing old files at each start. */
 export function wireNodeClients(parts: {
@@ -26,10 +27,10 @@ export function wireNodeClients(parts: {
 
   async function createClient(node: StoredNode): Promise<NodeClient> {
     if (node.kind === 'local') return clientOf(localNode!, pruner)
-    const password = await openSecret(node, 'sealedPassword', 'password')
+    const password = await openSecret(node, node.sealedPassword, 'password')
     if (seams.createNodeClient !== undefined) return seams.createNodeClient(node, password)
     const { name, url, username, caCertificate, clientCertificate } = node
-    const clientKey = await openSecret(node, 'sealedClientKey', 'client key')
+    const clientKey = await openSecret(node, node.sealedClientKey, 'client key')
     const proxyUrl = await proxyUrlOf(node)
     return createScrapydClient({
       ...{ name, url, username, password, caCertificate, clientCertificate, clientKey, proxyUrl, clock, logger },
@@ -38,16 +39,12 @@ export function wireNodeClients(parts: {
   }
 
   async function proxyUrlOf(node: StoredNode): Promise<string | null> {
-    return node.sealedProxyUrl === DIRECT ? DIRECT : openSecret(node, 'sealedProxyUrl', 'proxy')
+    const { sealedProxyUrl } = node
+    return sealedProxyUrl === DIRECT ? DIRECT : openSecret(node, sealedProxyUrl, 'proxy')
   }
 
   /** What was sealed elsewhere (another machine's keychain) must not keep the engine from starting: the node will say what is missing. */
-  async function openSecret(
-    node: StoredNode,
-    field: 'sealedPassword' | 'sealedClientKey' | 'sealedProxyUrl',
-    noun: string
-  ): Promise<string | null> {
-    const sealed = node[field]
+  async function openSecret(node: StoredNode, sealed: SealedText | null, noun: string): Promise<string | null> {
     if (sealed === null) return null
     try {
       return await secretBox.open(sealed)

@@ -11,6 +11,7 @@ import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 import { GatheredMoves } from './gathered-moves.ts'
 import type { HoldBacks } from './hold-backs.ts'
+import { asSealedText } from '../../runtime/secret-box.ts'
 
 // A job that this many nodes (or times) refused for reasons we do not know is not going to work.
 const REFUSALS_UNTIL_FAILED = 8
@@ -197,7 +198,7 @@ export class Sender {
     const opened = new Map<string, string>()
     for (const sealed of secretValues(job)) {
       try {
-        opened.set(sealed, await this.#context.secrets.open(sealed))
+        opened.set(sealed, await this.#context.secrets.open(asSealedText(sealed)))
       } catch (error) {
         throw new UnreadableSecret(job.secretNames, { cause: error })
       }

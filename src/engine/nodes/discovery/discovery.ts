@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import { type NodeMode, SourceSettings, type SourceState } from '../../../shared/contract/index.ts'
+import { type SealedText, type NodeMode, SourceSettings, type SourceState } from '../../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -47,7 +47,7 @@ interface Source {
   /** As it is stored; 0: it is not. */
   revision: number
   settings: SourceSettings
-  sealedPassword: string | null
+  sealedPassword: SealedText | null
   /** Of the configuration: kept nowhere else. */
   password: string | null
   isFromConfiguration: boolean

@@ -2,6 +2,7 @@ import type { Database } from 'better-sqlite3'
 import { eventBody, isAbout, type JobEvent, jobEventData } from '../../job-rules/events.ts'
 import type { DeliveryTry, NewWebhook, Retention, StoredDelivery, StoredWebhook } from '../records.ts'
 import { type JobRow, toJob } from './rows.ts'
+import type { SealedText } from '../../../shared/contract/index.ts'
 
 /** Of one webhook. What comes on top is not kept, and counted: a receiver that is gone must not fill the disk. */
 export const WAITING_MAX = 100_000
@@ -28,8 +29,8 @@ interface WebhookRow {
   project: string | null
   enabled: number
   created_at_ms: number
-  sealed_secret: string | null
-  sealed_old_secret: string | null
+  sealed_secret: SealedText | null
+  sealed_old_secret: SealedText | null
   old_secret_until_ms: number | null
   last_delivered_at_ms: number | null
   problem: string | null

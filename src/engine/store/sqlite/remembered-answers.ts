@@ -8,10 +8,7 @@ export const ANSWERS_SQL = {
 
 /** Answers to requests that brought a key of their own, for clients that ask again. Every function runs inside a transaction of its caller. */
 export function createAnswers(database: Database) {
-  const find = database.prepare<
-    [string, string, number],
-    { fingerprint: string; begunBy: string; answer: string | null; expiresAtMs: number }
-  >(
+  const find = database.prepare<[string, string, number], RememberedAnswer>(
     `SELECT fingerprint, begun_by AS begunBy, answer, expires_at_ms AS expiresAtMs FROM remembered_answers
       WHERE scope = ? AND key = ? AND expires_at_ms > ?`
   )
@@ -30,7 +27,7 @@ export function createAnswers(database: Database) {
       put.run(scope, key, fingerprint, begunBy, expiresAtMs)
       return null
     },
-    keep(scope: string, key: string, answer: string | null): void {
+    keep(scope: string, key: string, answer: RememberedAnswer['answer']): void {
       if (answer === null) drop.run(scope, key)
       else keep.run(answer, scope, key)
     },

@@ -1,4 +1,4 @@
-import type { Attempt, Deployment, JobStatus, Transition } from '../../../shared/contract/index.ts'
+import type { Attempt, Deployment, JobStatus, SealedText, Transition } from '../../../shared/contract/index.ts'
 import type { StoredFiring, StoredJob, StoredNode, StoredSchedule, StoredVersion } from '../records.ts'
 
 /** Rows as SQLite gives them, and how they become what the engine speaks of. Nullable columns stay null. */
@@ -181,7 +181,7 @@ export interface NodeRow {
   kind: string
   url: string
   username: string | null
-  sealed_password: string | null
+  sealed_password: SealedText | null
   ca_certificate: string | null
   slots: number | null
   tags: string
@@ -192,8 +192,8 @@ export interface NodeRow {
   give_up_after_seconds: number | null
   group_name: string | null
   client_certificate: string | null
-  sealed_client_key: string | null
-  sealed_proxy_url: string | null
+  sealed_client_key: SealedText | null
+  sealed_proxy_url: StoredNode['sealedProxyUrl']
   source_id: string | null
 }
 

@@ -3,10 +3,8 @@ import { SourceSettings } from '../../../shared/contract/index.ts'
 import type { StoredSource, VanishedNode } from '../records.ts'
 import { requireNextRevision } from './revisions.ts'
 
-interface SourceRow {
-  revision: number
+interface SourceRow extends Omit<StoredSource, 'settings'> {
   settings: string
-  sealedPassword: string | null
 }
 
 /** Sources of nodes, and the nodes that they no longer name. Writes run inside a transaction of their caller. */

@@ -1,11 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import { aStoredNode, aVersion } from '../../testing/builders.ts'
 import type { Story } from './story.ts'
+import { asSealedText } from '../../runtime/secret-box.ts'
 
 export function describeFleet(story: Story): void {
   describe('the fleet', () => {
     test('nodes are kept, changed and forgotten', async () => {
-      const first = aStoredNode({ tags: ['eu'], username: 'u', sealedPassword: 'sealed', caCertificate: 'PEM' })
+      const first = aStoredNode({
+        tags: ['eu'],
+        username: 'u',
+        sealedPassword: asSealedText('sealed'),
+        caCertificate: 'PEM'
+      })
       const second = aStoredNode({ slots: null, scrapydVersion: null })
       await story.store.putNode(first)
       await story.store.putNode(second)

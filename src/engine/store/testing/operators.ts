@@ -3,6 +3,7 @@ import type { LimitRule, SourceSettings } from '../../../shared/contract/index.t
 import { aStoredBackfill, aStoredSchedule } from '../../testing/builders.ts'
 import type { StoredSource, VanishedNode } from '../records.ts'
 import type { Story } from './story.ts'
+import { asSealedText } from '../../runtime/secret-box.ts'
 
 const changedMeanwhile = { code: 'CHANGED_MEANWHILE' }
 const rule = (id: string, over: Partial<LimitRule> = {}): LimitRule => ({
@@ -38,7 +39,7 @@ export function describeOperators(story: Story): void {
 
   describe('sources of nodes', () => {
     test('are kept in the order in which they were added, and changed revision by revision', async () => {
-      const [second, first] = [aSource('b', { sealedPassword: 'sealed' }), aSource('a')]
+      const [second, first] = [aSource('b', { sealedPassword: asSealedText('sealed') }), aSource('a')]
       await story.store.putSource(second)
       await story.store.putSource(first)
       await expect(story.store.putSource(second)).rejects.toMatchObject(changedMeanwhile)

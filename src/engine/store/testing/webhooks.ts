@@ -3,6 +3,7 @@ import { RunTemplate, ScheduleSettings, SECRET_MASK } from '../../../shared/cont
 import { aNewJob, anAttemptStart, aRetention, entry } from '../../testing/builders.ts'
 import type { NewFiring, NewWebhook, StoredDelivery } from '../records.ts'
 import type { Story } from './story.ts'
+import { asSealedText } from '../../runtime/secret-box.ts'
 
 const LATER_MS = 9_000_000_000_000
 
@@ -20,7 +21,7 @@ export function describeWebhooks(story: Story): void {
       project: null,
       enabled: true,
       createdAtMs: 5,
-      sealedSecret: 'sealed',
+      sealedSecret: asSealedText('sealed'),
       sealedOldSecret: null,
       oldSecretUntilMs: null,
       ...over
