@@ -10,7 +10,7 @@ import { judgeOutcome } from '../output/outcome.ts'
 import { inspectEgg } from '../projects/egg-inspection.ts'
 import { openEggTree } from '../projects/egg-tree.ts'
 import { problemOfPathPart } from '../projects/names.ts'
-import { createProjects, type Projects } from '../projects/projects.ts'
+import { Projects } from '../projects/projects.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { openRegularFile } from '../runtime/regular-file.ts'
@@ -103,7 +103,7 @@ async function importInto(
     ...options.directories
   }
   let eggTimeMs = clock.nowMs()
-  const projects = await createProjects({
+  const projects = await Projects.open({
     store,
     blobs: await openFilesystemBlobStore(join(dataDirectory, 'blobs')),
     eggDirectory: join(local, 'egg-files'),

@@ -7,14 +7,14 @@ import { anEgg } from '../testing/archives.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore } from '../testing/temporary-store.ts'
 import { AtOnce } from './at-once.ts'
-import { createDistribution } from './distribution.ts'
-import { createProjects } from './projects.ts'
+import { Distribution } from './distribution.ts'
+import { Projects } from './projects.ts'
 
 /** A fleet of names: `up` are those that answer and take jobs, `refusing` those that take no egg. */
 async function openRoom() {
   const temporary = await openTemporaryStore()
   const clock = createFakeClock()
-  const projects = await createProjects({
+  const projects = await Projects.open({
     store: temporary.store,
     blobs: await openFilesystemBlobStore(join(temporary.directory, 'blobs')),
     eggDirectory: join(temporary.directory, 'eggs'),
@@ -35,7 +35,7 @@ async function openRoom() {
     setAtOnce: () => projects.configure('shop', { ...DEFAULT_PROJECT_SETTINGS, distribution: 'at_once' }),
     [Symbol.asyncDispose]: temporary.remove
   }
-  const distribution = createDistribution({
+  const distribution = new Distribution({
     projects,
     clock,
     clientOf: (nodeId) => ({

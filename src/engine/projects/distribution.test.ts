@@ -6,14 +6,14 @@ import { silentLogger } from '../runtime/logger.ts'
 import { anEgg } from '../testing/archives.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore } from '../testing/temporary-store.ts'
-import { createDistribution } from './distribution.ts'
-import { createProjects } from './projects.ts'
+import { Distribution } from './distribution.ts'
+import { Projects } from './projects.ts'
 
 /** Two nodes; what arrives is noted, and `answer` decides what becomes of it. */
 async function openRoom({ hasPython = true } = {}) {
   const temporary = await openTemporaryStore()
   const clock = createFakeClock()
-  const projects = await createProjects({
+  const projects = await Projects.open({
     store: temporary.store,
     blobs: await openFilesystemBlobStore(join(temporary.directory, 'blobs')),
     eggDirectory: join(temporary.directory, 'eggs'),
@@ -30,7 +30,7 @@ async function openRoom({ hasPython = true } = {}) {
     answer: async (_nodeId: string): Promise<void> => {},
     [Symbol.asyncDispose]: temporary.remove
   }
-  const distribution = createDistribution({
+  const distribution = new Distribution({
     projects,
     clock,
     clientOf: (nodeId) =>

@@ -5,33 +5,6 @@ import { type Clock, Timers } from '../runtime/clock.ts'
 import { WITHOUT_EGG } from './catalog.ts'
 import type { Projects } from './projects.ts'
 
-/**
- * Which node has which egg, and sending what is missing: on demand before the first job that needs it, or to many at
- * once.
- *
- *   absent ──ensure──> sending ──accepted──> present ──the node lists it no longer──> missing ──ensure──> sending
- *                         └──refused or no answer──> failed ──after a while──> absent
- *
- * `absent` to whoever asks is all that is not the egg of today: missing, foreign (seen-on-nodes.ts), or an egg that was replaced
- * here since it was sent.
- */
-export interface Distribution {
-  /** `never`: there is no egg of ours to send, or sending failed and waits for its next try. */
-  stateOf(nodeId: string, project: string, version: string): 'present' | 'sending' | 'absent' | 'never'
-  isPresent(nodeId: string, project: string, version: string): boolean
-  /**
-   * Resolves once the node has the egg; sends it where it is missing, at most once at a time. Rejects with the node's
-   * error, at once and without sending while a failure waits for its next try.
-   */
-  ensure(nodeId: string, project: string, version: string): Promise<void>
-  /** Sends to these nodes now, failures of the past or not. Each node's steps, then the end; a failed node is a step, not an error. */
-  deployToAll(project: string, version: string, nodeIds: string[]): AsyncGenerator<Deployment, void>
-  /** The node says it does not know the version: it must be sent again. */
-  forget(nodeId: string, project: string, version: string): Promise<void>
-  /** Nothing is tried again any more. */
-  stop(): void
-}
-
 /** What distribution needs of a node; EggTarget is one. */
 export interface EggReceiver {
   /** Asked once after the egg arrived, where nobody has listed its spiders yet. */
@@ -62,143 +35,167 @@ interface Failure {
   untilMs: number
 }
 
-export function createDistribution(options: DistributionOptions): Distribution {
-  const { projects, clock } = options
-  const sending = new Map<string, Promise<void>>()
-  const timers = new Timers(clock)
-  const failures = new Map<string, Failure>()
+/**
+ * Which node has which egg, and sending what is missing: on demand before the first job that needs it, or to many at
+ * once.
+ *
+ *   absent ──ensure──> sending ──accepted──> present ──the node lists it no longer──> missing ──ensure──> sending
+ *                         └──refused or no answer──> failed ──after a while──> absent
+ *
+ * `absent` to whoever asks is all that is not the egg of today: missing, foreign (seen-on-nodes.ts), or an egg that was replaced
+ * here since it was sent.
+ */
+export class Distribution {
+  readonly #options: DistributionOptions
+  readonly #projects: Projects
+  readonly #clock: Clock
+  readonly #timers: Timers
+  readonly #sending = new Map<string, Promise<void>>()
+  readonly #failures = new Map<string, Failure>()
   /** Eggs that are being sent, in memory once however many nodes get them. */
-  const inHand = new Map<string, { bytes: Promise<Uint8Array>; users: number }>()
-  const keyOf = (nodeId: string, project: string, version: string) => JSON.stringify([nodeId, project, version])
+  readonly #inHand = new Map<string, { bytes: Promise<Uint8Array>; users: number }>()
 
-  const distribution: Distribution = {
-    stateOf(nodeId, project, version) {
-      if (distribution.isPresent(nodeId, project, version)) return 'present'
-      const stored = projects.find(project, version)
-      if (!stored?.sha256) return 'never'
-      const key = keyOf(nodeId, project, stored.version)
-      if (sending.has(key)) return 'sending'
-      return isWaiting(key, stored.sha256) ? 'never' : 'absent'
-    },
-    isPresent(nodeId, project, version) {
-      const stored = projects.find(project, version)
-      if (!stored) return false
-      if (nodeId === LOCAL_NODE_ID) return stored.sha256 !== null || stored.version === WITHOUT_EGG
-      const deployment = projects.deploymentOn(nodeId, stored)
-      return deployment !== undefined && isCurrent(deployment, stored.sha256)
-    },
-    async ensure(nodeId, project, version) {
-      if (distribution.isPresent(nodeId, project, version)) return
-      const stored = projects.requireEgg(project, version)
-      const key = keyOf(nodeId, project, stored.version)
-      if (!sending.has(key) && isWaiting(key, stored.sha256!)) throw failures.get(key)!.error
-      return send(nodeId, project, stored.version)
-    },
-    async *deployToAll(project, version, nodeIds) {
-      const stored = projects.requireEgg(project, version)
-      const steps: Deployment[] = []
-      let wake = () => {}
-      const report = (nodeId: string) => {
-        const current = projects.find(project, stored.version)?.deployments.find((one) => one.nodeId === nodeId)
-        steps.push(
-          current ?? { nodeId, state: 'present', sha256: stored.sha256, error: null, changedAtMs: stored.createdAtMs }
-        )
-        wake()
-      }
-      const deploy = async (nodeId: string) => {
-        try {
-          if (!distribution.isPresent(nodeId, project, stored.version)) {
-            await send(nodeId, project, stored.version, () => report(nodeId))
-          }
-          report(nodeId)
-        } catch (error) {
-          const changedAtMs = clock.nowMs()
-          steps.push({ nodeId, state: 'failed', sha256: null, error: wordsOf(error), changedAtMs })
-          wake()
+  constructor(options: DistributionOptions) {
+    this.#options = options
+    this.#projects = options.projects
+    this.#clock = options.clock
+    this.#timers = new Timers(options.clock)
+  }
+
+  /** `never`: there is no egg of ours to send, or sending failed and waits for its next try. */
+  stateOf(nodeId: string, project: string, version: string): 'present' | 'sending' | 'absent' | 'never' {
+    if (this.isPresent(nodeId, project, version)) return 'present'
+    const stored = this.#projects.find(project, version)
+    if (!stored?.sha256) return 'never'
+    const key = keyOf(nodeId, project, stored.version)
+    if (this.#sending.has(key)) return 'sending'
+    return this.#isWaiting(key, stored.sha256) ? 'never' : 'absent'
+  }
+
+  isPresent(nodeId: string, project: string, version: string): boolean {
+    const stored = this.#projects.find(project, version)
+    if (!stored) return false
+    if (nodeId === LOCAL_NODE_ID) return stored.sha256 !== null || stored.version === WITHOUT_EGG
+    const deployment = this.#projects.deploymentOn(nodeId, stored)
+    return deployment !== undefined && isCurrent(deployment, stored.sha256)
+  }
+
+  /**
+   * Resolves once the node has the egg; sends it where it is missing, at most once at a time. Rejects with the node's
+   * error, at once and without sending while a failure waits for its next try.
+   */
+  async ensure(nodeId: string, project: string, version: string): Promise<void> {
+    if (this.isPresent(nodeId, project, version)) return
+    const stored = this.#projects.requireEgg(project, version)
+    const key = keyOf(nodeId, project, stored.version)
+    if (!this.#sending.has(key) && this.#isWaiting(key, stored.sha256!)) throw this.#failures.get(key)!.error
+    return this.#send(nodeId, project, stored.version)
+  }
+
+  /** Sends to these nodes now, failures of the past or not. Each node's steps, then the end; a failed node is a step, not an error. */
+  async *deployToAll(project: string, version: string, nodeIds: string[]): AsyncGenerator<Deployment, void> {
+    const stored = this.#projects.requireEgg(project, version)
+    const steps: Deployment[] = []
+    let wake = () => {}
+    const report = (step: Deployment) => {
+      steps.push(step)
+      wake()
+    }
+    const current = (nodeId: string): Deployment => {
+      const known = this.#projects.find(project, stored.version)?.deployments.find((one) => one.nodeId === nodeId)
+      return known ?? { nodeId, state: 'present', sha256: stored.sha256, error: null, changedAtMs: stored.createdAtMs }
+    }
+    const deploy = async (nodeId: string) => {
+      try {
+        if (!this.isPresent(nodeId, project, stored.version)) {
+          await this.#send(nodeId, project, stored.version, () => report(current(nodeId)))
         }
+        report(current(nodeId))
+      } catch (error) {
+        report({ nodeId, state: 'failed', sha256: null, error: wordsOf(error), changedAtMs: this.#clock.nowMs() })
       }
-      let isDone = false
-      const all = pLimit(SENT_AT_ONCE)
-        .map(new Set(nodeIds), deploy)
-        .then(() => {
-          isDone = true
-          wake()
-        })
-      while (!isDone || steps.length > 0) {
-        const step = steps.shift()
-        if (step) yield step
-        else await new Promise<void>((resolve) => (wake = resolve))
-      }
-      await all
-    },
-    async forget(nodeId, project, version) {
-      await projects.noteMissing(project, version, nodeId)
-      options.onChange()
-    },
-    stop: () => timers.stop()
-  }
-  return distribution
-
-  function isWaiting(key: string, sha256: string): boolean {
-    const failure = failures.get(key)
-    return failure !== undefined && failure.sha256 === sha256 && failure.untilMs > clock.monotonicMs()
+    }
+    let isDone = false
+    const all = pLimit(SENT_AT_ONCE)
+      .map(new Set(nodeIds), deploy)
+      .then(() => {
+        isDone = true
+        wake()
+      })
+    while (!isDone || steps.length > 0) {
+      const step = steps.shift()
+      if (step) yield step
+      else await new Promise<void>((resolve) => (wake = resolve))
+    }
+    await all
   }
 
-  function send(nodeId: string, project: string, version: string, onStart?: () => void): Promise<void> {
+  /** The node says it does not know the version: it must be sent again. */
+  async forget(nodeId: string, project: string, version: string): Promise<void> {
+    await this.#projects.recordMissing(project, version, nodeId)
+    this.#options.onChange()
+  }
+
+  /** Nothing is tried again any more. */
+  stop(): void {
+    this.#timers.stop()
+  }
+
+  #isWaiting(key: string, sha256: string): boolean {
+    const failure = this.#failures.get(key)
+    return failure !== undefined && failure.sha256 === sha256 && failure.untilMs > this.#clock.monotonicMs()
+  }
+
+  #send(nodeId: string, project: string, version: string, onStart?: () => void): Promise<void> {
     const key = keyOf(nodeId, project, version)
-    const sent = sending.get(key) ?? sendOnce(key, nodeId, project, version, onStart).finally(() => finish(key))
-    sending.set(key, sent)
+    const sent =
+      this.#sending.get(key) ?? this.#sendOnce(key, nodeId, project, version, onStart).finally(() => this.#finish(key))
+    this.#sending.set(key, sent)
     return sent
   }
 
-  function finish(key: string): void {
-    sending.delete(key)
-    options.onChange()
+  #finish(key: string): void {
+    this.#sending.delete(key)
+    this.#options.onChange()
   }
 
-  async function sendOnce(
-    key: string,
-    nodeId: string,
-    project: string,
-    version: string,
-    onStart?: () => void
-  ): Promise<void> {
+  async #sendOnce(key: string, nodeId: string, project: string, version: string, onStart?: () => void): Promise<void> {
     const record = (state: Deployment['state'], error: string | null) =>
-      projects.recordDeployment(project, version, {
+      this.#projects.recordDeployment(project, version, {
         nodeId,
         state,
         sha256: state === 'present' ? sha256 : null,
         error,
-        changedAtMs: clock.nowMs()
+        changedAtMs: this.#clock.nowMs()
       })
-    const sha256 = projects.requireEgg(project, version).sha256!
-    const client = options.clientOf(nodeId)
+    const sha256 = this.#projects.requireEgg(project, version).sha256!
+    const client = this.#options.clientOf(nodeId)
     let current: ReturnType<Projects['find']>
     try {
       await record('sending', null)
       onStart?.()
       if (client === null) throw new Error('The node was removed.')
-      await withEgg(sha256, project, version, (egg) => client.addVersion(project, version, egg))
-      current = projects.find(project, version)
+      await this.#withEgg(sha256, project, version, (egg) => client.addVersion(project, version, egg))
+      current = this.#projects.find(project, version)
       // It may have been replaced while it was on its way: then this says that the node has another egg than today's.
       if (current?.sha256) await record('present', null)
     } catch (error) {
       // Whatever failed, our own disk too: tried again at once it would fail again at once.
-      const before = failures.get(key)
+      const before = this.#failures.get(key)
       const count = before?.sha256 === sha256 ? before.count + 1 : 1
       const delayMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (count - 1))
-      failures.set(key, { sha256, error, count, untilMs: clock.monotonicMs() + delayMs })
-      timers.set(delayMs, options.onChange)
+      this.#failures.set(key, { sha256, error, count, untilMs: this.#clock.monotonicMs() + delayMs })
+      this.#timers.set(delayMs, this.#options.onChange)
       await record('failed', wordsOf(error))
       throw error
     }
-    failures.delete(key)
+    this.#failures.delete(key)
     if (client !== null && current?.sha256 === sha256 && current.spiders === null)
-      await askForSpiders(client, project, version)
+      await this.#askForSpiders(client, project, version)
   }
 
   /** There is no Python here, so the first node that imported the egg tells what is in it. */
-  async function askForSpiders(client: EggReceiver, project: string, version: string): Promise<void> {
+  async #askForSpiders(client: EggReceiver, project: string, version: string): Promise<void> {
     let spiders: string[]
     try {
       spiders = await client.listSpiders(project, version)
@@ -206,24 +203,28 @@ export function createDistribution(options: DistributionOptions): Distribution {
       // The egg is there, which is what was asked for. The spiders stay unknown until the next node gets it.
       return
     }
-    await projects.recordSpiders(project, version, spiders)
+    await this.#projects.recordSpiders(project, version, spiders)
   }
 
-  async function withEgg(
+  async #withEgg(
     sha256: string,
     project: string,
     version: string,
     use: (egg: Uint8Array) => Promise<unknown>
   ): Promise<void> {
-    const held = inHand.get(sha256) ?? { bytes: projects.eggBytes(project, version), users: 0 }
-    inHand.set(sha256, held)
+    const held = this.#inHand.get(sha256) ?? { bytes: this.#projects.eggBytes(project, version), users: 0 }
+    this.#inHand.set(sha256, held)
     held.users++
     try {
       await use(await held.bytes)
     } finally {
-      if (--held.users === 0) inHand.delete(sha256)
+      if (--held.users === 0) this.#inHand.delete(sha256)
     }
   }
+}
+
+function keyOf(nodeId: string, project: string, version: string): string {
+  return JSON.stringify([nodeId, project, version])
 }
 
 function isCurrent({ state, sha256 }: Deployment, currentSha256: string | null): boolean {

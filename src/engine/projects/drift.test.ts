@@ -5,15 +5,15 @@ import { silentLogger } from '../runtime/logger.ts'
 import { anEgg } from '../testing/archives.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore } from '../testing/temporary-store.ts'
-import { createDistribution } from './distribution.ts'
-import { createProjects } from './projects.ts'
+import { Distribution } from './distribution.ts'
+import { Projects } from './projects.ts'
 
 /** One node, whose list of versions is what was sent to it, until a test changes it. */
 async function openRoom() {
   const temporary = await openTemporaryStore()
   const clock = createFakeClock()
   const open = async () =>
-    createProjects({
+    Projects.open({
       store: temporary.store,
       blobs: await openFilesystemBlobStore(join(temporary.directory, 'blobs')),
       eggDirectory: join(temporary.directory, 'eggs'),
@@ -29,7 +29,7 @@ async function openRoom() {
     },
     listSpiders: async () => []
   }
-  const distribution = createDistribution({ projects, clientOf: () => receiver, clock, onChange() {} })
+  const distribution = new Distribution({ projects, clientOf: () => receiver, clock, onChange() {} })
   const states = (version = '1.0') =>
     projects
       .find('shop', version)!

@@ -24,7 +24,7 @@ export interface EggIntakeParts {
   store: VersionStore
   blobs: BlobStore
   files: EggFiles
-  tree: EggTree | undefined
+  tree?: EggTree
   catalog: Catalog
   keeping: EggKeeping
   listSpidersOfEgg: ((eggPath: string, project: string) => Promise<string[]>) | null
@@ -34,59 +34,52 @@ export interface EggIntakeParts {
   logger: Logger
 }
 
-/** Takes eggs in: checked, named, listed, kept. Uploads go one after another. */
-export interface EggIntake {
-  upload(
-    archive: Uint8Array,
-    names: { project?: string; version?: string },
-    mayReplaceInUse: boolean
-  ): Promise<StoredVersion>
-  /** Asks an egg that we keep for its spiders; one that does not import stays as it is. */
-  listAgain(stored: StoredVersion): Promise<StoredVersion>
-  refuseInUse(stored: StoredVersion, verb: 'delete' | 'replace'): Promise<void>
+export interface VersionNames {
+  project?: string
+  version?: string
 }
 
-export function createEggIntake(parts: EggIntakeParts): EggIntake {
-  const { store, blobs, files, catalog, keeping, exclusively, clock, logger } = parts
-  const uploads = pLimit(1)
+/** Takes eggs in: checked, named, listed, kept. Uploads go one after another. */
+export class EggIntake {
+  readonly #parts: EggIntakeParts
+  readonly #uploads = pLimit(1)
 
-  return {
-    upload: (archive, names, mayReplaceInUse) => uploads(() => upload(archive, names, mayReplaceInUse)),
-    listAgain,
-    refuseInUse
+  constructor(parts: EggIntakeParts) {
+    this.#parts = parts
   }
 
-  async function upload(
-    archive: Uint8Array,
-    names: { project?: string; version?: string },
-    mayReplaceInUse: boolean
-  ): Promise<StoredVersion> {
-    const { egg, facts } = await takeEgg(archive, names)
+  upload(archive: Uint8Array, names: VersionNames, mayReplaceInUse: boolean): Promise<StoredVersion> {
+    return this.#uploads(() => this.#upload(archive, names, mayReplaceInUse))
+  }
+
+  async #upload(archive: Uint8Array, names: VersionNames, mayReplaceInUse: boolean): Promise<StoredVersion> {
+    const { blobs, files, catalog, keeping, clock, logger } = this.#parts
+    const { egg, facts } = await openEgg(archive, names)
     const project = projectNameFor(names.project, facts)
     const sha256 = createHash('sha256').update(egg).digest('hex')
     const before = names.version === undefined ? null : catalog.find(project, checkVersion(names.version))
-    const version = before?.version ?? names.version ?? nextDefaultVersion(project)
-    if (before?.sha256 === sha256) return before.spiders === null ? listAgain(before) : before
-    if (before && !mayReplaceInUse) await refuseInUse(before, 'replace')
+    const version = before?.version ?? names.version ?? this.#nextDefaultVersion(project)
+    if (before?.sha256 === sha256) return before.spiders === null ? this.listAgain(before) : before
+    if (before && !mayReplaceInUse) await this.refuseInUse(before, 'replace')
 
     const path = await files.write({ sha256, project, version }, egg)
     try {
-      const spiders = await listSpiders(path, project)
+      const spiders = await this.#listSpiders(path, project)
       await blobs.write(`eggs/${sha256}`, egg)
-      const stored = await exclusively(async () => {
+      const stored = await this.#parts.exclusively(async () => {
         const createdAtMs = clock.nowMs()
         const deployments = stillThere(catalog.find(project, version))
-        if (parts.listSpidersOfEgg !== null) {
+        if (this.#parts.listSpidersOfEgg !== null) {
           deployments.push({ nodeId: LOCAL_NODE_ID, state: 'present', sha256, error: null, changedAtMs: createdAtMs })
         }
-        const taken = { project, version, sha256, sizeBytes: egg.byteLength, spiders, createdAtMs, deployments }
-        await store.putVersion(taken)
-        catalog.remember(taken)
-        return taken
+        const added = { project, version, sha256, sizeBytes: egg.byteLength, spiders, createdAtMs, deployments }
+        await this.#parts.store.putVersion(added)
+        catalog.remember(added)
+        return added
       })
-      await copyToTree(stored, path)
+      await this.#copyToTree(stored, path)
       if (before?.sha256) await keeping.removeUnused(before.sha256, before)
-      logger.info({ project, version, sha256, spiders: spiders?.length }, 'an egg was taken')
+      logger.info({ project, version, sha256, spiders: spiders?.length }, 'an egg was added')
       return stored
     } catch (error) {
       await keeping.removeUnused(sha256, { project, version })
@@ -95,48 +88,55 @@ export function createEggIntake(parts: EggIntakeParts): EggIntake {
   }
 
   /** Null where there is no Python to ask: the version is kept and listed later. */
-  async function listSpiders(path: string, project: string): Promise<string[] | null> {
-    if (parts.listSpidersOfEgg === null) return null
+  async #listSpiders(path: string, project: string): Promise<string[] | null> {
+    if (this.#parts.listSpidersOfEgg === null) return null
     try {
-      return await parts.listSpidersOfEgg(path, project)
+      return await this.#parts.listSpidersOfEgg(path, project)
     } catch (error) {
       if (isScrapdeckError(error, 'PYTHON_MISSING')) return null
       throw error
     }
   }
 
-  async function listAgain(stored: StoredVersion): Promise<StoredVersion> {
+  /** Asks an egg that we keep for its spiders; one that does not import stays as it is. */
+  async listAgain(stored: StoredVersion): Promise<StoredVersion> {
     const { sha256 } = stored
-    const path = sha256 === null ? null : await files.pathOf({ ...stored, sha256 })
+    const path = sha256 === null ? null : await this.#parts.files.pathOf({ ...stored, sha256 })
     let spiders: string[] | null
     try {
-      spiders = path === null ? null : await listSpiders(path, stored.project)
+      spiders = path === null ? null : await this.#listSpiders(path, stored.project)
     } catch (error) {
       if (!isScrapdeckError(error, 'EGG_IMPORT_FAILED')) throw error
-      logger.warn({ project: stored.project, version: stored.version, error: error.message }, 'an egg does not import')
+      this.#parts.logger.warn(
+        { project: stored.project, version: stored.version, error: error.message },
+        'an egg does not import'
+      )
       return stored
     }
-    return exclusively(async () => {
-      const current = catalog.find(stored.project, stored.version)
+    return this.#parts.exclusively(async () => {
+      const current = this.#parts.catalog.find(stored.project, stored.version)
       if (spiders === null || current?.sha256 !== stored.sha256) return stored
       const listed = { ...current, spiders }
-      await store.putVersion(listed)
-      catalog.remember(listed)
+      await this.#parts.store.putVersion(listed)
+      this.#parts.catalog.remember(listed)
       return listed
     })
   }
 
   /** The egg is kept, whatever becomes of its copy: the next start repairs it. */
-  async function copyToTree(egg: StoredVersion, path: string): Promise<void> {
+  async #copyToTree(egg: StoredVersion, path: string): Promise<void> {
     try {
-      await parts.tree?.put(egg, path)
+      await this.#parts.tree?.put(egg, path)
     } catch (error) {
-      logger.error({ project: egg.project, version: egg.version, error: String(error) }, 'eggs_dir cannot be written')
+      this.#parts.logger.error(
+        { project: egg.project, version: egg.version, error: String(error) },
+        'eggs_dir cannot be written'
+      )
     }
   }
 
-  async function refuseInUse(stored: StoredVersion, verb: 'delete' | 'replace'): Promise<void> {
-    const count = await store.countJobsNeeding(stored.project, stored.version)
+  async refuseInUse(stored: StoredVersion, verb: 'delete' | 'replace'): Promise<void> {
+    const count = await this.#parts.store.countJobsNeeding(stored.project, stored.version)
     if (count === 0) return
     const jobs = count === 1 ? '1 job that has not ended needs' : `${count} jobs that have not ended need`
     throw new ScrapdeckError(
@@ -147,10 +147,10 @@ export function createEggIntake(parts: EggIntakeParts): EggIntake {
     )
   }
 
-  function nextDefaultVersion(project: string): string {
-    for (let atMs = clock.nowMs(); ; atMs += 1000) {
+  #nextDefaultVersion(project: string): string {
+    for (let atMs = this.#parts.clock.nowMs(); ; atMs += 1000) {
       const version = new Date(atMs).toISOString().replace(/[-:]/g, '').slice(0, 15)
-      if (!catalog.find(project, version)) return version
+      if (!this.#parts.catalog.find(project, version)) return version
     }
   }
 }
@@ -164,10 +164,7 @@ function stillThere(before: StoredVersion | null): Deployment[] {
   })
 }
 
-async function takeEgg(
-  archive: Uint8Array,
-  names: { project?: string; version?: string }
-): Promise<{ egg: Uint8Array; facts: EggFacts }> {
+async function openEgg(archive: Uint8Array, names: VersionNames): Promise<{ egg: Uint8Array; facts: EggFacts }> {
   const opened = await openZipArchive(archive)
   if (!opened.names.includes('EGG-INFO/PKG-INFO')) {
     const egg = await buildEggFromArchive(opened, names)
@@ -198,7 +195,7 @@ export function checkProjectName(name: string): void {
 
 function checkVersion(version: string): string {
   if (version === '' || version.length > 200 || hasControlCharacters(version)) {
-    throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(version)} is no name for a version.`)
+    throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(version)} is not a valid name for a version.`)
   }
   return version
 }

@@ -8,14 +8,14 @@ import { anEgg } from '../testing/archives.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore } from '../testing/temporary-store.ts'
 import { openEggTree } from './egg-tree.ts'
-import { createProjects } from './projects.ts'
+import { Projects } from './projects.ts'
 
 async function openRoom() {
   const temporary = await openTemporaryStore()
   const directory = join(temporary.directory, 'eggs')
   const blobs = await openFilesystemBlobStore(join(temporary.directory, 'blobs'))
   const open = async () =>
-    createProjects({
+    Projects.open({
       store: temporary.store,
       blobs,
       eggDirectory: join(temporary.directory, 'egg-files'),

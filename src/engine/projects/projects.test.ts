@@ -8,7 +8,7 @@ import { anArchive, anEgg } from '../testing/archives.ts'
 import { aNewJob } from '../testing/builders.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore } from '../testing/temporary-store.ts'
-import { createProjects } from './projects.ts'
+import { Projects } from './projects.ts'
 
 async function openRoom(over: { listSpiders?: ((path: string) => Promise<string[]>) | null } = {}) {
   const temporary = await openTemporaryStore()
@@ -22,7 +22,7 @@ async function openRoom(over: { listSpiders?: ((path: string) => Promise<string[
     listed,
     listSpiders: over.listSpiders === undefined ? async () => ['prices', 'stock'] : over.listSpiders,
     open: () =>
-      createProjects({
+      Projects.open({
         store: temporary.store,
         blobs,
         eggDirectory: join(temporary.directory, 'eggs'),
@@ -55,7 +55,7 @@ test('the file that Python imports is named as an egg of the project, and is mad
   const egg = await anEgg()
   await t.projects.upload(egg, { project: 'my shop', version: '1.0-a' })
   expect(basename(t.listed[0]!)).toBe('my_shop-1.0_a.egg')
-  const other = await createProjects({
+  const other = await Projects.open({
     store: t.store,
     blobs: t.blobs,
     eggDirectory: join(t.directory, 'elsewhere'),

@@ -14,90 +14,14 @@ import type { Logger } from '../runtime/logger.ts'
 import type { StoredVersion } from '../store/records.ts'
 import type { AttemptReader, ProjectSettingsStore, VersionStore } from '../store/store.ts'
 import { Catalog, WITHOUT_EGG } from './catalog.ts'
-import { createEggFiles } from './egg-files.ts'
-import { isModuleName } from './egg-inspection.ts'
-import { checkProjectName, createEggIntake } from './egg-intake.ts'
-import { createEggKeeping } from './egg-keeping.ts'
+import { EggFiles } from './egg-files.ts'
+import { checkProjectName, EggIntake, type VersionNames } from './egg-intake.ts'
+import { EggKeeping } from './egg-keeping.ts'
 import type { EggTree } from './egg-tree.ts'
 import { problemOfPathPart } from './names.ts'
-import { createSeenOnNodes } from './seen-on-nodes.ts'
+import { SeenOnNodes } from './seen-on-nodes.ts'
+import { SettingsProjects, type SettingsSource } from './settings-projects.ts'
 import { orderWarnings } from './version-order-warnings.ts'
-
-/**
- * What can be run: projects, their versions and spiders, with the eggs we keep. Versions that were only seen on nodes
- * are known too, without an egg to send (`sha256` null). All of it is in memory, so questions are answered at once;
- * every change is in the store before it shows here. Versions are found under either spelling, as uploaded or as
- * Scrapyd stores them (`1.0` and `1_0`).
- */
-export interface Projects {
-  /**
-   * An egg, or a zip of a project's folder. Throws the EGG_ codes for what is wrong with it, BAD_INPUT for names,
-   * VERSION_IN_USE when another egg of this version is needed by jobs. Nothing is kept of what was refused.
-   */
-  upload(archive: Uint8Array, names: { project?: string; version?: string }, options?: InUse): Promise<StoredVersion>
-  names(): string[]
-  /** Ascending, the latest last; null for an unknown project. */
-  versionNames(project: string): string[] | null
-  /** The version that a job without one gets: our highest (version-order.ts), or newest where names tell no order, else a node's latest. */
-  latestVersion(project: string): string | null
-  /** The version a job gets when sent now, in our spelling; null when there is none. */
-  versionToRun(project: string, version: string | null): string | null
-  /** Throws PROJECT_NOT_FOUND, VERSION_NOT_FOUND, SPIDER_NOT_FOUND, with near names. Where the spiders are not known, any is right. */
-  resolve(project: string, version: string | null, spider: string): StoredVersion
-  requireProject(project: string): readonly StoredVersion[]
-  /** Version null: the latest. */
-  requireVersion(project: string, version: string | null): StoredVersion
-  /** As requireVersion, and VERSION_NOT_FOUND where we have no egg of it. */
-  requireEgg(project: string, version: string): StoredVersion
-  find(project: string, version: string): StoredVersion | null
-  /** What we know of a version on one node. */
-  deploymentOn(nodeId: string, stored: StoredVersion): Deployment | undefined
-  /** Empty where they are not known. */
-  spidersOf(project: string, version: string | null): string[]
-  /** Of all its versions. */
-  allSpidersOf(project: string): string[]
-  knowsSpiders(project: string, version: string): boolean
-  describe(): Project[]
-  /** Projects whose versions Scrapyds order differently, and why (version-order-warnings.ts). */
-  orderWarnings(): { project: string; text: string }[]
-  /** What an operator set for a project; the default where nothing was set, also for a project that is not known. */
-  settingsOf(project: string): ProjectSettings
-  /** Also for a project that is not known yet: what it needs can be there before its first egg. Throws BAD_INPUT for a name that none can have. */
-  configure(project: string, settings: ProjectSettings): Promise<void>
-  /** A local file for Python to import; null when we have no egg of it. */
-  eggFile(project: string, version: string): Promise<string | null>
-  /** What Python imports to run this version here; null when we have neither an egg nor a settings module of it. */
-  source(project: string, version: string): Promise<ProjectSource | null>
-  /** Makes the tree of eggs (egg-tree.ts) follow the store, and takes up eggs that were copied into it by hand. */
-  followTree(): Promise<void>
-  /** The egg, to send. Throws as requireEgg does. */
-  eggBytes(project: string, version: string): Promise<Uint8Array>
-  /** Lists the spiders of eggs that came while there was no Python. */
-  listMissingSpiders(): Promise<void>
-  /**
-   * What a node has of a project, as it spells and orders versions; `spiders` are the newest version's. What its word proves of
-   * versions that we have an egg of: seen-on-nodes.ts. `askedAtMs`: when it was asked, where that is not now.
-   */
-  recordSeenOnNode(
-    nodeId: string,
-    project: string,
-    versions: string[],
-    spiders?: string[] | null,
-    askedAtMs?: number
-  ): Promise<void>
-  /** All projects that a node has: of others it has no version. */
-  recordProjectsOnNode(nodeId: string, projects: string[], askedAtMs?: number): Promise<void>
-  /** What a node listed of a version that has no list yet. */
-  recordSpiders(project: string, version: string, spiders: string[]): Promise<void>
-  recordDeployment(project: string, version: string, deployment: Deployment): Promise<void>
-  /** The node says that it does not have this version. */
-  noteMissing(project: string, version: string, nodeId: string): Promise<void>
-  /** The node was removed, and the store knows: forgets what was on it. */
-  forgetNode(nodeId: string): Promise<void>
-  /** Deletes the version and its egg. Nodes are not asked. Throws VERSION_IN_USE. */
-  deleteVersion(project: string, version: string, options?: InUse): Promise<void>
-  deleteProject(project: string, options?: InUse): Promise<void>
-}
 
 /**
  * What becomes of a version that jobs which have not ended need. `refuse` (the default): VERSION_IN_USE. `allow`, as Scrapyd
@@ -109,12 +33,6 @@ export interface InUse {
 
 /** A settings module runs without an egg, or with the egg on the path where both are there, as in Scrapyd. */
 export type ProjectSource = { egg: string } | SettingsSource
-
-export interface SettingsSource {
-  settingsModule: string
-  /** Folders, and eggs, that Python looks in first. */
-  path: string[]
-}
 
 export interface ProjectsOptions {
   store: VersionStore & ProjectSettingsStore & AttemptReader
@@ -133,217 +51,302 @@ export interface ProjectsOptions {
   logger: Logger
 }
 
-export async function createProjects(options: ProjectsOptions): Promise<Projects> {
-  const { store, blobs, clock, logger } = options
-  const files = createEggFiles({ directory: options.eggDirectory, blobs })
-  const catalog = new Catalog()
-  const settings = await readSettings(store)
-  const settingsProjects = new Map(Object.entries(options.settingsProjects ?? {}))
-  for (const [project, { settingsModule }] of settingsProjects) {
-    checkSettingsProject(project, settingsModule)
-    const nowMs = clock.nowMs()
-    const empty = { sha256: null, sizeBytes: null, spiders: null, createdAtMs: nowMs }
-    const here = { nodeId: LOCAL_NODE_ID, state: 'present', sha256: null, error: null, changedAtMs: nowMs } as const
-    catalog.rememberWithoutEgg({ project, version: WITHOUT_EGG, ...empty, deployments: [here] })
-  }
-  for (const stored of await store.listVersions()) {
-    // Whoever was sending is gone, and what became of it is not known: it will be sent again.
-    const sure = stored.deployments.filter((deployment) => deployment.state !== 'sending')
-    for (const { nodeId, state } of stored.deployments) {
-      if (state === 'sending') await store.deleteDeployment(stored.project, stored.version, nodeId)
-    }
-    catalog.remember({ ...stored, deployments: sure })
-  }
-
+/**
+ * What can be run: projects, their versions and spiders, with the eggs we keep. Versions that were only seen on nodes
+ * are known too, without an egg to send (`sha256` null). All of it is in memory, so questions are answered at once;
+ * every change is in the store before it shows here. Versions are found under either spelling, as uploaded or as
+ * Scrapyd stores them (`1.0` and `1_0`).
+ */
+export class Projects {
+  readonly #options: ProjectsOptions
+  readonly #catalog = new Catalog()
+  readonly #files: EggFiles
+  readonly #keeping: EggKeeping
+  readonly #intake: EggIntake
+  readonly #seen: SeenOnNodes
+  readonly #withoutEgg: SettingsProjects
+  readonly #settings: Map<string, ProjectSettings>
   /** Changes of versions go one after another: what a node shows must not overwrite what is being uploaded. */
-  const exclusively = pLimit(1)
-  const warnings = new WeakMap<readonly StoredVersion[], ReadonlyMap<string, string>>()
-  const keeping = createEggKeeping({ store, blobs, files, catalog })
-  const seen = createSeenOnNodes({ store, catalog, forget, clock })
-  const { tree, listSpidersOfEgg } = options
-  const intake = createEggIntake({
-    store,
-    blobs,
-    files,
-    tree,
-    catalog,
-    keeping,
-    listSpidersOfEgg,
-    exclusively,
-    clock,
-    logger
-  })
-  await keeping.removeLeft()
+  readonly #exclusively = pLimit(1)
+  readonly #warnings = new WeakMap<readonly StoredVersion[], ReadonlyMap<string, string>>()
 
-  const projects: Projects = {
-    upload: (archive, names, options) => intake.upload(archive, names, options?.inUse === 'allow'),
-    names: () => catalog.names(),
-    versionNames(project) {
-      if (!catalog.isKnown(project)) return null
-      return catalog.ascending(project).flatMap(({ version }) => (version === WITHOUT_EGG ? [] : [version]))
-    },
-    latestVersion: (project) => catalog.latestVersion(project),
-    versionToRun(project, version) {
-      return version === null ? catalog.latestVersion(project) : (catalog.find(project, version)?.version ?? null)
-    },
-    resolve: (project, version, spider) => catalog.resolve(project, version, spider),
-    requireProject: (project) => catalog.requireProject(project),
-    requireVersion: (project, version) => catalog.requireVersion(project, version),
-    requireEgg: (project, version) => catalog.requireEgg(project, version),
-    find: (project, version) => catalog.find(project, version),
-    deploymentOn: (nodeId, stored) => catalog.deploymentOn(nodeId, stored),
-    spidersOf: (project, version) => catalog.requireVersion(project, version).spiders ?? [],
-    allSpidersOf: (project) => [...new Set(catalog.ascending(project).flatMap(({ spiders }) => spiders ?? []))].sort(),
-    knowsSpiders: (project, version) => (catalog.find(project, version)?.spiders ?? null) !== null,
-    describe: () =>
-      catalog.names().map((name) => {
-        const versions = catalog.ascending(name)
-        const latestVersion = versions.at(-1)?.version ?? null
-        const orderWarning = warningsOf(name)
-        const described = versions
-          .toReversed()
-          .map((stored) => ({ ...stored, orderWarning: orderWarning.get(stored.version) ?? null }))
-        return { name, latestVersion, settings: projects.settingsOf(name), versions: described }
-      }),
-    orderWarnings: () =>
-      catalog.names().flatMap((project) => {
-        const text = [...warningsOf(project).values()][0]
-        return text === undefined ? [] : [{ project, text }]
-      }),
-    settingsOf: (project) => settings.get(project) ?? DEFAULT_PROJECT_SETTINGS,
-    async configure(project, next) {
-      if (!catalog.isKnown(project)) checkProjectName(project)
-      await store.putProjectSettings(project, next)
-      settings.set(project, next)
-    },
-    async eggFile(project, version) {
-      const stored = catalog.find(project, version)
-      return stored?.sha256 ? files.pathOf({ ...stored, sha256: stored.sha256 }) : null
-    },
-    async source(project, version) {
-      const egg = await projects.eggFile(project, version)
-      const configured = settingsProjects.get(project)
-      if (configured === undefined) return egg === null ? null : { egg }
-      if (egg === null) return version === WITHOUT_EGG ? configured : null
-      return { ...configured, path: [egg, ...configured.path] }
-    },
-    async followTree() {
-      if (tree === undefined) return
-      const ours = catalog.all().filter((one) => one.sha256 !== null)
-      const found = await tree.repair(
-        ours.map(({ project, version }) => ({ project, version, file: () => projects.eggFile(project, version) }))
-      )
-      for (const { project, version, path } of found) {
-        if (catalog.find(project, version)?.sha256) continue
-        try {
-          await projects.upload(await readFile(path), { project, version })
-          logger.info({ path }, 'an egg that was copied into eggs_dir was taken up')
-        } catch (error) {
-          logger.warn({ path, error: String(error) }, 'an egg that was copied into eggs_dir cannot be used')
-        }
+  private constructor(options: ProjectsOptions, settings: Map<string, ProjectSettings>) {
+    const { eggDirectory, blobs } = options
+    this.#options = options
+    this.#settings = settings
+    this.#files = new EggFiles({ directory: eggDirectory, blobs })
+    const parts = { ...options, files: this.#files, catalog: this.#catalog }
+    this.#keeping = new EggKeeping(parts)
+    this.#intake = new EggIntake({ ...parts, keeping: this.#keeping, exclusively: this.#exclusively })
+    this.#seen = new SeenOnNodes({ ...parts, forget: (stored) => this.#forget(stored) })
+    this.#withoutEgg = new SettingsProjects(parts)
+  }
+
+  /** Reads the store, and removes eggs that nothing needs any more. Throws BAD_INPUT for `settingsProjects` that cannot be. */
+  static async open(options: ProjectsOptions): Promise<Projects> {
+    const { store } = options
+    const projects = new Projects(options, await readSettings(store))
+    for (const stored of await store.listVersions()) {
+      // Whoever was sending is gone, and what became of it is not known: it will be sent again.
+      const sure = stored.deployments.filter((deployment) => deployment.state !== 'sending')
+      for (const { nodeId, state } of stored.deployments) {
+        if (state === 'sending') await store.deleteDeployment(stored.project, stored.version, nodeId)
       }
-    },
-    async eggBytes(project, version) {
-      return blobs.read(`eggs/${catalog.requireEgg(project, version).sha256}`)
-    },
-    async listMissingSpiders() {
-      await listSettingsProjects()
-      for (const stored of catalog.all().filter(({ spiders, sha256 }) => spiders === null && sha256 !== null)) {
-        await intake.listAgain(stored)
+      projects.#catalog.remember({ ...stored, deployments: sure })
+    }
+    await projects.#keeping.removeLeft()
+    return projects
+  }
+
+  /**
+   * An egg, or a zip of a project's folder. Throws the EGG_ codes for what is wrong with it, BAD_INPUT for names,
+   * VERSION_IN_USE when another egg of this version is needed by jobs. Nothing is kept of what was refused.
+   */
+  upload(archive: Uint8Array, names: VersionNames, { inUse }: InUse = {}): Promise<StoredVersion> {
+    return this.#intake.upload(archive, names, inUse === 'allow')
+  }
+
+  names(): string[] {
+    return this.#catalog.names()
+  }
+
+  /** Ascending, the latest last; null for an unknown project. */
+  versionNames(project: string): string[] | null {
+    if (!this.#catalog.isKnown(project)) return null
+    return this.#catalog.ascending(project).flatMap(({ version }) => (version === WITHOUT_EGG ? [] : [version]))
+  }
+
+  /** The version that a job without one gets: our highest (version-order.ts), or newest where names tell no order, else a node's latest. */
+  latestVersion(project: string): string | null {
+    return this.#catalog.latestVersion(project)
+  }
+
+  /** The version a job gets when sent now, in our spelling; null when there is none. */
+  versionToRun(project: string, version: string | null): string | null {
+    if (version === null) return this.#catalog.latestVersion(project)
+    return this.#catalog.find(project, version)?.version ?? null
+  }
+
+  /** Throws PROJECT_NOT_FOUND, VERSION_NOT_FOUND, SPIDER_NOT_FOUND, with near names. Where the spiders are not known, any is right. */
+  resolve(project: string, version: string | null, spider: string): StoredVersion {
+    return this.#catalog.resolve(project, version, spider)
+  }
+
+  requireProject(project: string): readonly StoredVersion[] {
+    return this.#catalog.requireProject(project)
+  }
+
+  /** Version null: the latest. */
+  requireVersion(project: string, version: string | null): StoredVersion {
+    return this.#catalog.requireVersion(project, version)
+  }
+
+  /** As requireVersion, and VERSION_NOT_FOUND where we have no egg of it. */
+  requireEgg(project: string, version: string): StoredVersion {
+    return this.#catalog.requireEgg(project, version)
+  }
+
+  find(project: string, version: string): StoredVersion | null {
+    return this.#catalog.find(project, version)
+  }
+
+  /** What we know of a version on one node. */
+  deploymentOn(nodeId: string, stored: StoredVersion): Deployment | undefined {
+    return this.#catalog.deploymentOn(nodeId, stored)
+  }
+
+  /** Empty where they are not known. */
+  spidersOf(project: string, version: string | null): string[] {
+    return this.#catalog.requireVersion(project, version).spiders ?? []
+  }
+
+  /** Of all its versions. */
+  allSpidersOf(project: string): string[] {
+    return [...new Set(this.#catalog.ascending(project).flatMap(({ spiders }) => spiders ?? []))].sort()
+  }
+
+  knowsSpiders(project: string, version: string): boolean {
+    return (this.#catalog.find(project, version)?.spiders ?? null) !== null
+  }
+
+  describe(): Project[] {
+    return this.#catalog.names().map((name) => {
+      const versions = this.#catalog.ascending(name)
+      const warnings = this.#warningsOf(name)
+      const latestVersion = versions.at(-1)?.version ?? null
+      const described = versions.map((stored) => ({ ...stored, orderWarning: warnings.get(stored.version) ?? null }))
+      return { name, latestVersion, settings: this.settingsOf(name), versions: described.toReversed() }
+    })
+  }
+
+  /** Projects whose versions Scrapyds order differently, and why (version-order-warnings.ts). */
+  orderWarnings(): { project: string; text: string }[] {
+    return this.#catalog.names().flatMap((project) => {
+      const text = [...this.#warningsOf(project).values()][0]
+      return text === undefined ? [] : [{ project, text }]
+    })
+  }
+
+  /** What an operator set for a project; the default where nothing was set, also for a project that is not known. */
+  settingsOf(project: string): ProjectSettings {
+    return this.#settings.get(project) ?? DEFAULT_PROJECT_SETTINGS
+  }
+
+  /** Also for a project that is not known yet: what it needs can be there before its first egg. Throws BAD_INPUT for a name that none can have. */
+  async configure(project: string, next: ProjectSettings): Promise<void> {
+    if (!this.#catalog.isKnown(project)) checkProjectName(project)
+    await this.#options.store.putProjectSettings(project, next)
+    this.#settings.set(project, next)
+  }
+
+  /** A local file for Python to import; null when we have no egg of it. */
+  async eggFile(project: string, version: string): Promise<string | null> {
+    const stored = this.#catalog.find(project, version)
+    return stored?.sha256 ? this.#files.pathOf({ ...stored, sha256: stored.sha256 }) : null
+  }
+
+  /** What Python imports to run this version here; null when we have neither an egg nor a settings module of it. */
+  async source(project: string, version: string): Promise<ProjectSource | null> {
+    const egg = await this.eggFile(project, version)
+    const configured = this.#withoutEgg.sourceOf(project)
+    if (configured === undefined) return egg === null ? null : { egg }
+    if (egg === null) return version === WITHOUT_EGG ? configured : null
+    return { ...configured, path: [egg, ...configured.path] }
+  }
+
+  /** Makes the tree of eggs (egg-tree.ts) follow the store, and takes up eggs that were copied into it by hand. */
+  async followTree(): Promise<void> {
+    const { tree, logger } = this.#options
+    if (tree === undefined) return
+    const ours = this.#catalog.all().filter((one) => one.sha256 !== null)
+    const found = await tree.repair(
+      ours.map(({ project, version }) => ({ project, version, file: () => this.eggFile(project, version) }))
+    )
+    for (const { project, version, path } of found) {
+      if (this.#catalog.find(project, version)?.sha256) continue
+      try {
+        await this.upload(await readFile(path), { project, version })
+        logger.info({ path }, 'an egg that was copied into eggs_dir was added')
+      } catch (error) {
+        logger.warn({ path, error: String(error) }, 'an egg that was copied into eggs_dir cannot be used')
       }
-    },
-    recordSeenOnNode(nodeId, project, versions, spiders = null, askedAtMs = clock.nowMs()) {
-      if (nodeId === LOCAL_NODE_ID || problemOfPathPart(project)) return Promise.resolve()
-      return exclusively(() => seen.recordSeen({ nodeId, project, versions, spiders, askedAtMs }))
-    },
-    recordProjectsOnNode(nodeId, listed, askedAtMs = clock.nowMs()) {
-      if (nodeId === LOCAL_NODE_ID) return Promise.resolve()
-      return exclusively(async () => {
-        for (const project of catalog.stored().filter((name) => !listed.includes(name))) {
-          await seen.recordSeen({ nodeId, project, versions: [], spiders: null, askedAtMs })
-        }
-      })
-    },
-    recordSpiders(project, version, spiders) {
-      return exclusively(async () => {
-        const stored = catalog.find(project, version)
-        if (stored === null || stored.spiders !== null) return
-        await store.putVersion({ ...stored, spiders })
-        catalog.remember({ ...stored, spiders })
-      })
-    },
-    recordDeployment(project, version, deployment) {
-      return exclusively(async () => {
-        await store.putDeployment(project, version, deployment)
-        const stored = catalog.find(project, version)
-        if (stored === null) return
-        const others = stored.deployments.filter(({ nodeId }) => nodeId !== deployment.nodeId)
-        catalog.remember({ ...stored, deployments: [...others, deployment] })
-      })
-    },
-    noteMissing: (project, version, nodeId) => exclusively(() => seen.noteMissing(project, version, nodeId)),
-    forgetNode(nodeId) {
-      return exclusively(async () => {
-        for (const project of catalog.names()) {
-          for (const { version } of catalog.ascending(project)) await seen.drop(project, version, nodeId)
-        }
-      })
-    },
-    async deleteVersion(project, version, { inUse = 'refuse' } = {}) {
-      const stored = catalog.requireVersion(project, version)
-      if (stored.version === WITHOUT_EGG) {
-        throw new ScrapdeckError(
-          'VERSION_NOT_FOUND',
-          `${project} runs without an egg: there is no version to delete. Take it out of [settings] of the configuration.`
-        )
-      }
-      if (inUse === 'refuse') await intake.refuseInUse(stored, 'delete')
-      await exclusively(() => forget(stored))
-    },
-    async deleteProject(project, inUse) {
-      const versions = catalog.requireProject(project).filter(({ version }) => version !== WITHOUT_EGG)
-      if (versions.length === 0) {
-        throw new ScrapdeckError(
-          'PROJECT_NOT_FOUND',
-          `${project} has no egg to delete. Take it out of [settings] of the configuration.`
-        )
-      }
-      for (const { version } of versions) await projects.deleteVersion(project, version, inUse)
     }
   }
-  return projects
+
+  /** The egg, to send. Throws as requireEgg does. */
+  async eggBytes(project: string, version: string): Promise<Uint8Array> {
+    return this.#options.blobs.read(`eggs/${this.#catalog.requireEgg(project, version).sha256}`)
+  }
+
+  /** Lists the spiders of eggs that came while there was no Python. */
+  async listMissingSpiders(): Promise<void> {
+    await this.#withoutEgg.listSpiders()
+    for (const stored of this.#catalog.all()) {
+      if (stored.spiders === null && stored.sha256 !== null) await this.#intake.listAgain(stored)
+    }
+  }
+
+  /**
+   * What a node has of a project, as it spells and orders versions; `spiders` are the newest version's. What its word proves of
+   * versions that we have an egg of: seen-on-nodes.ts. `askedAtMs`: when it was asked, where that is not now.
+   */
+  async recordSeenOnNode(
+    nodeId: string,
+    project: string,
+    versions: string[],
+    spiders: string[] | null = null,
+    askedAtMs = this.#options.clock.nowMs()
+  ): Promise<void> {
+    if (nodeId === LOCAL_NODE_ID || problemOfPathPart(project)) return
+    await this.#exclusively(() => this.#seen.recordSeen({ nodeId, project, versions, spiders, askedAtMs }))
+  }
+
+  /** All projects that a node has: of others it has no version. */
+  async recordProjectsOnNode(nodeId: string, listed: string[], askedAtMs = this.#options.clock.nowMs()): Promise<void> {
+    if (nodeId === LOCAL_NODE_ID) return
+    await this.#exclusively(async () => {
+      for (const project of this.#catalog.stored().filter((name) => !listed.includes(name))) {
+        await this.#seen.recordSeen({ nodeId, project, versions: [], spiders: null, askedAtMs })
+      }
+    })
+  }
+
+  /** What a node listed of a version that has no list yet. */
+  recordSpiders(project: string, version: string, spiders: string[]): Promise<void> {
+    return this.#exclusively(async () => {
+      const stored = this.#catalog.find(project, version)
+      if (stored === null || stored.spiders !== null) return
+      await this.#options.store.putVersion({ ...stored, spiders })
+      this.#catalog.remember({ ...stored, spiders })
+    })
+  }
+
+  recordDeployment(project: string, version: string, deployment: Deployment): Promise<void> {
+    return this.#exclusively(async () => {
+      await this.#options.store.putDeployment(project, version, deployment)
+      const stored = this.#catalog.find(project, version)
+      if (stored === null) return
+      const others = stored.deployments.filter(({ nodeId }) => nodeId !== deployment.nodeId)
+      this.#catalog.remember({ ...stored, deployments: [...others, deployment] })
+    })
+  }
+
+  /** The node says that it does not have this version. */
+  recordMissing(project: string, version: string, nodeId: string): Promise<void> {
+    return this.#exclusively(() => this.#seen.recordMissing(project, version, nodeId))
+  }
+
+  /** The node was removed, and the store knows: forgets what was on it. */
+  forgetNode(nodeId: string): Promise<void> {
+    return this.#exclusively(async () => {
+      for (const project of this.#catalog.names()) {
+        for (const { version } of this.#catalog.ascending(project)) await this.#seen.drop(project, version, nodeId)
+      }
+    })
+  }
+
+  /** Deletes the version and its egg. Nodes are not asked. Throws VERSION_IN_USE. */
+  async deleteVersion(project: string, version: string, { inUse = 'refuse' }: InUse = {}): Promise<void> {
+    const stored = this.#catalog.requireVersion(project, version)
+    if (stored.version === WITHOUT_EGG) {
+      throw new ScrapdeckError(
+        'VERSION_NOT_FOUND',
+        `${project} runs without an egg: there is no version to delete. Remove it from [settings] in the configuration.`
+      )
+    }
+    if (inUse === 'refuse') await this.#intake.refuseInUse(stored, 'delete')
+    await this.#exclusively(() => this.#forget(stored))
+  }
+
+  async deleteProject(project: string, inUse?: InUse): Promise<void> {
+    const versions = this.#catalog.requireProject(project).filter(({ version }) => version !== WITHOUT_EGG)
+    if (versions.length === 0) {
+      throw new ScrapdeckError(
+        'PROJECT_NOT_FOUND',
+        `${project} has no egg to delete. Remove it from [settings] in the configuration.`
+      )
+    }
+    for (const { version } of versions) await this.deleteVersion(project, version, inUse)
+  }
 
   /** By version. Asked for with every change of a problem: made anew only when the versions are others. */
-  function warningsOf(project: string): ReadonlyMap<string, string> {
-    const versions = catalog.ascending(project)
-    const known = warnings.get(versions)
+  #warningsOf(project: string): ReadonlyMap<string, string> {
+    const versions = this.#catalog.ascending(project)
+    const known = this.#warnings.get(versions)
     if (known !== undefined) return known
     const ours = versions.filter(({ sha256 }) => sha256 !== null).map(({ version }) => version)
-    const made = orderWarnings(ours, catalog.latestVersion(project))
-    warnings.set(versions, made)
+    const made = orderWarnings(ours, this.#catalog.latestVersion(project))
+    this.#warnings.set(versions, made)
     return made
   }
 
-  async function listSettingsProjects(): Promise<void> {
-    const { listSpidersOfSettings = null } = options
-    if (listSpidersOfSettings === null) return
-    for (const stored of catalog.withoutEgg()) {
-      const { project } = stored
-      try {
-        catalog.rememberWithoutEgg({ ...stored, spiders: await listSpidersOfSettings(project) })
-      } catch (error) {
-        const { message } = error as Error
-        logger.warn({ project, error: message }, 'a project of [settings] does not import; check its module')
-      }
-    }
-  }
-
-  async function forget(stored: StoredVersion): Promise<void> {
-    // From the tree first: what is in the tree alone would be taken up again.
+  async #forget(stored: StoredVersion): Promise<void> {
+    const { store, tree } = this.#options
+    // From the tree first: what is in the tree alone would be added again.
     if (stored.sha256) await tree?.remove(stored)
     await store.deleteVersion(stored.project, stored.version)
-    catalog.forget(stored)
-    if (stored.sha256) await keeping.removeUnused(stored.sha256, stored)
+    this.#catalog.forget(stored)
+    if (stored.sha256) await this.#keeping.removeUnused(stored.sha256, stored)
   }
 }
 
@@ -353,15 +356,4 @@ async function readSettings(
 ): Promise<Map<string, ProjectSettings>> {
   const stored = await store.listProjectSettings()
   return new Map([...stored].map(([project, settings]) => [project, ProjectSettings.parse(settings)]))
-}
-
-function checkSettingsProject(project: string, settingsModule: string): void {
-  const problem = problemOfPathPart(project)
-  if (problem) throw new ScrapdeckError('BAD_INPUT', `[settings]: the project ${JSON.stringify(project)} ${problem}.`)
-  if (!isModuleName(settingsModule)) {
-    throw new ScrapdeckError(
-      'BAD_INPUT',
-      `[settings]: ${project} = ${settingsModule} is not the name of a Python module. Write "${project} = package.settings".`
-    )
-  }
 }

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { Catalog } from './catalog.ts'
-import { createSeenOnNodes } from './seen-on-nodes.ts'
+import { SeenOnNodes } from './seen-on-nodes.ts'
 
 test('of a node that lists versions without end, the newest are taken in, and none is taken for gone', async () => {
   const catalog = new Catalog()
   const forgotten: string[] = []
   const done = async () => {}
-  const seenOnNodes = createSeenOnNodes({
+  const seenOnNodes = new SeenOnNodes({
     store: {
       ...{ putVersion: done, deleteVersion: done, putDeployment: done, deleteDeployment: done },
       ...{ listVersions: async () => [], countJobsNeeding: async () => 0 }

@@ -6,8 +6,28 @@ import type { VersionStore } from '../store/store.ts'
 import type { Catalog } from './catalog.ts'
 import { hasControlCharacters } from './names.ts'
 
+export interface SeenOnNodesParts {
+  store: VersionStore
+  catalog: Catalog
+  /** Nothing is left of a version. */
+  forget: (stored: StoredVersion) => Promise<void>
+  clock: Clock
+}
+
+/** What a node listed of a project. `askedAtMs`: what reached the node later may be missing from its answer, and is not doubted. */
+interface Seen {
+  nodeId: string
+  project: string
+  versions: string[]
+  spiders: string[] | null
+  askedAtMs: number
+}
+
+/** Of one project on one node, the newest: whatever it lists, this much of it may become rows of ours. */
+const VERSIONS_MAX = 10_000
+
 /**
- * Writes down what nodes have. Calls must come one after another: each writes whole versions. Of a version that we keep an egg of,
+ * Records what nodes have. Calls must come one after another: each writes whole versions. Of a version that we keep an egg of,
  * what a node lists is a name, which proves no more than this:
  *
  *   present ──not listed──> missing ──listed again, not by us──> foreign ──not listed──> (nothing)
@@ -15,105 +35,85 @@ import { hasControlCharacters } from './names.ts'
  *
  * Sending leads out of each of them (distribution.ts). A version that only nodes have is `present` where it is listed.
  */
-export interface SeenOnNodes {
-  /** `askedAtMs`: when the node was asked. What reached it later may be missing from its answer, and is not doubted. */
-  recordSeen(seen: {
-    nodeId: string
-    project: string
-    versions: string[]
-    spiders: string[] | null
-    askedAtMs: number
-  }): Promise<void>
-  /** The node says that it does not have this version. */
-  noteMissing(project: string, version: string, nodeId: string): Promise<void>
-  /** The node itself is gone. */
-  drop(project: string, version: string, nodeId: string): Promise<void>
-}
+export class SeenOnNodes {
+  readonly #parts: SeenOnNodesParts
 
-/** Of one project on one node, the newest: whatever it lists, this much of it may become rows of ours. */
-const VERSIONS_TAKEN_MAX = 10_000
+  constructor(parts: SeenOnNodesParts) {
+    this.#parts = parts
+  }
 
-export function createSeenOnNodes(parts: {
-  store: VersionStore
-  catalog: Catalog
-  /** Nothing is left of a version. */
-  forget: (stored: StoredVersion) => Promise<void>
-  clock: Clock
-}): SeenOnNodes {
-  const { store, catalog, clock } = parts
-
-  return {
-    async recordSeen({ nodeId, project, versions, spiders, askedAtMs }) {
-      const spellings = new Set(versions.map(sanitiseVersion))
-      for (const stored of catalog.ascending(project)) {
-        const isListed = spellings.has(sanitiseVersion(stored.version))
-        const deployment = stored.deployments.find((one) => one.nodeId === nodeId)
-        if (deployment !== undefined && deployment.changedAtMs >= askedAtMs) continue
-        if (stored.sha256 !== null && isListed) await noteListed(stored, nodeId, deployment)
-        else if (!isListed) await noteMissing(project, stored.version, nodeId)
-      }
-      for (const [index, version] of versions.entries()) {
-        if (index < versions.length - VERSIONS_TAKEN_MAX) continue
-        if (version === '' || version.length > 200 || hasControlCharacters(version)) continue
-        const isNewest = index === versions.length - 1
-        // Together they came to be known; the node's order is kept.
-        const createdAtMs = clock.nowMs() - (versions.length - 1 - index)
-        await noteVersion(nodeId, { project, version, createdAtMs, spiders: isNewest ? spiders : null })
-      }
-    },
-    noteMissing,
-    drop
+  async recordSeen({ nodeId, project, versions, spiders, askedAtMs }: Seen): Promise<void> {
+    const spellings = new Set(versions.map(sanitiseVersion))
+    for (const stored of this.#parts.catalog.ascending(project)) {
+      const isListed = spellings.has(sanitiseVersion(stored.version))
+      const deployment = stored.deployments.find((one) => one.nodeId === nodeId)
+      if (deployment !== undefined && deployment.changedAtMs >= askedAtMs) continue
+      if (stored.sha256 !== null && isListed) await this.#recordListed(stored, nodeId, deployment)
+      else if (!isListed) await this.recordMissing(project, stored.version, nodeId)
+    }
+    for (const [index, version] of versions.entries()) {
+      if (index < versions.length - VERSIONS_MAX) continue
+      if (version === '' || version.length > 200 || hasControlCharacters(version)) continue
+      const isNewest = index === versions.length - 1
+      // Together they came to be known; the node's order is kept.
+      const createdAtMs = this.#parts.clock.nowMs() - (versions.length - 1 - index)
+      await this.#recordVersion(nodeId, { project, version, createdAtMs, spiders: isNewest ? spiders : null })
+    }
   }
 
   /** The node lists a version of this name: it is only known to be our egg where our sending says so. */
-  async function noteListed(stored: StoredVersion, nodeId: string, deployment: Deployment | undefined): Promise<void> {
-    if (deployment === undefined || deployment.state === 'missing') await write(stored, listedOn(nodeId, 'foreign'))
+  async #recordListed(stored: StoredVersion, nodeId: string, deployment: Deployment | undefined): Promise<void> {
+    if (deployment === undefined || deployment.state === 'missing')
+      await this.#recordDeployment(stored, this.#listedOn(nodeId, 'foreign'))
   }
 
-  async function noteMissing(project: string, version: string, nodeId: string): Promise<void> {
-    const stored = catalog.find(project, version)
+  /** The node says that it does not have this version. */
+  async recordMissing(project: string, version: string, nodeId: string): Promise<void> {
+    const stored = this.#parts.catalog.find(project, version)
     const deployment = stored?.deployments.find((one) => one.nodeId === nodeId)
     if (!stored || !deployment) return
-    if (stored.sha256 === null || deployment.state === 'foreign') return drop(project, version, nodeId)
+    if (stored.sha256 === null || deployment.state === 'foreign') return this.drop(project, version, nodeId)
     if (deployment.state === 'present') {
-      await write(stored, { ...deployment, state: 'missing', changedAtMs: clock.nowMs() })
+      await this.#recordDeployment(stored, { ...deployment, state: 'missing', changedAtMs: this.#parts.clock.nowMs() })
     }
   }
 
   /** A version that only nodes have, or the spiders of one that nobody has listed yet. */
-  async function noteVersion(
+  async #recordVersion(
     nodeId: string,
     seen: { project: string; version: string; createdAtMs: number; spiders: string[] | null }
   ): Promise<void> {
-    const before = catalog.find(seen.project, seen.version)
+    const before = this.#parts.catalog.find(seen.project, seen.version)
     const isOurs = before !== null && before.sha256 !== null
     const isPresent = before?.deployments.some((one) => one.nodeId === nodeId)
     const isListing = seen.spiders !== null && (before?.spiders ?? null) === null
     if (isOurs ? !isListing : isPresent && !isListing) return
     const stored: StoredVersion = before ?? { ...seen, sha256: null, sizeBytes: null, deployments: [] }
-    const deployments = isOurs || isPresent ? stored.deployments : [...stored.deployments, listedOn(nodeId, 'present')]
+    const deployments =
+      isOurs || isPresent ? stored.deployments : [...stored.deployments, this.#listedOn(nodeId, 'present')]
     const next = { ...stored, spiders: isListing ? seen.spiders : stored.spiders, deployments }
-    await store.putVersion(next)
-    catalog.remember(next)
+    await this.#parts.store.putVersion(next)
+    this.#parts.catalog.remember(next)
   }
 
-  async function drop(project: string, version: string, nodeId: string): Promise<void> {
-    const stored = catalog.find(project, version)
+  /** The node itself is gone. */
+  async drop(project: string, version: string, nodeId: string): Promise<void> {
+    const stored = this.#parts.catalog.find(project, version)
     if (!stored?.deployments.some((one) => one.nodeId === nodeId)) return
     const rest = stored.deployments.filter((one) => one.nodeId !== nodeId)
     // Seen on nodes only, and now on none: there is nothing left of it.
-    if (stored.sha256 === null && rest.length === 0) return parts.forget(stored)
-    await store.deleteDeployment(stored.project, stored.version, nodeId)
-    catalog.remember({ ...stored, deployments: rest })
+    if (stored.sha256 === null && rest.length === 0) return this.#parts.forget(stored)
+    await this.#parts.store.deleteDeployment(stored.project, stored.version, nodeId)
+    this.#parts.catalog.remember({ ...stored, deployments: rest })
   }
 
-  async function write(stored: StoredVersion, deployment: Deployment): Promise<void> {
-    await store.putDeployment(stored.project, stored.version, deployment)
+  async #recordDeployment(stored: StoredVersion, deployment: Deployment): Promise<void> {
+    await this.#parts.store.putDeployment(stored.project, stored.version, deployment)
     const others = stored.deployments.filter(({ nodeId }) => nodeId !== deployment.nodeId)
-    catalog.remember({ ...stored, deployments: [...others, deployment] })
+    this.#parts.catalog.remember({ ...stored, deployments: [...others, deployment] })
   }
 
-  function listedOn(nodeId: string, state: 'present' | 'foreign'): Deployment {
-    return { nodeId, state, sha256: null, error: null, changedAtMs: clock.nowMs() }
+  #listedOn(nodeId: string, state: 'present' | 'foreign'): Deployment {
+    return { nodeId, state, sha256: null, error: null, changedAtMs: this.#parts.clock.nowMs() }
   }
 }

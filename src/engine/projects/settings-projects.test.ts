@@ -5,9 +5,10 @@ import { silentLogger } from '../runtime/logger.ts'
 import { anEgg } from '../testing/archives.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore } from '../testing/temporary-store.ts'
-import { createDistribution } from './distribution.ts'
+import { Distribution } from './distribution.ts'
 import { WITHOUT_EGG } from './catalog.ts'
-import { createProjects, type SettingsSource } from './projects.ts'
+import { Projects } from './projects.ts'
+import type { SettingsSource } from './settings-projects.ts'
 
 const SHOP: SettingsSource = { settingsModule: 'shop.settings', path: ['/srv/shop'] }
 
@@ -17,7 +18,7 @@ async function openRoom(settingsProjects: Record<string, SettingsSource> = { sho
   const temporary = cleanup.use(await openTemporaryStore())
   const asked: string[] = []
   const clock = createFakeClock(Date.UTC(2026, 0, 31, 12))
-  const projects = await createProjects({
+  const projects = await Projects.open({
     store: temporary.store,
     blobs: await openFilesystemBlobStore(join(temporary.directory, 'blobs')),
     eggDirectory: join(temporary.directory, 'egg-files'),
@@ -30,7 +31,7 @@ async function openRoom(settingsProjects: Record<string, SettingsSource> = { sho
     clock,
     logger: silentLogger
   })
-  const distribution = createDistribution({ projects, clientOf: () => null, clock, onChange() {} })
+  const distribution = new Distribution({ projects, clientOf: () => null, clock, onChange() {} })
   const kept = cleanup.move()
   return { projects, asked, distribution, [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }

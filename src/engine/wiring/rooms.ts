@@ -28,7 +28,7 @@ import { openPlugins } from '../plugins/plugins.ts'
 import { WITHOUT_EGG } from '../projects/catalog.ts'
 import { buildEggFromFolder } from '../projects/egg-builder.ts'
 import { openEggTree } from '../projects/egg-tree.ts'
-import { createProjects } from '../projects/projects.ts'
+import { Projects } from '../projects/projects.ts'
 import { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { describeStored, describeVolatile } from '../router/describe-changes.ts'
 import { systemClock } from '../runtime/clock.ts'
@@ -96,7 +96,7 @@ async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDis
   const cancelWaitsMs = readCancelWaits(options)
   // The local node runs what projects have, and lists the spiders of what they are given: whoever asks earlier waits until it is open.
   const localNode = Promise.withResolvers<LocalNode>()
-  const projects = await createProjects({
+  const projects = await Projects.open({
     ...base,
     blobs,
     eggDirectory: join(layout.own, 'egg-files'),

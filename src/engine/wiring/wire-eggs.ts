@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { Fleet } from '../nodes/fleet.ts'
 import { AtOnce } from '../projects/at-once.ts'
-import { createDistribution, type Distribution } from '../projects/distribution.ts'
+import { Distribution } from '../projects/distribution.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -18,7 +18,7 @@ export interface Eggs {
 export function wireEggs(parts: { projects: Projects; fleet: Fleet; clock: Clock; logger: Logger }): Eggs {
   const { projects, fleet, clock, logger } = parts
   const events: Eggs['events'] = new EventEmitter()
-  const distribution = createDistribution({
+  const distribution = new Distribution({
     projects,
     clientOf: (nodeId) => fleet.get(nodeId)?.client.eggTarget ?? null,
     clock,

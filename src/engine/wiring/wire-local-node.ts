@@ -106,7 +106,7 @@ export class LocalNodeRoom {
           names: () => projects.names(),
           of: (project) => projects.settingsOf(project).python
         },
-        source: projects.source,
+        source: (project, version) => projects.source(project, version),
         directories: {
           logsDirectory: layout.writtenLogs,
           itemsDirectory: layout.items,

@@ -1,0 +1,69 @@
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import { type Catalog, WITHOUT_EGG } from './catalog.ts'
+import { isModuleName } from './egg-inspection.ts'
+import { problemOfPathPart } from './names.ts'
+
+export interface SettingsSource {
+  settingsModule: string
+  /** Folders, and eggs, that Python looks in first. */
+  path: string[]
+}
+
+export interface SettingsProjectsParts {
+  settingsProjects?: Record<string, SettingsSource>
+  listSpidersOfSettings?: ((project: string) => Promise<string[]>) | null
+  catalog: Catalog
+  clock: Clock
+  logger: Logger
+}
+
+/** Projects that run without an egg, as `[settings]` of scrapyd.conf names them: in the catalog, never in the store. */
+export class SettingsProjects {
+  readonly #parts: SettingsProjectsParts
+  readonly #sources: Map<string, SettingsSource>
+
+  /** Throws BAD_INPUT for names that no project or no module can have. */
+  constructor(parts: SettingsProjectsParts) {
+    this.#parts = parts
+    this.#sources = new Map(Object.entries(parts.settingsProjects ?? {}))
+    for (const [project, { settingsModule }] of this.#sources) {
+      checkSettingsProject(project, settingsModule)
+      const nowMs = parts.clock.nowMs()
+      const empty = { sha256: null, sizeBytes: null, spiders: null, createdAtMs: nowMs }
+      const here = { nodeId: LOCAL_NODE_ID, state: 'present', sha256: null, error: null, changedAtMs: nowMs } as const
+      parts.catalog.rememberWithoutEgg({ project, version: WITHOUT_EGG, ...empty, deployments: [here] })
+    }
+  }
+
+  sourceOf(project: string): SettingsSource | undefined {
+    return this.#sources.get(project)
+  }
+
+  async listSpiders(): Promise<void> {
+    const { catalog, listSpidersOfSettings = null, logger } = this.#parts
+    if (listSpidersOfSettings === null) return
+    for (const stored of catalog.withoutEgg()) {
+      const { project } = stored
+      try {
+        catalog.rememberWithoutEgg({ ...stored, spiders: await listSpidersOfSettings(project) })
+      } catch (error) {
+        const { message } = error as Error
+        logger.warn({ project, error: message }, 'a project of [settings] does not import; check its module')
+      }
+    }
+  }
+}
+
+function checkSettingsProject(project: string, settingsModule: string): void {
+  const problem = problemOfPathPart(project)
+  if (problem) throw new ScrapdeckError('BAD_INPUT', `[settings]: the project ${JSON.stringify(project)} ${problem}.`)
+  if (!isModuleName(settingsModule)) {
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      `[settings]: ${project} = ${settingsModule} is not the name of a Python module. Write "${project} = package.settings".`
+    )
+  }
+}
