@@ -98,7 +98,7 @@ test('a project runs with what its requirements name; another, without them, can
   let log = ''
   for await (const piece of await client.environments.log({ id: made.id })) log += piece.text
   expect(log).toMatch(
-    /^Making an environment with Python 3[^]*Collecting iniconfig==2\.1\.0[^]*\nReady: Python 3.* with Scrapy/
+    /^Building an environment with Python 3[^]*Collecting iniconfig==2\.1\.0[^]*\nReady: Python 3.* with Scrapy/
   )
   const ended = await vi.waitFor(async () => {
     const detail = await client.jobs.get({ id: jobs[0]!.id })

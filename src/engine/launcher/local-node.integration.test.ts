@@ -10,7 +10,7 @@ import { systemClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
 import { findTestPython } from '../testing/test-python.ts'
-import { type LocalNode, openLocalNode } from './local-node.ts'
+import { LocalNode } from './local-node.ts'
 import { readRunFiles } from './runs/run-directory.ts'
 
 const resourcesDirectory = resolve('resources')
@@ -34,7 +34,7 @@ async function aPlace() {
   }
   await addEgg('1', await buildEggFromFolder(join(resourcesDirectory, 'demo')))
   const open = async (slots = 4) => {
-    const node = await openLocalNode({
+    const node = await LocalNode.open({
       directory: join(directory.path, 'local'),
       resourcesDirectory,
       slots: () => slots,
@@ -142,11 +142,11 @@ test.each(['cold', 'warm'])(
   async (mode) => {
     const t = await aPlace()
     const script = `
-    import { openLocalNode } from ${JSON.stringify(resolve('src/engine/launcher/local-node.ts'))}
+    import { LocalNode } from ${JSON.stringify(resolve('src/engine/launcher/local-node.ts'))}
     import { systemClock } from ${JSON.stringify(resolve('src/engine/runtime/clock.ts'))}
     import { silentLogger } from ${JSON.stringify(resolve('src/engine/runtime/logger.ts'))}
     const [mode, options, requests] = JSON.parse(process.argv[1])
-    const node = await openLocalNode({
+    const node = await LocalNode.open({
       ...options, slots: () => 2, source: async () => ({ egg: options.egg }), clock: systemClock, logger: silentLogger
     })
     while (mode === 'warm' && node.python().start.mode !== mode) await new Promise((resolve) => setTimeout(resolve, 20))

@@ -6,12 +6,14 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
 import { LAST_STEP, signalOfStep, stepDue } from '../../shared/stop-ladder.ts'
 import {
+  type DaemonStatus,
+  type LogRange,
   type NodeClient,
   NodeError,
   type NodeSignal,
   type RefusalKind,
   type ScheduleRequest,
-  type SeenJob
+  type Snapshot
 } from '../nodes/node-client.ts'
 import { LOCAL_TRAITS } from '../nodes/node-traits.ts'
 import { problemOfPathPart } from '../projects/names.ts'
@@ -21,43 +23,12 @@ import { LocalEnvironments } from './pythons/environments.ts'
 import { itemsFileOf, logFileOf, type RunDirectories, type RunSource } from './runs/launch-plan.ts'
 import { readLogRange } from './runs/log-range.ts'
 import { openProcessTable } from './processes/process-table.ts'
-import { findPythons, openPythonEnvironment } from './pythons/python-environment.ts'
+import { findPythons, PythonEnvironment } from './pythons/python-environment.ts'
 import { type Run, RunList } from './runs/run-list.ts'
 import { RunWatch } from './runs/run-watch.ts'
+import { toSeenJob } from './runs/seen-job.ts'
 import { clearListings, listSpiders } from './pythons/spider-listing.ts'
 import { WarmPool } from './warm/warm-pool.ts'
-
-/**
- * The node inside the engine: a NodeClient whose spiders are child processes. They outlive the engine; after a restart
- * (even kill -9) `openLocalNode` finds them again by their run directories: still running, ended with their exit
- * status, or accepted and not yet started (then it starts them). A jobid is accepted once as long as its run is
- * remembered (the newest 1,000 that ended): a second schedule with it is refused. In a snapshot, an `exit` whose code
- * and signal are both null means that nobody saw the run end: the machine went down, or its supervisor was killed.
- */
-export interface LocalNode extends NodeClient {
-  readonly eggTarget: null
-  python(): PythonState
-  environments: LocalEnvironments
-  /** Calls the listener when `python()` or `environments` changes. */
-  onPythons(listener: () => void): () => void
-  /** Calls the listener when a job starts or ends: no poll needed. */
-  onChange(listener: () => void): () => void
-  /** Looks for Python and Scrapy again (after an environment was made). */
-  refreshPython(): Promise<PythonState>
-  /** Makes an environment with resources/python/requirements.txt; reports each step. */
-  createEnvironment(report: (text: string, share: number | null) => void, signal?: AbortSignal): Promise<void>
-  /** The spiders of an egg, by importing it with its project's Python in a process of its own. Throws EGG_IMPORT_FAILED with the traceback's end, PYTHON_MISSING. */
-  listSpidersOfEgg(eggPath: string, project: string, signal?: AbortSignal): Promise<string[]>
-  /** What a run used, oldest sample first; kept until shortly after its end. Empty on a system that does not tell. */
-  usageOf(jobid: string): UsageSample[]
-  newestUsage(jobid: string): UsageSample | null
-  /** Calls the listener when there are new samples: while something runs, every 2 s. */
-  onUsage(listener: () => void): () => void
-  /** Jobs running now: what quitting must ask about. */
-  runningCount(): number
-  /** INT, then KILL after a wait, to every running spider. */
-  stopAll(): Promise<void>
-}
 
 export interface LocalNodeOptions {
   /** The data directory: logs/, items/, runs/, work/ and python/ are made in it. */
@@ -83,249 +54,323 @@ const ENDING_SIGNALS = new Set<NodeSignal>(['INT', 'TERM', 'KILL'])
 /** How long stopAll waits for spiders to end by themselves before it kills them: who quits does not wait for a second INT. */
 const QUIT_WAITS_MS: CancelWaitsMs = [10_000, 0, 0]
 
-/** Opens the local node of a data directory that no other engine uses. Goes on with the runs of earlier engines. */
-export async function openLocalNode(options: LocalNodeOptions): Promise<LocalNode> {
-  const { clock, logger } = options
-  // Logs and items are for this user only, also in a data directory that others may read.
-  await mkdir(options.directory, { recursive: true, mode: 0o700 })
-  await clearListings(options.directory)
-  const paths = { dataDirectory: options.directory, resourcesDirectory: options.resourcesDirectory }
-  const listeners = new Set<() => void>()
-  const pythonListeners = new Set<() => void>()
-  const usageListeners = new Set<() => void>()
-  const changed = () => {
-    watch?.wake()
-    for (const listener of listeners) listener()
+type RunNames = Pick<ScheduleRequest, 'project' | 'spider' | 'jobid'>
+
+interface LocalNodeParts extends Pick<LocalNodeOptions, 'resourcesDirectory' | 'source' | 'clock' | 'logger'> {
+  dataDirectory: string
+  directories: RunDirectories
+  pool: WarmPool
+  python: PythonEnvironment
+  environments: LocalEnvironments
+  runs: RunList
+  watch: RunWatch
+}
+
+/**
+ * The node inside the engine: a NodeClient whose spiders are child processes. They outlive the engine; after a restart
+ * (even kill -9) `open` finds them again by their run directories: still running, ended with their exit
+ * status, or accepted and not yet started (then it starts them). A jobid is accepted once as long as its run is
+ * remembered (the newest 1,000 that ended): a second schedule with it is refused. In a snapshot, an `exit` whose code
+ * and signal are both null means that nobody saw the run end: the machine went down, or its supervisor was killed.
+ */
+export class LocalNode implements NodeClient {
+  readonly traits = LOCAL_TRAITS
+  /** Every egg of the projects room is here at once. */
+  readonly eggTarget = null
+  readonly environments: LocalEnvironments
+  readonly #parts: LocalNodeParts
+  readonly #closing = new AbortController()
+  readonly #listeners = new Set<() => void>()
+  readonly #pythonListeners = new Set<() => void>()
+  readonly #usageListeners = new Set<() => void>()
+
+  private constructor(parts: LocalNodeParts) {
+    this.#parts = parts
+    this.environments = parts.environments
   }
-  const directories: RunDirectories = {
-    logsDirectory: join(options.directory, 'logs'),
-    itemsDirectory: join(options.directory, 'items'),
-    jobsDirectory: null,
-    workDirectory: join(options.directory, 'work'),
-    ...options.directories
+
+  /** Opens the local node of a data directory that no other engine uses. Goes on with the runs of earlier engines. */
+  static async open(options: LocalNodeOptions): Promise<LocalNode> {
+    const { directory, resourcesDirectory, slots, source, projectPythons, clock, logger } = options
+    // Logs and items are for this user only, also in a data directory that others may read.
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    await clearListings(directory)
+    const directories: RunDirectories = {
+      logsDirectory: join(directory, 'logs'),
+      itemsDirectory: join(directory, 'items'),
+      jobsDirectory: null,
+      workDirectory: join(directory, 'work'),
+      ...options.directories
+    }
+    const shared = { dataDirectory: directory, resourcesDirectory, clock, logger }
+    // The parts call back before all of them are there: what they tell earlier is read when the node is complete.
+    let node: LocalNode | null = null
+    let known: LocalEnvironments | null = null
+    const onPythons = () => node && node.#publishPythons()
+    const pool = new WarmPool({ ...shared, onChange: onPythons })
+    const startOf = (path: string) => pool.mode(path)
+    const python = new PythonEnvironment({
+      ...shared,
+      pythonPath: options.pythonPath,
+      candidates: findPythons(resourcesDirectory),
+      startOf,
+      onChange() {
+        const { state, path } = python.state()
+        if (state === 'ready') pool.prepare(path!)
+        known?.refreshMain()
+      }
+    })
+    const environments = await LocalEnvironments.open({
+      ...shared,
+      main: python,
+      projects: () => projectPythons?.names() ?? [],
+      settingOf: (project) => projectPythons?.of(project) ?? { kind: 'default' },
+      pythonsInUse: () => node && node.#pythonsInUse(),
+      startOf,
+      onChange: onPythons
+    })
+    known = environments
+    const runs = await RunList.open({
+      ...shared,
+      slots,
+      python: ({ project }) => environments.pythonOf(project).path,
+      source,
+      directories,
+      pool,
+      finishedKept: FINISHED_KEPT,
+      onChange: () => node && node.#publishRuns()
+    })
+    const watch = await RunWatch.open({
+      runs: () => runs.list(),
+      signal: (run, signal) => runs.cancel(run.spec.project, run.spec.jobid, signal),
+      logFileOf: (run) => logFileOf(directories.logsDirectory, run.spec),
+      processes: await openProcessTable(),
+      cancelWaitsMs: options.cancelWaitsMs ?? CANCEL_WAITS_MS,
+      clock,
+      logger,
+      onSample: () => node && node.#publishUsage()
+    })
+    node = new LocalNode({ ...shared, source, directories, pool, python, environments, runs, watch })
+    watch.wake()
+    runs.fillSlots()
+    return node
   }
-  const closing = new AbortController()
-  const pool = new WarmPool({ ...paths, clock, logger, onChange: () => pythonsChanged() })
-  const python = openPythonEnvironment({
-    ...paths,
-    pythonPath: options.pythonPath,
-    candidates: findPythons(options.resourcesDirectory),
-    clock,
-    logger,
-    startOf: (path) => pool.mode(path),
-    onChange() {
-      const { state, path } = python.state()
-      if (state === 'ready') pool.prepare(path!)
-      environments?.refreshMain()
-    }
-  })
-  let runs: RunList | null = null
-  let watch: RunWatch | null = null
-  let environments: LocalEnvironments | null = null
-  const openedEnvironments = await LocalEnvironments.open({
-    dataDirectory: options.directory,
-    main: python,
-    projects: () => options.projectPythons?.names() ?? [],
-    settingOf: (project) => options.projectPythons?.of(project) ?? { kind: 'default' },
-    pythonsInUse,
-    startOf: (path) => pool.mode(path),
-    clock,
-    logger,
-    onChange: pythonsChanged
-  })
-  environments = openedEnvironments
-  const openedRuns = await RunList.open({
-    ...paths,
-    slots: options.slots,
-    python: ({ project }) => openedEnvironments.pythonOf(project).path,
-    source: options.source,
-    directories,
-    pool,
-    finishedKept: FINISHED_KEPT,
-    clock,
-    logger,
-    onChange: changed
-  })
-  runs = openedRuns
-  watch = await RunWatch.open({
-    runs: () => openedRuns.list(),
-    signal: (run, signal) => openedRuns.cancel(run.spec.project, run.spec.jobid, signal),
-    logFileOf: (run) => logFileOf(directories.logsDirectory, run.spec),
-    processes: await openProcessTable(),
-    cancelWaitsMs: options.cancelWaitsMs ?? CANCEL_WAITS_MS,
-    clock,
-    logger,
-    onSample() {
-      for (const listener of usageListeners) listener()
-    }
-  })
-  const openedWatch = watch
-  openedRuns.fillSlots()
 
-  const node: LocalNode = {
-    traits: LOCAL_TRAITS,
-    // Every egg of the projects room is here at once.
-    eggTarget: null,
-    python: python.state,
-    environments: openedEnvironments,
-    whyNotReady(project) {
-      const found = openedEnvironments.pythonOf(project)
-      return found.path === null ? found.waiting : null
-    },
-    onPythons(listener) {
-      pythonListeners.add(listener)
-      return () => pythonListeners.delete(listener)
-    },
-    onChange(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-    refreshPython: python.refresh,
-    createEnvironment: python.create,
-    listSpidersOfEgg: (egg, project, signal) => listSpidersIn(project, { egg }, signal),
-    usageOf: (jobid) => openedWatch.usageOf(jobid),
-    newestUsage: (jobid) => openedWatch.newestUsage(jobid),
-    onUsage(listener) {
-      usageListeners.add(listener)
-      return () => usageListeners.delete(listener)
-    },
-    runningCount: () => liveRuns().length,
-    async stopAll() {
-      const sinceMs = clock.monotonicMs()
-      const due = () => stepDue(clock.monotonicMs() - sinceMs, QUIT_WAITS_MS)
-      await signalAll(signalOfStep(0))
-      while (node.runningCount() > 0 && due() < LAST_STEP) await sleep(clock, 50)
-      await signalAll(signalOfStep(LAST_STEP))
-    },
-
-    async daemonStatus() {
-      refuseWhenClosed()
-      const { pending, running, finished } = openedRuns.list()
-      return {
-        pending: pending.length,
-        running: running.length,
-        finished: finished.length,
-        nodeName: hostname(),
-        clockOffsetMs: 0
-      }
-    },
-    async listJobs() {
-      refuseWhenClosed()
-      const begunAtMs = clock.monotonicMs()
-      const { pending, running, finished } = openedRuns.list()
-      return {
-        begunAtMs,
-        pending: pending.map(seen),
-        running: running.map(seen),
-        finished: finished.map(seen)
-      }
-    },
-    async schedule(request) {
-      refuseWhenClosed()
-      refuseBadNames(request)
-      const found = await openedEnvironments.settledPythonOf(request.project)
-      if (found.path === null) throw refusal(found.problem)
-      await refuseWithoutEgg(request)
-      refuseWhenClosed()
-      const { project, version, isVersionAsked, spider, jobid, settings, args, secretNames, limits, priority } = request
-      const names = { project, version, isVersionAsked, spider, jobid }
-      const spec = { ...names, settings, args, secretNames, limits, priority, acceptedAtMs: clock.nowMs() }
-      let isAccepted: boolean
-      try {
-        isAccepted = await openedRuns.accept(spec)
-      } catch (error) {
-        // What is on the disk after such an error only the next look can tell.
-        const message = `The local node could not write the run to the data directory: ${(error as Error).message}`
-        throw new NodeError('reset', message, { delivered: 'unknown', cause: error })
-      }
-      if (!isAccepted) throw refusal(`job '${jobid}' was taken before`)
-      return { jobid }
-    },
-    async cancel(request) {
-      refuseWhenClosed()
-      // Other signals end nothing by themselves: the limits go on.
-      if (ENDING_SIGNALS.has(request.signal)) openedWatch.forgetLimits(request.jobid)
-      return { wasState: await openedRuns.cancel(request.project, request.jobid, request.signal) }
-    },
-
-    async listSpiders(project, version, signal) {
-      const source = await options.source(project, version)
-      if (source === null) throw refusal(`version '${version}' not found`, 'unknown_version')
-      return listSpidersIn(project, source, signal)
-    },
-
-    async readLog(run, range) {
-      refuseBadNames(run)
-      return readLogRange(logFileOf(directories.logsDirectory, run), range)
-    },
-    async readItems(run, range) {
-      refuseBadNames(run)
-      const file = itemsFileOf(directories.itemsDirectory, run)
-      return file === null ? null : readLogRange(file, range)
-    },
-    async close() {
-      closing.abort(new NodeError('aborted', 'The local node is closing.', { delivered: 'unknown' }))
-      listeners.clear()
-      pythonListeners.clear()
-      await openedEnvironments.close()
-      usageListeners.clear()
-      await openedWatch.close()
-      await openedRuns.close()
-      await pool.close()
-    }
+  python(): PythonState {
+    return this.#parts.python.state()
   }
-  return node
 
-  function pythonsChanged(): void {
-    runs?.fillSlots()
-    for (const listener of pythonListeners) listener()
+  whyNotReady(project: string): string | null {
+    const found = this.environments.pythonOf(project)
+    return found.path === null ? found.waiting : null
+  }
+
+  /** Calls the listener when `python()` or `environments` changes. */
+  onPythons(listener: () => void): () => void {
+    return subscribe(this.#pythonListeners, listener)
+  }
+
+  /** Calls the listener when a job starts or ends: no poll needed. */
+  onChange(listener: () => void): () => void {
+    return subscribe(this.#listeners, listener)
+  }
+
+  /** Calls the listener when there are new samples: while something runs, every 2 s. */
+  onUsage(listener: () => void): () => void {
+    return subscribe(this.#usageListeners, listener)
+  }
+
+  /** Searches for Python and Scrapy again (after an environment was made). */
+  refreshPython(): Promise<PythonState> {
+    return this.#parts.python.refresh()
+  }
+
+  /** Builds an environment with resources/python/requirements.txt; reports each step. */
+  createEnvironment(report: (text: string, share: number | null) => void, signal?: AbortSignal): Promise<void> {
+    return this.#parts.python.create(report, signal)
+  }
+
+  /** The spiders of an egg, by importing it with its project's Python in a process of its own. Throws EGG_IMPORT_FAILED with the traceback's end, PYTHON_MISSING. */
+  listSpidersOfEgg(egg: string, project: string, signal?: AbortSignal): Promise<string[]> {
+    return this.#listSpidersIn(project, { egg }, signal)
+  }
+
+  /** What a run used, oldest sample first; kept until shortly after its end. Empty on a system that does not tell. */
+  usageOf(jobid: string): UsageSample[] {
+    return this.#parts.watch.usageOf(jobid)
+  }
+
+  newestUsage(jobid: string): UsageSample | null {
+    return this.#parts.watch.newestUsage(jobid)
+  }
+
+  /** Jobs running now: what quitting must ask about. */
+  runningCount(): number {
+    return this.#liveRuns().length
+  }
+
+  /** INT, then KILL after a wait, to every running spider. */
+  async stopAll(): Promise<void> {
+    const { clock } = this.#parts
+    const sinceMs = clock.monotonicMs()
+    const due = () => stepDue(clock.monotonicMs() - sinceMs, QUIT_WAITS_MS)
+    await this.#signalAll(signalOfStep(0))
+    while (this.runningCount() > 0 && due() < LAST_STEP) await sleep(clock, 50)
+    await this.#signalAll(signalOfStep(LAST_STEP))
+  }
+
+  async daemonStatus(): Promise<DaemonStatus> {
+    this.#refuseWhenClosed()
+    const { pending, running, finished } = this.#parts.runs.list()
+    const counts = { pending: pending.length, running: running.length, finished: finished.length }
+    return { ...counts, nodeName: hostname(), clockOffsetMs: 0 }
+  }
+
+  async listJobs(): Promise<Snapshot> {
+    this.#refuseWhenClosed()
+    const { runs, watch, clock } = this.#parts
+    const begunAtMs = clock.monotonicMs()
+    const { pending, running, finished } = runs.list()
+    const seen = (run: Run) => toSeenJob(run, watch)
+    return { begunAtMs, pending: pending.map(seen), running: running.map(seen), finished: finished.map(seen) }
+  }
+
+  async schedule(request: ScheduleRequest): Promise<{ jobid: string }> {
+    this.#refuseWhenClosed()
+    refuseBadNames(request)
+    const found = await this.environments.settledPythonOf(request.project)
+    if (found.path === null) throw refusal(found.problem)
+    await this.#refuseWithoutEgg(request)
+    this.#refuseWhenClosed()
+    const { project, version, isVersionAsked, spider, jobid, settings, args, secretNames, limits, priority } = request
+    const names = { project, version, isVersionAsked, spider, jobid }
+    const acceptedAtMs = this.#parts.clock.nowMs()
+    let isAccepted: boolean
+    try {
+      isAccepted = await this.#parts.runs.accept({
+        ...names,
+        settings,
+        args,
+        secretNames,
+        limits,
+        priority,
+        acceptedAtMs
+      })
+    } catch (error) {
+      // What is on the disk after such an error only the next snapshot can tell.
+      const message = `The local node could not write the run to the data directory: ${(error as Error).message}`
+      throw new NodeError('reset', message, { delivered: 'unknown', cause: error })
+    }
+    if (!isAccepted) throw refusal(`job '${jobid}' was taken before`)
+    return { jobid }
+  }
+
+  async cancel(request: {
+    project: string
+    jobid: string
+    signal: NodeSignal
+  }): Promise<{ wasState: 'pending' | 'running' | null }> {
+    this.#refuseWhenClosed()
+    const { runs, watch } = this.#parts
+    // Other signals end nothing by themselves: the limits go on.
+    if (ENDING_SIGNALS.has(request.signal)) watch.forgetLimits(request.jobid)
+    return { wasState: await runs.cancel(request.project, request.jobid, request.signal) }
+  }
+
+  async listSpiders(project: string, version: string, signal?: AbortSignal): Promise<string[]> {
+    const source = await this.#parts.source(project, version)
+    if (source === null) throw refusal(`version '${version}' not found`, 'unknown_version')
+    return this.#listSpidersIn(project, source, signal)
+  }
+
+  async readLog(run: RunNames, range: { offset: number; limitBytes: number }): Promise<LogRange | null> {
+    refuseBadNames(run)
+    return readLogRange(logFileOf(this.#parts.directories.logsDirectory, run), range)
+  }
+
+  async readItems(run: RunNames, range: { offset: number; limitBytes: number }): Promise<LogRange | null> {
+    refuseBadNames(run)
+    const file = itemsFileOf(this.#parts.directories.itemsDirectory, run)
+    return file === null ? null : readLogRange(file, range)
+  }
+
+  async close(): Promise<void> {
+    const { watch, runs, pool } = this.#parts
+    this.#closing.abort(new NodeError('aborted', 'The local node is closing.', { delivered: 'unknown' }))
+    this.#listeners.clear()
+    this.#pythonListeners.clear()
+    await this.environments.close()
+    this.#usageListeners.clear()
+    await watch.close()
+    await runs.close()
+    await pool.close()
+  }
+
+  #publishRuns(): void {
+    this.#parts.watch.wake()
+    for (const listener of this.#listeners) listener()
+  }
+
+  #publishPythons(): void {
+    this.#parts.runs.fillSlots()
+    for (const listener of this.#pythonListeners) listener()
+  }
+
+  #publishUsage(): void {
+    for (const listener of this.#usageListeners) listener()
   }
 
   /** Null while it is not known of each run: an earlier engine started some. */
-  function pythonsInUse(): string[] | null {
-    const pythons = runs === null ? [null] : liveRuns().map((run) => run.python)
+  #pythonsInUse(): string[] | null {
+    const pythons = this.#liveRuns().map((run) => run.python)
     return pythons.includes(null) ? null : pythons.filter((path) => path !== null)
   }
 
-  async function listSpidersIn(project: string, source: RunSource, signal?: AbortSignal): Promise<string[]> {
-    const found = await openedEnvironments.settledPythonOf(project)
+  async #listSpidersIn(project: string, source: RunSource, signal?: AbortSignal): Promise<string[]> {
+    const found = await this.environments.settledPythonOf(project)
     if (found.path === null) throw new ScrapdeckError('PYTHON_MISSING', found.problem)
-    const { path } = found
-    const signals = AbortSignal.any(signal ? [closing.signal, signal] : [closing.signal])
-    return listSpiders({ ...paths, python: path, source, pool, clock, signal: signals })
-  }
-
-  function seen(run: Run): SeenJob {
-    return toSeenJob(run, openedWatch)
+    const closing = this.#closing.signal
+    return listSpiders({
+      ...this.#parts,
+      python: found.path,
+      source,
+      signal: signal ? AbortSignal.any([closing, signal]) : closing
+    })
   }
 
   /** Started, their processes seen or not. */
-  function liveRuns(): Run[] {
-    const { pending, running } = openedRuns.list()
+  #liveRuns(): Run[] {
+    const { pending, running } = this.#parts.runs.list()
     return [...pending.filter((run) => run.state === 'starting'), ...running]
   }
 
-  async function signalAll(signal: 'INT' | 'KILL'): Promise<void> {
-    for (const run of liveRuns()) openedWatch.forgetLimits(run.spec.jobid)
-    await Promise.all(liveRuns().map((run) => openedRuns.cancel(run.spec.project, run.spec.jobid, signal)))
+  async #signalAll(signal: 'INT' | 'KILL'): Promise<void> {
+    const { runs, watch } = this.#parts
+    for (const run of this.#liveRuns()) watch.forgetLimits(run.spec.jobid)
+    await Promise.all(this.#liveRuns().map((run) => runs.cancel(run.spec.project, run.spec.jobid, signal)))
   }
 
-  async function refuseWithoutEgg({ project, version }: ScheduleRequest): Promise<void> {
+  async #refuseWithoutEgg({ project, version }: ScheduleRequest): Promise<void> {
     let source: RunSource | null
     try {
-      source = await options.source(project, version)
+      source = await this.#parts.source(project, version)
     } catch (error) {
       throw refusal(`the egg of ${project}, version ${version}, cannot be read: ${(error as Error).message}`)
     }
     if (source === null) throw refusal(`version '${version}' not found`, 'unknown_version')
   }
 
-  function refuseWhenClosed(): void {
-    if (closing.signal.aborted) throw new NodeError('aborted', 'The local node is closed.', { delivered: 'no' })
+  #refuseWhenClosed(): void {
+    if (this.#closing.signal.aborted) throw new NodeError('aborted', 'The local node is closed.', { delivered: 'no' })
   }
 }
 
-function refuseBadNames(run: Pick<ScheduleRequest, 'project' | 'spider' | 'jobid'>): void {
+function subscribe(listeners: Set<() => void>, listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+function refuseBadNames(run: RunNames): void {
   for (const [noun, name] of Object.entries({ project: run.project, spider: run.spider, jobid: run.jobid })) {
     const problem = problemOfPathPart(name)
     if (problem) throw refusal(`the ${noun} ${JSON.stringify(name)} ${problem}`)
@@ -334,39 +379,4 @@ function refuseBadNames(run: Pick<ScheduleRequest, 'project' | 'spider' | 'jobid
 
 function refusal(nodeMessage: string, refusal: RefusalKind = 'other'): NodeError {
   return new NodeError('refused', `The local node refused: ${nodeMessage}`, { delivered: 'no', nodeMessage, refusal })
-}
-
-function toSeenJob(run: Run, watch: RunWatch): SeenJob {
-  return {
-    project: run.spec.project,
-    spider: run.spec.spider,
-    jobid: run.spec.jobid,
-    pid: run.child?.pid ?? null,
-    ...timesOf(run),
-    exit: run.exit && { code: run.exit.code, signal: run.exit.signal, ...watch.endOf(run) }
-  }
-}
-
-type Times = Pick<SeenJob, 'startTime' | 'endTime'>
-/** Up to a thousand ended runs are listed at each look, several looks a job: writing their times anew took 9 ms each time. */
-const timesOfEnded = new WeakMap<Run, Times>()
-
-function timesOf(run: Run): Times {
-  const kept = timesOfEnded.get(run)
-  if (kept !== undefined) return kept
-  const times = {
-    startTime: run.startedAtMs === null ? null : naiveLocalTime(run.startedAtMs),
-    endTime: run.exit === null ? null : naiveLocalTime(run.exit.atMs)
-  }
-  if (run.exit !== null) timesOfEnded.set(run, times)
-  return times
-}
-
-/** `2026-11-21 01:02:03.004000`: what Scrapyd's times look like. */
-function naiveLocalTime(atMs: number): string {
-  const time = new Date(atMs)
-  const two = (value: number) => String(value).padStart(2, '0')
-  const date = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join('-')
-  const ofDay = [two(time.getHours()), two(time.getMinutes()), two(time.getSeconds())].join(':')
-  return `${date} ${ofDay}.${String(time.getMilliseconds()).padStart(3, '0')}000`
 }

@@ -7,7 +7,7 @@ import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { CancelWaitsMs } from '../../shared/run-limits.ts'
 import type { EngineOptions } from './engine-options.ts'
 import { type Environments, NO_ENVIRONMENTS } from '../launcher/pythons/environments.ts'
-import { openLocalNode, type LocalNode } from '../launcher/local-node.ts'
+import { LocalNode } from '../launcher/local-node.ts'
 import { localNodeRow, takeConfiguredSlots } from './local-node-row.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -97,7 +97,7 @@ export class LocalNodeRoom {
     if (!hasLocalNode(options)) return room
     room.#node =
       options.seams?.localNode ??
-      (await openLocalNode({
+      (await LocalNode.open({
         directory: layout.own,
         resourcesDirectory: options.resourcesDirectory,
         slots: () => room.#slots,

@@ -67,7 +67,7 @@ export function describeMade(one: Made, projects: string[], startOf: StartOf): E
   }
 }
 
-/** Of one that is being made. */
+/** Of one that is being built. */
 export function progressOf(one: Made) {
   return one.environment.progress() ?? { text: 'finishing', share: 1 }
 }

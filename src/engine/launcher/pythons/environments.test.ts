@@ -9,8 +9,8 @@ import { createFakeClock } from '../../testing/fake-clock.ts'
 import { writeFakePython } from '../../testing/fake-python.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { LocalEnvironments } from './environments.ts'
-import { openMadeEnvironment } from './made-environment.ts'
-import { openPythonEnvironment } from './python-environment.ts'
+import { MadeEnvironment } from './made-environment.ts'
+import { PythonEnvironment } from './python-environment.ts'
 
 const WAIT = { timeout: 20_000, interval: 5 }
 
@@ -30,7 +30,7 @@ async function aRoom(over: { pip?: string; scrapy?: string | null } = {}) {
   const opened: { close(): Promise<void> }[] = []
   const open = async () => {
     const paths = { dataDirectory: at('data'), resourcesDirectory: at('resources') }
-    const main = openPythonEnvironment({
+    const main = new PythonEnvironment({
       ...paths,
       candidates: [at('main')],
       clock: systemClock,
@@ -170,7 +170,7 @@ test('requirements make one environment for all projects with the same content, 
   expect(installs.sort()).toEqual(['Scrapy setuptools<81', 'setuptools<81'])
   expect((await t.installs())[0]).toContain('--no-input --disable-pip-version-check')
   expect(await readAll(environments, one.id)).toMatch(
-    /^Making an environment with Python 3\.12\.1 \(.*\)\nCollecting lxml\nReady: Python 3\.12\.1 with Scrapy 2\.19\.0\n$/
+    /^Building an environment with Python 3\.12\.1 \(.*\)\nCollecting lxml\nReady: Python 3\.12\.1 with Scrapy 2\.19\.0\n$/
   )
   await environments.close()
   const next = await t.open()
@@ -222,7 +222,7 @@ test('who stops reading a log that grows is let go', async () => {
   }, WAIT)
   const reading = new AbortController()
   for await (const piece of environments.log(id, reading.signal)) {
-    expect(piece.text).toContain('Making')
+    expect(piece.text).toContain('Building')
     setImmediate(() => reading.abort())
   }
 })
@@ -297,11 +297,11 @@ test('left-overs are deleted once nobody can be starting with them, and never wh
   const base = { path: await writeFakePython(join(directory.path, 'main'), '3.12.1', null), version: '3.12.1' }
   const here = join(directory.path, 'one')
   await mkdir(join(here, 'build-killed'), { recursive: true })
-  const open = () => openMadeEnvironment({ directory: here, clock, onChange: () => {} })
+  const open = () => new MadeEnvironment({ directory: here, clock, onChange: () => {} })
   const one = open()
-  await one.make(base, 'lxml')
+  await one.build(base, 'lxml')
   const first = dirname(dirname(one.current()!.path))
-  await one.make(base, 'lxml')
+  await one.build(base, 'lxml')
   const second = dirname(dirname(one.current()!.path))
   const builds = async () =>
     (await readdir(here)).filter((name) => name.startsWith('build-')).map((name) => join(here, name))

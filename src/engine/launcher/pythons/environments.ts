@@ -161,7 +161,7 @@ export class LocalEnvironments implements Environments {
     else this.refresh()
   }
 
-  /** Ends what is being made; it is made afresh by the next engine. */
+  /** Ends what is being built; it is made afresh by the next engine. */
   close(): Promise<void> {
     return this.#made.close()
   }
@@ -250,7 +250,7 @@ export class LocalEnvironments implements Environments {
       throw new ScrapdeckError('BAD_INPUT', text)
     }
     if (main.own.progress() !== null) return
-    main.create(() => {}).catch((error: unknown) => logger.warn({ error }, 'the main environment could not be made'))
+    main.create(() => {}).catch((error: unknown) => logger.warn({ error }, 'the main environment could not be built'))
   }
 
   #require(id: string): Environment {

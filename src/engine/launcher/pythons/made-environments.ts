@@ -4,12 +4,12 @@ import pLimit from 'p-limit'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import { type MadeEnvironment, openMadeEnvironment } from './made-environment.ts'
+import { MadeEnvironment } from './made-environment.ts'
 
 export interface Made {
   id: string
   environment: MadeEnvironment
-  /** Set while it is being made or waits for its turn. */
+  /** Set while it is being built or waits for its turn. */
   work: { done: Promise<void>; abort: AbortController } | null
 }
 
@@ -71,22 +71,23 @@ export class MadeEnvironments {
     if (one === undefined) {
       const { directory, clock } = this.#options
       const onChange = () => this.announceProgress()
-      one = { id, environment: openMadeEnvironment({ directory: join(directory, id), clock, onChange }), work: null }
+      one = { id, environment: new MadeEnvironment({ directory: join(directory, id), clock, onChange }), work: null }
       this.#byId.set(id, one)
     }
     return one
   }
 
-  /** Who asks while it is being made already gets that one. */
+  /** Who asks while it is being built already gets that one. */
   begin(one: Made, base: { path: string; version: string } | null, requirements: string): void {
     const { logger, onChange } = this.#options
     if (one.work !== null || base === null || this.#isClosed) return
     const abort = new AbortController()
     const done = one.environment
-      .make(base, requirements, abort.signal, (work) => this.#takeTurn(work, abort.signal))
-      .then(() => logger.info({ environment: one.id }, 'a Python environment was made'))
+      .build(base, requirements, abort.signal, (work) => this.#takeTurn(work, abort.signal))
+      .then(() => logger.info({ environment: one.id }, 'a Python environment was built'))
       .catch((error: unknown) => {
-        if (!abort.signal.aborted) logger.warn({ environment: one.id, error }, 'a Python environment could not be made')
+        if (!abort.signal.aborted)
+          logger.warn({ environment: one.id, error }, 'a Python environment could not be built')
       })
       .finally(() => {
         one.work = null
@@ -119,7 +120,7 @@ export class MadeEnvironments {
     })
   }
 
-  /** Ends what is being made; it is made afresh by the next engine. */
+  /** Ends what is being built; it is made afresh by the next engine. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#progressTimer?.cancel()

@@ -7,7 +7,7 @@ import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { writeFakePython } from '../../testing/fake-python.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
-import { findPythons, openPythonEnvironment } from './python-environment.ts'
+import { findPythons, PythonEnvironment } from './python-environment.ts'
 
 async function aRoom() {
   const directory = await makeTemporaryDirectory()
@@ -16,7 +16,7 @@ async function aRoom() {
   await writeFile(join(resourcesDirectory, 'python', 'requirements.txt'), 'Scrapy==2.19.0\n')
   let changes = 0
   const open = (candidates: string[], pythonPath?: string) =>
-    openPythonEnvironment({
+    new PythonEnvironment({
       candidates,
       pythonPath,
       dataDirectory: join(directory.path, 'data'),

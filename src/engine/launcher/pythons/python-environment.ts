@@ -6,25 +6,11 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { checkPython, type Finding, isNewEnough, OLDEST_PYTHON, pythonIn } from './check-python.ts'
-import { type MadeEnvironment, openMadeEnvironment } from './made-environment.ts'
-
-/** The main Python: found, or made by us in the data directory. Spiders start with it where their project names no other. */
-export interface PythonEnvironment {
-  state(): PythonState
-  /** The state once no search is under way. */
-  settled(): Promise<PythonState>
-  refresh(): Promise<PythonState>
-  create(report: (text: string, share: number | null) => void, signal?: AbortSignal): Promise<void>
-  /** What environments are made from: the first Python of the last search that is new enough, with Scrapy or without. */
-  base(): { path: string; version: string } | null
-  /** The one that `create` makes. */
-  own: MadeEnvironment
-}
+import { alreadyBuilt, MadeEnvironment } from './made-environment.ts'
 
 export const COLD: StartMode = { mode: 'cold', text: 'A new Python is started for each spider' }
 
-/** Begins the search at once and does not wait for it. */
-export function openPythonEnvironment(options: {
+export interface PythonEnvironmentOptions {
   /** Pythons to try after our own environment, best first; `pythonPath` in front where the operator named one. */
   candidates: string[]
   pythonPath?: string
@@ -35,96 +21,118 @@ export function openPythonEnvironment(options: {
   /** How spiders start with this interpreter. */
   startOf?: (path: string) => StartMode
   onChange: () => void
-}): PythonEnvironment {
-  const { clock, logger, onChange, startOf = () => COLD } = options
-  const pythonPath = options.pythonPath && absoluteUnlessBare(options.pythonPath)
-  let reporting: ((text: string, share: number | null) => void) | null = null
-  const own = openMadeEnvironment({
-    directory: join(options.dataDirectory, 'environments', 'main'),
-    clock,
-    onChange() {
-      const progress = own.progress()
-      if (progress !== null) reporting?.(progress.text, progress.share)
-      onChange()
-    }
-  })
-  const unknown = { path: null, version: null, scrapyVersion: null, start: COLD }
-  let state: PythonState = { ...unknown, state: 'checking', problem: 'Looking for Python and Scrapy.' }
-  let findings: Finding[] = []
-  let search: Promise<PythonState> = find()
+}
 
-  return {
-    own,
-    state: () => (state.path === null ? state : { ...state, start: startOf(state.path) }),
-    settled: () => search,
-    refresh() {
-      search = find()
-      return search
-    },
-    base: () => findings.find(isNewEnough) ?? null,
-    async create(report, signal) {
-      if (reporting !== null) throw new ScrapdeckError('BAD_INPUT', 'The environment is being made already.')
-      reporting = report
-      try {
-        report('Looking for a Python to start from', 0)
-        await search
-        await make(signal)
-        report('Python with Scrapy is ready', 1)
-      } finally {
-        reporting = null
-      }
-      search = find()
-      await search
-    }
+const UNKNOWN = { path: null, version: null, scrapyVersion: null, start: COLD }
+
+/** The main Python: found, or built by us in the data directory. Spiders start with it where their project names no other. */
+export class PythonEnvironment {
+  /** The one that `create` builds. */
+  readonly own: MadeEnvironment
+  readonly #options: PythonEnvironmentOptions
+  readonly #pythonPath: string | undefined
+  #report: ((text: string, share: number | null) => void) | null = null
+  #state: PythonState = { ...UNKNOWN, state: 'checking', problem: 'Looking for Python and Scrapy.' }
+  #findings: Finding[] = []
+  #search: Promise<PythonState>
+
+  /** Begins the search at once. */
+  constructor(options: PythonEnvironmentOptions) {
+    this.#options = options
+    this.#pythonPath = options.pythonPath && absoluteUnlessBare(options.pythonPath)
+    const directory = join(options.dataDirectory, 'environments', 'main')
+    this.own = new MadeEnvironment({ directory, clock: options.clock, onChange: () => this.#publishProgress() })
+    this.#search = this.#find()
   }
 
-  function set(next: PythonState): void {
-    state = next
-    onChange()
+  state(): PythonState {
+    const { path } = this.#state
+    return path === null ? this.#state : { ...this.#state, start: this.#options.startOf?.(path) ?? COLD }
   }
 
-  async function find(): Promise<PythonState> {
-    await mkdir(options.dataDirectory, { recursive: true, mode: 0o700 })
+  /** The state once no search is under way. */
+  settled(): Promise<PythonState> {
+    return this.#search
+  }
+
+  refresh(): Promise<PythonState> {
+    this.#search = this.#find()
+    return this.#search
+  }
+
+  /** What environments are built from: the first Python of the last search that is new enough, with Scrapy or without. */
+  base(): { path: string; version: string } | null {
+    return this.#findings.find(isNewEnough) ?? null
+  }
+
+  async create(report: (text: string, share: number | null) => void, signal?: AbortSignal): Promise<void> {
+    if (this.#report !== null) throw alreadyBuilt()
+    this.#report = report
+    try {
+      report('Looking for a Python to start from', 0)
+      await this.#search
+      await this.#build(signal)
+      report('Python with Scrapy is ready', 1)
+    } finally {
+      this.#report = null
+    }
+    await this.refresh()
+  }
+
+  #publishProgress(): void {
+    const progress = this.own.progress()
+    if (progress !== null) this.#report?.(progress.text, progress.share)
+    this.#options.onChange()
+  }
+
+  #set(next: PythonState): void {
+    this.#state = next
+    this.#options.onChange()
+  }
+
+  async #find(): Promise<PythonState> {
+    const { dataDirectory, clock, logger } = this.#options
+    await mkdir(dataDirectory, { recursive: true, mode: 0o700 })
     const found: Finding[] = []
-    for (const path of allCandidates()) {
-      const finding = await checkPython(path, { directory: options.dataDirectory, clock })
+    for (const path of this.#allCandidates()) {
+      const finding = await checkPython(path, { directory: dataDirectory, clock })
       // A name that is not on the path is no finding; the one that the operator named is.
-      if (finding.version === null && path !== pythonPath) continue
+      if (finding.version === null && path !== this.#pythonPath) continue
       found.push(finding)
       if (finding.scrapyVersion !== null) break
     }
-    findings = found
+    this.#findings = found
     const last = found.at(-1)
     if (last?.scrapyVersion) {
       logger.info({ python: last.path, scrapy: last.scrapyVersion }, 'Python with Scrapy was found')
-      set({ ...unknown, ...pick(last), scrapyVersion: last.scrapyVersion, state: 'ready', problem: null })
+      this.#set({ ...UNKNOWN, ...pick(last), scrapyVersion: last.scrapyVersion, state: 'ready', problem: null })
     } else {
       const best = found.find(isNewEnough) ?? found[0]
       const problem = wordsFor(best)
       logger.warn({}, `No spider can run on this machine. ${problem}`)
-      set({ ...unknown, ...pick(best), state: 'missing', problem })
+      this.#set({ ...UNKNOWN, ...pick(best), state: 'missing', problem })
     }
-    return state
+    return this.#state
   }
 
-  function allCandidates(): string[] {
-    const made = own.current()
-    return [...(pythonPath ? [pythonPath] : []), ...(made ? [made.path] : []), ...options.candidates]
+  #allCandidates(): string[] {
+    const own = this.own.current()
+    return [...(this.#pythonPath ? [this.#pythonPath] : []), ...(own ? [own.path] : []), ...this.#options.candidates]
   }
 
-  async function make(signal?: AbortSignal): Promise<void> {
-    const base = findings.find(isNewEnough)
-    if (base === undefined) throw new ScrapdeckError('PYTHON_MISSING', wordsFor(findings[0]))
-    const requirements = await readFile(join(options.resourcesDirectory, 'python', 'requirements.txt'), 'utf8')
-    const before = state
+  async #build(signal?: AbortSignal): Promise<void> {
+    const base = this.base()
+    if (base === null) throw new ScrapdeckError('PYTHON_MISSING', wordsFor(this.#findings[0]))
+    const requirements = await readFile(join(this.#options.resourcesDirectory, 'python', 'requirements.txt'), 'utf8')
+    const before = this.#state
     // A Python that is ready goes on serving.
     if (before.state !== 'ready') {
-      set({ ...unknown, state: 'creating', problem: 'The Python environment is being made.' })
+      this.#set({ ...UNKNOWN, state: 'creating', problem: 'The Python environment is being built.' })
     }
     try {
-      await own.make(base, requirements, signal)
+      await this.own.build(base, requirements, signal)
     } catch (error) {
-      set(before)
+      this.#set(before)
       throw error
     }
   }

@@ -9,7 +9,7 @@ import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { findTestPython } from '../../testing/test-python.ts'
-import { type LocalNode, openLocalNode } from '../local-node.ts'
+import { LocalNode } from '../local-node.ts'
 
 const WAIT = { timeout: 60_000, interval: 50 }
 const MEGABYTE = 1024 * 1024
@@ -100,7 +100,7 @@ async function aNode() {
   const egg = join(directory.path, 'eggs', 'limited.egg')
   await writeFile(egg, await buildEgg(parts, { project: 'limited', version: '1' }))
   const open = async () => {
-    const node = await openLocalNode({
+    const node = await LocalNode.open({
       directory: join(directory.path, 'local'),
       resourcesDirectory: resolve('resources'),
       slots: () => 8,
