@@ -41,7 +41,7 @@ export class ProjectCommands {
     const stored = await this.#parts.projects.upload(archive, names, options)
     this.#parts.environments.refresh()
     this.#parts.onDeployed(stored)
-    this.#noteChanged()
+    this.#wakeSending()
     return stored
   }
 
@@ -56,7 +56,7 @@ export class ProjectCommands {
     environments.refresh(project)
     // Eggs whose spiders are not known may import now.
     projects.listMissingSpiders().catch((error: unknown) => logger.error({ error }, 'listing spiders failed'))
-    this.#noteChanged()
+    this.#wakeSending()
     return this.#describe(project)
   }
 
@@ -73,7 +73,7 @@ export class ProjectCommands {
     projects.requireProject(project)
     const settings = projects.settingsOf(project)
     if (settings.paused !== paused) await projects.configure(project, { ...settings, paused })
-    this.#noteChanged()
+    this.#wakeSending()
     return this.#describe(project)
   }
 
@@ -84,7 +84,7 @@ export class ProjectCommands {
   }
 
   /** Jobs may go that waited, and eggs that are sent at once. */
-  #noteChanged(): void {
+  #wakeSending(): void {
     this.#parts.wakeDispatcher()
     this.#parts.spreadAtOnce()
   }

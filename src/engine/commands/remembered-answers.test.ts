@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { silentLogger } from '../runtime/logger.ts'
 import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
-import { createRememberedAnswers, type KeyedAnswer, type RememberedAnswers } from './remembered-answers.ts'
+import { type KeyedAnswer, RememberedAnswers } from './remembered-answers.ts'
 import { asSealedText } from '../runtime/secret-box.ts'
 
 let temporary: TemporaryStore
@@ -24,7 +24,7 @@ beforeEach(async () => {
 afterEach(() => temporary.remove())
 
 function run(runId: string): RememberedAnswers {
-  return createRememberedAnswers({
+  return new RememberedAnswers({
     store: temporary.store,
     secretBox,
     newRunId: () => runId,

@@ -24,62 +24,67 @@ export interface KeyedAnswer {
   isFinal: boolean
 }
 
-export interface RememberedAnswers {
+export interface RememberedAnswersParts {
+  store: AnswerStore
+  secretBox: Pick<SecretBox, 'seal' | 'open'>
+  /** Makes a name for this run of the engine, when one is needed. */
+  newRunId: () => string
+  clock: Clock
+  logger: Logger
+}
+
+/** Answers to requests with a key, sealed at rest: some hold what is shown only once. */
+export class RememberedAnswers {
+  readonly #parts: RememberedAnswersParts
+  #runId: string | null = null
+  readonly #underWay = new Map<string, { fingerprint: string; answer: Promise<KeyedAnswer> }>()
+  /** Answers of this run, by name, that could not be written down: what they answer is done. */
+  readonly #unwritten = new Map<string, string>()
+
+  constructor(parts: RememberedAnswersParts) {
+    this.#parts = parts
+  }
+
   /**
    * Does it once for each key: whoever asks again gets the answer of the first (`isReplayed`), also while the first is still at work, and
    * after a restart. Rejects with IDEMPOTENCY_KEY_REUSED for another request under the same key, and with IDEMPOTENCY_CUT_OFF where
    * Scrapdeck ended in the middle and what it asks for may not be done twice.
    */
-  once(request: KeyedRequest, perform: () => Promise<KeyedAnswer>): Promise<{ text: string; isReplayed: boolean }>
-}
-
-/** Answers are sealed at rest: some hold what is shown only once. `newRunId` makes a name for this run of the engine, when one is needed. */
-export function createRememberedAnswers(parts: {
-  store: AnswerStore
-  secretBox: Pick<SecretBox, 'seal' | 'open'>
-  newRunId: () => string
-  clock: Clock
-  logger: Logger
-}): RememberedAnswers {
-  const { store, secretBox, newRunId, clock, logger } = parts
-  let runId: string | null = null
-  const underWay = new Map<string, { fingerprint: string; answer: Promise<KeyedAnswer> }>()
-  /** Answers of this run, by name, that could not be written down: what they answer is done. */
-  const unwritten = new Map<string, string>()
-
-  return {
-    async once(request, perform) {
-      const name = `${request.scope}\n${request.key}`
-      for (;;) {
-        const other = underWay.get(name)
-        if (other === undefined) break
-        refuseOther(request, other.fingerprint)
-        const answer = await other.answer.catch(() => null)
-        if (answer?.isFinal === true) return { text: answer.text, isReplayed: true }
-        // The first did not come through: one of those who waited is the first now.
-      }
-      const replay: { text: string | null } = { text: null }
-      const answer = performOnce(name, request, perform, replay)
-      underWay.set(name, { fingerprint: request.fingerprint, answer })
-      try {
-        const { text } = await answer
-        return { text, isReplayed: replay.text !== null }
-      } finally {
-        underWay.delete(name)
-      }
+  async once(
+    request: KeyedRequest,
+    perform: () => Promise<KeyedAnswer>
+  ): Promise<{ text: string; isReplayed: boolean }> {
+    const name = `${request.scope}\n${request.key}`
+    for (;;) {
+      const other = this.#underWay.get(name)
+      if (other === undefined) break
+      refuseOther(request, other.fingerprint)
+      const answer = await other.answer.catch(() => null)
+      if (answer?.isFinal === true) return { text: answer.text, isReplayed: true }
+      // The first did not come through: one of those who waited is the first now.
+    }
+    const replay: { text: string | null } = { text: null }
+    const answer = this.#performOnce(name, request, perform, replay)
+    this.#underWay.set(name, { fingerprint: request.fingerprint, answer })
+    try {
+      const { text } = await answer
+      return { text, isReplayed: replay.text !== null }
+    } finally {
+      this.#underWay.delete(name)
     }
   }
 
-  async function performOnce(
+  async #performOnce(
     name: string,
     request: KeyedRequest,
     perform: () => Promise<KeyedAnswer>,
     replay: { text: string | null }
   ): Promise<KeyedAnswer> {
+    const { store, secretBox, clock } = this.#parts
     const { scope, key, fingerprint } = request
-    runId ??= newRunId()
+    this.#runId ??= this.#parts.newRunId()
     const nowMs = clock.nowMs()
-    const claim = { scope, key, fingerprint, begunBy: runId, nowMs, expiresAtMs: nowMs + REMEMBERED_MS }
+    const claim = { scope, key, fingerprint, begunBy: this.#runId, nowMs, expiresAtMs: nowMs + REMEMBERED_MS }
     const earlier = await store.claimAnswer(claim)
     if (earlier !== null) {
       refuseOther(request, earlier.fingerprint)
@@ -87,14 +92,14 @@ export function createRememberedAnswers(parts: {
         replay.text = await secretBox.open(earlier.answer)
         return { text: replay.text, isFinal: true }
       }
-      replay.text = unwritten.get(name) ?? null
+      replay.text = this.#unwritten.get(name) ?? null
       if (replay.text !== null) {
-        await write(name, request, replay.text)
+        await this.#write(name, request, replay.text)
         return { text: replay.text, isFinal: true }
       }
       // Nobody of this run is at work on it; one of this run without an answer is known to have come to nothing.
       const begunMs = earlier.expiresAtMs - REMEMBERED_MS
-      if (earlier.begunBy !== runId && !(nowMs - begunMs < request.repeatableForMs)) {
+      if (earlier.begunBy !== this.#runId && !(nowMs - begunMs < request.repeatableForMs)) {
         throw new ScrapdeckError(
           'IDEMPOTENCY_CUT_OFF',
           'Scrapdeck was stopped while it did this for the first time, so it may have been done or not. Look, and ask with a new key if it was not.'
@@ -108,17 +113,18 @@ export function createRememberedAnswers(parts: {
       await store.keepAnswer(scope, key, null)
       throw error
     }
-    await write(name, request, answer.isFinal ? answer.text : null)
+    await this.#write(name, request, answer.isFinal ? answer.text : null)
     return answer
   }
 
   /** null: there is none, and the key is free. What was asked for is done: it does not fail because its answer cannot be written down. */
-  async function write(name: string, { scope, key }: KeyedRequest, text: string | null): Promise<void> {
+  async #write(name: string, { scope, key }: KeyedRequest, text: string | null): Promise<void> {
+    const { store, secretBox, logger } = this.#parts
     try {
       await store.keepAnswer(scope, key, text === null ? null : await secretBox.seal(text))
-      unwritten.delete(name)
+      this.#unwritten.delete(name)
     } catch (error) {
-      if (text !== null && unwritten.size < MAX_UNWRITTEN) unwritten.set(name, text)
+      if (text !== null && this.#unwritten.size < MAX_UNWRITTEN) this.#unwritten.set(name, text)
       logger.error({ error }, 'The answer to a request with a key of its own could not be written down')
     }
   }

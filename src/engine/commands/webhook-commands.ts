@@ -67,7 +67,7 @@ export class WebhookCommands {
   async remove(id: string): Promise<boolean> {
     await this.#require(id)
     const isRemoved = await this.#parts.store.deleteWebhook(id)
-    await this.#noteChanged()
+    await this.#publishChange()
     return isRemoved
   }
 
@@ -125,11 +125,11 @@ export class WebhookCommands {
 
   async #put(webhook: NewWebhook): Promise<Webhook> {
     await this.#parts.store.putWebhook(webhook)
-    await this.#noteChanged()
+    await this.#publishChange()
     return describe(await this.#require(webhook.id))
   }
 
-  async #noteChanged(): Promise<void> {
+  async #publishChange(): Promise<void> {
     await this.#parts.deliverer.refreshWebhooks()
     this.#parts.onChange()
   }

@@ -238,7 +238,7 @@ export class LocalNode implements NodeClient {
   async schedule(request: ScheduleRequest): Promise<{ jobid: string }> {
     this.#refuseWhenClosed()
     refuseBadNames(request)
-    const found = await this.environments.settledPythonOf(request.project)
+    const found = await this.environments.checkedPythonOf(request.project)
     if (found.path === null) throw refusal(found.problem)
     await this.#refuseWithoutEgg(request)
     this.#refuseWhenClosed()
@@ -327,7 +327,7 @@ export class LocalNode implements NodeClient {
   }
 
   async #listSpidersIn(project: string, source: RunSource, signal?: AbortSignal): Promise<string[]> {
-    const found = await this.environments.settledPythonOf(project)
+    const found = await this.environments.checkedPythonOf(project)
     if (found.path === null) throw new ScrapdeckError('PYTHON_MISSING', found.problem)
     const closing = this.#closing.signal
     return listSpiders({

@@ -12,14 +12,14 @@ export interface Random {
 const POOL_BYTES = 4096
 let pool = Buffer.alloc(0)
 
-function takeBytes(count: number): Buffer {
+function drawBytes(count: number): Buffer {
   if (pool.length < count) pool = randomBytes(Math.max(POOL_BYTES, count))
-  const taken = pool.subarray(0, count)
+  const drawn = pool.subarray(0, count)
   pool = pool.subarray(count)
-  return taken
+  return drawn
 }
 
 export const systemRandom: Random = {
-  next: () => takeBytes(4).readUInt32BE() / 2 ** 32,
-  hex: (count) => takeBytes(count).toString('hex')
+  next: () => drawBytes(4).readUInt32BE() / 2 ** 32,
+  hex: (count) => drawBytes(count).toString('hex')
 }

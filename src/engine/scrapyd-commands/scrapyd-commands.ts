@@ -8,7 +8,15 @@ import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { StoredJob } from '../store/records.ts'
 import type { AttemptReader, ChangeNotifier, JobReader } from '../store/store.ts'
-import type { FileTree, FleetAsScrapyd, ScrapydState } from './fleet-as-scrapyd.ts'
+import type {
+  FileTree,
+  FleetAsScrapyd,
+  ScrapydDirectory,
+  ScrapydFile,
+  ScrapydJobs,
+  ScrapydScheduleRequest,
+  ScrapydState
+} from './fleet-as-scrapyd.ts'
 import { ScrapydFiles } from './scrapyd-files.ts'
 import type { JobCommands } from '../commands/job-commands.ts'
 import type { ProjectCommands } from '../commands/project-commands.ts'
@@ -30,19 +38,111 @@ export interface ScrapydCommandsParts {
 const ENDING_SIGNALS = new Set<NodeSignal>(['HUP', 'INT', 'KILL', 'TERM', 1, 2, 3, 9, 15])
 
 /** The whole fleet as one Scrapyd: its verbs in terms of ours. */
-export function createScrapydCommands(parts: ScrapydCommandsParts): FleetAsScrapyd {
-  const { store, fleet, projects, jobCommands, projectCommands } = parts
-  const files = new ScrapydFiles(parts)
-  const lists = new ScrapydJobLists({ ...parts, files })
+export class ScrapydCommands implements FleetAsScrapyd {
+  readonly nodeName = hostname()
+  readonly #parts: ScrapydCommandsParts
+  readonly #files: ScrapydFiles
+  readonly #lists: ScrapydJobLists
 
-  function requireProject(project: string): void {
-    if (projects.versionNames(project) === null) {
+  constructor(parts: ScrapydCommandsParts) {
+    this.#parts = parts
+    this.#files = new ScrapydFiles(parts)
+    this.#lists = new ScrapydJobLists({ ...parts, files: this.#files })
+  }
+
+  daemonStatus(finishedToKeep: number): ReturnType<FleetAsScrapyd['daemonStatus']> {
+    return this.#lists.count(finishedToKeep)
+  }
+
+  async addVersion(project: string, version: string, egg: Uint8Array): Promise<{ spiders: number }> {
+    const stored = await this.#parts.projectCommands.upload(egg, { project, version }, { inUse: 'allow' })
+    return { spiders: stored.spiders?.length ?? 0 }
+  }
+
+  async requireSpider(project: string, version: string | null, spider: string): Promise<void> {
+    this.#parts.projects.resolve(project, version, spider)
+  }
+
+  async schedule(request: ScrapydScheduleRequest): Promise<{ jobid: string }> {
+    const { project, version, spider, settings, args, priority, jobid } = request
+    const [job] = await this.#parts.jobCommands.queue(
+      { project, version, spiders: [spider], settings, args, priority },
+      { source: 'scrapyd', jobid: jobid ?? undefined }
+    )
+    return { jobid: job!.jobid }
+  }
+
+  async cancel(request: Parameters<FleetAsScrapyd['cancel']>[0]): Promise<{ prevstate: ScrapydState | null }> {
+    const { project, jobid, signal } = request
+    const { store, jobCommands } = this.#parts
+    this.#requireProject(project)
+    const live = (await store.findJobsByJobid(jobid, project)).filter((job) => job.state !== 'ended')
+    const running = live.filter((job) => job.state === 'running')
+    const pending = live.filter((job) => job.state !== 'running').map(({ id }) => id)
+    if (pending.length > 0) await jobCommands.cancel(pending, { force: false })
+    if (running.length === 0) return { prevstate: pending.length > 0 ? 'pending' : null }
+    if (signal === null) {
+      // Scrapy stops gracefully on the first signal and at once on the second: a second call is a forced one.
+      for (const job of running) await jobCommands.cancel([job.id], { force: job.cancelAskedAtMs !== null })
+    } else if ('refuse' in signal) {
+      throw new ScrapdeckError('BAD_INPUT', signal.refuse)
+    } else {
+      const ids = running.map(({ id }) => id)
+      await jobCommands.signal(ids, signal.send, { isCancel: ENDING_SIGNALS.has(signal.send) })
+    }
+    return { prevstate: 'running' }
+  }
+
+  async status(request: Parameters<FleetAsScrapyd['status']>[0]): ReturnType<FleetAsScrapyd['status']> {
+    const { jobid, project } = request
+    if (project !== null) this.#requireProject(project)
+    const jobs = await this.#parts.store.findJobsByJobid(jobid, project)
+    if (jobs.some(hasFinished)) return { currstate: 'finished' }
+    const states = jobs.map(scrapydStateOf)
+    return { currstate: states.includes('running') ? 'running' : states.includes('pending') ? 'pending' : null }
+  }
+
+  async listProjects(): Promise<string[]> {
+    return this.#parts.projects.names()
+  }
+
+  async listVersions(project: string): Promise<string[]> {
+    return (this.#parts.projects.versionNames(project) ?? []).map(sanitiseVersion)
+  }
+
+  async listSpiders(project: string, version: string | null): Promise<string[]> {
+    const { projects } = this.#parts
+    const stored = projects.requireVersion(project, version)
+    if (stored.spiders === null) await this.#listSpidersOnNodes(project, stored.version)
+    return projects.spidersOf(project, version)
+  }
+
+  async listJobs(project: string | null, finishedToKeep: number): Promise<ScrapydJobs> {
+    if (project !== null) this.#requireProject(project)
+    return this.#lists.list(project, finishedToKeep)
+  }
+
+  async deleteVersion(project: string, version: string): Promise<void> {
+    await this.#parts.projectCommands.deleteVersion(project, version, { inUse: 'allow' })
+  }
+
+  async deleteProject(project: string): Promise<void> {
+    await this.#parts.projectCommands.deleteProject(project, { inUse: 'allow' })
+  }
+
+  openFile(tree: FileTree, segments: string[]): Promise<ScrapydFile | ScrapydDirectory | null> {
+    return this.#files.open(tree, segments)
+  }
+
+  #requireProject(project: string): void {
+    if (this.#parts.projects.versionNames(project) === null) {
       throw new ScrapdeckError('PROJECT_NOT_FOUND', `No node and no upload has a project "${project}"`)
     }
   }
 
   /** Of a version that nobody has listed yet: a node that has it is asked. */
-  async function listSpidersOnNodes(project: string, version: string): Promise<void> {
+  async #listSpidersOnNodes(project: string, version: string): Promise<void> {
+    const { projects, fleet } = this.#parts
     for (const { nodeId, state } of projects.find(project, version)?.deployments ?? []) {
       const node = fleet.get(nodeId)
       if (node === undefined || state !== 'present') continue
@@ -53,79 +153,6 @@ export function createScrapydCommands(parts: ScrapydCommandsParts): FleetAsScrap
         if (!(error instanceof NodeError) && !(error instanceof ScrapdeckError)) throw error
       }
     }
-  }
-
-  return {
-    nodeName: hostname(),
-    daemonStatus: (finishedToKeep) => lists.count(finishedToKeep),
-    async addVersion(project, version, egg) {
-      const stored = await projectCommands.upload(egg, { project, version }, { inUse: 'allow' })
-      return { spiders: stored.spiders?.length ?? 0 }
-    },
-    async requireSpider(project, version, spider) {
-      projects.resolve(project, version, spider)
-    },
-    async schedule(request) {
-      const [job] = await jobCommands.queue(
-        {
-          project: request.project,
-          version: request.version,
-          spiders: [request.spider],
-          settings: request.settings,
-          args: request.args,
-          priority: request.priority
-        },
-        { source: 'scrapyd', jobid: request.jobid ?? undefined }
-      )
-      return { jobid: job!.jobid }
-    },
-    async cancel({ project, jobid, signal }) {
-      requireProject(project)
-      const live = (await store.findJobsByJobid(jobid, project)).filter((job) => job.state !== 'ended')
-      const running = live.filter((job) => job.state === 'running')
-      const pending = live.filter((job) => job.state !== 'running').map(({ id }) => id)
-      if (pending.length > 0) await jobCommands.cancel(pending, { force: false })
-      if (running.length === 0) return { prevstate: pending.length > 0 ? 'pending' : null }
-      if (signal === null) {
-        // Scrapy stops gracefully on the first signal and at once on the second: a second call is a forced one.
-        for (const job of running) await jobCommands.cancel([job.id], { force: job.cancelAskedAtMs !== null })
-      } else if ('refuse' in signal) {
-        throw new ScrapdeckError('BAD_INPUT', signal.refuse)
-      } else {
-        const isCancel = ENDING_SIGNALS.has(signal.send)
-        await jobCommands.signal(
-          running.map(({ id }) => id),
-          signal.send,
-          { isCancel }
-        )
-      }
-      return { prevstate: 'running' }
-    },
-    async status({ jobid, project }) {
-      if (project !== null) requireProject(project)
-      const jobs = await store.findJobsByJobid(jobid, project)
-      if (jobs.some(hasFinished)) return { currstate: 'finished' }
-      const states = jobs.map(scrapydStateOf)
-      return { currstate: states.includes('running') ? 'running' : states.includes('pending') ? 'pending' : null }
-    },
-    listProjects: async () => projects.names(),
-    listVersions: async (project) => (projects.versionNames(project) ?? []).map(sanitiseVersion),
-    async listSpiders(project, version) {
-      const stored = projects.requireVersion(project, version)
-      if (stored.spiders === null) await listSpidersOnNodes(project, stored.version)
-      return projects.spidersOf(project, version)
-    },
-    async listJobs(project, finishedToKeep) {
-      if (project !== null) requireProject(project)
-      return lists.list(project, finishedToKeep)
-    },
-    async deleteVersion(project, version) {
-      await projectCommands.deleteVersion(project, version, { inUse: 'allow' })
-    },
-    async deleteProject(project) {
-      await projectCommands.deleteProject(project, { inUse: 'allow' })
-    },
-    openFile: (tree, segments) => files.open(tree, segments)
   }
 }
 

@@ -135,7 +135,7 @@ export class ScrapydJobLists {
 
   #describeFinished(runs: FinishedRun[]): Promise<Finished> {
     if (this.#finished?.runs !== runs) {
-      const described = this.#lookAtFinished(runs)
+      const described = this.#readFinished(runs)
       this.#finished = { runs, described }
       // A disk that failed once is asked again.
       described.catch(() => {
@@ -152,7 +152,7 @@ export class ScrapydJobLists {
     })
   }
 
-  async #lookAtFinished(runs: FinishedRun[]): Promise<Finished> {
+  async #readFinished(runs: FinishedRun[]): Promise<Finished> {
     const seenAtMs = this.#clock.monotonicMs()
     const jobs = await Promise.all(
       runs.map(async (finished) => ({

@@ -74,7 +74,7 @@ export interface Engine {
   router: EngineRouter
   scrapyd: FleetAsScrapyd
   /** For requests that bring a key of their own (Idempotency-Key). */
-  answers: RememberedAnswers
+  answers: Pick<RememberedAnswers, 'once'>
   credentials: { username: string; password: string }
   /** The HTTP door's address, told to clients. */
   setAddress(address: string): void

@@ -5,7 +5,7 @@ import { JobCommands } from '../commands/job-commands.ts'
 import { NodeCommands } from '../commands/node-commands.ts'
 import { ProjectCommands } from '../commands/project-commands.ts'
 import { QueueCommands } from '../commands/queue-commands.ts'
-import { createRememberedAnswers } from '../commands/remembered-answers.ts'
+import { RememberedAnswers } from '../commands/remembered-answers.ts'
 import { SystemCommands } from '../commands/system-commands.ts'
 import { describeNode } from '../dispatch/describe-node.ts'
 import { Dispatch } from '../dispatch/dispatch.ts'
@@ -36,7 +36,7 @@ import { createJobIds } from '../runtime/ids.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { watchLoopDelay } from '../runtime/loop-delay.ts'
 import { systemRandom } from '../runtime/random.ts'
-import { createScrapydCommands } from '../scrapyd-commands/scrapyd-commands.ts'
+import { ScrapydCommands } from '../scrapyd-commands/scrapyd-commands.ts'
 import { parseNetworks } from '../webhooks/addresses.ts'
 import type { EngineOptions } from './engine-options.ts'
 import { Housekeeping } from './housekeeping.ts'
@@ -330,7 +330,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
       python: local.python()
     })
   })
-  const scrapyd = createScrapydCommands({
+  const scrapyd = new ScrapydCommands({
     ...base,
     fleet,
     projects,
@@ -339,7 +339,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     projectCommands,
     directories: { logs: layout.logs, items: layout.itemFiles }
   })
-  const answers = createRememberedAnswers({ ...base, newRunId: () => random.hex(6) })
+  const answers = new RememberedAnswers({ ...base, newRunId: () => random.hex(6) })
   // The first that stopping does: from here on failures are those of rooms that close.
   opened.adopt(stopping, (one) => one.abort())
   return { feed, router, scrapyd, answers, listNodes: reads.listNodes }

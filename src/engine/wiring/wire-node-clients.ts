@@ -58,11 +58,19 @@ export function wireNodeClients(parts: {
 /** Each start is a time to remove what is too old. The node itself is closed by the room that opened it. */
 function clientOf(local: NodeClient, files: Pruner | null): NodeClient {
   return {
-    ...local,
+    traits: local.traits,
+    eggTarget: local.eggTarget,
+    whyNotReady: (project) => local.whyNotReady?.(project) ?? null,
+    daemonStatus: (signal) => local.daemonStatus(signal),
+    listJobs: (signal) => local.listJobs(signal),
     schedule(request, signal) {
-      files?.note(request.project, request.spider)
+      files?.prune(request.project, request.spider)
       return local.schedule(request, signal)
     },
+    cancel: (request, signal) => local.cancel(request, signal),
+    listSpiders: (project, version, signal) => local.listSpiders(project, version, signal),
+    readLog: (run, range, signal) => local.readLog(run, range, signal),
+    readItems: (run, range, signal) => local.readItems(run, range, signal),
     close: async () => {}
   }
 }

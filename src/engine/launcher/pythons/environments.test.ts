@@ -88,7 +88,7 @@ test('a project that names no Python runs with the main one, and waits while the
   expect(environments.pythonOf('shop')).toEqual(missing)
   await writeFakePython(t.at('main'), '3.12.1', '2.19.0')
   const next = await t.open()
-  expect(await next.settledPythonOf('shop')).toEqual({ path: t.at('main') })
+  expect(await next.checkedPythonOf('shop')).toEqual({ path: t.at('main') })
   t.settings.set('shop', { kind: 'default' })
   expect(next.list()).toMatchObject([{ id: 'main', state: 'ready', projects: ['shop'], problem: null, hasLog: false }])
 })
@@ -100,7 +100,7 @@ test('a project may name its Python, by a relative path too; its versions are sh
   t.settings.set('shop', python)
   const environments = await t.open()
   await environments.verify(python)
-  expect(await environments.settledPythonOf('shop')).toEqual({ path: own })
+  expect(await environments.checkedPythonOf('shop')).toEqual({ path: own })
   expect(environments.list()).toMatchObject([
     { id: 'main', projects: [] },
     { kind: 'interpreter', state: 'ready', path: own, version: '3.11.2', scrapyVersion: '2.11.0', projects: ['shop'] }
@@ -127,7 +127,7 @@ test.each([
   })
   expect(environments.list()).toHaveLength(1)
   t.settings.set('shop', python)
-  expect(await environments.settledPythonOf('shop')).toMatchObject({
+  expect(await environments.checkedPythonOf('shop')).toMatchObject({
     path: null,
     problem: expect.stringMatching(words)
   })
@@ -135,7 +135,7 @@ test.each([
   if (!facts) return
   await writeFakePython(t.at(name), '3.12.1', '2.19.0')
   await environments.rebuild(environments.list()[1]!.id)
-  expect(await environments.settledPythonOf('shop')).toEqual({ path: t.at(name) })
+  expect(await environments.checkedPythonOf('shop')).toEqual({ path: t.at(name) })
 })
 
 test('a program that is no Python is told as such', async () => {

@@ -148,7 +148,7 @@ export class LocalEnvironments implements Environments {
   }
 
   /** The same once no look at a Python is under way. Makings are not waited for. */
-  async settledPythonOf(project: string): Promise<PythonOfProject> {
+  async checkedPythonOf(project: string): Promise<PythonOfProject> {
     await this.#options.main.settled()
     const setting = this.#options.settingOf(project)
     if (setting.kind === 'interpreter') await this.#interpreters.of(setting.path).check

@@ -83,7 +83,7 @@ export class MadeEnvironments {
     if (one.work !== null || base === null || this.#isClosed) return
     const abort = new AbortController()
     const done = one.environment
-      .build(base, requirements, abort.signal, (work) => this.#takeTurn(work, abort.signal))
+      .build(base, requirements, abort.signal, (work) => this.#buildInTurn(work, abort.signal))
       .then(() => logger.info({ environment: one.id }, 'a Python environment was built'))
       .catch((error: unknown) => {
         if (!abort.signal.aborted)
@@ -131,7 +131,7 @@ export class MadeEnvironments {
   }
 
   /** One that is given up while it waits is not waited for. */
-  async #takeTurn(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  async #buildInTurn(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const begun = Promise.withResolvers<void>()
     signal.addEventListener('abort', () => begun.reject(signal.reason), { once: true })
     const worked = this.#inTurn(async () => {

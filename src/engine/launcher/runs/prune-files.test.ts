@@ -20,7 +20,7 @@ async function openRoom(keep: number, needed: string[]) {
   return {
     write,
     async prune() {
-      pruner.note('shop', 'prices')
+      pruner.prune('shop', 'prices')
       await pruner.settled()
       return (await readdir(folder)).sort()
     },

@@ -4,7 +4,7 @@ import type { Logger } from '../../runtime/logger.ts'
 
 export interface Pruner {
   /** A job of this spider starts: what is too old goes, soon, not before the job. */
-  note(project: string, spider: string): void
+  prune(project: string, spider: string): void
   /** Resolves when nothing is under way. */
   settled(): Promise<void>
 }
@@ -24,7 +24,7 @@ export function createPruner(options: {
   let working: Promise<void> | null = null
 
   return {
-    note(project, spider) {
+    prune(project, spider) {
       waiting.set(JSON.stringify([project, spider]), [project, spider])
       working ??= work().finally(() => {
         working = null
@@ -36,11 +36,11 @@ export function createPruner(options: {
   async function work(): Promise<void> {
     for (const [key, [project, spider]] of waiting) {
       waiting.delete(key)
-      for (const directory of options.directories) await prune(join(directory, project, spider))
+      for (const directory of options.directories) await pruneDirectory(join(directory, project, spider))
     }
   }
 
-  async function prune(directory: string): Promise<void> {
+  async function pruneDirectory(directory: string): Promise<void> {
     try {
       const names = (await readdir(directory, { withFileTypes: true })).flatMap((entry) =>
         entry.isDirectory() || isNeeded(entry.name) ? [] : [entry.name]

@@ -70,7 +70,7 @@ export function runCommand(options: {
       stderr = (stderr + text).slice(-STDERR_KEPT_CHARACTERS)
       tellLines('error', text)
     })
-    const settle = () => {
+    const release = () => {
       timer.cancel()
       drain?.cancel()
       options.signal?.removeEventListener('abort', onAbort)
@@ -83,11 +83,11 @@ export function runCommand(options: {
       })
     })
     child.once('error', (error) => {
-      settle()
+      release()
       reject(error)
     })
     child.once('close', (code) => {
-      settle()
+      release()
       for (const stream of ['out', 'error'] as const) if (unfinished[stream] !== '') tellLines(stream, '\n')
       resolve({ code, stdout, stderr, stoppedFor })
     })
