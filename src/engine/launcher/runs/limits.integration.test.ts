@@ -110,7 +110,7 @@ async function aNode() {
       clock: systemClock,
       logger: silentLogger
     })
-    const { close } = node
+    const close = node.close.bind(node)
     let isClosed = false
     node.close = async () => {
       isClosed = true
