@@ -12,7 +12,6 @@ import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { MUTANTS, type Mutant } from './mutants.ts'
 import { FAULT_KINDS, type FaultKind } from './world/faults.ts'
-import type { Mutation } from './world/hooks.ts'
 import type { Task, Told } from './worker.ts'
 
 /** From so many stories on every kind of fault has happened: one that has not is a fault of the simulation. */
@@ -40,7 +39,7 @@ async function tellSeeds(from: number, count: number): Promise<void> {
   const tasks = Array.from({ length: count }, (_, index): Task => ({ seed: from + index, death: null }))
   const summary = newSummary()
   const beganMs = performance.now()
-  await runAll(tasks, [], (told) => {
+  await runAll(tasks, null, (told) => {
     take(summary, told)
     if (summary.told % 100 === 0 && count > 100)
       console.log(`${summary.told} stories, ${summary.failed.length} went wrong`)
@@ -57,7 +56,7 @@ async function tellSeeds(from: number, count: number): Promise<void> {
 /** Each call of the first life once its last, before and after it. */
 async function sweep(seed: number): Promise<void> {
   let calls = 0
-  await runAll([{ seed, death: null }], [], (told) => {
+  await runAll([{ seed, death: null }], null, (told) => {
     calls = told.calls
     return true
   })
@@ -67,7 +66,7 @@ async function sweep(seed: number): Promise<void> {
     (['before', 'after'] as const).map((when): Task => ({ seed, death: { call, when } }))
   ).flat()
   console.log(`Story ${seed} makes ${calls} calls; it dies at each, before and after`)
-  await runAll(tasks, [], (told) => {
+  await runAll(tasks, null, (told) => {
     take(summary, told)
     if (summary.told % 100 === 0) console.log(`${summary.told} of ${tasks.length}, ${summary.failed.length} went wrong`)
     return true
@@ -96,7 +95,7 @@ async function hunt(mutant: Mutant): Promise<Told | null> {
   const from = Number(values.from)
   const tasks = Array.from({ length: mutant.seeds }, (_, index): Task => ({ seed: from + index, death: null }))
   let found: Told | null = null
-  await runAll(tasks, mutant.mutations, (told) => {
+  await runAll(tasks, mutant.name, (told) => {
     const isMeant = told.violations.some((text) => mutant.breaks.some((rule) => text.startsWith(`${rule}:`)))
     if (isMeant && (found === null || told.task.seed < found.task.seed)) found = told
     return found === null
@@ -165,7 +164,7 @@ function showSummary(summary: Summary, tookMs: number): void {
 }
 
 /** In as many processes as there are processors, until all are told or `take` says that it is enough. */
-async function runAll(tasks: Task[], mutations: readonly Mutation[], take: (told: Told) => boolean): Promise<void> {
+async function runAll(tasks: Task[], mutant: string | null, take: (told: Told) => boolean): Promise<void> {
   const waiting = [...tasks]
   const workers = Math.min(Number(values.processes), tasks.length)
   await Promise.all(Array.from({ length: workers }, () => work()))
@@ -173,7 +172,7 @@ async function runAll(tasks: Task[], mutations: readonly Mutation[], take: (told
   function work(): Promise<void> {
     return new Promise((resolve, reject) => {
       const child = fork(new URL('worker.ts', import.meta.url), {
-        env: { ...process.env, SIMULATION_MUTATIONS: JSON.stringify(mutations) },
+        env: { ...process.env, SIMULATION_MUTANT: mutant ?? '' },
         execArgv: ['--no-warnings']
       })
       let current: Task | null = null

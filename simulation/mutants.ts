@@ -1,4 +1,7 @@
-import type { Mutation } from './world/hooks.ts'
+import type { JobCommandsParts } from '../src/engine/commands/job-commands.ts'
+import type { QueueHead } from '../src/engine/store/records.ts'
+import type { Store } from '../src/engine/store/store.ts'
+import { type Mutation, mutation, overridden } from './world/mutations.ts'
 
 /** A bug that the simulation must find. */
 export interface Mutant {
@@ -14,15 +17,41 @@ export interface Mutant {
 
 const TWICE = ['exactly once', 'never ran', 'one run at a time']
 
+/** The engine's store, but for some of its verbs. */
+function changedStore(change: (store: Store) => Partial<Store>): Mutation {
+  return mutation(() => import('../src/engine/store/sqlite/sqlite-store.ts'), {
+    openSqliteStoreInThread: (open) => async (options) => {
+      const store = await open(options)
+      return overridden(store, change(store))
+    }
+  })
+}
+
+/** The heads of each lane are its first jobs in another order than the queue's. */
+function otherOrder(compare: (one: QueueHead, other: QueueHead) => number): Mutation {
+  return changedStore((store) => ({
+    async readHeads(wanted) {
+      const whole = await store.readHeads(wanted.map(({ lane }) => ({ lane, limit: 10_000 })))
+      return whole.map((heads, index) => heads.sort(compare).slice(0, wanted[index]!.limit))
+    }
+  }))
+}
+
+const byId = (one: QueueHead, other: QueueHead) => (one.id < other.id ? -1 : 1)
+
 export const MUTANTS: Mutant[] = [
   {
     name: 'a job is sent again after a time-out',
     mutations: [
-      {
-        file: 'dispatch/placing/sender.ts',
-        from: "if (error.delivered === 'unknown') return",
-        to: "if (error.delivered === 'unknown' && error.kind !== 'timeout' && error.kind !== 'reset') return"
-      }
+      mutation(() => import('../src/engine/nodes/node-client.ts'), {
+        NodeError: (Original) =>
+          class extends Original {
+            constructor(...[kind, message, details]: ConstructorParameters<typeof Original>) {
+              const isCut = kind === 'timeout' || kind === 'reset'
+              super(kind, message, isCut ? { ...details, delivered: 'no' } : details)
+            }
+          }
+      })
     ],
     breaks: TWICE,
     seeds: 300
@@ -31,16 +60,23 @@ export const MUTANTS: Mutant[] = [
     // What is believed too early is mostly seen again, and then followed on or flagged: both must fail.
     name: 'absence is believed after one snapshot, and nobody looks for what comes back',
     mutations: [
-      {
-        file: 'dispatch/following/returned-runs.ts',
-        from: 'if (asked.size > 0) {',
-        to: 'if (asked.size > 1_000_000) {'
-      },
-      {
-        file: 'dispatch/decide/reconcile.ts',
-        from: 'absence.snapshots >= 2 && snapshot.begunAtMs - absence.firstBegunAtMs > nodePollIntervalMs',
-        to: 'absence.snapshots >= 1 && nodePollIntervalMs >= 0 && snapshot !== null'
-      }
+      mutation(() => import('../src/engine/dispatch/following/returned-runs.ts'), {
+        ReturnedRuns: (Original) =>
+          class extends Original {
+            override recognise(...[node, snapshot]: Parameters<InstanceType<typeof Original>['recognise']>) {
+              return super.recognise(node, { ...snapshot, pending: [], running: [], finished: [] })
+            }
+          }
+      }),
+      mutation(() => import('../src/engine/dispatch/decide/reconcile.ts'), {
+        reconcile:
+          (reconcile) =>
+          (...given) => {
+            const found = reconcile(...given)
+            const missing = [...found.absences].map(([key, absence]) => ({ key, kind: 'missing' as const, absence }))
+            return { ...found, verdicts: [...found.verdicts.filter(({ kind }) => kind !== 'missing'), ...missing] }
+          }
+      })
     ],
     breaks: TWICE,
     seeds: 300
@@ -48,11 +84,30 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'what was being sent when the engine died is taken for not sent',
     mutations: [
-      {
-        file: 'dispatch/live-attempts.ts',
-        from: "to: 'uncertain' as const,\n          kind: 'uncertain' as const,\n          entry: {",
-        to: "to: 'ended' as const, result: 'absent' as const, jobOutcome: null,\n          kind: 'absent' as const,\n          entry: {"
-      }
+      mutation(() => import('../src/engine/dispatch/live-attempts.ts'), {
+        LiveAttempts: (Original) =>
+          class extends Original {
+            readonly #parts: ConstructorParameters<typeof Original>[0]
+
+            constructor(parts: ConstructorParameters<typeof Original>[0]) {
+              super(parts)
+              this.#parts = parts
+            }
+
+            override async takeOver() {
+              const { store, clock } = this.#parts
+              const sending = (await store.listLiveAttempts()).filter(({ state }) => state === 'sending')
+              await store.applyChanges(
+                sending.map(({ jobId, number: attemptNumber }) => ({
+                  ...{ jobId, attemptNumber, from: ['sending'], to: 'ended', kind: 'absent', result: 'absent' },
+                  jobOutcome: null,
+                  entry: { atMs: clock.nowMs(), text: 'Not sent', evidence: {} }
+                }))
+              )
+              return super.takeOver()
+            }
+          }
+      })
     ],
     breaks: TWICE,
     seeds: 300
@@ -61,11 +116,14 @@ export const MUTANTS: Mutant[] = [
     name: 'a slot counts only when its job was accepted',
     isQuick: true,
     mutations: [
-      {
-        file: 'dispatch/live-attempts.ts',
-        from: "=== live && live.state !== 'finishing'",
-        to: "=== live && live.state !== 'finishing' && live.state !== 'sending'"
-      }
+      mutation(() => import('../src/engine/dispatch/live-attempts.ts'), {
+        LiveAttempts: (Original) =>
+          class extends Original {
+            override slotsUsedOn(nodeId: string) {
+              return super.slotsUsedOn(nodeId) - this.ofNode(nodeId).filter(({ state }) => state === 'sending').length
+            }
+          }
+      })
     ],
     breaks: ['room on a node'],
     seeds: 100
@@ -73,11 +131,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a lost run that is tried again is not flagged',
     mutations: [
-      {
-        file: 'dispatch/ending/conclude.ts',
-        from: "...(goesOn && end.result === 'lost' ? { mayHaveRunTwice: true as const } : {}),",
-        to: ''
-      }
+      mutation(() => import('../src/engine/dispatch/ending/conclude.ts'), {
+        conclude: (conclude) => (context, one, end) => {
+          const { live } = context
+          const unflagged = overridden(live, {
+            end: (ended, { mayHaveRunTwice: _flag, ...change }) => live.end(ended, change)
+          })
+          return conclude({ ...context, live: unflagged }, one, end)
+        }
+      })
     ],
     breaks: TWICE,
     seeds: 300
@@ -85,18 +147,35 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a job goes before the one that it waits for',
     isQuick: true,
-    mutations: [{ file: 'job-rules/dependencies.ts', from: "isOpen ? 'open' : 'met'", to: "isOpen ? 'met' : 'met'" }],
+    mutations: [
+      mutation(() => import('../src/engine/job-rules/dependencies.ts'), {
+        judgeDependencies: (judge) => (all) => {
+          const verdict = judge(all)
+          return verdict.kind === 'open' ? { kind: 'met' } : verdict
+        }
+      })
+    ],
     breaks: ['dependency'],
     seeds: 100
   },
   {
     name: 'an order is acknowledged before it is on the disk',
     mutations: [
-      {
-        file: 'commands/job-commands.ts',
-        from: 'await this.#parts.store.enqueueJobs(jobs)',
-        to: 'jobs.map(({ id }) => id); this.#parts.store.enqueueJobs(jobs).catch(() => {})'
-      }
+      mutation(() => import('../src/engine/commands/job-commands.ts'), {
+        JobCommands: (Original) =>
+          class extends Original {
+            constructor(parts: JobCommandsParts) {
+              const { store } = parts
+              const hasty: typeof store = overridden(store, {
+                async enqueueJobs(jobs) {
+                  store.enqueueJobs(jobs).catch(() => {})
+                  return jobs.map(({ id }) => id)
+                }
+              })
+              super({ ...parts, store: hasty })
+            }
+          }
+      })
     ],
     breaks: ['acknowledged', 'broken'],
     seeds: 300
@@ -105,85 +184,107 @@ export const MUTANTS: Mutant[] = [
     name: 'a transition is written whatever the state is',
     isQuick: true,
     mutations: [
-      {
-        file: 'store/sqlite/attempts.ts',
-        from: "if (before === undefined || !change.from.includes(before.state as Attempt['state'])) return false",
-        to: 'if (before === undefined) return false'
-      },
-      { file: 'job-rules/transitions.ts', from: 'if (isLegal) return', to: 'return' }
+      changedStore((store) => ({
+        applyChanges: (changes) =>
+          store.applyChanges(
+            changes.map((change) => ({
+              ...change,
+              from: ['sending', 'uncertain', 'accepted', 'running', 'finishing', 'ended']
+            }))
+          )
+      })),
+      mutation(() => import('../src/engine/job-rules/transitions.ts'), { assertTransition: () => () => undefined })
     ],
     breaks: ['timeline'],
     seeds: 100
   },
   {
     name: 'limits do not count what is being sent',
-    mutations: [{ file: 'queue/limits.ts', from: 'counted.total += by', to: 'counted.total += 0 * by' }],
+    mutations: [
+      mutation(() => import('../src/engine/queue/limits.ts'), {
+        LimitBook: (Original) =>
+          class extends Original {
+            override count(...[counted, by]: Parameters<InstanceType<typeof Original>['count']>) {
+              super.count(counted, by)
+              for (const rule of this.rulesFor(counted.project, counted.spider)) rule.total -= by
+            }
+          }
+      })
+    ],
     breaks: ['limit'],
     seeds: 300
   },
   {
     name: 'a dedupe key is forgotten',
-    mutations: [{ file: 'store/sqlite/enqueue.ts', from: 'if (earlier !== undefined) return earlier', to: '' }],
+    mutations: [
+      changedStore((store) => ({
+        enqueueJobs: (jobs) =>
+          store.enqueueJobs(jobs.map((job) => ({ ...job, dedupe: job.dedupe && { ...job.dedupe, renew: true } })))
+      }))
+    ],
     breaks: ['dedupe'],
     seeds: 100
   },
   {
     name: 'a dedupe key lives on for a minute',
     mutations: [
-      {
-        file: 'store/sqlite/enqueue.ts',
-        from: 'jobWithKey.get(job.dedupe.key, nowMs)',
-        to: 'jobWithKey.get(job.dedupe.key, nowMs - 60_000)'
-      }
+      changedStore((store) => ({
+        enqueueJobs: (jobs) =>
+          store.enqueueJobs(
+            jobs.map(({ dedupe, ...job }) => ({
+              ...job,
+              dedupe: dedupe && { ...dedupe, expiresAtMs: dedupe.expiresAtMs + 60_000 }
+            }))
+          )
+      }))
     ],
     breaks: ['dedupe'],
     seeds: 100
   },
   {
     name: 'a pause of everything is written down and not obeyed',
-    mutations: [{ file: 'dispatch/placing/dispatcher.ts', from: 'isPaused: this.paused,', to: 'isPaused: false,' }],
+    mutations: [
+      mutation(() => import('../src/engine/dispatch/decide/place.ts'), {
+        place: (place) => (input) => place({ ...input, isPaused: false })
+      })
+    ],
     breaks: ['pause'],
     seeds: 100
   },
   {
     name: 'a paused project is sent all the same',
     mutations: [
-      {
-        file: 'dispatch/decide/place.ts',
-        from: 'if (isProjectPaused(line.project)) {',
-        to: 'if (isProjectPaused("")) {'
-      }
+      mutation(() => import('../src/engine/dispatch/decide/place.ts'), {
+        place: (place) => (input) => place({ ...input, isProjectPaused: () => false })
+      })
     ],
     breaks: ['pause'],
     seeds: 100
   },
   {
     name: 'priorities are not looked at',
-    mutations: [
-      {
-        file: 'store/sqlite/queue.ts',
-        from: 'lane = ? ORDER BY priority DESC, rank, id LIMIT ?',
-        to: 'lane = ? ORDER BY rank, id LIMIT ?'
-      }
-    ],
+    mutations: [otherOrder((one, other) => one.rank - other.rank || byId(one, other))],
     breaks: ['order'],
     seeds: 100
   },
   {
     name: 'of jobs of one lane the youngest goes first',
-    mutations: [
-      {
-        file: 'store/sqlite/queue.ts',
-        from: 'lane = ? ORDER BY priority DESC, rank, id LIMIT ?',
-        to: 'lane = ? ORDER BY priority DESC, rank DESC, id LIMIT ?'
-      }
-    ],
+    mutations: [otherOrder((one, other) => other.priority - one.priority || other.rank - one.rank || byId(one, other))],
     breaks: ['order'],
     seeds: 300
   },
   {
     name: 'the project with most slots goes first',
-    mutations: [{ file: 'queue/fair-order.ts', from: 'return difference < 0', to: 'return difference > 0' }],
+    mutations: [
+      mutation(() => import('../src/engine/queue/fair-order.ts'), {
+        FairOrder: (Original) =>
+          class extends Original {
+            constructor(...[lines, shareOf]: ConstructorParameters<typeof Original>) {
+              super(lines, (project) => ({ ...shareOf(project), slots: -shareOf(project).slots }))
+            }
+          }
+      })
+    ],
     breaks: ['fairness'],
     seeds: 300
   }

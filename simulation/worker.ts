@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Mutation, registerSimulationHooks } from './world/hooks.ts'
+import { MUTANTS } from './mutants.ts'
+import { registerSimulationHooks } from './world/hooks.ts'
+import { plant } from './world/mutations.ts'
 import type { Death } from './world/life.ts'
 import type { FaultKind } from './world/faults.ts'
 
@@ -25,7 +27,8 @@ export interface Told {
   cpuMs: number
 }
 
-registerSimulationHooks(JSON.parse(process.env['SIMULATION_MUTATIONS'] ?? '[]') as Mutation[])
+registerSimulationHooks()
+await plant(MUTANTS.find(({ name }) => name === process.env['SIMULATION_MUTANT'])?.mutations ?? [])
 const { simulate } = await import('./simulate.ts')
 const { check } = await import('./check/check.ts')
 const { tell } = await import('./tell.ts')

@@ -1,8 +1,10 @@
 /** A process with a bug planted in it: tells stories until one goes wrong, and says which. */
-import { type Mutation, registerSimulationHooks } from '../world/hooks.ts'
+import { registerSimulationHooks } from '../world/hooks.ts'
+import { plant } from '../world/mutations.ts'
+import { MUTANTS } from './mutants.ts'
 
 export interface Hunt {
-  mutations: readonly Mutation[]
+  mutant: string
   from: number
   stories: number
   size: { schedules: number; days: number }
@@ -10,9 +12,10 @@ export interface Hunt {
 
 export type Found = { seed: number; problem: string } | null
 
-const { mutations, from, stories, size } = JSON.parse(process.env['SIMULATION_HUNT']!) as Hunt
+const { mutant, from, stories, size } = JSON.parse(process.env['SIMULATION_HUNT']!) as Hunt
 process.on('disconnect', () => process.exit())
-registerSimulationHooks(mutations)
+registerSimulationHooks()
+await plant(MUTANTS.find(({ name }) => name === mutant)!.mutations)
 const { tellStory } = await import('./check.ts')
 
 let found: Found = null

@@ -78,8 +78,8 @@ async function huntMutants(): Promise<void> {
   if (found < count) process.exitCode = 1
 }
 
-function hunt({ mutations, stories = STORIES_MAX }: ScheduleMutant): Promise<Found> {
-  const asked: Hunt = { mutations, from: Number(values.seed), stories, size: STORY_SIZE }
+function hunt({ name: mutant, stories = STORIES_MAX }: ScheduleMutant): Promise<Found> {
+  const asked: Hunt = { mutant, from: Number(values.seed), stories, size: STORY_SIZE }
   return new Promise((resolve, reject) => {
     const child = fork(new URL('hunter.ts', import.meta.url), {
       env: { ...process.env, SIMULATION_HUNT: JSON.stringify(asked) },

@@ -1,4 +1,6 @@
-import type { Mutation } from '../world/hooks.ts'
+import type { SchedulerParts } from '../../src/engine/schedules/scheduler.ts'
+import type { StoredSchedule } from '../../src/engine/store/records.ts'
+import { type Mutation, mutation, overridden } from '../world/mutations.ts'
 
 /** A bug that the stories must find, within `STORIES_MAX` of them unless it says otherwise. */
 export interface ScheduleMutant {
@@ -11,212 +13,379 @@ export const STORIES_MAX = 40
 /** What each of the stories is like: small, so that many different ones are told. */
 export const STORY_SIZE = { schedules: 60, days: 1 }
 
-const SCHEDULER = 'schedules/scheduler.ts'
-const COMMANDS = 'commands/schedule-commands.ts'
-const FATES = 'schedules/fates.ts'
-const PROGRESS = 'store/sqlite/schedules.ts'
+type TickerStore = SchedulerParts['store']
+
+const fates = () => import('../../src/engine/schedules/fates.ts')
+const failures = () => import('../../src/engine/schedules/failures.ts')
+const clockWatch = () => import('../../src/engine/schedules/clock-watch.ts')
+
+/** What the ticker is given is another; `isStarting`: it takes up what an earlier engine left. */
+function ticker(change: (parts: SchedulerParts, life: { isStarting(): boolean }) => Partial<SchedulerParts>): Mutation {
+  return mutation(() => import('../../src/engine/schedules/scheduler.ts'), {
+    Scheduler: (Original) =>
+      class extends Original {
+        readonly #life: { isStarting: boolean }
+
+        constructor(parts: SchedulerParts) {
+          const life = { isStarting: false }
+          super({ ...parts, ...change(parts, { isStarting: () => life.isStarting }) })
+          this.#life = life
+        }
+
+        override async start() {
+          this.#life.isStarting = true
+          await super.start()
+          this.#life.isStarting = false
+        }
+      }
+  })
+}
+
+/** The ticker's store, but for some of its verbs. */
+function tickerStore(change: (store: TickerStore, parts: SchedulerParts) => Partial<TickerStore>): Mutation {
+  return ticker((parts) => ({ store: overridden(parts.store, change(parts.store, parts)) }))
+}
+
+/** Of each schedule that it reads, the ticker believes another number of runs. What it writes back is never less than what is stored. */
+function runsBelieved(runsOf: (runCount: number) => number): Mutation {
+  const believed = (stored: StoredSchedule) => ({ ...stored, runCount: runsOf(stored.runCount) })
+  return tickerStore((store) => ({
+    listSchedules: async () => (await store.listSchedules()).map(believed),
+    getSchedules: async (ids) => (await store.getSchedules(ids)).map(believed)
+  }))
+}
+
+/** Failures are counted of other firings than the store's. */
+function firingsCounted(change: (store: Pick<TickerStore, 'listFirings'>, of: StoredSchedule) => Partial<TickerStore>) {
+  return mutation(failures, {
+    readFailures: (read) => (store, stored) => read(overridden(store, change(store, stored)), stored)
+  })
+}
+
+const isFailure = (status: string) => status === 'failed' || status === 'lost'
+const schedulesOf = (firings: readonly { scheduleId: string }[]) => new Set(firings.map(({ scheduleId }) => scheduleId))
+
+/** An operator ends a pause, and what passed in it is not written first. */
+function withoutPausedRows(): Mutation {
+  return mutation(() => import('../../src/engine/schedules/scheduler.ts'), {
+    Scheduler: (Original) =>
+      class extends Original {
+        override async writePaused() {}
+      }
+  })
+}
+
+/** As withoutPausedRows, and not after it either; `isFromThenOn: false`: nor does it count from the end of the pause. */
+function withoutPausedRowsEver({ isFromThenOn }: { isFromThenOn: boolean }): Mutation[] {
+  const changing = new Set<string>()
+  return [
+    mutation(() => import('../../src/engine/schedules/scheduler.ts'), {
+      Scheduler: (Original) =>
+        class extends Original {
+          constructor(parts: SchedulerParts) {
+            const { store } = parts
+            const getSchedules: TickerStore['getSchedules'] = async (ids) => {
+              const found = await store.getSchedules(ids)
+              return isFromThenOn ? found : found.map((stored) => ({ ...stored, changedAtMs: 0 }))
+            }
+            super({ ...parts, store: overridden(store, { getSchedules }) })
+            changing.clear()
+          }
+
+          override async writePaused() {}
+
+          override async noteChanged(scheduleId: string) {
+            changing.add(scheduleId)
+            await super.noteChanged(scheduleId)
+            changing.delete(scheduleId)
+          }
+        }
+    }),
+    mutation(() => import('../../src/engine/schedules/go-over.ts'), {
+      goOver: (goOver) => async (state, around) =>
+        changing.has(state.stored.id)
+          ? { state, firings: [], cancels: [], doneUntilMs: state.doneUntilMs }
+          : goOver(state, around)
+    })
+  ]
+}
 
 export const MUTANTS: ScheduleMutant[] = [
   {
     name: 'what should have been cancelled when the engine died runs on',
     mutations: [
-      { file: SCHEDULER, from: 'if (live.length > 1) this.#cancel(', to: 'if (live.length > 1_000) this.#cancel(' }
+      ticker(({ cancel }, life) => ({ cancel: async (jobIds) => (life.isStarting() ? undefined : cancel(jobIds)) }))
     ]
   },
   {
     name: 'failures that ended while no engine was there are not counted',
     mutations: [
-      {
-        file: SCHEDULER,
-        from: 'if (stored.settings.pauseAfterFailures !== null) await this.#countFailuresOf(stored.id)',
-        to: ''
-      }
+      ticker(({ store }, life) => ({
+        store: overridden(store, {
+          listFirings: async (filter, page) => (life.isStarting() ? [] : store.listFirings(filter, page)),
+          setFailuresInARow: async (id, count) => {
+            if (!life.isStarting()) await store.setFailuresInARow(id, count)
+          }
+        })
+      }))
     ]
   },
   {
     name: 'what ran when the engine died is forgotten',
     mutations: [
-      {
-        file: 'schedules/live-jobs.ts',
-        from: 'await Promise.all(some.map((id) => this.#read(id, backfillOf)))',
-        to: 'some.length'
-      }
+      mutation(() => import('../../src/engine/schedules/live-jobs.ts'), {
+        LiveJobs: (Original) =>
+          class extends Original {
+            override load() {
+              return super.load([], new Map())
+            }
+          }
+      })
     ]
   },
   {
     name: 'a moment that clocks leave out fires although it is to be skipped',
-    mutations: [{ file: FATES, from: 'if (isLeftOut) return leftOut(nominalMs)\n    if (lateMs', to: 'if (lateMs' }]
+    mutations: [
+      mutation(fates, {
+        judgeMoments:
+          (judge) =>
+          (moments, ...rest) =>
+            judge(
+              moments.map((moment) => ({ ...moment, isLeftOut: false })),
+              ...rest
+            )
+      })
+    ]
   },
   {
     name: 'a moment that clocks leave out has no row',
     mutations: [
-      {
-        file: 'schedules/moments.ts',
-        from: "timing.gap === 'skip' ? { ...timing, gap: 'run_at_shift' } : timing",
-        to: 'timing'
-      }
+      mutation(() => import('../../src/engine/schedules/moments.ts'), {
+        Moments: (Original) =>
+          class extends Original {
+            override next(afterMs: number) {
+              const nominalMs = this.nextRun(afterMs)
+              return nominalMs === null ? null : { nominalMs, isLeftOut: false }
+            }
+
+            override between(afterMs: number, untilMs: number, limit: number) {
+              return super.between(afterMs, untilMs, limit).filter(({ isLeftOut }) => !isLeftOut)
+            }
+          }
+      })
     ]
   },
   {
     name: 'a resumed schedule goes on from where it was paused',
-    mutations: [
-      { file: COMMANDS, from: 'if (before.paused) {', to: 'if (before.paused && id.length === 0) {' },
-      { file: SCHEDULER, from: 'while (await this.#goOverOne(before));', to: '' },
-      { file: SCHEDULER, from: 'isResumed ? stored.changedAtMs - offsetMs : 0', to: '0 * offsetMs * Number(isResumed)' }
-    ]
+    mutations: withoutPausedRowsEver({ isFromThenOn: false })
   },
-  {
-    name: 'what passed in a pause is not written before it ends',
-    mutations: [{ file: COMMANDS, from: 'if (before.paused) {', to: 'if (before.paused && id.length === 0) {' }]
-  },
+  { name: 'what passed in a pause is not written before it ends', mutations: [withoutPausedRows()] },
   {
     name: 'what passed in a pause is left out when it ends',
-    mutations: [
-      { file: COMMANDS, from: 'if (before.paused) {', to: 'if (before.paused && id.length === 0) {' },
-      { file: SCHEDULER, from: 'while (await this.#goOverOne(before));', to: '' }
-    ]
+    mutations: withoutPausedRowsEver({ isFromThenOn: true })
   },
   {
     name: 'how far a schedule is is not stored with its rows',
-    mutations: [{ file: PROGRESS, from: 'moveOn.run(doneUntilMs, ', to: 'moveOn.run(null, ' }]
+    mutations: [
+      tickerStore((store) => ({
+        fire: (firings) => store.fire(firings.map((firing) => ({ ...firing, doneUntilMs: null })))
+      }))
+    ]
   },
-  {
-    name: 'how often a schedule has run is not stored with its rows',
-    mutations: [{ file: PROGRESS, from: 'Number(isOpen && jobs.length > 0)', to: '0 * jobs.length' }]
-  },
+  { name: 'how often a schedule has run is not stored with its rows', mutations: [runsBelieved(() => 0)] },
   {
     name: 'a moment is late after half a minute',
-    mutations: [{ file: FATES, from: 'LATE_AFTER_MS = 60_000', to: 'LATE_AFTER_MS = 30_000' }]
+    mutations: [
+      mutation(fates, {
+        judgeMoments: (judge) => (moments, settings, around) => {
+          const isBetween = moments.some(({ nominalMs }) => {
+            const lateMs = around.nowMs - nominalMs - around.offsetMs
+            return lateMs > 30_000 && lateMs <= 60_000
+          })
+          if (!isBetween) return judge(moments, settings, around)
+          // All are judged half a minute later, and the window is as much longer.
+          const catchUpWindowSeconds = settings.catchUpWindowSeconds + 30
+          return judge(moments, { ...settings, catchUpWindowSeconds }, { ...around, nowMs: around.nowMs + 30_000 })
+        }
+      })
+    ]
   },
   {
     name: 'the window of what is caught up is a tenth longer',
     mutations: [
-      { file: FATES, from: 'settings.catchUpWindowSeconds * 1_000', to: 'settings.catchUpWindowSeconds * 1_100' }
+      mutation(fates, {
+        judgeMoments:
+          (judge) =>
+          (moments, settings, ...rest) =>
+            judge(moments, { ...settings, catchUpWindowSeconds: settings.catchUpWindowSeconds * 1.1 }, ...rest)
+      })
     ]
   },
   {
     name: 'of what was missed each is the last',
-    mutations: [{ file: FATES, from: 'moment === newest && !hasMore', to: 'newest !== undefined && !hasMore' }]
+    mutations: [
+      mutation(fates, {
+        judgeMoments: (judge) => (moments, settings, around) =>
+          around.hasMore
+            ? judge(moments, settings, around)
+            : moments.flatMap((moment) => judge([moment], settings, around))
+      })
+    ]
   },
   {
     name: 'two runs wait where one may',
-    mutations: [{ file: FATES, from: 'if (live.length > 1) return', to: 'if (live.length > 2) return' }]
+    mutations: [
+      mutation(fates, {
+        decideOverlap: (decide) => (policy, live) =>
+          policy === 'queue_one' && live.length === 2
+            ? { kind: 'fire', after: live.flatMap(({ jobIds }) => jobIds), cancel: [] }
+            : decide(policy, live)
+      })
+    ]
   },
   {
     name: 'who waits in line waits for the first, not for the last',
-    mutations: [{ file: FATES, from: 'after: live.at(-1)!.jobIds', to: 'after: live[0]!.jobIds' }]
+    mutations: [
+      mutation(fates, {
+        decideOverlap: (decide) => (policy, live) => decide(policy, policy === 'queue_all' ? live.slice(0, 1) : live)
+      })
+    ]
   },
   {
     name: 'the run that a newer one takes the place of is not cancelled',
     mutations: [
-      {
-        file: SCHEDULER,
-        from: 'if (written[index] != null) this.#cancel(jobIds)',
-        to: 'if (written[index] != null) jobIds.length'
-      }
+      ticker(({ cancel }, life) => ({ cancel: async (jobIds) => (life.isStarting() ? cancel(jobIds) : undefined) }))
     ]
   },
-  {
-    name: 'a schedule runs once more than it may',
-    mutations: [
-      { file: SCHEDULER, from: 'stored.runCount >= maxRuns', to: 'stored.runCount > maxRuns' },
-      { file: 'schedules/go-over.ts', from: 'runCount >= maxRuns', to: 'runCount > maxRuns' }
-    ]
-  },
+  { name: 'a schedule runs once more than it may', mutations: [runsBelieved((runCount) => runCount - 1)] },
   {
     name: 'it takes an hour to see that the clock was set',
-    mutations: [{ file: SCHEDULER, from: 'SLEEP_MAX_MS = 30_000', to: 'SLEEP_MAX_MS = 3_600_000' }]
+    mutations: [mutation(clockWatch, { SLEEP_MAX_MS: () => 3_600_000 })]
   },
   {
     name: 'a clock that is set back by an hour makes a schedule begin anew',
-    mutations: [
-      {
-        file: 'schedules/schedule-state.ts',
-        from: 'CLOCK_SET_BACK_MAX_MS = 25 * 3_600_000',
-        to: 'CLOCK_SET_BACK_MAX_MS = 3_600_000'
-      }
-    ]
+    mutations: [mutation(clockWatch, { CLOCK_SET_BACK_MAX_MS: () => 3_600_000 })]
   },
   {
     name: 'a moment has failed only if all of its jobs did',
     mutations: [
-      {
-        file: 'schedules/failures.ts',
-        from: "statuses.some((status) => status === 'failed' || status === 'lost')",
-        to: "statuses.every((status) => status === 'failed' || status === 'lost')"
-      }
+      firingsCounted((store) => ({
+        async listFirings(...asked) {
+          const firings = await store.listFirings(...asked)
+          return firings.map((firing) => ({
+            ...firing,
+            statuses: firing.statuses.every(isFailure)
+              ? firing.statuses
+              : firing.statuses.filter((status) => !isFailure(status))
+          }))
+        }
+      }))
     ]
   },
   {
     name: 'failures from before a resume count',
-    mutations: [{ file: 'schedules/failures.ts', from: 'sinceChange: true', to: 'sinceChange: false' }]
+    mutations: [
+      firingsCounted((store) => ({
+        listFirings: (filter, page) => store.listFirings({ ...filter, sinceChange: false }, page)
+      }))
+    ]
   },
   {
     name: 'which failures were before a resume is told by clocks',
     mutations: [
-      {
-        file: PROGRESS,
-        from: 'SELECT changed_after_firing_id FROM schedule_progress WHERE schedule_id = ?',
-        to: 'SELECT max(firings.id) FROM firings JOIN schedules ON schedules.id = schedule_id WHERE schedule_id = ? AND at_ms < changed_at_ms'
-      }
+      firingsCounted((store, { changedAtMs }) => ({
+        async listFirings(filter, page) {
+          const firings = await store.listFirings({ ...filter, sinceChange: false }, page)
+          const before = firings.findIndex(({ atMs }) => atMs < changedAtMs)
+          return before < 0 ? firings : firings.slice(0, before)
+        }
+      }))
     ]
   },
   {
     name: 'rows that could not be written are believed to be there',
     mutations: [
-      {
-        file: SCHEDULER,
-        from: 'const facts = { error, scheduleId: gone[0]?.state.stored.id }',
-        to: 'const facts = { error, scheduleId: gone[0]?.state.stored.id }\n        for (const one of gone) this.#believe(one, [])'
-      }
+      tickerStore((store) => ({
+        fire: (firings) =>
+          store.fire(firings).catch((error: unknown) => {
+            if (schedulesOf(firings).size > 1) throw error
+            return firings.map(() => null)
+          })
+      }))
     ]
   },
   {
     name: 'rows that could not be written together are written twice',
     mutations: [
-      {
-        file: SCHEDULER,
-        from: 'for (const one of gone) await this.#write([one])',
-        to: 'for (const one of [...gone, ...gone]) await this.#write([one])'
-      }
+      tickerStore((store) => {
+        const failedTogether = new Set<string>()
+        return {
+          async fire(firings) {
+            const schedules = schedulesOf(firings)
+            const [first] = schedules
+            const isAgain = schedules.size === 1 && failedTogether.delete(first!)
+            const written = await store.fire(firings).catch((error: unknown) => {
+              if (schedules.size > 1) for (const id of schedules) failedTogether.add(id)
+              throw error
+            })
+            if (isAgain) await store.fire(firings)
+            return written
+          }
+        }
+      })
     ]
   },
   {
     name: 'of rows that could not be written together, one keeps the others from being written',
     mutations: [
-      {
-        file: SCHEDULER,
-        from: 'if (gone.length > 1) for (const one of gone) await this.#write([one])',
-        to: 'if (gone.length > 1) gone.length'
-      }
+      tickerStore((store, { clock }) => {
+        const failed = new Map<string, { atMs: number; error: unknown }>()
+        return {
+          async fire(firings) {
+            const schedules = schedulesOf(firings)
+            const [first] = schedules
+            const together = failed.get(first!)
+            if (together?.atMs === clock.monotonicMs()) throw together.error
+            return store.fire(firings).catch((error: unknown) => {
+              if (schedules.size > 1) for (const id of schedules) failed.set(id, { atMs: clock.monotonicMs(), error })
+              throw error
+            })
+          }
+        }
+      })
     ]
   },
   {
     name: 'rows that could not be written are not tried again before the next moment',
     mutations: [
-      {
-        file: SCHEDULER,
-        from: 'AGAIN_AFTER_FAILURE_MS = 1_000',
-        to: 'AGAIN_AFTER_FAILURE_MS = 60_000'
-      }
+      mutation(() => import('../../src/engine/schedules/due-places.ts'), { AGAIN_AFTER_FAILURE_MS: () => 60_000 })
     ]
   },
   {
     name: 'a moment that could make no job is no failure',
-    mutations: [{ file: SCHEDULER, from: "row?.state === 'failed'", to: "row?.state === 'missed'" }]
+    mutations: [
+      tickerStore((store) => ({
+        async fire(firings) {
+          const written = await store.fire(firings)
+          return written.map((row) => (row?.state === 'failed' ? { ...row, state: 'missed' } : row))
+        }
+      }))
+    ]
   },
   {
     name: 'chains follow failures as well as successes',
     mutations: [
-      {
-        file: 'store/sqlite/chain-ends.ts',
-        from: "(condition = 'ended' OR condition = :outcome)",
-        to: "(condition = 'ended' OR condition <> '' OR condition = :outcome)"
-      }
+      mutation(() => import('../../src/engine/job-rules/chain-answers.ts'), {
+        chainConditionMetBy: () => () => 'succeeded'
+      })
     ]
   },
   {
     name: 'a chain answers ends that came from itself',
-    mutations: [{ file: 'store/sqlite/chain-ends.ts', from: 'AND chain_id = chains.id', to: "AND chain_id = ''" }]
+    mutations: [
+      mutation(() => import('../../src/engine/store/sqlite/chain-ends.ts'), {
+        createChainEnds: (create) => (database) => ({ ...create(database), inherit: () => undefined })
+      })
+    ]
   }
 ]

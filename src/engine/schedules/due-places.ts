@@ -1,6 +1,9 @@
 import { Heap } from '../queue/heap.ts'
 import { dueAt, type ScheduleState } from './schedule-state.ts'
 
+/** A schedule that could not be gone over, or whose rows could not be written, has its place again so much later. */
+export const AGAIN_AFTER_FAILURE_MS = 1_000
+
 interface Place {
   dueMs: number
   state: ScheduleState

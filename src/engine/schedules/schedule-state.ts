@@ -1,4 +1,5 @@
 import type { NewFiring, StoredSchedule } from '../store/records.ts'
+import { CLOCK_SET_BACK_MAX_MS } from './clock-watch.ts'
 import { type Cause, type Fate, isoWords, judgeMoments, pausedFates } from './fates.ts'
 import { jitterOf, type Moment, Moments } from './moments.ts'
 
@@ -35,8 +36,6 @@ export interface MadeAhead {
 
 /** While a schedule is paused, the moments that pass are written down so often. */
 const PAUSED_ROWS_EVERY_MS = 3_600_000
-/** A clock that is set back by less is waited for: what was done is done. Beyond it the earlier time was the wrong one. */
-const CLOCK_SET_BACK_MAX_MS = 25 * 3_600_000
 const MOMENTS_AT_ONCE = 500
 
 export function createState(stored: StoredSchedule, nowMs: number): ScheduleState {

@@ -8,8 +8,8 @@ import type { NewFiring, StoredFiring, StoredSchedule } from '../store/records.t
 import type { ChangeLog, FiringStore, JobReader, ScheduleStore, BackfillStore } from '../store/store.ts'
 import { AHEAD_MS, makeAhead, takeAhead } from './ahead.ts'
 import { Backfills, type BackfillOrder } from './backfills.ts'
-import { ClockWatch } from './clock-watch.ts'
-import { DuePlaces } from './due-places.ts'
+import { ClockWatch, SLEEP_MAX_MS } from './clock-watch.ts'
+import { AGAIN_AFTER_FAILURE_MS, DuePlaces } from './due-places.ts'
 import { readFailures } from './failures.ts'
 import { goOver } from './go-over.ts'
 import { jitterOf } from './moments.ts'
@@ -34,9 +34,6 @@ export interface SchedulerParts extends JobMaker {
   giveWay?: () => Promise<void>
 }
 
-/** The longest sleep: so late at most it is noticed that the machine slept or that its clock was set. */
-const SLEEP_MAX_MS = 30_000
-const AGAIN_AFTER_FAILURE_MS = 1_000
 /** So long after its start an engine may not know yet what nodes have. Less than what is on time (LATE_AFTER_MS). */
 const SETTLING_MS = 45_000
 /** So many are written at once: the store works on them while the next are made. Made ahead, they cost less together than in parts. */

@@ -1,0 +1,69 @@
+import { registerHooks } from 'node:module'
+
+/** Changes what a module of the engine exports, as the modules see it that import it: calls within its own file stay as they are. */
+export interface Mutation {
+  load: () => Promise<object>
+  changes: Changes
+}
+
+type Changes = Partial<Record<string, (original: never) => unknown>>
+/** A constant may become any other of its kind. */
+type Changed<Value> = Value extends number ? number : Value
+
+/** Checked against what the module exports: a refactoring either keeps a planted bug working, or it does not compile. */
+export function mutation<Module extends object>(
+  load: () => Promise<Module>,
+  changes: { [Name in keyof NoInfer<Module>]?: (original: NoInfer<Module>[Name]) => Changed<NoInfer<Module>[Name]> }
+): Mutation {
+  return { load, changes: changes as Changes }
+}
+
+/** The same object, but for some of its methods. */
+export function overridden<Target extends object>(target: Target, methods: Partial<Target>): Target {
+  return new Proxy(target, {
+    get(_, name) {
+      const value: unknown = Reflect.get(Object.hasOwn(methods, name) ? methods : target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    }
+  })
+}
+
+const planted = new Map<string, Changes>()
+
+/** Before any module of the engine is loaded. */
+export async function plant(mutations: readonly Mutation[]): Promise<void> {
+  for (const { load, changes } of mutations) planted.set(await findUrl(load), changes)
+  registerHooks({
+    load(url, context, next) {
+      if (!planted.has(url)) return next(url, context)
+      const original = JSON.stringify(`${url}?original`)
+      const names = Object.keys(planted.get(url)!)
+      const source = [
+        `import * as original from ${original}`,
+        `import { changedExport } from ${JSON.stringify(import.meta.url)}`,
+        `export * from ${original}`,
+        ...names.map((name) => `export const ${name} = changedExport(${JSON.stringify(url)}, '${name}', original)`)
+      ].join('\n')
+      return { format: 'module', shortCircuit: true, source }
+    }
+  })
+}
+
+/** For the modules that `plant` writes. */
+export function changedExport(url: string, name: string, original: Record<string, unknown>): unknown {
+  return planted.get(url)![name]!(original[name] as never)
+}
+
+/** Which module it is that would be loaded. */
+async function findUrl(load: Mutation['load']): Promise<string> {
+  let found = ''
+  const hooks = registerHooks({
+    resolve(specifier, context, next) {
+      found = next(specifier, context).url
+      return { url: 'data:text/javascript,', shortCircuit: true }
+    }
+  })
+  await load()
+  hooks.deregister()
+  return found
+}
