@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import type { ProjectName, VersionName } from '../shared/contract/index.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { type IniSections, parseIni, resolveIniValue } from '../shared/ini.ts'
 
@@ -10,8 +11,8 @@ export interface DeployTarget {
   url: string | null
   username: string | null
   password: string | null
-  project: string | null
-  version: string | null
+  project: ProjectName | null
+  version: VersionName | null
 }
 
 export interface ScrapyConfiguration {

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { buildEggFromFolder } from '../../engine/projects/egg-builder.ts'
 import type { Version } from '../../shared/contract/projects.ts'
 import { baseOf, type Client, connect, type ConnectionFlags, findAddress, readUrl } from '../client/connect.ts'
@@ -14,8 +15,8 @@ import { nodeNames } from './jobs.ts'
 
 interface DeployFlags extends ConnectionFlags {
   target?: string
-  project?: string
-  version?: string
+  project?: ProjectName
+  version?: VersionName
   listTargets?: boolean
   send?: boolean
 }

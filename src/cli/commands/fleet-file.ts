@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { ImportSource } from '../../engine/import/import-schedules.ts'
-import type { FleetFileChange } from '../../shared/contract/index.ts'
+import type { FleetFileChange, ProjectName } from '../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
 import { withConsent } from '../client/arguments.ts'
 import { toCommandError } from '../client/connect.ts'
@@ -18,7 +18,7 @@ interface ApplyFlags {
 
 interface ImportFlags {
   zone?: string
-  project?: string
+  project?: ProjectName
   anyNode?: boolean
   system?: boolean
   output?: string

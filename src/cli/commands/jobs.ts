@@ -1,3 +1,4 @@
+import type { ProjectName } from '../../shared/contract/index.ts'
 import { JOB_ID_PATTERN } from '../../shared/ids.ts'
 import type { Job, JobDetail, JobStatus } from '../../shared/contract/jobs.ts'
 import { JobStatus as STATUSES } from '../../shared/contract/jobs.ts'
@@ -11,7 +12,7 @@ import { findSchedule } from './schedules.ts'
 
 interface ListFlags {
   status?: JobStatus[]
-  project?: string
+  project?: ProjectName
   spider?: string
   node?: string
   schedule?: string

@@ -1,3 +1,4 @@
+import type { JobId } from '../../shared/contract/index.ts'
 import { wholeNumber } from '../client/arguments.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { withoutSteering } from '../client/terminal.ts'
@@ -29,7 +30,7 @@ export function addLogsCommand({ add }: ClientCommands): void {
   })
 }
 
-async function printLog(session: Session, jobId: string, { attempt, lines }: LogFlags): Promise<void> {
+async function printLog(session: Session, jobId: JobId, { attempt, lines }: LogFlags): Promise<void> {
   const of = { jobId, ...(attempt === undefined ? {} : { attemptNumber: attempt }) }
   const write = writerOf(session)
   if (lines !== undefined) {
@@ -48,7 +49,7 @@ async function printLog(session: Session, jobId: string, { attempt, lines }: Log
 /**
  * Prints until the run has ended. A dropped connection, or an engine that starts again, is taken up where it broke off.
  */
-export async function followLog(session: Session, jobId: string, { attempt, lines }: LogFlags): Promise<void> {
+export async function followLog(session: Session, jobId: JobId, { attempt, lines }: LogFlags): Promise<void> {
   const { client, terminal } = session
   const of = { jobId, ...(attempt === undefined ? {} : { attemptNumber: attempt }) }
   const write = writerOf(session)

@@ -1,3 +1,4 @@
+import type { VersionName } from '../../shared/contract/index.ts'
 import { collect, collectPair, moment } from '../client/arguments.ts'
 import { EXIT_CODES, CommandEnd } from '../client/exit-codes.ts'
 import { plural, print } from '../client/output.ts'
@@ -9,7 +10,7 @@ interface RunFlags {
   argument?: Record<string, string>
   setting?: Record<string, string>
   secret?: string[]
-  version?: string
+  version?: VersionName
   node?: string
   tag?: string[]
   priority?: string

@@ -1,3 +1,4 @@
+import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import type { Project } from '../../shared/contract/projects.ts'
 import type { Schedule, ScheduleRule } from '../../shared/contract/schedules.ts'
 import { OverlapPolicy } from '../../shared/contract/schedules.ts'
@@ -11,9 +12,9 @@ import type { ClientCommands, Session } from '../client/session.ts'
 import { withoutSteering } from '../client/terminal.ts'
 
 interface CreateFlags extends TimingFlags {
-  project: string
+  project: ProjectName
   spider: string[]
-  version?: string
+  version?: VersionName
   argument?: Record<string, string>
   setting?: Record<string, string>
   overlap?: string
@@ -37,7 +38,7 @@ export function addScheduleCommands({ add, group, terminal }: ClientCommands): v
         .option('--project <name>', 'only those with jobs of this project')
         .option('--text <words>', 'only those with this in their name'),
     schedules
-  )(async ({ client, flags }, _words, { project, text }: { project?: string; text?: string }) => {
+  )(async ({ client, flags }, _words, { project, text }: { project?: ProjectName; text?: string }) => {
     const filter = { ...(project === undefined ? {} : { project }), ...(text === undefined ? {} : { text }) }
     const all: Schedule[] = []
     let after: string | null = null

@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto'
-import type { CrawlInput, CrawlOutput, Job, RunInput, Schedule, ScheduleSettings } from '../../shared/contract/index.ts'
+import type {
+  CrawlInput,
+  CrawlOutput,
+  Job,
+  ProjectName,
+  RunInput,
+  Schedule,
+  ScheduleSettings
+} from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { timeOfJobId } from '../../shared/ids.ts'
 import type { Projects } from '../projects/projects.ts'
@@ -16,7 +24,7 @@ export interface CrawlCommandsParts {
 
 /** What a spider gets of an order. */
 interface Work {
-  project: string
+  project: ProjectName
   spider: string
   args: Record<string, string>
   settings: Record<string, string>

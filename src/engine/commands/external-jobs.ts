@@ -1,4 +1,4 @@
-import type { Attempt } from '../../shared/contract/index.ts'
+import type { Attempt, AttemptNumber, JobId, ProjectName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { LiveAttempts } from '../dispatch/live-attempts.ts'
 import { trueTime } from '../nodes/clock-offset.ts'
@@ -15,11 +15,11 @@ export interface ExternalJobsParts {
   store: JobStore & AttemptReader
   live: LiveAttempts
   clock: Clock
-  newJobId: () => string
+  newJobId: () => JobId
 }
 
 export interface RunOnNode {
-  project: string
+  project: ProjectName
   jobid: string
 }
 
@@ -156,7 +156,7 @@ function refuseUnusable({ project, spider, jobid }: SeenJob): void {
   }
 }
 
-function jobIsOurs(node: FleetNode, run: RunOnNode, ours: { jobId: string; number: number }): ScrapdeckError {
+function jobIsOurs(node: FleetNode, run: RunOnNode, ours: { jobId: JobId; number: AttemptNumber }): ScrapdeckError {
   return new ScrapdeckError(
     'JOB_IS_OURS',
     `${run.jobid} on ${node.stored.name} is attempt ${ours.number} of our job ${ours.jobId}; act on that job`,

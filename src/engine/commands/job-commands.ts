@@ -1,4 +1,4 @@
-import type { Job, Placement, QueuePlace, RunInput, RunItem } from '../../shared/contract/index.ts'
+import type { Job, JobId, Placement, QueuePlace, RunInput, RunItem } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
 import type { NodeSignal } from '../nodes/node-client.ts'
@@ -47,13 +47,13 @@ export class JobCommands {
   }
 
   /** Many jobs in one transaction, all or none, with the ids in the order of the items. Rejects as `run`. */
-  async runMany(items: RunItem[], origin: Origin): Promise<{ ids: string[]; deduplicated: number }> {
+  async runMany(items: RunItem[], origin: Origin): Promise<{ ids: JobId[]; deduplicated: number }> {
     const { jobs, ids } = await this.#enqueue(items, origin)
     return { ids, deduplicated: jobs.reduce((count, { id }, index) => count + Number(id !== ids[index]), 0) }
   }
 
   /** Queued jobs end at once; live ones are asked to, and end when their node shows it. */
-  async cancel(ids: string[], options: { force: boolean }): Promise<{ asked: string[]; alreadyEnded: string[] }> {
+  async cancel(ids: JobId[], options: { force: boolean }): Promise<{ asked: string[]; alreadyEnded: string[] }> {
     const { store, dispatch } = this.#parts
     await this.#requireAll(ids)
     const done = new Set<string>()
@@ -74,14 +74,14 @@ export class JobCommands {
   /**
    * One signal to jobs that run. `isCancel`: it is meant to end them, so their outcome is cancelled, whatever else happens.
    */
-  async signal(ids: string[], signal: NodeSignal, options: { isCancel: boolean }): Promise<void> {
+  async signal(ids: JobId[], signal: NodeSignal, options: { isCancel: boolean }): Promise<void> {
     const { store, dispatch } = this.#parts
     if (options.isCancel) await store.askCancel(ids, this.#entry(`Asked to cancel with ${signal}`, { signal }))
     dispatch.signal(ids, signal, options)
   }
 
   /** Undo of a cancel: back to the old place in the queue. */
-  async restore(ids: string[]): Promise<string[]> {
+  async restore(ids: JobId[]): Promise<string[]> {
     const { store, dispatch } = this.#parts
     await this.#requireAll(ids)
     const restored = await store.restoreCancelled(ids, this.#entry('Put back into the queue'))
@@ -90,7 +90,7 @@ export class JobCommands {
   }
 
   /** The same jobs again, as new ones: with their retry policy and overlap rule, at once and waiting for no other job. */
-  async retry(ids: string[]): Promise<Job[]> {
+  async retry(ids: JobId[]): Promise<Job[]> {
     const { store, projects, newJobId, dispatch } = this.#parts
     const jobs = await this.#require(ids)
     const resolved = new Set<string>()
@@ -114,11 +114,11 @@ export class JobCommands {
   }
 
   /** Queued jobs only, here and in the two below: returns those that were. */
-  async setPriority(ids: string[], priority: number): Promise<string[]> {
+  async setPriority(ids: JobId[], priority: number): Promise<string[]> {
     return this.#changed(await this.#parts.store.setPriority(ids, priority, this.#entry(`Priority set to ${priority}`)))
   }
 
-  async reorder(ids: string[], to: QueuePlace): Promise<string[]> {
+  async reorder(ids: JobId[], to: QueuePlace): Promise<string[]> {
     const words = typeof to === 'string' ? PLACE_WORDS[to] : `Moved before ${to.before}`
     // A job stands before itself already.
     const moved = typeof to === 'string' ? ids : ids.filter((id) => id !== to.before)
@@ -126,7 +126,7 @@ export class JobCommands {
   }
 
   /** Rejects with NODE_NOT_FOUND. */
-  async place(ids: string[], placement: Placement): Promise<string[]> {
+  async place(ids: JobId[], placement: Placement): Promise<string[]> {
     const { store, fleet } = this.#parts
     const { nodeId } = placement
     if (nodeId !== null) checkNode(nodeId, fleet)
@@ -137,18 +137,18 @@ export class JobCommands {
   }
 
   /** Live jobs whose node does not answer are given up there and queued again; returns those. */
-  async runElsewhere(ids: string[]): Promise<string[]> {
+  async runElsewhere(ids: JobId[]): Promise<string[]> {
     return this.#parts.dispatch.runElsewhere(ids)
   }
 
-  async #enqueue(items: RunItem[], origin: Origin): Promise<{ jobs: NewJob[]; ids: string[] }> {
+  async #enqueue(items: RunItem[], origin: Origin): Promise<{ jobs: NewJob[]; ids: JobId[] }> {
     const jobs = await prepareJobs(items, origin, this.#parts)
     const ids = await this.#parts.store.enqueueJobs(jobs)
     this.#parts.dispatch.wake()
     return { jobs, ids }
   }
 
-  #changed(ids: string[]): string[] {
+  #changed(ids: JobId[]): string[] {
     if (ids.length > 0) this.#parts.dispatch.wake()
     return ids
   }
@@ -157,24 +157,24 @@ export class JobCommands {
     return { atMs: this.#parts.clock.nowMs(), text, evidence }
   }
 
-  async #notEnded(ids: string[]): Promise<string[]> {
+  async #notEnded(ids: JobId[]): Promise<string[]> {
     if (ids.length === 0) return []
     return (await this.#parts.store.getJobs(ids)).filter(({ state }) => state !== 'ended').map(({ id }) => id)
   }
 
-  async #completed(ids: string[]): Promise<Job[]> {
+  async #completed(ids: JobId[]): Promise<Job[]> {
     return (await this.#parts.store.getJobs(ids)).map((job) => this.#parts.waiting.complete(job))
   }
 
   /** As #require, where only that they exist matters: counted, not read. */
-  async #requireAll(ids: string[]): Promise<void> {
+  async #requireAll(ids: JobId[]): Promise<void> {
     const each = [...new Set(ids)]
     const counts = await this.#parts.store.countStatuses(each)
     const known = Object.values(counts).reduce((sum, count) => sum + count, 0)
     if (known < each.length) await this.#require(each)
   }
 
-  async #require(ids: string[]): Promise<StoredJob[]> {
+  async #require(ids: JobId[]): Promise<StoredJob[]> {
     const jobs = await this.#parts.store.getJobs(ids)
     const known = new Set(jobs.map(({ id }) => id))
     const missing = ids.find((id) => !known.has(id))

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import type { NodeAddress, NodeMode, NodeSettings } from '../../shared/contract/index.ts'
+import type { JobId, NodeAddress, NodeId, NodeMode, NodeSettings } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
 import type { LiveAttempts } from '../dispatch/live-attempts.ts'
@@ -24,7 +24,7 @@ export interface NodeCommandsParts {
   secretBox: SecretBox
   clock: Clock
   random: Random
-  newJobId: () => string
+  newJobId: () => JobId
 }
 
 /** What a discovery source says besides, and the version that the probe found. */
@@ -77,12 +77,12 @@ export class NodeCommands {
     })
   }
 
-  update(id: string, input: NodeSettings & Partial<NodeAddress>): Promise<FleetNode> {
+  update(id: NodeId, input: NodeSettings & Partial<NodeAddress>): Promise<FleetNode> {
     return this.#exclusively(() => this.#update(id, input))
   }
 
   /** What a probe of its address found out: of nodes that nobody probed before they were added. */
-  async recordScrapydVersion(id: string, url: string, scrapydVersion: string): Promise<void> {
+  async recordScrapydVersion(id: NodeId, url: string, scrapydVersion: string): Promise<void> {
     await this.#exclusively(async () => {
       const { store, fleet } = this.#parts
       const node = fleet.get(id)
@@ -94,17 +94,17 @@ export class NodeCommands {
     })
   }
 
-  setMode(id: string, mode: NodeMode): Promise<FleetNode> {
+  setMode(id: NodeId, mode: NodeMode): Promise<FleetNode> {
     return this.#exclusively(() => this.#setMode(id, mode))
   }
 
   /** Rejects with NODE_IS_LOCAL, or with NODE_BUSY while jobs of ours are live there and `force` is not set. */
-  remove(id: string, options: { force: boolean }): Promise<void> {
+  remove(id: NodeId, options: { force: boolean }): Promise<void> {
     return this.#exclusively(() => this.#remove(id, options))
   }
 
   /** What remove would refuse at this moment, with its codes. */
-  checkRemoval(id: string, options: { force: boolean }): void {
+  checkRemoval(id: NodeId, options: { force: boolean }): void {
     const { stored } = this.require(id)
     if (stored.kind === 'local') {
       throw new ScrapdeckError(
@@ -122,7 +122,7 @@ export class NodeCommands {
   }
 
   /** A drained node is cordoned once nothing of ours is left there. */
-  async cordonDrained(id: string): Promise<void> {
+  async cordonDrained(id: NodeId): Promise<void> {
     if (!this.#isDrained(id)) return
     // Its mode may have been changed by an order that came first.
     await this.#exclusively(async () => {
@@ -204,7 +204,7 @@ export class NodeCommands {
     }
   }
 
-  async #update(id: string, input: NodeSettings & Partial<NodeAddress>): Promise<FleetNode> {
+  async #update(id: NodeId, input: NodeSettings & Partial<NodeAddress>): Promise<FleetNode> {
     const { store, fleet, secretBox, dispatch } = this.#parts
     const node = this.require(id)
     const address = input.url === undefined || node.stored.kind === 'local' ? null : parseNodeUrl(input.url)
@@ -306,7 +306,7 @@ export class NodeCommands {
     return parsed === DIRECT ? DIRECT : this.#parts.secretBox.seal(parsed)
   }
 
-  async #setMode(id: string, mode: NodeMode): Promise<FleetNode> {
+  async #setMode(id: NodeId, mode: NodeMode): Promise<FleetNode> {
     const { store, fleet, dispatch, live } = this.#parts
     const node = this.require(id)
     // A drain with nothing left to wait for is done.
@@ -318,7 +318,7 @@ export class NodeCommands {
     return this.require(id)
   }
 
-  async #remove(id: string, options: { force: boolean }): Promise<void> {
+  async #remove(id: NodeId, options: { force: boolean }): Promise<void> {
     const { store, fleet, dispatch } = this.#parts
     const node = this.require(id)
     this.checkRemoval(id, options)
@@ -331,22 +331,22 @@ export class NodeCommands {
     await this.#parts.projects.forgetNode(id)
   }
 
-  #isDrained(id: string): boolean {
+  #isDrained(id: NodeId): boolean {
     const { fleet, live } = this.#parts
     return fleet.get(id)?.stored.mode === 'draining' && live.ofNode(id).length === 0
   }
 
   /** Rejects with JOB_IS_OURS or NODE_…. */
-  async cancelExternal(id: string, run: RunOnNode): Promise<'pending' | 'running' | null> {
+  async cancelExternal(id: NodeId, run: RunOnNode): Promise<'pending' | 'running' | null> {
     return cancelExternal(this.require(id), run, this.#parts)
   }
 
   /** One after another: a job is adopted once. Rejects with JOB_IS_OURS or EXTERNAL_JOB_GONE. */
-  adoptExternal(id: string, run: RunOnNode): Promise<StoredJob> {
+  adoptExternal(id: NodeId, run: RunOnNode): Promise<StoredJob> {
     return this.#exclusively(() => adoptExternal(this.require(id), run, this.#parts))
   }
 
-  require(id: string): FleetNode {
+  require(id: NodeId): FleetNode {
     const node = this.#parts.fleet.get(id)
     if (node === undefined)
       throw new ScrapdeckError('NODE_NOT_FOUND', `There is no node ${id}; it may have been removed`)

@@ -1,4 +1,4 @@
-import { SECRET_MASK, type Job, type RunItem } from '../../shared/contract/index.ts'
+import { SECRET_MASK, type Job, type RunItem, type JobId, type NodeId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOST_ARGUMENTS, RESERVED_ARGUMENTS } from '../../shared/reserved-arguments.ts'
 import { problemOfLimits } from '../../shared/run-limits.ts'
@@ -24,7 +24,7 @@ export interface PrepareJobsParts {
   projects: Pick<Projects, 'resolve' | 'settingsOf'>
   secretBox: Pick<SecretBox, 'seal'>
   clock: Clock
-  newJobId: () => string
+  newJobId: () => JobId
 }
 
 /**
@@ -128,7 +128,7 @@ function checkArguments(args: RunItem['args'], { source }: Origin): void {
   }
 }
 
-export function checkNode(nodeId: string, fleet: Pick<Fleet, 'get'>): void {
+export function checkNode(nodeId: NodeId, fleet: Pick<Fleet, 'get'>): void {
   if (fleet.get(nodeId) !== undefined) return
   throw new ScrapdeckError('NODE_NOT_FOUND', `There is no node ${nodeId} to run on; choose another, or any`)
 }

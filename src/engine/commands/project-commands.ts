@@ -1,4 +1,11 @@
-import type { Deployment, Project, ProjectSettings } from '../../shared/contract/index.ts'
+import type {
+  Deployment,
+  NodeId,
+  Project,
+  ProjectName,
+  ProjectSettings,
+  VersionName
+} from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { problemOfLimits } from '../../shared/run-limits.ts'
 import { type EggTarget, NodeError } from '../nodes/node-client.ts'
@@ -35,7 +42,7 @@ export class ProjectCommands {
 
   async upload(
     archive: Uint8Array,
-    names: { project?: string | undefined; version?: string | undefined },
+    names: { project?: ProjectName | undefined; version?: VersionName | undefined },
     options: InUse = {}
   ): Promise<StoredVersion> {
     const stored = await this.#parts.projects.upload(archive, names, options)
@@ -49,7 +56,7 @@ export class ProjectCommands {
    * Replaces what is set for a project, which may be one that is not deployed yet, and begins to make the Python it needs. Throws
    * BAD_INPUT with what was found where it could not run with that Python.
    */
-  async configure(project: string, settings: ProjectSettings): Promise<Project> {
+  async configure(project: ProjectName, settings: ProjectSettings): Promise<Project> {
     const { projects, environments, logger } = this.#parts
     await this.check(settings)
     await projects.configure(project, settings)
@@ -68,7 +75,7 @@ export class ProjectCommands {
   }
 
   /** While it is paused, no job of the project is sent. Of a project that nobody knows: PROJECT_NOT_FOUND. */
-  async setPaused(project: string, paused: boolean): Promise<Project> {
+  async setPaused(project: ProjectName, paused: boolean): Promise<Project> {
     const { projects } = this.#parts
     projects.requireProject(project)
     const settings = projects.settingsOf(project)
@@ -77,7 +84,7 @@ export class ProjectCommands {
     return this.#describe(project)
   }
 
-  #describe(project: string): Project {
+  #describe(project: ProjectName): Project {
     const { projects } = this.#parts
     const known = projects.describe().find(({ name }) => name === project)
     return known ?? { name: project, latestVersion: null, settings: projects.settingsOf(project), versions: [] }
@@ -90,7 +97,11 @@ export class ProjectCommands {
   }
 
   /** Sends a version to these nodes (none named: all that answer and take jobs), and tells each step. */
-  async *deploy(project: string, version: string, nodeIds: string[] | undefined): AsyncGenerator<Deployment, void> {
+  async *deploy(
+    project: ProjectName,
+    version: VersionName,
+    nodeIds: NodeId[] | undefined
+  ): AsyncGenerator<Deployment, void> {
     const { projects, distribution, fleet } = this.#parts
     await projects.requireEgg(project, version)
     const targets =
@@ -107,7 +118,7 @@ export class ProjectCommands {
   }
 
   /** Deletes here and on every node that has it; nodes that could not be asked are named. VERSION_IN_USE while jobs need it. */
-  async deleteVersion(project: string, version: string, options: InUse = {}): Promise<Deployment[]> {
+  async deleteVersion(project: ProjectName, version: VersionName, options: InUse = {}): Promise<Deployment[]> {
     const { projects } = this.#parts
     const stored = projects.requireVersion(project, version)
     // Jobs without a version need whichever is left: the last one is the project.
@@ -119,7 +130,7 @@ export class ProjectCommands {
     return failed
   }
 
-  async deleteProject(project: string, options: InUse = {}): Promise<Deployment[]> {
+  async deleteProject(project: ProjectName, options: InUse = {}): Promise<Deployment[]> {
     const { projects } = this.#parts
     const versions = projects.requireProject(project)
     if (options.inUse !== 'allow') await this.#refuseInUse(project, null)
@@ -129,7 +140,7 @@ export class ProjectCommands {
     return failed
   }
 
-  async #refuseInUse(project: string, version: string | null): Promise<void> {
+  async #refuseInUse(project: ProjectName, version: VersionName | null): Promise<void> {
     const count = await this.#parts.store.countJobsNeeding(project, version)
     if (count === 0) return
     const what = version === null ? project : `version ${version} of ${project}`
@@ -161,7 +172,7 @@ export class ProjectCommands {
   }
 
   /** null: it runs the eggs that are here. */
-  #eggTarget(nodeId: string): EggTarget | null {
+  #eggTarget(nodeId: NodeId): EggTarget | null {
     const node = this.#parts.fleet.get(nodeId)
     if (node === undefined) throw new ScrapdeckError('NODE_NOT_FOUND', `Node ${nodeId} is gone`)
     return node.client.eggTarget

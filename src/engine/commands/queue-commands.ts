@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import pLimit from 'p-limit'
-import type { LaneSummary, LimitRule } from '../../shared/contract/index.ts'
+import type { LaneSummary, LimitRule, NodeId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { Fleet } from '../nodes/fleet.ts'
@@ -40,7 +40,7 @@ export class QueueCommands {
 
   limits(): CountedLimit[] {
     const { live, fleet } = this.#parts
-    const hasTag = (nodeId: string, tag: string) => fleet.get(nodeId)?.stored.tags.includes(tag) === true
+    const hasTag = (nodeId: NodeId, tag: string) => fleet.get(nodeId)?.stored.tags.includes(tag) === true
     return live.limits.rules().map((counted) => ({ ...counted.rule, live: liveOf(counted, hasTag) }))
   }
 

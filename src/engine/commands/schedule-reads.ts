@@ -6,7 +6,8 @@ import {
   type Occurrence,
   type Schedule,
   ScheduleId,
-  type ScheduleTiming
+  type ScheduleTiming,
+  type ProjectName
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -67,7 +68,7 @@ export class ScheduleReads {
    * By name, at most `limit`; `after` is what `nextAfter` of the page before said. Rejects with BAD_INPUT where it is something else.
    * `recent`: so many of their newest firings.
    */
-  async list(filter: { text?: string; project?: string; after?: string; limit: number; recent?: number }) {
+  async list(filter: { text?: string; project?: ProjectName; after?: string; limit: number; recent?: number }) {
     const { after, recent = RECENT_FIRINGS, ...wanted } = filter
     const limit = Math.min(filter.limit, Math.floor(FIRINGS_A_PAGE / Math.max(1, recent)))
     const page = await this.#parts.store.pageSchedules(wanted, {

@@ -1,4 +1,4 @@
-import type { ProjectSettings } from '../../shared/contract/index.ts'
+import type { NodeId, ProjectName, ProjectSettings, VersionName } from '../../shared/contract/index.ts'
 import type { CancelWaitsMs } from '../../shared/run-limits.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Fleet } from '../nodes/fleet.ts'
@@ -25,13 +25,15 @@ export interface DispatchContext {
   secrets: Pick<SecretBox, 'open'>
   projects: {
     /** The version a job gets when sent now; null when there is none. */
-    versionToRun(project: string, version: string | null): string | null
-    settingsOf(project: string): Pick<ProjectSettings, 'limits'> & Partial<Pick<ProjectSettings, 'weight' | 'paused'>>
+    versionToRun(project: ProjectName, version: VersionName | null): string | null
+    settingsOf(
+      project: ProjectName
+    ): Pick<ProjectSettings, 'limits'> & Partial<Pick<ProjectSettings, 'weight' | 'paused'>>
   }
   distribution: {
-    stateOf(nodeId: string, project: string, version: string): EggState
-    ensure(nodeId: string, project: string, version: string): Promise<unknown>
-    forget(nodeId: string, project: string, version: string): Promise<void>
+    stateOf(nodeId: NodeId, project: ProjectName, version: VersionName): EggState
+    ensure(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<unknown>
+    forget(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void>
   }
   /** Asks plugins about a job that is about to be sent; null: none wants to be asked. Never rejects. */
   beforeDispatch?: Plugins['beforeDispatch']

@@ -1,4 +1,4 @@
-import { ATTEMPT_REASONS } from '../../shared/contract/index.ts'
+import { ATTEMPT_REASONS, type JobId, type NodeId } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { FleetFollower, FleetNode } from '../nodes/fleet.ts'
 import type { NodeSignal, Snapshot } from '../nodes/node-client.ts'
@@ -105,21 +105,21 @@ export class Dispatch implements FleetFollower {
     this.#dispatcher.refreshNode(node)
   }
 
-  wantsSnapshot(nodeId: string): boolean {
+  wantsSnapshot(nodeId: NodeId): boolean {
     return this.#follower.wantsSnapshot(nodeId) || this.#returned.wantsSnapshot(nodeId)
   }
 
-  isBusy(nodeId: string): boolean {
+  isBusy(nodeId: NodeId): boolean {
     const { live } = this.#context
     return this.#dispatcher.hasWaiting || live.ofNode(nodeId).length > 0 || this.#returned.wantsSnapshot(nodeId)
   }
 
-  slotsUsedOn(nodeId: string): number {
+  slotsUsedOn(nodeId: NodeId): number {
     return this.#context.live.slotsUsedOn(nodeId)
   }
 
   /** A cancel was asked of these jobs (their rows say so already). */
-  cancel(jobIds: string[], { force }: { force: boolean }): void {
+  cancel(jobIds: JobId[], { force }: { force: boolean }): void {
     const { live } = this.#context
     for (const jobId of jobIds) {
       const one = live.ofJob(jobId)
@@ -130,7 +130,7 @@ export class Dispatch implements FleetFollower {
   }
 
   /** Sends this one signal to the jobs that run, and nothing after it. `isCancel`: their rows say that a cancel was asked. */
-  signal(jobIds: string[], signal: NodeSignal, { isCancel }: { isCancel: boolean }): void {
+  signal(jobIds: JobId[], signal: NodeSignal, { isCancel }: { isCancel: boolean }): void {
     const { live } = this.#context
     for (const jobId of jobIds) {
       const one = live.ofJob(jobId)
@@ -141,17 +141,17 @@ export class Dispatch implements FleetFollower {
   }
 
   /** Gives up live attempts of these jobs whose node does not answer, and queues the jobs again; returns those that were. */
-  runElsewhere(jobIds: string[]): Promise<string[]> {
+  runElsewhere(jobIds: JobId[]): Promise<string[]> {
     return this.#giveUp.giveUpJobs(jobIds)
   }
 
   /** The node's address was changed: nobody can look any more for what was just being sent to the old one. */
-  giveUpUnresolved(nodeId: string): Promise<string[]> {
+  giveUpUnresolved(nodeId: NodeId): Promise<string[]> {
     return this.#giveUp.giveUpUnresolved(nodeId)
   }
 
   /** Wall time since when a node accepts jobs but starts none; null: it is not stuck. */
-  stuckSinceMs(nodeId: string): number | null {
+  stuckSinceMs(nodeId: NodeId): number | null {
     return this.#stuck.stuckSinceMs(nodeId)
   }
 
@@ -169,7 +169,7 @@ export class Dispatch implements FleetFollower {
   }
 
   /** The node has left the fleet, so that nothing more can be sent to it: its live attempts end as lost. */
-  async abandonNode(nodeId: string): Promise<void> {
+  async abandonNode(nodeId: NodeId): Promise<void> {
     this.#giveUp.forget(nodeId)
     this.#stuck.forget(nodeId)
     const ours = this.#context.live.ofNode(nodeId)

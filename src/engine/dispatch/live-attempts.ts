@@ -1,5 +1,17 @@
 import { EventEmitter } from 'node:events'
-import type { Attempt, AttemptResult, LimitRule, Outcome, RetryPolicy, RunLimits } from '../../shared/contract/index.ts'
+import type {
+  Attempt,
+  AttemptNumber,
+  AttemptResult,
+  JobId,
+  LimitRule,
+  NodeId,
+  Outcome,
+  ProjectName,
+  RetryPolicy,
+  RunLimits,
+  VersionName
+} from '../../shared/contract/index.ts'
 import { assertTransition, type EndingEvent, type MovingEvent, type StayingEvent } from '../job-rules/transitions.ts'
 import type { SeenExit } from '../nodes/node-client.ts'
 import { LimitBook } from '../queue/limits.ts'
@@ -14,12 +26,12 @@ export type LiveState = (typeof LIVE_STATES)[number]
 /** What the engine believes of an attempt that has not ended. LiveAttempts alone changes it; everybody else reads. */
 export interface LiveAttempt {
   readonly key: string
-  readonly jobId: string
-  readonly number: number
+  readonly jobId: JobId
+  readonly number: AttemptNumber
   readonly jobid: string
-  readonly nodeId: string
-  readonly project: string
-  readonly version: string
+  readonly nodeId: NodeId
+  readonly project: ProjectName
+  readonly version: VersionName
   readonly spider: string
   readonly state: LiveState
   /** See reconcile.ts. */
@@ -77,7 +89,7 @@ export interface BeliefEvents {
   /** It is live no more. `jobOutcome`: its job has ended with it; null: the job is back in the queue. */
   ended: [end: { one: LiveAttempt; jobOutcome: Outcome | null; change: AttemptEnd }]
   /** `slotsUsedOn` tells another number: a slot was taken or became free. May be told before the change is on the disk. */
-  slots: [change: { nodeId: string; by: 1 | -1 }]
+  slots: [change: { nodeId: NodeId; by: 1 | -1 }]
 }
 
 /**
@@ -229,21 +241,21 @@ export class LiveAttempts {
   }
 
   /** A job has one live attempt at most (I2). */
-  ofJob(jobId: string): LiveAttempt | undefined {
+  ofJob(jobId: JobId): LiveAttempt | undefined {
     return this.#byJob.get(jobId)
   }
 
-  ofNode(nodeId: string): LiveAttempt[] {
+  ofNode(nodeId: NodeId): LiveAttempt[] {
     return [...(this.#byNode.get(nodeId)?.values() ?? [])]
   }
 
   /** Attempts that hold a slot: all but those the node has finished. */
-  slotsUsedOn(nodeId: string): number {
+  slotsUsedOn(nodeId: NodeId): number {
     return this.#slotsByNode.get(nodeId) ?? 0
   }
 
   /** How many slots a project holds: what fairness weighs. */
-  slotsOfProject(project: string): number {
+  slotsOfProject(project: ProjectName): number {
     return this.#slotsByProject.get(project) ?? 0
   }
 
@@ -355,6 +367,6 @@ function count(counts: Map<string, number>, key: string, by: number): void {
   else counts.set(key, sum)
 }
 
-export function attemptKey(jobId: string, number: number): string {
+export function attemptKey(jobId: JobId, number: AttemptNumber): string {
   return `${jobId}/${number}`
 }

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import type { NodeHealth } from '../../shared/contract/index.ts'
+import type { NodeHealth, ProjectName } from '../../shared/contract/index.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { NewEvent, StoredNode, StoredVersion } from '../store/records.ts'
@@ -40,7 +40,7 @@ export class News {
     this.#isStopped = true
   }
 
-  #record(event: string, project: string | null, data: NewEvent['data']): void {
+  #record(event: string, project: ProjectName | null, data: NewEvent['data']): void {
     const { store, clock, logger } = this.#parts
     store.recordEvents([{ event, project, atMs: clock.nowMs(), data }]).then(
       () => this.events.emit('recorded'),

@@ -11,7 +11,8 @@ import {
   type ScheduleRule,
   ScheduleSettings,
   SourceSettings,
-  WebhookSettings
+  WebhookSettings,
+  type NodeId
 } from '../../shared/contract/index.ts'
 
 /**
@@ -142,7 +143,7 @@ export type ItemOf<P extends Part> = NonNullable<FleetForm[P]>[number]
 
 export const TEMPLATE_FIELDS: z.ZodRawShape = FileTemplate.shape
 
-export function templateOfFile({ nodeId, ...template }: RunTemplate, nameOf: (nodeId: string) => string): FileTemplate {
+export function templateOfFile({ nodeId, ...template }: RunTemplate, nameOf: (nodeId: NodeId) => string): FileTemplate {
   return { ...template, node: nodeId === null ? null : nameOf(nodeId) }
 }
 

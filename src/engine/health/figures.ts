@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import type { Figures, Outcome } from '../../shared/contract/index.ts'
+import type { Figures, NodeId, Outcome } from '../../shared/contract/index.ts'
 import type { LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { Fleet, FleetNode } from '../nodes/fleet.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
@@ -16,7 +16,7 @@ export interface FiguresParts {
   sampleLoopP99Ms: () => number
   isPaused: () => boolean
   /** The node accepts jobs but starts none, and so gets none. */
-  isStuck: (nodeId: string) => boolean
+  isStuck: (nodeId: NodeId) => boolean
 }
 
 const SAMPLE_EVERY_MS = 1_000

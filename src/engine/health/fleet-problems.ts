@@ -1,8 +1,8 @@
-import type { Problem, SourceState } from '../../shared/contract/index.ts'
+import type { Problem, ProjectName, SourceState } from '../../shared/contract/index.ts'
 
 /** Versions of a project that nodes order differently: why, in words. */
 export interface OrderWarning {
-  project: string
+  project: ProjectName
   text: string
 }
 

@@ -1,4 +1,4 @@
-import type { Problem, Waiting } from '../../shared/contract/index.ts'
+import type { Problem, ProjectName, Waiting } from '../../shared/contract/index.ts'
 import { timeOfJobId } from '../../shared/ids.ts'
 import { formatAge } from '../../shared/time.ts'
 import { parseLane } from '../store/lane.ts'
@@ -6,7 +6,7 @@ import type { LaneReader } from '../store/store.ts'
 
 /** Jobs of one project that wait for what does not come by itself. */
 export interface LongWait {
-  project: string
+  project: ProjectName
   waiting: Waiting
   jobs: number
   /** When the first of them was asked for. */

@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { Figures, Node } from '../../shared/contract/index.ts'
+import type { Figures, Node, NodeId, ProjectName } from '../../shared/contract/index.ts'
 import { timeOfJobId } from '../../shared/ids.ts'
 import type { BeliefEvents } from '../dispatch/live-attempts.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -11,7 +11,7 @@ export interface MetricsParts {
   clock: Clock
   scrapdeckVersion: string
   host: string
-  nodeName: (nodeId: string) => string | undefined
+  nodeName: (nodeId: NodeId) => string | undefined
 }
 
 /** What has more kinds than this is summed up as `other`: each is a time series that Prometheus keeps for ever. */
@@ -113,14 +113,14 @@ export class Metrics {
     return (await this.#registry.metrics()) + (await processRegistry().metrics())
   }
 
-  #spiderOf({ project, spider }: { project: string; spider: string }) {
+  #spiderOf({ project, spider }: { project: ProjectName; spider: string }) {
     const key = `${project}\n${spider}`
     if (this.#spiders.size >= SPIDERS_MAX && !this.#spiders.has(key)) return { project: OTHER, spider: OTHER }
     this.#spiders.add(key)
     return { project, spider }
   }
 
-  #nameOf(nodeId: string): string {
+  #nameOf(nodeId: NodeId): string {
     const name = this.#parts.nodeName(nodeId) ?? OTHER
     if (this.#nodes.size >= NODES_MAX && !this.#nodes.has(name)) return OTHER
     this.#nodes.add(name)

@@ -1,4 +1,4 @@
-import type { Environment, Problem, PythonState, SourceState } from '../../shared/contract/index.ts'
+import type { Environment, NodeId, Problem, PythonState, SourceState } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { formatAge, formatDuration } from '../../shared/time.ts'
 import type { LiveAttempt } from '../dispatch/live-attempts.ts'
@@ -13,7 +13,7 @@ export interface ProblemsInput {
   nodes: readonly FleetNode[]
   live: readonly LiveAttempt[]
   /** Wall time since when a node accepts jobs but starts none; null: it is not stuck. */
-  stuckSinceMs: (nodeId: string) => number | null
+  stuckSinceMs: (nodeId: NodeId) => number | null
   /** Failed or lost in the last day, newest first. */
   recentFailures: readonly StoredJob[]
   python: PythonState | null

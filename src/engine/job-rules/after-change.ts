@@ -1,4 +1,4 @@
-import type { Attempt, Job, Outcome } from '../../shared/contract/index.ts'
+import type { Attempt, AttemptNumber, Job, Outcome } from '../../shared/contract/index.ts'
 import type { AttemptChange, TimelineEntry } from './attempt-change.ts'
 import type { JobEvent } from './events.ts'
 import { stoppedBeforeRetry } from './timeline.ts'
@@ -90,7 +90,7 @@ export function afterChange<Facts extends JobFacts>(
  */
 export function mayGoOn(
   job: Pick<JobFacts, 'state' | 'attemptCount' | 'cancelAskedAtMs'>,
-  { attemptNumber, isOverlapLive }: { attemptNumber: number; isOverlapLive: boolean }
+  { attemptNumber, isOverlapLive }: { attemptNumber: AttemptNumber; isOverlapLive: boolean }
 ): boolean {
   return job.state === 'queued' && job.attemptCount === attemptNumber && job.cancelAskedAtMs === null && !isOverlapLive
 }

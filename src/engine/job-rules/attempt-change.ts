@@ -1,4 +1,12 @@
-import type { Attempt, AttemptResult, AttemptState, Outcome, TransitionKind } from '../../shared/contract/index.ts'
+import type {
+  Attempt,
+  AttemptNumber,
+  AttemptResult,
+  AttemptState,
+  JobId,
+  Outcome,
+  TransitionKind
+} from '../../shared/contract/index.ts'
 
 /** A line of a job's timeline: when, what, and what showed it. */
 export interface TimelineEntry {
@@ -9,8 +17,8 @@ export interface TimelineEntry {
 
 /** What came to be known of an attempt, and what follows for it and for its job. */
 export interface AttemptChange {
-  jobId: string
-  attemptNumber: number
+  jobId: JobId
+  attemptNumber: AttemptNumber
   from: AttemptState[]
   /** New state of the attempt; absent: it stays as it is and only the entry (and `details`) are written. */
   to?: AttemptState

@@ -1,4 +1,4 @@
-import type { Dependency, Outcome } from '../../shared/contract/index.ts'
+import type { Dependency, JobId, Outcome } from '../../shared/contract/index.ts'
 
 /** A job that another waits for; `outcome` null: it has not ended. */
 export interface DependencyOutcome extends Dependency {
@@ -9,7 +9,7 @@ export type DependencyVerdict =
   | { kind: 'met' }
   | { kind: 'open' }
   /** `by` can no longer come true: the job that waits is skipped. */
-  | { kind: 'broken'; by: { jobId: string; outcome: Outcome } }
+  | { kind: 'broken'; by: { jobId: JobId; outcome: Outcome } }
 
 /** What the jobs that one waits for have come to, all together. The first that is broken decides. */
 export function judgeDependencies(all: readonly DependencyOutcome[]): DependencyVerdict {

@@ -1,4 +1,4 @@
-import type { Hold } from '../../shared/contract/index.ts'
+import type { Hold, ProjectName } from '../../shared/contract/index.ts'
 import type { DependencyVerdict } from './dependencies.ts'
 
 /** What tells whether, and by what, a queued job is held. */
@@ -45,7 +45,7 @@ export function overlapKey({
   args,
   secretNames
 }: {
-  project: string
+  project: ProjectName
   spider: string
   args: Record<string, string>
   secretNames: readonly string[]

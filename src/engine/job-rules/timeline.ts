@@ -1,4 +1,4 @@
-import type { Hold, Outcome } from '../../shared/contract/index.ts'
+import type { Hold, JobId, Outcome } from '../../shared/contract/index.ts'
 import type { TimelineEntry } from './attempt-change.ts'
 
 /** How jobs end that were never sent: the reason that stands in the job, and the entry of its timeline. */
@@ -11,7 +11,7 @@ export function cancelledInQueue(entry: TimelineEntry): EndInQueue {
   return { reason: 'cancelled while queued', entry }
 }
 
-export function skipped(because: { jobId: string; outcome: Outcome }, atMs: number): EndInQueue {
+export function skipped(because: { jobId: JobId; outcome: Outcome }, atMs: number): EndInQueue {
   const { jobId, outcome } = because
   return {
     reason: `skipped: ${jobId} ended as ${outcome}`,
@@ -47,7 +47,7 @@ export function timeReached(hold: Hold | null, notBeforeMs: number | null, atMs:
 }
 
 /** `jobId`: the one whose run kept it waiting. */
-export function overlapEnded(jobId: string, atMs: number): TimelineEntry {
+export function overlapEnded(jobId: JobId, atMs: number): TimelineEntry {
   return { atMs, text: 'The previous run of this spider has ended', evidence: { jobId } }
 }
 

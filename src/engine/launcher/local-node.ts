@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import type { ProjectPython, PythonState, UsageSample } from '../../shared/contract/index.ts'
+import type { ProjectName, ProjectPython, PythonState, UsageSample, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
 import { LAST_STEP, signalOfStep, stepDue } from '../../shared/stop-ladder.ts'
@@ -38,9 +38,9 @@ export interface LocalNodeOptions {
   slots: () => number
   pythonPath?: string
   /** Projects that can be run, and the Python that each is set to run with; default: the main one for all. */
-  projectPythons?: { names: () => string[]; of: (project: string) => ProjectPython }
+  projectPythons?: { names: () => string[]; of: (project: ProjectName) => ProjectPython }
   /** Where the code of a project is; null when we have none. Eggs live in the projects room, not here. */
-  source: (project: string, version: string) => Promise<RunSource | null>
+  source: (project: ProjectName, version: VersionName) => Promise<RunSource | null>
   /** Where runs leave what they make; what is not given is in the data directory, and there is no JOBDIR. */
   directories?: Partial<RunDirectories>
   /** Between INT, the second INT, KILL, and KILL again, for a run that hit a limit. */
@@ -160,7 +160,7 @@ export class LocalNode implements NodeClient {
     return this.#parts.python.state()
   }
 
-  whyNotReady(project: string): string | null {
+  whyNotReady(project: ProjectName): string | null {
     const found = this.environments.pythonOf(project)
     return found.path === null ? found.waiting : null
   }
@@ -191,7 +191,7 @@ export class LocalNode implements NodeClient {
   }
 
   /** The spiders of an egg, by importing it with its project's Python in a process of its own. Throws EGG_IMPORT_FAILED with the traceback's end, PYTHON_MISSING. */
-  listSpidersOfEgg(egg: string, project: string, signal?: AbortSignal): Promise<string[]> {
+  listSpidersOfEgg(egg: string, project: ProjectName, signal?: AbortSignal): Promise<string[]> {
     return this.#listSpidersIn(project, { egg }, signal)
   }
 
@@ -266,7 +266,7 @@ export class LocalNode implements NodeClient {
   }
 
   async cancel(request: {
-    project: string
+    project: ProjectName
     jobid: string
     signal: NodeSignal
   }): Promise<{ wasState: 'pending' | 'running' | null }> {
@@ -277,7 +277,7 @@ export class LocalNode implements NodeClient {
     return { wasState: await runs.cancel(request.project, request.jobid, request.signal) }
   }
 
-  async listSpiders(project: string, version: string, signal?: AbortSignal): Promise<string[]> {
+  async listSpiders(project: ProjectName, version: VersionName, signal?: AbortSignal): Promise<string[]> {
     const source = await this.#parts.source(project, version)
     if (source === null) throw refusal(`version '${version}' not found`, 'unknown_version')
     return this.#listSpidersIn(project, source, signal)
@@ -326,7 +326,7 @@ export class LocalNode implements NodeClient {
     return pythons.includes(null) ? null : pythons.filter((path) => path !== null)
   }
 
-  async #listSpidersIn(project: string, source: RunSource, signal?: AbortSignal): Promise<string[]> {
+  async #listSpidersIn(project: ProjectName, source: RunSource, signal?: AbortSignal): Promise<string[]> {
     const found = await this.environments.checkedPythonOf(project)
     if (found.path === null) throw new ScrapdeckError('PYTHON_MISSING', found.problem)
     const closing = this.#closing.signal

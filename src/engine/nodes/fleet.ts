@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { availableParallelism } from 'node:os'
-import type { NodeHealth } from '../../shared/contract/index.ts'
+import type { NodeHealth, NodeId } from '../../shared/contract/index.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
@@ -63,10 +63,10 @@ export interface FleetOptions {
 
 /** Who follows what runs on the nodes: tells how closely they are to be observed, and takes in what they list. */
 export interface FleetFollower {
-  isBusy(nodeId: string): boolean
+  isBusy(nodeId: NodeId): boolean
   /** How many slots our attempts hold there. */
-  slotsUsedOn(nodeId: string): number
-  wantsSnapshot(nodeId: string): boolean
+  slotsUsedOn(nodeId: NodeId): number
+  wantsSnapshot(nodeId: NodeId): boolean
   /** The next look at the node waits for it. */
   applySnapshot(node: FleetNode, snapshot: Snapshot): Promise<void>
 }
@@ -109,7 +109,7 @@ export class Fleet {
     return (this.#list ??= [...this.#nodes.values()])
   }
 
-  get(id: string): FleetNode | undefined {
+  get(id: NodeId): FleetNode | undefined {
     return this.#nodes.get(id)
   }
 
@@ -162,7 +162,7 @@ export class Fleet {
     this.#tell(node)
   }
 
-  async remove(id: string): Promise<void> {
+  async remove(id: NodeId): Promise<void> {
     const node = this.#nodes.get(id)
     if (node === undefined) return
     this.#nodes.delete(id)
@@ -172,7 +172,7 @@ export class Fleet {
   }
 
   /** A request of the dispatcher found the node away: no more jobs for it until it answers the next look. */
-  reportUnreachable(id: string, error: NodeError): void {
+  reportUnreachable(id: NodeId, error: NodeError): void {
     const node = this.#nodes.get(id)
     if (node === undefined) return
     this.#recordFailure(node, error, FAILURES_UNTIL_DOWN)

@@ -1,3 +1,4 @@
+import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { NodeError } from './node-client.ts'
 import type { FleetNode } from './fleet.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -11,8 +12,8 @@ export async function readNodeInventory(
   node: FleetNode,
   options: {
     logger: Logger
-    knowsSpiders: (project: string, version: string) => boolean
-    record: (seen: { project: string; versions: string[]; spiders: string[] | null }) => Promise<void>
+    knowsSpiders: (project: ProjectName, version: VersionName) => boolean
+    record: (seen: { project: ProjectName; versions: VersionName[]; spiders: string[] | null }) => Promise<void>
     recordProjects: (projects: string[]) => Promise<void>
     recordVersion: (scrapydVersion: string) => Promise<void>
   }
@@ -44,8 +45,8 @@ export async function readNodeInventory(
 /** null: the version does not import there; that is its own trouble, not the inventory's. */
 async function listSpiders(
   node: FleetNode,
-  project: string,
-  version: string,
+  project: ProjectName,
+  version: VersionName,
   logger: Logger
 ): Promise<string[] | null> {
   try {

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { LogChunk } from '../../shared/contract/index.ts'
+import type { AttemptNumber, JobId, LogChunk } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { archiveName, readArchivedLog, readPackedLog } from '../output/log-archive.ts'
@@ -25,8 +25,8 @@ export class JobLogs {
 
   /** null: the job has no attempt yet, or its run has left no log (so far). Rejects with LOG_NOT_FOUND for an attempt that never was, with a NODE_ code when its node fails. */
   async read(
-    jobId: string,
-    attemptNumber: number | undefined,
+    jobId: JobId,
+    attemptNumber: AttemptNumber | undefined,
     range: Range,
     signal?: AbortSignal
   ): Promise<LogRange | null> {
@@ -57,9 +57,9 @@ export class JobLogs {
 
   /** The log as it grows; asks its node only while somebody iterates. */
   async *tail(
-    jobId: string,
+    jobId: JobId,
     options: {
-      attemptNumber: number | undefined
+      attemptNumber: AttemptNumber | undefined
       offset: number | undefined
       tailBytes: number
       signal: AbortSignal | undefined

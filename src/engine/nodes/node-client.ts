@@ -1,4 +1,4 @@
-import type { RunLimits } from '../../shared/contract/index.ts'
+import type { ProjectName, RunLimits, VersionName } from '../../shared/contract/index.ts'
 import type { NodeTraits } from './node-traits.ts'
 
 /**
@@ -11,7 +11,7 @@ export interface NodeClient {
   /** Where eggs are deployed on it, and what it has; null: it runs the eggs that are here. */
   readonly eggTarget: EggTarget | null
   /** Why a run of this project cannot start there now, in words that follow the node's name; null: it can. Absent: it always can. */
-  whyNotReady?(project: string): string | null
+  whyNotReady?(project: ProjectName): string | null
   /** Counters; cheap enough for once a second. */
   daemonStatus(signal?: AbortSignal): Promise<DaemonStatus>
   /** Everything the node has now, over all its projects. */
@@ -20,17 +20,17 @@ export interface NodeClient {
   schedule(request: ScheduleRequest, signal?: AbortSignal): Promise<{ jobid: string }>
   /** One signal to a running job, or removal of a pending one. `wasState` null: the node knows no such live job. */
   cancel(
-    request: { project: string; jobid: string; signal: NodeSignal },
+    request: { project: ProjectName; jobid: string; signal: NodeSignal },
     signal?: AbortSignal
   ): Promise<{ wasState: 'pending' | 'running' | null }>
   /** May block the node for seconds (it imports the project). */
-  listSpiders(project: string, version: string, signal?: AbortSignal): Promise<string[]>
+  listSpiders(project: ProjectName, version: VersionName, signal?: AbortSignal): Promise<string[]>
   /**
    * Bytes of a run's log. `offset` negative: from that many bytes before the end. Resolves null when there is no such
    * file. `sizeBytes` is the file's size at that moment; `bytes` is empty when offset is at or past the end.
    */
   readLog(
-    run: { project: string; spider: string; jobid: string },
+    run: { project: ProjectName; spider: string; jobid: string },
     range: { offset: number; limitBytes: number },
     signal?: AbortSignal
   ): Promise<LogRange | null>
@@ -46,14 +46,19 @@ export interface EggTarget extends Pick<NodeClient, 'listSpiders'> {
   probeVersion?(signal?: AbortSignal): Promise<string>
   listProjects(signal?: AbortSignal): Promise<string[]>
   /** As the node spells them (sanitised), latest last. */
-  listVersions(project: string, signal?: AbortSignal): Promise<string[]>
+  listVersions(project: ProjectName, signal?: AbortSignal): Promise<string[]>
   /**
    * Stores an egg; returns the spider count. What a node refuses is taken back (delversion) before the error is thrown, unless there was
    * a version of that name before; the error says what became of it.
    */
-  addVersion(project: string, version: string, egg: Uint8Array, signal?: AbortSignal): Promise<{ spiders: number }>
-  deleteVersion(project: string, version: string, signal?: AbortSignal): Promise<void>
-  deleteProject(project: string, signal?: AbortSignal): Promise<void>
+  addVersion(
+    project: ProjectName,
+    version: VersionName,
+    egg: Uint8Array,
+    signal?: AbortSignal
+  ): Promise<{ spiders: number }>
+  deleteVersion(project: ProjectName, version: VersionName, signal?: AbortSignal): Promise<void>
+  deleteProject(project: ProjectName, signal?: AbortSignal): Promise<void>
 }
 
 /** What a Scrapyd takes as a signal: these names, and from 1.6 on a number. */
@@ -72,7 +77,7 @@ export interface DaemonStatus {
 
 /** A job as a node lists it. Times are the node's own, naive local text, kept as text: never compare them with ours. */
 export interface SeenJob {
-  project: string
+  project: ProjectName
   spider: string
   jobid: string
   pid: number | null
@@ -101,8 +106,8 @@ export interface Snapshot {
 }
 
 export interface ScheduleRequest {
-  project: string
-  version: string
+  project: ProjectName
+  version: VersionName
   spider: string
   jobid: string
   settings: Record<string, string>

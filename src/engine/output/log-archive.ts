@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { createGunzip, createGzip, gzip as gzipCallback, gzipSync } from 'node:zlib'
+import type { JobId, AttemptNumber } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { createByteWindow, type LogBytes, type WantedBytes } from './byte-window.ts'
@@ -27,7 +28,7 @@ export async function packSmallLog({ offset, sizeBytes, bytes }: LogBytes): Prom
 }
 
 /** The blob that holds the log of one attempt. */
-export function archiveName(jobId: string, attemptNumber: number): string {
+export function archiveName(jobId: JobId, attemptNumber: AttemptNumber): string {
   return `logs/${jobId}-${attemptNumber}.gz`
 }
 

@@ -1,4 +1,5 @@
 import pLimit from 'p-limit'
+import type { NodeId, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Distribution } from './distribution.ts'
@@ -20,9 +21,9 @@ const SCAN_AFTER_MS = 200
 const SENT_AT_ONCE = 8
 
 interface Target {
-  nodeId: string
-  project: string
-  version: string
+  nodeId: NodeId
+  project: ProjectName
+  version: VersionName
 }
 
 /** Sends the latest version of projects with `distribution: at_once` to every node that may run it, before any job needs it. */

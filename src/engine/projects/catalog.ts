@@ -1,4 +1,4 @@
-import type { Deployment } from '../../shared/contract/index.ts'
+import type { Deployment, NodeId, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
 import { suggestNear } from '../../shared/near-matches.ts'
@@ -26,7 +26,7 @@ export class Catalog {
     return [...new Set([...this.#known.keys(), ...this.#withoutEgg.keys()])].sort()
   }
 
-  isKnown(project: string): boolean {
+  isKnown(project: ProjectName): boolean {
     return this.#known.has(project) || this.#withoutEgg.has(project)
   }
 
@@ -73,7 +73,7 @@ export class Catalog {
     if (spellings.size === 0) this.#spellings.delete(project)
   }
 
-  find(project: string, version: string): StoredVersion | null {
+  find(project: ProjectName, version: VersionName): StoredVersion | null {
     if (version === WITHOUT_EGG) return this.#versionWithoutEgg(project)
     const versions = this.#known.get(project)
     if (!versions) return null
@@ -81,7 +81,7 @@ export class Catalog {
     return versions.get(version) ?? (meant === undefined ? null : (versions.get(meant) ?? null))
   }
 
-  deploymentOn(nodeId: string, { deployments }: StoredVersion): Deployment | undefined {
+  deploymentOn(nodeId: NodeId, { deployments }: StoredVersion): Deployment | undefined {
     let byNode = this.#deployments.get(deployments)
     if (byNode === undefined) {
       byNode = new Map(deployments.map((deployment) => [deployment.nodeId, deployment]))
@@ -91,7 +91,7 @@ export class Catalog {
   }
 
   /** Of one project, the latest last. Nodes' own versions stand before all of ours, in their node's order. */
-  ascending(project: string): readonly StoredVersion[] {
+  ascending(project: ProjectName): readonly StoredVersion[] {
     const known = this.#ascending.get(project)
     if (known !== undefined) return known
     const versions = this.#sort(project)
@@ -99,11 +99,11 @@ export class Catalog {
     return versions
   }
 
-  latestVersion(project: string): string | null {
+  latestVersion(project: ProjectName): string | null {
     return this.ascending(project).at(-1)?.version ?? null
   }
 
-  requireProject(project: string): readonly StoredVersion[] {
+  requireProject(project: ProjectName): readonly StoredVersion[] {
     if (!this.isKnown(project)) {
       const near = suggestNear(project, this.names()) || ' Deploy it first.'
       throw new ScrapdeckError('PROJECT_NOT_FOUND', `No node and no upload has a project "${project}".${near}`)
@@ -111,7 +111,7 @@ export class Catalog {
     return this.ascending(project)
   }
 
-  requireVersion(project: string, version: string | null): StoredVersion {
+  requireVersion(project: ProjectName, version: VersionName | null): StoredVersion {
     const versions = this.requireProject(project)
     const stored = version === null ? versions.at(-1)! : this.find(project, version)
     if (!stored) {
@@ -122,7 +122,7 @@ export class Catalog {
     return stored
   }
 
-  requireEgg(project: string, version: string): StoredVersion {
+  requireEgg(project: ProjectName, version: VersionName): StoredVersion {
     const stored = this.requireVersion(project, version)
     if (stored.sha256 === null) {
       throw new ScrapdeckError(
@@ -133,7 +133,7 @@ export class Catalog {
     return stored
   }
 
-  resolve(project: string, version: string | null, spider: string): StoredVersion {
+  resolve(project: ProjectName, version: VersionName | null, spider: string): StoredVersion {
     const stored = this.requireVersion(project, version)
     if (stored.spiders !== null && !stored.spiders.includes(spider)) {
       const near = suggestNear(spider, stored.spiders) || listed(stored.spiders)
@@ -146,7 +146,7 @@ export class Catalog {
     return stored
   }
 
-  #sort(project: string): StoredVersion[] {
+  #sort(project: ProjectName): StoredVersion[] {
     const own = (stored: StoredVersion) => (stored.sha256 === null && stored.version !== WITHOUT_EGG ? 0 : 1)
     const settingsVersion = this.#versionWithoutEgg(project)
     const versions = [...(this.#known.get(project)?.values() ?? []), ...(settingsVersion ? [settingsVersion] : [])]
@@ -162,7 +162,7 @@ export class Catalog {
   }
 
   /** Not where there is an egg: then that is what runs. */
-  #versionWithoutEgg(project: string): StoredVersion | null {
+  #versionWithoutEgg(project: ProjectName): StoredVersion | null {
     const hasEgg = [...(this.#known.get(project)?.values() ?? [])].some(({ sha256 }) => sha256 !== null)
     return hasEgg ? null : (this.#withoutEgg.get(project) ?? null)
   }

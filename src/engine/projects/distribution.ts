@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import type { Deployment } from '../../shared/contract/index.ts'
+import type { Deployment, NodeId, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { type Clock, Timers } from '../runtime/clock.ts'
 import { WITHOUT_EGG } from './catalog.ts'
@@ -8,14 +8,14 @@ import type { Projects } from './projects.ts'
 /** What distribution needs of a node; EggTarget is one. */
 export interface EggReceiver {
   /** Asked once after the egg arrived, where nobody has listed its spiders yet. */
-  listSpiders(project: string, version: string): Promise<string[]>
-  addVersion(project: string, version: string, egg: Uint8Array): Promise<unknown>
+  listSpiders(project: ProjectName, version: VersionName): Promise<string[]>
+  addVersion(project: ProjectName, version: VersionName, egg: Uint8Array): Promise<unknown>
 }
 
 export interface DistributionOptions {
   projects: Projects
   /** Null: there is no such node any more. */
-  clientOf: (nodeId: string) => EggReceiver | null
+  clientOf: (nodeId: NodeId) => EggReceiver | null
   clock: Clock
   /** Something became possible: an egg arrived, or a failed one may be tried again. */
   onChange: () => void
@@ -63,7 +63,7 @@ export class Distribution {
   }
 
   /** `never`: there is no egg of ours to send, or sending failed and waits for its next try. */
-  stateOf(nodeId: string, project: string, version: string): 'present' | 'sending' | 'absent' | 'never' {
+  stateOf(nodeId: NodeId, project: ProjectName, version: VersionName): 'present' | 'sending' | 'absent' | 'never' {
     if (this.isPresent(nodeId, project, version)) return 'present'
     const stored = this.#projects.find(project, version)
     if (!stored?.sha256) return 'never'
@@ -72,7 +72,7 @@ export class Distribution {
     return this.#isWaiting(key, stored.sha256) ? 'never' : 'absent'
   }
 
-  isPresent(nodeId: string, project: string, version: string): boolean {
+  isPresent(nodeId: NodeId, project: ProjectName, version: VersionName): boolean {
     const stored = this.#projects.find(project, version)
     if (!stored) return false
     if (nodeId === LOCAL_NODE_ID) return stored.sha256 !== null || stored.version === WITHOUT_EGG
@@ -84,7 +84,7 @@ export class Distribution {
    * Resolves once the node has the egg; sends it where it is missing, at most once at a time. Rejects with the node's
    * error, at once and without sending while a failure waits for its next try.
    */
-  async ensure(nodeId: string, project: string, version: string): Promise<void> {
+  async ensure(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
     if (this.isPresent(nodeId, project, version)) return
     const stored = this.#projects.requireEgg(project, version)
     const key = keyOf(nodeId, project, stored.version)
@@ -93,7 +93,7 @@ export class Distribution {
   }
 
   /** Sends to these nodes now, failures of the past or not. Each node's steps, then the end; a failed node is a step, not an error. */
-  async *deployToAll(project: string, version: string, nodeIds: string[]): AsyncGenerator<Deployment, void> {
+  async *deployToAll(project: ProjectName, version: VersionName, nodeIds: NodeId[]): AsyncGenerator<Deployment, void> {
     const stored = this.#projects.requireEgg(project, version)
     const steps: Deployment[] = []
     let wake = () => {}
@@ -101,11 +101,11 @@ export class Distribution {
       steps.push(step)
       wake()
     }
-    const current = (nodeId: string): Deployment => {
+    const current = (nodeId: NodeId): Deployment => {
       const known = this.#projects.find(project, stored.version)?.deployments.find((one) => one.nodeId === nodeId)
       return known ?? { nodeId, state: 'present', sha256: stored.sha256, error: null, changedAtMs: stored.createdAtMs }
     }
-    const deploy = async (nodeId: string) => {
+    const deploy = async (nodeId: NodeId) => {
       try {
         if (!this.isPresent(nodeId, project, stored.version)) {
           await this.#send(nodeId, project, stored.version, () => report(current(nodeId)))
@@ -131,7 +131,7 @@ export class Distribution {
   }
 
   /** The node says it does not know the version: it must be sent again. */
-  async forget(nodeId: string, project: string, version: string): Promise<void> {
+  async forget(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
     await this.#projects.recordMissing(project, version, nodeId)
     this.#options.onChange()
   }
@@ -146,7 +146,7 @@ export class Distribution {
     return failure !== undefined && failure.sha256 === sha256 && failure.untilMs > this.#clock.monotonicMs()
   }
 
-  #send(nodeId: string, project: string, version: string, onStart?: () => void): Promise<void> {
+  #send(nodeId: NodeId, project: ProjectName, version: VersionName, onStart?: () => void): Promise<void> {
     const key = keyOf(nodeId, project, version)
     const sent =
       this.#sending.get(key) ?? this.#sendOnce(key, nodeId, project, version, onStart).finally(() => this.#finish(key))
@@ -159,7 +159,13 @@ export class Distribution {
     this.#options.onChange()
   }
 
-  async #sendOnce(key: string, nodeId: string, project: string, version: string, onStart?: () => void): Promise<void> {
+  async #sendOnce(
+    key: string,
+    nodeId: NodeId,
+    project: ProjectName,
+    version: VersionName,
+    onStart?: () => void
+  ): Promise<void> {
     const record = (state: Deployment['state'], error: string | null) =>
       this.#projects.recordDeployment(project, version, {
         nodeId,
@@ -195,7 +201,7 @@ export class Distribution {
   }
 
   /** There is no Python here, so the first node that imported the egg tells what is in it. */
-  async #askForSpiders(client: EggReceiver, project: string, version: string): Promise<void> {
+  async #askForSpiders(client: EggReceiver, project: ProjectName, version: VersionName): Promise<void> {
     let spiders: string[]
     try {
       spiders = await client.listSpiders(project, version)
@@ -208,8 +214,8 @@ export class Distribution {
 
   async #withEgg(
     sha256: string,
-    project: string,
-    version: string,
+    project: ProjectName,
+    version: VersionName,
     use: (egg: Uint8Array) => Promise<unknown>
   ): Promise<void> {
     const held = this.#inHand.get(sha256) ?? { bytes: this.#projects.eggBytes(project, version), users: 0 }
@@ -223,7 +229,7 @@ export class Distribution {
   }
 }
 
-function keyOf(nodeId: string, project: string, version: string): string {
+function keyOf(nodeId: NodeId, project: ProjectName, version: VersionName): string {
   return JSON.stringify([nodeId, project, version])
 }
 

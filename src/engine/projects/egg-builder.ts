@@ -2,6 +2,7 @@ import type { Dirent } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import yazl from 'yazl'
+import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { isModuleName } from './egg-inspection.ts'
 import { readIniValue } from '../../shared/ini.ts'
@@ -16,9 +17,9 @@ export interface ProjectFile {
 
 export interface EggNaming {
   /** Default: `[deploy] project` of scrapy.cfg, else the first part of the settings module. */
-  project?: string
+  project?: ProjectName
   /** For PKG-INFO only; what Scrapyd calls the version is said at the upload. */
-  version?: string
+  version?: VersionName
 }
 
 /**

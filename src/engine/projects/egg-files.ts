@@ -1,11 +1,12 @@
 import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 
 export interface EggIdentity {
   sha256: string
-  project: string
-  version: string
+  project: ProjectName
+  version: VersionName
 }
 
 /**

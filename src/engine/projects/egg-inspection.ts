@@ -1,3 +1,4 @@
+import type { VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { readIniValue } from '../../shared/ini.ts'
 import { EGG_LIMITS, openZipArchive, type ZipArchive, type ZipLimits } from './zip-archive.ts'
@@ -6,7 +7,7 @@ import { EGG_LIMITS, openZipArchive, type ZipArchive, type ZipLimits } from './z
 export interface EggFacts {
   /** From PKG-INFO; null when it has none (Scrapyd takes an empty PKG-INFO). */
   name: string | null
-  version: string | null
+  version: VersionName | null
   /** The module that `[scrapy] settings` in entry_points.txt names. */
   settingsModule: string
 }

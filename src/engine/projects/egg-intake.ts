@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import pLimit from 'p-limit'
-import type { Deployment } from '../../shared/contract/index.ts'
+import type { Deployment, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
@@ -27,7 +27,7 @@ export interface EggIntakeParts {
   tree?: EggTree
   catalog: Catalog
   keeping: EggKeeping
-  listSpidersOfEgg: ((eggPath: string, project: string) => Promise<string[]>) | null
+  listSpidersOfEgg: ((eggPath: string, project: ProjectName) => Promise<string[]>) | null
   /** Changes of versions go one after another. */
   exclusively: <T>(change: () => Promise<T>) => Promise<T>
   clock: Clock
@@ -35,8 +35,8 @@ export interface EggIntakeParts {
 }
 
 export interface VersionNames {
-  project?: string
-  version?: string
+  project?: ProjectName
+  version?: VersionName
 }
 
 /** Takes eggs in: checked, named, listed, kept. Uploads go one after another. */
@@ -88,7 +88,7 @@ export class EggIntake {
   }
 
   /** Null where there is no Python to ask: the version is kept and listed later. */
-  async #listSpiders(path: string, project: string): Promise<string[] | null> {
+  async #listSpiders(path: string, project: ProjectName): Promise<string[] | null> {
     if (this.#parts.listSpidersOfEgg === null) return null
     try {
       return await this.#parts.listSpidersOfEgg(path, project)
@@ -147,7 +147,7 @@ export class EggIntake {
     )
   }
 
-  #nextDefaultVersion(project: string): string {
+  #nextDefaultVersion(project: ProjectName): string {
     for (let atMs = this.#parts.clock.nowMs(); ; atMs += 1000) {
       const version = new Date(atMs).toISOString().replace(/[-:]/g, '').slice(0, 15)
       if (!this.#parts.catalog.find(project, version)) return version
@@ -193,7 +193,7 @@ export function checkProjectName(name: string): void {
   if (problem) throw new ScrapdeckError('BAD_INPUT', `The project name ${JSON.stringify(name)} ${problem}.`)
 }
 
-function checkVersion(version: string): string {
+function checkVersion(version: VersionName): string {
   if (version === '' || version.length > 200 || hasControlCharacters(version)) {
     throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(version)} is not a valid name for a version.`)
   }

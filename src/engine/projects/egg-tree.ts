@@ -1,5 +1,6 @@
 import { copyFile, constants, mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -23,8 +24,8 @@ export interface EggTree {
 }
 
 export interface EggName {
-  project: string
-  version: string
+  project: ProjectName
+  version: VersionName
 }
 
 /** Opens the tree, made where it is not there. Rejects with DATA_DIRECTORY_UNUSABLE. */

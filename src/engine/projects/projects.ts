@@ -4,7 +4,10 @@ import {
   DEFAULT_PROJECT_SETTINGS,
   type Deployment,
   type Project,
-  ProjectSettings
+  ProjectSettings,
+  type NodeId,
+  type ProjectName,
+  type VersionName
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
@@ -44,9 +47,9 @@ export interface ProjectsOptions {
   /** Projects that run without an egg, by name (`[settings]` of scrapyd.conf). */
   settingsProjects?: Record<string, SettingsSource>
   /** As listSpidersOfEgg, for a project without one. */
-  listSpidersOfSettings?: ((project: string) => Promise<string[]>) | null
+  listSpidersOfSettings?: ((project: ProjectName) => Promise<string[]>) | null
   /** Imports the egg in a process of its own; throws EGG_IMPORT_FAILED, PYTHON_MISSING. Null: there is no local node. */
-  listSpidersOfEgg: ((eggPath: string, project: string) => Promise<string[]>) | null
+  listSpidersOfEgg: ((eggPath: string, project: ProjectName) => Promise<string[]>) | null
   clock: Clock
   logger: Logger
 }
@@ -111,61 +114,61 @@ export class Projects {
   }
 
   /** Ascending, the latest last; null for an unknown project. */
-  versionNames(project: string): string[] | null {
+  versionNames(project: ProjectName): string[] | null {
     if (!this.#catalog.isKnown(project)) return null
     return this.#catalog.ascending(project).flatMap(({ version }) => (version === WITHOUT_EGG ? [] : [version]))
   }
 
   /** The version that a job without one gets: our highest (version-order.ts), or newest where names tell no order, else a node's latest. */
-  latestVersion(project: string): string | null {
+  latestVersion(project: ProjectName): string | null {
     return this.#catalog.latestVersion(project)
   }
 
   /** The version a job gets when sent now, in our spelling; null when there is none. */
-  versionToRun(project: string, version: string | null): string | null {
+  versionToRun(project: ProjectName, version: VersionName | null): string | null {
     if (version === null) return this.#catalog.latestVersion(project)
     return this.#catalog.find(project, version)?.version ?? null
   }
 
   /** Throws PROJECT_NOT_FOUND, VERSION_NOT_FOUND, SPIDER_NOT_FOUND, with near names. Where the spiders are not known, any is right. */
-  resolve(project: string, version: string | null, spider: string): StoredVersion {
+  resolve(project: ProjectName, version: VersionName | null, spider: string): StoredVersion {
     return this.#catalog.resolve(project, version, spider)
   }
 
-  requireProject(project: string): readonly StoredVersion[] {
+  requireProject(project: ProjectName): readonly StoredVersion[] {
     return this.#catalog.requireProject(project)
   }
 
   /** Version null: the latest. */
-  requireVersion(project: string, version: string | null): StoredVersion {
+  requireVersion(project: ProjectName, version: VersionName | null): StoredVersion {
     return this.#catalog.requireVersion(project, version)
   }
 
   /** As requireVersion, and VERSION_NOT_FOUND where we have no egg of it. */
-  requireEgg(project: string, version: string): StoredVersion {
+  requireEgg(project: ProjectName, version: VersionName): StoredVersion {
     return this.#catalog.requireEgg(project, version)
   }
 
-  find(project: string, version: string): StoredVersion | null {
+  find(project: ProjectName, version: VersionName): StoredVersion | null {
     return this.#catalog.find(project, version)
   }
 
   /** What we know of a version on one node. */
-  deploymentOn(nodeId: string, stored: StoredVersion): Deployment | undefined {
+  deploymentOn(nodeId: NodeId, stored: StoredVersion): Deployment | undefined {
     return this.#catalog.deploymentOn(nodeId, stored)
   }
 
   /** Empty where they are not known. */
-  spidersOf(project: string, version: string | null): string[] {
+  spidersOf(project: ProjectName, version: VersionName | null): string[] {
     return this.#catalog.requireVersion(project, version).spiders ?? []
   }
 
   /** Of all its versions. */
-  allSpidersOf(project: string): string[] {
+  allSpidersOf(project: ProjectName): string[] {
     return [...new Set(this.#catalog.ascending(project).flatMap(({ spiders }) => spiders ?? []))].sort()
   }
 
-  knowsSpiders(project: string, version: string): boolean {
+  knowsSpiders(project: ProjectName, version: VersionName): boolean {
     return (this.#catalog.find(project, version)?.spiders ?? null) !== null
   }
 
@@ -180,7 +183,7 @@ export class Projects {
   }
 
   /** Projects whose versions Scrapyds order differently, and why (version-order-warnings.ts). */
-  orderWarnings(): { project: string; text: string }[] {
+  orderWarnings(): { project: ProjectName; text: string }[] {
     return this.#catalog.names().flatMap((project) => {
       const text = [...this.#warningsOf(project).values()][0]
       return text === undefined ? [] : [{ project, text }]
@@ -188,25 +191,25 @@ export class Projects {
   }
 
   /** What an operator set for a project; the default where nothing was set, also for a project that is not known. */
-  settingsOf(project: string): ProjectSettings {
+  settingsOf(project: ProjectName): ProjectSettings {
     return this.#settings.get(project) ?? DEFAULT_PROJECT_SETTINGS
   }
 
   /** Also for a project that is not known yet: what it needs can be there before its first egg. Throws BAD_INPUT for a name that none can have. */
-  async configure(project: string, next: ProjectSettings): Promise<void> {
+  async configure(project: ProjectName, next: ProjectSettings): Promise<void> {
     if (!this.#catalog.isKnown(project)) checkProjectName(project)
     await this.#options.store.putProjectSettings(project, next)
     this.#settings.set(project, next)
   }
 
   /** A local file for Python to import; null when we have no egg of it. */
-  async eggFile(project: string, version: string): Promise<string | null> {
+  async eggFile(project: ProjectName, version: VersionName): Promise<string | null> {
     const stored = this.#catalog.find(project, version)
     return stored?.sha256 ? this.#files.pathOf({ ...stored, sha256: stored.sha256 }) : null
   }
 
   /** What Python imports to run this version here; null when we have neither an egg nor a settings module of it. */
-  async source(project: string, version: string): Promise<ProjectSource | null> {
+  async source(project: ProjectName, version: VersionName): Promise<ProjectSource | null> {
     const egg = await this.eggFile(project, version)
     const configured = this.#withoutEgg.sourceOf(project)
     if (configured === undefined) return egg === null ? null : { egg }
@@ -234,7 +237,7 @@ export class Projects {
   }
 
   /** The egg, to send. Throws as requireEgg does. */
-  async eggBytes(project: string, version: string): Promise<Uint8Array> {
+  async eggBytes(project: ProjectName, version: VersionName): Promise<Uint8Array> {
     return this.#options.blobs.read(`eggs/${this.#catalog.requireEgg(project, version).sha256}`)
   }
 
@@ -251,9 +254,9 @@ export class Projects {
    * versions that we have an egg of: seen-on-nodes.ts. `askedAtMs`: when it was asked, where that is not now.
    */
   async recordSeenOnNode(
-    nodeId: string,
-    project: string,
-    versions: string[],
+    nodeId: NodeId,
+    project: ProjectName,
+    versions: VersionName[],
     spiders: string[] | null = null,
     askedAtMs = this.#options.clock.nowMs()
   ): Promise<void> {
@@ -262,7 +265,7 @@ export class Projects {
   }
 
   /** All projects that a node has: of others it has no version. */
-  async recordProjectsOnNode(nodeId: string, listed: string[], askedAtMs = this.#options.clock.nowMs()): Promise<void> {
+  async recordProjectsOnNode(nodeId: NodeId, listed: string[], askedAtMs = this.#options.clock.nowMs()): Promise<void> {
     if (nodeId === LOCAL_NODE_ID) return
     await this.#exclusively(async () => {
       for (const project of this.#catalog.stored().filter((name) => !listed.includes(name))) {
@@ -272,7 +275,7 @@ export class Projects {
   }
 
   /** What a node listed of a version that has no list yet. */
-  recordSpiders(project: string, version: string, spiders: string[]): Promise<void> {
+  recordSpiders(project: ProjectName, version: VersionName, spiders: string[]): Promise<void> {
     return this.#exclusively(async () => {
       const stored = this.#catalog.find(project, version)
       if (stored === null || stored.spiders !== null) return
@@ -281,7 +284,7 @@ export class Projects {
     })
   }
 
-  recordDeployment(project: string, version: string, deployment: Deployment): Promise<void> {
+  recordDeployment(project: ProjectName, version: VersionName, deployment: Deployment): Promise<void> {
     return this.#exclusively(async () => {
       await this.#options.store.putDeployment(project, version, deployment)
       const stored = this.#catalog.find(project, version)
@@ -292,12 +295,12 @@ export class Projects {
   }
 
   /** The node says that it does not have this version. */
-  recordMissing(project: string, version: string, nodeId: string): Promise<void> {
+  recordMissing(project: ProjectName, version: VersionName, nodeId: NodeId): Promise<void> {
     return this.#exclusively(() => this.#seen.recordMissing(project, version, nodeId))
   }
 
   /** The node was removed, and the store knows: forgets what was on it. */
-  forgetNode(nodeId: string): Promise<void> {
+  forgetNode(nodeId: NodeId): Promise<void> {
     return this.#exclusively(async () => {
       for (const project of this.#catalog.names()) {
         for (const { version } of this.#catalog.ascending(project)) await this.#seen.drop(project, version, nodeId)
@@ -306,7 +309,7 @@ export class Projects {
   }
 
   /** Deletes the version and its egg. Nodes are not asked. Throws VERSION_IN_USE. */
-  async deleteVersion(project: string, version: string, { inUse = 'refuse' }: InUse = {}): Promise<void> {
+  async deleteVersion(project: ProjectName, version: VersionName, { inUse = 'refuse' }: InUse = {}): Promise<void> {
     const stored = this.#catalog.requireVersion(project, version)
     if (stored.version === WITHOUT_EGG) {
       throw new ScrapdeckError(
@@ -318,7 +321,7 @@ export class Projects {
     await this.#exclusively(() => this.#forget(stored))
   }
 
-  async deleteProject(project: string, inUse?: InUse): Promise<void> {
+  async deleteProject(project: ProjectName, inUse?: InUse): Promise<void> {
     const versions = this.#catalog.requireProject(project).filter(({ version }) => version !== WITHOUT_EGG)
     if (versions.length === 0) {
       throw new ScrapdeckError(
@@ -330,7 +333,7 @@ export class Projects {
   }
 
   /** By version. Asked for with every change of a problem: made anew only when the versions are others. */
-  #warningsOf(project: string): ReadonlyMap<string, string> {
+  #warningsOf(project: ProjectName): ReadonlyMap<string, string> {
     const versions = this.#catalog.ascending(project)
     const known = this.#warnings.get(versions)
     if (known !== undefined) return known

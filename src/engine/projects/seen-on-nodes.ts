@@ -1,4 +1,4 @@
-import type { Deployment } from '../../shared/contract/index.ts'
+import type { Deployment, NodeId, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { StoredVersion } from '../store/records.ts'
@@ -16,9 +16,9 @@ export interface SeenOnNodesParts {
 
 /** What a node listed of a project. `askedAtMs`: what reached the node later may be missing from its answer, and is not doubted. */
 interface Seen {
-  nodeId: string
-  project: string
-  versions: string[]
+  nodeId: NodeId
+  project: ProjectName
+  versions: VersionName[]
   spiders: string[] | null
   askedAtMs: number
 }
@@ -62,13 +62,13 @@ export class SeenOnNodes {
   }
 
   /** The node lists a version of this name: it is only known to be our egg where our sending says so. */
-  async #recordListed(stored: StoredVersion, nodeId: string, deployment: Deployment | undefined): Promise<void> {
+  async #recordListed(stored: StoredVersion, nodeId: NodeId, deployment: Deployment | undefined): Promise<void> {
     if (deployment === undefined || deployment.state === 'missing')
       await this.#recordDeployment(stored, this.#listedOn(nodeId, 'foreign'))
   }
 
   /** The node says that it does not have this version. */
-  async recordMissing(project: string, version: string, nodeId: string): Promise<void> {
+  async recordMissing(project: ProjectName, version: VersionName, nodeId: NodeId): Promise<void> {
     const stored = this.#parts.catalog.find(project, version)
     const deployment = stored?.deployments.find((one) => one.nodeId === nodeId)
     if (!stored || !deployment) return
@@ -80,8 +80,8 @@ export class SeenOnNodes {
 
   /** A version that only nodes have, or the spiders of one that nobody has listed yet. */
   async #recordVersion(
-    nodeId: string,
-    seen: { project: string; version: string; createdAtMs: number; spiders: string[] | null }
+    nodeId: NodeId,
+    seen: { project: ProjectName; version: VersionName; createdAtMs: number; spiders: string[] | null }
   ): Promise<void> {
     const before = this.#parts.catalog.find(seen.project, seen.version)
     const isOurs = before !== null && before.sha256 !== null
@@ -97,7 +97,7 @@ export class SeenOnNodes {
   }
 
   /** The node itself is gone. */
-  async drop(project: string, version: string, nodeId: string): Promise<void> {
+  async drop(project: ProjectName, version: VersionName, nodeId: NodeId): Promise<void> {
     const stored = this.#parts.catalog.find(project, version)
     if (!stored?.deployments.some((one) => one.nodeId === nodeId)) return
     const rest = stored.deployments.filter((one) => one.nodeId !== nodeId)
@@ -113,7 +113,7 @@ export class SeenOnNodes {
     this.#parts.catalog.remember({ ...stored, deployments: [...others, deployment] })
   }
 
-  #listedOn(nodeId: string, state: 'present' | 'foreign'): Deployment {
+  #listedOn(nodeId: NodeId, state: 'present' | 'foreign'): Deployment {
     return { nodeId, state, sha256: null, error: null, changedAtMs: this.#parts.clock.nowMs() }
   }
 }

@@ -1,3 +1,4 @@
+import type { ProjectName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -14,7 +15,7 @@ export interface SettingsSource {
 
 export interface SettingsProjectsParts {
   settingsProjects?: Record<string, SettingsSource>
-  listSpidersOfSettings?: ((project: string) => Promise<string[]>) | null
+  listSpidersOfSettings?: ((project: ProjectName) => Promise<string[]>) | null
   catalog: Catalog
   clock: Clock
   logger: Logger
@@ -38,7 +39,7 @@ export class SettingsProjects {
     }
   }
 
-  sourceOf(project: string): SettingsSource | undefined {
+  sourceOf(project: ProjectName): SettingsSource | undefined {
     return this.#sources.get(project)
   }
 
@@ -57,7 +58,7 @@ export class SettingsProjects {
   }
 }
 
-function checkSettingsProject(project: string, settingsModule: string): void {
+function checkSettingsProject(project: ProjectName, settingsModule: string): void {
   const problem = problemOfPathPart(project)
   if (problem) throw new ScrapdeckError('BAD_INPUT', `[settings]: the project ${JSON.stringify(project)} ${problem}.`)
   if (!isModuleName(settingsModule)) {

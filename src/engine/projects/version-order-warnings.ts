@@ -1,3 +1,4 @@
+import type { VersionName } from '../../shared/contract/index.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
 import { versionOrder } from './version-order.ts'
 
@@ -8,7 +9,7 @@ import { versionOrder } from './version-order.ts'
  * (scrapyd-protocol.md, 4.2). Stored names have no dots: `1.10` is `1_10`. Scrapdeck always names the version, so this
  * matters to clients that leave it out at a node.
  */
-export function orderWarnings(versions: string[], latest: string | null): Map<string, string> {
+export function orderWarnings(versions: VersionName[], latest: string | null): Map<string, string> {
   const warnings = new Map<string, string>()
   if (versions.length < 2 || latest === null) return warnings
   const older = latestOf(versions, looseOrder)
@@ -28,7 +29,7 @@ export function orderWarnings(versions: string[], latest: string | null): Map<st
 type Order = (one: string, other: string) => number
 
 /** null: such a Scrapyd fails on these names. */
-function latestOf(versions: string[], orderOf: (stems: string[]) => Order): string | null {
+function latestOf(versions: VersionName[], orderOf: (stems: string[]) => Order): string | null {
   const stems = versions.map((version) => ({ version, stem: sanitiseVersion(version) }))
   const order = orderOf(stems.map(({ stem }) => stem))
   try {

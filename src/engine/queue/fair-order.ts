@@ -1,3 +1,4 @@
+import type { ProjectName } from '../../shared/contract/index.ts'
 import type { Lane } from '../store/lane.ts'
 import type { QueueHead } from '../store/records.ts'
 import { Heap } from './heap.ts'
@@ -61,7 +62,7 @@ export class FairOrder {
   readonly passFloor: number
   endedAt: QueueLane | null = null
 
-  constructor(lines: Iterable<QueueLine>, shareOf: (project: string) => ProjectShare) {
+  constructor(lines: Iterable<QueueLine>, shareOf: (project: ProjectName) => ProjectShare) {
     const linesOf = new Map<string, LineTurn[]>()
     for (const line of lines) {
       const lanes: LaneTurn[] = []

@@ -1,3 +1,4 @@
+import type { ProjectName } from '../../shared/contract/index.ts'
 /** So many projects without a place of their own in the turns are remembered before they are forgotten. */
 const REMEMBERED_MAX = 10_000
 
@@ -11,11 +12,11 @@ export class FairShares {
   readonly #passes = new Map<string, number>()
   #floor = 0
 
-  passOf(project: string): number {
+  passOf(project: ProjectName): number {
     return Math.max(this.#passes.get(project) ?? 0, this.#floor)
   }
 
-  noteGone(project: string, weight: number): void {
+  noteGone(project: ProjectName, weight: number): void {
     this.#passes.set(project, this.passOf(project) + 1 / weight)
     if (this.#passes.size > REMEMBERED_MAX) this.#forgetIdle()
   }

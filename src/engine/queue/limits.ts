@@ -1,4 +1,4 @@
-import type { LimitRule } from '../../shared/contract/index.ts'
+import type { LimitRule, NodeId, ProjectName } from '../../shared/contract/index.ts'
 import { matchesGlob } from '../../shared/glob.ts'
 
 /** Of each spider that was asked about, which rules hold for it; begun anew when it has grown so large. */
@@ -13,9 +13,9 @@ export interface CountedRule {
 
 /** What counts: an attempt that has not ended and whose node has not finished it either. */
 export interface Counted {
-  project: string
+  project: ProjectName
   spider: string
-  nodeId: string
+  nodeId: NodeId
 }
 
 /**
@@ -51,7 +51,7 @@ export class LimitBook {
     }
   }
 
-  rulesFor(project: string, spider: string): readonly CountedRule[] {
+  rulesFor(project: ProjectName, spider: string): readonly CountedRule[] {
     if (this.#rules.length === 0) return NO_RULES
     const key = JSON.stringify([project, spider])
     let matching = this.#matching.get(key)
@@ -69,7 +69,7 @@ export class LimitBook {
 const NO_RULES: readonly CountedRule[] = []
 
 /** How many runs count against a limit now; for one per node, those on the node that has most. */
-export function liveOf({ rule, total, byNode }: CountedRule, hasTag: (nodeId: string, tag: string) => boolean): number {
+export function liveOf({ rule, total, byNode }: CountedRule, hasTag: (nodeId: NodeId, tag: string) => boolean): number {
   if (rule.tag === null && !rule.perNode) return total
   const { tag } = rule
   const counts = [...byNode].filter(([nodeId]) => tag === null || hasTag(nodeId, tag)).map(([, count]) => count)

@@ -1,3 +1,4 @@
+import type { JobId } from '../../shared/contract/index.ts'
 import { parseLane } from '../store/lane.ts'
 import type { QueueHead } from '../store/records.ts'
 import type { LaneReader } from '../store/store.ts'
@@ -150,7 +151,7 @@ export class QueueView {
   }
 
   /** This job is out of its lane: we claimed it. */
-  remove(lane: string, jobId: string): void {
+  remove(lane: string, jobId: JobId): void {
     const viewed = this.#lanes.get(lane)
     if (viewed === undefined) return
     const index = viewed.jobs.findIndex(({ id }) => id === jobId)

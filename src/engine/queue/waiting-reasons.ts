@@ -1,4 +1,4 @@
-import type { Job, Waiting } from '../../shared/contract/index.ts'
+import type { Job, NodeId, Waiting } from '../../shared/contract/index.ts'
 import { maskSecrets } from '../../shared/secret-values.ts'
 import { parseLane } from '../store/lane.ts'
 import type { StoredJob } from '../store/records.ts'
@@ -17,10 +17,10 @@ export interface WaitingPlan {
  */
 export class WaitingReasons {
   #plan: WaitingPlan = { everything: null, lines: new Map(), lanes: new Map() }
-  readonly #unknownSince: (nodeId: string) => number | null
+  readonly #unknownSince: (nodeId: NodeId) => number | null
 
   /** `unknownSince`: since when a node has not answered; null: it does. */
-  constructor(unknownSince: (nodeId: string) => number | null = () => null) {
+  constructor(unknownSince: (nodeId: NodeId) => number | null = () => null) {
     this.#unknownSince = unknownSince
   }
 

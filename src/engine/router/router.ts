@@ -7,7 +7,10 @@ import {
   type Problem,
   type Project,
   type SystemStatus,
-  type UsageSample
+  type UsageSample,
+  type JobId,
+  type ProjectName,
+  type VersionName
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { CrawlCommands } from '../commands/crawl-commands.ts'
@@ -66,7 +69,7 @@ export interface RouterParts {
   probe: (address: NodeAddress) => Promise<Omit<ProbeResult, 'duplicateOf'>>
   problems: () => Problem[]
   environments: Environments
-  usageOf: (jobId: string) => Promise<UsageSample[]>
+  usageOf: (jobId: JobId) => Promise<UsageSample[]>
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
 }
 
@@ -99,7 +102,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
     return project
   }
 
-  function requireVersion(project: string, version: string) {
+  function requireVersion(project: ProjectName, version: VersionName) {
     const found = requireProject(project).versions.find((candidate) => candidate.version === version)
     if (found === undefined) throw new ScrapdeckError('VERSION_NOT_FOUND', `${project} has no version "${version}"`)
     return found

@@ -1,8 +1,9 @@
+import type { JobId } from '../../shared/contract/index.ts'
 import type { Clock } from './clock.ts'
 import type { Random } from './random.ts'
 
 /** Makes job ids (src/shared/ids.ts tells their form): strictly ascending within one process. */
-export function createJobIds(clock: Clock, random: Random): () => string {
+export function createJobIds(clock: Clock, random: Random): () => JobId {
   let lastTimeMs = 0
   let counter = 0
   return () => {

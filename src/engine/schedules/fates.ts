@@ -1,4 +1,4 @@
-import type { Firing, OverlapPolicy, ScheduleSettings } from '../../shared/contract/index.ts'
+import type { Firing, JobId, OverlapPolicy, ScheduleSettings } from '../../shared/contract/index.ts'
 import { formatDuration } from '../../shared/time.ts'
 import type { Moment } from './moments.ts'
 
@@ -116,7 +116,7 @@ function joinAlike(fates: Fate[]): Fate[] {
 /** The jobs of one moment that have not ended. */
 export interface LiveFiring {
   nominalMs: number
-  jobIds: string[]
+  jobIds: JobId[]
 }
 
 export type OverlapDecision =

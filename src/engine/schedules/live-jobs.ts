@@ -1,3 +1,4 @@
+import type { JobId } from '../../shared/contract/index.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { ChangeLog, JobReader, ScheduleStore } from '../store/store.ts'
@@ -58,7 +59,7 @@ export class LiveJobs {
     this.#unsubscribe()
   }
 
-  add(scheduleId: string, { nominalMs, backfillId, jobIds }: Omit<Tracked, 'jobIds'> & { jobIds: string[] }): void {
+  add(scheduleId: string, { nominalMs, backfillId, jobIds }: Omit<Tracked, 'jobIds'> & { jobIds: JobId[] }): void {
     if (jobIds.length === 0) return
     if (this.#scheduleOf.size === 0) this.#cursor = null
     const tracked = this.#bySchedule.get(scheduleId) ?? []
@@ -173,7 +174,7 @@ export class LiveJobs {
     return schedules
   }
 
-  #drop(scheduleId: string, jobId: string): void {
+  #drop(scheduleId: string, jobId: JobId): void {
     this.#scheduleOf.delete(jobId)
     const tracked = this.#bySchedule.get(scheduleId) ?? []
     for (const one of tracked) one.jobIds.delete(jobId)

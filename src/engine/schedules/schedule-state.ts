@@ -1,3 +1,4 @@
+import type { JobId } from '../../shared/contract/index.ts'
 import type { NewFiring, StoredSchedule } from '../store/records.ts'
 import { CLOCK_SET_BACK_MAX_MS } from './clock-watch.ts'
 import { type Cause, type Fate, isoWords, judgeMoments, pausedFates } from './fates.ts'
@@ -24,7 +25,7 @@ export interface Gone {
   state: ScheduleState
   firings: NewFiring[]
   /** Runs to cancel once the firing at this index is written. */
-  cancels: { index: number; jobIds: string[] }[]
+  cancels: { index: number; jobIds: JobId[] }[]
   doneUntilMs: number
 }
 

@@ -1,4 +1,5 @@
 import pLimit from 'p-limit'
+import type { JobId } from '../../shared/contract/index.ts'
 import { problemOfTiming } from '../../shared/calendar/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { type Clock, type Timer, Timers } from '../runtime/clock.ts'
@@ -29,7 +30,7 @@ export interface SchedulerParts extends JobMaker {
   onFired(firings: StoredFiring[]): void
   /** The ticker itself has paused it: it is over, or failed too often. */
   onPaused(schedule: StoredSchedule): void
-  cancel(jobIds: string[]): Promise<void>
+  cancel(jobIds: JobId[]): Promise<void>
   /** Lets others have the event loop, between searches of the calendar. */
   giveWay?: () => Promise<void>
 }
@@ -468,7 +469,7 @@ export class Scheduler {
     this.#timers.set(againInMs, () => void this.#inLine(() => this.#stepBackfill(scheduleId)).catch(() => undefined))
   }
 
-  #cancel(jobIds: string[]): void {
+  #cancel(jobIds: JobId[]): void {
     this.#parts.cancel(jobIds).catch((error: unknown) => {
       if (!this.#isStopped) this.#parts.logger.error({ error, jobIds }, 'a schedule could not cancel its earlier run')
     })

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import type { NodeSignal } from '../nodes/node-client.ts'
 
 /**
@@ -11,9 +12,9 @@ export interface FleetAsScrapyd {
   nodeName: string
   daemonStatus(finishedToKeep: number): Promise<{ pending: number; running: number; finished: number }>
   /** Validates, stores, lists: the spider count. Replaces a version, also one in use. A version that fails is not kept. */
-  addVersion(project: string, version: string, egg: Uint8Array): Promise<{ spiders: number }>
+  addVersion(project: ProjectName, version: VersionName, egg: Uint8Array): Promise<{ spiders: number }>
   /** Rejects where `schedule` would for what is named here: Scrapyd looks at these before it reads settings and arguments. */
-  requireSpider(project: string, version: string | null, spider: string): Promise<void>
+  requireSpider(project: ProjectName, version: VersionName | null, spider: string): Promise<void>
   /** Returns the jobid the client will know it by: its own, or the job's id. Any text; where it cannot name a file, the run has another. */
   schedule(request: ScrapydScheduleRequest): Promise<{ jobid: string }>
   /**
@@ -21,22 +22,25 @@ export interface FleetAsScrapyd {
    * first asks, a second forces. `refuse`: the message (BAD_INPUT) for what is no signal, once a running job matches.
    */
   cancel(request: {
-    project: string
+    project: ProjectName
     jobid: string
     signal: ScrapydSignal | null
   }): Promise<{ prevstate: ScrapydState | null }>
   /** Of several with this jobid a finished one counts first, then a running one, as in Scrapyd. */
-  status(request: { jobid: string; project: string | null }): Promise<{ currstate: ScrapydState | 'finished' | null }>
+  status(request: {
+    jobid: string
+    project: ProjectName | null
+  }): Promise<{ currstate: ScrapydState | 'finished' | null }>
   listProjects(): Promise<string[]>
   /** Sanitised, ascending, latest last; empty for an unknown project, as Scrapyd answers. */
-  listVersions(project: string): Promise<string[]>
+  listVersions(project: ProjectName): Promise<string[]>
   /** Asks for them where they are not known. */
-  listSpiders(project: string, version: string | null): Promise<string[]>
+  listSpiders(project: ProjectName, version: VersionName | null): Promise<string[]>
   /** Finished: the newest `finishedToKeep` of all projects, newest end first; of those the ones of `project`. Secrets masked. */
-  listJobs(project: string | null, finishedToKeep: number): Promise<ScrapydJobs>
+  listJobs(project: ProjectName | null, finishedToKeep: number): Promise<ScrapydJobs>
   /** Also while jobs need it: running ones keep their egg, queued ones wait for another. */
-  deleteVersion(project: string, version: string): Promise<void>
-  deleteProject(project: string): Promise<void>
+  deleteVersion(project: ProjectName, version: VersionName): Promise<void>
+  deleteProject(project: ProjectName): Promise<void>
   /**
    * What stands at a path under /logs/ or /items/: a file of this machine, the log or the items of a run on another node, or
    * a directory; null: nothing. Segments are decoded and hold no slash. Nothing outside the two directories is ever found.
@@ -49,10 +53,10 @@ export type ScrapydSignal = { send: NodeSignal } | { refuse: string }
 export type ScrapydState = 'pending' | 'running'
 
 export interface ScrapydScheduleRequest {
-  project: string
+  project: ProjectName
   spider: string
   /** null: latest at start. */
-  version: string | null
+  version: VersionName | null
   jobid: string | null
   priority: number
   settings: Record<string, string>
@@ -63,9 +67,9 @@ export interface ScrapydScheduleRequest {
 export interface ScrapydJobs {
   pending: {
     jobid: string
-    project: string
+    project: ProjectName
     spider: string
-    version: string | null
+    version: VersionName | null
     settings: Record<string, string>
     args: Record<string, string>
   }[]
@@ -75,7 +79,7 @@ export interface ScrapydJobs {
 
 export interface ScrapydRun {
   jobid: string
-  project: string
+  project: ProjectName
   spider: string
   /** Names in the run's directory of logs and of items; null where there is no file now. */
   logFile: string | null

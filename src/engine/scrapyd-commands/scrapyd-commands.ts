@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
 import type { Fleet } from '../nodes/fleet.ts'
@@ -54,12 +55,12 @@ export class ScrapydCommands implements FleetAsScrapyd {
     return this.#lists.count(finishedToKeep)
   }
 
-  async addVersion(project: string, version: string, egg: Uint8Array): Promise<{ spiders: number }> {
+  async addVersion(project: ProjectName, version: VersionName, egg: Uint8Array): Promise<{ spiders: number }> {
     const stored = await this.#parts.projectCommands.upload(egg, { project, version }, { inUse: 'allow' })
     return { spiders: stored.spiders?.length ?? 0 }
   }
 
-  async requireSpider(project: string, version: string | null, spider: string): Promise<void> {
+  async requireSpider(project: ProjectName, version: VersionName | null, spider: string): Promise<void> {
     this.#parts.projects.resolve(project, version, spider)
   }
 
@@ -106,27 +107,27 @@ export class ScrapydCommands implements FleetAsScrapyd {
     return this.#parts.projects.names()
   }
 
-  async listVersions(project: string): Promise<string[]> {
+  async listVersions(project: ProjectName): Promise<string[]> {
     return (this.#parts.projects.versionNames(project) ?? []).map(sanitiseVersion)
   }
 
-  async listSpiders(project: string, version: string | null): Promise<string[]> {
+  async listSpiders(project: ProjectName, version: VersionName | null): Promise<string[]> {
     const { projects } = this.#parts
     const stored = projects.requireVersion(project, version)
     if (stored.spiders === null) await this.#listSpidersOnNodes(project, stored.version)
     return projects.spidersOf(project, version)
   }
 
-  async listJobs(project: string | null, finishedToKeep: number): Promise<ScrapydJobs> {
+  async listJobs(project: ProjectName | null, finishedToKeep: number): Promise<ScrapydJobs> {
     if (project !== null) this.#requireProject(project)
     return this.#lists.list(project, finishedToKeep)
   }
 
-  async deleteVersion(project: string, version: string): Promise<void> {
+  async deleteVersion(project: ProjectName, version: VersionName): Promise<void> {
     await this.#parts.projectCommands.deleteVersion(project, version, { inUse: 'allow' })
   }
 
-  async deleteProject(project: string): Promise<void> {
+  async deleteProject(project: ProjectName): Promise<void> {
     await this.#parts.projectCommands.deleteProject(project, { inUse: 'allow' })
   }
 
@@ -134,14 +135,14 @@ export class ScrapydCommands implements FleetAsScrapyd {
     return this.#files.open(tree, segments)
   }
 
-  #requireProject(project: string): void {
+  #requireProject(project: ProjectName): void {
     if (this.#parts.projects.versionNames(project) === null) {
       throw new ScrapdeckError('PROJECT_NOT_FOUND', `No node and no upload has a project "${project}"`)
     }
   }
 
   /** Of a version that nobody has listed yet: a node that has it is asked. */
-  async #listSpidersOnNodes(project: string, version: string): Promise<void> {
+  async #listSpidersOnNodes(project: ProjectName, version: VersionName): Promise<void> {
     const { projects, fleet } = this.#parts
     for (const { nodeId, state } of projects.find(project, version)?.deployments ?? []) {
       const node = fleet.get(nodeId)

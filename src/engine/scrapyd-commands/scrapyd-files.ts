@@ -1,6 +1,7 @@
 import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { Readable } from 'node:stream'
+import type { ProjectName } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
@@ -54,7 +55,7 @@ export class ScrapydFiles {
   }
 
   /** Whether this machine has the file of a run now. */
-  async hasLocal(tree: FileTree, run: { project: string; spider: string; jobid: string }): Promise<boolean> {
+  async hasLocal(tree: FileTree, run: { project: ProjectName; spider: string; jobid: string }): Promise<boolean> {
     const root = this.#parts.directories[tree]
     if (root === null) return false
     try {
@@ -82,7 +83,7 @@ export class ScrapydFiles {
     }
   }
 
-  async #findJob(name: string, project: string, spider: string): Promise<StoredJob | null> {
+  async #findJob(name: string, project: ProjectName, spider: string): Promise<StoredJob | null> {
     const named = (await this.#parts.store.findJobsByJobid(name, project)).find((job) => job.spider === spider)
     const job = named ?? (await this.#parts.store.getJob(name))
     return job?.project === project && job.spider === spider ? job : null

@@ -1,3 +1,4 @@
+import type { ProjectName } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { maskSecrets } from '../../shared/secret-values.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -57,7 +58,7 @@ export class ScrapydJobLists {
     return { pending: counts.queued + counts.starting, running: counts.running, finished: finished.length }
   }
 
-  async list(project: string | null, finishedToKeep: number): Promise<ScrapydJobs> {
+  async list(project: ProjectName | null, finishedToKeep: number): Promise<ScrapydJobs> {
     const [live, runs] = await Promise.all([
       this.#keep('live', () => this.#readLive()),
       this.#finishedRuns(finishedToKeep)
@@ -71,11 +72,11 @@ export class ScrapydJobLists {
     return jobs
   }
 
-  async #select(project: string | null, live: Live, finished: Finished): Promise<ScrapydJobs> {
+  async #select(project: ProjectName | null, live: Live, finished: Finished): Promise<ScrapydJobs> {
     if (project === null) {
       return { pending: live.pending, running: await this.#describeRunning(live.running), finished: finished.jobs }
     }
-    const isOfIt = (job: { project: string }) => job.project === project
+    const isOfIt = (job: { project: ProjectName }) => job.project === project
     let ofProject = finished.ofProject.get(project)
     if (ofProject === undefined) finished.ofProject.set(project, (ofProject = finished.jobs.filter(isOfIt)))
     return {

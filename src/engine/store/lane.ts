@@ -1,10 +1,10 @@
-import type { Placement } from '../../shared/contract/index.ts'
+import type { Placement, ProjectName, VersionName } from '../../shared/contract/index.ts'
 
 /** What placement looks at: jobs that are equal in it can stand in one line. */
 export interface Lane {
-  project: string
+  project: ProjectName
   spider: string
-  version: string | null
+  version: VersionName | null
   placement: Placement
 }
 

@@ -1,33 +1,38 @@
 import type { TimelineEntry } from '../job-rules/attempt-change.ts'
 import type {
   Attempt,
+  AttemptNumber,
   Backfill,
-  Delivery,
   ChainSettings,
+  Delivery,
   Dependency,
   Deployment,
   Firing,
   Job,
+  JobId,
   JobStatus,
   LimitRule,
+  NodeId,
   NodeMode,
   Placement,
   Problem,
+  ProjectName,
   RetryPolicy,
   RunLimits,
   Schedule,
   ScheduleSettings,
   SealedText,
-  SourceSettings
+  SourceSettings,
+  VersionName
 } from '../../shared/contract/index.ts'
 
 /** What the Store is given and gives (store.ts): plain data, the same for every implementation. */
 
 export interface NewJob {
-  id: string
+  id: JobId
   jobid: string
-  project: string
-  version: string | null
+  project: ProjectName
+  version: VersionName | null
   spider: string
   settings: Record<string, string>
   args: Record<string, string>
@@ -55,13 +60,13 @@ export type StoredJob = Omit<Job, 'waiting' | 'unknownSinceMs'>
 /** A job that ran and ended, as lists of a Scrapyd show it. */
 export interface FinishedRun {
   /** The job's id; `jobid` is the one its client knows, `run` where and under which jobid it ran. */
-  id: string
+  id: JobId
   jobid: string
-  project: string
+  project: ProjectName
   spider: string
   startedAtMs: number | null
   endedAtMs: number
-  run: { nodeId: string; jobid: string; logArchived: boolean }
+  run: { nodeId: NodeId; jobid: string; logArchived: boolean }
 }
 
 /** Jobs of one lane are alike to placement (store/lane.ts parses the text). */
@@ -73,7 +78,7 @@ export interface LaneDepth {
 
 /** A queued job as dispatching sees it. */
 export interface QueueHead {
-  id: string
+  id: JobId
   jobid: string
   priority: number
   rank: number
@@ -82,11 +87,11 @@ export interface QueueHead {
 }
 
 export interface AttemptStart {
-  jobId: string
-  number: number
+  jobId: JobId
+  number: AttemptNumber
   jobid: string
-  nodeId: string
-  version: string
+  nodeId: NodeId
+  version: VersionName
   entry: TimelineEntry
 }
 
@@ -96,7 +101,7 @@ export interface BegunAttempt extends Attempt {
 }
 
 export interface StoredNode {
-  id: string
+  id: NodeId
   name: string
   kind: 'local' | 'scrapyd'
   url: string
@@ -182,7 +187,7 @@ export interface StoredSource {
 
 /** A node that its source named before and does not now. `cordoning`: it is to be cordoned for it. */
 export interface VanishedNode {
-  nodeId: string
+  nodeId: NodeId
   sinceMs: number
   state: 'cordoning' | 'cordoned' | 'left'
 }
@@ -207,7 +212,7 @@ export interface StoredChain {
 
 export interface DueChain {
   chainId: string
-  jobId: string
+  jobId: JobId
 }
 
 export interface ChainAnswer extends DueChain {
@@ -224,7 +229,7 @@ export interface NewWebhook {
   name: string
   url: string
   events: string[]
-  project: string | null
+  project: ProjectName | null
   enabled: boolean
   createdAtMs: number
   /** The old one signs as well until its time. */
@@ -245,7 +250,7 @@ export interface StoredWebhook extends NewWebhook {
 
 export interface NewEvent {
   event: string
-  project: string | null
+  project: ProjectName | null
   atMs: number
   data: Record<string, unknown>
 }
@@ -283,8 +288,8 @@ export interface RememberedAnswer extends Pick<AnswerClaim, 'fingerprint' | 'beg
 }
 
 export interface StoredVersion {
-  project: string
-  version: string
+  project: ProjectName
+  version: VersionName
   sha256: string | null
   sizeBytes: number | null
   spiders: string[] | null

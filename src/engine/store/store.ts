@@ -1,17 +1,22 @@
 import type {
   Attempt,
+  AttemptNumber,
   Deployment,
   Firing,
   JobFacets,
   JobFilter,
+  JobId,
   JobStatus,
+  NodeId,
   Outcome,
   Placement,
+  ProjectName,
   ProjectSettings,
   QueuePlace,
   Schedule,
   SealedText,
-  Transition
+  Transition,
+  VersionName
 } from '../../shared/contract/index.ts'
 import type { TimelineEntry, AttemptChange } from '../job-rules/attempt-change.ts'
 import type {
@@ -49,22 +54,22 @@ import type { SettingKey, SettingValue } from './settings.ts'
 
 /** Jobs as they are now, and what became of them. */
 export interface JobReader {
-  getJob(id: string): Promise<StoredJob | null>
-  getJobs(ids: string[]): Promise<StoredJob[]>
+  getJob(id: JobId): Promise<StoredJob | null>
+  getJobs(ids: JobId[]): Promise<StoredJob[]>
   /** Newest first, ids below `before`. `sinceMs` leaves out what was queued before it. */
-  listJobs(filter: JobFilter, page: { before: string | null; limit: number }): Promise<StoredJob[]>
+  listJobs(filter: JobFilter, page: { before: JobId | null; limit: number }): Promise<StoredJob[]>
   /** Each facet counts what the other filters leave: what choosing another of its values would give. Most first. */
   countFacets(filter: JobFilter): Promise<JobFacets>
   /** How many of these jobs have which status; unknown ids are not counted. */
-  countStatuses(ids: string[]): Promise<Partial<Record<JobStatus, number>>>
+  countStatuses(ids: JobId[]): Promise<Partial<Record<JobStatus, number>>>
   countByState(): Promise<{ queued: number; starting: number; running: number; ended: number }>
   /** Jobs that ended at or after this time, by outcome: the overview's figures. */
   countEndedSince(sinceMs: number): Promise<Record<Outcome, number>>
   /** The newest live or ended jobs by the jobid that Scrapyd clients know; newest first. */
-  findJobsByJobid(jobid: string, project: string | null): Promise<StoredJob[]>
+  findJobsByJobid(jobid: string, project: ProjectName | null): Promise<StoredJob[]>
   /** The jobs that ended last, newest end first, with where their newest attempt ran; those that never ran are left out. */
   listFinishedRuns(limit: number): Promise<FinishedRun[]>
-  listTimeline(jobId: string): Promise<Transition[]>
+  listTimeline(jobId: JobId): Promise<Transition[]>
 }
 
 /** Jobs, and how they come to be. */
@@ -75,7 +80,7 @@ export interface JobStore extends JobReader {
    * (`dependency`, then `not_before`, then `overlap`) where something must happen first; one whose dependency cannot come
    * true any more ends at once as cancelled. Rejects with JOB_NOT_FOUND where a dependency names no job.
    */
-  enqueueJobs(jobs: NewJob[]): Promise<string[]>
+  enqueueJobs(jobs: NewJob[]): Promise<JobId[]>
   /**
    * Writes runs that began before we knew of them, all or none: another server's history (ended), or a job that somebody else started
    * (adopted). They are never in the queue.
@@ -123,40 +128,40 @@ export interface ClaimStore {
 /** What operators and dispatching do with jobs that wait. */
 export interface QueueStore extends LaneReader, HoldStore, ClaimStore {
   /** Queued jobs only, held ones included; returns the ids that were queued. */
-  setPriority(ids: string[], priority: number, entry: TimelineEntry): Promise<string[]>
+  setPriority(ids: JobId[], priority: number, entry: TimelineEntry): Promise<JobId[]>
   /** Queued jobs only. They keep the order they were given in. `before` a job that is not queued changes nothing. */
-  reorder(ids: string[], to: QueuePlace, entry: TimelineEntry): Promise<string[]>
+  reorder(ids: JobId[], to: QueuePlace, entry: TimelineEntry): Promise<JobId[]>
   /** Queued jobs only. */
-  placeQueued(ids: string[], placement: Placement, entry: TimelineEntry): Promise<string[]>
+  placeQueued(ids: JobId[], placement: Placement, entry: TimelineEntry): Promise<JobId[]>
   /** Ends jobs that are queued: cancelled before they were sent. Returns the ids that were queued; others are untouched. */
-  cancelQueued(ids: string[], entry: TimelineEntry): Promise<string[]>
+  cancelQueued(ids: JobId[], entry: TimelineEntry): Promise<JobId[]>
   /** Undo of cancelQueued: jobs cancelled while queued go back to the queue under their old id. Returns the ids restored. */
-  restoreCancelled(ids: string[], entry: TimelineEntry): Promise<string[]>
+  restoreCancelled(ids: JobId[], entry: TimelineEntry): Promise<JobId[]>
   /**
    * Notes on live jobs (starting, running) that a cancel was asked; with a `cancel_asked` entry the first time.
    * Returns the ids that were live.
    */
-  askCancel(ids: string[], entry: TimelineEntry): Promise<string[]>
+  askCancel(ids: JobId[], entry: TimelineEntry): Promise<JobId[]>
 }
 
 /** Attempts, live and ended. */
 export interface AttemptReader {
   /** All attempts that have not ended, with their jobs: what the engine believes, read once at start. */
   listLiveAttempts(): Promise<Attempt[]>
-  listAttempts(jobId: string): Promise<Attempt[]>
+  listAttempts(jobId: JobId): Promise<Attempt[]>
   /** Attempts, ended ones too, that ran on a node under these jobids. */
-  findAttemptsOnNode(nodeId: string, runs: { project: string; jobid: string }[]): Promise<Attempt[]>
+  findAttemptsOnNode(nodeId: NodeId, runs: { project: ProjectName; jobid: string }[]): Promise<Attempt[]>
   /**
    * Whether one of these runs there is ours and was seen to succeed or fail before that attempt was begun: by the order in which both were
    * written down, whatever clocks said.
    */
   hasEndedBefore(
-    nodeId: string,
-    runs: { project: string; jobid: string }[],
-    attempt: { jobId: string; number: number }
+    nodeId: NodeId,
+    runs: { project: ProjectName; jobid: string }[],
+    attempt: { jobId: JobId; number: AttemptNumber }
   ): Promise<boolean>
   /** What was given as `gzip`. */
-  readArchivedLog(jobId: string, attemptNumber: number): Promise<Uint8Array | null>
+  readArchivedLog(jobId: JobId, attemptNumber: AttemptNumber): Promise<Uint8Array | null>
 }
 
 /** The only way in which an attempt, and its job with it, goes on. */
@@ -178,7 +183,7 @@ export interface AttemptWriter {
 /** Attempts and their logs. */
 export interface AttemptStore extends AttemptReader, AttemptWriter {
   /** `gzip`: the whole log, where it is small; null: it is a blob (output/log-archive.ts). */
-  markLogArchived(jobId: string, attemptNumber: number, gzip: Uint8Array | null): Promise<void>
+  markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, gzip: Uint8Array | null): Promise<void>
 }
 
 /** The fleet. */
@@ -186,7 +191,7 @@ export interface NodeStore {
   listNodes(): Promise<StoredNode[]>
   putNode(node: StoredNode): Promise<void>
   /** Forgets the node and what was deployed on it; its attempts stay in history. */
-  deleteNode(id: string): Promise<void>
+  deleteNode(id: NodeId): Promise<void>
 }
 
 /** Versions of projects, and where they are deployed. */
@@ -194,19 +199,19 @@ export interface VersionStore {
   listVersions(): Promise<StoredVersion[]>
   /** Insert or replace by (project, version), deployments included: a new egg under an old name is on no node yet. */
   putVersion(version: StoredVersion): Promise<void>
-  deleteVersion(project: string, version: string): Promise<void>
+  deleteVersion(project: ProjectName, version: VersionName): Promise<void>
   /** Insert or replace by (project, version, node). Rejects with VERSION_NOT_FOUND where there is no such version. */
-  putDeployment(project: string, version: string, deployment: Deployment): Promise<void>
-  deleteDeployment(project: string, version: string, nodeId: string): Promise<void>
+  putDeployment(project: ProjectName, version: VersionName, deployment: Deployment): Promise<void>
+  deleteDeployment(project: ProjectName, version: VersionName, nodeId: NodeId): Promise<void>
   /** Queued or live jobs that need this version (version null: any of the project). */
-  countJobsNeeding(project: string, version: string | null): Promise<number>
+  countJobsNeeding(project: ProjectName, version: VersionName | null): Promise<number>
 }
 
 /** What operators set for projects. */
 export interface ProjectSettingsStore {
   /** What operators set for projects, by name. */
   listProjectSettings(): Promise<Map<string, ProjectSettings>>
-  putProjectSettings(project: string, settings: ProjectSettings): Promise<void>
+  putProjectSettings(project: ProjectName, settings: ProjectSettings): Promise<void>
 }
 
 /** Who wants to know at once that something changed. */
@@ -237,7 +242,7 @@ export interface ScheduleReader {
    * spider that it runs; `project` and `name` are whole.
    */
   pageSchedules(
-    filter: { text?: string; project?: string; name?: string; pausedBy?: NonNullable<Schedule['pausedBy']>[] },
+    filter: { text?: string; project?: ProjectName; name?: string; pausedBy?: NonNullable<Schedule['pausedBy']>[] },
     page: { after: { name: string; id: string } | null; limit: number }
   ): Promise<{ schedules: StoredSchedule[]; total: number }>
 }
@@ -378,7 +383,7 @@ export interface DiscoveryStore {
   deleteSource(id: string): Promise<boolean>
   listVanishedNodes(): Promise<VanishedNode[]>
   putVanishedNodes(nodes: VanishedNode[]): Promise<void>
-  deleteVanishedNodes(nodeIds: string[]): Promise<void>
+  deleteVanishedNodes(nodeIds: NodeId[]): Promise<void>
 }
 
 /** The limits on what is live. */

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { isAbsolute, join } from 'node:path'
-import type { PythonState, UsageSample } from '../../shared/contract/index.ts'
+import type { JobId, PythonState, UsageSample } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { CancelWaitsMs } from '../../shared/run-limits.ts'
@@ -137,7 +137,7 @@ export class LocalNodeRoom {
   }
 
   /** Of the job's newest run on the local node. Throws JOB_NOT_FOUND. */
-  async usageOf(jobId: string): Promise<UsageSample[]> {
+  async usageOf(jobId: JobId): Promise<UsageSample[]> {
     const { store } = this.#parts
     if ((await store.getJob(jobId)) === null) {
       throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${jobId}; it may have been deleted`)

@@ -3,7 +3,7 @@
  * checked and what does not fit is left out. Features read it with `getRouteApi('/jobs').useSearch()`.
  */
 import { JOB_ID_PATTERN, NODE_ID_PATTERN } from '../../shared/ids.ts'
-import type { JobStatus } from '../../shared/contract/index.ts'
+import type { JobStatus, ProjectName, VersionName } from '../../shared/contract/index.ts'
 
 export const JOB_STATUSES: readonly JobStatus[] = [
   'queued',
@@ -17,7 +17,7 @@ export const JOB_STATUSES: readonly JobStatus[] = [
 
 export interface JobsSearch {
   status?: JobStatus[]
-  project?: string
+  project?: ProjectName
   spider?: string
   node?: string
   text?: string
@@ -37,11 +37,11 @@ export interface SchedulesSearch {
   edit?: string
   /** The filter of the table. */
   text?: string
-  project?: string
+  project?: ProjectName
 }
 export interface ProjectsSearch {
-  project?: string
-  version?: string
+  project?: ProjectName
+  version?: VersionName
   /** The log of its environment is open. */
   log?: boolean
 }

@@ -1,9 +1,10 @@
+import type { JobId, AttemptNumber } from '../../shared/contract/index.ts'
 import type { LogsClient } from './follow-log.ts'
 
 export interface DownloadLogOptions {
   readonly logs: Pick<LogsClient, 'read'>
-  readonly jobId: string
-  readonly attemptNumber?: number | undefined
+  readonly jobId: JobId
+  readonly attemptNumber?: AttemptNumber | undefined
   readonly fileName: string
   /** From 0 to 1. */
   readonly onProgress: (share: number) => void

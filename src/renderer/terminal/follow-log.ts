@@ -1,5 +1,5 @@
 import type { ContractRouterClient } from '@orpc/contract'
-import type { Contract, LogChunk } from '../../shared/contract/index.ts'
+import type { AttemptNumber, Contract, JobId, LogChunk } from '../../shared/contract/index.ts'
 
 export type LogsClient = ContractRouterClient<Contract>['logs']
 
@@ -13,8 +13,8 @@ export type FollowState =
 
 export interface FollowLogOptions {
   readonly logs: Pick<LogsClient, 'tail'>
-  readonly jobId: string
-  readonly attemptNumber?: number | undefined
+  readonly jobId: JobId
+  readonly attemptNumber?: AttemptNumber | undefined
   /** How much of the end of the log to begin with. */
   readonly tailBytes: number
   /** Takes a piece; the next one is pulled when the promise is fulfilled (flow control). */

@@ -10,6 +10,7 @@ import {
   IconTextWrap
 } from '@tabler/icons-react'
 import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
+import type { JobId, AttemptNumber } from '../../shared/contract/index.ts'
 import { explainError } from '../api/explain-error.ts'
 import { type KeyBinding, useKeys } from '../state/keys.ts'
 import { Kbd } from '../ui/kbd.tsx'
@@ -24,9 +25,9 @@ import { type LogSnapshot, LogView } from './log-view.ts'
 export interface LogTerminalProps {
   /** The whole client: its parts are proxies, made anew at each look, and nothing to hold on to. */
   client: { readonly logs: LogsClient }
-  jobId: string
+  jobId: JobId
   /** The newest attempt when left out. */
-  attemptNumber?: number
+  attemptNumber?: AttemptNumber
   /** Whose log it is, for its accessible name: `shop/prices on eu-1`. */
   title: string
   /** What the download is called. */

@@ -2,7 +2,7 @@ import { SearchAddon } from '@xterm/addon-search'
 import { WebglAddon } from '@xterm/addon-webgl'
 import { FitAddon } from '@xterm/addon-fit'
 import type { Terminal } from '@xterm/xterm'
-import type { LogChunk } from '../../shared/contract/index.ts'
+import type { AttemptNumber, JobId, LogChunk } from '../../shared/contract/index.ts'
 import { type FollowState, followLog, type LogsClient } from './follow-log.ts'
 import { LogBuffer } from './log-buffer.ts'
 import { LOG_LEVELS, type LogLevel, type LogLine, paintLogLine, plainLogLine } from './log-line.ts'
@@ -33,8 +33,8 @@ export interface LogSnapshot {
 
 export interface LogViewOptions {
   readonly logs: LogsClient
-  readonly jobId: string
-  readonly attemptNumber?: number | undefined
+  readonly jobId: JobId
+  readonly attemptNumber?: AttemptNumber | undefined
   readonly onChange: () => void
   /** Reading older lines failed; the view stays as it is. */
   readonly onError: (error: unknown) => void

@@ -1,8 +1,9 @@
+import type { JobId, AttemptNumber } from '../../shared/contract/index.ts'
 import type { LogsClient } from './follow-log.ts'
 
 export interface LogRange {
-  readonly jobId: string
-  readonly attemptNumber?: number | undefined
+  readonly jobId: JobId
+  readonly attemptNumber?: AttemptNumber | undefined
   readonly start: number
   readonly end: number
 }

@@ -1,5 +1,6 @@
 import { Button, Group, Modal } from '@mantine/core'
 import { useState } from 'react'
+import type { NodeId } from '../../shared/contract/index.ts'
 import { DialogText } from './dialog.tsx'
 import { useApi } from '../api/api.tsx'
 import type { Client } from '../api/wire.ts'
@@ -7,7 +8,7 @@ import { notifyDone, notifyError } from './notify.tsx'
 import { plural } from './numbers.ts'
 
 /** Gives up what is live on a node that does not answer, after saying what that means. */
-export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: string; nodeName: string }) {
+export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: NodeId; nodeName: string }) {
   const { client } = useApi()
   const [ids, setIds] = useState<string[] | null>(null)
   const [isBusy, setBusy] = useState(false)
@@ -64,7 +65,7 @@ export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: string; nodeN
   )
 }
 
-async function liveOn(client: Client, nodeId: string): Promise<string[]> {
+async function liveOn(client: Client, nodeId: NodeId): Promise<string[]> {
   const ids: string[] = []
   let before: string | undefined
   do {

@@ -3,7 +3,7 @@ import { createRouterClient } from '@orpc/server'
 import type { EngineRouter } from '../../engine/router/router.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
-import type { LogChunk } from '../../shared/contract/index.ts'
+import type { AttemptNumber, JobId, LogChunk } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { toWireError } from '../../shared/wire-errors.ts'
 import { createLineReader, type LogLine } from './log-lines.ts'
@@ -17,7 +17,7 @@ export const END_ID = 'end'
 
 export interface Place {
   /** null: the newest, or the first once there is one. */
-  attemptNumber: number | null
+  attemptNumber: AttemptNumber | null
   offset: number
 }
 
@@ -35,7 +35,7 @@ export function parsePlace(lastEventId: string): Place {
 
 interface Options {
   router: EngineRouter
-  jobId: string
+  jobId: JobId
   from: Place
   clock: Clock
   logger: Logger

@@ -1,3 +1,4 @@
+import type { ProjectName } from '../../shared/contract/index.ts'
 import type { FileTree, ScrapydJobs, ScrapydRun } from '../../engine/scrapyd-commands/fleet-as-scrapyd.ts'
 import { keepText, type PythonJsonValue } from './python-json.ts'
 
@@ -52,7 +53,11 @@ function makeFields(jobs: ScrapydJobs, options: Options): Fields {
 }
 
 /** Host-relative and, as in Scrapyd, not percent-encoded. */
-export function fileUrl(tree: FileTree, run: { project: string; spider: string }, file: string | null): string | null {
+export function fileUrl(
+  tree: FileTree,
+  run: { project: ProjectName; spider: string },
+  file: string | null
+): string | null {
   return file === null ? null : `/${tree}/${run.project}/${run.spider}/${file}`
 }
 

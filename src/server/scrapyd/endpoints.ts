@@ -1,4 +1,5 @@
 import { posix } from 'node:path'
+import type { ProjectName } from '../../shared/contract/index.ts'
 import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/fleet-as-scrapyd.ts'
 import { describeJobs } from './describe-jobs.ts'
 import type { FormValues } from './form-values.ts'
@@ -154,7 +155,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
  * The directory that a project's name means to Scrapyd 1.6, which refuses those that are not one below its eggs
  * directory.
  */
-function directoryOf(project: string): string {
+function directoryOf(project: ProjectName): string {
   if (project.includes('\0')) throw new ScrapydAnswerError('ValueError: embedded null byte')
   const name = posix.normalize(project).replace(/(?<=.)\/$/, '')
   if (name === '..' || name.includes('/')) throw new ScrapydAnswerError(`DirectoryTraversalError: ${project}`)
@@ -164,7 +165,7 @@ function directoryOf(project: string): string {
 /**
  * Unlike Scrapyd: there the empty name and `.` mean the eggs directory itself, and delproject deletes every egg (3.9).
  */
-function refuseEveryProject(directory: string, project: string): void {
+function refuseEveryProject(directory: string, project: ProjectName): void {
   if (directory === '') throw new ScrapydAnswerError(`DirectoryTraversalError: ${project}`)
 }
 

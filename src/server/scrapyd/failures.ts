@@ -1,11 +1,12 @@
+import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
 import type { FormValues } from './form-values.ts'
 import { ScrapydAnswerError } from './parameters.ts'
 
 /** What a request names; Scrapyd names it again in its error. */
 export interface Asked {
-  project: string
-  version: string
+  project: ProjectName
+  version: VersionName
   spider: string
 }
 

@@ -1,3 +1,4 @@
+import type { ProjectName } from '../../shared/contract/index.ts'
 import type { ScrapydJobs, ScrapydRun } from '../../engine/scrapyd-commands/fleet-as-scrapyd.ts'
 import { fileUrl, formatLocalTime } from './describe-jobs.ts'
 import { escapeHtml } from './escape-html.ts'
@@ -20,12 +21,12 @@ export function jobsPage(jobs: ScrapydJobs, options: JobsPageOptions): string {
     (column) => (column !== 'Items' || options.hasItems) && (column !== 'Cancel' || options.hasCancel)
   )
   const base = escapeHtml(options.base)
-  const names = ({ project, spider, jobid }: { project: string; spider: string; jobid: string }): Row => ({
+  const names = ({ project, spider, jobid }: { project: ProjectName; spider: string; jobid: string }): Row => ({
     Project: escapeHtml(project),
     Spider: escapeHtml(spider),
     Job: escapeHtml(jobid)
   })
-  const cancel = ({ project, jobid }: { project: string; jobid: string }): string => `
+  const cancel = ({ project, jobid }: { project: ProjectName; jobid: string }): string => `
                 <form method="post" onsubmit="return confirm('Are you sure?');" action="${base}/cancel.json">
                 <input type="hidden" name="project" value="${escapeHtml(project)}">
                 <input type="hidden" name="job" value="${escapeHtml(jobid)}">

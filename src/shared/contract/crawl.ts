@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { JobId, ScheduleId } from './ids.ts'
+import { JobId, ProjectName, ScheduleId } from './ids.ts'
 import { isSet, knownForMs, write } from './operation.ts'
 import { MomentMs } from './moment.ts'
 
@@ -37,7 +37,7 @@ export const CrawlInput = z.object({
   /** Whose order it is: what others ordered is no answer to it. */
   user_id: z.string().min(1).max(200).optional(),
   /** Absent: the one project that has the spider. */
-  project: z.string().min(1).max(200).optional(),
+  project: ProjectName.optional(),
   spider: z.string().min(1).max(200),
   start_urls: z.array(z.string().min(1).max(4_000)).max(10_000).optional(),
   depth: z.number().int().min(0).max(1_000).optional(),

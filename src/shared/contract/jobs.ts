@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { JobId, NodeId } from './ids.ts'
+import { AttemptNumber, JobId, NodeId, ProjectName, ToldProject, ToldVersion, VersionName } from './ids.ts'
 import { ask, isSet, knownForMs, read, write } from './operation.ts'
 import { MomentMs } from './moment.ts'
 
@@ -119,9 +119,9 @@ export const Job = z.object({
   id: JobId,
   /** The id that Scrapyd clients see; equal to `id` unless the client of schedule.json brought its own. */
   jobid: z.string(),
-  project: z.string(),
+  project: ToldProject,
   /** null: the latest at the time the job is sent, as Scrapyd does. */
-  version: z.string().nullable(),
+  version: ToldVersion.nullable(),
   spider: z.string(),
   settings: StringMap,
   args: StringMap,
@@ -191,12 +191,12 @@ export const ATTEMPT_REASONS = { givenUp: 'given up', takenBack: 'taken back', n
 
 export const Attempt = z.object({
   jobId: JobId,
-  number: z.number().int().positive(),
+  number: AttemptNumber,
   /** The jobid on the node. */
   jobid: z.string(),
   nodeId: NodeId,
-  project: z.string(),
-  version: z.string(),
+  project: ToldProject,
+  version: ToldVersion,
   spider: z.string(),
   state: AttemptState,
   result: AttemptResult.nullable(),
@@ -306,8 +306,8 @@ export const JobFacets = z.object({
 export type JobFacets = z.infer<typeof JobFacets>
 
 export const RunInput = z.object({
-  project: z.string().min(1).max(200),
-  version: z.string().min(1).max(200).nullable().optional(),
+  project: ProjectName,
+  version: VersionName.nullable().optional(),
   spiders: z.array(z.string().min(1).max(200)).min(1).max(1000),
   settings: StringMap.optional(),
   args: StringMap.optional(),

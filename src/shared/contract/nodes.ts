@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { JobId, NodeId } from './ids.ts'
+import { JobId, NodeId, ProjectName, ToldProject } from './ids.ts'
 import { ask, read, write } from './operation.ts'
 import { Job, NodeTag, UsageSample } from './jobs.ts'
 
@@ -20,7 +20,7 @@ export type NodeMode = z.infer<typeof NodeMode>
 export const NodeRun = z.object({
   jobId: JobId.nullable(),
   jobid: z.string(),
-  project: z.string(),
+  project: ToldProject,
   spider: z.string(),
   state: z.enum(['starting', 'running']),
   sinceMs: z.number().nullable(),
@@ -128,7 +128,7 @@ export const ProbeResult = z.object({
 export type ProbeResult = z.infer<typeof ProbeResult>
 
 const ById = z.object({ id: NodeId })
-const ExternalJob = ById.extend({ project: z.string().min(1).max(200), jobid: z.string().min(1).max(500) })
+const ExternalJob = ById.extend({ project: ProjectName, jobid: z.string().min(1).max(500) })
 
 export const nodesContract = {
   list: read('viewer')

@@ -1,6 +1,6 @@
 import { eventIterator } from '@orpc/contract'
 import { z } from 'zod'
-import { NodeId, ProjectName, VersionName } from './ids.ts'
+import { NodeId, ProjectName, ToldProject, ToldVersion, VersionName } from './ids.ts'
 import { read, write } from './operation.ts'
 import { RetryPolicy, RunLimits } from './jobs.ts'
 
@@ -19,8 +19,8 @@ export const Deployment = z.object({
 export type Deployment = z.infer<typeof Deployment>
 
 export const Version = z.object({
-  project: z.string(),
-  version: z.string(),
+  project: ToldProject,
+  version: ToldVersion,
   /** null: we only saw it on nodes and have no egg of our own to send. */
   sha256: z.string().nullable(),
   sizeBytes: z.number().int().nullable(),
@@ -67,9 +67,9 @@ export const DEFAULT_PROJECT_SETTINGS: ProjectSettings = ProjectSettings.parse({
 })
 
 export const Project = z.object({
-  name: z.string(),
+  name: ToldProject,
   /** The version that a job without a version gets. */
-  latestVersion: z.string().nullable(),
+  latestVersion: ToldVersion.nullable(),
   settings: ProjectSettings,
   /** Newest upload first. */
   versions: z.array(Version)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ProjectName, ToldProject } from './ids.ts'
 import { read, write } from './operation.ts'
 import { NodeTag, Waiting } from './jobs.ts'
 
@@ -9,7 +10,7 @@ import { NodeTag, Waiting } from './jobs.ts'
  */
 export const LimitRule = z.object({
   id: z.string().regex(/^[0-9a-f]{1,32}$/),
-  project: z.string().min(1).max(200).nullable(),
+  project: ProjectName.nullable(),
   spider: z.string().min(1).max(200).nullable(),
   tag: NodeTag.nullable(),
   perNode: z.boolean(),
@@ -20,7 +21,7 @@ export type LimitRule = z.infer<typeof LimitRule>
 /** Queued jobs that are alike to placement, how many there are, and what they wait for. */
 export const LaneSummary = z.object({
   lane: z.string(),
-  project: z.string(),
+  project: ToldProject,
   spider: z.string(),
   depth: z.number().int(),
   waiting: Waiting

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { JobId, NodeId, ScheduleId } from './ids.ts'
+import { JobId, NodeId, ProjectName, ScheduleId, VersionName } from './ids.ts'
 import { ask, read, write } from './operation.ts'
 import { Dependency, RetryPolicy, RunLimits, TagTerm } from './jobs.ts'
 import { MomentMs, MomentOfQueryMs } from './moment.ts'
@@ -9,8 +9,8 @@ import { MomentMs, MomentOfQueryMs } from './moment.ts'
  * matrix.
  */
 export const RunTemplate = z.object({
-  project: z.string().min(1).max(200),
-  version: z.string().min(1).max(200).nullable().default(null),
+  project: ProjectName,
+  version: VersionName.nullable().default(null),
   spiders: z.array(z.string().min(1).max(200)).min(1).max(100),
   settings: z.record(z.string(), z.string()).default({}),
   /**
@@ -171,7 +171,7 @@ export type Schedule = z.infer<typeof Schedule>
 export const ChainSettings = z.object({
   name: z.string().min(1).max(200),
   enabled: z.boolean().default(true),
-  project: z.string().min(1).max(200),
+  project: ProjectName,
   /** `*` stands for anything. */
   spider: z.string().min(1).max(200),
   /** `failed` stands for lost as well; `ended` for any end, a cancel too. */

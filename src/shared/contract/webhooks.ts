@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { WebhookId } from './ids.ts'
+import { ProjectName, WebhookId } from './ids.ts'
 import { read, write } from './operation.ts'
 
 export const WebhookEvent = z.enum([
@@ -19,7 +19,7 @@ export const WebhookSettings = z.object({
   url: z.string().min(1).max(2_000),
   events: z.array(WebhookEvent).min(1).max(20),
   /** Only of this project; null: of all. */
-  project: z.string().min(1).max(200).nullable().default(null),
+  project: ProjectName.nullable().default(null),
   enabled: z.boolean().default(true)
 })
 export type WebhookSettings = z.infer<typeof WebhookSettings>

@@ -1,4 +1,4 @@
-import type { Waiting } from '../../../shared/contract/index.ts'
+import type { NodeId, ProjectName, VersionName, Waiting } from '../../../shared/contract/index.ts'
 import { describeTags } from '../../../shared/tag-terms.ts'
 import type { QueueLine } from '../../queue/fair-order.ts'
 import type { EggState, NodeIndex, PlacementSummary, WhyNotReady } from './node-index.ts'
@@ -7,7 +7,7 @@ interface Asked {
   nodes: NodeIndex
   whyNotReady: WhyNotReady
   versionOf: (line: QueueLine) => string | null
-  eggState: (nodeId: string, project: string, version: string) => EggState
+  eggState: (nodeId: NodeId, project: ProjectName, version: VersionName) => EggState
 }
 
 /**
@@ -61,7 +61,7 @@ function explainEgg(line: QueueLine, { nodes, versionOf, eggState, whyNotReady }
   const { able } = nodes.summaryOf(line.placement, line.placementKey)
   const open = [...nodes.open()].filter(({ id }) => able.has(id) && whyNotReady(id, line.project) === null)
   if (open.length === 0) return null
-  const stateOn = (id: string) => eggState(id, line.project, version)
+  const stateOn = (id: NodeId) => eggState(id, line.project, version)
   const sending = open.find(({ id }) => stateOn(id) === 'sending')
   if (sending !== undefined) {
     return { code: 'egg_on_its_way', text: `version ${version} is being sent to ${sending.name}` }

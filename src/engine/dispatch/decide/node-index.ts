@@ -1,15 +1,15 @@
-import type { NodeMode, Placement } from '../../../shared/contract/index.ts'
+import type { NodeId, NodeMode, Placement, ProjectName } from '../../../shared/contract/index.ts'
 import { meetsTags } from '../../../shared/tag-terms.ts'
 
 /** Why a node that answers cannot run a project now, in words that follow the node's name; null: it can. */
-export type WhyNotReady = (nodeId: string, project: string) => string | null
+export type WhyNotReady = (nodeId: NodeId, project: ProjectName) => string | null
 
 /** `absent`: we have the egg and may send it. `never`: we have none to send, or sending failed and waits for its back-off. */
 export type EggState = 'present' | 'sending' | 'absent' | 'never'
 
 /** What placement may know of a node. */
 export interface PlaceableNode {
-  id: string
+  id: NodeId
   name: string
   slots: number
   /** How many may wait in its own queue besides those in its slots. */
@@ -69,7 +69,7 @@ export class NodeIndex {
     return this.#nodes.size
   }
 
-  get(id: string): PlaceableNode | undefined {
+  get(id: NodeId): PlaceableNode | undefined {
     return this.#nodes.get(id)
   }
 
@@ -90,7 +90,7 @@ export class NodeIndex {
     if (before === undefined || differs(before, node)) this.#summaries.clear()
   }
 
-  remove(id: string): void {
+  remove(id: NodeId): void {
     if (!this.#nodes.delete(id)) return
     this.#open.delete(id)
     this.#summaries.clear()

@@ -1,4 +1,4 @@
-import type { Waiting } from '../../../shared/contract/index.ts'
+import type { JobId, NodeId, ProjectName, VersionName, Waiting } from '../../../shared/contract/index.ts'
 import { FairOrder, type Head, type ProjectShare, type QueueLane, type QueueLine } from '../../queue/fair-order.ts'
 import { Heap } from '../../queue/heap.ts'
 import { type CountedRule, describeReached, liveOf } from '../../queue/limits.ts'
@@ -12,18 +12,18 @@ export type { EggState, WhyNotReady } from './node-index.ts'
 export interface PlaceInput {
   lines: Iterable<QueueLine>
   nodes: NodeIndex
-  shareOf: (project: string) => ProjectShare
+  shareOf: (project: ProjectName) => ProjectShare
   isPaused: boolean
-  isProjectPaused: (project: string) => boolean
+  isProjectPaused: (project: ProjectName) => boolean
   /** The version that a line's jobs run with when sent now; null: there is none. */
   versionOf: (line: QueueLine) => string | null
-  eggState: (nodeId: string, project: string, version: string) => EggState
+  eggState: (nodeId: NodeId, project: ProjectName, version: VersionName) => EggState
   whyNotReady: WhyNotReady
   /** The node refused this job lately and gets it again only after a while. */
-  isHeldBack: (jobId: string, nodeId: string) => boolean
+  isHeldBack: (jobId: JobId, nodeId: NodeId) => boolean
   hasLimits: boolean
   /** The limits that hold for a spider, with what is live now; none are changed. */
-  rulesFor: (project: string, spider: string) => readonly CountedRule[]
+  rulesFor: (project: ProjectName, spider: string) => readonly CountedRule[]
   /** No more than so many jobs at once. */
   assignmentsMax: number
 }
@@ -32,8 +32,8 @@ export interface Assignment {
   job: QueueHead
   lane: string
   line: QueueLine
-  nodeId: string
-  version: string
+  nodeId: NodeId
+  version: VersionName
   /** For the timeline: `1 of 4 slots free, has the egg`. */
   because: string
 }
@@ -41,7 +41,7 @@ export interface Assignment {
 export interface Plan {
   assignments: Assignment[]
   /** Eggs to send so that waiting jobs can go to these nodes; never more nodes than jobs that would use them. */
-  uploads: { nodeId: string; project: string; version: string }[]
+  uploads: { nodeId: NodeId; project: ProjectName; version: VersionName }[]
   /** Why whatever is left over waits; a line with jobs left has an entry, or each of its lanes that has some. */
   waiting: WaitingPlan
   /** As many were placed as were allowed, or heads ran out: more could go, and nothing is said of what was not looked at. */
@@ -64,7 +64,7 @@ export function place(input: PlaceInput): Plan {
 
 /** What a line may choose from, found when its first job is looked at. */
 interface Choice {
-  version: string
+  version: VersionName
   /** With room and the egg. */
   ready: Heap<RankedNode>
   /** The egg is on its way there; each will serve one of the jobs that wait. */
@@ -242,7 +242,7 @@ class Placing {
     return node!
   }
 
-  #assign(node: PlaceableNode, { line, lane, job }: Head, version: string, rules: readonly CountedRule[]): void {
+  #assign(node: PlaceableNode, { line, lane, job }: Head, version: VersionName, rules: readonly CountedRule[]): void {
     const used = this.#usedOn(node)
     const free = node.slots - used
     const because =
@@ -364,7 +364,7 @@ function limitReached(counted: CountedRule, live: number): Waiting {
   return { code: 'limit', text: describeReached(counted.rule, counted.rule.perNode ? 0 : live) }
 }
 
-function eggOnItsWay(node: PlaceableNode, version: string): Waiting {
+function eggOnItsWay(node: PlaceableNode, version: VersionName): Waiting {
   return { code: 'egg_on_its_way', text: `version ${version} is being sent to ${node.name}` }
 }
 

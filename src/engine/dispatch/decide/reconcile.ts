@@ -1,10 +1,10 @@
-import type { AttemptState } from '../../../shared/contract/index.ts'
+import type { AttemptState, ProjectName } from '../../../shared/contract/index.ts'
 import type { SeenJob, Snapshot } from '../../nodes/node-client.ts'
 
 /** What we believe of one live attempt on the node that the snapshot is of. */
 export interface BelievedAttempt {
   key: string
-  project: string
+  project: ProjectName
   jobid: string
   state: Exclude<AttemptState, 'ended'>
   /**
@@ -135,6 +135,6 @@ function isProved(absence: Absence, snapshot: Snapshot, nodePollIntervalMs: numb
 }
 
 /** A jobid is known to a node within its project; 1.2 leaves the project out only where the client put it back in. */
-function identity(job: { project: string; jobid: string }): string {
+function identity(job: { project: ProjectName; jobid: string }): string {
   return `${job.project}\n${job.jobid}`
 }

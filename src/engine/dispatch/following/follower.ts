@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import type { NodeId, ProjectName } from '../../../shared/contract/index.ts'
 import { type ClockEstimate, trueTime, trueTimeBetween } from '../../nodes/clock-offset.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../../nodes/node-client.ts'
@@ -70,7 +71,7 @@ export class Follower {
   }
 
   /** Only the lists (or a log) can tell about something there: look at them at each poll. */
-  wantsSnapshot(nodeId: string): boolean {
+  wantsSnapshot(nodeId: NodeId): boolean {
     return this.#context.live.ofNode(nodeId).some((one) => isUnresolved(one) || this.#absences.has(one.key))
   }
 
@@ -83,7 +84,7 @@ export class Follower {
   }
 
   /** Somebody's job there has this jobid, ended ones included: a second one could not be told from it. */
-  isListed(node: FleetNode, project: string, jobid: string): boolean {
+  isListed(node: FleetNode, project: ProjectName, jobid: string): boolean {
     const { pending, running, finished } = this.#newest.get(node) ?? { pending: [], running: [], finished: [] }
     return [pending, running, finished].some((list) =>
       list.some((job) => job.jobid === jobid && job.project === project)

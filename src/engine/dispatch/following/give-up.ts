@@ -1,4 +1,4 @@
-import { ATTEMPT_REASONS } from '../../../shared/contract/index.ts'
+import { ATTEMPT_REASONS, type JobId, type NodeId } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { conclude } from '../ending/conclude.ts'
@@ -43,12 +43,12 @@ export class GiveUp {
   }
 
   /** It has left the fleet. */
-  forget(nodeId: string): void {
+  forget(nodeId: NodeId): void {
     this.#awaySinceMs.delete(nodeId)
   }
 
   /** By hand; returns the jobs that were live on a node that does not answer. */
-  giveUpJobs(jobIds: string[]): Promise<string[]> {
+  giveUpJobs(jobIds: JobId[]): Promise<string[]> {
     const { live, fleet } = this.#context
     const ours = jobIds.map((jobId) => live.ofJob(jobId)).filter((one) => one !== undefined)
     const isLost = (one: LiveAttempt) => {
@@ -59,7 +59,7 @@ export class GiveUp {
   }
 
   /** The node has another address now: what was sent to the old one cannot be looked for there any more. */
-  giveUpUnresolved(nodeId: string): Promise<string[]> {
+  giveUpUnresolved(nodeId: NodeId): Promise<string[]> {
     const unresolved = this.#context.live
       .ofNode(nodeId)
       .filter(({ state }) => state === 'sending' || state === 'uncertain')

@@ -1,4 +1,4 @@
-import { type Attempt, ATTEMPT_REASONS } from '../../../shared/contract/index.ts'
+import { type Attempt, ATTEMPT_REASONS, type NodeId } from '../../../shared/contract/index.ts'
 import { LAST_STEP, signalOfStep, waitAfterStep } from '../../../shared/stop-ladder.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../../nodes/node-client.ts'
@@ -55,12 +55,12 @@ export class ReturnedRuns {
   }
 
   /** Only the lists tell whether a run came back there, or has ended that is being stopped. */
-  wantsSnapshot(nodeId: string): boolean {
+  wantsSnapshot(nodeId: NodeId): boolean {
     return this.#expecting.has(nodeId) || this.#stopping.has(nodeId)
   }
 
   /** What was given up there may still run there: nothing is sent to it before its lists have told. */
-  isExpecting(nodeId: string): boolean {
+  isExpecting(nodeId: NodeId): boolean {
     return this.#expecting.has(nodeId)
   }
 

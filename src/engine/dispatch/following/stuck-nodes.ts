@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import { ATTEMPT_REASONS } from '../../../shared/contract/index.ts'
+import { ATTEMPT_REASONS, type NodeId } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type Snapshot } from '../../nodes/node-client.ts'
@@ -42,14 +42,14 @@ export class StuckNodes {
   }
 
   /** Why it gets no jobs now, in words that follow its name; null: it may have some (`roomFor` tells how many). */
-  whyStuck(nodeId: string): string | null {
+  whyStuck(nodeId: NodeId): string | null {
     const stuck = this.#watches.get(nodeId)?.stuck ?? null
     if (stuck === null) return null
     return this.roomFor(nodeId) > 0 ? null : 'accepts jobs but starts none'
   }
 
   /** How many more jobs it may be given now: a node on probation gets one, and the next when that has started. */
-  roomFor(nodeId: string): number {
+  roomFor(nodeId: NodeId): number {
     const stuck = this.#watches.get(nodeId)?.stuck ?? null
     if (stuck === null) return Number.POSITIVE_INFINITY
     if (!isOnProbation(stuck, this.#context.clock.monotonicMs())) return 0
@@ -58,7 +58,7 @@ export class StuckNodes {
   }
 
   /** Wall time. */
-  stuckSinceMs(nodeId: string): number | null {
+  stuckSinceMs(nodeId: NodeId): number | null {
     return this.#sinceMs.get(nodeId) ?? null
   }
 
@@ -119,7 +119,7 @@ export class StuckNodes {
   }
 
   /** It has left the fleet. */
-  forget(nodeId: string): void {
+  forget(nodeId: NodeId): void {
     for (const kept of [this.#watches, this.#sinceMs, this.#onProbation, this.#wasDown]) kept.delete(nodeId)
   }
 

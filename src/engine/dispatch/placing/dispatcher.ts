@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import type { NodeId, ProjectName, VersionName } from '../../../shared/contract/index.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { problemOfPathPart } from '../../projects/names.ts'
 import type { QueueLine } from '../../queue/fair-order.ts'
@@ -238,7 +239,7 @@ export class Dispatcher {
     job: { id: string; jobid: string },
     { project }: QueueLine,
     number: number,
-    nodeId: string
+    nodeId: NodeId
   ): Promise<string> {
     const own = withNumber(job.id, number)
     const wanted = withNumber(job.jobid, number)
@@ -249,7 +250,7 @@ export class Dispatcher {
     return namesakes.at(-1)?.id === job.id ? wanted : own
   }
 
-  #sendEgg(upload: { nodeId: string; project: string; version: string }): void {
+  #sendEgg(upload: { nodeId: NodeId; project: ProjectName; version: VersionName }): void {
     const { distribution, fleet, logger } = this.#context
     const sent = distribution.ensure(upload.nodeId, upload.project, upload.version)
     const observed = fleet.get(upload.nodeId)?.observer.duringLongCall(sent) ?? sent

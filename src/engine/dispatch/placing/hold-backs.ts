@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import type { JobId, NodeId } from '../../../shared/contract/index.ts'
 import { type Clock, Timers } from '../../runtime/clock.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
@@ -21,7 +22,7 @@ export class HoldBacks {
     this.#timers = new Timers(clock)
   }
 
-  isHeld(jobId: string, nodeId: string): boolean {
+  isHeld(jobId: JobId, nodeId: NodeId): boolean {
     return this.#held.size > 0 && (this.#held.get(`${jobId}/${nodeId}`)?.untilMs ?? 0) > this.#clock.monotonicMs()
   }
 

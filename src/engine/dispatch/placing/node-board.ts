@@ -1,3 +1,4 @@
+import type { NodeId } from '../../../shared/contract/index.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import type { DispatchContext } from '../context.ts'
 import type { Follower } from '../following/follower.ts'
@@ -38,7 +39,7 @@ export class NodeBoard {
   }
 
   /** Its slots, or the requests on their way to it, are others than they were: the next `refresh` compares them. */
-  markStale(nodeId: string): void {
+  markStale(nodeId: NodeId): void {
     this.#stale.add(nodeId)
   }
 

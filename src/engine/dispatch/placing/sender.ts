@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import { SECRET_MASK, type Attempt } from '../../../shared/contract/index.ts'
+import { SECRET_MASK, type Attempt, type JobId, type NodeId } from '../../../shared/contract/index.ts'
 import { LOST_ARGUMENTS } from '../../../shared/reserved-arguments.ts'
 import { effectiveLimits, hasLocalOnlyLimits } from '../../../shared/run-limits.ts'
 import { maskSecrets, secretValues, withSecrets } from '../../../shared/secret-values.ts'
@@ -39,7 +39,7 @@ export class Sender {
   #requestCount = 0
 
   /** `requests`: `requestsTo` tells another number; by -1: a request on its way is one no more. */
-  readonly events = new EventEmitter<{ requests: [change: { nodeId: string; by: 1 | -1 }] }>()
+  readonly events = new EventEmitter<{ requests: [change: { nodeId: NodeId; by: 1 | -1 }] }>()
 
   constructor(context: DispatchContext, holdBacks: HoldBacks) {
     this.#context = context
@@ -56,7 +56,7 @@ export class Sender {
   }
 
   /** Requests on their way, to one node or to all. */
-  requestsTo(nodeId: string): number {
+  requestsTo(nodeId: NodeId): number {
     return this.#requests.get(nodeId) ?? 0
   }
 
@@ -178,7 +178,7 @@ export class Sender {
     })
   }
 
-  async #counted<T>(nodeId: string, request: Promise<T>): Promise<T> {
+  async #counted<T>(nodeId: NodeId, request: Promise<T>): Promise<T> {
     this.#requests.set(nodeId, this.requestsTo(nodeId) + 1)
     this.#requestCount += 1
     this.events.emit('requests', { nodeId, by: 1 })
@@ -248,7 +248,7 @@ export class Sender {
   }
 
   /** A job that is cancelled or expires in the queue does not come back to be forgotten: the oldest go when there are many. */
-  #rememberRefusals(jobId: string, count: number): void {
+  #rememberRefusals(jobId: JobId, count: number): void {
     this.#refusals.delete(jobId)
     this.#refusals.set(jobId, count)
     if (this.#refusals.size <= REFUSALS_REMEMBERED_MAX) return

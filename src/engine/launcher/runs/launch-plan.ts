@@ -1,5 +1,6 @@
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type { ProjectName } from '../../../shared/contract/index.ts'
 import { secretValues } from '../../../shared/secret-values.ts'
 import { type ResourceLimits, resourceLimitsOf } from './limits.ts'
 import type { RunSpec } from './run-directory.ts'
@@ -22,7 +23,7 @@ export interface RunDirectories {
 export interface LaunchPlan {
   id: string
   python: string
-  project: string
+  project: ProjectName
   spider: string
   /** What the spider sees as sys.argv[1:]. */
   arguments: string[]
@@ -82,7 +83,7 @@ export function planLaunch(
   }
 }
 
-export function logFileOf(logsDirectory: string, run: { project: string; spider: string; jobid: string }): string {
+export function logFileOf(logsDirectory: string, run: { project: ProjectName; spider: string; jobid: string }): string {
   return join(logsDirectory, run.project, run.spider, `${run.jobid}.log`)
 }
 
@@ -92,7 +93,7 @@ const URL_PARTS = /^([a-z][a-z0-9+.-]+:)(\/\/[^/?#]*)?([^?#]*)(.*)$/is
 /** Null where items do not go to files. */
 export function itemsFileOf(
   itemsDirectory: string | null,
-  run: { project: string; spider: string; jobid: string }
+  run: { project: ProjectName; spider: string; jobid: string }
 ): string | null {
   return feedOf(itemsDirectory, run)?.file ?? null
 }
@@ -100,7 +101,7 @@ export function itemsFileOf(
 /** Where the items of a run go, as Scrapyd names it: below a folder (`file` says which), or below a URL's path. */
 function feedOf(
   itemsDirectory: string | null,
-  { project, spider, jobid }: { project: string; spider: string; jobid: string }
+  { project, spider, jobid }: { project: ProjectName; spider: string; jobid: string }
 ): { url: string; file: string | null } | null {
   if (itemsDirectory === null) return null
   const folder = FILE_URL.exec(itemsDirectory)?.[1] ?? itemsDirectory

@@ -1,10 +1,11 @@
 import { lstat, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { ProjectName } from '../../../shared/contract/index.ts'
 import type { Logger } from '../../runtime/logger.ts'
 
 export interface Pruner {
   /** A job of this spider starts: what is too old goes, soon, not before the job. */
-  prune(project: string, spider: string): void
+  prune(project: ProjectName, spider: string): void
   /** Resolves when nothing is under way. */
   settled(): Promise<void>
 }
@@ -20,7 +21,7 @@ export function createPruner(options: {
   isNeeded: (jobid: string) => boolean
   logger: Logger
 }): Pruner {
-  const waiting = new Map<string, [project: string, spider: string]>()
+  const waiting = new Map<string, [project: ProjectName, spider: string]>()
   let working: Promise<void> | null = null
 
   return {

@@ -1,5 +1,6 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { ProjectName, VersionName } from '../../../shared/contract/index.ts'
 import type { NodeSignal } from '../../nodes/node-client.ts'
 import { type Clock, sleep, type Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -47,7 +48,7 @@ export interface RunListOptions {
   /** The Python to start a run with; null while there is none: it then waits. */
   python: (spec: RunSpec) => string | null
   /** Where the code of a project is; null when it is not there any more. */
-  source: (project: string, version: string) => Promise<RunSource | null>
+  source: (project: ProjectName, version: VersionName) => Promise<RunSource | null>
   directories: RunDirectories
   /** null: every start is cold. */
   pool: WarmPool | null
@@ -129,7 +130,7 @@ export class RunList {
     }
   }
 
-  async cancel(project: string, jobid: string, signal: NodeSignal): Promise<'pending' | 'running' | null> {
+  async cancel(project: ProjectName, jobid: string, signal: NodeSignal): Promise<'pending' | 'running' | null> {
     const run = this.#runs.get(jobid)
     if (!run || run.spec.project !== project || run.state === 'finished') return null
     if (run.state === 'pending') {

@@ -1,5 +1,11 @@
 import { EventEmitter } from 'node:events'
-import { type SealedText, type NodeMode, SourceSettings, type SourceState } from '../../../shared/contract/index.ts'
+import {
+  type SealedText,
+  type NodeMode,
+  SourceSettings,
+  type SourceState,
+  type NodeId
+} from '../../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -21,7 +27,7 @@ export interface DiscoveredFleet {
   list(): KnownNode[]
   /** Those that are in the fleet already are passed over. */
   add(nodes: (FoundNode & { sourceId: string })[]): Promise<void>
-  setMode(nodeId: string, mode: NodeMode): Promise<void>
+  setMode(nodeId: NodeId, mode: NodeMode): Promise<void>
   /** Nodes of sources that are not among these belong to nobody from now on. */
   releaseAllBut(sourceIds: readonly string[]): Promise<void>
 }
@@ -343,7 +349,7 @@ export class Discovery {
     for (const { nodeId, ...one } of nodes) this.#vanished.set(nodeId, one)
   }
 
-  async #forgetVanished(nodeIds: string[]): Promise<void> {
+  async #forgetVanished(nodeIds: NodeId[]): Promise<void> {
     if (nodeIds.length > 0) await this.#options.store.deleteVanishedNodes(nodeIds)
     for (const nodeId of nodeIds) this.#vanished.delete(nodeId)
   }

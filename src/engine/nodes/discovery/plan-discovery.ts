@@ -1,4 +1,4 @@
-import type { NodeMode } from '../../../shared/contract/index.ts'
+import type { NodeId, NodeMode } from '../../../shared/contract/index.ts'
 import type { VanishedNode } from '../../store/records.ts'
 import type { FoundNode } from './found-node.ts'
 
@@ -28,9 +28,9 @@ export interface DiscoveryPlan {
   /** With the source that is theirs from now on. */
   add: { sourceId: string; node: FoundNode }[]
   /** Named no longer; `cordon`: take no new jobs from now on. */
-  vanish: { nodeId: string; cordon: boolean }[]
+  vanish: { nodeId: NodeId; cordon: boolean }[]
   /** Named again; `activate`: they were cordoned for that alone. */
-  comeBack: { nodeId: string; activate: boolean }[]
+  comeBack: { nodeId: NodeId; activate: boolean }[]
 }
 
 /**

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { ProjectName, VersionName } from '../../../shared/contract/index.ts'
 import { sanitiseVersion } from '../../../shared/ids.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { type EggTarget, NodeError } from '../node-client.ts'
@@ -44,8 +45,8 @@ export async function sendEgg(
 /** null: the node would not tell. */
 async function hasVersion(
   { client }: EggUploadParts,
-  project: string,
-  version: string,
+  project: ProjectName,
+  version: VersionName,
   signal?: AbortSignal
 ): Promise<boolean | null> {
   try {
@@ -62,8 +63,8 @@ async function hasVersion(
  */
 async function takeBack(
   { client, logger, name }: EggUploadParts,
-  project: string,
-  version: string,
+  project: ProjectName,
+  version: VersionName,
   wasThere: boolean | null,
   signal?: AbortSignal
 ): Promise<string> {
@@ -81,7 +82,7 @@ async function takeBack(
   }
 }
 
-function multipart(fields: { project: string; version: string }, egg: Uint8Array) {
+function multipart(fields: { project: ProjectName; version: VersionName }, egg: Uint8Array) {
   // Made from the content, so it cannot occur in it, and the same request is the same bytes.
   const hash = createHash('sha256').update(fields.project).update('\0').update(fields.version).update('\0').update(egg)
   const boundary = `scrapdeck-${hash.digest('hex').slice(0, 40)}`

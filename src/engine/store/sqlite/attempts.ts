@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import type { Attempt } from '../../../shared/contract/index.ts'
+import type { Attempt, AttemptNumber, JobId, NodeId, ProjectName } from '../../../shared/contract/index.ts'
 import { type AfterChange, afterChange, type JobFacts, mayGoOn } from '../../job-rules/after-change.ts'
 import type { AttemptChange } from '../../job-rules/attempt-change.ts'
 import { overlapEnded } from '../../job-rules/timeline.ts'
@@ -58,9 +58,9 @@ export function createAttempts({ database, changes, timeline, counters, holds, c
   const live = database.prepare<[], AttemptRow>(ATTEMPTS_SQL.live)
   const ofJob = database.prepare<[string], AttemptRow>(ATTEMPTS_SQL.ofJob)
   const one = database.prepare<[string, number], AttemptRow>(ATTEMPTS_SQL.one)
-  const onNode = database.prepare<{ nodeId: string; runs: string }, AttemptRow>(ATTEMPTS_SQL.onNode)
+  const onNode = database.prepare<{ nodeId: NodeId; runs: string }, AttemptRow>(ATTEMPTS_SQL.onNode)
   const endedBefore = database
-    .prepare<{ nodeId: string; runs: string; jobId: string; number: number }, number>(ATTEMPTS_SQL.endedBefore)
+    .prepare<{ nodeId: NodeId; runs: string; jobId: JobId; number: AttemptNumber }, number>(ATTEMPTS_SQL.endedBefore)
     .pluck()
   const jobOf = database.prepare<[string], JobRowBefore>(ATTEMPTS_SQL.jobOf)
   const update = database.prepare(ATTEMPTS_SQL.update)
@@ -97,7 +97,7 @@ export function createAttempts({ database, changes, timeline, counters, holds, c
     return true
   }
 
-  function freeOthers(jobId: string, job: JobBefore, { outcome }: AfterChange<JobBefore>, atMs: number): void {
+  function freeOthers(jobId: JobId, job: JobBefore, { outcome }: AfterChange<JobBefore>, atMs: number): void {
     const { project, spider, overlapKey } = job
     if (outcome !== null) {
       chainEnds.recordEnd({ id: jobId, project, spider, outcome, atMs })
@@ -108,7 +108,7 @@ export function createAttempts({ database, changes, timeline, counters, holds, c
   }
 
   /** One statement for a job that moves; none that touches an index where only what was found out about it changed. */
-  function writeJob(id: string, before: JobBefore, after: JobBefore): void {
+  function writeJob(id: JobId, before: JobBefore, after: JobBefore): void {
     if (before === after) return
     const { killingLine, pages, items, errors } = after
     const findings = [killingLine, pages, items, errors, after.mayHaveRunTwice ? 1 : 0]
@@ -131,23 +131,23 @@ export function createAttempts({ database, changes, timeline, counters, holds, c
 
   return {
     listLive: (): Attempt[] => live.all().map(toAttempt),
-    list: (jobId: string): Attempt[] => ofJob.all(jobId).map(toAttempt),
-    findOnNode: (nodeId: string, runs: { project: string; jobid: string }[]): Attempt[] =>
+    list: (jobId: JobId): Attempt[] => ofJob.all(jobId).map(toAttempt),
+    findOnNode: (nodeId: NodeId, runs: { project: ProjectName; jobid: string }[]): Attempt[] =>
       onNode.all({ nodeId, runs: JSON.stringify(runs) }).map(toAttempt),
     hasEndedBefore: (
-      nodeId: string,
-      runs: { project: string; jobid: string }[],
-      { jobId, number }: { jobId: string; number: number }
+      nodeId: NodeId,
+      runs: { project: ProjectName; jobid: string }[],
+      { jobId, number }: { jobId: JobId; number: AttemptNumber }
     ): boolean => endedBefore.get({ nodeId, runs: JSON.stringify(runs), jobId, number }) === 1,
     applyChanges: (list: AttemptChange[]): boolean[] => list.map(apply),
 
-    markLogArchived(jobId: string, attemptNumber: number, gzip: Uint8Array | null): void {
+    markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, gzip: Uint8Array | null): void {
       if (archive.run(jobId, attemptNumber).changes === 0) return
       if (gzip !== null) keepLog.run(jobId, attemptNumber, gzip)
       changes.job(jobId)
     },
 
-    readArchivedLog: (jobId: string, attemptNumber: number): Uint8Array | null =>
+    readArchivedLog: (jobId: JobId, attemptNumber: AttemptNumber): Uint8Array | null =>
       keptLog.get(jobId, attemptNumber) ?? null
   }
 }

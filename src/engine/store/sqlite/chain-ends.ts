@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import type { Outcome } from '../../../shared/contract/index.ts'
+import type { JobId, Outcome, ProjectName } from '../../../shared/contract/index.ts'
 import { chainConditionMetBy } from '../../job-rules/chain-answers.ts'
 import type { Retention } from '../records.ts'
 
@@ -49,22 +49,22 @@ export type ChainEnds = ReturnType<typeof createChainEnds>
  * after a long time it no longer can, and then nothing of them is needed either (`prune`).
  */
 export function createChainEnds(database: Database) {
-  const due = database.prepare<{ jobId: string; project: string; spider: string; outcome: string; atMs: number }>(
+  const due = database.prepare<{ jobId: JobId; project: ProjectName; spider: string; outcome: string; atMs: number }>(
     CHAIN_ENDS_SQL.due
   )
   const withdraw = database.prepare<[string]>(CHAIN_ENDS_SQL.withdraw)
-  const inherit = database.prepare<{ jobId: string; chainId: string; afterJobId: string }>(CHAIN_ENDS_SQL.inherit)
-  const isKnown = database.prepare<{ jobId: string }>(CHAIN_ENDS_SQL.isKnown)
+  const inherit = database.prepare<{ jobId: JobId; chainId: string; afterJobId: JobId }>(CHAIN_ENDS_SQL.inherit)
+  const isKnown = database.prepare<{ jobId: JobId }>(CHAIN_ENDS_SQL.isKnown)
   const mayEnd = database.prepare<[string], number>(CHAIN_ENDS_SQL.mayEnd).pluck()
   const forgetAnswered = database.prepare<[string]>(CHAIN_ENDS_SQL.forgetAnswered)
-  const forgetLine = database.prepare<{ jobId: string }>(CHAIN_ENDS_SQL.forgetLine)
+  const forgetLine = database.prepare<{ jobId: JobId }>(CHAIN_ENDS_SQL.forgetLine)
   type Old = { beforeId: string; sinceMs: number; limit: number }
   const oldEnds = database.prepare<Old, string>(CHAIN_ENDS_SQL.oldEnds).pluck()
   const oldLines = database.prepare<Old, string>(CHAIN_ENDS_SQL.oldLines).pluck()
   const stayCancelled = database.prepare<[string]>(CHAIN_ENDS_SQL.stayCancelled)
 
   /** Forgets what is not needed any more of a job, after whatever may have been the last need. */
-  function forgetUnneeded(jobId: string): void {
+  function forgetUnneeded(jobId: JobId): void {
     // Of most jobs nothing is: all that it costs their ends is this question.
     if (isKnown.get({ jobId }) === undefined || mayEnd.get(jobId) !== undefined) return
     forgetAnswered.run(jobId)
@@ -72,19 +72,19 @@ export function createChainEnds(database: Database) {
   }
 
   return {
-    recordEnd(job: { id: string; project: string; spider: string; outcome: Outcome; atMs: number }): void {
+    recordEnd(job: { id: string; project: ProjectName; spider: string; outcome: Outcome; atMs: number }): void {
       const { id, project, spider, atMs } = job
       due.run({ jobId: id, project, spider, atMs, outcome: chainConditionMetBy(job.outcome) })
       forgetUnneeded(id)
     },
 
     /** It has not ended after all: a cancel was undone. What was answered stays answered. */
-    withdrawEnd(jobId: string): void {
+    withdrawEnd(jobId: JobId): void {
       withdraw.run(jobId)
     },
 
     /** A chain makes this job in answer to the end of that one. Before the job is there: it may end at once. */
-    inherit(jobId: string, chainId: string, afterJobId: string): void {
+    inherit(jobId: JobId, chainId: string, afterJobId: JobId): void {
       inherit.run({ jobId, chainId, afterJobId })
     },
 

@@ -1,4 +1,5 @@
 import type { Database } from 'better-sqlite3'
+import type { NodeId, ProjectName } from '../../../shared/contract/index.ts'
 import type { ChangeLog } from './change-log.ts'
 
 export const COUNTERS_SQL = {
@@ -9,10 +10,10 @@ export const COUNTERS_SQL = {
 
 /** What a job is counted by. */
 export interface CountedRow {
-  project: string
+  project: ProjectName
   spider: string
   status: string
-  node_id: string | null
+  node_id: NodeId | null
   hold: string | null
   lane: string
 }

@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import type { Dependency, Hold } from '../../../shared/contract/index.ts'
+import type { Dependency, Hold, JobId } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { holdOf, overlapKey } from '../../job-rules/holds.ts'
 import { laneText } from '../lane.ts'
@@ -109,7 +109,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
     )
   }
 
-  function recordDependencies(jobId: string, after: Dependency[]): void {
+  function recordDependencies(jobId: JobId, after: Dependency[]): void {
     for (const { jobId: onJobId, on } of after) {
       if (onJobId === jobId || exists.get(onJobId) === undefined) {
         throw new ScrapdeckError('JOB_NOT_FOUND', `Job ${jobId} is to wait for ${onJobId}, which is no job.`)

@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import type { Deployment, ProjectSettings } from '../../../shared/contract/index.ts'
+import type { Deployment, NodeId, ProjectName, ProjectSettings, VersionName } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { StoredNode, StoredVersion } from '../records.ts'
 import { type SettingKey, SETTINGS, type SettingValue } from '../settings.ts'
@@ -15,7 +15,7 @@ export function createFleet({ database, changes }: { database: Database; changes
        :sealedClientKey, :sealedProxyUrl, :sourceId)`
   )
   const deleteNode = database.prepare<[string]>('DELETE FROM nodes WHERE id = ?')
-  const forgetNode = database.prepare<[string], { project: string }>(
+  const forgetNode = database.prepare<[string], { project: ProjectName }>(
     'DELETE FROM deployments WHERE node_id = ? RETURNING project'
   )
   const versions = database.prepare<[], VersionRow>(
@@ -36,7 +36,9 @@ export function createFleet({ database, changes }: { database: Database; changes
   const deleteDeployment = database.prepare<[string, string, string]>(
     'DELETE FROM deployments WHERE project = ? AND version = ? AND node_id = ?'
   )
-  const projectSettings = database.prepare<[], { project: string; settings: string }>('SELECT * FROM project_settings')
+  const projectSettings = database.prepare<[], { project: ProjectName; settings: string }>(
+    'SELECT * FROM project_settings'
+  )
   const putProjectSettings = database.prepare<[string, string]>('INSERT OR REPLACE INTO project_settings VALUES (?, ?)')
   const setting = database.prepare<[string], string>('SELECT value FROM settings WHERE key = ?').pluck()
   const putSetting = database.prepare<[string, string]>('INSERT OR REPLACE INTO settings VALUES (?, ?)')
@@ -49,13 +51,13 @@ export function createFleet({ database, changes }: { database: Database; changes
       changes.add('node', node.id)
     },
 
-    deleteNode(id: string): void {
+    deleteNode(id: NodeId): void {
       for (const project of new Set(forgetNode.all(id).map((row) => row.project))) changes.add('project', project)
       if (deleteNode.run(id).changes > 0) changes.add('node', id)
     },
 
     listVersions(): StoredVersion[] {
-      const key = (row: { project: string; version: string }) => JSON.stringify([row.project, row.version])
+      const key = (row: { project: ProjectName; version: VersionName }) => JSON.stringify([row.project, row.version])
       const byVersion = Map.groupBy(deployments.all(), key)
       return versions.all().map((row) => toVersion(row, (byVersion.get(key(row)) ?? []).map(toDeployment)))
     },
@@ -69,11 +71,11 @@ export function createFleet({ database, changes }: { database: Database; changes
       changes.add('project', version.project)
     },
 
-    deleteVersion(project: string, version: string): void {
+    deleteVersion(project: ProjectName, version: VersionName): void {
       if (deleteVersion.run(project, version).changes > 0) changes.add('project', project)
     },
 
-    putDeployment(project: string, version: string, deployment: Deployment): void {
+    putDeployment(project: ProjectName, version: VersionName, deployment: Deployment): void {
       if (hasVersion.get(project, version) === undefined) {
         throw new ScrapdeckError(
           'VERSION_NOT_FOUND',
@@ -84,7 +86,7 @@ export function createFleet({ database, changes }: { database: Database; changes
       changes.add('project', project)
     },
 
-    deleteDeployment(project: string, version: string, nodeId: string): void {
+    deleteDeployment(project: ProjectName, version: VersionName, nodeId: NodeId): void {
       if (deleteDeployment.run(project, version, nodeId).changes > 0) changes.add('project', project)
     },
 
@@ -92,7 +94,7 @@ export function createFleet({ database, changes }: { database: Database; changes
       return new Map(projectSettings.all().map(({ project, settings }) => [project, JSON.parse(settings)]))
     },
 
-    putProjectSettings(project: string, settings: ProjectSettings): void {
+    putProjectSettings(project: ProjectName, settings: ProjectSettings): void {
       putProjectSettings.run(project, JSON.stringify(settings))
       changes.add('project', project)
     },

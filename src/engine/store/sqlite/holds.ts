@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import type { Hold, Outcome } from '../../../shared/contract/index.ts'
+import type { Hold, JobId, Outcome } from '../../../shared/contract/index.ts'
 import type { TimelineEntry } from '../../job-rules/attempt-change.ts'
 import { type DependencyOutcome, type DependencyVerdict, judgeDependencies } from '../../job-rules/dependencies.ts'
 import { type Holdable, holdOf, nextOfEachLane } from '../../job-rules/holds.ts'
@@ -44,13 +44,13 @@ export const HOLDS_SQL = {
 
 /** Of a job that ended, or left the live ones: what others may wait for. */
 export interface JobThatEnded {
-  id: string
+  id: JobId
   outcome: Outcome
   overlapKey: string | null
 }
 
 interface HeldRow extends CountedRow {
-  id: string
+  id: JobId
 }
 
 export type Holds = ReturnType<typeof createHolds>
@@ -94,7 +94,7 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
   )
 
   const isOverlapLive = (key: string): boolean => overlapLive.get(key) !== undefined
-  const judge = (jobId: string): DependencyVerdict => judgeDependencies(dependencies.all(jobId))
+  const judge = (jobId: JobId): DependencyVerdict => judgeDependencies(dependencies.all(jobId))
 
   function changeHold(job: HeldRow, next: Hold | null): void {
     setHold.run(next, job.id)
@@ -125,7 +125,7 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
     return { id, outcome: 'cancelled', overlapKey: row.overlap_key }
   }
 
-  function skip(id: string, because: { jobId: string; outcome: Outcome }, atMs: number): JobThatEnded | undefined {
+  function skip(id: JobId, because: { jobId: JobId; outcome: Outcome }, atMs: number): JobThatEnded | undefined {
     return endQueued(id, skipped(because, atMs), { restorable: 'with_what_it_waited_for' })
   }
 
@@ -161,7 +161,7 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
     isOverlapLive,
 
     /** Its dependencies were met before it came: without a word in the timeline. */
-    holdFurther(jobId: string, nowMs: number): void {
+    holdFurther(jobId: JobId, nowMs: number): void {
       const job = one.get(jobId)!
       changeHold(job, holdOf(job, 'met', nowMs, isOverlapLive))
     },

@@ -1,5 +1,11 @@
 import type { Database } from 'better-sqlite3'
-import { type JobFacets, type JobFilter, JobStatus } from '../../../shared/contract/index.ts'
+import {
+  type JobFacets,
+  type JobFilter,
+  JobStatus,
+  type NodeId,
+  type ProjectName
+} from '../../../shared/contract/index.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
 import { LIVE_STATES } from './counters.ts'
 import type { JobRow } from './rows.ts'
@@ -17,10 +23,10 @@ const NAMED_MAX = 10_000
 
 /** A kind of jobs: what job_counts counts by. */
 interface Kind {
-  project: string
+  project: ProjectName
   spider: string
   status: string
-  nodeId: string
+  nodeId: NodeId
 }
 
 /** Live and ended jobs of a schedule lie in two indexes: those of years are written when a job ends. */

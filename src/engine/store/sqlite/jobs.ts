@@ -1,5 +1,14 @@
 import type { Database } from 'better-sqlite3'
-import type { JobFacets, JobFilter, JobStatus, Outcome } from '../../../shared/contract/index.ts'
+import type {
+  JobFacets,
+  JobFilter,
+  JobId,
+  JobStatus,
+  NodeId,
+  Outcome,
+  ProjectName,
+  VersionName
+} from '../../../shared/contract/index.ts'
 import type { FinishedRun, StoredJob } from '../records.ts'
 import { createJobList } from './job-list.ts'
 import { type JobRow, toJob } from './rows.ts'
@@ -36,13 +45,13 @@ export const JOBS_SQL = {
 }
 
 interface FinishedRow {
-  id: string
+  id: JobId
   jobid: string
-  project: string
+  project: ProjectName
   spider: string
   started_at_ms: number | null
   ended_at_ms: number
-  node_id: string
+  node_id: NodeId
   run_jobid: string
   log_archived: number
 }
@@ -55,24 +64,26 @@ export function createJobs(database: Database) {
   const statuses = database.prepare<[string], { status: JobStatus; count: number }>(JOBS_SQL.statuses)
   const byState = database.prepare<[], { state: StoredJob['state']; count: number }>(JOBS_SQL.byState)
   const endedSince = database.prepare<[number], { outcome: Outcome; count: number }>(JOBS_SQL.endedSince)
-  const byJobid = database.prepare<{ jobid: string; project: string | null }, JobRow>(JOBS_SQL.byJobid)
+  const byJobid = database.prepare<{ jobid: string; project: ProjectName | null }, JobRow>(JOBS_SQL.byJobid)
   const finishedRuns = database.prepare<[number], FinishedRow>(JOBS_SQL.finishedRuns)
   const needingProject = database.prepare<[string], number>(JOBS_SQL.needingProject).pluck()
-  const needingVersion = database.prepare<{ project: string; version: string }, number>(JOBS_SQL.needingVersion).pluck()
+  const needingVersion = database
+    .prepare<{ project: ProjectName; version: VersionName }, number>(JOBS_SQL.needingVersion)
+    .pluck()
 
   return {
-    get(id: string): StoredJob | null {
+    get(id: JobId): StoredJob | null {
       const row = one.get(id)
       return row === undefined ? null : toJob(row)
     },
 
-    getMany: (ids: string[]): StoredJob[] => many.all(JSON.stringify(ids)).map(toJob),
+    getMany: (ids: JobId[]): StoredJob[] => many.all(JSON.stringify(ids)).map(toJob),
 
     list: (filter: JobFilter, page: { before: string | null; limit: number }): StoredJob[] =>
       jobList.list(filter, page).map(toJob),
     countFacets: (filter: JobFilter): JobFacets => jobList.countFacets(filter),
 
-    countStatuses(ids: string[]): Partial<Record<JobStatus, number>> {
+    countStatuses(ids: JobId[]): Partial<Record<JobStatus, number>> {
       const rows = statuses.all(JSON.stringify([...new Set(ids)]))
       return Object.fromEntries(rows.map(({ status, count }) => [status, count]))
     },
@@ -89,7 +100,8 @@ export function createJobs(database: Database) {
       return counts
     },
 
-    findByJobid: (jobid: string, project: string | null): StoredJob[] => byJobid.all({ jobid, project }).map(toJob),
+    findByJobid: (jobid: string, project: ProjectName | null): StoredJob[] =>
+      byJobid.all({ jobid, project }).map(toJob),
 
     listFinishedRuns: (limit: number): FinishedRun[] =>
       finishedRuns.all(Number.isFinite(limit) ? limit : -1).map((row) => ({
@@ -102,7 +114,7 @@ export function createJobs(database: Database) {
         run: { nodeId: row.node_id, jobid: row.run_jobid, logArchived: row.log_archived === 1 }
       })),
 
-    countNeeding(project: string, version: string | null): number {
+    countNeeding(project: ProjectName, version: VersionName | null): number {
       const count = version === null ? needingProject.get(project) : needingVersion.get({ project, version })
       return count ?? 0
     }

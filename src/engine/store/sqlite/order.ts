@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import type { Placement, QueuePlace } from '../../../shared/contract/index.ts'
+import type { JobId, Placement, QueuePlace, VersionName } from '../../../shared/contract/index.ts'
 import { nextAfterPlacement } from '../../job-rules/timeline.ts'
 import { laneText } from '../lane.ts'
 import type { TimelineEntry } from '../../job-rules/attempt-change.ts'
@@ -19,8 +19,8 @@ export const ORDER_SQL = {
 }
 
 interface QueuedRow extends CountedRow {
-  id: string
-  version: string | null
+  id: JobId
+  version: VersionName | null
   priority: number
   rank: number
   overlap_key: string | null
@@ -65,7 +65,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
      WHERE jobs.id = numbered.id`
   )
 
-  function queuedRows(ids: string[]): QueuedRow[] {
+  function queuedRows(ids: JobId[]): QueuedRow[] {
     return [...new Set(ids)].map((id) => queued.get(id)).filter((row) => row !== undefined)
   }
 
@@ -115,7 +115,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
   return {
     ranksAtBack,
 
-    setPriority(ids: string[], priority: number, entry: TimelineEntry): string[] {
+    setPriority(ids: JobId[], priority: number, entry: TimelineEntry): string[] {
       const rows = queuedRows(ids)
       for (const row of rows) {
         if (row.priority === priority) continue
@@ -125,7 +125,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
       return rows.map(({ id }) => id)
     },
 
-    reorder(ids: string[], to: QueuePlace, entry: TimelineEntry): string[] {
+    reorder(ids: JobId[], to: QueuePlace, entry: TimelineEntry): string[] {
       const rows = queuedRows(ids)
       const moved = typeof to === 'object' ? rows.filter(({ id }) => id !== to.before) : rows
       if (typeof to === 'object') {
@@ -141,7 +141,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
       return rows.map(({ id }) => id)
     },
 
-    placeQueued(ids: string[], placement: Placement, entry: TimelineEntry): string[] {
+    placeQueued(ids: JobId[], placement: Placement, entry: TimelineEntry): string[] {
       const rows = queuedRows(ids)
       for (const row of rows) {
         const lane = laneText({ ...row, placement })

@@ -2,7 +2,7 @@ import type { Database } from 'better-sqlite3'
 import { eventBody, isAbout, type JobEvent, jobEventData } from '../../job-rules/events.ts'
 import type { DeliveryTry, NewWebhook, Retention, StoredDelivery, StoredWebhook } from '../records.ts'
 import { type JobRow, toJob } from './rows.ts'
-import type { SealedText } from '../../../shared/contract/index.ts'
+import type { ProjectName, SealedText } from '../../../shared/contract/index.ts'
 
 /** Of one webhook. What comes on top is not kept, and counted: a receiver that is gone must not fill the disk. */
 export const WAITING_MAX = 100_000
@@ -26,7 +26,7 @@ interface WebhookRow {
   name: string
   url: string
   events: string
-  project: string | null
+  project: ProjectName | null
   enabled: number
   created_at_ms: number
   sealed_secret: SealedText | null
@@ -56,7 +56,7 @@ interface DeliveryRow {
 /** What a write adds to a webhook's. */
 type Counts = Pick<WebhookRow, 'waiting' | 'delivered' | 'dead' | 'dropped'>
 
-type Wanting = Map<string, { id: string; project: string | null; room: number }[]>
+type Wanting = Map<string, { id: string; project: ProjectName | null; room: number }[]>
 
 export type Outbox = ReturnType<typeof createOutbox>
 

@@ -1,4 +1,5 @@
 import type { Database } from 'better-sqlite3'
+import type { JobId } from '../../../shared/contract/index.ts'
 import { type Holdable, holdOf } from '../../job-rules/holds.ts'
 import { mayBeRestored } from '../../job-rules/restore.ts'
 import { cancelledInQueue } from '../../job-rules/timeline.ts'
@@ -84,7 +85,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
   }
 
   /** The job is queued again, with its hold found anew; false where it must stay cancelled. */
-  function restoreOne(id: string, isAsked: boolean, nowMs: number): boolean {
+  function restoreOne(id: JobId, isAsked: boolean, nowMs: number): boolean {
     const row = cancelled.get(id)
     if (row === undefined || row.state !== 'ended') return false
     if (!mayBeRestored(RESTORABLE[row.cancelled_while_queued]!, isAsked)) return false
@@ -131,7 +132,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
       return begun
     },
 
-    cancelQueued(ids: string[], entry: TimelineEntry): string[] {
+    cancelQueued(ids: JobId[], entry: TimelineEntry): string[] {
       const ended: JobThatEnded[] = []
       for (const id of ids) {
         const job = holds.endQueued(id, cancelledInQueue(entry), { isAsked: true, restorable: 'by_itself' })
@@ -143,7 +144,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     },
 
     /** Jobs that were skipped because one of these was cancelled come back with it. */
-    restoreCancelled(ids: string[], entry: TimelineEntry): string[] {
+    restoreCancelled(ids: JobId[], entry: TimelineEntry): string[] {
       const asked = new Set(ids)
       const restored: string[] = []
       const candidates = [...asked]
@@ -158,7 +159,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
       return restored
     },
 
-    askCancel(ids: string[], entry: TimelineEntry): string[] {
+    askCancel(ids: JobId[], entry: TimelineEntry): string[] {
       return ids.filter((id) => {
         if (isLive.get(id) === undefined) return false
         // Asking again changes nothing, and what changes nothing is no transition.

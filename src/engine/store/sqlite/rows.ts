@@ -1,13 +1,24 @@
-import type { Attempt, Deployment, JobStatus, SealedText, Transition } from '../../../shared/contract/index.ts'
+import type {
+  Attempt,
+  AttemptNumber,
+  Deployment,
+  JobId,
+  JobStatus,
+  NodeId,
+  ProjectName,
+  SealedText,
+  Transition,
+  VersionName
+} from '../../../shared/contract/index.ts'
 import type { StoredFiring, StoredJob, StoredNode, StoredSchedule, StoredVersion } from '../records.ts'
 
 /** Rows as SQLite gives them, and how they become what the engine speaks of. Nullable columns stay null. */
 
 export interface JobRow {
-  id: string
+  id: JobId
   jobid: string
-  project: string
-  version: string | null
+  project: ProjectName
+  version: VersionName | null
   spider: string
   settings: string
   args: string
@@ -23,7 +34,7 @@ export interface JobRow {
   rank: number
   may_have_run_twice: number
   priority: number
-  placement_node_id: string | null
+  placement_node_id: NodeId | null
   placement_tags: string
   lane: string
   source: string
@@ -32,7 +43,7 @@ export interface JobRow {
   status: string
   reason: string | null
   killing_line: string | null
-  node_id: string | null
+  node_id: NodeId | null
   attempt_count: number
   cancel_asked_at_ms: number | null
   queued_at_ms: number
@@ -89,12 +100,12 @@ export function toJob(row: JobRow): StoredJob {
 }
 
 export interface AttemptRow {
-  job_id: string
-  number: number
+  job_id: JobId
+  number: AttemptNumber
   jobid: string
-  node_id: string
-  project: string
-  version: string
+  node_id: NodeId
+  project: ProjectName
+  version: VersionName
   spider: string
   state: string
   result: string | null
@@ -142,8 +153,8 @@ export function toAttempt(row: AttemptRow): Attempt {
 
 export interface TransitionRow {
   sequence: number
-  job_id: string
-  attempt_number: number | null
+  job_id: JobId
+  attempt_number: AttemptNumber | null
   at_ms: number
   kind: string
   text: string
@@ -169,14 +180,14 @@ export interface AskedRow {
 }
 
 /** The first entry of a job's timeline stands in the job's own row; no other has its number. */
-export function toQueuedEntry(jobId: string, row: AskedRow): Transition {
+export function toQueuedEntry(jobId: JobId, row: AskedRow): Transition {
   const evidence = row.asked_evidence === null ? {} : JSON.parse(row.asked_evidence)
   const { queued_at_ms: atMs, asked_text: text } = row
   return { sequence: 0, jobId, attemptNumber: null, atMs, kind: 'queued', text, evidence }
 }
 
 export interface NodeRow {
-  id: string
+  id: NodeId
   name: string
   kind: string
   url: string
@@ -222,8 +233,8 @@ export function toNode(row: NodeRow): StoredNode {
 }
 
 export interface VersionRow {
-  project: string
-  version: string
+  project: ProjectName
+  version: VersionName
   sha256: string | null
   size_bytes: number | null
   spiders: string | null
@@ -243,9 +254,9 @@ export function toVersion(row: VersionRow, deployments: Deployment[]): StoredVer
 }
 
 export interface DeploymentRow {
-  project: string
-  version: string
-  node_id: string
+  project: ProjectName
+  version: VersionName
+  node_id: NodeId
   state: string
   error: string | null
   changed_at_ms: number

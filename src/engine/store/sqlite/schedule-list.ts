@@ -1,10 +1,11 @@
 import type { Database } from 'better-sqlite3'
+import type { ProjectName } from '../../../shared/contract/index.ts'
 import type { StoredSchedule } from '../records.ts'
 import { type ScheduleRow, toSchedule } from './rows.ts'
 
 export interface ScheduleFilter {
   text?: string
-  project?: string
+  project?: ProjectName
   name?: string
   pausedBy?: string[]
 }

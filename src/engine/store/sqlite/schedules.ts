@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import type { Firing } from '../../../shared/contract/index.ts'
+import type { Firing, JobId } from '../../../shared/contract/index.ts'
 import { firingEvent, firingEventData, pausedEventData } from '../../job-rules/events.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { NewFiring, NewJob, StoredFiring, StoredJob, StoredSchedule } from '../records.ts'
@@ -150,7 +150,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   const complete = (row: FiringRow): StoredFiring => toFiring(row, row.job_ids === '[]' ? [] : jobsOf.all(row.job_ids))
 
   /** Jobs that were just made are queued: only those that may be another's, or have ended at once, are asked for. */
-  function factsOf(made: NewJob[], jobIds: string[]): ReturnType<typeof summaryOf> {
+  function factsOf(made: NewJob[], jobIds: JobId[]): ReturnType<typeof summaryOf> {
     if (made.some(({ dedupe, after }) => dedupe !== null || after.length > 0)) {
       return summaryOf(jobsOf.all(JSON.stringify(jobIds)))
     }

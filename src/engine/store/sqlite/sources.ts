@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import { SourceSettings } from '../../../shared/contract/index.ts'
+import { SourceSettings, type NodeId } from '../../../shared/contract/index.ts'
 import type { StoredSource, VanishedNode } from '../records.ts'
 import { requireNextRevision } from './revisions.ts'
 
@@ -44,7 +44,7 @@ export function createSources(database: Database) {
       for (const node of nodes) putVanished.run(node)
     },
 
-    removeVanished(nodeIds: string[]): void {
+    removeVanished(nodeIds: NodeId[]): void {
       for (const nodeId of nodeIds) removeVanished.run(nodeId)
     }
   }

@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import type { Transition, TransitionKind } from '../../../shared/contract/index.ts'
+import type { AttemptNumber, JobId, Transition, TransitionKind } from '../../../shared/contract/index.ts'
 import type { TimelineEntry } from '../../job-rules/attempt-change.ts'
 import { type AskedRow, toQueuedEntry, type TransitionRow, toTransition } from './rows.ts'
 
@@ -18,11 +18,11 @@ export function createTimeline(database: Database) {
   )
 
   return {
-    add(jobId: string, attemptNumber: number | null, kind: TransitionKind, entry: TimelineEntry): void {
+    add(jobId: JobId, attemptNumber: AttemptNumber | null, kind: TransitionKind, entry: TimelineEntry): void {
       insert.run(jobId, attemptNumber, entry.atMs, kind, entry.text, JSON.stringify(entry.evidence))
     },
 
-    list(jobId: string): Transition[] {
+    list(jobId: JobId): Transition[] {
       const row = asked.get(jobId)
       const rest = ofJob.all(jobId).map(toTransition)
       return row === undefined ? rest : [toQueuedEntry(jobId, row), ...rest]

@@ -3,7 +3,7 @@ import { IconArrowsDiagonal, IconArrowsDiagonalMinimize2, IconHandStop, IconX } 
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { Attempt, Job, JobDetail } from '../../../shared/contract/index.ts'
+import type { Attempt, Job, JobDetail, JobId } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
 import { openRunDialog } from '../../state/run-dialog.ts'
@@ -25,7 +25,7 @@ import { JobTimeline } from './job-timeline.tsx'
 import type { JobActions } from './use-job-actions.ts'
 
 interface JobDetailPaneProps {
-  jobId: string
+  jobId: JobId
   tab: string | undefined
   nodeName: (id: string) => string
   awayOf: AwayOf

@@ -1,13 +1,13 @@
 import { ActionIcon, Select, Tooltip } from '@mantine/core'
 import { IconExternalLink } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
-import type { Job, JobDetail } from '../../../shared/contract/index.ts'
+import type { AttemptNumber, Job, JobDetail } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { LogTerminal } from '../../terminal/log-terminal.tsx'
 
 interface JobLogProps {
   detail: JobDetail
-  attemptNumber: number | undefined
+  attemptNumber: AttemptNumber | undefined
   onAttempt: (number: number) => void
   nodeName: (id: string) => string
 }
@@ -58,7 +58,7 @@ export function JobLog({ detail: { job, attempts }, attemptNumber, onAttempt, no
   )
 }
 
-function logFileName(job: Job, attemptNumber: number | undefined): string {
+function logFileName(job: Job, attemptNumber: AttemptNumber | undefined): string {
   const attempt = attemptNumber === undefined || attemptNumber === 1 ? '' : `-${attemptNumber}`
   return `${job.project}-${job.spider}-${job.jobid}${attempt}.log`.replace(/[^\w.-]+/g, '_')
 }

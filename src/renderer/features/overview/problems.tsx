@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core'
 import { IconAlertTriangleFilled, IconCircleCheck, IconCircleXFilled } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
-import type { Problem } from '../../../shared/contract/index.ts'
+import type { NodeId, Problem } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { LinkButton } from '../../ui/link-button.tsx'
 import { notifyError, notifyUndo } from '../../ui/notify.tsx'
@@ -110,7 +110,7 @@ function Mend({ problem }: { problem: Problem }) {
   return null
 }
 
-function RunElsewhere({ nodeId }: { nodeId: string }) {
+function RunElsewhere({ nodeId }: { nodeId: NodeId }) {
   const { query } = useApi()
   const { data: name } = useQuery(
     query.nodes.list.queryOptions({ select: ({ nodes }) => nodes.find(({ id }) => id === nodeId)?.name })
@@ -118,7 +118,7 @@ function RunElsewhere({ nodeId }: { nodeId: string }) {
   return <RunElsewhereButton nodeId={nodeId} nodeName={name ?? nodeId} />
 }
 
-function CordonButton({ nodeId }: { nodeId: string }) {
+function CordonButton({ nodeId }: { nodeId: NodeId }) {
   const { client, query } = useApi()
   const { mutate, isPending } = useMutation(
     query.nodes.setMode.mutationOptions({

@@ -1,7 +1,7 @@
 import { Button, Loader, Progress } from '@mantine/core'
 import { IconCheck, IconX } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import type { Deployment } from '../../../shared/contract/index.ts'
+import type { Deployment, NodeId } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { ErrorState } from '../../ui/states.tsx'
 import { plural } from '../../ui/numbers.ts'
@@ -16,7 +16,7 @@ export function DeployProgress({ deploy, expected }: { deploy: Deploy; expected:
   const failed = rows.filter(({ state }) => state === 'failed')
   const done = rows.filter(({ state }) => state !== 'sending').length
   const total = Math.max(expected, rows.length)
-  const nameOf = (nodeId: string) => nodes.find(({ id }) => id === nodeId)?.name ?? nodeId
+  const nameOf = (nodeId: NodeId) => nodes.find(({ id }) => id === nodeId)?.name ?? nodeId
   const shareOf = (count: number) => (total === 0 ? 0 : (count / total) * 100)
   const isOver = !deploy.isRunning && rows.length > 0
   return (

@@ -3,7 +3,7 @@ import { IconPackage, IconUpload } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef, useState } from 'react'
-import type { Job, Node, Project } from '../../../shared/contract/index.ts'
+import type { Job, Node, Project, ProjectName } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { takeFiles, useDroppedFiles } from '../../state/dropped-files.ts'
 import { useKeys } from '../../state/keys.ts'
@@ -32,7 +32,7 @@ export function ProjectsScreen() {
   const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes
   const lastJobs = useLastJobs()
   const [uploads, offerUploads] = useUploads()
-  const open = (project: string | undefined) =>
+  const open = (project: ProjectName | undefined) =>
     void navigate({ search: { project }, replace: search.project !== undefined && project !== undefined })
   useKeys('Projects', [
     { key: 'u', label: 'Upload project', run: () => picker.current?.click() },

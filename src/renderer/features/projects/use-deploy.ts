@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
-import type { Deployment } from '../../../shared/contract/index.ts'
+import type { Deployment, NodeId, ProjectName, VersionName } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 
 export interface Deploy {
@@ -8,11 +8,11 @@ export interface Deploy {
   readonly deployments: ReadonlyMap<string, Deployment>
   /** The whole deploy broke off; what single nodes said stays. */
   readonly error: unknown
-  start: (nodeIds?: string[]) => void
+  start: (nodeIds?: NodeId[]) => void
 }
 
 /** Sends one version to nodes and keeps what each of them answers. Leaving the screen does not stop the engine. */
-export function useDeploy(project: string, version: string): Deploy {
+export function useDeploy(project: ProjectName, version: VersionName): Deploy {
   const { client } = useApi()
   const [isRunning, setRunning] = useState(false)
   const [deployments, setDeployments] = useState<ReadonlyMap<string, Deployment>>(new Map())
@@ -26,7 +26,7 @@ export function useDeploy(project: string, version: string): Deploy {
   }, [])
 
   const start = useCallback(
-    (nodeIds?: string[]) => {
+    (nodeIds?: NodeId[]) => {
       setRunning(true)
       setError(null)
       const follow = async () => {

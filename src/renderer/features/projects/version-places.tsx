@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core'
 import { IconAlertTriangle, IconCheck, IconLoader2, IconX } from '@tabler/icons-react'
-import type { Deployment, Node, Version } from '../../../shared/contract/index.ts'
+import type { Deployment, Node, NodeId, Version } from '../../../shared/contract/index.ts'
 import { plural } from '../../ui/numbers.ts'
 import { FieldRow } from '../../ui/panel.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
@@ -30,7 +30,7 @@ export function VersionPlaces({ version, nodes }: { version: Version; nodes: rea
   const isThere = new Set(there.map(({ deployment }) => deployment.nodeId))
   const without = nodes.filter(({ id }) => !isThere.has(id))
   const drifted = others.filter(({ place }) => isDrift(place) || place === 'failed')
-  const nameOf = (nodeId: string) => known.get(nodeId)?.name ?? nodeId
+  const nameOf = (nodeId: NodeId) => known.get(nodeId)?.name ?? nodeId
   const canSend = version.sha256 !== null
   const hasStarted = deploy.isRunning || deploy.deployments.size > 0 || deploy.error !== null
   return (

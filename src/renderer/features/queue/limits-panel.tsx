@@ -2,7 +2,7 @@ import { ActionIcon, Autocomplete, Button, NumberInput, Select } from '@mantine/
 import { IconArrowsSplit2, IconPlus, IconX } from '@tabler/icons-react'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import type { LimitRule } from '../../../shared/contract/index.ts'
+import type { LimitRule, ProjectName } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { FormFailure } from '../../ui/fields/form-failure.tsx'
 import { type Fields, useFormOf } from '../../ui/fields/form-of-schema.ts'
@@ -127,7 +127,7 @@ interface RuleRowProps {
   fields: Fields<RuleTexts>
   number: number
   live: LiveRule | undefined
-  names: { projects: string[]; spiders: (project: string) => string[]; tags: string[] }
+  names: { projects: string[]; spiders: (project: ProjectName) => string[]; tags: string[] }
   onRemove: () => void
 }
 
@@ -233,7 +233,7 @@ function useNames() {
   ).data
   return {
     projects: projects.map(({ name }) => name),
-    spiders: (project: string) => [
+    spiders: (project: ProjectName) => [
       ...new Set(
         projects
           .filter(({ name }) => project === '' || name === project)

@@ -2,7 +2,7 @@ import { Checkbox, MultiSelect, Select, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Dependency, Job, ProjectSettings, RunInput } from '../../../shared/contract/index.ts'
+import type { Dependency, Job, JobId, ProjectSettings, RunInput } from '../../../shared/contract/index.ts'
 import { formatAge } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
 import form from '../../ui/fields/form.module.css'
@@ -110,7 +110,7 @@ function AfterField({ after, onChange }: { after: readonly Dependency[]; onChang
   const nowMs = Date.now()
   const jobs = new Map<string, Job>(chosen.flatMap(({ data }) => (data ? [[data.job.id, data.job]] : [])))
   for (const job of found.data?.jobs ?? []) jobs.set(job.id, job)
-  const nameOf = (jobId: string) => {
+  const nameOf = (jobId: JobId) => {
     const job = jobs.get(jobId)
     return job === undefined
       ? jobId

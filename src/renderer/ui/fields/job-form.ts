@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { problemOfText } from '../../../shared/calendar/index.ts'
-import type { RunTemplate } from '../../../shared/contract/index.ts'
+import type { NodeId, ProjectName, RunTemplate, VersionName } from '../../../shared/contract/index.ts'
 import { LimitsForm, limitTexts } from './limits.ts'
 import { RetryForm, retryTexts } from './retry.ts'
 import { parseTagExpression } from './tag-expression.ts'
@@ -25,14 +25,14 @@ const WhereForm = z.discriminatedUnion('where', [
 
 /** The fields that a run, a schedule and a chain share; times, overlap and the like are their own. */
 export interface JobTexts {
-  project: string | null
+  project: ProjectName | null
   /** null: the latest. */
-  version: string | null
+  version: VersionName | null
   spiders: string[]
   args: ReturnType<typeof rowsOf>
   settings: ReturnType<typeof rowsOf>
   where: 'any' | 'tags' | 'node'
-  nodeId: string | null
+  nodeId: NodeId | null
   /** As an expression: `eu|us !slow`. */
   tags: string
   priority: number | string
@@ -43,7 +43,7 @@ export interface JobTexts {
 type Job = Pick<
   RunTemplate,
   'project' | 'spiders' | 'args' | 'settings' | 'secretNames' | 'limits' | 'priority' | 'nodeId' | 'tags' | 'retry'
-> & { version: string | null }
+> & { version: VersionName | null }
 
 export const jobTexts = (job: Partial<Job>): JobTexts => ({
   project: job.project ?? null,

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import type { Chain } from '../../../../shared/contract/index.ts'
+import type { Chain, ProjectName } from '../../../../shared/contract/index.ts'
 import { ChainSettings } from '../../../../shared/contract/index.ts'
 import { newTemplate, templateForm, templateOf, type TemplateTexts } from '../editor/schedule-form.ts'
 
 export interface ChainTexts {
   name: string
-  project: string
+  project: ProjectName
   /** `*` stands for all of the project. */
   spider: string
   on: Chain['on']

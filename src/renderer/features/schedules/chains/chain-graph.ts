@@ -1,5 +1,5 @@
 /** Chains as a graph: what runs after what, laid out from left to right. Pure. */
-import type { Chain } from '../../../../shared/contract/index.ts'
+import type { Chain, ProjectName } from '../../../../shared/contract/index.ts'
 import { wildcardMatches } from '../../../api/job-filter.ts'
 
 export const SPIDER_WIDTH = 164
@@ -14,7 +14,7 @@ const SWEEPS = 6
 export interface GraphSpider {
   /** `prices/otto`; with `*` it stands for all that fit. */
   readonly key: string
-  readonly project: string
+  readonly project: ProjectName
   readonly spider: string
   readonly x: number
   readonly y: number
@@ -39,10 +39,10 @@ export interface Graph {
   readonly height: number
 }
 
-const keyOf = (project: string, spider: string) => `${project}/${spider}`
+const keyOf = (project: ProjectName, spider: string) => `${project}/${spider}`
 
 export function layOutChains(chains: readonly Chain[]): Graph {
-  const spiders = new Map<string, { project: string; spider: string }>()
+  const spiders = new Map<string, { project: ProjectName; spider: string }>()
   for (const { project, spider, run } of chains) {
     spiders.set(keyOf(project, spider), { project, spider })
     for (const each of run.spiders) spiders.set(keyOf(run.project, each), { project: run.project, spider: each })
@@ -80,7 +80,7 @@ export function layOutChains(chains: readonly Chain[]): Graph {
   }
 }
 
-const isPattern = ({ project, spider }: { project: string; spider: string }) => `${project}${spider}`.includes('*')
+const isPattern = ({ project, spider }: { project: ProjectName; spider: string }) => `${project}${spider}`.includes('*')
 
 /** Column of each: one more than the furthest before it. What leads back into a circle counts for nothing. */
 function rankOf(after: ReadonlyMap<string, ReadonlySet<string>>): Map<string, number> {

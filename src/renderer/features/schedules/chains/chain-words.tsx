@@ -1,5 +1,5 @@
 import { IconCheck, IconFlag, IconX } from '@tabler/icons-react'
-import type { Chain } from '../../../../shared/contract/index.ts'
+import type { Chain, ProjectName } from '../../../../shared/contract/index.ts'
 import type { Tone } from '../../../ui/status.tsx'
 
 /** On which ending a chain runs: a word, a colour and a shape. */
@@ -10,7 +10,7 @@ export const ENDINGS: Record<Chain['on'], { word: string; sentence: string; tone
 }
 
 /** `prices/otto`, `any spider of news`, `any spider`. */
-export function spiderWords(project: string, spider: string): string {
+export function spiderWords(project: ProjectName, spider: string): string {
   if (spider !== '*') return `${project}/${spider}`
   return project === '*' ? 'any spider' : `any spider of ${project}`
 }
