@@ -87,24 +87,27 @@ export const MUTANTS: Mutant[] = [
       mutation(() => import('../src/engine/dispatch/live-attempts.ts'), {
         LiveAttempts: (Original) =>
           class extends Original {
-            readonly #parts: ConstructorParameters<typeof Original>[0]
+            readonly #takingOver: { isUnderWay: boolean }
 
             constructor(parts: ConstructorParameters<typeof Original>[0]) {
-              super(parts)
-              this.#parts = parts
+              const takingOver = { isUnderWay: false }
+              const { store } = parts
+              const absent = { to: 'ended', kind: 'absent', result: 'absent', jobOutcome: null } as const
+              const forgetful: typeof store = overridden(store, {
+                applyChanges: (changes) =>
+                  store.applyChanges(
+                    takingOver.isUnderWay ? changes.map((change) => ({ ...change, ...absent })) : changes
+                  )
+              })
+              super({ ...parts, store: forgetful })
+              this.#takingOver = takingOver
             }
 
             override async takeOver() {
-              const { store, clock } = this.#parts
-              const sending = (await store.listLiveAttempts()).filter(({ state }) => state === 'sending')
-              await store.applyChanges(
-                sending.map(({ jobId, number: attemptNumber }) => ({
-                  ...{ jobId, attemptNumber, from: ['sending'], to: 'ended', kind: 'absent', result: 'absent' },
-                  jobOutcome: null,
-                  entry: { atMs: clock.nowMs(), text: 'Not sent', evidence: {} }
-                }))
-              )
-              return super.takeOver()
+              this.#takingOver.isUnderWay = true
+              const found = await super.takeOver()
+              this.#takingOver.isUnderWay = false
+              return found
             }
           }
       })

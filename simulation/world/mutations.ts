@@ -49,7 +49,7 @@ export async function plant(mutations: readonly Mutation[]): Promise<void> {
   })
 }
 
-/** For the modules that `plant` writes. */
+/** @public The modules that `plant` writes import it. */
 export function changedExport(url: string, name: string, original: Record<string, unknown>): unknown {
   return planted.get(url)![name]!(original[name] as never)
 }
