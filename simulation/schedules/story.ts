@@ -184,7 +184,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
       reads: new ScheduleReads({ store: lent, clock, scheduler, slots: () => 8 }),
       ...{ fleet: { get: () => undefined }, secretBox: { seal: async (text) => asSealedText(text) } },
       scheduler: {
-        noteChanged: (id) => noteChanged(mine, id),
+        refresh: (id) => refresh(mine, id),
         writePaused: (id) => scheduler.writePaused(id),
         nextOf: (id) => scheduler.nextOf(id),
         runNow: (id) => scheduler.runNow(id),
@@ -199,10 +199,10 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
   }
 
   /** What an operator ordered is written; some engines die before their ticker hears of it. */
-  async function noteChanged(mine: Life, id: string): Promise<void> {
+  async function refresh(mine: Life, id: string): Promise<void> {
     const [stored] = await store.getSchedules([id])
     if (!mine.isDead && stored?.paused === false && fatalResumes.delete(id)) die(chance.between(1_000, 60_000), 0)
-    await (mine.isDead ? new Promise<never>(() => undefined) : mine.scheduler.noteChanged(id))
+    await (mine.isDead ? new Promise<never>(() => undefined) : mine.scheduler.refresh(id))
   }
 
   function die(downMs: number, jumpMs: number, landed: Set<string> | null = null): void {

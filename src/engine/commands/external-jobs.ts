@@ -1,13 +1,12 @@
-import type { Attempt, AttemptNumber, JobId, ProjectName } from '../../shared/contract/index.ts'
+import type { AttemptNumber, JobId, ProjectName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { LiveAttempts } from '../dispatch/live-attempts.ts'
 import { trueTime } from '../nodes/clock-offset.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
-import { tellNodeFailure } from '../nodes/node-failure.ts'
+import { toClientError } from '../nodes/node-failure.ts'
 import type { SeenJob } from '../nodes/node-client.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { AttemptChange } from '../job-rules/attempt-change.ts'
 import type { NewJob, StoredJob } from '../store/records.ts'
 import type { AttemptReader, JobStore } from '../store/store.ts'
 
@@ -40,7 +39,7 @@ export async function cancelExternal(
     const { wasState } = await node.client.cancel({ ...run, signal: 'INT' })
     return wasState
   } catch (error) {
-    throw tellNodeFailure(error)
+    throw toClientError(error)
   } finally {
     node.observer.poke()
   }
@@ -90,32 +89,15 @@ export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: Exte
     source: 'adopted',
     entry: { atMs: nowMs, text: `Adopted: somebody else started it on ${name}`, evidence }
   }
-  const isRunning = seen.list === 'running'
-  const change = { jobId: id, attemptNumber: 1, entry: { atMs: nowMs, text: `Seen ${seen.list} on ${name}`, evidence } }
-  const accepted: AttemptChange = {
-    ...{ ...change, from: ['sending'], to: 'accepted', kind: 'accepted' },
-    ...(isRunning ? { entry: { ...change.entry, text: `${name} had accepted it` } } : {})
-  }
+  const entry = { atMs: nowMs, text: `Seen ${seen.list} on ${name}`, evidence }
   const startedAtMs = trueTime(seen.job.startTime, node.status.clockEstimate) ?? nowMs
-  const running: AttemptChange = {
-    ...{ ...change, from: ['accepted'], to: 'running', kind: 'running', details: { startedAtMs, pid } }
-  }
-  await store.recordRuns([
-    {
-      job,
-      start: { jobId: id, number: 1, jobid, nodeId: node.stored.id, version: '', entry: job.entry },
-      changes: isRunning ? [accepted, running] : [accepted]
-    }
-  ])
-  // As it was just written, and not read back: a read that fails would leave it followed by nobody until the next start.
-  live.adopt(
-    {
-      ...{ jobId: id, number: 1, jobid, nodeId: node.stored.id, project, version: '', spider },
-      ...(isRunning ? { state: 'running', startedAtMs, pid } : { state: 'accepted', startedAtMs: null, pid: null }),
-      ...{ sentAtMs: nowMs, acceptedAtMs: null, endedAtMs: null, ...NOT_ENDED }
-    },
-    { cancelAskedAtMs: null, retry: null, limits: null }
-  )
+  const isRunning = seen.list === 'running'
+  await live.adopt({
+    job,
+    nodeId: node.stored.id,
+    accepted: isRunning ? { ...entry, text: `${name} had accepted it` } : entry,
+    running: isRunning ? { entry, startedAtMs, pid } : null
+  })
   const isOther = (other: SeenJob) => other.project !== project || other.jobid !== jobid
   const { external } = node.status
   node.status = {
@@ -125,11 +107,6 @@ export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: Exte
   node.observer.poke()
   return (await store.getJob(id))!
 }
-
-const NOT_ENDED = {
-  ...{ result: null, reason: null, exitCode: null, signal: null, stats: null, limitHit: null },
-  ...{ peakMemoryBytes: null, cpuSeconds: null, logArchived: false }
-} satisfies Partial<Attempt>
 
 function findExternal(node: FleetNode, run: RunOnNode): { list: 'pending' | 'running'; job: SeenJob } | null {
   for (const list of ['running', 'pending'] as const) {

@@ -22,7 +22,7 @@ import { sealTemplate } from './template-secrets.ts'
 /** The ticker, as far as orders need it. */
 export interface SchedulerDoor {
   /** It was added, changed or removed. */
-  noteChanged(scheduleId: string): void | Promise<void>
+  refresh(scheduleId: string): void | Promise<void>
   /** Of one that is paused: what passed meanwhile gets its rows. Rejects where they cannot be written. */
   writePaused(scheduleId: string): Promise<void>
   /** null: it will not fire again, or is paused. */
@@ -225,7 +225,7 @@ export class ScheduleCommands {
   }
 
   async #told(ids: string[]): Promise<void> {
-    for (const id of ids) await this.#parts.scheduler.noteChanged(id)
+    for (const id of ids) await this.#parts.scheduler.refresh(id)
     this.#parts.onChange()
   }
 }

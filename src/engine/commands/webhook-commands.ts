@@ -9,7 +9,7 @@ import type { AddressGuard } from '../webhooks/addresses.ts'
 import type { Deliverer } from '../webhooks/deliverer.ts'
 import type { Post } from '../webhooks/post.ts'
 import { makeSecret } from '../webhooks/signature.ts'
-import { tellWebhook } from '../webhooks/tell-webhook.ts'
+import { sendToWebhook } from '../webhooks/send-to-webhook.ts'
 
 export interface WebhookCommandsParts {
   store: WebhookStore & DeliveryStore
@@ -89,7 +89,7 @@ export class WebhookCommands {
     const webhook = await this.#require(id)
     const data = { webhook: { id, name: webhook.name } }
     const body = JSON.stringify({ type: 'webhook.test', timestamp: new Date(clock.nowMs()).toISOString(), data })
-    const { isGood, answer } = await tellWebhook(this.#parts, webhook, { id: `msg_test_${random.hex(8)}`, body })
+    const { isGood, answer } = await sendToWebhook(this.#parts, webhook, { id: `msg_test_${random.hex(8)}`, body })
     // It answers again: what waits for it need not wait for its pause.
     if (isGood) this.#parts.deliverer.forgetFailures(id)
     return { ok: isGood, answer }

@@ -13,6 +13,7 @@ export function describeNode(
   stuckSinceMs: number | null
 ): Node {
   const { stored, status } = node
+  const local = stored.id === LOCAL_NODE_ID ? localNode : null
   return {
     id: stored.id,
     name: stored.name,
@@ -33,7 +34,7 @@ export function describeNode(
     problem: status.problem,
     scrapydVersion: stored.scrapydVersion,
     nodeName: status.nodeName,
-    runs: runsOn(node, live, stored.id === LOCAL_NODE_ID ? localNode : null),
+    runs: runsOn(node, live, local),
     running: status.running,
     pending: status.pending,
     finished: status.finished,
@@ -46,7 +47,7 @@ export function describeNode(
     hasClientCertificate: stored.clientCertificate !== null,
     proxyUrl: node.proxyUrl,
     sourceId: stored.sourceId,
-    python: stored.id === LOCAL_NODE_ID ? pythonOf(localNode?.python() ?? null) : null
+    python: pythonOf(local?.python() ?? null)
   }
 }
 

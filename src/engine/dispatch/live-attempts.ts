@@ -16,9 +16,9 @@ import { assertTransition, type EndingEvent, type MovingEvent, type StayingEvent
 import type { SeenExit } from '../nodes/node-client.ts'
 import { LimitBook } from '../queue/limits.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { AttemptChange } from '../job-rules/attempt-change.ts'
-import type { AttemptStart, BegunAttempt, StoredJob } from '../store/records.ts'
-import type { AttemptReader, AttemptWriter, ClaimStore, JobReader } from '../store/store.ts'
+import type { AttemptChange, TimelineEntry } from '../job-rules/attempt-change.ts'
+import type { AttemptStart, BegunAttempt, NewJob, StoredJob } from '../store/records.ts'
+import type { AttemptReader, AttemptWriter, ClaimStore, JobReader, JobStore } from '../store/store.ts'
 
 export const LIVE_STATES = ['sending', 'uncertain', 'accepted', 'running', 'finishing'] as const
 export type LiveState = (typeof LIVE_STATES)[number]
@@ -80,6 +80,14 @@ export interface AttemptEnd extends Omit<Change, 'to'> {
   kind: EndingEvent
   result: AttemptResult
   jobOutcome: Outcome | null
+}
+
+/** A run that somebody else started, as its node showed it; `running`: null while it waits in the node's queue. */
+export interface AdoptedRun {
+  job: NewJob
+  nodeId: string
+  accepted: TimelineEntry
+  running: { entry: TimelineEntry; startedAtMs: number; pid: number | null } | null
 }
 
 /** Told after the change is on the disk and in memory. */
@@ -144,10 +152,15 @@ export class LiveAttempts {
     )
     return attempts.map((attempt) => {
       const state = attempt.state === 'sending' ? ('uncertain' as const) : attempt.state
-      return this.#add({ ...attempt, state }, jobs.get(attempt.jobId)!, {
-        sendEndedAtMs: this.#clock.monotonicMs(),
-        isTakenOverUnresolved: state === 'uncertain'
-      })
+      return this.#add(
+        { ...attempt, state },
+        jobs.get(attempt.jobId)!,
+        {
+          sendEndedAtMs: this.#clock.monotonicMs(),
+          isTakenOverUnresolved: state === 'uncertain'
+        },
+        exitOf(attempt)
+      )
     })
   }
 
@@ -156,7 +169,7 @@ export class LiveAttempts {
     const attempts = await this.#store.beginAttempts(starts)
     const sending = { sendEndedAtMs: null, isTakenOverUnresolved: false }
     const begun = new Map(
-      attempts.map((attempt) => [attempt.jobId, { one: this.#add(attempt, attempt.job, sending), attempt }])
+      attempts.map((attempt) => [attempt.jobId, { one: this.#add(attempt, attempt.job, sending, null), attempt }])
     )
     this.events.emit('begun', attempts)
     return begun
@@ -180,9 +193,23 @@ export class LiveAttempts {
     return this.#add(revived, job, this.#sent(), exit)
   }
 
-  /** Takes in a live attempt whose row is written already. */
-  adopt(attempt: Attempt, job: OfJob): LiveAttempt {
-    return this.#add(attempt, job, this.#sent())
+  /** Writes the job and its attempt, and believes what was written: a read that fails would leave it followed by nobody. */
+  async adopt({ job, nodeId, accepted, running }: AdoptedRun): Promise<LiveAttempt> {
+    const { id: jobId, jobid, project, spider, entry } = job
+    const start = { jobId, number: 1, jobid, nodeId, version: '', entry }
+    const change = { jobId, attemptNumber: 1 }
+    const changes: AttemptChange[] = [
+      { ...change, from: ['sending'], to: 'accepted', kind: 'accepted', entry: accepted }
+    ]
+    if (running !== null) {
+      const { entry: seen, ...details } = running
+      changes.push({ ...change, from: ['accepted'], to: 'running', kind: 'running', entry: seen, details })
+    }
+    await this.#store.recordRuns([{ job, start, changes }])
+    const state = running === null ? 'accepted' : 'running'
+    const startedAtMs = running?.startedAtMs ?? null
+    const attempt = { ...start, project, spider, state, sentAtMs: entry.atMs, startedAtMs, limitHit: null } as const
+    return this.#add(attempt, { cancelAskedAtMs: null, retry: null, limits: null }, this.#sent(), null)
   }
 
   /** False: it had moved on meanwhile, and nothing was written (I4). */
@@ -273,10 +300,10 @@ export class LiveAttempts {
   }
 
   #add(
-    attempt: Attempt,
+    attempt: Pick<Attempt, keyof LiveAttempt & keyof Attempt>,
     { cancelAskedAtMs, retry, limits }: OfJob,
     send: Pick<LiveAttempt, 'sendEndedAtMs' | 'isTakenOverUnresolved'>,
-    exit: SeenExit | null = exitOf(attempt)
+    exit: SeenExit | null
   ): LiveAttempt {
     const { jobId, number, jobid, nodeId, project, version, spider, state, sentAtMs, startedAtMs, limitHit } = attempt
     const key = attemptKey(jobId, number)
@@ -359,7 +386,7 @@ function exitOf({ exitCode: code, signal, limitHit: limit, peakMemoryBytes, cpuS
   return code === null && signal === null ? null : { code, signal, limit, peakMemoryBytes, cpuSeconds }
 }
 
-type BeliefStore = AttemptReader & AttemptWriter & ClaimStore & JobReader
+type BeliefStore = AttemptReader & AttemptWriter & ClaimStore & JobReader & Pick<JobStore, 'recordRuns'>
 
 function count(counts: Map<string, number>, key: string, by: number): void {
   const sum = (counts.get(key) ?? 0) + by

@@ -69,13 +69,14 @@ function planPart<P extends Part>(part: P, current: CurrentFleet, wanted: FleetF
     contentOf(part, one.item)
   )
   const same = items.map((item) =>
-    byContent.size === 0 ? undefined : take(rest, byContent.get(contentOf(part, item)))
+    byContent.size === 0 ? undefined : removeFirst(rest, byContent.get(contentOf(part, item)))
   )
-  const partners = items.map((item, index) => same[index] ?? take(rest, byName.get(nameOf(part, item))))
+  const partners = items.map((item, index) => same[index] ?? removeFirst(rest, byName.get(nameOf(part, item))))
   if (part === 'nodes') {
     // A node that is called otherwise now is the same as long as its address is.
     const byUrl = Map.groupBy(there, (one) => (one.item as FileNode).url)
-    for (const [index, item] of items.entries()) partners[index] ??= take(rest, byUrl.get((item as FileNode).url))
+    for (const [index, item] of items.entries())
+      partners[index] ??= removeFirst(rest, byUrl.get((item as FileNode).url))
   }
   const steps = items.flatMap((item, index) => planItem(part, item, partners[index]))
   if (!prune) return steps
@@ -91,7 +92,7 @@ function contentOf<P extends Part>(part: P, item: ItemOf<P>): string {
 }
 
 /** The first of these that nobody has taken. */
-function take<T>(rest: Set<T>, candidates: T[] | undefined): T | undefined {
+function removeFirst<T>(rest: Set<T>, candidates: T[] | undefined): T | undefined {
   while (candidates !== undefined && candidates.length > 0) {
     const one = candidates.shift()!
     if (rest.delete(one)) return one

@@ -46,7 +46,7 @@ export interface FleetNode {
   /** Its own setting, without credentials; `direct`; null: as the environment says. */
   proxyUrl: string | null
   /** When clients were told of it last; monotonic. */
-  toldAtMs: number
+  publishedAtMs: number
   /** Wall clock when the newest lists had come, and the jobids that ran by them; null: there were none. */
   snapshotAtMs: number | null
   runsSeen: ReadonlySet<string>
@@ -81,7 +81,7 @@ export interface FleetEvents {
 // One failed look can be a lost packet; two in a row are a node that is down (anchors.md E7: at most two missed polls).
 const FAILURES_UNTIL_DOWN = 2
 // Of an answer that was as all before it, only its time is news.
-const TELL_ANYWAY_MS = 60_000
+const PUBLISH_ANYWAY_MS = 60_000
 
 // When an engine starts, all its nodes come at once: 5,000 are all seen within three seconds.
 const ARRIVALS_WINDOW_MS = 5_000
@@ -128,7 +128,7 @@ export class Fleet {
       stored,
       client,
       proxyUrl: proxyUrl === null ? null : withoutCredentials(proxyUrl),
-      toldAtMs: clock.monotonicMs(),
+      publishedAtMs: clock.monotonicMs(),
       snapshotAtMs: null,
       runsSeen: new Set(),
       status: before ?? unknownStatus(capacityOf({ stored, client }, slotsBelief, clock.monotonicMs())),
@@ -148,7 +148,7 @@ export class Fleet {
     this.#nodes.set(stored.id, node)
     this.#list = null
     this.#planSlots(node)
-    this.#tell(node)
+    this.#publish(node)
     return node
   }
 
@@ -159,7 +159,7 @@ export class Fleet {
     node.stored = stored
     this.#planSlots(node)
     node.observer.poke()
-    this.#tell(node)
+    this.#publish(node)
   }
 
   async remove(id: NodeId): Promise<void> {
@@ -209,7 +209,7 @@ export class Fleet {
       status.unreachableSinceMs === null &&
       status.clockOffsetMs === status.clockEstimate.shownMs
     if (isSame) {
-      if (atMs - node.toldAtMs >= TELL_ANYWAY_MS) this.#tell(node)
+      if (atMs - node.publishedAtMs >= PUBLISH_ANYWAY_MS) this.#publish(node)
       else this.events.emit('observed', node)
       return
     }
@@ -233,7 +233,7 @@ export class Fleet {
       pending === now.pending &&
       isSameRuns(external.running, now.external.running) &&
       isSameRuns(external.pending, now.external.pending)
-    if (!isSame) this.#tell(node)
+    if (!isSame) this.#publish(node)
     else this.events.emit('observed', node)
     node.snapshotAtMs = clock.nowMs()
   }
@@ -275,11 +275,11 @@ export class Fleet {
   #update(node: FleetNode, news: Partial<NodeStatus>): void {
     const before = node.status
     node.status = { ...before, ...news }
-    this.#tell(node, before.health === node.status.health ? undefined : before.health)
+    this.#publish(node, before.health === node.status.health ? undefined : before.health)
   }
 
-  #tell(node: FleetNode, healthWas?: NodeHealth): void {
-    node.toldAtMs = this.#options.clock.monotonicMs()
+  #publish(node: FleetNode, healthWas?: NodeHealth): void {
+    node.publishedAtMs = this.#options.clock.monotonicMs()
     this.events.emit('changed', node, healthWas)
     this.events.emit('observed', node)
   }

@@ -8,7 +8,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
 import type { Fleet } from './fleet.ts'
 import type { LogRange } from './node-client.ts'
-import { tellNodeFailure } from './node-failure.ts'
+import { toClientError } from './node-failure.ts'
 
 interface Range {
   offset: number
@@ -51,7 +51,7 @@ export class JobLogs {
     try {
       return await node.client.readLog(attempt, range, signal)
     } catch (error) {
-      throw tellNodeFailure(error)
+      throw toClientError(error)
     }
   }
 

@@ -58,7 +58,6 @@ export interface EggTarget extends Pick<NodeClient, 'listSpiders'> {
     signal?: AbortSignal
   ): Promise<{ spiders: number }>
   deleteVersion(project: ProjectName, version: VersionName, signal?: AbortSignal): Promise<void>
-  deleteProject(project: ProjectName, signal?: AbortSignal): Promise<void>
 }
 
 /** What a Scrapyd takes as a signal: these names, and from 1.6 on a number. */

@@ -14,6 +14,6 @@ const CODES: Record<NodeErrorKind, ErrorCode> = {
 }
 
 /** A node's failure as clients are told it; anything else as it is. Its message names node, cause and next step already. */
-export function tellNodeFailure(error: unknown): unknown {
+export function toClientError(error: unknown): unknown {
   return error instanceof NodeError ? new ScrapdeckError(CODES[error.kind], error.message, { cause: error }) : error
 }

@@ -59,7 +59,7 @@ const openBody = async (body: string, over: Partial<PluginSettings> = {}) =>
   open({ module: await write('plugin', `export default (options) => (${body})`), ...over })
 
 const tell = (plugins: Plugins, event: string, data: unknown, index = 0) =>
-  plugins.tell(
+  plugins.send(
     { id: `plugin:p${index}` } as StoredWebhook,
     { id: 'msg_1', event, body: JSON.stringify({ type: event, timestamp: 't', data }) } as StoredDelivery
   )

@@ -29,7 +29,7 @@ export interface Plugins {
   /** Has the outbox keep events for hooks, and for those of no other plugin any more. */
   subscribe(store: WebhookStore): Promise<void>
   /** Calls the hook for an event of the outbox. Never rejects. */
-  tell(webhook: StoredWebhook, delivery: StoredDelivery): Promise<{ isGood: boolean; answer: string }>
+  send(webhook: StoredWebhook, delivery: StoredDelivery): Promise<{ isGood: boolean; answer: string }>
   stop(): Promise<void>
 }
 
@@ -53,7 +53,7 @@ export const NO_PLUGINS: Plugins = {
   wantsAlerts: false,
   beforeDispatch: null,
   subscribe: (store) => subscribe([], store, 0),
-  tell: () => Promise.resolve({ isGood: false, answer: 'It is not configured any more' }),
+  send: () => Promise.resolve({ isGood: false, answer: 'It is not configured any more' }),
   stop: () => Promise.resolve()
 }
 
@@ -78,7 +78,7 @@ export async function openPlugins(
       wantsAlerts: threads.some((thread) => thread.has('problemRaised') || thread.has('problemResolved')),
       beforeDispatch: asked.length === 0 ? null : (question) => askAll(asked, question, parts.logger),
       subscribe: (store) => subscribe(threads, store, parts.clock.nowMs()),
-      tell: (webhook, delivery) => tell(threads, webhook, delivery),
+      send: (webhook, delivery) => sendToHook(threads, webhook, delivery),
       stop
     }
   } catch (error) {
@@ -134,7 +134,7 @@ export function patched(values: Record<string, string>, patch: Patch): Record<st
   return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null))
 }
 
-async function tell(threads: PluginThread[], { id }: StoredWebhook, delivery: StoredDelivery) {
+async function sendToHook(threads: PluginThread[], { id }: StoredWebhook, delivery: StoredDelivery) {
   const thread = threads.find(({ settings }) => idOf(settings) === id)
   const hook = (EVENT_HOOKS as Record<string, string>)[delivery.event]
   if (thread === undefined || hook === undefined) return { isGood: false, answer: 'It is not configured any more' }

@@ -21,7 +21,7 @@ function aTimer(dueInMs: number[]) {
 
 it('asks when the next is due, and not before', async () => {
   const { clock, timer, releaseDue, releasedAtMs } = aTimer([5_000, 20_000])
-  timer.look()
+  timer.scan()
   await clock.advanceBy(60_000)
   expect(releasedAtMs).toEqual([5_000, 20_000])
   expect(releaseDue).toHaveBeenCalledTimes(3)
@@ -30,10 +30,10 @@ it('asks when the next is due, and not before', async () => {
 
 it('many looks are one a second, and find a nearer time', async () => {
   const { clock, timer, releaseDue, releasedAtMs, add } = aTimer([20_000])
-  timer.look()
+  timer.scan()
   await clock.advanceBy(100)
   add(4_000)
-  for (let count = 0; count < 50; count += 1) timer.look()
+  for (let count = 0; count < 50; count += 1) timer.scan()
   await clock.advanceBy(10_000)
   expect(releasedAtMs).toEqual([4_000])
   expect(releaseDue).toHaveBeenCalledTimes(3)
@@ -41,7 +41,7 @@ it('many looks are one a second, and find a nearer time', async () => {
 
 it('notices a wall clock that was set forward', async () => {
   const { clock, timer, releasedAtMs } = aTimer([3_600_000])
-  timer.look()
+  timer.scan()
   await clock.advanceBy(1_000)
   clock.jumpWallBy(3_600_000)
   await clock.advanceBy(30_000)
@@ -51,11 +51,11 @@ it('notices a wall clock that was set forward', async () => {
 it('tries again after a failure, and not when it was stopped', async () => {
   const { clock, timer, releaseDue, releasedAtMs } = aTimer([0])
   releaseDue.mockRejectedValueOnce(new Error('disk full'))
-  timer.look()
+  timer.scan()
   await clock.advanceBy(2_000)
   expect(releasedAtMs).toEqual([1_000])
   timer.stop()
-  timer.look()
+  timer.scan()
   await clock.advanceBy(60_000)
   expect(releaseDue).toHaveBeenCalledTimes(2)
   expect(clock.timerCount()).toBe(0)

@@ -3,15 +3,15 @@ import type { Logger } from '../runtime/logger.ts'
 import type { HoldStore } from '../store/store.ts'
 
 /** The wall clock can be set, forward or back, so what waits for it is looked at so often at least. */
-const LOOK_AGAIN_MAX_MS = 30_000
-/** Of looks that only might find something new. */
-const LOOK_APART_MS = 1_000
+const RESCAN_MAX_MS = 30_000
+/** Of scans that only might find something new. */
+const SCANS_APART_MS = 1_000
 const AT_ONCE_MAX = 1_000
 const AFTER_FAILURE_MS = 1_000
 
 /**
  * Has the store lift holds and end jobs when their time comes: asks it once, is told when to ask again, and sleeps until then.
- * What it lifts reaches the dispatcher as any other change of the queue. `look` is for everything that may have brought a
+ * What it lifts reaches the dispatcher as any other change of the queue. `scan` is for everything that may have brought a
  * nearer time: a job that was asked for, a run that is tried again.
  */
 export class DueTimer {
@@ -20,8 +20,8 @@ export class DueTimer {
   readonly #logger: Logger
   #timer: Timer | null = null
   #timerAtMs = Number.POSITIVE_INFINITY
-  #lookedAtMs = Number.NEGATIVE_INFINITY
-  #isLooking = false
+  #scannedAtMs = Number.NEGATIVE_INFINITY
+  #isScanning = false
   #isAskedAgain = false
   #isStopped = false
 
@@ -31,9 +31,9 @@ export class DueTimer {
     this.#logger = logger
   }
 
-  look({ isUrgent = false } = {}): void {
-    if (this.#isLooking) this.#isAskedAgain = true
-    else this.#releaseIn(isUrgent ? 0 : this.#lookedAtMs + LOOK_APART_MS - this.#clock.monotonicMs())
+  scan({ isUrgent = false } = {}): void {
+    if (this.#isScanning) this.#isAskedAgain = true
+    else this.#releaseIn(isUrgent ? 0 : this.#scannedAtMs + SCANS_APART_MS - this.#clock.monotonicMs())
   }
 
   stop(): void {
@@ -41,7 +41,7 @@ export class DueTimer {
     this.#timer?.cancel()
   }
 
-  /** An earlier look that is planned already is left as it is. */
+  /** An earlier scan that is planned already is left as it is. */
   #releaseIn(delayMs: number): void {
     if (this.#isStopped) return
     if (delayMs <= 0) {
@@ -56,7 +56,7 @@ export class DueTimer {
   }
 
   async #releaseNow(): Promise<void> {
-    this.#isLooking = true
+    this.#isScanning = true
     this.#isAskedAgain = false
     this.#timerAtMs = Number.POSITIVE_INFINITY
     let againInMs = Number.POSITIVE_INFINITY
@@ -64,13 +64,13 @@ export class DueTimer {
       againInMs = await this.#releaseAll()
     } catch (error) {
       if (this.#isStopped) return
-      this.#logger.error({ error }, 'looking for jobs whose time has come failed; tried again in a second')
+      this.#logger.error({ error }, 'Releasing due jobs failed; retrying in a second')
       againInMs = AFTER_FAILURE_MS
     } finally {
-      this.#isLooking = false
+      this.#isScanning = false
     }
-    this.#lookedAtMs = this.#clock.monotonicMs()
-    if (this.#isAskedAgain) againInMs = Math.min(againInMs, LOOK_APART_MS)
+    this.#scannedAtMs = this.#clock.monotonicMs()
+    if (this.#isAskedAgain) againInMs = Math.min(againInMs, SCANS_APART_MS)
     if (againInMs < Number.POSITIVE_INFINITY) this.#releaseIn(Math.max(1, againInMs))
   }
 
@@ -80,7 +80,7 @@ export class DueTimer {
       const nowMs = this.#clock.nowMs()
       const { released, expired, nextDueMs } = await this.#store.releaseDue(nowMs, AT_ONCE_MAX)
       if (this.#isStopped || nextDueMs === null) return Number.POSITIVE_INFINITY
-      if (released + expired === 0 || nextDueMs > nowMs) return Math.min(nextDueMs - nowMs, LOOK_AGAIN_MAX_MS)
+      if (released + expired === 0 || nextDueMs > nowMs) return Math.min(nextDueMs - nowMs, RESCAN_MAX_MS)
     }
   }
 }

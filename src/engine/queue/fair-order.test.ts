@@ -6,16 +6,16 @@ import { FairShares } from './fair-shares.ts'
 
 const EQUAL: ProjectShare = { slots: 0, weight: 1, pass: 0 }
 
-function takeAll(order: FairOrder): string[] {
+function drain(order: FairOrder): string[] {
   const ids: string[] = []
   for (let head = order.current(); head !== null; head = order.current()) {
     ids.push(head.job.id)
-    order.take()
+    order.acceptJob()
   }
   return ids
 }
 
-const idsOf = (lines: QueueLine[], shareOf = (_project: string) => EQUAL) => takeAll(new FairOrder(lines, shareOf))
+const idsOf = (lines: QueueLine[], shareOf = (_project: string) => EQUAL) => drain(new FairOrder(lines, shareOf))
 
 describe('the order of the queue', () => {
   it('takes turns between projects, oldest first within one', () => {
@@ -41,7 +41,7 @@ describe('the order of the queue', () => {
     const urgent = aQueueLine({ project: 'a', lanes: { prices: ['a1', 'a2'] }, priority: 5, hasMore: true })
     const other = aQueueLine({ project: 'b', lanes: { prices: ['b1'] } })
     const order = new FairOrder([urgent, other], () => EQUAL)
-    expect(takeAll(order)).toEqual(['a1', 'a2'])
+    expect(drain(order)).toEqual(['a1', 'a2'])
     expect(order.endedAt?.spider).toBe('prices')
   })
 
@@ -58,9 +58,9 @@ describe('the order of the queue', () => {
     next()
     order.skipLine()
     next()
-    order.take()
+    order.acceptJob()
     next()
-    order.take()
+    order.acceptJob()
     next()
     expect(seen).toEqual(['a1', 'a2', 'a3', 'a4', 'a7', 'end'])
   })
@@ -127,7 +127,7 @@ describe('weighted fairness over time', () => {
         }))
         const { project } = order.current()!.line
         shares.raiseFloor(order.passFloor)
-        shares.noteGone(project, weights[names.indexOf(project)]!)
+        shares.advance(project, weights[names.indexOf(project)]!)
         live.push(project)
         begun.set(project, begun.get(project)! + 1)
       }
@@ -170,7 +170,7 @@ describe('weighted fairness over time', () => {
     const shares = new FairShares()
     for (let count = 0; count < 1000; count += 1) {
       shares.raiseFloor(shares.passOf('busy'))
-      shares.noteGone('busy', 1)
+      shares.advance('busy', 1)
     }
     expect(shares.passOf('busy') - shares.passOf('idle')).toBe(1)
   })

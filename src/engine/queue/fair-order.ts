@@ -92,7 +92,7 @@ export class FairOrder {
   }
 
   /** The current job got a slot. */
-  take(): void {
+  acceptJob(): void {
     const project = this.#projects.first()!
     project.slots += 1
     project.pass += 1 / project.weight
@@ -109,22 +109,22 @@ export class FairOrder {
       if (turn.lane.hasMore && turn.lane.isStuck !== true) this.endedAt = turn.lane
       lanes.removeFirst()
     }
-    this.#settle()
+    this.#reorder()
   }
 
   /** No job of the current lane can go now. */
   skipLane(): void {
     this.#projects.first()!.lines.first()!.lanes.removeFirst()
-    this.#settle()
+    this.#reorder()
   }
 
   /** No job of the current line can go now. */
   skipLine(): void {
     this.#projects.first()!.lines.removeFirst()
-    this.#settle()
+    this.#reorder()
   }
 
-  #settle(): void {
+  #reorder(): void {
     const { lines } = this.#projects.first()!
     if (lines.first()?.lanes.size === 0) lines.removeFirst()
     else if (lines.size > 0) lines.sinkFirst()

@@ -16,7 +16,8 @@ export class FairShares {
     return Math.max(this.#passes.get(project) ?? 0, this.#floor)
   }
 
-  noteGone(project: ProjectName, weight: number): void {
+  /** One of its jobs goes. */
+  advance(project: ProjectName, weight: number): void {
     this.#passes.set(project, this.passOf(project) + 1 / weight)
     if (this.#passes.size > REMEMBERED_MAX) this.#forgetIdle()
   }

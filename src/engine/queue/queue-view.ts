@@ -159,11 +159,11 @@ export class QueueView {
     if (index >= 0) viewed.jobs.splice(index, 1)
     viewed.isStuck = false
     // Before they run out: a run ends where the heads of a lane do.
-    if (viewed.hasMore && viewed.jobs.length <= Math.min(viewed.wanted, this.#keptMax) / 2) this.#noteThin(viewed)
+    if (viewed.hasMore && viewed.jobs.length <= Math.min(viewed.wanted, this.#keptMax) / 2) this.#planReadAhead(viewed)
     if (!viewed.hasMore && viewed.jobs.length === 0) this.#forget(viewed)
   }
 
-  #noteThin(viewed: ViewedLane): void {
+  #planReadAhead(viewed: ViewedLane): void {
     const { lane } = viewed
     if (viewed.jobs.length === 0) return void this.readMore(lane)
     if (this.#thin.has(lane) || this.#stale.has(lane)) return
@@ -174,7 +174,7 @@ export class QueueView {
   }
 
   /** What is known of it may not be so: read it again. */
-  noteStale(lane: string): void {
+  markStale(lane: string): void {
     this.#stale.add(lane)
   }
 

@@ -38,7 +38,7 @@ describe('a firing that is made ahead of its time', () => {
     await world.clock.advanceBy(HOUR_MS - SHORTLY_MS)
     await world.change(paused, (before) => ({ ...before, paused: true, pausedBy: 'operator' }))
     await world.store.deleteSchedules([removed])
-    await world.scheduler.noteChanged(removed)
+    await world.scheduler.refresh(removed)
     await world.clock.advanceBy(2 * HOUR_MS)
     expect(await world.told(paused)).toEqual(['14:00 skipped paused ×2'])
     expect(await world.rows(removed)).toEqual([])

@@ -1,6 +1,6 @@
 import type { LiveJobs } from './live-jobs.ts'
 import type { NewFiring } from '../store/records.ts'
-import { dueAt, type Gone, type ScheduleState } from './schedule-state.ts'
+import { dueAt, type DecidedFirings, type ScheduleState } from './schedule-state.ts'
 
 /** So long before their time firings are made: so that a thousand of one second only have to be written when it comes. */
 export const AHEAD_MS = 250
@@ -17,7 +17,7 @@ type Live = Pick<LiveJobs, 'hasAny'>
 export async function makeAhead(
   { state, dueMs }: { state: ScheduleState; dueMs: number },
   live: Live,
-  make: () => Promise<Gone>
+  make: () => Promise<DecidedFirings>
 ): Promise<NewFiring[]> {
   if (state.ahead?.dueMs === dueMs) return []
   state.ahead = { dueMs, gone: null }
@@ -32,7 +32,7 @@ export async function makeAhead(
 }
 
 /** What was made ahead of this moment, if it still is what would be made now; it is given once. */
-export function takeAhead(state: ScheduleState, live: Live, nowMs: number): Gone | null {
+export function claimAhead(state: ScheduleState, live: Live, nowMs: number): DecidedFirings | null {
   const { ahead } = state
   state.ahead = null
   if (ahead === null || ahead.gone === null || ahead.dueMs !== dueAt(state)) return null

@@ -140,7 +140,7 @@ export class Backfills {
         await this.#write(held, kept)
         held.isOver = true
       }
-      await this.#tell(state)
+      await this.#publish(state)
       return false
     }
     if (held.left.length === 0 && kept.fired < kept.total) held.left = await this.#stillToRun(state, kept)
@@ -161,12 +161,12 @@ export class Backfills {
     if (!isDone) return false
     await this.#write(held, { ...kept, state: 'done' })
     held.isOver = true
-    await this.#tell(state)
+    await this.#publish(state)
     return false
   }
 
   /** The news of its last end may have been read before it was counted here; nothing else would be told of its schedule any more. */
-  async #tell({ stored }: ScheduleState): Promise<void> {
+  async #publish({ stored }: ScheduleState): Promise<void> {
     await this.#parts.store.setFailuresInARow(stored.id, stored.failuresInARow)
   }
 

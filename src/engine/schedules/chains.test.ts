@@ -80,7 +80,7 @@ describe('the runner of chains', () => {
   test('makes the jobs that follow an end, knows its stats, and tells in them what they come from', async () => {
     const runner = await startRunner()
     await putChain()
-    await runner.noteChanged()
+    await runner.refresh()
     const job = await endJob({ item_scraped_count: 7 })
     await comeToRest()
     expect((await chained()).map(({ spider }) => spider).sort()).toEqual(['details', 'images'])
@@ -113,7 +113,7 @@ describe('the runner of chains', () => {
         return items.map(({ project, spider }) => aNewJob({ project, spider, source: 'chain' }))
       }
     })
-    await runner.noteChanged()
+    await runner.refresh()
     const job = await endJob()
     await comeToRest()
     expect(await chained()).toEqual([])

@@ -42,15 +42,15 @@ const ANSWERED_AT_ONCE = 100
 const AGAIN_AFTER_MS = 10_000
 
 /**
- * Answers the ends of jobs that chains wait for. The store notes each (chain, job) in the transaction of the end and takes each answer
+ * Answers the ends of jobs that chains wait for. The store records each (chain, job) in the transaction of the end and takes each answer
  * once, with its jobs: so whatever dies in between, each makes its jobs exactly once. What cannot be made (its spider is gone) is
  * answered too, and the chain says why.
  */
 export class ChainRunner {
   readonly #parts: ChainRunnerParts
   #hasChains = false
-  #looking: Promise<void> | null = null
-  #lookAgain = false
+  #answering: Promise<void> | null = null
+  #answerAgain = false
   #retry: Timer | null = null
   #stopListening: (() => void) | null = null
 
@@ -61,37 +61,37 @@ export class ChainRunner {
   /** Answers what an earlier engine left, and from then on what comes. */
   async start(): Promise<void> {
     this.#stopListening = this.#parts.store.onChange(() => {
-      if (this.#hasChains) this.#look()
+      if (this.#hasChains) this.#answerDue()
     })
-    await this.noteChanged()
+    await this.refresh()
   }
 
   async stop(): Promise<void> {
     this.#stopListening?.()
     this.#stopListening = null
     this.#retry?.cancel()
-    await this.#looking
+    await this.#answering
     this.#retry?.cancel()
   }
 
   /** Chains were made, changed or removed. */
-  async noteChanged(): Promise<void> {
+  async refresh(): Promise<void> {
     this.#hasChains = (await this.#parts.store.listChains()).length > 0
-    if (this.#hasChains) this.#look()
+    if (this.#hasChains) this.#answerDue()
   }
 
-  #look(): void {
-    if (this.#looking !== null) {
-      this.#lookAgain = true
+  #answerDue(): void {
+    if (this.#answering !== null) {
+      this.#answerAgain = true
       return
     }
-    this.#looking = this.#answerAll()
+    this.#answering = this.#answerAll()
       .catch((error: unknown) => this.#tryLater(error))
       .finally(() => {
-        this.#looking = null
-        if (!this.#lookAgain || this.#stopListening === null) return
-        this.#lookAgain = false
-        this.#look()
+        this.#answering = null
+        if (!this.#answerAgain || this.#stopListening === null) return
+        this.#answerAgain = false
+        this.#answerDue()
       })
   }
 
@@ -99,7 +99,7 @@ export class ChainRunner {
     if (this.#stopListening === null) return
     this.#parts.logger.error({ error }, 'Chains could not be answered; they are tried again')
     this.#retry?.cancel()
-    this.#retry = this.#parts.clock.setTimer(AGAIN_AFTER_MS, () => this.#look())
+    this.#retry = this.#parts.clock.setTimer(AGAIN_AFTER_MS, () => this.#answerDue())
   }
 
   async #answerAll(): Promise<void> {

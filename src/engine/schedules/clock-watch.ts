@@ -16,7 +16,7 @@ export class ClockWatch {
   readonly #startedAtMs: number
   /** When the clock was last seen to have jumped ahead, and both times at the last look. */
   #jumpedAtMs = Number.NEGATIVE_INFINITY
-  #looked: { wallMs: number; monotonicMs: number } | null = null
+  #checked: { wallMs: number; monotonicMs: number } | null = null
 
   constructor(clock: Clock, logger: Logger) {
     this.#clock = clock
@@ -25,10 +25,10 @@ export class ClockWatch {
   }
 
   /** `back`: times that were done lie ahead again. */
-  look(): 'ahead' | 'back' | null {
+  check(): 'ahead' | 'back' | null {
     const now = { wallMs: this.#clock.nowMs(), monotonicMs: this.#clock.monotonicMs() }
-    const before = this.#looked
-    this.#looked = now
+    const before = this.#checked
+    this.#checked = now
     if (before === null) return null
     const jumpMs = now.wallMs - before.wallMs - (now.monotonicMs - before.monotonicMs)
     if (Math.abs(jumpMs) < CLOCK_JUMP_MIN_MS) return null

@@ -7,10 +7,10 @@ import { asSealedText } from '../runtime/secret-box.ts'
 
 const MINUTE_MS = 60_000
 
-/** Orders as an operator gives them, to whichever ticker runs by then; `noteChanged` may be where the engine dies. */
+/** Orders as an operator gives them, to whichever ticker runs by then; `refresh` may be where the engine dies. */
 function commandsOf(world: ScheduleWorld, over: Partial<SchedulerDoor> = {}): ScheduleCommands {
   const door: SchedulerDoor = {
-    noteChanged: (id) => world.scheduler.noteChanged(id),
+    refresh: (id) => world.scheduler.refresh(id),
     writePaused: (id) => world.scheduler.writePaused(id),
     nextOf: (id) => world.scheduler.nextOf(id),
     runNow: (id) => world.scheduler.runNow(id),
@@ -50,10 +50,10 @@ describe('an engine that dies', () => {
   }) => {
     const id = await world.add({ rules: every(600), overlap: 'allow', catchUp: 'all', catchUpWindowSeconds: 86_400 })
     const dying = commandsOf(world, {
-      async noteChanged(changedId) {
+      async refresh(changedId) {
         const [stored] = await world.store.getSchedules([changedId])
         if (!stored!.paused) throw new Error('killed')
-        await world.scheduler.noteChanged(changedId)
+        await world.scheduler.refresh(changedId)
       }
     })
     await dying.setPaused([id], true, null)
@@ -72,10 +72,10 @@ describe('an engine that dies', () => {
     await commandsOf(world).setPaused([id], true, null)
     await world.clock.advanceBy(45 * MINUTE_MS)
     const dying = commandsOf(world, {
-      async noteChanged(changedId) {
+      async refresh(changedId) {
         const [stored] = await world.store.getSchedules([changedId])
         if (stored!.settings.name === 'daily') throw new Error('killed')
-        await world.scheduler.noteChanged(changedId)
+        await world.scheduler.refresh(changedId)
       }
     })
     const [{ settings } = { settings: null }] = await world.store.getSchedules([id])

@@ -34,7 +34,7 @@ export class DuePlaces {
   }
 
   /** Those whose time comes until then; they have no place until they are put again. */
-  take(untilMs: number): { dueMs: number; state: ScheduleState }[] {
+  removeDue(untilMs: number): { dueMs: number; state: ScheduleState }[] {
     const taken: { dueMs: number; state: ScheduleState }[] = []
     for (let first = this.first(); first !== null && first.dueMs <= untilMs; first = this.first()) {
       this.#places.removeFirst()

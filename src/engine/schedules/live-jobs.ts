@@ -6,7 +6,7 @@ import { isLive } from './failures.ts'
 import type { LiveFiring } from './fates.ts'
 
 /** Ends need not be known at once: what waits for them is released by the store itself. */
-const LOOK_AFTER_MS = 200
+const SCAN_AFTER_MS = 200
 const CHANGES_AT_ONCE = 1_000
 const JOBS_AT_ONCE = 500
 
@@ -34,7 +34,7 @@ export class LiveJobs {
   /** null: nothing was tracked for a while, and where the log stands by now is to be asked first. */
   #cursor: number | null = null
   #timer: Timer | null = null
-  #isLooking = false
+  #isScanning = false
   #isStopped = false
   #unsubscribe: () => void = () => undefined
 
@@ -50,7 +50,7 @@ export class LiveJobs {
       await Promise.all(some.map((id) => this.#read(id, backfillOf)))
     }
     if (this.#scheduleOf.size > 0) this.#cursor = cursor
-    this.#unsubscribe = this.#parts.store.onChange(() => this.#lookSoon())
+    this.#unsubscribe = this.#parts.store.onChange(() => this.#scanSoon())
   }
 
   stop(): void {
@@ -67,7 +67,7 @@ export class LiveJobs {
     tracked.push({ nominalMs, backfillId, jobIds: new Set(jobIds) })
     for (const id of jobIds) this.#scheduleOf.set(id, scheduleId)
     this.#fresh.push(...jobIds)
-    this.#lookSoon()
+    this.#scanSoon()
   }
 
   /** As far as is known: those that ended a moment ago may still be told. */
@@ -121,16 +121,16 @@ export class LiveJobs {
     if ([...known.keys()].some((id) => !this.#scheduleOf.has(id))) this.#parts.onEnded(new Set([scheduleId]))
   }
 
-  #lookSoon(): void {
-    if (this.#timer !== null || this.#isLooking || this.#isStopped || this.#scheduleOf.size === 0) return
-    this.#timer = this.#parts.clock.setTimer(LOOK_AFTER_MS, () => {
+  #scanSoon(): void {
+    if (this.#timer !== null || this.#isScanning || this.#isStopped || this.#scheduleOf.size === 0) return
+    this.#timer = this.#parts.clock.setTimer(SCAN_AFTER_MS, () => {
       this.#timer = null
-      void this.#look()
+      void this.#scan()
     })
   }
 
-  async #look(): Promise<void> {
-    this.#isLooking = true
+  async #scan(): Promise<void> {
+    this.#isScanning = true
     let hasMissed = false
     try {
       const ended = await this.#findEnded()
@@ -143,9 +143,9 @@ export class LiveJobs {
         'looking for ended jobs of schedules failed; tried again with the next change'
       )
     } finally {
-      this.#isLooking = false
+      this.#isScanning = false
     }
-    if (hasMissed || this.#fresh.length > 0) this.#lookSoon()
+    if (hasMissed || this.#fresh.length > 0) this.#scanSoon()
   }
 
   async #findEnded(): Promise<Set<string>> {

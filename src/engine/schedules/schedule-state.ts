@@ -21,7 +21,7 @@ export interface ScheduleState {
 }
 
 /** What a look found to be written of one schedule. */
-export interface Gone {
+export interface DecidedFirings {
   state: ScheduleState
   firings: NewFiring[]
   /** Runs to cancel once the firing at this index is written. */
@@ -32,7 +32,7 @@ export interface Gone {
 /** A firing that was made before its time, and of what. `gone` is null where none could be made: it is tried again at its time. */
 export interface MadeAhead {
   dueMs: number
-  gone: Gone | null
+  gone: DecidedFirings | null
 }
 
 /** While a schedule is paused, the moments that pass are written down so often. */

@@ -132,7 +132,7 @@ describe('a schedule whose time comes', () => {
     const second = world.another()
     await second.start()
     const id = await world.add({ rules: every(60), overlap: 'allow' })
-    await second.noteChanged(id)
+    await second.refresh(id)
     await world.clock.advanceBy(10 * MINUTE_MS)
     expect(await world.told(id)).toHaveLength(10)
     expect(await world.store.listLiveJobsOf(id)).toHaveLength(10)
@@ -386,7 +386,7 @@ describe('a schedule that somebody touches', () => {
   it('and removed fires no more', async ({ world }) => {
     const id = await world.add({ rules: every(3_600) })
     await world.store.deleteSchedules([id])
-    await world.scheduler.noteChanged(id)
+    await world.scheduler.refresh(id)
     await world.clock.advanceBy(2 * HOUR_MS)
     expect(await world.store.listLiveJobsOf(id)).toEqual([])
     await expect(world.scheduler.runNow(id)).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })

@@ -7,17 +7,17 @@ import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { NewFiring, StoredFiring, StoredSchedule } from '../store/records.ts'
 import type { ChangeLog, FiringStore, JobReader, ScheduleStore, BackfillStore } from '../store/store.ts'
-import { AHEAD_MS, makeAhead, takeAhead } from './ahead.ts'
+import { AHEAD_MS, makeAhead, claimAhead } from './ahead.ts'
 import { Backfills, type BackfillOrder } from './backfills.ts'
 import { ClockWatch, SLEEP_MAX_MS } from './clock-watch.ts'
 import { AGAIN_AFTER_FAILURE_MS, DuePlaces } from './due-places.ts'
 import { readFailures } from './failures.ts'
-import { goOver } from './go-over.ts'
+import { decideFirings } from './decide-firings.ts'
 import { jitterOf } from './moments.ts'
 import { LiveJobs } from './live-jobs.ts'
 import { type JobMaker, makeFiring } from './make-firing.ts'
 import { pauseItself } from './pause-itself.ts'
-import { createState, findNext, type Gone, healAfterClock, type ScheduleState } from './schedule-state.ts'
+import { createState, findNext, type DecidedFirings, healAfterClock, type ScheduleState } from './schedule-state.ts'
 
 export interface SchedulerParts extends JobMaker {
   store: ScheduleStore & FiringStore & JobReader & ChangeLog & BackfillStore
@@ -89,7 +89,7 @@ export class Scheduler {
     this.#timers = new Timers(clock)
     this.#watch = new ClockWatch(clock, logger)
     this.#giveWay = parts.giveWay ?? (() => new Promise((resolve) => setImmediate(resolve)))
-    const onEnded = (scheduleIds: Set<string>) => void this.#inLine(() => this.#noteEnds(scheduleIds)).catch(logged)
+    const onEnded = (scheduleIds: Set<string>) => void this.#inLine(() => this.#applyEnds(scheduleIds)).catch(logged)
     const logged = (error: unknown) => {
       if (!this.#isStopped) logger.error({ error }, 'what ended jobs mean for their schedules was not written down')
     }
@@ -110,9 +110,9 @@ export class Scheduler {
       )
       for (const [index, stored] of all.entries()) {
         if (index % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await this.#giveWay()
-        await this.#take(stored)
+        await this.#adopt(stored)
       }
-      for (const { stored } of this.#states.values()) await this.#takeUp(stored)
+      for (const { stored } of this.#states.values()) await this.#recover(stored)
       for (const id of this.#backfills.running()) await this.#stepBackfill(id)
     })
     this.#plan()
@@ -131,7 +131,7 @@ export class Scheduler {
    * It was added, changed, paused, resumed or removed. What was due before is gone over as it was then, or, where it is paused now, as
    * paused. Resumed it counts from then on; where another timing counts from, whoever changed it has set as `doneUntilMs`.
    */
-  noteChanged(scheduleId: string): Promise<void> {
+  refresh(scheduleId: string): Promise<void> {
     return this.#inLine(async () => {
       const [stored] = await this.#parts.store.getSchedules([scheduleId])
       const before = this.#states.get(scheduleId)
@@ -142,13 +142,13 @@ export class Scheduler {
       }
       if (before !== undefined) {
         if (stored.paused) before.stored = { ...before.stored, paused: true }
-        while (await this.#goOverOne(before));
+        while (await this.#fireOne(before));
         const isResumed = before.stored.paused && !stored.paused
         const offsetMs = jitterOf(scheduleId, stored.settings.jitterSeconds)
         const countsFromMs = isResumed ? stored.changedAtMs - offsetMs : 0
         stored.doneUntilMs = Math.max(stored.doneUntilMs, before.doneUntilMs, countsFromMs)
       }
-      await this.#take(stored)
+      await this.#adopt(stored)
       this.#plan()
     })
   }
@@ -160,7 +160,7 @@ export class Scheduler {
       if (state === undefined) return
       state.stored = { ...state.stored, paused: true }
       for (;;) {
-        const gone = await goOver(state, this.#around(state))
+        const gone = await decideFirings(state, this.#around(state))
         if (gone.firings.length === 0) break
         this.#believe(gone, await this.#writeRows(gone.firings))
         findNext(state)
@@ -238,7 +238,7 @@ export class Scheduler {
   }
 
   /** Believes what is stored from now on. */
-  async #take(stored: StoredSchedule): Promise<void> {
+  async #adopt(stored: StoredSchedule): Promise<void> {
     const { clock } = this.#parts
     const former = this.#states.get(stored.id)
     if (former !== undefined) this.#places.leave(former)
@@ -250,11 +250,11 @@ export class Scheduler {
     }
     const state = createState(stored, clock.nowMs())
     this.#states.set(stored.id, state)
-    await this.#settle(state)
+    await this.#placeOrEnd(state)
   }
 
   /** What a crash left half done, found again by looking. */
-  async #takeUp(stored: StoredSchedule): Promise<void> {
+  async #recover(stored: StoredSchedule): Promise<void> {
     if (stored.settings.overlap === 'cancel_running') {
       const live = this.#live.firingsOf(stored.id)
       if (live.length > 1) this.#cancel(live.slice(0, -1).flatMap(({ jobIds }) => jobIds))
@@ -263,7 +263,7 @@ export class Scheduler {
   }
 
   /** It has its place by its next moment, or is over. */
-  async #settle(state: ScheduleState): Promise<void> {
+  async #placeOrEnd(state: ScheduleState): Promise<void> {
     const { stored } = state
     const { maxRuns } = stored.settings
     if (!stored.paused && maxRuns !== null && stored.runCount >= maxRuns) {
@@ -287,7 +287,7 @@ export class Scheduler {
     const delayMs = this.#wakeAtMs() - this.#parts.clock.nowMs()
     this.#timer = this.#parts.clock.setTimer(Math.max(0, Math.min(delayMs, SLEEP_MAX_MS)), () => {
       this.#timer = null
-      void this.#inLine(() => this.#look())
+      void this.#inLine(() => this.#fireDue())
         .catch((error: unknown) => {
           if (!this.#isStopped) this.#parts.logger.error({ error }, 'looking for schedules whose time has come failed')
         })
@@ -301,17 +301,17 @@ export class Scheduler {
     return first.state.ahead?.dueMs === first.dueMs ? first.dueMs : first.dueMs - AHEAD_MS
   }
 
-  async #look(): Promise<void> {
-    if (this.#watch.look() === 'back') this.#healAll()
+  async #fireDue(): Promise<void> {
+    if (this.#watch.check() === 'back') this.#healAll()
     for (;;) {
-      const due = this.#places.take(this.#parts.clock.nowMs()).map(({ state }) => state)
+      const due = this.#places.removeDue(this.#parts.clock.nowMs()).map(({ state }) => state)
       if (due.length === 0) return this.#makeAhead()
       const writes: Promise<void>[] = []
       for (let index = 0; index < due.length; index += SCHEDULES_AT_ONCE) {
-        const gone: Gone[] = []
+        const gone: DecidedFirings[] = []
         for (const [place, state] of due.slice(index, index + SCHEDULES_AT_ONCE).entries()) {
           if (place % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await this.#giveWay()
-          const found = takeAhead(state, this.#live, this.#parts.clock.nowMs()) ?? (await this.#goOver(state))
+          const found = claimAhead(state, this.#live, this.#parts.clock.nowMs()) ?? (await this.#decide(state))
           if (found !== null) gone.push(found)
         }
         writes.push(this.#write(gone))
@@ -328,23 +328,23 @@ export class Scheduler {
   }
 
   async #makeAhead(): Promise<void> {
-    const coming = this.#places.take(this.#parts.clock.nowMs() + AHEAD_MS)
+    const coming = this.#places.removeDue(this.#parts.clock.nowMs() + AHEAD_MS)
     for (const { state, dueMs } of coming) this.#places.put(state, dueMs)
     const made: NewFiring[] = []
     for (const [index, one] of coming.entries()) {
       if (index % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await this.#giveWay()
-      const make = () => goOver(one.state, { ...this.#around(one.state), nowMs: one.dueMs })
+      const make = () => decideFirings(one.state, { ...this.#around(one.state), nowMs: one.dueMs })
       made.push(...(await makeAhead(one, this.#live, make)))
     }
     if (made.length > 0) this.#parts.store.prepareFirings(made)
   }
 
   /** null: it failed for a reason that is not the schedule's; it is tried again. */
-  async #goOver(state: ScheduleState): Promise<Gone | null> {
+  async #decide(state: ScheduleState): Promise<DecidedFirings | null> {
     const { logger } = this.#parts
     const around = this.#around(state)
     try {
-      return await goOver(state, around)
+      return await decideFirings(state, around)
     } catch (error) {
       const facts = { error, scheduleId: state.stored.id }
       if (around.isSettling) logger.debug(facts, 'a schedule waits for what nodes have')
@@ -365,9 +365,9 @@ export class Scheduler {
   }
 
   /** Of one schedule, outside of a look; whether there may be more. */
-  async #goOverOne(state: ScheduleState): Promise<boolean> {
+  async #fireOne(state: ScheduleState): Promise<boolean> {
     const { doneUntilMs } = state
-    const gone = await this.#goOver(state)
+    const gone = await this.#decide(state)
     if (gone === null || gone.firings.length === 0) return false
     await this.#write([gone])
     findNext(state)
@@ -375,7 +375,7 @@ export class Scheduler {
   }
 
   /** All of it in one commit; if that fails, each by itself, so that one schedule's fault is not that of others. */
-  async #write(gone: Gone[]): Promise<void> {
+  async #write(gone: DecidedFirings[]): Promise<void> {
     try {
       const written = await this.#writeRows(gone.flatMap(({ firings }) => firings))
       let index = 0
@@ -389,7 +389,7 @@ export class Scheduler {
     }
   }
 
-  #believe({ state, cancels, doneUntilMs }: Gone, written: (StoredFiring | null)[]): void {
+  #believe({ state, cancels, doneUntilMs }: DecidedFirings, written: (StoredFiring | null)[]): void {
     state.doneUntilMs = doneUntilMs
     for (const firing of written) if (firing !== null && firing.jobIds.length > 0) state.stored.runCount += 1
     if (written.some((row) => row?.state === 'failed')) this.#refused.add(state.stored.id)
@@ -417,7 +417,7 @@ export class Scheduler {
     const isDone = next === null || doneUntilMs >= next.nominalMs || next.nominalMs + offsetMs > nowMs
     if (!isDone) return this.#places.put(state, nowMs + AGAIN_AFTER_FAILURE_MS)
     findNext(state)
-    await this.#settle(state)
+    await this.#placeOrEnd(state)
   }
 
   async #pause(
@@ -426,10 +426,10 @@ export class Scheduler {
     pauseNote: string
   ): Promise<void> {
     const stored = await pauseItself(this.#parts, scheduleId, { pausedBy, pauseNote })
-    if (stored !== null) await this.#take(stored)
+    if (stored !== null) await this.#adopt(stored)
   }
 
-  async #noteEnds(scheduleIds: Set<string>): Promise<void> {
+  async #applyEnds(scheduleIds: Set<string>): Promise<void> {
     for (const id of scheduleIds) {
       const state = this.#states.get(id)
       if (state === undefined) continue

@@ -6,7 +6,7 @@ import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
 import type { LogRange } from '../nodes/node-client.ts'
-import { tellNodeFailure } from '../nodes/node-failure.ts'
+import { toClientError } from '../nodes/node-failure.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import type { Projects } from '../projects/projects.ts'
 import { openRegularFile } from '../runtime/regular-file.ts'
@@ -98,7 +98,7 @@ export class ScrapydFiles {
     try {
       return await node.client.readItems(attempt, range)
     } catch (error) {
-      throw tellNodeFailure(error)
+      throw toClientError(error)
     }
   }
 

@@ -164,10 +164,6 @@ export class FakeNode implements NodeClient, EggTarget {
     this.eggs.delete(`${project}@${version}`)
   }
 
-  async deleteProject(project: string) {
-    for (const version of await this.listVersions(project)) await this.deleteVersion(project, version)
-  }
-
   async readLog({ jobid }: { jobid: string }, range: { offset: number; limitBytes: number }) {
     this.#answer()
     const text = this.logs.get(jobid)

@@ -6,17 +6,17 @@ import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
 import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
 import { Deliverer, type DelivererParts } from './deliverer.ts'
-import type { Told } from './plan-try.ts'
+import type { SendResult } from './plan-try.ts'
 
-const GOOD: Told = { isGood: true, answer: '204' }
-const BAD: Told = { isGood: false, answer: '500' }
+const GOOD: SendResult = { isGood: true, answer: '204' }
+const BAD: SendResult = { isGood: false, answer: '500' }
 const [OURS, OTHER] = ['a'.repeat(32), 'b'.repeat(32)]
 
 let clock: FakeClock
 let temporary: TemporaryStore
 let deliverer: Deliverer
 let told: { webhookId: string; id: string; atMs: number }[]
-let answer: (delivery: StoredDelivery) => Told | Promise<Told>
+let answer: (delivery: StoredDelivery) => SendResult | Promise<SendResult>
 
 function open(store: DelivererParts['store'] = temporary.store): Deliverer {
   return new Deliverer({
@@ -24,7 +24,7 @@ function open(store: DelivererParts['store'] = temporary.store): Deliverer {
     clock,
     random: createSeededRandom(1),
     logger: silentLogger,
-    tell: async (_webhook, delivery) => {
+    send: async (_webhook, delivery) => {
       told.push({ webhookId: delivery.webhookId, id: delivery.id, atMs: clock.monotonicMs() })
       return answer(delivery)
     }
@@ -82,9 +82,9 @@ describe('the deliverer', () => {
   it('tells no event again that was taken while it was read what is due', async () => {
     await stop(deliverer)
     const { store } = temporary
-    const answered: PromiseWithResolvers<Told>[] = []
+    const answered: PromiseWithResolvers<SendResult>[] = []
     answer = () => {
-      answered.push(Promise.withResolvers<Told>())
+      answered.push(Promise.withResolvers<SendResult>())
       return answered.at(-1)!.promise
     }
     let isRead: () => Promise<void> = async () => undefined

@@ -4,15 +4,15 @@ import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredDelivery, StoredWebhook } from '../store/records.ts'
 import type { ChangeNotifier, DueDeliveryStore, WebhookReader } from '../store/store.ts'
-import { BACK_OFF_MS, planTry, type Told } from './plan-try.ts'
+import { BACK_OFF_MS, planTry, type SendResult } from './plan-try.ts'
 
 export interface DelivererParts {
   store: WebhookReader & DueDeliveryStore & ChangeNotifier
   clock: Clock
   random: Random
   logger: Logger
-  /** Tells one of one event. Never rejects, and ends in time by itself. */
-  tell: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<Told>
+  /** Sends one event to one webhook. Never rejects, and ends in time by itself. */
+  send: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<SendResult>
 }
 
 /** So many at a time to one webhook; while it fails, one. A plugin gets its events one after another. */
@@ -27,7 +27,7 @@ const STOP_GRACE_MS = 2_000
 /** A hook that throws is broken more often than it is down: soon again, and soon given up. */
 const PLUGIN_BACK_OFF_MS = [1_000, 30_000, 300_000]
 
-interface Lane {
+interface Pace {
   inFlight: Set<string>
   failuresInARow: number
   pausedUntilMs: number
@@ -43,8 +43,8 @@ export class Deliverer {
   /** `changed`: what the list of webhooks shows is another now. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: DelivererParts
-  readonly #lanes = new Map<string, Lane>()
-  readonly #telling = new Set<Promise<void>>()
+  readonly #paces = new Map<string, Pace>()
+  readonly #sending = new Set<Promise<void>>()
   /** What was told since the last read began: it may be among what was read, as it was before. */
   readonly #toldSince = new Set<string>()
   #webhooks = new Map<string, StoredWebhook>()
@@ -69,14 +69,14 @@ export class Deliverer {
   /** Webhooks were added, changed or removed. */
   async refreshWebhooks(): Promise<void> {
     this.#webhooks = new Map((await this.#parts.store.listWebhooks()).map((webhook) => [webhook.id, webhook]))
-    for (const id of this.#lanes.keys()) if (!this.#webhooks.has(id)) this.#lanes.delete(id)
+    for (const id of this.#paces.keys()) if (!this.#webhooks.has(id)) this.#paces.delete(id)
     this.wake()
   }
 
   /** It may have been mended: it is asked at once. */
   forgetFailures(id: string): void {
-    const lane = this.#lanes.get(id)
-    if (lane !== undefined) Object.assign(lane, { failuresInARow: 0, pausedUntilMs: 0 })
+    const pace = this.#paces.get(id)
+    if (pace !== undefined) Object.assign(pace, { failuresInARow: 0, pausedUntilMs: 0 })
     this.wake()
   }
 
@@ -93,7 +93,7 @@ export class Deliverer {
     await this.#delivering
     const { promise: isOver, resolve } = Promise.withResolvers<void>()
     const timer = this.#parts.clock.setTimer(STOP_GRACE_MS, resolve)
-    await Promise.race([Promise.all(this.#telling), isOver])
+    await Promise.race([Promise.all(this.#sending), isOver])
     timer.cancel()
   }
 
@@ -143,25 +143,25 @@ export class Deliverer {
       const webhook = this.#webhooks.get(delivery.webhookId)
       if (webhook === undefined) continue
       if (this.#toldSince.has(delivery.id)) continue
-      const lane = this.#laneOf(webhook.id)
-      const pauseMs = lane.pausedUntilMs - clock.monotonicMs()
+      const pace = this.#paceOf(webhook.id)
+      const pauseMs = pace.pausedUntilMs - clock.monotonicMs()
       if (pauseMs > 0) nextMs = Math.min(nextMs, pauseMs)
-      const atOnce = lane.failuresInARow > 0 || webhook.kind === 'plugin' ? 1 : AT_ONCE_MAX
-      if (pauseMs > 0 || lane.inFlight.size >= atOnce || lane.inFlight.has(delivery.id)) continue
-      lane.inFlight.add(delivery.id)
-      const told = this.#tell(webhook, delivery, lane).finally(() => {
-        this.#telling.delete(told)
+      const atOnce = pace.failuresInARow > 0 || webhook.kind === 'plugin' ? 1 : AT_ONCE_MAX
+      if (pauseMs > 0 || pace.inFlight.size >= atOnce || pace.inFlight.has(delivery.id)) continue
+      pace.inFlight.add(delivery.id)
+      const told = this.#deliverOne(webhook, delivery, pace).finally(() => {
+        this.#sending.delete(told)
         this.#deliver()
       })
-      this.#telling.add(told)
+      this.#sending.add(told)
     }
     this.#deliverIn(nextMs)
   }
 
-  async #tell(webhook: StoredWebhook, delivery: StoredDelivery, lane: Lane): Promise<void> {
-    const { store, clock, random, logger, tell } = this.#parts
+  async #deliverOne(webhook: StoredWebhook, delivery: StoredDelivery, pace: Pace): Promise<void> {
+    const { store, clock, random, logger, send } = this.#parts
     try {
-      const told = await tell(webhook, delivery)
+      const told = await send(webhook, delivery)
       const backOffMs = webhook.kind === 'plugin' ? PLUGIN_BACK_OFF_MS : BACK_OFF_MS
       const made = planTry(delivery, told, { nowMs: clock.nowMs(), random, backOffMs })
       await store.concludeTries([made])
@@ -170,32 +170,32 @@ export class Deliverer {
         logger.warn(facts, 'an event was given up: nobody took it')
       }
       if (made.isGone === true) await this.refreshWebhooks()
-      this.#setPause(lane, told.isGood || webhook.kind === 'plugin')
+      this.#setPause(pace, told.isGood || webhook.kind === 'plugin')
       this.events.emit('changed')
     } catch (error) {
       if (this.#stopped) return
       logger.error({ error, delivery: delivery.id }, 'writing down what came of an event failed; it is told again')
       // Whatever is wrong with the disk: not the same event again and again.
-      Object.assign(lane, { failuresInARow: 1, pausedUntilMs: clock.monotonicMs() + PAUSE_MAX_MS })
+      Object.assign(pace, { failuresInARow: 1, pausedUntilMs: clock.monotonicMs() + PAUSE_MAX_MS })
     } finally {
-      lane.inFlight.delete(delivery.id)
+      pace.inFlight.delete(delivery.id)
       this.#toldSince.add(delivery.id)
     }
   }
 
   /** Of a plugin one hook may fail and the others not: none waits for another. */
-  #setPause(lane: Lane, isGood: boolean): void {
-    if (isGood) return void Object.assign(lane, { failuresInARow: 0, pausedUntilMs: 0 })
-    lane.failuresInARow += 1
-    const pauseMs = Math.min(PAUSE_MAX_MS, PAUSE_FIRST_MS * 2 ** Math.min(10, lane.failuresInARow - 1))
-    lane.pausedUntilMs = this.#parts.clock.monotonicMs() + pauseMs
+  #setPause(pace: Pace, isGood: boolean): void {
+    if (isGood) return void Object.assign(pace, { failuresInARow: 0, pausedUntilMs: 0 })
+    pace.failuresInARow += 1
+    const pauseMs = Math.min(PAUSE_MAX_MS, PAUSE_FIRST_MS * 2 ** Math.min(10, pace.failuresInARow - 1))
+    pace.pausedUntilMs = this.#parts.clock.monotonicMs() + pauseMs
   }
 
-  #laneOf(id: string): Lane {
-    const known = this.#lanes.get(id)
+  #paceOf(id: string): Pace {
+    const known = this.#paces.get(id)
     if (known !== undefined) return known
-    const fresh: Lane = { inFlight: new Set(), failuresInARow: 0, pausedUntilMs: 0 }
-    this.#lanes.set(id, fresh)
+    const fresh: Pace = { inFlight: new Set(), failuresInARow: 0, pausedUntilMs: 0 }
+    this.#paces.set(id, fresh)
     return fresh
   }
 }

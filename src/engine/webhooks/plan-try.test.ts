@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createSeededRandom } from '../testing/seeded-random.ts'
-import { BACK_OFF_MS, planTry, type Told } from './plan-try.ts'
+import { BACK_OFF_MS, planTry, type SendResult } from './plan-try.ts'
 
-const plan = (tries: number, told: Told, seed = 1) =>
+const plan = (tries: number, told: SendResult, seed = 1) =>
   planTry({ id: 'a', tries }, told, { nowMs: 1_000, random: createSeededRandom(seed) })
 
 test('a failed try is followed by another, later and later, for three days; then it is dead', () => {

@@ -2,7 +2,7 @@ import type { Random } from '../runtime/random.ts'
 import type { DeliveryTry } from '../store/records.ts'
 
 /** What came of telling somebody: a receiver, or a plugin's hook. */
-export interface Told {
+export interface SendResult {
   isGood: boolean
   /** For people: `204`, `500`, `nothing listens on ...`. */
   answer: string
@@ -36,7 +36,7 @@ const ANSWER_MAX_CHARACTERS = 500
 /** What becomes of a delivery that had been tried `tries` times before this one. */
 export function planTry(
   delivery: { id: string; tries: number },
-  told: Told,
+  told: SendResult,
   { nowMs, random, backOffMs = BACK_OFF_MS }: { nowMs: number; random: Random; backOffMs?: readonly number[] }
 ): DeliveryTry {
   const { id } = delivery

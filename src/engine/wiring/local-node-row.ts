@@ -4,7 +4,7 @@ import type { StoredNode } from '../store/records.ts'
 import type { SettingStore } from '../store/store.ts'
 
 /** What a configuration file says now, where that is news; else null: an operator's own change since then stays. */
-export async function takeConfiguredSlots(store: SettingStore, slots: number | undefined): Promise<number | null> {
+export async function applyConfiguredSlots(store: SettingStore, slots: number | undefined): Promise<number | null> {
   const taken = await store.getSetting('local.configuredSlots')
   if (slots === undefined || slots === taken) return null
   await store.putSetting('local.configuredSlots', slots)

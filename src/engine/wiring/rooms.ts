@@ -166,7 +166,7 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
     ...base,
     networks: webhookNetworks,
     post: seams.post,
-    tellPlugin: plugins.tell
+    sendToPlugin: plugins.send
   })
   opened.adopt(deliverer, (one) => one.stop())
   const news = opened.adopt(new News(base), (one) => one.stop())

@@ -49,7 +49,7 @@ export function wireChains(parts: {
     checkTemplate: (template) => checkTemplate(template, 'chain', preparing.fleet),
     async onChange() {
       events.emit('changed')
-      await runner.noteChanged()
+      await runner.refresh()
     }
   })
   return { runner, commands, events }

@@ -8,7 +8,7 @@ import type { CancelWaitsMs } from '../../shared/run-limits.ts'
 import type { EngineOptions } from './engine-options.ts'
 import { type Environments, NO_ENVIRONMENTS } from '../launcher/pythons/environments.ts'
 import { LocalNode } from '../launcher/local-node.ts'
-import { localNodeRow, takeConfiguredSlots } from './local-node-row.ts'
+import { applyConfiguredSlots, localNodeRow } from './local-node-row.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -92,7 +92,7 @@ export class LocalNodeRoom {
     const { layout, store, projects, cancelWaitsMs, clock, logger } = parts
     const stored = (await store.listNodes()).find(({ id }) => id === LOCAL_NODE_ID)
     const slots =
-      options.localSlots ?? (await takeConfiguredSlots(store, options.configuredSlots)) ?? stored?.slots ?? null
+      options.localSlots ?? (await applyConfiguredSlots(store, options.configuredSlots)) ?? stored?.slots ?? null
     const room = new LocalNodeRoom(parts, stored, slots)
     if (!hasLocalNode(options)) return room
     room.#node =
@@ -156,15 +156,15 @@ export class LocalNodeRoom {
   start(): void {
     this.#node?.onChange(() => this.events.emit('changed'))
     this.#node?.onUsage(() => this.events.emit('usage'))
-    this.#node?.onPythons(() => this.#tellPythons())
-    if (this.#node !== null) this.#tellPythons()
+    this.#node?.onPythons(() => this.#publishPythons())
+    if (this.#node !== null) this.#publishPythons()
   }
 
   async stop(): Promise<void> {
     await this.#node?.close()
   }
 
-  #tellPythons(): void {
+  #publishPythons(): void {
     const before = this.#readyPythons
     const ready = this.environments.list().flatMap(({ path, state }) => (state === 'ready' ? [path] : []))
     this.#readyPythons = new Set(ready)

@@ -7,9 +7,9 @@ import type { StoredDelivery, StoredWebhook } from '../store/records.ts'
 import type { ChangeNotifier, DeliveryStore, WebhookStore } from '../store/store.ts'
 import { createAddressGuard } from '../webhooks/addresses.ts'
 import { Deliverer } from '../webhooks/deliverer.ts'
-import type { Told } from '../webhooks/plan-try.ts'
+import type { SendResult } from '../webhooks/plan-try.ts'
 import { createPost, type Post } from '../webhooks/post.ts'
-import { tellWebhook } from '../webhooks/tell-webhook.ts'
+import { sendToWebhook } from '../webhooks/send-to-webhook.ts'
 
 /** Whoever is told of events: webhooks over HTTP, plugins in their threads, out of one outbox. */
 export function wireWebhooks(parts: {
@@ -21,17 +21,17 @@ export function wireWebhooks(parts: {
   /** Inside this network, and allowed all the same. */
   networks: readonly string[]
   post?: Post | undefined
-  tellPlugin: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<Told>
+  sendToPlugin: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<SendResult>
 }) {
   const { clock } = parts
   const guard = createAddressGuard(parts.networks)
   const post = parts.post ?? createPost({ guard, clock })
   const deliverer = new Deliverer({
     ...parts,
-    tell: (webhook, delivery) =>
+    send: (webhook, delivery) =>
       webhook.kind === 'plugin'
-        ? parts.tellPlugin(webhook, delivery)
-        : tellWebhook({ ...parts, post }, webhook, delivery)
+        ? parts.sendToPlugin(webhook, delivery)
+        : sendToWebhook({ ...parts, post }, webhook, delivery)
   })
   const onChange = () => deliverer.events.emit('changed')
   return { deliverer, webhookCommands: new WebhookCommands({ ...parts, guard, deliverer, post, onChange }) }

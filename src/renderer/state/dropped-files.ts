@@ -19,7 +19,7 @@ export const useDroppedFiles = create<DroppedFiles>(() => ({ files: [], taker: n
 export const offerFiles = (files: readonly File[]) => useDroppedFiles.setState({ files })
 
 /** The waiting files, once. */
-export function takeFiles(): readonly File[] {
+export function claimFiles(): readonly File[] {
   const { files } = useDroppedFiles.getState()
   if (files.length > 0) useDroppedFiles.setState({ files: [] })
   return files

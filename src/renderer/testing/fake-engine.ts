@@ -88,7 +88,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
       return { status: 200, body: { job_id: id, cached: false, cached_at: null } }
     }),
     nodes: createFakeNodes(world),
-    projects: createFakeProjects(world, { tellWaiting: queue.tellWaiting, environmentFor }),
+    projects: createFakeProjects(world, { publishWaiting: queue.publishWaiting, environmentFor }),
     queue: queue.queue,
     discovery: createFakeDiscovery(sources, emit),
     schedules: schedules.handlers,

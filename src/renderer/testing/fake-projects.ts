@@ -6,9 +6,9 @@ import { type FakeWorld, wait } from './fake-world.ts'
 export function createFakeProjects(
   { nodes, projects, emit, projectOf, saveProject, addVersion, stepMs }: FakeWorld,
   {
-    tellWaiting,
+    publishWaiting,
     environmentFor
-  }: { tellWaiting(): void; environmentFor(project: string, settings: ProjectSettings): void }
+  }: { publishWaiting(): void; environmentFor(project: string, settings: ProjectSettings): void }
 ) {
   const os = implement(contract)
   const removeProject = (name: string) => {
@@ -60,7 +60,7 @@ export function createFakeProjects(
     setPaused: os.projects.setPaused.handler(({ input }) => {
       const project = projectOf(input.project)
       const saved = saveProject({ ...project, settings: { ...project.settings, paused: input.paused } })
-      tellWaiting()
+      publishWaiting()
       return saved
     }),
     deleteVersion: os.projects.deleteVersion.handler(({ input }) => {

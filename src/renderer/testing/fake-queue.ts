@@ -45,7 +45,7 @@ export function createFakeQueue(world: FakeWorld) {
     return job.waiting === null || isPolicy ? { code: 'next_in_line', text: 'next in line' } : job.waiting
   }
   /** After limits or pauses changed. */
-  function tellWaiting(): void {
+  function publishWaiting(): void {
     const changed: Job[] = []
     for (const job of jobs.values()) {
       if (job.state !== 'queued' || job.hold !== null) continue
@@ -56,7 +56,7 @@ export function createFakeQueue(world: FakeWorld) {
   }
 
   return {
-    tellWaiting,
+    publishWaiting,
     jobs: {
       runMany: os.jobs.runMany.handler(({ input }) => {
         const byKey = new Map(
@@ -136,7 +136,7 @@ export function createFakeQueue(world: FakeWorld) {
       setLimits: os.queue.setLimits.handler(({ input }) => {
         limits.rules = input.limits
         emit({ kind: 'limits' })
-        tellWaiting()
+        publishWaiting()
         return withLive()
       }),
       lanes: os.queue.lanes.handler(({ input }) => {

@@ -157,7 +157,7 @@ class Placing {
     const found = this.#bestReady(choice, job, rules)
     if (found.node !== null) {
       this.#assign(found.node, { line, lane, job }, choice.version, rules)
-      return order.take()
+      return order.acceptJob()
     }
     // No node with room has the egg. Eggs already on their way will serve as many jobs; for the next job, send one more.
     const coming = this.#nodeToGetTheEgg(choice, line, job, rules, found)

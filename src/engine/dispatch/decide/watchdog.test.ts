@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isOnProbation, judgeLists, type Look, type Watch } from './watchdog.ts'
+import { isOnProbation, judgeLists, type Lists, type StartWatch } from './watchdog.ts'
 
-const look = (atMs: number, over: Partial<Look> = {}): Look => ({
+const lists = (atMs: number, over: Partial<Lists> = {}): Lists => ({
   atMs,
   running: [],
   pending: ['ours'],
@@ -12,9 +12,9 @@ const look = (atMs: number, over: Partial<Look> = {}): Look => ({
 })
 
 /** What is known after looks a second apart that all show the same. */
-function watched(before: Watch | null, fromMs: number, forMs: number, over: Partial<Look> = {}): Watch {
+function watched(before: StartWatch | null, fromMs: number, forMs: number, over: Partial<Lists> = {}): StartWatch {
   let watch = before
-  for (let atMs = fromMs; atMs <= fromMs + forMs; atMs += 1_000) watch = judgeLists(watch, look(atMs, over))
+  for (let atMs = fromMs; atMs <= fromMs + forMs; atMs += 1_000) watch = judgeLists(watch, lists(atMs, over))
   return watch!
 }
 
@@ -33,21 +33,21 @@ describe('a node', () => {
   })
 
   it('is stuck where it ran more at once before', () => {
-    const before = judgeLists(null, look(0, { running: ['a', 'b', 'c'] }))
+    const before = judgeLists(null, lists(0, { running: ['a', 'b', 'c'] }))
     expect(watched(before, 1_000, 20_000, { running: ['a'] }).stuck).not.toBeNull()
   })
 
   it('is not stuck while it starts something, were it strangers’ or something that ended between two looks', () => {
-    let watch: Watch | null = null
+    let watch: StartWatch | null = null
     for (let atMs = 0; atMs < 600_000; atMs += 10_000) {
-      watch = judgeLists(watch, look(atMs, { pending: [`stranger-${atMs}`, 'ours'] }))
+      watch = judgeLists(watch, lists(atMs, { pending: [`stranger-${atMs}`, 'ours'] }))
       expect(watch.stuck).toBeNull()
     }
   })
 
   it('is not stuck by what happened while nobody looked', () => {
     const before = watched(null, 0, 10_000)
-    expect(judgeLists(before, look(600_000)).stuck).toBeNull()
+    expect(judgeLists(before, lists(600_000)).stuck).toBeNull()
   })
 
   it('is healthy as soon as it starts something, and gets the time that it turned out to need', () => {
@@ -55,18 +55,18 @@ describe('a node', () => {
     expect(isOnProbation(stuck.stuck!, 44_000)).toBe(false)
     expect(isOnProbation(stuck.stuck!, 45_000)).toBe(true)
     const waiting = watched(stuck, 45_000, 20_000)
-    const healthy = judgeLists(waiting, look(66_000, { running: ['ours'], pending: [] }))
+    const healthy = judgeLists(waiting, lists(66_000, { running: ['ours'], pending: [] }))
     expect(healthy).toMatchObject({ stuck: null, patienceMs: 63_000 })
   })
 
   it('that polls seldom is found out: with each try it has more time', () => {
-    let watch: Watch | null = null
+    let watch: StartWatch | null = null
     let startsAtMs = Number.POSITIVE_INFINITY
     for (let atMs = 0; atMs < 3_600_000; atMs += 1_000) {
       const mayHaveJob: boolean = watch?.stuck == null || isOnProbation(watch.stuck, atMs)
       startsAtMs = mayHaveJob ? Math.min(startsAtMs, atMs + 100_000) : Number.POSITIVE_INFINITY
       const runs: boolean = atMs >= startsAtMs
-      watch = judgeLists(watch, look(atMs, { running: runs ? ['ours'] : [], hasOurs: mayHaveJob && !runs }))
+      watch = judgeLists(watch, lists(atMs, { running: runs ? ['ours'] : [], hasOurs: mayHaveJob && !runs }))
       if (runs) break
     }
     expect(watch).toMatchObject({ stuck: null, patienceMs: 300_000 })
@@ -82,7 +82,7 @@ it('is never called stuck within its patience of the last start, and is tried ag
   })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), fc.integer({ min: 1, max: 8 }), (steps, slots) => {
-      let watch: Watch | null = null
+      let watch: StartWatch | null = null
       let atMs = 0
       let running: string[] = []
       let lastStartMs = 0
@@ -93,8 +93,8 @@ it('is never called stuck within its patience of the last start, and is tried ag
           running = [...running, `run-${index}`]
           lastStartMs = atMs
         }
-        const before: Watch | null = watch
-        watch = judgeLists(before, look(atMs, { running, hasOurs, slots }))
+        const before: StartWatch | null = watch
+        watch = judgeLists(before, lists(atMs, { running, hasOurs, slots }))
         if (watch.stuck === null || watch.stuck === before?.stuck) continue
         expect(atMs - lastStartMs).toBeGreaterThanOrEqual(before?.patienceMs ?? 15_000)
         expect(watch.stuck.tryAgainAtMs - atMs).toBeLessThanOrEqual(600_000)

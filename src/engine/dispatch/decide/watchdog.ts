@@ -4,10 +4,10 @@ const PATIENCE_MAX_MS = 300_000
 const PROBATION_FIRST_MS = 30_000
 const PROBATION_MAX_MS = 600_000
 /** Between two looks further apart than this, anything may have happened: patience begins anew. */
-const LOOK_GAP_MAX_MS = 30_000
+const LISTS_GAP_MAX_MS = 30_000
 
 /** What one look at a node's lists showed. */
-export interface Look {
+export interface Lists {
   /** Monotonic, as all times here. */
   atMs: number
   running: readonly string[]
@@ -18,7 +18,7 @@ export interface Look {
 }
 
 /** What is remembered of a node from one look to the next. */
-export interface Watch {
+export interface StartWatch {
   atMs: number
   running: ReadonlySet<string>
   pending: ReadonlySet<string>
@@ -46,17 +46,17 @@ export interface Stuck {
  * A slot is free for sure only where the node was seen to run more at once: the slots that an operator set may be more than it has.
  * A node that polls seldom looks stuck at first. It is given more time at each try, and keeps what it turned out to need.
  */
-export function judgeLists(before: Watch | null, look: Look): Watch {
-  const running = new Set(look.running)
-  const pending = new Set(look.pending)
-  const isRecent = before !== null && look.atMs - before.atMs <= LOOK_GAP_MAX_MS
+export function judgeLists(before: StartWatch | null, seen: Lists): StartWatch {
+  const running = new Set(seen.running)
+  const pending = new Set(seen.pending)
+  const isRecent = before !== null && seen.atMs - before.atMs <= LISTS_GAP_MAX_MS
   const hasStarted = isRecent && isStart(before, running, pending)
   const mostRunning = Math.max(before?.mostRunning ?? 1, running.size)
-  const isWaiting = look.hasOurs && running.size < Math.min(look.slots, mostRunning)
-  const idleSinceMs = isWaiting ? ((isRecent && !hasStarted ? before.idleSinceMs : null) ?? look.atMs) : null
+  const isWaiting = seen.hasOurs && running.size < Math.min(seen.slots, mostRunning)
+  const idleSinceMs = isWaiting ? ((isRecent && !hasStarted ? before.idleSinceMs : null) ?? seen.atMs) : null
   const patienceMs = before?.patienceMs ?? PATIENCE_MS
   const watch = {
-    atMs: look.atMs,
+    atMs: seen.atMs,
     running,
     pending,
     mostRunning,
@@ -65,11 +65,11 @@ export function judgeLists(before: Watch | null, look: Look): Watch {
     stuck: before?.stuck ?? null
   }
   if (watch.stuck !== null && hasStarted) {
-    const tookMs = before?.idleSinceMs == null ? 0 : look.atMs - before.idleSinceMs
+    const tookMs = before?.idleSinceMs == null ? 0 : seen.atMs - before.idleSinceMs
     return { ...watch, stuck: null, patienceMs: clamp(3 * tookMs, PATIENCE_MS, PATIENCE_MAX_MS) }
   }
-  const isOnTrial = watch.stuck === null || isOnProbation(watch.stuck, look.atMs)
-  if (!isOnTrial || idleSinceMs === null || look.atMs - idleSinceMs < patienceMs) return watch
+  const isOnTrial = watch.stuck === null || isOnProbation(watch.stuck, seen.atMs)
+  if (!isOnTrial || idleSinceMs === null || seen.atMs - idleSinceMs < patienceMs) return watch
   const strikes = (watch.stuck?.strikes ?? 0) + 1
   return {
     ...watch,
@@ -77,7 +77,7 @@ export function judgeLists(before: Watch | null, look: Look): Watch {
     mostRunning: Math.max(1, running.size),
     idleSinceMs: null,
     patienceMs: Math.min(PATIENCE_MAX_MS, PATIENCE_MS * 2 ** strikes),
-    stuck: { strikes, tryAgainAtMs: look.atMs + Math.min(PROBATION_MAX_MS, PROBATION_FIRST_MS * 2 ** (strikes - 1)) }
+    stuck: { strikes, tryAgainAtMs: seen.atMs + Math.min(PROBATION_MAX_MS, PROBATION_FIRST_MS * 2 ** (strikes - 1)) }
   }
 }
 
@@ -86,7 +86,7 @@ export function isOnProbation(stuck: Stuck, nowMs: number): boolean {
 }
 
 /** Something runs that did not, or, while it is thought healthy, has left the queue: it ran between two looks. */
-function isStart(before: Watch, running: ReadonlySet<string>, pending: ReadonlySet<string>): boolean {
+function isStart(before: StartWatch, running: ReadonlySet<string>, pending: ReadonlySet<string>): boolean {
   for (const jobid of running) if (!before.running.has(jobid)) return true
   if (before.stuck !== null) return false
   for (const jobid of before.pending) if (!pending.has(jobid)) return true

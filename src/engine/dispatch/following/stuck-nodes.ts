@@ -5,13 +5,13 @@ import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type Snapshot } from '../../nodes/node-client.ts'
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
-import { isOnProbation, judgeLists, type Watch } from '../decide/watchdog.ts'
+import { isOnProbation, judgeLists, type StartWatch } from '../decide/watchdog.ts'
 
 /** Takes a job out of a node's queue, and does nothing to one that runs: 1.6 looks whether the process is there, others refuse. */
 const NO_SIGNAL = 0
-const TAKE_BACK_AT_ONCE = 8
-const TAKE_BACK_AGAIN_FIRST_MS = 5_000
-const TAKE_BACK_AGAIN_MAX_MS = 300_000
+const WITHDRAW_AT_ONCE = 8
+const WITHDRAW_AGAIN_FIRST_MS = 5_000
+const WITHDRAW_AGAIN_MAX_MS = 300_000
 
 /**
  * Nodes that accept jobs but start none (watchdog.ts decides). They get no new jobs, and what waits in their queues is taken back:
@@ -24,7 +24,7 @@ const TAKE_BACK_AGAIN_MAX_MS = 300_000
  */
 export class StuckNodes {
   readonly #context: Pick<DispatchContext, 'live' | 'clock' | 'logger' | 'fleet'>
-  readonly #watches = new Map<string, Watch>()
+  readonly #watches = new Map<string, StartWatch>()
   /** Wall time since when a node is stuck, for people. */
   readonly #sinceMs = new Map<string, number>()
   readonly #tries = new WeakMap<LiveAttempt, { count: number; againAtMs: number }>()
@@ -102,7 +102,7 @@ export class StuckNodes {
       logger.warn({ node: name, strikes: after.stuck.strikes }, 'a node accepts jobs but starts none')
       this.events.emit('changed', node)
     }
-    if (!isOnProbation(after.stuck, after.atMs)) void this.#takeBack(node, accepted)
+    if (!isOnProbation(after.stuck, after.atMs)) void this.#withdrawAll(node, accepted)
   }
 
   /** Called each second: begins probation where its time has come, and for nodes that were restarted. */
@@ -132,7 +132,7 @@ export class StuckNodes {
     }
   }
 
-  async #takeBack(node: FleetNode, accepted: LiveAttempt[]): Promise<void> {
+  async #withdrawAll(node: FleetNode, accepted: LiveAttempt[]): Promise<void> {
     const { live, clock, logger } = this.#context
     const nowMs = clock.monotonicMs()
     // One that somebody cancels is on its way out already.
@@ -160,13 +160,13 @@ export class StuckNodes {
       for (const one of line) {
         this.#takenBackAtMs.set(one, Number.POSITIVE_INFINITY)
         const count = (this.#tries.get(one)?.count ?? 0) + 1
-        const delayMs = Math.min(TAKE_BACK_AGAIN_MAX_MS, TAKE_BACK_AGAIN_FIRST_MS * 2 ** (count - 1))
+        const delayMs = Math.min(WITHDRAW_AGAIN_MAX_MS, WITHDRAW_AGAIN_FIRST_MS * 2 ** (count - 1))
         this.#tries.set(one, { count, againAtMs: nowMs + delayMs })
       }
       const worker = async () => {
-        for (let one = line.shift(); one !== undefined; one = line.shift()) await this.#takeOneBack(node, one)
+        for (let one = line.shift(); one !== undefined; one = line.shift()) await this.#withdraw(node, one)
       }
-      await Promise.all(Array.from({ length: TAKE_BACK_AT_ONCE }, worker))
+      await Promise.all(Array.from({ length: WITHDRAW_AT_ONCE }, worker))
     } catch (error) {
       logger.error({ error, node: node.stored.name }, 'taking jobs back from a stuck node failed; tried again')
     } finally {
@@ -178,7 +178,7 @@ export class StuckNodes {
     node.observer.poke()
   }
 
-  async #takeOneBack(node: FleetNode, one: LiveAttempt): Promise<void> {
+  async #withdraw(node: FleetNode, one: LiveAttempt): Promise<void> {
     const { live, clock, logger } = this.#context
     // Somebody else has ended it meanwhile.
     if (live.get(one.key) !== one) return

@@ -88,7 +88,7 @@ export class Dispatcher {
 
   wake(): void {
     this.#again = true
-    this.#due.look()
+    this.#due.scan()
     if (this.#running !== null || this.#stopped) return
     this.#running = this.#runUntilQuiet().finally(() => {
       this.#running = null
@@ -208,17 +208,17 @@ export class Dispatcher {
     for (const { job: head, lane, line, nodeId } of assignments) {
       const start = begun.get(head.id)
       if (start === undefined) {
-        this.#queue.noteStale(lane)
+        this.#queue.markStale(lane)
         continue
       }
       this.#queue.remove(lane, head.id)
-      this.#shares.noteGone(line.project, projects.settingsOf(line.project).weight ?? 1)
+      this.#shares.advance(line.project, projects.settingsOf(line.project).weight ?? 1)
       this.#sender.send(start.one, start.attempt)
       const node = fleet.get(nodeId)
       if (node !== undefined) this.#board.refreshOne(node)
     }
     // Refused claims are of jobs that expired, or overlap: then the store has something to do, and the lanes change by it.
-    if (begun.size < assignments.length) this.#due.look({ isUrgent: true })
+    if (begun.size < assignments.length) this.#due.scan({ isUrgent: true })
     return begun.size
   }
 

@@ -50,7 +50,7 @@ export function createConnection(options: {
   const { proxyUrl, proxyProblem } = proxyOf(address, environment)
   const transport = createTransport(address, proxyUrl, clock)
   // An undici Pool would take 20 kB for each of thousands of nodes before it is connected.
-  const lanes: { client: Client; inFlight: number }[] = []
+  const clients: { client: Client; inFlight: number }[] = []
   const label = `${name} (${base.origin}${base.pathname.replace(/\/$/, '')})`
   const headers = {
     accept: '*/*',
@@ -64,13 +64,13 @@ export function createConnection(options: {
   const fail: Connection['fail'] = (kind, problem, delivered, cause) =>
     new NodeError(kind, `Node ${label} ${problem}`, { delivered, cause })
 
-  function freestLane(): { client: Client; inFlight: number } {
-    let freest = lanes[0]
-    for (const lane of lanes) if (lane.inFlight < freest!.inFlight) freest = lane
-    if (freest !== undefined && (freest.inFlight === 0 || lanes.length === CONNECTIONS_MAX)) return freest
-    const lane = { client: transport.createClient(), inFlight: 0 }
-    lanes.push(lane)
-    return lane
+  function freestClient(): { client: Client; inFlight: number } {
+    let freest = clients[0]
+    for (const one of clients) if (one.inFlight < freest!.inFlight) freest = one
+    if (freest !== undefined && (freest.inFlight === 0 || clients.length === CONNECTIONS_MAX)) return freest
+    const one = { client: transport.createClient(), inFlight: 0 }
+    clients.push(one)
+    return one
   }
 
   /** One listener for each signal: an observer's lives through thousands of requests, and listeners of signals are dear. */
@@ -145,19 +145,19 @@ export function createConnection(options: {
           controller.abort(new Error('enough was read'))
         },
         onResponseEnd() {
-          lane.inFlight -= 1
+          one.inFlight -= 1
           const answer = head
           if (answer !== null) settle(() => resolve(answer))
         },
         onResponseError(_controller, error) {
-          lane.inFlight -= 1
+          one.inFlight -= 1
           settle(() => reject(transportError(error, begun)))
         }
       }
-      const lane = freestLane()
-      lane.inFlight += 1
+      const one = freestClient()
+      one.inFlight += 1
       try {
-        lane.client.dispatch(
+        one.client.dispatch(
           {
             method: request.method,
             path: transport.pathPrefix + request.path,
@@ -167,7 +167,7 @@ export function createConnection(options: {
           handler
         )
       } catch (error) {
-        lane.inFlight -= 1
+        one.inFlight -= 1
         settle(() => reject(transportError(error, false)))
       }
     })
@@ -200,7 +200,7 @@ export function createConnection(options: {
     send,
     fail,
     async close() {
-      await Promise.all(lanes.map(({ client }) => client.destroy()))
+      await Promise.all(clients.map(({ client }) => client.destroy()))
     }
   }
 }

@@ -159,7 +159,6 @@ for (const { version, probedAs, password } of VERSIONS) {
       )
       expect(await kindOf(client.cancel({ project: 'nothing', jobid: 'x', signal: 'INT' }))).toBe('unknown_project')
       expect(await kindOf(client.deleteVersion('demo', 'none'))).toBe('unknown_version')
-      expect(await kindOf(client.deleteProject('nothing'))).toBe('unknown_project')
       expect(await kindOf(client.addVersion('demo', '2', Buffer.from('not a zip')))).toBe('bad_egg')
       expect(await kindOf(client.addVersion('demo', '3', await zip({ 'a.py': '' })))).toBe('bad_egg')
       const withoutSettings = await zip({ 'EGG-INFO/PKG-INFO': '' })
@@ -200,11 +199,11 @@ for (const { version, probedAs, password } of VERSIONS) {
       expect(refused).toMatchObject({ reachable: true, health: 'unauthorized', scrapydVersion: null })
     })
 
-    test('forgets a version and a project', async () => {
+    test('forgets a version, and with its last a project', async () => {
       await client.addVersion('other', '1', egg)
       await client.deleteVersion('demo', '1.0')
       expect(await client.listProjects()).toEqual(['other'])
-      await client.deleteProject('other')
+      await client.deleteVersion('other', '1')
       expect(await client.listProjects()).toEqual([])
     }, 30_000)
 

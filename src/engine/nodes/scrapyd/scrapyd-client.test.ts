@@ -255,8 +255,8 @@ describe('what is sent', () => {
       client.schedule({ ...JOB, args: { a: '\ud800' } }),
       client.schedule({ ...JOB, args: { a: 'x'.repeat(140_000) } }),
       client.schedule({ ...JOB, settings: { '': 'x' } }),
-      client.deleteProject(''),
-      client.deleteProject('.'),
+      client.deleteVersion('', '1'),
+      client.deleteVersion('.', '1'),
       client.deleteVersion('..', '1'),
       client.addVersion('a/b', '1', new Uint8Array(1)),
       client.readLog({ ...RUN, jobid: '../../x' }, { offset: 0, limitBytes: 1 })

@@ -239,11 +239,6 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
       await post('delversion.json', form, DoneAnswer, other, signal)
     },
 
-    async deleteProject(project, signal) {
-      checkName('project', project)
-      await post('delproject.json', [['project', project]], DoneAnswer, other, signal)
-    },
-
     readLog: (run, range, signal) => readFile({ tree: 'logs', extension: 'log', noun: 'the log' }, run, range, signal),
     readItems: (run, range, signal) =>
       readFile({ tree: 'items', extension: 'jl', noun: 'the items' }, run, range, signal),

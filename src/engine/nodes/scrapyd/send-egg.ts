@@ -31,7 +31,7 @@ export async function sendEgg(
   } catch (error) {
     const isRefusal = error instanceof NodeError && error.kind === 'refused'
     if (!isRefusal || storedNothing(error.nodeMessage ?? '')) throw error
-    const became = await takeBack(parts, project, version, wasThere, signal)
+    const became = await removeRefused(parts, project, version, wasThere, signal)
     const { delivered, nodeMessage, refusal } = error
     throw new NodeError('refused', `${error.message.replace(/\.?$/, '.')} ${became}`, {
       delivered,
@@ -61,7 +61,7 @@ async function hasVersion(
  * Scrapyd keeps an egg that it refused, and it would be the newest version (scrapyd-protocol.md, 3.4). Never deletes what was there
  * before under this name. Returns what became of it, in words.
  */
-async function takeBack(
+async function removeRefused(
   { client, logger, name }: EggUploadParts,
   project: ProjectName,
   version: VersionName,

@@ -90,13 +90,13 @@ export const it = base.extend<{ world: ScheduleWorld }>({
           settings: { zone: 'UTC', ...settings }
         })
         await store.putSchedule(stored)
-        await world.scheduler.noteChanged(stored.id)
+        await world.scheduler.refresh(stored.id)
         return stored.id
       },
       async change(id, change) {
         const [before] = await store.getSchedules([id])
         await store.putSchedule({ ...change(before!), revision: before!.revision + 1, changedAtMs: clock.nowMs() })
-        await world.scheduler.noteChanged(id)
+        await world.scheduler.refresh(id)
       },
       async rows(id) {
         return (await store.listFirings({ scheduleId: id }, { before: null, limit: 10_000 })).reverse()

@@ -8,7 +8,7 @@ const JOBS_TOLD_ONE_BY_ONE_MAX = 200
 
 /**
  * The log of what changed: positions ascend, and each is written in the transaction of the change itself. Jobs and lanes are
- * gathered while a write is at work; `settle` ends it, `discard` forgets those of a write that failed.
+ * gathered while a write is at work; `flush` ends it, `discard` forgets those of a write that failed.
  */
 export function createChangeLog(database: Database) {
   const insert = database.prepare<[string, string]>('INSERT INTO changes (noun, id) VALUES (?, ?)')
@@ -50,7 +50,7 @@ export function createChangeLog(database: Database) {
       insert.run('jobs', '')
     },
 
-    settle(): void {
+    flush(): void {
       if (jobs.size > JOBS_TOLD_ONE_BY_ONE_MAX) insert.run('jobs', '')
       else for (const id of jobs) insert.run('job', id)
       for (const lane of lanes) lanesToTell.add(lane)
@@ -63,8 +63,8 @@ export function createChangeLog(database: Database) {
       lanes.clear()
     },
 
-    /** The lanes of all settled writes since it was asked last. */
-    takeLanes(): string[] {
+    /** The lanes of all flushed writes since the last call. */
+    drainLanes(): string[] {
       const taken = [...lanesToTell]
       lanesToTell = new Set()
       return taken

@@ -22,7 +22,7 @@ export type Counters = ReturnType<typeof createCounters>
 
 /**
  * How many jobs there are of each state, of each kind and in each lane. Whoever writes a job tells how it was counted and how it
- * is now; the differences of a whole write are summed up, and `settle` puts them down in its transaction. The suite
+ * is now; the differences of a whole write are summed up, and `flush` puts them down in its transaction. The suite
  * recounts after every test, so a writer that forgets is found.
  */
 export function createCounters(database: Database, changes: ChangeLog) {
@@ -58,7 +58,7 @@ export function createCounters(database: Database, changes: ChangeLog) {
       add(after, 1, isTold)
     },
 
-    settle(): void {
+    flush(): void {
       const states = new Map<string, number>()
       for (const { row, difference } of kinds.values()) {
         if (difference === 0) continue

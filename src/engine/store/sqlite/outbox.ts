@@ -62,7 +62,7 @@ export type Outbox = ReturnType<typeof createOutbox>
 
 /**
  * What happened, for those who want to be told: written in the transaction in which it happened, so that nothing is told that did not
- * happen, and nothing that happened is forgotten. Who wants what is read once for each write that has something to tell; `settle` and
+ * happen, and nothing that happened is forgotten. Who wants what is read once for each write that has something to tell; `flush` and
  * `discard` end the write, as they do the counters'.
  *
  *   waiting --delivered--> delivered      waiting --no answer, not 2xx--> waiting (later) ... --> dead --replayed--> waiting
@@ -186,7 +186,7 @@ export function createOutbox(database: Database) {
       }
     },
 
-    settle(): void {
+    flush(): void {
       for (const [id, counted] of counts) count.run({ id, ...counted })
       counts.clear()
       wanting = null

@@ -245,9 +245,9 @@ export async function openSqliteStoreInThread(
   function runAndRecord<T>(work: () => T): T {
     try {
       const value = work()
-      counters.settle()
-      outbox.settle()
-      changes.settle()
+      counters.flush()
+      outbox.flush()
+      changes.flush()
       return value
     } finally {
       counters.discard()
@@ -263,19 +263,19 @@ export async function openSqliteStoreInThread(
   function afterCommit(commit: { writes: number; tookMs: number }): void {
     if (commit.tookMs > SLOW_COMMIT_MS) logger.warn({ path, ...commit }, 'The database took long to write')
     idle?.postpone()
-    tellListeners()
+    notifyListeners()
   }
 
-  function tellListeners(): void {
-    const lanes = changes.takeLanes()
-    if (lanes.length > 0) tell(queueListeners, lanes)
+  function notifyListeners(): void {
+    const lanes = changes.drainLanes()
+    if (lanes.length > 0) notify(queueListeners, lanes)
     const cursor = changes.cursor()
     if (cursor === announced) return
     announced = cursor
-    tell(listeners, cursor)
+    notify(listeners, cursor)
   }
 
-  function tell<T>(those: Set<(news: T) => void>, news: T): void {
+  function notify<T>(those: Set<(news: T) => void>, news: T): void {
     for (const listener of those) {
       try {
         listener(news)

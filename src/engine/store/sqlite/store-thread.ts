@@ -232,8 +232,8 @@ export async function openStoreInThreadOfItsOwn(options: {
       closing = exited.promise
       return opened.reject(receiveError(message.error))
     }
-    if (message.lanes.length > 0) tell(queueListeners, [...new Set(message.lanes)])
-    if (message.cursor !== null) tell(listeners, message.cursor)
+    if (message.lanes.length > 0) notify(queueListeners, [...new Set(message.lanes)])
+    if (message.cursor !== null) notify(listeners, message.cursor)
     for (const answer of message.answers) {
       answerCaller(answer.id, ({ resolve, reject }) =>
         'error' in answer ? reject(receiveError(answer.error)) : resolve(answer.value as never)
@@ -248,7 +248,7 @@ export async function openStoreInThreadOfItsOwn(options: {
     if (caller !== undefined) how(caller)
   }
 
-  function tell<T>(those: Set<(news: T) => void>, news: T): void {
+  function notify<T>(those: Set<(news: T) => void>, news: T): void {
     for (const listener of those) {
       try {
         listener(news)

@@ -54,12 +54,12 @@ export const jobs: NounUpdates<'jobs'> = {
         : [
             patchPages(
               list,
-              (data) => tellPages(data, byLane),
+              (data) => pagesWithWaiting(data, byLane),
               () => false
             )
           ]
     const waitingOfOne =
-      byLane.size === 0 ? [] : [patch(get, (data) => ({ ...data, job: tellWaiting(data.job, byLane) }))]
+      byLane.size === 0 ? [] : [patch(get, (data) => ({ ...data, job: withWaiting(data.job, byLane) }))]
     return [
       ...single,
       ...waiting,
@@ -70,13 +70,13 @@ export const jobs: NounUpdates<'jobs'> = {
 }
 
 /** What a lane waits for is told once for all its queued jobs. */
-function tellWaiting(job: Job, byLane: ByLane): Job {
+function withWaiting(job: Job, byLane: ByLane): Job {
   const waiting = job.state === 'queued' ? byLane.get(job.lane) : undefined
   return waiting === undefined ? job : { ...job, waiting }
 }
 
-function tellPages(data: Pages<JobPage>, byLane: ByLane): Pages<JobPage> {
-  const update = (page: JobPage): JobPage => ({ ...page, jobs: page.jobs.map((job) => tellWaiting(job, byLane)) })
+function pagesWithWaiting(data: Pages<JobPage>, byLane: ByLane): Pages<JobPage> {
+  const update = (page: JobPage): JobPage => ({ ...page, jobs: page.jobs.map((job) => withWaiting(job, byLane)) })
   return 'pages' in data ? { ...data, pages: data.pages.map(update) } : update(data)
 }
 

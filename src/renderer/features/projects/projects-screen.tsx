@@ -5,7 +5,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import type { Job, Node, Project, ProjectName } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
-import { takeFiles, useDroppedFiles } from '../../state/dropped-files.ts'
+import { claimFiles, useDroppedFiles } from '../../state/dropped-files.ts'
 import { useKeys } from '../../state/keys.ts'
 import { formatCount } from '../../ui/numbers.ts'
 import { ScreenHead } from '../../ui/panel.tsx'
@@ -206,7 +206,7 @@ function useUploads(): [UploadPlans | null, (files: readonly File[] | null) => v
   }
   const dropped = useDroppedFiles(({ files }) => files)
   useEffect(() => {
-    if (dropped.length > 0) void planUploads(takeFiles()).then(setUploads)
+    if (dropped.length > 0) void planUploads(claimFiles()).then(setUploads)
   }, [dropped])
   return [uploads, offer]
 }

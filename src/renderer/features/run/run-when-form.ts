@@ -10,7 +10,7 @@ export interface WhenTexts {
 }
 
 /** What an expression says, and when it runs next. */
-export function lookAhead({ expression, zone }: WhenTexts, nowMs: number): { words: string; next: number[] } | null {
+export function previewTimes({ expression, zone }: WhenTexts, nowMs: number): { words: string; next: number[] } | null {
   const rule = { kind: 'cron' as const, expression: expression.trim() }
   const timing = ScheduleTiming.safeParse({ zone, rules: [rule] })
   if (!timing.success || problemOfTiming(timing.data) !== null) return null

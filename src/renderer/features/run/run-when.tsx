@@ -4,7 +4,7 @@ import form from '../../ui/fields/form.module.css'
 import type { Fields } from '../../ui/fields/form-of-schema.ts'
 import classes from './run-dialog.module.css'
 import type { RunTexts } from './run-form.ts'
-import { lookAhead, type WhenTexts } from './run-when-form.ts'
+import { previewTimes, type WhenTexts } from './run-when-form.ts'
 
 interface RunWhenProps {
   fields: Fields<RunTexts>
@@ -82,7 +82,7 @@ export function RunWhen({ fields, usualName }: RunWhenProps) {
 
 function Ahead({ form, problem }: { form: WhenTexts; problem: string | undefined }) {
   const nowMs = Date.now()
-  const ahead = lookAhead(form, nowMs)
+  const ahead = previewTimes(form, nowMs)
   return (
     <span id="run-when-words" role="status" className={classes.ahead}>
       {problem !== undefined && <span className="tone-bad">{problem}</span>}

@@ -41,15 +41,15 @@ class Phrase {
       .trim()} `
   }
   /** Takes the first match out of it. */
-  take(pattern: RegExp): RegExpMatchArray | null {
+  consume(pattern: RegExp): RegExpMatchArray | null {
     const found = this.rest.match(pattern)
     if (found !== null)
       this.rest = `${this.rest.slice(0, found.index)} ${this.rest.slice((found.index ?? 0) + found[0].length)}`
     return found
   }
-  takeAll(pattern: RegExp): RegExpMatchArray[] {
+  consumeAll(pattern: RegExp): RegExpMatchArray[] {
     const all: RegExpMatchArray[] = []
-    for (let found = this.take(pattern); found !== null; found = this.take(pattern)) all.push(found)
+    for (let found = this.consume(pattern); found !== null; found = this.consume(pattern)) all.push(found)
     return all
   }
   isUnderstood(): boolean {
@@ -70,7 +70,7 @@ const monthOf = (word: string | undefined) => MONTHS.indexOf((word ?? '').slice(
 const ORDINALS = ['first', 'second', 'third', 'fourth', 'fifth']
 
 function readDays(phrase: Phrase): { dayOfMonth: string; weekday: string | null } {
-  const nth = phrase.take(
+  const nth = phrase.consume(
     new RegExp(
       `\\b(first|second|third|fourth|fifth|last|1st|2nd|3rd|4th|5th) ${WEEKDAY}\\b(?: (?:of|in) (?:the|each|every|a) month)?`
     )
@@ -81,16 +81,16 @@ function readDays(phrase: Phrase): { dayOfMonth: string; weekday: string | null 
     return { dayOfMonth: '*', weekday: word === 'last' ? `${weekdayOf(nth[2])}L` : `${weekdayOf(nth[2])}#${count}` }
   }
   const days: string[] = []
-  if (phrase.take(/\blast (?:weekday|working day|workday)\b(?: of (?:the|each|every) month)?/) !== null)
+  if (phrase.consume(/\blast (?:weekday|working day|workday)\b(?: of (?:the|each|every) month)?/) !== null)
     return { dayOfMonth: 'LW', weekday: null }
-  if (phrase.take(/\blast(?: day)?\b(?: of (?:the|each|every) month)?/) !== null) days.push('L')
-  if (phrase.take(/\bfirst(?: day)?\b(?: of (?:the|each|every) month)?/) !== null) days.unshift('1')
-  const ordinals = phrase.takeAll(/\b(\d{1,2})(?:st|nd|rd|th)\b/).map(([, day]) => day ?? '')
-  const named = phrase.take(
+  if (phrase.consume(/\blast(?: day)?\b(?: of (?:the|each|every) month)?/) !== null) days.push('L')
+  if (phrase.consume(/\bfirst(?: day)?\b(?: of (?:the|each|every) month)?/) !== null) days.unshift('1')
+  const ordinals = phrase.consumeAll(/\b(\d{1,2})(?:st|nd|rd|th)\b/).map(([, day]) => day ?? '')
+  const named = phrase.consume(
     /\bdays? ((?:\d{1,2}(?: (?:to|-) \d{1,2})?(?: , and | , | and )?)+)(?: ?of (?:the|each|every) month)?/
   )
   const listed = valuesOf(named?.[1])
-  const isMonthly = phrase.take(/\bmonthly\b|\b(?:each|every|a) month\b/) !== null
+  const isMonthly = phrase.consume(/\bmonthly\b|\b(?:each|every|a) month\b/) !== null
   const all = [...ordinals, ...listed]
   const list = [...new Set([...days.filter((day) => day === '1'), ...all, ...days.filter((day) => day === 'L')])]
   return { dayOfMonth: list.length > 0 ? list.join(',') : isMonthly ? '1' : '*', weekday: null }
@@ -101,18 +101,18 @@ const valuesOf = (text = ''): string[] =>
   (text.match(/\d+(?: (?:to|-) \d+)?/g) ?? []).map((value) => value.replace(/ (?:to|-) /, '-'))
 
 function readMonths(phrase: Phrase): string {
-  const range = phrase.take(new RegExp(`\\b${MONTH} ?(?:to|through|thru|until|-) ?${MONTH}\\b`))
+  const range = phrase.consume(new RegExp(`\\b${MONTH} ?(?:to|through|thru|until|-) ?${MONTH}\\b`))
   if (range !== null) return `${monthOf(range[1])}-${monthOf(range[2])}`
-  const months = phrase.takeAll(new RegExp(`\\b${MONTH}\\b`)).map(([, word]) => monthOf(word))
+  const months = phrase.consumeAll(new RegExp(`\\b${MONTH}\\b`)).map(([, word]) => monthOf(word))
   return months.length === 0 ? '*' : [...new Set(months)].sort((one, other) => one - other).join(',')
 }
 
 function readWeekdays(phrase: Phrase): string {
-  const isWorkdays = phrase.take(/\b(?:weekdays?|workdays?|working days?)\b/) !== null
-  const isWeekend = phrase.take(/\bweekends?\b/) !== null
-  const ranges = phrase.takeAll(new RegExp(`\\b${WEEKDAY} ?(?:to|through|thru|until|-) ?${WEEKDAY}\\b`))
-  const isWeekly = phrase.take(/\bweekly\b|\b(?:each|every|a) week\b/) !== null
-  const days = phrase.takeAll(new RegExp(`\\b${WEEKDAY}\\b`)).map(([, word]) => weekdayOf(word))
+  const isWorkdays = phrase.consume(/\b(?:weekdays?|workdays?|working days?)\b/) !== null
+  const isWeekend = phrase.consume(/\bweekends?\b/) !== null
+  const ranges = phrase.consumeAll(new RegExp(`\\b${WEEKDAY} ?(?:to|through|thru|until|-) ?${WEEKDAY}\\b`))
+  const isWeekly = phrase.consume(/\bweekly\b|\b(?:each|every|a) week\b/) !== null
+  const days = phrase.consumeAll(new RegExp(`\\b${WEEKDAY}\\b`)).map(([, word]) => weekdayOf(word))
   const parts = [
     ...(isWorkdays ? ['1-5'] : []),
     ...ranges.map(([, from, to]) => `${weekdayOf(from)}-${weekdayOf(to)}`),
@@ -127,17 +127,17 @@ type Clock = { second?: string; minute: string; hour: string }
 
 /** null: not understood. */
 function readClock(phrase: Phrase): Clock | { problem: string } | null {
-  const between = phrase.take(
+  const between = phrase.consume(
     /\b(?:between|from) (\d{1,2})(?::(\d\d))?( ?[ap]m)? (?:and|to|until|through|-) (\d{1,2})(?::(\d\d))?( ?[ap]m)?\b/
   )
   const from = between && hourOf(between[1], between[3])
   // `until 18:00` is the last run, `until 18:59` lies in the hour of 18 as well.
   const to = between && hourOf(between[4], between[6])
   const span = from === null || to === null ? '*' : `${from}-${to}`
-  if (phrase.take(/\bevery half(?:[ -]an)?[ -]hour\b|\bhalf[ -]hourly\b/) !== null)
+  if (phrase.consume(/\bevery half(?:[ -]an)?[ -]hour\b|\bhalf[ -]hourly\b/) !== null)
     return { minute: '*/30', hour: span }
-  if (phrase.take(/\bevery quarter(?: of an)?[ -]hour\b/) !== null) return { minute: '*/15', hour: span }
-  const seconds = phrase.take(/\bevery (\d{1,2}) seconds?\b/)
+  if (phrase.consume(/\bevery quarter(?: of an)?[ -]hour\b/) !== null) return { minute: '*/15', hour: span }
+  const seconds = phrase.consume(/\bevery (\d{1,2}) seconds?\b/)
   if (seconds !== null) {
     const every = Number(seconds[1])
     if (60 % every !== 0)
@@ -145,35 +145,35 @@ function readClock(phrase: Phrase): Clock | { problem: string } | null {
     if (every < 60) return { second: every === 1 ? '*' : `*/${every}`, minute: '*', hour: span }
     return { minute: '*', hour: span }
   }
-  const minutes = phrase.take(/\bevery (?:(\d{1,2}|other|second) )?(?:minutes?|mins?)\b/)
+  const minutes = phrase.consume(/\bevery (?:(\d{1,2}|other|second) )?(?:minutes?|mins?)\b/)
   if (minutes !== null) {
     const every = minutes[1] === undefined ? 1 : Number(minutes[1]) || 2
     if (60 % every !== 0 || every > 60)
       return { problem: `Every ${every} minutes does not divide an hour evenly: choose “Interval” above.` }
     return { minute: every === 1 ? '*' : every === 60 ? '0' : `*/${every}`, hour: span }
   }
-  const hours = phrase.take(/\bevery (?:(\d{1,2}|other|second) )?hours?\b|\b(hourly)\b/)
-  const atMinute = phrase.take(
+  const hours = phrase.consume(/\bevery (?:(\d{1,2}|other|second) )?hours?\b|\b(hourly)\b/)
+  const atMinute = phrase.consume(
     /\b(?:at )?minutes? (\d{1,2})\b|(?<!\d):(\d\d)\b|\b(\d{1,2}) minutes? (?:past|after)(?: (?:every|each|the) hour)?\b/
   )
   const minute = atMinute === null ? null : Number(atMinute[1] ?? atMinute[2] ?? atMinute[3])
-  if (hours !== null || (minute !== null && phrase.take(/\bof (?:every|each) hour\b/) !== null)) {
+  if (hours !== null || (minute !== null && phrase.consume(/\bof (?:every|each) hour\b/) !== null)) {
     const every = hours?.[1] === undefined ? 1 : Number(hours[1]) || 2
     if (24 % every !== 0)
       return { problem: `Every ${every} hours does not divide a day evenly: choose “Interval” above.` }
     const first = String(minute ?? Number(between?.[2] ?? 0))
     return { minute: first, hour: every === 1 ? span : span === '*' ? `*/${every}` : `${span}/${every}` }
   }
-  const ofHours = phrase.take(/\bof hours? ((?:\d{1,2}(?: (?:to|-) \d{1,2})?(?: , and | , | and )?)+)/)
+  const ofHours = phrase.consume(/\bof hours? ((?:\d{1,2}(?: (?:to|-) \d{1,2})?(?: , and | , | and )?)+)/)
   if (ofHours !== null) return { minute: String(minute ?? 0), hour: valuesOf(ofHours[1]).join(',') }
   return readTimes(phrase, minute)
 }
 
 function readTimes(phrase: Phrase, minuteAlone: number | null): Clock | { problem: string } | null {
   const times: { hour: number; minute: number }[] = []
-  if (phrase.take(/\bnoon\b|\bmidday\b/) !== null) times.push({ hour: 12, minute: 0 })
-  if (phrase.take(/\bmidnight\b/) !== null) times.push({ hour: 0, minute: 0 })
-  for (const [, hour, minute, half] of phrase.takeAll(/\b(\d{1,2})(?::(\d\d))?(?::00)?( ?[ap]m)?\b/)) {
+  if (phrase.consume(/\bnoon\b|\bmidday\b/) !== null) times.push({ hour: 12, minute: 0 })
+  if (phrase.consume(/\bmidnight\b/) !== null) times.push({ hour: 0, minute: 0 })
+  for (const [, hour, minute, half] of phrase.consumeAll(/\b(\d{1,2})(?::(\d\d))?(?::00)?( ?[ap]m)?\b/)) {
     const read = hourOf(hour, half)
     if (read === null) return null
     times.push({ hour: read, minute: Number(minute ?? 0) })

@@ -3,7 +3,7 @@ import type { NewFiring } from '../store/records.ts'
 import { type Cause, decideOverlap, type Fate, isoWords, type LiveFiring } from './fates.ts'
 import type { LiveJobs } from './live-jobs.ts'
 import { type JobMaker, makeFiring } from './make-firing.ts'
-import { type Gone, judgeDue, type ScheduleState } from './schedule-state.ts'
+import { type DecidedFirings, judgeDue, type ScheduleState } from './schedule-state.ts'
 
 interface Surroundings {
   nowMs: number
@@ -17,14 +17,14 @@ interface Surroundings {
 /**
  * Goes over the moments of a schedule whose time has come, one after the other: each sees the jobs of those before it. Writes nothing.
  * Rejects where it is to be tried again. */
-export async function goOver(
+export async function decideFirings(
   state: ScheduleState,
   { nowMs, cause, isSettling, live, maker }: Surroundings
-): Promise<Gone> {
+): Promise<DecidedFirings> {
   const { stored } = state
   const { overlap, maxRuns } = stored.settings
   const { fates, doneUntilMs } = judgeDue(state, { nowMs, cause })
-  const gone: Gone = { state, firings: [], cancels: [], doneUntilMs }
+  const gone: DecidedFirings = { state, firings: [], cancels: [], doneUntilMs }
   let running: LiveFiring[] | null = null
   let runCount = stored.runCount
   for (const fate of fates) {

@@ -1,18 +1,18 @@
 import type { Clock } from '../runtime/clock.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredWebhook } from '../store/records.ts'
-import type { Told } from './plan-try.ts'
+import type { SendResult } from './plan-try.ts'
 import type { Post } from './post.ts'
 import { signedHeaders } from './signature.ts'
 
 const GONE = 410
 
 /** Signs a message with the webhook's secret, as long as it holds with the one before as well, and posts it. Never rejects. */
-export async function tellWebhook(
+export async function sendToWebhook(
   parts: { clock: Clock; secretBox: SecretBox; post: Post },
   webhook: StoredWebhook,
   message: { id: string; body: string }
-): Promise<Told> {
+): Promise<SendResult> {
   const atMs = parts.clock.nowMs()
   const { sealedSecret, sealedOldSecret, oldSecretUntilMs, url } = webhook
   const holds = sealedOldSecret !== null && (oldSecretUntilMs ?? 0) > atMs
