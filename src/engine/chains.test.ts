@@ -63,7 +63,7 @@ describe('chains in an engine', () => {
     const [chain] = (await engine.client.chains.list()).chains
     expect(chain).toMatchObject({ firedCount: 0, problem: expect.stringContaining('gone') })
     const problems = async () => (await engine.client.system.status()).problems.map(({ title }) => title)
-    await engine.until(async () => (await problems()).includes('The chain again could make no job'))
+    await engine.until(async () => (await problems()).includes('The chain again could not create a job'))
     const { id, firedCount: _, lastFiredAtMs: __, problem: ___, ...settings } = chain!
     await engine.client.chains.update({ ...settings, id, run: { ...settings.run, spiders: ['prices'] } })
     await runAndEnd()

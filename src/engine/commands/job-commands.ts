@@ -62,7 +62,7 @@ export class JobCommands {
       for (const id of await store.cancelQueued(rest, this.#entry('Cancelled while queued'))) done.add(id)
       const asked = await store.askCancel(
         rest.filter((id) => !done.has(id)),
-        options.force ? this.#entry('Asked to stop at once', { force: true }) : this.#entry('Asked to cancel')
+        options.force ? this.#entry('Immediate stop requested', { force: true }) : this.#entry('Asked to cancel')
       )
       dispatch.cancel(asked, options)
       for (const id of asked) done.add(id)

@@ -125,7 +125,7 @@ export class RememberedAnswers {
       this.#unwritten.delete(name)
     } catch (error) {
       if (text !== null && this.#unwritten.size < MAX_UNWRITTEN) this.#unwritten.set(name, text)
-      logger.error({ error }, 'The answer to a request with a key of its own could not be written down')
+      logger.error({ error }, 'The response to a request with an idempotency key could not be stored')
     }
   }
 }

@@ -10,7 +10,7 @@ describe('a job whose request a proxy delivered twice', () => {
     expect(await engine.job(id)).toMatchObject({ mayHaveRunTwice: true, status: 'running' })
     const told = (await store.listTimeline(id)).filter(({ kind }) => kind === 'seen_again')
     expect(told.map(({ text }) => text)).toEqual([
-      'n1 lists it twice: the request was delivered to it twice (does a proxy on the way repeat requests?)'
+      'n1 lists the job twice because the request arrived twice (does a proxy repeat requests?)'
     ])
   })
 })

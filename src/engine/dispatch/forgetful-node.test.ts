@@ -47,7 +47,7 @@ describe('a job that is in no list and has no log, after a request without an an
     expect(node.executed.filter((jobid) => jobid.startsWith(id))).toEqual([`${id}-2`])
     expect(await engine.job(id)).toMatchObject({ mayHaveRunTwice: false })
     const absent = (await store.listTimeline(id)).find(({ kind }) => kind === 'absent')
-    expect(absent?.text).toContain('never to have reached')
+    expect(absent?.text).toContain('never reached')
   })
 
   it('is flagged where nothing shows that the node remembers, though it may never have arrived', async ({

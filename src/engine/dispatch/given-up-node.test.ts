@@ -25,7 +25,7 @@ describe('a node that does not answer', () => {
     expect(other.executed).toEqual([`${id}-2`])
     expect(await engine.job(id)).toMatchObject({ nodeId: 'n2', mayHaveRunTwice: true })
     expect(await engine.textOf(id, 'given_up')).toBe(
-      'Given up: n1 has not answered for 2 min; back in the queue, and flagged, since it may run there all the same'
+      'Given up: n1 has not answered for 2 min; queued again and flagged, because it may still be running there'
     )
     other.end(`${id}-2`)
     await clock.advanceBy(3_000)

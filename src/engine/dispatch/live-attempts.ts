@@ -142,7 +142,7 @@ export class LiveAttempts {
           kind: 'uncertain' as const,
           entry: {
             atMs: this.#clock.nowMs(),
-            text: 'Scrapdeck stopped while sending it; looking on the node whether it arrived',
+            text: 'Scrapdeck stopped while sending the job; checking whether it reached the node',
             evidence: { found: 'sending at start' }
           }
         }))

@@ -17,7 +17,7 @@ describe('a job that ended badly', () => {
     node.end(id, 'memusage_exceeded')
     await clock.advanceBy(3_000)
     expect(await engine.job(id)).toMatchObject({ state: 'queued', hold: 'retry', mayHaveRunTwice: false })
-    expect(await engine.textOf(id, 'ended')).toBe('Failed: memusage_exceeded; tried again in 30 s (run 2 of 2)')
+    expect(await engine.textOf(id, 'ended')).toBe('Failed: memusage_exceeded; retrying in 30 s (run 2 of 2)')
     await clock.advanceBy(31_000)
     expect(node.executed).toEqual([id, `${id}-2`])
     node.end(`${id}-2`, 'memusage_exceeded')
@@ -54,7 +54,7 @@ describe('a job that ended badly', () => {
     await clock.advanceBy(2_000)
     await engine.dispatch.abandonNode('n1')
     expect(await engine.textOf(id, 'ended')).toBe(
-      'Lost: its node was removed from the fleet; tried again in 30 s (run 2 of 2)'
+      'Lost: its node was removed from the fleet; retrying in 30 s (run 2 of 2)'
     )
   })
 })

@@ -50,7 +50,7 @@ describe('sending', () => {
     expect(node.executed).not.toContain(id)
     expect(engine.waiting.complete(await engine.job(id!)).waiting).toEqual({
       code: 'all_slots_busy',
-      text: 'all 2 slots busy'
+      text: 'all 2 slots are busy'
     })
     node.end('stranger-1')
     await clock.advanceBy(2_000)
@@ -289,9 +289,9 @@ describe('what a job waits for', () => {
     await engine.start({ n1: node, n2: other })
     const ids = await engine.enqueueMany(5)
     const waiting = async () => engine.waiting.complete(await engine.job(ids[4]!)).waiting?.text
-    expect(await waiting()).toBe('all 4 slots busy')
+    expect(await waiting()).toBe('all 4 slots are busy')
     other.isDown = true
     await clock.advanceBy(5_000)
-    expect(await waiting()).toBe('all 2 slots busy')
+    expect(await waiting()).toBe('all 2 slots are busy')
   })
 })

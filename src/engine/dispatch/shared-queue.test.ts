@@ -79,7 +79,7 @@ describe('of two nodes that share one queue, the one that a job was not sent to'
     await clock.advanceBy(10_000)
     expect(await engine.job(id)).toMatchObject({ mayHaveRunTwice: true })
     expect(await engine.textOf(id, 'seen_again')).toBe(
-      'Seen on n2 (running), though it was sent to n1. Do these two share one queue?'
+      'Seen on n2 (running), though it was sent to n1. Do these two nodes share a queue?'
     )
   })
 })

@@ -5,7 +5,7 @@ import { it, MINUTE_MS, onlyOn } from '../testing/dispatch-fixtures.ts'
 describe('what an engine takes over', () => {
   it('a cancel that was to hurry goes on at its second step', async ({ clock, store, node, engine }) => {
     const id = await engine.startRunning({ n1: node })
-    await store.askCancel([id], { atMs: clock.nowMs(), text: 'Asked to stop at once', evidence: { force: true } })
+    await store.askCancel([id], { atMs: clock.nowMs(), text: 'Immediate stop requested', evidence: { force: true } })
     await engine.restart({ n1: node })
     await clock.advanceBy(16_000)
     expect(node.running[0]!.signals).toEqual(['INT', 'KILL'])

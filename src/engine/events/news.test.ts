@@ -51,7 +51,7 @@ describe('news of the fleet', () => {
     const { news, goes, errors, told } = setUp(() => Promise.reject(new Error('the disk is full')))
     goes('up', 'down')
     await settle()
-    expect(errors).toEqual(['an event could not be noted: nobody will be told of it'])
+    expect(errors).toEqual(['an event could not be recorded and will not be delivered'])
     news.stop()
     goes('down', 'up')
     await settle()

@@ -46,7 +46,7 @@ export class News {
       () => this.events.emit('recorded'),
       (error: unknown) => {
         if (this.#isStopped) return
-        logger.error({ error, event, ...data }, 'an event could not be noted: nobody will be told of it')
+        logger.error({ error, event, ...data }, 'an event could not be recorded and will not be delivered')
       }
     )
   }

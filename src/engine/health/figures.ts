@@ -82,7 +82,7 @@ export class FiguresSampler {
     try {
       await this.#sample()
     } catch (error) {
-      if (!this.#stopped) this.#parts.logger.error({ error }, 'reading the figures failed; tried again')
+      if (!this.#stopped) this.#parts.logger.error({ error }, 'reading the figures failed; retrying')
     }
     this.#sampleLater()
   }

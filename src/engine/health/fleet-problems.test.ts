@@ -28,7 +28,7 @@ it('a source that fails, and what it names no longer, lead to the sources', () =
   ]
   expect(discoveryProblems([{ ...source, problem: '/n.txt: there is no such file.', vanishedNodes }])).toMatchObject([
     { id: 'discovery:k8s', text: '/n.txt: there is no such file.', mend: 'open_discovery' },
-    { id: 'vanished:k8s', title: 'k8s names 2 nodes no longer', sinceMs: 10, mend: 'open_discovery' }
+    { id: 'vanished:k8s', title: 'k8s no longer lists 2 nodes', sinceMs: 10, mend: 'open_discovery' }
   ])
 })
 

@@ -35,11 +35,11 @@ export function discoveryProblems(sources: readonly SourceState[]): Problem[] {
         ...common,
         id: `vanished:${id}`,
         title:
-          cordoned.length === 1 ? `${id} names a node no longer` : `${id} names ${cordoned.length} nodes no longer`,
+          cordoned.length === 1 ? `${id} no longer lists a node` : `${id} no longer lists ${cordoned.length} nodes`,
         text:
           cordoned.length === 1
-            ? 'It is cordoned, and takes jobs again when it is named again. Remove it if it is gone for good.'
-            : 'They are cordoned, and take jobs again when they are named again. Remove them if they are gone for good.',
+            ? 'It is cordoned and gets jobs again once the source lists it. Remove it if it is gone for good.'
+            : 'They are cordoned and get jobs again once the source lists them. Remove them if they are gone for good.',
         sinceMs: Math.min(...cordoned.map(({ sinceMs }) => sinceMs))
       })
     }

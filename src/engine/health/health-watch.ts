@@ -45,7 +45,7 @@ export class HealthWatch {
     const { isStoreDead, isStopping } = this.#parts
     // Whoever watches the service must restart it: nothing in it works any more.
     if (isStoreDead()) {
-      return { live: false, ready: false, reasons: ['The database cannot be used any more: restart Scrapdeck'] }
+      return { live: false, ready: false, reasons: ['The database is unusable. Restart Scrapdeck'] }
     }
     const reasons = [isStopping() ? 'Scrapdeck is stopping' : null, this.#problem].filter((reason) => reason !== null)
     return { live: true, ready: reasons.length === 0, reasons }
@@ -72,7 +72,7 @@ export class HealthWatch {
     const found = await Promise.race([this.#writing, isLate])
     timer.cancel()
     if (found !== this.#problem)
-      logger.warn({ problem: found }, found === null ? 'the disk takes writes again' : 'the disk takes no writes')
+      logger.warn({ problem: found }, found === null ? 'the disk accepts writes again' : 'the disk rejects writes')
     this.#problem = found
     this.#checkedAtMs = clock.monotonicMs()
     this.#checking = null

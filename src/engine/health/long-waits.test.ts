@@ -15,14 +15,14 @@ it('jobs that wait for an hour for what does not come by itself are one problem 
   await store.enqueueJobs(jobs)
   const askedAtMs = timeOfJobId(jobs[0]!.id)
   const waitingOf = (lane: string): Waiting =>
-    lane.includes('news') ? { code: 'all_slots_busy', text: 'all 2 slots busy' } : MISSING
+    lane.includes('news') ? { code: 'all_slots_busy', text: 'all 2 slots are busy' } : MISSING
   expect(await findLongWaits(store, waitingOf, askedAtMs + HOUR_MS - 1_000)).toEqual([])
   const waits = await findLongWaits(store, waitingOf, askedAtMs + 2 * HOUR_MS)
   expect(waits).toEqual([{ project: 'shop', waiting: MISSING, jobs: 2, sinceMs: askedAtMs }])
   expect(longWaitProblems(waits, askedAtMs + 2 * HOUR_MS)).toMatchObject([
     {
       title: '2 jobs of shop cannot be sent',
-      text: 'shop has no version 7; asked for 2 h ago, and this does not end by itself',
+      text: 'shop has no version 7; queued 2 h ago, and needs your attention',
       mend: 'open_project',
       project: 'shop'
     }

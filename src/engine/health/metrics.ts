@@ -43,31 +43,26 @@ export class Metrics {
   readonly #nodeTakesJobs = this.#gauge('node_takes_jobs', '1 while it is active and not stuck.', ['node'])
   readonly #nodeStuck = this.#gauge('node_stuck', '1 while it accepts jobs but starts none.', ['node'])
   readonly #nodeSlots = this.#gauge('node_slots', 'Spiders that the node can run at once.', ['node'])
-  readonly #nodeSlotsUsed = this.#gauge('node_slots_used', 'Slots in use, by whomsoever.', ['node'])
+  readonly #nodeSlotsUsed = this.#gauge('node_slots_used', 'Slots in use, by any client.', ['node'])
   readonly #loopP99 = this.#gauge('event_loop_delay_p99_seconds', 'Delay of the event loop in the last second.')
   readonly #sent = this.#counter('attempts_sent_total', 'Attempts that were sent to a node.', ['node'])
-  readonly #ended = this.#counter('attempts_ended_total', 'Attempts that ended, by what became of them.', [
-    'result',
-    'node'
-  ])
+  readonly #ended = this.#counter('attempts_ended_total', 'Attempts that ended, by result.', ['result', 'node'])
   readonly #jobsEnded = this.#counter('jobs_ended_total', 'Jobs that ran and ended, by outcome.', [
     'outcome',
     'project',
     'spider'
   ])
-  readonly #items = this.#counter('spider_items_total', 'Items that ended runs scraped.', ['project', 'spider'])
-  readonly #pages = this.#counter('spider_pages_total', 'Pages that ended runs fetched.', ['project', 'spider'])
+  readonly #items = this.#counter('spider_items_total', 'Items scraped by ended runs.', ['project', 'spider'])
+  readonly #pages = this.#counter('spider_pages_total', 'Pages fetched by ended runs.', ['project', 'spider'])
   readonly #errors = this.#counter('spider_errors_total', 'Errors in the logs of ended runs.', ['project', 'spider'])
-  readonly #firings = this.#counter('schedule_firings_total', 'Moments of schedules, by what became of them.', [
-    'state'
-  ])
+  readonly #firings = this.#counter('schedule_firings_total', 'Run times of schedules, by result.', ['state'])
   readonly #wait = this.#histogram(
     'dispatch_latency_seconds',
     'From the moment that a job could be sent until it was: waits for slots and limits included, first attempts only.',
     WAIT_BUCKETS
   )
   readonly #send = this.#histogram('send_seconds', 'From sending a job until its node accepted it.', SEND_BUCKETS)
-  readonly #run = this.#histogram('run_seconds', 'How long runs took that ended.', RUN_BUCKETS)
+  readonly #run = this.#histogram('run_seconds', 'Duration of ended runs.', RUN_BUCKETS)
 
   constructor(parts: MetricsParts) {
     this.#parts = parts

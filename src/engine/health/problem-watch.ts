@@ -97,7 +97,7 @@ export class ProblemWatch {
       this.#schedules = await readScheduleTroubles(store, clock.nowMs())
     } catch (error) {
       this.#schedulesAreOld = true
-      if (!this.#stopped) logger.error({ error }, 'reading the troubles of schedules failed')
+      if (!this.#stopped) logger.error({ error }, 'reading the problems of schedules failed')
     }
   }
 

@@ -65,7 +65,7 @@ describe('what an operator should act on', () => {
     })
     expect(problem).toMatchObject({ severity: 'error', title: 'eu-1 is down', mend: 'run_elsewhere', nodeId: 'n1' })
     expect(problem?.text).toBe(
-      'connection refused; last seen 12 s ago; what became of 1 job there is unknown until it answers'
+      'connection refused; last seen 12 s ago; 1 job on this node is in an unknown state until it responds'
     )
   })
 
@@ -79,7 +79,7 @@ describe('what an operator should act on', () => {
     ])
     const patient = aFleetNode({ health: 'down', problem: 'no answer' }, { giveUpAfterSeconds: 600 })
     expect(problemsOf({ nodes: [patient], live: [accepted, accepted] })[0]?.text).toMatch(
-      /2 jobs there is unknown until it answers, and they run elsewhere when it has not for 10 min$/
+      /2 jobs on this node are in an unknown state until it responds, or is given up after 10 min$/
     )
   })
 
@@ -134,7 +134,7 @@ describe('what an operator should act on', () => {
       { severity: 'error', project: 'news' }
     ])
     expect(problemsOf({ environments: [{ ...failed, path: '/python', projects: ['shop'] }] })).toMatchObject([
-      { severity: 'warning', title: 'The Python environment of shop could not be made anew', project: 'shop' }
+      { severity: 'warning', title: 'The Python environment of shop could not be rebuilt', project: 'shop' }
     ])
   })
 })

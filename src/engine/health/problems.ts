@@ -69,9 +69,9 @@ function nodeProblems({ nodes, live, nowMs }: ProblemsInput): Problem[] {
 }
 
 function unknownJobs(count: number, giveUpAfterSeconds: number | null): string {
-  const jobs = `what became of ${count} ${count === 1 ? 'job' : 'jobs'} there is unknown until it answers`
-  if (giveUpAfterSeconds === null) return `; ${jobs}`
-  return `; ${jobs}, and ${count === 1 ? 'it runs' : 'they run'} elsewhere when it has not for ${formatDuration(giveUpAfterSeconds)}`
+  const jobs = count === 1 ? '1 job on this node is' : `${count} jobs on this node are`
+  const state = `; ${jobs} in an unknown state until it responds`
+  return giveUpAfterSeconds === null ? state : `${state}, or is given up after ${formatDuration(giveUpAfterSeconds)}`
 }
 
 const HEALTH_WORDS = {
@@ -92,7 +92,7 @@ function stuckNodes({ nodes, stuckSinceMs, nowMs }: ProblemsInput): Problem[] {
         id: `stuck:${stored.id}`,
         severity: 'error',
         title: `${stored.name} is stuck`,
-        text: `it accepts jobs but has started none for ${formatAge(nowMs - sinceMs)}: what waited there is taken back, and it is tried with one job now and then; restart Scrapyd there, or cordon it`,
+        text: `it accepts jobs but has started none for ${formatAge(nowMs - sinceMs)}. Its queued jobs are withdrawn, and it gets one test job from time to time. Restart Scrapyd there, or cordon the node`,
         sinceMs,
         nodeId: stored.id,
         project: null,
@@ -131,9 +131,9 @@ function environmentProblems({ environments }: ProblemsInput): Problem[] {
           id: `environment:${id}:${project}`,
           severity: isServing ? 'warning' : 'error',
           title: isServing
-            ? `The Python environment of ${project} could not be made anew`
+            ? `The Python environment of ${project} could not be rebuilt`
             : `${project} has no Python on this computer`,
-          text: problem ?? 'It could not be made',
+          text: problem ?? 'The build failed',
           sinceMs: null,
           nodeId: LOCAL_NODE_ID,
           project,

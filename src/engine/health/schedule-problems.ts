@@ -67,7 +67,7 @@ export function scheduleProblems({ stopped, missed, refused, chains }: ScheduleT
         ...{ nodeId: null, project: settings.run.project, spider: null, mend: 'open_schedules' },
         id: `chain-refused:${id}`,
         severity: 'error',
-        title: `The chain ${settings.name} could make no job`,
+        title: `The chain ${settings.name} could not create a job`,
         text: problem ?? '',
         sinceMs: null
       })

@@ -96,7 +96,7 @@ export function planCapacity(evidence: { setSlots: number | null; belief: SlotsB
   if (belief.mostRan > DEFAULT_SLOTS) {
     return { slots, source: 'learned', text: `learned: ${belief.mostRan} ran at once; one more is tried when all run` }
   }
-  const text = 'assumed, as Scrapyd does not tell: one more is tried when all run'
+  const text = 'estimated, because Scrapyd does not report it: one more is tried when all are in use'
   // What is only being tried is not known yet.
   return {
     slots,

@@ -37,7 +37,7 @@ export async function readNodeInventory(
     if (!(error instanceof NodeError)) throw error
     options.logger.warn(
       { node: node.stored.name, error: error.message },
-      'what a node has could not be read; tried again when it comes back'
+      'the inventory of a node could not be read; retrying when it is back'
     )
   }
 }

@@ -81,7 +81,7 @@ export function startObserver(options: ObserverOptions): Observer {
       await options.onSnapshot(snapshot)
       return true
     } catch (error) {
-      if (!stopping.signal.aborted) options.logger.error({ error }, 'taking in what a node lists failed; tried again')
+      if (!stopping.signal.aborted) options.logger.error({ error }, 'applying the lists of a node failed; retrying')
       return false
     }
   }
@@ -97,7 +97,7 @@ export function startObserver(options: ObserverOptions): Observer {
         if (stopping.signal.aborted) return
         const failure = asNodeError(error)
         if (!(failure.kind === 'timeout' && longCalls > 0)) failures += 1
-        if (!(error instanceof NodeError)) options.logger.error({ error }, 'looking at a node failed in our own code')
+        if (!(error instanceof NodeError)) options.logger.error({ error }, 'polling a node failed unexpectedly')
         if (failures > 0) options.onFailure(failure, failures)
       }
       // A stop that came during the look has woken nobody: it must not wait for the interval.

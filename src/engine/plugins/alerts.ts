@@ -72,7 +72,7 @@ export class Alerts {
       this.events.emit('recorded')
     } catch (error) {
       if (!this.#stopped)
-        logger.error({ error }, 'telling plugins of problems failed; it is tried with the next change')
+        logger.error({ error }, 'recording problems for plugins failed; retrying with the next change')
     }
   }
 }

@@ -80,7 +80,7 @@ const NEXT_IN_LINE: Waiting = { code: 'next_in_line', text: 'next in line' }
 function whyHeld({ hold, notBeforeMs, after, spider }: StoredJob): Waiting | null {
   if (hold === null) return null
   if (hold === 'overlap') {
-    return { code: 'overlap', text: `waits for the end of the run of ${spider} with the same arguments` }
+    return { code: 'overlap', text: `waits until the run of ${spider} with the same arguments ends` }
   }
   if (hold === 'dependency') {
     const [first, ...others] = after
@@ -90,7 +90,7 @@ function whyHeld({ hold, notBeforeMs, after, spider }: StoredJob): Waiting | nul
     return { code: 'dependency', text: `waits until job ${first.jobId} ${how}${more}` }
   }
   const isRetry = hold === 'retry'
-  const words = isRetry ? 'tried again' : 'not'
+  const words = isRetry ? 'retry' : 'not'
   const text = notBeforeMs === null ? `${words} later` : `${words} ${isRetry ? 'at' : 'before'} ${inWords(notBeforeMs)}`
   return {
     code: isRetry ? 'retry_wait' : 'not_before',

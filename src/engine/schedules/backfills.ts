@@ -236,7 +236,11 @@ export class Backfills {
       )
     } catch (error) {
       if (!isScrapdeckError(error)) throw error
-      const told = { state: 'failed' as const, reason: 'refused' as const, text: `No job was made: ${error.message}` }
+      const told = {
+        state: 'failed' as const,
+        reason: 'refused' as const,
+        text: `No job was created: ${error.message}`
+      }
       return { ...asked, ...told, scheduleId: stored.id, atMs: nowMs, count: 1, jobs: [], doneUntilMs: null }
     }
   }

@@ -88,7 +88,7 @@ describe('the runner of chains', () => {
     expect(woken).toBe(1)
     const [first] = await chained()
     expect((await store.listTimeline(first!.id))[0]).toMatchObject({
-      text: 'Asked by the chain "after": list ended as succeeded',
+      text: 'Queued by the chain "after": list ended as succeeded',
       evidence: { chainId: CHAIN, jobId: job.id }
     })
   })

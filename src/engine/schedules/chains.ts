@@ -97,7 +97,7 @@ export class ChainRunner {
 
   #tryLater(error: unknown): void {
     if (this.#stopListening === null) return
-    this.#parts.logger.error({ error }, 'Chains could not be answered; they are tried again')
+    this.#parts.logger.error({ error }, 'Running chains failed; retrying')
     this.#retry?.cancel()
     this.#retry = this.#parts.clock.setTimer(AGAIN_AFTER_MS, () => this.#answerDue())
   }
@@ -135,7 +135,7 @@ export class ChainRunner {
     } catch (error) {
       if (!isScrapdeckError(error)) throw error
       const problem = `${error.message.replace(/\.?$/, '.')} (after job ${job.id})`
-      logger.warn({ chain: chain.settings.name, jobId: job.id, problem }, 'A chain could make no job')
+      logger.warn({ chain: chain.settings.name, jobId: job.id, problem }, 'A chain could not create a job')
       return { ...answer, jobs: [], problem }
     }
   }
@@ -152,6 +152,6 @@ export class ChainRunner {
 /** The first line of a job's timeline tells what it comes from. */
 function withReason(made: NewJob, chain: StoredChain, job: StoredJob): NewJob {
   const { name } = chain.settings
-  const text = `Asked by the chain "${name}": ${job.spider} ended as ${job.outcome}`
+  const text = `Queued by the chain "${name}": ${job.spider} ended as ${job.outcome}`
   return { ...made, entry: { ...made.entry, text, evidence: { chainId: chain.id, jobId: job.id } } }
 }

@@ -34,13 +34,13 @@ export class ClockWatch {
     if (Math.abs(jumpMs) < CLOCK_JUMP_MIN_MS) return null
     const by = formatDuration(Math.round(Math.abs(jumpMs) / 1_000))
     if (jumpMs < 0) {
-      this.#logger.warn({ jumpMs }, `the clock was set back by ${by}: schedules do not repeat what they did`)
+      this.#logger.warn({ jumpMs }, `the clock was set back by ${by}: schedules do not repeat earlier runs`)
       return 'back'
     }
     this.#jumpedAtMs = now.wallMs
     this.#logger.warn(
       { jumpMs },
-      `the machine slept or its clock was set ahead, by ${by}: missed schedules are gone over`
+      `the machine slept or its clock was set ahead, by ${by}: missed runs are handled by each schedule’s catch-up policy`
     )
     return 'ahead'
   }

@@ -31,7 +31,7 @@ export async function decideFirings(
     if (fate.state !== 'fired') add(withoutJobs(fate, fate))
     else if (maxRuns !== null && runCount >= maxRuns) {
       add(
-        withoutJobs(fate, { state: 'skipped', reason: 'max_runs', text: `It had run ${maxRuns} times, as it was to` })
+        withoutJobs(fate, { state: 'skipped', reason: 'max_runs', text: `It had reached its limit of ${maxRuns} runs` })
       )
     } else {
       running ??= overlap === 'allow' ? [] : await live.readFirings(stored.id)
@@ -64,7 +64,7 @@ export async function decideFirings(
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error)
       if (!isScrapdeckError(error) || (isSettling && error.code.endsWith('_NOT_FOUND'))) throw error
-      add(withoutJobs(fate, { state: 'failed', reason: 'refused', text: `No job was made: ${text}` }))
+      add(withoutJobs(fate, { state: 'failed', reason: 'refused', text: `No job was created: ${text}` }))
     }
   }
 
@@ -96,5 +96,5 @@ export async function decideFirings(
 
 function waitWords(before: readonly LiveFiring[], areCancelled: boolean): string {
   const run = `the run of ${isoWords(before.at(-1)!.nominalMs)}`
-  return areCancelled ? `cancels ${run}, and starts when it is over` : `starts when ${run} is over`
+  return areCancelled ? `cancels ${run} and starts when it ends` : `starts when ${run} ends`
 }

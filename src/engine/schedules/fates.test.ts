@@ -99,7 +99,7 @@ describe('a template', () => {
     const many = Array.from({ length: 100 }, (_, number) => String(number))
     const jobs = [RunTemplate.parse({ project: 'shop', spiders: ['prices'], matrix: { a: many, b: many, c: many } })]
     const placeholders = { nominalMs: NOW_MS, previousMs: null, nowMs: NOW_MS, zone: 'UTC', schedule: 'nightly' }
-    expect(() => expandTemplates({ name: 'nightly', jobs }, placeholders)).toThrow(/would make 1000000 jobs/)
+    expect(() => expandTemplates({ name: 'nightly', jobs }, placeholders)).toThrow(/would create 1000000 jobs/)
   })
 })
 

@@ -76,12 +76,12 @@ export function judgeMoments(
   function missedWhy(lateMs: number, isNewest: boolean): Pick<Fate, 'reason' | 'text'> | null {
     const why = `Missed while ${CAUSE_WORDS[cause]}`
     if (lateMs > settings.catchUpWindowSeconds * 1_000) {
-      const text = `${why}; longer ago than the ${formatDuration(settings.catchUpWindowSeconds)} that are caught up`
+      const text = `${why}; outside the catch-up window of ${formatDuration(settings.catchUpWindowSeconds)}`
       return { reason: 'out_of_window', text }
     }
-    if (settings.catchUp === 'none') return { reason: 'catch_up_none', text: `${why}; the schedule catches nothing up` }
+    if (settings.catchUp === 'none') return { reason: 'catch_up_none', text: `${why}; catch-up is off` }
     if (settings.catchUp === 'last' && !isNewest) {
-      return { reason: 'superseded', text: `${why}; only the last one is caught up` }
+      return { reason: 'superseded', text: `${why}; only the last missed run is caught up` }
     }
     return null
   }
@@ -98,7 +98,7 @@ export function pausedFates(moments: readonly Moment[]): Fate[] {
 }
 
 function leftOut(nominalMs: number): Fate {
-  const text = 'Clocks leave this time of day out, and the schedule skips it'
+  const text = 'This local time does not exist on that day (clock change), so the run is skipped'
   return { nominalMs: [nominalMs], state: 'skipped', reason: 'gap', text }
 }
 
@@ -132,12 +132,12 @@ export type OverlapDecision =
 export function decideOverlap(policy: OverlapPolicy, live: readonly LiveFiring[]): OverlapDecision {
   const all = live.flatMap(({ jobIds }) => jobIds)
   if (all.length === 0 || policy === 'allow') return { kind: 'fire', after: [], cancel: [] }
-  const running = `The run of ${isoWords(live[0]!.nominalMs)} was not over`
+  const running = `The run of ${isoWords(live[0]!.nominalMs)} had not ended`
   switch (policy) {
     case 'skip':
       return { kind: 'skip', text: running }
     case 'queue_one':
-      if (live.length > 1) return { kind: 'skip', text: `${running}, and one more was waiting already` }
+      if (live.length > 1) return { kind: 'skip', text: `${running}, and another run was already waiting` }
       return { kind: 'fire', after: all, cancel: [] }
     case 'queue_all':
       return { kind: 'fire', after: live.at(-1)!.jobIds, cancel: [] }

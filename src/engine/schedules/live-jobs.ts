@@ -138,10 +138,7 @@ export class LiveJobs {
       hasMissed = (await this.#parts.store.changeCursor()) !== this.#cursor
     } catch (error) {
       if (this.#isStopped) return
-      this.#parts.logger.error(
-        { error },
-        'looking for ended jobs of schedules failed; tried again with the next change'
-      )
+      this.#parts.logger.error({ error }, 'finding ended jobs of schedules failed; retrying with the next change')
     } finally {
       this.#isScanning = false
     }

@@ -87,7 +87,7 @@ describe('a schedule whose time comes', () => {
     world.refusal = null
     await world.clock.advanceBy(HOUR_MS)
     expect(await world.told(id)).toEqual(['13:00 failed refused', '14:00 fired on_time'])
-    expect((await world.rows(id))[0]!.text).toBe('No job was made: Version 2 of shop has no spider prices')
+    expect((await world.rows(id))[0]!.text).toBe('No job was created: Version 2 of shop has no spider prices')
   })
 
   it('waits, while the engine has just started, for what nodes have', async ({ world }) => {
@@ -215,7 +215,7 @@ describe('a moment that comes while an earlier run is live', () => {
     await world.endAll(id)
     await world.clock.advanceBy(HOUR_MS)
     expect(await world.told(id)).toEqual(['13:00 fired on_time', '14:00 skipped overlap', '15:00 fired on_time'])
-    expect((await world.rows(id))[1]!.text).toBe('The run of 2026-11-21 13:00 UTC was not over')
+    expect((await world.rows(id))[1]!.text).toBe('The run of 2026-11-21 13:00 UTC had not ended')
   })
 
   it('waits, one of them, until the run is over; later ones are skipped', async ({ world }) => {

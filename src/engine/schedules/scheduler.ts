@@ -91,7 +91,7 @@ export class Scheduler {
     this.#giveWay = parts.giveWay ?? (() => new Promise((resolve) => setImmediate(resolve)))
     const onEnded = (scheduleIds: Set<string>) => void this.#inLine(() => this.#applyEnds(scheduleIds)).catch(logged)
     const logged = (error: unknown) => {
-      if (!this.#isStopped) logger.error({ error }, 'what ended jobs mean for their schedules was not written down')
+      if (!this.#isStopped) logger.error({ error }, 'applying ended jobs to their schedules failed')
     }
     this.#live = new LiveJobs({ store, clock, logger, onEnded })
     this.#backfills = new Backfills({ ...parts, live: this.#live, write: (firings) => this.#writeRows(firings) })
@@ -175,7 +175,7 @@ export class Scheduler {
     return this.#inLine(async () => {
       const state = this.#stateOf(scheduleId)
       const nowMs = this.#parts.clock.nowMs()
-      const asked = { nominalMs: nowMs, origin: 'manual', reason: 'run_now', text: 'Run by hand' } as const
+      const asked = { nominalMs: nowMs, origin: 'manual', reason: 'run_now', text: 'Run manually' } as const
       const firing = await makeFiring(
         state.stored,
         state.moments,
@@ -232,7 +232,7 @@ export class Scheduler {
 
   #inLine<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#oneAtATime(() => {
-      if (this.#isStopped) throw new ScrapdeckError('STOPPING', 'The engine is stopping; ask again when it is back')
+      if (this.#isStopped) throw new ScrapdeckError('STOPPING', 'The engine is stopping; try again once it is running')
       return work()
     })
   }
@@ -267,9 +267,9 @@ export class Scheduler {
     const { stored } = state
     const { maxRuns } = stored.settings
     if (!stored.paused && maxRuns !== null && stored.runCount >= maxRuns) {
-      return this.#pause(stored.id, 'max_runs', `It has run ${maxRuns} times, as it was to`)
+      return this.#pause(stored.id, 'max_runs', `It has reached its limit of ${maxRuns} runs`)
     }
-    if (!stored.paused && state.next === null) return this.#pause(stored.id, 'end', 'It has no moment to come')
+    if (!stored.paused && state.next === null) return this.#pause(stored.id, 'end', 'It has no further run times')
     this.#places.put(state)
   }
 
@@ -289,7 +289,7 @@ export class Scheduler {
       this.#timer = null
       void this.#inLine(() => this.#fireDue())
         .catch((error: unknown) => {
-          if (!this.#isStopped) this.#parts.logger.error({ error }, 'looking for schedules whose time has come failed')
+          if (!this.#isStopped) this.#parts.logger.error({ error }, 'firing due schedules failed')
         })
         .finally(() => this.#plan())
     })
@@ -348,7 +348,7 @@ export class Scheduler {
     } catch (error) {
       const facts = { error, scheduleId: state.stored.id }
       if (around.isSettling) logger.debug(facts, 'a schedule waits for what nodes have')
-      else if (!this.#isStopped) logger.error(facts, 'going over a schedule failed; tried again in a second')
+      else if (!this.#isStopped) logger.error(facts, 'firing a schedule failed; retrying in a second')
       return null
     }
   }
@@ -384,7 +384,7 @@ export class Scheduler {
       if (gone.length > 1) for (const one of gone) await this.#write([one])
       else if (!this.#isStopped) {
         const facts = { error, scheduleId: gone[0]?.state.stored.id }
-        this.#parts.logger.error(facts, 'the rows of a schedule could not be written; tried again in a second')
+        this.#parts.logger.error(facts, 'firings could not be written; retrying in a second')
       }
     }
   }
@@ -463,7 +463,7 @@ export class Scheduler {
       if (!(await this.#backfills.step(state))) return
     } catch (error) {
       if (!this.#isStopped)
-        this.#parts.logger.error({ error, scheduleId }, 'a backfill could not go on; tried again in a second')
+        this.#parts.logger.error({ error, scheduleId }, 'a backfill step failed; retrying in a second')
       againInMs = AGAIN_AFTER_FAILURE_MS
     }
     this.#timers.set(againInMs, () => void this.#inLine(() => this.#stepBackfill(scheduleId)).catch(() => undefined))
@@ -471,7 +471,7 @@ export class Scheduler {
 
   #cancel(jobIds: JobId[]): void {
     this.#parts.cancel(jobIds).catch((error: unknown) => {
-      if (!this.#isStopped) this.#parts.logger.error({ error, jobIds }, 'a schedule could not cancel its earlier run')
+      if (!this.#isStopped) this.#parts.logger.error({ error, jobIds }, 'a schedule could not cancel its previous run')
     })
   }
 

@@ -30,7 +30,7 @@ export function expandTemplates({ name, jobs }: Named, placeholders: TextValues)
   if (count > JOBS_A_FIRING_MAX) {
     throw new ScrapdeckError(
       'BAD_INPUT',
-      `One firing of ${name} would make ${count} jobs; at most ${JOBS_A_FIRING_MAX} are made. Split it over several schedules`
+      `One firing of ${name} would create ${count} jobs; the limit is ${JOBS_A_FIRING_MAX}. Split it into several schedules`
     )
   }
   return jobs.flatMap((template) => expandTemplate(template, (text) => expandText(text, placeholders)))

@@ -167,14 +167,14 @@ export class Deliverer {
       await store.concludeTries([made])
       if (made.state === 'dead') {
         const facts = { webhook: webhook.name, event: delivery.event, delivery: delivery.id, answer: made.answer }
-        logger.warn(facts, 'an event was given up: nobody took it')
+        logger.warn(facts, 'an event could not be delivered; giving up')
       }
       if (made.isGone === true) await this.refreshWebhooks()
       this.#setPause(pace, told.isGood || webhook.kind === 'plugin')
       this.events.emit('changed')
     } catch (error) {
       if (this.#stopped) return
-      logger.error({ error, delivery: delivery.id }, 'writing down what came of an event failed; it is told again')
+      logger.error({ error, delivery: delivery.id }, 'recording the result of a delivery failed; it will be repeated')
       // Whatever is wrong with the disk: not the same event again and again.
       Object.assign(pace, { failuresInARow: 1, pausedUntilMs: clock.monotonicMs() + PAUSE_MAX_MS })
     } finally {

@@ -59,7 +59,7 @@ export class Forgetting {
         })
       }
     } catch (error) {
-      if (!this.#isStopped) logger.error({ error }, 'forgetting what is old failed; tried again later')
+      if (!this.#isStopped) logger.error({ error }, 'deleting old records failed; retrying later')
     } finally {
       this.#running = null
     }

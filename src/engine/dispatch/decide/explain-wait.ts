@@ -16,13 +16,13 @@ interface Asked {
  */
 export function explainLine(line: QueueLine, input: Asked, hasRoom: boolean): Waiting {
   const { nodes } = input
-  if (nodes.size === 0) return { code: 'no_nodes', text: 'there is no node; add one under Nodes' }
+  if (nodes.size === 0) return { code: 'no_nodes', text: 'there are no nodes; add one under Nodes' }
   const summary = nodes.summaryOf(line.placement, line.placementKey)
   const where = placeName(line, summary)
   if (summary.matching === 0 && line.placement.nodeId !== null) {
     return {
       code: 'no_matching_node',
-      text: 'the node it was to run on is gone, or has other tags; run it again elsewhere'
+      text: 'its node was removed or has different tags; run the job again on another node'
     }
   }
   if (summary.matching === 0) return { code: 'no_matching_node', text: `no node is ${where}` }
@@ -40,12 +40,12 @@ export function explainLine(line: QueueLine, input: Asked, hasRoom: boolean): Wa
 function explainUnavailable(summary: PlacementSummary, where: string): Waiting {
   const { firstUnavailable: first, unavailable, matching } = summary
   if (first === null) {
-    return { code: 'nodes_cordoned', text: `every node${suffix(where)} that could take it is cordoned` }
+    return { code: 'nodes_cordoned', text: `every node${suffix(where)} that could run the job is cordoned` }
   }
   if (unavailable < matching) {
     return {
       code: 'nodes_down',
-      text: `${first.name} ${first.unavailable}, and the other nodes${suffix(where)} are down or cordoned, too`
+      text: `${first.name} ${first.unavailable}, and the other nodes${suffix(where)} are down or cordoned as well`
     }
   }
   const text =
@@ -69,7 +69,7 @@ function explainEgg(line: QueueLine, { nodes, versionOf, eggState, whyNotReady }
   // Those with room that had the egg were filled by this very plan, or others that have it are full.
   if (isAny(able, (id) => stateOn(id) === 'present')) {
     if (open.some(({ id }) => stateOn(id) !== 'present')) {
-      return { code: 'all_slots_busy', text: `all slots with version ${version} busy` }
+      return { code: 'all_slots_busy', text: `all slots with version ${version} are busy` }
     }
     return null
   }
@@ -77,7 +77,7 @@ function explainEgg(line: QueueLine, { nodes, versionOf, eggState, whyNotReady }
 }
 
 function busy(slots: number, where: string): Waiting {
-  const text = slots === 1 ? `the slot${suffix(where)} is busy` : `all ${slots} slots${suffix(where)} busy`
+  const text = slots === 1 ? `the slot${suffix(where)} is busy` : `all ${slots} slots${suffix(where)} are busy`
   return { code: 'all_slots_busy', text }
 }
 

@@ -76,7 +76,7 @@ describe('placing jobs on nodes', () => {
       ['b', 'n1'],
       ['c', 'n1']
     ])
-    expect(waits(plan)).toEqual([{ code: 'node_refused', text: 'eu-1 refused it; tried again soon' }])
+    expect(waits(plan)).toEqual([{ code: 'node_refused', text: 'eu-1 refused the job; retrying soon' }])
   })
 
   it.each([
@@ -84,13 +84,13 @@ describe('placing jobs on nodes', () => {
       'some nodes are down and the others cordoned',
       [aNode({ unavailable: 'does not answer' }), aNode({ id: 'n2', mode: 'cordoned' })],
       {},
-      'eu-1 does not answer, and the other nodes are down or cordoned, too'
+      'eu-1 does not answer, and the other nodes are down or cordoned as well'
     ],
     [
       'its node was removed',
       [aNode()],
       { placement: { nodeId: 'gone', tags: [] } },
-      'the node it was to run on is gone, or has other tags; run it again elsewhere'
+      'its node was removed or has different tags; run the job again on another node'
     ]
   ])('says what is true when %s', (_case, nodes, lane, text) => {
     expect(waits(planFor([aLine(['a'], lane)], nodes)).map((wait) => wait.text)).toEqual([text])
@@ -199,7 +199,7 @@ describe('placing jobs on nodes', () => {
     const plan = planFor([aLine(['a', 'b', 'c', 'd', 'e', 'f'])], nodes)
     expect(placed(plan).map(([, nodeId]) => nodeId)).toEqual(['n1', 'n2', 'n2', 'n1', 'n1'])
     expect(plan.assignments.at(-1)?.because).toBe('place 2 of 2 ahead in its queue, has the egg')
-    expect(waits(plan)).toEqual([{ code: 'all_slots_busy', text: 'all 3 slots busy' }])
+    expect(waits(plan)).toEqual([{ code: 'all_slots_busy', text: 'all 3 slots are busy' }])
   })
 
   it('gives a node no more than it may have now', () => {

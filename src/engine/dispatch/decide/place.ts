@@ -167,7 +167,7 @@ class Placing {
     }
     // What holds back one job, or one spider, must not hold up the others.
     if (found.heldBack !== null) {
-      const waiting: Waiting = { code: 'node_refused', text: `${found.heldBack.name} refused it; tried again soon` }
+      const waiting: Waiting = { code: 'node_refused', text: `${found.heldBack.name} refused the job; retrying soon` }
       if (!this.#plan.waiting.lanes.has(lane.lane)) this.#plan.waiting.lanes.set(lane.lane, waiting)
       return order.skipJob()
     }

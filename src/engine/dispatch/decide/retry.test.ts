@@ -22,15 +22,13 @@ const anyResult = fc.constantFrom<AttemptResult>('failed', 'lost', 'refused', 'a
 it('tells when, and which run of how many it will be', () => {
   expect(planRetry(aPolicy(), 'failed', [], NOW_MS)).toEqual({
     atMs: NOW_MS + 30_000,
-    words: 'tried again in 30 s (run 2 of 3)'
+    words: 'retrying in 30 s (run 2 of 3)'
   })
   expect(planRetry(aPolicy(), 'lost', ['failed'], NOW_MS)).toEqual({
     atMs: NOW_MS + 60_000,
-    words: 'tried again in 1 min (run 3 of 3)'
+    words: 'retrying in 1 min (run 3 of 3)'
   })
-  expect(planRetry(aPolicy({ backoffSeconds: 0 }), 'failed', [], NOW_MS)?.words).toBe(
-    'tried again at once (run 2 of 3)'
-  )
+  expect(planRetry(aPolicy({ backoffSeconds: 0 }), 'failed', [], NOW_MS)?.words).toBe('retrying at once (run 2 of 3)')
 })
 
 it('ends with the last run, without a policy, and for results that the policy does not name', () => {

@@ -26,7 +26,7 @@ export function planRetry(
   const when = waitSeconds < 1 ? 'at once' : `in ${formatDuration(Math.round(waitSeconds))}`
   return {
     atMs: nowMs + Math.ceil(waitSeconds * 1000),
-    words: `tried again ${when} (run ${runs + 1} of ${policy.attempts})`
+    words: `retrying ${when} (run ${runs + 1} of ${policy.attempts})`
   }
 }
 

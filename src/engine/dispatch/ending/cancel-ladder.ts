@@ -7,7 +7,11 @@ import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
 /** By step (shared/stop-ladder.ts). */
-const TEXTS = ['Asked it to finish (INT)', 'Told it to stop at once (second INT)', 'Killed it (KILL)'] as const
+const TEXTS = [
+  'Asked the run to stop (INT)',
+  'Asked the run to stop immediately (second INT)',
+  'Killed the run (KILL)'
+] as const
 const NODE_MISSING_MS = 200
 /** Of its four connections one is left to look at it; over the whole fleet, nodes that do not answer must not keep all others waiting. */
 const AT_ONCE_ON_NODE = 3
@@ -60,7 +64,7 @@ export class CancelLadder {
       const { wasState } = await this.#inTurn(node, () =>
         node.client.cancel({ project: one.project, jobid: one.jobid, signal })
       )
-      await this.#recordStep(one, { signal, text: `Sent it the signal ${signal}` }, wasState)
+      await this.#recordStep(one, { signal, text: `Sent signal ${signal}` }, wasState)
       if (wasState === 'pending') await this.#concludeRemoved(one)
       node.observer.poke()
     } catch (error) {
@@ -93,7 +97,8 @@ export class CancelLadder {
         const fromStep = Math.min(Math.max(ofIt.length, Number(isForced)), LAST_STEP)
         this.cancel(one, { force: false, fromStep })
       },
-      (error: unknown) => logger.error({ error, jobId: one.jobId }, 'a cancel could not be taken over')
+      (error: unknown) =>
+        logger.error({ error, jobId: one.jobId }, 'a cancel of an earlier engine could not be resumed')
     )
   }
 
@@ -104,7 +109,7 @@ export class CancelLadder {
       await live.record(one, {
         from: ['sending', 'accepted', 'uncertain', 'running'],
         kind: 'cancel_asked',
-        entry: { atMs: clock.nowMs(), text: 'Asked to stop at once', evidence: { force: true } }
+        entry: { atMs: clock.nowMs(), text: 'Immediate stop requested', evidence: { force: true } }
       })
     } catch (error) {
       logger.error({ error, jobId: one.jobId }, 'recording that a cancel was forced failed')
@@ -168,11 +173,11 @@ export class CancelLadder {
       node.observer.poke()
     } catch (error) {
       if (!(error instanceof NodeError))
-        this.#context.logger.error({ error, jobId: one.jobId }, 'a cancel step failed in our own code')
+        this.#context.logger.error({ error, jobId: one.jobId }, 'a cancel step failed unexpectedly')
       else
         this.#context.logger.warn(
           { jobId: one.jobId, error: error.message },
-          'a cancel did not reach the node; repeated'
+          'a cancel did not reach the node; retrying'
         )
     }
   }

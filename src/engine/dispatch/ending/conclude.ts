@@ -44,7 +44,7 @@ export async function conclude(
     ...(goesOn && end.result === 'lost' ? { mayHaveRunTwice: true as const } : {}),
     entry: {
       atMs,
-      text: goesOn ? `${text}; ${retry?.words ?? 'back in the queue, and flagged'}` : text,
+      text: goesOn ? `${text}; ${retry?.words ?? 'queued again and flagged'}` : text,
       evidence: retry === null ? evidence : { ...evidence, retryAtMs: retry.atMs }
     }
   })

@@ -114,7 +114,7 @@ export class Finisher {
     } catch (error) {
       if (this.#stopping.signal.aborted) return
       const delayMs = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** tries)
-      logger.warn({ error, jobId: one.jobId, delayMs }, 'the log of an ended run could not be read yet; tried again')
+      logger.warn({ error, jobId: one.jobId, delayMs }, 'the log of an ended run could not be read yet; retrying')
       this.#retry(one, delayMs, Math.min(tries + 1, 20))
     }
   }
@@ -140,7 +140,7 @@ export class Finisher {
       if (!isAnswer(node, error) || tries + 1 < READ_TRIES) throw error
       this.#context.logger.warn(
         { error, jobId: one.jobId },
-        'the log of an ended run cannot be read; judged without it'
+        'the log of an ended run cannot be read; deciding without it'
       )
       return { tail: null, problem: error.message }
     }
@@ -166,7 +166,10 @@ export class Finisher {
       return { gzip: null }
     } catch (error) {
       if (tries + 1 < ARCHIVE_TRIES) throw error
-      logger.warn({ error, jobId: one.jobId }, 'the log could not be archived; it is read from the node while it lasts')
+      logger.warn(
+        { error, jobId: one.jobId },
+        'the log could not be archived; it is read from the node while available'
+      )
       return null
     }
   }

@@ -17,7 +17,7 @@ describe('the time limit of a run on a remote node', () => {
       cancelAskedAtMs: null
     })
     expect((await store.listAttempts(id))[0]).toMatchObject({ limitHit: 'wall time limit of 2 min (ran 2 min)' })
-    expect(await engine.textOf(id, 'limit_hit')).toBe('Over its wall time limit of 2 min: it is stopped')
+    expect(await engine.textOf(id, 'limit_hit')).toBe('Exceeded its wall time limit of 2 min; stopping it')
     expect(await engine.kinds(id)).not.toContain('cancel_asked')
   })
 

@@ -43,7 +43,7 @@ export class TimeLimits {
     const ranMs = Math.max(0, clock.nowMs() - one.startedAtMs)
     this.#set(one, Math.max(0, seconds * 1000 - ranMs), () => {
       this.#stop(one, seconds).catch((error: unknown) => {
-        this.#context.logger.error({ error, jobId: one.jobId }, 'holding a run to its time limit failed; tried again')
+        this.#context.logger.error({ error, jobId: one.jobId }, 'enforcing a time limit failed; retrying')
         if (!this.#stopped) this.#set(one, RETRY_MS, () => this.watch(one))
       })
     })
@@ -83,7 +83,7 @@ export class TimeLimits {
       from: ['running', 'uncertain', 'accepted'],
       kind: 'limit_hit',
       details: { limitHit },
-      entry: { atMs: clock.nowMs(), text: `Over its ${limit}: it is stopped`, evidence: { limitHit } }
+      entry: { atMs: clock.nowMs(), text: `Exceeded its ${limit}; stopping it`, evidence: { limitHit } }
     })
     if (isApplied) this.#ladder.cancel(one, { force: false })
   }

@@ -149,7 +149,7 @@ export class Follower {
           mayHaveRunTwice: true,
           entry: {
             atMs: clock.nowMs(),
-            text: `${node.stored.name} lists it twice: the request was delivered to it twice (does a proxy on the way repeat requests?)`,
+            text: `${node.stored.name} lists the job twice because the request arrived twice (does a proxy repeat requests?)`,
             evidence: { jobid: one.jobid }
           }
         }
@@ -167,7 +167,7 @@ export class Follower {
     } catch (error) {
       // Nothing is proved, or it could not be written: the next snapshot asks again.
       if (!(error instanceof NodeError))
-        this.#context.logger.error({ error, jobId: one.jobId }, 'looking for a missing run failed')
+        this.#context.logger.error({ error, jobId: one.jobId }, 'checking a missing run failed')
     } finally {
       this.#investigating.delete(one.key)
     }
@@ -198,7 +198,7 @@ export class Follower {
       from: [one.state],
       result: 'lost',
       reason: 'log refused',
-      text: `Lost: ${node.stored.name} lists it no longer and does not give its log (${message.replace(/\.$/, '')})`,
+      text: `Lost: ${node.stored.name} no longer lists the job and does not return its log (${message.replace(/\.$/, '')})`,
       evidence: { inNoListOfSnapshots: absence.snapshots, log: message },
       isTriedAgain: isUnresolved(one)
     })
@@ -215,8 +215,8 @@ export class Follower {
       result: isCancelled ? 'cancelled' : 'lost',
       reason: isCancelled ? 'cancelled before it started' : 'node forgot',
       text: isCancelled
-        ? `Cancelled: ${name} knows it no longer, and there is no log of it`
-        : `Lost: ${name} had accepted it and knows it no longer, and there is no log of it`,
+        ? `Cancelled: ${name} no longer knows the job and has no log of it`
+        : `Lost: ${name} accepted the job, but no longer knows it and has no log of it`,
       evidence
     })
   }
@@ -233,7 +233,7 @@ export class Follower {
     const holderId = await this.#listedElsewhere(node, one)
     if (holderId !== null) {
       const holder = this.#context.fleet.get(holderId)?.stored.name ?? holderId
-      const text = `Lost: it was sent to ${name}, and ${holder} has it. Do these two share one queue? Give each its own dbs_dir`
+      const text = `Lost: it was sent to ${name}, and ${holder} has it. Do these two nodes share a queue? Give each its own dbs_dir`
       await conclude(this.#context, one, {
         from,
         result: 'lost',
@@ -254,8 +254,8 @@ export class Follower {
       entry: {
         atMs: clock.nowMs(),
         text: remembers
-          ? `Proved never to have reached ${name}; back in the queue`
-          : `Not on ${name}, which may have forgotten it; back in the queue, and flagged`,
+          ? `The job never reached ${name}; queued again`
+          : `The job is not on ${name}, which may have forgotten it; queued again and flagged`,
         evidence: { ...evidence, remembers }
       }
     })
@@ -292,7 +292,7 @@ export class Follower {
       kind: 'finishing',
       entry: {
         atMs: clock.nowMs(),
-        text: `${node.stored.name} lists it no longer; its log has closing stats`,
+        text: `${node.stored.name} no longer lists the job; its log is complete`,
         evidence: { inNoListOfSnapshots: this.#absences.get(one.key)?.snapshots ?? 0, log: 'complete' }
       }
     })
@@ -315,7 +315,7 @@ export class Follower {
         kind: 'vanished',
         entry: {
           atMs: clock.nowMs(),
-          text: `${node.stored.name} lists it no longer (did it restart?); watching its log`,
+          text: `${node.stored.name} no longer lists the job (did the node restart?); watching its log`,
           evidence: { inNoListOfSnapshots: this.#absences.get(one.key)?.snapshots ?? 0, logBytes: sizeBytes }
         },
         details: { startedAtMs: one.startedAtMs ?? clock.nowMs() }
@@ -327,7 +327,7 @@ export class Follower {
       from,
       result: 'lost',
       reason: 'node forgot',
-      text: `Lost: ${node.stored.name} forgot it, and its log has stood still for a minute without closing stats`,
+      text: `Lost: ${node.stored.name} forgot the job, and its log has not grown for a minute`,
       evidence: { logBytes: sizeBytes, silentForMs: Math.round(nowMs - orphan.silentSinceMs) }
     })
   }

@@ -38,7 +38,7 @@ export class GiveUp {
     if (ours.length === 0) return
     const words = `has not answered for ${formatDuration(giveUpAfterSeconds)}`
     this.#giveUpAfter(node, ours, words).catch((error: unknown) => {
-      logger.error({ error, node: node.stored.name }, 'giving up a node failed; tried again')
+      logger.error({ error, node: node.stored.name }, 'giving up a node failed; retrying')
     })
   }
 
@@ -55,7 +55,7 @@ export class GiveUp {
       const node = fleet.get(one.nodeId)
       return node === undefined || isAway(node)
     }
-    return this.#giveUp(ours.filter(isLost), (one) => `Given up by hand: ${this.#nameOf(one)} does not answer`)
+    return this.#giveUp(ours.filter(isLost), (one) => `Given up by an operator: ${this.#nameOf(one)} does not answer`)
   }
 
   /** The node has another address now: what was sent to the old one cannot be looked for there any more. */
@@ -82,7 +82,7 @@ export class GiveUp {
           from: ['finishing'],
           result: 'lost',
           reason: ATTEMPT_REASONS.givenUp,
-          text: `Lost: it ended on ${name}, which ${words}, so that its log could not be read`,
+          text: `Lost: the run ended on ${name}, which ${words}, so its log could not be read`,
           evidence: { nodeId: one.nodeId }
         })
       )
@@ -102,7 +102,7 @@ export class GiveUp {
         mayHaveRunTwice: true as const,
         entry: {
           atMs: clock.nowMs(),
-          text: `${words(one)}; back in the queue, and flagged, since it may run there all the same`,
+          text: `${words(one)}; queued again and flagged, because it may still be running there`,
           evidence: { nodeId: one.nodeId, state: one.state }
         }
       }))

@@ -33,7 +33,7 @@ describe('a run that was given up and comes back', () => {
     expect(node.running[0]?.signals.slice(0, 3)).toEqual(['INT', 'INT', 'KILL'])
     expect(other.running[0]?.signals).toEqual([])
     expect(await engine.textOf(id, 'seen_again')).toBe(
-      'Seen again on n1 (running), where it was given up: it is stopped there, since run 2 of the job goes on'
+      'Seen again on n1 (running), where it was given up: it is stopped there because run 2 of the job continues'
     )
     node.end(id, 'shutdown')
     other.end(`${id}-2`)

@@ -21,9 +21,9 @@ const OUR_JOBID = /^([0-9a-f]{32})(?:-\d+)?$/
 const STATE_OF = { pending: 'accepted', running: 'running', finished: 'finishing' } as const
 /** By step (shared/stop-ladder.ts). */
 const TEXTS = [
-  'Asked the run that came back to finish (INT)',
-  'Told the run that came back to stop at once (second INT)',
-  'Killed the run that came back (KILL)'
+  'Asked the returned run to stop (INT)',
+  'Asked the returned run to stop immediately (second INT)',
+  'Killed the returned run (KILL)'
 ] as const
 
 /**
@@ -144,7 +144,7 @@ export class ReturnedRuns {
       exit: seen.exit,
       entry: {
         atMs: clock.nowMs(),
-        text: `Found again on ${node.stored.name} (${list}), where ${wasWhat(attempt)}: it goes on there`,
+        text: `Found again on ${node.stored.name} (${list}), where ${wasWhat(attempt)}: it continues there`,
         evidence: { list, result: attempt.result, reason: attempt.reason }
       }
     })
@@ -174,7 +174,7 @@ export class ReturnedRuns {
         ...(isUnresolved ? {} : { mayHaveRunTwice: true as const }),
         entry: {
           atMs: clock.nowMs(),
-          text: `Seen on ${node.stored.name} (${list}), though it was sent to ${sentTo}. Do these two share one queue?`,
+          text: `Seen on ${node.stored.name} (${list}), though it was sent to ${sentTo}. Do these two nodes share a queue?`,
           evidence: {
             list,
             listedBy: node.stored.id,
@@ -193,7 +193,7 @@ export class ReturnedRuns {
       list === 'finished'
         ? 'it had ended there'
         : isUnwanted
-          ? `it is stopped there, since ${whyUnwanted(job)}`
+          ? `it is stopped there because ${whyUnwanted(job)}`
           : 'it is left alone there'
     await store.applyChanges([
       {
@@ -231,10 +231,7 @@ export class ReturnedRuns {
         await this.#recordStep(stopping.attempt, step, wasState)
       } catch (error) {
         if (!(error instanceof NodeError)) throw error
-        logger.warn(
-          { jobId: stopping.attempt.jobId, error: error.message },
-          'a run that came back could not be stopped'
-        )
+        logger.warn({ jobId: stopping.attempt.jobId, error: error.message }, 'a returned run could not be stopped')
       }
     }
     if (ofNode.size === 0) this.#stopping.delete(node.stored.id)
@@ -242,9 +239,7 @@ export class ReturnedRuns {
 
   async #recordStep(attempt: Attempt, step: number, wasState: string | null): Promise<void> {
     const text =
-      wasState === 'pending'
-        ? 'The run that came back was taken out of the queue there'
-        : TEXTS[Math.min(step, LAST_STEP)]!
+      wasState === 'pending' ? 'Removed the returned run from the node’s queue' : TEXTS[Math.min(step, LAST_STEP)]!
     await this.#context.store.applyChanges([
       {
         jobId: attempt.jobId,
@@ -272,16 +267,16 @@ function isOnlyHope(job: StoredJob): boolean {
 
 function whyUnwanted(job: StoredJob): string {
   if (job.state === 'ended')
-    return job.outcome === 'succeeded' ? 'the job has succeeded meanwhile' : 'the job was cancelled'
-  return job.state === 'queued' ? 'the job waits to be run anew' : `run ${job.attemptCount} of the job goes on`
+    return job.outcome === 'succeeded' ? 'the job has already succeeded' : 'the job was cancelled'
+  return job.state === 'queued' ? 'the job is queued again' : `run ${job.attemptCount} of the job continues`
 }
 
 function wasWhat({ result, reason }: Attempt): string {
   if (result === 'lost') return reason === ATTEMPT_REASONS.givenUp ? 'it was given up' : 'it was lost'
   if (result === 'cancelled') return 'it was cancelled'
   return result === 'refused'
-    ? 'it was not taken'
+    ? 'it was not accepted'
     : reason === ATTEMPT_REASONS.takenBack
-      ? 'it was taken back'
+      ? 'it was withdrawn'
       : 'it had not arrived'
 }

@@ -151,7 +151,7 @@ export class StuckNodes {
           kind: 'uncertain' as const,
           entry: {
             atMs: clock.nowMs(),
-            text: `Taking it back: ${node.stored.name} accepts jobs but starts none; ${waited(one)}`,
+            text: `Withdrawing the job: ${node.stored.name} accepts jobs but starts none; ${waited(one)}`,
             evidence: { running: node.status.running, slots: node.status.capacity.slots }
           }
         }))
@@ -168,7 +168,7 @@ export class StuckNodes {
       }
       await Promise.all(Array.from({ length: WITHDRAW_AT_ONCE }, worker))
     } catch (error) {
-      logger.error({ error, node: node.stored.name }, 'taking jobs back from a stuck node failed; tried again')
+      logger.error({ error, node: node.stored.name }, 'withdrawing jobs from a stuck node failed; retrying')
     } finally {
       // After a failure some were not come to: the lists tell of them again.
       for (const one of ours) {
@@ -190,7 +190,7 @@ export class StuckNodes {
       if (!(error instanceof NodeError)) throw error
       // Older ones refuse the signal where the job runs.
       if (error.kind === 'refused') return this.#leaveThere(node, one, error.nodeMessage)
-      logger.warn({ jobId: one.jobId, error: error.message }, 'it is not known whether a job was taken back')
+      logger.warn({ jobId: one.jobId, error: error.message }, 'it is unknown whether a job was withdrawn')
       return
     } finally {
       this.#takenBackAtMs.set(one, clock.monotonicMs())
@@ -203,7 +203,7 @@ export class StuckNodes {
       jobOutcome: null,
       entry: {
         atMs: clock.nowMs(),
-        text: `Taken back: ${node.stored.name} had not started it; back in the queue`,
+        text: `Withdrawn: ${node.stored.name} had not started the job; queued again`,
         evidence: { nodeSaid: 'pending' }
       }
     })
@@ -218,7 +218,7 @@ export class StuckNodes {
       kind: 'accepted',
       entry: {
         atMs: clock.nowMs(),
-        text: `Not taken back: ${node.stored.name} has it in its queue no longer`,
+        text: `Not withdrawn: the job is no longer in the queue of ${node.stored.name}`,
         evidence: { nodeSaid }
       }
     })

@@ -127,7 +127,7 @@ export class Dispatcher {
       try {
         await this.#run()
       } catch (error) {
-        this.#context.logger.error({ error }, 'dispatching failed; tried again in a second')
+        this.#context.logger.error({ error }, 'dispatching failed; retrying in a second')
         this.#timers.set(1_000, () => this.wake())
         return
       }

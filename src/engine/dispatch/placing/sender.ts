@@ -133,7 +133,7 @@ export class Sender {
         else throw error
       } catch (unexpected) {
         // It stays `sending`; with its POST over, it is resolved like an uncertain one (follower.ts).
-        logger.error({ error: unexpected, jobId: one.jobId }, 'recording how a job was sent failed; it is looked for')
+        logger.error({ error: unexpected, jobId: one.jobId }, 'recording how a job was sent failed; checking its node')
       }
     } finally {
       live.markSendEnded(one)
@@ -241,7 +241,7 @@ export class Sender {
       killingLine: isHopeless ? (error.nodeMessage ?? error.message) : null,
       entry: {
         atMs: clock.nowMs(),
-        text: isHopeless ? `Failed: ${error.message}` : `Not taken: ${error.message}`,
+        text: isHopeless ? `Failed: ${error.message}` : `Not accepted: ${error.message}`,
         evidence: { kind: error.kind, nodeMessage: error.nodeMessage }
       }
     })
@@ -278,7 +278,7 @@ export class Sender {
       kind: 'uncertain',
       entry: {
         atMs: this.#context.clock.nowMs(),
-        text: `No answer; looking on the node whether it arrived (${error.message})`,
+        text: `No response; checking whether the job reached the node (${error.message})`,
         evidence: { kind: error.kind, ...this.sendNotesOf(one) }
       }
     })

@@ -187,7 +187,7 @@ export class RunList {
     if (!files.spec || runDirectoryName(files.spec.jobid) !== name) {
       // Never acknowledged: the engine died while it wrote the spec, or while it removed a cancelled run.
       await rm(directory, { recursive: true, force: true }).catch((error: unknown) => {
-        this.#logger.warn({ directory, error: String(error) }, 'what is left of a run cannot be removed')
+        this.#logger.warn({ directory, error: String(error) }, 'the files of a run cannot be removed')
       })
       return
     }
@@ -269,10 +269,7 @@ export class RunList {
       })
       .catch((error: unknown) => {
         // Too many open files, say: the run is still there, so check again.
-        this.#logger.error(
-          { jobid: run.spec.jobid, error: String(error) },
-          'a run could not be checked; it is checked again'
-        )
+        this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'checking a run failed; retrying')
         this.#checkIn(run, POLL_MS)
       })
     run.checking = next
@@ -300,7 +297,7 @@ export class RunList {
   /** It has ended, whether that can be written down or not: a spider can have removed the directory, and nobody gives back its slot. */
   async #endWith(run: Run, exit: RunExit): Promise<void> {
     await writeExit(run.directory, exit).catch((error: unknown) => {
-      this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'the end of a run could not be written down')
+      this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'the end of a run could not be recorded')
     })
     this.#end(run, exit)
   }

@@ -145,7 +145,7 @@ export class RunWatch {
       await Promise.all(running.map((run) => this.#enforce(this.#watched.get(run.spec.jobid)!, usage)))
       if (usage !== null) this.#options.onSample()
     } catch (error) {
-      this.#logger.error({ error: String(error) }, 'sampling what the spiders use failed; it is tried again')
+      this.#logger.error({ error: String(error) }, 'sampling resource usage failed; retrying')
     }
     this.#timer = null
     this.wake()
@@ -182,7 +182,7 @@ export class RunWatch {
       if (this.#options.processes === null && (memoryMegabytes ?? cpuSeconds) != null) {
         this.#logger.warn(
           { jobid: run.spec.jobid },
-          'this system does not tell what spiders use: limits on memory and CPU time are not enforced'
+          'this system does not report resource usage, so memory and CPU limits are not enforced'
         )
       }
       this.#watched.set(
@@ -249,14 +249,11 @@ export class RunWatch {
       const limit = { text: hit.text, atMs: nowMs }
       // A spider that removed its directory does not escape; only the next engine will not know why it was stopped.
       await writeLimit(run.directory, { ...limit, atMs: this.#clock.nowMs() }).catch((error: unknown) => {
-        this.#logger.error(
-          { jobid: run.spec.jobid, error: String(error) },
-          'a limit that was hit could not be written down'
-        )
+        this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'an exceeded limit could not be recorded')
       })
       one.limit = limit
       this.#limits.set(run.spec.jobid, limit)
-      this.#logger.info({ jobid: run.spec.jobid, limit: hit.text }, 'a run hit a limit and is stopped')
+      this.#logger.info({ jobid: run.spec.jobid, limit: hit.text }, 'a run exceeded a limit; stopping it')
     }
     if (stepDue(nowMs - one.limit.atMs, this.#options.cancelWaitsMs) < one.steps || this.#isClosed) return
     const step = one.steps
@@ -301,7 +298,7 @@ export class RunWatch {
 
   #track(work: Promise<unknown>): Promise<unknown> {
     const tracked = work
-      .catch((error: unknown) => this.#logger.error({ error: String(error) }, 'a piece of work for a run failed'))
+      .catch((error: unknown) => this.#logger.error({ error: String(error) }, 'a step of a run failed'))
       .finally(() => this.#underWay.delete(tracked))
     this.#underWay.add(tracked)
     return tracked

@@ -94,10 +94,7 @@ export class Discovery {
     for (const { settings, ...kept } of await store.listSources()) this.#add(settings, kept)
     for (const { password = null, ...settings } of configured) {
       if (this.#sources.has(settings.id)) {
-        logger.warn(
-          { source: settings.id },
-          'a source of the configuration has the name of one that was set up in the UI, and goes before it'
-        )
+        logger.warn({ source: settings.id }, 'a configured source replaces the source with the same name from the UI')
       }
       this.#add(SourceSettings.parse(settings), { password, isFromConfiguration: true })
     }
@@ -273,7 +270,7 @@ export class Discovery {
       if (!cordon) continue
       await fleet.setMode(nodeId, 'cordoned')
       cordoned.push({ nodeId, sinceMs: this.#vanished.get(nodeId)!.sinceMs, state: 'cordoned' })
-      logger.info({ node: nodeId }, 'a node was cordoned: its source names it no longer')
+      logger.info({ node: nodeId }, 'a node was cordoned because its source no longer lists it')
     }
     await this.#markVanished(cordoned)
     for (const { nodeId, activate } of plan.comeBack) if (activate) await fleet.setMode(nodeId, 'active')

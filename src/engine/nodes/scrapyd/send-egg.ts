@@ -72,13 +72,13 @@ async function removeRefused(
   if (wasThere === null) return `Whether the node keeps it is not known: look for version ${version} there.`
   try {
     await client.deleteVersion(project, version, signal)
-    return 'It was taken back from the node.'
+    return 'It was removed from the node.'
   } catch (error) {
     // It is as good as deleted where it was never kept.
     const isGone = error instanceof NodeError && error.refusal.startsWith('unknown_')
     if (isGone) return 'The node kept nothing of it.'
-    logger.warn({ node: name, project, version, error }, 'a refused egg could not be taken back from the node')
-    return `It could not be taken back: delete version ${version} there, or the node may take it for the latest.`
+    logger.warn({ node: name, project, version, error }, 'a refused egg could not be removed from the node')
+    return `It could not be removed: delete version ${version} there, or the node may take it for the latest.`
   }
 }
 

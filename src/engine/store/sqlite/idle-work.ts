@@ -34,7 +34,7 @@ export function createIdleWork({ database, clock, logger }: { database: Database
       if (file(FIRINGS_FILED_AT_ONCE) > 0) postpone()
       else copy()
     } catch (error) {
-      logger.warn({ error, path: database.name }, 'The database could not be tidied while nothing was asked of it')
+      logger.warn({ error, path: database.name }, 'Idle maintenance of the database failed')
     }
   }
 

@@ -261,7 +261,7 @@ export async function openSqliteStoreInThread(
   }
 
   function afterCommit(commit: { writes: number; tookMs: number }): void {
-    if (commit.tookMs > SLOW_COMMIT_MS) logger.warn({ path, ...commit }, 'The database took long to write')
+    if (commit.tookMs > SLOW_COMMIT_MS) logger.warn({ path, ...commit }, 'A database write was slow')
     idle?.postpone()
     notifyListeners()
   }

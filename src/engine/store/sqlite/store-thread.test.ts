@@ -43,7 +43,7 @@ describe('a store in a thread of its own', () => {
     const calls = await Promise.allSettled([store.getJob('a'), store.enqueueJobs([aNewJob()])])
     expect(calls).toMatchObject([{ reason: gone }, { reason: gone }])
     await expect(store.countByState()).rejects.toMatchObject(gone)
-    expect(logged).toEqual(['The thread of the database is gone'])
+    expect(logged).toEqual(['The database thread has exited'])
   })
 
   test('tells once that its thread is gone, also where it dies while it closes', async () => {

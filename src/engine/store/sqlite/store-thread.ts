@@ -265,7 +265,7 @@ export async function openStoreInThreadOfItsOwn(options: {
       'DATA_DIRECTORY_UNUSABLE',
       `${path}: the thread that reads and writes it is gone (${reason}). Restart Scrapdeck; what was acknowledged is on the disk.`
     )
-    logger.error({ path, reason }, 'The thread of the database is gone')
+    logger.error({ path, reason }, 'The database thread has exited')
     onDeath?.()
     opened.reject(failure)
     for (const { reject } of waiting.values()) reject(failure)
