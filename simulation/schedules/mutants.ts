@@ -94,18 +94,18 @@ function withoutPausedRowsEver({ isFromThenOn }: { isFromThenOn: boolean }): Mut
 
           override async writePaused() {}
 
-          override async noteChanged(scheduleId: string) {
+          override async refresh(scheduleId: string) {
             changing.add(scheduleId)
-            await super.noteChanged(scheduleId)
+            await super.refresh(scheduleId)
             changing.delete(scheduleId)
           }
         }
     }),
-    mutation(() => import('../../src/engine/schedules/go-over.ts'), {
-      goOver: (goOver) => async (state, around) =>
+    mutation(() => import('../../src/engine/schedules/decide-firings.ts'), {
+      decideFirings: (decideFirings) => async (state, around) =>
         changing.has(state.stored.id)
           ? { state, firings: [], cancels: [], doneUntilMs: state.doneUntilMs }
-          : goOver(state, around)
+          : decideFirings(state, around)
     })
   ]
 }
