@@ -319,7 +319,7 @@ async function importInto(
         }
         // Ascending: of equal priority, the first here is the first there. The rest of the id is how it is known again.
         const id = importedId(nowMs + jobs.length, ['pending', project, String(row.id), row.message])
-        const namesakes = await store.findJobsByJobid(pending.jobid, project)
+        const namesakes = await store.findJobsByJobid(project, pending.jobid)
         if (namesakes.some((job) => markOf(job.id) === markOf(id))) {
           count.known++
           continue

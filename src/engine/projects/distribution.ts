@@ -132,7 +132,7 @@ export class Distribution {
 
   /** The node says it does not know the version: it must be sent again. */
   async forget(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
-    await this.#projects.recordMissing(project, version, nodeId)
+    await this.#projects.recordMissing(nodeId, project, version)
     this.#options.onChange()
   }
 

@@ -93,7 +93,7 @@ export class Projects {
       // Whoever was sending is gone, and what became of it is not known: it will be sent again.
       const sure = stored.deployments.filter((deployment) => deployment.state !== 'sending')
       for (const { nodeId, state } of stored.deployments) {
-        if (state === 'sending') await store.deleteDeployment(stored.project, stored.version, nodeId)
+        if (state === 'sending') await store.deleteDeployment(nodeId, stored.project, stored.version)
       }
       projects.#catalog.remember({ ...stored, deployments: sure })
     }
@@ -295,15 +295,15 @@ export class Projects {
   }
 
   /** The node says that it does not have this version. */
-  recordMissing(project: ProjectName, version: VersionName, nodeId: NodeId): Promise<void> {
-    return this.#exclusively(() => this.#seen.recordMissing(project, version, nodeId))
+  recordMissing(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
+    return this.#exclusively(() => this.#seen.recordMissing(nodeId, project, version))
   }
 
   /** The node was removed, and the store knows: forgets what was on it. */
   forgetNode(nodeId: NodeId): Promise<void> {
     return this.#exclusively(async () => {
       for (const project of this.#catalog.names()) {
-        for (const { version } of this.#catalog.ascending(project)) await this.#seen.drop(project, version, nodeId)
+        for (const { version } of this.#catalog.ascending(project)) await this.#seen.drop(nodeId, project, version)
       }
     })
   }

@@ -49,7 +49,7 @@ export class SeenOnNodes {
       const deployment = stored.deployments.find((one) => one.nodeId === nodeId)
       if (deployment !== undefined && deployment.changedAtMs >= askedAtMs) continue
       if (stored.sha256 !== null && isListed) await this.#recordListed(stored, nodeId, deployment)
-      else if (!isListed) await this.recordMissing(project, stored.version, nodeId)
+      else if (!isListed) await this.recordMissing(nodeId, project, stored.version)
     }
     for (const [index, version] of versions.entries()) {
       if (index < versions.length - VERSIONS_MAX) continue
@@ -68,11 +68,11 @@ export class SeenOnNodes {
   }
 
   /** The node says that it does not have this version. */
-  async recordMissing(project: ProjectName, version: VersionName, nodeId: NodeId): Promise<void> {
+  async recordMissing(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
     const stored = this.#parts.catalog.find(project, version)
     const deployment = stored?.deployments.find((one) => one.nodeId === nodeId)
     if (!stored || !deployment) return
-    if (stored.sha256 === null || deployment.state === 'foreign') return this.drop(project, version, nodeId)
+    if (stored.sha256 === null || deployment.state === 'foreign') return this.drop(nodeId, project, version)
     if (deployment.state === 'present') {
       await this.#recordDeployment(stored, { ...deployment, state: 'missing', changedAtMs: this.#parts.clock.nowMs() })
     }
@@ -97,13 +97,13 @@ export class SeenOnNodes {
   }
 
   /** The node itself is gone. */
-  async drop(project: ProjectName, version: VersionName, nodeId: NodeId): Promise<void> {
+  async drop(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
     const stored = this.#parts.catalog.find(project, version)
     if (!stored?.deployments.some((one) => one.nodeId === nodeId)) return
     const rest = stored.deployments.filter((one) => one.nodeId !== nodeId)
     // Seen on nodes only, and now on none: there is nothing left of it.
     if (stored.sha256 === null && rest.length === 0) return this.#parts.forget(stored)
-    await this.#parts.store.deleteDeployment(stored.project, stored.version, nodeId)
+    await this.#parts.store.deleteDeployment(nodeId, stored.project, stored.version)
     this.#parts.catalog.remember({ ...stored, deployments: rest })
   }
 

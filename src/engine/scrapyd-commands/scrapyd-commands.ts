@@ -77,7 +77,7 @@ export class ScrapydCommands implements FleetAsScrapyd {
     const { project, jobid, signal } = request
     const { store, jobCommands } = this.#parts
     this.#requireProject(project)
-    const live = (await store.findJobsByJobid(jobid, project)).filter((job) => job.state !== 'ended')
+    const live = (await store.findJobsByJobid(project, jobid)).filter((job) => job.state !== 'ended')
     const running = live.filter((job) => job.state === 'running')
     const pending = live.filter((job) => job.state !== 'running').map(({ id }) => id)
     if (pending.length > 0) await jobCommands.cancel(pending, { force: false })
@@ -97,7 +97,7 @@ export class ScrapydCommands implements FleetAsScrapyd {
   async status(request: Parameters<FleetAsScrapyd['status']>[0]): ReturnType<FleetAsScrapyd['status']> {
     const { jobid, project } = request
     if (project !== null) this.#requireProject(project)
-    const jobs = await this.#parts.store.findJobsByJobid(jobid, project)
+    const jobs = await this.#parts.store.findJobsByJobid(project, jobid)
     if (jobs.some(hasFinished)) return { currstate: 'finished' }
     const states = jobs.map(scrapydStateOf)
     return { currstate: states.includes('running') ? 'running' : states.includes('pending') ? 'pending' : null }

@@ -84,7 +84,7 @@ export class ScrapydFiles {
   }
 
   async #findJob(name: string, project: ProjectName, spider: string): Promise<StoredJob | null> {
-    const named = (await this.#parts.store.findJobsByJobid(name, project)).find((job) => job.spider === spider)
+    const named = (await this.#parts.store.findJobsByJobid(project, name)).find((job) => job.spider === spider)
     const job = named ?? (await this.#parts.store.getJob(name))
     return job?.project === project && job.spider === spider ? job : null
   }

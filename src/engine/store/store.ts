@@ -66,7 +66,7 @@ export interface JobReader {
   /** Jobs that ended at or after this time, by outcome: the overview's figures. */
   countEndedSince(sinceMs: number): Promise<Record<Outcome, number>>
   /** The newest live or ended jobs by the jobid that Scrapyd clients know; newest first. */
-  findJobsByJobid(jobid: string, project: ProjectName | null): Promise<StoredJob[]>
+  findJobsByJobid(project: ProjectName | null, jobid: string): Promise<StoredJob[]>
   /** The jobs that ended last, newest end first, with where their newest attempt ran; those that never ran are left out. */
   listFinishedRuns(limit: number): Promise<FinishedRun[]>
   listTimeline(jobId: JobId): Promise<Transition[]>
@@ -202,7 +202,7 @@ export interface VersionStore {
   deleteVersion(project: ProjectName, version: VersionName): Promise<void>
   /** Insert or replace by (project, version, node). Rejects with VERSION_NOT_FOUND where there is no such version. */
   putDeployment(project: ProjectName, version: VersionName, deployment: Deployment): Promise<void>
-  deleteDeployment(project: ProjectName, version: VersionName, nodeId: NodeId): Promise<void>
+  deleteDeployment(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void>
   /** Queued or live jobs that need this version (version null: any of the project). */
   countJobsNeeding(project: ProjectName, version: VersionName | null): Promise<number>
 }

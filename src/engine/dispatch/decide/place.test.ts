@@ -70,7 +70,7 @@ const waits = ({ waiting }: ReturnType<typeof place>) => [
 
 describe('placing jobs on nodes', () => {
   it('a job that its node refused lately waits, and those behind it go', () => {
-    const isHeldBack = (jobId: string) => jobId === 'a'
+    const isHeldBack = (_nodeId: string, jobId: string) => jobId === 'a'
     const plan = planFor([aLine(['a', 'b', 'c'])], [aNode()], { isHeldBack })
     expect(placed(plan)).toEqual([
       ['b', 'n1'],

@@ -20,7 +20,7 @@ export interface PlaceInput {
   eggState: (nodeId: NodeId, project: ProjectName, version: VersionName) => EggState
   whyNotReady: WhyNotReady
   /** The node refused this job lately and gets it again only after a while. */
-  isHeldBack: (jobId: JobId, nodeId: NodeId) => boolean
+  isHeldBack: (nodeId: NodeId, jobId: JobId) => boolean
   hasLimits: boolean
   /** The limits that hold for a spider, with what is live now; none are changed. */
   rulesFor: (project: ProjectName, spider: string) => readonly CountedRule[]
@@ -190,7 +190,7 @@ class Placing {
     for (let ranked = this.#firstOf(ready); ranked !== undefined; ranked = this.#firstOf(ready)) {
       const { node } = ranked
       const rule = rules.find((counted) => this.#isExhaustedOn(counted, node))
-      if (rule === undefined && !this.#input.isHeldBack(job.id, node.id)) {
+      if (rule === undefined && !this.#input.isHeldBack(node.id, job.id)) {
         best = node
         break
       }
@@ -228,7 +228,7 @@ class Placing {
     const couldTake = (node: PlaceableNode) => {
       if (this.#roomLeft(node) <= 0) return false
       const rule = rules.find((counted) => this.#isExhaustedOn(counted, node))
-      if (rule === undefined && !this.#input.isHeldBack(job.id, node.id)) return true
+      if (rule === undefined && !this.#input.isHeldBack(node.id, job.id)) return true
       if (rule === undefined) found.heldBack ??= node
       else found.limitedBy ??= rule
       return false

@@ -164,7 +164,7 @@ export class Dispatcher {
       versionOf: ({ project, version }) => projects.versionToRun(project, version),
       eggState: (nodeId, project, version) => distribution.stateOf(nodeId, project, version),
       whyNotReady: (nodeId, project) => fleet.get(nodeId)?.client.whyNotReady?.(project) ?? null,
-      isHeldBack: (jobId, nodeId) => this.#holdBacks.isHeld(jobId, nodeId),
+      isHeldBack: (nodeId, jobId) => this.#holdBacks.isHeld(nodeId, jobId),
       hasLimits: !limits.isEmpty,
       rulesFor: (project, spider) => limits.rulesFor(project, spider),
       assignmentsMax: Math.min(ASSIGNMENTS_MAX, REQUESTS_MAX - this.#sender.requestCount)
@@ -246,7 +246,7 @@ export class Dispatcher {
     if (problemOfPathPart(wanted) !== null) return own
     const node = this.#context.fleet.get(nodeId)
     if (node !== undefined && this.#lists.isListed(node, project, wanted)) return own
-    const namesakes = await this.#context.store.findJobsByJobid(job.jobid, null)
+    const namesakes = await this.#context.store.findJobsByJobid(null, job.jobid)
     return namesakes.at(-1)?.id === job.id ? wanted : own
   }
 

@@ -22,7 +22,7 @@ export class HoldBacks {
     this.#timers = new Timers(clock)
   }
 
-  isHeld(jobId: JobId, nodeId: NodeId): boolean {
+  isHeld(nodeId: NodeId, jobId: JobId): boolean {
     return this.#held.size > 0 && (this.#held.get(`${jobId}/${nodeId}`)?.untilMs ?? 0) > this.#clock.monotonicMs()
   }
 

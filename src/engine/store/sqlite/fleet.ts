@@ -86,7 +86,7 @@ export function createFleet({ database, changes }: { database: Database; changes
       changes.add('project', project)
     },
 
-    deleteDeployment(project: ProjectName, version: VersionName, nodeId: NodeId): void {
+    deleteDeployment(nodeId: NodeId, project: ProjectName, version: VersionName): void {
       if (deleteDeployment.run(project, version, nodeId).changes > 0) changes.add('project', project)
     },
 

@@ -100,7 +100,7 @@ export function createJobs(database: Database) {
       return counts
     },
 
-    findByJobid: (jobid: string, project: ProjectName | null): StoredJob[] =>
+    findByJobid: (project: ProjectName | null, jobid: string): StoredJob[] =>
       byJobid.all({ jobid, project }).map(toJob),
 
     listFinishedRuns: (limit: number): FinishedRun[] =>

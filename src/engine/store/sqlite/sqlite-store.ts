@@ -98,7 +98,7 @@ export async function openSqliteStoreInThread(
     countStatuses: (ids) => read(() => jobs.countStatuses(ids)),
     countByState: () => read(() => jobs.countByState()),
     countEndedSince: (sinceMs) => read(() => jobs.countEndedSince(sinceMs)),
-    findJobsByJobid: (jobid, project) => read(() => jobs.findByJobid(jobid, project)),
+    findJobsByJobid: (project, jobid) => read(() => jobs.findByJobid(project, jobid)),
     listFinishedRuns: (limit) => read(() => jobs.listFinishedRuns(limit)),
     listTimeline: (jobId) => read(() => timeline.list(jobId)),
 
@@ -133,7 +133,7 @@ export async function openSqliteStoreInThread(
     putVersion: (version) => write(() => fleet.putVersion(version)),
     deleteVersion: (project, version) => write(() => fleet.deleteVersion(project, version)),
     putDeployment: (project, version, deployment) => write(() => fleet.putDeployment(project, version, deployment)),
-    deleteDeployment: (project, version, nodeId) => write(() => fleet.deleteDeployment(project, version, nodeId)),
+    deleteDeployment: (nodeId, project, version) => write(() => fleet.deleteDeployment(nodeId, project, version)),
     countJobsNeeding: (project, version) => read(() => jobs.countNeeding(project, version)),
 
     listProjectSettings: () => read(() => fleet.listProjectSettings()),

@@ -64,7 +64,7 @@ export function describeFleet(story: Story): void {
       const on = (nodeId: string) => ({ nodeId, state: 'sending' as const, sha256: null, error: null, changedAtMs: 5 })
       for (const nodeId of ['n1', 'n2', 'n3']) await story.store.putDeployment('shop', '1', on(nodeId))
       await story.store.putDeployment('shop', '1', { ...on('n1'), state: 'failed', sha256: null, error: 'no room' })
-      await story.store.deleteDeployment('shop', '1', 'n2')
+      await story.store.deleteDeployment('n2', 'shop', '1')
       await story.store.deleteNode('n3')
       expect((await story.store.listVersions())[0]?.deployments).toEqual([
         { ...on('n1'), state: 'failed', sha256: null, error: 'no room' }

@@ -282,7 +282,7 @@ export function describeJobs(story: Story): void {
       const third = await enqueue({ jobid: 'nightly', project: 'a' })
       const own = await enqueue({ project: 'a' })
       const find = async (jobid: string, project: string | null) =>
-        (await story.store.findJobsByJobid(jobid, project)).map(({ id }) => id)
+        (await story.store.findJobsByJobid(project, jobid)).map(({ id }) => id)
       expect(await find('nightly', null)).toEqual([third.id, second.id, first.id])
       expect(await find('nightly', 'a')).toEqual([third.id, first.id])
       expect(await find(own.id, 'a')).toEqual([own.id])
