@@ -13,7 +13,7 @@ const slotsAfter = (looks: readonly CountersSeen[], before = NOTHING_LEARNED) =>
 
 describe('the slots of a node', () => {
   test('are 4 while nothing is known', () => {
-    expect(slotsAfter([])).toMatchObject({ slots: 4, source: 'default', text: expect.stringMatching(/^assumed/) })
+    expect(slotsAfter([])).toMatchObject({ slots: 4, source: 'default', text: expect.stringMatching(/^estimated/) })
   })
 
   test('are what the operator set, whatever was seen', () => {

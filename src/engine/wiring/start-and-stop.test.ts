@@ -75,7 +75,7 @@ function onEachRoom(act: (index: number, close: () => unknown) => (() => unknown
       room,
       closing === undefined ? async () => void (await close(room)) : async () => void (await closing())
     )
-    if (failure !== null) throw failure
+    if (failure !== null) throw failure as Error
     return room
   } as typeof adopt)
   return () => count

@@ -1,7 +1,7 @@
 import { ActionIcon, Autocomplete, Button, NumberInput, Select } from '@mantine/core'
 import { IconArrowsSplit2, IconPlus, IconX } from '@tabler/icons-react'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useEffect } from 'react'
+import { useEffect, useEffectEvent } from 'react'
 import type { LimitRule, ProjectName } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { FormFailure } from '../../ui/fields/form-failure.tsx'
@@ -47,9 +47,10 @@ function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
   const { limits } = form.values
   // What somebody else saved is shown, unless something is being edited here.
   const saved = JSON.stringify(rules.map(textsOfRule))
-  useEffect(() => {
+  const showSaved = useEffectEvent(() => {
     if (!form.isDirty) form.restart({ limits: JSON.parse(saved) })
-  }, [saved])
+  })
+  useEffect(() => showSaved(), [saved])
   const add = () => form.change({ limits: [...limits, newRule()] })
 
   return (
