@@ -75,10 +75,11 @@ const CHECKS = {
   lint: () => ({ title: 'Lint', args: [packageFile('eslint/bin/eslint.js'), '.'] }),
   build: () => ({ title: 'Build', work: ensureBuilt }),
   unit: () => ({ ...vitest('Unit tests', 'unit', ['unit', 'renderer', 'renderer-alone']), cores: 2 }),
-  // Both wait for real processes more than they compute.
-  integration: () => ({ ...vitest('Integration tests', 'integration', ['integration']), after: ['build'] }),
+  // Each has the machine to itself: side by side, what these show live came too late for those that watch it.
+  integration: () => ({ ...vitest('Integration tests', 'integration', ['integration']), cores: 2, after: ['build'] }),
   browser: () => ({
     title: 'Browser tests',
+    cores: 2,
     after: ['build'],
     args: [
       packageFile('@playwright/test/cli.js'),
