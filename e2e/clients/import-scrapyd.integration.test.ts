@@ -162,7 +162,7 @@ it('a data directory that an engine uses is left alone', async () => {
   const directory = makeDirectory()
   writeFileSync(join(directory, 'scrapyd.conf'), '[scrapyd]\nhttp_port = 0\n')
   const nothing = await run(directory, '--data', makeDirectory())
-  expect([nothing.code, nothing.output]).toEqual([2, expect.stringContaining('There is nothing of a Scrapyd')])
+  expect([nothing.code, nothing.output]).toEqual([2, expect.stringContaining('No Scrapyd data found')])
   const service = await startService({ localSlots: 0 })
   onTestFinished(() => service.stop())
   const local = join(service.dataDirectory, 'local')
