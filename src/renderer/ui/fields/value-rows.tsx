@@ -3,6 +3,7 @@ import { IconLock, IconLockOpen, IconPlus, IconX } from '@tabler/icons-react'
 import type { ComponentProps, ReactNode } from 'react'
 import type { Fields } from './form-of-schema.ts'
 import { type FormRow, newRow } from './value-rows.ts'
+import form from './form.module.css'
 import classes from './value-rows.module.css'
 
 interface ValueRowsProps<Name extends string> {
@@ -28,7 +29,7 @@ export function ValueRows<Name extends string>({ fields, name: at, kind, title, 
   const unused = names.filter((name) => !rows.some((row) => row.name === name))
   return (
     <fieldset className={classes.rows}>
-      <legend className={classes.label}>{title}</legend>
+      <legend className={form.label}>{title}</legend>
       {rows.map((row, index) => (
         <div key={row.key} className={classes.row}>
           <Autocomplete
@@ -74,8 +75,8 @@ export function ValueRows<Name extends string>({ fields, name: at, kind, title, 
           </ActionIcon>
         </div>
       ))}
-      {rows.some(({ isSecret }) => isSecret) && <p className={classes.hint}>{SECRET_TEXT}</p>}
-      {hint !== undefined && <p className={classes.hint}>{hint}</p>}
+      {rows.some(({ isSecret }) => isSecret) && <p className={form.hint}>{SECRET_TEXT}</p>}
+      {hint !== undefined && <p className={form.hint}>{hint}</p>}
       <Button variant="subtle" color="gray" leftSection={<IconPlus size={14} />} onClick={add} className={classes.add}>
         Add {what}
       </Button>
