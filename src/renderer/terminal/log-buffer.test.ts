@@ -11,7 +11,8 @@ function piecesOf(text: string, cuts: readonly number[]) {
   const places = [0, ...[...cuts].sort((a, b) => a - b), text.length]
   return places.slice(1).map((end, index) => {
     const start = places[index] as number
-    return { offset: bytes(text.slice(0, start)), nextOffset: bytes(text.slice(0, end)), text: text.slice(start, end) }
+    const nextOffset = bytes(text.slice(0, end))
+    return { offset: bytes(text.slice(0, start)), nextOffset, sizeBytes: nextOffset, text: text.slice(start, end) }
   })
 }
 
@@ -20,7 +21,10 @@ const shown = (buffer: LogBuffer) => buffer.lines.map(plainLogLine)
 describe('LogBuffer', () => {
   it('gives whole lines only, and the unfinished last one when the log is complete', () => {
     const buffer = new LogBuffer()
-    expect(buffer.append({ offset: 0, nextOffset: 5, text: 'a\nb\nc' }).lines.map(plainLogLine)).toEqual(['a', 'b'])
+    expect(buffer.append({ offset: 0, nextOffset: 5, sizeBytes: 5, text: 'a\nb\nc' }).lines.map(plainLogLine)).toEqual([
+      'a',
+      'b'
+    ])
     expect(buffer.finish().lines.map(plainLogLine)).toEqual(['c'])
     expect(buffer.finish().lines).toEqual([])
   })
@@ -30,6 +34,7 @@ describe('LogBuffer', () => {
     buffer.append({
       offset: 0,
       nextOffset: 100,
+      sizeBytes: 100,
       text: `${head('ERROR', 'no')}\nTraceback:\n  File\nKeyError: 1\n${head('INFO', 'b')}\n`
     })
     expect(buffer.counts).toEqual({ DEBUG: 0, INFO: 1, WARNING: 0, ERROR: 1 })
@@ -38,16 +43,25 @@ describe('LogBuffer', () => {
 
   it('adds nothing for a piece that a resumed stream sends again', () => {
     const buffer = new LogBuffer()
-    buffer.append({ offset: 0, nextOffset: 4, text: 'a\nb\n' })
-    expect(buffer.append({ offset: 0, nextOffset: 4, text: 'a\nb\n' }).lines).toEqual([])
+    buffer.append({ offset: 0, nextOffset: 4, sizeBytes: 4, text: 'a\nb\n' })
+    expect(buffer.append({ offset: 0, nextOffset: 4, sizeBytes: 4, text: 'a\nb\n' }).lines).toEqual([])
     expect(shown(buffer)).toEqual(['a', 'b'])
+  })
+
+  it('begins again with a log that became shorter: it is another file', () => {
+    const buffer = new LogBuffer()
+    buffer.append({ offset: 0, nextOffset: 9, sizeBytes: 9, text: `${head('ERROR', 'a')}\nb` })
+    expect(buffer.append({ offset: 0, nextOffset: 2, sizeBytes: 2, text: 'c\n' })).toMatchObject({ startsOver: true })
+    expect(shown(buffer)).toEqual(['c'])
+    expect(buffer.counts.ERROR).toBe(0)
+    expect([buffer.firstOffset, buffer.nextOffset]).toEqual([0, 2])
   })
 
   it('drops whole pieces from the beginning and knows the exact offset of what is left', () => {
     const buffer = new LogBuffer(3)
-    buffer.append({ offset: 0, nextOffset: 4, text: 'a\nb\n' })
-    buffer.append({ offset: 4, nextOffset: 8, text: 'c\nd\n' })
-    expect(buffer.append({ offset: 8, nextOffset: 10, text: 'e\n' }).droppedCount).toBe(2)
+    buffer.append({ offset: 0, nextOffset: 4, sizeBytes: 4, text: 'a\nb\n' })
+    buffer.append({ offset: 4, nextOffset: 8, sizeBytes: 8, text: 'c\nd\n' })
+    expect(buffer.append({ offset: 8, nextOffset: 10, sizeBytes: 10, text: 'e\n' }).droppedCount).toBe(2)
     expect(shown(buffer)).toEqual(['c', 'd', 'e'])
     expect(buffer.firstOffset).toBe(4)
     expect(buffer.isFull).toBe(true)
@@ -56,7 +70,7 @@ describe('LogBuffer', () => {
   it('joins the two halves of a line when older text is put before it', () => {
     const buffer = new LogBuffer()
     const text = `${head('ERROR', 'broken')}\n  File\n`
-    buffer.append({ offset: 30, nextOffset: text.length, text: text.slice(30) })
+    buffer.append({ offset: 30, nextOffset: text.length, sizeBytes: text.length, text: text.slice(30) })
     expect(buffer.counts.ERROR).toBe(0)
     buffer.prepend({ offset: 0, nextOffset: 30, text: text.slice(0, 30) })
     expect(shown(buffer)).toEqual([head('ERROR', 'broken'), '  File'])
@@ -66,7 +80,7 @@ describe('LogBuffer', () => {
 
   it('gives a traceback at the beginning the level of the head that older text brings', () => {
     const buffer = new LogBuffer()
-    buffer.append({ offset: 100, nextOffset: 110, text: '  File "a"\n' })
+    buffer.append({ offset: 100, nextOffset: 110, sizeBytes: 110, text: '  File "a"\n' })
     buffer.prepend({ offset: 0, nextOffset: 100, text: `${head('ERROR', 'x')}\n` })
     expect(buffer.lines.map((line) => line.level)).toEqual(['ERROR', 'ERROR'])
   })

@@ -12,7 +12,11 @@ export interface Appended {
   readonly lines: readonly LogLine[]
   /** Lines dropped from the beginning to stay within the limit. */
   readonly droppedCount: number
+  /** The file has become shorter, so it is another: what was held is gone, and `lines` begin it. */
+  readonly startsOver: boolean
 }
+
+const NOTHING_ADDED: Appended = { lines: [], droppedCount: 0, startsOver: false }
 
 /**
  * The part of a log that the window holds: at most `maxLines` lines (and one piece more), whole pieces dropped from
@@ -60,8 +64,10 @@ export class LogBuffer {
   }
 
   /** Adds the next piece. A piece that was seen already (a resumed stream that overlaps) adds nothing. */
-  append(piece: LogPiece): Appended {
-    if (this.#nextOffset !== null && piece.offset < this.#nextOffset) return { lines: [], droppedCount: 0 }
+  append(piece: LogPiece & { readonly sizeBytes: number }): Appended {
+    const startsOver = piece.sizeBytes < (this.#nextOffset ?? 0)
+    if (startsOver) this.#clear()
+    if (piece.offset < (this.#nextOffset ?? 0)) return NOTHING_ADDED
     this.#nextOffset = piece.nextOffset
     const parts = (this.#unfinished + piece.text).split('\n')
     this.#unfinished = parts.pop() as string
@@ -73,18 +79,18 @@ export class LogBuffer {
     const lines = this.#parse(parts, this.#lines.at(-1)?.level ?? 'INFO')
     this.#pieces.push({ offset: piece.offset, lineCount: lines.length })
     for (const line of lines) this.#lines.push(line)
-    return { lines, droppedCount: this.#dropOldest() }
+    return { lines, droppedCount: this.#dropOldest(), startsOver }
   }
 
   /** The last line of a log that does not end with a newline; call it when nothing more will come. */
   finish(): Appended {
-    if (this.#unfinished === '') return { lines: [], droppedCount: 0 }
+    if (this.#unfinished === '') return NOTHING_ADDED
     const lines = this.#parse([this.#unfinished], this.#lines.at(-1)?.level ?? 'INFO')
     this.#unfinished = ''
     this.#lines.push(...lines)
     const last = this.#pieces.at(-1)
     if (last !== undefined) last.lineCount += lines.length
-    return { lines, droppedCount: 0 }
+    return { lines, droppedCount: 0, startsOver: false }
   }
 
   /** Puts older text, which must end at `firstOffset`, before what is held. */
@@ -113,6 +119,14 @@ export class LogBuffer {
       this.#lines[at] = { ...line, level: above }
       this.#count(this.#lines[at] as LogLine, 1)
     }
+  }
+
+  #clear(): void {
+    this.#lines = []
+    this.#pieces = []
+    this.#unfinished = ''
+    this.#nextOffset = null
+    Object.assign(this.#counts, { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0 })
   }
 
   #parse(parts: readonly string[], above: LogLevel): LogLine[] {

@@ -276,11 +276,12 @@ export class LogView {
 
   async #onChunk(chunk: LogChunk): Promise<void> {
     this.#sizeBytes = chunk.sizeBytes
-    const { lines } = this.#buffer.append(chunk)
+    const { lines, startsOver } = this.#buffer.append(chunk)
     const last = chunk.complete ? this.#buffer.finish().lines : []
     const added = [...lines, ...last].filter(({ level }) => this.#shownLevels.has(level))
     if (!this.#isFollowing) this.#newLineCount += added.length
     this.#changed()
+    if (startsOver) return this.#rewrite()
     // While the lines are written anew, these are among them.
     if (added.length > 0 && !this.#isRewriting) await this.#writeLines(added)
   }
