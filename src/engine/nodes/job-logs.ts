@@ -1,10 +1,11 @@
 import { Readable } from 'node:stream'
-import type { AttemptNumber, JobId, LogChunk } from '../../shared/contract/index.ts'
+import type { Attempt, AttemptNumber, JobId, LogChunk } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { archiveName, readArchivedLog, readPackedLog } from '../output/log-archive.ts'
 import { tailLog } from '../output/log-tail.ts'
 import type { Clock } from '../runtime/clock.ts'
+import type { StoredJob } from '../store/records.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
 import type { Fleet } from './fleet.ts'
 import type { LogRange } from './node-client.ts'
@@ -23,39 +24,46 @@ export class JobLogs {
     this.#parts = parts
   }
 
-  /** null: the job has no attempt yet, or its run has left no log (so far). Rejects with LOG_NOT_FOUND for an attempt that never was, with a NODE_ code when its node fails. */
+  /**
+   * Of attempt `number`, or of the last one. null: the job has no attempt yet, or its run has left no log (so far).
+   * Rejects with LOG_NOT_FOUND for an attempt that never was, with a NODE_ code when its node fails.
+   */
   async read(
     jobId: JobId,
-    attemptNumber: AttemptNumber | undefined,
+    number: AttemptNumber | undefined,
     range: Range,
     signal?: AbortSignal
   ): Promise<LogRange | null> {
-    const { store, blobs, fleet } = this.#parts
-    const attempts = await store.listAttempts(jobId)
-    const attempt =
-      attemptNumber === undefined ? attempts.at(-1) : attempts.find(({ number }) => number === attemptNumber)
-    if (attempt === undefined) {
-      if (attemptNumber === undefined) return null
-      throw new ScrapdeckError(
-        'LOG_NOT_FOUND',
-        `Job ${jobId} has no attempt ${attemptNumber}; its attempts are ${attempts.map(({ number }) => number).join(', ') || 'none'}`
-      )
-    }
-    if (attempt.logArchived) {
-      const packed = await store.readArchivedLog(jobId, attempt.number)
-      if (packed !== null) return readPackedLog(Readable.from([packed]), range)
-      return readArchivedLog(blobs, archiveName(jobId, attempt.number), range)
-    }
-    const node = fleet.get(attempt.nodeId)
-    if (node === undefined) return null
-    try {
-      return await node.client.readLog(attempt, range, signal)
-    } catch (error) {
-      throw toClientError(error)
-    }
+    const attempt = await this.#attemptOf(jobId, number)
+    return attempt === null ? null : this.#readOf(attempt, range, signal)
   }
 
-  /** The log as it grows; asks its node only while somebody iterates. */
+  /** As `read`, for a window: rejects with LOG_NOT_FOUND where there is no log, or none yet. */
+  async readChunk(
+    jobId: JobId,
+    number: AttemptNumber | undefined,
+    wanted: Range,
+    signal?: AbortSignal
+  ): Promise<LogChunk> {
+    await this.#jobOf(jobId)
+    const attempt = await this.#attemptOf(jobId, number)
+    const range = attempt === null ? null : await this.#readOf(attempt, wanted, signal)
+    const mayComeYet = attempt?.state !== 'ended'
+    if (range === null)
+      throw new ScrapdeckError(
+        'LOG_NOT_FOUND',
+        `Job ${jobId} has left no log that can be reached${mayComeYet ? ' yet' : ''}`
+      )
+    const { offset, sizeBytes, bytes } = range
+    const nextOffset = offset + bytes.length
+    const complete = !mayComeYet && nextOffset >= sizeBytes
+    return { offset, nextOffset, sizeBytes, text: new TextDecoder().decode(bytes), complete }
+  }
+
+  /**
+   * The log as it grows; asks its node only while somebody iterates. Without a number it is that of the first run that
+   * shows a log, to its end: a retry writes another file, in which the offsets mean nothing.
+   */
   async *tail(
     jobId: JobId,
     options: {
@@ -65,16 +73,59 @@ export class JobLogs {
       signal: AbortSignal | undefined
     }
   ): AsyncGenerator<LogChunk, void> {
-    const { store, fleet, clock } = this.#parts
-    const job = await store.getJob(jobId)
-    if (job === null) throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${jobId}; it may have been deleted`)
+    await this.#jobOf(jobId)
+    let number = options.attemptNumber
+    let attempt = number === undefined ? null : await this.#attemptOf(jobId, number)
     yield* tailLog({
-      read: (range, signal) => this.read(jobId, options.attemptNumber, range, signal),
-      isLive: async () => (await store.getJob(jobId))?.state !== 'ended',
-      isLocal: job.nodeId !== null && (fleet.get(job.nodeId)?.client.traits.answersAtOnce ?? false),
+      read: async (range, signal) => {
+        attempt = await this.#attemptOf(jobId, number)
+        const log = attempt === null ? null : await this.#readOf(attempt, range, signal)
+        if (log !== null) number ??= attempt!.number
+        return log
+      },
+      mayGrow: async () => {
+        const { state } = number === undefined ? await this.#jobOf(jobId) : (await this.#attemptOf(jobId, number))!
+        return state !== 'ended'
+      },
+      answersAtOnce: () =>
+        attempt !== null && (this.#parts.fleet.get(attempt.nodeId)?.client.traits.answersAtOnce ?? false),
       from: options.offset === undefined ? { tailBytes: options.tailBytes } : { offset: options.offset },
-      clock,
+      clock: this.#parts.clock,
       signal: options.signal
     })
+  }
+
+  async #jobOf(jobId: JobId): Promise<StoredJob> {
+    const job = await this.#parts.store.getJob(jobId)
+    if (job === null) throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${jobId}; it may have been deleted`)
+    return job
+  }
+
+  /** The last attempt without a number; null while there is none. */
+  async #attemptOf(jobId: JobId, number: AttemptNumber | undefined): Promise<Attempt | null> {
+    const attempts = await this.#parts.store.listAttempts(jobId)
+    if (number === undefined) return attempts.at(-1) ?? null
+    const attempt = attempts.find((each) => each.number === number)
+    if (attempt !== undefined) return attempt
+    throw new ScrapdeckError(
+      'LOG_NOT_FOUND',
+      `Job ${jobId} has no attempt ${number}; its attempts are ${attempts.map((each) => each.number).join(', ') || 'none'}`
+    )
+  }
+
+  async #readOf(attempt: Attempt, range: Range, signal?: AbortSignal): Promise<LogRange | null> {
+    const { store, blobs, fleet } = this.#parts
+    if (attempt.logArchived) {
+      const packed = await store.readArchivedLog(attempt.jobId, attempt.number)
+      if (packed !== null) return readPackedLog(Readable.from([packed]), range)
+      return readArchivedLog(blobs, archiveName(attempt.jobId, attempt.number), range)
+    }
+    const node = fleet.get(attempt.nodeId)
+    if (node === undefined) return null
+    try {
+      return await node.client.readLog(attempt, range, signal)
+    } catch (error) {
+      throw toClientError(error)
+    }
   }
 }

@@ -27,8 +27,8 @@ function followed(options: { from?: { offset: number } | { tailBytes: number }; 
   }
   const tail = tailLog({
     read,
-    isLive: () => state.live,
-    isLocal: options.isLocal ?? true,
+    mayGrow: () => state.live,
+    answersAtOnce: () => options.isLocal ?? true,
     from: options.from ?? { offset: 0 },
     clock,
     signal: aborting.signal

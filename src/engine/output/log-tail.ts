@@ -19,24 +19,23 @@ const NEWLINE = 0x0a
 export async function* tailLog(options: {
   /** Resolves null while there is no log. */
   read: (range: WantedBytes, signal?: AbortSignal) => Promise<LogBytes | null>
-  /** May the log still grow? */
-  isLive: () => boolean | Promise<boolean>
-  isLocal: boolean
+  mayGrow: () => boolean | Promise<boolean>
+  /** Reading costs no network, so it may be done often. */
+  answersAtOnce: () => boolean
   from: { offset: number } | { tailBytes: number }
   clock: Clock
   signal?: AbortSignal
 }): AsyncGenerator<LogChunk, void> {
-  const { isLive, from, clock, signal } = options
-  const pollMs = options.isLocal ? LOCAL_POLL_MS : REMOTE_POLL_MS
+  const { mayGrow, answersAtOnce, from, clock, signal } = options
   let offset = 'offset' in from ? from.offset : null
-  let waitMs = pollMs
+  let waitMs = 0
   let failures = 0
   let sizeBefore = -1
 
   while (!signal?.aborted) {
     try {
       // Asked before reading: what was written before the end is then surely in what is read.
-      const live = await isLive()
+      const live = await mayGrow()
       const range = await readNext()
       failures = 0
       if (range !== null && offset !== null && range.sizeBytes < offset) {
@@ -52,7 +51,8 @@ export async function* tailLog(options: {
       if (chunk.complete) return
       // More is there already.
       if (hasGrown && range !== null && !reachesEnd(range)) continue
-      waitMs = hasGrown ? pollMs : Math.min(IDLE_POLL_MS, waitMs * 1.5)
+      const pollMs = answersAtOnce() ? LOCAL_POLL_MS : REMOTE_POLL_MS
+      waitMs = hasGrown ? pollMs : Math.min(IDLE_POLL_MS, Math.max(pollMs, waitMs * 1.5))
     } catch (error) {
       if (signal?.aborted) return
       failures += 1

@@ -288,24 +288,9 @@ export function createRouter(parts: RouterParts): EngineRouter {
       })
     },
     logs: {
-      read: os.logs.read.handler(async ({ input, signal }) => {
+      read: os.logs.read.handler(({ input, signal }) => {
         const { jobId, attemptNumber, offset, limitBytes } = input
-        const job = await store.getJob(jobId)
-        if (job === null) throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${jobId}`)
-        const range = await jobLogs.read(jobId, attemptNumber, { offset, limitBytes }, signal)
-        if (range === null)
-          throw new ScrapdeckError(
-            'LOG_NOT_FOUND',
-            `Job ${jobId} has left no log that can be reached${job.state === 'ended' ? '' : ' yet'}`
-          )
-        const nextOffset = range.offset + range.bytes.length
-        return {
-          offset: range.offset,
-          nextOffset,
-          sizeBytes: range.sizeBytes,
-          text: new TextDecoder().decode(range.bytes),
-          complete: job.state === 'ended' && nextOffset >= range.sizeBytes
-        }
+        return jobLogs.readChunk(jobId, attemptNumber, { offset, limitBytes }, signal)
       }),
       tail: os.logs.tail.handler(({ input, signal }) =>
         jobLogs.tail(input.jobId, {
