@@ -246,6 +246,23 @@ describe('bad orders', () => {
     expect(await codeOf(client.projects.deleteVersion({ project: 'shop', version: '1' }))).toBe('VERSION_IN_USE')
     expect((await client.projects.list()).projects).toHaveLength(1)
   })
+
+  it.each([
+    ['a node that refuses to delete a version is named', 'other', [{ state: 'failed', error: 'it refused' }]],
+    ['a node that does not know the version to be deleted is done with it', 'unknown_version', []]
+  ] as const)('%s', async (_, refusal, failed) => {
+    await prepare()
+    await client.jobs.run({ project: 'shop', spiders: ['prices'] })
+    await until(async () => node.running.length === 1)
+    node.endAll()
+    await until(async () => (await client.jobs.list({ status: ['succeeded'] })).jobs.length === 1)
+    node.deleteVersion = async () => {
+      throw new NodeError('refused', 'it refused', { delivered: 'no', nodeMessage: 'no', refusal })
+    }
+    const { failedNodes } = await client.projects.deleteVersion({ project: 'shop', version: '1' })
+    expect(failedNodes).toMatchObject(failed)
+    expect(failedNodes).toHaveLength(failed.length)
+  })
 })
 
 describe('secret values', () => {

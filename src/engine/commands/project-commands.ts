@@ -125,7 +125,7 @@ export class ProjectCommands {
     const isLast = projects.requireProject(project).length === 1
     if (options.inUse !== 'allow') await this.#refuseInUse(project, isLast ? null : stored.version)
     const failed = await this.#deleteOnNodes(stored)
-    await projects.deleteVersion(project, stored.version, options)
+    await projects.deleteVersion(project, stored.version)
     this.#parts.environments.refresh()
     return failed
   }
@@ -135,7 +135,7 @@ export class ProjectCommands {
     const versions = projects.requireProject(project)
     if (options.inUse !== 'allow') await this.#refuseInUse(project, null)
     const failed = (await Promise.all(versions.map((stored) => this.#deleteOnNodes(stored)))).flat()
-    await projects.deleteProject(project, options)
+    await projects.deleteProject(project)
     this.#parts.environments.refresh()
     return failed
   }
@@ -146,10 +146,8 @@ export class ProjectCommands {
     const what = version === null ? project : `version ${version} of ${project}`
     throw new ScrapdeckError(
       'VERSION_IN_USE',
-      `${count} ${count === 1 ? 'job' : 'jobs'} that have not ended need ${what}. Cancel them, or wait for them, then delete`,
-      {
-        data: { count }
-      }
+      `${count === 1 ? '1 job that has not ended needs' : `${count} jobs that have not ended need`} ${what}. Cancel or wait, then delete it.`,
+      { data: { count } }
     )
   }
 
@@ -161,8 +159,7 @@ export class ProjectCommands {
           await this.#eggTarget(nodeId)?.deleteVersion(stored.project, stored.version)
           return null
         } catch (error) {
-          // Gone already is as good as deleted; anything else the operator must know, and is told.
-          if (error instanceof NodeError && error.kind === 'refused') return null
+          if (error instanceof NodeError && error.isUnknownThere) return null
           const text = error instanceof Error ? error.message : String(error)
           return { nodeId, state: 'failed', sha256: null, error: text, changedAtMs: this.#parts.clock.nowMs() }
         }

@@ -162,4 +162,9 @@ export class NodeError extends Error {
     this.nodeMessage = details.nodeMessage ?? null
     this.refusal = details.refusal ?? 'other'
   }
+
+  /** The node has no such project or version: where it was to be deleted, that is as good as done. */
+  get isUnknownThere(): boolean {
+    return this.refusal === 'unknown_project' || this.refusal === 'unknown_version'
+  }
 }

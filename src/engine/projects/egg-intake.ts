@@ -60,7 +60,7 @@ export class EggIntake {
     const before = names.version === undefined ? null : catalog.find(project, checkVersion(names.version))
     const version = before?.version ?? names.version ?? this.#nextDefaultVersion(project)
     if (before?.sha256 === sha256) return before.spiders === null ? this.listAgain(before) : before
-    if (before && !mayReplaceInUse) await this.refuseInUse(before, 'replace')
+    if (before && !mayReplaceInUse) await this.#refuseInUse(before)
 
     const path = await files.write({ sha256, project, version }, egg)
     try {
@@ -135,14 +135,13 @@ export class EggIntake {
     }
   }
 
-  async refuseInUse(stored: StoredVersion, verb: 'delete' | 'replace'): Promise<void> {
+  async #refuseInUse(stored: StoredVersion): Promise<void> {
     const count = await this.#parts.store.countJobsNeeding(stored.project, stored.version)
     if (count === 0) return
     const jobs = count === 1 ? '1 job that has not ended needs' : `${count} jobs that have not ended need`
     throw new ScrapdeckError(
       'VERSION_IN_USE',
-      `${jobs} version ${stored.version} of ${stored.project}. Cancel or wait, then ${verb} it` +
-        (verb === 'replace' ? ', or upload under another version.' : '.'),
+      `${jobs} version ${stored.version} of ${stored.project}. Cancel or wait, then replace it, or upload under another version.`,
       { data: { count } }
     )
   }

@@ -308,8 +308,8 @@ export class Projects {
     })
   }
 
-  /** Deletes the version and its egg. Nodes are not asked. Throws VERSION_IN_USE. */
-  async deleteVersion(project: ProjectName, version: VersionName, { inUse = 'refuse' }: InUse = {}): Promise<void> {
+  /** Deletes the version and its egg. Neither nodes nor jobs that need it are looked at: see ProjectCommands. */
+  async deleteVersion(project: ProjectName, version: VersionName): Promise<void> {
     const stored = this.#catalog.requireVersion(project, version)
     if (stored.version === WITHOUT_EGG) {
       throw new ScrapdeckError(
@@ -317,11 +317,10 @@ export class Projects {
         `${project} runs without an egg: there is no version to delete. Remove it from [settings] in the configuration.`
       )
     }
-    if (inUse === 'refuse') await this.#intake.refuseInUse(stored, 'delete')
     await this.#exclusively(() => this.#forget(stored))
   }
 
-  async deleteProject(project: ProjectName, inUse?: InUse): Promise<void> {
+  async deleteProject(project: ProjectName): Promise<void> {
     const versions = this.#catalog.requireProject(project).filter(({ version }) => version !== WITHOUT_EGG)
     if (versions.length === 0) {
       throw new ScrapdeckError(
@@ -329,7 +328,7 @@ export class Projects {
         `${project} has no egg to delete. Remove it from [settings] in the configuration.`
       )
     }
-    for (const { version } of versions) await this.deleteVersion(project, version, inUse)
+    for (const { version } of versions) await this.deleteVersion(project, version)
   }
 
   /** By version. Asked for with every change of a problem: made anew only when the versions are others. */

@@ -74,9 +74,7 @@ async function removeRefused(
     await client.deleteVersion(project, version, signal)
     return 'It was removed from the node.'
   } catch (error) {
-    // It is as good as deleted where it was never kept.
-    const isGone = error instanceof NodeError && error.refusal.startsWith('unknown_')
-    if (isGone) return 'The node kept nothing of it.'
+    if (error instanceof NodeError && error.isUnknownThere) return 'The node kept nothing of it.'
     logger.warn({ node: name, project, version, error }, 'a refused egg could not be removed from the node')
     return `It could not be removed: delete version ${version} there, or the node may take it for the latest.`
   }
