@@ -135,7 +135,7 @@ function open(store: Store, onWritten: (firings: NewFiring[]) => void = () => un
   const preparing = {
     fleet: { get: () => undefined },
     projects: {
-      resolve: () => ({ version: '1' }) as never,
+      catalog: { resolve: () => ({ version: '1' }) as never },
       settingsOf: () => ({ retry: null, noOverlap: false }) as never
     },
     secretBox: { seal: async (text: string) => asSealedText(text) },

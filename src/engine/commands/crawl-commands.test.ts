@@ -29,7 +29,7 @@ beforeEach(async () => {
   const jobCommands = new JobCommands({
     store: temporary.store,
     fleet: { get: () => undefined },
-    projects: { resolve: () => aVersion(), settingsOf: () => DEFAULT_PROJECT_SETTINGS },
+    projects: { catalog: { resolve: () => aVersion() }, settingsOf: () => DEFAULT_PROJECT_SETTINGS },
     dispatch: { wake: () => {} } as Dispatch,
     waiting: new WaitingReasons(),
     secretBox: { seal: async (text) => asSealedText(text) },
@@ -46,7 +46,7 @@ beforeEach(async () => {
     }) as Schedule
   commands = new CrawlCommands({
     jobCommands,
-    projects: { names: () => Object.keys(spiders), spidersOf: (project) => spiders[project] ?? [] },
+    catalog: { names: () => Object.keys(spiders), spidersOf: (project) => spiders[project] ?? [] },
     clock,
     async findSchedule(name) {
       const found = schedules.findLast((one) => one.name === name)

@@ -10,13 +10,13 @@ import type {
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { timeOfJobId } from '../../shared/ids.ts'
-import type { Projects } from '../projects/projects.ts'
+import type { Catalog } from '../projects/catalog.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { JobCommands } from './job-commands.ts'
 
 export interface CrawlCommandsParts {
   jobCommands: Pick<JobCommands, 'queue'>
-  projects: Pick<Projects, 'names' | 'spidersOf'>
+  catalog: Pick<Catalog, 'names' | 'spidersOf'>
   clock: Clock
   findSchedule: (name: string) => Promise<Schedule | null>
   createSchedule: (settings: ScheduleSettings) => Promise<Schedule>
@@ -131,8 +131,8 @@ export class CrawlCommands {
   }
 
   #projectWith(spider: string): string {
-    const { projects } = this.#parts
-    const having = projects.names().filter((name) => projects.spidersOf(name, null).includes(spider))
+    const { catalog } = this.#parts
+    const having = catalog.names().filter((name) => catalog.spidersOf(name, null).includes(spider))
     if (having.length === 1) return having[0]!
     if (having.length === 0) {
       throw new ScrapdeckError(

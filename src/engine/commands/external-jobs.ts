@@ -7,7 +7,7 @@ import { toClientError } from '../nodes/node-failure.ts'
 import type { SeenJob } from '../nodes/node-client.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { NewJob, StoredJob } from '../store/records.ts'
+import { type NewJob, PLAIN_JOB, type StoredJob } from '../store/records.ts'
 import type { AttemptReader, JobStore } from '../store/store.ts'
 
 export interface ExternalJobsParts {
@@ -71,20 +71,8 @@ export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: Exte
     ...(seen.job.startTime === null ? {} : { nodeStartTime: seen.job.startTime.slice(0, 100) })
   }
   const job: NewJob = {
-    ...{
-      id,
-      jobid,
-      project,
-      version: null,
-      spider,
-      settings: {},
-      args: {},
-      secretNames: [],
-      limits: null,
-      retry: null
-    },
-    ...{ notBeforeMs: null, expiresAtMs: null, noOverlap: false, after: [], dedupe: null, priority: 0 },
-    ...{ scheduleId: null, nominalMs: null },
+    ...PLAIN_JOB,
+    ...{ id, jobid, project, spider },
     placement: { nodeId: node.stored.id, tags: [] },
     source: 'adopted',
     entry: { atMs: nowMs, text: `Adopted: somebody else started it on ${name}`, evidence }

@@ -28,7 +28,7 @@ beforeEach(async () => {
   commands = new JobCommands({
     store: temporary.store,
     fleet: { get: (id) => (id === 'n-1' ? ({ stored: aStoredNode({ id, name: 'eu-1' }) } as FleetNode) : undefined) },
-    projects: { resolve: () => aVersion(), settingsOf: () => DEFAULT_PROJECT_SETTINGS },
+    projects: { catalog: { resolve: () => aVersion() }, settingsOf: () => DEFAULT_PROJECT_SETTINGS },
     dispatch: dispatch as Dispatch,
     waiting: new WaitingReasons(),
     secretBox: { seal: async (text) => asSealedText(text) },

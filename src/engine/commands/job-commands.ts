@@ -4,7 +4,7 @@ import type { Dispatch } from '../dispatch/dispatch.ts'
 import type { NodeSignal } from '../nodes/node-client.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import type { TimelineEntry } from '../job-rules/attempt-change.ts'
-import type { NewJob, StoredJob } from '../store/records.ts'
+import { type NewJob, PLAIN_JOB, type StoredJob } from '../store/records.ts'
 import type { JobStore, QueueStore } from '../store/store.ts'
 import { checkNode, prepareJobs, type Origin, type PrepareJobsParts } from './prepare-jobs.ts'
 
@@ -96,7 +96,7 @@ export class JobCommands {
     const resolved = new Set<string>()
     for (const { project, version, spider } of jobs) {
       const name = `${project}\n${version}\n${spider}`
-      if (!resolved.has(name)) projects.resolve(project, version, spider)
+      if (!resolved.has(name)) projects.catalog.resolve(project, version, spider)
       resolved.add(name)
     }
     const again = jobs.map((job): NewJob => {
@@ -104,9 +104,8 @@ export class JobCommands {
       const { project, version, spider, settings, args, secretNames, limits, retry, noOverlap, priority, placement } =
         job
       const same = { project, version, spider, settings, args, secretNames, limits, retry, noOverlap, priority }
-      const fresh = { notBeforeMs: null, expiresAtMs: null, after: [], dedupe: null, scheduleId: null, nominalMs: null }
       const entry = this.#entry('Asked as a retry', { retryOf: job.id })
-      return { ...same, ...fresh, placement, id, jobid: id, source: 'retry', entry }
+      return { ...PLAIN_JOB, ...same, placement, id, jobid: id, source: 'retry', entry }
     })
     await store.enqueueJobs(again)
     dispatch.wake()

@@ -19,10 +19,12 @@ function createParts(settings: Partial<ProjectSettings> = {}) {
     asked,
     fleet: { get: (id: string) => (id === 'n-1' ? ({} as FleetNode) : undefined) },
     projects: {
-      resolve(project: string, version: string | null, spider: string) {
-        asked.push(`resolve ${project} ${version} ${spider}`)
-        if (spider === 'missing') throw new ScrapdeckError('SPIDER_NOT_FOUND', 'There is no spider "missing".')
-        return aVersion({ project })
+      catalog: {
+        resolve(project: string, version: string | null, spider: string) {
+          asked.push(`resolve ${project} ${version} ${spider}`)
+          if (spider === 'missing') throw new ScrapdeckError('SPIDER_NOT_FOUND', 'There is no spider "missing".')
+          return aVersion({ project })
+        }
       },
       settingsOf: () => ({ ...DEFAULT_PROJECT_SETTINGS, ...settings })
     },

@@ -4,6 +4,7 @@ import { LOST_ARGUMENTS, RESERVED_ARGUMENTS } from '../../shared/reserved-argume
 import { problemOfLimits } from '../../shared/run-limits.ts'
 import { secretValues, withSecrets } from '../../shared/secret-values.ts'
 import type { Fleet } from '../nodes/fleet.ts'
+import type { Catalog } from '../projects/catalog.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
@@ -21,7 +22,7 @@ export interface Origin {
 
 export interface PrepareJobsParts {
   fleet: Pick<Fleet, 'get'>
-  projects: Pick<Projects, 'resolve' | 'settingsOf'>
+  projects: Pick<Projects, 'settingsOf'> & { catalog: Pick<Catalog, 'resolve'> }
   secretBox: Pick<SecretBox, 'seal'>
   clock: Clock
   newJobId: () => JobId
@@ -63,7 +64,7 @@ export async function prepareJobs(
     if (item.secretNames !== undefined) for (const value of secretsOf(item)) secrets.add(value)
     const name = `${project}\n${version}\n${spider}`
     if (resolved.has(name)) return
-    parts.projects.resolve(project, version, spider)
+    parts.projects.catalog.resolve(project, version, spider)
     resolved.add(name)
   }
 

@@ -77,7 +77,7 @@ export class ProjectCommands {
   /** While it is paused, no job of the project is sent. Of a project that nobody knows: PROJECT_NOT_FOUND. */
   async setPaused(project: ProjectName, paused: boolean): Promise<Project> {
     const { projects } = this.#parts
-    projects.requireProject(project)
+    projects.catalog.requireProject(project)
     const settings = projects.settingsOf(project)
     if (settings.paused !== paused) await projects.configure(project, { ...settings, paused })
     this.#wakeSending()
@@ -103,7 +103,7 @@ export class ProjectCommands {
     nodeIds: NodeId[] | undefined
   ): AsyncGenerator<Deployment, void> {
     const { projects, distribution, fleet } = this.#parts
-    await projects.requireEgg(project, version)
+    await projects.catalog.requireEgg(project, version)
     const targets =
       nodeIds ??
       fleet
@@ -120,9 +120,9 @@ export class ProjectCommands {
   /** Deletes here and on every node that has it; nodes that could not be asked are named. VERSION_IN_USE while jobs need it. */
   async deleteVersion(project: ProjectName, version: VersionName, options: InUse = {}): Promise<Deployment[]> {
     const { projects } = this.#parts
-    const stored = projects.requireVersion(project, version)
+    const stored = projects.catalog.requireVersion(project, version)
     // Jobs without a version need whichever is left: the last one is the project.
-    const isLast = projects.requireProject(project).length === 1
+    const isLast = projects.catalog.requireProject(project).length === 1
     if (options.inUse !== 'allow') await this.#refuseInUse(project, isLast ? null : stored.version)
     const failed = await this.#deleteOnNodes(stored)
     await projects.deleteVersion(project, stored.version)
@@ -132,7 +132,7 @@ export class ProjectCommands {
 
   async deleteProject(project: ProjectName, options: InUse = {}): Promise<Deployment[]> {
     const { projects } = this.#parts
-    const versions = projects.requireProject(project)
+    const versions = projects.catalog.requireProject(project)
     if (options.inUse !== 'allow') await this.#refuseInUse(project, null)
     const failed = (await Promise.all(versions.map((stored) => this.#deleteOnNodes(stored)))).flat()
     await projects.deleteProject(project)

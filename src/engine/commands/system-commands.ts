@@ -63,7 +63,7 @@ export class SystemCommands {
   /** Deploys the bundled project unless it is there, and runs its spider. */
   async runDemo(): Promise<Job> {
     const { projects, projectCommands, jobCommands } = this.#parts
-    if (projects.versionNames(DEMO.project)?.includes(DEMO.version) !== true) {
+    if (projects.catalog.versionNames(DEMO.project)?.includes(DEMO.version) !== true) {
       await projectCommands.upload(await this.#parts.buildDemoEgg(), { project: DEMO.project, version: DEMO.version })
     }
     const [job] = await jobCommands.run(

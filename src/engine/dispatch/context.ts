@@ -3,6 +3,7 @@ import type { CancelWaitsMs } from '../../shared/run-limits.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
+import type { Catalog } from '../projects/catalog.ts'
 import type { Plugins } from '../plugins/plugins.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -23,9 +24,8 @@ export interface DispatchContext {
   cancelWaitsMs: CancelWaitsMs
   /** Opens the secret values of a job when it is sent. */
   secrets: Pick<SecretBox, 'open'>
+  catalog: Pick<Catalog, 'versionToRun'>
   projects: {
-    /** The version a job gets when sent now; null when there is none. */
-    versionToRun(project: ProjectName, version: VersionName | null): string | null
     settingsOf(
       project: ProjectName
     ): Pick<ProjectSettings, 'limits'> & Partial<Pick<ProjectSettings, 'weight' | 'paused'>>

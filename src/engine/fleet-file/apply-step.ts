@@ -5,7 +5,7 @@ import type { DiscoveryCommands } from '../commands/discovery-commands.ts'
 import type { NodeCommands } from '../commands/node-commands.ts'
 import type { ProjectCommands } from '../commands/project-commands.ts'
 import type { QueueCommands } from '../commands/queue-commands.ts'
-import type { Projects } from '../projects/projects.ts'
+import type { Catalog } from '../projects/catalog.ts'
 import type { Random } from '../runtime/random.ts'
 import {
   type FileChain,
@@ -40,7 +40,7 @@ export interface FleetFileParts extends FleetReads {
     remove(id: string): Promise<unknown>
     check(settings: WebhookSettings): void
   }
-  deployed: Pick<Projects, 'names' | 'allSpidersOf'>
+  deployed: Pick<Catalog, 'names' | 'allSpidersOf'>
   random: Random
 }
 

@@ -8,7 +8,7 @@ import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-sto
 import { CLOSING_TAIL_BYTES } from '../output/log-stats.ts'
 import { judgeOutcome } from '../output/outcome.ts'
 import { inspectEgg } from '../projects/egg-inspection.ts'
-import { openEggTree } from '../projects/egg-tree.ts'
+import { EggTree } from '../projects/egg-tree.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import { Projects } from '../projects/projects.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
@@ -17,7 +17,7 @@ import { openRegularFile } from '../runtime/regular-file.ts'
 import { readScrapydDatabase } from '../store/scrapyd-databases.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { AttemptChange } from '../job-rules/attempt-change.ts'
-import type { AttemptStart, NewJob } from '../store/records.ts'
+import { type AttemptStart, type NewJob, PLAIN_JOB } from '../store/records.ts'
 import type { AttemptReader, JobStore, ProjectSettingsStore, VersionStore } from '../store/store.ts'
 import { copyOnce, listFiles } from './copy-files.ts'
 import { parseScrapydTime, readPendingJob } from './pending-jobs.ts'
@@ -107,7 +107,7 @@ async function importInto(
     store,
     blobs: await openFilesystemBlobStore(join(dataDirectory, 'blobs')),
     eggDirectory: join(local, 'egg-files'),
-    ...(options.dryRun ? {} : { tree: await openEggTree(directories.eggs, silentLogger) }),
+    ...(options.dryRun ? {} : { tree: await EggTree.open(directories.eggs, silentLogger) }),
     // The engine lists them when it finds Python.
     listSpidersOfEgg: null,
     clock: { ...clock, nowMs: () => eggTimeMs },
@@ -150,7 +150,7 @@ async function importInto(
     if (problem !== null) return skip(`the project's name ${problem}`)
     const bytes = await readEgg(path)
     if (typeof bytes === 'string') return skip(bytes)
-    const known = projects.find(project, version)
+    const known = projects.catalog.find(project, version)
     if (known !== null && known.sha256 !== null) {
       if (known.sha256 !== createHash('sha256').update(bytes).digest('hex')) {
         return skip(`Scrapdeck has another egg of version ${known.version} of ${project}, and keeps it`)
@@ -272,7 +272,7 @@ async function importInto(
     const begun = { atMs: times.startedAtMs, text: 'Taken over from the history of Scrapyd', evidence }
     const ended = { atMs: times.endedAtMs, text: `Ended: ${reason}`, evidence }
     return {
-      job: newJob({ id, jobid, project, spider, entry: begun }),
+      job: { ...PLAIN_JOB, id, jobid, project, spider, source: 'scrapyd', entry: begun },
       start: {
         jobId: id,
         number: 1,
@@ -325,7 +325,7 @@ async function importInto(
           continue
         }
         const entry = { atMs: nowMs, text: 'Taken over from the queue of Scrapyd', evidence: {} }
-        jobs.push(newJob({ ...pending, id, project, entry }))
+        jobs.push({ ...PLAIN_JOB, ...pending, id, project, source: 'scrapyd', entry })
       }
     }
     for (let at = 0; at < jobs.length; at += BATCH) {
@@ -346,28 +346,6 @@ async function importInto(
   }
 }
 
-function newJob(over: Pick<NewJob, 'id' | 'jobid' | 'project' | 'spider' | 'entry'> & Partial<NewJob>): NewJob {
-  return {
-    version: null,
-    settings: {},
-    args: {},
-    secretNames: [],
-    limits: null,
-    retry: null,
-    notBeforeMs: null,
-    expiresAtMs: null,
-    noOverlap: false,
-    after: [],
-    dedupe: null,
-    priority: 0,
-    placement: { nodeId: null, tags: [] },
-    source: 'scrapyd',
-    scheduleId: null,
-    nominalMs: null,
-    ...over
-  }
-}
-
 /** A job id (src/shared/ids.ts) whose end is made of what the job is. */
 function importedId(atMs: number, parts: string[]): string {
   const mark = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 20)
@@ -379,7 +357,7 @@ function markOf(id: string): string {
 }
 
 function hasEggs(projects: Projects, project: string): boolean {
-  return (projects.versionNames(project) ?? []).length > 0
+  return (projects.catalog.versionNames(project) ?? []).length > 0
 }
 
 async function directoriesIn(directory: string): Promise<string[]> {

@@ -10,7 +10,7 @@ import { readNodeInventory } from './inventory.ts'
 
 export interface InventoriesParts {
   fleet: Pick<Fleet, 'get'>
-  projects: Pick<Projects, 'knowsSpiders' | 'recordSeenOnNode' | 'recordProjectsOnNode'>
+  projects: Pick<Projects, 'catalog' | 'recordSeenOnNode' | 'recordProjectsOnNode'>
   recordScrapydVersion: (node: StoredNode, scrapydVersion: string) => Promise<void>
   clock: Clock
   logger: Logger
@@ -63,7 +63,7 @@ export class Inventories {
     try {
       await readNodeInventory(node, {
         logger,
-        knowsSpiders: (project, version) => projects.knowsSpiders(project, version),
+        knowsSpiders: (project, version) => projects.catalog.knowsSpiders(project, version),
         record: ({ project, versions, spiders }) =>
           projects.recordSeenOnNode(node.stored.id, project, versions, spiders, askedAtMs),
         recordProjects: (names) => projects.recordProjectsOnNode(node.stored.id, names, askedAtMs),

@@ -6,7 +6,7 @@ import type { Distribution } from './distribution.ts'
 import type { Projects } from './projects.ts'
 
 export interface AtOnceOptions {
-  projects: Pick<Projects, 'names' | 'settingsOf' | 'latestVersion'>
+  projects: Pick<Projects, 'catalog' | 'settingsOf'>
   distribution: Pick<Distribution, 'stateOf' | 'ensure'>
   /** Nodes that are up and take jobs. */
   nodeIds: () => string[]
@@ -55,14 +55,14 @@ export class AtOnce {
 
   #projects(): string[] {
     const { projects } = this.#options
-    return projects.names().filter((project) => projects.settingsOf(project).distribution === 'at_once')
+    return projects.catalog.names().filter((project) => projects.settingsOf(project).distribution === 'at_once')
   }
 
   /** What failed waits for its back-off in `stateOf`, which tells when that is over. */
   #findAbsent(): Target[] {
     const nodeIds = this.#options.nodeIds()
     return this.#projects().flatMap((project) => {
-      const version = this.#options.projects.latestVersion(project)
+      const version = this.#options.projects.catalog.latestVersion(project)
       if (version === null) return []
       return nodeIds.map((nodeId) => ({ nodeId, project, version })).filter((target) => this.#isAbsent(target))
     })

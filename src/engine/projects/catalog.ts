@@ -81,6 +81,7 @@ export class Catalog {
     return versions.get(version) ?? (meant === undefined ? null : (versions.get(meant) ?? null))
   }
 
+  /** What we know of a version on one node. */
   deploymentOn(nodeId: NodeId, { deployments }: StoredVersion): Deployment | undefined {
     let byNode = this.#deployments.get(deployments)
     if (byNode === undefined) {
@@ -99,8 +100,34 @@ export class Catalog {
     return versions
   }
 
+  /** Names of versions, the latest last; null for an unknown project. */
+  versionNames(project: ProjectName): string[] | null {
+    if (!this.isKnown(project)) return null
+    return this.ascending(project).flatMap(({ version }) => (version === WITHOUT_EGG ? [] : [version]))
+  }
+
+  /** What a job without a version gets: our highest (version-order.ts; newest where names tell no order), else a node's latest. */
   latestVersion(project: ProjectName): string | null {
     return this.ascending(project).at(-1)?.version ?? null
+  }
+
+  /** The version a job gets when sent now, in our spelling; null when there is none. */
+  versionToRun(project: ProjectName, version: VersionName | null): string | null {
+    return version === null ? this.latestVersion(project) : (this.find(project, version)?.version ?? null)
+  }
+
+  /** Empty where they are not known. Version null: the latest. */
+  spidersOf(project: ProjectName, version: VersionName | null): string[] {
+    return this.requireVersion(project, version).spiders ?? []
+  }
+
+  /** Of all its versions. */
+  allSpidersOf(project: ProjectName): string[] {
+    return [...new Set(this.ascending(project).flatMap(({ spiders }) => spiders ?? []))].sort()
+  }
+
+  knowsSpiders(project: ProjectName, version: VersionName): boolean {
+    return (this.find(project, version)?.spiders ?? null) !== null
   }
 
   requireProject(project: ProjectName): readonly StoredVersion[] {
@@ -111,6 +138,7 @@ export class Catalog {
     return this.ascending(project)
   }
 
+  /** Version null: the latest. Throws PROJECT_NOT_FOUND, VERSION_NOT_FOUND, with near names. */
   requireVersion(project: ProjectName, version: VersionName | null): StoredVersion {
     const versions = this.requireProject(project)
     const stored = version === null ? versions.at(-1)! : this.find(project, version)
@@ -122,6 +150,7 @@ export class Catalog {
     return stored
   }
 
+  /** As requireVersion, and VERSION_NOT_FOUND where we have no egg of it. */
   requireEgg(project: ProjectName, version: VersionName): StoredVersion {
     const stored = this.requireVersion(project, version)
     if (stored.sha256 === null) {
@@ -133,6 +162,7 @@ export class Catalog {
     return stored
   }
 
+  /** As requireVersion, and SPIDER_NOT_FOUND. Where the spiders are not known, any is right. */
   resolve(project: ProjectName, version: VersionName | null, spider: string): StoredVersion {
     const stored = this.requireVersion(project, version)
     if (stored.spiders !== null && !stored.spiders.includes(spider)) {

@@ -68,10 +68,10 @@ test('an egg is sent once, however many ask for it, and is present then', async 
 
 test('where there is no Python, the first node that gets an egg tells its spiders', async () => {
   await using t = await openRoom({ hasPython: false })
-  expect(t.projects.find('shop', '1')?.spiders).toBeNull()
+  expect(t.projects.catalog.find('shop', '1')?.spiders).toBeNull()
   await t.distribution.ensure('n1', 'shop', '1')
   await t.distribution.ensure('n2', 'shop', '1')
-  expect(t.projects.spidersOf('shop', '1')).toEqual(['prices', 'only on n1'])
+  expect(t.projects.catalog.spidersOf('shop', '1')).toEqual(['prices', 'only on n1'])
 })
 
 test('after a failure a node is left alone for 30 s, then twice as long each time, up to 10 min', async () => {
@@ -91,7 +91,7 @@ test('after a failure a node is left alone for 30 s, then twice as long each tim
     expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('absent')
     expect(t.changes).toBe(changesBefore + 1)
   }
-  const failed = t.projects.find('shop', '1')!.deployments.find(({ nodeId }) => nodeId === 'n1')
+  const failed = t.projects.catalog.find('shop', '1')!.deployments.find(({ nodeId }) => nodeId === 'n1')
   expect(failed).toMatchObject({ state: 'failed', error: 'n1 is full' })
 })
 

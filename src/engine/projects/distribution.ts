@@ -2,6 +2,7 @@ import pLimit from 'p-limit'
 import type { Deployment, NodeId, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { type Clock, Timers } from '../runtime/clock.ts'
+import type { StoredVersion } from '../store/records.ts'
 import { WITHOUT_EGG } from './catalog.ts'
 import type { Projects } from './projects.ts'
 
@@ -65,7 +66,7 @@ export class Distribution {
   /** `never`: there is no egg of ours to send, or sending failed and waits for its next try. */
   stateOf(nodeId: NodeId, project: ProjectName, version: VersionName): 'present' | 'sending' | 'absent' | 'never' {
     if (this.isPresent(nodeId, project, version)) return 'present'
-    const stored = this.#projects.find(project, version)
+    const stored = this.#projects.catalog.find(project, version)
     if (!stored?.sha256) return 'never'
     const key = keyOf(nodeId, project, stored.version)
     if (this.#sending.has(key)) return 'sending'
@@ -73,10 +74,10 @@ export class Distribution {
   }
 
   isPresent(nodeId: NodeId, project: ProjectName, version: VersionName): boolean {
-    const stored = this.#projects.find(project, version)
+    const stored = this.#projects.catalog.find(project, version)
     if (!stored) return false
     if (nodeId === LOCAL_NODE_ID) return stored.sha256 !== null || stored.version === WITHOUT_EGG
-    const deployment = this.#projects.deploymentOn(nodeId, stored)
+    const deployment = this.#projects.catalog.deploymentOn(nodeId, stored)
     return deployment !== undefined && isCurrent(deployment, stored.sha256)
   }
 
@@ -86,7 +87,7 @@ export class Distribution {
    */
   async ensure(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
     if (this.isPresent(nodeId, project, version)) return
-    const stored = this.#projects.requireEgg(project, version)
+    const stored = this.#projects.catalog.requireEgg(project, version)
     const key = keyOf(nodeId, project, stored.version)
     if (!this.#sending.has(key) && this.#isWaiting(key, stored.sha256!)) throw this.#failures.get(key)!.error
     return this.#send(nodeId, project, stored.version)
@@ -94,7 +95,7 @@ export class Distribution {
 
   /** Sends to these nodes now, failures of the past or not. Each node's steps, then the end; a failed node is a step, not an error. */
   async *deployToAll(project: ProjectName, version: VersionName, nodeIds: NodeId[]): AsyncGenerator<Deployment, void> {
-    const stored = this.#projects.requireEgg(project, version)
+    const stored = this.#projects.catalog.requireEgg(project, version)
     const steps: Deployment[] = []
     let wake = () => {}
     const report = (step: Deployment) => {
@@ -102,7 +103,9 @@ export class Distribution {
       wake()
     }
     const current = (nodeId: NodeId): Deployment => {
-      const known = this.#projects.find(project, stored.version)?.deployments.find((one) => one.nodeId === nodeId)
+      const known = this.#projects.catalog
+        .find(project, stored.version)
+        ?.deployments.find((one) => one.nodeId === nodeId)
       return known ?? { nodeId, state: 'present', sha256: stored.sha256, error: null, changedAtMs: stored.createdAtMs }
     }
     const deploy = async (nodeId: NodeId) => {
@@ -174,15 +177,15 @@ export class Distribution {
         error,
         changedAtMs: this.#clock.nowMs()
       })
-    const sha256 = this.#projects.requireEgg(project, version).sha256!
+    const sha256 = this.#projects.catalog.requireEgg(project, version).sha256!
     const client = this.#options.clientOf(nodeId)
-    let current: ReturnType<Projects['find']>
+    let current: StoredVersion | null
     try {
       await record('sending', null)
       onStart?.()
       if (client === null) throw new Error('The node was removed.')
       await this.#withEgg(sha256, project, version, (egg) => client.addVersion(project, version, egg))
-      current = this.#projects.find(project, version)
+      current = this.#projects.catalog.find(project, version)
       // It may have been replaced while it was on its way: then this says that the node has another egg than today's.
       if (current?.sha256) await record('present', null)
     } catch (error) {

@@ -31,10 +31,10 @@ async function openRoom() {
   }
   const distribution = new Distribution({ projects, clientOf: () => receiver, clock, onChange() {} })
   const states = (version = '1.0') =>
-    projects
+    projects.catalog
       .find('shop', version)!
       .deployments.filter(({ nodeId }) => nodeId === 'n1')
-      .map(({ state, sha256 }) => [state, sha256 === projects.find('shop', version)!.sha256])
+      .map(({ state, sha256 }) => [state, sha256 === projects.catalog.find('shop', version)!.sha256])
   const later = () => clock.advanceBy(1_000)
   return { projects, distribution, sent, states, later, clock, open, [Symbol.asyncDispose]: temporary.remove }
 }
@@ -50,7 +50,7 @@ test('what we sent and a node lists no longer is missing there, and is sent agai
   await t.projects.recordSeenOnNode('n1', 'shop', [])
   expect(t.states()).toEqual([['missing', true]])
   expect(t.distribution.stateOf('n1', 'shop', '1.0')).toBe('absent')
-  expect((await t.open()).find('shop', '1.0')!.deployments.map(({ state }) => state)).toContain('missing')
+  expect((await t.open()).catalog.find('shop', '1.0')!.deployments.map(({ state }) => state)).toContain('missing')
   await t.distribution.ensure('n1', 'shop', '1.0')
   expect(t.states()).toEqual([['present', true]])
   expect(t.sent).toHaveLength(2)

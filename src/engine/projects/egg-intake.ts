@@ -24,7 +24,7 @@ export interface EggIntakeParts {
   store: VersionStore
   blobs: BlobStore
   files: EggFiles
-  tree?: EggTree
+  tree?: Pick<EggTree, 'put'>
   catalog: Catalog
   keeping: EggKeeping
   listSpidersOfEgg: ((eggPath: string, project: ProjectName) => Promise<string[]>) | null

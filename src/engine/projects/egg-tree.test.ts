@@ -7,7 +7,7 @@ import { silentLogger } from '../runtime/logger.ts'
 import { anEgg } from '../testing/archives.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore } from '../testing/temporary-store.ts'
-import { openEggTree } from './egg-tree.ts'
+import { EggTree } from './egg-tree.ts'
 import { Projects } from './projects.ts'
 
 async function openRoom() {
@@ -19,7 +19,7 @@ async function openRoom() {
       store: temporary.store,
       blobs,
       eggDirectory: join(temporary.directory, 'egg-files'),
-      tree: await openEggTree(directory, silentLogger),
+      tree: await EggTree.open(directory, silentLogger),
       listSpidersOfEgg: async () => ['prices'],
       clock: createFakeClock(Date.UTC(2026, 0, 31, 12)),
       logger: silentLogger
@@ -71,15 +71,15 @@ test('eggs that were copied in by hand are taken up in Scrapyd’s order; what i
   await writeFile(join(t.directory, 'f'.repeat(64), 'shop-1.egg'), await anEgg())
   const before = await t.list()
   await t.projects.followTree()
-  expect(t.projects.versionNames('shop')).toEqual(['a-hash', 'r10', 'r9'])
-  expect(t.projects.names()).toEqual(['shop'])
+  expect(t.projects.catalog.versionNames('shop')).toEqual(['a-hash', 'r10', 'r9'])
+  expect(t.projects.catalog.names()).toEqual(['shop'])
   expect(await t.list()).toEqual(before)
 })
 
 test('a directory that cannot be made stops the start, named', async () => {
   await using t = await openRoom()
   await writeFile(join(t.directory, 'file'), '')
-  await expect(openEggTree(join(t.directory, 'file', 'eggs'), silentLogger)).rejects.toThrow('Correct eggs_dir')
+  await expect(EggTree.open(join(t.directory, 'file', 'eggs'), silentLogger)).rejects.toThrow('Correct eggs_dir')
 })
 
 test.skipIf(process.platform === 'win32')('a pipe among the eggs holds up no start', async () => {
@@ -87,5 +87,5 @@ test.skipIf(process.platform === 'win32')('a pipe among the eggs holds up no sta
   await mkdir(join(t.directory, 'shop'), { recursive: true })
   execFileSync('mkfifo', [join(t.directory, 'shop', '1.egg')])
   await t.projects.followTree()
-  expect(t.projects.find('shop', '1')).toBeNull()
+  expect(t.projects.catalog.find('shop', '1')).toBeNull()
 })

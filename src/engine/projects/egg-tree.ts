@@ -6,47 +6,44 @@ import { sanitiseVersion } from '../../shared/ids.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { problemOfPathPart } from './names.ts'
 
+export interface EggName {
+  project: ProjectName
+  version: VersionName
+}
+
 /**
  * Our eggs once more, laid out as Scrapyd does (scrapyd-protocol.md, 4.1): `PROJECT/VERSION.egg`. So a Scrapyd that is started on
  * this directory has the same projects. The store is the truth; the tree follows it: an egg is in the store before it is
  * here, and gone from here before it is gone from the store. Copies, not links: whoever writes into the tree by hand must
  * not write into the eggs that spiders run from.
  */
-export interface EggTree {
-  /** Puts a copy of `file` in place, whole or not at all. Does nothing where the same bytes are there. */
-  put(egg: EggName, file: string): Promise<void>
-  remove(egg: EggName): Promise<void>
-  /**
-   * Makes the tree follow the store again: puts what is missing, and sets aside what is another egg than ours. Returns what is
-   * there besides: eggs that an operator copied here, as one does with Scrapyd. Ascending as Scrapyd lists them.
-   */
-  repair(eggs: (EggName & { file(): Promise<string | null> })[]): Promise<(EggName & { path: string })[]>
-}
+export class EggTree {
+  readonly #directory: string
+  readonly #logger: Logger
 
-export interface EggName {
-  project: ProjectName
-  version: VersionName
-}
-
-/** Opens the tree, made where it is not there. Rejects with DATA_DIRECTORY_UNUSABLE. */
-export async function openEggTree(directory: string, logger: Logger): Promise<EggTree> {
-  try {
-    await mkdir(directory, { recursive: true })
-  } catch (error) {
-    throw new ScrapdeckError(
-      'DATA_DIRECTORY_UNUSABLE',
-      `The directory of eggs ${directory} cannot be made (${(error as Error).message}). Correct eggs_dir`,
-      { cause: error }
-    )
+  private constructor(directory: string, logger: Logger) {
+    this.#directory = directory
+    this.#logger = logger
   }
-  const pathOf = ({ project, version }: EggName) => join(directory, project, `${sanitiseVersion(version)}.egg`)
 
-  async function put(egg: EggName, file: string): Promise<void> {
-    const path = pathOf(egg)
+  /** Opens the tree, created if it does not exist. Rejects with DATA_DIRECTORY_UNUSABLE. */
+  static async open(directory: string, logger: Logger): Promise<EggTree> {
+    try {
+      await mkdir(directory, { recursive: true })
+    } catch (error) {
+      const text = `The egg directory ${directory} cannot be created (${(error as Error).message}). Correct eggs_dir`
+      throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text, { cause: error })
+    }
+    return new EggTree(directory, logger)
+  }
+
+  /** Puts a copy of `file` in place, whole or not at all. Does nothing where the same bytes are there. */
+  async put(egg: EggName, file: string): Promise<void> {
+    const path = this.#pathOf(egg)
     if (await hasSameBytes(path, file)) return
-    await mkdir(join(directory, egg.project), { recursive: true })
+    await mkdir(join(this.#directory, egg.project), { recursive: true })
     // Scrapyd and we pass over names with a dot first.
-    const draft = join(directory, egg.project, `.${sanitiseVersion(egg.version)}.egg.part`)
+    const draft = join(this.#directory, egg.project, `.${sanitiseVersion(egg.version)}.egg.part`)
     // What stands there is not written into: a spider may have left a pipe.
     await rm(draft, { recursive: true, force: true })
     await copyFile(file, draft, constants.COPYFILE_FICLONE)
@@ -56,40 +53,46 @@ export async function openEggTree(directory: string, logger: Logger): Promise<Eg
     await rename(draft, path)
   }
 
-  return {
-    put,
-    async remove(egg) {
-      await rm(pathOf(egg), { force: true })
-      // An empty directory would be a project to Scrapyd. Where something else is left in it, it stays.
-      await rmdir(join(directory, egg.project)).catch(() => {})
-    },
-    async repair(eggs) {
-      const ours = new Set(eggs.map(pathOf))
-      for (const egg of eggs) {
-        const file = await egg.file()
-        const path = pathOf(egg)
-        if (file === null || (await hasSameBytes(path, file))) continue
-        if (await isThere(path)) {
-          await rename(path, `${path}.set-aside`)
-          logger.warn(
-            { path: `${path}.set-aside` },
-            'an egg in eggs_dir was changed by hand: it is set aside, and ours is back; upload it to replace the version'
-          )
-        }
-        await put(egg, file)
+  async remove(egg: EggName): Promise<void> {
+    await rm(this.#pathOf(egg), { force: true })
+    // An empty directory would be a project to Scrapyd. Where something else is left in it, it stays.
+    await rmdir(join(this.#directory, egg.project)).catch(() => {})
+  }
+
+  /**
+   * Makes the tree follow the store again: puts what is missing, and sets aside what is another egg than ours. Returns what is
+   * there besides: eggs that an operator copied here, as one does with Scrapyd. Ascending as Scrapyd lists them.
+   */
+  async repair(eggs: (EggName & { file(): Promise<string | null> })[]): Promise<(EggName & { path: string })[]> {
+    const ours = new Set(eggs.map((egg) => this.#pathOf(egg)))
+    for (const egg of eggs) {
+      const file = await egg.file()
+      const path = this.#pathOf(egg)
+      if (file === null || (await hasSameBytes(path, file))) continue
+      if (await isThere(path)) {
+        await rename(path, `${path}.set-aside`)
+        this.#logger.warn(
+          { path: `${path}.set-aside` },
+          'an egg in eggs_dir was changed by hand: it is set aside, and ours is back; upload it to replace the version'
+        )
       }
-      const found: (EggName & { path: string })[] = []
-      for (const project of await listDirectories(directory)) {
-        for (const name of await readdir(join(directory, project))) {
-          const path = join(directory, project, name)
-          if (name.startsWith('.') && name.endsWith('.egg.part')) await rm(path, { force: true })
-          else if (!name.startsWith('.') && name.endsWith('.egg') && !ours.has(path) && (await isFile(path))) {
-            found.push({ project, version: name.slice(0, -'.egg'.length), path })
-          }
-        }
-      }
-      return found
+      await this.put(egg, file)
     }
+    const found: (EggName & { path: string })[] = []
+    for (const project of await listDirectories(this.#directory)) {
+      for (const name of await readdir(join(this.#directory, project))) {
+        const path = join(this.#directory, project, name)
+        if (name.startsWith('.') && name.endsWith('.egg.part')) await rm(path, { force: true })
+        else if (!name.startsWith('.') && name.endsWith('.egg') && !ours.has(path) && (await isFile(path))) {
+          found.push({ project, version: name.slice(0, -'.egg'.length), path })
+        }
+      }
+    }
+    return found
+  }
+
+  #pathOf({ project, version }: EggName): string {
+    return join(this.#directory, project, `${sanitiseVersion(version)}.egg`)
   }
 }
 

@@ -109,11 +109,11 @@ test('without Python an egg is kept, any spider is right, and it is listed once 
     }
   })
   await t.projects.upload(await anEgg(), { version: '1' })
-  expect(t.projects.resolve('shop', '1', 'anything')).toMatchObject({ spiders: null })
+  expect(t.projects.catalog.resolve('shop', '1', 'anything')).toMatchObject({ spiders: null })
   t.room.listSpiders = async () => ['late']
   await t.projects.listMissingSpiders()
-  expect(t.projects.spidersOf('shop', null)).toEqual(['late'])
-  expect(t.projects.find('shop', '1')!.deployments).toHaveLength(1)
+  expect(t.projects.catalog.spidersOf('shop', null)).toEqual(['late'])
+  expect(t.projects.catalog.find('shop', '1')!.deployments).toHaveLength(1)
 })
 
 test('a replaced version is on nodes as the egg it was, and the old egg is gone here', async () => {
@@ -150,7 +150,7 @@ test('as Scrapyd does, a version in use is replaced and deleted where that is al
   const eggs = async () => (await t.blobs.list('eggs/')).map(({ name }) => name.slice(5)).sort()
   expect(await eggs()).toEqual([first.sha256!, second.sha256!].sort())
   await t.projects.deleteVersion('shop', '1')
-  expect(t.projects.names()).toEqual([])
+  expect(t.projects.catalog.names()).toEqual([])
   expect(await eggs()).toHaveLength(2)
   // A restart while it runs, its end, and the next start.
   await t.room.open()
@@ -169,7 +169,7 @@ test('two versions can be one egg: it goes with the last of them', async () => {
   await t.projects.deleteVersion('shop', '1')
   expect(await t.projects.eggBytes('shop', '2')).toEqual(Buffer.from(egg))
   await t.projects.deleteProject('shop')
-  expect(t.projects.names()).toEqual([])
+  expect(t.projects.catalog.names()).toEqual([])
   expect(await t.blobs.list('eggs/')).toEqual([])
 })
 
@@ -177,40 +177,40 @@ test('the latest is the newest upload; two uploads in one second get two version
   await using t = await openRoom()
   await t.projects.upload(await anEgg(), {})
   await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), {})
-  expect(t.projects.versionNames('shop')).toEqual(['20260131T120000', '20260131T120001'])
-  expect(t.projects.versionToRun('shop', null)).toBe('20260131T120001')
-  expect(t.projects.versionToRun('shop', '20260131T120000')).toBe('20260131T120000')
-  expect(t.projects.versionToRun('shop', '9')).toBeNull()
+  expect(t.projects.catalog.versionNames('shop')).toEqual(['20260131T120000', '20260131T120001'])
+  expect(t.projects.catalog.versionToRun('shop', null)).toBe('20260131T120001')
+  expect(t.projects.catalog.versionToRun('shop', '20260131T120000')).toBe('20260131T120000')
+  expect(t.projects.catalog.versionToRun('shop', '9')).toBeNull()
 })
 
 test('what is not there is told with what is near', async () => {
   await using t = await openRoom()
   await t.projects.upload(await anEgg(), { version: '1.0' })
-  expect(() => t.projects.resolve('shpo', null, 'prices')).toThrow(
+  expect(() => t.projects.catalog.resolve('shpo', null, 'prices')).toThrow(
     'No node and no upload has a project "shpo". Deploy it first.'
   )
-  expect(() => t.projects.resolve('shop', '9', 'prices')).toThrow('no version "9". It has "1.0".')
-  expect(() => t.projects.resolve('shop', null, 'x')).toThrow('no spider "x". It has "prices"')
-  expect(() => t.projects.resolve('shops', null, 'prices')).toThrow('Did you mean "shop"?')
-  expect(() => t.projects.resolve('shop', '1.1', 'prices')).toThrow('no version "1.1". Did you mean "1.0"?')
-  expect(() => t.projects.resolve('shop', null, 'price')).toThrow('no spider "price". Did you mean "prices"?')
-  expect(t.projects.resolve('shop', '1_0', 'prices').version).toBe('1.0')
+  expect(() => t.projects.catalog.resolve('shop', '9', 'prices')).toThrow('no version "9". It has "1.0".')
+  expect(() => t.projects.catalog.resolve('shop', null, 'x')).toThrow('no spider "x". It has "prices"')
+  expect(() => t.projects.catalog.resolve('shops', null, 'prices')).toThrow('Did you mean "shop"?')
+  expect(() => t.projects.catalog.resolve('shop', '1.1', 'prices')).toThrow('no version "1.1". Did you mean "1.0"?')
+  expect(() => t.projects.catalog.resolve('shop', null, 'price')).toThrow('no spider "price". Did you mean "prices"?')
+  expect(t.projects.catalog.resolve('shop', '1_0', 'prices').version).toBe('1.0')
 })
 
 test("versions seen on nodes are known in the node's order, run as its latest, and vanish with the last node", async () => {
   await using t = await openRoom()
   await t.projects.recordSeenOnNode('n1', 'old', ['1_10', '1_9'], ['a', 'b'])
   await t.projects.recordSeenOnNode('n2', 'old', ['1_9'])
-  expect(t.projects.versionNames('old')).toEqual(['1_10', '1_9'])
-  expect(t.projects.latestVersion('old')).toBe('1_9')
-  expect(t.projects.spidersOf('old', null)).toEqual(['a', 'b'])
-  expect(t.projects.resolve('old', '1.9', 'a')).toMatchObject({ sha256: null, version: '1_9' })
-  expect(() => t.projects.requireEgg('old', '1_9')).toThrow('only seen on nodes')
+  expect(t.projects.catalog.versionNames('old')).toEqual(['1_10', '1_9'])
+  expect(t.projects.catalog.latestVersion('old')).toBe('1_9')
+  expect(t.projects.catalog.spidersOf('old', null)).toEqual(['a', 'b'])
+  expect(t.projects.catalog.resolve('old', '1.9', 'a')).toMatchObject({ sha256: null, version: '1_9' })
+  expect(() => t.projects.catalog.requireEgg('old', '1_9')).toThrow('only seen on nodes')
   await t.clock.advanceBy(61_000)
   await t.projects.recordProjectsOnNode('n1', ['other'])
-  expect(t.projects.versionNames('old')).toEqual(['1_9'])
+  expect(t.projects.catalog.versionNames('old')).toEqual(['1_9'])
   await t.projects.forgetNode('n2')
-  expect(t.projects.names()).toEqual([])
+  expect(t.projects.catalog.names()).toEqual([])
   expect(await t.store.listVersions()).toEqual([])
 })
 
@@ -218,8 +218,8 @@ test('names from a hostile node are not taken', async () => {
   await using t = await openRoom()
   await t.projects.recordSeenOnNode('n1', '../..', ['1'])
   await t.projects.recordSeenOnNode('n1', 'fine', ['', 'a\nb', 'x'.repeat(201), '1'])
-  expect(t.projects.names()).toEqual(['fine'])
-  expect(t.projects.versionNames('fine')).toEqual(['1'])
+  expect(t.projects.catalog.names()).toEqual(['fine'])
+  expect(t.projects.catalog.versionNames('fine')).toEqual(['1'])
 })
 
 test('a sending that a killed engine left behind is absent after the next start', async () => {
@@ -232,6 +232,6 @@ test('a sending that a killed engine left behind is absent after the next start'
     error: null,
     changedAtMs: 1
   })
-  expect((await t.room.open()).find('shop', '1')!.deployments.map(({ nodeId }) => nodeId)).toEqual(['local'])
+  expect((await t.room.open()).catalog.find('shop', '1')!.deployments.map(({ nodeId }) => nodeId)).toEqual(['local'])
   expect((await t.store.listVersions())[0]!.deployments).toHaveLength(1)
 })

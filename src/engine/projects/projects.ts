@@ -43,7 +43,7 @@ export interface ProjectsOptions {
   /** For local copies of eggs. */
   eggDirectory: string
   /** The same eggs in Scrapyd's layout. */
-  tree?: EggTree
+  tree?: Pick<EggTree, keyof EggTree>
   /** Projects that run without an egg, by name (`[settings]` of scrapyd.conf). */
   settingsProjects?: Record<string, SettingsSource>
   /** As listSpidersOfEgg, for a project without one. */
@@ -62,7 +62,8 @@ export interface ProjectsOptions {
  */
 export class Projects {
   readonly #options: ProjectsOptions
-  readonly #catalog = new Catalog()
+  /** What there is; changed here only. */
+  readonly catalog = new Catalog()
   readonly #files: EggFiles
   readonly #keeping: EggKeeping
   readonly #intake: EggIntake
@@ -78,7 +79,7 @@ export class Projects {
     this.#options = options
     this.#settings = settings
     this.#files = new EggFiles({ directory: eggDirectory, blobs })
-    const parts = { ...options, files: this.#files, catalog: this.#catalog }
+    const parts = { ...options, files: this.#files, catalog: this.catalog }
     this.#keeping = new EggKeeping(parts)
     this.#intake = new EggIntake({ ...parts, keeping: this.#keeping, exclusively: this.#exclusively })
     this.#seen = new SeenOnNodes({ ...parts, forget: (stored) => this.#forget(stored) })
@@ -95,7 +96,7 @@ export class Projects {
       for (const { nodeId, state } of stored.deployments) {
         if (state === 'sending') await store.deleteDeployment(nodeId, stored.project, stored.version)
       }
-      projects.#catalog.remember({ ...stored, deployments: sure })
+      projects.catalog.remember({ ...stored, deployments: sure })
     }
     await projects.#keeping.removeLeft()
     return projects
@@ -109,72 +110,9 @@ export class Projects {
     return this.#intake.upload(archive, names, inUse === 'allow')
   }
 
-  names(): string[] {
-    return this.#catalog.names()
-  }
-
-  /** Ascending, the latest last; null for an unknown project. */
-  versionNames(project: ProjectName): string[] | null {
-    if (!this.#catalog.isKnown(project)) return null
-    return this.#catalog.ascending(project).flatMap(({ version }) => (version === WITHOUT_EGG ? [] : [version]))
-  }
-
-  /** The version that a job without one gets: our highest (version-order.ts), or newest where names tell no order, else a node's latest. */
-  latestVersion(project: ProjectName): string | null {
-    return this.#catalog.latestVersion(project)
-  }
-
-  /** The version a job gets when sent now, in our spelling; null when there is none. */
-  versionToRun(project: ProjectName, version: VersionName | null): string | null {
-    if (version === null) return this.#catalog.latestVersion(project)
-    return this.#catalog.find(project, version)?.version ?? null
-  }
-
-  /** Throws PROJECT_NOT_FOUND, VERSION_NOT_FOUND, SPIDER_NOT_FOUND, with near names. Where the spiders are not known, any is right. */
-  resolve(project: ProjectName, version: VersionName | null, spider: string): StoredVersion {
-    return this.#catalog.resolve(project, version, spider)
-  }
-
-  requireProject(project: ProjectName): readonly StoredVersion[] {
-    return this.#catalog.requireProject(project)
-  }
-
-  /** Version null: the latest. */
-  requireVersion(project: ProjectName, version: VersionName | null): StoredVersion {
-    return this.#catalog.requireVersion(project, version)
-  }
-
-  /** As requireVersion, and VERSION_NOT_FOUND where we have no egg of it. */
-  requireEgg(project: ProjectName, version: VersionName): StoredVersion {
-    return this.#catalog.requireEgg(project, version)
-  }
-
-  find(project: ProjectName, version: VersionName): StoredVersion | null {
-    return this.#catalog.find(project, version)
-  }
-
-  /** What we know of a version on one node. */
-  deploymentOn(nodeId: NodeId, stored: StoredVersion): Deployment | undefined {
-    return this.#catalog.deploymentOn(nodeId, stored)
-  }
-
-  /** Empty where they are not known. */
-  spidersOf(project: ProjectName, version: VersionName | null): string[] {
-    return this.#catalog.requireVersion(project, version).spiders ?? []
-  }
-
-  /** Of all its versions. */
-  allSpidersOf(project: ProjectName): string[] {
-    return [...new Set(this.#catalog.ascending(project).flatMap(({ spiders }) => spiders ?? []))].sort()
-  }
-
-  knowsSpiders(project: ProjectName, version: VersionName): boolean {
-    return (this.#catalog.find(project, version)?.spiders ?? null) !== null
-  }
-
   describe(): Project[] {
-    return this.#catalog.names().map((name) => {
-      const versions = this.#catalog.ascending(name)
+    return this.catalog.names().map((name) => {
+      const versions = this.catalog.ascending(name)
       const warnings = this.#warningsOf(name)
       const latestVersion = versions.at(-1)?.version ?? null
       const described = versions.map((stored) => ({ ...stored, orderWarning: warnings.get(stored.version) ?? null }))
@@ -184,7 +122,7 @@ export class Projects {
 
   /** Projects whose versions Scrapyds order differently, and why (version-order-warnings.ts). */
   orderWarnings(): { project: ProjectName; text: string }[] {
-    return this.#catalog.names().flatMap((project) => {
+    return this.catalog.names().flatMap((project) => {
       const text = [...this.#warningsOf(project).values()][0]
       return text === undefined ? [] : [{ project, text }]
     })
@@ -197,14 +135,14 @@ export class Projects {
 
   /** Also for a project that is not known yet: what it needs can be there before its first egg. Throws BAD_INPUT for a name that none can have. */
   async configure(project: ProjectName, next: ProjectSettings): Promise<void> {
-    if (!this.#catalog.isKnown(project)) checkProjectName(project)
+    if (!this.catalog.isKnown(project)) checkProjectName(project)
     await this.#options.store.putProjectSettings(project, next)
     this.#settings.set(project, next)
   }
 
   /** A local file for Python to import; null when we have no egg of it. */
   async eggFile(project: ProjectName, version: VersionName): Promise<string | null> {
-    const stored = this.#catalog.find(project, version)
+    const stored = this.catalog.find(project, version)
     return stored?.sha256 ? this.#files.pathOf({ ...stored, sha256: stored.sha256 }) : null
   }
 
@@ -221,12 +159,12 @@ export class Projects {
   async followTree(): Promise<void> {
     const { tree, logger } = this.#options
     if (tree === undefined) return
-    const ours = this.#catalog.all().filter((one) => one.sha256 !== null)
+    const ours = this.catalog.all().filter((one) => one.sha256 !== null)
     const found = await tree.repair(
       ours.map(({ project, version }) => ({ project, version, file: () => this.eggFile(project, version) }))
     )
     for (const { project, version, path } of found) {
-      if (this.#catalog.find(project, version)?.sha256) continue
+      if (this.catalog.find(project, version)?.sha256) continue
       try {
         await this.upload(await readFile(path), { project, version })
         logger.info({ path }, 'an egg that was copied into eggs_dir was added')
@@ -238,13 +176,13 @@ export class Projects {
 
   /** The egg, to send. Throws as requireEgg does. */
   async eggBytes(project: ProjectName, version: VersionName): Promise<Uint8Array> {
-    return this.#options.blobs.read(`eggs/${this.#catalog.requireEgg(project, version).sha256}`)
+    return this.#options.blobs.read(`eggs/${this.catalog.requireEgg(project, version).sha256}`)
   }
 
   /** Lists the spiders of eggs that came while there was no Python. */
   async listMissingSpiders(): Promise<void> {
     await this.#withoutEgg.listSpiders()
-    for (const stored of this.#catalog.all()) {
+    for (const stored of this.catalog.all()) {
       if (stored.spiders === null && stored.sha256 !== null) await this.#intake.listAgain(stored)
     }
   }
@@ -268,7 +206,7 @@ export class Projects {
   async recordProjectsOnNode(nodeId: NodeId, listed: string[], askedAtMs = this.#options.clock.nowMs()): Promise<void> {
     if (nodeId === LOCAL_NODE_ID) return
     await this.#exclusively(async () => {
-      for (const project of this.#catalog.stored().filter((name) => !listed.includes(name))) {
+      for (const project of this.catalog.stored().filter((name) => !listed.includes(name))) {
         await this.#seen.recordSeen({ nodeId, project, versions: [], spiders: null, askedAtMs })
       }
     })
@@ -277,20 +215,20 @@ export class Projects {
   /** What a node listed of a version that has no list yet. */
   recordSpiders(project: ProjectName, version: VersionName, spiders: string[]): Promise<void> {
     return this.#exclusively(async () => {
-      const stored = this.#catalog.find(project, version)
+      const stored = this.catalog.find(project, version)
       if (stored === null || stored.spiders !== null) return
       await this.#options.store.putVersion({ ...stored, spiders })
-      this.#catalog.remember({ ...stored, spiders })
+      this.catalog.remember({ ...stored, spiders })
     })
   }
 
   recordDeployment(project: ProjectName, version: VersionName, deployment: Deployment): Promise<void> {
     return this.#exclusively(async () => {
       await this.#options.store.putDeployment(project, version, deployment)
-      const stored = this.#catalog.find(project, version)
+      const stored = this.catalog.find(project, version)
       if (stored === null) return
       const others = stored.deployments.filter(({ nodeId }) => nodeId !== deployment.nodeId)
-      this.#catalog.remember({ ...stored, deployments: [...others, deployment] })
+      this.catalog.remember({ ...stored, deployments: [...others, deployment] })
     })
   }
 
@@ -302,15 +240,15 @@ export class Projects {
   /** The node was removed, and the store knows: forgets what was on it. */
   forgetNode(nodeId: NodeId): Promise<void> {
     return this.#exclusively(async () => {
-      for (const project of this.#catalog.names()) {
-        for (const { version } of this.#catalog.ascending(project)) await this.#seen.drop(nodeId, project, version)
+      for (const project of this.catalog.names()) {
+        for (const { version } of this.catalog.ascending(project)) await this.#seen.drop(nodeId, project, version)
       }
     })
   }
 
   /** Deletes the version and its egg. Neither nodes nor jobs that need it are looked at: see ProjectCommands. */
   async deleteVersion(project: ProjectName, version: VersionName): Promise<void> {
-    const stored = this.#catalog.requireVersion(project, version)
+    const stored = this.catalog.requireVersion(project, version)
     if (stored.version === WITHOUT_EGG) {
       throw new ScrapdeckError(
         'VERSION_NOT_FOUND',
@@ -321,7 +259,7 @@ export class Projects {
   }
 
   async deleteProject(project: ProjectName): Promise<void> {
-    const versions = this.#catalog.requireProject(project).filter(({ version }) => version !== WITHOUT_EGG)
+    const versions = this.catalog.requireProject(project).filter(({ version }) => version !== WITHOUT_EGG)
     if (versions.length === 0) {
       throw new ScrapdeckError(
         'PROJECT_NOT_FOUND',
@@ -333,11 +271,11 @@ export class Projects {
 
   /** By version. Asked for with every change of a problem: made anew only when the versions are others. */
   #warningsOf(project: ProjectName): ReadonlyMap<string, string> {
-    const versions = this.#catalog.ascending(project)
+    const versions = this.catalog.ascending(project)
     const known = this.#warnings.get(versions)
     if (known !== undefined) return known
     const ours = versions.filter(({ sha256 }) => sha256 !== null).map(({ version }) => version)
-    const made = orderWarnings(ours, this.#catalog.latestVersion(project))
+    const made = orderWarnings(ours, this.catalog.latestVersion(project))
     this.#warnings.set(versions, made)
     return made
   }
@@ -347,7 +285,7 @@ export class Projects {
     // From the tree first: what is in the tree alone would be added again.
     if (stored.sha256) await tree?.remove(stored)
     await store.deleteVersion(stored.project, stored.version)
-    this.#catalog.forget(stored)
+    this.catalog.forget(stored)
     if (stored.sha256) await this.#keeping.removeUnused(stored.sha256, stored)
   }
 }

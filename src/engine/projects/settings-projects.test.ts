@@ -40,12 +40,12 @@ test('a project of [settings] is listed without versions, and its spiders run he
   await using t = await openRoom()
   await t.projects.listMissingSpiders()
   expect(t.asked).toEqual(['shop'])
-  expect(t.projects.names()).toEqual(['shop'])
-  expect(t.projects.versionNames('shop')).toEqual([])
-  expect(t.projects.spidersOf('shop', null)).toEqual(['prices'])
-  expect(t.projects.versionToRun('shop', null)).toBe(WITHOUT_EGG)
-  expect(t.projects.resolve('shop', null, 'prices').version).toBe(WITHOUT_EGG)
-  expect(() => t.projects.resolve('shop', null, 'nothing')).toThrow('no spider "nothing"')
+  expect(t.projects.catalog.names()).toEqual(['shop'])
+  expect(t.projects.catalog.versionNames('shop')).toEqual([])
+  expect(t.projects.catalog.spidersOf('shop', null)).toEqual(['prices'])
+  expect(t.projects.catalog.versionToRun('shop', null)).toBe(WITHOUT_EGG)
+  expect(t.projects.catalog.resolve('shop', null, 'prices').version).toBe(WITHOUT_EGG)
+  expect(() => t.projects.catalog.resolve('shop', null, 'nothing')).toThrow('no spider "nothing"')
   expect(await t.projects.source('shop', WITHOUT_EGG)).toEqual(SHOP)
   expect(t.distribution.stateOf('local', 'shop', WITHOUT_EGG)).toBe('present')
   expect(t.distribution.stateOf('another', 'shop', WITHOUT_EGG)).toBe('never')
@@ -53,7 +53,7 @@ test('a project of [settings] is listed without versions, and its spiders run he
 
 test('any version asked of it is not found, and there is nothing to delete', async () => {
   await using t = await openRoom()
-  expect(() => t.projects.resolve('shop', '1', 'prices')).toThrow('no version "1"')
+  expect(() => t.projects.catalog.resolve('shop', '1', 'prices')).toThrow('no version "1"')
   await expect(t.projects.deleteVersion('shop', '1')).rejects.toMatchObject({ code: 'VERSION_NOT_FOUND' })
   await expect(t.projects.deleteVersion('shop', WITHOUT_EGG)).rejects.toMatchObject({ code: 'VERSION_NOT_FOUND' })
   await expect(t.projects.deleteProject('shop')).rejects.toMatchObject({ code: 'PROJECT_NOT_FOUND' })
@@ -62,7 +62,7 @@ test('any version asked of it is not found, and there is nothing to delete', asy
 test('with an egg, the egg is on the path and the configured settings hold, until it is deleted', async () => {
   await using t = await openRoom()
   const { version } = await t.projects.upload(await anEgg(), { project: 'shop', version: '1' })
-  expect(t.projects.versionToRun('shop', null)).toBe('1')
+  expect(t.projects.catalog.versionToRun('shop', null)).toBe('1')
   expect(t.projects.describe()[0]?.versions.map((one) => one.version)).toEqual(['1'])
   const egg = await t.projects.eggFile('shop', version)
   expect(await t.projects.source('shop', version)).toEqual({
@@ -70,7 +70,7 @@ test('with an egg, the egg is on the path and the configured settings hold, unti
     path: [egg, '/srv/shop']
   })
   await t.projects.deleteProject('shop')
-  expect(t.projects.versionToRun('shop', null)).toBe(WITHOUT_EGG)
+  expect(t.projects.catalog.versionToRun('shop', null)).toBe(WITHOUT_EGG)
 })
 
 test('a name or module that cannot be is refused at the start', async () => {

@@ -47,7 +47,7 @@ export class ScrapydCommands implements FleetAsScrapyd {
 
   constructor(parts: ScrapydCommandsParts) {
     this.#parts = parts
-    this.#files = new ScrapydFiles(parts)
+    this.#files = new ScrapydFiles({ ...parts, catalog: parts.projects.catalog })
     this.#lists = new ScrapydJobLists({ ...parts, files: this.#files })
   }
 
@@ -61,7 +61,7 @@ export class ScrapydCommands implements FleetAsScrapyd {
   }
 
   async requireSpider(project: ProjectName, version: VersionName | null, spider: string): Promise<void> {
-    this.#parts.projects.resolve(project, version, spider)
+    this.#parts.projects.catalog.resolve(project, version, spider)
   }
 
   async schedule(request: ScrapydScheduleRequest): Promise<{ jobid: string }> {
@@ -104,18 +104,18 @@ export class ScrapydCommands implements FleetAsScrapyd {
   }
 
   async listProjects(): Promise<string[]> {
-    return this.#parts.projects.names()
+    return this.#parts.projects.catalog.names()
   }
 
   async listVersions(project: ProjectName): Promise<string[]> {
-    return (this.#parts.projects.versionNames(project) ?? []).map(sanitiseVersion)
+    return (this.#parts.projects.catalog.versionNames(project) ?? []).map(sanitiseVersion)
   }
 
   async listSpiders(project: ProjectName, version: VersionName | null): Promise<string[]> {
     const { projects } = this.#parts
-    const stored = projects.requireVersion(project, version)
+    const stored = projects.catalog.requireVersion(project, version)
     if (stored.spiders === null) await this.#listSpidersOnNodes(project, stored.version)
-    return projects.spidersOf(project, version)
+    return projects.catalog.spidersOf(project, version)
   }
 
   async listJobs(project: ProjectName | null, finishedToKeep: number): Promise<ScrapydJobs> {
@@ -136,7 +136,7 @@ export class ScrapydCommands implements FleetAsScrapyd {
   }
 
   #requireProject(project: ProjectName): void {
-    if (this.#parts.projects.versionNames(project) === null) {
+    if (this.#parts.projects.catalog.versionNames(project) === null) {
       throw new ScrapdeckError('PROJECT_NOT_FOUND', `No node and no upload has a project "${project}"`)
     }
   }
@@ -144,7 +144,7 @@ export class ScrapydCommands implements FleetAsScrapyd {
   /** Of a version that nobody has listed yet: a node that has it is asked. */
   async #listSpidersOnNodes(project: ProjectName, version: VersionName): Promise<void> {
     const { projects, fleet } = this.#parts
-    for (const { nodeId, state } of projects.find(project, version)?.deployments ?? []) {
+    for (const { nodeId, state } of projects.catalog.find(project, version)?.deployments ?? []) {
       const node = fleet.get(nodeId)
       if (node === undefined || state !== 'present') continue
       try {

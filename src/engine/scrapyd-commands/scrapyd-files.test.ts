@@ -21,7 +21,7 @@ beforeEach(async () => {
   files = new ScrapydFiles({
     store: {} as Store,
     fleet: { list: () => [] } as unknown as Fleet,
-    projects: { names: () => [], allSpidersOf: () => [] },
+    catalog: { names: () => [], allSpidersOf: () => [] },
     jobLogs: {} as JobLogs,
     directories: { logs: join(base, 'logs'), items: null }
   })

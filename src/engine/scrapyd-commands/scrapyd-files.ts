@@ -8,7 +8,7 @@ import type { JobLogs } from '../nodes/job-logs.ts'
 import type { LogRange } from '../nodes/node-client.ts'
 import { toClientError } from '../nodes/node-failure.ts'
 import { problemOfPathPart } from '../projects/names.ts'
-import type { Projects } from '../projects/projects.ts'
+import type { Catalog } from '../projects/catalog.ts'
 import { openRegularFile } from '../runtime/regular-file.ts'
 import type { StoredJob } from '../store/records.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
@@ -17,7 +17,7 @@ import type { FileTree, ScrapydDirectory, ScrapydFile } from './fleet-as-scrapyd
 export interface ScrapydFilesParts {
   store: JobReader & AttemptReader
   fleet: Fleet
-  projects: Pick<Projects, 'names' | 'allSpidersOf'>
+  catalog: Pick<Catalog, 'names' | 'allSpidersOf'>
   jobLogs: JobLogs
   /** Of this machine's runs; null: there are none. */
   directories: Record<FileTree, string | null>
@@ -105,10 +105,10 @@ export class ScrapydFiles {
   /** Projects, then spiders, then logs of runs on other nodes. */
   async #listOnNodes([project, spider, ...deeper]: string[]): Promise<Entry[]> {
     const unknown = { sizeBytes: null, modifiedAtMs: null }
-    const { projects, store } = this.#parts
-    if (project === undefined) return projects.names().map((name) => ({ name, isDirectory: true, ...unknown }))
+    const { catalog, store } = this.#parts
+    if (project === undefined) return catalog.names().map((name) => ({ name, isDirectory: true, ...unknown }))
     if (spider === undefined) {
-      return projects.allSpidersOf(project).map((name) => ({ name, isDirectory: true, ...unknown }))
+      return catalog.allSpidersOf(project).map((name) => ({ name, isDirectory: true, ...unknown }))
     }
     if (deeper.length > 0) return []
     const used = new Set<string>()

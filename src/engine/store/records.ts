@@ -54,6 +54,25 @@ export interface NewJob {
   entry: TimelineEntry
 }
 
+/** What a new job has where nobody asked for more: it runs at once, on any node, without limits. */
+export const PLAIN_JOB: Omit<NewJob, 'id' | 'jobid' | 'project' | 'spider' | 'source' | 'entry'> = {
+  version: null,
+  settings: {},
+  args: {},
+  secretNames: [],
+  limits: null,
+  retry: null,
+  notBeforeMs: null,
+  expiresAtMs: null,
+  noOverlap: false,
+  after: [],
+  dedupe: null,
+  priority: 0,
+  placement: { nodeId: null, tags: [] },
+  scheduleId: null,
+  nominalMs: null
+}
+
 /** A job as the store knows it: all of the contract's Job but what only the live engine can tell. */
 export type StoredJob = Omit<Job, 'waiting' | 'unknownSinceMs'>
 

@@ -1,14 +1,15 @@
 import { ScheduleSettings } from '../../shared/contract/index.ts'
 import type { TimelineEntry } from '../job-rules/attempt-change.ts'
-import type {
-  AttemptStart,
-  NewFiring,
-  NewJob,
-  Retention,
-  StoredBackfill,
-  StoredNode,
-  StoredSchedule,
-  StoredVersion
+import {
+  type AttemptStart,
+  type NewFiring,
+  type NewJob,
+  PLAIN_JOB,
+  type Retention,
+  type StoredBackfill,
+  type StoredNode,
+  type StoredSchedule,
+  type StoredVersion
 } from '../store/records.ts'
 
 /** Where builders' time begins; each thing built is a millisecond younger than the one before. */
@@ -30,26 +31,12 @@ export function aNewJob(over: Partial<NewJob> = {}): NewJob {
   const atMs = nextMs()
   const id = over.id ?? atMs.toString(16).padStart(12, '0').padEnd(32, '0')
   return {
+    ...PLAIN_JOB,
     id,
     jobid: id,
     project: 'shop',
-    version: null,
     spider: 'prices',
-    settings: {},
-    args: {},
-    secretNames: [],
-    limits: null,
-    retry: null,
-    notBeforeMs: null,
-    expiresAtMs: null,
-    noOverlap: false,
-    after: [],
-    dedupe: null,
-    priority: 0,
-    placement: { nodeId: null, tags: [] },
     source: 'api',
-    scheduleId: null,
-    nominalMs: null,
     entry: { atMs, text: 'asked for', evidence: {} },
     ...over
   }

@@ -54,8 +54,8 @@ export async function startDispatch(parts: {
     clock,
     // What our own code does wrong must not hide in a log that nobody reads.
     logger: { ...silentLogger, error: (facts, text) => console.error(text, facts) },
+    catalog: { versionToRun: (_project, version) => version ?? '1' },
     projects: {
-      versionToRun: (_project, version) => version ?? '1',
       settingsOf: () => ({ limits: parts.projectLimits ?? null })
     },
     cancelWaitsMs: parts.cancelWaitsMs ?? CANCEL_WAITS_MS,

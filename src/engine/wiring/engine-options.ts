@@ -62,7 +62,7 @@ export interface EngineOptions {
     createNodeClient?: (node: StoredNode, password: string | null) => NodeClient
     /** The transport of every Scrapyd client and of the probe. */
     connect?: typeof createConnection
-    eggTree?: EggTree
+    eggTree?: Pick<EggTree, keyof EggTree>
     loopDelay?: LoopDelay
     resolver?: NameResolver
     post?: Post

@@ -27,7 +27,7 @@ import { Alerts } from '../plugins/alerts.ts'
 import { openPlugins } from '../plugins/plugins.ts'
 import { WITHOUT_EGG } from '../projects/catalog.ts'
 import { buildEggFromFolder } from '../projects/egg-builder.ts'
-import { openEggTree } from '../projects/egg-tree.ts'
+import { EggTree } from '../projects/egg-tree.ts'
 import { Projects } from '../projects/projects.ts'
 import { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { describeStored, describeVolatile } from '../router/describe-changes.ts'
@@ -100,7 +100,7 @@ async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDis
     ...base,
     blobs,
     eggDirectory: join(layout.own, 'egg-files'),
-    tree: seams.eggTree ?? (await openEggTree(layout.eggs, logger)),
+    tree: seams.eggTree ?? (await EggTree.open(layout.eggs, logger)),
     settingsProjects: hasLocalNode(options) ? options.settingsProjects : undefined,
     listSpidersOfEgg: hasLocalNode(options)
       ? async (eggPath, project) => (await localNode.promise).listSpidersOfEgg(eggPath, project)
@@ -139,6 +139,7 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
       live,
       waiting,
       projects,
+      catalog: projects.catalog,
       distribution: eggs.distribution,
       cancelWaitsMs,
       secrets: base.secretBox,

@@ -103,7 +103,7 @@ export class LocalNodeRoom {
         slots: () => room.#slots,
         pythonPath: options.pythonPath,
         projectPythons: {
-          names: () => projects.names(),
+          names: () => projects.catalog.names(),
           of: (project) => projects.settingsOf(project).python
         },
         source: (project, version) => projects.source(project, version),

@@ -1,6 +1,6 @@
 import type { EngineOptions } from './engine-options.ts'
 import type { LocalNode } from '../launcher/local-node.ts'
-import { createPruner, type Pruner } from '../launcher/runs/prune-files.ts'
+import { Pruner } from '../launcher/runs/prune-files.ts'
 import type { NodeClient } from '../nodes/node-client.ts'
 import { DIRECT } from '../nodes/scrapyd/proxy.ts'
 import { createScrapydClient } from '../nodes/scrapyd/scrapyd-client.ts'
@@ -21,7 +21,7 @@ export function wireNodeClients(parts: {
   seams: Pick<NonNullable<EngineOptions['seams']>, 'createNodeClient' | 'connect'>
 }) {
   const { localNode, pruned, secretBox, clock, logger, seams } = parts
-  const pruner = pruned.keep === null ? null : createPruner({ ...pruned, keep: pruned.keep, logger })
+  const pruner = pruned.keep === null ? null : new Pruner({ ...pruned, keep: pruned.keep, logger })
 
   return { createClient, proxyUrlOf }
 

@@ -23,6 +23,7 @@ export function wireRouter(
     ...parts,
     crawlCommands: new CrawlCommands({
       ...parts,
+      catalog: parts.projects.catalog,
       findSchedule: (name) => scheduleReads.findByName(name),
       createSchedule: (settings) => scheduleCommands.create(settings)
     }),
@@ -31,7 +32,7 @@ export function wireRouter(
       nodes: parts.nodeCommands,
       discovery: parts.discoveryCommands,
       projects: parts.projectCommands,
-      deployed: parts.projects,
+      deployed: parts.projects.catalog,
       queue: parts.queueCommands,
       schedules: scheduleCommands,
       chains: parts.chainCommands,

@@ -149,7 +149,7 @@ export class Dispatcher {
   }
 
   #plan(): Plan {
-    const { fleet, live, projects, distribution } = this.#context
+    const { fleet, live, catalog, projects, distribution } = this.#context
     const { limits } = live
     return place({
       lines: this.#queue.lines().values(),
@@ -161,7 +161,7 @@ export class Dispatcher {
       }),
       isPaused: this.paused,
       isProjectPaused: (project) => projects.settingsOf(project).paused === true,
-      versionOf: ({ project, version }) => projects.versionToRun(project, version),
+      versionOf: ({ project, version }) => catalog.versionToRun(project, version),
       eggState: (nodeId, project, version) => distribution.stateOf(nodeId, project, version),
       whyNotReady: (nodeId, project) => fleet.get(nodeId)?.client.whyNotReady?.(project) ?? null,
       isHeldBack: (nodeId, jobId) => this.#holdBacks.isHeld(nodeId, jobId),

@@ -26,10 +26,9 @@ export interface ProcessTable {
 
 /** The one place that knows how this system lists its processes. null: this one (Windows) is not asked. */
 export async function openProcessTable(platform: NodeJS.Platform = process.platform): Promise<ProcessTable | null> {
-  if (platform === 'linux') return openProc('/proc')
+  if (platform === 'linux') return ProcTable.open()
   // One `ps` lists them all, so there is nothing to leave out.
-  if (platform === 'darwin') return { read: async () => parsePs(await runPs()) }
-  return null
+  return platform === 'darwin' ? { read: async () => parsePs(await runPs()) } : null
 }
 
 /** A pid that was given out again is found by a look at all of them, every so often. */
@@ -38,25 +37,31 @@ const WHOLE_EVERY = 30
 const LATELY_PASSES = 5
 
 /** proc(5). Processes of others are not read again: a pass costs one readdir and what the wanted ones cost. */
-async function openProc(directory: string): Promise<ProcessTable> {
-  const units = parseAuxiliaryVector(await readFile(`${directory}/self/auxv`).catch(() => Buffer.alloc(0)))
+class ProcTable implements ProcessTable {
+  readonly #units: ProcUnits
   /** pid -> the pass that met it first. */
-  let known = new Map<number, number>()
-  let pass = 0
-  return {
-    async read(isWanted, mayBeNew) {
-      const isWhole = pass % WHOLE_EVERY === 0
-      const newestOld = mayBeNew ? pass - LATELY_PASSES : pass
-      const pids = (await readdir(directory)).filter((name) => /^\d+$/.test(name)).map(Number)
-      const asked = pids.filter((pid) => isWhole || isWanted(pid) || (known.get(pid) ?? pass) >= newestOld)
-      // What the first pass meets may be as old as the machine.
-      known = new Map(pids.map((pid) => [pid, known.get(pid) ?? (pass === 0 ? -LATELY_PASSES : pass)]))
-      pass += 1
-      const texts = await Promise.all(
-        asked.map((pid) => readFile(`${directory}/${pid}/stat`, 'latin1').catch(() => ''))
-      )
-      return texts.flatMap((text) => parseStat(text, units) ?? [])
-    }
+  #known = new Map<number, number>()
+  #pass = 0
+
+  private constructor(units: ProcUnits) {
+    this.#units = units
+  }
+
+  static async open(): Promise<ProcTable> {
+    return new ProcTable(parseAuxiliaryVector(await readFile('/proc/self/auxv').catch(() => Buffer.alloc(0))))
+  }
+
+  async read(isWanted: (pid: number) => boolean, mayBeNew: boolean): Promise<ProcessRow[]> {
+    const pass = this.#pass
+    const isWhole = pass % WHOLE_EVERY === 0
+    const newestOld = mayBeNew ? pass - LATELY_PASSES : pass
+    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
+    const asked = pids.filter((pid) => isWhole || isWanted(pid) || (this.#known.get(pid) ?? pass) >= newestOld)
+    // What the first pass meets may be as old as the machine.
+    this.#known = new Map(pids.map((pid) => [pid, this.#known.get(pid) ?? (pass === 0 ? -LATELY_PASSES : pass)]))
+    this.#pass += 1
+    const texts = await Promise.all(asked.map((pid) => readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '')))
+    return texts.flatMap((text) => parseStat(text, this.#units) ?? [])
   }
 }
 

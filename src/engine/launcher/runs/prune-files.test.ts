@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { silentLogger } from '../../runtime/logger.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
-import { createPruner } from './prune-files.ts'
+import { Pruner } from './prune-files.ts'
 
 async function openRoom(keep: number, needed: string[]) {
   const temporary = await makeTemporaryDirectory()
@@ -16,7 +16,7 @@ async function openRoom(keep: number, needed: string[]) {
     }
   }
   const directories = [join(temporary.path, 'logs'), join(temporary.path, 'items')]
-  const pruner = createPruner({ directories, keep, isNeeded: (jobid) => needed.includes(jobid), logger: silentLogger })
+  const pruner = new Pruner({ directories, keep, isNeeded: (jobid) => needed.includes(jobid), logger: silentLogger })
   return {
     write,
     async prune() {
