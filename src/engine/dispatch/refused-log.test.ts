@@ -62,3 +62,22 @@ it('a run whose log a node never gives out ends without it, and says why', async
   const last = (await store.listTimeline(id!)).at(-1)!
   expect(last.evidence).toMatchObject({ logProblem: 'n1 answered the log with status 403' })
 })
+
+it('tries that no node answered do not count: a log that is refused once after an outage is read', async ({
+  clock,
+  node,
+  engine
+}) => {
+  await engine.start({ n1: node })
+  const [id] = await engine.enqueueMany(1)
+  await clock.advanceBy(2_000)
+  const { readLog } = node
+  node.readLog = () => Promise.reject(new NodeError('timeout', 'n1 did not answer', { delivered: 'unknown' }))
+  node.end(id!)
+  await clock.advanceBy(120_000)
+  node.readLog = () => Promise.reject(new NodeError('http', 'n1 answered 503', { delivered: 'unknown' }))
+  await clock.advanceBy(31_000)
+  node.readLog = readLog
+  await clock.advanceBy(60_000)
+  expect(await engine.job(id!)).toMatchObject({ state: 'ended', status: 'succeeded' })
+})

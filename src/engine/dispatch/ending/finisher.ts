@@ -14,13 +14,20 @@ const RETRY_FIRST_MS = 1_000
 const RETRY_MAX_MS = 30_000
 // An archive that fails this often must not keep the job from ending.
 const ARCHIVE_TRIES = 3
-// A node that answers, but never with the log (a proxy that forbids /logs), must not either: about a minute of tries.
+// A node that answers, but never with the log (a proxy that forbids /logs), must not either: at least half a minute.
 const READ_TRIES = 6
 const NO_ANSWER = new Set<NodeErrorKind>(['unreachable', 'timeout', 'reset', 'aborted'])
 
 /** The node answers, but not with what it was asked for: asking again helps only for a while. */
 export function isAnswer(node: FleetNode, error: unknown): error is NodeError {
   return error instanceof NodeError && !NO_ANSWER.has(error.kind) && node.status.health === 'up'
+}
+
+/** What went wrong so far. A node that did not answer is waited for; only what was answered, or failed here, is given up. */
+interface Failures {
+  all: number
+  reads: number
+  archives: number
 }
 
 export interface LogTail extends LogBytes {
@@ -34,7 +41,7 @@ export interface LogTail extends LogBytes {
  */
 export class Finisher {
   readonly #context: DispatchContext
-  readonly #waiting: { one: LiveAttempt; tries: number }[] = []
+  readonly #waiting: { one: LiveAttempt; failures: Failures }[] = []
   readonly #queued = new Set<LiveAttempt>()
   readonly #retries = new Set<Timer>()
   readonly #stopping = new AbortController()
@@ -47,7 +54,7 @@ export class Finisher {
   finish(one: LiveAttempt): void {
     if (this.#queued.has(one)) return
     this.#queued.add(one)
-    this.#enqueue(one, 0)
+    this.#enqueue(one, { all: 0, reads: 0, archives: 0 })
   }
 
   stop(): void {
@@ -68,33 +75,33 @@ export class Finisher {
     return { ...range, text: new TextDecoder().decode(range.bytes) }
   }
 
-  #enqueue(one: LiveAttempt, tries: number): void {
-    this.#waiting.push({ one, tries })
+  #enqueue(one: LiveAttempt, failures: Failures): void {
+    this.#waiting.push({ one, failures })
     this.#startWaiting()
   }
 
   #startWaiting(): void {
     while (this.#atWork < AT_ONCE_MAX && this.#waiting.length > 0 && !this.#stopping.signal.aborted) {
-      const { one, tries } = this.#waiting.shift()!
+      const { one, failures } = this.#waiting.shift()!
       this.#atWork += 1
-      void this.#finishOrRetry(one, tries).finally(() => {
+      void this.#finishOrRetry(one, failures).finally(() => {
         this.#atWork -= 1
         this.#startWaiting()
       })
     }
   }
 
-  async #finishOrRetry(one: LiveAttempt, tries: number): Promise<void> {
+  async #finishOrRetry(one: LiveAttempt, failures: Failures): Promise<void> {
     const { fleet, live, logger, store } = this.#context
     // It ended otherwise meanwhile: its node was removed.
     if (live.get(one.key) !== one) return void this.#queued.delete(one)
     const node = fleet.get(one.nodeId)
     // At start the nodes are taken in after the attempts.
-    if (node === undefined) return this.#retry(one, RETRY_FIRST_MS, tries)
+    if (node === undefined) return this.#retry(one, RETRY_FIRST_MS, failures)
     try {
-      const { tail, problem } = await this.#readTailOrGiveUp(node, one, tries)
+      const { tail, problem } = await this.#readTailOrGiveUp(node, one, failures)
       const archived =
-        tail === null || node.client.traits.keepsLogs ? null : await this.#archive(node, one, tail, tries)
+        tail === null || node.client.traits.keepsLogs ? null : await this.#archive(node, one, tail, failures)
       const { exit, cancelAskedAtMs, limitHit } = one
       const judgement = judgeOutcome({
         tail: tail?.text ?? null,
@@ -113,18 +120,19 @@ export class Finisher {
       this.#queued.delete(one)
     } catch (error) {
       if (this.#stopping.signal.aborted) return
-      const delayMs = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** tries)
+      const delayMs = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** Math.min(failures.all, 20))
       logger.warn({ error, jobId: one.jobId, delayMs }, 'the log of an ended run could not be read yet; retrying')
-      this.#retry(one, delayMs, Math.min(tries + 1, 20))
+      failures.all += 1
+      this.#retry(one, delayMs, failures)
     }
   }
 
-  #retry(one: LiveAttempt, delayMs: number, tries: number): void {
+  #retry(one: LiveAttempt, delayMs: number, failures: Failures): void {
     // In line again: after a restart there may be thousands, and each reads and writes a file.
     if (this.#stopping.signal.aborted) return
     const timer = this.#context.clock.setTimer(delayMs, () => {
       this.#retries.delete(timer)
-      this.#enqueue(one, tries)
+      this.#enqueue(one, failures)
     })
     this.#retries.add(timer)
   }
@@ -132,12 +140,12 @@ export class Finisher {
   async #readTailOrGiveUp(
     node: FleetNode,
     one: LiveAttempt,
-    tries: number
+    failures: Failures
   ): Promise<{ tail: LogTail | null; problem: string | null }> {
     try {
       return { tail: await this.readTail(node, one), problem: null }
     } catch (error) {
-      if (!isAnswer(node, error) || tries + 1 < READ_TRIES) throw error
+      if (!isAnswer(node, error) || ++failures.reads < READ_TRIES) throw error
       this.#context.logger.warn(
         { error, jobId: one.jobId },
         'the log of an ended run cannot be read; deciding without it'
@@ -151,7 +159,7 @@ export class Finisher {
     node: FleetNode,
     one: LiveAttempt,
     tail: LogTail,
-    tries: number
+    failures: Failures
   ): Promise<{ gzip: Uint8Array | null } | null> {
     const { blobs, logger } = this.#context
     try {
@@ -165,7 +173,8 @@ export class Finisher {
       })
       return { gzip: null }
     } catch (error) {
-      if (tries + 1 < ARCHIVE_TRIES) throw error
+      const isAway = error instanceof NodeError && !isAnswer(node, error)
+      if (isAway || ++failures.archives < ARCHIVE_TRIES) throw error
       logger.warn(
         { error, jobId: one.jobId },
         'the log could not be archived; it is read from the node while available'
