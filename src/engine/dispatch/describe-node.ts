@@ -14,39 +14,23 @@ export function describeNode(
 ): Node {
   const { stored, status } = node
   const local = stored.id === LOCAL_NODE_ID ? localNode : null
+  // Named one by one: secrets and what only the engine needs stay here.
+  const { id, name, kind, url, username, queueAhead, giveUpAfterSeconds, group, tags, mode } = stored
+  const { scrapydVersion, addedAtMs, sourceId } = stored
+  const { health, problem, nodeName, running, pending, finished, latencyMs, lastSeenAtMs } = status
+  const { unreachableSinceMs, clockOffsetMs, capacity } = status
   return {
-    id: stored.id,
-    name: stored.name,
-    kind: stored.kind,
-    url: stored.url,
-    username: stored.username,
+    ...{ id, name, kind, url, username, queueAhead, giveUpAfterSeconds, group, tags, mode },
+    ...{ scrapydVersion, addedAtMs, sourceId, stuckSinceMs, proxyUrl: node.proxyUrl },
+    ...{ health, problem, nodeName, running, pending, finished, latencyMs, lastSeenAtMs },
+    ...{ unreachableSinceMs, clockOffsetMs },
     hasPassword: stored.sealedPassword !== null,
     hasCaCertificate: stored.caCertificate !== null,
-    slots: status.capacity.slots,
-    slotsSource: status.capacity.source,
-    slotsText: status.capacity.text,
-    queueAhead: stored.queueAhead,
-    giveUpAfterSeconds: stored.giveUpAfterSeconds,
-    group: stored.group,
-    tags: stored.tags,
-    mode: stored.mode,
-    health: status.health,
-    problem: status.problem,
-    scrapydVersion: stored.scrapydVersion,
-    nodeName: status.nodeName,
-    runs: runsOn(node, live, local),
-    running: status.running,
-    pending: status.pending,
-    finished: status.finished,
-    latencyMs: status.latencyMs,
-    lastSeenAtMs: status.lastSeenAtMs,
-    unreachableSinceMs: status.unreachableSinceMs,
-    stuckSinceMs,
-    clockOffsetMs: status.clockOffsetMs,
-    addedAtMs: stored.addedAtMs,
     hasClientCertificate: stored.clientCertificate !== null,
-    proxyUrl: node.proxyUrl,
-    sourceId: stored.sourceId,
+    slots: capacity.slots,
+    slotsSource: capacity.source,
+    slotsText: capacity.text,
+    runs: runsOn(node, live, local),
     python: pythonOf(local?.python() ?? null)
   }
 }

@@ -1,5 +1,5 @@
 import type { Change, ChangeBatch } from '../../shared/contract/index.ts'
-import type { Clock } from '../runtime/clock.ts'
+import { type Clock, sleep } from '../runtime/clock.ts'
 import type { ChangedThing } from '../store/records.ts'
 import type { ChangeLog } from '../store/store.ts'
 
@@ -64,7 +64,7 @@ export class ChangeFeed {
 
   /** Without `after`: from now on; the first batch comes at once and is empty. */
   async *subscribe(after: string | undefined, signal?: AbortSignal): AsyncGenerator<ChangeBatch, void> {
-    const { store, runId } = this.#options
+    const { store, clock, runId } = this.#options
     let position = await store.changeCursor()
     let counter = this.#volatileCounter
     let reset = false
@@ -97,7 +97,7 @@ export class ChangeFeed {
       position = stored.cursor
       counter = nextCounter
       yield { cursor: formatCursor(position, runId, counter), reset: stored.reset, changes }
-      await this.#pause(BATCH_INTERVAL_MS, signal)
+      await sleep(clock, BATCH_INTERVAL_MS, signal)
     }
   }
 
@@ -117,18 +117,6 @@ export class ChangeFeed {
     this.#wakers.add(wake)
     signal?.addEventListener('abort', wake, { once: true })
     return { woken, cancel: wake }
-  }
-
-  #pause(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        timer.cancel()
-        signal?.removeEventListener('abort', done)
-        resolve()
-      }
-      const timer = this.#options.clock.setTimer(delayMs, done)
-      signal?.addEventListener('abort', done, { once: true })
-    })
   }
 
   #wakeAll(): void {

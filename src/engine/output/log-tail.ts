@@ -59,7 +59,7 @@ export async function* tailLog(options: {
       if (failures >= MAX_FAILURES) throw error
       waitMs = IDLE_POLL_MS
     }
-    if (!(await waited(clock, waitMs, signal))) return
+    await sleep(clock, waitMs, signal)
   }
 
   async function readNext(): Promise<LogBytes | null> {
@@ -114,15 +114,4 @@ function wholeCharactersLength(bytes: Uint8Array): number {
     return needed > back ? bytes.length - back : bytes.length
   }
   return bytes.length
-}
-
-async function waited(clock: Clock, delayMs: number, signal: AbortSignal | undefined): Promise<boolean> {
-  try {
-    await sleep(clock, delayMs, signal)
-    return true
-  } catch (error) {
-    // sleep rejects only when it is aborted: whoever iterated has gone.
-    if (signal?.aborted) return false
-    throw error
-  }
 }

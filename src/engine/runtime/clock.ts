@@ -39,19 +39,17 @@ export class Timers {
   }
 }
 
-/** Resolves after `delayMs`; rejects with the signal's reason when aborted first. */
+/** Resolves after `delayMs`, or at once when aborted: the caller checks its signal. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason)
-    const onAbort = () => {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve()
+    const wake = () => {
       timer.cancel()
-      reject(signal?.reason)
-    }
-    const timer = clock.setTimer(delayMs, () => {
-      signal?.removeEventListener('abort', onAbort)
+      signal?.removeEventListener('abort', wake)
       resolve()
-    })
-    signal?.addEventListener('abort', onAbort, { once: true })
+    }
+    const timer = clock.setTimer(delayMs, wake)
+    signal?.addEventListener('abort', wake, { once: true })
   })
 }
 

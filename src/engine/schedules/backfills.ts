@@ -7,7 +7,7 @@ import type { NewFiring, StoredBackfill, StoredFiring } from '../store/records.t
 import type { FiringReader, ScheduleStore, BackfillStore } from '../store/store.ts'
 import { isLive } from './failures.ts'
 import type { LiveJobs } from './live-jobs.ts'
-import { type JobMaker, makeFiring } from './make-firing.ts'
+import { type AskedFiring, type JobMaker, makeFiring } from './make-firing.ts'
 import type { ScheduleState } from './schedule-state.ts'
 import { countJobs } from './template.ts'
 
@@ -17,7 +17,7 @@ export interface BackfillsParts extends JobMaker {
   store: BackfillStore & FiringReader & ScheduleStore
   clock: Clock
   random: Random
-  live: Pick<LiveJobs, 'backfillFirings'>
+  live: Pick<LiveJobs, 'firingsOf'>
   /** As Store.fire, with all that follows from it. */
   write(firings: NewFiring[]): Promise<(StoredFiring | null)[]>
 }
@@ -153,15 +153,17 @@ export class Backfills {
       const written = await this.#parts.write(rows)
       held.left.length -= next.length
       // One that had fired meanwhile is done as well; it is none of this backfill's.
-      kept.total -= written.filter((row) => row === null).length
-      kept.fired += written.filter((row) => row !== null).length
+      const fired = written.filter((row) => row !== null).length
+      kept.total -= written.length - fired
+      kept.fired += fired
     }
     const isDone = held.left.length === 0 && this.#live(kept).length === 0
     await this.#recount(held, isDone)
-    if (!isDone) return false
-    await this.#write(held, { ...kept, state: 'done' })
-    held.isOver = true
-    await this.#publish(state)
+    if (isDone) {
+      await this.#write(held, { ...kept, state: 'done' })
+      held.isOver = true
+      await this.#publish(state)
+    }
     return false
   }
 
@@ -188,7 +190,7 @@ export class Backfills {
   }
 
   #live({ scheduleId, id }: StoredBackfill) {
-    return this.#parts.live.backfillFirings(scheduleId, id)
+    return this.#parts.live.firingsOf(scheduleId, id)
   }
 
   /** Moments of the past only: those to come are the ticker's. */
@@ -212,36 +214,20 @@ export class Backfills {
   async #stillToRun(state: ScheduleState, kept: StoredBackfill): Promise<number[]> {
     const { moments } = await this.#momentsOf(state, kept)
     const tried = new Set((await this.#rowsOf(kept.id)).map(({ nominalMs }) => nominalMs))
-    return inOrder(
-      moments.filter(({ nominalMs }) => !tried.has(nominalMs)),
-      kept.order
-    )
+    const left = moments.filter(({ nominalMs }) => !tried.has(nominalMs))
+    return inOrder(left, kept.order)
   }
 
   async #make({ stored, moments }: ScheduleState, { id }: StoredBackfill, nominalMs: number): Promise<NewFiring> {
     const nowMs = this.#parts.clock.nowMs()
-    const asked = {
-      nominalMs,
-      origin: 'backfill' as const,
-      reason: 'backfill' as const,
-      text: 'Backfilled',
-      backfillId: id
-    }
+    const asked = { nominalMs, origin: 'backfill', backfillId: id, doneUntilMs: null } as const
+    const fired: AskedFiring = { ...asked, reason: 'backfill', text: 'Backfilled', after: [] }
     try {
-      return await makeFiring(
-        stored,
-        moments,
-        { ...asked, after: [], doneUntilMs: null },
-        { maker: this.#parts, nowMs }
-      )
+      return await makeFiring(stored, moments, fired, { maker: this.#parts, nowMs })
     } catch (error) {
       if (!isScrapdeckError(error)) throw error
-      const told = {
-        state: 'failed' as const,
-        reason: 'refused' as const,
-        text: `No job was created: ${error.message}`
-      }
-      return { ...asked, ...told, scheduleId: stored.id, atMs: nowMs, count: 1, jobs: [], doneUntilMs: null }
+      const told = { state: 'failed', reason: 'refused', text: `No job was created: ${error.message}` } as const
+      return { ...asked, ...told, scheduleId: stored.id, atMs: nowMs, count: 1, jobs: [] }
     }
   }
 
@@ -255,10 +241,8 @@ export class Backfills {
   async #rowsOf(backfillId: string): Promise<StoredFiring[]> {
     const rows: StoredFiring[] = []
     for (let before: number | null = null; ; ) {
-      const page: StoredFiring[] = await this.#parts.store.listFirings(
-        { backfillId },
-        { before, limit: FIRINGS_A_PAGE }
-      )
+      const limit = FIRINGS_A_PAGE
+      const page: StoredFiring[] = await this.#parts.store.listFirings({ backfillId }, { before, limit })
       rows.push(...page)
       if (page.length < FIRINGS_A_PAGE) return rows
       before = page.at(-1)!.id

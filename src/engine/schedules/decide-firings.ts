@@ -30,9 +30,8 @@ export async function decideFirings(
   for (const fate of fates) {
     if (fate.state !== 'fired') add(withoutJobs(fate, fate))
     else if (maxRuns !== null && runCount >= maxRuns) {
-      add(
-        withoutJobs(fate, { state: 'skipped', reason: 'max_runs', text: `It had reached its limit of ${maxRuns} runs` })
-      )
+      const text = `It had reached its limit of ${maxRuns} runs`
+      add(withoutJobs(fate, { state: 'skipped', reason: 'max_runs', text }))
     } else {
       running ??= overlap === 'allow' ? [] : await live.readFirings(stored.id)
       await fire(fate, running)
@@ -71,26 +70,18 @@ export async function decideFirings(
   /** Rows that are alike and follow each other are one, by its newest moment. */
   function add(row: NewFiring): void {
     const before = gone.firings.at(-1)
-    if (
-      before === undefined ||
-      before.state !== row.state ||
-      before.reason !== row.reason ||
-      before.text !== row.text
-    ) {
-      return void gone.firings.push(row)
-    }
+    const isAlike = before?.state === row.state && before.reason === row.reason && before.text === row.text
+    if (!isAlike) return void gone.firings.push(row)
     before.count += row.count
     before.nominalMs = row.nominalMs
     before.doneUntilMs = row.doneUntilMs
   }
 
   function withoutJobs({ nominalMs }: Fate, told: Pick<NewFiring, 'state' | 'reason' | 'text'>): NewFiring {
-    const newestMs = nominalMs.at(-1)!
     const { state: fate, reason, text } = told
-    return {
-      ...{ scheduleId: stored.id, nominalMs: newestMs, origin: 'tick', backfillId: null, atMs: nowMs },
-      ...{ state: fate, reason, text, count: nominalMs.length, jobs: [], doneUntilMs: newestMs }
-    }
+    const newest = { nominalMs: nominalMs.at(-1)!, doneUntilMs: nominalMs.at(-1)!, count: nominalMs.length }
+    const row = { scheduleId: stored.id, origin: 'tick', backfillId: null, atMs: nowMs } as const
+    return { ...row, ...newest, state: fate, reason, text, jobs: [] }
   }
 }
 

@@ -58,19 +58,13 @@ export function judgeMoments(
     const lateMs = nowMs - nominalMs - offsetMs
     const of = { nominalMs: [nominalMs] }
     if (isLeftOut) return leftOut(nominalMs)
+    const late = `${formatDuration(Math.round(lateMs / 1_000))} late: ${CAUSE_WORDS[cause]}`
     if (lateMs <= LATE_AFTER_MS) {
-      const text =
-        lateMs < 1_000 ? 'On time' : `${formatDuration(Math.round(lateMs / 1_000))} late: ${CAUSE_WORDS[cause]}`
-      return { ...of, state: 'fired', reason: 'on_time', text }
+      return { ...of, state: 'fired', reason: 'on_time', text: lateMs < 1_000 ? 'On time' : late }
     }
     const missed = missedWhy(lateMs, moment === newest && !hasMore)
     if (missed !== null) return { ...of, state: 'missed', ...missed }
-    return {
-      ...of,
-      state: 'fired',
-      reason: 'caught_up',
-      text: `Caught up, ${formatDuration(Math.round(lateMs / 1_000))} late: ${CAUSE_WORDS[cause]}`
-    }
+    return { ...of, state: 'fired', reason: 'caught_up', text: `Caught up, ${late}` }
   }
 
   function missedWhy(lateMs: number, isNewest: boolean): Pick<Fate, 'reason' | 'text'> | null {

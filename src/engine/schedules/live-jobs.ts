@@ -75,10 +75,10 @@ export class LiveJobs {
     return this.#bySchedule.has(scheduleId)
   }
 
-  /** By the clock or by hand, oldest first: a backfill keeps to its own concurrency. */
-  firingsOf(scheduleId: string): LiveFiring[] {
+  /** By the clock or by hand (null), or of one backfill; oldest first. */
+  firingsOf(scheduleId: string, backfillId: string | null = null): LiveFiring[] {
     return (this.#bySchedule.get(scheduleId) ?? [])
-      .filter(({ backfillId }) => backfillId === null)
+      .filter((tracked) => tracked.backfillId === backfillId)
       .map(({ nominalMs, jobIds }) => ({ nominalMs, jobIds: [...jobIds] }))
   }
 
@@ -87,12 +87,6 @@ export class LiveJobs {
     if (this.firingsOf(scheduleId).length === 0) return []
     await this.#read(scheduleId, new Map())
     return this.firingsOf(scheduleId)
-  }
-
-  backfillFirings(scheduleId: string, backfillId: string): LiveFiring[] {
-    return (this.#bySchedule.get(scheduleId) ?? [])
-      .filter((tracked) => tracked.backfillId === backfillId)
-      .map(({ nominalMs, jobIds }) => ({ nominalMs, jobIds: [...jobIds] }))
   }
 
   forget(scheduleId: string): void {

@@ -13,7 +13,7 @@ export interface JobMaker {
   openTemplate(template: RunTemplate): Promise<RunTemplate>
 }
 
-type Asked = Pick<Firing, 'nominalMs' | 'origin' | 'reason' | 'text'> & {
+export type AskedFiring = Pick<Firing, 'nominalMs' | 'origin' | 'reason' | 'text'> & {
   backfillId: string | null
   /** Jobs that its own wait for. */
   after: string[]
@@ -27,11 +27,12 @@ const WAITS_MAX = 20_000
 export async function makeFiring(
   schedule: Pick<StoredSchedule, 'id' | 'settings'>,
   moments: Moments,
-  asked: Asked,
+  asked: AskedFiring,
   { maker, nowMs }: { maker: JobMaker; nowMs: number }
 ): Promise<NewFiring> {
   const { id, settings } = schedule
-  const { nominalMs, origin, reason, text, backfillId, doneUntilMs } = asked
+  const { after, ...told } = asked
+  const { nominalMs } = told
   const previousMs = needsPrevious(settings.jobs) ? moments.previous(nominalMs) : null
   const hasSecrets = settings.jobs.some(({ secretNames }) => secretNames.length > 0)
   const jobs = hasSecrets ? await Promise.all(settings.jobs.map(maker.openTemplate)) : settings.jobs
@@ -39,23 +40,11 @@ export async function makeFiring(
   const items = expandTemplates({ name: settings.name, jobs }, placeholders)
   const made = await maker.prepare(items, { source: 'schedule', scheduled: { scheduleId: id, nominalMs } })
   return {
-    ...{
-      scheduleId: id,
-      nominalMs,
-      origin,
-      backfillId,
-      atMs: nowMs,
-      state: 'fired',
-      reason,
-      text,
-      count: 1,
-      doneUntilMs
-    },
-    jobs: asked.after.length === 0 ? made : made.map((job, index) => ({ ...job, after: waitsOf(index, made.length) }))
+    ...{ ...told, scheduleId: id, atMs: nowMs, state: 'fired', count: 1 },
+    jobs: after.length === 0 ? made : made.map((job, index) => ({ ...job, after: waitsOf(index, made.length) }))
   }
 
   function waitsOf(index: number, count: number): NewJob['after'] {
-    const { after } = asked
     const stride = after.length * count <= WAITS_MAX ? 1 : Math.min(count, after.length)
     const mine = after.filter((_, other) => other % stride === index % stride)
     return mine.map((jobId) => ({ jobId, on: 'ended' as const }))

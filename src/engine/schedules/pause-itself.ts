@@ -5,6 +5,9 @@ import type { ScheduleStore } from '../store/store.ts'
 
 const PAUSE_TRIES = 5
 
+/** Who paused it. */
+export type PausedBy = NonNullable<StoredSchedule['pausedBy']>
+
 interface PausingParts {
   store: ScheduleStore
   clock: Clock
@@ -15,7 +18,7 @@ interface PausingParts {
 export async function pauseItself(
   { store, clock, onPaused }: PausingParts,
   scheduleId: string,
-  why: { pausedBy: NonNullable<StoredSchedule['pausedBy']>; pauseNote: string }
+  why: { pausedBy: PausedBy; pauseNote: string }
 ): Promise<StoredSchedule | null> {
   for (let tries = 0; tries < PAUSE_TRIES; tries += 1) {
     const [stored] = await store.getSchedules([scheduleId])

@@ -6,7 +6,7 @@ import { type Clock, type Timer, Timers } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { NewFiring, StoredFiring, StoredSchedule } from '../store/records.ts'
-import type { ChangeLog, FiringStore, JobReader, ScheduleStore, BackfillStore } from '../store/store.ts'
+import type { BackfillStore, ChangeLog, FiringStore, JobReader, ScheduleStore } from '../store/store.ts'
 import { AHEAD_MS, makeAhead, claimAhead } from './ahead.ts'
 import { Backfills, type BackfillOrder } from './backfills.ts'
 import { ClockWatch, SLEEP_MAX_MS } from './clock-watch.ts'
@@ -15,8 +15,8 @@ import { readFailures } from './failures.ts'
 import { decideFirings } from './decide-firings.ts'
 import { jitterOf } from './moments.ts'
 import { LiveJobs } from './live-jobs.ts'
-import { type JobMaker, makeFiring } from './make-firing.ts'
-import { pauseItself } from './pause-itself.ts'
+import { type AskedFiring, type JobMaker, makeFiring } from './make-firing.ts'
+import { type PausedBy, pauseItself } from './pause-itself.ts'
 import { createState, findNext, type DecidedFirings, healAfterClock, type ScheduleState } from './schedule-state.ts'
 
 export interface SchedulerParts extends JobMaker {
@@ -30,7 +30,7 @@ export interface SchedulerParts extends JobMaker {
   onFired(firings: StoredFiring[]): void
   /** The ticker itself has paused it: it is over, or failed too often. */
   onPaused(schedule: StoredSchedule): void
-  cancel(jobIds: JobId[]): Promise<void>
+  cancel(jobIds: JobId[]): Promise<unknown>
   /** Lets others have the event loop, between searches of the calendar. */
   giveWay?: () => Promise<void>
 }
@@ -89,10 +89,10 @@ export class Scheduler {
     this.#timers = new Timers(clock)
     this.#watch = new ClockWatch(clock, logger)
     this.#giveWay = parts.giveWay ?? (() => new Promise((resolve) => setImmediate(resolve)))
-    const onEnded = (scheduleIds: Set<string>) => void this.#inLine(() => this.#applyEnds(scheduleIds)).catch(logged)
-    const logged = (error: unknown) => {
-      if (!this.#isStopped) logger.error({ error }, 'applying ended jobs to their schedules failed')
-    }
+    const onEnded = (scheduleIds: Set<string>) =>
+      void this.#inLine(() => this.#applyEnds(scheduleIds)).catch((error: unknown) =>
+        this.#report({ error }, 'applying ended jobs to their schedules failed')
+      )
     this.#live = new LiveJobs({ store, clock, logger, onEnded })
     this.#backfills = new Backfills({ ...parts, live: this.#live, write: (firings) => this.#writeRows(firings) })
   }
@@ -103,11 +103,8 @@ export class Scheduler {
       const { store, clock } = this.#parts
       this.#settledAtMonotonicMs = clock.monotonicMs() + SETTLING_MS
       const all = await store.listSchedules()
-      const backfillOf = await this.#backfills.load(new Set(all.map(({ id }) => id)))
-      await this.#live.load(
-        all.map(({ id }) => id),
-        backfillOf
-      )
+      const ids = all.map(({ id }) => id)
+      await this.#live.load(ids, await this.#backfills.load(new Set(ids)))
       for (const [index, stored] of all.entries()) {
         if (index % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await this.#giveWay()
         await this.#adopt(stored)
@@ -175,13 +172,11 @@ export class Scheduler {
     return this.#inLine(async () => {
       const state = this.#stateOf(scheduleId)
       const nowMs = this.#parts.clock.nowMs()
-      const asked = { nominalMs: nowMs, origin: 'manual', reason: 'run_now', text: 'Run manually' } as const
-      const firing = await makeFiring(
-        state.stored,
-        state.moments,
-        { ...asked, backfillId: null, after: [], doneUntilMs: null },
-        { maker: this.#parts, nowMs }
-      )
+      const asked: AskedFiring = {
+        ...{ nominalMs: nowMs, origin: 'manual', reason: 'run_now', text: 'Run manually' },
+        ...{ backfillId: null, after: [], doneUntilMs: null }
+      }
+      const firing = await makeFiring(state.stored, state.moments, asked, { maker: this.#parts, nowMs })
       const [stored] = await this.#writeRows([firing])
       if (stored == null) throw notFound(scheduleId)
       return stored
@@ -288,9 +283,7 @@ export class Scheduler {
     this.#timer = this.#parts.clock.setTimer(Math.max(0, Math.min(delayMs, SLEEP_MAX_MS)), () => {
       this.#timer = null
       void this.#inLine(() => this.#fireDue())
-        .catch((error: unknown) => {
-          if (!this.#isStopped) this.#parts.logger.error({ error }, 'firing due schedules failed')
-        })
+        .catch((error: unknown) => this.#report({ error }, 'firing due schedules failed'))
         .finally(() => this.#plan())
     })
   }
@@ -341,14 +334,13 @@ export class Scheduler {
 
   /** null: it failed for a reason that is not the schedule's; it is tried again. */
   async #decide(state: ScheduleState): Promise<DecidedFirings | null> {
-    const { logger } = this.#parts
     const around = this.#around(state)
     try {
       return await decideFirings(state, around)
     } catch (error) {
       const facts = { error, scheduleId: state.stored.id }
-      if (around.isSettling) logger.debug(facts, 'a schedule waits for what nodes have')
-      else if (!this.#isStopped) logger.error(facts, 'firing a schedule failed; retrying in a second')
+      if (around.isSettling) this.#parts.logger.debug(facts, 'a schedule waits for what nodes have')
+      else this.#report(facts, 'firing a schedule failed; retrying in a second')
       return null
     }
   }
@@ -382,9 +374,9 @@ export class Scheduler {
       for (const one of gone) this.#believe(one, written.slice(index, (index += one.firings.length)))
     } catch (error) {
       if (gone.length > 1) for (const one of gone) await this.#write([one])
-      else if (!this.#isStopped) {
-        const facts = { error, scheduleId: gone[0]?.state.stored.id }
-        this.#parts.logger.error(facts, 'firings could not be written; retrying in a second')
+      else {
+        const scheduleId = gone[0]?.state.stored.id
+        this.#report({ error, scheduleId }, 'firings could not be written; retrying in a second')
       }
     }
   }
@@ -420,11 +412,7 @@ export class Scheduler {
     await this.#placeOrEnd(state)
   }
 
-  async #pause(
-    scheduleId: string,
-    pausedBy: NonNullable<StoredSchedule['pausedBy']>,
-    pauseNote: string
-  ): Promise<void> {
+  async #pause(scheduleId: string, pausedBy: PausedBy, pauseNote: string): Promise<void> {
     const stored = await pauseItself(this.#parts, scheduleId, { pausedBy, pauseNote })
     if (stored !== null) await this.#adopt(stored)
   }
@@ -462,17 +450,21 @@ export class Scheduler {
     try {
       if (!(await this.#backfills.step(state))) return
     } catch (error) {
-      if (!this.#isStopped)
-        this.#parts.logger.error({ error, scheduleId }, 'a backfill step failed; retrying in a second')
+      this.#report({ error, scheduleId }, 'a backfill step failed; retrying in a second')
       againInMs = AGAIN_AFTER_FAILURE_MS
     }
     this.#timers.set(againInMs, () => void this.#inLine(() => this.#stepBackfill(scheduleId)).catch(() => undefined))
   }
 
   #cancel(jobIds: JobId[]): void {
-    this.#parts.cancel(jobIds).catch((error: unknown) => {
-      if (!this.#isStopped) this.#parts.logger.error({ error, jobIds }, 'a schedule could not cancel its previous run')
-    })
+    this.#parts
+      .cancel(jobIds)
+      .catch((error: unknown) => this.#report({ error, jobIds }, 'a schedule could not cancel its previous run'))
+  }
+
+  /** While it stops, failures are those of rooms that close. */
+  #report(facts: object, text: string): void {
+    if (!this.#isStopped) this.#parts.logger.error(facts, text)
   }
 
   /** What a clock that was far ahead has said to be done is not believed. */

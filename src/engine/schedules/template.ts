@@ -10,10 +10,7 @@ type Named = Pick<ScheduleSettings, 'name' | 'jobs'>
 /** How many jobs one firing makes. */
 export function countJobs(templates: readonly RunTemplate[]): number {
   const countOf = ({ spiders, argSets, matrix }: RunTemplate) =>
-    Object.values(matrix).reduce(
-      (product, values) => product * values.length,
-      spiders.length * Math.max(1, argSets.length)
-    )
+    [spiders, ...Object.values(matrix)].reduce((product, values) => product * values.length, argSets.length || 1)
   return templates.reduce((sum, template) => sum + countOf(template), 0)
 }
 
@@ -28,10 +25,8 @@ export function needsPrevious(templates: readonly RunTemplate[]): boolean {
 export function expandTemplates({ name, jobs }: Named, placeholders: TextValues): RunItem[] {
   const count = countJobs(jobs)
   if (count > JOBS_A_FIRING_MAX) {
-    throw new ScrapdeckError(
-      'BAD_INPUT',
-      `One firing of ${name} would create ${count} jobs; the limit is ${JOBS_A_FIRING_MAX}. Split it into several schedules`
-    )
+    const limit = `the limit is ${JOBS_A_FIRING_MAX}. Split it into several schedules`
+    throw new ScrapdeckError('BAD_INPUT', `One firing of ${name} would create ${count} jobs; ${limit}`)
   }
   return jobs.flatMap((template) => expandTemplate(template, (text) => expandText(text, placeholders)))
 }

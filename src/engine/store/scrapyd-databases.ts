@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import DatabaseConstructor, { type Database } from 'better-sqlite3'
 
-/** What stands in one of Scrapyd's databases (scrapyd-protocol.md, 6.1 and 6.5). Its rows are text of others: nothing is checked yet. */
+/** One of Scrapyd's databases (scrapyd-protocol.md, 6.1 and 6.5). Its rows come from outside: nothing is checked yet. */
 export interface ScrapydDatabase {
   /** `spider_queue`, in the order in which Scrapyd would start them. */
   pending: { id: number; priority: number | null; message: string }[]
@@ -14,25 +14,24 @@ export interface ScrapydDatabase {
 /** Reads a database of Scrapyd. Throws where the file is not a database. */
 export function readScrapydDatabase(path: string): ScrapydDatabase {
   return readCopy(path, (database) => {
-    const has = (table: string) =>
-      database.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?").get(table) !== undefined
+    const read = <Rows>(table: string, sql: string) =>
+      (hasTable(database, table) ? database.prepare(sql).all() : []) as Rows
     return {
-      pending: has('spider_queue')
-        ? (database
-            .prepare(
-              'SELECT id, priority, CAST(message AS TEXT) AS message FROM spider_queue ORDER BY priority DESC, id'
-            )
-            .all() as ScrapydDatabase['pending'])
-        : [],
-      finished: has('finished_jobs')
-        ? (database
-            .prepare(
-              'SELECT project, spider, job, start_time AS startTime, end_time AS endTime FROM finished_jobs ORDER BY end_time, id'
-            )
-            .all() as ScrapydDatabase['finished'])
-        : []
+      pending: read<ScrapydDatabase['pending']>(
+        'spider_queue',
+        'SELECT id, priority, CAST(message AS TEXT) AS message FROM spider_queue ORDER BY priority DESC, id'
+      ),
+      finished: read<ScrapydDatabase['finished']>(
+        'finished_jobs',
+        `SELECT project, spider, job, start_time AS startTime, end_time AS endTime FROM finished_jobs
+         ORDER BY end_time, id`
+      )
     }
   })
+}
+
+export function hasTable(database: Database, table: string): boolean {
+  return database.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?").get(table) !== undefined
 }
 
 /**

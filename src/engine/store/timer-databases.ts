@@ -1,9 +1,9 @@
 import type { Database } from 'better-sqlite3'
-import { readCopy } from './scrapyd-databases.ts'
+import { hasTable, readCopy } from './scrapyd-databases.ts'
 
 type Row = Record<string, unknown>
 
-/** What ScrapydWeb keeps of its timer tasks, in three databases of one folder. Its rows are text of others: nothing is checked yet. */
+/** ScrapydWeb's timer tasks, in three databases of one folder. Rows come from outside: nothing is checked yet. */
 export interface ScrapydWebDatabases {
   tasks: Row[]
   /** By number: the address that a node had when a task last ran there. */
@@ -17,17 +17,17 @@ export interface ScrapydWebDatabases {
 /** What APScheduler calls a scheduler that was paused. */
 const STATE_PAUSED = 2
 
-/** `timer_tasks.db` of ScrapydWeb's data/database folder, and what is beside it: null where there is none. Throws where it is none. */
+/** Reads `timer_tasks.db` of ScrapydWeb's data/database folder, and those beside it. Throws where it is no such database. */
 export function readScrapydWebTasks(
   path: string,
   { apscheduler, metadata }: { apscheduler: string | null; metadata: string | null }
 ): ScrapydWebDatabases {
   const { tasks, nodes } = readCopy(path, (database) => {
     require(database, 'task', 'timer_tasks.db of ScrapydWeb')
-    const node = has(database, 'task_job_result')
+    const node = hasTable(database, 'task_job_result')
       ? columnsOf(database, 'task_job_result').find((name) => name === 'node' || name === 'node_name')
       : undefined
-    // Where a request failed before there was an address to ask (a server taken out of the settings), its own stands there.
+    // A request that failed before it had an address (its server is not in the settings any more) has ScrapydWeb's own there.
     const isAsked = "status = 'ok' OR (status = 'error' AND status_code = -1)"
     const seen =
       node === undefined
@@ -52,7 +52,7 @@ export function readScrapydWebTasks(
 
 function isDisabled(metadata: string): boolean {
   return readCopy(metadata, (database) => {
-    if (!has(database, 'metadata') || !columnsOf(database, 'metadata').includes('scheduler_state')) return false
+    if (!hasTable(database, 'metadata') || !columnsOf(database, 'metadata').includes('scheduler_state')) return false
     // One row for each version of ScrapydWeb that was started there: the last is in use.
     const state = database.prepare('SELECT scheduler_state FROM metadata ORDER BY id DESC LIMIT 1').pluck().get()
     return state === STATE_PAUSED
@@ -72,30 +72,25 @@ export function readGerapyTasks(path: string): GerapyDatabase {
     require(database, 'core_task', "db.sqlite3 of Gerapy's dbs folder")
     return {
       tasks: database.prepare('SELECT * FROM core_task ORDER BY id').all() as Row[],
-      clients: has(database, 'core_client')
-        ? (database.prepare('SELECT id, name, ip, port FROM core_client ORDER BY id').all() as Row[])
-        : [],
+      clients: rowsOf(database, 'core_client', 'SELECT id, name, ip, port FROM core_client ORDER BY id'),
       jobs: new Map(
-        has(database, 'django_apscheduler_djangojob')
-          ? (
-              database
-                .prepare(
-                  'SELECT id, next_run_time AS at FROM django_apscheduler_djangojob WHERE next_run_time IS NOT NULL'
-                )
-                .all() as Row[]
-            ).map(({ id, at }) => [String(id), String(at)])
-          : []
+        rowsOf(
+          database,
+          'django_apscheduler_djangojob',
+          'SELECT id, next_run_time AS at FROM django_apscheduler_djangojob WHERE next_run_time IS NOT NULL'
+        ).map(({ id, at }) => [String(id), String(at)])
       )
     }
   })
 }
 
-function has(database: Database, table: string): boolean {
-  return database.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?").get(table) !== undefined
+/** None where there is no such table. */
+function rowsOf(database: Database, table: string, sql: string): Row[] {
+  return hasTable(database, table) ? (database.prepare(sql).all() as Row[]) : []
 }
 
 function require(database: Database, table: string, what: string): void {
-  if (!has(database, table)) throw new Error(`it has no table ${table}, so it is not ${what}`)
+  if (!hasTable(database, table)) throw new Error(`it has no table ${table}, so it is not ${what}`)
 }
 
 function columnsOf(database: Database, table: string): string[] {

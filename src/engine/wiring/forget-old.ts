@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../runtime/clock.ts'
+import { type Clock, sleep } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { listBackfilled } from '../schedules/backfills.ts'
 import type { RetentionStore, BackfillStore } from '../store/store.ts'
@@ -32,9 +32,8 @@ interface ForgettingParts {
  */
 export class Forgetting {
   readonly #parts: ForgettingParts
+  readonly #stopping = new AbortController()
   #running: Promise<void> | null = null
-  #pause: Timer | null = null
-  #isStopped = false
 
   constructor(parts: ForgettingParts) {
     this.#parts = parts
@@ -46,20 +45,16 @@ export class Forgetting {
   }
 
   stop(): void {
-    this.#isStopped = true
-    this.#pause?.cancel()
+    this.#stopping.abort()
   }
 
   async #work(): Promise<void> {
     const { clock, logger } = this.#parts
+    const { signal } = this.#stopping
     try {
-      while (!this.#isStopped && (await this.#step()) >= ROWS_AT_ONCE) {
-        await new Promise<void>((resolve) => {
-          this.#pause = clock.setTimer(PAUSE_MS, resolve)
-        })
-      }
+      while (!signal.aborted && (await this.#step()) >= ROWS_AT_ONCE) await sleep(clock, PAUSE_MS, signal)
     } catch (error) {
-      if (!this.#isStopped) logger.error({ error }, 'deleting old records failed; retrying later')
+      if (!signal.aborted) logger.error({ error }, 'deleting old records failed; retrying later')
     } finally {
       this.#running = null
     }

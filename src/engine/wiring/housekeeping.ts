@@ -2,14 +2,10 @@ import { Forgetting } from './forget-old.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { Inventories } from '../nodes/inventories.ts'
 import type { ProblemWatch } from '../health/problem-watch.ts'
-import type { Clock, Timer } from '../runtime/clock.ts'
-import type { Logger } from '../runtime/logger.ts'
-import type { RetentionStore, BackfillStore } from '../store/store.ts'
+import type { Timer } from '../runtime/clock.ts'
+import type { Base } from './base.ts'
 
-interface HousekeepingParts {
-  store: RetentionStore & BackfillStore
-  clock: Clock
-  logger: Logger
+interface HousekeepingParts extends Pick<Base, 'store' | 'clock' | 'logger'> {
   fleet: Pick<Fleet, 'list'>
   problems: Pick<ProblemWatch, 'scheduleCheck'>
   inventories: Pick<Inventories, 'read'>

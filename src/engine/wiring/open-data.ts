@@ -3,12 +3,10 @@ import { join } from 'node:path'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
+import type { Base } from './base.ts'
 import type { EngineOptions } from './engine-options.ts'
-import type { Clock } from '../runtime/clock.ts'
 import { readOrCreateCredentials } from '../runtime/credentials-file.ts'
 import { openFileSecretBox } from '../runtime/file-secret-box.ts'
-import type { Logger } from '../runtime/logger.ts'
-import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
@@ -26,7 +24,7 @@ export interface EngineData {
 /** Closed with the stack. Throws DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION, having changed nothing. */
 export async function openData(
   { dataDirectory, seams = {}, ...options }: EngineOptions,
-  parts: { clock: Clock; random: Random; logger: Logger; pluginBlobs: BlobStore | null },
+  parts: Pick<Base, 'clock' | 'random' | 'logger'> & { pluginBlobs: BlobStore | null },
   opened: AsyncDisposableStack
 ): Promise<EngineData> {
   makeDataDirectory(dataDirectory)

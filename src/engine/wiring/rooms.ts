@@ -38,6 +38,7 @@ import { watchLoopDelay } from '../runtime/loop-delay.ts'
 import { systemRandom } from '../runtime/random.ts'
 import { ScrapydCommands } from '../scrapyd-commands/scrapyd-commands.ts'
 import { parseNetworks } from '../webhooks/addresses.ts'
+import type { Base } from './base.ts'
 import type { EngineOptions } from './engine-options.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { openData } from './open-data.ts'
@@ -67,6 +68,8 @@ export async function openRooms(options: EngineOptions, opened: AsyncDisposableS
   return { ...ground, ...fleet, ...work, ...orders, ...health, ...doors }
 }
 
+const stop = (room: { stop(): Promise<void> | void }) => room.stop()
+
 type Ground = Awaited<ReturnType<typeof openGround>>
 type WithFleet = Ground & Awaited<ReturnType<typeof openFleet>>
 type WithWork = WithFleet & ReturnType<typeof openWork>
@@ -79,11 +82,10 @@ async function openGround(options: EngineOptions, opened: AsyncDisposableStack) 
   const { clock = systemClock, random = systemRandom } = seams
   checkConfiguredSources(options.discovery ?? [])
   const webhookNetworks = parseNetworks(options.webhookNetworks ?? '')
-  const plugins = opened.adopt(await openPlugins(options.plugins ?? [], { clock, logger }), (one) => one.stop())
+  const plugins = opened.adopt(await openPlugins(options.plugins ?? [], { clock, logger }), stop)
   const data = await openData(options, { clock, random, logger, pluginBlobs: plugins.blobs }, opened)
   const { store, secretBox } = data
-  /** What nearly every room needs. */
-  const base = { store, clock, random, logger, secretBox }
+  const base: Base = { store, clock, random, logger, secretBox }
   return { ...data, base, plugins, webhookNetworks, startedAtMs: clock.nowMs() }
 }
 
@@ -107,9 +109,8 @@ async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDis
       : null,
     listSpidersOfSettings: async (project) => (await localNode.promise).listSpiders(project, WITHOUT_EGG)
   })
-  const local = opened.adopt(await LocalNodeRoom.open(options, { ...base, layout, projects, cancelWaitsMs }), (one) =>
-    one.stop()
-  )
+  const local = await LocalNodeRoom.open(options, { ...base, layout, projects, cancelWaitsMs })
+  opened.adopt(local, stop)
   if (local.node !== null) localNode.resolve(local.node)
   const live = new LiveAttempts(base)
   const clients = wireNodeClients({
@@ -122,31 +123,24 @@ async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDis
     },
     seams
   })
-  const fleet = opened.adopt(new Fleet({ ...base, ...clients }), (one) => one.stop())
+  const fleet = opened.adopt(new Fleet({ ...base, ...clients }), stop)
   return { layout, cancelWaitsMs, projects, local, live, fleet }
 }
 
 /** What makes jobs run: eggs on their way to nodes, and dispatch over one belief. */
 function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposableStack) {
   const { base, blobs, plugins, cancelWaitsMs, projects, local, live, fleet } = below
-  const eggs = opened.adopt(wireEggs({ ...base, projects, fleet }), (one) => one.stop())
+  const eggs = opened.adopt(wireEggs(base, projects, fleet), stop)
   const waiting = new WaitingReasons((nodeId) => fleet.get(nodeId)?.status.unreachableSinceMs ?? null)
-  const dispatch = opened.adopt(
-    new Dispatch({
-      ...base,
-      blobs,
-      fleet,
-      live,
-      waiting,
-      projects,
-      catalog: projects.catalog,
-      distribution: eggs.distribution,
-      cancelWaitsMs,
-      secrets: base.secretBox,
-      beforeDispatch: plugins.beforeDispatch
-    }),
-    (one) => one.stop()
-  )
+  const { distribution } = eggs
+  const { beforeDispatch } = plugins
+  const dispatch = new Dispatch({
+    ...base,
+    ...{ blobs, fleet, live, waiting, projects, distribution, cancelWaitsMs, beforeDispatch },
+    catalog: projects.catalog,
+    secrets: base.secretBox
+  })
+  opened.adopt(dispatch, stop)
   const describe = (node: FleetNode) => describeNode(node, live, local.node, dispatch.stuckSinceMs(node.stored.id))
   const metrics = new Metrics({
     ...base,
@@ -163,36 +157,28 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
   const { store, clock, random, secretBox } = base
   const { seams = {} } = options
   const { wakeDispatcher } = below
-  const { deliverer, webhookCommands } = wireWebhooks({
-    ...base,
-    networks: webhookNetworks,
-    post: seams.post,
-    sendToPlugin: plugins.send
-  })
-  opened.adopt(deliverer, (one) => one.stop())
-  const news = opened.adopt(new News(base), (one) => one.stop())
+  const sending = { networks: webhookNetworks, post: seams.post, sendToPlugin: plugins.send }
+  const { deliverer, webhookCommands } = wireWebhooks({ ...base, ...sending })
+  opened.adopt(deliverer, stop)
+  const news = opened.adopt(new News(base), stop)
   const preparing = { fleet, projects, secretBox, clock, newJobId: createJobIds(clock, random) }
   const jobCommands = new JobCommands({ ...preparing, store, dispatch, waiting })
   const nodeCommands = new NodeCommands({ ...preparing, store, live, dispatch, random })
-  const inventories = opened.adopt(
-    new Inventories({
-      ...base,
-      fleet,
-      projects,
-      recordScrapydVersion: ({ id, url }, version) => nodeCommands.recordScrapydVersion(id, url, version)
-    }),
-    (one) => one.stop()
-  )
-  const discovery = opened.adopt(
-    wireDiscovery({
-      ...base,
-      fleet,
-      nodeCommands,
-      resolver: seams.resolver ?? createNameResolver({ clock }),
-      configured: options.discovery ?? []
-    }),
-    (one) => one.stop()
-  )
+  const inventories = new Inventories({
+    ...base,
+    fleet,
+    projects,
+    recordScrapydVersion: ({ id, url }, version) => nodeCommands.recordScrapydVersion(id, url, version)
+  })
+  opened.adopt(inventories, stop)
+  const discovery = wireDiscovery({
+    ...base,
+    fleet,
+    nodeCommands,
+    resolver: seams.resolver ?? createNameResolver({ clock }),
+    configured: options.discovery ?? []
+  })
+  opened.adopt(discovery, stop)
   const projectCommands = new ProjectCommands({
     ...base,
     fleet,
@@ -204,33 +190,25 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
     onDeployed: (version) => news.recordDeployment(version)
   })
   const systemCommands = new SystemCommands({
-    store,
-    dispatch,
-    projects,
-    jobCommands,
-    projectCommands,
-    localNode: local.node,
-    credentials,
+    ...{ store, dispatch, projects, jobCommands, projectCommands, localNode: local.node, credentials },
     buildDemoEgg: () => buildEggFromFolder(join(options.resourcesDirectory, 'demo'))
   })
   const queueCommands = new QueueCommands({ store, live, fleet, waiting, wakeDispatcher })
-  const loopDelay = opened.adopt(seams.loopDelay ?? watchLoopDelay(), (one) => one.stop())
-  const figures = opened.adopt(
-    new FiguresSampler({
-      ...base,
-      fleet,
-      live,
-      sampleLoopP99Ms: () => loopDelay.sampleP99Ms(),
-      isPaused: () => systemCommands.isPaused,
-      isStuck: (nodeId) => dispatch.stuckSinceMs(nodeId) !== null
-    }),
-    (one) => one.stop()
-  )
-  const chains = wireChains({ ...base, preparing, wakeDispatcher })
-  opened.adopt(chains.runner, (one) => one.stop())
+  const loopDelay = opened.adopt(seams.loopDelay ?? watchLoopDelay(), stop)
+  const figures = new FiguresSampler({
+    ...base,
+    fleet,
+    live,
+    sampleLoopP99Ms: () => loopDelay.sampleP99Ms(),
+    isPaused: () => systemCommands.isPaused,
+    isStuck: (nodeId) => dispatch.stuckSinceMs(nodeId) !== null
+  })
+  opened.adopt(figures, stop)
+  const chains = wireChains(base, preparing, wakeDispatcher)
+  opened.adopt(chains.runner, stop)
   const slots = () => figures.current.slotsTotal
-  const schedules = wireSchedules({ ...base, preparing, jobCommands, wakeDispatcher, slots })
-  opened.adopt(schedules.scheduler, (one) => one.stop())
+  const schedules = wireSchedules(base, { preparing, jobCommands, wakeDispatcher, slots })
+  opened.adopt(schedules.scheduler, stop)
   return {
     ...{ deliverer, webhookCommands, news, jobCommands, nodeCommands, inventories, discovery, projectCommands },
     ...{ systemCommands, queueCommands, figures, chains, schedules }
@@ -241,34 +219,28 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
 function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisposableStack) {
   const { base, isStoreDead, plugins, projects, local, live, fleet, waiting, dispatch, inventories, discovery } = below
   const { systemCommands, figures } = below
-  const problems = opened.adopt(
-    new ProblemWatch({
-      ...base,
-      waitingOf: (lane) => waiting.of(lane),
-      gather: () => ({
-        nodes: fleet.list(),
-        live: live.all(),
-        stuckSinceMs: (nodeId) => dispatch.stuckSinceMs(nodeId),
-        python: local.node?.python() ?? null,
-        environments: local.environments.list(),
-        isPaused: systemCommands.isPaused,
-        queued: figures.current.queued,
-        sources: discovery.list(),
-        orderWarnings: projects.orderWarnings()
-      })
-    }),
-    (one) => one.stop()
-  )
+  const problems = new ProblemWatch({
+    ...base,
+    waitingOf: (lane) => waiting.of(lane),
+    gather: () => ({
+      nodes: fleet.list(),
+      live: live.all(),
+      stuckSinceMs: (nodeId) => dispatch.stuckSinceMs(nodeId),
+      python: local.node?.python() ?? null,
+      environments: local.environments.list(),
+      isPaused: systemCommands.isPaused,
+      queued: figures.current.queued,
+      sources: discovery.list(),
+      orderWarnings: projects.orderWarnings()
+    })
+  })
+  opened.adopt(problems, stop)
   const alerts = plugins.wantsAlerts ? new Alerts({ ...base, problems: () => problems.current() }) : null
   opened.adopt(alerts, (one) => one?.stop())
-  const housekeeping = opened.adopt(new Housekeeping({ ...base, fleet, problems, inventories }), (one) => one.stop())
+  const housekeeping = opened.adopt(new Housekeeping({ ...base, fleet, problems, inventories }), stop)
   const stopping = new AbortController()
-  const healthWatch = new HealthWatch({
-    ...base,
-    dataDirectory: options.dataDirectory,
-    isStoreDead,
-    isStopping: () => stopping.signal.aborted
-  })
+  const isStopping = () => stopping.signal.aborted
+  const healthWatch = new HealthWatch({ ...base, dataDirectory: options.dataDirectory, isStoreDead, isStopping })
   return { problems, alerts, housekeeping, healthWatch, stopping }
 }
 
@@ -287,27 +259,24 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     listNodes: () => fleet.list().map(describe),
     listProjects: () => projects.describe()
   }
-  const feed = opened.adopt(
-    new ChangeFeed({
-      store,
-      clock,
-      runId: random.hex(6),
-      describeStored: (things) => describeStored(things, reads),
-      describeVolatile: async (things) =>
-        describeVolatile(things, {
-          figures: () => figures.current,
-          problems: () => problems.current(),
-          python: () => local.python(),
-          environments,
-          waiting,
-          findNode(id) {
-            const node = fleet.get(id)
-            return node === undefined ? null : describe(node)
-          }
-        })
-    }),
-    (one) => one.close()
-  )
+  const now = {
+    figures: () => figures.current,
+    problems: () => problems.current(),
+    python: () => local.python(),
+    environments,
+    waiting,
+    findNode(id: string) {
+      const node = fleet.get(id)
+      return node === undefined ? null : describe(node)
+    }
+  }
+  const feed = new ChangeFeed({
+    ...base,
+    runId: random.hex(6),
+    describeStored: (things) => describeStored(things, reads),
+    describeVolatile: async (things) => describeVolatile(things, now)
+  })
+  opened.adopt(feed, (one) => one.close())
   const router = wireRouter({
     ...base,
     ...reads,
@@ -321,7 +290,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     environments,
     usageOf: (jobId) => local.usageOf(jobId),
     probe: (address) => probeNode({ address, clock, logger, connect: options.seams?.connect }),
-    problems: () => problems.current(),
+    problems: now.problems,
     status: () => ({
       scrapdeckVersion: options.scrapdeckVersion,
       startedAtMs: below.startedAtMs,
@@ -331,15 +300,8 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
       python: local.python()
     })
   })
-  const scrapyd = new ScrapydCommands({
-    ...base,
-    fleet,
-    projects,
-    jobLogs,
-    jobCommands,
-    projectCommands,
-    directories: { logs: layout.logs, items: layout.itemFiles }
-  })
+  const directories = { logs: layout.logs, items: layout.itemFiles }
+  const scrapyd = new ScrapydCommands({ ...base, fleet, projects, jobLogs, jobCommands, projectCommands, directories })
   const answers = new RememberedAnswers({ ...base, newRunId: () => random.hex(6) })
   // The first that stopping does: from here on failures are those of rooms that close.
   opened.adopt(stopping, (one) => one.abort())

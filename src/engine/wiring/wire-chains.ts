@@ -3,38 +3,17 @@ import { ChainCommands } from '../commands/chain-commands.ts'
 import { checkTemplate } from '../commands/check-template.ts'
 import { prepareJobs, type PrepareJobsParts } from '../commands/prepare-jobs.ts'
 import { openTemplate } from '../commands/template-secrets.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { Logger } from '../runtime/logger.ts'
-import type { Random } from '../runtime/random.ts'
-import type { SecretBox } from '../runtime/secret-box.ts'
 import { type ChainFacts, ChainRunner } from '../schedules/chains.ts'
 import { expandTemplates } from '../schedules/template.ts'
-import type {
-  AttemptReader,
-  ChainEndStore,
-  ChainStore,
-  ChangeNotifier,
-  JobReader,
-  ScheduleReader
-} from '../store/store.ts'
+import type { Base } from './base.ts'
 
 /** Chains: the orders about them, and what answers the ends of jobs. */
-export function wireChains(parts: {
-  store: ChainStore & ChainEndStore & JobReader & AttemptReader & ScheduleReader & ChangeNotifier
-  secretBox: SecretBox
-  clock: Clock
-  random: Random
-  logger: Logger
-  preparing: PrepareJobsParts
-  wakeDispatcher: () => void
-}) {
-  const { store, secretBox, clock, random, logger, preparing, wakeDispatcher } = parts
+export function wireChains(base: Base, preparing: PrepareJobsParts, wakeDispatcher: () => void) {
+  const { secretBox } = base
   /** `changed`: a chain was changed, or what it has answered. */
   const events = new EventEmitter<{ changed: [] }>()
   const runner = new ChainRunner({
-    store,
-    clock,
-    logger,
+    ...base,
     openTemplate: (template) => openTemplate(template, secretBox),
     expand: (template, facts) => expandTemplates({ name: facts.chain, jobs: [template] }, placeholdersOf(facts)),
     prepare: (items) => prepareJobs(items, { source: 'chain' }, preparing),
@@ -42,10 +21,7 @@ export function wireChains(parts: {
     onAnswered: () => events.emit('changed')
   })
   const commands = new ChainCommands({
-    store,
-    secretBox,
-    clock,
-    random,
+    ...base,
     checkTemplate: (template) => checkTemplate(template, 'chain', preparing.fleet),
     async onChange() {
       events.emit('changed')

@@ -3,21 +3,12 @@ import type { Fleet } from '../nodes/fleet.ts'
 import { AtOnce } from '../projects/at-once.ts'
 import { Distribution } from '../projects/distribution.ts'
 import type { Projects } from '../projects/projects.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { Logger } from '../runtime/logger.ts'
+import type { Base } from './base.ts'
 
 /** Eggs on their way to nodes. */
-export interface Eggs {
-  distribution: Distribution
-  atOnce: AtOnce
+export function wireEggs({ clock, logger }: Base, projects: Projects, fleet: Fleet) {
   /** `changed`: an egg arrived, or one that failed may be tried again. */
-  events: EventEmitter<{ changed: [] }>
-  stop(): void
-}
-
-export function wireEggs(parts: { projects: Projects; fleet: Fleet; clock: Clock; logger: Logger }): Eggs {
-  const { projects, fleet, clock, logger } = parts
-  const events: Eggs['events'] = new EventEmitter()
+  const events = new EventEmitter<{ changed: [] }>()
   const distribution = new Distribution({
     projects,
     clientOf: (nodeId) => fleet.get(nodeId)?.client.eggTarget ?? null,

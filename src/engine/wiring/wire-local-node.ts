@@ -5,15 +5,13 @@ import type { JobId, PythonState, UsageSample } from '../../shared/contract/inde
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { CancelWaitsMs } from '../../shared/run-limits.ts'
+import type { Base } from './base.ts'
 import type { EngineOptions } from './engine-options.ts'
 import { type Environments, NO_ENVIRONMENTS } from '../launcher/pythons/environments.ts'
 import { LocalNode } from '../launcher/local-node.ts'
 import { applyConfiguredSlots, localNodeRow } from './local-node-row.ts'
 import type { Projects } from '../projects/projects.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { Logger } from '../runtime/logger.ts'
 import type { StoredNode } from '../store/records.ts'
-import type { AttemptReader, JobReader, NodeStore, SettingStore } from '../store/store.ts'
 
 /** Where the local node's files are, in Scrapyd's layout. */
 export interface LocalLayout {
@@ -59,13 +57,10 @@ interface LocalNodeEvents {
   pythons: [isNewReady: boolean]
 }
 
-interface LocalNodeParts {
+interface LocalNodeParts extends Base {
   layout: LocalLayout
-  store: NodeStore & JobReader & AttemptReader & SettingStore
   projects: Projects
   cancelWaitsMs: CancelWaitsMs
-  clock: Clock
-  logger: Logger
 }
 
 /** The node inside the engine, or the answers of an engine that has none. */
@@ -102,16 +97,9 @@ export class LocalNodeRoom {
         resourcesDirectory: options.resourcesDirectory,
         slots: () => room.#slots,
         pythonPath: options.pythonPath,
-        projectPythons: {
-          names: () => projects.catalog.names(),
-          of: (project) => projects.settingsOf(project).python
-        },
+        projectPythons: { names: () => projects.catalog.names(), of: (project) => projects.settingsOf(project).python },
         source: (project, version) => projects.source(project, version),
-        directories: {
-          logsDirectory: layout.writtenLogs,
-          itemsDirectory: layout.items,
-          jobsDirectory: layout.jobs
-        },
+        directories: { logsDirectory: layout.writtenLogs, itemsDirectory: layout.items, jobsDirectory: layout.jobs },
         cancelWaitsMs,
         clock,
         logger
@@ -168,9 +156,7 @@ export class LocalNodeRoom {
     const before = this.#readyPythons
     const ready = this.environments.list().flatMap(({ path, state }) => (state === 'ready' ? [path] : []))
     this.#readyPythons = new Set(ready)
-    this.events.emit(
-      'pythons',
-      ready.some((path) => !before.has(path))
-    )
+    const isNewReady = ready.some((path) => !before.has(path))
+    this.events.emit('pythons', isNewReady)
   }
 }

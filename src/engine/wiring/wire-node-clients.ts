@@ -1,25 +1,22 @@
+import type { Base } from './base.ts'
 import type { EngineOptions } from './engine-options.ts'
 import type { LocalNode } from '../launcher/local-node.ts'
 import { Pruner } from '../launcher/runs/prune-files.ts'
 import type { NodeClient } from '../nodes/node-client.ts'
 import { DIRECT } from '../nodes/scrapyd/proxy.ts'
 import { createScrapydClient } from '../nodes/scrapyd/scrapyd-client.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { Logger } from '../runtime/logger.ts'
-import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredNode } from '../store/records.ts'
 import type { SealedText } from '../../shared/contract/index.ts'
 
 /** How each node is spoken to: with its secrets opened, and the local one removing old files at each start. */
-export function wireNodeClients(parts: {
-  localNode: LocalNode | null
-  /** `keep` null: nothing is removed. */
-  pruned: { directories: string[]; keep: number | null; isNeeded: (jobid: string) => boolean }
-  secretBox: SecretBox
-  clock: Clock
-  logger: Logger
-  seams: Pick<NonNullable<EngineOptions['seams']>, 'createNodeClient' | 'connect'>
-}) {
+export function wireNodeClients(
+  parts: Base & {
+    localNode: LocalNode | null
+    /** `keep` null: nothing is removed. */
+    pruned: { directories: string[]; keep: number | null; isNeeded: (jobid: string) => boolean }
+    seams: Pick<NonNullable<EngineOptions['seams']>, 'createNodeClient' | 'connect'>
+  }
+) {
   const { localNode, pruned, secretBox, clock, logger, seams } = parts
   const pruner = pruned.keep === null ? null : new Pruner({ ...pruned, keep: pruned.keep, logger })
 

@@ -1,22 +1,12 @@
 import { CrawlCommands } from '../commands/crawl-commands.ts'
-import type { FleetFileParts } from '../fleet-file/apply-step.ts'
 import { FleetFiles } from '../fleet-file/fleet-file.ts'
 import type { Projects } from '../projects/projects.ts'
 import { createRouter, type EngineRouter, type RouterParts } from '../router/router.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { Random } from '../runtime/random.ts'
-import type { SecretBox } from '../runtime/secret-box.ts'
+import type { Base } from './base.ts'
 
 /** The contract, and those of its operations that are made of orders to several rooms: crawls and the fleet file. */
 export function wireRouter(
-  parts: Omit<RouterParts, 'crawlCommands' | 'fleetFiles'> & {
-    store: RouterParts['store'] & FleetFileParts['store']
-    projects: Projects
-    hasLocalNode: boolean
-    secretBox: SecretBox
-    clock: Clock
-    random: Random
-  }
+  parts: Base & Omit<RouterParts, 'crawlCommands' | 'fleetFiles'> & { projects: Projects; hasLocalNode: boolean }
 ): EngineRouter {
   const { scheduleCommands, scheduleReads } = parts
   return createRouter({

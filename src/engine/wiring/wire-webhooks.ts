@@ -1,28 +1,21 @@
 import { WebhookCommands } from '../commands/webhook-commands.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { Logger } from '../runtime/logger.ts'
-import type { Random } from '../runtime/random.ts'
-import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredDelivery, StoredWebhook } from '../store/records.ts'
-import type { ChangeNotifier, DeliveryStore, WebhookStore } from '../store/store.ts'
 import { createAddressGuard } from '../webhooks/addresses.ts'
 import { Deliverer } from '../webhooks/deliverer.ts'
 import type { SendResult } from '../webhooks/plan-try.ts'
 import { createPost, type Post } from '../webhooks/post.ts'
 import { sendToWebhook } from '../webhooks/send-to-webhook.ts'
+import type { Base } from './base.ts'
 
 /** Whoever is told of events: webhooks over HTTP, plugins in their threads, out of one outbox. */
-export function wireWebhooks(parts: {
-  store: WebhookStore & DeliveryStore & ChangeNotifier
-  clock: Clock
-  random: Random
-  logger: Logger
-  secretBox: SecretBox
-  /** Inside this network, and allowed all the same. */
-  networks: readonly string[]
-  post?: Post | undefined
-  sendToPlugin: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<SendResult>
-}) {
+export function wireWebhooks(
+  parts: Base & {
+    /** Inside this network, and allowed all the same. */
+    networks: readonly string[]
+    post?: Post | undefined
+    sendToPlugin: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<SendResult>
+  }
+) {
   const { clock } = parts
   const guard = createAddressGuard(parts.networks)
   const post = parts.post ?? createPost({ guard, clock })

@@ -150,7 +150,7 @@ class Placing {
     const reached = this.#reachedOnAll.get(line.placementKey)
     const exhausted = rules.find((counted) => this.#isExhausted(counted) || reached?.has(counted) === true)
     if (exhausted !== undefined) {
-      this.#plan.waiting.lanes.set(lane.lane, limitReached(exhausted, this.#liveUnder(exhausted)))
+      this.#laneWaits(lane, exhausted)
       return order.skipLane()
     }
     const choice = this.#choiceFor(line)
@@ -172,7 +172,7 @@ class Placing {
       return order.skipJob()
     }
     if (found.limitedBy !== null) {
-      this.#plan.waiting.lanes.set(lane.lane, limitReached(found.limitedBy, this.#liveUnder(found.limitedBy)))
+      this.#laneWaits(lane, found.limitedBy)
       this.#recordReached(line, found.limitedBy)
       return order.skipLane()
     }
@@ -184,22 +184,26 @@ class Placing {
   /** The least loaded that has the egg and that nothing keeps from taking this job; else what kept the first that could have. */
   #bestReady({ ready }: Choice, job: QueueHead, rules: readonly CountedRule[]) {
     const passedOver: RankedNode[] = []
-    let heldBack: PlaceableNode | null = null
-    let limitedBy: CountedRule | null = null
+    const kept: Kept = { heldBack: null, limitedBy: null }
     let best: PlaceableNode | null = null
     for (let ranked = this.#firstOf(ready); ranked !== undefined; ranked = this.#firstOf(ready)) {
-      const { node } = ranked
-      const rule = rules.find((counted) => this.#isExhaustedOn(counted, node))
-      if (rule === undefined && !this.#input.isHeldBack(node.id, job.id)) {
-        best = node
+      if (this.#mayTake(ranked.node, job, rules, kept)) {
+        best = ranked.node
         break
       }
-      if (rule === undefined) heldBack ??= node
-      else limitedBy ??= rule
       passedOver.push(ready.removeFirst()!)
     }
     for (const ranked of passedOver) ready.push(ranked)
-    return { node: best, heldBack, limitedBy }
+    return { node: best, ...kept }
+  }
+
+  /** Whether neither a limit nor an earlier refusal keeps this job from the node; what does is put into `kept`. */
+  #mayTake(node: PlaceableNode, job: QueueHead, rules: readonly CountedRule[], kept: Kept): boolean {
+    const rule = rules.find((counted) => this.#isExhaustedOn(counted, node))
+    if (rule === undefined && !this.#input.isHeldBack(node.id, job.id)) return true
+    if (rule === undefined) kept.heldBack ??= node
+    else kept.limitedBy ??= rule
+    return false
   }
 
   /** Full ones are taken out on the way; one that got jobs from elsewhere takes its new place first. */
@@ -225,14 +229,7 @@ class Placing {
     rules: readonly CountedRule[],
     found: Kept
   ): PlaceableNode | null {
-    const couldTake = (node: PlaceableNode) => {
-      if (this.#roomLeft(node) <= 0) return false
-      const rule = rules.find((counted) => this.#isExhaustedOn(counted, node))
-      if (rule === undefined && !this.#input.isHeldBack(node.id, job.id)) return true
-      if (rule === undefined) found.heldBack ??= node
-      else found.limitedBy ??= rule
-      return false
-    }
+    const couldTake = (node: PlaceableNode) => this.#roomLeft(node) > 0 && this.#mayTake(node, job, rules, found)
     const awaited = choice.sending.findIndex(couldTake)
     if (awaited >= 0) return choice.sending.splice(awaited, 1)[0]!
     const target = choice.absent.findLastIndex(couldTake)
@@ -296,11 +293,16 @@ class Placing {
     this.#plan.waiting.lines.set(line.key, waiting)
   }
 
+  /** For a limit. What one node has says nothing of the others: a limit on each of them is told without a number. */
+  #laneWaits({ lane }: QueueLane, counted: CountedRule): void {
+    const live = counted.rule.perNode ? 0 : this.#liveUnder(counted)
+    this.#plan.waiting.lanes.set(lane, { code: 'limit', text: describeReached(counted.rule, live) })
+  }
+
   /** All slots are busy, and even with a free one these could not go. */
   #recordExhaustedLimit(line: QueueLine, lane: QueueLane): void {
     const exhausted = this.#input.rulesFor(line.project, lane.spider).find((counted) => this.#isExhausted(counted))
-    if (exhausted !== undefined)
-      this.#plan.waiting.lanes.set(lane.lane, limitReached(exhausted, this.#liveUnder(exhausted)))
+    if (exhausted !== undefined) this.#laneWaits(lane, exhausted)
   }
 
   /** Where no node has room beside the limit, none will have it in this plan: lines by the hundred need not find out one by one. */
@@ -357,11 +359,6 @@ function appliesOn({ rule }: CountedRule, node: PlaceableNode): boolean {
 
 function isLessLoaded(one: RankedNode, other: RankedNode): boolean {
   return one.share === other.share ? one.node.id < other.node.id : one.share < other.share
-}
-
-/** On each node: what one has says nothing of the others. */
-function limitReached(counted: CountedRule, live: number): Waiting {
-  return { code: 'limit', text: describeReached(counted.rule, counted.rule.perNode ? 0 : live) }
 }
 
 function eggOnItsWay(node: PlaceableNode, version: VersionName): Waiting {

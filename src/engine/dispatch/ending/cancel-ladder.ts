@@ -6,16 +6,16 @@ import type { Timer } from '../../runtime/clock.ts'
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
-/** By step (shared/stop-ladder.ts). */
-const TEXTS = [
-  'Asked the run to stop (INT)',
-  'Asked the run to stop immediately (second INT)',
-  'Killed the run (KILL)'
-] as const
 const NODE_MISSING_MS = 200
 /** Of its four connections one is left to look at it; over the whole fleet, nodes that do not answer must not keep all others waiting. */
 const AT_ONCE_ON_NODE = 3
 const AT_ONCE_MAX = 500
+
+/** Of a step (shared/stop-ladder.ts), for the timeline. */
+export function textOfStep(step: number, run: 'the run' | 'the returned run'): string {
+  const texts = [`Asked ${run} to stop (INT)`, `Asked ${run} to stop immediately (second INT)`, `Killed ${run} (KILL)`]
+  return texts[Math.min(step, LAST_STEP)]!
+}
 
 interface Climb {
   step: number
@@ -168,33 +168,22 @@ export class CancelLadder {
     try {
       const { wasState } = await node.client.cancel({ project: one.project, jobid: one.jobid, signal })
       climb.step += 1
-      await this.#recordStep(one, { signal, text: TEXTS[Math.min(step, LAST_STEP)]! }, wasState)
+      await this.#recordStep(one, { signal, text: textOfStep(step, 'the run') }, wasState)
       if (wasState === 'pending') await this.#concludeRemoved(one)
       node.observer.poke()
     } catch (error) {
-      if (!(error instanceof NodeError))
-        this.#context.logger.error({ error, jobId: one.jobId }, 'a cancel step failed unexpectedly')
-      else
-        this.#context.logger.warn(
-          { jobId: one.jobId, error: error.message },
-          'a cancel did not reach the node; retrying'
-        )
+      const { logger } = this.#context
+      if (!(error instanceof NodeError)) logger.error({ error, jobId: one.jobId }, 'a cancel step failed unexpectedly')
+      else logger.warn({ jobId: one.jobId, error: error.message }, 'a cancel did not reach the node; retrying')
     }
   }
 
-  async #recordStep(
-    one: LiveAttempt,
-    step: { signal: NodeSignal; text: string },
-    wasState: string | null
-  ): Promise<void> {
-    await this.#context.live.record(one, {
+  async #recordStep(one: LiveAttempt, step: { signal: NodeSignal; text: string }, nodeSaid: string | null) {
+    const { live, clock } = this.#context
+    await live.record(one, {
       from: ['sending', 'accepted', 'uncertain', 'running'],
       kind: 'cancel_sent',
-      entry: {
-        atMs: this.#context.clock.nowMs(),
-        text: step.text,
-        evidence: { signal: step.signal, nodeSaid: wasState }
-      }
+      entry: { atMs: clock.nowMs(), text: step.text, evidence: { signal: step.signal, nodeSaid } }
     })
   }
 

@@ -1,6 +1,7 @@
+import pLimit from 'p-limit'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type NodeErrorKind } from '../../nodes/node-client.ts'
-import type { Timer } from '../../runtime/clock.ts'
+import { Timers } from '../../runtime/clock.ts'
 import type { LogBytes } from '../../output/byte-window.ts'
 import { archiveLog, archiveName, packSmallLog } from '../../output/log-archive.ts'
 import { judgeOutcome, type Judgement } from '../../output/outcome.ts'
@@ -41,14 +42,14 @@ export interface LogTail extends LogBytes {
  */
 export class Finisher {
   readonly #context: DispatchContext
-  readonly #waiting: { one: LiveAttempt; failures: Failures }[] = []
   readonly #queued = new Set<LiveAttempt>()
-  readonly #retries = new Set<Timer>()
+  readonly #atOnce = pLimit(AT_ONCE_MAX)
+  readonly #retries: Timers
   readonly #stopping = new AbortController()
-  #atWork = 0
 
   constructor(context: DispatchContext) {
     this.#context = context
+    this.#retries = new Timers(context.clock)
   }
 
   finish(one: LiveAttempt): void {
@@ -59,36 +60,19 @@ export class Finisher {
 
   stop(): void {
     this.#stopping.abort()
-    this.#waiting.length = 0
-    for (const timer of this.#retries) timer.cancel()
-    this.#retries.clear()
+    this.#atOnce.clearQueue()
+    this.#retries.stop()
   }
 
   /** The end of a run's log; null when there is no such file. Rejects with NodeError when the node does not answer. */
   async readTail(node: FleetNode, one: LiveAttempt): Promise<LogTail | null> {
-    const range = await node.client.readLog(
-      one,
-      { offset: -CLOSING_TAIL_BYTES, limitBytes: CLOSING_TAIL_BYTES },
-      this.#stopping.signal
-    )
-    if (range === null) return null
-    return { ...range, text: new TextDecoder().decode(range.bytes) }
+    const wanted = { offset: -CLOSING_TAIL_BYTES, limitBytes: CLOSING_TAIL_BYTES }
+    const range = await node.client.readLog(one, wanted, this.#stopping.signal)
+    return range === null ? null : { ...range, text: new TextDecoder().decode(range.bytes) }
   }
 
   #enqueue(one: LiveAttempt, failures: Failures): void {
-    this.#waiting.push({ one, failures })
-    this.#startWaiting()
-  }
-
-  #startWaiting(): void {
-    while (this.#atWork < AT_ONCE_MAX && this.#waiting.length > 0 && !this.#stopping.signal.aborted) {
-      const { one, failures } = this.#waiting.shift()!
-      this.#atWork += 1
-      void this.#finishOrRetry(one, failures).finally(() => {
-        this.#atWork -= 1
-        this.#startWaiting()
-      })
-    }
+    if (!this.#stopping.signal.aborted) void this.#atOnce(() => this.#finishOrRetry(one, failures))
   }
 
   async #finishOrRetry(one: LiveAttempt, failures: Failures): Promise<void> {
@@ -103,12 +87,8 @@ export class Finisher {
       const archived =
         tail === null || node.client.traits.keepsLogs ? null : await this.#archive(node, one, tail, failures)
       const { exit, cancelAskedAtMs, limitHit } = one
-      const judgement = judgeOutcome({
-        tail: tail?.text ?? null,
-        exit,
-        limitHit,
-        cancelAsked: cancelAskedAtMs !== null
-      })
+      const cancelAsked = cancelAskedAtMs !== null
+      const judgement = judgeOutcome({ tail: tail?.text ?? null, exit, limitHit, cancelAsked })
       // In one turn, so that both share one commit.
       await Promise.all([
         archived !== null && store.markLogArchived(one.jobId, one.number, archived.gzip),
@@ -127,14 +107,9 @@ export class Finisher {
     }
   }
 
+  /** It queues again: after a restart there may be thousands, and each reads and writes a file. */
   #retry(one: LiveAttempt, delayMs: number, failures: Failures): void {
-    // In line again: after a restart there may be thousands, and each reads and writes a file.
-    if (this.#stopping.signal.aborted) return
-    const timer = this.#context.clock.setTimer(delayMs, () => {
-      this.#retries.delete(timer)
-      this.#enqueue(one, failures)
-    })
-    this.#retries.add(timer)
+    this.#retries.set(delayMs, () => this.#enqueue(one, failures))
   }
 
   async #readTailOrGiveUp(
@@ -146,10 +121,8 @@ export class Finisher {
       return { tail: await this.readTail(node, one), problem: null }
     } catch (error) {
       if (!isAnswer(node, error) || ++failures.reads < READ_TRIES) throw error
-      this.#context.logger.warn(
-        { error, jobId: one.jobId },
-        'the log of an ended run cannot be read; deciding without it'
-      )
+      const facts = { error, jobId: one.jobId }
+      this.#context.logger.warn(facts, 'the log of an ended run cannot be read; deciding without it')
       return { tail: null, problem: error.message }
     }
   }
@@ -175,10 +148,8 @@ export class Finisher {
     } catch (error) {
       const isAway = error instanceof NodeError && !isAnswer(node, error)
       if (isAway || ++failures.archives < ARCHIVE_TRIES) throw error
-      logger.warn(
-        { error, jobId: one.jobId },
-        'the log could not be archived; it is read from the node while available'
-      )
+      const facts = { error, jobId: one.jobId }
+      logger.warn(facts, 'the log could not be archived; it is read from the node while available')
       return null
     }
   }

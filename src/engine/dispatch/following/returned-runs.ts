@@ -1,16 +1,26 @@
 import { type Attempt, ATTEMPT_REASONS, type NodeId } from '../../../shared/contract/index.ts'
-import { LAST_STEP, signalOfStep, waitAfterStep } from '../../../shared/stop-ladder.ts'
+import { signalOfStep, waitAfterStep } from '../../../shared/stop-ladder.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../../nodes/node-client.ts'
+import type { AttemptChange, TimelineEntry } from '../../job-rules/attempt-change.ts'
 import type { StoredJob } from '../../store/records.ts'
 import type { DispatchContext } from '../context.ts'
+import { textOfStep } from '../ending/cancel-ladder.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
 type List = 'pending' | 'running' | 'finished'
-interface Seen {
-  attempt: Attempt
+interface Listed {
   job: SeenJob
   list: List
+}
+interface Seen extends Listed {
+  attempt: Attempt
+}
+/** How far a returned run is up the stop ladder. */
+interface Stopping {
+  attempt: Attempt
+  step: number
+  dueAtMs: number
 }
 
 /** A node may list strangers' jobs by the ten thousand: so many are asked about at one look. */
@@ -19,12 +29,6 @@ const ENDED_KEPT = 100_000
 /** As we make them of a job's id. */
 const OUR_JOBID = /^([0-9a-f]{32})(?:-\d+)?$/
 const STATE_OF = { pending: 'accepted', running: 'running', finished: 'finishing' } as const
-/** By step (shared/stop-ladder.ts). */
-const TEXTS = [
-  'Asked the returned run to stop (INT)',
-  'Asked the returned run to stop immediately (second INT)',
-  'Killed the returned run (KILL)'
-] as const
 
 /**
  * Runs that we had given up, lost or thought never to have arrived, and that their node lists after all:
@@ -46,7 +50,7 @@ export class ReturnedRuns {
   /** Nodes on which attempts ended while they did not answer, and since when: their next lists tell whether these go on. */
   readonly #expecting = new Map<string, number>()
   /** By node, then by attempt. */
-  readonly #stopping = new Map<string, Map<string, { attempt: Attempt; step: number; dueAtMs: number }>>()
+  readonly #stopping = new Map<string, Map<string, Stopping>>()
 
   /** `follow` takes over an attempt that was found again. */
   constructor(context: DispatchContext, follow: (one: LiveAttempt) => void) {
@@ -99,11 +103,11 @@ export class ReturnedRuns {
   }
 
   /** What the node lists and nobody has looked up yet. */
-  #unknownIn(node: FleetNode, snapshot: Snapshot): Map<string, { job: SeenJob; list: List }> {
+  #unknownIn(node: FleetNode, snapshot: Snapshot): Map<string, Listed> {
     let known = this.#known.get(node)
     const listed = snapshot.pending.length + snapshot.running.length + snapshot.finished.length
     if (known === undefined || known.size > 2 * listed + ASKED_AT_ONCE) this.#known.set(node, (known = new Map()))
-    const unknown = new Map<string, { job: SeenJob; list: List }>()
+    const unknown = new Map<string, Listed>()
     // What we believe to be live there is as it should be.
     for (const one of this.#context.live.ofNode(node.stored.id)) known.set(one.jobid, one.project)
     for (const list of ['running', 'pending', 'finished'] as const) {
@@ -125,13 +129,10 @@ export class ReturnedRuns {
     const isProved = attempt.jobid.startsWith(attempt.jobId)
     if (isProved && (await this.#goOn(node, seen, job))) return
     const isUnwanted = isProved && list !== 'finished' && !isOnlyHope(job)
-    const recorded = (await store.listTimeline(job.id)).some(
-      ({ kind, attemptNumber }) => kind === 'seen_again' && attemptNumber === attempt.number
-    )
-    if (!recorded) await this.#record(node, seen, job, isUnwanted)
+    if (!(await this.#isRecorded(attempt))) await this.#record(node, seen, job, isUnwanted)
     if (!isUnwanted) return
     const { id } = node.stored
-    const ofNode = this.#stopping.get(id) ?? new Map<string, { attempt: Attempt; step: number; dueAtMs: number }>()
+    const ofNode = this.#stopping.get(id) ?? new Map<string, Stopping>()
     this.#stopping.set(id, ofNode.set(`${attempt.jobId}/${attempt.number}`, { attempt, step: 0, dueAtMs: 0 }))
   }
 
@@ -153,8 +154,8 @@ export class ReturnedRuns {
   }
 
   /** A run of ours on a node that it was never sent to: both have one queue. It is left alone, since nobody can say whose it is. */
-  async #recordTaken(node: FleetNode, { job: seen, list }: Omit<Seen, 'attempt'>): Promise<void> {
-    const { store, clock, fleet } = this.#context
+  async #recordTaken(node: FleetNode, { job: seen, list }: Listed): Promise<void> {
+    const { store, fleet } = this.#context
     const jobId = OUR_JOBID.exec(seen.jobid)?.[1]
     if (jobId === undefined) return
     const attempts = await store.listAttempts(jobId)
@@ -162,53 +163,32 @@ export class ReturnedRuns {
     // One without an answer is looked for where it was sent; that it was seen here must not be forgotten with this node's lists.
     const isUnresolved = attempt?.state === 'sending' || attempt?.state === 'uncertain'
     if (attempt === undefined || (!isUnresolved && !isDoubtful(attempt, list))) return
-    const timeline = await store.listTimeline(jobId)
-    if (timeline.some(({ kind, attemptNumber }) => kind === 'seen_again' && attemptNumber === attempt.number)) return
+    if (await this.#isRecorded(attempt)) return
     const sentTo = fleet.get(attempt.nodeId)?.stored.name ?? attempt.nodeId
-    await store.applyChanges([
-      {
-        jobId,
-        attemptNumber: attempt.number,
-        from: isUnresolved ? ['sending', 'uncertain'] : ['ended'],
-        kind: 'seen_again',
-        ...(isUnresolved ? {} : { mayHaveRunTwice: true as const }),
-        entry: {
-          atMs: clock.nowMs(),
-          text: `Seen on ${node.stored.name} (${list}), though it was sent to ${sentTo}. Do these two nodes share a queue?`,
-          evidence: {
-            list,
-            listedBy: node.stored.id,
-            result: attempt.result,
-            reason: attempt.reason,
-            jobid: attempt.jobid
-          }
-        }
-      }
-    ])
+    const { id, name } = node.stored
+    const { result, reason, jobid } = attempt
+    await this.#write(attempt, {
+      ...(isUnresolved ? { from: ['sending', 'uncertain'] } : { mayHaveRunTwice: true }),
+      kind: 'seen_again',
+      text: `Seen on ${name} (${list}), though it was sent to ${sentTo}. Do these two nodes share a queue?`,
+      evidence: { list, listedBy: id, result, reason, jobid }
+    })
   }
 
   async #record(node: FleetNode, { attempt, list }: Seen, job: StoredJob, isUnwanted: boolean): Promise<void> {
-    const { store, clock } = this.#context
+    const { result, reason, jobid } = attempt
     const rest =
       list === 'finished'
         ? 'it had ended there'
         : isUnwanted
           ? `it is stopped there because ${whyUnwanted(job)}`
           : 'it is left alone there'
-    await store.applyChanges([
-      {
-        jobId: attempt.jobId,
-        attemptNumber: attempt.number,
-        from: ['ended'],
-        kind: 'seen_again',
-        mayHaveRunTwice: true,
-        entry: {
-          atMs: clock.nowMs(),
-          text: `Seen again on ${node.stored.name} (${list}), where ${wasWhat(attempt)}: ${rest}`,
-          evidence: { list, result: attempt.result, reason: attempt.reason, jobid: attempt.jobid }
-        }
-      }
-    ])
+    await this.#write(attempt, {
+      kind: 'seen_again',
+      mayHaveRunTwice: true,
+      text: `Seen again on ${node.stored.name} (${list}), where ${wasWhat(attempt)}: ${rest}`,
+      evidence: { list, result, reason, jobid }
+    })
   }
 
   async #stop(node: FleetNode, snapshot: Snapshot): Promise<void> {
@@ -228,7 +208,12 @@ export class ReturnedRuns {
       try {
         const { wasState } = await node.client.cancel({ project, jobid, signal: signalOfStep(step) })
         stopping.step += 1
-        await this.#recordStep(stopping.attempt, step, wasState)
+        const removed = 'Removed the returned run from the node’s queue'
+        await this.#write(stopping.attempt, {
+          kind: 'cancel_sent',
+          text: wasState === 'pending' ? removed : textOfStep(step, 'the returned run'),
+          evidence: { signal: signalOfStep(step), nodeSaid: wasState }
+        })
       } catch (error) {
         if (!(error instanceof NodeError)) throw error
         logger.warn({ jobId: stopping.attempt.jobId, error: error.message }, 'a returned run could not be stopped')
@@ -237,18 +222,25 @@ export class ReturnedRuns {
     if (ofNode.size === 0) this.#stopping.delete(node.stored.id)
   }
 
-  async #recordStep(attempt: Attempt, step: number, wasState: string | null): Promise<void> {
-    const text =
-      wasState === 'pending' ? 'Removed the returned run from the node’s queue' : TEXTS[Math.min(step, LAST_STEP)]!
-    await this.#context.store.applyChanges([
-      {
-        jobId: attempt.jobId,
-        attemptNumber: attempt.number,
-        from: ['ended'],
-        kind: 'cancel_sent',
-        entry: { atMs: this.#context.clock.nowMs(), text, evidence: { signal: signalOfStep(step), nodeSaid: wasState } }
-      }
-    ])
+  /** That it was seen again, by this engine or an earlier one. */
+  async #isRecorded({ jobId, number }: Attempt): Promise<boolean> {
+    const timeline = await this.#context.store.listTimeline(jobId)
+    return timeline.some(({ kind, attemptNumber }) => kind === 'seen_again' && attemptNumber === number)
+  }
+
+  async #write(
+    { jobId, number }: Attempt,
+    {
+      text,
+      evidence,
+      ...change
+    }: Pick<AttemptChange, 'kind' | 'mayHaveRunTwice'> &
+      Partial<Pick<AttemptChange, 'from'>> &
+      Omit<TimelineEntry, 'atMs'>
+  ): Promise<void> {
+    const { store, clock } = this.#context
+    const entry = { atMs: clock.nowMs(), text, evidence }
+    await store.applyChanges([{ from: ['ended'], ...change, jobId, attemptNumber: number, entry }])
   }
 }
 

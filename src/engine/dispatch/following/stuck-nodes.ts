@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import pLimit from 'p-limit'
 import { ATTEMPT_REASONS, type NodeId } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
@@ -156,17 +157,15 @@ export class StuckNodes {
           }
         }))
       )
-      const line = ours.filter((_one, index) => applied[index] === true)
-      for (const one of line) {
+      const leaving = ours.filter((_one, index) => applied[index] === true)
+      for (const one of leaving) {
         this.#takenBackAtMs.set(one, Number.POSITIVE_INFINITY)
         const count = (this.#tries.get(one)?.count ?? 0) + 1
         const delayMs = Math.min(WITHDRAW_AGAIN_MAX_MS, WITHDRAW_AGAIN_FIRST_MS * 2 ** (count - 1))
         this.#tries.set(one, { count, againAtMs: nowMs + delayMs })
       }
-      const worker = async () => {
-        for (let one = line.shift(); one !== undefined; one = line.shift()) await this.#withdraw(node, one)
-      }
-      await Promise.all(Array.from({ length: WITHDRAW_AT_ONCE }, worker))
+      const atOnce = pLimit(WITHDRAW_AT_ONCE)
+      await Promise.all(leaving.map((one) => atOnce(() => this.#withdraw(node, one))))
     } catch (error) {
       logger.error({ error, node: node.stored.name }, 'withdrawing jobs from a stuck node failed; retrying')
     } finally {

@@ -1,17 +1,8 @@
 import type { Database } from 'better-sqlite3'
-import type { ChainSettings } from '../../../shared/contract/index.ts'
 import type { ChainAnswer, DueChain, StoredChain } from '../records.ts'
 import { CHAIN_ENDS_SQL, type ChainEnds } from './chain-ends.ts'
 import type { createEnqueue } from './enqueue.ts'
-
-interface ChainRow {
-  id: string
-  settings: string
-  created_at_ms: number
-  fired_count: number
-  last_fired_at_ms: number | null
-  problem: string | null
-}
+import type { NamedRow } from './rows.ts'
 
 /** Chains and their answers. Every function runs inside a transaction of its caller. */
 export function createChains({
@@ -23,8 +14,9 @@ export function createChains({
   enqueue: ReturnType<typeof createEnqueue>
   chainEnds: ChainEnds
 }) {
-  const all = database.prepare<[], ChainRow>(
-    'SELECT id, settings, created_at_ms, fired_count, last_fired_at_ms, problem FROM chains ORDER BY created_at_ms, id'
+  const all = database.prepare<[], NamedRow<StoredChain, 'settings'>>(
+    `SELECT id, settings, created_at_ms AS createdAtMs, fired_count AS firedCount, last_fired_at_ms AS lastFiredAtMs,
+       problem FROM chains ORDER BY created_at_ms, id`
   )
   const put = database.prepare(
     `INSERT INTO chains (id, settings, enabled, project, spider, condition, created_at_ms)
@@ -44,7 +36,7 @@ export function createChains({
   const failed = database.prepare<[string, string]>('UPDATE chains SET problem = ? WHERE id = ?')
 
   return {
-    list: (): StoredChain[] => all.all().map(toChain),
+    list: (): StoredChain[] => all.all().map((row) => ({ ...row, settings: JSON.parse(row.settings) })),
 
     put({ id, settings, createdAtMs }: Pick<StoredChain, 'id' | 'settings' | 'createdAtMs'>): void {
       const { enabled, project, spider, on } = settings
@@ -77,16 +69,5 @@ export function createChains({
         return true
       })
     }
-  }
-}
-
-function toChain(row: ChainRow): StoredChain {
-  return {
-    id: row.id,
-    settings: JSON.parse(row.settings) as ChainSettings,
-    createdAtMs: row.created_at_ms,
-    firedCount: row.fired_count,
-    lastFiredAtMs: row.last_fired_at_ms,
-    problem: row.problem
   }
 }

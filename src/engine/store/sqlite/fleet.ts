@@ -4,11 +4,21 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { StoredNode, StoredVersion } from '../records.ts'
 import { type SettingKey, SETTINGS, type SettingValue } from '../settings.ts'
 import type { ChangeLog } from './change-log.ts'
-import { type DeploymentRow, type NodeRow, toDeployment, toNode, toVersion, type VersionRow } from './rows.ts'
+import type { NamedRow } from './rows.ts'
+
+type NodeRow = NamedRow<StoredNode, 'tags'>
+type VersionRow = NamedRow<Omit<StoredVersion, 'deployments'>, 'spiders'>
+type DeploymentRow = Deployment & Pick<StoredVersion, 'project' | 'version'>
 
 /** Nodes, versions, where versions are deployed, and settings. */
 export function createFleet({ database, changes }: { database: Database; changes: ChangeLog }) {
-  const nodes = database.prepare<[], NodeRow>('SELECT * FROM nodes ORDER BY added_at_ms, id')
+  const nodes = database.prepare<[], NodeRow>(
+    `SELECT id, name, kind, url, username, sealed_password AS sealedPassword, ca_certificate AS caCertificate, slots,
+       tags, mode, scrapyd_version AS scrapydVersion, added_at_ms AS addedAtMs, queue_ahead AS queueAhead,
+       give_up_after_seconds AS giveUpAfterSeconds, group_name AS "group", client_certificate AS clientCertificate,
+       sealed_client_key AS sealedClientKey, sealed_proxy_url AS sealedProxyUrl, source_id AS sourceId
+     FROM nodes ORDER BY added_at_ms, id`
+  )
   const putNode = database.prepare(
     `INSERT OR REPLACE INTO nodes VALUES (:id, :name, :kind, :url, :username, :sealedPassword, :caCertificate, :slots,
        :tags, :mode, :scrapydVersion, :addedAtMs, :queueAhead, :giveUpAfterSeconds, :group, :clientCertificate,
@@ -19,11 +29,13 @@ export function createFleet({ database, changes }: { database: Database; changes
     'DELETE FROM deployments WHERE node_id = ? RETURNING project'
   )
   const versions = database.prepare<[], VersionRow>(
-    'SELECT * FROM versions ORDER BY project, created_at_ms DESC, version DESC'
+    `SELECT project, version, sha256, size_bytes AS sizeBytes, spiders, created_at_ms AS createdAtMs FROM versions
+     ORDER BY project, created_at_ms DESC, version DESC`
   )
   const hasVersion = database.prepare<[string, string]>('SELECT 1 FROM versions WHERE project = ? AND version = ?')
   const deployments = database.prepare<[], DeploymentRow>(
-    'SELECT * FROM deployments ORDER BY project, version, node_id'
+    `SELECT project, version, node_id AS nodeId, state, error, changed_at_ms AS changedAtMs, sha256 FROM deployments
+     ORDER BY project, version, node_id`
   )
   // Deleting first takes the old deployments along: a new egg under an old name is on no node yet.
   const deleteVersion = database.prepare<[string, string]>('DELETE FROM versions WHERE project = ? AND version = ?')
@@ -44,7 +56,7 @@ export function createFleet({ database, changes }: { database: Database; changes
   const putSetting = database.prepare<[string, string]>('INSERT OR REPLACE INTO settings VALUES (?, ?)')
 
   return {
-    listNodes: (): StoredNode[] => nodes.all().map(toNode),
+    listNodes: (): StoredNode[] => nodes.all().map((row) => ({ ...row, tags: JSON.parse(row.tags) })),
 
     putNode(node: StoredNode): void {
       putNode.run({ ...node, tags: JSON.stringify(node.tags) })
@@ -59,7 +71,11 @@ export function createFleet({ database, changes }: { database: Database; changes
     listVersions(): StoredVersion[] {
       const key = (row: { project: ProjectName; version: VersionName }) => JSON.stringify([row.project, row.version])
       const byVersion = Map.groupBy(deployments.all(), key)
-      return versions.all().map((row) => toVersion(row, (byVersion.get(key(row)) ?? []).map(toDeployment)))
+      return versions.all().map((row) => ({
+        ...row,
+        spiders: row.spiders === null ? null : JSON.parse(row.spiders),
+        deployments: (byVersion.get(key(row)) ?? []).map(({ project: _p, version: _v, ...deployment }) => deployment)
+      }))
     },
 
     putVersion({ deployments, ...version }: StoredVersion): void {

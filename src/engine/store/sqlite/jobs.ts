@@ -27,8 +27,8 @@ export const JOBS_SQL = {
       UNION ALL SELECT * FROM jobs WHERE jobid = :jobid AND jobid <> id
     ) WHERE :project IS NULL OR project = :project ORDER BY id DESC LIMIT ${NAMESAKES_LIMIT}`,
   // Refused, never arrived, or cancelled before it started: no process ever ran.
-  finishedRuns: `SELECT jobs.id, jobs.jobid, jobs.project, jobs.spider, jobs.started_at_ms, jobs.ended_at_ms,
-      attempts.node_id, attempts.jobid AS run_jobid, attempts.log_archived
+  finishedRuns: `SELECT jobs.id, jobs.jobid, jobs.project, jobs.spider, jobs.started_at_ms AS startedAtMs,
+      jobs.ended_at_ms AS endedAtMs, attempts.node_id AS nodeId, attempts.jobid AS runJobid, attempts.log_archived AS logArchived
     FROM jobs JOIN attempts ON attempts.job_id = jobs.id AND attempts.number = jobs.attempt_count
     WHERE jobs.state = 'ended' AND jobs.ended_at_ms >= 0 AND attempts.result NOT IN ('refused', 'absent')
       AND NOT (attempts.result = 'cancelled' AND attempts.started_at_ms IS NULL)
@@ -44,16 +44,10 @@ export const JOBS_SQL = {
           AND coalesce(jobs.version, attempts.version) = :version)`
 }
 
-interface FinishedRow {
-  id: JobId
-  jobid: string
-  project: ProjectName
-  spider: string
-  started_at_ms: number | null
-  ended_at_ms: number
-  node_id: NodeId
-  run_jobid: string
-  log_archived: number
+interface FinishedRow extends Omit<FinishedRun, 'run'> {
+  nodeId: NodeId
+  runJobid: string
+  logArchived: number
 }
 
 /** Everything that is read of jobs. */
@@ -104,14 +98,9 @@ export function createJobs(database: Database) {
       byJobid.all({ jobid, project }).map(toJob),
 
     listFinishedRuns: (limit: number): FinishedRun[] =>
-      finishedRuns.all(Number.isFinite(limit) ? limit : -1).map((row) => ({
-        id: row.id,
-        jobid: row.jobid,
-        project: row.project,
-        spider: row.spider,
-        startedAtMs: row.started_at_ms,
-        endedAtMs: row.ended_at_ms,
-        run: { nodeId: row.node_id, jobid: row.run_jobid, logArchived: row.log_archived === 1 }
+      finishedRuns.all(Number.isFinite(limit) ? limit : -1).map(({ nodeId, runJobid, logArchived, ...job }) => ({
+        ...job,
+        run: { nodeId, jobid: runJobid, logArchived: logArchived === 1 }
       })),
 
     countNeeding(project: ProjectName, version: VersionName | null): number {

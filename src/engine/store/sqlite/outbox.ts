@@ -1,18 +1,21 @@
 import type { Database } from 'better-sqlite3'
 import { eventBody, isAbout, type JobEvent, jobEventData } from '../../job-rules/events.ts'
 import type { DeliveryTry, NewWebhook, Retention, StoredDelivery, StoredWebhook } from '../records.ts'
-import { type JobRow, toJob } from './rows.ts'
-import type { ProjectName, SealedText } from '../../../shared/contract/index.ts'
+import { type JobRow, type NamedRow, toJob } from './rows.ts'
+import type { ProjectName } from '../../../shared/contract/index.ts'
 
 /** Of one webhook. What comes on top is not kept, and counted: a receiver that is gone must not fill the disk. */
 export const WAITING_MAX = 100_000
 
+const DELIVERY = `sequence, webhook_id AS webhookId, event, body, state, tries, made_at_ms AS madeAtMs,
+  next_try_at_ms AS nextTryAtMs, ended_at_ms AS endedAtMs, answer`
+
 export const OUTBOX_SQL = {
-  due: `SELECT * FROM deliveries WHERE webhook_id = ? AND state = 'waiting' AND next_try_at_ms <= ?
+  due: `SELECT ${DELIVERY} FROM deliveries WHERE webhook_id = ? AND state = 'waiting' AND next_try_at_ms <= ?
     ORDER BY next_try_at_ms, sequence LIMIT ?`,
   nextDue: `SELECT min(next_try_at_ms) FROM deliveries WHERE webhook_id = ? AND state = 'waiting' AND next_try_at_ms > ?`,
-  page: 'SELECT * FROM deliveries WHERE webhook_id = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?',
-  pageOfState: `SELECT * FROM deliveries WHERE webhook_id = ? AND state = ? AND sequence < ?
+  page: `SELECT ${DELIVERY} FROM deliveries WHERE webhook_id = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
+  pageOfState: `SELECT ${DELIVERY} FROM deliveries WHERE webhook_id = ? AND state = ? AND sequence < ?
     ORDER BY sequence DESC LIMIT ?`,
   prune: `DELETE FROM deliveries WHERE sequence IN (SELECT sequence FROM deliveries
     WHERE state = ? AND ended_at_ms < ? LIMIT ?) RETURNING webhook_id`,
@@ -20,41 +23,16 @@ export const OUTBOX_SQL = {
     WHERE webhook_id = ? AND state = ? ORDER BY sequence LIMIT ?)`
 }
 
-interface WebhookRow {
-  id: string
-  kind: string
-  name: string
-  url: string
-  events: string
-  project: ProjectName | null
-  enabled: number
-  created_at_ms: number
-  sealed_secret: SealedText | null
-  sealed_old_secret: SealedText | null
-  old_secret_until_ms: number | null
-  last_delivered_at_ms: number | null
-  problem: string | null
-  waiting: number
-  dead: number
-  dropped: number
-  delivered: number
-}
+type WebhookRow = NamedRow<StoredWebhook, 'events'>
 
-interface DeliveryRow {
+interface DeliveryRow extends Omit<StoredDelivery, 'id'> {
   sequence: number
-  webhook_id: string
-  event: string
-  body: string
-  state: string
-  tries: number
-  made_at_ms: number
-  next_try_at_ms: number | null
-  ended_at_ms: number | null
-  answer: string | null
 }
 
 /** What a write adds to a webhook's. */
-type Counts = Pick<WebhookRow, 'waiting' | 'delivered' | 'dead' | 'dropped'>
+interface Counts extends Pick<WebhookRow, 'waiting' | 'dead' | 'dropped'> {
+  delivered: number
+}
 
 type Wanting = Map<string, { id: string; project: ProjectName | null; room: number }[]>
 
@@ -68,7 +46,15 @@ export type Outbox = ReturnType<typeof createOutbox>
  *   waiting --delivered--> delivered      waiting --no answer, not 2xx--> waiting (later) ... --> dead --replayed--> waiting
  */
 export function createOutbox(database: Database) {
-  const webhooks = database.prepare<[], WebhookRow>('SELECT * FROM webhooks ORDER BY name, id')
+  const webhooks = database.prepare<[], WebhookRow>(
+    `SELECT id, kind, name, url, events, project, enabled, created_at_ms AS createdAtMs, sealed_secret AS sealedSecret,
+       sealed_old_secret AS sealedOldSecret, old_secret_until_ms AS oldSecretUntilMs,
+       last_delivered_at_ms AS lastDeliveredAtMs, problem, waiting, dead, dropped
+     FROM webhooks ORDER BY name, id`
+  )
+  const keptOf = database.prepare<[], { id: string; delivered: number; dead: number }>(
+    'SELECT id, delivered, dead FROM webhooks ORDER BY name, id'
+  )
   const enabled = database.prepare<[], Pick<WebhookRow, 'id' | 'events' | 'project' | 'waiting'>>(
     'SELECT id, events, project, waiting FROM webhooks WHERE enabled = 1 ORDER BY id'
   )
@@ -92,7 +78,7 @@ export function createOutbox(database: Database) {
   const nextDue = database.prepare<[string, number], number | null>(OUTBOX_SQL.nextDue).pluck()
   const page = database.prepare<[string, number, number], DeliveryRow>(OUTBOX_SQL.page)
   const pageOfState = database.prepare<[string, string, number, number], DeliveryRow>(OUTBOX_SQL.pageOfState)
-  const one = database.prepare<[number], DeliveryRow>('SELECT * FROM deliveries WHERE sequence = ?')
+  const one = database.prepare<[number], DeliveryRow>(`SELECT ${DELIVERY} FROM deliveries WHERE sequence = ?`)
   const conclude = database.prepare(
     `UPDATE deliveries SET state = ?, tries = ?, next_try_at_ms = ?, ended_at_ms = ?, answer = ? WHERE sequence = ?`
   )
@@ -157,11 +143,11 @@ export function createOutbox(database: Database) {
     if (before === undefined || before.state !== 'waiting') return
     const endedAtMs = state === 'waiting' ? null : atMs
     conclude.run(state, before.tries + 1, nextTryAtMs, endedAtMs, answer, before.sequence)
-    if (state === 'delivered') setDelivered.run(atMs, before.webhook_id)
-    else setProblem.run(answer, before.webhook_id)
-    if (isGone === true) turnOff.run(before.webhook_id)
+    if (state === 'delivered') setDelivered.run(atMs, before.webhookId)
+    else setProblem.run(answer, before.webhookId)
+    if (isGone === true) turnOff.run(before.webhookId)
     if (state === 'waiting') return
-    const counted = countFor(before.webhook_id)
+    const counted = countFor(before.webhookId)
     counted.waiting -= 1
     counted[state] += 1
   }
@@ -197,7 +183,8 @@ export function createOutbox(database: Database) {
       wanting = null
     },
 
-    list: (): StoredWebhook[] => webhooks.all().map(toWebhook),
+    list: (): StoredWebhook[] =>
+      webhooks.all().map((row) => ({ ...row, events: JSON.parse(row.events), enabled: row.enabled === 1 })),
 
     put(webhook: NewWebhook): void {
       const { id, kind, name, url, events, project, createdAtMs, sealedSecret, sealedOldSecret } = webhook
@@ -241,7 +228,7 @@ export function createOutbox(database: Database) {
       let replayed = 0
       for (const sequence of new Set(sequences)) {
         const before = one.get(sequence)
-        if (before === undefined || before.webhook_id !== webhookId || before.state === 'waiting') continue
+        if (before === undefined || before.webhookId !== webhookId || before.state === 'waiting') continue
         conclude.run('waiting', 0, nowMs, null, before.answer, sequence)
         counted.waiting += 1
         counted[before.state as 'delivered' | 'dead'] -= 1
@@ -256,7 +243,7 @@ export function createOutbox(database: Database) {
         const pruned = prune.all(state, sinceMs, left)
         for (const id of pruned) countFor(id)[state] -= 1
         left -= pruned.length
-        for (const row of webhooks.all()) {
+        for (const row of keptOf.all()) {
           const counted = countFor(row.id)
           const excess = Math.min(left, row[state] + counted[state] - newest)
           if (excess <= 0) continue
@@ -270,45 +257,17 @@ export function createOutbox(database: Database) {
   }
 }
 
-function toWebhook(row: WebhookRow): StoredWebhook {
+function toDelivery({ sequence, ...row }: DeliveryRow): StoredDelivery {
   return {
-    id: row.id,
-    kind: row.kind as StoredWebhook['kind'],
-    name: row.name,
-    url: row.url,
-    events: JSON.parse(row.events),
-    project: row.project,
-    enabled: row.enabled === 1,
-    createdAtMs: row.created_at_ms,
-    sealedSecret: row.sealed_secret,
-    sealedOldSecret: row.sealed_old_secret,
-    oldSecretUntilMs: row.old_secret_until_ms,
-    lastDeliveredAtMs: row.last_delivered_at_ms,
-    problem: row.problem,
-    waiting: row.waiting,
-    dead: row.dead,
-    dropped: row.dropped
-  }
-}
-
-function toDelivery(row: DeliveryRow): StoredDelivery {
-  return {
-    id: idOf(row),
-    webhookId: row.webhook_id,
-    event: row.event,
-    body: row.body,
-    state: row.state as StoredDelivery['state'],
-    tries: row.tries,
-    madeAtMs: row.made_at_ms,
-    nextTryAtMs: row.state === 'waiting' ? row.next_try_at_ms : null,
-    endedAtMs: row.ended_at_ms,
-    answer: row.answer
+    ...row,
+    id: idOf(sequence, row.madeAtMs),
+    nextTryAtMs: row.state === 'waiting' ? row.nextTryAtMs : null
   }
 }
 
 /** Receivers remember ids to take each once: the time keeps them apart from those of data that a backup has replaced since. */
-function idOf({ sequence, made_at_ms }: DeliveryRow): string {
-  return `msg_${made_at_ms.toString(36)}_${sequence.toString(36)}`
+function idOf(sequence: number, madeAtMs: number): string {
+  return `msg_${madeAtMs.toString(36)}_${sequence.toString(36)}`
 }
 
 function sequenceOf(id: string): number | null {

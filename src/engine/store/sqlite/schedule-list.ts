@@ -1,7 +1,7 @@
 import type { Database } from 'better-sqlite3'
 import type { ProjectName } from '../../../shared/contract/index.ts'
 import type { StoredSchedule } from '../records.ts'
-import { type ScheduleRow, toSchedule } from './rows.ts'
+import { SCHEDULE, type ScheduleRow, toSchedule } from './rows.ts'
 
 export interface ScheduleFilter {
   text?: string
@@ -29,7 +29,7 @@ export function scheduleListSql(asked: (keyof ScheduleFilter)[], isNext: boolean
     : []
   const where = (all: string[]) => (all.length === 0 ? '' : `WHERE ${all.join(' AND ')}`)
   return {
-    page: `SELECT schedules.*, schedule_progress.* FROM schedules
+    page: `SELECT ${SCHEDULE} FROM schedules
       CROSS JOIN schedule_progress ON schedule_progress.schedule_id = schedules.id ${where([...conditions, ...after])}
       ORDER BY name COLLATE NOCASE, id LIMIT :limit`,
     count: `SELECT count(*) FROM schedules ${where(conditions)}`

@@ -8,26 +8,18 @@ import type { createEnqueue } from './enqueue.ts'
 import { firingsOf } from './filing.ts'
 import type { Outbox } from './outbox.ts'
 import { createScheduleList } from './schedule-list.ts'
-import {
-  type FiredJobRow,
-  type FiringRow,
-  type JobRow,
-  type ScheduleRow,
-  summaryOf,
-  toFiring,
-  toJob,
-  toSchedule
-} from './rows.ts'
+import { type JobRow, type NamedRow, SCHEDULE, type ScheduleRow, toJob, toSchedule } from './rows.ts'
 
 /** Above every id of a firing: the page before it is the newest. */
 const AFTER_EVERY_FIRING = Number.MAX_SAFE_INTEGER
 const ALL_STATES: Firing['state'][] = ['fired', 'skipped', 'missed', 'failed']
+const FIRING = `id, schedule_id AS scheduleId, nominal_ms AS nominalMs, origin, backfill_id AS backfillId, at_ms AS atMs, state,
+  reason, text, count, job_ids AS jobIds`
 
 export const SCHEDULES_SQL = {
-  /** Whole: what they are, and how far they are. */
-  all: `SELECT * FROM schedules CROSS JOIN schedule_progress ON schedule_progress.schedule_id = schedules.id
+  all: `SELECT ${SCHEDULE} FROM schedules CROSS JOIN schedule_progress ON schedule_progress.schedule_id = schedules.id
     ORDER BY name COLLATE NOCASE, id`,
-  many: `SELECT schedules.*, schedule_progress.* FROM json_each(?) AS wanted CROSS JOIN schedules ON schedules.id = wanted.value
+  many: `SELECT ${SCHEDULE} FROM json_each(?) AS wanted CROSS JOIN schedules ON schedules.id = wanted.value
     JOIN schedule_progress ON schedule_progress.schedule_id = schedules.id`,
   revision: 'SELECT revision FROM schedules WHERE id = ?',
   isPaused: 'SELECT paused FROM schedules WHERE id = ?',
@@ -35,21 +27,27 @@ export const SCHEDULES_SQL = {
   findFired: `SELECT nominal_ms FROM json_each(:wanted) AS wanted
     CROSS JOIN firings ON schedule_id = :id AND nominal_ms = wanted.value AND origin <> 'manual' AND state = 'fired'`,
   pruned: 'SELECT pruned_from_ms AS fromMs, pruned_until_ms AS untilMs FROM schedule_progress WHERE schedule_id = ?',
-  newest: 'SELECT * FROM firings WHERE id < ? ORDER BY id DESC LIMIT ?',
-  newestIn: 'SELECT * FROM firings WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?',
+  newest: `SELECT ${FIRING} FROM firings WHERE id < ? ORDER BY id DESC LIMIT ?`,
+  newestIn: `SELECT ${FIRING} FROM firings WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`,
   /** Merged from a walk down each state. */
-  ofSchedule: `${firingsOf('*', ALL_STATES, 'AND id < :before')} ORDER BY id DESC LIMIT :limit`,
+  ofSchedule: `${firingsOf(FIRING, ALL_STATES, 'AND id < :before')} ORDER BY id DESC LIMIT :limit`,
   /** Said by name: the index by state has those of all schedules, and looks as good to SQLite. */
-  ofScheduleIn: `SELECT * FROM firings INDEXED BY firings_new WHERE filed = 0 AND schedule_id = :id AND state = :state AND id < :before
-    UNION ALL SELECT * FROM firings WHERE filed = 1 AND schedule_id = :id AND state = :state AND id < :before ORDER BY id DESC LIMIT :limit`,
+  ofScheduleIn: `SELECT ${FIRING} FROM firings INDEXED BY firings_new
+      WHERE filed = 0 AND schedule_id = :id AND state = :state AND id < :before
+    UNION ALL SELECT ${FIRING} FROM firings
+      WHERE filed = 1 AND schedule_id = :id AND state = :state AND id < :before ORDER BY id DESC LIMIT :limit`,
   changedAfter: 'SELECT changed_after_firing_id FROM schedule_progress WHERE schedule_id = ?',
-  ofBackfill: 'SELECT * FROM firings WHERE backfill_id = ? AND id < ? ORDER BY id DESC LIMIT ?',
-  jobsOf: `SELECT jobs.status, jobs.started_at_ms, jobs.ended_at_ms
+  ofBackfill: `SELECT ${FIRING} FROM firings WHERE backfill_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
+  jobsOf: `SELECT jobs.status, jobs.started_at_ms AS startedAtMs, jobs.ended_at_ms AS endedAtMs
     FROM json_each(?) AS wanted CROSS JOIN jobs ON jobs.id = wanted.value`,
   removeNew: `DELETE FROM firings WHERE filed = 0 AND schedule_id = ?`,
   removeFiled: `DELETE FROM firings WHERE filed = 1 AND schedule_id = ?`,
   liveJobs: `SELECT * FROM jobs WHERE schedule_id = ? AND state <> 'ended'`
 }
+
+/** What its jobs tell is not in its own row. */
+type FiringRow = NamedRow<Omit<StoredFiring, 'statuses' | 'startedAtMs' | 'endedAtMs'>, 'jobIds'>
+type FiredJob = Pick<StoredJob, 'status' | 'startedAtMs' | 'endedAtMs'>
 
 interface Dependencies {
   database: Database
@@ -107,7 +105,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   )
   const changedAfter = database.prepare<[string], number>(SCHEDULES_SQL.changedAfter).pluck()
   const ofBackfill = database.prepare<[string, number, number], FiringRow>(SCHEDULES_SQL.ofBackfill)
-  const jobsOf = database.prepare<[string], FiredJobRow>(SCHEDULES_SQL.jobsOf)
+  const jobsOf = database.prepare<[string], FiredJob>(SCHEDULES_SQL.jobsOf)
   const liveJobs = database.prepare<[string], JobRow>(SCHEDULES_SQL.liveJobs)
 
   const isPaused = database.prepare<[string], number>(SCHEDULES_SQL.isPaused).pluck()
@@ -147,7 +145,11 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     return hasOne
   }
 
-  const complete = (row: FiringRow): StoredFiring => toFiring(row, row.job_ids === '[]' ? [] : jobsOf.all(row.job_ids))
+  const complete = (row: FiringRow): StoredFiring => ({
+    ...row,
+    jobIds: JSON.parse(row.jobIds),
+    ...summaryOf(row.jobIds === '[]' ? [] : jobsOf.all(row.jobIds))
+  })
 
   /** Jobs that were just made are queued: only those that may be another's, or have ended at once, are asked for. */
   function factsOf(made: NewJob[], jobIds: JobId[]): ReturnType<typeof summaryOf> {
@@ -272,9 +274,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
         // A backfill's own rows: as many as it has moments, and nobody asks for those of one state alone by the page.
         const rows = ofBackfill.all(backfillId, before, isAnyState ? limit : -1)
         const wanted = rows.filter(
-          (row) =>
-            states.includes(row.state as Firing['state']) &&
-            (scheduleId === undefined || row.schedule_id === scheduleId)
+          (row) => states.includes(row.state) && (scheduleId === undefined || row.scheduleId === scheduleId)
         )
         return told(wanted.slice(0, limit))
       }
@@ -306,6 +306,17 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
         .all(scheduleId)
         .map(toJob)
         .sort((one, other) => (one.id < other.id ? -1 : 1))
+  }
+}
+
+/** When the first of the jobs that a firing made started and the last ended, as far as they have. */
+function summaryOf(jobs: FiredJob[]): Pick<StoredFiring, 'statuses' | 'startedAtMs' | 'endedAtMs'> {
+  const started = jobs.map(({ startedAtMs }) => startedAtMs).filter((time) => time !== null)
+  const ended = jobs.map(({ endedAtMs }) => endedAtMs).filter((time) => time !== null)
+  return {
+    statuses: jobs.map(({ status }) => status),
+    startedAtMs: started.length === 0 ? null : Math.min(...started),
+    endedAtMs: ended.length === 0 ? null : Math.max(...ended)
   }
 }
 

@@ -15,7 +15,7 @@ import { describeStore } from '../conformance.ts'
 import { testAgainstModel } from '../testing/model.ts'
 import { openSqliteStore, openSqliteStoreInThread } from './sqlite-store.ts'
 
-const WRITER = fileURLToPath(new URL('./write-until-killed.ts', import.meta.url))
+const WRITER = fileURLToPath(new URL('../testing/write-until-killed.ts', import.meta.url))
 
 function open(directory: string) {
   return openSqliteStore({ path: join(directory, 'scrapdeck.db'), clock: systemClock, logger: silentLogger })

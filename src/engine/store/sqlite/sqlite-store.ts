@@ -17,6 +17,7 @@ import { createHolds } from './holds.ts'
 import { createIdleWork } from './idle-work.ts'
 import { createJobs } from './jobs.ts'
 import { createLimits } from './limits.ts'
+import { Listeners } from './listeners.ts'
 import { openDatabase } from './open-database.ts'
 import { createOrder } from './order.ts'
 import { createOutbox } from './outbox.ts'
@@ -80,8 +81,8 @@ export async function openSqliteStoreInThread(
   const chains = createChains({ database, enqueue, chainEnds })
   const schedules = createSchedules({ database, changes, enqueue, outbox })
   const prune = createPruning({ database, changes, outbox, answers, chainEnds })
-  const listeners = new Set<(cursor: number) => void>()
-  const queueListeners = new Set<(lanes: string[]) => void>()
+  const changed = new Listeners<number>(logger)
+  const queueChanged = new Listeners<string[]>(logger)
   // A clock that is not the system's belongs to a test, in whose time nothing is ever idle.
   const idle = clock === systemClock ? createIdleWork({ database, clock, logger }) : null
   const commits = createGroupCommit({ database, clock, scheduleFlush, onCommit: afterCommit })
@@ -104,10 +105,7 @@ export async function openSqliteStoreInThread(
 
     listLanes: () => read(() => queue.listLanes()),
     readHeads: (wanted) => read(() => queue.readHeads(wanted)),
-    onQueueChange(listener) {
-      queueListeners.add(listener)
-      return () => void queueListeners.delete(listener)
-    },
+    onQueueChange: (listener) => queueChanged.add(listener),
     releaseDue: (nowMs, limit) => write(() => holds.releaseDue(nowMs, limit)),
     setPriority: (ids, priority, entry) => write(() => order.setPriority(ids, priority, entry)),
     reorder: (ids, to, entry) => write(() => order.reorder(ids, to, entry)),
@@ -141,10 +139,7 @@ export async function openSqliteStoreInThread(
 
     changeCursor: () => read(() => changes.cursor()),
     listChanges: (after, limit) => read(() => changes.list(after, limit)),
-    onChange(listener) {
-      listeners.add(listener)
-      return () => void listeners.delete(listener)
-    },
+    onChange: (listener) => changed.add(listener),
 
     listSchedules: () => read(() => schedules.list()),
     getSchedules: (ids) => read(() => schedules.getMany(ids)),
@@ -206,8 +201,8 @@ export async function openSqliteStoreInThread(
     close() {
       closing ??= commits.drain().then(() => {
         idle?.stop()
-        listeners.clear()
-        queueListeners.clear()
+        changed.clear()
+        queueChanged.clear()
         database.close()
         lock.release()
       })
@@ -263,26 +258,11 @@ export async function openSqliteStoreInThread(
   function afterCommit(commit: { writes: number; tookMs: number }): void {
     if (commit.tookMs > SLOW_COMMIT_MS) logger.warn({ path, ...commit }, 'A database write was slow')
     idle?.postpone()
-    notifyListeners()
-  }
-
-  function notifyListeners(): void {
     const lanes = changes.drainLanes()
-    if (lanes.length > 0) notify(queueListeners, lanes)
+    if (lanes.length > 0) queueChanged.notify(lanes)
     const cursor = changes.cursor()
     if (cursor === announced) return
     announced = cursor
-    notify(listeners, cursor)
-  }
-
-  function notify<T>(those: Set<(news: T) => void>, news: T): void {
-    for (const listener of those) {
-      try {
-        listener(news)
-      } catch (error) {
-        // The data is on the disk: a listener's fault must not turn that into a failed write.
-        logger.error({ error }, 'A listener to the store failed')
-      }
-    }
+    changed.notify(cursor)
   }
 }

@@ -4,7 +4,7 @@ import type { Store } from '../store.ts'
 
 /** What the engine's thread and the store's say to each other. */
 
-/** `fire` and `prepareFirings` say it in their own way (prepared-firings.ts). */
+/** `fire` and `prepareFirings` are sent in their own form (prepared-firings.ts). */
 export type Verb = Exclude<keyof Store, 'onChange' | 'onQueueChange'>
 
 /** All calls of one turn of the event loop. */
@@ -13,7 +13,8 @@ export type Calls = [id: number, verb: Verb, args: unknown[]][]
 export type Answer = { id: number; value: unknown } | { id: number; error: SentError }
 
 export type FromWorker =
-  | { kind: 'opened' }
+  /** With all that can be asked of it. */
+  | { kind: 'opened'; verbs: Verb[] }
   | { kind: 'refused'; error: SentError }
   /** News of the commit come first: who listens knows before who wrote. null: nothing new. */
   | { kind: 'answers'; answers: Answer[]; lanes: string[]; cursor: number | null }

@@ -14,7 +14,7 @@ const DYING = new URL(
     encodeURIComponent(`
   import { parentPort } from 'node:worker_threads'
   parentPort.on('message', () => process.exit(7))
-  parentPort.postMessage({ kind: 'opened' })
+  parentPort.postMessage({ kind: 'opened', verbs: ['getJob', 'enqueueJobs', 'countByState'] })
 `)
 )
 

@@ -3,101 +3,13 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Store } from '../store.ts'
+import { Listeners } from './listeners.ts'
 import { createPreparedFirings, type SentFired } from './prepared-firings.ts'
 import { type Calls, type FromWorker, receiveError, type Verb } from './store-messages.ts'
 
-const VERBS = [
-  'enqueueJobs',
-  'recordRuns',
-  'getJob',
-  'getJobs',
-  'listJobs',
-  'countFacets',
-  'countStatuses',
-  'countByState',
-  'countEndedSince',
-  'findJobsByJobid',
-  'listFinishedRuns',
-  'listTimeline',
-  'listLanes',
-  'readHeads',
-  'releaseDue',
-  'setPriority',
-  'reorder',
-  'placeQueued',
-  'beginAttempts',
-  'cancelQueued',
-  'restoreCancelled',
-  'askCancel',
-  'listLiveAttempts',
-  'listAttempts',
-  'findAttemptsOnNode',
-  'hasEndedBefore',
-  'applyChanges',
-  'markLogArchived',
-  'readArchivedLog',
-  'listNodes',
-  'putNode',
-  'deleteNode',
-  'listVersions',
-  'putVersion',
-  'deleteVersion',
-  'putDeployment',
-  'deleteDeployment',
-  'countJobsNeeding',
-  'listProjectSettings',
-  'putProjectSettings',
-  'changeCursor',
-  'listChanges',
-  'listBackfills',
-  'putBackfill',
-  'listChains',
-  'putChain',
-  'deleteChain',
-  'listDueChains',
-  'answerChains',
-  'listSchedules',
-  'getSchedules',
-  'pageSchedules',
-  'putSchedule',
-  'deleteSchedules',
-  'setFailuresInARow',
-  'listFirings',
-  'listRecentFirings',
-  'findFired',
-  'listLiveJobsOf',
-  'listWebhooks',
-  'putWebhook',
-  'deleteWebhook',
-  'recordEvents',
-  'listDueDeliveries',
-  'concludeTries',
-  'listDeliveries',
-  'replayDeliveries',
-  'claimAnswer',
-  'keepAnswer',
-  'listSources',
-  'putSource',
-  'deleteSource',
-  'listVanishedNodes',
-  'putVanishedNodes',
-  'deleteVanishedNodes',
-  'getLimits',
-  'putLimits',
-  'listToldProblems',
-  'putToldProblems',
-  'prune',
-  'getSetting',
-  'putSetting'
-] as const satisfies Verb[]
-
-/** Fails to compile when a verb of the Store is not in the list. */
-type Forgotten = Exclude<Verb, (typeof VERBS)[number] | 'fire' | 'prepareFirings' | 'close'>
-type Verbs = Pick<Store, Forgotten extends never ? (typeof VERBS)[number] : never>
-
 /**
- * What follows the lives of attempts: nobody waits for it by the millisecond, it comes by the hundred a second, and each of its
- * commits is a wait for the disk that a claim may find itself behind. Claims take along what waits.
+ * What follows the lives of attempts: nobody waits for it by the millisecond, it comes by the hundred a second, and
+ * a claim may have to wait for each of its commits. Claims take along what waits.
  */
 const PATIENT = new Set<Verb>(['applyChanges', 'markLogArchived'])
 const PATIENCE_MS = 5
@@ -108,8 +20,9 @@ interface PendingCall {
 }
 
 /**
- * The Store in a thread of its own, so that no commit and no long read holds up the engine's event loop. The calls of one turn go
- * over in one message, and come back in one; the patient ones wait a little for others. Where the thread dies, every call is rejected with DATA_DIRECTORY_UNUSABLE from then on.
+ * The Store in a thread of its own, so that no commit and no long read holds up the engine's event loop. The calls of
+ * one turn are sent in one message and answered in one; the patient ones wait a little for others. If the thread dies,
+ * every call is rejected with DATA_DIRECTORY_UNUSABLE from then on.
  */
 export async function openStoreInThreadOfItsOwn(options: {
   path: string
@@ -122,11 +35,11 @@ export async function openStoreInThreadOfItsOwn(options: {
 }): Promise<Store> {
   const { path, clock, logger, onDeath, file = workerFile() } = options
   const worker = new Worker(file, { workerData: { path }, name: 'scrapdeck-store' })
-  const opened = Promise.withResolvers<void>()
+  const opened = Promise.withResolvers<readonly Verb[]>()
   const exited = Promise.withResolvers<void>()
   const waiting = new Map<number, PendingCall>()
-  const listeners = new Set<(cursor: number) => void>()
-  const queueListeners = new Set<(lanes: string[]) => void>()
+  const changed = new Listeners<number>(logger)
+  const queueChanged = new Listeners<string[]>(logger)
   let outbox: Calls = []
   let patience: Timer | null = null
   let isSending = false
@@ -141,28 +54,20 @@ export async function openStoreInThreadOfItsOwn(options: {
     if (closing === null || waiting.size > 0) fail('it ended')
     exited.resolve()
   })
-  await opened.promise
+  const verbs = await opened.promise
   // Only calls on their way keep the process alive, as with a store in the caller's thread.
   if (waiting.size === 0) worker.unref()
 
-  const verbs = Object.fromEntries(
-    VERBS.map((verb) => [verb, (...args: unknown[]) => ask(verb, args)])
-  ) as unknown as Verbs
+  const asked = verbs.map((verb) => [verb, (...args: unknown[]) => ask(verb, args)])
   const prepared = createPreparedFirings()
   return {
-    ...verbs,
+    ...(Object.fromEntries(asked) as Store),
     fire: async (firings) => prepared.receive(firings, (await ask('fire', [prepared.send(firings)])) as SentFired),
     prepareFirings(firings) {
       ask('prepareFirings', [prepared.prepare(firings)]).catch(() => prepared.forget(firings))
     },
-    onChange(listener) {
-      listeners.add(listener)
-      return () => void listeners.delete(listener)
-    },
-    onQueueChange(listener) {
-      queueListeners.add(listener)
-      return () => void queueListeners.delete(listener)
-    },
+    onChange: (listener) => changed.add(listener),
+    onQueueChange: (listener) => queueChanged.add(listener),
     close() {
       closing ??= close()
       return closing
@@ -178,8 +83,8 @@ export async function openStoreInThreadOfItsOwn(options: {
     // Answering was its last call; its end must be waited for as well.
     worker.ref()
     await exited.promise
-    listeners.clear()
-    queueListeners.clear()
+    changed.clear()
+    queueChanged.clear()
   }
 
   async function ask(verb: Verb, args: unknown[]): Promise<unknown> {
@@ -226,14 +131,14 @@ export async function openStoreInThreadOfItsOwn(options: {
   }
 
   function receive(message: FromWorker): void {
-    if (message.kind === 'opened') return opened.resolve()
+    if (message.kind === 'opened') return opened.resolve(message.verbs)
     if (message.kind === 'log') return logger[message.level](message.facts, message.text)
     if (message.kind === 'refused') {
       closing = exited.promise
       return opened.reject(receiveError(message.error))
     }
-    if (message.lanes.length > 0) notify(queueListeners, [...new Set(message.lanes)])
-    if (message.cursor !== null) notify(listeners, message.cursor)
+    if (message.lanes.length > 0) queueChanged.notify([...new Set(message.lanes)])
+    if (message.cursor !== null) changed.notify(message.cursor)
     for (const answer of message.answers) {
       answerCaller(answer.id, ({ resolve, reject }) =>
         'error' in answer ? reject(receiveError(answer.error)) : resolve(answer.value as never)
@@ -246,17 +151,6 @@ export async function openStoreInThreadOfItsOwn(options: {
     waiting.delete(id)
     if (waiting.size === 0) worker.unref()
     if (caller !== undefined) how(caller)
-  }
-
-  function notify<T>(those: Set<(news: T) => void>, news: T): void {
-    for (const listener of those) {
-      try {
-        listener(news)
-      } catch (error) {
-        // The data is on the disk: a listener's fault must not turn that into a failed write.
-        logger.error({ error }, 'A listener to the store failed')
-      }
-    }
   }
 
   function fail(reason: string): void {

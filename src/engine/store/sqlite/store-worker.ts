@@ -70,7 +70,7 @@ try {
       if (calls.some(([, verb]) => verb === 'close')) port.close()
     })
   })
-  post({ kind: 'opened' })
+  post({ kind: 'opened', verbs: Object.keys(store) as Verb[] })
 } catch (error) {
   post({ kind: 'refused', error: sendError(error) })
   port.close()

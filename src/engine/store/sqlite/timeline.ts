@@ -1,7 +1,7 @@
 import type { Database } from 'better-sqlite3'
 import type { AttemptNumber, JobId, Transition, TransitionKind } from '../../../shared/contract/index.ts'
 import type { TimelineEntry } from '../../job-rules/attempt-change.ts'
-import { type AskedRow, toQueuedEntry, type TransitionRow, toTransition } from './rows.ts'
+import type { NamedRow } from './rows.ts'
 
 export type Timeline = ReturnType<typeof createTimeline>
 
@@ -10,11 +10,13 @@ export function createTimeline(database: Database) {
   const insert = database.prepare(
     'INSERT INTO transitions (job_id, attempt_number, at_ms, kind, text, evidence) VALUES (?, ?, ?, ?, ?, ?)'
   )
-  const asked = database.prepare<[string], AskedRow>(
-    'SELECT queued_at_ms, asked_text, asked_evidence FROM jobs WHERE id = ? AND asked_text IS NOT NULL'
-  )
-  const ofJob = database.prepare<[string], TransitionRow>(
-    'SELECT * FROM transitions WHERE job_id = ? ORDER BY sequence'
+  // The first entry of a job's timeline is in the job's own row; no other has its number.
+  const ofJob = database.prepare<{ jobId: JobId }, NamedRow<Transition, 'evidence'>>(
+    `SELECT 0 AS sequence, id AS jobId, NULL AS attemptNumber, queued_at_ms AS atMs, 'queued' AS kind, asked_text AS text,
+       coalesce(asked_evidence, '{}') AS evidence
+     FROM jobs WHERE id = :jobId AND asked_text IS NOT NULL
+     UNION ALL SELECT sequence, job_id, attempt_number, at_ms, kind, text, evidence
+     FROM transitions WHERE job_id = :jobId ORDER BY sequence`
   )
 
   return {
@@ -23,9 +25,7 @@ export function createTimeline(database: Database) {
     },
 
     list(jobId: JobId): Transition[] {
-      const row = asked.get(jobId)
-      const rest = ofJob.all(jobId).map(toTransition)
-      return row === undefined ? rest : [toQueuedEntry(jobId, row), ...rest]
+      return ofJob.all({ jobId }).map((row) => ({ ...row, evidence: JSON.parse(row.evidence) }))
     }
   }
 }

@@ -4,7 +4,7 @@ import { createJobIds } from '../../runtime/ids.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { systemRandom } from '../../runtime/random.ts'
 import { aNewJob } from '../../testing/builders.ts'
-import { openSqliteStore } from './sqlite-store.ts'
+import { openSqliteStore } from '../sqlite/sqlite-store.ts'
 
 // A process for sqlite-store.test.ts: writes jobs, three to a call, and prints each id once it was acknowledged, until it
 // is killed. An error of ours ends it, with its code as the last line.
