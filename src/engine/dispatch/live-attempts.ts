@@ -16,6 +16,7 @@ import { assertTransition, type EndingEvent, type MovingEvent, type StayingEvent
 import type { SeenExit } from '../nodes/node-client.ts'
 import { LimitBook } from '../queue/limits.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { jobOutcomeAfter } from '../job-rules/after-change.ts'
 import type { AttemptChange, TimelineEntry } from '../job-rules/attempt-change.ts'
 import type { AttemptStart, BegunAttempt, NewJob, StoredJob } from '../store/records.ts'
 import type { AttemptReader, AttemptWriter, ClaimStore, JobReader, JobStore } from '../store/store.ts'
@@ -101,9 +102,9 @@ export interface BeliefEvents {
 }
 
 /**
- * The attempts that have not ended, by node: the engine's belief. Loaded from the store once; from then on `move`, `end` and `record` are the only
- * ways to change it: they check the change against the table (job-rules/transitions.ts), write the row, change what is believed where the
- * row was as expected (I4), and tell.
+ * The attempts that have not ended, by node: the engine's belief. Loaded from the store once; from then on only the methods here change
+ * it. `move` and `end` check the change against the table (job-rules/transitions.ts), write the row, change what is believed where the
+ * row was as expected (I4), and tell; `record` writes without moving.
  */
 export class LiveAttempts {
   readonly events = new EventEmitter<BeliefEvents>()
@@ -362,9 +363,7 @@ export class LiveAttempts {
     this.#countSlot(one)
     if (this.#byJob.get(one.jobId) === one) this.#byJob.delete(one.jobId)
     this.#byNode.get(one.nodeId)?.delete(one.key)
-    // Back to the queue is where a cancelled job does not go.
-    const jobOutcome = change.jobOutcome ?? (one.cancelAskedAtMs === null ? null : 'cancelled')
-    this.events.emit('ended', { one, jobOutcome, change })
+    this.events.emit('ended', { one, jobOutcome: jobOutcomeAfter(change, one), change })
   }
 
   /** Counts it, or counts it no more, where it began or ceased to hold a slot. */

@@ -61,25 +61,24 @@ export function afterChange<Facts extends JobFacts>(
     const event = hasStarted ? { name: 'job.started' as const, atMs: job.startedAtMs ?? change.entry.atMs } : null
     return { ...unmoved, job, event }
   }
-  const outcome = outcomeOf(change)
-  // Back to the queue is where a cancelled job must not go. Its end is a transition of its own.
-  if (outcome === null && before.cancelAskedAtMs === null) {
-    return { ...unmoved, job: queuedAgain(told, change), hasLeft: true }
-  }
+  const outcome = jobOutcomeAfter(change, before)
+  if (outcome === null) return { ...unmoved, job: queuedAgain(told, change), hasLeft: true }
+  // The attempt alone would send it back: that it ends instead is a transition of its own.
+  const isStopped = outcomeOf(change) === null
   const { atMs } = change.entry
   return {
     attempt,
     job: {
       ...told,
       state: 'ended',
-      outcome: outcome ?? 'cancelled',
-      reason: outcome === null ? 'cancelled' : attempt.reason,
+      outcome,
+      reason: isStopped ? 'cancelled' : attempt.reason,
       startedAtMs: attempt.startedAtMs,
       endedAtMs: atMs
     },
-    jobEntry: outcome === null ? stoppedBeforeRetry(before.cancelAskedAtMs!, atMs) : null,
+    jobEntry: isStopped ? stoppedBeforeRetry(before.cancelAskedAtMs!, atMs) : null,
     event: { name: 'job.ended', atMs },
-    outcome: outcome ?? 'cancelled',
+    outcome,
     hasLeft: true
   }
 }
@@ -95,7 +94,15 @@ export function mayGoOn(
   return job.state === 'queued' && job.attemptCount === attemptNumber && job.cancelAskedAtMs === null && !isOverlapLive
 }
 
-/** The outcome of a job whose newest attempt ended; null: back to the queue. */
+/** What a job comes to when its newest attempt ends; null: back to the queue, which is where a cancelled job does not go. */
+export function jobOutcomeAfter(
+  change: Pick<AttemptChange, 'result' | 'jobOutcome'>,
+  { cancelAskedAtMs }: Pick<JobFacts, 'cancelAskedAtMs'>
+): Outcome | null {
+  return outcomeOf(change) ?? (cancelAskedAtMs === null ? null : 'cancelled')
+}
+
+/** What the end of the attempt alone says of its job. */
 export function outcomeOf({ result, jobOutcome }: Pick<AttemptChange, 'result' | 'jobOutcome'>): Outcome | null {
   if (jobOutcome !== undefined) return jobOutcome
   return result === undefined || result === 'refused' || result === 'absent' ? null : result

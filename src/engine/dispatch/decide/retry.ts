@@ -4,7 +4,7 @@ import { formatDuration } from '../../../shared/time.ts'
 export interface PlannedRetry {
   /** Wall time. */
   atMs: number
-  /** `tried again in 30 s (run 2 of 3)` */
+  /** `retrying in 30 s (run 2 of 3)` */
   words: string
 }
 
@@ -19,7 +19,7 @@ export function planRetry(
   earlier: readonly (AttemptResult | null)[],
   nowMs: number
 ): PlannedRetry | null {
-  if (policy === null || !isRun(result) || !policy.on.includes(result)) return null
+  if (!isCovered(policy, result)) return null
   const runs = 1 + earlier.filter((one) => isRun(one)).length
   if (runs >= policy.attempts) return null
   const waitSeconds = Math.min(policy.backoffMaxSeconds, policy.backoffSeconds * policy.backoffFactor ** (runs - 1))
@@ -28,6 +28,11 @@ export function planRetry(
     atMs: nowMs + Math.ceil(waitSeconds * 1000),
     words: `retrying ${when} (run ${runs + 1} of ${policy.attempts})`
   }
+}
+
+/** Whether the policy has a word for such an end at all. */
+export function isCovered(policy: RetryPolicy | null, result: AttemptResult): policy is RetryPolicy {
+  return policy !== null && isRun(result) && policy.on.includes(result)
 }
 
 function isRun(result: AttemptResult | null): result is 'failed' | 'lost' {

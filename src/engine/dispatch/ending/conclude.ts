@@ -1,7 +1,7 @@
 import type { Outcome } from '../../../shared/contract/index.ts'
 import type { DispatchContext } from '../context.ts'
 import type { AttemptEnd, LiveAttempt } from '../live-attempts.ts'
-import { planRetry } from '../decide/retry.ts'
+import { isCovered, planRetry } from '../decide/retry.ts'
 
 /** The end of a run: what it came to, and what shows it. */
 export interface RunEnd extends Pick<AttemptEnd, 'from' | 'killingLine' | 'details' | 'counts'> {
@@ -25,7 +25,7 @@ export async function conclude(
   { text, evidence, isTriedAgain = false, ...end }: RunEnd
 ): Promise<boolean> {
   const atMs = clock.nowMs()
-  const isWanted = one.retry !== null && one.cancelAskedAtMs === null && one.retry.on.includes(end.result as 'failed')
+  const isWanted = one.cancelAskedAtMs === null && isCovered(one.retry, end.result)
   const earlier = isWanted ? (await store.listAttempts(one.jobId)).filter(({ number }) => number < one.number) : []
   const retry = isWanted
     ? planRetry(
