@@ -134,13 +134,13 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a lost run that is tried again is not flagged',
     mutations: [
-      mutation(() => import('../src/engine/dispatch/ending/conclude.ts'), {
-        conclude: (conclude) => (context, one, end) => {
+      mutation(() => import('../src/engine/dispatch/ending/end-run.ts'), {
+        endRun: (endRun) => (context, one, end) => {
           const { live } = context
           const unflagged = overridden(live, {
             end: (ended, { mayHaveRunTwice: _flag, ...change }) => live.end(ended, change)
           })
-          return conclude({ ...context, live: unflagged }, one, end)
+          return endRun({ ...context, live: unflagged }, one, end)
         }
       })
     ],

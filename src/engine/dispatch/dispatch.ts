@@ -4,7 +4,7 @@ import type { FleetFollower, FleetNode } from '../nodes/fleet.ts'
 import type { NodeSignal, Snapshot } from '../nodes/node-client.ts'
 import type { Timer } from '../runtime/clock.ts'
 import { CancelLadder } from './ending/cancel-ladder.ts'
-import { conclude } from './ending/conclude.ts'
+import { endRun } from './ending/end-run.ts'
 import type { DispatchContext } from './context.ts'
 import { Dispatcher } from './placing/dispatcher.ts'
 import { HoldBacks } from './placing/hold-backs.ts'
@@ -207,6 +207,6 @@ export class Dispatch implements FleetFollower {
   #abandon(one: LiveAttempt, reason: string, words: string): Promise<boolean> {
     // Whatever its state is by now: a snapshot may be moving it at this moment.
     const evidence = { nodeId: one.nodeId }
-    return conclude(this.#context, one, { from: LIVE_STATES, result: 'lost', reason, text: `Lost: ${words}`, evidence })
+    return endRun(this.#context, one, { from: LIVE_STATES, result: 'lost', reason, text: `Lost: ${words}`, evidence })
   }
 }

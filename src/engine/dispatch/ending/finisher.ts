@@ -6,7 +6,7 @@ import type { LogBytes } from '../../output/byte-window.ts'
 import { archiveLog, archiveName, packSmallLog } from '../../output/log-archive.ts'
 import { judgeOutcome, type Judgement } from '../../output/outcome.ts'
 import { CLOSING_TAIL_BYTES } from '../../output/log-stats.ts'
-import { conclude } from './conclude.ts'
+import { endRun } from './end-run.ts'
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
@@ -157,7 +157,7 @@ export class Finisher {
   async #end(one: LiveAttempt, judgement: Judgement, log: Record<string, unknown>): Promise<void> {
     const atMs = this.#context.clock.nowMs()
     const elapsedSeconds = judgement.stats?.['elapsed_time_seconds']
-    await conclude(this.#context, one, {
+    await endRun(this.#context, one, {
       from: ['finishing'],
       result: judgement.outcome,
       reason: judgement.reason,

@@ -4,7 +4,7 @@ import { type ClockEstimate, trueTime, trueTimeBetween } from '../../nodes/clock
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../../nodes/node-client.ts'
 import { parseClosingStats } from '../../output/log-stats.ts'
-import { conclude } from '../ending/conclude.ts'
+import { endRun } from '../ending/end-run.ts'
 import type { DispatchContext } from '../context.ts'
 import type { Sender } from '../placing/sender.ts'
 import type { ReturnedRuns } from './returned-runs.ts'
@@ -194,7 +194,7 @@ export class Follower {
     this.#refusedSinceMs.set(one, sinceMs)
     const absence = this.#absences.get(one.key)
     if (absence === undefined || nowMs - sinceMs < LOG_REFUSED_MS) return
-    await conclude(this.#context, one, {
+    await endRun(this.#context, one, {
       from: [one.state],
       result: 'lost',
       reason: 'log refused',
@@ -210,7 +210,7 @@ export class Follower {
     if (isUnresolved(one)) return this.#concludeAbsent(node, one, evidence)
     // The answer to the cancel that took it out of the node's queue was lost.
     const isCancelled = one.state === 'accepted' && one.cancelAskedAtMs !== null
-    await conclude(this.#context, one, {
+    await endRun(this.#context, one, {
       from: [one.state],
       result: isCancelled ? 'cancelled' : 'lost',
       reason: isCancelled ? 'cancelled before it started' : 'node forgot',
@@ -234,7 +234,7 @@ export class Follower {
     if (holderId !== null) {
       const holder = this.#context.fleet.get(holderId)?.stored.name ?? holderId
       const text = `Lost: it was sent to ${name}, and ${holder} has it. Do these two nodes share a queue? Give each its own dbs_dir`
-      await conclude(this.#context, one, {
+      await endRun(this.#context, one, {
         from,
         result: 'lost',
         reason: 'taken by another node',
@@ -323,7 +323,7 @@ export class Follower {
       return
     }
     if (nowMs - orphan.silentSinceMs < ORPHAN_SILENCE_MS) return
-    await conclude(this.#context, one, {
+    await endRun(this.#context, one, {
       from,
       result: 'lost',
       reason: 'node forgot',

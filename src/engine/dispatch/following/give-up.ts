@@ -1,7 +1,7 @@
 import { ATTEMPT_REASONS, type JobId, type NodeId } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
-import { conclude } from '../ending/conclude.ts'
+import { endRun } from '../ending/end-run.ts'
 import type { DispatchContext } from '../context.ts'
 import { LIVE_STATES, type LiveAttempt } from '../live-attempts.ts'
 
@@ -78,7 +78,7 @@ export class GiveUp {
     const finishing = ours.filter(({ state }) => state === 'finishing')
     await Promise.all(
       finishing.map((one) =>
-        conclude(this.#context, one, {
+        endRun(this.#context, one, {
           from: ['finishing'],
           result: 'lost',
           reason: ATTEMPT_REASONS.givenUp,

@@ -19,7 +19,7 @@ export interface RunEnd extends Pick<AttemptEnd, 'from' | 'killingLine' | 'detai
  * lost run may go on where nobody sees it, so a job that is tried again after one is flagged. False: the attempt had ended
  * otherwise meanwhile.
  */
-export async function conclude(
+export async function endRun(
   { store, live, clock }: Pick<DispatchContext, 'store' | 'live' | 'clock'>,
   one: LiveAttempt,
   { text, evidence, isTriedAgain = false, ...end }: RunEnd
