@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { isLong } from '../scripts/test-length.mjs'
 import * as api from './api.ts'
 import * as cold from './cold.ts'
 import * as dispatch from './dispatch.ts'
@@ -82,13 +83,16 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
   ]
 ]
 
+/** These start Scrapyds and services beside each other as `local-start` does: in `npm run test:long`. */
+const ONLY_LONG = ['api', 'cold', 'local-memory', 'local-throughput']
+
 async function all(figures: AsyncIterable<Figure>): Promise<Figure[]> {
   const list: Figure[] = []
   for await (const figure of figures) list.push(figure)
   return list
 }
 
-test.runIf(process.platform === 'linux').each(SHORT)(
+test.runIf(process.platform === 'linux').each(SHORT.filter(([name]) => isLong || !ONLY_LONG.includes(name)))(
   '%s measures both sides and gives the figures it promises',
   { timeout: 120_000 },
   async (_name, measure, figures) => {

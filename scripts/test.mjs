@@ -39,8 +39,11 @@ const vitest = (title, name, projects) => ({
   ]
 })
 
+/** What starts the service starts what was built: it is what ships, and ready in a third of the time. */
+const BUILT_SERVICE = { SERVICE_ENTRY: 'out/service/scrapdeck.js' }
+
 /**
- * `cores`: how much of the machine it is given; `after`: what must have ended, where that is run too.
+ * `cores`: how much of the machine it is given; `after`: what must have ended, and is run with it.
  * @typedef {{
  *   title: string, cores?: number, after?: string[], args?: string[], env?: Record<string, string>,
  *   work?: () => Promise<unknown>, next?: string
@@ -76,7 +79,10 @@ const CHECKS = {
   build: () => ({ title: 'Build', work: ensureBuilt }),
   unit: () => ({ ...vitest('Unit tests', 'unit', ['unit', 'renderer', 'renderer-alone']), cores: 2 }),
   // Each has the machine to itself: side by side, what these show live came too late for those that watch it.
-  integration: () => ({ ...vitest('Integration tests', 'integration', ['integration']), cores: 2, after: ['build'] }),
+  integration: () => ({
+    ...vitest('Integration tests', 'integration', ['integration']),
+    ...{ cores: 2, after: ['build'], env: BUILT_SERVICE }
+  }),
   browser: () => ({
     title: 'Browser tests',
     cores: 2,
@@ -89,6 +95,7 @@ const CHECKS = {
       '--reporter=list,json'
     ],
     env: {
+      ...BUILT_SERVICE,
       PLAYWRIGHT_JSON_OUTPUT_FILE: resultFile('browser'),
       CHROMIUM: readTestEnvironment().chromium ?? ''
     }
@@ -126,9 +133,9 @@ async function runChecks() {
   const beganAt = performance.now()
   fs.rmSync(resultDirectory, { recursive: true, force: true })
   fs.mkdirSync(resultDirectory, { recursive: true })
-  const checks = Object.entries(CHECKS)
-    .filter(([name]) => wanted.length === 0 || wanted.includes(name))
-    .map(([name, describe]) => ({ name, cores: 1, after: [], ...describe() }))
+  const all = Object.entries(CHECKS).map(([name, describe]) => ({ name, cores: 1, after: [], ...describe() }))
+  const chosen = all.filter(({ name }) => wanted.length === 0 || wanted.includes(name))
+  const checks = all.filter((one) => chosen.includes(one) || chosen.some(({ after }) => after.includes(one.name)))
   const ran = await runSideBySide(checks, ({ title, work, args = [], env = {}, next }) =>
     work ? work() : commandStep({ title, command: nodeBinary, args, env: { ...commonEnvironment, ...env }, next })
   )

@@ -14,7 +14,7 @@ test('the link works once, and without it there is a login that takes the creden
   browser,
   serve
 }) => {
-  const service = await serve()
+  const service = await serve({ localSlots: 0 })
   await page.goto(service.loginLink())
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
 
@@ -32,7 +32,7 @@ test('the link works once, and without it there is a login that takes the creden
 })
 
 test('no web page of another origin can reach the service with the browser’s session', async ({ page, serve }) => {
-  const service = await serve()
+  const service = await serve({ localSlots: 0 })
   await page.goto(service.loginLink())
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
   // The same machine by another name is another origin, and the nearest that a hostile page can come.

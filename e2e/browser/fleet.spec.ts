@@ -61,7 +61,7 @@ test('the page lives through a kill -9 of the service: it says so, comes back by
 })
 
 test('a file that is not an egg is refused with its reason, and the next drop works', async ({ page, serve }) => {
-  const service = await serve()
+  const service = await serve({ localSlots: 0 })
   await page.goto(service.loginLink())
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
   await dropFile(page, 'picture.egg', new TextEncoder().encode('not a zip at all'))

@@ -11,7 +11,7 @@ import {
 } from '../support/long-tasks.ts'
 
 /** `npm run bench -- ui-scale` measures for longer, on a quiet machine. */
-const MEASURE_MS = 4_000
+const MEASURE_MS = 2_500
 
 let directory = ''
 let fleet: Awaited<ReturnType<typeof serveBusyFleet>>

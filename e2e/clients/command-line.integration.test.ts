@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { until } from '../../src/engine/testing/until.ts'
+import { SERVICE_ENTRY } from '../support/service.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 
@@ -18,14 +19,14 @@ function makeDirectory(): string {
 
 function run(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   return new Promise((resolveRun) => {
-    execFile(process.execPath, ['src/cli/bin.ts', ...args], { cwd: root, timeout: 30_000 }, (error, stdout, stderr) => {
+    execFile(process.execPath, [SERVICE_ENTRY, ...args], { cwd: root, timeout: 30_000 }, (error, stdout, stderr) => {
       resolveRun({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr })
     })
   })
 }
 
 async function startServe(dataDirectory: string, ...more: string[]) {
-  const args = ['src/cli/bin.ts', 'serve', '--port', '0', '--data', dataDirectory, '--local-slots', '0', ...more]
+  const args = [SERVICE_ENTRY, 'serve', '--port', '0', '--data', dataDirectory, '--local-slots', '0', ...more]
   const child: ChildProcess = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
   onTestFinished(() => void child.kill('SIGKILL'))
   const printed = { stdout: '', stderr: '' }
@@ -138,7 +139,7 @@ it('npm run scrapdeck means the directory in which npm was called', async () => 
   writeFileSync(join(directory, 'scrapyd.conf'), '[scrapyd]\neggs_dir = eggs\n')
   const { stdout } = await new Promise<{ stdout: string }>((resolveRun, reject) => {
     const env = { ...process.env, npm_lifecycle_event: 'scrapdeck', INIT_CWD: directory }
-    execFile(process.execPath, ['src/cli/bin.ts', 'config'], { cwd: root, env, timeout: 30_000 }, (error, stdout) =>
+    execFile(process.execPath, [SERVICE_ENTRY, 'config'], { cwd: root, env, timeout: 30_000 }, (error, stdout) =>
       error === null ? resolveRun({ stdout }) : reject(error)
     )
   })

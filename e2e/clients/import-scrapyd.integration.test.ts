@@ -7,7 +7,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
 import { buildDemoEgg } from '../support/demo-egg.ts'
 import { type Scrapyd, startScrapyd } from '../support/scrapyd-fleet.ts'
-import { startService } from '../support/service.ts'
+import { SERVICE_ENTRY, startService } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -20,7 +20,7 @@ function makeDirectory(): string {
 
 function run(...args: string[]): Promise<{ code: number; output: string }> {
   return new Promise((resolveRun) => {
-    const command = ['src/cli/bin.ts', 'import-scrapyd', ...args]
+    const command = [SERVICE_ENTRY, 'import-scrapyd', ...args]
     execFile(process.execPath, command, { cwd: root, timeout: 60_000 }, (error, stdout, stderr) => {
       resolveRun({ code: error === null ? 0 : Number(error.code ?? -1), output: stdout + stderr })
     })

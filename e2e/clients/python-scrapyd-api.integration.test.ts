@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { buildDemoEgg } from '../support/demo-egg.ts'
-import { runClient } from '../support/python-client.ts'
+import { runClient, untilJobIs } from '../support/python-client.ts'
 import { type Service, startService } from '../support/service.ts'
-import { until } from '../../src/engine/testing/until.ts'
 
 let service: Service
 let directory: string
@@ -48,26 +47,16 @@ it('python-scrapyd-api: every method works as against a Scrapyd', async () => {
     "api.schedule('demo', 'quotes', settings={'LOG_LEVEL': 'DEBUG', 'CLOSESPIDER_PAGECOUNT': 9}, pages='1', delay='0.01', _version='1.0')"
   const jobid = (await call(quotes)) as string
   expect(jobid).toMatch(/^[0-9a-f]{32}$/)
-  await until(
-    'the job to finish',
-    () => call(`api.job_status('demo', '${jobid}')`),
-    (state) => state === 'finished'
-  )
+  await untilJobIs('finished', jobid, service)
+  expect(await call(`api.job_status('demo', '${jobid}')`)).toBe('finished')
   const { finished } = (await call("api.list_jobs('demo')")) as { finished: { id: string; spider: string }[] }
   expect(finished).toMatchObject([{ id: jobid, spider: 'quotes' }])
 
   expect(await call("api.schedule('demo', 'slow', jobid='stopped')")).toBe('stopped')
-  await until(
-    'the job to run',
-    () => call("api.job_status('demo', 'stopped')"),
-    (state) => state === 'running'
-  )
+  await untilJobIs('running', 'stopped', service)
+  expect(await call("api.job_status('demo', 'stopped')")).toBe('running')
   expect(await call("api.cancel('demo', 'stopped', signal='KILL')")).toBe('running')
-  await until(
-    'the job to end',
-    () => call("api.job_status('demo', 'stopped')"),
-    (state) => state === 'finished'
-  )
+  await untilJobIs('finished', 'stopped', service)
   expect(await call("api.cancel('demo', 'nobody')")).toBe(null)
   expect(await call("api.job_status('demo', 'nobody')")).toBe('')
 

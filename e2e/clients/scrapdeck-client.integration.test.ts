@@ -4,12 +4,12 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Service, startService, TEST_CREDENTIALS } from '../support/service.ts'
+import { SERVICE_ENTRY, type Service, startService, TEST_CREDENTIALS } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
 /** The command of the shell against a real service in another process, with real spiders: as if it were on another machine. */
 
-const root = resolve(import.meta.dirname, '../..')
+const command = resolve(import.meta.dirname, '../..', SERVICE_ENTRY)
 let service: Service
 let project: string
 
@@ -64,7 +64,7 @@ const environment = () => ({
 function scrapdeck(...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   const env = environment()
   return new Promise((done) => {
-    execFile(join(root, 'bin/scrapdeck'), words, { cwd: project, env, timeout: 60_000 }, (error, stdout, stderr) =>
+    execFile(process.execPath, [command, ...words], { cwd: project, env, timeout: 60_000 }, (error, stdout, stderr) =>
       done({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr })
     )
   })
@@ -127,7 +127,7 @@ it('logs -f and run --wait follow a live job, also while the engine is killed an
   const asked = await scrapdeck('run', 'shop', 'slow', '-a', `until=${untilFile}`, '--json')
   const [{ id }] = JSON.parse(asked.stdout).jobs
   const followed = { out: '', code: -1 }
-  const child = spawn(join(root, 'bin/scrapdeck'), ['logs', '-f', '-n', '10000', id], {
+  const child = spawn(process.execPath, [command, 'logs', '-f', '-n', '10000', id], {
     cwd: project,
     env: environment()
   })

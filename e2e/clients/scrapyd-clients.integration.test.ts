@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { runClient } from '../support/python-client.ts'
+import { runClient, untilJobIs } from '../support/python-client.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
@@ -82,8 +82,9 @@ describe('the real clients of Scrapyd against the fleet', () => {
     const jobid = /demo \/ quotes => (\S+)/.exec(scheduled.stdout)?.[1] as string
     expect(jobid).toMatch(/^[0-9a-f]{32}$/)
 
+    await untilJobIs('finished', jobid, service)
     const jobs = (await until(
-      'the job to finish',
+      'the log to be named',
       () => callClient("client.jobs('demo')") as Promise<Jobs>,
       ({ finished }) => finished.some(({ id, log_url }) => id === jobid && log_url !== null)
     )) as Jobs
@@ -104,17 +105,12 @@ describe('the real clients of Scrapyd against the fleet', () => {
 
   it('ScrapydClient cancels a running job', async () => {
     const jobid = (await callClient("client.schedule('demo', 'slow')")) as string
-    await until(
-      'the job to run',
-      () => callClient("client.jobs('demo')") as Promise<Jobs>,
-      ({ running }) => running.some(({ id }) => id === jobid)
-    )
+    await untilJobIs('running', jobid, service)
+    const { running } = (await callClient("client.jobs('demo')")) as Jobs
+    expect(running.map(({ id }) => id)).toEqual([jobid])
     expect(await callClient(`client.cancel('demo', '${jobid}')`)).toMatchObject({ prevstate: 'running', status: 'ok' })
-    await until(
-      'the job to end',
-      () => callClient(`client.status('${jobid}')`) as Promise<{ currstate: string }>,
-      ({ currstate }) => currstate === 'finished'
-    )
+    await untilJobIs('finished', jobid, service)
+    expect(await callClient(`client.status('${jobid}')`)).toMatchObject({ currstate: 'finished' })
   })
 
   it('errors reach the clients in words they print', async () => {

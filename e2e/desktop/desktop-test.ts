@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type Page, test as base } from '@playwright/test'
 import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
 import { readCredentials } from '../../src/engine/runtime/credentials-file.ts'
+import { openScreen } from '../stories/first-run.ts'
 import { type Desktop, type DesktopOptions, launchDesktop } from '../support/desktop.ts'
 import { type Client, connectClient, endLocalSpiders } from '../support/service.ts'
 
@@ -18,7 +19,23 @@ interface DesktopFixtures {
   window: Page
 }
 
-export const test = base.extend<DesktopFixtures>({
+/** To start the app is to start a browser, an engine and two Pythons: whoever leaves it as it was found shares one. */
+interface SharedFixtures {
+  shared: { desktop: Desktop; userData: string }
+}
+
+export const test = base.extend<DesktopFixtures, SharedFixtures>({
+  shared: [
+    // Empty, but needed: Playwright reads the names of fixtures from this pattern
+    async ({}, use) => {
+      const userData = mkdtempSync(join(tmpdir(), 'scrapdeck-desktop-'))
+      const desktop = await startDesktop({ userData })
+      await use({ desktop, userData })
+      await endDesktop(desktop, userData)
+      rmSync(userData, { recursive: true, force: true, maxRetries: 5 })
+    },
+    { scope: 'worker' }
+  ],
   // Empty, but needed: Playwright reads the names of fixtures from this pattern
   userData: async ({}, use) => {
     const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-desktop-'))
@@ -28,24 +45,49 @@ export const test = base.extend<DesktopFixtures>({
   launch: async ({ userData }, use, testInfo) => {
     const launched: Desktop[] = []
     await use(async (options = {}) => {
-      const desktop = await launchDesktop({
-        userData,
-        ...options,
-        environment: { SCRAPDECK_PYTHON: readTestEnvironment().python, ...options.environment }
-      })
+      const desktop = await startDesktop({ userData, ...options })
       launched.push(desktop)
       return desktop
     })
     for (const desktop of launched) {
       if (testInfo.status !== testInfo.expectedStatus) await attachEvidence(desktop, testInfo.attach.bind(testInfo))
-      const door = await findDoor(userData)
-      if (door) await endLocalSpiders(door.client)
-      await desktop.close()
+      await endDesktop(desktop, userData)
     }
   },
   desktop: async ({ launch }, use) => use(await launch()),
   window: async ({ desktop }, use) => use(await desktop.window())
 })
+
+/**
+ * Tests whose `desktop`, `window` and `userData` are those of one app, which earlier tests may have used: it shows Overview,
+ * nothing runs and nothing is paused, but there may be projects and jobs. A test that fails ends it; the next has another.
+ */
+export const sharedTest = test.extend({
+  userData: async ({ shared }, use) => use(shared.userData),
+  desktop: async ({ shared: { desktop, userData } }, use, testInfo) => {
+    await use(desktop)
+    if (testInfo.status !== testInfo.expectedStatus) return attachEvidence(desktop, testInfo.attach.bind(testInfo))
+    const door = await findDoor(userData)
+    await door?.client.system.setPaused({ paused: false })
+    if (door) await endLocalSpiders(door.client)
+  },
+  window: async ({ desktop }, use) => {
+    const window = await desktop.window()
+    await openScreen(window, 'Overview')
+    await use(window)
+  }
+})
+
+function startDesktop(options: DesktopOptions): Promise<Desktop> {
+  const environment = { SCRAPDECK_PYTHON: readTestEnvironment().python, ...options.environment }
+  return launchDesktop({ ...options, environment })
+}
+
+async function endDesktop(desktop: Desktop, userData: string): Promise<void> {
+  const door = await findDoor(userData)
+  if (door) await endLocalSpiders(door.client)
+  await desktop.close()
+}
 
 type Attach = (name: string, options: { body: string | Buffer; contentType: string }) => Promise<void>
 

@@ -1,10 +1,14 @@
 import { join } from 'node:path'
+import { isLong } from '../../scripts/test-length.mjs'
 import { uploadFolder, workWithAFleet } from '../stories/fleet.ts'
 import { startScrapydFleet } from '../support/scrapyd-fleet.ts'
 import { until } from '../../src/engine/testing/until.ts'
-import { expect, findDoor, test } from './desktop-test.ts'
+import { expect, findDoor, sharedTest, test } from './desktop-test.ts'
 
-test('the same fleet by hand on the desktop', async ({ launch, userData }) => {
+// The browser's story over the desktop's wire, which the demo and the folder use as well.
+const longTest = isLong ? test : test.skip
+
+longTest('the same fleet by hand on the desktop', async ({ launch, userData }) => {
   test.setTimeout(120_000)
   const touchFile = join(userData, 'touched')
   const environment = { DEMO_TOUCH_FILE: touchFile }
@@ -25,4 +29,6 @@ test('the same fleet by hand on the desktop', async ({ launch, userData }) => {
   }
 })
 
-test('a project’s folder is enough on the desktop too', async ({ window, userData }) => uploadFolder(window, userData))
+sharedTest('a project’s folder is enough on the desktop too', async ({ window, userData }) =>
+  uploadFolder(window, userData)
+)

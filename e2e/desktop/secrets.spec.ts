@@ -1,5 +1,5 @@
 import { until } from '../../src/engine/testing/until.ts'
-import { expect, findDoor, test } from './desktop-test.ts'
+import { expect, findDoor, sharedTest, test } from './desktop-test.ts'
 
 // What the keychain is depends on the machine; the stand-in can play both.
 test('with a keychain, node passwords go into it, and Settings say so', async ({ launch, userData }) => {
@@ -15,10 +15,8 @@ test('with a keychain, node passwords go into it, and Settings say so', async ({
   expect(secrets).toEqual({ store: 'keychain', text: expect.stringContaining('gnome_libsecret') })
 })
 
-test('without one they are kept in a file, and Settings say why', async ({ launch, userData }) => {
-  const desktop = await launch()
+sharedTest('without one they are kept in a file, and Settings say why', async ({ desktop, userData }) => {
   test.skip(desktop.kind === 'electron', 'the keychain of this machine is not known')
-  await desktop.window()
   const door = await until(
     'the door',
     () => findDoor(userData),

@@ -1,5 +1,5 @@
 import { appUrl } from '../support/desktop.ts'
-import { expect, test } from './desktop-test.ts'
+import { expect, sharedTest as test } from './desktop-test.ts'
 
 test('the window has every protection on', async ({ desktop, window }) => {
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
@@ -110,6 +110,8 @@ test('a page of another origin gets no wire, even with our preload in it', async
   )
   expect(ours).toBe('a port: 1')
   expect(desktop.output()).toContain('A wire was refused to data:')
+  await desktop.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows().at(-1)?.destroy())
+  await expect.poll(() => desktop.pages().length).toBe(1)
 })
 
 test('files outside of the UI cannot be read through its origin', async ({ desktop, window }) => {

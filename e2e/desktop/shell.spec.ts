@@ -2,9 +2,10 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runTheDemo } from '../stories/first-run.ts'
 import { appUrl, startSecondInstance } from '../support/desktop.ts'
-import { expect, findDoor, test } from './desktop-test.ts'
+import { until } from '../../src/engine/testing/until.ts'
+import { expect, findDoor, sharedTest, test } from './desktop-test.ts'
 
-test('the window opens with the UI on its own origin', async ({ desktop, window }) => {
+sharedTest('the window opens with the UI on its own origin', async ({ desktop, window }) => {
   await expect(window).toHaveTitle(/Scrapdeck/)
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
   expect(window.url().startsWith(appUrl(desktop.kind))).toBe(true)
@@ -24,7 +25,7 @@ test('first run: the demo job runs to its end over the MessagePort wire', async 
   await runTheDemo(window)
 })
 
-test('the page gets one wire and nothing of Node or Electron', async ({ window }) => {
+sharedTest('the page gets one wire and nothing of Node or Electron', async ({ window }) => {
   const found = await window.evaluate(() => ({
     bridge: Object.keys((globalThis as { scrapdeck?: object }).scrapdeck ?? {}).toSorted(),
     globals: ['require', 'process', 'module', 'Buffer', 'electron', 'ipcRenderer'].filter((name) => name in globalThis)
@@ -32,25 +33,28 @@ test('the page gets one wire and nothing of Node or Electron', async ({ window }
   expect(found).toEqual({ bridge: ['platform', 'requestWire'], globals: [] })
 })
 
-test('a reload gets a new wire and the screen comes back', async ({ window }) => {
+sharedTest('a reload gets a new wire and the screen comes back', async ({ window }) => {
   await expect(window.getByRole('status').filter({ hasText: 'Live' })).toBeVisible()
   await window.reload()
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
   await expect(window.getByRole('status').filter({ hasText: 'Live' })).toBeVisible()
 })
 
-test('Scrapyd clients find the desktop on its HTTP door, with its credentials only', async ({ window, userData }) => {
-  await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
-  const door = await findDoor(userData)
-  expect(door).not.toBeNull()
-  const { username, password } = (await door?.client.system.credentials()) ?? { username: '', password: '' }
-  const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
-  const known = await fetch(`${door?.address}/daemonstatus.json`, { headers: { authorization } })
-  expect(await known.json()).toMatchObject({ status: 'ok', running: 0 })
-  expect((await fetch(`${door?.address}/daemonstatus.json`)).status).toBe(401)
-})
+sharedTest(
+  'Scrapyd clients find the desktop on its HTTP door, with its credentials only',
+  async ({ window, userData }) => {
+    await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
+    const door = await findDoor(userData)
+    expect(door).not.toBeNull()
+    const { username, password } = (await door?.client.system.credentials()) ?? { username: '', password: '' }
+    const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+    const known = await fetch(`${door?.address}/daemonstatus.json`, { headers: { authorization } })
+    expect(await known.json()).toMatchObject({ status: 'ok', running: 0 })
+    expect((await fetch(`${door?.address}/daemonstatus.json`)).status).toBe(401)
+  }
+)
 
-test('a second start shows the first window and ends', async ({ desktop, window, userData }) => {
+sharedTest('a second start shows the first window and ends', async ({ desktop, window, userData }) => {
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
   await desktop.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.minimize())
   expect(await startSecondInstance({ userData })).toBe(0)
@@ -61,30 +65,29 @@ test('a second start shows the first window and ends', async ({ desktop, window,
     .toEqual([false])
 })
 
-test('a deep link shows its job and does nothing else', async ({ desktop, window, userData }) => {
-  await runTheDemo(window)
+sharedTest('a deep link shows its job and does nothing else', async ({ desktop, window, userData }) => {
   const door = await findDoor(userData)
-  const before = await door?.client.jobs.list({})
-  const id = before?.jobs[0]?.id ?? ''
+  const id = (await door?.client.system.runDemo())?.job.id ?? ''
+  const list = async () => (await door?.client.jobs.list({}))?.jobs ?? []
+  const before = await until('the demo to end', list, (jobs) => jobs.every(({ state }) => state === 'ended'))
   await window.goto(appUrl(desktop.kind))
   expect(await startSecondInstance({ userData, arguments: [`scrapdeck://job/${id}`] })).toBe(0)
   await expect(window.getByRole('complementary', { name: 'Job' })).toContainText('quotes')
-  expect(await door?.client.jobs.list({})).toEqual(before)
+  expect(await list()).toEqual(before)
 })
 
-test('closing the window keeps the engine; starting again brings the window back', async ({
-  desktop,
-  window,
-  userData
-}) => {
-  await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
-  await desktop.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close())
-  await expect.poll(() => desktop.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows().length)).toBe(0)
-  expect(await findDoor(userData)).not.toBeNull()
-  expect(await startSecondInstance({ userData })).toBe(0)
-  const again = await desktop.window()
-  await expect(again.getByRole('heading', { name: 'Overview' })).toBeVisible()
-})
+sharedTest(
+  'closing the window keeps the engine; starting again brings the window back',
+  async ({ desktop, window, userData }) => {
+    await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
+    await desktop.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close())
+    await expect.poll(() => desktop.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows().length)).toBe(0)
+    expect(await findDoor(userData)).not.toBeNull()
+    expect(await startSecondInstance({ userData })).toBe(0)
+    const again = await desktop.window()
+    await expect(again.getByRole('heading', { name: 'Overview' })).toBeVisible()
+  }
+)
 
 test('the window comes back where it was left', async ({ launch, userData }) => {
   const first = await launch()

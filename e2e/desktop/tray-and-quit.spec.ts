@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Page } from '@playwright/test'
 import type { Desktop } from '../support/desktop.ts'
 import { until } from '../../src/engine/testing/until.ts'
-import { expect, findDoor, test } from './desktop-test.ts'
+import { expect, findDoor, sharedTest, test } from './desktop-test.ts'
 
 /** The demo project is deployed and one spider runs on this computer for much longer than the test. */
 async function startSpider(userData: string, window: Page): Promise<{ jobId: string; logPath: string }> {
@@ -61,18 +61,21 @@ test('without spiders it quits at once and asks nothing', async ({ desktop, wind
   expect(await desktop.exited).toBe(0)
 })
 
-test('with a spider running it asks, and Cancel keeps everything as it is', async ({ desktop, window, userData }) => {
-  const { jobId, logPath } = await startSpider(userData, window)
-  await answerQuestions(desktop, 'Cancel')
-  await desktop.evaluate(({ app }) => app.quit())
-  await expect.poll(() => askedQuestions(desktop)).toHaveLength(1)
-  const [question] = await askedQuestions(desktop)
-  expect(question?.message).toBe('1 spider is running on this computer')
-  expect(question?.buttons).toHaveLength(3)
-  await expectLogToGrow(logPath)
-  const door = await findDoor(userData)
-  expect((await door?.client.jobs.get({ id: jobId }))?.job.state).toBe('running')
-})
+sharedTest(
+  'with a spider running it asks, and Cancel keeps everything as it is',
+  async ({ desktop, window, userData }) => {
+    const { jobId, logPath } = await startSpider(userData, window)
+    await answerQuestions(desktop, 'Cancel')
+    await desktop.evaluate(({ app }) => app.quit())
+    await expect.poll(() => askedQuestions(desktop)).toHaveLength(1)
+    const [question] = await askedQuestions(desktop)
+    expect(question?.message).toBe('1 spider is running on this computer')
+    expect(question?.buttons).toHaveLength(3)
+    await expectLogToGrow(logPath)
+    const door = await findDoor(userData)
+    expect((await door?.client.jobs.get({ id: jobId }))?.job.state).toBe('running')
+  }
+)
 
 test('quitting with "keep" leaves the spider running, and the next start finds it again', async ({
   desktop,
@@ -107,7 +110,7 @@ test('quitting with "stop" ends the spider first', async ({ desktop, window, use
   expect(readLog(logPath)).toMatch(/Spider closed \((shutdown|finished)\)\s*$/)
 })
 
-test('the tray tells what runs, what is free and what failed', async ({ desktop, window, userData }) => {
+sharedTest('the tray tells what runs, what is free and what failed', async ({ desktop, window, userData }) => {
   await desktop.evaluate(({ Tray }) => {
     Object.assign(globalThis, { trayTips: [] })
     const setToolTip = Tray.prototype.setToolTip
@@ -127,7 +130,7 @@ test('the tray tells what runs, what is free and what failed', async ({ desktop,
   await expect.poll(lastTip).toMatch(/^Scrapdeck: paused, /)
 })
 
-test('"Pause all" in the tray pauses the queue', async ({ desktop, window, userData }) => {
+sharedTest('"Pause all" in the tray pauses the queue', async ({ desktop, window, userData }) => {
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
   await desktop.evaluate(({ Tray }) => {
     const setContextMenu = Tray.prototype.setContextMenu

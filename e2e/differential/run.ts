@@ -20,10 +20,8 @@ const HAND_WRITTEN: Scenario[] = [
 const GENERATED_SEQUENCES = 30
 
 /** A generated sequence has the seed of the run plus its number: one alone is replayed by its own seed and `--only`. */
-export function wholeRun(seed: number): Scenario[] {
-  const generated = Array.from({ length: GENERATED_SEQUENCES }, (_, index) =>
-    generatedScenario(seed + index, index === 0)
-  )
+export function wholeRun(seed: number, sequences = GENERATED_SEQUENCES): Scenario[] {
+  const generated = Array.from({ length: sequences }, (_, index) => generatedScenario(seed + index))
   return [...HAND_WRITTEN, ...generated]
 }
 

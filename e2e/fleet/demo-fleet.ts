@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pickLength } from '../../scripts/test-length.mjs'
 import { buildDemoEgg } from '../support/demo-egg.ts'
 import type { Job, JobStatus } from '../../src/shared/contract/index.ts'
 import { type Scrapyd, startScrapydFleet } from '../support/scrapyd-fleet.ts'
@@ -10,11 +11,11 @@ export const SLOTS_PER_NODE = 2
 // More than the slots that Scrapdeck is told of: if it ever sent too much, a node would run it, and the test would see it.
 const MAX_PROC = SLOTS_PER_NODE * 2
 
-/** What one round of the demo asks for, and how each spider must end. */
+/** What one round of the demo asks for, and how each spider must end. Each is a Python that imports Scrapy: seconds of CPU. */
 const SPIDERS = [
-  { spider: 'quotes', count: 36, args: { pages: '3', delay: '0.1' }, outcome: 'succeeded' },
-  { spider: 'prices', count: 16, args: { pages: '4', delay: '0.1' }, outcome: 'succeeded' },
-  { spider: 'broken', count: 8, args: {}, outcome: 'failed' }
+  { spider: 'quotes', count: pickLength(12, 36), args: { pages: '3', delay: '0.1' }, outcome: 'succeeded' },
+  { spider: 'prices', count: pickLength(5, 16), args: { pages: '4', delay: '0.1' }, outcome: 'succeeded' },
+  { spider: 'broken', count: pickLength(3, 8), args: {}, outcome: 'failed' }
 ] as const
 export const JOB_COUNT = SPIDERS.reduce((sum, { count }) => sum + count, 0)
 

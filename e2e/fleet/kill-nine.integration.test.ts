@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { pickLength } from '../../scripts/test-length.mjs'
 import type { Job } from '../../src/shared/contract/index.ts'
 import { until } from '../../src/engine/testing/until.ts'
 import { type DemoFleet, JOB_COUNT, SLOTS_PER_NODE, expectedOutcome, mostAtOnce, startDemoFleet } from './demo-fleet.ts'
 
-const ENGINE_KILLS_AT = [8, 22, 40]
-const SCRAPYD_KILL_AT = 15
+const ENGINE_KILLS_AT = pickLength([3, 8, 14], [8, 22, 40])
+const SCRAPYD_KILL_AT = pickLength(5, 15)
 const SCRAPYD_AWAY_MS = 2_000
 
 let fleet: DemoFleet

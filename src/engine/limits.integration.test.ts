@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path'
 import { createRouterClient } from '@orpc/server'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { ChangeBatch, JobDetail, NodeRun } from '../shared/contract/index.ts'
 import { createEngine, type Engine } from './index.ts'
 import { aSpiderEgg } from './testing/spider-egg.ts'
@@ -47,14 +47,14 @@ async function start(): Promise<void> {
   client = clientOf(engine)
 }
 
-beforeEach(async () => {
+beforeAll(async () => {
   directory = await makeTemporaryDirectory()
   await start()
   await vi.waitFor(async () => expect((await client.system.status()).python.state).toBe('ready'), WAIT)
   await client.projects.upload({ file: await aSpiderEgg(SPIDERS), project: 'shop', version: '1' })
 })
 
-afterEach(async () => {
+afterAll(async () => {
   await engine.stopLocalSpiders()
   await engine.stop()
   await directory.remove()
@@ -98,14 +98,16 @@ test('a project’s limit, or the job’s own over it, ends the job and is its r
     changes.flatMap((change): NodeRun[] => (change.kind === 'node' ? change.node.runs : []))
   )
   expect(told.some(({ jobId, usage }) => jobId === limited && usage !== null)).toBe(true)
+  await client.jobs.cancel({ ids: [longer], force: true })
+  await client.projects.configure({ project: 'shop', settings: { python, limits: null } })
 })
 
 test('a limit holds for a run that outlives its engine, and what ended meanwhile is told by the next', async () => {
-  const id = await run('waits', { limits: { wallSeconds: 6 } })
+  const id = await run('waits', { limits: { wallSeconds: 4 } })
   await vi.waitFor(async () => expect((await client.jobs.get({ id })).job.state).toBe('running'), WAIT)
   await engine.stop()
   await start()
-  expect((await untilEnded(id)).job).toMatchObject({ status: 'failed', reason: 'wall time limit of 6 s' })
+  expect((await untilEnded(id)).job).toMatchObject({ status: 'failed', reason: 'wall time limit of 4 s' })
 })
 
 test.skipIf(process.platform === 'win32')('a cancel climbs to KILL with the waits it was given', async () => {

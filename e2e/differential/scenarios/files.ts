@@ -80,7 +80,6 @@ const logs: Scenario = {
 
 const listings: Scenario = {
   name: 'the listings of /logs/ and /items/',
-  isShort: true,
   async run(pair) {
     await pair.ask(get('/logs/'))
     await pair.ask(get('/items/'))

@@ -23,10 +23,9 @@ interface Waiting {
  * What is remembered of the requests only keeps them away from what is settled elsewhere: a project is not deleted while
  * its jobs wait, and no job starts whose version is gone.
  */
-export function generatedScenario(seed: number, isShort: boolean): Scenario {
+export function generatedScenario(seed: number): Scenario {
   return {
     name: `generated, seed ${seed}`,
-    isShort,
     async run(pair) {
       await runSequence(pair, seed)
     }

@@ -53,7 +53,6 @@ const life: Scenario = {
 
 const cancelPending: Scenario = {
   name: 'cancelling what waits',
-  isShort: true,
   async run(pair) {
     await deploy(pair, 'p')
     await pair.hold('p', 'holder-2')

@@ -101,7 +101,6 @@ const TRAVERSALS = ['../p', 'a/b', '..', '/etc', 'a/../b', '..%2Fp', '\0', 'a\0b
 
 const traversal: Scenario = {
   name: 'project names that are paths',
-  isShort: true,
   async run(pair) {
     const egg = await reporterEgg()
     for (const project of TRAVERSALS) {

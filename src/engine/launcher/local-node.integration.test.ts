@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { ScheduleRequest, SeenJob } from '../nodes/node-client.ts'
 import { buildEgg, buildEggFromFolder } from '../projects/egg-builder.ts'
 import { systemClock } from '../runtime/clock.ts'
@@ -18,13 +18,16 @@ const pythonPath = findTestPython()
 const WAIT = { timeout: 60_000, interval: 50 }
 const closings: (() => Promise<void>)[] = []
 
-afterEach(async () => {
-  for (const close of closings.splice(0).reverse()) await close()
-})
+afterEach(() => closeAll(closings))
 
-async function aPlace() {
+async function closeAll(open: (() => Promise<void>)[]): Promise<void> {
+  for (const close of open.splice(0).reverse()) await close()
+}
+
+/** `after`: what closes it, in the order opposite to this. */
+async function aPlace(after = closings) {
   const directory = await makeTemporaryDirectory()
-  closings.push(directory.remove)
+  after.push(directory.remove)
   const touchFile = join(directory.path, 'touched')
   const eggs: Record<string, string> = {}
   const addEgg = async (version: string, bytes: Uint8Array) => {
@@ -43,7 +46,7 @@ async function aPlace() {
       clock: systemClock,
       logger: silentLogger
     })
-    closings.push(async () => {
+    after.push(async () => {
       await node.stopAll()
       await node.close()
     })
@@ -80,61 +83,165 @@ async function countParents(dataDirectory: string): Promise<number> {
   return commands.filter((command) => command.includes('warm.py') && command.includes(dataDirectory)).length
 }
 
-async function readWhole(node: LocalNode, spider: string): Promise<string> {
-  const run = { project: 'demo', spider, jobid: spider }
+async function readWhole(node: LocalNode, spider: string, jobid = spider): Promise<string> {
+  const run = { project: 'demo', spider, jobid }
   const range = await node.readLog(run, { offset: -1_000_000, limitBytes: 1_000_000 })
   return Buffer.from(range!.bytes).toString()
 }
 
-async function untilLogged(node: LocalNode, spider: string, words: string) {
+async function untilLogged(node: LocalNode, spider: string, words: string, jobid = spider) {
   await vi.waitFor(async () => {
-    const range = await node.readLog({ project: 'demo', spider, jobid: spider }, { offset: 0, limitBytes: 1_000_000 })
+    const range = await node.readLog({ project: 'demo', spider, jobid }, { offset: 0, limitBytes: 1_000_000 })
     expect(Buffer.from(range?.bytes ?? []).toString()).toContain(words)
   }, WAIT)
 }
 
-test('the demo spiders run: items, stats and exit codes are what they should be', async () => {
-  const t = await aPlace()
-  const node = await t.open()
-  expect(await node.listSpidersOfEgg(t.eggs['1']!, 'demo')).toEqual(['broken', 'prices', 'quotes', 'slow'])
-  await node.schedule(t.aRequest('quotes', { args: { pages: '3', delay: '0.05' } }))
-  await node.schedule(t.aRequest('prices', { args: { delay: '0.05' } }))
-  await node.schedule(t.aRequest('broken'))
-  expect((await untilFinished(node, 'quotes')).exit).toMatchObject({ code: 0, signal: null })
-  expect((await untilFinished(node, 'prices')).exit).toMatchObject({ code: 0, signal: null })
-  expect((await untilFinished(node, 'broken')).exit).toMatchObject({ code: 1, signal: null })
+// To open a node is to start two Pythons that import Scrapy: one node for all that leave it as it was.
+describe('one node', () => {
+  const after: (() => Promise<void>)[] = []
+  let t: Awaited<ReturnType<typeof aPlace>>
+  let node: LocalNode
 
-  expect(await readWhole(node, 'quotes')).toMatch(/'item_scraped_count': 15,[^]*Spider closed \(finished\)/)
-  expect(await readWhole(node, 'prices')).toMatch(/ValueError: could not convert[^]*'finish_reason': 'finished'/)
-  expect(await readWhole(node, 'broken')).toContain('RuntimeError: This spider is broken on purpose')
-  const items = await readFile(join(t.directory, 'local/items/demo/quotes/quotes.jl'), 'utf8')
-  expect(
-    items
-      .trim()
-      .split('\n')
-      .map((line) => Object.keys(JSON.parse(line)))
-  ).toHaveLength(15)
-  expect(await t.touched()).toEqual(['broken', 'prices', 'quotes'])
-  expect(await node.daemonStatus()).toMatchObject({ pending: 0, running: 0, finished: 3 })
-})
+  beforeAll(async () => {
+    t = await aPlace(after)
+    node = await t.open()
+  })
+  afterAll(() => closeAll(after))
 
-test('INT lets a spider close its files and say so; what listens hears of start and end', async () => {
-  const t = await aPlace()
-  const node = await t.open()
-  let changes = 0
-  node.onChange(() => changes++)
-  await node.schedule(t.aRequest('slow'))
-  await untilLogged(node, 'slow', 'Tick 2')
-  expect(node.runningCount()).toBe(1)
-  const running = (await node.listJobs()).running[0]!
-  expect(running).toMatchObject({ jobid: 'slow', exit: null, endTime: null })
-  expect(running.pid).toBeGreaterThan(1)
-  expect(running.startTime).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}$/)
-  const before = changes
-  expect(await node.cancel({ project: 'demo', jobid: 'slow', signal: 'INT' })).toEqual({ wasState: 'running' })
-  expect((await untilFinished(node, 'slow')).exit).toMatchObject({ code: 0, signal: null })
-  expect(await readWhole(node, 'slow')).toContain("'finish_reason': 'shutdown'")
-  expect(changes).toBe(before + 1)
+  test('the demo spiders run: items, stats and exit codes are what they should be', async () => {
+    expect(await node.listSpidersOfEgg(t.eggs['1']!, 'demo')).toEqual(['broken', 'prices', 'quotes', 'slow'])
+    await node.schedule(t.aRequest('quotes', { args: { pages: '3', delay: '0.05' } }))
+    await node.schedule(t.aRequest('prices', { args: { delay: '0.05' } }))
+    await node.schedule(t.aRequest('broken'))
+    expect((await untilFinished(node, 'quotes')).exit).toMatchObject({ code: 0, signal: null })
+    expect((await untilFinished(node, 'prices')).exit).toMatchObject({ code: 0, signal: null })
+    expect((await untilFinished(node, 'broken')).exit).toMatchObject({ code: 1, signal: null })
+
+    expect(await readWhole(node, 'quotes')).toMatch(/'item_scraped_count': 15,[^]*Spider closed \(finished\)/)
+    expect(await readWhole(node, 'prices')).toMatch(/ValueError: could not convert[^]*'finish_reason': 'finished'/)
+    expect(await readWhole(node, 'broken')).toContain('RuntimeError: This spider is broken on purpose')
+    const items = await readFile(join(t.directory, 'local/items/demo/quotes/quotes.jl'), 'utf8')
+    expect(
+      items
+        .trim()
+        .split('\n')
+        .map((line) => Object.keys(JSON.parse(line)))
+    ).toHaveLength(15)
+    expect(await t.touched()).toEqual(['broken', 'prices', 'quotes'])
+    expect(await node.daemonStatus()).toMatchObject({ pending: 0, running: 0, finished: 3 })
+  })
+
+  test('INT lets a spider close its files and say so; what listens hears of start and end', async () => {
+    let changes = 0
+    node.onChange(() => changes++)
+    await node.schedule(t.aRequest('slow'))
+    await untilLogged(node, 'slow', 'Tick 2')
+    expect(node.runningCount()).toBe(1)
+    const running = (await node.listJobs()).running[0]!
+    expect(running).toMatchObject({ jobid: 'slow', exit: null, endTime: null })
+    expect(running.pid).toBeGreaterThan(1)
+    expect(running.startTime).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}$/)
+    const before = changes
+    expect(await node.cancel({ project: 'demo', jobid: 'slow', signal: 'INT' })).toEqual({ wasState: 'running' })
+    expect((await untilFinished(node, 'slow')).exit).toMatchObject({ code: 0, signal: null })
+    expect(await readWhole(node, 'slow')).toContain("'finish_reason': 'shutdown'")
+    expect(changes).toBe(before + 1)
+  })
+
+  test('an unknown version, a spider that is none, and names that lead elsewhere', async () => {
+    const refused = (nodeMessage: string) => ({
+      kind: 'refused',
+      delivered: 'no',
+      nodeMessage: expect.stringContaining(nodeMessage)
+    })
+    const runsBefore = await readdir(join(t.directory, 'local', 'runs'))
+    await expect(node.schedule(t.aRequest('quotes', { version: '9' }))).rejects.toMatchObject(
+      refused("version '9' not found")
+    )
+    for (const over of [
+      { project: '..' },
+      { spider: 'a/../../b' },
+      { jobid: '../x' },
+      { jobid: '' },
+      { project: '' }
+    ]) {
+      await expect(node.schedule(t.aRequest('quotes', over))).rejects.toMatchObject(refused(Object.keys(over)[0]!))
+      const run = { project: 'demo', spider: 'quotes', jobid: 'x', ...over }
+      await expect(node.readLog(run, { offset: 0, limitBytes: 10 })).rejects.toMatchObject({ kind: 'refused' })
+    }
+    expect(
+      await node.readLog({ project: 'demo', spider: 'quotes', jobid: 'x' }, { offset: 0, limitBytes: 10 })
+    ).toBeNull()
+    await node.schedule(t.aRequest('nothing'))
+    expect((await untilFinished(node, 'nothing')).exit).toMatchObject({ code: 1 })
+    expect(await readWhole(node, 'nothing')).toContain("KeyError: 'Spider not found: nothing'")
+    expect(await readdir(join(t.directory, 'local', 'runs'))).toEqual([...runsBefore, 'nothing'].sort())
+  })
+
+  test('an egg that does not import, or never ends importing its spiders, is told with its last words', async () => {
+    const eggWith = async (version: string, code: string) => {
+      const files = {
+        'scrapy.cfg': '[settings]\ndefault = bad.settings\n',
+        'bad/__init__.py': '',
+        'bad/settings.py': 'SPIDER_MODULES = ["bad.spiders"]\n',
+        'bad/spiders.py': code
+      }
+      return t.addEgg(
+        version,
+        await buildEgg(Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) })))
+      )
+    }
+    await expect(node.listSpidersOfEgg(await eggWith('2', 'import no_such_module\n'), 'demo')).rejects.toMatchObject({
+      code: 'EGG_IMPORT_FAILED',
+      message: expect.stringMatching(/does not import[^]*ModuleNotFoundError: No module named 'no_such_module'$/)
+    })
+    const noisy = await eggWith('3', 'import os\nprint("noise")\nos.write(1, b"more noise")\n')
+    expect(await node.listSpidersOfEgg(noisy, 'demo')).toEqual([])
+    const endless = await eggWith('4', 'import time\ntime.sleep(60)\n')
+    const abort = AbortSignal.timeout(1500)
+    await expect(node.listSpidersOfEgg(endless, 'demo', abort)).rejects.toMatchObject({ name: 'TimeoutError' })
+  })
+
+  test('data files and metadata of an egg are found as in an installed package', async () => {
+    const spider = `
+import importlib.metadata, importlib.resources, os, pkg_resources, pkgutil, scrapy
+
+class Look(scrapy.Spider):
+    name = "look"
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.logger.info("found %s %s %s %s %s %s %s" % (
+            pkgutil.get_data("looks", "data.txt").decode(),
+            importlib.resources.files("looks").joinpath("data.txt").read_text(),
+            pkg_resources.resource_string("looks", "data.txt").decode(),
+            importlib.metadata.version("demo"),
+            pkg_resources.get_distribution("demo").version,
+            os.environ["SCRAPY_PROJECT"], os.environ["SCRAPYD_EGG_VERSION"]))
+`
+    const files = {
+      'scrapy.cfg': '[settings]\ndefault = looks.settings\n',
+      'looks/__init__.py': '',
+      'looks/data.txt': 'data',
+      'looks/settings.py': 'SPIDER_MODULES = ["looks.spiders"]\n',
+      'looks/spiders.py': spider
+    }
+    const parts = Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) }))
+    await t.addEgg('5', await buildEgg(parts, { project: 'demo', version: '5' }))
+    await node.schedule(t.aRequest('look', { version: '5' }))
+    await untilFinished(node, 'look')
+    expect(await readWhole(node, 'look')).toContain('found data data data 5 5 demo 5')
+  })
+
+  test('stopping all asks first; a closed node refuses', async () => {
+    await node.schedule(t.aRequest('slow', { jobid: 'last' }))
+    await untilLogged(node, 'slow', 'Tick 1', 'last')
+    await node.stopAll()
+    expect(node.runningCount()).toBe(0)
+    expect(await readWhole(node, 'slow', 'last')).toContain("'finish_reason': 'shutdown'")
+    await node.close()
+    await node.close()
+    await expect(node.schedule(t.aRequest('quotes'))).rejects.toMatchObject({ kind: 'aborted', delivered: 'no' })
+  })
 })
 
 test.each(['cold', 'warm'])(
@@ -227,100 +334,4 @@ test('what a killed engine left of its listings is cleared away', async () => {
   await writeFile(join(left, 'output.txt'), 'of a spider')
   await t.open()
   expect(await readdir(join(t.directory, 'local'))).not.toContain('listing-Ab12Cd')
-})
-
-test('an unknown version, a spider that is none, and names that lead elsewhere', async () => {
-  const t = await aPlace()
-  const node = await t.open()
-  const refused = (nodeMessage: string) => ({
-    kind: 'refused',
-    delivered: 'no',
-    nodeMessage: expect.stringContaining(nodeMessage)
-  })
-  await expect(node.schedule(t.aRequest('quotes', { version: '9' }))).rejects.toMatchObject(
-    refused("version '9' not found")
-  )
-  for (const over of [{ project: '..' }, { spider: 'a/../../b' }, { jobid: '../x' }, { jobid: '' }, { project: '' }]) {
-    await expect(node.schedule(t.aRequest('quotes', over))).rejects.toMatchObject(refused(Object.keys(over)[0]!))
-    const run = { project: 'demo', spider: 'quotes', jobid: 'x', ...over }
-    await expect(node.readLog(run, { offset: 0, limitBytes: 10 })).rejects.toMatchObject({ kind: 'refused' })
-  }
-  expect(
-    await node.readLog({ project: 'demo', spider: 'quotes', jobid: 'x' }, { offset: 0, limitBytes: 10 })
-  ).toBeNull()
-  await node.schedule(t.aRequest('nothing'))
-  expect((await untilFinished(node, 'nothing')).exit).toMatchObject({ code: 1 })
-  expect(await readWhole(node, 'nothing')).toContain("KeyError: 'Spider not found: nothing'")
-  expect(await readdir(join(t.directory, 'local', 'runs'))).toEqual(['nothing'])
-})
-
-test('an egg that does not import, or never ends importing its spiders, is told with its last words', async () => {
-  const t = await aPlace()
-  const node = await t.open()
-  const eggWith = async (version: string, code: string) => {
-    const files = {
-      'scrapy.cfg': '[settings]\ndefault = bad.settings\n',
-      'bad/__init__.py': '',
-      'bad/settings.py': 'SPIDER_MODULES = ["bad.spiders"]\n',
-      'bad/spiders.py': code
-    }
-    return t.addEgg(
-      version,
-      await buildEgg(Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) })))
-    )
-  }
-  await expect(node.listSpidersOfEgg(await eggWith('2', 'import no_such_module\n'), 'demo')).rejects.toMatchObject({
-    code: 'EGG_IMPORT_FAILED',
-    message: expect.stringMatching(/does not import[^]*ModuleNotFoundError: No module named 'no_such_module'$/)
-  })
-  const noisy = await eggWith('3', 'import os\nprint("noise")\nos.write(1, b"more noise")\n')
-  expect(await node.listSpidersOfEgg(noisy, 'demo')).toEqual([])
-  const endless = await eggWith('4', 'import time\ntime.sleep(60)\n')
-  const abort = AbortSignal.timeout(1500)
-  await expect(node.listSpidersOfEgg(endless, 'demo', abort)).rejects.toMatchObject({ name: 'TimeoutError' })
-})
-
-test('data files and metadata of an egg are found as in an installed package', async () => {
-  const t = await aPlace()
-  const node = await t.open()
-  const spider = `
-import importlib.metadata, importlib.resources, os, pkg_resources, pkgutil, scrapy
-
-class Look(scrapy.Spider):
-    name = "look"
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
-        self.logger.info("found %s %s %s %s %s %s %s" % (
-            pkgutil.get_data("looks", "data.txt").decode(),
-            importlib.resources.files("looks").joinpath("data.txt").read_text(),
-            pkg_resources.resource_string("looks", "data.txt").decode(),
-            importlib.metadata.version("demo"),
-            pkg_resources.get_distribution("demo").version,
-            os.environ["SCRAPY_PROJECT"], os.environ["SCRAPYD_EGG_VERSION"]))
-`
-  const files = {
-    'scrapy.cfg': '[settings]\ndefault = looks.settings\n',
-    'looks/__init__.py': '',
-    'looks/data.txt': 'data',
-    'looks/settings.py': 'SPIDER_MODULES = ["looks.spiders"]\n',
-    'looks/spiders.py': spider
-  }
-  const parts = Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) }))
-  await t.addEgg('5', await buildEgg(parts, { project: 'demo', version: '5' }))
-  await node.schedule(t.aRequest('look', { version: '5' }))
-  await untilFinished(node, 'look')
-  expect(await readWhole(node, 'look')).toContain('found data data data 5 5 demo 5')
-})
-
-test('stopping all asks first; a closed node refuses', async () => {
-  const t = await aPlace()
-  const node = await t.open()
-  await node.schedule(t.aRequest('slow'))
-  await untilLogged(node, 'slow', 'Tick 1')
-  await node.stopAll()
-  expect(node.runningCount()).toBe(0)
-  expect(await readWhole(node, 'slow')).toContain("'finish_reason': 'shutdown'")
-  await node.close()
-  await node.close()
-  await expect(node.schedule(t.aRequest('quotes'))).rejects.toMatchObject({ kind: 'aborted', delivered: 'no' })
 })

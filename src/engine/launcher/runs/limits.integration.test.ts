@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { RunLimits } from '../../../shared/contract/index.ts'
 import type { ScheduleRequest, SeenJob } from '../../nodes/node-client.ts'
 import { judgeOutcome } from '../../output/outcome.ts'
@@ -81,13 +81,16 @@ class Stubborn(Waits):
 
 const closings: (() => Promise<void>)[] = []
 
-afterEach(async () => {
-  for (const close of closings.splice(0).reverse()) await close()
-})
+afterEach(() => closeAll(closings))
 
-async function aNode() {
+async function closeAll(open: (() => Promise<void>)[]): Promise<void> {
+  for (const close of open.splice(0).reverse()) await close()
+}
+
+/** `after`: what closes it, in the order opposite to this. */
+async function aNode(after = closings) {
   const directory = await makeTemporaryDirectory()
-  closings.push(directory.remove)
+  after.push(directory.remove)
   const files = {
     'scrapy.cfg': '[settings]\ndefault = limited.settings\n',
     'limited/__init__.py': '',
@@ -106,7 +109,8 @@ async function aNode() {
       slots: () => 8,
       pythonPath: findTestPython(),
       source: async () => ({ egg }),
-      cancelWaitsMs: [1_000, 1_000, 1_000],
+      // Whoever closes in order has the time for it, where the machine is busy too.
+      cancelWaitsMs: [5_000, 5_000, 5_000],
       clock: systemClock,
       logger: silentLogger
     })
@@ -116,7 +120,7 @@ async function aNode() {
       isClosed = true
       await close()
     }
-    closings.push(async () => {
+    after.push(async () => {
       if (isClosed) return
       await node.stopAll()
       await close()
@@ -150,55 +154,96 @@ const isThere = (pid: number) => {
   }
 }
 
-test('each limit ends the run that goes beyond it, and is its reason; one without limits goes on', async () => {
-  const t = await aNode()
-  const node = await t.open()
-  const limits: Record<string, RunLimits | null> = {
-    quiet: { silentSeconds: 6 },
-    hungry: { memoryMegabytes: 130 },
-    busy: { cpuSeconds: 3 },
-    loud: { logMegabytes: 2 }
-  }
-  for (const [spider, limit] of Object.entries(limits)) await node.schedule(aRequest(spider, limit))
-  await node.schedule({ ...aRequest('quiet', null), jobid: 'free' })
-  await node.schedule({ ...aRequest('quiet', { wallSeconds: 4 }), jobid: 'timed' })
-  const reasons: Record<string, string> = {}
-  for (const jobid of [...Object.keys(limits), 'timed']) {
-    const { spider, exit } = await untilFinished(node, jobid)
-    const { outcome, reason } = judgeOutcome({ tail: await t.logOf(spider, jobid), exit, cancelAsked: false })
-    expect(outcome).toBe('failed')
-    reasons[jobid] = reason
-    expect(exit!.limit).toContain(`${reason} (`)
-  }
-  expect(reasons).toEqual({
-    quiet: 'silence limit of 6 s',
-    hungry: 'memory limit of 130 MB',
-    busy: 'CPU time limit of 3 s',
-    loud: 'log size limit of 2 MB',
-    timed: 'wall time limit of 4 s'
-  })
-  // They were asked first, so Scrapy closed its files and said so.
-  for (const spider of ['quiet', 'hungry', 'busy']) expect(await t.logOf(spider)).toContain('Spider closed (shutdown)')
-  expect((await node.listJobs()).running.map(({ jobid }) => jobid)).toEqual(['free'])
-})
+// To open a node is to start two Pythons that import Scrapy: one node for all runs whose jobids differ.
+describe('one node', () => {
+  const after: (() => Promise<void>)[] = []
+  let t: Awaited<ReturnType<typeof aNode>>
+  let node: LocalNode
 
-test('what a run uses is the sum over its processes, those in sessions of their own too', async () => {
-  const t = await aNode()
-  const node = await t.open()
-  let samples = 0
-  node.onUsage(() => samples++)
-  await node.schedule(aRequest('hungry', null))
-  await node.schedule(aRequest('busy', null))
-  await vi.waitFor(() => expect(node.newestUsage('hungry')?.memoryBytes ?? 0).toBeGreaterThan(150 * MEGABYTE), WAIT)
-  expect(node.newestUsage('hungry')!.processes).toBe(2)
-  await vi.waitFor(() => expect(node.newestUsage('busy')?.cpuShare ?? 0).toBeGreaterThan(0.2), WAIT)
-  expect(node.newestUsage('busy')!.memoryBytes).toBeLessThan(150 * MEGABYTE)
-  expect(samples).toBeGreaterThan(0)
-  await node.stopAll()
-  const { exit } = await untilFinished(node, 'hungry')
-  expect(exit!.peakMemoryBytes).toBeGreaterThan(150 * MEGABYTE)
-  expect((await untilFinished(node, 'busy')).exit!.cpuSeconds).toBeGreaterThan(0.5)
-  expect(node.usageOf('hungry').length).toBeGreaterThan(0)
+  beforeAll(async () => {
+    t = await aNode(after)
+    node = await t.open()
+  })
+  afterAll(() => closeAll(after))
+
+  test('each limit ends the run that goes beyond it, and is its reason; one without limits goes on', async () => {
+    const limits: Record<string, RunLimits | null> = {
+      quiet: { silentSeconds: 6 },
+      hungry: { memoryMegabytes: 130 },
+      busy: { cpuSeconds: 2 },
+      loud: { logMegabytes: 2 }
+    }
+    for (const [spider, limit] of Object.entries(limits)) await node.schedule(aRequest(spider, limit))
+    await node.schedule({ ...aRequest('quiet', null), jobid: 'free' })
+    await node.schedule({ ...aRequest('quiet', { wallSeconds: 4 }), jobid: 'timed' })
+    const reasons: Record<string, string> = {}
+    for (const jobid of [...Object.keys(limits), 'timed']) {
+      const { spider, exit } = await untilFinished(node, jobid)
+      const { outcome, reason } = judgeOutcome({ tail: await t.logOf(spider, jobid), exit, cancelAsked: false })
+      expect(outcome).toBe('failed')
+      reasons[jobid] = reason
+      expect(exit!.limit).toContain(`${reason} (`)
+    }
+    expect(reasons).toEqual({
+      quiet: 'silence limit of 6 s',
+      hungry: 'memory limit of 130 MB',
+      busy: 'CPU time limit of 2 s',
+      loud: 'log size limit of 2 MB',
+      timed: 'wall time limit of 4 s'
+    })
+    // They were asked first, so Scrapy closed its files and said so.
+    for (const spider of ['quiet', 'hungry', 'busy'])
+      expect(await t.logOf(spider)).toContain('Spider closed (shutdown)')
+    expect((await node.listJobs()).running.map(({ jobid }) => jobid)).toEqual(['free'])
+  })
+
+  test('what a run uses is the sum over its processes, those in sessions of their own too', async () => {
+    let samples = 0
+    node.onUsage(() => samples++)
+    await node.schedule({ ...aRequest('hungry', null), jobid: 'fed' })
+    await node.schedule({ ...aRequest('busy', null), jobid: 'spun' })
+    await vi.waitFor(() => expect(node.newestUsage('fed')?.memoryBytes ?? 0).toBeGreaterThan(150 * MEGABYTE), WAIT)
+    expect(node.newestUsage('fed')!.processes).toBe(2)
+    await vi.waitFor(() => expect(node.newestUsage('spun')?.cpuShare ?? 0).toBeGreaterThan(0.2), WAIT)
+    expect(node.newestUsage('spun')!.memoryBytes).toBeLessThan(150 * MEGABYTE)
+    expect(samples).toBeGreaterThan(0)
+    await node.stopAll()
+    const { exit } = await untilFinished(node, 'fed')
+    expect(exit!.peakMemoryBytes).toBeGreaterThan(150 * MEGABYTE)
+    expect((await untilFinished(node, 'spun')).exit!.cpuSeconds).toBeGreaterThan(0.5)
+    expect(node.usageOf('fed').length).toBeGreaterThan(0)
+  })
+
+  test.skipIf(process.platform === 'win32')('address space and open files are held by the kernel', async () => {
+    await node.schedule(aRequest('greedy', { addressSpaceMegabytes: 2000 }))
+    await node.schedule(aRequest('opens', { openFiles: 200 }))
+    const { exit } = await untilFinished(node, 'greedy')
+    expect(judgeOutcome({ tail: await t.logOf('greedy'), exit, cancelAsked: false })).toMatchObject({
+      outcome: 'failed',
+      reason: 'out of memory (MemoryError)'
+    })
+    await vi.waitFor(async () => expect(await t.logOf('opens')).toContain('Too many open files'), WAIT)
+  })
+
+  test.runIf(process.platform === 'linux')(
+    'a spider that ignores INT is killed, and so are its grandchildren in sessions of their own, orphans included',
+    async () => {
+      await node.schedule(aRequest('stubborn', null))
+      const [child, orphan] = await vi.waitFor(async () => {
+        const found = /grandchildren (\d+) (\d+)/.exec(await t.logOf('stubborn'))
+        expect(found).not.toBeNull()
+        return found!.slice(1).map(Number) as [number, number]
+      }, WAIT)
+      const { pid } = (await node.listJobs()).running.find(({ jobid }) => jobid === 'stubborn')!
+      const cancel = (signal: 'INT' | 'KILL') => node.cancel({ project: 'limited', jobid: 'stubborn', signal })
+      await cancel('INT')
+      await cancel('INT')
+      expect([pid!, child, orphan].map(isThere)).toEqual([true, true, true])
+      await cancel('KILL')
+      expect((await untilFinished(node, 'stubborn')).exit).toMatchObject({ signal: 'SIGKILL' })
+      expect([pid!, child, orphan].map(isThere)).toEqual([false, false, false])
+    }
+  )
 })
 
 test('the next engine holds to the limits of runs that it adopts, and wall time counts from their start', async () => {
@@ -216,38 +261,3 @@ test('the next engine holds to the limits of runs that it adopts, and wall time 
   const third = await t.open()
   expect((await third.listJobs()).finished[0]!.exit!.limit).toMatch(/^wall time limit of 5 s/)
 })
-
-test.skipIf(process.platform === 'win32')('address space and open files are held by the kernel', async () => {
-  const t = await aNode()
-  const node = await t.open()
-  await node.schedule(aRequest('greedy', { addressSpaceMegabytes: 2000 }))
-  await node.schedule(aRequest('opens', { openFiles: 200 }))
-  const { exit } = await untilFinished(node, 'greedy')
-  expect(judgeOutcome({ tail: await t.logOf('greedy'), exit, cancelAsked: false })).toMatchObject({
-    outcome: 'failed',
-    reason: 'out of memory (MemoryError)'
-  })
-  await vi.waitFor(async () => expect(await t.logOf('opens')).toContain('Too many open files'), WAIT)
-})
-
-test.runIf(process.platform === 'linux')(
-  'a spider that ignores INT is killed, and so are its grandchildren in sessions of their own, orphans included',
-  async () => {
-    const t = await aNode()
-    const node = await t.open()
-    await node.schedule(aRequest('stubborn', null))
-    const [child, orphan] = await vi.waitFor(async () => {
-      const found = /grandchildren (\d+) (\d+)/.exec(await t.logOf('stubborn'))
-      expect(found).not.toBeNull()
-      return found!.slice(1).map(Number) as [number, number]
-    }, WAIT)
-    const { pid } = (await node.listJobs()).running[0]!
-    const cancel = (signal: 'INT' | 'KILL') => node.cancel({ project: 'limited', jobid: 'stubborn', signal })
-    await cancel('INT')
-    await cancel('INT')
-    expect([pid!, child, orphan].map(isThere)).toEqual([true, true, true])
-    await cancel('KILL')
-    expect((await untilFinished(node, 'stubborn')).exit).toMatchObject({ signal: 'SIGKILL' })
-    expect([pid!, child, orphan].map(isThere)).toEqual([false, false, false])
-  }
-)
