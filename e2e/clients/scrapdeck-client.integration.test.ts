@@ -70,6 +70,15 @@ function scrapdeck(...words: string[]): Promise<{ code: number; stdout: string; 
   })
 }
 
+/** What it prints can be read while it runs. */
+function startScrapdeck(...words: string[]) {
+  const child = spawn(process.execPath, [command, ...words], { cwd: project, env: environment() })
+  const printed = { stdout: '', stderr: '' }
+  child.stdout.on('data', (piece) => (printed.stdout += piece))
+  child.stderr.on('data', (piece) => (printed.stderr += piece))
+  return { printed, ended: once(child, 'close').then(([code]) => code as number) }
+}
+
 it('a project is deployed from its folder, run, followed, looked at and scheduled', async () => {
   const deployed = await scrapdeck('deploy', '--version', '1')
   expect([deployed.code, deployed.stdout], deployed.stderr).toEqual([0, 'shop 1 is there (2 spiders: echo, slow).\n'])
@@ -126,36 +135,30 @@ it('logs -f and run --wait follow a live job, also while the engine is killed an
   const untilFile = join(project, 'until')
   const asked = await scrapdeck('run', 'shop', 'slow', '-a', `until=${untilFile}`, '--json')
   const [{ id }] = JSON.parse(asked.stdout).jobs
-  const followed = { out: '', code: -1 }
-  const child = spawn(process.execPath, [command, 'logs', '-f', '-n', '10000', id], {
-    cwd: project,
-    env: environment()
-  })
-  child.stdout.on('data', (piece) => (followed.out += piece))
-  const ended = once(child, 'close')
+  const followed = startScrapdeck('logs', '-f', '-n', '10000', id)
   await until(
     'the log to grow',
-    async () => followed.out,
+    async () => followed.printed.stdout,
     (text) => text.includes('line 3.')
   )
-  const waiting = scrapdeck('run', 'shop', 'echo', '-a', 'day=2026-11-21', '--after', id, '--wait')
+  const waiting = startScrapdeck('run', 'shop', 'echo', '-a', 'day=2026-11-21', '--after', id, '--wait')
   await until(
-    'the second job to be asked for',
-    () => service.client.jobs.list({ status: ['queued'], limit: 1 }),
-    ({ jobs }) => jobs.length === 1
+    'the second job to be asked for, and answered',
+    async () => waiting.printed.stderr,
+    (text) => text.includes('Waiting for 1 job')
   )
   await service.kill()
   await service.start()
-  const linesBefore = followed.out.split('\n').length
+  const linesBefore = followed.printed.stdout.split('\n').length
   await until(
     'the log to grow again',
-    async () => followed.out,
+    async () => followed.printed.stdout,
     (text) => text.split('\n').length > linesBefore + 3
   )
   writeFileSync(untilFile, '')
-  expect((await ended)[0]).toBe(0)
-  const numbers = [...followed.out.matchAll(/line (\d+)\./g)].map(([, number]) => Number(number))
+  expect(await followed.ended).toBe(0)
+  const numbers = [...followed.printed.stdout.matchAll(/line (\d+)\./g)].map(([, number]) => Number(number))
   expect(numbers).toEqual(numbers.map((_, index) => index))
-  expect(followed.out).toContain('Spider closed (finished)')
-  expect(await waiting).toMatchObject({ code: 0, stdout: expect.stringContaining('succeeded') })
+  expect(followed.printed.stdout).toContain('Spider closed (finished)')
+  expect([await waiting.ended, waiting.printed.stdout]).toEqual([0, expect.stringContaining('succeeded')])
 })
