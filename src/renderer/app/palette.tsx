@@ -20,7 +20,7 @@ import { type ReactNode, useState } from 'react'
 import type { Job } from '../../shared/contract/index.ts'
 import { useApi } from '../api/api.tsx'
 import { openRunDialog } from '../state/run-dialog.ts'
-import { nodeHealthWord, StatusIcon } from '../ui/status.tsx'
+import { nodeWord, StatusIcon } from '../ui/status.tsx'
 import { RelativeTime } from '../ui/time.tsx'
 import classes from './frame.module.css'
 import { SCREENS } from './rail.tsx'
@@ -267,7 +267,7 @@ function useNodesAndProjects(): Entry[] {
       group: 'Nodes',
       label: node.name,
       words: `${node.url} ${node.tags.join(' ')}`,
-      note: nodeHealthWord(node.health, node.mode),
+      note: nodeWord(node),
       icon: <IconServer2 size={16} />,
       run: () => void navigate({ to: '/nodes', search: { node: node.id } })
     })),

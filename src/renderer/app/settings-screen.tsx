@@ -15,6 +15,7 @@ import { QueryState } from '../ui/states.tsx'
 import { RelativeTime } from '../ui/time.tsx'
 import { KeyList } from './keys-overlay.tsx'
 import classes from './settings-screen.module.css'
+import { optionsOf } from '../ui/fields/options.ts'
 
 export function SettingsScreen() {
   const { query } = useApi()
@@ -175,11 +176,7 @@ function AppearanceChoice() {
       value={colorScheme}
       onChange={(value) => setColorScheme(value as 'auto' | 'light' | 'dark')}
       aria-label="Appearance"
-      data={[
-        { value: 'auto', label: 'System' },
-        { value: 'light', label: 'Light' },
-        { value: 'dark', label: 'Dark' }
-      ]}
+      data={optionsOf({ auto: 'System', light: 'Light', dark: 'Dark' })}
     />
   )
 }

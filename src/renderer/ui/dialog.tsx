@@ -23,5 +23,5 @@ export function DialogFoot({ says, children }: DialogFootProps) {
 
 /** What a question of a dialog is about, in a sentence or two. */
 export function DialogText({ children }: { children: ReactNode }) {
-  return <p className={classes.text}>{children}</p>
+  return <div className={classes.text}>{children}</div>
 }

@@ -1,7 +1,6 @@
-import { Button, Modal } from '@mantine/core'
 import { useBlocker } from '@tanstack/react-router'
 import type { RefObject } from 'react'
-import { DialogFoot, DialogText } from './dialog.tsx'
+import { ConfirmDialog } from './confirm-dialog.tsx'
 
 interface LeaveGuardProps {
   /** A sentence: what is not saved yet. null: nothing is lost by leaving. */
@@ -20,14 +19,14 @@ export function LeaveGuard({ unsaved, isLeaving }: LeaveGuardProps) {
   })
   if (blocker.status !== 'blocked') return null
   return (
-    <Modal opened onClose={blocker.reset} title="Leave without saving?" size={420}>
-      <DialogText>{unsaved}</DialogText>
-      <DialogFoot>
-        <Button onClick={blocker.reset}>Keep editing</Button>
-        <Button variant="filled" color="red" onClick={blocker.proceed}>
-          Discard and leave
-        </Button>
-      </DialogFoot>
-    </Modal>
+    <ConfirmDialog
+      title="Leave without saving?"
+      act="Discard and leave"
+      onAct={blocker.proceed}
+      keep="Keep editing"
+      onClose={blocker.reset}
+    >
+      {unsaved}
+    </ConfirmDialog>
   )
 }

@@ -1,5 +1,6 @@
 import { Button, Group } from '@mantine/core'
 import { type NotificationData, Notifications, notifications } from '@mantine/notifications'
+import { useId } from 'react'
 import { explainError } from '../api/explain-error.ts'
 
 const UNDO_MS = 10_000
@@ -8,10 +9,7 @@ let nextId = 1
 const SHOWN_AT_ONCE = 50
 let shown = 0
 
-/**
- * Where notices stand: above the status bar, whose connection must stay in sight, and at the left, for at the right are the buttons
- * of dialogs and the detail of a row. Many scroll (theme.css).
- */
+/** Above the status bar, and at the left: the right has the buttons of dialogs and the detail of a row. Many scroll. */
 export function Notices() {
   return <Notifications position="bottom-left" limit={SHOWN_AT_ONCE} mb={26} />
 }
@@ -21,12 +19,12 @@ export function showNotice(notice: NotificationData): void {
   notifications.show({ withBorder: true, priority: ++shown, ...notice })
 }
 
-/** By what was done to: the notice that still offers to take it back. */
+/** The notice that still offers to undo something, by what was changed. */
 const offered = new Map<string, string>()
 
 /**
- * Says what was done and offers to take it back for 10 s. `about`: what was done to; the notice of what was done to it before goes,
- * for its Undo would take back what is no more.
+ * Says what was done and offers to undo it for 10 s. `about` names what was changed: an earlier notice about it closes,
+ * since its Undo would restore what has been replaced since.
  */
 export function notifyUndo(text: string, undo: () => void | Promise<unknown>, about?: string): void {
   const id = `undo-${nextId++}`
@@ -49,28 +47,33 @@ export function notifyUndo(text: string, undo: () => void | Promise<unknown>, ab
     onClose: () => {
       if (about !== undefined && offered.get(about) === id) offered.delete(about)
     },
-    message: (
-      <Group justify="space-between" wrap="nowrap">
-        <span id={`${id}-words`}>{text}</span>
-        <Button flex="none" aria-describedby={`${id}-words`} onClick={() => void onUndo()}>
-          Undo
-        </Button>
-      </Group>
-    )
+    message: <TextWithButton text={text} act="Undo" onAct={() => void onUndo()} />
   })
 }
 
-/** A short word that something happened, for acts whose effect is not on the screen. */
+/** Says what was done, with the way to it: `act` is the button's words. */
+export function notifyLink(text: string, act: string, open: () => void): void {
+  showNotice({ autoClose: 8000, message: <TextWithButton text={text} act={act} onAct={open} /> })
+}
+
+function TextWithButton({ text, act, onAct }: { text: string; act: string; onAct: () => void }) {
+  const id = useId()
+  return (
+    <Group justify="space-between" wrap="nowrap">
+      <span id={id}>{text}</span>
+      <Button flex="none" aria-describedby={id} onClick={onAct}>
+        {act}
+      </Button>
+    </Group>
+  )
+}
+
+/** Confirms an act whose effect is not on the screen. */
 export function notifyDone(text: string): void {
   showNotice({ message: text, autoClose: 4000 })
 }
 
 /** `what` says what did not work: `Could not drain eu-1`. Stays until it is closed. */
 export function notifyError(what: string, error: unknown): void {
-  showNotice({
-    title: what,
-    message: explainError(error).text,
-    color: 'red',
-    autoClose: false
-  })
+  showNotice({ title: what, message: explainError(error).text, color: 'red', autoClose: false })
 }

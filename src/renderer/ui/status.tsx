@@ -9,7 +9,7 @@ import {
   IconHelpHexagon,
   IconX
 } from '@tabler/icons-react'
-import type { JobStatus, NodeHealth, NodeMode } from '../../shared/contract/index.ts'
+import type { JobStatus, Node, NodeHealth } from '../../shared/contract/index.ts'
 import classes from './status.module.css'
 import { formatInstant } from './time.tsx'
 
@@ -26,19 +26,14 @@ export const STATUS_LOOK: Record<JobStatus, { tone: Tone; Icon: typeof IconCheck
   lost: { tone: 'lost', Icon: IconHelp }
 }
 
+/** The dot of a running job is as large as the other shapes look. */
+const sizedAs = (status: JobStatus, size: number) =>
+  status === 'running' ? { size: size - 4, style: { margin: 2 }, stroke: 2.2 } : { size, stroke: 2.2 }
+
 /** The shape of a status; its name is read to those who do not see it. */
 export function StatusIcon({ status, size = 14 }: { status: JobStatus; size?: number }) {
   const { tone, Icon } = STATUS_LOOK[status]
-  return (
-    <Icon
-      className={`tone-${tone}`}
-      size={status === 'running' ? size - 4 : size}
-      style={status === 'running' ? { margin: 2 } : undefined}
-      stroke={2.2}
-      role="img"
-      aria-label={status}
-    />
-  )
+  return <Icon className={`tone-${tone}`} {...sizedAs(status, size)} role="img" aria-label={status} />
 }
 
 /** Shape and word. `word`: what is said instead while something was asked that is not confirmed: `cancelling…`. */
@@ -46,12 +41,7 @@ export function StatusText({ status, word }: { status: JobStatus; word?: string 
   const { tone, Icon } = STATUS_LOOK[status]
   return (
     <span className={`${classes.status} tone-${tone}`}>
-      <Icon
-        size={status === 'running' ? 10 : 14}
-        style={status === 'running' ? { margin: 2 } : undefined}
-        stroke={2.2}
-        aria-hidden
-      />
+      <Icon {...sizedAs(status, 14)} aria-hidden />
       {word ?? status}
     </span>
   )
@@ -78,29 +68,29 @@ const HEALTH_LOOK: Record<NodeHealth, { tone: Tone; word: string }> = {
   invalid: { tone: 'bad', word: 'not a Scrapyd server' }
 }
 
-/** What a node's dot means, in one word or two: `up`, `draining`, `down`. */
-export function nodeHealthWord(health: NodeHealth, mode: NodeMode): string {
-  return health === 'up' && mode !== 'active' ? mode : HEALTH_LOOK[health].word
+type NodeState = Pick<Node, 'health' | 'mode' | 'stuckSinceMs'>
+
+/** It does not answer as it should: what is shown of it was true when it last did. */
+export const isAway = ({ health }: Pick<Node, 'health'>): boolean => health !== 'up' && health !== 'unknown'
+
+export const isTroubled = (node: NodeState): boolean => isAway(node) || node.stuckSinceMs !== null
+
+/** A node's state in a word or two, what is wrong with it first: `up`, `draining`, `down`, `stuck`. */
+export function nodeWord({ health, mode, stuckSinceMs }: NodeState): string {
+  if (health !== 'up') return HEALTH_LOOK[health].word
+  if (stuckSinceMs !== null) return 'stuck'
+  return mode === 'active' ? 'up' : mode
 }
 
 /** Round: up. Ring: cordoned or draining. Triangle: trouble. Grey: not asked yet. */
-export function NodeHealthDot({
-  health,
-  mode,
-  isStuck = false
-}: {
-  health: NodeHealth
-  mode: NodeMode
-  /** It answers, and starts nothing. */
-  isStuck?: boolean
-}) {
-  const word = health === 'up' && isStuck ? 'stuck' : nodeHealthWord(health, mode)
-  const tone = isStuck ? 'bad' : health === 'up' && mode !== 'active' ? 'off' : HEALTH_LOOK[health].tone
-  if (tone === 'bad')
+export function NodeHealthDot({ node }: { node: NodeState }) {
+  const { health, mode } = node
+  const word = nodeWord(node)
+  if (isTroubled(node))
     return <IconAlertTriangleFilled className={`tone-bad ${classes.trouble}`} size={12} role="img" aria-label={word} />
   return (
     <span
-      className={`${classes.dot} tone-${tone}`}
+      className={`${classes.dot} tone-${mode === 'active' ? HEALTH_LOOK[health].tone : 'off'}`}
       data-ring={health === 'unknown' || mode !== 'active' || undefined}
       role="img"
       aria-label={word}

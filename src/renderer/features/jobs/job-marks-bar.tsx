@@ -1,14 +1,4 @@
-import {
-  ActionIcon,
-  Button,
-  Menu,
-  Modal,
-  MultiSelect,
-  NumberInput,
-  Popover,
-  SegmentedControl,
-  Select
-} from '@mantine/core'
+import { ActionIcon, Button, Menu, MultiSelect, NumberInput, Popover, SegmentedControl, Select } from '@mantine/core'
 import {
   IconArrowBarToDown,
   IconArrowBarToUp,
@@ -19,11 +9,12 @@ import {
   IconX
 } from '@tabler/icons-react'
 import { memo, useMemo, useState } from 'react'
-import { DialogText } from '../../ui/dialog.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import type { Job, Placement } from '../../../shared/contract/index.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import classes from './jobs-screen.module.css'
 import type { JobActions } from './use-job-actions.ts'
+import { optionsOf } from '../../ui/fields/options.ts'
 
 /** From so many running jobs on, a dialog says first what will happen (ux.md, principle 4). */
 const MANY_RUNNING = 6
@@ -135,20 +126,18 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
       >
         <IconX size={15} />
       </ActionIcon>
-      <Modal opened={asking !== null} onClose={() => setAsking(null)} title={asking && titleOf(asking, groups)}>
-        <DialogText>{asking && textOf(asking, groups)}</DialogText>
-        <div className={classes.dialogButtons}>
-          <Button onClick={() => setAsking(null)}>Keep jobs</Button>
-          <Button
-            variant="filled"
-            color="red"
-            onClick={() => (asking === 'elsewhere' ? start(actions.runElsewhere(unknown)) : cancel(asking === 'force'))}
-            data-autofocus
-          >
-            {asking === 'force' ? 'Force cancel' : asking === 'elsewhere' ? 'Run elsewhere' : 'Cancel jobs'}
-          </Button>
-        </div>
-      </Modal>
+      {asking !== null && (
+        <ConfirmDialog
+          title={titleOf(asking, groups)}
+          act={{ cancel: 'Cancel jobs', force: 'Force cancel', elsewhere: 'Run elsewhere' }[asking]}
+          onAct={() => (asking === 'elsewhere' ? start(actions.runElsewhere(unknown)) : cancel(asking === 'force'))}
+          focusesAct
+          keep="Keep jobs"
+          onClose={() => setAsking(null)}
+        >
+          {textOf(asking, groups)}
+        </ConfirmDialog>
+      )}
     </div>
   )
 })
@@ -269,11 +258,7 @@ function MoveButton({
             aria-label="Where"
             value={kind}
             onChange={(value) => setKind(value as typeof kind)}
-            data={[
-              { value: 'node', label: 'One node' },
-              { value: 'tags', label: 'By tag' },
-              { value: 'any', label: 'Any node' }
-            ]}
+            data={optionsOf({ node: 'One node', tags: 'By tag', any: 'Any node' })}
           />
           {kind === 'node' && (
             <Select

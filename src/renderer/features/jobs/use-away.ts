@@ -1,6 +1,6 @@
 import { useMemo } from 'react'
 import type { Node } from '../../../shared/contract/index.ts'
-import { nodeHealthWord } from '../../ui/status.tsx'
+import { isAway, nodeWord } from '../../ui/status.tsx'
 import type { Away, AwayOf } from './job-columns.tsx'
 
 /**
@@ -9,9 +9,7 @@ import type { Away, AwayOf } from './job-columns.tsx'
  */
 export function useAway(nodes: readonly Node[] | undefined): AwayOf {
   // Nodes change every second, who is away hardly ever: only that may draw every row anew.
-  const awayText = JSON.stringify(
-    nodes?.filter(({ health }) => health !== 'up' && health !== 'unknown').map(awayEntry) ?? []
-  )
+  const awayText = JSON.stringify(nodes?.filter(isAway).map(awayEntry) ?? [])
   const hasNodes = nodes !== undefined
   return useMemo(() => {
     const away = new Map(JSON.parse(awayText) as [string, Away][])
@@ -25,11 +23,12 @@ export function useAway(nodes: readonly Node[] | undefined): AwayOf {
   }, [awayText, hasNodes])
 }
 
-function awayEntry({ id, health, lastSeenAtMs, unreachableSinceMs }: Node): [string, Away] {
+function awayEntry(node: Node): [string, Away] {
+  const { id, health, lastSeenAtMs, unreachableSinceMs } = node
   return [
     id,
     {
-      word: nodeHealthWord(health, 'active'),
+      word: nodeWord(node),
       lastSeenAtMs,
       unknownSinceMs: health === 'down' ? (unreachableSinceMs ?? lastSeenAtMs) : null
     }

@@ -1,7 +1,6 @@
 import {
   ActionIcon,
   Button,
-  Group,
   Loader,
   Modal,
   NumberInput,
@@ -17,11 +16,14 @@ import { useCallback, useMemo, useState } from 'react'
 import type { ProbeResult } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
+import { DialogFoot } from '../../ui/dialog.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
+import { joinFacts } from '../../ui/join-facts.ts'
 import { plural } from '../../ui/numbers.ts'
 import classes from './add-nodes-dialog.module.css'
 import { type PastedAddress, parseAddresses } from './parse-addresses.ts'
 import { type Credentials, type Probe, useProbes } from './use-probes.ts'
+import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 
 /** What somebody changed in a row; the rest comes from the probe. */
 interface RowEdit {
@@ -96,11 +98,10 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
         label="Addresses of Scrapyd servers"
         description="One address per line. The default port is 6800. Enter credentials as https://user:password@host/"
         placeholder={'scrapyd-1.example.net\nhttps://deploy:secret@scrapyd-2.example.net/base/'}
-        classNames={{ input: 'mono' }}
+        {...CODE_INPUT}
         autosize
         minRows={3}
         maxRows={8}
-        spellCheck={false}
         data-autofocus
         value={text}
         onChange={(event) => setText(event.currentTarget.value)}
@@ -157,39 +158,27 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
           first
         </p>
       )}
-      <Group justify="space-between" mt={14}>
-        <span className="dim" role="status">
-          {summary(rows.map(({ verdict }) => verdict))}
-        </span>
-        <Group gap={8}>
-          <Button onClick={onClose} variant="subtle" color="gray">
-            {added.size > 0 ? 'Close' : 'Cancel'}
-          </Button>
-          <Button
-            variant="filled"
-            disabled={good.length === 0}
-            loading={saving}
-            onClick={() => void save()}
-            title={
-              good.length > 0
-                ? undefined
-                : asking > 0
-                  ? 'The addresses are being checked'
-                  : 'No address can be added yet'
-            }
-          >
-            {good.length === 0 ? 'Add' : `Add ${plural(good.length, 'node')}`}
-          </Button>
-        </Group>
-      </Group>
+      <DialogFoot says={summary(rows.map(({ verdict }) => verdict))}>
+        <Button onClick={onClose}>{added.size > 0 ? 'Close' : 'Cancel'}</Button>
+        <Button
+          variant="filled"
+          disabled={good.length === 0}
+          loading={saving}
+          onClick={() => void save()}
+          title={
+            good.length > 0 ? undefined : asking > 0 ? 'The addresses are being checked' : 'No address can be added yet'
+          }
+        >
+          {good.length === 0 ? 'Add nodes' : `Add ${plural(good.length, 'node')}`}
+        </Button>
+      </DialogFoot>
     </Modal>
   )
 }
 
 function verdictOf(address: PastedAddress, probe: Probe | undefined): Verdict {
   if (address.problem !== null || (probe?.error ?? null) !== null) return 'bad'
-  if (!probe?.result) return 'asking'
-  if (probe.asking) return 'asking'
+  if (!probe?.result || probe.asking) return 'asking'
   if (probe.result.duplicateOf !== null) return 'duplicate'
   return probe.result.health === 'up' ? 'good' : 'bad'
 }
@@ -241,14 +230,12 @@ function Finding({
 }
 
 function facts({ scrapydVersion, latencyMs, running, projects }: ProbeResult): string {
-  return [
+  return joinFacts(
     scrapydVersion === null ? 'Scrapyd' : `Scrapyd ${scrapydVersion}`,
-    latencyMs === null ? null : `${Math.round(latencyMs)} ms`,
-    running ? `${plural(running, 'job')} running` : null,
-    projects.length > 0 ? plural(projects.length, 'project') : null
-  ]
-    .filter((fact) => fact !== null)
-    .join(' · ')
+    latencyMs !== null && `${Math.round(latencyMs)} ms`,
+    running !== null && running > 0 && `${plural(running, 'job')} running`,
+    projects.length > 0 && plural(projects.length, 'project')
+  )
 }
 
 function CredentialsButton({
@@ -317,7 +304,7 @@ function CredentialsButton({
             description="PEM. Only needed for a private CA"
             value={draft.caCertificate ?? ''}
             onChange={(event) => setDraft({ ...draft, caCertificate: event.currentTarget.value })}
-            classNames={{ input: 'mono' }}
+            {...CODE_INPUT}
             minRows={2}
           />
           <Button type="submit" variant="filled">
@@ -339,11 +326,10 @@ function nameFor({ url, problem }: PastedAddress, probe: Probe | undefined): str
 
 function summary(verdicts: readonly Verdict[]): string {
   const count = (verdict: Verdict) => verdicts.filter((each) => each === verdict).length
-  const parts = [
+  return joinFacts(
     count('asking') > 0 && `${count('asking')} being checked`,
     count('good') > 0 && `${count('good')} OK`,
     count('duplicate') > 0 && `${count('duplicate')} already in the fleet`,
     count('bad') > 0 && `${count('bad')} cannot be added`
-  ]
-  return parts.filter(Boolean).join(' · ')
+  )
 }

@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Group, Menu, Modal } from '@mantine/core'
+import { ActionIcon, Button, Group, Menu } from '@mantine/core'
 import { IconDots, IconFileText, IconRefresh, IconTrash } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -13,8 +13,8 @@ import {
   pythonWords,
   StartModeText
 } from '../../ui/environment.tsx'
-import { DialogText } from '../../ui/dialog.tsx'
-import { notifyDone, notifyError } from '../../ui/notify.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { notifyDone } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { RebuildButton, useRebuild } from '../../ui/rebuild-button.tsx'
 import { QueryState } from '../../ui/states.tsx'
@@ -164,30 +164,27 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
 function RemoveDialog({ environment, onClose }: { environment: Environment; onClose: () => void }) {
   const { query } = useApi()
   const name = environmentName(environment)
-  const { mutate, isPending } = useMutation(
+  const { mutate, isPending, error } = useMutation(
     query.environments.remove.mutationOptions({
       onSuccess: () => {
         onClose()
         notifyDone(`${name} was removed.`)
-      },
-      onError: (error) => notifyError(`Could not remove ${name}`, error)
+      }
     })
   )
   return (
-    <Modal opened onClose={onClose} title={`Remove ${name}?`} size={460}>
-      <DialogText>
-        {environment.kind === 'interpreter'
-          ? 'The environment is only removed from this list. The interpreter itself is kept.'
-          : 'Its packages and build log are deleted. No project uses it. It is rebuilt when a project needs the same requirements.'}
-      </DialogText>
-      <Group gap={8} justify="flex-end">
-        <Button variant="subtle" color="gray" onClick={onClose}>
-          Keep it
-        </Button>
-        <Button variant="filled" color="red" loading={isPending} onClick={() => mutate({ id: environment.id })}>
-          Remove
-        </Button>
-      </Group>
-    </Modal>
+    <ConfirmDialog
+      title={`Remove ${name}?`}
+      act="Remove"
+      onAct={() => mutate({ id: environment.id })}
+      isActing={isPending}
+      error={error}
+      keep="Keep it"
+      onClose={onClose}
+    >
+      {environment.kind === 'interpreter'
+        ? 'The environment is only removed from this list. The interpreter itself is kept.'
+        : 'Its packages and build log are deleted. It is rebuilt when a project needs the same requirements.'}
+    </ConfirmDialog>
   )
 }

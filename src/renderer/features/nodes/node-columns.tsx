@@ -1,22 +1,13 @@
 import { Badge, Tooltip } from '@mantine/core'
 import { IconLock, IconLockOpen } from '@tabler/icons-react'
 import type { Node } from '../../../shared/contract/index.ts'
-import { NodeHealthDot, nodeHealthWord } from '../../ui/status.tsx'
+import { isAway, isTroubled, NodeHealthDot, nodeWord } from '../../ui/status.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import type { Column } from '../../ui/table/column.ts'
 import classes from './node-columns.module.css'
 
-/** What is shown of such a node is what was true when it last answered. */
-export const isStale = ({ health, lastSeenAtMs }: Node): boolean =>
-  health !== 'up' && health !== 'unknown' && lastSeenAtMs !== null
-
-/** Its state in a word: what is wrong with it first. */
-export function nodeWord({ health, mode, stuckSinceMs }: Node): string {
-  return health === 'up' && stuckSinceMs !== null ? 'stuck' : nodeHealthWord(health, mode)
-}
-
-export const isTroubled = ({ health, stuckSinceMs }: Node): boolean =>
-  (health !== 'up' && health !== 'unknown') || stuckSinceMs !== null
+/** Its values are those of its last answer. */
+export const isStale = (node: Node): boolean => isAway(node) && node.lastSeenAtMs !== null
 
 export const nodeColumns: readonly Column<Node>[] = [
   {
@@ -26,7 +17,7 @@ export const nodeColumns: readonly Column<Node>[] = [
     sortBy: ({ name }) => name,
     cell: (node) => (
       <span className={classes.name}>
-        <NodeHealthDot health={node.health} mode={node.mode} isStuck={node.stuckSinceMs !== null} />
+        <NodeHealthDot node={node} />
         <strong className="ellipsis">{node.name}</strong>
       </span>
     )
@@ -39,20 +30,7 @@ export const nodeColumns: readonly Column<Node>[] = [
     sortBy: nodeWord,
     cell: (node) => (
       <span className={isTroubled(node) ? 'tone-bad' : 'dim'}>
-        {nodeWord(node)}
-        {node.health === 'down' && node.unreachableSinceMs !== null ? (
-          <>
-            {' '}
-            <RelativeTime atMs={node.unreachableSinceMs} />
-          </>
-        ) : (
-          node.stuckSinceMs !== null && (
-            <>
-              {' '}
-              <RelativeTime atMs={node.stuckSinceMs} />
-            </>
-          )
-        )}
+        {nodeWord(node)} {troubleSinceMs(node) !== null && <RelativeTime atMs={troubleSinceMs(node)} />}
       </span>
     )
   },
@@ -139,6 +117,9 @@ export const nodeColumns: readonly Column<Node>[] = [
     )
   }
 ]
+
+const troubleSinceMs = ({ health, unreachableSinceMs, stuckSinceMs }: Node) =>
+  (health === 'down' ? unreachableSinceMs : null) ?? stuckSinceMs
 
 const number = (value: number | null) =>
   value === null ? <span className="faint">–</span> : value === 0 ? <span className="faint">0</span> : value

@@ -12,13 +12,13 @@ import { formatCpuShare, formatMemory, plural } from '../../ui/numbers.ts'
 import { pythonWords, StartModeText } from '../../ui/environment.tsx'
 import { DetailPane, FieldRow } from '../../ui/panel.tsx'
 import { CreateEnvironment } from '../../ui/python-environment.tsx'
-import { NodeHealthDot } from '../../ui/status.tsx'
+import { isTroubled, NodeHealthDot, nodeWord } from '../../ui/status.tsx'
 import { RelativeTime, Runtime } from '../../ui/time.tsx'
 import { Environments } from './environments.tsx'
 import { RunElsewhereButton } from '../../ui/run-elsewhere.tsx'
 import { WhyVanished } from './discovery/why-vanished.tsx'
 import { ExternalRun } from './external-run.tsx'
-import { isStale, isTroubled, nodeWord, SlotsBar } from './node-columns.tsx'
+import { isStale, SlotsBar } from './node-columns.tsx'
 import classes from './node-detail.module.css'
 import { NodeForm } from './node-form.tsx'
 import { useRemoveNode } from './remove-node.tsx'
@@ -38,7 +38,7 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
   return (
     <DetailPane label={`Node ${node.name}`}>
       <header className={classes.head}>
-        <NodeHealthDot health={node.health} mode={node.mode} isStuck={node.stuckSinceMs !== null} />
+        <NodeHealthDot node={node} />
         <strong className="ellipsis">{node.name}</strong>
         <span className={isTroubled(node) ? 'tone-bad' : 'dim'}>{nodeWord(node)}</span>
         <span className={classes.grow} />

@@ -10,6 +10,7 @@ import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { durationText, numberText, textOrNull } from '../../ui/fields/texts.ts'
 import classes from './node-form.module.css'
+import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 
 type NodeChange = NodeSettings & Partial<NodeAddress>
 
@@ -72,7 +73,7 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
             placeholder="never"
             title="Example: 15 min"
           />
-          <TextInput {...form.input('url')} label="Address" classNames={{ input: 'mono' }} />
+          <TextInput {...form.input('url')} label="Address" {...CODE_INPUT} />
           <TextInput {...form.input('username')} label="User name" autoComplete="off" />
           <PasswordInput
             {...form.input('password')}
@@ -86,9 +87,7 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
             label="Proxy"
             description="Enter direct to ignore HTTP_PROXY"
             placeholder="from HTTP_PROXY and NO_PROXY"
-            classNames={{ input: 'mono' }}
-            autoComplete="off"
-            spellCheck={false}
+            {...CODE_INPUT}
           />
           {url.startsWith('https:') && (
             <>

@@ -6,12 +6,14 @@ import { useMemo, useRef, useState } from 'react'
 import type { Node } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
+import { joinFacts } from '../../ui/join-facts.ts'
 import { plural } from '../../ui/numbers.ts'
 import { ScreenHead } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
+import { isTroubled } from '../../ui/status.tsx'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { AddNodesDialog } from './add-nodes-dialog.tsx'
-import { isStale, isTroubled, nodeColumns } from './node-columns.tsx'
+import { isStale, nodeColumns } from './node-columns.tsx'
 import { NodeDetail } from './node-detail.tsx'
 import { SourcesLink } from './discovery/sources-link.tsx'
 import classes from './nodes-screen.module.css'
@@ -42,7 +44,7 @@ export function NodesScreen() {
   return (
     <>
       <div className={classes.head}>
-        <ScreenHead title="Nodes" note={nodes.data && noteOf(nodes.data.nodes)}>
+        <ScreenHead title="Nodes" note={nodes.data && fleetWords(nodes.data.nodes)}>
           <TextInput
             ref={filterBox}
             className={classes.filter}
@@ -154,23 +156,18 @@ function filterNodes(nodes: readonly Node[], filter: string): readonly Node[] {
 
 /** Groups with how many nodes, in the order of the alphabet. */
 function groupsOf(nodes: readonly Node[]): { name: string; count: number; troubled: number }[] {
-  const groups = new Map<string, { name: string; count: number; troubled: number }>()
-  for (const node of nodes) {
-    if (node.group === null) continue
-    const before = groups.get(node.group) ?? { name: node.group, count: 0, troubled: 0 }
-    groups.set(node.group, {
-      ...before,
-      count: before.count + 1,
-      troubled: before.troubled + (isTroubled(node) ? 1 : 0)
-    })
-  }
-  return [...groups.values()].sort((left, right) => left.name.localeCompare(right.name))
+  const groups = Map.groupBy(
+    nodes.filter(({ group }) => group !== null),
+    ({ group }) => group!
+  )
+  return [...groups]
+    .map(([name, members]) => ({ name, count: members.length, troubled: members.filter(isTroubled).length }))
+    .sort((left, right) => left.name.localeCompare(right.name))
 }
 
-function noteOf(nodes: readonly Node[]): string {
+/** `12 nodes · 96 slots · 2 with problems` */
+function fleetWords(nodes: readonly Node[]): string {
   const slots = nodes.reduce((sum, node) => sum + node.slots, 0)
   const troubled = nodes.filter(isTroubled).length
-  return [plural(nodes.length, 'node'), plural(slots, 'slot'), troubled > 0 && `${troubled} with problems`]
-    .filter(Boolean)
-    .join(' · ')
+  return joinFacts(plural(nodes.length, 'node'), plural(slots, 'slot'), troubled > 0 && `${troubled} with problems`)
 }

@@ -1,8 +1,8 @@
-import { Button, Group, Modal } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Node } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
 
@@ -35,7 +35,14 @@ export function useRemoveNode(node: Node, onRemoved: () => void) {
     })
   )
   const confirmation = asking && (
-    <Modal opened onClose={() => setAsking(false)} title={`Remove ${node.name}?`}>
+    <ConfirmDialog
+      title={`Remove ${node.name}?`}
+      act="Remove"
+      onAct={() => mutate({ id: node.id, force: ours > 0 })}
+      isActing={isPending}
+      keep="Keep it"
+      onClose={() => setAsking(false)}
+    >
       <ul>
         {ours > 0 && (
           <li>
@@ -47,20 +54,7 @@ export function useRemoveNode(node: Node, onRemoved: () => void) {
         {node.hasCaCertificate && <li>Its CA certificate is deleted.</li>}
         <li>Its jobs stay in the history.</li>
       </ul>
-      <Group gap={8} justify="flex-end">
-        <Button variant="subtle" color="gray" onClick={() => setAsking(false)}>
-          Keep it
-        </Button>
-        <Button
-          variant="filled"
-          color="red"
-          loading={isPending}
-          onClick={() => mutate({ id: node.id, force: ours > 0 })}
-        >
-          Remove
-        </Button>
-      </Group>
-    </Modal>
+    </ConfirmDialog>
   )
   return { remove: () => (canUndo ? mutate({ id: node.id }) : setAsking(true)), confirmation }
 }

@@ -1,4 +1,5 @@
 import type { Node } from '../../../shared/contract/index.ts'
+import { isAway, isTroubled } from '../../ui/status.tsx'
 import { cellCount, cellPitch, cornerOf, type FleetLayout, ROW_PX } from './fleet-layout.ts'
 
 interface Picture {
@@ -78,20 +79,14 @@ function readPaint(canvas: HTMLCanvasElement): Paint {
 export function looksAlike(left: Node, right: Node): boolean {
   if (left.name !== right.name || left.health !== right.health || left.mode !== right.mode) return false
   if (left.slots !== right.slots || left.runs.length !== right.runs.length) return false
-  if (left.stuckSinceMs !== right.stuckSinceMs || noteOf(left) !== noteOf(right)) return false
+  if (left.stuckSinceMs !== right.stuckSinceMs || stateWord(left) !== stateWord(right)) return false
   return left.runs.every((run, slot) => {
     const other = right.runs[slot]
     return run.state === other?.state && (run.jobId === null) === (other.jobId === null)
   })
 }
 
-function drawNode(
-  context: CanvasRenderingContext2D,
-  node: Node,
-  layout: FleetLayout,
-  index: number,
-  paint: Paint
-): void {
+function drawNode(context: CanvasRenderingContext2D, node: Node, layout: FleetLayout, index: number, paint: Paint) {
   const { x, y } = cornerOf(layout, index)
   const middle = y + ROW_PX / 2
   const trouble = isTroubled(node)
@@ -103,28 +98,25 @@ function drawNode(
 
   const pitch = cellPitch(layout, node)
   const gap = pitch > 6 ? 2 : pitch > 3 ? 1 : 0
-  const isAway = !['up', 'unknown'].includes(node.health)
   for (let slot = 0; slot < cellCount(node); slot++) {
     const run = node.runs[slot]
-    const [left, top, width, height] = [x + layout.cellsX + slot * pitch, middle - 6, pitch - gap, 12]
-    if (run === undefined) outline(context, left, top, width, height, paint.line)
-    else if (isAway) fill(context, left, top, width, height, paint.bad)
-    else if (run.jobId === null) hatch(context, left, top, width, height, paint.off)
+    const cell = { x: x + layout.cellsX + slot * pitch, y: middle - 6, width: pitch - gap, height: 12 }
+    if (run === undefined) outline(context, cell, paint.line)
+    else if (isAway(node)) fill(context, cell, paint.bad)
+    else if (run.jobId === null) hatch(context, cell, paint.off)
     else if (run.state === 'starting') {
-      outline(context, left, top, width, height, paint.run)
+      outline(context, cell, paint.run)
       context.fillStyle = paint.run
-      context.fillRect(left + 1, top + height / 2, width - 2, height / 2 - 1)
-    } else fill(context, left, top, width, height, paint.run)
+      context.fillRect(cell.x + 1, cell.y + cell.height / 2, cell.width - 2, cell.height / 2 - 1)
+    } else fill(context, cell, paint.run)
   }
   context.font = `11.5px ${paint.font}`
   context.fillStyle = trouble ? paint.bad : paint.faint
   context.textAlign = 'right'
-  context.fillText(noteOf(node), x + layout.columnPx, middle + 0.5)
+  context.fillText(stateWord(node), x + layout.columnPx, middle + 0.5)
 }
 
-const isTroubled = ({ health, stuckSinceMs }: Node) => !['up', 'unknown'].includes(health) || stuckSinceMs !== null
-
-function noteOf(node: Node): string {
+function stateWord(node: Node): string {
   if (node.health === 'unauthorized') return 'password'
   if (node.health === 'invalid') return 'not Scrapyd'
   if (node.health !== 'up') return node.health
@@ -133,13 +125,7 @@ function noteOf(node: Node): string {
   return node.latencyMs === null || node.kind === 'local' ? '' : `${Math.round(node.latencyMs)} ms`
 }
 
-function drawDot(
-  context: CanvasRenderingContext2D,
-  x: number,
-  y: number,
-  node: Node,
-  paint: { ok: string; bad: string; off: string }
-): void {
+function drawDot(context: CanvasRenderingContext2D, x: number, y: number, node: Node, paint: Paint): void {
   context.beginPath()
   if (isTroubled(node)) {
     context.fillStyle = paint.bad
@@ -161,28 +147,21 @@ function drawDot(
   }
 }
 
-function fill(
-  context: CanvasRenderingContext2D,
-  x: number,
-  y: number,
-  width: number,
-  height: number,
-  colour: string
-): void {
+interface Box {
+  x: number
+  y: number
+  width: number
+  height: number
+}
+
+function fill(context: CanvasRenderingContext2D, { x, y, width, height }: Box, colour: string): void {
   context.fillStyle = colour
   context.beginPath()
   context.roundRect(x, y, width, height, Math.min(2.5, width / 3))
   context.fill()
 }
 
-function outline(
-  context: CanvasRenderingContext2D,
-  x: number,
-  y: number,
-  width: number,
-  height: number,
-  colour: string
-): void {
+function outline(context: CanvasRenderingContext2D, { x, y, width, height }: Box, colour: string): void {
   context.strokeStyle = colour
   context.lineWidth = 1
   context.beginPath()
@@ -190,14 +169,8 @@ function outline(
   context.stroke()
 }
 
-function hatch(
-  context: CanvasRenderingContext2D,
-  x: number,
-  y: number,
-  width: number,
-  height: number,
-  colour: string
-): void {
+function hatch(context: CanvasRenderingContext2D, box: Box, colour: string): void {
+  const { x, y, width, height } = box
   context.save()
   context.beginPath()
   context.roundRect(x, y, width, height, Math.min(2.5, width / 3))
@@ -211,7 +184,7 @@ function hatch(
   }
   context.stroke()
   context.restore()
-  outline(context, x, y, width, height, colour)
+  outline(context, box, colour)
 }
 
 function fit(context: CanvasRenderingContext2D, text: string, widthPx: number): string {

@@ -7,7 +7,7 @@ import { formatRuntime } from '../../../shared/time.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { countSlots, splitSlots } from '../../ui/slots-in-use.ts'
-import { nodeHealthWord } from '../../ui/status.tsx'
+import { isTroubled, nodeWord } from '../../ui/status.tsx'
 import { drawFleet } from './draw-fleet.ts'
 import { type FleetSpot, layoutFleet, spotAt } from './fleet-layout.ts'
 import classes from './fleet-map.module.css'
@@ -47,9 +47,7 @@ export function FleetMap({ nodes }: { nodes: readonly Node[] }) {
     if (spot.run?.jobId) void navigate({ to: '/jobs', search: { job: spot.run.jobId } })
     else void navigate({ to: '/nodes', search: { node: spot.node.id } })
   }
-  const troubled = nodes.filter(
-    ({ health, stuckSinceMs }) => !['up', 'unknown'].includes(health) || stuckSinceMs !== null
-  )
+  const troubled = nodes.filter(isTroubled)
   const { used, total: slots } = countSlots(nodes)
   const { inUse, over } = splitSlots(used, slots)
   const note = `${formatCount(inUse)} of ${formatCount(slots)} slots${over === null ? '' : `, ${over} queued on nodes`}${troubled.length === 0 ? '' : ` · ${plural(troubled.length, 'node')} with problems`}`
@@ -105,7 +103,7 @@ function Hint({ spot, x, y }: { spot: FleetSpot; x: number; y: number }) {
           <strong>{node.name}</strong>
           <span>
             {slot === null || node.health !== 'up'
-              ? (node.problem ?? nodeHealthWord(node.health, node.mode))
+              ? (node.problem ?? nodeWord(node))
               : node.mode === 'active'
                 ? 'free slot'
                 : `free slot, ${node.mode}`}

@@ -75,7 +75,7 @@ it('runs the jobs of a silent node elsewhere, after saying that they may run twi
   open()
   fireEvent.click(await screen.findByRole('button', { name: 'Run elsewhere' }))
   const dialog = within(await screen.findByRole('dialog', { name: 'Run jobs of eu-4 elsewhere?' }))
-  expect(dialog.getByText(/twice; the jobs are flagged so/)).toBeTruthy()
+  expect(dialog.getByText(/run twice and are marked/)).toBeTruthy()
   fireEvent.click(dialog.getByRole('button', { name: 'Run elsewhere' }))
   await waitFor(() => expect(engine.calls).toContain('jobs.runElsewhere'))
   expect(await screen.findByText(/of eu-4 queued for other nodes/)).toBeTruthy()

@@ -3,7 +3,8 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Node, Version } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
-import { NodeHealthDot, nodeHealthWord } from '../../ui/status.tsx'
+import { DialogFoot } from '../../ui/dialog.tsx'
+import { NodeHealthDot, nodeWord } from '../../ui/status.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { DeployProgress } from './deploy-progress.tsx'
 import classes from './projects.module.css'
@@ -42,8 +43,8 @@ export function DeployDialog({ version, onClose }: { version: Version; onClose: 
             onChange={() => setChosen(picked.size === nodes.length ? new Set() : new Set(nodes.map(({ id }) => id)))}
           />
           <ul className={classes.nodeChoice}>
-            {[...nodes]
-              .sort((left, right) => Number(present.has(left.id)) - Number(present.has(right.id)))
+            {nodes
+              .toSorted((left, right) => Number(present.has(left.id)) - Number(present.has(right.id)))
               .map((node) => (
                 <li key={node.id}>
                   <Checkbox
@@ -56,26 +57,24 @@ export function DeployDialog({ version, onClose }: { version: Version; onClose: 
           </ul>
         </>
       )}
-      <footer className={classes.dialogFoot}>
+      <DialogFoot>
         <Button onClick={onClose}>{sentCount === null ? 'Cancel' : 'Close'}</Button>
         {sentCount === null && (
           <Button variant="filled" disabled={picked.size === 0} onClick={start}>
             Deploy to {plural(picked.size, 'node')}
           </Button>
         )}
-      </footer>
+      </DialogFoot>
     </Modal>
   )
 }
 
 function NodeLabel({ node, isThere }: { node: Node; isThere: boolean }) {
-  const word = nodeHealthWord(node.health, node.mode)
+  const word = nodeWord(node)
   return (
     <span className={classes.nodeLabel}>
-      <NodeHealthDot health={node.health} mode={node.mode} /> {node.name}
-      <span className="faint">
-        {[isThere ? 'deployed' : '', word === 'up' ? '' : word].filter((each) => each !== '').join(', ')}
-      </span>
+      <NodeHealthDot node={node} /> {node.name}
+      <span className="faint">{[isThere && 'deployed', word !== 'up' && word].filter(Boolean).join(', ')}</span>
     </span>
   )
 }

@@ -11,6 +11,8 @@ import { RetryFields } from '../../ui/fields/retry-fields.tsx'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import classes from './projects.module.css'
 import { requirementCount, SettingsForm, type SettingsTexts, startSettings } from './settings-form.ts'
+import { optionsOf } from '../../ui/fields/options.ts'
+import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 
 const REQUIREMENTS_MAX_BYTES = 200_000
 
@@ -39,11 +41,7 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
             {...python.input('kind')}
             aria-labelledby="settings-python"
             className={classes.first}
-            data={[
-              { value: 'default', label: 'Default' },
-              { value: 'interpreter', label: 'Interpreter' },
-              { value: 'requirements', label: 'Requirements' }
-            ]}
+            data={optionsOf({ default: 'Default', interpreter: 'Interpreter', requirements: 'Requirements' })}
           />
           {kind === 'default' && (
             <p className="dim">The Python environment of the local node, shared with other projects.</p>
@@ -55,8 +53,7 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
               description="On the machine where Scrapdeck runs. Scrapy and the imports of the project must be installed in it."
               placeholder="/opt/venvs/shop/bin/python"
               error={python.error('path') ?? form.error('python')}
-              classNames={{ input: 'mono' }}
-              spellCheck={false}
+              {...CODE_INPUT}
               data-autofocus
             />
           )}
@@ -118,10 +115,7 @@ function QueueSettings({ fields }: { fields: Fields<SettingsTexts> }) {
           {...fields.input('distribution')}
           aria-labelledby="settings-distribution"
           className={classes.first}
-          data={[
-            { value: 'on_demand', label: 'On demand' },
-            { value: 'at_once', label: 'Immediately' }
-          ]}
+          data={optionsOf({ on_demand: 'On demand', at_once: 'Immediately' })}
         />
         <p className="dim">
           {fields.values.distribution === 'at_once'

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import type { LaneSummary } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { joinFacts } from '../../ui/join-facts.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
@@ -20,7 +21,7 @@ export function LanesPanel({ queued }: { queued: number | null }) {
     query.queue.lanes.queryOptions({ input: { limit: LANES_SHOWN }, refetchInterval: 2_000, staleTime: 0 })
   )
   return (
-    <Panel title="Waiting jobs" note={lanes.data && noteOf(lanes.data, queued)} flush>
+    <Panel title="Waiting jobs" note={lanes.data && countWords(lanes.data, queued)} flush>
       <QueryState query={lanes} what="the queue" rows={5}>
         {(data) => (
           <div className={classes.lanes} style={{ height: Math.min(296, 32 + Math.max(4, data.lanes.length) * 32) }}>
@@ -82,13 +83,11 @@ const COLUMNS: Column<LaneSummary>[] = [
   }
 ]
 
-function noteOf({ lanes, total }: { lanes: readonly LaneSummary[]; total: number }, queued: number | null): string {
+function countWords({ lanes, total }: { lanes: readonly LaneSummary[]; total: number }, queued: number | null): string {
   const inLanes = lanes.reduce((sum, { depth }) => sum + depth, 0)
   const held = queued === null || total > lanes.length ? 0 : queued - inLanes
-  return [
+  return joinFacts(
     total > lanes.length ? `largest ${formatCount(lanes.length)} of ${plural(total, 'lane')}` : plural(total, 'lane'),
     held > 0 && `${plural(held, 'job')} waiting for a time or another job`
-  ]
-    .filter(Boolean)
-    .join(' · ')
+  )
 }

@@ -12,6 +12,7 @@ import { Panel } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { LimitsForm, liveWords, newRule, RuleForm, ruleSentence, type RuleTexts, textsOfRule } from './limit-rules.ts'
 import classes from './queue-screen.module.css'
+import { optionsOf } from '../../ui/fields/options.ts'
 
 type LiveRule = LimitRule & { live: number }
 
@@ -176,10 +177,7 @@ function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
             allowDeselect={false}
             value={values.perNode ? 'node' : 'fleet'}
             onChange={(value) => fields.change({ perNode: value === 'node' })}
-            data={[
-              { value: 'fleet', label: 'combined' },
-              { value: 'node', label: 'per node' }
-            ]}
+            data={optionsOf({ fleet: 'combined', node: 'per node' })}
           />
         </td>
         <td data-label="Maximum" className={classes.number}>

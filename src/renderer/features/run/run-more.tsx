@@ -10,9 +10,12 @@ import type { Fields } from '../../ui/fields/form-of-schema.ts'
 import { describeRetry } from '../../ui/fields/retry.ts'
 import { RetryFields } from '../../ui/fields/retry-fields.tsx'
 import { Fold } from '../../ui/fold.tsx'
+import { joinFacts } from '../../ui/join-facts.ts'
+import { plural } from '../../ui/numbers.ts'
 import { formatMoment } from '../../ui/waiting.tsx'
 import classes from './run-dialog.module.css'
 import { AFTER_MAX, type RunTexts } from './run-form.ts'
+import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 
 interface RunMoreProps {
   fields: Fields<RunTexts>
@@ -58,8 +61,7 @@ export function RunMore({ fields, run, ofProject }: RunMoreProps) {
               {...fields.within('dedupe').input('key')}
               label="Idempotency key"
               description="Repeated requests return the existing job"
-              classNames={{ input: 'mono' }}
-              spellCheck={false}
+              {...CODE_INPUT}
             />
             <TextInput
               {...fields.within('dedupe').input('ttlSeconds')}
@@ -77,14 +79,14 @@ export function RunMore({ fields, run, ofProject }: RunMoreProps) {
 /** What the closed section says: `up to 3 attempts · no overlap`; null: nothing was asked for. */
 export function describeMore(run: Partial<RunInput>, nowMs: number): string | null {
   const { expiresAtMs, retry, noOverlap, after, dedupe } = run
-  const words = [
+  const words = joinFacts(
     expiresAtMs != null && `expires ${formatMoment(expiresAtMs, nowMs)}`,
     retry && (describeRetry(retry) === null ? 'no retry' : `up to ${retry.attempts} attempts`),
     noOverlap === true && 'no overlap',
-    after?.length && (after.length === 1 ? 'after another job' : `after ${after.length} other jobs`),
+    after !== undefined && after.length > 0 && `after ${plural(after.length, 'other job')}`,
     dedupe && `key ${dedupe.key}`
-  ].filter((word) => typeof word === 'string')
-  return words.length === 0 ? null : words.join(' · ')
+  )
+  return words === '' ? null : words
 }
 
 const ENDINGS: { value: Dependency['on']; label: string }[] = [

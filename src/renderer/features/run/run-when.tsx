@@ -5,6 +5,8 @@ import type { Fields } from '../../ui/fields/form-of-schema.ts'
 import classes from './run-dialog.module.css'
 import type { RunTexts } from './run-form.ts'
 import { previewTimes, type WhenTexts } from './run-when-form.ts'
+import { optionsOf } from '../../ui/fields/options.ts'
+import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 
 interface RunWhenProps {
   fields: Fields<RunTexts>
@@ -34,11 +36,7 @@ export function RunWhen({ fields, usualName }: RunWhenProps) {
           <SegmentedControl
             {...when.input('kind')}
             aria-labelledby="run-when"
-            data={[
-              { value: 'now', label: 'Now' },
-              { value: 'at', label: 'At a time' },
-              { value: 'cron', label: 'On a schedule' }
-            ]}
+            data={optionsOf({ now: 'Now', at: 'At a time', cron: 'On a schedule' })}
           />
         </div>
         {kind === 'at' && (
@@ -57,8 +55,7 @@ export function RunWhen({ fields, usualName }: RunWhenProps) {
             aria-label="Cron expression"
             aria-describedby="run-when-words"
             error={problem !== undefined}
-            classNames={{ input: 'mono' }}
-            spellCheck={false}
+            {...CODE_INPUT}
             autoFocus
           />
         )}

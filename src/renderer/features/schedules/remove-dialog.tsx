@@ -1,6 +1,6 @@
-import { Button, Modal } from '@mantine/core'
+import { Button } from '@mantine/core'
 import type { Schedule } from '../../../shared/contract/index.ts'
-import { DialogFoot, DialogText } from '../../ui/dialog.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { plural } from '../../ui/numbers.ts'
 import type { useScheduleActions } from './use-schedule-actions.tsx'
 
@@ -17,38 +17,22 @@ export function RemoveDialog({ schedules, actions, onClose, onRemoved }: RemoveD
   const isOne = schedules.length === 1 && only !== undefined
   const what = isOne ? only.name : plural(schedules.length, 'schedule')
   const canPause = schedules.some(({ paused }) => !paused)
+  const pause = () => {
+    void actions.setPaused(schedules, true)
+    onClose()
+  }
   return (
-    <Modal opened onClose={onClose} title={`Remove ${what}?`} size={460}>
-      <DialogText>
-        {isOne ? 'It fires no more, and its history goes' : 'They fire no more, and their histories go'} with{' '}
-        {isOne ? 'it' : 'them'}. Jobs that {isOne ? 'it' : 'they'} made stay, and those that run go on.
-      </DialogText>
-      <DialogFoot>
-        <Button onClick={onClose}>Keep {isOne ? 'it' : 'them'}</Button>
-        {canPause && (
-          <Button
-            onClick={() => {
-              void actions.setPaused(schedules, true)
-              onClose()
-            }}
-          >
-            Pause instead
-          </Button>
-        )}
-        <Button
-          variant="filled"
-          color="red"
-          loading={actions.remove.isPending}
-          onClick={() =>
-            actions.remove.mutate(schedules, {
-              onSettled: onClose,
-              onSuccess: () => onRemoved?.()
-            })
-          }
-        >
-          Remove
-        </Button>
-      </DialogFoot>
-    </Modal>
+    <ConfirmDialog
+      title={`Remove ${what}?`}
+      act="Remove"
+      onAct={() => actions.remove.mutate(schedules, { onSettled: onClose, onSuccess: () => onRemoved?.() })}
+      isActing={actions.remove.isPending}
+      keep={isOne ? 'Keep it' : 'Keep them'}
+      instead={canPause && <Button onClick={pause}>Pause instead</Button>}
+      onClose={onClose}
+    >
+      {isOne ? 'The schedule and its history are' : 'The schedules and their histories are'} deleted. Jobs that{' '}
+      {isOne ? 'it' : 'they'} created are kept, and running jobs continue.
+    </ConfirmDialog>
   )
 }

@@ -8,6 +8,7 @@ import type { Schedule } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
 import { useKeys } from '../../state/keys.ts'
+import { joinFacts } from '../../ui/join-facts.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { DetailPane, ScreenHead } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
@@ -104,7 +105,7 @@ function ScheduleList() {
   return (
     <>
       <div className={classes.head}>
-        <ScreenHead title="Schedules" views={<SchedulesTabs />} note={list.data && noteOf(rows, total)}>
+        <ScreenHead title="Schedules" views={<SchedulesTabs />} note={list.data && countWords(rows, total)}>
           <TextInput
             ref={filterBox}
             className={classes.filter}
@@ -196,16 +197,14 @@ function FirstSchedule({ onNew }: { onNew: () => void }) {
 }
 
 /** `46 on · 3 paused · 1 with missed runs`: of all that are read; of very many only how many there are. */
-function noteOf(rows: readonly Schedule[], total: number): string {
+function countWords(rows: readonly Schedule[], total: number): string {
   if (total === 0) return 'none'
   if (rows.length < total) return plural(total, 'schedule')
   const paused = rows.filter((schedule) => schedule.paused).length
   const missed = rows.filter((schedule) => missedLately(schedule) > 0).length
-  return [
+  return joinFacts(
     `${formatCount(total - paused)} on`,
     paused > 0 && `${formatCount(paused)} paused`,
     missed > 0 && `${formatCount(missed)} with missed runs`
-  ]
-    .filter(Boolean)
-    .join(' · ')
+  )
 }

@@ -6,6 +6,7 @@ import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { EVENT_GROUPS, startWebhook, WebhookForm, type WebhookTexts } from './webhook-form.ts'
 import classes from './webhooks.module.css'
+import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 
 interface WebhookDialogProps {
   /** null: a new one. */
@@ -40,8 +41,7 @@ export function WebhookDialog({ webhook, onClose, onCreated }: WebhookDialogProp
           label="URL"
           placeholder="https://example.net/scrapdeck"
           description="Scrapdeck sends each event as a JSON POST request. Private network addresses must be allowed in the configuration."
-          classNames={{ input: 'mono' }}
-          spellCheck={false}
+          {...CODE_INPUT}
           autoFocus={webhook === null}
         />
         <div className={classes.pair}>

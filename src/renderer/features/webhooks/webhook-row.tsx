@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Menu, Modal, Switch } from '@mantine/core'
+import { ActionIcon, Button, Menu, Switch } from '@mantine/core'
 import {
   IconAlertTriangle,
   IconCheck,
@@ -13,10 +13,9 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Webhook } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
-import { DialogFoot, DialogText } from '../../ui/dialog.tsx'
-import { FormFailure } from '../../ui/fields/form-failure.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { notifyError } from '../../ui/notify.tsx'
-import { formatCount, plural } from '../../ui/numbers.ts'
+import { formatCount } from '../../ui/numbers.ts'
 import { RelativeTime } from '../../ui/time.tsx'
 import { eventWords, problemWords } from './webhook-form.ts'
 import classes from './webhooks.module.css'
@@ -143,20 +142,17 @@ function RemoveDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => v
   const { mutate, isPending, error } = useMutation(query.webhooks.remove.mutationOptions({ onSuccess: onClose }))
   const unsent = webhook.waiting + webhook.dead
   return (
-    <Modal opened onClose={onClose} title={`Remove webhook ${webhook.name}?`} size={440}>
-      <DialogText>
-        Its secret and deliveries are deleted
-        {unsent > 0 && `, ${plural(unsent, 'of them not delivered', 'of them not delivered')}`}. Turn it off instead to
-        keep both.
-      </DialogText>
-      <FormFailure error={error} />
-      <DialogFoot>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button variant="filled" color="red" loading={isPending} onClick={() => mutate({ id: webhook.id })}>
-          Remove
-        </Button>
-      </DialogFoot>
-    </Modal>
+    <ConfirmDialog
+      title={`Remove webhook ${webhook.name}?`}
+      act="Remove"
+      onAct={() => mutate({ id: webhook.id })}
+      isActing={isPending}
+      error={error}
+      onClose={onClose}
+    >
+      Its secret and deliveries are deleted{unsent > 0 && `, ${formatCount(unsent)} of them not delivered`}. Turn it off
+      instead to keep both.
+    </ConfirmDialog>
   )
 }
 
@@ -172,18 +168,17 @@ function RotateDialog({
   const { query } = useApi()
   const { mutate, isPending, error } = useMutation(query.webhooks.rotate.mutationOptions({ onSuccess: onRotated }))
   return (
-    <Modal opened onClose={onClose} title={`Create a new secret for ${webhook.name}?`} size={440}>
-      <DialogText>
-        For one day, each request is signed with both secrets, so that the receiver can switch without losing requests.
-        After that, only the new secret is valid.
-      </DialogText>
-      <FormFailure error={error} />
-      <DialogFoot>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button variant="filled" loading={isPending} onClick={() => mutate({ id: webhook.id })}>
-          Create secret
-        </Button>
-      </DialogFoot>
-    </Modal>
+    <ConfirmDialog
+      title={`Create a new secret for ${webhook.name}?`}
+      act="Create secret"
+      onAct={() => mutate({ id: webhook.id })}
+      isActing={isPending}
+      error={error}
+      isHarmless
+      onClose={onClose}
+    >
+      For one day, each request is signed with both secrets, so that the receiver can switch without losing requests.
+      After that, only the new secret is valid.
+    </ConfirmDialog>
   )
 }

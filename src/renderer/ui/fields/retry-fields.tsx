@@ -4,6 +4,7 @@ import type { RetryPolicy } from '../../../shared/contract/index.ts'
 import type { Fields } from './form-of-schema.ts'
 import classes from './retry-fields.module.css'
 import { describeRetry, RetryForm, type RetryTexts } from './retry.ts'
+import { optionsOf } from './options.ts'
 
 interface RetryFieldsProps {
   fields: Fields<RetryTexts>
@@ -33,11 +34,7 @@ export function RetryFields({ fields, inherited = null }: RetryFieldsProps) {
             {...fields.input('on')}
             label="Retry if"
             allowDeselect={false}
-            data={[
-              { value: 'both', label: 'failed or lost' },
-              { value: 'failed', label: 'failed' },
-              { value: 'lost', label: 'lost' }
-            ]}
+            data={optionsOf({ both: 'failed or lost', failed: 'failed', lost: 'lost' })}
           />
           <TextInput
             {...fields.input('backoffSeconds')}

@@ -5,6 +5,8 @@ import type { Fields } from './form-of-schema.ts'
 import type { JobTexts } from './job-form.ts'
 import { TagCheck } from './tag-check.tsx'
 import classes from './where-fields.module.css'
+import { optionsOf } from './options.ts'
+import { CODE_INPUT } from './code-input.ts'
 
 type WhereTexts = Pick<JobTexts, 'where' | 'nodeId' | 'tags' | 'priority'>
 
@@ -27,11 +29,7 @@ export function WhereFields({ fields, nodes }: WhereFieldsProps) {
           <SegmentedControl
             {...fields.input('where')}
             aria-labelledby={`${id}-where`}
-            data={[
-              { value: 'any', label: 'Any node' },
-              { value: 'tags', label: 'By tag' },
-              { value: 'node', label: 'One node' }
-            ]}
+            data={optionsOf({ any: 'Any node', tags: 'By tag', node: 'One node' })}
           />
         </div>
         {where === 'node' && (
@@ -51,9 +49,8 @@ export function WhereFields({ fields, nodes }: WhereFieldsProps) {
             placeholder="eu|us !slow"
             title="All terms must match: eu|us is either tag, !slow excludes slow"
             error={fields.error('tags') !== undefined}
-            classNames={{ input: 'mono' }}
+            {...CODE_INPUT}
             aria-describedby={`${id}-tags`}
-            spellCheck={false}
             autoFocus={tags === ''}
           />
         )}

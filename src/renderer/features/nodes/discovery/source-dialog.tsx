@@ -5,6 +5,8 @@ import { type Fields, useFormOf } from '../../../ui/fields/form-of-schema.ts'
 import { FormFoot, SchemaForm } from '../../../ui/fields/schema-form.tsx'
 import classes from './discovery.module.css'
 import { SourceForm, type SourceInput, type SourceTexts, startSource } from './source-form.ts'
+import { optionsOf } from '../../../ui/fields/options.ts'
+import { CODE_INPUT } from '../../../ui/fields/code-input.ts'
 
 /** Sets a source of nodes up, or changes one; its name stays. */
 export function SourceDialog({ source, onClose }: { source: SourceState | null; onClose: () => void }) {
@@ -30,11 +32,7 @@ export function SourceDialog({ source, onClose }: { source: SourceState | null; 
           {...form.within('source').input('kind')}
           aria-label="Source type"
           className={classes.first}
-          data={[
-            { value: 'dns', label: 'DNS name' },
-            { value: 'file', label: 'File' },
-            { value: 'list', label: 'List' }
-          ]}
+          data={optionsOf({ dns: 'DNS name', file: 'File', list: 'List' })}
         />
         {source === null && (
           <TextInput {...form.input('id')} label="Source name" placeholder="kubernetes" maxLength={40} data-autofocus />
@@ -106,8 +104,7 @@ function KindFields({ fields }: { fields: Fields<SourceTexts> }) {
           label="File path"
           description="On the machine where Scrapdeck runs. One address per line, optionally with name=, slots=, tags=a,b. # starts a comment. The file is also read when it changes."
           placeholder="/etc/scrapdeck/nodes.txt"
-          classNames={{ input: 'mono' }}
-          spellCheck={false}
+          {...CODE_INPUT}
         />
         {refresh}
       </div>
@@ -123,8 +120,7 @@ function KindFields({ fields }: { fields: Fields<SourceTexts> }) {
         autosize
         minRows={4}
         maxRows={12}
-        classNames={{ input: 'mono' }}
-        spellCheck={false}
+        {...CODE_INPUT}
       />
     )
   }
@@ -136,8 +132,7 @@ function KindFields({ fields }: { fields: Fields<SourceTexts> }) {
         label="Host name"
         description="Fully qualified. Every address that it resolves to is a node, as with Kubernetes headless services."
         placeholder="scrapyd.crawl.svc.cluster.local"
-        classNames={{ input: 'mono' }}
-        spellCheck={false}
+        {...CODE_INPUT}
       />
       <div>
         <span className={classes.label} id="source-record">
@@ -160,7 +155,7 @@ function KindFields({ fields }: { fields: Fields<SourceTexts> }) {
         disabled={record === 'SRV'}
         description={record === 'SRV' ? 'Taken from the SRV records' : undefined}
       />
-      <TextInput {...source.input('basePath')} label="Base path" classNames={{ input: 'mono' }} />
+      <TextInput {...source.input('basePath')} label="Base path" {...CODE_INPUT} />
       {refresh}
     </div>
   )

@@ -1,4 +1,4 @@
-import { ActionIcon, Badge, Button, Modal, Tooltip } from '@mantine/core'
+import { ActionIcon, Badge, Button, Tooltip } from '@mantine/core'
 import { IconAlertTriangle, IconCheck, IconPlus, IconRadar2, IconRefresh, IconTrash } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -6,8 +6,9 @@ import { useState } from 'react'
 import type { Node, SourceState } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
 import { useKeys } from '../../../state/keys.ts'
-import { FormFailure } from '../../../ui/fields/form-failure.tsx'
+import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { notifyError } from '../../../ui/notify.tsx'
+import { joinFacts } from '../../../ui/join-facts.ts'
 import { plural } from '../../../ui/numbers.ts'
 import { ScreenHead } from '../../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
@@ -120,9 +121,7 @@ function SourceRow({ source, nodes, onEdit, onRemove }: SourceRowProps) {
         )}
       </div>
       <p className={classes.facts}>
-        {plural(found, 'node')} found
-        {factsOf(source).map((fact) => ` · ${fact}`)}
-        {' · '}
+        {plural(found, 'node')} found · {factsOf(source)} ·{' '}
         {refreshedAtMs === null ? (
           'not refreshed yet'
         ) : (
@@ -141,14 +140,14 @@ function SourceRow({ source, nodes, onEdit, onRemove }: SourceRowProps) {
   )
 }
 
-function factsOf({ refreshSeconds, node, username }: SourceState): string[] {
-  return [
+function factsOf({ refreshSeconds, node, username }: SourceState): string {
+  return joinFacts(
     `every ${refreshSeconds} s`,
     node.slots != null && plural(node.slots, 'slot'),
     node.group != null && `group ${node.group}`,
     node.tags !== undefined && node.tags.length > 0 && `tags ${node.tags.join(', ')}`,
     username != null && `user ${username}`
-  ].filter((fact) => fact !== false)
+  )
 }
 
 function Vanished({ source, nodes }: { source: SourceState; nodes: readonly Node[] }) {
@@ -172,20 +171,17 @@ function RemoveDialog({ source, onClose }: { source: SourceState; onClose: () =>
   const { query } = useApi()
   const { mutate, isPending, error } = useMutation(query.discovery.remove.mutationOptions({ onSuccess: onClose }))
   return (
-    <Modal opened onClose={onClose} title={`Remove source ${source.id}?`} size={440}>
-      <p className={classes.first}>
-        Its nodes stay in the fleet as if you had added them manually.{' '}
-        {source.vanished > 0 && `${plural(source.vanished, 'node')} that it no longer lists stay cordoned. `}New nodes
-        are no longer found.
-      </p>
-      <FormFailure error={error} />
-      <footer className={classes.foot}>
-        <span className={classes.grow} />
-        <Button onClick={onClose}>Cancel</Button>
-        <Button variant="filled" color="red" loading={isPending} onClick={() => mutate({ id: source.id })}>
-          Remove
-        </Button>
-      </footer>
-    </Modal>
+    <ConfirmDialog
+      title={`Remove source ${source.id}?`}
+      act="Remove"
+      onAct={() => mutate({ id: source.id })}
+      isActing={isPending}
+      error={error}
+      onClose={onClose}
+    >
+      Its nodes stay in the fleet as if you had added them manually.{' '}
+      {source.vanished > 0 && `${plural(source.vanished, 'node')} that it no longer lists stay cordoned. `}New nodes are
+      no longer found.
+    </ConfirmDialog>
   )
 }

@@ -17,6 +17,7 @@ import { HourPane } from './hour-pane.tsx'
 import { useWeekRuns } from './use-week-runs.ts'
 import { daysOfWeek, layOutWeek, weeksOn } from './week.ts'
 import { WeekGrid } from './week-grid.tsx'
+import { optionsOf } from '../../../ui/fields/options.ts'
 
 const MINUTE_MS = 60_000
 /** Then there is nothing to choose. */
@@ -81,10 +82,7 @@ export function CalendarScreen() {
               aria-label="Time zone"
               value={utc ? 'utc' : 'local'}
               onChange={(value) => go({ utc: value === 'utc' || undefined })}
-              data={[
-                { value: 'local', label: 'Your time' },
-                { value: 'utc', label: 'UTC' }
-              ]}
+              data={optionsOf({ local: 'Your time', utc: 'UTC' })}
             />
           )}
         </div>

@@ -13,6 +13,7 @@ import { formatCount, plural } from '../../../ui/numbers.ts'
 import { missedSinceMs } from '../schedule-words.ts'
 import { formatMoment, fromLocalInput, toLocalInput } from '../zoned-time.ts'
 import classes from './schedule-detail.module.css'
+import { optionsOf } from '../../../ui/fields/options.ts'
 
 const DAY_MS = 86_400_000
 const CONCURRENCY_MAX = 1_000
@@ -83,10 +84,7 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
             <SegmentedControl
               {...form.input('order')}
               aria-label="Order"
-              data={[
-                { value: 'oldest_first', label: 'Oldest first' },
-                { value: 'newest_first', label: 'Newest first' }
-              ]}
+              data={optionsOf({ oldest_first: 'Oldest first', newest_first: 'Newest first' })}
             />
           </div>
           <NumberInput

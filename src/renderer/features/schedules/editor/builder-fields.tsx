@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { type Builder, readBuilder, writeBuilder } from '../../../../shared/calendar/index.ts'
 import { type BuilderKind, EVERY_MINUTES, fieldsOf, KIND_WORDS, toggle, toKind } from './builder-kinds.ts'
 import classes from './editor.module.css'
+import { CODE_INPUT } from '../../../ui/fields/code-input.ts'
 
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 /** Weeks begin on Monday. */
@@ -177,9 +178,7 @@ function CronFieldBoxes({
             const typed = event.currentTarget.value.replace(/\s/g, '')
             onChange(fields.map((field, at) => (at === index ? typed || '*' : field.value)).join(' '))
           }}
-          classNames={{ input: 'mono' }}
-          spellCheck={false}
-          autoComplete="off"
+          {...CODE_INPUT}
         />
       ))}
     </div>

@@ -1,10 +1,12 @@
 import { Button, TagsInput, Textarea, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { Fields } from '../../../ui/fields/form-of-schema.ts'
+import { joinFacts } from '../../../ui/join-facts.ts'
 import { Fold } from '../../../ui/fold.tsx'
 import { CATCH_UP_WORDS, OVERLAP_WORDS } from '../schedule-words.ts'
 import classes from './editor.module.css'
 import type { ScheduleTexts } from './schedule-form.ts'
+import { CODE_INPUT } from '../../../ui/fields/code-input.ts'
 
 interface PolicyFieldsProps {
   fields: Fields<ScheduleTexts>
@@ -150,8 +152,7 @@ function LimitFields({ fields }: PolicyFieldsProps) {
           placeholder="* * 24-31 12 *"
           autosize
           minRows={1}
-          classNames={{ input: 'mono' }}
-          spellCheck={false}
+          {...CODE_INPUT}
         />
       ) : (
         <Button variant="subtle" color="gray" className={classes.add} onClick={() => setShowsExclusions(true)}>
@@ -164,14 +165,12 @@ function LimitFields({ fields }: PolicyFieldsProps) {
 
 /** What is limited, while the fields are folded away. */
 function limitWords(form: ScheduleTexts): string {
-  return [
+  return joinFacts(
     form.jitterSeconds.trim() !== '' && `jitter up to ${form.jitterSeconds}`,
     form.startMs !== '' && `from ${form.startMs.replace('T', ' ')}`,
     form.endMs !== '' && `until ${form.endMs.replace('T', ' ')}`,
     form.maxRuns.trim() !== '' && `at most ${form.maxRuns} runs`,
     form.pauseAfterFailures.trim() !== '' && `paused after ${form.pauseAfterFailures} failures`,
     (form.excludedDates.length > 0 || form.excludedCrons.trim() !== '') && 'with exclusions'
-  ]
-    .filter(Boolean)
-    .join(' · ')
+  )
 }

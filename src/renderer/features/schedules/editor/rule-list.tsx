@@ -4,6 +4,7 @@ import type { Fields } from '../../../ui/fields/form-of-schema.ts'
 import { CronEditor } from './cron-editor.tsx'
 import classes from './editor.module.css'
 import { newRule, type ScheduleTexts } from './schedule-form.ts'
+import { optionsOf } from '../../../ui/fields/options.ts'
 
 const RULES_MAX = 20
 
@@ -21,11 +22,7 @@ export function RuleList({ fields }: { fields: Fields<ScheduleTexts> }) {
               <SegmentedControl
                 {...its.input('kind')}
                 aria-label={`Kind${of}`}
-                data={[
-                  { value: 'cron', label: 'Cron' },
-                  { value: 'interval', label: 'Interval' },
-                  { value: 'once', label: 'Once' }
-                ]}
+                data={optionsOf({ cron: 'Cron', interval: 'Interval', once: 'Once' })}
               />
               {rules.length > 1 && (
                 <ActionIcon

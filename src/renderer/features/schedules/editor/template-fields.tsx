@@ -12,10 +12,12 @@ import { RetryFields } from '../../../ui/fields/retry-fields.tsx'
 import { ValueRows } from '../../../ui/fields/value-rows.tsx'
 import { WhereFields } from '../../../ui/fields/where-fields.tsx'
 import { Fold } from '../../../ui/fold.tsx'
+import { joinFacts } from '../../../ui/join-facts.ts'
 import { plural } from '../../../ui/numbers.ts'
 import { jobsOfTemplate } from '../schedule-words.ts'
 import classes from './editor.module.css'
 import { newTemplate, type ScheduleTexts, templateForm, type TemplateTexts } from './schedule-form.ts'
+import { CODE_INPUT } from '../../../ui/fields/code-input.ts'
 
 const TEMPLATES_MAX = 50
 
@@ -109,8 +111,7 @@ export function TemplateFields({ fields, place = 'schedule' }: TemplateFieldsPro
           autosize
           minRows={2}
           maxRows={12}
-          classNames={{ input: 'mono' }}
-          spellCheck={false}
+          {...CODE_INPUT}
         />
         <ValueRows
           fields={fields}
@@ -126,13 +127,11 @@ export function TemplateFields({ fields, place = 'schedule' }: TemplateFieldsPro
         title="Settings, limits, retry"
         isWrong={fields.hasError('settings', 'limits', 'retry')}
         summary={
-          [
+          joinFacts(
             values.settings.length > 0 && plural(values.settings.length, 'setting'),
             limits.success && describeLimits(limits.data),
             retry.success && describeRetry(retry.data)
-          ]
-            .filter(Boolean)
-            .join(' · ') || 'project settings'
+          ) || 'project settings'
         }
       >
         <ValueRows fields={fields} name="settings" kind="settings" title="Settings" names={known.settings} />
