@@ -130,7 +130,7 @@ sharedTest('the tray tells what runs, what is free and what failed', async ({ de
   await expect.poll(lastTip).toMatch(/^Scrapdeck: paused, /)
 })
 
-sharedTest('"Pause all" in the tray pauses the queue', async ({ desktop, window, userData }) => {
+sharedTest('"Pause queue" in the tray pauses the queue', async ({ desktop, window, userData }) => {
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
   await desktop.evaluate(({ Tray }) => {
     const setContextMenu = Tray.prototype.setContextMenu
@@ -142,7 +142,7 @@ sharedTest('"Pause all" in the tray pauses the queue', async ({ desktop, window,
   const isPausedInMenu = () =>
     desktop.evaluate(() => {
       const menu = (globalThis as unknown as { trayMenu?: Electron.Menu }).trayMenu
-      return menu?.items.find(({ label }) => label === 'Pause all')?.checked
+      return menu?.items.find(({ label }) => label === 'Pause queue')?.checked
     })
   // The menu is made again when its words change. Each is awaited: two changes at once are one, or none.
   const door = await findDoor(userData)
@@ -152,7 +152,7 @@ sharedTest('"Pause all" in the tray pauses the queue', async ({ desktop, window,
   await expect.poll(isPausedInMenu).toBe(false)
   await desktop.evaluate(() => {
     const menu = (globalThis as unknown as { trayMenu: Electron.Menu }).trayMenu
-    menu.items.find(({ label }) => label === 'Pause all')?.click()
+    menu.items.find(({ label }) => label === 'Pause queue')?.click()
   })
   await expect.poll(async () => (await door?.client.system.status())?.figures.paused).toBe(true)
   await expect(window.getByRole('button', { name: /Paused/ })).toBeVisible()

@@ -31,7 +31,7 @@ export function openTray(iconPath: string, actions: TrayActions): FleetTray {
         { type: 'separator' },
         { label: 'Open Scrapdeck', click: actions.open },
         {
-          label: 'Pause all',
+          label: 'Pause queue',
           type: 'checkbox',
           checked: figures?.paused ?? false,
           enabled: figures !== null,

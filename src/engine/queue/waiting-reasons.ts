@@ -74,7 +74,7 @@ export class WaitingReasons {
   }
 }
 
-const NEXT_IN_LINE: Waiting = { code: 'next_in_line', text: 'next in line' }
+const NEXT_IN_LINE: Waiting = { code: 'next_in_line', text: 'next in queue' }
 
 /** What a job waits for by itself, before it waits with its lane. */
 function whyHeld({ hold, notBeforeMs, after, spider }: StoredJob): Waiting | null {

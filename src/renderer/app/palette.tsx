@@ -17,7 +17,6 @@ import {
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
-import type { Job } from '../../shared/contract/index.ts'
 import { useApi } from '../api/api.tsx'
 import { openRunDialog } from '../state/run-dialog.ts'
 import { nodeWord, StatusIcon } from '../ui/status.tsx'
@@ -38,13 +37,6 @@ interface Entry {
 }
 
 const SHOWN_PER_GROUP = 8
-const SCHEDULE_VIEWS = [
-  { to: '/schedules/missed', label: 'Missed runs' },
-  { to: '/schedules/calendar', label: 'Run calendar' },
-  { to: '/schedules/load', label: 'Upcoming load' },
-  { to: '/schedules/chains', label: 'Chains' }
-] as const
-
 /** Ctrl/Cmd-K: go anywhere, run any spider, find any job, schedule, node or project. */
 export function Palette({ onShowKeys }: { onShowKeys: () => void }) {
   const [query, setQuery] = useState('')
@@ -114,70 +106,53 @@ function useScreens(onShowKeys: () => void): Entry[] {
   const { paused, toggle } = usePauseSwitch()
   const { setColorScheme } = useMantineColorScheme()
   const dark = useComputedColorScheme('light') === 'dark'
+  const goTo = (id: string, label: string, Icon: typeof IconBox, words?: string) => ({
+    id,
+    group: 'Go to',
+    label,
+    words,
+    icon: <Icon size={16} />,
+    run: () => void navigate({ to: id })
+  })
+  const act = (id: string, label: string, Icon: typeof IconBox, run: () => void, words?: string) => ({
+    id,
+    group: 'Do',
+    label,
+    words,
+    icon: <Icon size={16} />,
+    run
+  })
   return [
-    ...SCREENS.map(({ to, word, Icon }) => ({
-      id: to,
-      group: 'Go to',
-      label: word,
-      icon: <Icon size={16} />,
-      run: () => void navigate({ to })
-    })),
-    {
-      id: 'settings',
-      group: 'Go to',
-      label: 'Settings',
-      words: 'credentials python keys',
-      icon: <IconSettings size={16} />,
-      run: () => void navigate({ to: '/settings' })
-    },
-    { id: 'run', group: 'Do', label: 'Run spiders…', icon: <IconPlayerPlay size={16} />, run: () => openRunDialog() },
-    {
-      id: 'add-node',
-      group: 'Do',
-      label: 'Add nodes…',
-      icon: <IconPlus size={16} />,
-      run: () => void navigate({ to: '/nodes', search: { add: true } })
-    },
-    {
-      id: 'new-schedule',
-      group: 'Do',
-      label: 'New schedule…',
-      words: 'cron every repeat',
-      icon: <IconCalendarTime size={16} />,
-      run: () => void navigate({ to: '/schedules', search: { edit: 'new' } })
-    },
-    ...SCHEDULE_VIEWS.map(({ to, label }) => ({
-      id: to,
-      group: 'Go to',
-      label,
-      words: 'schedules',
-      icon: <IconCalendarTime size={16} />,
-      run: () => void navigate({ to })
-    })),
-    {
-      id: 'pause',
-      group: 'Do',
-      label: paused ? 'Resume queue' : 'Pause queue',
-      words: 'pause resume stop',
-      icon: paused ? <IconPlayerPlay size={16} /> : <IconPlayerPause size={16} />,
-      run: toggle
-    },
-    {
-      id: 'theme',
-      group: 'Do',
-      label: dark ? 'Light appearance' : 'Dark appearance',
-      words: 'theme dark light',
-      icon: dark ? <IconSun size={16} /> : <IconMoon size={16} />,
-      run: () => setColorScheme(dark ? 'light' : 'dark')
-    },
-    {
-      id: 'keys',
-      group: 'Do',
-      label: 'Show keyboard shortcuts',
-      words: 'help shortcuts',
-      icon: <IconKeyboard size={16} />,
-      run: onShowKeys
-    }
+    ...SCREENS.map(({ to, word, Icon }) => goTo(to, word, Icon)),
+    goTo('/settings', 'Settings', IconSettings, 'credentials python keys'),
+    act('run', 'Run spiders…', IconPlayerPlay, () => openRunDialog()),
+    act('add-node', 'Add nodes…', IconPlus, () => void navigate({ to: '/nodes', search: { add: true } })),
+    act(
+      'new-schedule',
+      'New schedule…',
+      IconCalendarTime,
+      () => void navigate({ to: '/schedules', search: { edit: 'new' } }),
+      'cron every repeat'
+    ),
+    goTo('/schedules/missed', 'Missed runs', IconCalendarTime, 'schedules'),
+    goTo('/schedules/calendar', 'Run calendar', IconCalendarTime, 'schedules'),
+    goTo('/schedules/load', 'Upcoming load', IconCalendarTime, 'schedules'),
+    goTo('/schedules/chains', 'Chains', IconCalendarTime, 'schedules'),
+    act(
+      'pause',
+      paused ? 'Resume queue' : 'Pause queue',
+      paused ? IconPlayerPlay : IconPlayerPause,
+      toggle,
+      'pause resume stop'
+    ),
+    act(
+      'theme',
+      dark ? 'Light appearance' : 'Dark appearance',
+      dark ? IconSun : IconMoon,
+      () => setColorScheme(dark ? 'light' : 'dark'),
+      'theme dark light'
+    ),
+    act('keys', 'Show keyboard shortcuts', IconKeyboard, onShowKeys, 'help shortcuts')
   ]
 }
 
@@ -197,22 +172,27 @@ function useSpiders(): Entry[] {
   )
 }
 
+/** What is typed, as the engine is asked for it; null while it is too short to find anything. */
+function useSearchText(text: string): string | null {
+  const [typed] = useDebouncedValue(text.trim(), 150)
+  return typed.length < 2 ? null : typed.slice(0, 200)
+}
+
+const asSearch = (text: string | null) => ({
+  input: { text: text ?? '', limit: SHOWN_PER_GROUP },
+  enabled: text !== null,
+  placeholderData: keepPreviousData,
+  staleTime: 0,
+  gcTime: 10_000
+})
+
 function useJobs(text: string): Entry[] {
   const { query } = useApi()
   const navigate = useNavigate()
-  const [settled] = useDebouncedValue(text.trim(), 150)
-  const enabled = settled.length >= 2
-  const { data } = useQuery(
-    query.jobs.list.queryOptions({
-      input: { text: settled.slice(0, 200), limit: SHOWN_PER_GROUP },
-      enabled,
-      placeholderData: keepPreviousData,
-      staleTime: 0,
-      gcTime: 10_000
-    })
-  )
-  if (!enabled || !data) return []
-  return data.jobs.map((job: Job) => ({
+  const asked = useSearchText(text)
+  const { data } = useQuery(query.jobs.list.queryOptions(asSearch(asked)))
+  if (asked === null || !data) return []
+  return data.jobs.map((job) => ({
     id: job.id,
     group: 'Jobs',
     label: `${job.project}/${job.spider}`,
@@ -230,30 +210,19 @@ function useJobs(text: string): Entry[] {
 function useSchedules(text: string): Entry[] {
   const { query } = useApi()
   const navigate = useNavigate()
-  const [settled] = useDebouncedValue(text.trim(), 150)
-  const enabled = settled.length >= 2
-  const { data } = useQuery(
-    query.schedules.list.queryOptions({
-      input: { text: settled.slice(0, 200), limit: SHOWN_PER_GROUP },
-      enabled,
-      placeholderData: keepPreviousData,
-      staleTime: 0,
-      gcTime: 10_000
-    })
-  )
-  if (!enabled || !data) return []
-  return data.schedules.flatMap((schedule) => [
-    {
-      id: `schedule ${schedule.id}`,
-      group: 'Schedules',
-      label: schedule.name,
-      // Found by the engine, which looks into what it runs as well.
-      words: `${text} edit`,
-      note: schedule.paused ? 'paused' : schedule.zone,
-      icon: <IconCalendarTime size={16} />,
-      run: () => void navigate({ to: '/schedules', search: { schedule: schedule.id } })
-    }
-  ])
+  const asked = useSearchText(text)
+  const { data } = useQuery(query.schedules.list.queryOptions(asSearch(asked)))
+  if (asked === null || !data) return []
+  return data.schedules.map((schedule) => ({
+    id: `schedule ${schedule.id}`,
+    group: 'Schedules',
+    label: schedule.name,
+    // Found by the engine, which looks into what it runs as well.
+    words: `${text} edit`,
+    note: schedule.paused ? 'paused' : schedule.zone,
+    icon: <IconCalendarTime size={16} />,
+    run: () => void navigate({ to: '/schedules', search: { schedule: schedule.id } })
+  }))
 }
 
 function useNodesAndProjects(): Entry[] {

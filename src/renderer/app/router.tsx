@@ -24,24 +24,20 @@ import { loadPatiently } from './load-patiently.ts'
 
 const root = createRootRoute({ component: Frame, notFoundComponent: () => <NotFound /> })
 
-// Each screen is a file of its own, loaded when it is first shown.
-const overview = createRoute({
-  getParentRoute: () => root,
-  path: '/',
-  component: lazyRouteComponent(
-    loadPatiently(() => import('../features/overview/overview-screen.tsx')),
-    'OverviewScreen'
-  )
-})
-const jobs = createRoute({
-  getParentRoute: () => root,
-  path: '/jobs',
-  validateSearch: parseJobsSearch,
-  component: lazyRouteComponent(
-    loadPatiently(() => import('../features/jobs/jobs-screen.tsx')),
-    'JobsScreen'
-  )
-})
+/** Each screen is a file of its own, loaded when it is first shown. */
+const screenAt = <Path extends string, Module extends Record<string, unknown>, Search = object>(
+  path: Path,
+  load: () => Promise<Module>,
+  name: keyof Module & string,
+  parseSearch?: (raw: Record<string, unknown>) => Search
+) =>
+  createRoute({
+    getParentRoute: () => root,
+    path,
+    validateSearch: parseSearch as (raw: Record<string, unknown>) => Partial<Search>,
+    component: lazyRouteComponent(loadPatiently(load), name)
+  })
+
 /** Where `scrapdeck://job/ID` and short links lead. */
 const job = createRoute({
   getParentRoute: () => root,
@@ -50,117 +46,47 @@ const job = createRoute({
     throw redirect({ to: '/jobs', search: { job: params.id } })
   }
 })
-const queue = createRoute({
-  getParentRoute: () => root,
-  path: '/queue',
-  component: lazyRouteComponent(
-    loadPatiently(() => import('../features/queue/queue-screen.tsx')),
-    'QueueScreen'
-  )
-})
-const schedules = createRoute({
-  getParentRoute: () => root,
-  path: '/schedules',
-  validateSearch: parseSchedulesSearch,
-  component: lazyRouteComponent(
-    loadPatiently(() => import('../features/schedules/schedules-screen.tsx')),
-    'SchedulesScreen'
-  )
-})
-const projects = createRoute({
-  getParentRoute: () => root,
-  path: '/projects',
-  validateSearch: parseProjectsSearch,
-  component: lazyRouteComponent(
-    loadPatiently(() => import('../features/projects/projects-screen.tsx')),
-    'ProjectsScreen'
-  )
-})
-const nodes = createRoute({
-  getParentRoute: () => root,
-  path: '/nodes',
-  validateSearch: parseNodesSearch,
-  component: lazyRouteComponent(
-    loadPatiently(() => import('../features/nodes/nodes-screen.tsx')),
-    'NodesScreen'
-  )
-})
-const sources = createRoute({
-  getParentRoute: () => root,
-  path: '/nodes/sources',
-  component: lazyRouteComponent(
-    loadPatiently(() => import('../features/nodes/discovery/sources-screen.tsx')),
-    'SourcesScreen'
-  )
-})
-const missed = createRoute({
-  getParentRoute: () => root,
-  path: '/schedules/missed',
-  component: lazyRouteComponent(
-    loadPatiently(() => import('../features/schedules/missed/missed-screen.tsx')),
-    'MissedScreen'
-  )
-})
-const calendar = createRoute({
-  getParentRoute: () => root,
-  path: '/schedules/calendar',
-  validateSearch: parseCalendarSearch,
-  component: lazyRouteComponent(
-    loadPatiently(() => import('../features/schedules/calendar/calendar-screen.tsx')),
-    'CalendarScreen'
-  )
-})
-const load = createRoute({
-  getParentRoute: () => root,
-  path: '/schedules/load',
-  validateSearch: parseLoadSearch,
-  component: lazyRouteComponent(
-    loadPatiently(() => import('../features/schedules/load/load-screen.tsx')),
-    'LoadScreen'
-  )
-})
-const chains = createRoute({
-  getParentRoute: () => root,
-  path: '/schedules/chains',
-  validateSearch: parseChainsSearch,
-  component: lazyRouteComponent(
-    loadPatiently(() => import('../features/schedules/chains/chains-screen.tsx')),
-    'ChainsScreen'
-  )
-})
-const logs = createRoute({
-  getParentRoute: () => root,
-  path: '/logs',
-  validateSearch: parseLogsSearch,
-  component: lazyRouteComponent(
-    loadPatiently(() => import('../features/logs/logs-screen.tsx')),
-    'LogsScreen'
-  )
-})
-const settings = createRoute({
-  getParentRoute: () => root,
-  path: '/settings',
-  component: lazyRouteComponent(
-    loadPatiently(() => import('./settings-screen.tsx')),
-    'SettingsScreen'
-  )
-})
 
 const routeTree = root.addChildren([
-  overview,
-  jobs,
   job,
-  queue,
-  schedules,
-  missed,
-  projects,
-  nodes,
-  sources,
-  calendar,
-  load,
-  chains,
-  logs,
-  settings
+  screenAt('/', () => import('../features/overview/overview-screen.tsx'), 'OverviewScreen'),
+  screenAt('/jobs', () => import('../features/jobs/jobs-screen.tsx'), 'JobsScreen', parseJobsSearch),
+  screenAt('/queue', () => import('../features/queue/queue-screen.tsx'), 'QueueScreen'),
+  screenAt(
+    '/schedules',
+    () => import('../features/schedules/schedules-screen.tsx'),
+    'SchedulesScreen',
+    parseSchedulesSearch
+  ),
+  screenAt('/schedules/missed', () => import('../features/schedules/missed/missed-screen.tsx'), 'MissedScreen'),
+  screenAt(
+    '/schedules/calendar',
+    () => import('../features/schedules/calendar/calendar-screen.tsx'),
+    'CalendarScreen',
+    parseCalendarSearch
+  ),
+  screenAt(
+    '/schedules/load',
+    () => import('../features/schedules/load/load-screen.tsx'),
+    'LoadScreen',
+    parseLoadSearch
+  ),
+  screenAt(
+    '/schedules/chains',
+    () => import('../features/schedules/chains/chains-screen.tsx'),
+    'ChainsScreen',
+    parseChainsSearch
+  ),
+  screenAt(
+    '/projects',
+    () => import('../features/projects/projects-screen.tsx'),
+    'ProjectsScreen',
+    parseProjectsSearch
+  ),
+  screenAt('/nodes', () => import('../features/nodes/nodes-screen.tsx'), 'NodesScreen', parseNodesSearch),
+  screenAt('/nodes/sources', () => import('../features/nodes/discovery/sources-screen.tsx'), 'SourcesScreen'),
+  screenAt('/logs', () => import('../features/logs/logs-screen.tsx'), 'LogsScreen', parseLogsSearch),
+  screenAt('/settings', () => import('./settings-screen.tsx'), 'SettingsScreen')
 ])
 
 export function createAppRouter(history: RouterHistory) {

@@ -4,24 +4,24 @@ import { useNavigate } from '@tanstack/react-router'
 import { offerFiles, useDroppedFiles } from '../state/dropped-files.ts'
 import classes from './frame.module.css'
 
-/** Files dropped anywhere go to who asks for some, else to the projects screen, which says what they are and deploys them. */
+/** Files dropped anywhere go to a component that asks for some, else to the projects screen, which deploys them. */
 export function WindowDropZone() {
   const navigate = useNavigate()
-  const taker = useDroppedFiles((state) => state.taker)
+  const target = useDroppedFiles((state) => state.target)
   return (
     <Dropzone.FullScreen
       active
       useFsAccessApi={false}
       onDrop={(files) => {
-        if (taker !== null) return taker.take(files)
+        if (target !== null) return target.onFiles(files)
         offerFiles(files)
         void navigate({ to: '/projects' })
       }}
     >
       <div className={classes.drop}>
         <IconUpload size={36} stroke={1.4} aria-hidden />
-        <strong>{taker?.title ?? 'Drop to deploy'}</strong>
-        <span className="dim">{taker?.text ?? 'an .egg, a .zip, or a project folder with scrapy.cfg'}</span>
+        <strong>{target?.title ?? 'Drop to deploy'}</strong>
+        <span className="dim">{target?.text ?? 'an .egg, a .zip, or a project folder with scrapy.cfg'}</span>
       </div>
     </Dropzone.FullScreen>
   )

@@ -1,20 +1,20 @@
 import { useEffect } from 'react'
 import { create } from 'zustand'
 
-/** Who takes files instead of the projects screen, and what is said while they hang over the window. */
-interface DropTaker {
+/** Where dropped files go instead of to the projects screen, and what is said while they hang over the window. */
+interface DropTarget {
   title: string
   text: string
-  take: (files: readonly File[]) => void
+  onFiles: (files: readonly File[]) => void
 }
 
 interface DroppedFiles {
+  /** Dropped anywhere in the window, for the projects screen. */
   files: readonly File[]
-  taker: DropTaker | null
+  target: DropTarget | null
 }
 
-/** Files dropped anywhere in the window, waiting for the projects screen to take them. */
-export const useDroppedFiles = create<DroppedFiles>(() => ({ files: [], taker: null }))
+export const useDroppedFiles = create<DroppedFiles>(() => ({ files: [], target: null }))
 
 export const offerFiles = (files: readonly File[]) => useDroppedFiles.setState({ files })
 
@@ -25,10 +25,10 @@ export function claimFiles(): readonly File[] {
   return files
 }
 
-/** While the component is there, what is dropped goes to it. `take` must stay the same function. */
-export function useDropTaker(title: string, text: string, take: DropTaker['take']): void {
+/** Sends what is dropped to the component while it is mounted. `onFiles` must stay the same function. */
+export function useDropTarget(title: string, text: string, onFiles: DropTarget['onFiles']): void {
   useEffect(() => {
-    useDroppedFiles.setState({ taker: { title, text, take } })
-    return () => useDroppedFiles.setState({ taker: null })
-  }, [title, text, take])
+    useDroppedFiles.setState({ target: { title, text, onFiles } })
+    return () => useDroppedFiles.setState({ target: null })
+  }, [title, text, onFiles])
 }

@@ -3,7 +3,7 @@
  * checked and what does not fit is left out. Features read it with `getRouteApi('/jobs').useSearch()`.
  */
 import { JOB_ID_PATTERN, NODE_ID_PATTERN } from '../../shared/ids.ts'
-import type { JobStatus, ProjectName, VersionName } from '../../shared/contract/index.ts'
+import type { JobStatus } from '../../shared/contract/index.ts'
 
 export const JOB_STATUSES: readonly JobStatus[] = [
   'queued',
@@ -15,73 +15,6 @@ export const JOB_STATUSES: readonly JobStatus[] = [
   'lost'
 ]
 
-export interface JobsSearch {
-  status?: JobStatus[]
-  project?: ProjectName
-  spider?: string
-  node?: string
-  text?: string
-  /** Hours back from now. */
-  sinceHours?: number
-  /** The job whose detail is open. */
-  job?: string
-  /** The tab of the detail. */
-  tab?: string
-  /** Only what this schedule made. */
-  schedule?: string
-}
-export interface SchedulesSearch {
-  /** The schedule whose detail is open. */
-  schedule?: string
-  /** The editor is open: with this schedule, or with a new one (`new`). */
-  edit?: string
-  /** The filter of the table. */
-  text?: string
-  project?: ProjectName
-}
-export interface ProjectsSearch {
-  project?: ProjectName
-  version?: VersionName
-  /** The log of its environment is open. */
-  log?: boolean
-}
-export interface NodesSearch {
-  /** The node whose detail is open. */
-  node?: string
-  /** The Add dialog is open. */
-  add?: boolean
-  /** The environment whose log is open. */
-  log?: string
-  /** Only the nodes of this group. */
-  group?: string
-}
-export interface CalendarSearch {
-  /** A day of the week that is shown, `2026-11-23`; absent: this week. */
-  week?: string
-  /** The hour whose runs are listed, as milliseconds. */
-  hour?: number
-  /** Time zone UTC instead of this machine's. */
-  utc?: boolean
-}
-export interface LoadSearch {
-  /** Time range, in hours. */
-  hours?: number
-  /** The minute that is looked at, as milliseconds. */
-  at?: number
-}
-export interface ChainsSearch {
-  /** The chain that is edited. */
-  chain?: string
-  /** A new one is made. */
-  add?: boolean
-}
-export interface LogsSearch {
-  /** Open tabs, by job id. */
-  jobs?: string[]
-  /** The tab in front. */
-  job?: string
-}
-
 /** Time range the load can be looked at. */
 export const LOAD_HOURS = [6, 24, 72, 168] as const
 
@@ -91,56 +24,82 @@ const ENVIRONMENT_ID_PATTERN = /^[a-z0-9-]{1,64}$/
 
 type Raw = Record<string, unknown>
 
-export const parseJobsSearch = (raw: Raw): JobsSearch => ({
+export type JobsSearch = Partial<ReturnType<typeof parseJobsSearch>>
+export const parseJobsSearch = (raw: Raw) => ({
   status: listOf(raw['status'], (value): value is JobStatus => JOB_STATUSES.includes(value as JobStatus)),
   project: textOf(raw['project']),
   spider: textOf(raw['spider']),
   node: textOf(raw['node'], NODE_ID_PATTERN),
   text: textOf(raw['text']),
+  /** Hours back from now. */
   sinceHours: Number(raw['sinceHours']) > 0 ? Number(raw['sinceHours']) : undefined,
+  /** The job whose detail is open. */
   job: textOf(raw['job'], JOB_ID_PATTERN),
+  /** The tab of the detail. */
   tab: textOf(raw['tab']),
+  /** Only what this schedule made. */
   schedule: textOf(raw['schedule'], SCHEDULE_ID_PATTERN)
 })
 
-export const parseSchedulesSearch = (raw: Raw): SchedulesSearch => ({
+export const parseSchedulesSearch = (raw: Raw) => ({
+  /** The schedule whose detail is open. */
   schedule: textOf(raw['schedule'], SCHEDULE_ID_PATTERN),
+  /** The editor is open: with this schedule, or with a new one (`new`). */
   edit: textOf(raw['edit'], /^([0-9a-f]{32}|new)$/),
+  /** The filter of the table. */
   text: textOf(raw['text']),
   project: textOf(raw['project'])
 })
 
-export const parseProjectsSearch = (raw: Raw): ProjectsSearch => ({
+export const parseProjectsSearch = (raw: Raw) => ({
   project: textOf(raw['project']),
   version: textOf(raw['version']),
+  /** The log of its environment is open. */
   log: flagOf(raw['log'])
 })
 
-export const parseNodesSearch = (raw: Raw): NodesSearch => ({
+export const parseNodesSearch = (raw: Raw) => ({
+  /** The node whose detail is open. */
   node: textOf(raw['node'], NODE_ID_PATTERN),
+  /** The Add dialog is open. */
   add: flagOf(raw['add']),
+  /** The environment whose log is open. */
   log: textOf(raw['log'], ENVIRONMENT_ID_PATTERN),
+  /** Only the nodes of this group. */
   group: textOf(raw['group'])
 })
 
-export const parseLogsSearch = (raw: Raw): LogsSearch => ({
+export type LogsSearch = Partial<ReturnType<typeof parseLogsSearch>>
+export const parseLogsSearch = (raw: Raw) => ({
+  /** Open tabs, by job id. */
   jobs: listOf(raw['jobs'], (value): value is string => typeof value === 'string' && JOB_ID_PATTERN.test(value)),
+  /** The tab in front. */
   job: textOf(raw['job'], JOB_ID_PATTERN)
 })
 
-export const parseCalendarSearch = (raw: Raw): CalendarSearch => ({
+export type CalendarSearch = Partial<ReturnType<typeof parseCalendarSearch>>
+export const parseCalendarSearch = (raw: Raw) => ({
+  /** A day of the week that is shown, `2026-11-23`; absent: this week. */
   week: textOf(raw['week'], DAY_PATTERN),
+  /** The hour whose runs are listed, as milliseconds. */
   hour: instantOf(raw['hour']),
+  /** Time zone UTC instead of this machine's. */
   utc: flagOf(raw['utc'])
 })
 
-export const parseLoadSearch = (raw: Raw): LoadSearch => ({
+export type LoadSearch = Partial<ReturnType<typeof parseLoadSearch>>
+export const parseLoadSearch = (raw: Raw) => ({
+  /** Time range, in hours. */
   hours: LOAD_HOURS.find((hours) => hours === Number(raw['hours'])),
+  /** The minute that is looked at, as milliseconds. */
   at: instantOf(raw['at'])
 })
 
-export const parseChainsSearch = (raw: Raw): ChainsSearch => ({
+export type ChainsSearch = Partial<ReturnType<typeof parseChainsSearch>>
+export const parseChainsSearch = (raw: Raw) => ({
+  /** The chain that is edited. */
   chain: textOf(raw['chain'], JOB_ID_PATTERN),
+  /** A new one is made. */
   add: flagOf(raw['add'])
 })
 

@@ -1,7 +1,8 @@
-import type { ContractRouterClient } from '@orpc/contract'
-import type { AttemptNumber, Contract, JobId, LogChunk } from '../../shared/contract/index.ts'
+import type { AttemptNumber, JobId, LogChunk } from '../../shared/contract/index.ts'
+import { sleep } from '../api/sleep.ts'
+import type { Client } from '../api/wire.ts'
 
-export type LogsClient = ContractRouterClient<Contract>['logs']
+export type LogsClient = Client['logs']
 
 /**
  * What the follower tells: `live` while the stream is open, `interrupted` while it tries again, `complete` at the end,
@@ -26,8 +27,8 @@ export interface FollowLogOptions {
 }
 
 /**
- * Follows a log until its run has ended or `signal` aborts. A dropped connection is taken up again at the byte where
- * it broke, for ever: the window may be older than the engine's restart. Resolves; never rejects.
+ * Follows a log until its run has ended or `signal` aborts. After a dropped connection it continues at the byte where it
+ * broke, as often as needed: the window may be older than the engine's restart. Resolves; never rejects.
  */
 export async function followLog(options: FollowLogOptions): Promise<void> {
   const { logs, jobId, attemptNumber, tailBytes, onChunk, onState, signal } = options
@@ -60,7 +61,7 @@ export async function followLog(options: FollowLogOptions): Promise<void> {
       failures += 1
       onState({ kind: 'interrupted', error })
     }
-    await pause(waitMs(Math.max(1, failures)), signal)
+    await sleep(waitMs(Math.max(1, failures)), signal)
   }
 }
 
@@ -68,17 +69,4 @@ export async function followLog(options: FollowLogOptions): Promise<void> {
 function isFinal(error: unknown): boolean {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : null
   return code === 'LOG_NOT_FOUND' || code === 'JOB_NOT_FOUND' || code === 'BAD_INPUT'
-}
-
-function pause(durationMs: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, durationMs)
-    signal.addEventListener('abort', done, { once: true })
-    function done() {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-  })
 }

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeEach, expect, it } from 'vitest'
 import { createFakeEngine } from '../testing/fake-engine.ts'
 import { renderBare } from '../testing/render-app.tsx'
 import { LogTerminal } from './log-terminal.tsx'
-import { outliveTerminals, stubCanvas } from './stub-canvas.ts'
+import { outliveTerminals, stubCanvas } from '../testing/stub-canvas.ts'
 
 // The first screen of a file is imported only now, which may take a while on a busy machine.
 configure({ asyncUtilTimeout: 8000 })

@@ -137,7 +137,7 @@ const waitsAt = (nowMs: number, { project }: Job): Pick<Job, 'waiting' | 'hold' 
   const free = { hold: null, notBeforeMs: null, attemptCount: 0 }
   return [
     { ...free, waiting: { code: 'all_slots_busy', text: 'all 16 slots of tag eu are busy' } },
-    { ...free, waiting: { code: 'next_in_line', text: 'next in line' } },
+    { ...free, waiting: { code: 'next_in_line', text: 'next in queue' } },
     { ...free, waiting: { code: 'egg_on_its_way', text: 'version is being sent to us-1' } },
     { ...free, waiting: { code: 'no_matching_node', text: 'no node has the tags gpu' } },
     { ...free, waiting: { code: 'limit', text: `limit: 40 of at most 40 runs of project ${project} are live` } },

@@ -78,7 +78,7 @@ export function createFakeJobs({ jobs, jobOf, queueJob, saveAll }: FakeWorld) {
           reason: null,
           endedAtMs: null,
           cancelAskedAtMs: null,
-          waiting: { code: 'next_in_line', text: 'next in line' }
+          waiting: { code: 'next_in_line', text: 'next in queue' }
         }))
       )
     })),

@@ -9,7 +9,7 @@ import {
   SECRET_MASK,
   type Waiting
 } from '../../shared/contract/index.ts'
-import { wildcardMatches } from '../api/job-filter.ts'
+import { matchesGlob } from '../../shared/glob.ts'
 import type { FakeWorld } from './fake-world.ts'
 
 export function createFakeQueue(world: FakeWorld) {
@@ -42,7 +42,7 @@ export function createFakeQueue(world: FakeWorld) {
         text: `the limit of ${hit.spider ?? hit.project ?? 'all spiders'}: ${liveOf(hit)} of ${hit.max} run`
       }
     const isPolicy = job.waiting?.code === 'limit' || job.waiting?.code === 'project_paused'
-    return job.waiting === null || isPolicy ? { code: 'next_in_line', text: 'next in line' } : job.waiting
+    return job.waiting === null || isPolicy ? { code: 'next_in_line', text: 'next in queue' } : job.waiting
   }
   /** After limits or pauses changed. */
   function publishWaiting(): void {
@@ -125,7 +125,7 @@ export function createFakeQueue(world: FakeWorld) {
               startedAtMs: null,
               unknownSinceMs: null,
               mayHaveRunTwice: true,
-              waiting: { code: 'next_in_line', text: 'next in line' }
+              waiting: { code: 'next_in_line', text: 'next in queue' }
             }))
           )
         }
@@ -152,7 +152,7 @@ export function createFakeQueue(world: FakeWorld) {
               project,
               spider,
               depth: 1,
-              waiting: waiting ?? { code: 'next_in_line', text: 'next in line' }
+              waiting: waiting ?? { code: 'next_in_line', text: 'next in queue' }
             })
         }
         const deepest = [...lanes.values()].sort((left, right) => right.depth - left.depth)
@@ -200,8 +200,7 @@ export function jobOfItem(item: RunItem): Partial<Job> {
 }
 
 function ruleMatches(rule: LimitRule, job: Job, nodes: ReadonlyMap<string, Node> | null): boolean {
-  if (rule.project !== null && !wildcardMatches(rule.project, job.project)) return false
-  if (rule.spider !== null && !wildcardMatches(rule.spider, job.spider)) return false
+  if (!matchesGlob(rule.project, job.project) || !matchesGlob(rule.spider, job.spider)) return false
   if (rule.tag === null || nodes === null) return true
   return job.nodeId !== null && nodes.get(job.nodeId)?.tags.includes(rule.tag) === true
 }

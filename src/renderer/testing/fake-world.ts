@@ -95,7 +95,9 @@ export function createFakeWorld(options: FakeWorldOptions, emit: (...changes: Ch
   }
   const queueJob = (over: Partial<Job>): Job => {
     const id = jobIdAt(Date.now(), nextNumber())
-    return save(aJob({ id, jobid: id, rank: number, waiting: { code: 'next_in_line', text: 'next in line' }, ...over }))
+    return save(
+      aJob({ id, jobid: id, rank: number, waiting: { code: 'next_in_line', text: 'next in queue' }, ...over })
+    )
   }
   const saveProject = (project: Project): Project => {
     projects.set(project.name, project)

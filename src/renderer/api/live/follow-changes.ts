@@ -11,6 +11,7 @@ import { matchQuery, type Query, type QueryClient } from '@tanstack/react-query'
 import type { Change, ChangeBatch } from '../../../shared/contract/index.ts'
 import type { Connection } from '../../state/connection.ts'
 import type { Api } from '../api.tsx'
+import { sleep } from '../sleep.ts'
 import { newestOfEach, queryUpdates } from './live-updates.ts'
 
 interface FollowChangesOptions {
@@ -143,16 +144,4 @@ const inputOf = ({ queryKey }: Query) => (queryKey[1] as { input?: object } | un
 function nextFrame(flush: () => void): void {
   if (document.visibilityState === 'visible') requestAnimationFrame(flush)
   else setTimeout(flush, 250)
-}
-
-function sleep(durationMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, durationMs)
-    signal.addEventListener('abort', done, { once: true })
-    function done() {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-  })
 }

@@ -1,7 +1,7 @@
 import { configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest'
 import type { Job } from '../../../shared/contract/index.ts'
-import { outliveTerminals, stubCanvas } from '../../terminal/stub-canvas.ts'
+import { outliveTerminals, stubCanvas } from '../../testing/stub-canvas.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 import { placesBetween } from './use-queue-order.ts'

@@ -3,7 +3,7 @@ import { IconArrowsDiagonal, IconArrowsDiagonalMinimize2, IconHandStop, IconX } 
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { Attempt, Job, JobDetail, JobId } from '../../../shared/contract/index.ts'
+import type { Attempt, Job, JobDetail, JobId, WaitingCode } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
 import { openRunDialog } from '../../state/run-dialog.ts'
@@ -243,44 +243,35 @@ function JobHead({
               · attempt {job.attemptCount + 1} of {job.retry.attempts}
             </span>
           )}
-          {job.waiting.code === 'limit' && (
-            <>
-              {' · '}
-              <Link to="/queue">Show limits</Link>
-            </>
-          )}
-          {(job.waiting.code === 'egg_refused' || job.waiting.code === 'version_missing') && (
-            <>
-              {' · '}
-              <Link to="/projects" search={{ project: job.project }}>
-                Show project
-              </Link>
-            </>
-          )}
-          {(job.waiting.code === 'nodes_down' || job.waiting.code === 'nodes_cordoned') && (
-            <>
-              {' · '}
-              <Link to="/nodes">Show nodes</Link>
-            </>
-          )}
+          <WaitingLink job={job} code={job.waiting.code} />
           {job.expiresAtMs !== null && <Expiry atMs={job.expiresAtMs} />}
-          {job.waiting.code === 'project_paused' && (
-            <>
-              {' · '}
-              <Link to="/queue">Resume project</Link>
-            </>
-          )}
-          {job.waiting.code === 'python_not_ready' && (
-            <>
-              {' · '}
-              <Link to="/projects" search={{ project: job.project }}>
-                Show Python
-              </Link>
-            </>
-          )}
         </div>
       )}
     </header>
+  )
+}
+
+const WAITING_LINKS: Partial<Record<WaitingCode, { to: '/queue' | '/projects' | '/nodes'; word: string }>> = {
+  limit: { to: '/queue', word: 'Show limits' },
+  project_paused: { to: '/queue', word: 'Resume project' },
+  egg_refused: { to: '/projects', word: 'Show project' },
+  version_missing: { to: '/projects', word: 'Show project' },
+  python_not_ready: { to: '/projects', word: 'Show Python' },
+  nodes_down: { to: '/nodes', word: 'Show nodes' },
+  nodes_cordoned: { to: '/nodes', word: 'Show nodes' }
+}
+
+/** To where the wait can be ended. */
+function WaitingLink({ job, code }: { job: Job; code: WaitingCode }) {
+  const link = WAITING_LINKS[code]
+  if (link === undefined) return null
+  return (
+    <>
+      {' · '}
+      <Link to={link.to} search={link.to === '/projects' ? { project: job.project } : {}}>
+        {link.word}
+      </Link>
+    </>
   )
 }
 

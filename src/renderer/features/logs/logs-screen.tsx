@@ -1,14 +1,16 @@
 import { ActionIcon, Tooltip } from '@mantine/core'
 import { IconListDetails, IconTerminal2, IconX } from '@tabler/icons-react'
-import { useQueries, useQuery } from '@tanstack/react-query'
+import { useQueries } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import type { Job, JobDetail } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
 import { LogTerminal } from '../../terminal/log-terminal.tsx'
+import { joinFacts } from '../../ui/join-facts.ts'
 import { EmptyState } from '../../ui/states.tsx'
 import { StatusIcon } from '../../ui/status.tsx'
+import { useNodeName } from '../../ui/use-node-name.ts'
 import { JobPicker } from './job-picker.tsx'
 import classes from './logs-screen.module.css'
 import { closeTab, openTab, tabsOf } from './log-tabs.ts'
@@ -26,11 +28,10 @@ export function LogsScreen() {
   const [isPicking, setPicking] = useState(false)
   const alive = useLately(tabs.front)
   const details = useQueries({ queries: tabs.open.map((id) => api.query.jobs.get.queryOptions({ input: { id } })) })
-  const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes
+  const nodeName = useNodeName()
   const nameOf = (job: Job | undefined) => {
     if (job === undefined) return '…'
-    const node = nodes?.find(({ id }) => id === job.nodeId)?.name ?? job.nodeId
-    return `${job.project}/${job.spider}${node === null ? '' : ` · ${node}`}`
+    return joinFacts(`${job.project}/${job.spider}`, job.nodeId !== null && nodeName(job.nodeId))
   }
   const detailOf = (id: string) => details[tabs.open.indexOf(id)]?.data
   const go = (next: typeof tabs) =>

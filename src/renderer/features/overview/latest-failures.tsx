@@ -8,6 +8,7 @@ import { notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { Panel } from '../../ui/panel.tsx'
 import { StatusIcon } from '../../ui/status.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
+import { useNodeName } from '../../ui/use-node-name.ts'
 import classes from './latest-failures.module.css'
 
 const SHOWN = 8
@@ -16,10 +17,9 @@ const SHOWN = 8
 export function LatestFailures() {
   const { query } = useApi()
   const { data } = useQuery(query.jobs.list.queryOptions({ input: { status: ['failed', 'lost'], limit: SHOWN } }))
-  const { data: fleet } = useQuery(query.nodes.list.queryOptions())
+  const nodeName = useNodeName()
   const jobs = (data?.jobs ?? []).toSorted((left, right) => (right.endedAtMs ?? 0) - (left.endedAtMs ?? 0))
   if (jobs.length === 0) return null
-  const nodeNames = new Map(fleet?.nodes.map(({ id, name }) => [id, name]))
   return (
     <Panel
       title="Latest failures"
@@ -45,9 +45,7 @@ export function LatestFailures() {
                 {job.killingLine}
               </span>
             )}
-            <span className={`ellipsis faint ${classes.node}`}>
-              {job.nodeId === null ? '' : (nodeNames.get(job.nodeId) ?? job.nodeId)}
-            </span>
+            <span className={`ellipsis faint ${classes.node}`}>{job.nodeId !== null && nodeName(job.nodeId)}</span>
             <span className={`faint ${classes.age}`}>
               <RelativeTime atMs={job.endedAtMs} />
             </span>

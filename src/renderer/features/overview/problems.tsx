@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core'
 import { IconAlertTriangleFilled, IconCircleCheck, IconCircleXFilled } from '@tabler/icons-react'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import type { NodeId, Problem } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { LinkButton } from '../../ui/link-button.tsx'
@@ -10,6 +10,7 @@ import { Panel } from '../../ui/panel.tsx'
 import { CreateEnvironment } from '../../ui/python-environment.tsx'
 import { RunElsewhereButton } from '../../ui/run-elsewhere.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
+import { useNodeName } from '../../ui/use-node-name.ts'
 import classes from './problems.module.css'
 
 /** What somebody should act on, worst first, with the act that mends it beside each. */
@@ -49,73 +50,51 @@ export function Problems({ problems }: { problems: readonly Problem[] }) {
   )
 }
 
-function Mend({ problem }: { problem: Problem }) {
-  const { mend, nodeId, project, spider, scheduleId } = problem
-  if (mend === 'cordon_node' && nodeId !== null) {
+function Mend({ problem: { mend, nodeId, project, spider, scheduleId } }: { problem: Problem }) {
+  if (nodeId !== null && (mend === 'cordon_node' || mend === 'run_elsewhere'))
     return (
       <>
-        <CordonButton nodeId={nodeId} />
-        <LinkButton to="/nodes" search={{ node: nodeId }} variant="subtle" color="gray">
-          Details
-        </LinkButton>
-      </>
-    )
-  }
-  if (mend === 'run_elsewhere' && nodeId !== null) {
-    return (
-      <>
-        <RunElsewhere nodeId={nodeId} />
+        {mend === 'cordon_node' ? <CordonButton nodeId={nodeId} /> : <RunElsewhere nodeId={nodeId} />}
         <LinkButton to="/nodes" search={{ node: nodeId }} variant="subtle" color="gray">
           Open node
         </LinkButton>
       </>
     )
-  }
-  if (mend === 'edit_node' && nodeId !== null) {
+  if (nodeId !== null && mend === 'edit_node')
     return (
       <LinkButton to="/nodes" search={{ node: nodeId }}>
         Open node
       </LinkButton>
     )
-  }
   if (mend === 'open_jobs') {
+    const search = { project: project ?? undefined, spider: spider ?? undefined, node: nodeId ?? undefined }
     return (
-      <LinkButton
-        to="/jobs"
-        search={{ project: project ?? undefined, spider: spider ?? undefined, node: nodeId ?? undefined }}
-      >
+      <LinkButton to="/jobs" search={search}>
         Show jobs
       </LinkButton>
     )
   }
-  if (mend === 'open_schedules') {
+  if (mend === 'open_schedules')
     return (
       <LinkButton to="/schedules" search={{ schedule: scheduleId }}>
         Open schedule
       </LinkButton>
     )
-  }
   if (mend === 'open_nodes') return <LinkButton to="/nodes">Open nodes</LinkButton>
   if (mend === 'open_discovery') return <LinkButton to="/nodes/sources">Open sources</LinkButton>
   if (mend === 'create_environment') return <CreateEnvironment />
   if (mend === 'resume') return <ResumeButton />
   // A Python that a project names, and that is not there: to be mended where it is named.
-  if (project !== null) {
-    return (
-      <LinkButton to="/projects" search={{ project }}>
-        Open project
-      </LinkButton>
-    )
-  }
-  return null
+  if (project === null) return null
+  return (
+    <LinkButton to="/projects" search={{ project }}>
+      Open project
+    </LinkButton>
+  )
 }
 
 function RunElsewhere({ nodeId }: { nodeId: NodeId }) {
-  const { query } = useApi()
-  const { data: name } = useQuery(
-    query.nodes.list.queryOptions({ select: ({ nodes }) => nodes.find(({ id }) => id === nodeId)?.name })
-  )
-  return <RunElsewhereButton nodeId={nodeId} nodeName={name ?? nodeId} />
+  return <RunElsewhereButton nodeId={nodeId} nodeName={useNodeName()(nodeId)} />
 }
 
 function CordonButton({ nodeId }: { nodeId: NodeId }) {

@@ -1,22 +1,19 @@
 import { Button, Loader, Progress } from '@mantine/core'
 import { IconCheck, IconX } from '@tabler/icons-react'
-import { useQuery } from '@tanstack/react-query'
-import type { Deployment, NodeId } from '../../../shared/contract/index.ts'
-import { useApi } from '../../api/api.tsx'
+import type { Deployment } from '../../../shared/contract/index.ts'
 import { ErrorState } from '../../ui/states.tsx'
 import { plural } from '../../ui/numbers.ts'
+import { useNodeName } from '../../ui/use-node-name.ts'
 import classes from './projects.module.css'
 import type { Deploy } from './use-deploy.ts'
 
 /** How far a deploy has come, node by node; what failed can be sent again alone. */
 export function DeployProgress({ deploy, expected }: { deploy: Deploy; expected: number }) {
-  const api = useApi()
-  const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes ?? []
+  const nameOf = useNodeName()
   const rows = [...deploy.deployments.values()]
   const failed = rows.filter(({ state }) => state === 'failed')
   const done = rows.filter(({ state }) => state !== 'sending').length
   const total = Math.max(expected, rows.length)
-  const nameOf = (nodeId: NodeId) => nodes.find(({ id }) => id === nodeId)?.name ?? nodeId
   const shareOf = (count: number) => (total === 0 ? 0 : (count / total) * 100)
   const isOver = !deploy.isRunning && rows.length > 0
   return (

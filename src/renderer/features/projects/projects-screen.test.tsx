@@ -133,8 +133,8 @@ it('builds an environment from dropped requirements, with its progress and its l
   fireEvent.click(dialog.getByRole('radio', { name: 'Requirements' }))
   fireEvent.click(dialog.getByRole('button', { name: 'Save settings' }))
   expect(await dialog.findByText('Enter at least one package')).toBeTruthy()
-  await waitFor(() => expect(useDroppedFiles.getState().taker).not.toBeNull())
-  act(() => useDroppedFiles.getState().taker?.take([new File(['scrapy==2.13.3\nlxml\n'], 'requirements.txt')]))
+  await waitFor(() => expect(useDroppedFiles.getState().target).not.toBeNull())
+  act(() => useDroppedFiles.getState().target?.onFiles([new File(['scrapy==2.13.3\nlxml\n'], 'requirements.txt')]))
   expect(await dialog.findByText('2 requirements')).toBeTruthy()
   fireEvent.change(dialog.getByLabelText('Memory'), { target: { value: '1.5 gb' } })
   fireEvent.click(dialog.getByRole('button', { name: 'Save and build' }))
@@ -146,7 +146,7 @@ it('builds an environment from dropped requirements, with its progress and its l
     python: { kind: 'requirements', text: 'scrapy==2.13.3\nlxml\n' },
     limits: { memoryMegabytes: 1536 }
   })
-  expect(useDroppedFiles.getState().taker).toBeNull()
+  expect(useDroppedFiles.getState().target).toBeNull()
   fireEvent.click(await detail.findByRole('button', { name: 'Build log' }))
   const log = within(await screen.findByRole('dialog', { name: /build log/ }))
   await waitFor(() => expect(log.getByRole('log').textContent).toContain('Scrapy 2.13.3 on Python 3.13.2'))

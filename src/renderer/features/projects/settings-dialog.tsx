@@ -3,7 +3,7 @@ import { IconFile } from '@tabler/icons-react'
 import { useCallback, useRef, useState } from 'react'
 import type { Project, ProjectSettings } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
-import { useDropTaker } from '../../state/dropped-files.ts'
+import { useDropTarget } from '../../state/dropped-files.ts'
 import { type Fields, useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { LimitsFields } from '../../ui/fields/limits-fields.tsx'
 import { plural } from '../../ui/numbers.ts'
@@ -16,7 +16,7 @@ import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 
 const REQUIREMENTS_MAX_BYTES = 200_000
 
-/** How a project's jobs are sent and tried again, how its eggs reach nodes, which Python runs it here, and what no run may go beyond. */
+/** How a project's jobs are sent and retried, how its eggs reach nodes, its Python here, and the limits of its runs. */
 export function SettingsDialog({ project, onClose }: { project: Project; onClose: () => void }) {
   const { client } = useApi()
   const form = useFormOf<SettingsTexts, ProjectSettings>({
@@ -134,7 +134,7 @@ function Requirements({ fields, refusal }: { fields: Fields<SettingsTexts['pytho
   const [problem, setProblem] = useState<string | null>(null)
   // Its setter adds to whatever the form holds by then: the first one serves as well as the last.
   const [change] = useState(() => fields.change)
-  const take = useCallback(
+  const readFiles = useCallback(
     (files: readonly File[]) =>
       void readRequirements(files[0]).then((read) => {
         setProblem(read.problem)
@@ -142,7 +142,7 @@ function Requirements({ fields, refusal }: { fields: Fields<SettingsTexts['pytho
       }),
     [change]
   )
-  useDropTaker('Drop requirements', 'a requirements.txt', take)
+  useDropTarget('Drop requirements', 'a requirements.txt', readFiles)
   return (
     <>
       <Textarea
@@ -171,7 +171,7 @@ function Requirements({ fields, refusal }: { fields: Fields<SettingsTexts['pytho
           accept=".txt,.in,text/plain"
           aria-label="Requirements file"
           onChange={(event) => {
-            take([...(event.target.files ?? [])])
+            readFiles([...(event.target.files ?? [])])
             event.target.value = ''
           }}
         />

@@ -4,7 +4,7 @@ import { SECRET_MASK } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { openRunDialog, type RunPrefill, useRunDialog } from '../../state/run-dialog.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
-import { outliveTerminals, stubCanvas } from '../../terminal/stub-canvas.ts'
+import { outliveTerminals, stubCanvas } from '../../testing/stub-canvas.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
 // The first screen of a file is imported only now, which may take a while on a busy machine.

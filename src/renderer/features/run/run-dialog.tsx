@@ -1,5 +1,4 @@
 import { Button, Modal } from '@mantine/core'
-import { notifications } from '@mantine/notifications'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -18,6 +17,7 @@ import { ValueRows } from '../../ui/fields/value-rows.tsx'
 import { WhereFields } from '../../ui/fields/where-fields.tsx'
 import { Fold } from '../../ui/fold.tsx'
 import { Kbd, modKey } from '../../ui/kbd.tsx'
+import { notifyLink } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { formatMoment } from '../../ui/waiting.tsx'
@@ -53,32 +53,21 @@ export function RunDialog() {
 
 function RunFields({ projects, prefill }: { projects: readonly Project[]; prefill: RunPrefill }) {
   const api = useApi()
-  const navigate = useNavigate()
+  const go = useNavigate()
   const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes ?? []
   const [showsCommand, setShowsCommand] = useState(false)
   const form = useFormOf<RunTexts, Asked>({
     schema: RunForm,
     start: () => withKnownProject(startForm(prefill, lastUsed()), projects),
     save: async (asked) => {
-      const run = asked.run
       const answer =
         asked.schedule === null
-          ? { jobs: (await api.client.jobs.run(run)).jobs }
+          ? await api.client.jobs.run(asked.run)
           : await api.client.schedules.create(asked.schedule)
-      rememberUsed(run)
+      rememberUsed(asked.run)
       closeRunDialog()
-      if ('schedule' in answer) {
-        const { id } = answer.schedule
-        announceSchedule(answer.schedule, () => void navigate({ to: '/schedules', search: { schedule: id } }))
-        return
-      }
-      const { jobs } = answer
-      announce(
-        jobs,
-        (id) => void navigate({ to: '/jobs', search: id === null ? { project: run.project } : { job: id, tab: 'log' } })
-      )
-      const [only] = jobs
-      if (jobs.length === 1 && only !== undefined) void navigate({ to: '/jobs', search: { job: only.id, tab: 'log' } })
+      if ('schedule' in answer) announceSchedule(answer.schedule, go)
+      else announceJobs(answer.jobs, go)
     }
   })
   const { values, output } = form
@@ -164,53 +153,37 @@ function Command({ run, schedule }: Asked) {
   )
 }
 
-/** What was asked for stays visible for a moment, with the way to it. */
-function announce(jobs: readonly Job[], open: (id: string | null) => void): void {
-  const [only] = jobs
-  if (only === undefined) return
-  const isOne = jobs.length === 1
-  notifications.show({
-    withBorder: true,
-    autoClose: 6000,
-    message: (
-      <div className={classes.toast}>
-        <span>
-          {isOne
-            ? `${only.project}/${only.spider} is queued.`
-            : `${plural(jobs.length, 'job')} of ${only.project} are queued.`}
-        </span>
-        <Button onClick={() => open(isOne ? only.id : null)}>{isOne ? 'Open job' : 'Show jobs'}</Button>
-      </div>
+type Go = ReturnType<typeof useNavigate>
+
+/** A single job opens at once; the notice has the way back to what was queued. */
+function announceJobs(jobs: readonly Job[], go: Go): void {
+  const [first] = jobs
+  if (first === undefined) return
+  const { project, spider, id } = first
+  const openJob = () => void go({ to: '/jobs', search: { job: id, tab: 'log' } })
+  if (jobs.length === 1) {
+    notifyLink(`${project}/${spider} is queued.`, 'Open job', openJob)
+    openJob()
+  } else
+    notifyLink(
+      `${plural(jobs.length, 'job')} of ${project} are queued.`,
+      'Show jobs',
+      () => void go({ to: '/jobs', search: { project } })
     )
-  })
 }
 
-function announceSchedule(schedule: Schedule, open: () => void): void {
-  notifications.show({
-    withBorder: true,
-    autoClose: 8000,
-    message: (
-      <div className={classes.toast}>
-        <span>
-          {schedule.name} was created
-          {schedule.nextAtMs !== null && ` and runs next ${formatMoment(schedule.nextAtMs, Date.now())}`}.
-        </span>
-        <Button onClick={open}>Open schedule</Button>
-      </div>
-    )
-  })
+function announceSchedule({ id, name, nextAtMs }: Schedule, go: Go): void {
+  const next = nextAtMs === null ? '' : ` and runs next ${formatMoment(nextAtMs, Date.now())}`
+  notifyLink(
+    `${name} was created${next}.`,
+    'Open schedule',
+    () => void go({ to: '/schedules', search: { schedule: id } })
+  )
 }
 
 function withKnownProject(form: RunTexts, projects: readonly Project[]): RunTexts {
-  const isKnown = projects.some(({ name }) => name === form.project)
-  if (isKnown) return form
-  const [only] = projects
-  return {
-    ...form,
-    project: projects.length === 1 && only !== undefined ? only.name : null,
-    spiders: [],
-    version: null
-  }
+  if (projects.some(({ name }) => name === form.project)) return form
+  return { ...form, project: projects.length === 1 ? projects[0]!.name : null, spiders: [], version: null }
 }
 
 const LAST_KEY = 'scrapdeck.run-dialog.last'

@@ -3,7 +3,7 @@ import { IconAlertTriangle, IconCheck, IconPlus, IconRadar2, IconRefresh, IconTr
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { Node, SourceState } from '../../../../shared/contract/index.ts'
+import type { SourceState } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
 import { useKeys } from '../../../state/keys.ts'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
@@ -13,15 +13,15 @@ import { plural } from '../../../ui/numbers.ts'
 import { ScreenHead } from '../../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
 import { RelativeTime } from '../../../ui/time.tsx'
+import { useNodeName } from '../../../ui/use-node-name.ts'
 import classes from './discovery.module.css'
 import { SourceDialog } from './source-dialog.tsx'
 import { sourceWords } from './source-form.ts'
 
-/** Where nodes come from besides being added by hand: each source with what it names, how it is, and what it names no longer. */
+/** Where nodes come from besides being added by hand: each source with its state and the nodes that it no longer lists. */
 export function SourcesScreen() {
   const { query } = useApi()
   const sources = useQuery(query.discovery.list.queryOptions())
-  const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes ?? []
   const [editing, setEditing] = useState<SourceState | 'new' | null>(null)
   const [removing, setRemoving] = useState<SourceState | null>(null)
   useKeys('Discovery sources', [{ key: 'a', label: 'Add source', run: () => setEditing('new') }])
@@ -51,7 +51,6 @@ export function SourcesScreen() {
                 <SourceRow
                   key={source.id}
                   source={source}
-                  nodes={nodes}
                   onEdit={() => setEditing(source)}
                   onRemove={() => setRemoving(source)}
                 />
@@ -70,12 +69,11 @@ export function SourcesScreen() {
 
 interface SourceRowProps {
   source: SourceState
-  nodes: readonly Node[]
   onEdit: () => void
   onRemove: () => void
 }
 
-function SourceRow({ source, nodes, onEdit, onRemove }: SourceRowProps) {
+function SourceRow({ source, onEdit, onRemove }: SourceRowProps) {
   const { query } = useApi()
   const refresh = useMutation(
     query.discovery.refresh.mutationOptions({
@@ -135,7 +133,7 @@ function SourceRow({ source, nodes, onEdit, onRemove }: SourceRowProps) {
           {problem}
         </p>
       )}
-      <Vanished source={source} nodes={nodes} />
+      <Vanished source={source} />
     </li>
   )
 }
@@ -150,14 +148,15 @@ function factsOf({ refreshSeconds, node, username }: SourceState): string {
   )
 }
 
-function Vanished({ source, nodes }: { source: SourceState; nodes: readonly Node[] }) {
+function Vanished({ source }: { source: SourceState }) {
+  const nodeName = useNodeName()
   if (source.vanishedNodes.length === 0) return null
   return (
     <ul className={classes.vanished} aria-label={`Nodes no longer listed by ${source.id}`}>
       {source.vanishedNodes.map(({ nodeId, sinceMs, isCordonedForIt }) => (
         <li key={nodeId}>
           <Link to="/nodes" search={{ node: nodeId } as never}>
-            {nodes.find(({ id }) => id === nodeId)?.name ?? nodeId}
+            {nodeName(nodeId)}
           </Link>{' '}
           not listed for <RelativeTime atMs={sinceMs} />
           {isCordonedForIt ? ': cordoned until it is listed again' : ': the mode that you set is kept'}

@@ -1,6 +1,6 @@
 /** Chains as a graph: what runs after what, laid out from left to right. Pure. */
 import type { Chain, ProjectName } from '../../../../shared/contract/index.ts'
-import { wildcardMatches } from '../../../api/job-filter.ts'
+import { matchesGlob } from '../../../../shared/glob.ts'
 
 export const SPIDER_WIDTH = 164
 export const SPIDER_HEIGHT = 40
@@ -52,8 +52,8 @@ export function layOutChains(chains: readonly Chain[]): Graph {
       from !== to &&
       !isPattern(each) &&
       isPattern(pattern) &&
-      wildcardMatches(pattern.project, each.project) &&
-      wildcardMatches(pattern.spider, each.spider)
+      matchesGlob(pattern.project, each.project) &&
+      matchesGlob(pattern.spider, each.spider)
         ? [{ from, to }]
         : []
     )
@@ -188,7 +188,7 @@ function findCircles(chains: readonly Chain[]): string[][] {
     path.push(key)
     const [project, spider] = splitKey(key)
     for (const chain of chains)
-      if (wildcardMatches(chain.project, project) && wildcardMatches(chain.spider, spider))
+      if (matchesGlob(chain.project, project) && matchesGlob(chain.spider, spider))
         for (const each of chain.run.spiders) follow(keyOf(chain.run.project, each))
     path.pop()
   }

@@ -1,16 +1,15 @@
 import { ActionIcon, Button, Group, Menu, Switch } from '@mantine/core'
 import { IconCopy, IconDotsVertical, IconTrash, IconX } from '@tabler/icons-react'
-import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { occurrencesOf } from '../../../../shared/calendar/index.ts'
 import type { Schedule } from '../../../../shared/contract/index.ts'
 import { describeTags } from '../../../../shared/tag-terms.ts'
 import { formatDuration } from '../../../../shared/time.ts'
-import { useApi } from '../../../api/api.tsx'
 import { plural } from '../../../ui/numbers.ts'
 import { DetailPane, FieldRow } from '../../../ui/panel.tsx'
 import { formatInstant } from '../../../ui/time.tsx'
+import { useNodeName } from '../../../ui/use-node-name.ts'
 import { clockChangesOf } from '../clock-changes.ts'
 import { NextRuns } from '../next-runs.tsx'
 import { RemoveDialog } from '../remove-dialog.tsx'
@@ -190,8 +189,7 @@ function Upcoming({ schedule }: { schedule: Schedule }) {
 }
 
 function What({ schedule }: { schedule: Schedule }) {
-  const { query } = useApi()
-  const nodes = useQuery(query.nodes.list.queryOptions())
+  const nodeName = useNodeName()
   const total = jobsOf(schedule.jobs)
   return (
     <section className={classes.section}>
@@ -227,7 +225,7 @@ function What({ schedule }: { schedule: Schedule }) {
             )}
             <div className="dim">
               {nodeId !== null
-                ? `on ${nodes.data?.nodes.find(({ id }) => id === nodeId)?.name ?? nodeId}`
+                ? `on ${nodeName(nodeId)}`
                 : tags.length > 0
                   ? `on nodes ${describeTags(tags)}`
                   : 'on any node'}

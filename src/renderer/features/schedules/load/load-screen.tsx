@@ -64,7 +64,7 @@ export function LoadScreen() {
             minutes.length === 0 ? (
               <EmptyState
                 icon={<IconChartBar size={32} stroke={1.3} />}
-                title={total === 0 ? 'No schedules yet' : `No runs in the next ${HOURS_WORDS[hours as 24]}`}
+                title={total === 0 ? 'No schedules yet' : `No runs in the next ${HOURS_WORDS[hours]}`}
                 action={<LinkButton to="/schedules">Schedules</LinkButton>}
               >
                 This chart shows how many jobs the schedules will start in each minute, compared with the slots of the
@@ -80,7 +80,9 @@ export function LoadScreen() {
                       size="xs"
                       aria-label="Time range"
                       value={String(hours)}
-                      onChange={(value) => go({ hours: Number(value), at: undefined })}
+                      onChange={(value) =>
+                        go({ hours: LOAD_HOURS.find((each) => String(each) === value), at: undefined })
+                      }
                       data={LOAD_HOURS.map((each) => ({ value: String(each), label: HOURS_WORDS[each] }))}
                     />
                   }
@@ -114,9 +116,9 @@ export function LoadScreen() {
   )
 }
 
-function Summary({ minutes, hours }: { minutes: readonly LoadMinute[]; hours: number }) {
+function Summary({ minutes, hours }: { minutes: readonly LoadMinute[]; hours: keyof typeof HOURS_WORDS }) {
   const jobs = minutes.reduce((sum, minute) => sum + minute.jobs, 0)
-  return `${plural(jobs, 'job')} in the next ${HOURS_WORDS[hours as 24]}`
+  return `${plural(jobs, 'job')} in the next ${HOURS_WORDS[hours]}`
 }
 
 interface CrowdedProps {
