@@ -23,7 +23,7 @@ import { nodeWord, StatusIcon } from '../ui/status.tsx'
 import { RelativeTime } from '../ui/time.tsx'
 import classes from './frame.module.css'
 import { SCREENS } from './rail.tsx'
-import { usePauseSwitch } from './use-pause-switch.ts'
+import { usePauseSwitch } from '../ui/use-pause-switch.ts'
 
 interface Entry {
   id: string

@@ -9,7 +9,7 @@ import { Kbd, modKey } from '../ui/kbd.tsx'
 import { plural } from '../ui/numbers.ts'
 import classes from './frame.module.css'
 import { Mark } from './mark.tsx'
-import { usePauseSwitch } from './use-pause-switch.ts'
+import { usePauseSwitch } from '../ui/use-pause-switch.ts'
 
 export function TopBar() {
   const { query } = useApi()

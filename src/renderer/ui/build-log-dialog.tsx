@@ -6,7 +6,7 @@ import type { Environment } from '../../shared/contract/index.ts'
 import { useApi } from '../api/api.tsx'
 import { sanitiseLine, withoutColours } from '../terminal/sanitise.ts'
 import classes from './build-log-dialog.module.css'
-import { EnvironmentProgress, EnvironmentStateText, environmentName, pythonWords } from './environment.tsx'
+import { StepProgress, EnvironmentStateText, environmentName, pythonWords } from './environment.tsx'
 import { notifyDone, notifyError } from './notify.tsx'
 import { RebuildButton } from './rebuild-button.tsx'
 import { ErrorState } from './states.tsx'
@@ -66,7 +66,7 @@ function BuildLog({ environment }: { environment: Environment }) {
           </ActionIcon>
         </Tooltip>
       </header>
-      <EnvironmentProgress environment={environment} />
+      <StepProgress progress={environment.progress} />
       {environment.problem !== null && (
         <p className={classes.problem} role="alert">
           {environment.problem}

@@ -1,6 +1,8 @@
 import { Loader, Progress } from '@mantine/core'
 import { IconAlertTriangleFilled, IconCheck, IconFlame, IconSnowflake } from '@tabler/icons-react'
+import type { ReactNode } from 'react'
 import type { Environment, StartMode } from '../../shared/contract/index.ts'
+import type { Tone } from './status.tsx'
 import classes from './environment.module.css'
 
 const KIND_WORDS: Record<Environment['kind'], string> = {
@@ -19,29 +21,24 @@ export function pythonWords({ version, scrapyVersion }: Pick<Environment, 'versi
   return [version && `Python ${version}`, scrapyVersion && `Scrapy ${scrapyVersion}`].filter(Boolean).join(', ')
 }
 
+const STATE_LOOK: Record<Environment['state'], { tone: Tone; shape: ReactNode }> = {
+  building: { tone: 'run', shape: <Loader size={12} color="currentColor" aria-hidden /> },
+  failed: { tone: 'bad', shape: <IconAlertTriangleFilled size={12} aria-hidden /> },
+  ready: { tone: 'ok', shape: <IconCheck size={14} stroke={2.2} aria-hidden /> }
+}
+
 /** Shape and word of its state. */
 export function EnvironmentStateText({ environment: { state } }: { environment: Environment }) {
-  if (state === 'building')
-    return (
-      <span className={`${classes.state} tone-run`}>
-        <Loader size={12} color="currentColor" aria-hidden /> building
-      </span>
-    )
-  if (state === 'failed')
-    return (
-      <span className={`${classes.state} tone-bad`}>
-        <IconAlertTriangleFilled size={12} aria-hidden /> failed
-      </span>
-    )
+  const { tone, shape } = STATE_LOOK[state]
   return (
-    <span className={`${classes.state} tone-ok`}>
-      <IconCheck size={14} stroke={2.2} aria-hidden /> ready
+    <span className={`${classes.state} tone-${tone}`}>
+      {shape} {state}
     </span>
   )
 }
 
 /** The step under way over its bar; a step of unknown length moves without a figure. */
-export function EnvironmentProgress({ environment: { progress } }: { environment: Environment }) {
+export function StepProgress({ progress }: { progress: Environment['progress'] }) {
   if (progress === null) return null
   const percent = progress.share === null ? null : Math.round(progress.share * 100)
   return (

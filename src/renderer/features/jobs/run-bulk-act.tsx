@@ -1,14 +1,13 @@
 import { Button, CloseButton, Progress } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import type { JobStatus } from '../../../shared/contract/index.ts'
+import { BULK_MAX } from '../../api/read-jobs.ts'
 import type { Client } from '../../api/wire.ts'
 import { notifyError, showNotice } from '../../ui/notify.tsx'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { type BulkAct, changeBulkAct, dropBulkAct, putBulkAct, useBulkActs } from './bulk-act-store.ts'
 import classes from './bulk-act.module.css'
 
-/** One call takes so many jobs. */
-const IDS_PER_CALL = 10_000
 const POLL_MS = 1_000
 /** What has not moved for so many polls is left to the list: a node that is away may keep a job for hours. */
 const POLLS_WITHOUT_NEWS_MAX = 30
@@ -19,12 +18,13 @@ let nextNumber = 1
 export interface BulkActPlan {
   doing: string
   done: string
-  rowWord: string
+  /** `asked…` unless told otherwise. */
+  rowWord?: string
   ids: readonly string[]
   /** Asks for up to 10,000 of them; answers with those that it applies to, at once or soon. */
   ask: (ids: string[]) => Promise<readonly string[]>
   /** Takes it back for those that were changed. */
-  undo?: (changed: readonly string[]) => Promise<unknown>
+  undo?: ((changed: readonly string[]) => Promise<unknown>) | undefined
   /** The act is over for jobs with one of these statuses; absent: it is over with the answer. */
   until?: readonly JobStatus[]
   /** What the act means for those that are not there yet: `still stopping`. */
@@ -45,17 +45,12 @@ export async function runBulkAct(client: Client, plan: BulkActPlan): Promise<voi
     if (earlier !== undefined) close(earlier)
     newestOfSeries.set(plan.series, id)
   }
-  putBulkAct({ ...plan, id, state: 'asked', count: 0, note: null, undo: null })
-  showNotice({
-    id,
-    autoClose: false,
-    withCloseButton: false,
-    message: <BulkActNotice id={id} />
-  })
+  putBulkAct({ rowWord: 'asked…', ...plan, id, state: 'asked', count: 0, note: null, undo: null })
+  showNotice({ id, autoClose: false, withCloseButton: false, message: <BulkActNotice id={id} /> })
   try {
     const changed: string[] = []
-    for (let from = 0; from < plan.ids.length; from += IDS_PER_CALL) {
-      changed.push(...(await plan.ask(plan.ids.slice(from, from + IDS_PER_CALL))))
+    for (let from = 0; from < plan.ids.length; from += BULK_MAX) {
+      changed.push(...(await plan.ask(plan.ids.slice(from, from + BULK_MAX))))
       changeBulkAct(id, { count: plan.until ? 0 : changed.length })
     }
     const skipped = plan.ids.length - changed.length
@@ -80,10 +75,7 @@ async function follow(client: Client, id: string, ids: readonly string[], plan: 
   while (withoutNews < POLLS_WITHOUT_NEWS_MAX && useBulkActs.getState().acts.has(id)) {
     const count = await countThere(client, ids, plan.until!)
     const left = ids.length - count
-    changeBulkAct(id, {
-      count,
-      ...(left > 0 ? { note: `${formatCount(left)} ${plan.pendingWord}` } : { note: null })
-    })
+    changeBulkAct(id, { count, note: left > 0 ? `${formatCount(left)} ${plan.pendingWord}` : null })
     if (left === 0) return
     withoutNews = count === before ? withoutNews + 1 : 0
     before = count
@@ -94,8 +86,8 @@ async function follow(client: Client, id: string, ids: readonly string[], plan: 
 
 async function countThere(client: Client, ids: readonly string[], until: readonly JobStatus[]): Promise<number> {
   let there = 0
-  for (let from = 0; from < ids.length; from += IDS_PER_CALL) {
-    const { status } = await client.jobs.count({ ids: ids.slice(from, from + IDS_PER_CALL) })
+  for (let from = 0; from < ids.length; from += BULK_MAX) {
+    const { status } = await client.jobs.count({ ids: ids.slice(from, from + BULK_MAX) })
     for (const { value, count } of status) if (until.includes(value as JobStatus)) there += count
   }
   return there

@@ -1,6 +1,7 @@
 import { useMemo } from 'react'
 import type { Job, Placement, QueuePlace } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { BULK_MAX } from '../../api/read-jobs.ts'
 import type { Client } from '../../api/wire.ts'
 import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { runBulkAct } from './run-bulk-act.tsx'
@@ -64,15 +65,14 @@ function jobActions(client: Client): JobActions {
         pendingWord: 'still stopping',
         skippedWord: 'had already ended',
         // Only what never left the queue can come back; a running spider is told to stop at once.
-        ...(queued.size === 0
-          ? {}
-          : {
-              undo: (changed) =>
+        undo:
+          queued.size === 0
+            ? undefined
+            : (changed) =>
                 inCalls(
                   changed.filter((id) => queued.has(id)),
                   (ids) => client.jobs.restore({ ids })
                 )
-            })
       })
     },
     retry(jobs) {
@@ -80,7 +80,6 @@ function jobActions(client: Client): JobActions {
       return runBulkAct(client, {
         doing: 'Running again',
         done: 'Queued again',
-        rowWord: 'asked…',
         ids: idsOf(jobs.filter(({ state }) => state === 'ended')),
         ask: async (ids) => {
           const again = await client.jobs.retry({ ids })
@@ -96,7 +95,6 @@ function jobActions(client: Client): JobActions {
       return runBulkAct(client, {
         doing: 'Changing the priority of',
         done: `Priority ${priority} for`,
-        rowWord: 'asked…',
         ids: idsOf(queued),
         ask: async (ids) => (await client.jobs.setPriority({ ids, priority })).changed,
         undo: (changed) =>
@@ -114,7 +112,6 @@ function jobActions(client: Client): JobActions {
       return runBulkAct(client, {
         doing: 'Moving',
         done: `Moved to ${where}:`,
-        rowWord: 'asked…',
         ids: idsOf(queued),
         ask: async (ids) => (await client.jobs.place({ ids, ...placement })).changed,
         undo: (changed) =>
@@ -134,18 +131,15 @@ function jobActions(client: Client): JobActions {
       return runBulkAct(client, {
         doing: `Moving ${where}:`,
         done: `Moved ${where}:`,
-        rowWord: 'asked…',
         series: `order of ${queued.length} from ${queued[0]?.id}`,
         ids: idsOf(queued),
         ask: async (ids) => (await client.jobs.reorder({ ids, to })).changed,
-        ...(undoTo === undefined
-          ? {}
-          : {
-              undo: async (changed) => {
-                await client.jobs.setPriority({ ids: [...changed], priority })
-                await client.jobs.reorder({ ids: [...changed], to: undoTo })
-              }
-            }),
+        undo:
+          undoTo &&
+          (async (changed) => {
+            await client.jobs.setPriority({ ids: [...changed], priority })
+            await client.jobs.reorder({ ids: [...changed], to: undoTo })
+          }),
         skippedWord: 'had left the queue'
       })
     },
@@ -153,7 +147,6 @@ function jobActions(client: Client): JobActions {
       return runBulkAct(client, {
         doing: 'Giving up',
         done: 'Queued for other nodes:',
-        rowWord: 'asked…',
         ids: idsOf(jobs.filter(({ state }) => state === 'starting' || state === 'running')),
         ask: async (ids) => (await client.jobs.runElsewhere({ ids })).changed,
         skippedWord: 'unchanged: the node is reachable, or the jobs have ended'
@@ -162,9 +155,8 @@ function jobActions(client: Client): JobActions {
   }
 }
 
-/** One call takes 10,000 ids. */
 async function inCalls(ids: readonly string[], call: (ids: string[]) => Promise<unknown>): Promise<void> {
-  for (let from = 0; from < ids.length; from += 10_000) await call(ids.slice(from, from + 10_000))
+  for (let from = 0; from < ids.length; from += BULK_MAX) await call(ids.slice(from, from + BULK_MAX))
 }
 
 /** Gives jobs back what they had before, with one call for all that had the same. */
@@ -175,13 +167,10 @@ async function forEachBefore(
   call: (before: Job, ids: string[]) => Promise<unknown>
 ): Promise<void> {
   const isChanged = new Set(changed)
-  const groups = new Map<string, Job[]>()
-  for (const job of jobs) {
-    if (!isChanged.has(job.id)) continue
-    const group = groups.get(keyOf(job))
-    if (group) group.push(job)
-    else groups.set(keyOf(job), [job])
-  }
+  const groups = Map.groupBy(
+    jobs.filter(({ id }) => isChanged.has(id)),
+    keyOf
+  )
   for (const group of groups.values())
     await inCalls(
       group.map(({ id }) => id),

@@ -1,12 +1,10 @@
 import { useCallback, useMemo, useRef, useState } from 'react'
 import type { Job, JobFilter } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { readJobs } from '../../api/read-jobs.ts'
 import { notifyError } from '../../ui/notify.tsx'
 
 const NO_MARKS: ReadonlySet<string> = new Set()
-const PAGE_ROWS = 500
-/** What one call of a bulk takes. */
-const MARKS_MAX = 10_000
 
 /** The marked jobs: rows of the list, and what else matches the filter once somebody asked for all of it. */
 export function useMarks(rows: readonly Job[], filter: JobFilter) {
@@ -35,18 +33,14 @@ export function useMarks(rows: readonly Job[], filter: JobFilter) {
   /** Reads the ids of all that match, page by page, and marks them; clearing the marks breaks it off. */
   const markAll = useCallback(async () => {
     const mine = ++reading.current
-    const found = new Map<string, Job>()
     setRead(0)
     try {
-      let before: string | undefined
-      do {
-        const page = await client.jobs.list({ ...filter, before, limit: PAGE_ROWS })
-        if (mine !== reading.current) return
-        for (const job of page.jobs) found.set(job.id, job)
-        before = page.nextBefore ?? undefined
-        setRead(found.size)
-      } while (before !== undefined && found.size < MARKS_MAX)
-      const kept = new Map([...found].slice(0, MARKS_MAX))
+      const found = await readJobs(client, filter, (count) => {
+        if (mine === reading.current) setRead(count)
+        return mine === reading.current
+      })
+      if (mine !== reading.current) return
+      const kept = new Map(found.map((job) => [job.id, job]))
       setBeyond(kept)
       setMarks(new Set(kept.keys()))
     } catch (error) {

@@ -7,7 +7,7 @@ import type { Environment } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { BuildLogDialog } from '../../ui/build-log-dialog.tsx'
 import {
-  EnvironmentProgress,
+  StepProgress,
   EnvironmentStateText,
   environmentName,
   pythonWords,
@@ -120,7 +120,7 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
       )}
       {state === 'building' && (
         <div className={classes.building}>
-          <EnvironmentProgress environment={environment} />
+          <StepProgress progress={environment.progress} />
           <Button onClick={onLog}>Build log</Button>
         </div>
       )}

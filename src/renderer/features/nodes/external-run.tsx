@@ -1,5 +1,6 @@
 import { ActionIcon, Menu } from '@mantine/core'
 import { IconDots, IconDownload, IconPlayerStop } from '@tabler/icons-react'
+import { useMutation } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import type { Node, NodeRun } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
@@ -7,33 +8,32 @@ import { notifyDone, notifyError } from '../../ui/notify.tsx'
 
 /** A job that somebody else started there, and what can be done about it. */
 export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
-  const { client } = useApi()
+  const { query } = useApi()
   const navigate = useNavigate()
   const name = `${run.project}/${run.spider}`
   const where = { id: node.id, project: run.project, jobid: run.jobid }
-  const cancel = async () => {
-    try {
-      const { wasState } = await client.nodes.cancelExternal(where)
-      notifyDone(
-        wasState === null
-          ? `${name} has already ended.`
-          : wasState === 'pending'
-            ? `${name} was removed from the queue of ${node.name}.`
-            : `Cancel of ${name} on ${node.name} requested. Cancel again to kill it.`
-      )
-    } catch (error) {
-      notifyError(`Could not cancel ${name} on ${node.name}`, error)
-    }
-  }
-  const adopt = async () => {
-    try {
-      const job = await client.nodes.adoptExternal(where)
-      notifyDone(`${name} was adopted.`)
-      void navigate({ to: '/jobs', search: { job: job.id } })
-    } catch (error) {
-      notifyError(`Could not adopt ${name}`, error)
-    }
-  }
+  const cancel = useMutation(
+    query.nodes.cancelExternal.mutationOptions({
+      onSuccess: ({ wasState }) =>
+        notifyDone(
+          wasState === null
+            ? `${name} has already ended.`
+            : wasState === 'pending'
+              ? `${name} was removed from the queue of ${node.name}.`
+              : `Cancel of ${name} on ${node.name} requested. Cancel again to kill it.`
+        ),
+      onError: (error) => notifyError(`Could not cancel ${name} on ${node.name}`, error)
+    })
+  )
+  const adopt = useMutation(
+    query.nodes.adoptExternal.mutationOptions({
+      onSuccess: (job) => {
+        notifyDone(`${name} was adopted.`)
+        void navigate({ to: '/jobs', search: { job: job.id } })
+      },
+      onError: (error) => notifyError(`Could not adopt ${name}`, error)
+    })
+  )
   return (
     <>
       <span className="ellipsis" title={`Job ID ${run.jobid}, not started by Scrapdeck`}>
@@ -46,10 +46,10 @@ export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
-          <Menu.Item leftSection={<IconDownload size={14} />} onClick={() => void adopt()}>
+          <Menu.Item leftSection={<IconDownload size={14} />} onClick={() => adopt.mutate(where)}>
             Adopt job
           </Menu.Item>
-          <Menu.Item leftSection={<IconPlayerStop size={14} />} color="red" onClick={() => void cancel()}>
+          <Menu.Item leftSection={<IconPlayerStop size={14} />} color="red" onClick={() => cancel.mutate(where)}>
             Cancel
           </Menu.Item>
         </Menu.Dropdown>

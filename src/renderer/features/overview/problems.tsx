@@ -10,6 +10,7 @@ import { Panel } from '../../ui/panel.tsx'
 import { CreateEnvironment } from '../../ui/python-environment.tsx'
 import { RunElsewhereButton } from '../../ui/run-elsewhere.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
+import { usePauseSwitch } from '../../ui/use-pause-switch.ts'
 import { useNodeName } from '../../ui/use-node-name.ts'
 import classes from './problems.module.css'
 
@@ -114,12 +115,9 @@ function CordonButton({ nodeId }: { nodeId: NodeId }) {
 }
 
 function ResumeButton() {
-  const { query } = useApi()
-  const { mutate, isPending } = useMutation(
-    query.system.setPaused.mutationOptions({ onError: (error) => notifyError('Could not resume', error) })
-  )
+  const { pending, toggle } = usePauseSwitch()
   return (
-    <Button loading={isPending} onClick={() => mutate({ paused: false })}>
+    <Button loading={pending} onClick={toggle}>
       Resume
     </Button>
   )

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import type { Environment, Project } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { BuildLogDialog } from '../../ui/build-log-dialog.tsx'
-import { EnvironmentProgress, EnvironmentStateText, pythonWords, StartModeText } from '../../ui/environment.tsx'
+import { StepProgress, EnvironmentStateText, pythonWords, StartModeText } from '../../ui/environment.tsx'
 import { limitsInForce } from '../../ui/fields/limits.ts'
 import { plural } from '../../ui/numbers.ts'
 import { FieldRow, Panel } from '../../ui/panel.tsx'
@@ -98,7 +98,7 @@ function EnvironmentText({ environment, onLog }: { environment: Environment; onL
         {environment.hasLog && <Button onClick={onLog}>Build log</Button>}
         <RebuildButton environment={environment} />
       </span>
-      <EnvironmentProgress environment={environment} />
+      <StepProgress progress={environment.progress} />
       {environment.problem !== null && (
         <p className={classes.failure} role="alert">
           {environment.problem}

@@ -4,8 +4,9 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Version } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
-import { explainError } from '../../api/explain-error.ts'
 import { openRunDialog } from '../../state/run-dialog.ts'
+import { DialogFoot } from '../../ui/dialog.tsx'
+import { FormFailure } from '../../ui/fields/form-failure.tsx'
 import { formatBytes, plural } from '../../ui/numbers.ts'
 import { DeployProgress } from './deploy-progress.tsx'
 import { OrderWarning } from './order-warning.tsx'
@@ -44,9 +45,9 @@ export function UploadDialog({
         )}
       </div>
       {uploads.plans.length === 0 && (
-        <footer className={classes.dialogFoot}>
+        <DialogFoot>
           <Button onClick={onClose}>Close</Button>
-        </footer>
+        </DialogFoot>
       )}
     </Modal>
   )
@@ -131,7 +132,7 @@ function UploadCard({
               disabled={isBusy}
             />
           </div>
-          {step.kind === 'failed' && <UploadFailure error={step.error} />}
+          {step.kind === 'failed' && <FormFailure error={step.error} />}
           {isBusy && <Progress value={100} animated aria-label="Upload" />}
           <footer className={classes.dialogFoot}>
             <span className={classes.grow} role="status">
@@ -146,17 +147,6 @@ function UploadCard({
         </form>
       )}
     </section>
-  )
-}
-
-function UploadFailure({ error }: { error: unknown }) {
-  const { title, text, code } = explainError(error)
-  return (
-    <div className={classes.failure} role="alert">
-      <strong>{title}</strong>
-      <p>{text}</p>
-      {code !== null && <span className="faint mono">{code}</span>}
-    </div>
   )
 }
 

@@ -1,5 +1,5 @@
 import { NumberInput, Switch } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Project } from '../../../shared/contract/index.ts'
@@ -28,18 +28,11 @@ export function ProjectShares() {
                 <thead>
                   <tr>
                     <th scope="col">Project</th>
-                    <th scope="col" className={classes.number}>
-                      Waiting
-                    </th>
-                    <th scope="col" className={classes.number}>
-                      Live
-                    </th>
-                    <th scope="col" className={classes.number}>
-                      Weight
-                    </th>
-                    <th scope="col" className={classes.number}>
-                      Share
-                    </th>
+                    {['Waiting', 'Live', 'Weight', 'Share'].map((word) => (
+                      <th key={word} scope="col" className={classes.number}>
+                        {word}
+                      </th>
+                    ))}
                     <th scope="col">Dispatching</th>
                   </tr>
                 </thead>
@@ -96,7 +89,7 @@ function ShareRow({
   live: number
   share: number | null
 }) {
-  const { client } = useApi()
+  const { client, query } = useApi()
   const { name, settings } = project
   const [weight, setWeight] = useState<number | ''>(settings.weight)
   const [shown, setShown] = useState(settings.weight)
@@ -105,23 +98,25 @@ function ShareRow({
     setShown(settings.weight)
     setWeight(settings.weight)
   }
-  const saveWeight = async () => {
-    if (weight === '' || weight === settings.weight) return setWeight(settings.weight)
-    try {
-      await client.projects.configure({ project: name, settings: { ...settings, weight } })
-      notifyUndo(`The weight of ${name} is ${weight}.`, () => client.projects.configure({ project: name, settings }))
-    } catch (error) {
-      setWeight(settings.weight)
-      notifyError(`Could not change the weight of ${name}`, error)
-    }
+  const configure = useMutation(
+    query.projects.configure.mutationOptions({
+      onSuccess: () =>
+        notifyUndo(`The weight of ${name} is ${weight}.`, () => client.projects.configure({ project: name, settings })),
+      onError: (error) => {
+        setWeight(settings.weight)
+        notifyError(`Could not change the weight of ${name}`, error)
+      }
+    })
+  )
+  const saveWeight = () => {
+    if (weight === '' || weight === settings.weight) setWeight(settings.weight)
+    else configure.mutate({ project: name, settings: { ...settings, weight } })
   }
-  const setPaused = async (paused: boolean) => {
-    try {
-      await client.projects.setPaused({ project: name, paused })
-    } catch (error) {
-      notifyError(`Could not ${paused ? 'pause' : 'resume'} ${name}`, error)
-    }
-  }
+  const { mutate: setPaused } = useMutation(
+    query.projects.setPaused.mutationOptions({
+      onError: (error) => notifyError(`Could not ${settings.paused ? 'resume' : 'pause'} ${name}`, error)
+    })
+  )
   return (
     <tr data-paused={settings.paused || undefined}>
       <th scope="row">
@@ -148,9 +143,9 @@ function ShareRow({
           hideControls
           value={weight}
           onChange={(value) => setWeight(typeof value === 'number' ? value : '')}
-          onBlur={() => void saveWeight()}
+          onBlur={saveWeight}
           onKeyDown={(event) => {
-            if (event.key === 'Enter') void saveWeight()
+            if (event.key === 'Enter') saveWeight()
             if (event.key === 'Escape') setWeight(settings.weight)
           }}
         />
@@ -162,7 +157,7 @@ function ShareRow({
         <Switch
           size="xs"
           checked={!settings.paused}
-          onChange={(event) => void setPaused(!event.currentTarget.checked)}
+          onChange={(event) => setPaused({ project: name, paused: !event.currentTarget.checked })}
           label={settings.paused ? <span className="tone-wait">paused</span> : 'yes'}
           aria-label={`Dispatch jobs of ${name}`}
         />

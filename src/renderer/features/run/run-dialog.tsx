@@ -22,7 +22,8 @@ import { plural } from '../../ui/numbers.ts'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { formatMoment } from '../../ui/waiting.tsx'
 import classes from './run-dialog.module.css'
-import { type Asked, RunForm, type RunTexts, startForm, withoutSecrets } from './run-form.ts'
+import { maskSecrets } from './mask-secrets.ts'
+import { type Asked, RunForm, type RunTexts, startForm } from './run-form.ts'
 import { RunMore } from './run-more.tsx'
 import { RunWhen } from './run-when.tsx'
 import { beyondSchedule, cronCommand, runCommand } from './schedule-command.ts'
@@ -198,5 +199,5 @@ function lastUsed(): RunPrefill | null {
 }
 
 function rememberUsed(run: RunInput): void {
-  localStorage.setItem(LAST_KEY, JSON.stringify(withoutSecrets(run)))
+  localStorage.setItem(LAST_KEY, JSON.stringify(maskSecrets(run, '')))
 }

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { SECRET_MASK } from '../../../shared/contract/index.ts'
 import { problemsOf } from '../../ui/fields/form-of-schema.ts'
 import { newRow, problemOfRow } from '../../ui/fields/value-rows.ts'
-import { RunForm, type RunTexts, startForm, withoutSecrets } from './run-form.ts'
+import { maskSecrets } from './mask-secrets.ts'
+import { RunForm, type RunTexts, startForm } from './run-form.ts'
 import { describeMore } from './run-more.tsx'
 
 const last = { project: 'shop', spiders: ['a'], args: { page: '2' }, settings: { LOG_LEVEL: 'INFO' }, priority: 5 }
@@ -175,8 +176,8 @@ describe('secrets', () => {
 
   it('are left out of what is kept for the next time, and their names stay', () => {
     const run = { project: 'shop', spiders: ['a'], args: { token: 'abc', page: '2' }, secretNames: ['token'] }
-    expect(JSON.stringify(withoutSecrets(run))).not.toContain('abc')
-    expect(startForm({}, withoutSecrets(run)).args).toMatchObject([
+    expect(JSON.stringify(maskSecrets(run, ''))).not.toContain('abc')
+    expect(startForm({}, maskSecrets(run, '')).args).toMatchObject([
       { name: 'token', value: '', isSecret: true },
       { name: 'page', value: '2', isSecret: false }
     ])

@@ -129,15 +129,6 @@ const RepeatedRun = jobForm('schedule')
 /** Fields that the choice of When leaves out are not judged, and keep what was typed. */
 export const RunForm = formBy<Asked, RunTexts>((texts) => (texts.when.kind === 'cron' ? RepeatedRun : OnceRun))
 
-/** What may be kept for the next time: everything but the secrets, whose names stay. */
-export function withoutSecrets(run: RunInput): RunInput {
-  const kept = (values: Record<string, string> = {}) =>
-    Object.fromEntries(
-      Object.entries(values).map(([name, value]) => [name, run.secretNames?.includes(name) ? '' : value])
-    )
-  return { ...run, args: kept(run.args), settings: kept(run.settings) }
-}
-
 /** `2026-11-21T14:00`, in the zone of the machine. */
 function localTime(atMs: number | null | undefined): string {
   if (atMs == null) return ''

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { expect, it } from 'vitest'
-import { beyondSchedule, runCommand, scheduleCommand } from './schedule-command.ts'
+import { beyondSchedule, runCommand } from './schedule-command.ts'
 
 const door = { address: 'http://127.0.0.1:6800/', username: 'scrapdeck' }
 
@@ -13,7 +13,7 @@ it('writes everything that schedule.json takes', () => {
     settings: { LOG_LEVEL: 'INFO' },
     args: { category: 'laptops' }
   }
-  expect(scheduleCommand(run, door)).toBe(
+  expect(runCommand(run, door).command).toBe(
     [
       'curl --user scrapdeck http://127.0.0.1:6800/schedule.json \\',
       '  --data-urlencode project=shop \\',
@@ -27,20 +27,20 @@ it('writes everything that schedule.json takes', () => {
 })
 
 it('is one call for each spider', () => {
-  expect(scheduleCommand({ project: 'shop', spiders: ['a', 'b'] }, door).match(/^curl /gm)).toHaveLength(2)
+  expect(runCommand({ project: 'shop', spiders: ['a', 'b'] }, door).command.match(/^curl /gm)).toHaveLength(2)
 })
 
 it('quotes what a shell would read as its own', () => {
   const value = `it's $(id) \`id\` "x" & ; é`
-  const command = scheduleCommand({ project: 'shop', spiders: ['a'], args: { q: value } }, door)
+  const { command } = runCommand({ project: 'shop', spiders: ['a'], args: { q: value } }, door)
   const printed = execFileSync('sh', ['-c', command.replace(/^curl/, `printf '%s\\n'`)], { encoding: 'utf8' })
   expect(printed.trimEnd().split('\n').at(-1)).toBe(`q=${value}`)
 })
 
 it('leaves secrets out', () => {
   const run = { project: 'shop', spiders: ['a'], args: { token: 'hush', page: '2' }, secretNames: ['token'] }
-  expect(scheduleCommand(run, door)).toContain('token=SECRET')
-  expect(scheduleCommand(run, door)).not.toContain('hush')
+  expect(runCommand(run, door).command).toContain('"token": "SECRET"')
+  expect(runCommand(run, door).command).not.toContain('hush')
 })
 
 it('is a call of our own API where schedule.json cannot say it, with all that was asked for and no secret', () => {

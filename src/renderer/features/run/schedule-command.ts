@@ -1,4 +1,5 @@
 import type { RunInput, ScheduleSettings } from '../../../shared/contract/index.ts'
+import { maskSecrets } from './mask-secrets.ts'
 
 interface Door {
   address: string
@@ -6,13 +7,14 @@ interface Door {
 }
 
 /**
- * The same run for scripts and crontabs: as calls of Scrapyd's schedule.json, one for each spider, or, where that cannot say all of
- * it, as one call of our own API. curl asks for the password, so that it does not stand in a shell's history.
+ * The same run for scripts and crontabs: calls of Scrapyd's schedule.json, one for each spider, or one call of our own
+ * API where those cannot say all of it. curl asks for the password, which must not be in a shell's history.
  */
 export function runCommand(run: RunInput, door: Door): { command: string; isSchedule: boolean } {
+  const shown = maskSecrets(run, 'SECRET')
   return beyondSchedule(run).length === 0
-    ? { command: scheduleCommand(run, door), isSchedule: true }
-    : { command: restCommand(run, door), isSchedule: false }
+    ? { command: run.spiders.map((spider) => scheduleCommand(spider, shown, door)).join('\n\n'), isSchedule: true }
+    : { command: postCommand('/api/v1/jobs', shown, door), isSchedule: false }
 }
 
 /** What schedule.json has no parameter for, in words. */
@@ -30,37 +32,18 @@ export function beyondSchedule(run: RunInput): string[] {
   ]
 }
 
-export function scheduleCommand(run: RunInput, door: Door): string {
-  return run.spiders.map((spider) => commandFor(spider, run, door)).join('\n\n')
-}
-
-function restCommand(run: RunInput, door: Door): string {
-  return postCommand('/api/v1/jobs', withHidden(run), door)
-}
-
 /** A schedule instead of a run. */
 export function cronCommand({ name, zone, rules, jobs }: ScheduleSettings, door: Door): string {
-  return postCommand('/api/v1/schedules', { name, zone, rules, jobs: jobs.map((job) => said(withHidden(job))) }, door)
-}
-
-/** A secret would stand on the screen, in the clipboard and in a shell's history. */
-function withHidden<Asked extends Pick<RunInput, 'settings' | 'args' | 'secretNames'>>(asked: Asked): Asked {
-  const hidden = (values: Record<string, string> = {}) =>
-    Object.fromEntries(
-      Object.entries(values).map(([name, value]) => [name, asked.secretNames?.includes(name) ? 'SECRET' : value])
-    )
-  return { ...asked, settings: hidden(asked.settings), args: hidden(asked.args) }
+  const shown = jobs.map((job) => said(maskSecrets(job, 'SECRET')))
+  return postCommand('/api/v1/schedules', { name, zone, rules, jobs: shown }, door)
 }
 
 /** Only what was asked for: what is empty is the same as absent. */
 const said = (body: object) => Object.fromEntries(Object.entries(body).filter(([, value]) => !isNothing(value)))
 
-function postCommand(path: string, body: object, { address, username }: Door): string {
-  return [
-    `curl --user ${quoteForShell(username)} ${quoteForShell(`${address.replace(/\/$/, '')}${path}`)}`,
-    `  --header 'content-type: application/json'`,
-    `  --data-raw ${quoteForShell(JSON.stringify(said(body), null, 2))}`
-  ].join(' \\\n')
+function postCommand(path: string, body: object, door: Door): string {
+  const json = JSON.stringify(said(body), null, 2)
+  return curl(path, [`--header 'content-type: application/json'`, `--data-raw ${quoteForShell(json)}`], door)
 }
 
 function isNothing(value: unknown): boolean {
@@ -68,22 +51,22 @@ function isNothing(value: unknown): boolean {
   return typeof value === 'object' && Object.keys(value).length === 0
 }
 
-function commandFor(spider: string, run: RunInput, { address, username }: Door): string {
-  const fields: Array<[string, string]> = [
+function scheduleCommand(spider: string, run: RunInput, door: Door): string {
+  const fields = [
     ['project', run.project],
-    ['spider', spider]
+    ['spider', spider],
+    ...(run.version ? [['_version', run.version]] : []),
+    ...(run.priority ? [['priority', String(run.priority)]] : []),
+    ...Object.entries(run.settings ?? {}).map((pair) => ['setting', pair.join('=')]),
+    ...Object.entries(run.args ?? {})
   ]
-  if (run.version) fields.push(['_version', run.version])
-  if (run.priority) fields.push(['priority', String(run.priority)])
-  // A secret would stand on the screen, in the clipboard and in a shell's history.
-  const shown = ([name, value]: [string, string]) => (run.secretNames?.includes(name) ? 'SECRET' : value)
-  for (const pair of Object.entries(run.settings ?? {})) fields.push(['setting', `${pair[0]}=${shown(pair)}`])
-  for (const pair of Object.entries(run.args ?? {})) fields.push([pair[0], shown(pair)])
-  const lines = fields.map(([name, value]) => `  --data-urlencode ${quoteForShell(`${name}=${value}`)}`)
-  return [
-    `curl --user ${quoteForShell(username)} ${quoteForShell(`${address.replace(/\/$/, '')}/schedule.json`)}`,
-    ...lines
-  ].join(' \\\n')
+  const data = fields.map((pair) => `--data-urlencode ${quoteForShell(pair.join('='))}`)
+  return curl('/schedule.json', data, door)
+}
+
+function curl(path: string, options: readonly string[], { address, username }: Door): string {
+  const url = quoteForShell(`${address.replace(/\/$/, '')}${path}`)
+  return [`curl --user ${quoteForShell(username)} ${url}`, ...options.map((option) => `  ${option}`)].join(' \\\n')
 }
 
 /** For POSIX shells: bare when nothing in it means anything to them. */

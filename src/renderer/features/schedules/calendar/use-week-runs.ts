@@ -1,7 +1,7 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
-import { useEffect, useMemo, useRef } from 'react'
+import { useEffect, useMemo } from 'react'
 import { useApi } from '../../../api/api.tsx'
-import { useSchedules } from '../load/use-schedules.ts'
+import { useSchedules, useSchedulesChanged } from '../load/use-schedules.ts'
 import { type Day, mergeRuns } from './week.ts'
 
 /** Rows of the history are read back to the week's beginning, at most so many pages. */
@@ -25,11 +25,7 @@ export function useWeekRuns(days: readonly Day[], nowMs: number) {
     })
   )
   const { refetch } = calendar
-  const known = useRef(version)
-  useEffect(() => {
-    if (known.current !== version && known.current !== '') void refetch()
-    known.current = version
-  }, [version, refetch])
+  useSchedulesChanged(version, () => void refetch())
 
   const history = useInfiniteQuery(
     query.schedules.firings.infiniteOptions({

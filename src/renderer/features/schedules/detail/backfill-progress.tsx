@@ -1,4 +1,5 @@
 import { Button, Checkbox, Progress } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Backfill, Schedule } from '../../../../shared/contract/index.ts'
@@ -10,32 +11,26 @@ import classes from './schedule-detail.module.css'
 
 /** How far a backfill is; it stays in sight when it is over until the next begins. */
 export function BackfillProgress({ schedule, backfill }: { schedule: Schedule; backfill: Backfill }) {
-  const { client } = useApi()
+  const { query } = useApi()
   const [alsoJobs, setAlsoJobs] = useState(false)
-  const [isAsked, setAsked] = useState(false)
   const nowMs = Date.now()
   const { state, total, fired, ended, failed } = backfill
   // Nobody chose its seconds.
   const minute = (atMs: number) => formatMoment(Math.floor(atMs / 60_000) * 60_000, schedule.zone, nowMs)
   const share = (count: number) => (total === 0 ? 100 : (count / total) * 100)
-  const cancel = async () => {
-    setAsked(true)
-    try {
-      await client.schedules.cancelBackfill({ id: schedule.id, cancelJobs: alsoJobs })
-      notifyDone(`The backfill of ${schedule.name} was cancelled after ${plural(fired, 'run')}.`)
-    } catch (error) {
-      notifyError(`Could not cancel the backfill of ${schedule.name}`, error)
-    } finally {
-      setAsked(false)
-    }
-  }
+  const cancel = useMutation(
+    query.schedules.cancelBackfill.mutationOptions({
+      onSuccess: () => notifyDone(`The backfill of ${schedule.name} was cancelled after ${plural(fired, 'run')}.`),
+      onError: (error) => notifyError(`Could not cancel the backfill of ${schedule.name}`, error)
+    })
+  )
   const word = { running: 'Backfill', done: 'Backfill done', cancelled: 'Backfill cancelled' }[state]
   return (
     <section className={classes.progress} aria-label="Backfill">
       <header>
         <strong>{word}</strong>
         {state === 'running' && (
-          <Button loading={isAsked} onClick={() => void cancel()}>
+          <Button loading={cancel.isPending} onClick={() => cancel.mutate({ id: schedule.id, cancelJobs: alsoJobs })}>
             Cancel
           </Button>
         )}

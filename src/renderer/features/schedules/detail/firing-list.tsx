@@ -1,10 +1,11 @@
-import { Button } from '@mantine/core'
+import { Button, SegmentedControl } from '@mantine/core'
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Firing } from '../../../../shared/contract/index.ts'
 import { formatRuntime } from '../../../../shared/time.ts'
 import { useApi } from '../../../api/api.tsx'
+import { optionsOf } from '../../../ui/fields/options.ts'
 import { plural } from '../../../ui/numbers.ts'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
 import { formatInstant } from '../../../ui/time.tsx'
@@ -44,19 +45,13 @@ export function FiringList({ scheduleId, zone }: { scheduleId: string; zone: str
   const nowMs = Date.now()
   return (
     <>
-      <div className={classes.filter} role="toolbar" aria-label="Run filter">
-        {(Object.keys(SHOWN) as (keyof typeof SHOWN)[]).map((name) => (
-          <Button
-            key={name}
-            size="compact-xs"
-            variant={shown === name ? 'light' : 'default'}
-            aria-pressed={shown === name}
-            onClick={() => setShown(name)}
-          >
-            {name}
-          </Button>
-        ))}
-      </div>
+      <SegmentedControl
+        aria-label="Run filter"
+        className={classes.filter}
+        value={shown}
+        onChange={setShown}
+        data={optionsOf({ all: 'All', 'not run': 'Not run' })}
+      />
       <QueryState query={firings} what="the history" rows={4}>
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.firings)

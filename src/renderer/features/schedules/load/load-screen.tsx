@@ -2,7 +2,7 @@ import { SegmentedControl } from '@mantine/core'
 import { IconChartBar } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { useEffect, useRef, useState } from 'react'
+import { useState } from 'react'
 import { useApi } from '../../../api/api.tsx'
 import { LOAD_HOURS, type LoadSearch } from '../../../state/search.ts'
 import { useKeys } from '../../../state/keys.ts'
@@ -17,14 +17,14 @@ import classes from './load.module.css'
 import { MinutePane } from './minute-pane.tsx'
 import { minuteWords } from './minute-words.ts'
 import { crowdedMinutes, type LoadMinute } from './spread.ts'
-import { useSchedules } from './use-schedules.ts'
+import { useSchedules, useSchedulesChanged } from './use-schedules.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 const CROWDED_SHOWN = 8
 const HOURS_WORDS = { 6: '6 h', 24: '24 h', 72: '3 days', 168: '7 days' }
 
-/** What schedules will start, minute by minute, beside the slots there are: where they crowd, and how to spread them. */
+/** What schedules will start, minute by minute, compared with the slots: where they crowd, and how to spread them. */
 export function LoadScreen() {
   const { query } = useApi()
   const search = getRouteApi('/schedules/load').useSearch()
@@ -41,15 +41,10 @@ export function LoadScreen() {
     // What fired earlier in this hour is no load any more.
     select: (all) => ({ ...all, minutes: all.minutes.filter(({ atMs }) => atMs + MINUTE_MS > nowMs) })
   })
-  const { refetch } = load
-  const known = useRef(version)
-  useEffect(() => {
-    if (known.current !== version && known.current !== '') {
-      setNowMs(Date.now())
-      void refetch()
-    }
-    known.current = version
-  }, [version, refetch])
+  useSchedulesChanged(version, () => {
+    setNowMs(Date.now())
+    void load.refetch()
+  })
   useKeys('Load', [{ key: 'Escape', label: 'Close minute', run: () => go({ at: undefined }) }])
   return (
     <div className={classes.layout}>
@@ -74,7 +69,7 @@ export function LoadScreen() {
               <>
                 <Panel
                   title="Jobs started per minute"
-                  note={`${slots === 0 ? 'no slots' : `${plural(slots, 'slot')}`} · times of ${localZone()}`}
+                  note={`${slots === 0 ? 'no slots' : plural(slots, 'slot')} · times of ${localZone()}`}
                   aside={
                     <SegmentedControl
                       size="xs"

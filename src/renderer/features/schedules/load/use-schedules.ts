@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { useEffect, useMemo } from 'react'
+import { useEffect, useEffectEvent, useMemo, useRef } from 'react'
 import type { Schedule } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
 
@@ -33,4 +33,14 @@ export function useSchedules() {
     [schedules]
   )
   return { list, schedules, total: data?.pages[0]?.total ?? 0, version }
+}
+
+/** Runs when a schedule was added, changed or removed, but not when the list is read first. */
+export function useSchedulesChanged(version: string, onChange: () => void): void {
+  const known = useRef(version)
+  const changed = useEffectEvent(onChange)
+  useEffect(() => {
+    if (known.current !== version && known.current !== '') changed()
+    known.current = version
+  }, [version])
 }

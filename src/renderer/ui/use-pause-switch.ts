@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useApi } from '../api/api.tsx'
-import { notifyError } from '../ui/notify.tsx'
+import { notifyError } from './notify.tsx'
 
 /** The pause of the whole queue. What is shown changes when the engine has confirmed it. */
 export function usePauseSwitch() {
