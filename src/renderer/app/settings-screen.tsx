@@ -6,7 +6,7 @@ import type { Credentials } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { useApi } from '../api/api.tsx'
 import { WebhooksPanel } from '../features/webhooks/webhooks-panel.tsx'
-import { CopyButton } from '../ui/copy-button.tsx'
+import { CopyButton, CopyText } from '../ui/copy-button.tsx'
 import { StartModeText } from '../ui/environment.tsx'
 import { LinkButton } from '../ui/link-button.tsx'
 import { FieldRow, Panel, ScreenHead } from '../ui/panel.tsx'
@@ -102,10 +102,10 @@ function CredentialsView({ credentials }: { credentials: Credentials }) {
         </p>
       )}
       <FieldRow label="Address">
-        <span className="mono">{address}</span> <CopyButton value={address} what="the address" />
+        <CopyText value={address} what="the address" />
       </FieldRow>
       <FieldRow label="User name">
-        <span className="mono">{username}</span> <CopyButton value={username} what="the user name" />
+        <CopyText value={username} what="the user name" />
       </FieldRow>
       <FieldRow label="Password">
         <span className="mono">{shown ? password : '••••••••••••'}</span>{' '}

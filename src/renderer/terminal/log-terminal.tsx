@@ -14,13 +14,14 @@ import type { JobId, AttemptNumber } from '../../shared/contract/index.ts'
 import { explainError } from '../api/explain-error.ts'
 import { type KeyBinding, useKeys } from '../state/keys.ts'
 import { Kbd } from '../ui/kbd.tsx'
-import { notifyDone, notifyError } from '../ui/notify.tsx'
+import { copyLog } from '../ui/copy-log.ts'
+import { notifyError } from '../ui/notify.tsx'
 import { formatBytes, formatCount, plural } from '../ui/numbers.ts'
 import { downloadLog } from './download-log.ts'
 import type { LogsClient } from './follow-log.ts'
 import { LOG_LEVELS, type LogLevel } from './log-line.ts'
 import classes from './log-terminal.module.css'
-import { type LogSnapshot, LogView } from './log-view.ts'
+import { EMPTY_LOG, type LogSnapshot, LogView } from './log-view.ts'
 
 export interface LogTerminalProps {
   /** The whole client: its parts are proxies, made anew at each look, and nothing to hold on to. */
@@ -76,15 +77,6 @@ export function LogTerminal(props: LogTerminalProps) {
     event.stopPropagation()
   }
 
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(view?.copyText() ?? '')
-      notifyDone('The log is in the clipboard.')
-    } catch (error) {
-      notifyError('Could not copy the log', error)
-    }
-  }
-
   return (
     <section className={classes.log} aria-label={`Log of ${title}`} data-testid="log">
       <div className={classes.toolbar} role="toolbar" aria-label="Log">
@@ -126,7 +118,7 @@ export function LogTerminal(props: LogTerminalProps) {
             </ActionIcon>
           </Tooltip>
           <Tooltip label="Copy the selection, or all lines shown">
-            <ActionIcon onClick={() => void copy()} aria-label="Copy the log">
+            <ActionIcon onClick={() => copyLog(view?.copyText() ?? '')} aria-label="Copy the log">
               <IconCopy size={16} />
             </ActionIcon>
           </Tooltip>
@@ -173,7 +165,7 @@ export function LogTerminal(props: LogTerminalProps) {
 /** Makes the view when the element is there, and keeps its size and its use of WebGL in step with the page. */
 function useLogView({ client, jobId, attemptNumber }: LogTerminalProps, host: RefObject<HTMLDivElement | null>) {
   const [view, setView] = useState<LogView | null>(null)
-  const [snapshot, setSnapshot] = useState<LogSnapshot>(EMPTY)
+  const [snapshot, setSnapshot] = useState<LogSnapshot>(EMPTY_LOG)
   useEffect(() => {
     const element = host.current
     if (element === null) return
@@ -195,26 +187,10 @@ function useLogView({ client, jobId, attemptNumber }: LogTerminalProps, host: Re
       sight.disconnect()
       made.close()
       setView(null)
-      setSnapshot(EMPTY)
+      setSnapshot(EMPTY_LOG)
     }
   }, [client, jobId, attemptNumber, host])
   return { view, snapshot }
-}
-
-const EMPTY: LogSnapshot = {
-  counts: { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0 },
-  shownLevels: new Set(LOG_LEVELS),
-  lineCount: 0,
-  sizeBytes: 0,
-  earlierBytes: 0,
-  isFull: false,
-  state: { kind: 'opening' },
-  isFollowing: true,
-  newLineCount: 0,
-  isWrapping: true,
-  isLoadingOlder: false,
-  match: null,
-  lastLines: ''
 }
 
 /** A click hides or shows a level; with Shift, or a double click, it alone is shown. */

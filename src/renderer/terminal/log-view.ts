@@ -10,25 +10,50 @@ import { readLogRange } from './read-log-range.ts'
 import { createTerminal, SEARCH_LOOK } from './terminal-look.ts'
 import { TerminalWriter } from './terminal-writer.ts'
 
+/** How the log is shown, and how far it has come. */
+interface LogViewState {
+  shownLevels: ReadonlySet<LogLevel>
+  sizeBytes: number
+  state: FollowState | { readonly kind: 'opening' }
+  isFollowing: boolean
+  /** Lines that came while the reader was elsewhere. */
+  newLineCount: number
+  isWrapping: boolean
+  isLoadingOlder: boolean
+  match: { readonly index: number; readonly count: number } | null
+}
+
 /** What the component shows around the terminal. A new object for every change. */
-export interface LogSnapshot {
+export interface LogSnapshot extends Readonly<LogViewState> {
   readonly counts: Readonly<Record<LogLevel, number>>
-  readonly shownLevels: ReadonlySet<LogLevel>
   readonly lineCount: number
-  readonly sizeBytes: number
   /** Bytes of the log before the first line held. */
   readonly earlierBytes: number
   /** No more older lines can be shown here. */
   readonly isFull: boolean
-  readonly state: FollowState | { readonly kind: 'opening' }
-  readonly isFollowing: boolean
-  /** Lines that came while the reader was elsewhere. */
-  readonly newLineCount: number
-  readonly isWrapping: boolean
-  readonly isLoadingOlder: boolean
-  readonly match: { readonly index: number; readonly count: number } | null
   /** The end of what is shown, for screen readers and tests. */
   readonly lastLines: string
+}
+
+const AT_START: LogViewState = {
+  shownLevels: new Set(LOG_LEVELS),
+  sizeBytes: 0,
+  state: { kind: 'opening' },
+  isFollowing: true,
+  newLineCount: 0,
+  isWrapping: true,
+  isLoadingOlder: false,
+  match: null
+}
+
+/** Before there is a view. */
+export const EMPTY_LOG: LogSnapshot = {
+  ...AT_START,
+  counts: { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0 },
+  lineCount: 0,
+  earlierBytes: 0,
+  isFull: false,
+  lastLines: ''
 }
 
 export interface LogViewOptions {
@@ -63,18 +88,11 @@ export class LogView {
   readonly #search = new SearchAddon({ highlightLimit: 2000 })
   readonly #abort = new AbortController()
   #webgl: WebglAddon | null = null
-  #shownLevels: ReadonlySet<LogLevel> = new Set(LOG_LEVELS)
-  #isWrapping = true
+  readonly #now: LogViewState = { ...AT_START }
   #isNarrow = false
-  #isFollowing = true
-  #isLoadingOlder = false
   #isRewriting = false
   #mustRewrite = false
-  #newLineCount = 0
-  #sizeBytes = 0
-  #state: LogSnapshot['state'] = { kind: 'opening' }
-  #match: LogSnapshot['match'] = null
-  #snapshot: LogSnapshot
+  #snapshot = EMPTY_LOG
   #frame = 0
 
   constructor(options: LogViewOptions) {
@@ -85,11 +103,9 @@ export class LogView {
     this.#writer = new TerminalWriter(this.#terminal)
     this.#terminal.onScroll(() => this.#onScroll())
     this.#terminal.attachCustomKeyEventHandler((event) => this.#passOn(event))
-    this.#search.onDidChangeResults(({ resultIndex, resultCount }) => {
-      this.#match = { index: resultIndex, count: resultCount }
-      this.#changed()
-    })
-    this.#snapshot = this.#makeSnapshot()
+    this.#search.onDidChangeResults(({ resultIndex, resultCount }) =>
+      this.#change({ match: { index: resultIndex, count: resultCount } })
+    )
   }
 
   get snapshot(): LogSnapshot {
@@ -114,10 +130,7 @@ export class LogView {
       attemptNumber: this.#options.attemptNumber,
       tailBytes: FIRST_READ_BYTES,
       onChunk: (chunk) => this.#onChunk(chunk),
-      onState: (state) => {
-        this.#state = state
-        this.#changed()
-      },
+      onState: (state) => this.#change({ state }),
       signal: this.#abort.signal
     })
   }
@@ -138,7 +151,7 @@ export class LogView {
       return
     }
     this.fit()
-    if (this.#webgl !== null || !this.#isWrapping) return
+    if (this.#webgl !== null || !this.#now.isWrapping) return
     try {
       const webgl = new WebglAddon()
       webgl.onContextLoss(() => {
@@ -162,22 +175,17 @@ export class LogView {
       this.#isNarrow = isNarrow
       void this.#rewrite()
     }
-    const columns = this.#isWrapping ? size.cols : Math.max(size.cols, this.#widestShown())
+    const columns = this.#now.isWrapping ? size.cols : Math.max(size.cols, this.#widestShown())
     if (columns === this.#terminal.cols && size.rows === this.#terminal.rows) return
     this.#terminal.resize(columns, size.rows)
-    if (this.#isFollowing) this.#terminal.scrollToBottom()
+    if (this.#now.isFollowing) this.#terminal.scrollToBottom()
   }
 
   follow(isFollowing: boolean): void {
-    this.#isFollowing = isFollowing
-    if (isFollowing) {
-      this.#newLineCount = 0
-      this.#terminal.scrollToBottom()
-    } else if (this.#isAtEnd()) {
-      // xterm follows by itself while it stands at the end: one line up is the smallest place that holds still.
-      this.#terminal.scrollLines(-1)
-    }
-    this.#changed()
+    this.#change({ isFollowing, ...(isFollowing && { newLineCount: 0 }) })
+    if (isFollowing) this.#terminal.scrollToBottom()
+    // xterm follows by itself while it stands at the end: one line up is the smallest place that holds still.
+    else if (this.#isAtEnd()) this.#terminal.scrollLines(-1)
   }
 
   /** Moves the view by a key of the keyboard; false when the key means nothing here. */
@@ -191,16 +199,15 @@ export class LogView {
   }
 
   showLevels(levels: ReadonlySet<LogLevel>): void {
-    this.#shownLevels = levels
+    this.#change({ shownLevels: levels })
     void this.#rewrite()
   }
 
   wrap(isWrapping: boolean): void {
-    this.#isWrapping = isWrapping
+    this.#change({ isWrapping })
     this.setVisible(false)
     this.fit()
     this.setVisible(true)
-    this.#changed()
   }
 
   /** Marks all matches; an empty text takes the marks away. */
@@ -208,14 +215,12 @@ export class LogView {
     if (text === '') {
       this.#search.clearDecorations()
       this.#terminal.clearSelection()
-      this.#match = null
-      this.#changed()
+      this.#change({ match: null })
       return
     }
     const options = { decorations: SEARCH_LOOK, incremental: step === 'first' }
     const isFound = step === 'next' ? this.#search.findNext(text, options) : this.#search.findPrevious(text, options)
-    if (!isFound) this.#match = { index: -1, count: 0 }
-    this.#changed()
+    if (!isFound) this.#change({ match: { index: -1, count: 0 } })
   }
 
   /** Goes to the next line of level ERROR under the top of the view, round to the first one after the last. */
@@ -247,9 +252,8 @@ export class LogView {
   /** The terminal's place is at its top already: read what is before it. */
   async loadOlder(): Promise<void> {
     const end = this.#buffer.firstOffset
-    if (end === null || end === 0 || this.#isLoadingOlder || this.#buffer.isFull) return
-    this.#isLoadingOlder = true
-    this.#changed()
+    if (end === null || end === 0 || this.#now.isLoadingOlder || this.#buffer.isFull) return
+    this.#change({ isLoadingOlder: true })
     try {
       const { logs, jobId, attemptNumber } = this.#options
       const range = { jobId, attemptNumber, start: Math.max(0, end - this.#olderBytes(end)), end }
@@ -262,8 +266,7 @@ export class LogView {
     } catch (error) {
       if (!this.#abort.signal.aborted) this.#options.onError(error)
     } finally {
-      this.#isLoadingOlder = false
-      this.#changed()
+      this.#change({ isLoadingOlder: false })
     }
   }
 
@@ -275,12 +278,11 @@ export class LogView {
   }
 
   async #onChunk(chunk: LogChunk): Promise<void> {
-    this.#sizeBytes = chunk.sizeBytes
     const { lines, startsOver } = this.#buffer.append(chunk)
     const last = chunk.complete ? this.#buffer.finish().lines : []
-    const added = [...lines, ...last].filter(({ level }) => this.#shownLevels.has(level))
-    if (!this.#isFollowing) this.#newLineCount += added.length
-    this.#changed()
+    const added = [...lines, ...last].filter(({ level }) => this.#now.shownLevels.has(level))
+    const newLineCount = this.#now.newLineCount + (this.#now.isFollowing ? 0 : added.length)
+    this.#change({ sizeBytes: chunk.sizeBytes, newLineCount })
     if (startsOver) return this.#rewrite()
     // While the lines are written anew, these are among them.
     if (added.length > 0 && !this.#isRewriting) await this.#writeLines(added)
@@ -289,8 +291,8 @@ export class LogView {
   async #writeLines(lines: readonly LogLine[]): Promise<void> {
     if (lines.length > 0)
       await this.#writer.write(lines.map((line) => `${paintLogLine(line, this.#isNarrow)}\r\n`).join(''))
-    if (!this.#isWrapping) this.fit()
-    if (this.#isFollowing) this.#terminal.scrollToBottom()
+    if (!this.#now.isWrapping) this.fit()
+    if (this.#now.isFollowing) this.#terminal.scrollToBottom()
   }
 
   /** Shows the lines of the chosen levels afresh, in pieces, so that the window stays alive. */
@@ -314,15 +316,15 @@ export class LogView {
       if (!this.#mustRewrite && written >= this.#shownLines().length) break
     }
     this.#isRewriting = false
-    if (this.#isFollowing) this.#terminal.scrollToBottom()
+    if (this.#now.isFollowing) this.#terminal.scrollToBottom()
     // Written anew, the terminal stands at its end, wherever the reader was.
     this.#onScroll()
-    this.#changed()
+    this.#change({})
   }
 
   #shownLines(): readonly LogLine[] {
-    if (this.#shownLevels.size === LOG_LEVELS.length) return this.#buffer.lines
-    return this.#buffer.lines.filter(({ level }) => this.#shownLevels.has(level))
+    if (this.#now.shownLevels.size === LOG_LEVELS.length) return this.#buffer.lines
+    return this.#buffer.lines.filter(({ level }) => this.#now.shownLevels.has(level))
   }
 
   #widestShown(): number {
@@ -346,11 +348,8 @@ export class LogView {
   #onScroll(): void {
     if (this.#isRewriting) return
     const isAtEnd = this.#isAtEnd()
-    if (isAtEnd) this.#newLineCount = 0
-    if (isAtEnd !== this.#isFollowing) {
-      this.#isFollowing = isAtEnd
-      this.#changed()
-    }
+    if (isAtEnd) this.#now.newLineCount = 0
+    if (isAtEnd !== this.#now.isFollowing) this.#change({ isFollowing: isAtEnd })
     if (this.#terminal.buffer.active.viewportY === 0 && !isAtEnd) void this.loadOlder()
   }
 
@@ -360,7 +359,8 @@ export class LogView {
   }
 
   /** One change of the page per frame, however many pieces come. */
-  #changed(): void {
+  #change(change: Partial<LogViewState>): void {
+    Object.assign(this.#now, change)
     if (this.#frame !== 0 || this.#abort.signal.aborted) return
     this.#frame = requestAnimationFrame(() => {
       this.#frame = 0
@@ -371,18 +371,11 @@ export class LogView {
 
   #makeSnapshot(): LogSnapshot {
     return {
+      ...this.#now,
       counts: { ...this.#buffer.counts },
-      shownLevels: this.#shownLevels,
       lineCount: this.#buffer.lines.length,
-      sizeBytes: this.#sizeBytes,
       earlierBytes: this.#buffer.firstOffset ?? 0,
       isFull: this.#buffer.isFull,
-      state: this.#state,
-      isFollowing: this.#isFollowing,
-      newLineCount: this.#newLineCount,
-      isWrapping: this.#isWrapping,
-      isLoadingOlder: this.#isLoadingOlder,
-      match: this.#match,
       lastLines: this.#lastShown().map(plainLogLine).join('\n')
     }
   }
@@ -392,7 +385,7 @@ export class LogView {
     const { lines } = this.#buffer
     for (let at = lines.length - 1; at >= 0 && found.length < LAST_LINES_FOR_READERS; at -= 1) {
       const line = lines[at] as LogLine
-      if (this.#shownLevels.has(line.level)) found.push(line)
+      if (this.#now.shownLevels.has(line.level)) found.push(line)
     }
     return found.reverse()
   }

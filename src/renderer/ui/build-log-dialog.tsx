@@ -5,9 +5,9 @@ import { type UIEvent, useEffect, useLayoutEffect, useRef, useState } from 'reac
 import type { Environment } from '../../shared/contract/index.ts'
 import { useApi } from '../api/api.tsx'
 import { sanitiseLine, withoutColours } from '../terminal/sanitise.ts'
+import { copyLog } from './copy-log.ts'
 import classes from './build-log-dialog.module.css'
 import { StepProgress, EnvironmentStateText, environmentName, pythonWords } from './environment.tsx'
-import { notifyDone, notifyError } from './notify.tsx'
 import { RebuildButton } from './rebuild-button.tsx'
 import { ErrorState } from './states.tsx'
 
@@ -43,11 +43,6 @@ function BuildLog({ environment }: { environment: Environment }) {
   }, [text, isFollowing])
   const onScroll = ({ currentTarget: { scrollTop, clientHeight, scrollHeight } }: UIEvent<HTMLElement>) =>
     setFollowing(scrollTop + clientHeight >= scrollHeight - 24)
-  const copy = () =>
-    void navigator.clipboard.writeText(text).then(
-      () => notifyDone('The log was copied.'),
-      (failure: unknown) => notifyError('Could not copy the log', failure)
-    )
   return (
     <>
       <header className={classes.head}>
@@ -61,7 +56,7 @@ function BuildLog({ environment }: { environment: Environment }) {
         )}
         <RebuildButton environment={environment} />
         <Tooltip label="Copy log">
-          <ActionIcon onClick={copy} disabled={text === ''} aria-label="Copy log">
+          <ActionIcon onClick={() => copyLog(text)} disabled={text === ''} aria-label="Copy log">
             <IconCopy size={16} />
           </ActionIcon>
         </Tooltip>

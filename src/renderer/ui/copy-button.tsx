@@ -15,3 +15,12 @@ export function CopyButton({ value, what }: { value: string; what: string }) {
     </MantineCopyButton>
   )
 }
+
+/** What a machine reads, with the button that copies it. */
+export function CopyText({ value, what }: { value: string; what: string }) {
+  return (
+    <>
+      <span className="mono">{value}</span> <CopyButton value={value} what={what} />
+    </>
+  )
+}

@@ -31,39 +31,31 @@ export const jobs: NounUpdates<'jobs'> = {
     }
     const { list, facets, get, count } = query.jobs
     const { lanes, limits } = query.queue
-    const single =
-      byId.size === 0
-        ? []
-        : [
-            patchPages(
-              list,
-              (data, input) => updateList(data, input as ListInput, byId),
-              (data, input) => lacksRows(data, input as ListInput)
-            ),
-            // What is shown of the job changes at once; its timeline is fetched.
-            patch(
-              get,
-              (data, { id }) => ({ ...data, job: byId.get(id) ?? data.job }),
-              (_data, { id }) => byId.has(id)
-            ),
-            ...refetch(facets)
-          ]
-    const waiting =
-      byLane.size === 0
-        ? []
-        : [
-            patchPages(
-              list,
-              (data) => pagesWithWaiting(data, byLane),
-              () => false
-            )
-          ]
-    const waitingOfOne =
-      byLane.size === 0 ? [] : [patch(get, (data) => ({ ...data, job: withWaiting(data.job, byLane) }))]
+    const ofJobs = [
+      patchPages(
+        list,
+        (data, input) => updateList(data, input as ListInput, byId),
+        (data, input) => lacksRows(data, input as ListInput)
+      ),
+      // What is shown of the job changes at once; its timeline is fetched.
+      patch(
+        get,
+        (data, { id }) => ({ ...data, job: byId.get(id) ?? data.job }),
+        (_data, { id }) => byId.has(id)
+      ),
+      ...refetch(facets)
+    ]
+    const ofLanes = [
+      patchPages(
+        list,
+        (data) => pagesWithWaiting(data, byLane),
+        () => false
+      ),
+      patch(get, (data) => ({ ...data, job: withWaiting(data.job, byLane) }))
+    ]
     return [
-      ...single,
-      ...waiting,
-      ...waitingOfOne,
+      ...(byId.size > 0 ? ofJobs : []),
+      ...(byLane.size > 0 ? ofLanes : []),
       ...(areMany ? refetch(list, facets, get, count, lanes, limits) : [])
     ]
   }

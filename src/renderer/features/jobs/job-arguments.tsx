@@ -2,7 +2,7 @@ import { IconLock } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { type Dependency, type Job, SECRET_MASK } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
-import { CopyButton } from '../../ui/copy-button.tsx'
+import { CopyText } from '../../ui/copy-button.tsx'
 import { describeLimits } from '../../ui/fields/limits.ts'
 import { FieldRow } from '../../ui/panel.tsx'
 import { describeRetry } from '../../ui/fields/retry.ts'
@@ -82,11 +82,11 @@ export function JobArguments({
         )}
         {describeLimits(job.limits) !== null && <FieldRow label="Limits">{describeLimits(job.limits)}</FieldRow>}
         <FieldRow label="Job ID">
-          <span className="mono">{job.id}</span> <CopyButton value={job.id} what="the job ID" />
+          <CopyText value={job.id} what="the job ID" />
         </FieldRow>
         {job.jobid !== job.id && (
           <FieldRow label="Scrapyd job ID">
-            <span className="mono">{job.jobid}</span> <CopyButton value={job.jobid} what="the job ID" />
+            <CopyText value={job.jobid} what="the job ID" />
           </FieldRow>
         )}
       </section>

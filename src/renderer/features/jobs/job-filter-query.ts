@@ -75,19 +75,20 @@ export function termsOfSearch(
   nodes: FilterContext['nodes'],
   schedules: FilterContext['schedules'] = []
 ): FilterTerm[] {
-  const terms: FilterTerm[] = []
-  if (search.status?.length) terms.push({ key: 'status', value: search.status.join(',') })
-  if (search.project !== undefined) terms.push({ key: 'project', value: search.project })
-  if (search.spider !== undefined) terms.push({ key: 'spider', value: search.spider })
-  if (search.node !== undefined)
-    terms.push({ key: 'node', value: nodes.find(({ id }) => id === search.node)?.name ?? search.node })
-  if (search.schedule !== undefined)
-    terms.push({
-      key: 'schedule',
-      value: schedules.find(({ id }) => id === search.schedule)?.name ?? search.schedule
-    })
-  if (search.sinceHours !== undefined) terms.push({ key: 'since', value: formatSince(search.sinceHours) })
-  return terms
+  const nameOf = (known: FilterContext['nodes'], id: string | undefined) =>
+    known.find((each) => each.id === id)?.name ?? id
+  const values: Record<FilterKey, string | undefined> = {
+    status: search.status?.join(',') || undefined,
+    project: search.project,
+    spider: search.spider,
+    node: nameOf(nodes, search.node),
+    schedule: nameOf(schedules, search.schedule),
+    since: search.sinceHours === undefined ? undefined : formatSince(search.sinceHours)
+  }
+  return FILTER_KEYS.flatMap((key) => {
+    const value = values[key]
+    return value === undefined ? [] : [{ key, value }]
+  })
 }
 
 /** A chip as it would be typed. */
@@ -132,14 +133,8 @@ const MAX_VALUE_CHARS = 200
 const HOUR_MS = 3_600_000
 
 const ALIASES: Record<string, FilterKey | undefined> = {
-  status: 'status',
-  state: 'status',
-  outcome: 'status',
-  project: 'project',
-  spider: 'spider',
-  node: 'node',
-  schedule: 'schedule',
-  since: 'since'
+  ...Object.fromEntries(FILTER_KEYS.map((key) => [key, key])),
+  ...{ state: 'status', outcome: 'status' }
 }
 
 /** A key whose value is still to be typed; else key and value, the value quoted or bare. */

@@ -8,7 +8,7 @@ import {
   IconRefresh,
   IconX
 } from '@tabler/icons-react'
-import { memo, useMemo, useState } from 'react'
+import { memo, type ReactNode, useMemo, useState } from 'react'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import type { Job, Placement } from '../../../shared/contract/index.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
@@ -177,19 +177,29 @@ function textOf(asking: Asking, { live, running, unknown }: Groups): string {
   return asking === 'cancel' && waiting > 0 ? `${stop} ${plural(waiting, 'queued job')} will leave the queue.` : stop
 }
 
-function PriorityButton({ queued, onSet }: { queued: readonly Job[]; onSet: (priority: number) => void }) {
+interface PopoverFormProps {
+  /** The button that opens it. */
+  word: string
+  title: string
+  act: string
+  isReady?: boolean
+  onOpen?: () => void
+  onSubmit: () => void
+  children: ReactNode
+}
+
+/** A button that drops down a form of one or two fields. */
+function PopoverForm({ word, title, act, isReady = true, onOpen, onSubmit, children }: PopoverFormProps) {
   const [isOpen, setOpen] = useState(false)
-  const [priority, setPriority] = useState(0)
-  const open = () => {
-    const [first] = queued
-    setPriority(queued.every((job) => job.priority === first?.priority) ? (first?.priority ?? 0) : 0)
-    setOpen(true)
+  const toggle = () => {
+    if (!isOpen) onOpen?.()
+    setOpen(!isOpen)
   }
   return (
-    <Popover opened={isOpen} onChange={setOpen} position="top" shadow="md" zIndex={OVER_NOTICES} trapFocus>
+    <Popover opened={isOpen} onChange={setOpen} position="top" shadow="md" zIndex={OVER_NOTICES} width={290} trapFocus>
       <Popover.Target>
-        <Button rightSection={<IconChevronDown size={13} />} onClick={() => (isOpen ? setOpen(false) : open())}>
-          Priority
+        <Button rightSection={<IconChevronDown size={13} />} onClick={toggle}>
+          {word}
         </Button>
       </Popover.Target>
       <Popover.Dropdown>
@@ -198,18 +208,13 @@ function PriorityButton({ queued, onSet }: { queued: readonly Job[]; onSet: (pri
           onSubmit={(event) => {
             event.preventDefault()
             setOpen(false)
-            onSet(priority)
+            onSubmit()
           }}
         >
-          <NumberInput
-            label={`Priority of ${plural(queued.length, 'queued job')}`}
-            description="Higher runs first. Default: 0"
-            value={priority}
-            onChange={(value) => setPriority(Number(value) || 0)}
-            data-autofocus
-          />
-          <Button type="submit" variant="filled">
-            Set
+          <span className="dim">{title}</span>
+          {children}
+          <Button type="submit" variant="filled" disabled={!isReady}>
+            {act}
           </Button>
         </form>
       </Popover.Dropdown>
@@ -217,78 +222,80 @@ function PriorityButton({ queued, onSet }: { queued: readonly Job[]; onSet: (pri
   )
 }
 
-function MoveButton({
-  queued,
-  nodes,
-  onMove
-}: {
+function PriorityButton({ queued, onSet }: { queued: readonly Job[]; onSet: (priority: number) => void }) {
+  const [priority, setPriority] = useState(0)
+  const showShared = () => {
+    const [first] = queued
+    setPriority(queued.every((job) => job.priority === first?.priority) ? (first?.priority ?? 0) : 0)
+  }
+  const title = `Priority of ${plural(queued.length, 'queued job')}`
+  return (
+    <PopoverForm word="Priority" title={title} act="Set priority" onOpen={showShared} onSubmit={() => onSet(priority)}>
+      <NumberInput
+        aria-label={title}
+        description="Higher runs first. Default: 0"
+        value={priority}
+        onChange={(value) => setPriority(Number(value) || 0)}
+        data-autofocus
+      />
+    </PopoverForm>
+  )
+}
+
+interface MoveButtonProps {
   queued: readonly Job[]
   nodes: JobMarksBarProps['nodes']
   onMove: (placement: Placement, where: string) => void
-}) {
-  const [isOpen, setOpen] = useState(false)
+}
+
+function MoveButton({ queued, nodes, onMove }: MoveButtonProps) {
   const [kind, setKind] = useState<'any' | 'tags' | 'node'>('node')
   const [nodeId, setNodeId] = useState<string | null>(null)
   const [tags, setTags] = useState<string[]>([])
   const node = nodes.find(({ id }) => id === nodeId)
   const move = () => {
-    setOpen(false)
     if (kind === 'any') onMove({ nodeId: null, tags: [] }, 'any node')
     else if (kind === 'tags') onMove({ nodeId: null, tags }, `nodes with ${tags.map((tag) => `#${tag}`).join(' ')}`)
     else if (node !== undefined) onMove({ nodeId: node.id, tags: [] }, node.name)
   }
-  const isReady = kind === 'any' || (kind === 'tags' ? tags.length > 0 : node !== undefined)
   return (
-    <Popover opened={isOpen} onChange={setOpen} position="top" shadow="md" zIndex={OVER_NOTICES} width={290} trapFocus>
-      <Popover.Target>
-        <Button rightSection={<IconChevronDown size={13} />} onClick={() => setOpen(!isOpen)}>
-          Move
-        </Button>
-      </Popover.Target>
-      <Popover.Dropdown>
-        <form
-          className={classes.popover}
-          onSubmit={(event) => {
-            event.preventDefault()
-            if (isReady) move()
-          }}
-        >
-          <span className="dim">Placement of {plural(queued.length, 'queued job')}</span>
-          <SegmentedControl
-            aria-label="Where"
-            value={kind}
-            onChange={(value) => setKind(value as typeof kind)}
-            data={optionsOf({ node: 'One node', tags: 'By tag', any: 'Any node' })}
-          />
-          {kind === 'node' && (
-            <Select
-              aria-label="Node"
-              placeholder="Choose a node"
-              searchable
-              limit={100}
-              value={nodeId}
-              onChange={setNodeId}
-              data={nodes.map(({ id, name }) => ({ value: id, label: name }))}
-              comboboxProps={{ withinPortal: false }}
-            />
-          )}
-          {kind === 'tags' && (
-            <MultiSelect
-              aria-label="Tags"
-              placeholder={tags.length === 0 ? 'All of these tags' : undefined}
-              searchable
-              hidePickedOptions
-              value={tags}
-              onChange={setTags}
-              data={[...new Set(nodes.flatMap((each) => each.tags))].sort()}
-              comboboxProps={{ withinPortal: false }}
-            />
-          )}
-          <Button type="submit" variant="filled" disabled={!isReady}>
-            Move {formatCount(queued.length)}
-          </Button>
-        </form>
-      </Popover.Dropdown>
-    </Popover>
+    <PopoverForm
+      word="Move"
+      title={`Placement of ${plural(queued.length, 'queued job')}`}
+      act={`Move ${plural(queued.length, 'job')}`}
+      isReady={kind === 'any' || (kind === 'tags' ? tags.length > 0 : node !== undefined)}
+      onSubmit={move}
+    >
+      <SegmentedControl
+        aria-label="Where"
+        value={kind}
+        onChange={setKind}
+        data={optionsOf({ node: 'One node', tags: 'By tag', any: 'Any node' })}
+      />
+      {kind === 'node' && (
+        <Select
+          aria-label="Node"
+          placeholder="Choose a node"
+          searchable
+          limit={100}
+          value={nodeId}
+          onChange={setNodeId}
+          data={nodes.map(({ id, name }) => ({ value: id, label: name }))}
+          comboboxProps={{ withinPortal: false }}
+        />
+      )}
+      {kind === 'tags' && (
+        <MultiSelect
+          aria-label="Tags"
+          placeholder={tags.length === 0 ? 'All of these tags' : undefined}
+          searchable
+          hidePickedOptions
+          value={tags}
+          onChange={setTags}
+          data={[...new Set(nodes.flatMap((each) => each.tags))].sort()}
+          comboboxProps={{ withinPortal: false }}
+        />
+      )}
+    </PopoverForm>
   )
 }

@@ -6,7 +6,7 @@ import { useState } from 'react'
 import type { Node, NodeMode } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
-import { CopyButton } from '../../ui/copy-button.tsx'
+import { CopyText } from '../../ui/copy-button.tsx'
 import { notifyError } from '../../ui/notify.tsx'
 import { formatCpuShare, formatMemory, plural } from '../../ui/numbers.ts'
 import { pythonWords, StartModeText } from '../../ui/environment.tsx'
@@ -166,7 +166,7 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
         <>
           <FieldRow label="Address">
             <span className={classes.address}>
-              <span className="mono">{node.url}</span> <CopyButton value={node.url} what="the address" />
+              <CopyText value={node.url} what="the address" />
             </span>
           </FieldRow>
           <FieldRow label="Authentication">
@@ -288,7 +288,7 @@ function LocalPython({ python }: Pick<Node, 'python'>) {
       <FieldRow label="Python">{pythonWords(python)}</FieldRow>
       <FieldRow label="Path">
         <span className={classes.address}>
-          <span className="mono">{python.path}</span> <CopyButton value={python.path} what="the path" />
+          <CopyText value={python.path} what="the path" />
         </span>
       </FieldRow>
       <FieldRow label="Start mode">

@@ -1,11 +1,12 @@
-import { Button, TextInput } from '@mantine/core'
-import { IconPlus, IconSearch, IconServer2 } from '@tabler/icons-react'
+import { Button } from '@mantine/core'
+import { IconPlus, IconServer2 } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useMemo, useRef, useState } from 'react'
 import type { Node } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
+import { FilterBox } from '../../ui/filter-box.tsx'
 import { joinFacts } from '../../ui/join-facts.ts'
 import { plural } from '../../ui/numbers.ts'
 import { ScreenHead } from '../../ui/panel.tsx'
@@ -29,6 +30,8 @@ export function NodesScreen() {
   const filterBox = useRef<HTMLInputElement>(null)
   const open = (node: Node | null) =>
     void navigate({ search: (old) => ({ ...old, node: node?.id, log: undefined }), replace: openId !== undefined })
+  const setGroup = (next: string | undefined) =>
+    void navigate({ search: (old) => ({ ...old, group: next }), replace: true })
   const setAdding = (adding: boolean) => void navigate({ search: (old) => ({ ...old, add: adding || undefined }) })
   useKeys('Nodes', [
     { key: '/', label: 'Filter', run: () => filterBox.current?.focus() },
@@ -45,19 +48,13 @@ export function NodesScreen() {
     <>
       <div className={classes.head}>
         <ScreenHead title="Nodes" note={nodes.data && fleetWords(nodes.data.nodes)}>
-          <TextInput
-            ref={filterBox}
-            className={classes.filter}
+          <FilterBox
+            label="Filter nodes"
             placeholder="Name, address, tag, state"
-            aria-label="Filter nodes"
-            leftSection={<IconSearch size={14} />}
             value={filter}
-            onChange={(event) => setFilter(event.currentTarget.value)}
-            onKeyDown={(event) => {
-              if (event.key !== 'Escape') return
-              setFilter('')
-              event.currentTarget.blur()
-            }}
+            onChange={setFilter}
+            onClear={() => setFilter('')}
+            inputRef={filterBox}
           />
           <SourcesLink />
           <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => setAdding(true)}>
@@ -73,12 +70,7 @@ export function NodesScreen() {
               size="compact-xs"
               variant={group === name ? 'light' : 'default'}
               aria-pressed={group === name}
-              onClick={() =>
-                void navigate({
-                  search: (old) => ({ ...old, group: group === name ? undefined : name }),
-                  replace: true
-                })
-              }
+              onClick={() => setGroup(group === name ? undefined : name)}
             >
               {name}
               <span className="faint">&nbsp;{count}</span>
@@ -115,7 +107,7 @@ export function NodesScreen() {
                       <Button
                         onClick={() => {
                           setFilter('')
-                          void navigate({ search: (old) => ({ ...old, group: undefined }), replace: true })
+                          setGroup(undefined)
                         }}
                       >
                         Clear filter

@@ -16,3 +16,8 @@ export function LastRun({ job }: { job: Job | undefined }) {
     </Link>
   )
 }
+
+/** Of jobs that stand newest first, the first of each name. */
+export function newestBy(jobs: readonly Job[] | undefined, nameOf: (job: Job) => string): ReadonlyMap<string, Job> {
+  return new Map(jobs?.toReversed().map((job) => [nameOf(job), job]))
+}

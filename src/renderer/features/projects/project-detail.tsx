@@ -3,7 +3,7 @@ import { IconAdjustments, IconPlayerPause, IconPlayerPlay, IconX } from '@tabler
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
-import type { Job, Project, Version } from '../../../shared/contract/index.ts'
+import type { Project, Version } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { openRunDialog } from '../../state/run-dialog.ts'
 import { notifyError } from '../../ui/notify.tsx'
@@ -13,7 +13,7 @@ import { describeRetry } from '../../ui/fields/retry.ts'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { DeleteDialog } from './delete-dialog.tsx'
 import { DeployDialog } from './deploy-dialog.tsx'
-import { LastRun } from './last-run.tsx'
+import { LastRun, newestBy } from './last-run.tsx'
 import classes from './projects.module.css'
 import { latestOf } from './compare-versions.ts'
 import { LocalSettings } from './local-settings.tsx'
@@ -145,11 +145,7 @@ function QueueFacts({ project: { settings } }: { project: Project }) {
 function Spiders({ project, version }: { project: Project; version: Version | undefined }) {
   const api = useApi()
   const jobs = useQuery(api.query.jobs.list.queryOptions({ input: { project: project.name, limit: 300 } })).data?.jobs
-  const last = useMemo(() => {
-    const newest = new Map<string, Job>()
-    for (const job of jobs ?? []) if (!newest.has(job.spider)) newest.set(job.spider, job)
-    return newest
-  }, [jobs])
+  const last = useMemo(() => newestBy(jobs, ({ spider }) => spider), [jobs])
   const spiders = version?.spiders ?? null
   const run = (names: readonly string[]) => openRunDialog({ project: project.name, spiders: [...names] })
   return (

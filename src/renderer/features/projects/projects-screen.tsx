@@ -7,6 +7,7 @@ import type { Job, Node, Project, ProjectName } from '../../../shared/contract/i
 import { useApi } from '../../api/api.tsx'
 import { claimFiles, useDroppedFiles } from '../../state/dropped-files.ts'
 import { useKeys } from '../../state/keys.ts'
+import { FilePicker } from '../../ui/file-picker.tsx'
 import { formatCount } from '../../ui/numbers.ts'
 import { ScreenHead } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
@@ -14,7 +15,7 @@ import { RelativeTime } from '../../ui/time.tsx'
 import type { Column } from '../../ui/table/column.ts'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { latestOf, spreadOf } from './compare-versions.ts'
-import { LastRun } from './last-run.tsx'
+import { LastRun, newestBy } from './last-run.tsx'
 import { planUploads, type UploadPlans } from './plan-upload.ts'
 import { ProjectDetail } from './project-detail.tsx'
 import classes from './projects.module.css'
@@ -39,6 +40,7 @@ export function ProjectsScreen() {
     { key: 'Escape', label: 'Close project', run: () => open(undefined) }
   ])
   const picker = useRef<HTMLInputElement>(null)
+  const folderPicker = useRef<HTMLInputElement>(null)
   // A project that changes comes at the end of the cached list; on the screen each keeps its place.
   const byName = useMemo(
     () => (projects.data?.projects ?? []).toSorted((left, right) => left.name.localeCompare(right.name)),
@@ -59,22 +61,24 @@ export function ProjectsScreen() {
             title="Projects"
             note={search.project === undefined ? 'drop an egg or a folder with scrapy.cfg into this window' : undefined}
           >
-            <PickFolderButton onFiles={offerUploads} />
+            <Button
+              aria-label="Choose folder"
+              title="Folder with scrapy.cfg. Scrapdeck builds the egg."
+              onClick={() => folderPicker.current?.click()}
+            >
+              Folder…
+            </Button>
             {uploadButton}
           </ScreenHead>
         </div>
-        <input
-          ref={picker}
-          type="file"
-          hidden
-          multiple
+        <FilePicker
+          label="Egg or zip files to deploy"
           accept=".egg,.zip"
-          aria-label="Egg or zip files to deploy"
-          onChange={(event) => {
-            offerUploads([...(event.target.files ?? [])])
-            event.target.value = ''
-          }}
+          multiple
+          onFiles={offerUploads}
+          inputRef={picker}
         />
+        <FilePicker label="Folder of a Scrapy project" onFiles={offerUploads} inputRef={folderPicker} />
         <QueryState query={projects} what="the projects">
           {() => (
             <VirtualTable
@@ -190,11 +194,7 @@ const formatKnown = (count: number | undefined) =>
 function useLastJobs(): ReadonlyMap<string, Job> {
   const api = useApi()
   const jobs = useQuery(api.query.jobs.list.queryOptions({ input: { limit: 300 } })).data?.jobs
-  return useMemo(() => {
-    const last = new Map<string, Job>()
-    for (const job of jobs ?? []) if (!last.has(job.project)) last.set(job.project, job)
-    return last
-  }, [jobs])
+  return useMemo(() => newestBy(jobs, ({ project }) => project), [jobs])
 }
 
 /** What was dropped anywhere in the window, or chosen here, made ready for the upload dialog. */
@@ -209,33 +209,4 @@ function useUploads(): [UploadPlans | null, (files: readonly File[] | null) => v
     if (dropped.length > 0) void planUploads(claimFiles()).then(setUploads)
   }, [dropped])
   return [uploads, offer]
-}
-
-function PickFolderButton({ onFiles }: { onFiles: (files: readonly File[]) => void }) {
-  const input = useRef<HTMLInputElement>(null)
-  return (
-    <>
-      <Button
-        aria-label="Choose folder"
-        title="Folder with scrapy.cfg. Scrapdeck builds the egg."
-        onClick={() => input.current?.click()}
-      >
-        Folder…
-      </Button>
-      <input
-        ref={(element) => {
-          // React knows no such attribute; every browser we run in does.
-          element?.setAttribute('webkitdirectory', '')
-          input.current = element
-        }}
-        type="file"
-        hidden
-        aria-label="Folder of a Scrapy project"
-        onChange={(event) => {
-          onFiles([...(event.target.files ?? [])])
-          event.target.value = ''
-        }}
-      />
-    </>
-  )
 }

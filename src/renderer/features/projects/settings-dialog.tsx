@@ -5,6 +5,7 @@ import type { Project, ProjectSettings } from '../../../shared/contract/index.ts
 import { useApi } from '../../api/api.tsx'
 import { useDropTarget } from '../../state/dropped-files.ts'
 import { type Fields, useFormOf } from '../../ui/fields/form-of-schema.ts'
+import { FilePicker } from '../../ui/file-picker.tsx'
 import { LimitsFields } from '../../ui/fields/limits-fields.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { RetryFields } from '../../ui/fields/retry-fields.tsx'
@@ -164,17 +165,7 @@ function Requirements({ fields, refusal }: { fields: Fields<SettingsTexts['pytho
             ? plural(requirementCount(text), 'requirement')
             : 'or drop a file into the window'}
         </span>
-        <input
-          ref={picker}
-          type="file"
-          hidden
-          accept=".txt,.in,text/plain"
-          aria-label="Requirements file"
-          onChange={(event) => {
-            readFiles([...(event.target.files ?? [])])
-            event.target.value = ''
-          }}
-        />
+        <FilePicker label="Requirements file" accept=".txt,.in,text/plain" onFiles={readFiles} inputRef={picker} />
       </div>
     </>
   )

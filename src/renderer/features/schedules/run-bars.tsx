@@ -1,31 +1,19 @@
 import type { Firing } from '../../../shared/contract/index.ts'
 import { formatRuntime } from '../../../shared/time.ts'
 import { plural } from '../../ui/numbers.ts'
-import type { Tone } from '../../ui/status.tsx'
 import { formatInstant } from '../../ui/time.tsx'
+import { firingWords, RUN_LOOKS } from './run-look.tsx'
+import { lookOf } from './run-outcome.ts'
 import classes from './run-bars.module.css'
 
-export const BARS = 30
+const BARS = 30
 const BAR_PX = 4
 const STEP_PX = 5
 const HEIGHT_PX = 20
 /** Below the line, where what went wrong has its mark: colour is not the only sign. */
 const FOOT_PX = 4
 
-/** What became of a moment, in one word. */
-export function firingWord({ state, outcome }: Firing): string {
-  if (state !== 'fired') return state === 'failed' ? 'could not run' : state
-  return outcome === 'live' ? 'running' : (outcome ?? 'fired')
-}
-
-export function firingTone(firing: Firing): Tone {
-  if (firing.state === 'missed' || firing.state === 'failed') return 'bad'
-  if (firing.state === 'skipped') return 'wait'
-  const tones = { live: 'run', succeeded: 'ok', failed: 'bad', cancelled: 'off', lost: 'lost' } as const
-  return firing.outcome === null ? 'off' : tones[firing.outcome]
-}
-
-/** The last moments of a schedule, oldest left: colour is the outcome, height the duration; hollow where nothing ran. */
+/** The last moments of a schedule, oldest left: colour is the outcome, height the duration; hollow: nothing ran. */
 export function RunBars({ firings }: { firings: readonly Firing[] }) {
   const shown = firings.slice(0, BARS).reverse()
   if (shown.length === 0) return <span className="faint">not run yet</span>
@@ -53,7 +41,7 @@ export function RunBars({ firings }: { firings: readonly Firing[] }) {
         const share = Math.sqrt((firing.durationMs ?? (firing.outcome === 'live' ? longest / 2 : 0)) / longest)
         const height = ran ? Math.max(3, Math.round(room * share)) : 8
         const x = (BARS - shown.length + index) * STEP_PX
-        const tone = firingTone(firing)
+        const { tone } = RUN_LOOKS[lookOf(firing)]
         const isTrouble = tone === 'bad' || tone === 'lost'
         return (
           <g key={firing.id} className={`tone-${tone}`}>
@@ -83,12 +71,11 @@ export function RunBars({ firings }: { firings: readonly Firing[] }) {
 
 function firingInWords(firing: Firing): string {
   const took = firing.durationMs === null ? '' : ` in ${formatRuntime(firing.durationMs)}`
-  const times = firing.count > 1 ? ` × ${firing.count}` : ''
-  return `${formatInstant(firing.nominalMs)}: ${firingWord(firing)}${times}${took}${firing.text === '' ? '' : ` – ${firing.text}`}`
+  const text = firing.text === '' ? '' : ` – ${firing.text}`
+  return `${formatInstant(firing.nominalMs)}: ${firingWords(firing)}${took}${text}`
 }
 
 function barsInWords(firings: readonly Firing[]): string {
-  const counts = new Map<string, number>()
-  for (const firing of firings) counts.set(firingWord(firing), (counts.get(firingWord(firing)) ?? 0) + 1)
-  return `Last ${plural(firings.length, 'run')}: ${[...counts].map(([word, count]) => `${count} ${word}`).join(', ')}`
+  const byWord = Map.groupBy(firings, (firing) => RUN_LOOKS[lookOf(firing)].word)
+  return `Last ${plural(firings.length, 'run')}: ${[...byWord].map(([word, { length }]) => `${length} ${word}`).join(', ')}`
 }

@@ -1,6 +1,6 @@
-import { Button, TextInput } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { useDebouncedCallback } from '@mantine/hooks'
-import { IconCalendarTime, IconPlus, IconSearch } from '@tabler/icons-react'
+import { IconCalendarTime, IconPlus } from '@tabler/icons-react'
 import { keepPreviousData, skipToken, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef, useState } from 'react'
@@ -8,6 +8,7 @@ import type { Schedule } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
 import { useKeys } from '../../state/keys.ts'
+import { FilterBox } from '../../ui/filter-box.tsx'
 import { joinFacts } from '../../ui/join-facts.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { DetailPane, ScreenHead } from '../../ui/panel.tsx'
@@ -106,22 +107,16 @@ function ScheduleList() {
     <>
       <div className={classes.head}>
         <ScreenHead title="Schedules" views={<SchedulesTabs />} note={list.data && countWords(rows, total)}>
-          <TextInput
-            ref={filterBox}
-            className={classes.filter}
+          <FilterBox
+            label="Filter schedules"
             placeholder="Name, project, spider"
-            aria-label="Filter schedules"
-            leftSection={<IconSearch size={14} />}
             value={typed}
-            onChange={(event) => {
-              setTyped(event.currentTarget.value)
-              ask(event.currentTarget.value)
+            onChange={(value) => {
+              setTyped(value)
+              ask(value)
             }}
-            onKeyDown={(event) => {
-              if (event.key !== 'Escape') return
-              clear()
-              event.currentTarget.blur()
-            }}
+            onClear={clear}
+            inputRef={filterBox}
           />
           <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => edit('new')}>
             New schedule

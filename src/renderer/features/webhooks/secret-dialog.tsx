@@ -1,7 +1,7 @@
 import { Button, Modal } from '@mantine/core'
 import type { Webhook } from '../../../shared/contract/index.ts'
 import { DialogFoot, DialogText } from '../../ui/dialog.tsx'
-import { CopyButton } from '../../ui/copy-button.tsx'
+import { CopyText } from '../../ui/copy-button.tsx'
 import classes from './webhooks.module.css'
 
 /** Shown once: afterwards only the engine knows it. */
@@ -20,8 +20,7 @@ export function SecretDialog(props: { webhook: Webhook; secret: string; isNew: b
         shown again.
       </DialogText>
       <div className={classes.secret}>
-        <span className="mono">{secret}</span>
-        <CopyButton value={secret} what="the secret" />
+        <CopyText value={secret} what="the secret" />
       </div>
       <DialogFoot>
         <Button variant="filled" onClick={onClose}>

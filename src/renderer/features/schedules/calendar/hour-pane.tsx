@@ -6,7 +6,7 @@ import { formatAge, formatRuntime } from '../../../../shared/time.ts'
 import classes from './calendar.module.css'
 import { PaneHead } from '../pane-head.tsx'
 import { jitterMsOf } from '../load/spread.ts'
-import { RUN_LOOKS, RunIcon } from './run-look.tsx'
+import { RUN_LOOKS, RunIcon } from '../run-look.tsx'
 import { daysOfWeek, type Run } from './week.ts'
 import { dayWords, timeWords } from './week-words.ts'
 

@@ -1,6 +1,6 @@
 import { formatCount, plural } from '../../../ui/numbers.ts'
 import classes from './calendar.module.css'
-import { RUN_LOOKS } from './run-look.tsx'
+import { RUN_LOOKS } from '../run-look.tsx'
 import type { OftenRow } from './week.ts'
 
 /** A day of a schedule that runs often: a bar an hour, coloured by the worst in it. */

@@ -1,4 +1,5 @@
 import type { Firing, Schedule } from '../../../../shared/contract/index.ts'
+import { lookOf, type RunLook } from '../run-outcome.ts'
 
 /** One run of a schedule in the week that is shown: one that has been decided, or one to come. */
 export interface Run {
@@ -10,17 +11,6 @@ export interface Run {
   /** null: it is to come. */
   readonly firing: Firing | null
 }
-export type RunLook =
-  | 'ahead'
-  | 'live'
-  | 'succeeded'
-  | 'failed'
-  | 'cancelled'
-  | 'lost'
-  | 'skipped'
-  | 'missed'
-  | 'refused'
-
 /** A calendar day of the zone that is shown: 23 or 25 hours long where clocks change. */
 export interface Day {
   readonly startMs: number
@@ -100,11 +90,6 @@ export function mergeRuns(
   }
   const nameOf = ({ scheduleId }: Run) => schedules.get(scheduleId)?.name ?? scheduleId
   return runs.sort((left, right) => left.atMs - right.atMs || nameOf(left).localeCompare(nameOf(right)))
-}
-
-function lookOf({ state, outcome }: Firing): RunLook {
-  if (state === 'failed') return 'refused'
-  return state === 'fired' ? (outcome ?? 'live') : state
 }
 
 /** Puts runs into days and hours; those of schedules that run often into rows of their own. */

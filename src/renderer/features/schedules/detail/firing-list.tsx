@@ -9,8 +9,8 @@ import { optionsOf } from '../../../ui/fields/options.ts'
 import { plural } from '../../../ui/numbers.ts'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
 import { formatInstant } from '../../../ui/time.tsx'
-import { FiringIcon } from '../firing-icon.tsx'
-import { firingWord } from '../run-bars.tsx'
+import { firingWords, RunIcon } from '../run-look.tsx'
+import { lookOf } from '../run-outcome.ts'
 import { formatMoment } from '../zoned-time.ts'
 import classes from './firing-list.module.css'
 
@@ -89,10 +89,10 @@ function FiringRow({ firing, zone, nowMs }: { firing: Firing; zone: string; nowM
   // Of what ran as it should have, the word above says it all.
   const isLate = firing.reason === 'caught_up' || firing.reason === 'buffered'
   const isTold = firing.text !== '' && (firing.state !== 'fired' || isLate)
-  const text = firingWord(firing) + (firing.count > 1 ? ` × ${firing.count}` : '')
+  const text = firingWords(firing)
   return (
     <li>
-      <FiringIcon firing={firing} />
+      <RunIcon look={lookOf(firing)} size={14} />
       <time dateTime={new Date(firing.nominalMs).toISOString()} title={`Fired ${formatInstant(firing.atMs)}`}>
         {formatMoment(firing.reason === 'run_now' ? wholeMinute(firing.nominalMs) : firing.nominalMs, zone, nowMs)}
       </time>

@@ -12,8 +12,8 @@ import { EmptyState, QueryState } from '../../../ui/states.tsx'
 import { formatInstant, RelativeTime } from '../../../ui/time.tsx'
 import type { Column } from '../../../ui/table/column.ts'
 import { VirtualTable } from '../../../ui/table/virtual-table.tsx'
-import { FiringIcon } from '../firing-icon.tsx'
-import { firingTone, firingWord } from '../run-bars.tsx'
+import { firingWords, RUN_LOOKS, RunIcon } from '../run-look.tsx'
+import { lookOf } from '../run-outcome.ts'
 import { ZoneText } from '../schedule-columns.tsx'
 import { SchedulesTabs } from '../schedules-tabs.tsx'
 import classes from '../schedules-screen.module.css'
@@ -100,7 +100,6 @@ export function MissedScreen() {
   )
 }
 
-const whatWord = (firing: Firing) => firingWord(firing) + (firing.count > 1 ? ` × ${firing.count}` : '')
 const whyWords = ({ text, reason }: Firing) => (text === '' ? reason : text)
 
 /** On a phone: all of it in one column, the reason below. */
@@ -113,8 +112,8 @@ function narrowColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
       cell: (firing) => (
         <span className={classes.missed}>
           <span className={classes.name}>
-            <span className={`tone-${firingTone(firing)}`} title={whatWord(firing)}>
-              <FiringIcon firing={firing} />
+            <span title={firingWords(firing)}>
+              <RunIcon look={lookOf(firing)} size={14} />
             </span>
             <strong className="ellipsis">{nameOf(firing.scheduleId)}</strong>
             {firing.count > 1 && <span className="dim">× {firing.count}</span>}
@@ -137,9 +136,9 @@ function missedColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
       width: '124px',
       sortBy: ({ state }) => state,
       cell: (firing) => (
-        <span className={`${classes.name} tone-${firingTone(firing)}`}>
-          <FiringIcon firing={firing} />
-          {whatWord(firing)}
+        <span className={`${classes.name} tone-${RUN_LOOKS[lookOf(firing)].tone}`}>
+          <RunIcon look={lookOf(firing)} size={14} />
+          {firingWords(firing)}
         </span>
       )
     },

@@ -9,20 +9,21 @@ import {
   IconPlayerSkipForwardFilled,
   IconX
 } from '@tabler/icons-react'
-import type { Tone } from '../../../ui/status.tsx'
-import type { RunLook } from './week.ts'
+import type { Firing } from '../../../shared/contract/index.ts'
+import type { Tone } from '../../ui/status.tsx'
+import { lookOf, type RunLook } from './run-outcome.ts'
 
 /** Colour, shape and word of what became of a run: each of the three tells it alone. */
 export const RUN_LOOKS: Record<RunLook, { tone: Tone; Icon: typeof IconCheck; word: string }> = {
   ahead: { tone: 'off', Icon: IconCircleDashed, word: 'upcoming' },
-  live: { tone: 'run', Icon: IconCircleFilled, word: 'live' },
+  live: { tone: 'run', Icon: IconCircleFilled, word: 'running' },
   succeeded: { tone: 'ok', Icon: IconCheck, word: 'succeeded' },
   failed: { tone: 'bad', Icon: IconX, word: 'failed' },
   cancelled: { tone: 'off', Icon: IconBan, word: 'cancelled' },
   lost: { tone: 'lost', Icon: IconHelp, word: 'lost' },
-  skipped: { tone: 'off', Icon: IconPlayerSkipForwardFilled, word: 'skipped' },
+  skipped: { tone: 'wait', Icon: IconPlayerSkipForwardFilled, word: 'skipped' },
   missed: { tone: 'bad', Icon: IconClockX, word: 'missed' },
-  refused: { tone: 'bad', Icon: IconAlertTriangleFilled, word: 'no job' }
+  refused: { tone: 'bad', Icon: IconAlertTriangleFilled, word: 'could not run' }
 }
 
 export function RunIcon({ look, size = 12 }: { look: RunLook; size?: number }) {
@@ -30,3 +31,7 @@ export function RunIcon({ look, size = 12 }: { look: RunLook; size?: number }) {
   const drawn = look === 'live' ? size - 3 : size
   return <Icon className={`tone-${tone}`} size={drawn} stroke={2.4} role="img" aria-label={word} />
 }
+
+/** `missed × 3` */
+export const firingWords = (firing: Firing): string =>
+  RUN_LOOKS[lookOf(firing)].word + (firing.count > 1 ? ` × ${firing.count}` : '')

@@ -1,0 +1,34 @@
+import type { RefObject } from 'react'
+
+interface FilePickerProps {
+  /** What it picks: `Requirements file`. */
+  label: string
+  /** Absent: a whole folder. */
+  accept?: string
+  multiple?: boolean
+  onFiles: (files: readonly File[]) => void
+  /** A button clicks it. */
+  inputRef: RefObject<HTMLInputElement | null>
+}
+
+/** The hidden field behind a button that picks files; the same files can be picked again. */
+export function FilePicker({ label, accept, multiple = false, onFiles, inputRef }: FilePickerProps) {
+  return (
+    <input
+      ref={(element) => {
+        // React knows no such attribute; every browser we run in does.
+        if (accept === undefined) element?.setAttribute('webkitdirectory', '')
+        inputRef.current = element
+      }}
+      type="file"
+      hidden
+      multiple={multiple}
+      accept={accept}
+      aria-label={label}
+      onChange={(event) => {
+        onFiles([...(event.target.files ?? [])])
+        event.target.value = ''
+      }}
+    />
+  )
+}

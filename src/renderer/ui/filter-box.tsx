@@ -1,0 +1,35 @@
+import { TextInput } from '@mantine/core'
+import { IconSearch } from '@tabler/icons-react'
+import type { RefObject } from 'react'
+import classes from './filter-box.module.css'
+
+interface FilterBoxProps {
+  /** `Filter nodes` */
+  label: string
+  /** What it looks into. */
+  placeholder: string
+  value: string
+  onChange: (value: string) => void
+  onClear: () => void
+  inputRef: RefObject<HTMLInputElement | null>
+}
+
+/** Narrows the table of a screen as somebody types; Esc empties and leaves it. */
+export function FilterBox({ label, placeholder, value, onChange, onClear, inputRef }: FilterBoxProps) {
+  return (
+    <TextInput
+      ref={inputRef}
+      className={classes.box}
+      placeholder={placeholder}
+      aria-label={label}
+      leftSection={<IconSearch size={14} />}
+      value={value}
+      onChange={(event) => onChange(event.currentTarget.value)}
+      onKeyDown={(event) => {
+        if (event.key !== 'Escape') return
+        onClear()
+        event.currentTarget.blur()
+      }}
+    />
+  )
+}
