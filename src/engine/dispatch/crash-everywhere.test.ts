@@ -13,10 +13,11 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from '../testing/temp
 import { openTemporaryStore } from '../testing/temporary-store.ts'
 
 /**
- * One story of six jobs on two nodes, told again and again: each time the engine dies at another of its calls to the store or
- * to a node, and a new one takes over. What the nodes executed is the truth that everything is held against.
+ * One story of six jobs on two nodes, told again and again: each time the engine dies at another of its calls to the
+ * store or to a node, and a new one takes over. What the nodes executed is the truth that everything is held against.
  *
- * CRASH_EVERYWHERE=all (or npm run test:long) dies at every call, else most calls that only look are left out; CRASH_SEED=n gives other stories.
+ * CRASH_EVERYWHERE=all (or npm run test:long) dies at every call, else most calls that only look are left out;
+ * CRASH_SEED=n gives other stories.
  */
 const IS_LONG = isLong || process.env['CRASH_EVERYWHERE'] === 'all'
 const SEED = Number(process.env['CRASH_SEED'] ?? 1)

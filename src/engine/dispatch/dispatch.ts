@@ -76,7 +76,7 @@ export class Dispatch implements FleetFollower {
     fleet.setFollower(this)
   }
 
-  /** `waiting`: jobs of these lanes wait for something else than before. `laneGone`: no job is queued there any more. */
+  /** `waiting`: jobs of these lanes wait for another reason now. `laneGone`: a lane has no queued jobs any more. */
   get events(): Dispatcher['events'] {
     return this.#dispatcher.events
   }
@@ -129,7 +129,7 @@ export class Dispatch implements FleetFollower {
     }
   }
 
-  /** Sends this one signal to the jobs that run, and nothing after it. `isCancel`: their rows say that a cancel was asked. */
+  /** Sends one signal to jobs that run, and nothing after it. `isCancel`: their rows say that a cancel was asked. */
   signal(jobIds: JobId[], signal: NodeSignal, { isCancel }: { isCancel: boolean }): void {
     const { live } = this.#context
     for (const jobId of jobIds) {
@@ -140,7 +140,7 @@ export class Dispatch implements FleetFollower {
     }
   }
 
-  /** Gives up live attempts of these jobs whose node does not answer, and queues the jobs again; returns those that were. */
+  /** Gives up live attempts of these jobs whose node does not answer, and queues the jobs again; returns those jobs. */
   runElsewhere(jobIds: JobId[]): Promise<string[]> {
     return this.#giveUp.giveUpJobs(jobIds)
   }

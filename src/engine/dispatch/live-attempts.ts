@@ -97,14 +97,14 @@ export interface BeliefEvents {
   moved: [move: { one: LiveAttempt; from: LiveState; to: LiveState; atMs: number }]
   /** It is live no more. `jobOutcome`: its job has ended with it; null: the job is back in the queue. */
   ended: [end: { one: LiveAttempt; jobOutcome: Outcome | null; change: AttemptEnd }]
-  /** `slotsUsedOn` tells another number: a slot was taken or became free. May be told before the change is on the disk. */
+  /** `slotsUsedOn` has changed: a slot was taken or became free. May be told before the change is on the disk. */
   slots: [change: { nodeId: NodeId; by: 1 | -1 }]
 }
 
 /**
- * The attempts that have not ended, by node: the engine's belief. Loaded from the store once; from then on only the methods here change
- * it. `move` and `end` check the change against the table (job-rules/transitions.ts), write the row, change what is believed where the
- * row was as expected (I4), and tell; `record` writes without moving.
+ * The attempts that have not ended, by node: the engine's belief, loaded from the store once. From then on only the
+ * methods here change it: `move` and `end` check the change against the table (job-rules/transitions.ts), write the
+ * row, change memory where the row was as expected (I4), and tell; `record` writes without moving.
  */
 export class LiveAttempts {
   readonly events = new EventEmitter<BeliefEvents>()
@@ -126,10 +126,7 @@ export class LiveAttempts {
     this.#clock = parts.clock
   }
 
-  /**
-   * Everything that an earlier engine left live, to be gone on with. What was `sending` when it died is uncertain: nobody knows whether the
-   * POST went out.
-   */
+  /** What an earlier engine left live. What was `sending` then is uncertain: nobody knows whether the POST went out. */
   async takeOver(): Promise<LiveAttempt[]> {
     const attempts = await this.#store.listLiveAttempts()
     await this.#store.applyChanges(
@@ -165,7 +162,7 @@ export class LiveAttempts {
     })
   }
 
-  /** Claims jobs for nodes, in one transaction; the order is that of `starts`. Jobs that are not queued any more are left out. */
+  /** Claims jobs for nodes in one transaction, in the order of `starts`. Jobs no longer queued are left out. */
   async begin(starts: AttemptStart[]): Promise<Map<string, { one: LiveAttempt; attempt: BegunAttempt }>> {
     const attempts = await this.#store.beginAttempts(starts)
     const sending = { sendEndedAtMs: null, isTakenOverUnresolved: false }
@@ -194,7 +191,7 @@ export class LiveAttempts {
     return this.#add(revived, job, this.#sent(), exit)
   }
 
-  /** Writes the job and its attempt, and believes what was written: a read that fails would leave it followed by nobody. */
+  /** Writes a job with its attempt, and believes what it wrote without reading it: a read could fail. */
   async adopt({ job, nodeId, accepted, running }: AdoptedRun): Promise<LiveAttempt> {
     const { id: jobId, jobid, project, spider, entry } = job
     const start = { jobId, number: 1, jobid, nodeId, version: '', entry }
@@ -219,8 +216,8 @@ export class LiveAttempts {
   }
 
   /**
-   * Several at once: one write, one commit. A run that its node has ended (`finishing`) frees its slot in this very turn, whatever becomes of
-   * writing it down; so what is claimed for the slot shares the commit.
+   * Several at once: one write, one commit. A run that its node has ended (`finishing`) frees its slot in this very
+   * turn, even if the write fails, so that what is claimed for the slot shares the commit.
    */
   async moveAll(moves: readonly (AttemptMove & { one: LiveAttempt })[]): Promise<boolean[]> {
     if (moves.length === 0) return []

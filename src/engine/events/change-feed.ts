@@ -28,7 +28,7 @@ export interface ChangeFeedOptions {
 
 const BATCH_INTERVAL_MS = 100
 const BATCH_SIZE_MAX = 500
-/** A schedule is told with its last runs: of a thousand that fire in one second, more at once would hold the event loop. */
+/** A schedule is told with its last runs: more of a thousand at once would hold up the event loop. */
 const SCHEDULES_A_BATCH_MAX = 100
 
 /**

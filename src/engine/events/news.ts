@@ -10,7 +10,7 @@ interface SeenNode {
   status: { health: NodeHealth; problem: string | null }
 }
 
-/** Puts what happens to the fleet as a whole into the outbox. Events of jobs and schedules are written by the store, in the same commit. */
+/** Puts what happens to the fleet into the outbox. The store itself writes events of jobs and schedules. */
 export class News {
   /** `recorded`: events are in the outbox. */
   readonly events = new EventEmitter<{ recorded: [] }>()

@@ -50,7 +50,7 @@ export class FiguresSampler {
   }
 
   async start(): Promise<void> {
-    await this.#sample()
+    await this.refresh()
     this.#sampleLater()
   }
 
@@ -59,16 +59,10 @@ export class FiguresSampler {
     this.#timer?.cancel()
   }
 
-  /** Take a sample now, so that a change that was asked for is seen at once. */
-  async refresh(): Promise<void> {
-    await this.#sample()
-  }
-
   /** Counting hundreds of thousands of ends each second would cost more than dispatching them. */
   async #countLastHour(nowMs: number): Promise<Record<Outcome, number>> {
     const { counts, atMs } = this.#lastHour
-    const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
-    if (total > MANY_ENDS && Math.abs(nowMs - atMs) < MANY_ENDS_EVERY_MS) return counts
+    if (sumOf(counts) > MANY_ENDS && Math.abs(nowMs - atMs) < MANY_ENDS_EVERY_MS) return counts
     const fresh = await this.#parts.store.countEndedSince(nowMs - 3_600_000)
     this.#lastHour = { counts: fresh, atMs: nowMs }
     return fresh
@@ -80,36 +74,34 @@ export class FiguresSampler {
 
   async #sampleAgain(): Promise<void> {
     try {
-      await this.#sample()
+      await this.refresh()
     } catch (error) {
       if (!this.#stopped) this.#parts.logger.error({ error }, 'reading the figures failed; retrying')
     }
     this.#sampleLater()
   }
 
-  async #sample(): Promise<void> {
-    const { store, fleet, live, clock, isPaused, isStuck } = this.#parts
+  /** Takes a sample now, so that a change that was asked for is seen at once. */
+  async refresh(): Promise<void> {
+    const { store, fleet, live: attempts, clock, isPaused, isStuck } = this.#parts
     const nowMs = clock.nowMs()
-    const [counts, lastHour, lastMinute] = await Promise.all([
+    const [{ ended: _, ...live }, lastHour, lastMinute] = await Promise.all([
       store.countByState(),
       this.#countLastHour(nowMs),
       store.countEndedSince(nowMs - 60_000)
     ])
     if (this.#stopped) return
-    const sum = (of: Record<string, number>) => Object.values(of).reduce((total, count) => total + count, 0)
     const slots = countSlots(fleet.list(), {
-      usedOn: ({ stored, status }) => live.slotsUsedOn(stored.id) + status.external.running.length,
+      usedOn: ({ stored, status }) => attempts.slotsUsedOn(stored.id) + status.external.running.length,
       isStuck: ({ stored }) => isStuck(stored.id)
     })
     const next: Figures = {
       sampledAtMs: nowMs,
       ...slots,
-      queued: counts.queued,
-      starting: counts.starting,
-      running: counts.running,
-      finishedLastHour: sum(lastHour),
+      ...live,
+      finishedLastHour: sumOf(lastHour),
       failedLastHour: lastHour.failed + lastHour.lost,
-      jobsPerMinute: sum(lastMinute),
+      jobsPerMinute: sumOf(lastMinute),
       loopP99Ms: Math.round(this.#parts.sampleLoopP99Ms() * 10) / 10,
       paused: isPaused()
     }
@@ -123,8 +115,8 @@ export class FiguresSampler {
 }
 
 /**
- * The slots that jobs can have, as the waiting reasons count them: of nodes that answer. One that is cordoned, drained or stuck takes
- * nothing more, so only those count that are in use there: `used` of `total` is full where jobs wait because all slots are busy. Pure.
+ * The slots that jobs can have, as the waiting reasons count them: of nodes that answer. One that is cordoned, drained
+ * or stuck takes nothing more, so only its used slots count: `used` of `total` is full where all slots are busy. Pure.
  */
 export function countSlots<Node extends Pick<FleetNode, 'status' | 'stored'>>(
   nodes: readonly Node[],
@@ -143,18 +135,9 @@ export function countSlots<Node extends Pick<FleetNode, 'status' | 'stored'>>(
   return { slotsTotal, slotsUsed }
 }
 
+const sumOf = (counts: Record<string, number>) => Object.values(counts).reduce((total, count) => total + count, 0)
+
 function emptyFigures(sampledAtMs: number): Figures {
-  return {
-    sampledAtMs,
-    slotsTotal: 0,
-    slotsUsed: 0,
-    queued: 0,
-    starting: 0,
-    running: 0,
-    finishedLastHour: 0,
-    failedLastHour: 0,
-    jobsPerMinute: 0,
-    loopP99Ms: 0,
-    paused: false
-  }
+  const jobs = { queued: 0, starting: 0, running: 0, finishedLastHour: 0, failedLastHour: 0, jobsPerMinute: 0 }
+  return { sampledAtMs, slotsTotal: 0, slotsUsed: 0, ...jobs, loopP99Ms: 0, paused: false }
 }

@@ -12,10 +12,7 @@ export function versionOrderProblems(warnings: readonly OrderWarning[]): Problem
     severity: 'warning',
     title: `Nodes disagree on the latest version of ${project}`,
     text,
-    sinceMs: null,
-    nodeId: null,
-    project,
-    spider: null,
+    ...{ sinceMs: null, nodeId: null, project, spider: null },
     mend: 'open_project'
   }))
 }
@@ -31,17 +28,13 @@ export function discoveryProblems(sources: readonly SourceState[]): Problem[] {
       problems.push({ ...common, id: `discovery:${id}`, title, text: problem, sinceMs: null })
     }
     if (cordoned.length > 0) {
-      problems.push({
-        ...common,
-        id: `vanished:${id}`,
-        title:
-          cordoned.length === 1 ? `${id} no longer lists a node` : `${id} no longer lists ${cordoned.length} nodes`,
-        text:
-          cordoned.length === 1
-            ? 'It is cordoned and gets jobs again once the source lists it. Remove it if it is gone for good.'
-            : 'They are cordoned and get jobs again once the source lists them. Remove them if they are gone for good.',
-        sinceMs: Math.min(...cordoned.map(({ sinceMs }) => sinceMs))
-      })
+      const isOne = cordoned.length === 1
+      const title = `${id} no longer lists ${isOne ? 'a node' : `${cordoned.length} nodes`}`
+      const text = isOne
+        ? 'It is cordoned and gets jobs again once the source lists it. Remove it if it is gone for good.'
+        : 'They are cordoned and get jobs again once the source lists them. Remove them if they are gone for good.'
+      const sinceMs = Math.min(...cordoned.map((node) => node.sinceMs))
+      problems.push({ ...common, id: `vanished:${id}`, title, text, sinceMs })
     }
     return problems
   })

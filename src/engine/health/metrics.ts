@@ -26,8 +26,8 @@ const SEND_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 3
 const RUN_BUCKETS = [1, 5, 15, 60, 300, 900, 3_600, 14_400, 43_200, 86_400]
 
 /**
- * Figures for Prometheus, in its words: base units, totals that only grow (from 0 at each start). What happens is counted as it is told
- * (`count…`); what is, is read when somebody asks (`read`).
+ * Figures for Prometheus, in its words: base units, totals that only grow (from 0 at each start). Events are counted as
+ * they are told (`count…`); states are read when somebody asks (`read`).
  */
 export class Metrics {
   readonly #parts: MetricsParts

@@ -53,7 +53,7 @@ export class ProblemWatch {
     })
   }
 
-  /** Something that problems are found by may have changed: they are checked soon, once for all that changes until then. */
+  /** Something that problems are found by may have changed: they are checked soon, once for all changes until then. */
   scheduleCheck(): void {
     if (!this.#stopped) this.#timer ??= this.#parts.clock.setTimer(CHECK_AFTER_MS, () => void this.#check())
   }

@@ -27,6 +27,8 @@ export interface ProblemsInput {
 }
 
 const FAILING_SPIDERS_SHOWN = 20
+/** What a problem is not about, unless it says so. */
+export const UNRELATED = { sinceMs: null, nodeId: null, project: null, spider: null } as const
 
 /** What an operator should act on, worst first. Pure. */
 export function listProblems(input: ProblemsInput): Problem[] {
@@ -54,15 +56,15 @@ function nodeProblems({ nodes, live, nowMs }: ProblemsInput): Problem[] {
     const since = status.lastSeenAtMs === null ? '' : `; last seen ${formatAge(nowMs - status.lastSeenAtMs)} ago`
     // One that wants a password answers, and its jobs go on: the password is what is to be mended.
     const mayBeGone = unknown > 0 && status.health !== 'unauthorized' && !client.traits.isNeverAway
+    const jobs = unknown === 0 ? '' : unknownJobs(unknown, stored.giveUpAfterSeconds)
     return {
+      ...UNRELATED,
       id: `node:${stored.id}`,
       severity: 'error',
       title: `${stored.name} ${HEALTH_WORDS[status.health]}`,
-      text: `${(status.problem ?? '').replace(/\.$/, '')}${since}${unknown === 0 ? '' : unknownJobs(unknown, stored.giveUpAfterSeconds)}`,
+      text: `${(status.problem ?? '').replace(/\.$/, '')}${since}${jobs}`,
       sinceMs: status.lastSeenAtMs,
       nodeId: stored.id,
-      project: null,
-      spider: null,
       mend: mayBeGone ? 'run_elsewhere' : 'edit_node'
     }
   })
@@ -87,16 +89,17 @@ function stuckNodes({ nodes, stuckSinceMs, nowMs }: ProblemsInput): Problem[] {
   return nodes.flatMap(({ stored, status }): Problem[] => {
     const sinceMs = status.health === 'up' ? stuckSinceMs(stored.id) : null
     if (sinceMs === null) return []
+    const what = `it accepts jobs but has started none for ${formatAge(nowMs - sinceMs)}`
+    const then = 'Its queued jobs are withdrawn, and it gets one test job from time to time'
     return [
       {
+        ...UNRELATED,
         id: `stuck:${stored.id}`,
         severity: 'error',
         title: `${stored.name} is stuck`,
-        text: `it accepts jobs but has started none for ${formatAge(nowMs - sinceMs)}. Its queued jobs are withdrawn, and it gets one test job from time to time. Restart Scrapyd there, or cordon the node`,
+        text: `${what}. ${then}. Restart Scrapyd there, or cordon the node`,
         sinceMs,
         nodeId: stored.id,
-        project: null,
-        spider: null,
         mend: stored.mode === 'active' ? 'cordon_node' : 'edit_node'
       }
     ]
@@ -107,14 +110,12 @@ function pythonProblem({ python, nodes }: ProblemsInput): Problem[] {
   if (!nodes.some(({ client }) => client.traits.runsHere) || python?.state !== 'missing') return []
   return [
     {
+      ...UNRELATED,
       id: 'python',
       severity: 'error',
       title: 'This computer cannot run spiders yet',
       text: python.problem ?? 'Python with Scrapy was not found',
-      sinceMs: null,
       nodeId: LOCAL_NODE_ID,
-      project: null,
-      spider: null,
       mend: 'create_environment'
     }
   ]
@@ -128,16 +129,15 @@ function environmentProblems({ environments }: ProblemsInput): Problem[] {
       projects.map((project): Problem => {
         const isServing = kind === 'requirements' && path !== null
         return {
+          ...UNRELATED,
           id: `environment:${id}:${project}`,
           severity: isServing ? 'warning' : 'error',
           title: isServing
             ? `The Python environment of ${project} could not be rebuilt`
             : `${project} has no Python on this computer`,
           text: problem ?? 'The build failed',
-          sinceMs: null,
           nodeId: LOCAL_NODE_ID,
           project,
-          spider: null,
           mend: null
         }
       })
@@ -146,19 +146,9 @@ function environmentProblems({ environments }: ProblemsInput): Problem[] {
 
 function pausedQueue({ isPaused, queued }: ProblemsInput): Problem[] {
   if (!isPaused || queued === 0) return []
-  return [
-    {
-      id: 'paused',
-      severity: 'warning',
-      title: 'Everything is paused',
-      text: `${queued.toLocaleString('en-US')} ${queued === 1 ? 'job waits' : 'jobs wait'}; none is sent until you resume`,
-      sinceMs: null,
-      nodeId: null,
-      project: null,
-      spider: null,
-      mend: 'resume'
-    }
-  ]
+  const jobs = `${queued.toLocaleString('en-US')} ${queued === 1 ? 'job waits' : 'jobs wait'}`
+  const text = `${jobs}; none is sent until you resume`
+  return [{ ...UNRELATED, id: 'paused', severity: 'warning', title: 'Everything is paused', text, mend: 'resume' }]
 }
 
 function failingSpiders({ recentFailures }: ProblemsInput): Problem[] {
@@ -176,8 +166,8 @@ function failingSpiders({ recentFailures }: ProblemsInput): Problem[] {
       severity: 'warning',
       title: `${newest.project}/${newest.spider} ${isLost ? 'was lost' : 'failed'}`,
       text: `${times} in the last day; the last: ${newest.killingLine ?? newest.reason ?? 'for an unknown reason'}`,
+      ...UNRELATED,
       sinceMs: newest.endedAtMs,
-      nodeId: null,
       project: newest.project,
       spider: newest.spider,
       mend: 'open_jobs'

@@ -40,8 +40,8 @@ export interface AfterChange<Facts extends JobFacts> {
 }
 
 /**
- * What an attempt and its job are after a change. A job follows its newest attempt only, as transitions.ts draws it; of an older one it
- * just learns that it may have run twice. Throws where the table has no such transition.
+ * What an attempt and its job are after a change. A job follows its newest attempt only, as transitions.ts draws it; an
+ * older one only tells that it may have run twice. Throws where the table has no such transition.
  */
 export function afterChange<Facts extends JobFacts>(
   before: Facts,
@@ -84,8 +84,8 @@ export function afterChange<Facts extends JobFacts>(
 }
 
 /**
- * Whether an ended attempt that its node shows again may go on (`found_again`): while its job waits and has not begun anew, nobody wants it
- * gone, and no other run of its overlap key is live. With it the job leaves the queue.
+ * Whether an ended attempt that its node shows again may go on (`found_again`): while its job waits, has not begun anew
+ * and is not to be cancelled, and no other run of its overlap key is live. With it the job leaves the queue.
  */
 export function mayGoOn(
   job: Pick<JobFacts, 'state' | 'attemptCount' | 'cancelAskedAtMs'>,

@@ -9,11 +9,12 @@ export interface Holdable {
 }
 
 /**
- * What keeps a queued job out of its lane: of the reasons that apply the first in this order, and where one is lifted the next is found.
+ * What keeps a queued job out of its lane: the first reason that applies, in this order. Lifting one finds the next.
  *
- *   dependency -> not_before (after a run: retry) -> overlap -> none: the job stands in its lane
+ *   dependency -> not_before (after a run: retry) -> overlap -> none: the job is in its lane
  *
- * `isOverlapLive` is asked only where nothing else holds the job. A job whose dependency is broken is not held: it ends.
+ * `isOverlapLive` is asked only where nothing else holds the job. A job whose dependency is broken is not held: it
+ * ends.
  */
 export function holdOf(
   { notBeforeMs, attemptCount, overlapKey }: Holdable,
@@ -27,8 +28,8 @@ export function holdOf(
 }
 
 /**
- * Of the jobs that are held for one key, in the order of the queue, those that are let in when it is free: the first of each lane, since there
- * may be no node for the first of all. Whichever is sent first makes the others wait again.
+ * Which of the jobs that are held for one key, in queue order, are released when it is free: the first of each lane,
+ * since there may be no node for the first of all. Whichever is sent first makes the others wait again.
  */
 export function nextOfEachLane<Held extends { lane: string }>(held: readonly Held[]): Held[] {
   const lanes = new Set<string>()
@@ -36,8 +37,8 @@ export function nextOfEachLane<Held extends { lane: string }>(held: readonly Hel
 }
 
 /**
- * Jobs with the same key never run at once where they were asked not to: the same project, spider and arguments. Settings do not count, nor do
- * the values of secret arguments, which are sealed differently each time.
+ * Jobs with the same key never run at once where that was asked for: the same project, spider and arguments. Settings
+ * do not count, nor do the values of secret arguments, which are sealed differently each time.
  */
 export function overlapKey({
   project,

@@ -7,7 +7,7 @@ interface AttemptRule {
   from: readonly (AttemptState | null)[]
   /** Empty: the state stays, and only the entry (with what it brings) is written. */
   to: readonly AttemptState[]
-  /** What becomes of its job, if this is the job's newest attempt. Of an older one a job only learns that it may have run twice. */
+  /** What becomes of its job if this is its newest attempt. An older one only tells that it may have run twice. */
   job: JobRule
   /** With `to: ['ended']`: how it may have ended. */
   results?: readonly AttemptResult[]
@@ -29,12 +29,12 @@ const RUNS: JobRule = { from: ['starting', 'running'], to: ['running'] }
 const ENDS_OR_GOES_BACK: JobRule = { from: ['starting', 'running'], to: ['ended', 'queued'] }
 
 /**
- * Every change of an attempt, by the kind of its timeline entry: from which states it may come, where it leads, and what becomes of the
- * job. The store asserts it with each change that it applies, the engine's belief (dispatch/live-attempts.ts) with each that it makes, and
- * the simulation's checker reads every timeline by it.
+ * Every change of an attempt, by the kind of its timeline entry: from which states it may come, where it leads, and
+ * what becomes of the job. The store asserts it with each change that it applies, the engine's belief
+ * (dispatch/live-attempts.ts) with each that it makes, and the simulation's checker reads every timeline by it.
  *
- *   sending --accepted--> accepted --running--> running --finishing--> finishing      (states in between may be left out:
- *      |                   ^     |              |     ^                               a node is only looked at now and then)
+ *   sending --accepted--> accepted --running--> running --finishing--> finishing
+ *      |                   ^     |              |     ^                  (states in between may be left out)
  *      |          accepted |     | uncertain    +-----+ vanished: in no list, but its log grows
  *      +- uncertain -> uncertain <+ (it is being taken back)
  *
@@ -42,7 +42,7 @@ const ENDS_OR_GOES_BACK: JobRule = { from: ['starting', 'running'], to: ['ended'
  *   sending, uncertain  --absent-->            ended
  *   uncertain           --taken_back-->        ended
  *   any live state      --ended, given_up-->   ended
- *   ended               --found_again-->       accepted, running, finishing: while its job waits, and has not begun anew
+ *   ended               --found_again-->       accepted, running, finishing: while its job waits, not begun anew
  *
  * The state stays with `cancel_asked`, `cancel_sent`, `limit_hit` and `seen_again`.
  */
@@ -114,7 +114,7 @@ export function attemptStatesAfter(from: AttemptState | null, event: TransitionK
   return statesAfter(attemptRule(event), from)
 }
 
-/** Where a job may be after an event of its own (`newestAttempt: false`) or of its newest attempt; empty: there is no such transition. */
+/** Where a job may be after an event of its own, or of its newest attempt; empty: there is no such transition. */
 export function jobStatesAfter(
   from: JobState | null,
   event: TransitionKind,
@@ -125,7 +125,8 @@ export function jobStatesAfter(
 }
 
 /**
- * Throws where the table has no such transition: that is an error of ours, whatever a node may do. `to` absent: the state stays.
+ * Throws where the table has no such transition: that is an error of ours, whatever a node may do. `to` absent: the
+ * state stays.
  */
 export function assertTransition(
   from: AttemptState,

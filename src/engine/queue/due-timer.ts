@@ -10,9 +10,9 @@ const AT_ONCE_MAX = 1_000
 const AFTER_FAILURE_MS = 1_000
 
 /**
- * Has the store lift holds and end jobs when their time comes: asks it once, is told when to ask again, and sleeps until then.
- * What it lifts reaches the dispatcher as any other change of the queue. `scan` is for everything that may have brought a
- * nearer time: a job that was asked for, a run that is tried again.
+ * Has the store lift holds and end jobs when their time comes: asks once, is told when to ask again, and sleeps until
+ * then. What is lifted reaches the dispatcher as any change of the queue does. `scan` is for whatever may have brought
+ * a nearer time: a job that was asked for, a run that is tried again.
  */
 export class DueTimer {
   readonly #store: HoldStore

@@ -10,7 +10,7 @@ export interface QueueLane {
   jobs: readonly QueueHead[]
   /** There are more behind them. */
   hasMore: boolean
-  /** Those that were read are as many as ever are, and none of them could go: others need not wait for those behind them. */
+  /** The most that are ever read were read, and none could go: others need not wait for those behind them. */
   isStuck?: boolean
 }
 
@@ -50,12 +50,12 @@ interface ProjectTurn extends ProjectShare {
 }
 
 /**
- * The order in which queued jobs are looked at: highest priority first; at equal priority the project goes first whose slots are
- * fewest for its weight, at equal shares the one whose turn it is, then the oldest job (rank, then id). So a project with ten
- * thousand jobs starves nobody, whatever the number of slots. Building it costs a look at each lane, each step a logarithm.
+ * The order in which queued jobs are looked at: highest priority first; then the project whose slots are fewest for its
+ * weight; at equal shares the one whose turn it is; then the oldest job (rank, then id). So a project with ten thousand
+ * jobs starves nobody, whatever the number of slots. Building it costs a look at each lane, each step a logarithm.
  *
- * Where the heads that were read of a lane come to their end before the lane does, the order ends, too (`endedAt`): what
- * would follow is not known, and jobs of less priority must not go first; unless the lane is stuck.
+ * Where the heads that were read end before their lane does, the order ends too (`endedAt`): what would follow is not
+ * known, and jobs of lower priority must not go first; unless the lane is stuck.
  */
 export class FairOrder {
   readonly #projects: Heap<ProjectTurn>

@@ -3,10 +3,10 @@ import type { ProjectName } from '../../shared/contract/index.ts'
 const REMEMBERED_MAX = 10_000
 
 /**
- * Whose turn it is among projects whose shares of the slots are equal: each job that goes moves its project on by 1 / weight, and
- * the one that is furthest behind goes first. With a single slot, where every share is zero whenever somebody may go, this
- * alone makes projects take turns by their weights. A project that had nothing to do for a while begins where the others are: it
- * saves nothing up.
+ * Whose turn it is among projects with equal shares of the slots: each job that goes moves its project on by 1 /
+ * weight, and the one furthest behind goes first. With a single slot, where every share is zero whenever somebody may
+ * go, this alone makes projects take turns by weight. A project that was idle begins where the others are: it saves
+ * nothing up.
  */
 export class FairShares {
   readonly #passes = new Map<string, number>()

@@ -1,4 +1,4 @@
-/** A binary heap: the item that goes before all others is at hand at once, everything else costs the logarithm of its size. */
+/** A binary heap: the item that goes before all others is at hand, everything else costs the logarithm of its size. */
 export class Heap<Item> {
   readonly #items: Item[]
   readonly #goesBefore: (one: Item, other: Item) => boolean

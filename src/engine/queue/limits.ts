@@ -18,10 +18,7 @@ export interface Counted {
   nodeId: NodeId
 }
 
-/**
- * The limits that operators set, with what counts against each, kept in step with every attempt that begins or ends: asking costs a
- * look-up, however many attempts are live.
- */
+/** The limits that operators set, and what counts against each, kept in step with every attempt. */
 export class LimitBook {
   #rules: CountedRule[] = []
   readonly #matching = new Map<string, readonly CountedRule[]>()

@@ -25,9 +25,9 @@ interface ViewedLine extends QueueLine {
 }
 
 /**
- * The queue as dispatching sees it, in memory: all lanes, grouped into lines, with the first jobs of each. The store tells which
- * lanes changed, and only these are read again; what the dispatcher itself claims is taken off the heads that are there.
- * So a run of the dispatcher costs what it sends and what changed, not what is queued.
+ * The queue as dispatching sees it, in memory: all lanes, grouped into lines, with the first jobs of each. The store
+ * tells which lanes changed, and only these are read again; what the dispatcher claims is removed from the heads that
+ * are there. So a run of the dispatcher costs what it sends and what changed, not what is queued.
  */
 export class QueueView {
   readonly #store: LaneReader
@@ -104,7 +104,7 @@ export class QueueView {
     }))
   }
 
-  /** Reads more of lanes that run thin, so that a slot that is freed finds a job at hand. What changed meanwhile is read anew anyway. */
+  /** Reads more of lanes that run thin, so that a freed slot finds a job at hand. Lanes that changed are read again. */
   async #readAhead(): Promise<void> {
     const lanes = this.#toReadAhead
     this.#toReadAhead = []
@@ -134,7 +134,7 @@ export class QueueView {
   }
 
   /**
-   * Its heads were used up, and there are more: the next refresh reads more of them at once. As many as ever are kept were there:
+   * Its heads were used up, and there are more: the next refresh reads more of them. If the maximum was read already,
    * it is stuck until something in it changes. False: that was known.
    */
   readMore(lane: string): boolean {

@@ -4,7 +4,7 @@ import { parseLane } from '../store/lane.ts'
 import type { StoredJob } from '../store/records.ts'
 import { lineKey } from './queue-view.ts'
 
-/** Why what was not sent waits: everything, whole lines (by their key), or single lanes, the narrowest being what holds. */
+/** Why what was not sent waits: everything, whole lines (by key), or single lanes; the narrowest holds. */
 export interface WaitingPlan {
   everything: Waiting | null
   lines: Map<string, Waiting>
@@ -12,8 +12,8 @@ export interface WaitingPlan {
 }
 
 /**
- * Why queued jobs wait. Jobs of one lane wait for the same thing, so the reason is kept in memory, for lanes and for lines of lanes,
- * made by the runs of the dispatcher: reading it for a job costs two look-ups however long the queue is.
+ * Why queued jobs wait. All jobs of a lane wait for the same thing, so the reason is kept in memory by lane and by
+ * line, made by the runs of the dispatcher: reading it for a job costs two look-ups however long the queue is.
  */
 export class WaitingReasons {
   #plan: WaitingPlan = { everything: null, lines: new Map(), lanes: new Map() }
@@ -24,7 +24,7 @@ export class WaitingReasons {
     this.#unknownSince = unknownSince
   }
 
-  /** Takes the reasons of the newest plan. Returns the lanes whose reason changed, those that wait no longer included. */
+  /** Replaces the reasons by the newest plan's. Returns the lanes whose reason changed, or that wait no longer. */
   replace(plan: WaitingPlan, lanesOfLine: (key: string) => Iterable<string>): string[] {
     const before = this.#plan
     this.#plan = plan

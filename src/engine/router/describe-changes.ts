@@ -14,10 +14,7 @@ interface StoredReads {
   scheduleReads: Pick<ScheduleReads, 'describeMany'>
 }
 
-/**
- * Stored things that changed, as clients get them. What became of a job is part of what its schedule tells: a schedule whose job changed
- * is told as well.
- */
+/** Stored things that changed, as clients get them. A schedule shows its last runs: it is told when a job of it changed. */
 export async function describeStored(
   things: Pick<ChangedThing, 'noun' | 'id'>[],
   parts: StoredReads

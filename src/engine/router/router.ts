@@ -4,6 +4,7 @@ import {
   type Contract,
   type Node,
   type NodeAddress,
+  type ProbeResult,
   type Problem,
   type Project,
   type SystemStatus,
@@ -30,8 +31,8 @@ import type { FleetFiles } from '../fleet-file/fleet-file.ts'
 import type { Environments } from '../launcher/pythons/environments.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
-import type { ProbeResult } from '../../shared/contract/index.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
+import type { StoredJob } from '../store/records.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
 import type { FiguresSampler } from '../health/figures.ts'
 
@@ -39,7 +40,7 @@ import type { FiguresSampler } from '../health/figures.ts'
 export interface RouterContext {
   /** Who asked, for the job's record: the app's own UI, or a program. */
   source: 'ui' | 'api'
-  /** The client's own name for this order: jobs that it makes are made once, also where it is given again after a crash. */
+  /** The client's own name for this order: its jobs are made once, even if it is given again after a crash. */
   onceKey?: string
 }
 
@@ -95,6 +96,12 @@ export function createRouter(parts: RouterParts): EngineRouter {
   } = parts
   const os = implement(contract).$context<RouterContext>()
 
+  async function requireJob(id: JobId): Promise<StoredJob> {
+    const job = await store.getJob(id)
+    if (job === null) throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${id}; it may have been deleted`)
+    return job
+  }
+
   function requireProject(name: string): Project {
     const project = parts.listProjects().find((candidate) => candidate.name === name)
     if (project === undefined)
@@ -122,18 +129,11 @@ export function createRouter(parts: RouterParts): EngineRouter {
       }),
       facets: os.jobs.facets.handler(({ input }) => store.countFacets(input)),
       get: os.jobs.get.handler(async ({ input }) => {
-        const job = await store.getJob(input.id)
-        if (job === null)
-          throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${input.id}; it may have been deleted`)
+        const job = await requireJob(input.id)
         const [attempts, timeline] = await Promise.all([store.listAttempts(input.id), store.listTimeline(input.id)])
         return { job: waiting.complete(job), attempts, timeline }
       }),
-      status: os.jobs.status.handler(async ({ input }) => {
-        const job = await store.getJob(input.id)
-        if (job === null)
-          throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${input.id}; it may have been deleted`)
-        return waiting.complete(job)
-      }),
+      status: os.jobs.status.handler(async ({ input }) => waiting.complete(await requireJob(input.id))),
       run: os.jobs.run.handler(async ({ input, context }) => ({
         jobs: await jobCommands.run(input, originOf(context))
       })),
@@ -292,13 +292,8 @@ export function createRouter(parts: RouterParts): EngineRouter {
         const { jobId, attemptNumber, offset, limitBytes } = input
         return jobLogs.readChunk(jobId, attemptNumber, { offset, limitBytes }, signal)
       }),
-      tail: os.logs.tail.handler(({ input, signal }) =>
-        jobLogs.tail(input.jobId, {
-          attemptNumber: input.attemptNumber,
-          offset: input.offset,
-          tailBytes: input.tailBytes,
-          signal
-        })
+      tail: os.logs.tail.handler(({ input: { jobId, attemptNumber, offset, tailBytes }, signal }) =>
+        jobLogs.tail(jobId, { attemptNumber, offset, tailBytes, signal })
       )
     },
     events: {

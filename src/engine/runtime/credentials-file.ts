@@ -8,8 +8,8 @@ const CredentialsFile = z.object({ username: z.string().min(1), password: z.stri
 export type StoredCredentials = z.infer<typeof CredentialsFile>
 
 /**
- * The user name and password of the doors: those `given`, else those kept in `<directory>/credentials.json`, else new ones.
- * What is returned is what the file says afterwards, so that `scrapdeck credentials` tells the truth; only its user can read it.
+ * The user name and password of the doors: those `given`, else those in `<directory>/credentials.json`, else new ones.
+ * The file is brought up to date, so that `scrapdeck credentials` tells the truth; only its user can read it.
  * Throws BAD_INPUT for what Basic authentication cannot carry, DATA_DIRECTORY_UNUSABLE for a damaged file.
  */
 export function readOrCreateCredentials(

@@ -4,7 +4,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 const RESOLUTION_MS = 10
 
 export interface LoopDelay {
-  /** The 99th percentile of the event loop's delay since the last call, in milliseconds; 0 when nothing was measured. */
+  /** The 99th percentile of the event loop's delay since the last call, in milliseconds; 0: nothing was measured. */
   sampleP99Ms(): number
   stop(): void
 }

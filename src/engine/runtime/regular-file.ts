@@ -2,8 +2,8 @@ import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 
 /**
- * Opens a file for reading that a spider may have put there; null when it is anything but a regular file, rejects as `open` does.
- * A pipe must neither be waited for (each would hold one of this process's few threads for ever) nor read, nor a device.
+ * Opens a file for reading that a spider may have put there; null when it is no regular file; rejects as `open` does. A
+ * pipe must not be waited for (each would hold one of this process's few threads for ever), nor a device be read.
  */
 export async function openRegularFile(path: string): Promise<FileHandle | null> {
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))

@@ -12,5 +12,5 @@ export interface SecretBox {
   open(sealed: SealedText): Promise<string>
 }
 
-/** What a box made, and what stands for a secret value in stored settings and arguments: those are plain texts to their type. */
+/** For what a box made, and for secret values in stored settings and arguments, which are plain texts to their type. */
 export const asSealedText = (text: string): SealedText => text as SealedText

@@ -2,7 +2,7 @@ import type { LiveJobs } from './live-jobs.ts'
 import type { NewFiring } from '../store/records.ts'
 import { dueAt, type DecidedFirings, type ScheduleState } from './schedule-state.ts'
 
-/** So long before their time firings are made: so that a thousand of one second only have to be written when it comes. */
+/** So long before their time firings are made, so that a thousand of one second only have to be written then. */
 export const AHEAD_MS = 250
 /** A firing that was made ahead is on time, and says so; what is noticed later than this is gone over anew. */
 const TAKEN_LATE_MAX_MS = 1_000
@@ -10,9 +10,9 @@ const TAKEN_LATE_MAX_MS = 1_000
 type Live = Pick<LiveJobs, 'hasAny'>
 
 /**
- * Makes the next firing of a schedule before its time, as it will be made then; `make` goes over it as if it were that time. Only
- * the plain case: whatever must look at earlier runs, counts or several moments waits for the time itself. What is read of projects may be
- * older by AHEAD_MS than the firing; a schedule that is changed meanwhile has a new state, without it. Returns what it has made now.
+ * Makes the next firing of a schedule before its time; `make` decides as of that time. Only the plain case: whatever
+ * depends on earlier runs, counts or several moments waits for the time itself. What is read of projects may be older
+ * than the firing by AHEAD_MS; a schedule that is changed meanwhile has a new state, without it. Returns what it made.
  */
 export async function makeAhead(
   { state, dueMs }: { state: ScheduleState; dueMs: number },

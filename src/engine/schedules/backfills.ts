@@ -34,7 +34,7 @@ interface Held {
 /** More is a mistake, or work for several orders. */
 const MOMENTS_MAX = 100_000
 const SHOWN = 10
-/** Rows that are written in one step before others get their turn: moments that can make no job come one right after another. */
+/** Rows written in one step before others get their turn: moments that make no job come right after one another. */
 const WRITES_A_STEP = 50
 /** Counting reads every row of the backfill. */
 const COUNT_APART_MS = 5_000
@@ -48,8 +48,8 @@ const FIRINGS_A_PAGE = 1_000
  *                │  └──▶ done                              a job ended (step) ◀───────────┘
  *                └── cancel ──▶ cancelled: what runs goes on, unless it is cancelled too
  *
- * What is kept is what was asked for; which moments are done is told by their rows. So it goes on after a crash, and the store's unique
- * row keeps it from repeating what the clock or an earlier backfill fired.
+ * What is kept is what was asked for; its rows tell which moments are done. So it goes on after a crash, and the
+ * store's unique row keeps it from repeating what the clock or an earlier backfill fired.
  */
 export class Backfills {
   readonly #parts: BackfillsParts
@@ -126,10 +126,7 @@ export class Backfills {
     this.#held.set(scheduleId, held)
   }
 
-  /**
-   * Fires as many as may be live besides those that are. A moment that cannot be made into a job is a row that says why. True: there
-   * is more to do at once.
-   */
+  /** Fires as many as may be live. A moment that can make no job is a row that says why. True: call it again at once. */
   async step(state: ScheduleState): Promise<boolean> {
     const held = this.#held.get(state.stored.id)
     if (held === undefined || held.isOver) return false
@@ -167,7 +164,7 @@ export class Backfills {
     return false
   }
 
-  /** The news of its last end may have been read before it was counted here; nothing else would be told of its schedule any more. */
+  /** Its last end may have been told before it was counted here; nothing else would tell of its schedule again. */
   async #publish({ stored }: ScheduleState): Promise<void> {
     await this.#parts.store.setFailuresInARow(stored.id, stored.failuresInARow)
   }

@@ -42,9 +42,9 @@ const ANSWERED_AT_ONCE = 100
 const AGAIN_AFTER_MS = 10_000
 
 /**
- * Answers the ends of jobs that chains wait for. The store records each (chain, job) in the transaction of the end and takes each answer
- * once, with its jobs: so whatever dies in between, each makes its jobs exactly once. What cannot be made (its spider is gone) is
- * answered too, and the chain says why.
+ * Answers the ends of jobs that chains wait for. The store records each (chain, job) in the transaction of the end and
+ * takes each answer once, with its jobs: so whatever dies in between, each makes its jobs exactly once. What cannot be
+ * made (its spider is gone) is answered too, and the chain says why.
  */
 export class ChainRunner {
   readonly #parts: ChainRunnerParts

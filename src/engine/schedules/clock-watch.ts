@@ -5,7 +5,7 @@ import type { Cause } from './fates.ts'
 
 /** The longest sleep of the ticker: so late at most it is noticed that the machine slept or that its clock was set. */
 export const SLEEP_MAX_MS = 30_000
-/** A clock that is set back by less is waited for: what was done is done. Beyond it the earlier time was the wrong one. */
+/** A clock that is set back by less is waited for: what was done is done. Beyond that the earlier time was wrong. */
 export const CLOCK_SET_BACK_MAX_MS = 25 * 3_600_000
 const CLOCK_JUMP_MIN_MS = 5_000
 

@@ -8,15 +8,16 @@ import { type DecidedFirings, judgeDue, type ScheduleState } from './schedule-st
 interface Surroundings {
   nowMs: number
   cause: Cause
-  /** The engine has just started, and what is deployed on nodes is not known yet: what is not found is asked for again. */
+  /** The engine has just started and does not know yet what nodes have: what is not found is tried again. */
   isSettling: boolean
   live: Pick<LiveJobs, 'readFirings'>
   maker: JobMaker
 }
 
 /**
- * Goes over the moments of a schedule whose time has come, one after the other: each sees the jobs of those before it. Writes nothing.
- * Rejects where it is to be tried again. */
+ * Decides the moments of a schedule that are due, in order: each sees the jobs of those before it. Writes nothing. Rejects
+ * where it is to be tried again.
+ */
 export async function decideFirings(
   state: ScheduleState,
   { nowMs, cause, isSettling, live, maker }: Surroundings

@@ -10,7 +10,7 @@ interface Place {
   place: number
 }
 
-/** All schedules by when they are to be looked at. A schedule's newest place counts; the former ones are passed over. */
+/** All schedules by when they are due. A schedule's newest place counts; the former ones are passed over. */
 export class DuePlaces {
   readonly #places = new Heap<Place>([], (one, other) => one.dueMs < other.dueMs)
 

@@ -24,9 +24,9 @@ export async function readFailures(store: FiringReader, stored: StoredSchedule):
 }
 
 /**
- * How many firings failed in a row, up to the newest that has ended; `firings` are newest first. One of which a job failed or was lost
- * failed, and so did one that could make no job; one that still runs, or that somebody cancelled, says nothing. `hasFoundEnd`: older
- * firings change nothing.
+ * How many firings failed in a row, up to the newest that succeeded; `firings` are newest first. One failed if a job of
+ * it failed or was lost, or if it could make no job; one that still runs, or was cancelled, says nothing.
+ * `hasFoundEnd`: older firings change nothing.
  */
 function countFailures(firings: readonly StoredFiring[]): { count: number; hasFoundEnd: boolean } {
   let count = 0

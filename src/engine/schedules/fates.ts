@@ -22,7 +22,7 @@ import type { Moment } from './moments.ts'
  *                                                                             fire ──▶ fired
  */
 
-/** A moment that is noticed no later than this is on time: an event loop was busy, a service was restarted. Above the longest sleep. */
+/** Up to here a moment is on time: an event loop was busy, a service was restarted. Above the longest sleep. */
 export const LATE_AFTER_MS = 60_000
 
 /** Why moments were noticed late: part of the words for people. */
@@ -42,8 +42,8 @@ export type Fate = Pick<Firing, 'reason' | 'text'> & {
 type LateSettings = Pick<ScheduleSettings, 'catchUp' | 'catchUpWindowSeconds'>
 
 /**
- * The fates of moments whose time has come, ascending, before overlap and the template are looked at. `hasMore`: there are newer ones
- * that come in the next call. Rows without jobs that are alike and follow each other are one.
+ * The fates of moments whose time has come, ascending, before overlap and the template are looked at. `hasMore`: newer
+ * ones come in the next call. Rows without jobs that are alike and follow each other are one.
  */
 export function judgeMoments(
   moments: readonly Moment[],
@@ -115,13 +115,13 @@ export interface LiveFiring {
 
 export type OverlapDecision =
   | { kind: 'skip'; text: string }
-  /** The new jobs wait until those of `after` have ended; those of `cancel` are cancelled once the new ones are written. */
+  /** The new jobs wait until those of `after` have ended; those of `cancel` are cancelled once these are written. */
   | { kind: 'fire'; after: string[]; cancel: string[] }
 
 /**
- * Whether a moment fires although runs of earlier ones are live, oldest first. What is to wait is made at once, held by the jobs it waits
- * for: the store lifts that in the transaction in which they end, so that no crash can lose it. A schedule has one waiting exactly if
- * two of its moments are live.
+ * Whether a moment fires although runs of earlier ones are live, oldest first. What is to wait is made at once, held by
+ * the jobs it waits for: the store lifts that in the transaction in which they end, so that no crash can lose it. A
+ * schedule has one waiting exactly if two of its moments are live.
  */
 export function decideOverlap(policy: OverlapPolicy, live: readonly LiveFiring[]): OverlapDecision {
   const all = live.flatMap(({ jobIds }) => jobIds)

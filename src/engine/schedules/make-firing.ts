@@ -20,7 +20,7 @@ export type AskedFiring = Pick<Firing, 'nominalMs' | 'origin' | 'reason' | 'text
   doneUntilMs: number | null
 }
 
-/** How many waits one firing writes at most: beyond it each job waits for its share of the earlier ones, not for all of them. */
+/** Waits that one firing writes at most: beyond it each job waits for its share of the earlier ones, not for all. */
 const WAITS_MAX = 20_000
 
 /** The row of a moment that fires, with its jobs. Rejects, as prepareJobs does, where they cannot be made. */

@@ -9,15 +9,13 @@ export interface Moment {
   isLeftOut: boolean
 }
 
-/** The shortest span that is searched for the moment before another, and by how much a search that found nothing widens it. */
+/** The shortest span searched for the moment before another, and by how much an empty search widens it. */
 const SEARCH_BACK_MS = 60_000
 const SEARCH_WIDENS_BY = 8
 const SEARCH_BACK_MAX_MS = 10 * 366 * 86_400_000
 const SEARCHED_AT_ONCE = 1_000
 
-/**
- * The moments of one schedule. Those that a clock change leaves out are told as well: they have a row in the history like all others.
- */
+/** The moments of one schedule. Those that a clock change leaves out are included: they have a row like all others. */
 export class Moments {
   readonly #timing: ScheduleTiming
   /** As if everything were run at the change: what this has more is what is left out. */
@@ -67,7 +65,7 @@ export class Moments {
   }
 }
 
-/** By how much a schedule fires later than its rule says: from 0 up to its jitter, the same for ever, spread evenly over schedules. */
+/** By how much a schedule fires later than its rule says: 0 up to its jitter, constant, spread evenly. */
 export function jitterOf(scheduleId: string, jitterSeconds: number): number {
   if (jitterSeconds === 0) return 0
   const share = createHash('sha256').update(scheduleId).digest().readUInt32BE() / 2 ** 32

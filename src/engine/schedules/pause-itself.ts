@@ -14,7 +14,7 @@ interface PausingParts {
   onPaused(schedule: StoredSchedule): void
 }
 
-/** Pauses a schedule that is over, or failed too often. Returns it as it is stored then; null: it is gone, or changes all the time. */
+/** Pauses a schedule that is over, or failed too often. Returns it as stored then; null: gone, or ever changing. */
 export async function pauseItself(
   { store, clock, onPaused }: PausingParts,
   scheduleId: string,

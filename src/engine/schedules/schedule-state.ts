@@ -29,7 +29,7 @@ export interface DecidedFirings {
   doneUntilMs: number
 }
 
-/** A firing that was made before its time, and of what. `gone` is null where none could be made: it is tried again at its time. */
+/** A firing that was made before its time. `gone` is null where none could be made: it is tried again at its time. */
 export interface MadeAhead {
   dueMs: number
   gone: DecidedFirings | null
@@ -80,10 +80,7 @@ export function dueAt(state: ScheduleState): number | null {
   return state.next.nominalMs + state.offsetMs + (state.stored.paused ? PAUSED_ROWS_EVERY_MS : 0)
 }
 
-/**
- * The fates of the moments whose time has come, at most so many that nothing else waits long; whether there are more is for the next look to
- * find. `doneUntilMs`: up to where they reach.
- */
+/** The fates of moments that are due, a limited number at a time. `doneUntilMs`: how far they reach. */
 export function judgeDue(
   state: ScheduleState,
   { nowMs, cause }: { nowMs: number; cause: Cause }

@@ -37,7 +37,7 @@ export interface SchedulerParts extends JobMaker {
 
 /** So long after its start an engine may not know yet what nodes have. Less than what is on time (LATE_AFTER_MS). */
 const SETTLING_MS = 45_000
-/** So many are written at once: the store works on them while the next are made. Made ahead, they cost less together than in parts. */
+/** So many are written at once, while the next are made. Made ahead, they cost less together than in parts. */
 const SCHEDULES_AT_ONCE = 1_000
 /** Searches of the calendar before others get their turn. */
 const SEARCHES_AT_ONCE = 100
@@ -64,8 +64,8 @@ const SEARCHES_AT_ONCE = 100
  *   ▼                                                           │
  *  find next ──▶ none, or its runs are used up ─▶ over (paused) ┘
  *
- * What else touches schedules (a change, run now, an end of a job, a backfill's step) waits for its turn in the same line, so
- * that each sees the others' work whole.
+ * What else touches schedules (a change, run now, an end of a job, a backfill's step) waits for its turn in the same
+ * queue, so that each sees the others' work whole.
  */
 export class Scheduler {
   readonly #parts: SchedulerParts
@@ -125,8 +125,9 @@ export class Scheduler {
   }
 
   /**
-   * It was added, changed, paused, resumed or removed. What was due before is gone over as it was then, or, where it is paused now, as
-   * paused. Resumed it counts from then on; where another timing counts from, whoever changed it has set as `doneUntilMs`.
+   * It was added, changed, paused, resumed or removed. What was due before is fired as it was then or, where it is
+   * paused now, as paused. Resumed it counts from then on; where new timing counts from, the change has set as
+   * `doneUntilMs`.
    */
   refresh(scheduleId: string): Promise<void> {
     return this.#inLine(async () => {
@@ -150,7 +151,7 @@ export class Scheduler {
     })
   }
 
-  /** Of one that is paused: what passed meanwhile gets its rows, so that the pause may end. Rejects where they cannot be written. */
+  /** Writes the rows of what passed while it was paused, so that the pause may end. Rejects where that fails. */
   writePaused(scheduleId: string): Promise<void> {
     return this.#inLine(async () => {
       const state = this.#states.get(scheduleId)

@@ -19,9 +19,7 @@ export function needsPrevious(templates: readonly RunTemplate[]): boolean {
   return templates.some((template) => JSON.stringify(template).includes('{previous'))
 }
 
-/**
- * What a schedule's templates ask for at one moment. The values of secret names are never expanded. BAD_INPUT where it is too much.
- */
+/** What a schedule's templates ask for at one moment. Secret values are never expanded. BAD_INPUT: too many jobs. */
 export function expandTemplates({ name, jobs }: Named, placeholders: TextValues): RunItem[] {
   const count = countJobs(jobs)
   if (count > JOBS_A_FIRING_MAX) {
@@ -31,7 +29,7 @@ export function expandTemplates({ name, jobs }: Named, placeholders: TextValues)
   return jobs.flatMap((template) => expandTemplate(template, (text) => expandText(text, placeholders)))
 }
 
-/** One item for each spider, set of arguments and combination of the matrix, in this order; a later source of an argument hides an earlier. */
+/** One item for each spider, set of arguments and combination of the matrix, in this order; later sources win. */
 function expandTemplate(template: RunTemplate, expand: (text: string) => string): RunItem[] {
   const { project, version, secretNames, limits, priority, nodeId, tags, retry } = template
   const settings = expandValues(template.settings)

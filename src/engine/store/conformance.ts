@@ -15,7 +15,7 @@ import { describeSchedules } from './testing/schedules.ts'
 import { describeWebhooks } from './testing/webhooks.ts'
 import { createStory, type StoreUnderTest } from './testing/story.ts'
 
-/** What every Store must do, whatever it is made of. Each test has a store on empty data of its own; `stories` are random ones. */
+/** What every Store must do, whatever it is made of. Each test has an empty store of its own; `stories` are random. */
 export function describeStore(name: string, openStore: () => Promise<StoreUnderTest>, stories = 50): void {
   describe(name, () => {
     const story = createStory(openStore)

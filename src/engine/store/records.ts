@@ -177,9 +177,9 @@ export interface Retention {
   changes: number
   /** Deliveries that have ended since then, well or not; of each webhook the newest of either. */
   deliveries: { deliveredSinceMs: number; deadSinceMs: number; newest: number }
-  /** Of each schedule the newest rows, as far as they were written since then; all of these schedules' (a backfill is under way). */
+  /** Of each schedule the newest rows that were written since then; all rows of `except` (a backfill is under way). */
   firings: { newest: number; sinceMs: number; except: string[] }
-  /** Of jobs that chains know of, those that were cancelled while they were queued stay so, unless it was since then. */
+  /** Cancels of queued jobs that chains know of can be undone if they were asked since then. */
   chains: { cancelledSinceMs: number }
 }
 
@@ -191,8 +191,8 @@ export interface NewFiring extends Omit<Firing, 'id' | 'jobIds' | 'outcome' | 'd
 }
 
 /**
- * The newest backfill of a schedule. `fired` and `failed` are as they were when it was written: while it is under way they are counted
- * from its firings, which may be pruned afterwards.
+ * The newest backfill of a schedule. `fired` and `failed` are as of when it was written: while it is under way they are
+ * counted from its firings, which may be pruned afterwards.
  */
 export interface StoredBackfill extends Omit<Backfill, 'ended'> {
   revision: number

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import DatabaseConstructor, { type Database } from 'better-sqlite3'
 
-/** One of Scrapyd's databases (scrapyd-protocol.md, 6.1 and 6.5). Its rows come from outside: nothing is checked yet. */
+/** One of Scrapyd's databases (scrapyd-protocol.md, 6.1 and 6.5). Rows come from outside: nothing is checked yet. */
 export interface ScrapydDatabase {
   /** `spider_queue`, in the order in which Scrapyd would start them. */
   pending: { id: number; priority: number | null; message: string }[]
@@ -35,8 +35,8 @@ export function hasTable(database: Database, table: string): boolean {
 }
 
 /**
- * Reads a database of another program. It reads a copy, so that nothing at all happens beside the original: even a reader may write,
- * where a killed writer left a journal.
+ * Reads a copy of another program's database, so that nothing at all happens beside the original: even a reader may
+ * write, where a killed writer left a journal.
  */
 export function readCopy<T>(path: string, read: (database: Database) => T): T {
   const folder = mkdtempSync(join(tmpdir(), 'scrapdeck-import-'))

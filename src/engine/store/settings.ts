@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Single values that belong to no noun: each by its key, kept as JSON and parsed by its schema. What is more than a scalar is a noun. */
+/** Single values that belong to no noun, kept as JSON and parsed by schema. More than a scalar is a noun. */
 export const SETTINGS = {
   /** Nothing is sent until somebody resumes. */
   paused: z.boolean(),

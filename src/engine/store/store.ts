@@ -67,7 +67,7 @@ export interface JobReader {
   countEndedSince(sinceMs: number): Promise<Record<Outcome, number>>
   /** The newest live or ended jobs by the jobid that Scrapyd clients know; newest first. */
   findJobsByJobid(project: ProjectName | null, jobid: string): Promise<StoredJob[]>
-  /** The jobs that ended last, newest end first, with where their newest attempt ran; those that never ran are left out. */
+  /** The jobs that ended last, newest first, with where their newest attempt ran; without those that never ran. */
   listFinishedRuns(limit: number): Promise<FinishedRun[]>
   listTimeline(jobId: JobId): Promise<Transition[]>
 }
@@ -75,15 +75,16 @@ export interface JobReader {
 /** Jobs, and how they come to be. */
 export interface JobStore extends JobReader {
   /**
-   * Writes queued jobs with a `queued` timeline entry each, all or none. Returns for each the id of the job that it is now: its
-   * own, or that of the earlier job with its dedupe key, in which case nothing was written for it. A job begins held
-   * (`dependency`, then `not_before`, then `overlap`) where something must happen first; one whose dependency cannot come
-   * true any more ends at once as cancelled. Rejects with JOB_NOT_FOUND where a dependency names no job.
+   * Writes queued jobs with a `queued` timeline entry each, all or none. Returns for each the id of the job that it is
+   * now: its own, or that of the earlier job with its dedupe key, in which case nothing was written for it. A job
+   * begins held (`dependency`, then `not_before`, then `overlap`) where something must happen first; one whose
+   * dependency can no longer be met ends at once as cancelled. Rejects with JOB_NOT_FOUND where a dependency names no
+   * job.
    */
   enqueueJobs(jobs: NewJob[]): Promise<JobId[]>
   /**
-   * Writes runs that began before we knew of them, all or none: another server's history (ended), or a job that somebody else started
-   * (adopted). They are never in the queue.
+   * Writes runs that began before we knew of them, all or none: another server's history (ended), or a job that
+   * somebody else started (adopted). They are never in the queue.
    */
   recordRuns(runs: { job: NewJob; start: AttemptStart; changes: AttemptChange[] }[]): Promise<void>
 }
@@ -93,13 +94,13 @@ export interface LaneReader {
   /** Every lane with queued jobs that are not held, and how many. Cheap: a row a lane. */
   listLanes(): Promise<LaneDepth[]>
   /**
-   * The first jobs of lanes, in the order of the queue (priority descending, then rank, then id ascending), up to `limit` each;
-   * held ones are left out. Answers in the order asked; a lane without jobs is empty.
+   * The first jobs of lanes in queue order (priority descending, then rank, then id), up to `limit` each, without held
+   * ones. Answers in the order asked; a lane without jobs is empty.
    */
   readHeads(wanted: { lane: string; limit: number }[]): Promise<QueueHead[][]>
   /**
-   * Called after each commit that put jobs into lanes, took them out, or changed their order there; not for jobs that beginAttempts
-   * claimed, of which its caller knows. Returns the way to stop.
+   * Called after each commit that put jobs into lanes, took them out, or changed their order there; not for jobs that
+   * beginAttempts claimed, which its caller knows of. Returns the way to stop.
    */
   onQueueChange(listener: (lanes: string[]) => void): () => void
 }
@@ -107,8 +108,8 @@ export interface LaneReader {
 /** What keeps queued jobs out of their lanes until a time. */
 export interface HoldStore {
   /**
-   * Lifts holds whose time has come and ends jobs whose time is over, at most `limit` of each. `nextDueMs`: when to ask again; null:
-   * nothing waits for a time. The jobs released may at once be held for another reason (overlap).
+   * Lifts holds whose time has come and ends jobs whose time is over, at most `limit` of each. `nextDueMs`: when to ask
+   * again; null: nothing waits for a time. Released jobs may at once be held for another reason (overlap).
    */
   releaseDue(nowMs: number, limit: number): Promise<{ released: number; expired: number; nextDueMs: number | null }>
 }
@@ -116,11 +117,11 @@ export interface HoldStore {
 /** A job that waits is claimed. */
 export interface ClaimStore {
   /**
-   * Claim and send, first half: for each start whose job is still queued and whose number is the next, makes the attempt
-   * in state `sending` and moves the job to `starting`. Returns the starts that were made; the rest lost the race (cancelled, held,
-   * expired at the entry's time, or another job of its overlap key is live, in which case it is held from now on). Send
-   * the attempt's own `jobid`: where its node had the wanted one before in this project, it is another. All that sending needs of
-   * the jobs comes with them: once they are claimed, no other call may fail before they are known to be live.
+   * Claim and send, first half: for each start whose job is still queued and whose number is the next, makes the
+   * attempt in state `sending` and moves the job to `starting`. Returns the starts that were made; the rest lost the
+   * race (cancelled, held, expired at the entry's time, or another job of its overlap key is live: then it is held from
+   * now on). Send the attempt's own `jobid`: where its node had the wanted one before in this project, it is another.
+   * The jobs come with all that sending needs: no other call may fail between the claim and knowing them to be live.
    */
   beginAttempts(starts: AttemptStart[]): Promise<BegunAttempt[]>
 }
@@ -133,9 +134,9 @@ export interface QueueStore extends LaneReader, HoldStore, ClaimStore {
   reorder(ids: JobId[], to: QueuePlace, entry: TimelineEntry): Promise<JobId[]>
   /** Queued jobs only. */
   placeQueued(ids: JobId[], placement: Placement, entry: TimelineEntry): Promise<JobId[]>
-  /** Ends jobs that are queued: cancelled before they were sent. Returns the ids that were queued; others are untouched. */
+  /** Ends jobs that are queued, as cancelled. Returns the ids that were queued; others are untouched. */
   cancelQueued(ids: JobId[], entry: TimelineEntry): Promise<JobId[]>
-  /** Undo of cancelQueued: jobs cancelled while queued go back to the queue under their old id. Returns the ids restored. */
+  /** Undo of cancelQueued: the jobs go back to the queue under their old id. Returns the ids restored. */
   restoreCancelled(ids: JobId[], entry: TimelineEntry): Promise<JobId[]>
   /**
    * Notes on live jobs (starting, running) that a cancel was asked; with a `cancel_asked` entry the first time.
@@ -151,10 +152,7 @@ export interface AttemptReader {
   listAttempts(jobId: JobId): Promise<Attempt[]>
   /** Attempts, ended ones too, that ran on a node under these jobids. */
   findAttemptsOnNode(nodeId: NodeId, runs: { project: ProjectName; jobid: string }[]): Promise<Attempt[]>
-  /**
-   * Whether one of these runs there is ours and was seen to succeed or fail before that attempt was begun: by the order in which both were
-   * written down, whatever clocks said.
-   */
+  /** Whether one of these runs is ours and had been recorded as succeeded or failed when that attempt was begun. */
   hasEndedBefore(
     nodeId: NodeId,
     runs: { project: ProjectName; jobid: string }[],
@@ -167,15 +165,15 @@ export interface AttemptReader {
 /** The only way in which an attempt, and its job with it, goes on. */
 export interface AttemptWriter {
   /**
-   * Applies changes to attempts and their jobs, with one timeline entry each. A change names the state it starts
-   * from; where the attempt is no longer in it, that change is skipped (I4: recorded once). Returns which were applied.
-   * The job follows its newest attempt: `running` and `finishing` make it running, `ended` ends it or puts it back in
-   * the queue under its id. A job that would go back but was asked to cancel ends as cancelled, with an `ended` entry
-   * of its own. A job that ends, or goes back to the queue, frees its overlap key for the next job that is held for it; one
-   * that ends releases (or ends, as cancelled) the jobs that wait for it. An ended attempt takes details, counts and a killing line, but no new state:
-   * except, as `found_again`, accepted, running or finishing, while its job is queued, has no newer attempt and was not
-   * asked to cancel, and no other job of its overlap key is live; that takes the job out of the queue, its hold lifted,
-   * and its flag, where it is the job's only attempt.
+   * Applies changes to attempts and their jobs, with one timeline entry each. A change names the state it starts from;
+   * where the attempt is no longer in it, that change is skipped (I4: recorded once). Returns which were applied. The
+   * job follows its newest attempt: `running` and `finishing` make it running, `ended` ends it or puts it back in the
+   * queue under its id. A job that would go back but was asked to cancel ends as cancelled, with an `ended` entry of
+   * its own. A job that ends, or goes back, frees its overlap key for the next job held for it; one that ends releases
+   * (or ends, as cancelled) the jobs that wait for it. An ended attempt takes details, counts and a killing line, but a
+   * new state only as `found_again`: while its job is queued, has no newer attempt and was not asked to cancel, and no
+   * other job of its overlap key is live. That takes the job out of the queue, lifts its hold, and its flag, where it
+   * is the job's only attempt.
    */
   applyChanges(changes: AttemptChange[]): Promise<boolean[]>
 }
@@ -237,9 +235,9 @@ export interface ScheduleReader {
   listSchedules(): Promise<StoredSchedule[]>
   getSchedules(ids: string[]): Promise<StoredSchedule[]>
   /**
-   * By name, those that come after this name and id, whether there is still such a schedule or not; `total` counts all that the filter
-   * leaves. `text` is a part of the name, or of a project or
-   * spider that it runs; `project` and `name` are whole.
+   * By name, those after this name and id, whether that schedule still exists or not; `total` counts all that the
+   * filter leaves. `text` is a part of the name, or of a project or spider that it runs; `project` and `name` are
+   * whole.
    */
   pageSchedules(
     filter: { text?: string; project?: ProjectName; name?: string; pausedBy?: NonNullable<Schedule['pausedBy']>[] },
@@ -250,8 +248,9 @@ export interface ScheduleReader {
 /** Schedules, and their jobs that have not ended. */
 export interface ScheduleStore extends ScheduleReader {
   /**
-   * Adds it, with revision 1, or changes it whole. Its revision must be one above the one that is there (CHANGED_MEANWHILE, or
-   * SCHEDULE_NOT_FOUND where it was removed). `doneUntilMs` and `runCount` of a change never go back: `fire` may have come between.
+   * Adds it, with revision 1, or changes it whole. Its revision must be one above the present one (CHANGED_MEANWHILE,
+   * or SCHEDULE_NOT_FOUND where it was removed). `doneUntilMs` and `runCount` never go back: `fire` may have come
+   * between.
    */
   putSchedule(schedule: StoredSchedule): Promise<void>
   /** With their firings; their jobs stay. Returns those that were there. */
@@ -265,8 +264,8 @@ export interface ScheduleStore extends ScheduleReader {
 /** What became of the moments of schedules. */
 export interface FiringReader {
   /**
-   * Newest first, ids below `before`; of one schedule, one backfill, or all. `sinceChange`: of one schedule those that were written after
-   * its last `putSchedule`, whatever clocks said.
+   * Newest first, ids below `before`; of one schedule, one backfill, or all. `sinceChange`: of one schedule those
+   * written after its last `putSchedule`, whatever clocks said.
    */
   listFirings(
     filter: { scheduleId?: string; backfillId?: string; states?: Firing['state'][]; sinceChange?: boolean },
@@ -275,8 +274,8 @@ export interface FiringReader {
   /** The newest `limit` of each of these schedules, in the order of the ids, newest first. */
   listRecentFirings(scheduleIds: string[], limit: number): Promise<StoredFiring[]>
   /**
-   * Which of these moments have fired already, by the clock or a backfill, and of which that is not known any more: they lie among
-   * moments whose rows were pruned. Both ascend.
+   * Which of these moments have fired already, by the clock or a backfill, and of which that is no longer known: they
+   * lie among moments whose rows were pruned. Both ascend.
    */
   findFired(scheduleId: string, nominalMs: number[]): Promise<{ fired: number[]; forgotten: number[] }>
 }
@@ -284,14 +283,14 @@ export interface FiringReader {
 /** Moments of schedules become jobs. */
 export interface FiringStore extends FiringReader {
   /**
-   * Writes what became of moments, with the jobs that were made of them, all or none, and moves their schedules on. A moment that has
-   * fired already (by the clock or a backfill) is skipped, its jobs too: null in its place, but its schedule is moved on all the
-   * same. So is one whose schedule is gone.
+   * Writes what became of moments, with the jobs made of them, all or none, and moves their schedules on. A moment that
+   * has fired already (by the clock or a backfill) is skipped, its jobs too: null in its place, but its schedule is
+   * moved on all the same. So is one whose schedule is gone.
    */
   fire(firings: NewFiring[]): Promise<(StoredFiring | null)[]>
   /**
-   * These will probably be fired soon: `fire` with these very objects has less to do then. Nothing that can be read changes; whoever
-   * prepared them changes nothing of them from now on.
+   * These will probably be fired soon: `fire` with these very objects has less to do then. Nothing that can be read
+   * changes; the caller changes nothing of them from now on.
    */
   prepareFirings(firings: NewFiring[]): void
 }
@@ -299,10 +298,7 @@ export interface FiringStore extends FiringReader {
 /** Backfills, the newest of each schedule. */
 export interface BackfillStore {
   listBackfills(): Promise<StoredBackfill[]>
-  /**
-   * Adds it, or replaces that of its schedule, with which it goes. Its revision must be one above the one that is there, 1 where there is
-   * none: CHANGED_MEANWHILE.
-   */
+  /** Adds it, or replaces that of its schedule. Its revision must be one above the present, or 1: CHANGED_MEANWHILE. */
   putBackfill(backfill: StoredBackfill): Promise<void>
 }
 
@@ -316,9 +312,9 @@ export interface ChainStore {
 
 /** Ends of jobs that chains are to answer. */
 export interface ChainEndStore {
-  /** Ends of jobs that chains have not answered yet, oldest first: noted in the transaction of the end, once for each chain and job. */
+  /** Ends of jobs that chains have not answered yet, oldest first; recorded with the end, once a chain and job. */
   listDueChains(limit: number): Promise<DueChain[]>
-  /** Answers them, with the jobs that were made, all or none; false in the place of one that was answered before, or is gone. */
+  /** Answers them, with the jobs that were made, all or none; false for one that was answered before, or is gone. */
   answerChains(answers: ChainAnswer[]): Promise<boolean[]>
 }
 
@@ -330,8 +326,8 @@ export interface WebhookReader {
 
 export interface WebhookStore extends WebhookReader {
   /**
-   * Adds it or changes it. From then on what its events tell (job.queued, job.started, job.ended, schedule.fired, schedule.missed,
-   * schedule.paused) is written as deliveries in the very transaction in which it happens.
+   * Adds it or changes it. From then on its events (job.queued, job.started, job.ended, schedule.fired,
+   * schedule.missed, schedule.paused) are written as deliveries in the very transaction in which they happen.
    */
   putWebhook(webhook: NewWebhook): Promise<void>
   /** Its deliveries go with it. False: there was none. */
@@ -346,7 +342,7 @@ export interface EventStore {
 
 /** What is to be told now. */
 export interface DueDeliveryStore {
-  /** Of each webhook that is turned on, what is due, at most so many, first due first. `nextDueMs`: of those that are not due yet. */
+  /** Of each webhook that is on, at most so many that are due, first due first. `nextDueMs`: of those not yet due. */
   listDueDeliveries(
     nowMs: number,
     limitEach: number
@@ -377,7 +373,7 @@ export interface AnswerStore {
 export interface DiscoveryStore {
   /** In the order in which they were added. */
   listSources(): Promise<StoredSource[]>
-  /** Adds or changes it. Its revision must be one above the one that is there, 1 where there is none: CHANGED_MEANWHILE. */
+  /** Adds or changes it. Its revision must be one above the present one (or 1): CHANGED_MEANWHILE. */
   putSource(source: StoredSource): Promise<void>
   /** False: there was none. */
   deleteSource(id: string): Promise<boolean>
@@ -403,9 +399,10 @@ export interface ToldProblemStore {
 /** What is kept for a while only. */
 export interface RetentionStore {
   /**
-   * Forgets the oldest of what is not to be kept any more (answers whose time is over included), at most `limit` rows, so that nothing else waits long. Returns how
-   * many; fewer than `limit`: no more is to be forgotten now. Where chains know of a job, with that goes the undoing of its cancel: an end
-   * that they answered would be answered again. Firings whose moment is yet to come are kept, whatever their number.
+   * Forgets the oldest of what is no longer to be kept, expired answers included, at most `limit` rows, so that nothing
+   * else waits long. Returns how many; fewer than `limit`: that was all. With what chains know of a job goes the
+   * undoing of its cancel: an end that they answered would be answered again. Firings of moments to come are always
+   * kept.
    */
   prune(retention: Retention, limit: number): Promise<number>
 }

@@ -17,7 +17,7 @@ export interface ScrapydWebDatabases {
 /** What APScheduler calls a scheduler that was paused. */
 const STATE_PAUSED = 2
 
-/** Reads `timer_tasks.db` of ScrapydWeb's data/database folder, and those beside it. Throws where it is no such database. */
+/** Reads `timer_tasks.db` of ScrapydWeb's data/database folder, and those beside it. Throws where it is another. */
 export function readScrapydWebTasks(
   path: string,
   { apscheduler, metadata }: { apscheduler: string | null; metadata: string | null }
@@ -27,7 +27,7 @@ export function readScrapydWebTasks(
     const node = hasTable(database, 'task_job_result')
       ? columnsOf(database, 'task_job_result').find((name) => name === 'node' || name === 'node_name')
       : undefined
-    // A request that failed before it had an address (its server is not in the settings any more) has ScrapydWeb's own there.
+    // A request that failed before it had an address (a server no longer in the settings) has ScrapydWeb's own there.
     const isAsked = "status = 'ok' OR (status = 'error' AND status_code = -1)"
     const seen =
       node === undefined

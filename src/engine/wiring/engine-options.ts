@@ -31,11 +31,11 @@ export interface EngineOptions {
   credentials?: { username: string; password: string }
   /** Spiders at once on the local node, whatever was set before; default: CPU count. 0 turns the local node off. */
   localSlots?: number
-  /** From a configuration file: taken over when it is another than at the last start; what was set in the UI since stays. */
+  /** From a configuration file: applied when it differs from the last start's; what was set in the UI since stays. */
   configuredSlots?: number
   /**
-   * The local node's directories in Scrapyd's layout. Absent: in the data directory's local/ (jobs: none). null: none are
-   * written. `items` may be a URL of a storage that Scrapy knows.
+   * The local node's directories in Scrapyd's layout. Absent: in the data directory's local/ (jobs: none). null: none
+   * are written. `items` may be a URL of a storage that Scrapy knows.
    */
   directories?: { eggs?: string; logs?: string | null; items?: string | null; jobs?: string | null }
   /** Logs and item files kept for each spider of the local node, besides those of live jobs; null: all. */
@@ -86,8 +86,8 @@ export interface Engine {
   localRunningCount(): number
   stopLocalSpiders(): Promise<void>
   /**
-   * Refuses new work, waits for the last write. Spiders go on. May be called twice. Rejects where a room could not be closed (an
-   * AggregateError where several could not); all others are closed then, the data directory among them.
+   * Refuses new work, waits for the last write. Spiders go on. May be called twice. Rejects where a room could not be
+   * closed (several: an AggregateError); all others are closed then, the data directory among them.
    */
   stop(): Promise<void>
 }

@@ -27,8 +27,8 @@ interface ForgettingParts {
 }
 
 /**
- * What is kept for a while only goes in small steps, until nothing is left that is too old: the change log, deliveries that have ended,
- * answers to requests with a key, what chains know of jobs, firings. What fails is tried again the next time.
+ * Deletes what is kept for a while only, in small steps: the change log, ended deliveries, answers to requests with a
+ * key, what chains know of jobs, firings. What fails is tried again the next time.
  */
 export class Forgetting {
   readonly #parts: ForgettingParts

@@ -4,8 +4,8 @@ import type { FleetNode } from '../nodes/fleet.ts'
 import type { Rooms } from './rooms.ts'
 
 /**
- * Who listens to whom: what a room tells of itself, and which rooms above or beside it act on that. Whatever one room asks of another is
- * not here but in rooms.ts, where it is built. Nothing is told before the engine starts.
+ * Who listens to whom: what a room tells of itself, and which rooms above or beside it act on that. What one room asks
+ * of another is in rooms.ts, where it is built. Nothing is told before the engine starts.
  */
 export function connectListeners(rooms: Rooms): void {
   const { base, stopping, projects, local, live, fleet, eggs, dispatch, metrics, deliverer, news, nodeCommands } = rooms

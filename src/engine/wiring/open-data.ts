@@ -21,7 +21,7 @@ export interface EngineData {
   secretBox: SecretBox
 }
 
-/** Closed with the stack. Throws DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION, having changed nothing. */
+/** Closed with the stack. Throws DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION. */
 export async function openData(
   { dataDirectory, seams = {}, ...options }: EngineOptions,
   parts: Pick<Base, 'clock' | 'random' | 'logger'> & { pluginBlobs: BlobStore | null },

@@ -54,9 +54,9 @@ import { wireWebhooks } from './wire-webhooks.ts'
 export type Rooms = Awaited<ReturnType<typeof openRooms>>
 
 /**
- * The rooms of an engine, from the foundations up: each floor gets those below it and calls them; what it has to tell those above it are
- * events, which listeners.ts connects. Whatever has something to let go of is adopted by `opened` where it is made: the stack closes in
- * reverse order, and so closes rooms that were never started, or only half.
+ * The rooms of an engine, from the foundations up: each floor gets those below it and calls them; what it has to tell
+ * those above it are events, which listeners.ts connects. Whatever must be closed is adopted by `opened` where it is
+ * made: the stack closes in reverse order, rooms that were never or only half started included.
  */
 export async function openRooms(options: EngineOptions, opened: AsyncDisposableStack) {
   const ground = await openGround(options, opened)
@@ -96,7 +96,7 @@ async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDis
   const { seams = {} } = options
   const layout = layOutLocalNode(options)
   const cancelWaitsMs = readCancelWaits(options)
-  // The local node runs what projects have, and lists the spiders of what they are given: whoever asks earlier waits until it is open.
+  // The local node runs what projects have, and lists spiders for them: calls before it is open wait for it.
   const localNode = Promise.withResolvers<LocalNode>()
   const projects = await Projects.open({
     ...base,
@@ -151,7 +151,7 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
   return { eggs, waiting, dispatch, metrics, describe, wakeDispatcher: () => dispatch.wake() }
 }
 
-/** Orders, by people and programs, by sources of nodes, by time and by ends of jobs; and who is told of what becomes of them. */
+/** Orders by people and programs, by sources of nodes, by time and by ends of jobs; and who is told of events. */
 function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDisposableStack) {
   const { base, credentials, plugins, webhookNetworks, projects, local, live, fleet, eggs, waiting, dispatch } = below
   const { store, clock, random, secretBox } = base

@@ -6,8 +6,8 @@ interface Start {
 }
 
 /**
- * What starts, in this order: first what an earlier engine left, then the nodes, then the queue, then what gives orders by itself. Nothing
- * here is undone by its own: the stack that the rooms were opened on closes them, started or not.
+ * What starts, in this order: what an earlier engine left, the nodes, the queue, then what gives orders by itself.
+ * Nothing here is undone on its own: the stack that the rooms were opened on closes them, started or not.
  */
 export const STARTS: readonly Start[] = [
   // Before anything happens that they are to be told of.

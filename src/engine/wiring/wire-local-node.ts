@@ -53,7 +53,7 @@ interface LocalNodeEvents {
   changed: []
   /** There are new samples of what runs use. */
   usage: []
-  /** A Python was found or made, was lost, or gets on with being made; `isNewReady`: one can be used that could not before. */
+  /** A Python was found or made, was lost, or is being made; `isNewReady`: one can be used that could not before. */
   pythons: [isNewReady: boolean]
 }
 

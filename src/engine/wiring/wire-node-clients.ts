@@ -40,7 +40,7 @@ export function wireNodeClients(
     return sealedProxyUrl === DIRECT ? DIRECT : openSecret(node, sealedProxyUrl, 'proxy')
   }
 
-  /** What was sealed elsewhere (another machine's keychain) must not keep the engine from starting: the node will say what is missing. */
+  /** What was sealed elsewhere (another machine's keychain) must not keep the engine from starting. */
   async function openSecret(node: StoredNode, sealed: SealedText | null, noun: string): Promise<string | null> {
     if (sealed === null) return null
     try {

@@ -120,7 +120,7 @@ async function writeStream(file: FileHandle, content: Readable): Promise<void> {
   for await (const chunk of content) await file.writeFile(chunk)
 }
 
-/** Those who come while a folder is being synced share the next time: what they renamed may have come too late for this one. */
+/** Those who come during a sync share the next: what they renamed may have come too late for this one. */
 function shareSyncs(syncNow: (path: string) => Promise<void>): (path: string) => Promise<void> {
   const running = new Map<string, Promise<void>>()
   const next = new Map<string, Promise<void>>()

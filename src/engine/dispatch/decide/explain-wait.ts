@@ -11,8 +11,8 @@ interface Asked {
 }
 
 /**
- * Why no node takes the jobs of a line now, in words: the nodes it means, what they lack, and whether they are only busy.
- * `hasRoom`: one of them has, so that it is the egg that is missing there. Pure.
+ * Why no node takes the jobs of a line now, in words: the nodes it means, what they lack, whether they are only busy.
+ * `hasRoom`: one of them has room, so it is the egg that is missing there. Pure.
  */
 export function explainLine(line: QueueLine, input: Asked, hasRoom: boolean): Waiting {
   const { nodes } = input

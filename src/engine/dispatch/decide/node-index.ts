@@ -4,7 +4,7 @@ import { meetsTags } from '../../../shared/tag-terms.ts'
 /** Why a node that answers cannot run a project now, in words that follow the node's name; null: it can. */
 export type WhyNotReady = (nodeId: NodeId, project: ProjectName) => string | null
 
-/** `absent`: we have the egg and may send it. `never`: we have none to send, or sending failed and waits for its back-off. */
+/** `absent`: we have the egg and may send it. `never`: we have none, or sending failed and is backing off. */
 export type EggState = 'present' | 'sending' | 'absent' | 'never'
 
 /** What placement may know of a node. */
@@ -16,7 +16,7 @@ export interface PlaceableNode {
   queueAhead: number
   /** Slots in use or promised: live attempts of ours (uncertain ones too) and external jobs. */
   used: number
-  /** It may have no more than so many now, for reasons that pass by themselves (requests on their way, a node on trial). */
+  /** It may have no more than this now, for a while (requests on their way, a node on probation). */
   roomMax: number
   tags: readonly string[]
   mode: NodeMode
@@ -53,8 +53,8 @@ export function isAble(node: PlaceableNode): boolean {
 }
 
 /**
- * The nodes as `place` asks about them, kept from one run to the next: those with room are at hand, and what a placement means is
- * found once until a node comes, goes or changes in more than what it has in use.
+ * The nodes as `place` asks about them, kept between runs: those with room are at hand, and what a placement means is
+ * found once, until a node comes, goes or changes in more than what it has in use.
  */
 export class NodeIndex {
   readonly #nodes = new Map<string, PlaceableNode>()

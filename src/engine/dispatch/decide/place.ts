@@ -44,7 +44,7 @@ export interface Plan {
   uploads: { nodeId: NodeId; project: ProjectName; version: VersionName }[]
   /** Why whatever is left over waits; a line with jobs left has an entry, or each of its lanes that has some. */
   waiting: WaitingPlan
-  /** As many were placed as were allowed, or heads ran out: more could go, and nothing is said of what was not looked at. */
+  /** The maximum was placed, or heads ran out: more could go, and nothing is said of what was not looked at. */
   isPartial: boolean
   /** The lane whose heads ran out. */
   endedAt: string | null
@@ -53,10 +53,10 @@ export interface Plan {
 }
 
 /**
- * Decides which queued jobs go where, now. Pure. Never gives a node more than its room (invariant I3: its slots and what may queue
- * there), nor a job to two nodes, nor more than a limit allows. Among the nodes that may run a job: those that have the egg
- * first, then the least loaded share of slots, then by id so that the same input gives the same plan. Lines whose nodes
- * have no room are not looked at: it costs what goes out and a look at each lane that could.
+ * Decides which queued jobs go where, now. Pure. Never gives a node more than its room (I3: its slots and what may
+ * queue there), nor a job to two nodes, nor more than a limit allows. Nodes that have the egg come first, then the
+ * least loaded share of slots, then the lower id, so that the same input gives the same plan. Lines whose nodes have no
+ * room are not looked at: it costs what goes out, and a look at each lane that could.
  */
 export function place(input: PlaceInput): Plan {
   return new Placing(input).plan()
@@ -159,7 +159,7 @@ class Placing {
       this.#assign(found.node, { line, lane, job }, choice.version, rules)
       return order.acceptJob()
     }
-    // No node with room has the egg. Eggs already on their way will serve as many jobs; for the next job, send one more.
+    // No node with room has the egg. Eggs on their way will serve as many jobs; for the next job, send one more.
     const coming = this.#nodeToGetTheEgg(choice, line, job, rules, found)
     if (coming !== null) {
       if (!this.#plan.waiting.lines.has(line.key)) this.#waits(line, eggOnItsWay(coming, choice.version))
@@ -181,7 +181,7 @@ class Placing {
     order.skipLine()
   }
 
-  /** The least loaded that has the egg and that nothing keeps from taking this job; else what kept the first that could have. */
+  /** The least loaded node with the egg that may take this job; else what kept the first that could have. */
   #bestReady({ ready }: Choice, job: QueueHead, rules: readonly CountedRule[]) {
     const passedOver: RankedNode[] = []
     const kept: Kept = { heldBack: null, limitedBy: null }
@@ -305,7 +305,7 @@ class Placing {
     if (exhausted !== undefined) this.#laneWaits(lane, exhausted)
   }
 
-  /** Where no node has room beside the limit, none will have it in this plan: lines by the hundred need not find out one by one. */
+  /** Where no node has room besides the limit, none will have in this plan: other lines need not find it out. */
   #recordReached(line: QueueLine, counted: CountedRule): void {
     const isOpen = (node: PlaceableNode) => this.#roomLeft(node) > 0 && !this.#isExhaustedOn(counted, node)
     if (this.#openNodes(line).some(isOpen)) return

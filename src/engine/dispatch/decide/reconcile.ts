@@ -12,7 +12,7 @@ export interface BelievedAttempt {
    * one. Only a snapshot begun after it can show that the job is not there. null: the POST is still on its way.
    */
   sendEndedAtMs: number | null
-  /** When this engine took it over nobody knew whether it had arrived: its POST may be on its way through a slow network still. */
+  /** At take-over nobody knew whether it had arrived: its POST may still be on its way through a slow network. */
   isTakenOverUnresolved: boolean
 }
 
@@ -56,8 +56,8 @@ export interface ReconcileOptions {
  *      finishing           -           -          -           -
  *
  * Being seen always counts. Not being seen counts only in snapshots begun after the POST ended, and only when two of
- * them lie more than a poll interval of the node apart: between its queue and its process table a job can be in no list.
- * Where the engine that sent the POST is dead, nobody waited for its end: those two must lie further apart.
+ * them are more than a poll interval of the node apart: between its queue and its process table a job is in no list.
+ * Where the engine that sent the POST is dead, nobody waited for its end: those two must be further apart.
  */
 export function reconcile(
   believed: readonly BelievedAttempt[],

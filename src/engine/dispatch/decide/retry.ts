@@ -9,9 +9,9 @@ export interface PlannedRetry {
 }
 
 /**
- * Whether, and when, a job whose run ended badly is tried again; null: it is not. Pure. `earlier` are the results of the attempts
- * before this one: only those that ran and failed, or were lost, are runs. Never more runs than the policy's `attempts`; the
- * wait grows from run to run, up to its bound.
+ * Whether, and when, a job whose run ended badly is tried again; null: it is not. Pure. `earlier` are the results of
+ * the attempts before this one, of which only those that ran and failed, or were lost, are runs. Never more runs than
+ * the policy's `attempts`; the delay grows from run to run, up to its maximum.
  */
 export function planRetry(
   policy: RetryPolicy | null,

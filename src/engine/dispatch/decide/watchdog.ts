@@ -43,8 +43,8 @@ export interface Stuck {
  *   stuck --after a while, longer each time--> on probation: one job
  *   on probation --it starts--> healthy;  --it does not--> stuck
  *
- * A slot is free for sure only where the node was seen to run more at once: the slots that an operator set may be more than it has.
- * A node that polls seldom looks stuck at first. It is given more time at each try, and keeps what it turned out to need.
+ * A slot is certainly free only where the node was seen to run more at once: the slots an operator set may be too many.
+ * A node that polls seldom looks stuck at first. It is given more time at each try, and keeps what it needed.
  */
 export function judgeLists(before: StartWatch | null, seen: Lists): StartWatch {
   const running = new Set(seen.running)

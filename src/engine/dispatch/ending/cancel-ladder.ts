@@ -7,7 +7,7 @@ import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
 const NODE_MISSING_MS = 200
-/** Of its four connections one is left to look at it; over the whole fleet, nodes that do not answer must not keep all others waiting. */
+/** One of a node's four connections stays free for polling; nodes that do not answer must not hold up all others. */
 const AT_ONCE_ON_NODE = 3
 const AT_ONCE_MAX = 500
 
@@ -25,8 +25,9 @@ interface Climb {
 }
 
 /**
- * Cancels live attempts by the stop ladder (shared/stop-ladder.ts), each step recorded; with force it begins at the second. The attempt counts as cancelled only when the
- * node shows that it ended (follower.ts), or says that it was still pending and has been removed.
+ * Cancels live attempts by the stop ladder (shared/stop-ladder.ts), each step recorded; with force it begins at the
+ * second. An attempt counts as cancelled only when the node shows that it ended (follower.ts), or says that it was
+ * still pending and has been removed.
  */
 export class CancelLadder {
   readonly #context: DispatchContext
@@ -39,7 +40,7 @@ export class CancelLadder {
     this.#context = context
   }
 
-  /** Begins, or with `force` goes on to the second step at once. An attempt whose POST has no answer yet begins when it has one. */
+  /** Begins, or with `force` goes to the second step at once. It waits for the answer to the attempt's POST. */
   cancel(one: LiveAttempt, options: { force: boolean; fromStep?: number }): void {
     // What its node has finished needs no signal.
     if (this.#stopped || one.state === 'finishing') return

@@ -15,9 +15,9 @@ export interface RunEnd extends Pick<AttemptEnd, 'from' | 'killingLine' | 'detai
 }
 
 /**
- * Ends an attempt that ran, wherever that comes to be known: its job ends with it, or is tried again as its retry policy says. A
- * lost run may go on where nobody sees it, so a job that is tried again after one is flagged. False: the attempt had ended
- * otherwise meanwhile.
+ * Ends an attempt that ran: its job ends with it, or is tried again as its retry policy says. A lost run may go on
+ * where nobody sees it, so a job that is tried again after one is flagged. False: the attempt had already ended
+ * otherwise.
  */
 export async function endRun(
   { store, live, clock }: Pick<DispatchContext, 'store' | 'live' | 'clock'>,

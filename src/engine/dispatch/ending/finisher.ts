@@ -24,7 +24,7 @@ export function isAnswer(node: FleetNode, error: unknown): error is NodeError {
   return error instanceof NodeError && !NO_ANSWER.has(error.kind) && node.status.health === 'up'
 }
 
-/** What went wrong so far. A node that did not answer is waited for; only what was answered, or failed here, is given up. */
+/** What failed so far. A node that does not answer is waited for; only refusals, and failures here, count. */
 interface Failures {
   all: number
   reads: number

@@ -5,15 +5,15 @@ import type { CancelLadder } from './cancel-ladder.ts'
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
-/** After a write that failed (a full disk): the store is not asked again at once, for that would be all the engine did. */
+/** After a write that failed (a full disk): asking again at once would be all that the engine did. */
 const RETRY_MS = 1_000
 const NODE_MISSING_MS = 200
 
 /**
- * Holds runs to their wall time on nodes that do not hold limits (the local node does, launcher/runs/limits.ts): from when we saw it running, by
- * whichever engine. A run over its limit is written down as such, then climbs the cancel ladder:
+ * Holds runs to their time limit on nodes that do not hold limits themselves (the local node does: launcher/runs), from
+ * when any engine of ours saw them running. A run over its limit is recorded as such, then climbs the cancel ladder:
  *
- *   running --limit--> running, limit_hit recorded --INT, INT, KILL--> finishing -> ended: failed, with the limit as its reason
+ *   running --limit--> running, limit_hit recorded --INT, INT, KILL--> finishing -> ended: failed, the limit its reason
  *
  * What somebody asked to cancel ends as cancelled, whatever its limit is.
  */

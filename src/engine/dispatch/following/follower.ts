@@ -13,11 +13,11 @@ import { type Finisher, isAnswer, type LogTail } from '../ending/finisher.ts'
 import type { AttemptMove, LiveAttempt } from '../live-attempts.ts'
 import { type Absence, reconcile, type Verdict } from '../decide/reconcile.ts'
 
-/** Scrapyd's default poll interval. A node whose own is longer proves absence later, never wrongly: its jobs are listed as pending meanwhile. */
+/** Scrapyd's default poll interval. A longer one only delays proof of absence: jobs are listed as pending meanwhile. */
 export const NODE_POLL_INTERVAL_MS = 5_000
 /**
- * A POST of an engine that died, or was stopped, may still be under way. Nobody waits for its end any more, so as much time must pass as
- * the client would have waited (60 s for schedule.json), and then as it does where the client has waited.
+ * A POST of an engine that died or stopped may still be under way, and nobody waits for its end: first as long must
+ * pass as the client would have waited (60 s for schedule.json), then as long as always.
  */
 const TAKEN_OVER_APART_MS = 65_000
 // A run that its node forgot counts as alive while its log grows; this long without a byte and it is lost.
@@ -35,14 +35,16 @@ interface FollowerParts {
 }
 
 /**
- * Follows attempts on their nodes: turns snapshots into transitions, and looks for the log of what a node no longer lists.
+ * Follows attempts on their nodes: turns snapshots into transitions, and looks for the log of what a node no longer
+ * lists.
  *
  *   accepted -> running -> finishing -> (finisher.ts reads the log) -> ended
  *   in no list any more, and the log of the run ...
- *     is not there:                uncertain -> absent, back to the queue (flagged unless the node remembers);   accepted, running -> lost
- *     has its closing stats:       finishing
- *     is there without them:       it goes on as an orphan (running) while the log grows; silent for a minute -> lost
- *     is refused for a minute:     accepted, running -> lost;   uncertain -> lost and back to the queue, flagged: it proves nothing
+ *     is not there:              uncertain -> absent, back to the queue (flagged unless the node remembers);
+ *                                accepted, running -> lost
+ *     has its closing stats:     finishing
+ *     is there without them:     an orphan (running) while the log grows; silent for a minute -> lost
+ *     is refused for a minute:   lost; what was uncertain goes back to the queue, flagged: it proves nothing
  */
 export class Follower {
   readonly #context: DispatchContext
@@ -57,7 +59,7 @@ export class Follower {
   /** Monotonic; since when a node refuses the log of a run that it lists no longer. */
   readonly #refusedSinceMs = new WeakMap<LiveAttempt, number>()
 
-  /** `listed`: what a node's lists tell is believed from now on, and on its way to the disk: what is claimed in this turn shares the commit. */
+  /** `listed`: a node's lists are believed now, and being written: what is claimed in this turn shares the commit. */
   readonly events = new EventEmitter<{ listed: [node: FleetNode] }>()
 
   constructor(context: DispatchContext, parts: FollowerParts) {
@@ -76,8 +78,8 @@ export class Follower {
   }
 
   /**
-   * Before its first lists nobody knows what else runs on a node: sending to it could overfill it (I3). Nor what came back with it after
-   * attempts there were given up.
+   * Before its first lists nobody knows what else runs on a node: sending to it could overfill it (I3). The same holds
+   * for runs that may come back with it after they were given up.
    */
   knowsLists(node: FleetNode): boolean {
     return this.#newest.has(node) && !this.#parts.returned.isExpecting(node.stored.id)
@@ -129,8 +131,8 @@ export class Follower {
   }
 
   /**
-   * Scrapyd takes a jobid as often as it is told to. A cancel would stop all runs of this one, so both are left alone: the first that the
-   * lists show to have ended decides, and the job is flagged.
+   * Scrapyd takes a jobid as often as it is sent. A cancel would stop all runs of it, so both are left alone: the first
+   * that the lists show as ended decides, and the job is flagged.
    */
   async #flagTwice(node: FleetNode, one: LiveAttempt): Promise<void> {
     if (this.#knownTwice.has(one)) return
@@ -222,8 +224,8 @@ export class Follower {
   }
 
   /**
-   * Never reached its node, or was taken back before it began: proved where the node remembers all that it did since. One that
-   * may have forgotten (a restart, its logs pruned) may have run it, too: the job is sent again all the same, flagged.
+   * Never reached its node, or was withdrawn before it began: proved where the node remembers all that it did since.
+   * One that may have forgotten (a restart, its logs pruned) may have run it too: the job is sent again, flagged.
    */
   async #concludeAbsent(node: FleetNode, one: LiveAttempt, evidence: Record<string, unknown>): Promise<void> {
     const { live, clock } = this.#context
@@ -261,7 +263,7 @@ export class Follower {
     })
   }
 
-  /** The node that lists it, or did while nobody knew where it was (returned-runs.ts), though it was sent to another. */
+  /** The other node that lists it, or that listed it while nobody knew where it was (returned-runs.ts). */
   async #listedElsewhere(node: FleetNode, one: LiveAttempt): Promise<string | null> {
     const { fleet, store } = this.#context
     const holder = fleet.list().find((other) => other !== node && this.isListed(other, one.project, one.jobid))
@@ -274,8 +276,8 @@ export class Follower {
   }
 
   /**
-   * It lists a run of ours that we had seen end before this one was sent: a Scrapyd forgets all at once (memory), or the oldest first
-   * (finished_to_keep), so it would list what ended since.
+   * It lists a run of ours that ended before this one was sent. A Scrapyd forgets all at once (memory), or the oldest
+   * first (finished_to_keep), so it would list what ended since.
    */
   async #remembersSince(node: FleetNode, one: LiveAttempt): Promise<boolean> {
     const { id } = node.stored

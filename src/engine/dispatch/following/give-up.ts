@@ -6,11 +6,11 @@ import type { DispatchContext } from '../context.ts'
 import { LIVE_STATES, type LiveAttempt } from '../live-attempts.ts'
 
 /**
- * Gives up attempts on nodes that do not answer: the attempt ends as lost, its job goes back to the queue, flagged, because nobody
- * knows whether the run goes on there (returned-runs.ts looks when the node is back).
+ * Gives up attempts on nodes that do not answer: the attempt ends as lost, and its job goes back to the queue, flagged,
+ * because the run may go on there (returned-runs.ts looks when the node is back).
  *
- *   live on a node that is away --its policy's time is over, or an operator says so--> ended: lost (given up), queued again
- *   finishing there             --its policy's time is over--> ended: lost; it ran to its end, so the job's own policy decides
+ *   live on a node that is away --its policy's time is over, or an operator says so--> ended: lost (given up), requeued
+ *   finishing there             --its policy's time is over--> ended: lost; it ran, so the job's own policy decides
  */
 export class GiveUp {
   readonly #context: DispatchContext
@@ -115,7 +115,7 @@ export class GiveUp {
   }
 }
 
-/** Neither it nor anything that speaks for it (a proxy's page) can tell what runs there. A node that wants a password answers. */
+/** Nothing that answers (a proxy's page) can tell what runs there. A node that wants a password does answer. */
 function isAway({ status }: FleetNode): boolean {
   return status.health === 'down' || status.health === 'invalid'
 }

@@ -33,21 +33,21 @@ const STATE_OF = { pending: 'accepted', running: 'running', finished: 'finishing
 /**
  * Runs that we had given up, lost or thought never to have arrived, and that their node lists after all:
  *
- *   the job still waits, this was its newest attempt   -> found again: followed on, not run a second time
- *   the job runs elsewhere, succeeded, was cancelled   -> seen again, and stopped there: the run that was given up is the one that goes
+ *   the job still waits, this was its newest attempt   -> found again: followed, not run a second time
+ *   the job runs elsewhere, succeeded, was cancelled   -> seen again, and stopped there
  *   the job ended otherwise, or the run there is over  -> seen again: recorded, the job flagged
  *
- * Only what is provably ours is followed or stopped: an attempt of ours on that very node, under a jobid that we made of the job's
- * id. A jobid that a client brought may be anybody's by now.
+ * Only what is provably ours is followed or stopped: an attempt of ours on that very node, under a jobid made of the
+ * job's id. A jobid that a client chose may be anybody's by now.
  */
 export class ReturnedRuns {
   readonly #context: DispatchContext
   readonly #follow: (one: LiveAttempt) => void
   /** Jobids that need no question: strangers', and ours while we believe what became of them. With their projects. */
   readonly #known = new WeakMap<FleetNode, Map<string, string>>()
-  /** Monotonic, by jobid: when an attempt ended here. Lists that were asked for before it tell nothing about what came after. */
+  /** Monotonic, by jobid: when an attempt ended here. Lists requested before that tell nothing of what came after. */
   readonly #endedAtMs = new Map<string, number>()
-  /** Nodes on which attempts ended while they did not answer, and since when: their next lists tell whether these go on. */
+  /** Nodes that did not answer when attempts on them ended, and since when: their next lists tell if these go on. */
   readonly #expecting = new Map<string, number>()
   /** By node, then by attempt. */
   readonly #stopping = new Map<string, Map<string, Stopping>>()
@@ -153,14 +153,14 @@ export class ReturnedRuns {
     return one !== null
   }
 
-  /** A run of ours on a node that it was never sent to: both have one queue. It is left alone, since nobody can say whose it is. */
+  /** A run of ours on a node it was never sent to: the two share a queue. It is left alone: it may be either's. */
   async #recordTaken(node: FleetNode, { job: seen, list }: Listed): Promise<void> {
     const { store, fleet } = this.#context
     const jobId = OUR_JOBID.exec(seen.jobid)?.[1]
     if (jobId === undefined) return
     const attempts = await store.listAttempts(jobId)
     const attempt = attempts.find(({ jobid, project }) => jobid === seen.jobid && project === seen.project)
-    // One without an answer is looked for where it was sent; that it was seen here must not be forgotten with this node's lists.
+    // One without an answer is looked for where it was sent; that it was seen here must outlive this node's lists.
     const isUnresolved = attempt?.state === 'sending' || attempt?.state === 'uncertain'
     if (attempt === undefined || (!isUnresolved && !isDoubtful(attempt, list))) return
     if (await this.#isRecorded(attempt)) return
@@ -244,7 +244,7 @@ export class ReturnedRuns {
   }
 }
 
-/** We believe that it does not run, without having seen it end. What was cancelled may well be among those that ended. */
+/** Believed not to run without having been seen to end. A cancelled one may well be among those that finished. */
 function isDoubtful({ state, result }: Attempt, list: List): boolean {
   if (state !== 'ended') return false
   return (

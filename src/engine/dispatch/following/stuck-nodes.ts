@@ -8,14 +8,14 @@ import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 import { isOnProbation, judgeLists, type StartWatch } from '../decide/watchdog.ts'
 
-/** Takes a job out of a node's queue, and does nothing to one that runs: 1.6 looks whether the process is there, others refuse. */
+/** Removes a pending job and does nothing to a running one: 1.6 checks that the process is there, others refuse. */
 const NO_SIGNAL = 0
 const WITHDRAW_AT_ONCE = 8
 const WITHDRAW_AGAIN_FIRST_MS = 5_000
 const WITHDRAW_AGAIN_MAX_MS = 300_000
 
 /**
- * Nodes that accept jobs but start none (watchdog.ts decides). They get no new jobs, and what waits in their queues is taken back:
+ * Nodes that accept jobs but start none (watchdog.ts decides). They get no new jobs; what waits there is withdrawn:
  *
  *   accepted --written down--> uncertain --cancel: "it was pending"--> ended: absent (taken back), the job queued again
  *      ^                          |--- no answer --------------------> follower.ts looks what became of it
@@ -29,7 +29,7 @@ export class StuckNodes {
   /** Wall time since when a node is stuck, for people. */
   readonly #sinceMs = new Map<string, number>()
   readonly #tries = new WeakMap<LiveAttempt, { count: number; againAtMs: number }>()
-  /** Monotonic: until when lists tell nothing of one that is being taken out of its node's queue; they were begun earlier. */
+  /** Monotonic: until when lists are too old to tell of one that is being withdrawn. */
   readonly #takenBackAtMs = new WeakMap<LiveAttempt, number>()
   /** Those whose time of probation has been told to the dispatcher. */
   readonly #onProbation = new Set<string>()

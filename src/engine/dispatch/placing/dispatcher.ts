@@ -16,7 +16,7 @@ import { NodeBoard } from './node-board.ts'
 import { type Assignment, place, type Plan } from '../decide/place.ts'
 import type { Sender } from './sender.ts'
 
-/** Requests on their way to all nodes together, and how many jobs one run places at most: other work goes on in between. */
+/** Requests under way to all nodes together, and jobs that one run places at most: other work goes on in between. */
 const REQUESTS_MAX = 512
 const ASSIGNMENTS_MAX = 256
 
@@ -28,10 +28,9 @@ interface DispatcherParts {
 }
 
 /**
- * Carries out placement: looks at what changed in the queue and on the nodes, asks `place` what goes where, writes the attempts
- * as `sending` (one transaction), then has them sent (sender.ts draws what becomes of them). `wake` is called whenever
- * something could have made room or work: a job arrived, a slot freed, a node came up, an egg landed, the pause ended. Runs
- * one at a time; calls that come meanwhile are one more run.
+ * Carries out placement: refreshes what changed in the queue and on the nodes, asks `place` what goes where, writes the
+ * attempts as `sending` (one transaction), and has them sent (sender.ts draws what becomes of them). `wake` is called
+ * whenever something may have made room or work. Runs one at a time; calls that come meanwhile are one more run.
  *
  *   queued --begin (tx)--> sending --> (sender.ts)
  *      ^--- refused, absent, given up, taken back, retried
@@ -50,10 +49,10 @@ export class Dispatcher {
   #again = false
   #stopped = false
   #hasWaiting = false
-  /** The last run could have placed more but for the requests on their way; it is tried again when these are fewer than that. */
+  /** The last run could have placed more but for the requests under way; with fewer than this it runs again. */
   #againBelowRequests = -1
   paused = false
-  /** `waiting`: jobs of these lanes wait for something else than before. `laneGone`: no job is queued there any more. */
+  /** `waiting`: jobs of these lanes wait for another reason now. `laneGone`: a lane has no queued jobs any more. */
   readonly events = new EventEmitter<{ waiting: [lanes: string[]]; laneGone: [lane: string] }>()
 
   constructor(context: DispatchContext, { lists, stuck, sender, holdBacks }: DispatcherParts) {
@@ -103,8 +102,8 @@ export class Dispatcher {
   }
 
   /**
-   * A node has answered, or is set otherwise. It may have more room than the last plan saw for reasons that no transition tells:
-   * its counters follow its lists, strangers come and go, its slots are learned.
+   * A node has answered, or is set otherwise. It may have room that no transition tells of: its counters follow its
+   * lists, strangers come and go, its slots are learned.
    */
   refreshNode(node: FleetNode): void {
     if (this.#context.fleet.get(node.stored.id) === node && this.#board.refreshOne(node)) this.wake()
@@ -186,7 +185,7 @@ export class Dispatcher {
     if (there.length > 0) this.events.emit('waiting', there)
   }
 
-  /** When jobs begin to wait, nodes that only strangers keep busy must be watched closely at once, not at their idle pace. */
+  /** When jobs begin to wait, nodes that only strangers keep busy must be polled closely at once. */
   #watchCloselyFrom(hasWaiting: boolean): void {
     const isNew = hasWaiting && !this.#hasWaiting
     this.#hasWaiting = hasWaiting
@@ -217,7 +216,7 @@ export class Dispatcher {
       const node = fleet.get(nodeId)
       if (node !== undefined) this.#board.refreshOne(node)
     }
-    // Refused claims are of jobs that expired, or overlap: then the store has something to do, and the lanes change by it.
+    // Refused claims are of jobs that expired or overlap: the store has something to release, and lanes change by it.
     if (begun.size < assignments.length) this.#due.scan({ isUrgent: true })
     return begun.size
   }
@@ -232,8 +231,8 @@ export class Dispatcher {
   }
 
   /**
-   * A client's own jobid goes to the node as it is where it can name a file and is nobody else's, there or here; else the
-   * job's id does. Of several jobs with the same jobid the oldest has it.
+   * A client's own jobid is sent where it can name a file and is unique, there and here; else the job's id. Of several
+   * jobs with the same jobid the oldest has it.
    */
   async #jobidForNode(
     job: { id: string; jobid: string },

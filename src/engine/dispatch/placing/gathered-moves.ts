@@ -7,8 +7,8 @@ interface Waiting {
 }
 
 /**
- * Moves that come by the hundred: while one call of the store is on its way, what comes meanwhile is gathered for the next. So the number
- * of calls follows the speed of the disk, and a single move is written at once.
+ * Moves that come by the hundred: what comes while one call of the store is on its way is gathered for the next. So the
+ * number of calls follows the speed of the disk, and a single move is written at once.
  */
 export class GatheredMoves {
   readonly #live: Pick<LiveAttempts, 'moveAll'>

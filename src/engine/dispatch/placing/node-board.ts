@@ -6,7 +6,7 @@ import type { StuckNodes } from '../following/stuck-nodes.ts'
 import type { Sender } from './sender.ts'
 import { NodeIndex, type PlaceableNode, roomOn } from '../decide/node-index.ts'
 
-/** Requests on their way to one Scrapyd, which answers one at a time: more would only wait there for jobs that may run elsewhere. */
+/** Requests under way to one Scrapyd, which answers one at a time: more jobs would only wait there. */
 const REQUESTS_MAX = 4
 const HEALTH_WORDS = {
   unknown: 'has not answered yet',
@@ -23,8 +23,8 @@ export interface NodeBoardParts {
 }
 
 /**
- * The fleet as placement sees it, kept from one run to the next. What a run asks of a node is compared with what is known of it
- * (a few numbers, nothing is made) only where something may have changed: after each answer of it (`refreshOne`), and where it is
+ * The fleet as placement sees it, kept between runs. A node is compared with what is known of it (a few numbers,
+ * nothing is made) only where something may have changed: after each of its answers (`refreshOne`), and where it is
  * stale. Comparing all nodes at every run cost a sixth of a core with a thousand of them and 200 ends a second.
  */
 export class NodeBoard {
@@ -110,8 +110,8 @@ function roomThat(node: PlaceableNode): number {
 }
 
 /**
- * The counters can be newer than the lists: a stranger's job that was just started counts already. What they counted above
- * our own of then are strangers, beside whatever we have sent since.
+ * The counters can be newer than the lists: a stranger's job that was just started counts already. What they count
+ * above ours at that time are strangers, besides whatever we have sent since.
  */
 function slotsUsed({ status }: FleetNode, ours: number): number {
   const listed = status.external.running.length + status.external.pending.length

@@ -247,7 +247,7 @@ export class Sender {
     })
   }
 
-  /** A job that is cancelled or expires in the queue does not come back to be forgotten: the oldest go when there are many. */
+  /** Jobs cancelled or expired in the queue do not come back to be forgotten: the oldest go when there are many. */
   #rememberRefusals(jobId: JobId, count: number): void {
     this.#refusals.delete(jobId)
     this.#refusals.set(jobId, count)

@@ -15,9 +15,10 @@ export const ATTEMPTS_SQL = {
   live: "SELECT * FROM attempts WHERE state <> 'ended' ORDER BY job_id",
   ofJob: 'SELECT * FROM attempts WHERE job_id = ? ORDER BY number',
   one: 'SELECT * FROM attempts WHERE job_id = ? AND number = ?',
-  jobOf: `SELECT ${COUNTED}, state, outcome, not_before_ms AS notBeforeMs, reason, node_id AS nodeId, started_at_ms AS startedAtMs,
-      ended_at_ms AS endedAtMs, killing_line AS killingLine, pages, items, errors, may_have_run_twice AS mayHaveRunTwice,
-      attempt_count AS attemptCount, cancel_asked_at_ms AS cancelAskedAtMs, overlap_key AS overlapKey FROM jobs WHERE id = ?`,
+  jobOf: `SELECT ${COUNTED}, state, outcome, not_before_ms AS notBeforeMs, reason, node_id AS nodeId,
+      started_at_ms AS startedAtMs, ended_at_ms AS endedAtMs, killing_line AS killingLine, pages, items, errors,
+      may_have_run_twice AS mayHaveRunTwice, attempt_count AS attemptCount, cancel_asked_at_ms AS cancelAskedAtMs,
+      overlap_key AS overlapKey FROM jobs WHERE id = ?`,
   update: `UPDATE attempts SET state = ?, result = ?, reason = ?, accepted_at_ms = ?, started_at_ms = ?, ended_at_ms = ?,
       pid = ?, exit_code = ?, signal = ?, limit_hit = ?, peak_memory_bytes = ?, cpu_seconds = ?, stats = ?
     WHERE job_id = ? AND number = ?`,

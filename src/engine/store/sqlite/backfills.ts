@@ -2,16 +2,16 @@ import type { Database } from 'better-sqlite3'
 import type { StoredBackfill } from '../records.ts'
 import { requireNextRevision } from './revisions.ts'
 
-const COLUMNS = `id, schedule_id AS scheduleId, revision, from_ms AS fromMs, until_ms AS untilMs, direction AS "order", concurrency, state,
-  total, fired, failed`
+const COLUMNS = `id, schedule_id AS scheduleId, revision, from_ms AS fromMs, until_ms AS untilMs, direction AS "order",
+  concurrency, state, total, fired, failed`
 
 /** The newest backfill of each schedule; it goes with its schedule. Writes run inside a transaction of their caller. */
 export function createBackfills(database: Database) {
   const all = database.prepare<[], StoredBackfill>(`SELECT ${COLUMNS} FROM backfills ORDER BY schedule_id`)
   const revision = database.prepare<[string], number>('SELECT revision FROM backfills WHERE schedule_id = ?').pluck()
   const put = database.prepare<StoredBackfill>(
-    `INSERT OR REPLACE INTO backfills VALUES (:scheduleId, :revision, :id, :fromMs, :untilMs, :order, :concurrency, :state, :total,
-       :fired, :failed)`
+    `INSERT OR REPLACE INTO backfills VALUES (:scheduleId, :revision, :id, :fromMs, :untilMs, :order, :concurrency, :state,
+       :total, :fired, :failed)`
   )
 
   return {

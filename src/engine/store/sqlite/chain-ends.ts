@@ -36,17 +36,17 @@ const TIME_DIGITS = 12
 export type ChainEnds = ReturnType<typeof createChainEnds>
 
 /**
- * Records the ends that chains are to answer, in the transactions in which jobs end; and which chains a job came from (its line). What is
- * recorded of a job is needed
+ * Records the ends that chains are to answer, in the transactions in which jobs end; and which chains a job came from
+ * (its line). What is recorded of a job is needed
  *
  *   - an end that is due: until it is answered;
- *   - an end that was answered: while the job may end once more, so that it is not answered once more. A run that ended stays ended;
- *     only a job that was cancelled while it was queued comes back, when that is undone, with its end taken back;
- *   - its line: while the job may end, and while an end of it is due (the jobs of the answer have its line, and one chain more).
+ *   - an end that was answered: while the job may end once more, so that it is not answered twice. Only a job that was
+ *     cancelled while queued may: when the cancel is undone, with its end taken back;
+ *   - its line: while the job may end, and while an end of it is due (jobs of the answer have its line, and one more).
  *
- * So `forgetUnneeded` forgets it with the last of these: with the last answer to the end of a run, or with the end itself where no chain
- * answers it. Lines are whole, so that no job needs those before it. What is left is of jobs whose cancel could be undone for ever:
- * after a long time it no longer can, and then nothing of them is needed either (`prune`).
+ * So `forgetUnneeded` forgets it with the last of these: the last answer to the end of a run, or the end itself where
+ * no chain answers it. Lines are whole, so that no job needs those before it. What is left is of jobs whose cancel can
+ * be undone, which `prune` ends after a long time.
  */
 export function createChainEnds(database: Database) {
   const due = database.prepare<{ jobId: JobId; project: ProjectName; spider: string; outcome: string; atMs: number }>(
@@ -90,7 +90,7 @@ export function createChainEnds(database: Database) {
 
     forgetUnneeded,
 
-    /** Jobs that were cancelled before then stay cancelled. Returns how many it went over; less than `limit`: there are no more. */
+    /** Jobs that were cancelled before then stay cancelled. Returns how many it pruned; less than `limit`: all. */
     prune({ cancelledSinceMs: sinceMs }: Retention['chains'], limit: number): number {
       const beforeId = Math.max(0, sinceMs).toString(16).padStart(TIME_DIGITS, '0')
       let left = limit

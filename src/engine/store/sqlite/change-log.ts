@@ -7,8 +7,8 @@ export type ChangeLog = ReturnType<typeof createChangeLog>
 const JOBS_TOLD_ONE_BY_ONE_MAX = 200
 
 /**
- * The log of what changed: positions ascend, and each is written in the transaction of the change itself. Jobs and lanes are
- * gathered while a write is at work; `flush` ends it, `discard` forgets those of a write that failed.
+ * The log of what changed: positions ascend, and each is written in the transaction of the change itself. Jobs and
+ * lanes are gathered during a write; `flush` ends it, `discard` forgets those of a write that failed.
  */
 export function createChangeLog(database: Database) {
   const insert = database.prepare<[string, string]>('INSERT INTO changes (noun, id) VALUES (?, ?)')

@@ -21,8 +21,8 @@ export interface CountedRow {
 export type Counters = ReturnType<typeof createCounters>
 
 /**
- * How many jobs there are of each state, of each kind and in each lane. Whoever writes a job tells how it was counted and how it
- * is now; the differences of a whole write are summed up, and `flush` puts them down in its transaction. The suite
+ * How many jobs there are of each state, of each kind and in each lane. Whoever writes a job tells how it was counted
+ * and how it is now; the differences are summed up, and `flush` writes them in the transaction. The conformance suite
  * recounts after every test, so a writer that forgets is found.
  */
 export function createCounters(database: Database, changes: ChangeLog) {

@@ -10,7 +10,7 @@ import type { Holds } from './holds.ts'
 import type { Order } from './order.ts'
 import type { Outbox } from './outbox.ts'
 
-/** Dedupe keys whose time is over are forgotten by those who bring new ones, two for one, so that they never pile up. */
+/** Expired dedupe keys are forgotten by those who bring new ones, two for one, so that they never pile up. */
 const KEYS_FORGOTTEN_AT_ONCE_MIN = 100
 
 export const ENQUEUE_SQL = {

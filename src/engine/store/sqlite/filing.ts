@@ -5,7 +5,7 @@ export const FILING_SQL = {
   file: 'UPDATE firings SET filed = 1 WHERE id IN (SELECT id FROM firings WHERE filed = 0 ORDER BY schedule_id, id LIMIT ?)'
 }
 
-/** Walks over a schedule's firings that `and` leaves, for an ORDER BY id to merge: those that are filed, by their states, and those that are not. */
+/** Walks over a schedule's firings that `and` leaves, to be merged by id: the filed ones by state, and the others. */
 export function firingsOf(columns: string, states: readonly string[], and = ''): string {
   const filed = states.map(
     (state) => `SELECT ${columns} FROM firings WHERE filed = 1 AND schedule_id = :id AND state = '${state}' ${and}`
@@ -13,7 +13,7 @@ export function firingsOf(columns: string, states: readonly string[], and = ''):
   return [`SELECT ${columns} FROM firings WHERE filed = 0 AND schedule_id = :id ${and}`, ...filed].join(' UNION ALL ')
 }
 
-/** Moves firings from the short index that they are written into to the one of years (0008-filed-later.ts). Returns how many it moved. */
+/** Moves firings from the short index to the one of years (0008-filed-later.ts). Returns how many it moved. */
 export function createFiling(database: Database): (limit: number) => number {
   const file = database.prepare<[number]>(FILING_SQL.file)
   return (limit) => file.run(limit).changes

@@ -15,9 +15,9 @@ interface Operation {
 }
 
 /**
- * One fsync for all writes of one turn of the event loop. Each write has its own savepoint: one that fails is rolled back and rejected
- * alone. A single write has none, so that its pages are not kept twice: it is rolled back with its transaction. Nobody hears of success
- * before COMMIT; when COMMIT fails, everybody hears of the failure.
+ * One fsync for all writes of one turn of the event loop. Each write has its own savepoint: one that fails is rolled
+ * back and rejected alone. A single write has none, so that its pages are not kept twice: it is rolled back with its
+ * transaction. Nobody hears of success before COMMIT; when COMMIT fails, everybody hears of the failure.
  * `onCommit` runs after each COMMIT, before the writers hear of it, and must not throw.
  */
 export function createGroupCommit(options: {

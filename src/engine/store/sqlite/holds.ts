@@ -65,11 +65,12 @@ interface Dependencies {
 }
 
 /**
- * What keeps queued jobs out of their lanes, and what lets them in: job-rules/holds.ts says which hold a job has, here it is found out when it
- * has another.
+ * What keeps queued jobs out of their lanes, and what lets them in: job-rules/holds.ts says which hold a job has, here
+ * it is found out when it has another.
  *
- * `dependency` is lifted, or ends the job, when what it waits for ends; the times by `releaseDue`; `overlap` when the live job of
- * the same key ends or goes back to the queue. A job may come back to `overlap` from its lane, where another was claimed first.
+ * `dependency` is lifted, or ends the job, when what it waits for ends; the times by `releaseDue`; `overlap` when the
+ * live job of the same key ends or goes back to the queue. A job may return to `overlap` where another was claimed
+ * first.
  */
 export function createHolds({ database, changes, timeline, counters, chainEnds, outbox }: Dependencies) {
   const due = database.prepare<[number, number], HeldRow & Holdable>(HOLDS_SQL.due)
@@ -107,7 +108,7 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
     changes.job(job.id)
   }
 
-  /** Ends a job that is queued; undefined where it is not. Whoever waits for it is let go by the caller: `releaseAfter`. */
+  /** Ends a job that is queued; undefined where it is not. The caller releases those waiting for it: `releaseAfter`. */
   function endQueued(
     id: string,
     { reason, entry }: EndInQueue,

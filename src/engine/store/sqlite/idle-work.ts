@@ -11,10 +11,10 @@ const FIRINGS_FILED_AT_ONCE = 100
 const ROWS_MIN = 1_000
 
 /**
- * What can wait until nothing is asked, so that no commit has to do it: firings are filed, a step at a time; then the write-ahead log is
- * copied into the database. SQLite itself copies within the commit that finds the log too long, and those who wait for that one wait
- * several times as long. Where it is never idle, SQLite does as before (wal_autocheckpoint), and firings stay where they were written,
- * which is found as well. What fails is tried again after the next commit.
+ * What can wait until nothing is asked, so that no commit has to do it: firings are filed, a step at a time; then the
+ * write-ahead log is copied into the database. SQLite copies within the commit that finds the log too long, and that
+ * one takes several times as long. In a store that is never idle SQLite does so as before (wal_autocheckpoint), and
+ * firings stay where they were written, which is found as well. What fails is tried again after the next commit.
  */
 export function createIdleWork({ database, clock, logger }: { database: Database; clock: Clock; logger: Logger }): {
   postpone(): void

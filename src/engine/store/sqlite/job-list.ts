@@ -49,7 +49,7 @@ export const JOB_LIST_SQL = {
   countOfKind: 'SELECT count(*) FROM jobs WHERE project = ? AND spider = ? AND status = ? AND id >= ? AND id < ?',
   countOfKindOnNode: `SELECT count(*) FROM jobs
     WHERE node_id = ? AND project = ? AND spider = ? AND status = ? AND id >= ? AND id < ?`,
-  /** Not by status, which changes: of any (null) they are walked once, where three walks would each pass those of the others. */
+  /** Not by status, which changes: live jobs of any (null) are walked once instead of three times. */
   liveOfSchedule: ofScheduleIn(`state <> 'ended' AND status = coalesce(:status, status)`),
   endedOfSchedule: ofScheduleIn(`state = 'ended' AND status = :status`),
   liveKindsOfSchedule: kindsOfScheduleIn(`state <> 'ended'`),
@@ -67,9 +67,9 @@ interface NamedRow extends Kind {
 }
 
 /**
- * Pages of jobs, and what there is to choose from. Which kinds of jobs a filter leaves is found in the counters (a row a kind, however
- * many jobs); the page is then merged from one walk per kind down an index, newest first. So a page costs as much as there are
- * kinds, never as much as there are jobs.
+ * Pages of jobs, and what there is to choose from. Which kinds of jobs a filter leaves is found in the counters (a row
+ * a kind, however many jobs); the page is merged from one walk per kind down an index, newest first. So a page costs as
+ * much as there are kinds, never as much as there are jobs.
  */
 export function createJobList(database: Database) {
   const newest = database.prepare<[string, string, number], JobRow>(JOB_LIST_SQL.newest)

@@ -19,7 +19,8 @@ const NAMESAKES_LIMIT = 1000
 export const JOBS_SQL = {
   one: 'SELECT * FROM jobs WHERE id = ?',
   many: 'SELECT jobs.* FROM json_each(?) AS wanted JOIN jobs ON jobs.id = wanted.value ORDER BY wanted.key',
-  statuses: `SELECT status, count(*) AS count FROM json_each(?) AS wanted JOIN jobs ON jobs.id = wanted.value GROUP BY status`,
+  statuses: `SELECT status, count(*) AS count FROM json_each(?) AS wanted JOIN jobs ON jobs.id = wanted.value
+    GROUP BY status`,
   byState: 'SELECT state, count FROM state_counts',
   endedSince: `SELECT outcome, count(*) AS count FROM jobs WHERE state = 'ended' AND ended_at_ms >= ? GROUP BY outcome`,
   byJobid: `SELECT * FROM (
@@ -28,7 +29,8 @@ export const JOBS_SQL = {
     ) WHERE :project IS NULL OR project = :project ORDER BY id DESC LIMIT ${NAMESAKES_LIMIT}`,
   // Refused, never arrived, or cancelled before it started: no process ever ran.
   finishedRuns: `SELECT jobs.id, jobs.jobid, jobs.project, jobs.spider, jobs.started_at_ms AS startedAtMs,
-      jobs.ended_at_ms AS endedAtMs, attempts.node_id AS nodeId, attempts.jobid AS runJobid, attempts.log_archived AS logArchived
+      jobs.ended_at_ms AS endedAtMs, attempts.node_id AS nodeId, attempts.jobid AS runJobid,
+      attempts.log_archived AS logArchived
     FROM jobs JOIN attempts ON attempts.job_id = jobs.id AND attempts.number = jobs.attempt_count
     WHERE jobs.state = 'ended' AND jobs.ended_at_ms >= 0 AND attempts.result NOT IN ('refused', 'absent')
       AND NOT (attempts.result = 'cancelled' AND attempts.started_at_ms IS NULL)

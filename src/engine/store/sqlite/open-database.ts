@@ -16,7 +16,7 @@ export function openDatabase(path: string): { database: Database; lock: Director
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     lock = lockDirectory(dirname(path))
-    // It holds credentials: others may not read it, even in a directory that they may. SQLite's own files take its mode.
+    // It holds credentials: nobody else may read it, whatever the directory's mode. SQLite's own files take its mode.
     closeSync(openSync(path, 'a', 0o600))
     database = new DatabaseConstructor(path, { timeout: 5000 })
     configure(database)
@@ -38,14 +38,14 @@ function configure(database: Database): void {
       `${database.name} is on a file system without write-ahead logging (it gave ${mode}). Choose a local disk.`
     )
   }
-  // FULL: COMMIT returns after the write-ahead log is on the disk (I1). NORMAL would lose acknowledged jobs with the power.
+  // FULL: COMMIT returns after the write-ahead log is on the disk (I1). NORMAL would lose jobs in a power failure.
   database.pragma('synchronous = FULL')
   database.pragma('foreign_keys = ON')
   database.pragma('cache_size = -65536')
   database.pragma('temp_store = MEMORY')
   database.pragma('journal_size_limit = 67108864')
-  // Pages that every commit writes are copied into the database once for many commits: a third of the waiting for the disk. Mostly
-  // that is done between commits (idle-work.ts); so many pages, as much as journal_size_limit, are too many to wait longer.
+  // Pages that every commit writes are copied into the database once for many commits: a third of the waiting for the
+  // disk. Mostly between commits (idle-work.ts); at this many pages, as much as journal_size_limit, it waits no longer.
   database.pragma('wal_autocheckpoint = 16000')
 }
 

@@ -37,8 +37,8 @@ interface Dependencies {
 }
 
 /**
- * The order of queued jobs, as operators change it. A rank is a number between two others; those at the ends are counted on from
- * the one given out last (`queue_ends`), so that no rank is given out twice.
+ * The order of queued jobs, as operators change it. A rank is a number between two others; those at the ends are
+ * counted on from the one given out last (`queue_ends`), so that no rank is given out twice.
  */
 export function createOrder({ database, changes, timeline, counters, holds }: Dependencies) {
   const queued = database.prepare<[string], QueuedRow>(
@@ -102,7 +102,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
     return isAscending ? ranks : null
   }
 
-  /** No number is left between two neighbours: all of the priority get new ranks, in the order that they have, with room between. */
+  /** No number is left between two neighbours: all of the priority get new ranks, in their order, with room between. */
   function ranksAfterRenumbering({ id, priority }: QueuedRow, count: number): number[] {
     const number = countOf.pluck().get(priority) as number
     renumber.run({ priority, start: ranksAtBack(number) })
@@ -149,7 +149,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
         recordChange(row, entry)
         counters.moved(row, { ...row, lane })
       }
-      // In each lane one of a key stands for all that are held for it: those that moved may have left it, or come to one without.
+      // In each lane one job of a key stands for all held for it: those that moved may have left it, or joined none.
       for (const key of new Set(rows.map(({ overlap_key }) => overlap_key))) {
         if (key !== null) holds.freeOverlap(key, nextAfterPlacement(entry.atMs))
       }

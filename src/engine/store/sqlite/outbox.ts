@@ -39,11 +39,12 @@ type Wanting = Map<string, { id: string; project: ProjectName | null; room: numb
 export type Outbox = ReturnType<typeof createOutbox>
 
 /**
- * What happened, for those who want to be told: written in the transaction in which it happened, so that nothing is told that did not
- * happen, and nothing that happened is forgotten. Who wants what is read once for each write that has something to tell; `flush` and
- * `discard` end the write, as they do the counters'.
+ * What happened, for those who want to be told: written in the transaction in which it happened, so that nothing is
+ * told that did not happen, and nothing is forgotten. Who wants what is read once for each write that has something to
+ * tell; `flush` and `discard` end the write, as they do the counters'.
  *
- *   waiting --delivered--> delivered      waiting --no answer, not 2xx--> waiting (later) ... --> dead --replayed--> waiting
+ *   waiting --delivered--> delivered
+ *   waiting --no answer, not 2xx--> waiting (later) ... --> dead --replayed--> waiting
  */
 export function createOutbox(database: Database) {
   const webhooks = database.prepare<[], WebhookRow>(
@@ -265,7 +266,7 @@ function toDelivery({ sequence, ...row }: DeliveryRow): StoredDelivery {
   }
 }
 
-/** Receivers remember ids to take each once: the time keeps them apart from those of data that a backup has replaced since. */
+/** Receivers take each id once: the time keeps them apart from ids of data that a backup has replaced since. */
 function idOf(sequence: number, madeAtMs: number): string {
   return `msg_${madeAtMs.toString(36)}_${sequence.toString(36)}`
 }

@@ -1,11 +1,11 @@
 import type { NewFiring, StoredFiring } from '../records.ts'
 
-// A thousand firings cost as much on their way to the store's thread and back as their rows cost to be written. So those that are known
-// before their time cross before it, and go by numbers when it comes; and what the caller knows is not told back.
+// A thousand firings cost as much on their way to the store's thread and back as their rows cost to write. So those
+// known ahead cross before their time and are named by number when it comes; what the caller knows is not sent back.
 
 /** The firings of a call: those that the thread has already by their numbers. */
 export type SentFirings = (NewFiring | number)[]
-/** null: it had fired already. A number: its row's id; the jobs that were made for it are queued. Else as it came to be. */
+/** null: it had fired already. A number: its row's id, its jobs queued as they were made. Else as it came to be. */
 export type SentFired = (StoredFiring | number | null)[]
 /** Numbered from `first` on. What has a number below `oldest` will not be asked for any more. */
 export interface Preparation {
@@ -14,7 +14,7 @@ export interface Preparation {
   firings: NewFiring[]
 }
 
-/** Above this the oldest are forgotten: mostly they were never fired, since their schedules were changed. Fired all the same they cross whole. */
+/** Above this the oldest are forgotten: most never fired because their schedule changed. The others cross whole. */
 const PREPARED_MAX = 10_000
 
 /** The caller's side. */

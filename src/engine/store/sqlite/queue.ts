@@ -106,7 +106,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     beginAttempts(starts: AttemptStart[]): BegunAttempt[] {
       const begun: BegunAttempt[] = []
       for (const start of starts) {
-        // The guard is the whole claim: whoever comes second finds the job no longer queued, or further on in its attempts.
+        // The guard is the whole claim: whoever comes second finds the job no longer queued, or at a later attempt.
         const { entry, ...fields } = start
         const wanted = { ...fields, atMs: entry.atMs }
         // Only a job that had attempts has had a node: the first costs no look at it.

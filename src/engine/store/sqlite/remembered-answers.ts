@@ -6,7 +6,7 @@ export const ANSWERS_SQL = {
     (SELECT scope, key FROM remembered_answers WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ?)`
 }
 
-/** Answers to requests that brought a key of their own, for clients that ask again. Every function runs inside a transaction of its caller. */
+/** Answers to requests with a key of their own, for clients that ask again. Runs inside a transaction of its caller. */
 export function createAnswers(database: Database) {
   const find = database.prepare<[string, string, number], RememberedAnswer>(
     `SELECT fingerprint, begun_by AS begunBy, answer, expires_at_ms AS expiresAtMs FROM remembered_answers

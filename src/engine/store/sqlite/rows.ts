@@ -5,7 +5,7 @@ import type { StoredJob, StoredSchedule } from '../records.ts'
 type SnakeCase<Name> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : Name
-/** A row of `SELECT *`: a column for each field, `Json` ones as text, yes and no as 1 and 0. Nullable columns stay null. */
+/** A row of `SELECT *`: a column for each field, `Json` ones as text, booleans as 1 and 0. Nullable ones stay null. */
 type Row<Thing, Json extends keyof Thing = never> = {
   [Field in keyof Thing as SnakeCase<Field> & string]: Column<Thing[Field], Field extends Json ? true : false>
 }

@@ -10,7 +10,7 @@ export interface ScheduleFilter {
   pausedBy?: string[]
 }
 
-/** By whatever a filter may ask: only what is asked for is in the query, so that the index that knows the answer is used. */
+/** Only what is asked for is in the query, so that the index that knows the answer is used. */
 const CONDITIONS: Record<keyof ScheduleFilter, string> = {
   // The index on names does not tell A from a.
   name: 'name = :name COLLATE NOCASE AND name = :name',
@@ -36,7 +36,7 @@ export function scheduleListSql(asked: (keyof ScheduleFilter)[], isNext: boolean
   }
 }
 
-/** Pages of schedules by name. A page costs as much as it has rows, but for text and projects: those look at every schedule. */
+/** Pages of schedules by name. A page costs as much as it has rows; text and projects look at every schedule. */
 export function createScheduleList(database: Database) {
   const statements = new Map<string, ReturnType<typeof prepare>>()
 

@@ -13,8 +13,8 @@ import { type JobRow, type NamedRow, SCHEDULE, type ScheduleRow, toJob, toSchedu
 /** Above every id of a firing: the page before it is the newest. */
 const AFTER_EVERY_FIRING = Number.MAX_SAFE_INTEGER
 const ALL_STATES: Firing['state'][] = ['fired', 'skipped', 'missed', 'failed']
-const FIRING = `id, schedule_id AS scheduleId, nominal_ms AS nominalMs, origin, backfill_id AS backfillId, at_ms AS atMs, state,
-  reason, text, count, job_ids AS jobIds`
+const FIRING = `id, schedule_id AS scheduleId, nominal_ms AS nominalMs, origin, backfill_id AS backfillId, at_ms AS atMs,
+  state, reason, text, count, job_ids AS jobIds`
 
 export const SCHEDULES_SQL = {
   all: `SELECT ${SCHEDULE} FROM schedules CROSS JOIN schedule_progress ON schedule_progress.schedule_id = schedules.id
@@ -131,8 +131,8 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   }
 
   /**
-   * A moment that has fired, or fires with this very write, does not fire again; nor does a backfill fire one that may have. What comes
-   * by the clock is newer than all that is pruned.
+   * A moment that has fired, or fires with this very write, does not fire again; nor does a backfill fire one that may
+   * have. What comes by the clock is newer than all that is pruned.
    */
   function hasBeenDone({ scheduleId, nominalMs, origin, state }: NewFiring, taken: Set<string>): boolean {
     if (origin === 'manual' || state !== 'fired') return false

@@ -43,9 +43,9 @@ export interface SqliteStoreOptions {
 }
 
 /**
- * The Store on one SQLite file, in a thread of its own; its directory belongs to this engine until `close()`. Rejects with
- * DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION. A clock that is not the system's belongs to a test,
- * which must see all that happens: then it stays in the caller's thread.
+ * The Store on one SQLite file, in a thread of its own; its directory belongs to this engine until `close()`. Rejects
+ * with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION. With a clock that is not the system's
+ * (a test's) it stays in the caller's thread.
  */
 export function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   return options.clock === systemClock ? openStoreInThreadOfItsOwn(options) : openSqliteStoreInThread(options)

@@ -5,9 +5,9 @@ import { openSqliteStoreInThread } from './sqlite-store.ts'
 import { createPreparedFiringsOfThread, type SentFirings, type Preparation } from './prepared-firings.ts'
 import { type Answer, type Calls, type FromWorker, sendError, type Verb } from './store-messages.ts'
 
-// The thread that SQLite runs in. Each message is all calls of one turn of the engine's event loop. The writes of all messages that
-// came while the last commit was on its way to the disk are one commit, so that there are as many commits as the disk can
-// do and no more wait than that; all answers go back in one message. store-thread.ts is the other end.
+// The thread that SQLite runs in. Each message is all calls of one turn of the engine's event loop. The writes of all
+// messages that came while the last commit was on its way to the disk are one commit: as many commits as the disk can
+// do, and no more wait than that. All answers go back in one message. store-thread.ts is the other end.
 
 /** Answers must not wait for ever for calls that still come. */
 const MESSAGES_AT_ONCE_MAX = 256

@@ -1,5 +1,5 @@
-// Tags have no blanks, `|` or `!` any more (tag terms are made of them): what older tags have of them becomes a dash, alike on
-// nodes and in the conditions of jobs, so that both go on matching, and lists of them stay readable.
+// Tags have no blanks, `|` or `!` any more (tag terms are made of them): older tags get dashes instead, alike on nodes
+// and in the conditions of jobs, so that both go on matching, and lists of them stay readable.
 const CHARACTERS_OF_TERMS = [9, 10, 11, 12, 13, 32, 33, 124, 160, 5760, 8232, 8233, 8239, 8287, 12288, 65279]
 const DASHED_TAG = [...CHARACTERS_OF_TERMS, ...Array.from({ length: 11 }, (_, index) => 8192 + index)].reduce(
   (tag, code) => `replace(${tag}, char(${code}), '-')`,

@@ -1,6 +1,6 @@
 /**
- * Archived logs that are small, kept with their attempts instead of a file for each. Of its own, so that rows of attempts stay short;
- * with a rowid, so that what comes later stands behind what came before, whatever its size.
+ * Small archived logs, kept with their attempts instead of a file for each. A table of its own, so that rows of
+ * attempts stay short; with a rowid, so that later rows come after earlier ones, whatever their size.
  */
 export const smallLogs = /* sql */ `
 CREATE TABLE archived_logs (

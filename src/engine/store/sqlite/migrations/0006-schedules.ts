@@ -1,6 +1,6 @@
 /**
- * Schedules, what became of each of their moments, backfills; chains and the ends they answer; webhooks and what is to be delivered to them; answers that are
- * remembered for clients that ask again (idempotency keys).
+ * Schedules, what became of each of their moments, backfills; chains and the ends they answer; webhooks and deliveries;
+ * answers that are remembered for clients that ask again (idempotency keys).
  */
 export const schedulesAndDoors = /* sql */ `
 ALTER TABLE jobs ADD COLUMN schedule_id TEXT;

@@ -1,7 +1,7 @@
 /**
- * What a thousand schedules write that fire in one second. A page of a few KiB goes to the log for each place that is written, so rows and
- * index entries that are written together lie together: how far schedules are, in short rows of their own; the moments of one time beside
- * each other; and one index by schedule instead of two (the rows of a schedule are merged from its states).
+ * What a thousand schedules write that fire in one second. A page of a few KiB goes to the log for each place that is
+ * written, so rows and index entries that are written together lie together: how far schedules are, in short rows of
+ * their own; the moments of one time beside each other; and one index by schedule instead of two.
  */
 export const firingsInBulk = /* sql */ `
 CREATE TABLE schedule_progress (

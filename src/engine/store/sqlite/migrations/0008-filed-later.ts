@@ -1,7 +1,7 @@
 /**
- * What is found by its schedule lies a page apart from that of each other schedule: a thousand that fire at once wrote a thousand pages
- * into each such index, within the commit that their jobs wait for. Now firings come into a short index first, and into the one of years
- * when nothing is asked (filing.ts); jobs, which change there with each of their states, come into theirs when they end.
+ * Each schedule's entries in an index by schedule lie on a page of their own: a thousand that fire at once wrote a
+ * thousand pages into each such index, within the commit that their jobs wait for. Now firings come into a short index
+ * first, and into the one of years when nothing is asked (filing.ts); jobs come into theirs when they end.
  */
 export const filedLater = /* sql */ `
 DROP INDEX jobs_of_schedule;

@@ -1,6 +1,6 @@
 /**
- * Backfills, sources of nodes (with the nodes that they no longer name), limits and the problems that were told were whole JSON texts among
- * the settings. They are rows with revisions now; what is left among the settings are single values, as JSON.
+ * Backfills, sources of nodes (with the nodes that they no longer name), limits and the problems that were told were
+ * JSON texts among the settings. They are rows with revisions now; what is left there are single values, as JSON.
  */
 export const nounsOfTheirOwn = /* sql */ `
 -- The newest of each schedule.
