@@ -20,7 +20,7 @@ const TWICE = ['exactly once', 'never ran', 'one run at a time']
 /** The engine's store, but for some of its verbs. */
 function changedStore(change: (store: Store) => Partial<Store>): Mutation {
   return mutation(() => import('../src/engine/store/sqlite/sqlite-store.ts'), {
-    openSqliteStoreInThread: (open) => async (options) => {
+    openSqliteStoreHere: (open) => async (options) => {
       const store = await open(options)
       return overridden(store, change(store))
     }

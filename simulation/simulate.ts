@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { silentLogger } from '../src/engine/runtime/logger.ts'
 import type { Attempt } from '../src/shared/contract/index.ts'
 import { systemClock } from '../src/engine/runtime/clock.ts'
-import { openSqliteStoreInThread } from '../src/engine/store/sqlite/sqlite-store.ts'
+import { openSqliteStoreHere } from '../src/engine/store/sqlite/sqlite-store.ts'
 import type { AttemptChange } from '../src/engine/job-rules/attempt-change.ts'
 import type { StoredLimits, StoredNode, StoredVersion } from '../src/engine/store/records.ts'
 import type { Store } from '../src/engine/store/store.ts'
@@ -250,7 +250,7 @@ function buildNodes(scenario: Scenario, time: VirtualTime, faults: Faults): Map<
 
 /** What an operator did before the story begins: nodes and eggs. */
 async function furnish(machine: Machine, scenario: Scenario, witness: (...call: [string, unknown[], unknown]) => void) {
-  const store = await openSqliteStoreInThread({
+  const store = await openSqliteStoreHere({
     path: machine.disk.databasePath,
     clock: systemClock,
     logger: silentLogger

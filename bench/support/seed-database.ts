@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import DatabaseConstructor from 'better-sqlite3'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
-import { openSqliteStoreInThread } from '../../src/engine/store/sqlite/sqlite-store.ts'
+import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.ts'
 
 /** How many jobs of what kind a database is to have. `live`: sent, and nobody knows yet what became of them. */
 export interface Seed {
@@ -26,7 +26,7 @@ const SHA256 = '0'.repeat(64)
  */
 export async function seedDatabase(dataDirectory: string, seed: Seed): Promise<void> {
   const path = join(dataDirectory, FILE)
-  await (await openSqliteStoreInThread({ path, clock: systemClock, logger: silentLogger })).close()
+  await (await openSqliteStoreHere({ path, clock: systemClock, logger: silentLogger })).close()
   const database = new DatabaseConstructor(path)
   const total = seed.finished + seed.live + seed.queued
   database.pragma('synchronous = OFF')

@@ -7,7 +7,7 @@ import { Alerts } from '../../src/engine/plugins/alerts.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import type { AttemptChange } from '../../src/engine/job-rules/attempt-change.ts'
 import type { NewJob } from '../../src/engine/store/records.ts'
-import { openSqliteStoreInThread } from '../../src/engine/store/sqlite/sqlite-store.ts'
+import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.ts'
 import { aNewJob, anAttemptStart, aVersion } from '../../src/engine/testing/builders.ts'
 import type { FakeClock } from '../../src/engine/testing/fake-clock.ts'
 
@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000
 export async function fillThroughStore(dataDirectory: string, clock: FakeClock): Promise<void> {
   const nowMs = clock.nowMs()
   const path = join(dataDirectory, 'scrapdeck.sqlite')
-  const store = await openSqliteStoreInThread({ path, clock, logger: silentLogger })
+  const store = await openSqliteStoreHere({ path, clock, logger: silentLogger })
   const blobs = await openFilesystemBlobStore(join(dataDirectory, 'blobs'))
   const nodeId = (await store.listNodes()).find(({ name }) => name === 'berlin')!.id
   const entry = (text: string) => ({ atMs: nowMs, text, evidence: { seen: text.length } })

@@ -7,7 +7,7 @@ import type { Clock } from '../../src/engine/runtime/clock.ts'
 import { openFileSecretBox } from '../../src/engine/runtime/file-secret-box.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import { asSealedText } from '../../src/engine/runtime/secret-box.ts'
-import { openSqliteStoreInThread } from '../../src/engine/store/sqlite/sqlite-store.ts'
+import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/engine/store/store.ts'
 import type { SealedText } from '../../src/shared/contract/index.ts'
 
@@ -18,7 +18,7 @@ const ALL = { before: null, limit: 10_000 }
 /** All that a data directory holds, as the store's verbs, the blobs and the key file give it: JSON, in an order that stays the same. */
 export async function readEverything(dataDirectory: string, clock: Clock) {
   const path = join(dataDirectory, 'scrapdeck.sqlite')
-  const store = await openSqliteStoreInThread({ path, clock, logger: silentLogger })
+  const store = await openSqliteStoreHere({ path, clock, logger: silentLogger })
   const blobs = await openFilesystemBlobStore(join(dataDirectory, 'blobs'))
   const secrets = await openFileSecretBox(join(dataDirectory, 'secret.key'))
   try {

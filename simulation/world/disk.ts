@@ -5,7 +5,7 @@ import { ScrapdeckError } from '../../src/shared/errors.ts'
 import type { BlobStore } from '../../src/engine/blobs/blob-store.ts'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
-import { openSqliteStoreInThread } from '../../src/engine/store/sqlite/sqlite-store.ts'
+import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/engine/store/store.ts'
 import { type Life, noAnswer } from './life.ts'
 import type { VirtualTime } from './time.ts'
@@ -161,6 +161,6 @@ function diskFull(path: string): ScrapdeckError {
 
 /** An empty database of the newest form at `path`. */
 export async function makeTemplate(path: string): Promise<void> {
-  const store = await openSqliteStoreInThread({ path, clock: systemClock, logger: silentLogger })
+  const store = await openSqliteStoreHere({ path, clock: systemClock, logger: silentLogger })
   await store.close()
 }

@@ -2,7 +2,7 @@ import { createRouterClient } from '@orpc/server'
 import { createEngine, type Engine } from '../../src/engine/index.ts'
 import { silentLogger, type Logger } from '../../src/engine/runtime/logger.ts'
 import { asSealedText, type SecretBox } from '../../src/engine/runtime/secret-box.ts'
-import { openSqliteStoreInThread } from '../../src/engine/store/sqlite/sqlite-store.ts'
+import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/engine/store/store.ts'
 import { createChance } from './chance.ts'
 import { Disk, type StoreWitness } from './disk.ts'
@@ -81,7 +81,7 @@ export class Machine {
     })
     this.life = life
     const clock = life.clock(this.wallMs)
-    this.#store = await openSqliteStoreInThread({ path: this.disk.databasePath, clock, logger: silentLogger })
+    this.#store = await openSqliteStoreHere({ path: this.disk.databasePath, clock, logger: silentLogger })
     const starting = createEngine({
       dataDirectory: this.disk.directory,
       host: 'service',

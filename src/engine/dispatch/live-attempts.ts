@@ -35,9 +35,9 @@ export interface LiveAttempt {
   readonly version: VersionName
   readonly spider: string
   readonly state: LiveState
-  /** See reconcile.ts. */
+  /** Monotonic; null while its POST is out. Only snapshots begun after it show that the job is not there (reconcile.ts). */
   readonly sendEndedAtMs: number | null
-  /** See reconcile.ts. */
+  /** An earlier engine sent it, and nobody waited for the end of its POST. */
   readonly isTakenOverUnresolved: boolean
   readonly sentAtMs: number
   readonly startedAtMs: number | null

@@ -31,7 +31,7 @@ export interface AttemptChange {
   jobOutcome?: Outcome | null
   /** With `jobOutcome: null`: it is held (`retry`) until then. */
   retryAtMs?: number
-  /** The job may have run more than once: flagged for good. */
+  /** The job may have run more than once: flagged, until its only run is found again. */
   mayHaveRunTwice?: true
   killingLine?: string | null
   /** Absent times are filled in: `acceptedAtMs` by `to: 'accepted'`, `startedAtMs` by `to: 'running'`. */

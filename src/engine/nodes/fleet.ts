@@ -78,7 +78,7 @@ export interface FleetEvents {
   observed: [node: FleetNode]
 }
 
-// One failed look can be a lost packet; two in a row are a node that is down (anchors.md E7: at most two missed polls).
+// One failed look can be a lost packet; two in a row are a node that is down.
 const FAILURES_UNTIL_DOWN = 2
 // Of an answer that was as all before it, only its time is news.
 const PUBLISH_ANYWAY_MS = 60_000

@@ -25,10 +25,10 @@ const LIMITS_REACHED = new Set(['closespider_itemcount', 'closespider_pagecount'
  *
  * | log says                        | process              | cancel asked | outcome   | reason                      |
  * | ------------------------------- | -------------------- | ------------ | --------- | --------------------------- |
- * | any but the row after the next  | hit a limit          | no matter    | failed    | the limit                   |
+ * | `finished`, or a limit reached  | 0 or unknown         | no matter    | succeeded | finish_reason               |
+ * | any other                       | hit a limit          | no matter    | failed    | the limit                   |
  * | any                             | exit ≠ 0 or signal   | yes          | cancelled | finish_reason, else killed… |
  * | `finished`, or a limit reached  | exit ≠ 0 or signal   | no           | failed    | exit code N / killed by S   |
- * | `finished`, or a limit reached  | 0 or unknown         | no matter    | succeeded | finish_reason               |
  * | `shutdown` or `cancelled`       | 0 or unknown         | yes          | cancelled | finish_reason               |
  * | any other finish_reason         | no matter            | no matter    | failed    | finish_reason               |
  * | nothing of its end              | 0 or unknown         | yes          | cancelled | killed                      |

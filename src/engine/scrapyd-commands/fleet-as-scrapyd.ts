@@ -3,7 +3,7 @@ import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import type { NodeSignal } from '../nodes/node-client.ts'
 
 /**
- * The verbs behind the Scrapyd-compatible door: the whole fleet as one Scrapyd (design.md, chapter 8). Plain data in
+ * The verbs behind the Scrapyd-compatible door: the whole fleet as one Scrapyd. Plain data in
  * and out; the server turns it into Scrapyd's own shapes. Failures are ScrapdeckErrors (PROJECT_NOT_FOUND,
  * VERSION_NOT_FOUND, SPIDER_NOT_FOUND, EGG_…), which the server words as Scrapyd 1.6 does.
  */

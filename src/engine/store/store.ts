@@ -147,7 +147,7 @@ export interface QueueStore extends LaneReader, HoldStore, ClaimStore {
 
 /** Attempts, live and ended. */
 export interface AttemptReader {
-  /** All attempts that have not ended, with their jobs: what the engine believes, read once at start. */
+  /** All attempts that have not ended. */
   listLiveAttempts(): Promise<Attempt[]>
   listAttempts(jobId: JobId): Promise<Attempt[]>
   /** Attempts, ended ones too, that ran on a node under these jobids. */

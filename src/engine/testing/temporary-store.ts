@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { type Clock, systemClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
-import { openSqliteStoreInThread } from '../store/sqlite/sqlite-store.ts'
+import { openSqliteStoreHere } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
 import { makeTemporaryDirectory } from './temporary-directory.ts'
 
@@ -15,7 +15,7 @@ export interface TemporaryStore {
 /** A real store on a directory of its own; both go away together. */
 export async function openTemporaryStore(options: { clock?: Clock; inMemory?: boolean } = {}): Promise<TemporaryStore> {
   const directory = await makeTemporaryDirectory(options)
-  const store = await openSqliteStoreInThread({
+  const store = await openSqliteStoreHere({
     path: join(directory.path, 'scrapdeck.db'),
     clock: options.clock ?? systemClock,
     logger: silentLogger

@@ -5,7 +5,7 @@ import type { ContractRouterClient } from '@orpc/contract'
 import type { Contract } from '../../shared/contract/index.ts'
 import { WIRE_MESSAGE } from '../../shared/wire.ts'
 
-/** Every call of the contract, typed; the same over both doors (design.md, chapter 7). */
+/** Every call of the contract, typed; the same over both doors. */
 export type Client = ContractRouterClient<Contract>
 
 /** What the preload script of the desktop exposes: a way to ask for the port, and nothing else. */

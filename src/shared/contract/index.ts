@@ -13,7 +13,7 @@ import { chainsContract, schedulesContract } from './schedules.ts'
 import { systemContract } from './system.ts'
 import { webhooksContract } from './webhooks.ts'
 
-/** Everything a client can ask of an engine, over every door (design.md, chapter 7). */
+/** Everything a client can ask of an engine, over every door. */
 export const contract = {
   crawl: crawlContract,
   jobs: jobsContract,

@@ -3,7 +3,7 @@ import { AttemptNumber, JobId, NodeId, ProjectName, ToldProject, ToldVersion, Ve
 import { ask, isSet, knownForMs, read, write } from './operation.ts'
 import { MomentMs } from './moment.ts'
 
-/** Where a job is in its life (design.md, chapter 3). */
+/** Where a job is in its life (drawn in job-rules/transitions.ts). */
 export const JobState = z.enum(['queued', 'starting', 'running', 'ended'])
 export type JobState = z.infer<typeof JobState>
 
@@ -60,8 +60,8 @@ const StringMap = z.record(z.string(), z.string())
 const Limit = z.number().int().min(1).max(1_000_000_000).nullable().optional()
 
 /**
- * What ends a run on the local node before its own end. Each absent or null: no limit; a field that a job leaves open
- * is its project's. Memory is the resident memory of all its processes, sampled; `addressSpaceMegabytes`, `cpuSeconds`
+ * What ends a run before its own end: `wallSeconds` on every node, the others on the local node. Each absent or null: no
+ * limit; a field that a job leaves open is its project's. Memory is the resident memory of all its processes, sampled; `addressSpaceMegabytes`, `cpuSeconds`
  * and `openFiles` are set in the kernel for each process as well.
  */
 export const RunLimits = z.object({
@@ -211,7 +211,7 @@ export const Attempt = z.object({
   signal: z.string().nullable(),
   /** Scrapy's closing stats, keys as Scrapy names them; null until they were read. */
   stats: z.record(z.string(), z.union([z.string(), z.number()])).nullable(),
-  /** Local node only: the limit that ended it, in words. */
+  /** The limit that ended it, in words. */
   limitHit: z.string().nullable(),
   /** Local node only: the most memory that all its processes had at once, and what they used of the CPUs. */
   peakMemoryBytes: z.number().nullable(),

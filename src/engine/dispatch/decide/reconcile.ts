@@ -46,10 +46,11 @@ export interface ReconcileOptions {
 }
 
 /**
- * Compares belief with a snapshot (design.md, chapter 4). Pure.
+ * Compares belief with a snapshot (ARCHITECTURE.md, chapter 3, step 6). Pure.
  *
  *      belief \ snapshot   pending     running    finished    in no list
  *      sending (POST out)  accepted    running    finished    -
+ *      sending (POST over) accepted    running    finished    absence counted, then missing
  *      uncertain           accepted    running    finished    absence counted, then missing
  *      accepted            -           running    finished    absence counted, then missing
  *      running             -           -          finished    absence counted, then missing

@@ -89,7 +89,7 @@ export class Finisher {
       const { exit, cancelAskedAtMs, limitHit } = one
       const cancelAsked = cancelAskedAtMs !== null
       const judgement = judgeOutcome({ tail: tail?.text ?? null, exit, limitHit, cancelAsked })
-      // In one turn, so that both share one commit.
+      // Asked for together: without a retry policy to look up, both share one commit.
       await Promise.all([
         archived !== null && store.markLogArchived(one.jobId, one.number, archived.gzip),
         this.#end(one, judgement, {

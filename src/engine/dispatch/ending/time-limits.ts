@@ -15,7 +15,7 @@ const NODE_MISSING_MS = 200
  *
  *   running --limit--> running, limit_hit recorded --INT, INT, KILL--> finishing -> ended: failed, the limit its reason
  *
- * What somebody asked to cancel ends as cancelled, whatever its limit is.
+ * What somebody asked to cancel before its limit was hit ends as cancelled.
  */
 export class TimeLimits {
   readonly #context: DispatchContext

@@ -6,7 +6,7 @@ import { silentLogger } from '../../runtime/logger.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { parseLane } from '../lane.ts'
 import { MIGRATIONS, migrate } from './migrate.ts'
-import { openSqliteStoreInThread } from './sqlite-store.ts'
+import { openSqliteStoreHere } from './sqlite-store.ts'
 
 let database: Database
 
@@ -86,7 +86,7 @@ test('jobs queued before lanes of spiders, ranks and counters keep their order, 
       .run(id)
   }
   old.close()
-  const store = await openSqliteStoreInThread({ path, clock: systemClock, logger: silentLogger })
+  const store = await openSqliteStoreHere({ path, clock: systemClock, logger: silentLogger })
   const lanes = await store.listLanes()
   const heads = await store.readHeads(lanes.map(({ lane }) => ({ lane, limit: 9 })))
   expect(

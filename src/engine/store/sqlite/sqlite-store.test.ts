@@ -13,7 +13,7 @@ import { aNewJob } from '../../testing/builders.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { describeStore } from '../conformance.ts'
 import { testAgainstModel } from '../testing/model.ts'
-import { openSqliteStore, openSqliteStoreInThread } from './sqlite-store.ts'
+import { openSqliteStore, openSqliteStoreHere } from './sqlite-store.ts'
 
 const WRITER = fileURLToPath(new URL('../testing/write-until-killed.ts', import.meta.url))
 
@@ -29,7 +29,7 @@ async function temporaryPath(): Promise<string> {
 
 for (const [name, openStore, stories] of [
   ['SqliteStore', openSqliteStore, pickLength(5, 20)],
-  ["SqliteStore in its caller's thread", openSqliteStoreInThread, pickLength(25, 200)]
+  ["SqliteStore in its caller's thread", openSqliteStoreHere, pickLength(25, 200)]
 ] as const) {
   const openOne = async () => {
     const directory = await makeTemporaryDirectory({ inMemory: true })
@@ -53,7 +53,7 @@ for (const [name, openStore, stories] of [
   }
   // A thread for each test costs ten times what it tests: all calls cross in one way, which the stories and store-thread.test.ts
   // go through.
-  if (isLong || openStore === openSqliteStoreInThread) describeStore(name, openOne, stories)
+  if (isLong || openStore === openSqliteStoreHere) describeStore(name, openOne, stories)
   else describe(`${name} against a model`, () => testAgainstModel(openOne, stories))
 }
 

@@ -27,7 +27,7 @@ import { createRuns } from './runs.ts'
 import { createSchedules } from './schedules.ts'
 import { createSources } from './sources.ts'
 import { explainSqliteError } from './sqlite-error.ts'
-import { openStoreInThreadOfItsOwn } from './store-thread.ts'
+import { openStoreInWorker } from './store-thread.ts'
 import { createTimeline } from './timeline.ts'
 import { createToldProblems } from './told-problems.ts'
 
@@ -48,14 +48,14 @@ export interface SqliteStoreOptions {
  * (a test's) it stays in the caller's thread.
  */
 export function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  return options.clock === systemClock ? openStoreInThreadOfItsOwn(options) : openSqliteStoreInThread(options)
+  return options.clock === systemClock ? openStoreInWorker(options) : openSqliteStoreHere(options)
 }
 
 /**
  * As openSqliteStore, in the caller's thread. The rooms behind it are synchronous and know neither promises nor queues.
  * `scheduleFlush` says when the writes that gathered are committed together; a simulation makes that its own affair.
  */
-export async function openSqliteStoreInThread(
+export async function openSqliteStoreHere(
   options: SqliteStoreOptions & { scheduleFlush?: (flush: () => void) => void }
 ): Promise<Store> {
   const { path, clock, logger, scheduleFlush = setImmediate } = options

@@ -6,7 +6,7 @@ import { aNewJob } from '../../testing/builders.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/temporary-directory.ts'
 import type { Store } from '../store.ts'
-import { openStoreInThreadOfItsOwn } from './store-thread.ts'
+import { openStoreInWorker } from './store-thread.ts'
 
 /** A worker that dies at the first call whose id is asked for: what a fault of native code would do to it. */
 const DYING = new URL(
@@ -25,7 +25,7 @@ describe('a store in a thread of its own', () => {
 
   const logger: Logger = { ...silentLogger, error: (_facts, text) => logged.push(text) }
   const open = (file?: URL, clock: Clock = systemClock) =>
-    openStoreInThreadOfItsOwn({ path: join(directory.path, 'scrapdeck.sqlite'), clock, logger, ...(file && { file }) })
+    openStoreInWorker({ path: join(directory.path, 'scrapdeck.sqlite'), clock, logger, ...(file && { file }) })
 
   beforeEach(async () => {
     logged = []
@@ -48,7 +48,7 @@ describe('a store in a thread of its own', () => {
 
   test('tells once that its thread is gone, also where it dies while it closes', async () => {
     let deaths = 0
-    store = await openStoreInThreadOfItsOwn({
+    store = await openStoreInWorker({
       path: join(directory.path, 'scrapdeck.sqlite'),
       clock: systemClock,
       logger,

@@ -24,7 +24,7 @@ interface PendingCall {
  * one turn are sent in one message and answered in one; the patient ones wait a little for others. If the thread dies,
  * every call is rejected with DATA_DIRECTORY_UNUSABLE from then on.
  */
-export async function openStoreInThreadOfItsOwn(options: {
+export async function openStoreInWorker(options: {
   path: string
   clock: Clock
   logger: Logger

@@ -1,7 +1,7 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import { openSqliteStoreInThread } from './sqlite-store.ts'
+import { openSqliteStoreHere } from './sqlite-store.ts'
 import { createPreparedFiringsOfThread, type SentFirings, type Preparation } from './prepared-firings.ts'
 import { type Answer, type Calls, type FromWorker, sendError, type Verb } from './store-messages.ts'
 
@@ -28,7 +28,7 @@ try {
   const scheduleFlush = (wanted: () => void) => {
     flush = wanted
   }
-  const store = await openSqliteStoreInThread({ path, clock: systemClock, logger, scheduleFlush })
+  const store = await openSqliteStoreHere({ path, clock: systemClock, logger, scheduleFlush })
   store.onQueueChange((changed) => {
     // One by one: as arguments of one call a hundred thousand would be too many.
     for (const lane of changed) lanes.push(lane)

@@ -1,0 +1,21 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { rootDirectory } from './setup/platform.mjs'
+
+const files = execFileSync('git', ['ls-files'], { cwd: rootDirectory, encoding: 'utf8' }).trim().split('\n')
+const WRITTEN_BY_US = /^(?:src|e2e|bench|simulation|scripts|resources)\/.*\.(?:ts|tsx|mjs|py|css)$/
+
+test('a document that the code sends its reader to is there', () => {
+  const named = files
+    .filter((file) => WRITTEN_BY_US.test(file) && !/\.test\.tsx?$/.test(file))
+    .flatMap((file) => {
+      const text = readFileSync(join(rootDirectory, file), 'utf8')
+      return [...text.matchAll(/(?<![\w/.-])((?:[\w.-]+\/)*[\w-]+\.md)\b/g)].map(([, document]) => ({ file, document }))
+    })
+  const isThere = (file: string, document: string) =>
+    ['', 'docs', dirname(file)].some((folder) => existsSync(join(rootDirectory, folder, document)))
+  expect(named.length).toBeGreaterThan(40)
+  expect(named.filter(({ file, document }) => !isThere(file, document as string))).toEqual([])
+})
