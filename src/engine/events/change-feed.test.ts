@@ -15,7 +15,7 @@ const makeFeed = (runId: string) =>
     clock,
     runId,
     describeStored: async (things) => things.map(({ id }): Change => ({ kind: 'job_removed', id })),
-    describeVolatile: async (things) => things.map((thing): Change => ({ kind: 'project_removed', name: thing }))
+    describeTouched: async (things) => things.map((thing): Change => ({ kind: 'project_removed', name: thing }))
   })
 
 beforeEach(async () => {

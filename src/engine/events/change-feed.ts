@@ -3,8 +3,8 @@ import { type Clock, sleep } from '../runtime/clock.ts'
 import type { ChangedThing } from '../store/records.ts'
 import type { ChangeLog } from '../store/store.ts'
 
-/** What lives in memory only and is sent whole when it changed. */
-export type VolatileThing =
+/** What the change log does not tell of: things in memory, and stored ones that are few; whoever changes one touches it. */
+export type TouchedThing =
   | `node:${string}`
   | `waiting:${string}`
   | 'figures'
@@ -23,7 +23,7 @@ export interface ChangeFeedOptions {
   runId: string
   /** The newest state of things; a thing that is gone becomes its `…_removed`. */
   describeStored: (things: ChangedThing[]) => Promise<Change[]>
-  describeVolatile: (things: VolatileThing[]) => Promise<Change[]>
+  describeTouched: (things: TouchedThing[]) => Promise<Change[]>
 }
 
 const BATCH_INTERVAL_MS = 100
@@ -40,7 +40,7 @@ const SCHEDULES_A_BATCH_MAX = 100
  */
 export class ChangeFeed {
   readonly #options: ChangeFeedOptions
-  readonly #volatile = new Map<VolatileThing, number>()
+  readonly #volatile = new Map<TouchedThing, number>()
   readonly #wakers = new Set<() => void>()
   readonly #stopListening: () => void
   #volatileCounter = 0
@@ -52,13 +52,13 @@ export class ChangeFeed {
   }
 
   /** A thing in memory changed. */
-  touch(thing: VolatileThing): void {
+  touch(thing: TouchedThing): void {
     this.#volatileCounter += 1
     this.#volatile.set(thing, this.#volatileCounter)
     this.#wakeAll()
   }
 
-  forget(thing: VolatileThing): void {
+  forget(thing: TouchedThing): void {
     this.#volatile.delete(thing)
   }
 
@@ -92,7 +92,7 @@ export class ChangeFeed {
       // Both describe the state of now, so a thing in both lists may come twice with the same content.
       const changes = [
         ...(await this.#options.describeStored(stored.changes)),
-        ...(await this.#options.describeVolatile(volatile))
+        ...(await this.#options.describeTouched(volatile))
       ]
       position = stored.cursor
       counter = nextCounter

@@ -1,6 +1,6 @@
 import type { Change, Figures, Node, Problem, Project, PythonState } from '../../shared/contract/index.ts'
 import type { ScheduleReads } from '../commands/schedule-reads.ts'
-import type { VolatileThing } from '../events/change-feed.ts'
+import type { TouchedThing } from '../events/change-feed.ts'
 import type { Environments } from '../launcher/pythons/environments.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import type { ChangedThing } from '../store/records.ts'
@@ -21,7 +21,7 @@ export async function describeStored(
 ): Promise<Change[]> {
   const jobIds = things.filter(({ noun }) => noun === 'job').map(({ id }) => id)
   const jobs = new Map((jobIds.length === 0 ? [] : await parts.store.getJobs(jobIds)).map((job) => [job.id, job]))
-  const has = (noun: string) => things.some((thing) => thing.noun === noun)
+  const has = (noun: ChangedThing['noun']) => things.some((thing) => thing.noun === noun)
   const nodes = new Map((has('node') ? parts.listNodes() : []).map((node) => [node.id, node]))
   const projects = new Map((has('project') ? parts.listProjects() : []).map((project) => [project.name, project]))
   const changedSchedules = new Set(things.filter(({ noun }) => noun === 'schedule').map(({ id }) => id))
@@ -29,30 +29,33 @@ export async function describeStored(
   const scheduleIds = [...new Set([...changedSchedules, ...touchedSchedules])]
   const described = scheduleIds.length === 0 ? [] : await parts.scheduleReads.describeMany(scheduleIds)
   const schedules = new Map(described.map((schedule) => [schedule.id, schedule]))
-  const changes = things.map(({ noun, id }): Change => {
-    if (noun === 'job') {
+  const describe: { [Noun in ChangedThing['noun']]: (id: string) => Change } = {
+    job: (id) => {
       const job = jobs.get(id)
       return job === undefined ? { kind: 'job_removed', id } : { kind: 'job', job: parts.waiting.complete(job) }
-    }
-    if (noun === 'jobs') return { kind: 'jobs' }
-    if (noun === 'node') {
+    },
+    jobs: () => ({ kind: 'jobs' }),
+    node: (id) => {
       const node = nodes.get(id)
       return node === undefined ? { kind: 'node_removed', id } : { kind: 'node', node }
-    }
-    if (noun === 'schedule') {
+    },
+    schedule: (id) => {
       const schedule = schedules.get(id)
       return schedule === undefined ? { kind: 'schedule_removed', id } : { kind: 'schedule', schedule }
+    },
+    project: (name) => {
+      const project = projects.get(name)
+      return project === undefined ? { kind: 'project_removed', name } : { kind: 'project', project }
     }
-    const project = projects.get(id)
-    return project === undefined ? { kind: 'project_removed', name: id } : { kind: 'project', project }
-  })
+  }
+  const changes = things.map(({ noun, id }) => describe[noun](id))
   const others = described.filter(({ id }) => !changedSchedules.has(id))
   return [...changes, ...others.map((schedule): Change => ({ kind: 'schedule', schedule }))]
 }
 
-/** What lives in memory and changed, as it is now; a node that is gone meanwhile is told by its row. */
-export function describeVolatile(
-  things: readonly VolatileThing[],
+/** What was touched, as it is now; a node that is gone meanwhile is told by its row. */
+export function describeTouched(
+  things: readonly TouchedThing[],
   reads: {
     figures: () => Figures
     problems: () => Problem[]
@@ -63,6 +66,14 @@ export function describeVolatile(
   }
 ): Change[] {
   return things.flatMap((thing): Change[] => {
+    if (isAbout(thing, 'waiting')) {
+      const lane = thing.slice('waiting:'.length)
+      return [{ kind: 'waiting', lane, waiting: reads.waiting.of(lane) }]
+    }
+    if (isAbout(thing, 'node')) {
+      const node = reads.findNode(thing.slice('node:'.length))
+      return node === null ? [] : [{ kind: 'node', node }]
+    }
     switch (thing) {
       case 'figures':
         return [{ kind: thing, figures: reads.figures() }]
@@ -77,14 +88,10 @@ export function describeVolatile(
       case 'webhooks':
       case 'chains':
         return [{ kind: thing }]
-      default: {
-        if (thing.startsWith('waiting:')) {
-          const lane = thing.slice('waiting:'.length)
-          return [{ kind: 'waiting', lane, waiting: reads.waiting.of(lane) }]
-        }
-        const node = reads.findNode(thing.slice('node:'.length))
-        return node === null ? [] : [{ kind: 'node', node }]
-      }
     }
   })
+}
+
+function isAbout<Noun extends string>(thing: TouchedThing, noun: Noun): thing is TouchedThing & `${Noun}:${string}` {
+  return thing.startsWith(`${noun}:`)
 }

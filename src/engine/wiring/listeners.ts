@@ -1,5 +1,5 @@
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
-import type { VolatileThing } from '../events/change-feed.ts'
+import type { TouchedThing } from '../events/change-feed.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { Rooms } from './rooms.ts'
 
@@ -15,7 +15,7 @@ export function connectListeners(rooms: Rooms): void {
   const deliver = () => deliverer.wake()
   const spread = () => eggs.atOnce.scanSoon()
   const checkProblems = () => problems.scheduleCheck()
-  const touch = (thing: VolatileThing) => () => feed.touch(thing)
+  const touch = (thing: TouchedThing) => () => feed.touch(thing)
   const cordonDrained = ({ stored: { id, name, mode } }: FleetNode) => {
     if (mode !== 'draining') return
     nodeCommands.cordonDrained(id).catch((error: unknown) => {

@@ -30,7 +30,7 @@ import { buildEggFromFolder } from '../projects/egg-builder.ts'
 import { EggTree } from '../projects/egg-tree.ts'
 import { Projects } from '../projects/projects.ts'
 import { WaitingReasons } from '../queue/waiting-reasons.ts'
-import { describeStored, describeVolatile } from '../router/describe-changes.ts'
+import { describeStored, describeTouched } from '../router/describe-changes.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { createJobIds } from '../runtime/ids.ts'
 import { silentLogger } from '../runtime/logger.ts'
@@ -274,7 +274,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     ...base,
     runId: random.hex(6),
     describeStored: (things) => describeStored(things, reads),
-    describeVolatile: async (things) => describeVolatile(things, now)
+    describeTouched: async (things) => describeTouched(things, now)
   })
   opened.adopt(feed, (one) => one.close())
   const router = wireRouter({

@@ -31,7 +31,7 @@ export function createChangeLog(database: Database) {
   return {
     cursor,
 
-    add(noun: 'node' | 'project' | 'schedule', id: string): void {
+    add(noun: Exclude<ChangedThing['noun'], 'job' | 'jobs'>, id: string): void {
       insert.run(noun, id)
     },
 
