@@ -5,14 +5,14 @@ import { contract } from '../src/shared/contract/index.ts'
 
 const root = join(import.meta.dirname, '..')
 const page = readFileSync(join(root, 'docs/adding-a-noun.md'), 'utf8')
-const places = [...page.matchAll(/`((?:src|docs|scripts)(?:\/[\w./-]+)?|[A-Z]+\.md)`(?: → `(\w+)`)?/g)].map(
+const places = [...page.matchAll(/`((?:src|docs|scripts|e2e)(?:\/[\w./-]+)?|[A-Z]+\.md)`(?: → `(\w+)`)?/g)].map(
   ([, path, symbol]) => ({ path: path as string, symbol })
 )
 
 describe('the walk through a noun', () => {
   it('names the whole way', () => {
     expect(places.length).toBeGreaterThan(25)
-    expect(contract).toHaveProperty('chains')
+    expect(contract).toHaveProperty('schedules')
   })
 
   it.each(places)('$path has $symbol', ({ path, symbol }) => {

@@ -3,6 +3,7 @@ import { chmod, cp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createRouterClient } from '@orpc/server'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { MIGRATIONS } from '../../src/engine/store/sqlite/migrate.ts'
 import { createEngine } from '../../src/engine/index.ts'
 import { createFakeClock, type FakeClock } from '../../src/engine/testing/fake-clock.ts'
 import { FakeNode } from '../../src/engine/testing/fake-node.ts'
@@ -15,6 +16,11 @@ const RESOURCES = join(import.meta.dirname, '..', '..', 'resources')
 let directory: Awaited<ReturnType<typeof makeTemporaryDirectory>>
 let clock: FakeClock
 let expected: Everything & { nowMs: number }
+
+it('the newest form of the data has a directory here, for what comes after it', () => {
+  const newest = Math.max(...readdirSync(FIXTURES).map((name) => Number.parseInt(name, 10)))
+  expect(newest).toBe(MIGRATIONS.length)
+})
 
 describe.each(readdirSync(FIXTURES))('the data directory %s', (name) => {
   beforeEach(async () => {

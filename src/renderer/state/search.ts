@@ -1,5 +1,5 @@
 /**
- * What each screen keeps in its address (ux.md, principle 6). Anything may stand in an address, so every value is
+ * What each screen keeps in its address. Anything may stand in an address, so every value is
  * checked and what does not fit is left out. Features read it with `getRouteApi('/jobs').useSearch()`.
  */
 import { JOB_ID_PATTERN, NODE_ID_PATTERN } from '../../shared/ids.ts'

@@ -38,7 +38,7 @@ const dark: MantineColorsTuple = [
   '#0a0d11'
 ]
 
-/** Mantine, made calm and dense (ux.md, Look). Its colours come from theme.css. */
+/** Mantine, made calm and dense. Its colours come from theme.css. */
 export const theme = createTheme({
   primaryColor: 'indigo',
   primaryShade: { light: 6, dark: 4 },

@@ -85,6 +85,7 @@ export async function openSqliteStoreHere(
   const queueChanged = new Listeners<string[]>(logger)
   // A clock that is not the system's belongs to a test, in whose time nothing is ever idle.
   const idle = clock === systemClock ? createIdleWork({ database, clock, logger }) : null
+  const changeCount = database.prepare<[], number>('SELECT total_changes()').pluck()
   const commits = createGroupCommit({ database, clock, scheduleFlush, onCommit: afterCommit })
   let announced = changes.cursor()
   let closing: Promise<void> | null = null
@@ -219,7 +220,11 @@ export async function openSqliteStoreHere(
   async function read<T>(work: () => T | Promise<T>): Promise<T> {
     refuseWhenClosing()
     try {
-      return await work()
+      const changesBefore = changeCount.get()
+      const result = work()
+      // What is written past `write` is told to nobody until the next write.
+      if (changeCount.get() !== changesBefore) throw new Error('A verb that only reads has written')
+      return await result
     } catch (error) {
       // A list that was being read while the store closed.
       refuseWhenClosing()

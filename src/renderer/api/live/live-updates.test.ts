@@ -1,5 +1,5 @@
 import { expect, expectTypeOf, it } from 'vitest'
-import type { Change, Contract, Job } from '../../../shared/contract/index.ts'
+import { type Change, type Contract, contract, type Job, listOperations } from '../../../shared/contract/index.ts'
 import { aJob, aNode, jobIdAt } from '../../../shared/testing/builders.ts'
 import { createApi } from '../api.tsx'
 import { createFakeEngine } from '../../testing/fake-engine.ts'
@@ -8,6 +8,15 @@ import { LIVE_UPDATES, type LiveUpdates, newestOfEach, queryUpdates } from './li
 import { patch, refetch } from './query-updates.ts'
 
 const { query } = createApi(createFakeEngine({ jobCount: 0, nodeCount: 1 }).client)
+
+it('whatever an operation writes is told as a change of its noun', () => {
+  const written = [...listOperations(contract)].filter(([, operation]) => operation['~orpc'].meta.writes)
+  const nouns = new Set(written.map(([name]) => name.split('.')[0] as keyof Contract))
+  // These write what other nouns tell of.
+  for (const other of ['crawl', 'fleetFile'] as const) nouns.delete(other)
+  const told: ReadonlySet<string> = new Set(Object.values(NOUN_OF))
+  expect([...nouns].filter((noun) => !told.has(noun))).toEqual([])
+})
 
 it('what would leave live updates out does not compile', () => {
   expectTypeOf<Noun>().toExtend<keyof Contract>()

@@ -16,7 +16,7 @@ import classes from './jobs-screen.module.css'
 import type { JobActions } from './use-job-actions.ts'
 import { optionsOf } from '../../ui/fields/options.ts'
 
-/** From so many running jobs on, a dialog says first what will happen (ux.md, principle 4). */
+/** From so many running jobs on, a dialog says first what will happen. */
 const MANY_RUNNING = 6
 /** What somebody has just opened must not lie under a notice of the act before. */
 const OVER_NOTICES = 500
