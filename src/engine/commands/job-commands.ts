@@ -162,7 +162,7 @@ export class JobCommands {
   }
 
   async #completed(ids: JobId[]): Promise<Job[]> {
-    return (await this.#parts.store.getJobs(ids)).map((job) => this.#parts.waiting.complete(job))
+    return (await this.#parts.store.getJobs(ids)).map((job) => this.#parts.waiting.describeJob(job))
   }
 
   /** As #require, where only that they exist matters: counted, not read. */

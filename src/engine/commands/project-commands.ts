@@ -28,7 +28,7 @@ export interface ProjectCommandsParts {
   wakeDispatcher: () => void
   /** Looks what is to be sent of projects that are distributed at once. */
   spreadAtOnce: () => void
-  onDeployed: (version: StoredVersion) => void
+  onUploaded: (version: StoredVersion) => void
   logger: Logger
 }
 
@@ -47,7 +47,7 @@ export class ProjectCommands {
   ): Promise<StoredVersion> {
     const stored = await this.#parts.projects.upload(archive, names, options)
     this.#parts.environments.refresh()
-    this.#parts.onDeployed(stored)
+    this.#parts.onUploaded(stored)
     this.#wakeSending()
     return stored
   }

@@ -12,7 +12,13 @@ import type {
   RunLimits,
   VersionName
 } from '../../shared/contract/index.ts'
-import { assertTransition, type EndingEvent, type MovingEvent, type StayingEvent } from '../job-rules/transitions.ts'
+import {
+  assertTransition,
+  type EndingEvent,
+  type LIVE_STATES,
+  type MovingEvent,
+  type StayingEvent
+} from '../job-rules/transitions.ts'
 import type { SeenExit } from '../nodes/node-client.ts'
 import { LimitBook } from '../queue/limits.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -21,7 +27,6 @@ import type { AttemptChange, TimelineEntry } from '../job-rules/attempt-change.t
 import type { AttemptStart, BegunAttempt, NewJob, StoredJob } from '../store/records.ts'
 import type { AttemptReader, AttemptWriter, ClaimStore, JobReader, JobStore } from '../store/store.ts'
 
-export const LIVE_STATES = ['sending', 'uncertain', 'accepted', 'running', 'finishing'] as const
 export type LiveState = (typeof LIVE_STATES)[number]
 
 /** What the engine believes of an attempt that has not ended. LiveAttempts alone changes it; everybody else reads. */

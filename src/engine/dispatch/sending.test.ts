@@ -48,7 +48,7 @@ describe('sending', () => {
     const [id] = await engine.enqueueMany(1)
     await clock.advanceBy(3_000)
     expect(node.executed).not.toContain(id)
-    expect(engine.waiting.complete(await engine.job(id!)).waiting).toEqual({
+    expect(engine.waiting.describeJob(await engine.job(id!)).waiting).toEqual({
       code: 'all_slots_busy',
       text: 'all 2 slots are busy'
     })
@@ -83,7 +83,7 @@ describe('sending', () => {
   it('jobs left over when the last slot was just filled say so', async ({ node, engine }) => {
     await engine.start({ n1: node })
     const ids = await engine.enqueueMany(5)
-    expect(engine.waiting.complete(await engine.job(ids[4]!)).waiting?.code).toBe('all_slots_busy')
+    expect(engine.waiting.describeJob(await engine.job(ids[4]!)).waiting?.code).toBe('all_slots_busy')
   })
 
   it('nothing is sent to a node before it has listed what runs there', async ({ clock, node, engine }) => {
@@ -96,7 +96,7 @@ describe('sending', () => {
     await engine.start({ n1: node })
     const [id] = await engine.enqueueMany(1)
     expect(node.executed).toEqual([])
-    expect(engine.waiting.complete(await engine.job(id!)).waiting?.text).toBe('n1 has not listed its jobs yet')
+    expect(engine.waiting.describeJob(await engine.job(id!)).waiting?.text).toBe('n1 has not listed its jobs yet')
     released.resolve()
     await clock.advanceBy(0)
     expect(node.executed).toEqual([id])
@@ -172,7 +172,7 @@ describe('sending', () => {
     node.isDown = true
     const [id] = await engine.enqueueMany(1)
     await clock.advanceBy(4_000)
-    const waiting = engine.waiting.complete(await engine.job(id!)).waiting
+    const waiting = engine.waiting.describeJob(await engine.job(id!)).waiting
     expect(waiting).toEqual({ code: 'nodes_down', text: 'n1 does not answer' })
     node.isDown = false
     await clock.advanceBy(20_000)
@@ -288,7 +288,7 @@ describe('what a job waits for', () => {
   it('is said anew when a node goes down', async ({ clock, node, other, engine }) => {
     await engine.start({ n1: node, n2: other })
     const ids = await engine.enqueueMany(5)
-    const waiting = async () => engine.waiting.complete(await engine.job(ids[4]!)).waiting?.text
+    const waiting = async () => engine.waiting.describeJob(await engine.job(ids[4]!)).waiting?.text
     expect(await waiting()).toBe('all 4 slots are busy')
     other.isDown = true
     await clock.advanceBy(5_000)

@@ -31,7 +31,7 @@ export class News {
     this.#record(isUp ? 'node.up' : 'node.down', null, { node })
   }
 
-  recordDeployment({ project, version, sha256, spiders }: StoredVersion): void {
+  recordUpload({ project, version, sha256, spiders }: StoredVersion): void {
     this.#record('deploy', project, { project, version, sha256, spiders })
   }
 

@@ -18,9 +18,9 @@ interface JobRule {
   to: readonly JobState[]
 }
 
-const LIVE = ['sending', 'uncertain', 'accepted', 'running', 'finishing'] as const
+export const LIVE_STATES = ['sending', 'uncertain', 'accepted', 'running', 'finishing'] as const
 /** Before its node has shown its end. */
-const UNFINISHED = ['sending', 'uncertain', 'accepted', 'running'] as const
+export const UNFINISHED_STATES = ['sending', 'uncertain', 'accepted', 'running'] as const
 
 const ANY_JOB: JobRule = { from: ['queued', 'starting', 'running', 'ended'], to: [] }
 const LIVE_JOB: JobRule = { from: ['starting', 'running'], to: [] }
@@ -51,14 +51,14 @@ export const ATTEMPT_TRANSITIONS = {
   accepted: { from: ['sending', 'uncertain'], to: ['accepted'], job: LIVE_JOB },
   uncertain: { from: ['sending', 'accepted'], to: ['uncertain'], job: LIVE_JOB },
   running: { from: ['sending', 'uncertain', 'accepted'], to: ['running'], job: RUNS },
-  vanished: { from: UNFINISHED, to: ['running'], job: RUNS },
-  finishing: { from: UNFINISHED, to: ['finishing'], job: RUNS },
+  vanished: { from: UNFINISHED_STATES, to: ['running'], job: RUNS },
+  finishing: { from: UNFINISHED_STATES, to: ['finishing'], job: RUNS },
   refused: { from: ['sending'], to: ['ended'], job: ENDS_OR_GOES_BACK, results: ['refused'] },
   absent: { from: ['sending', 'uncertain'], to: ['ended'], job: ENDS_OR_GOES_BACK, results: ['absent'] },
   taken_back: { from: ['uncertain'], to: ['ended'], job: ENDS_OR_GOES_BACK, results: ['absent'] },
-  given_up: { from: LIVE, to: ['ended'], job: ENDS_OR_GOES_BACK, results: ['lost'] },
+  given_up: { from: LIVE_STATES, to: ['ended'], job: ENDS_OR_GOES_BACK, results: ['lost'] },
   ended: {
-    from: LIVE,
+    from: LIVE_STATES,
     to: ['ended'],
     job: ENDS_OR_GOES_BACK,
     results: ['succeeded', 'failed', 'cancelled', 'lost', 'refused']
@@ -68,11 +68,11 @@ export const ATTEMPT_TRANSITIONS = {
     to: ['accepted', 'running', 'finishing'],
     job: { from: ['queued'], to: ['starting', 'running'] }
   },
-  cancel_asked: { from: UNFINISHED, to: [], job: LIVE_JOB },
+  cancel_asked: { from: UNFINISHED_STATES, to: [], job: LIVE_JOB },
   /** Also to a run that came back after its attempt had ended. */
-  cancel_sent: { from: [...UNFINISHED, 'ended'], to: [], job: ANY_JOB },
+  cancel_sent: { from: [...UNFINISHED_STATES, 'ended'], to: [], job: ANY_JOB },
   limit_hit: { from: ['uncertain', 'accepted', 'running'], to: [], job: LIVE_JOB },
-  seen_again: { from: [...LIVE, 'ended'], to: [], job: ANY_JOB }
+  seen_again: { from: [...LIVE_STATES, 'ended'], to: [], job: ANY_JOB }
 } as const satisfies Partial<Record<TransitionKind, AttemptRule>>
 
 /**

@@ -10,6 +10,7 @@ import {
   type LogRange,
   type NodeClient,
   NodeError,
+  ENDING_SIGNALS,
   type NodeSignal,
   type RefusalKind,
   type ScheduleRequest,
@@ -50,7 +51,6 @@ export interface LocalNodeOptions {
 }
 
 const FINISHED_KEPT = 1000
-const ENDING_SIGNALS = new Set<NodeSignal>(['INT', 'TERM', 'KILL'])
 /** How long stopAll waits for spiders to end by themselves before it kills them: who quits does not wait for a second INT. */
 const QUIT_WAITS_MS: CancelWaitsMs = [10_000, 0, 0]
 

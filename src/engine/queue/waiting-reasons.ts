@@ -64,7 +64,7 @@ export class WaitingReasons {
   }
 
   /** The job as clients see it: with why it waits, and without its secrets. */
-  complete(job: StoredJob): Job {
+  describeJob(job: StoredJob): Job {
     const isLive = job.state === 'starting' || job.state === 'running'
     return {
       ...maskSecrets(job),

@@ -32,7 +32,7 @@ export async function describeStored(
   const describe: { [Noun in ChangedThing['noun']]: (id: string) => Change } = {
     job: (id) => {
       const job = jobs.get(id)
-      return job === undefined ? { kind: 'job_removed', id } : { kind: 'job', job: parts.waiting.complete(job) }
+      return job === undefined ? { kind: 'job_removed', id } : { kind: 'job', job: parts.waiting.describeJob(job) }
     },
     jobs: () => ({ kind: 'jobs' }),
     node: (id) => {

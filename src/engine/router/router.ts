@@ -123,7 +123,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
         const rows = await store.listJobs(filter, { before: before ?? null, limit: limit + 1 })
         const page = rows.slice(0, limit)
         return {
-          jobs: page.map((job) => waiting.complete(job)),
+          jobs: page.map((job) => waiting.describeJob(job)),
           nextBefore: rows.length > limit ? page.at(-1)!.id : null
         }
       }),
@@ -131,9 +131,9 @@ export function createRouter(parts: RouterParts): EngineRouter {
       get: os.jobs.get.handler(async ({ input }) => {
         const job = await requireJob(input.id)
         const [attempts, timeline] = await Promise.all([store.listAttempts(input.id), store.listTimeline(input.id)])
-        return { job: waiting.complete(job), attempts, timeline }
+        return { job: waiting.describeJob(job), attempts, timeline }
       }),
-      status: os.jobs.status.handler(async ({ input }) => waiting.complete(await requireJob(input.id))),
+      status: os.jobs.status.handler(async ({ input }) => waiting.describeJob(await requireJob(input.id))),
       run: os.jobs.run.handler(async ({ input, context }) => ({
         jobs: await jobCommands.run(input, originOf(context))
       })),
@@ -184,7 +184,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
         wasState: await nodeCommands.cancelExternal(id, run)
       })),
       adoptExternal: os.nodes.adoptExternal.handler(async ({ input: { id, ...run } }) =>
-        waiting.complete(await nodeCommands.adoptExternal(id, run))
+        waiting.describeJob(await nodeCommands.adoptExternal(id, run))
       )
     },
     queue: {

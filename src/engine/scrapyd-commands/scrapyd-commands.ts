@@ -4,7 +4,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
-import { NodeError, type NodeSignal } from '../nodes/node-client.ts'
+import { ENDING_SIGNALS, NodeError } from '../nodes/node-client.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { StoredJob } from '../store/records.ts'
@@ -34,9 +34,6 @@ export interface ScrapydCommandsParts {
   directories: Record<FileTree, string | null>
   clock: Clock
 }
-
-/** The signals that end a spider, gracefully or not: HUP, INT, QUIT, KILL, TERM. Others do what they do, and it goes on. */
-const ENDING_SIGNALS = new Set<NodeSignal>(['HUP', 'INT', 'KILL', 'TERM', 1, 2, 3, 9, 15])
 
 /** The whole fleet as one Scrapyd: its verbs in terms of ours. */
 export class ScrapydCommands implements FleetAsScrapyd {

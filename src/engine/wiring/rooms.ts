@@ -187,7 +187,7 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
     environments: local.environments,
     wakeDispatcher,
     spreadAtOnce: () => eggs.atOnce.scanSoon(),
-    onDeployed: (version) => news.recordDeployment(version)
+    onUploaded: (version) => news.recordUpload(version)
   })
   const systemCommands = new SystemCommands({
     ...{ store, dispatch, projects, jobCommands, projectCommands, localNode: local.node, credentials },

@@ -3,6 +3,7 @@ import type { NodeId, ProjectName } from '../../../shared/contract/index.ts'
 import { type ClockEstimate, trueTime, trueTimeBetween } from '../../nodes/clock-offset.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../../nodes/node-client.ts'
+import { LIVE_STATES, UNFINISHED_STATES } from '../../job-rules/transitions.ts'
 import { parseClosingStats } from '../../output/log-stats.ts'
 import { endRun } from '../ending/end-run.ts'
 import type { DispatchContext } from '../context.ts'
@@ -146,7 +147,7 @@ export class Follower {
         {
           jobId: one.jobId,
           attemptNumber: one.number,
-          from: ['sending', 'uncertain', 'accepted', 'running', 'finishing', 'ended'],
+          from: [...LIVE_STATES, 'ended'],
           kind: 'seen_again',
           mayHaveRunTwice: true,
           entry: {
@@ -371,7 +372,7 @@ function moveFor(
     }
   }
   return {
-    from: ['sending', 'uncertain', 'accepted', 'running'],
+    from: UNFINISHED_STATES,
     to: 'finishing',
     kind: 'finishing',
     exit,

@@ -3,7 +3,8 @@ import { formatDuration } from '../../../shared/time.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { endRun } from '../ending/end-run.ts'
 import type { DispatchContext } from '../context.ts'
-import { LIVE_STATES, type LiveAttempt } from '../live-attempts.ts'
+import { LIVE_STATES } from '../../job-rules/transitions.ts'
+import type { LiveAttempt } from '../live-attempts.ts'
 
 /**
  * Gives up attempts on nodes that do not answer: the attempt ends as lost, and its job goes back to the queue, flagged,

@@ -21,7 +21,7 @@ describe('a node that accepts jobs but starts none', () => {
       expect(await engine.job(id)).toMatchObject({ state: 'queued', mayHaveRunTwice: false })
       expect(await engine.textOf(id, 'taken_back')).toBe('Withdrawn: n1 had not started the job; queued again')
     }
-    const waiting = engine.waiting.complete(await engine.job(ids[0]!)).waiting
+    const waiting = engine.waiting.describeJob(await engine.job(ids[0]!)).waiting
     expect(waiting).toEqual({ code: 'nodes_down', text: 'n1 accepts jobs but starts none' })
   })
 

@@ -17,7 +17,7 @@ import { type Assignment, place, type Plan } from '../decide/place.ts'
 import type { Sender } from './sender.ts'
 
 /** Requests under way to all nodes together, and jobs that one run places at most: other work goes on in between. */
-const REQUESTS_MAX = 512
+const REQUESTS_OUT_MAX = 512
 const ASSIGNMENTS_MAX = 256
 
 interface DispatcherParts {
@@ -144,7 +144,7 @@ export class Dispatcher {
     const hasMoreHeads = plan.endedAt !== null && this.#queue.readMore(plan.endedAt)
     const requests = this.#sender.requestCount
     this.#againBelowRequests = this.#hasWaiting ? Math.floor(requests / 2) : -1
-    if (hasMoreHeads || (plan.isPartial && begun > 0 && requests < REQUESTS_MAX / 2)) this.#again = true
+    if (hasMoreHeads || (plan.isPartial && begun > 0 && requests < REQUESTS_OUT_MAX / 2)) this.#again = true
   }
 
   #plan(): Plan {
@@ -166,7 +166,7 @@ export class Dispatcher {
       isHeldBack: (nodeId, jobId) => this.#holdBacks.isHeld(nodeId, jobId),
       hasLimits: !limits.isEmpty,
       rulesFor: (project, spider) => limits.rulesFor(project, spider),
-      assignmentsMax: Math.min(ASSIGNMENTS_MAX, REQUESTS_MAX - this.#sender.requestCount)
+      assignmentsMax: Math.min(ASSIGNMENTS_MAX, REQUESTS_OUT_MAX - this.#sender.requestCount)
     })
   }
 

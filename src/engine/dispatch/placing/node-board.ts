@@ -7,7 +7,7 @@ import type { Sender } from './sender.ts'
 import { NodeIndex, type PlaceableNode, roomOn } from '../decide/node-index.ts'
 
 /** Requests under way to one Scrapyd, which answers one at a time: more jobs would only wait there. */
-const REQUESTS_MAX = 4
+const REQUESTS_TO_ONE_MAX = 4
 const HEALTH_WORDS = {
   unknown: 'has not answered yet',
   down: 'does not answer',
@@ -65,7 +65,9 @@ export class NodeBoard {
     const { slots } = status.capacity
     const used = slotsUsed(node, live.slotsUsedOn(id))
     const { client } = node
-    const requestsMax = client.traits.answersAtOnce ? Number.POSITIVE_INFINITY : REQUESTS_MAX - sender.requestsTo(id)
+    const requestsMax = client.traits.answersAtOnce
+      ? Number.POSITIVE_INFINITY
+      : REQUESTS_TO_ONE_MAX - sender.requestsTo(id)
     const roomMax = Math.min(requestsMax, stuck.roomFor(id))
     const unavailable = this.#whyUnavailable(node)
     const before = this.index.get(id)

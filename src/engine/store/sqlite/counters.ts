@@ -67,7 +67,7 @@ export function createCounters(database: Database, changes: ChangeLog) {
         // The last of its kind leaves in one statement: of a spider on a node there is mostly one in each state.
         const isLast = difference < 0 && dropKind.run(project, spider, status, nodeId, -difference).changes > 0
         if (!isLast) addToKind.run(project, spider, status, nodeId, difference)
-        increase(states, LIVE_STATES.has(status) ? status : 'ended', difference)
+        increase(states, LIVE_JOB_STATES.has(status) ? status : 'ended', difference)
       }
       for (const [state, difference] of states) if (difference !== 0) addToState.run(difference, state)
       for (const [lane, difference] of lanes) {
@@ -81,7 +81,7 @@ export function createCounters(database: Database, changes: ChangeLog) {
 }
 
 /** Of jobs that have not ended: as their states, and as their statuses. */
-export const LIVE_STATES: ReadonlySet<string> = new Set(['queued', 'starting', 'running'])
+export const LIVE_JOB_STATES: ReadonlySet<string> = new Set(['queued', 'starting', 'running'])
 
 function increase(counts: Map<string, number>, key: string, amount: number): void {
   counts.set(key, (counts.get(key) ?? 0) + amount)

@@ -7,7 +7,7 @@ import {
   type ProjectName
 } from '../../../shared/contract/index.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
-import { LIVE_STATES } from './counters.ts'
+import { LIVE_JOB_STATES } from './counters.ts'
 import type { JobRow } from './rows.ts'
 
 /** Facets are for choosing from: nobody chooses from more than these. */
@@ -134,10 +134,10 @@ export function createJobList(database: Database) {
 
   /** Walks down the jobs of a schedule of these statuses. */
   function walksOfSchedule(scheduleId: string, statuses: readonly JobStatus[], from: string) {
-    const [live, ended] = [true, false].map((isLive) => statuses.filter((one) => LIVE_STATES.has(one) === isLive))
+    const [live, ended] = [true, false].map((isLive) => statuses.filter((one) => LIVE_JOB_STATES.has(one) === isLive))
     const walk = (sql: typeof liveOfSchedule) => (status: JobStatus | null) => (before: string) =>
       sql.iterate({ scheduleId, status, before, from })
-    const isAnyLive = live!.length === LIVE_STATES.size
+    const isAnyLive = live!.length === LIVE_JOB_STATES.size
     return [...(isAnyLive ? [null] : live!).map(walk(liveOfSchedule)), ...ended!.map(walk(endedOfSchedule))]
   }
 
