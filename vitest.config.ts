@@ -1,5 +1,6 @@
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './scripts/longest-first.ts'
 
 const INTEGRATION = '{src,e2e,scripts,bench,simulation}/**/*.integration.test.ts'
 /** These want a module of the UI to be another, which a worker that has loaded it for others cannot give them. */
@@ -8,6 +9,7 @@ const IGNORED = ['**/node_modules/**', 'out/**', '.cache/**']
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
@@ -49,8 +51,8 @@ export default defineConfig({
           include: [INTEGRATION],
           exclude: IGNORED,
           environment: 'node',
-          // Real processes: many at once would only wait for each other.
-          maxWorkers: 2,
+          // Real processes, which wait for each other half of the time: one file more than there are cores.
+          maxWorkers: 3,
           testTimeout: 120_000,
           hookTimeout: 60_000
         }

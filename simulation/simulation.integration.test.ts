@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { pickLength } from '../scripts/test-length.mjs'
 
 const LIMIT_MS = 600_000
-const STORIES = pickLength(50, 500)
+const STORIES = pickLength(40, 500)
 
 /** Its output where it fails is the story of what went wrong. */
 function simulate(...words: string[]): string {

@@ -13,8 +13,8 @@ const MAX_PROC = SLOTS_PER_NODE * 2
 
 /** What one round of the demo asks for, and how each spider must end. Each is a Python that imports Scrapy: seconds of CPU. */
 const SPIDERS = [
-  { spider: 'quotes', count: pickLength(12, 36), args: { pages: '3', delay: '0.1' }, outcome: 'succeeded' },
-  { spider: 'prices', count: pickLength(5, 16), args: { pages: '4', delay: '0.1' }, outcome: 'succeeded' },
+  { spider: 'quotes', count: pickLength(9, 36), args: { pages: '3', delay: '0.1' }, outcome: 'succeeded' },
+  { spider: 'prices', count: pickLength(4, 16), args: { pages: '4', delay: '0.1' }, outcome: 'succeeded' },
   { spider: 'broken', count: pickLength(3, 8), args: {}, outcome: 'failed' }
 ] as const
 export const JOB_COUNT = SPIDERS.reduce((sum, { count }) => sum + count, 0)

@@ -4,7 +4,7 @@ import type { Job } from '../../src/shared/contract/index.ts'
 import { until } from '../../src/engine/testing/until.ts'
 import { type DemoFleet, JOB_COUNT, SLOTS_PER_NODE, expectedOutcome, mostAtOnce, startDemoFleet } from './demo-fleet.ts'
 
-const ENGINE_KILLS_AT = pickLength([3, 8, 14], [8, 22, 40])
+const ENGINE_KILLS_AT = pickLength([3, 7, 11], [8, 22, 40])
 const SCRAPYD_KILL_AT = pickLength(5, 15)
 const SCRAPYD_AWAY_MS = 2_000
 

@@ -135,7 +135,6 @@ const parsing: Scenario = {
 
 const bodies: Scenario = {
   name: 'bodies of every type, beside the query',
-  isShort: true,
   run: withHold('holds-bodies', async (pair) => {
     const schedule = (path: string, type: string | null, body: string): Request => ({
       method: 'POST',

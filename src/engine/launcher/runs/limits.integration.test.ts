@@ -43,6 +43,8 @@ class Busy(Waits):
         def spin():
             while True: pass
         threading.Thread(target=spin, daemon=True).start()
+    def go_on(self):
+        if time.process_time() > 0.6: self.logger.info("has spun for long enough")
 
 class Quiet(Waits):
     name = "quiet"
@@ -207,6 +209,7 @@ describe('one node', () => {
     await vi.waitFor(() => expect(node.newestUsage('spun')?.cpuShare ?? 0).toBeGreaterThan(0.2), WAIT)
     expect(node.newestUsage('spun')!.memoryBytes).toBeLessThan(150 * MEGABYTE)
     expect(samples).toBeGreaterThan(0)
+    await vi.waitFor(async () => expect(await t.logOf('busy', 'spun')).toContain('long enough'), WAIT)
     await node.stopAll()
     const { exit } = await untilFinished(node, 'fed')
     expect(exit!.peakMemoryBytes).toBeGreaterThan(150 * MEGABYTE)

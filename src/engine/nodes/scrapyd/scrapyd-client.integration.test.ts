@@ -21,10 +21,10 @@ import { classifyRefusal } from './refusals.ts'
 import { createScrapydClient, type ScrapydClient } from './scrapyd-client.ts'
 
 /**
- * Versions that differ little from one before them: `npm test` sees that they take, run and show a job; the rest is for
- * `npm run test:long`. Each spider, and each list of spiders, is a Python that imports Scrapy.
+ * Between the oldest and the newest, with the words of one of them (refusals.test.ts): `npm test` sees that they take, run
+ * and show a job; the rest is for `npm run test:long`. Each spider, and each list of spiders, is a Python that imports Scrapy.
  */
-const MUCH_LIKE_ANOTHER: ScrapydVersion[] = ['1.3.0', '1.5.0']
+const BETWEEN: ScrapydVersion[] = ['1.3.0', '1.4.3', '1.5.0']
 
 const VERSIONS: { version: ScrapydVersion; probedAs: string; password: string | null }[] = [
   { version: '1.2.1', probedAs: '1.2', password: null },
@@ -47,7 +47,7 @@ const JOB = {
 
 for (const { version, probedAs, password } of VERSIONS) {
   const problem = scrapydProblem(version)
-  const isWhole = isLong || !MUCH_LIKE_ANOTHER.includes(version)
+  const isWhole = isLong || !BETWEEN.includes(version)
   const title = `a real Scrapyd ${version}${problem === null ? '' : `, left out because it cannot run here: ${problem}`}`
 
   describe.skipIf(problem !== null)(title, () => {
