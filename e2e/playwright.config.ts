@@ -7,14 +7,15 @@ export default defineConfig({
   testDir: '.',
   globalSetup: './support/require-build.ts',
   outputDir: '../.cache/playwright',
-  timeout: 60_000,
-  expect: { timeout: 10_000 },
+  // Limits, no measure: who waits for a condition goes on at once, and a shared machine may be slow.
+  timeout: 120_000,
+  expect: { timeout: 20_000 },
   workers: 2,
   fullyParallel: false,
   forbidOnly: process.env['CI'] !== undefined,
   reporter: [['list'], ['json', { outputFile: '../.cache/playwright-report.json' }]],
   use: {
-    actionTimeout: 15_000,
+    actionTimeout: 30_000,
     viewport: { width: 1440, height: 900 },
     launchOptions: { args, executablePath },
     // To record one takes a sixth of all CPU: `--trace retain-on-failure` where a failure does not explain itself.

@@ -7,7 +7,7 @@ import { until } from '../../src/engine/testing/until.ts'
 
 const projectDirectory = resolve(import.meta.dirname, '../..')
 const standInDirectory = join(projectDirectory, 'e2e/electron-stand-in')
-const WINDOW_LIMIT_MS = 20_000
+const WINDOW_LIMIT_MS = 60_000
 
 export interface DesktopOptions {
   /** Electron's userData: window state, data directory, the single-instance lock. */

@@ -53,7 +53,7 @@ export const SERVICE_ENTRY = process.env['SERVICE_ENTRY'] ?? 'src/cli/bin.ts'
 export const TEST_CREDENTIALS = { username: 'tester', password: 'a password for tests' }
 
 const projectDirectory = resolve(import.meta.dirname, '../..')
-const START_LIMIT_MS = 20_000
+const START_LIMIT_MS = 60_000
 const STOP_LIMIT_MS = 10_000
 
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
