@@ -72,7 +72,7 @@ describe('orders about nodes that come at once', () => {
       kind: 'refused',
       result: 'refused',
       jobOutcome: null,
-      entry: { atMs: 0, text: 'Not taken', evidence: {} }
+      ...{ atMs: 0, text: 'Not taken', evidence: {} }
     })
     await commands.update(stored.id, { url: 'http://eu-9:6800/' })
     expect(moved).toEqual([stored.id])

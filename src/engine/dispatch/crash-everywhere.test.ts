@@ -109,7 +109,7 @@ function someBehaviours(random: Random): ScheduleBehaviour[] {
   return Array.from({ length: 3 }, () => all[Math.floor(random.next() * all.length)]!)
 }
 
-/** Of the calls that only look, one in `oneIn` is enough: they are the same before and after, and mostly nothing happens. */
+/** Of the calls that only look, one in `oneIn` is enough: most of them change nothing. */
 async function dieEverywhere(storyOf: (random: Random) => Story, oneIn: number): Promise<void> {
   const calls = await tell(storyOf(createSeededRandom(SEED)), null)
   expect(calls.filter((call) => call.endsWith('schedule')).length).toBeGreaterThanOrEqual(3)

@@ -66,12 +66,17 @@ interface Belief extends Mutable<LiveAttempt> {
 }
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** A change, without whose it is. */
-interface Change extends Omit<AttemptChange, 'jobId' | 'attemptNumber' | 'from'> {
+/** A change, without whose it is, and what its timeline entry says. */
+interface Change
+  extends Omit<AttemptChange, 'jobId' | 'attemptNumber' | 'from' | 'entry'>,
+    Omit<TimelineEntry, 'atMs'> {
   from: readonly LiveState[]
+  /** Absent: now. */
+  atMs?: number
 }
 /** Only this is written; its state stays. */
-export interface AttemptEntry extends Pick<Change, 'from' | 'entry' | 'details' | 'mayHaveRunTwice'> {
+export interface AttemptEntry
+  extends Pick<Change, 'from' | 'text' | 'evidence' | 'atMs' | 'details' | 'mayHaveRunTwice'> {
   kind: StayingEvent
 }
 /** It goes on in another state. */
@@ -101,7 +106,7 @@ export interface BeliefEvents {
   begun: [attempts: readonly BegunAttempt[]]
   moved: [move: { one: LiveAttempt; from: LiveState; to: LiveState; atMs: number }]
   /** It is live no more. `jobOutcome`: its job has ended with it; null: the job is back in the queue. */
-  ended: [end: { one: LiveAttempt; jobOutcome: Outcome | null; change: AttemptEnd }]
+  ended: [end: { one: LiveAttempt; jobOutcome: Outcome | null; change: AttemptEnd; atMs: number }]
   /** `slotsUsedOn` has changed: a slot was taken or became free. May be told before the change is on the disk. */
   slots: [change: { nodeId: NodeId; by: 1 | -1 }]
 }
@@ -182,9 +187,10 @@ export class LiveAttempts {
   async revive(
     attempt: Attempt,
     job: OfJob,
-    move: Pick<AttemptMove, 'entry'> & { to: 'accepted' | 'running' | 'finishing'; exit: SeenExit | null }
+    move: Pick<AttemptMove, 'text' | 'evidence'> & { to: 'accepted' | 'running' | 'finishing'; exit: SeenExit | null }
   ): Promise<LiveAttempt | null> {
-    const { entry, to, exit } = move
+    const { text, evidence, to, exit } = move
+    const entry = { atMs: this.#clock.nowMs(), text, evidence }
     const { jobId, number: attemptNumber } = attempt
     const [isApplied] = await this.#store.applyChanges([
       { jobId, attemptNumber, from: ['ended'], to, kind: 'found_again', entry }
@@ -226,11 +232,15 @@ export class LiveAttempts {
    */
   async moveAll(moves: readonly (AttemptMove & { one: LiveAttempt })[]): Promise<boolean[]> {
     if (moves.length === 0) return []
-    const writing = this.#write(moves.map(({ one, exit: _exit, ...change }) => ({ one, change })))
+    const nowMs = this.#clock.nowMs()
+    const writing = this.#write(
+      moves.map(({ one, exit: _exit, ...change }) => ({ one, change })),
+      nowMs
+    )
     for (const { one, to } of moves) if (to === 'finishing') this.#freeSlot(one as Belief)
     const applied = await writing
     for (const [index, { one, ...move }] of moves.entries()) {
-      if (applied[index] === true && this.#isLive(one)) this.#change(one as Belief, move)
+      if (applied[index] === true && this.#isLive(one)) this.#change(one as Belief, move, move.atMs ?? nowMs)
     }
     return applied
   }
@@ -242,16 +252,18 @@ export class LiveAttempts {
   /** Several at once: one write, one commit. */
   async endAll(ends: readonly (AttemptEnd & { one: LiveAttempt })[]): Promise<boolean[]> {
     if (ends.length === 0) return []
-    const applied = await this.#write(ends.map(({ one, ...change }) => ({ one, change: { ...change, to: 'ended' } })))
+    const nowMs = this.#clock.nowMs()
+    const changes = ends.map(({ one, ...change }) => ({ one, change: { ...change, to: 'ended' as const } }))
+    const applied = await this.#write(changes, nowMs)
     for (const [index, { one, ...change }] of ends.entries()) {
-      if (applied[index] === true && this.#isLive(one)) this.#remove(one as Belief, change)
+      if (applied[index] === true && this.#isLive(one)) this.#remove(one as Belief, change, change.atMs ?? nowMs)
     }
     return applied
   }
 
   /** Writes an entry of its timeline, with the facts that come with it. */
   async record(one: LiveAttempt, entry: AttemptEntry): Promise<boolean> {
-    const [isApplied] = await this.#write([{ one, change: entry }])
+    const [isApplied] = await this.#write([{ one, change: entry }], this.#clock.nowMs())
     if (isApplied === true && entry.details?.limitHit) (one as Belief).limitHit = entry.details.limitHit
     return isApplied === true
   }
@@ -325,14 +337,12 @@ export class LiveAttempts {
     return one
   }
 
-  async #write(changes: { one: LiveAttempt; change: Change }[]): Promise<boolean[]> {
+  async #write(changes: { one: LiveAttempt; change: Change }[], nowMs: number): Promise<boolean[]> {
     for (const { change } of changes) for (const from of change.from) assertTransition(from, change)
     return this.#store.applyChanges(
-      changes.map(({ one, change }) => ({
-        ...change,
-        jobId: one.jobId,
-        attemptNumber: one.number,
-        from: [...change.from]
+      changes.map(({ one, change: { text, evidence, atMs = nowMs, from, ...change } }) => ({
+        ...{ ...change, jobId: one.jobId, attemptNumber: one.number, from: [...from] },
+        entry: { atMs, text, evidence }
       }))
     )
   }
@@ -350,22 +360,22 @@ export class LiveAttempts {
     this.#countSlot(one)
   }
 
-  #change(one: Belief, { to, details, exit, entry }: AttemptMove): void {
+  #change(one: Belief, { to, details, exit }: AttemptMove, atMs: number): void {
     const from = one.state
     one.state = to
     one.startedAtMs ??= details?.startedAtMs ?? null
     if (exit !== undefined) one.exit = exit
     this.#countSlot(one)
-    this.events.emit('moved', { one, from, to, atMs: entry.atMs })
+    this.events.emit('moved', { one, from, to, atMs })
   }
 
-  #remove(one: Belief, change: AttemptEnd): void {
+  #remove(one: Belief, change: AttemptEnd, atMs: number): void {
     this.#byKey.delete(one.key)
     count(this.#jobids, one.jobid, -1)
     this.#countSlot(one)
     if (this.#byJob.get(one.jobId) === one) this.#byJob.delete(one.jobId)
     this.#byNode.get(one.nodeId)?.delete(one.key)
-    this.events.emit('ended', { one, jobOutcome: jobOutcomeAfter(change, one), change })
+    this.events.emit('ended', { one, jobOutcome: jobOutcomeAfter(change, one), change, atMs })
   }
 
   /** Counts it, or counts it no more, where it began or ceased to hold a slot. */

@@ -83,15 +83,15 @@ export class Metrics {
     if (to === 'accepted') this.#send.observe(Math.max(0, atMs - one.sentAtMs) / 1_000)
   }
 
-  countEnd({ one, change }: BeliefEvents['ended'][0]): void {
-    const { entry, counts, result, jobOutcome } = change
+  countEnd({ one, change, atMs }: BeliefEvents['ended'][0]): void {
+    const { counts, result, jobOutcome } = change
     this.#ended.inc({ result, node: this.#nameOf(one.nodeId) })
     const of = this.#spiderOf(one)
     if (jobOutcome !== null) this.#jobsEnded.inc({ ...of, outcome: jobOutcome })
     if (counts?.items != null) this.#items.inc(of, counts.items)
     if (counts?.pages != null) this.#pages.inc(of, counts.pages)
     if (counts?.errors != null) this.#errors.inc(of, counts.errors)
-    if (one.startedAtMs !== null) this.#run.observe(Math.max(0, entry.atMs - one.startedAtMs) / 1_000)
+    if (one.startedAtMs !== null) this.#run.observe(Math.max(0, atMs - one.startedAtMs) / 1_000)
   }
 
   countFirings(firings: readonly StoredFiring[]): void {

@@ -24,7 +24,7 @@ interface Case {
   change: AttemptChange
 }
 
-/** A job with its newest attempt (number 2 of as many, or 1 of 1), and any change that the table has of one of its attempts. */
+/** A job with its newest attempt (2 of 2, or 1 of 1), and any change that the table has of one of its attempts. */
 const anyCase: fc.Arbitrary<Case> = fc
   .record({
     event: fc.constantFrom(...EVENTS),

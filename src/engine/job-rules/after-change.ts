@@ -94,7 +94,7 @@ export function mayGoOn(
   return job.state === 'queued' && job.attemptCount === attemptNumber && job.cancelAskedAtMs === null && !isOverlapLive
 }
 
-/** What a job comes to when its newest attempt ends; null: back to the queue, which is where a cancelled job does not go. */
+/** What a job comes to when its newest attempt ends; null: back to the queue, where a cancelled job does not go. */
 export function jobOutcomeAfter(
   change: Pick<AttemptChange, 'result' | 'jobOutcome'>,
   { cancelAskedAtMs }: Pick<JobFacts, 'cancelAskedAtMs'>

@@ -106,7 +106,7 @@ describe('the order of the queue', () => {
 })
 
 describe('weighted fairness over time', () => {
-  /** Projects that always have jobs; slots free one by one, at random. Returns how many each got, and held on average. */
+  /** Projects that always have jobs; slots free at random, one by one. Returns what each got, and held on average. */
   function simulate(weights: number[], slots: number, rounds: number, pickSlot: (busy: number) => number) {
     const shares = new FairShares()
     const names = weights.map((_, index) => `p${index}`)

@@ -14,7 +14,7 @@ interface StoredReads {
   scheduleReads: Pick<ScheduleReads, 'describeMany'>
 }
 
-/** Stored things that changed, as clients get them. A schedule shows its last runs: it is told when a job of it changed. */
+/** Stored things that changed, as clients get them; and schedules whose jobs changed: they show their last runs. */
 export async function describeStored(
   things: Pick<ChangedThing, 'noun' | 'id'>[],
   parts: StoredReads

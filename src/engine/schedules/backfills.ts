@@ -126,7 +126,7 @@ export class Backfills {
     this.#held.set(scheduleId, held)
   }
 
-  /** Fires as many as may be live. A moment that can make no job is a row that says why. True: call it again at once. */
+  /** Fires as many as may be live. A moment that can make no job is a row that says why. True: call again at once. */
   async step(state: ScheduleState): Promise<boolean> {
     const held = this.#held.get(state.stored.id)
     if (held === undefined || held.isOver) return false

@@ -15,8 +15,8 @@ interface Surroundings {
 }
 
 /**
- * Decides the moments of a schedule that are due, in order: each sees the jobs of those before it. Writes nothing. Rejects
- * where it is to be tried again.
+ * Decides the moments of a schedule that are due, in order: each sees the jobs of those before it. Writes nothing.
+ * Rejects where it is to be tried again.
  */
 export async function decideFirings(
   state: ScheduleState,

@@ -105,12 +105,13 @@ export class CancelLadder {
 
   /** That it was asked to hurry must be known after a crash too; who asks so at first has it in the job's own entry. */
   async #recordForce(one: LiveAttempt): Promise<void> {
-    const { live, clock, logger } = this.#context
+    const { live, logger } = this.#context
     try {
       await live.record(one, {
         from: ['sending', 'accepted', 'uncertain', 'running'],
         kind: 'cancel_asked',
-        entry: { atMs: clock.nowMs(), text: 'Immediate stop requested', evidence: { force: true } }
+        text: 'Immediate stop requested',
+        evidence: { force: true }
       })
     } catch (error) {
       logger.error({ error, jobId: one.jobId }, 'recording that a cancel was forced failed')
@@ -180,27 +181,23 @@ export class CancelLadder {
   }
 
   async #recordStep(one: LiveAttempt, step: { signal: NodeSignal; text: string }, nodeSaid: string | null) {
-    const { live, clock } = this.#context
-    await live.record(one, {
+    await this.#context.live.record(one, {
       from: ['sending', 'accepted', 'uncertain', 'running'],
       kind: 'cancel_sent',
-      entry: { atMs: clock.nowMs(), text: step.text, evidence: { signal: step.signal, nodeSaid } }
+      text: step.text,
+      evidence: { signal: step.signal, nodeSaid }
     })
   }
 
   async #concludeRemoved(one: LiveAttempt): Promise<void> {
-    const { live, clock } = this.#context
-    await live.end(one, {
+    await this.#context.live.end(one, {
       from: ['accepted', 'uncertain', 'sending'],
       kind: 'ended',
       result: 'cancelled',
       reason: 'cancelled before it started',
       jobOutcome: 'cancelled',
-      entry: {
-        atMs: clock.nowMs(),
-        text: 'Cancelled: the node removed it from its queue',
-        evidence: { nodeSaid: 'pending' }
-      }
+      text: 'Cancelled: the node removed it from its queue',
+      evidence: { nodeSaid: 'pending' }
     })
   }
 }

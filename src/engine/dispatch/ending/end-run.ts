@@ -42,10 +42,8 @@ export async function endRun(
     jobOutcome: goesOn ? null : end.result,
     ...(retry === null ? {} : { retryAtMs: retry.atMs }),
     ...(goesOn && end.result === 'lost' ? { mayHaveRunTwice: true as const } : {}),
-    entry: {
-      atMs,
-      text: goesOn ? `${text}; ${retry?.words ?? 'queued again and flagged'}` : text,
-      evidence: retry === null ? evidence : { ...evidence, retryAtMs: retry.atMs }
-    }
+    atMs,
+    text: goesOn ? `${text}; ${retry?.words ?? 'queued again and flagged'}` : text,
+    evidence: retry === null ? evidence : { ...evidence, retryAtMs: retry.atMs }
   })
 }

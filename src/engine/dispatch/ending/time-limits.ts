@@ -83,7 +83,8 @@ export class TimeLimits {
       from: ['running', 'uncertain', 'accepted'],
       kind: 'limit_hit',
       details: { limitHit },
-      entry: { atMs: clock.nowMs(), text: `Exceeded its ${limit}; stopping it`, evidence: { limitHit } }
+      text: `Exceeded its ${limit}; stopping it`,
+      evidence: { limitHit }
     })
     if (isApplied) this.#ladder.cancel(one, { force: false })
   }

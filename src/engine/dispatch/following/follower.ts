@@ -229,7 +229,7 @@ export class Follower {
    * One that may have forgotten (a restart, its logs pruned) may have run it too: the job is sent again, flagged.
    */
   async #concludeAbsent(node: FleetNode, one: LiveAttempt, evidence: Record<string, unknown>): Promise<void> {
-    const { live, clock } = this.#context
+    const { live } = this.#context
     const { name } = node.stored
     // As it was judged: one that is seen there while the store is asked below is not absent.
     const from = [one.state]
@@ -254,13 +254,10 @@ export class Follower {
       reason: 'never arrived',
       jobOutcome: null,
       ...(remembers ? {} : { mayHaveRunTwice: true as const }),
-      entry: {
-        atMs: clock.nowMs(),
-        text: remembers
-          ? `The job never reached ${name}; queued again`
-          : `The job is not on ${name}, which may have forgotten it; queued again and flagged`,
-        evidence: { ...evidence, remembers }
-      }
+      text: remembers
+        ? `The job never reached ${name}; queued again`
+        : `The job is not on ${name}, which may have forgotten it; queued again and flagged`,
+      evidence: { ...evidence, remembers }
     })
   }
 
@@ -288,16 +285,12 @@ export class Follower {
   }
 
   async #concludeFinished(node: FleetNode, one: LiveAttempt): Promise<void> {
-    const { live, clock } = this.#context
-    await live.move(one, {
+    await this.#context.live.move(one, {
       from: [one.state],
       to: 'finishing',
       kind: 'finishing',
-      entry: {
-        atMs: clock.nowMs(),
-        text: `${node.stored.name} no longer lists the job; its log is complete`,
-        evidence: { inNoListOfSnapshots: this.#absences.get(one.key)?.snapshots ?? 0, log: 'complete' }
-      }
+      text: `${node.stored.name} no longer lists the job; its log is complete`,
+      evidence: { inNoListOfSnapshots: this.#absences.get(one.key)?.snapshots ?? 0, log: 'complete' }
     })
   }
 
@@ -316,11 +309,8 @@ export class Follower {
         from,
         to: 'running',
         kind: 'vanished',
-        entry: {
-          atMs: clock.nowMs(),
-          text: `${node.stored.name} no longer lists the job (did the node restart?); watching its log`,
-          evidence: { inNoListOfSnapshots: this.#absences.get(one.key)?.snapshots ?? 0, logBytes: sizeBytes }
-        },
+        text: `${node.stored.name} no longer lists the job (did the node restart?); watching its log`,
+        evidence: { inNoListOfSnapshots: this.#absences.get(one.key)?.snapshots ?? 0, logBytes: sizeBytes },
         details: { startedAtMs: one.startedAtMs ?? clock.nowMs() }
       })
       return
@@ -358,7 +348,9 @@ function moveFor(
       from: ['sending', 'uncertain'],
       to: 'accepted',
       kind: 'accepted',
-      entry: { atMs, text: 'Accepted: seen in its queue', evidence },
+      atMs,
+      text: 'Accepted: seen in its queue',
+      evidence,
       details: { acceptedAtMs: atMs }
     }
   }
@@ -367,7 +359,9 @@ function moveFor(
       from: ['sending', 'uncertain', 'accepted'],
       to: 'running',
       kind: 'running',
-      entry: { atMs, text: pid === null ? 'Running' : `Running, pid ${pid}`, evidence },
+      atMs,
+      text: pid === null ? 'Running' : `Running, pid ${pid}`,
+      evidence,
       details: { startedAtMs, pid }
     }
   }
@@ -376,7 +370,9 @@ function moveFor(
     to: 'finishing',
     kind: 'finishing',
     exit,
-    entry: { atMs, text: 'Ended on the node; reading its log', evidence },
+    atMs,
+    text: 'Ended on the node; reading its log',
+    evidence,
     details: {
       // It was over before it was seen to run: without the node's own time, the log tells how long it took.
       ...(one.startedAtMs === null && trueTime(startTime, clock) !== null ? { startedAtMs } : {}),

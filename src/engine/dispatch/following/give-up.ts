@@ -91,8 +91,7 @@ export class GiveUp {
   }
 
   async #giveUp(ours: LiveAttempt[], words: (one: LiveAttempt) => string): Promise<string[]> {
-    const { live, clock } = this.#context
-    const applied = await live.endAll(
+    const applied = await this.#context.live.endAll(
       ours.map((one) => ({
         one,
         from: LIVE_STATES,
@@ -101,11 +100,8 @@ export class GiveUp {
         reason: ATTEMPT_REASONS.givenUp,
         jobOutcome: null,
         mayHaveRunTwice: true as const,
-        entry: {
-          atMs: clock.nowMs(),
-          text: `${words(one)}; queued again and flagged, because it may still be running there`,
-          evidence: { nodeId: one.nodeId, state: one.state }
-        }
+        text: `${words(one)}; queued again and flagged, because it may still be running there`,
+        evidence: { nodeId: one.nodeId, state: one.state }
       }))
     )
     return ours.filter((_one, index) => applied[index] === true).map(({ jobId }) => jobId)

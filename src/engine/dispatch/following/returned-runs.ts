@@ -138,16 +138,12 @@ export class ReturnedRuns {
 
   /** The job has not begun anew: the run that was given up is its run again. False: it has, or has ended. */
   async #goOn(node: FleetNode, { attempt, job: seen, list }: Seen, job: StoredJob): Promise<boolean> {
-    const { live, clock } = this.#context
     if (job.state !== 'queued' || job.attemptCount !== attempt.number || job.cancelAskedAtMs !== null) return false
-    const one = await live.revive(attempt, job, {
+    const one = await this.#context.live.revive(attempt, job, {
       to: STATE_OF[list],
       exit: seen.exit,
-      entry: {
-        atMs: clock.nowMs(),
-        text: `Found again on ${node.stored.name} (${list}), where ${wasWhat(attempt)}: it continues there`,
-        evidence: { list, result: attempt.result, reason: attempt.reason }
-      }
+      text: `Found again on ${node.stored.name} (${list}), where ${wasWhat(attempt)}: it continues there`,
+      evidence: { list, result: attempt.result, reason: attempt.reason }
     })
     if (one !== null) this.#follow(one)
     return one !== null

@@ -150,11 +150,8 @@ export class StuckNodes {
           from: ['accepted' as const],
           to: 'uncertain' as const,
           kind: 'uncertain' as const,
-          entry: {
-            atMs: clock.nowMs(),
-            text: `Withdrawing the job: ${node.stored.name} accepts jobs but starts none; ${waited(one)}`,
-            evidence: { running: node.status.running, slots: node.status.capacity.slots }
-          }
+          text: `Withdrawing the job: ${node.stored.name} accepts jobs but starts none; ${waited(one)}`,
+          evidence: { running: node.status.running, slots: node.status.capacity.slots }
         }))
       )
       const leaving = ours.filter((_one, index) => applied[index] === true)
@@ -200,26 +197,19 @@ export class StuckNodes {
       result: 'absent',
       reason: ATTEMPT_REASONS.takenBack,
       jobOutcome: null,
-      entry: {
-        atMs: clock.nowMs(),
-        text: `Withdrawn: ${node.stored.name} had not started the job; queued again`,
-        evidence: { nodeSaid: 'pending' }
-      }
+      text: `Withdrawn: ${node.stored.name} had not started the job; queued again`,
+      evidence: { nodeSaid: 'pending' }
     })
   }
 
   /** It was out of the queue before we came: accepted, as before, and not taken for one that never arrived. */
   async #leaveThere(node: FleetNode, one: LiveAttempt, nodeSaid: string | null): Promise<void> {
-    const { live, clock } = this.#context
-    await live.move(one, {
+    await this.#context.live.move(one, {
       from: ['uncertain'],
       to: 'accepted',
       kind: 'accepted',
-      entry: {
-        atMs: clock.nowMs(),
-        text: `Not withdrawn: the job is no longer in the queue of ${node.stored.name}`,
-        evidence: { nodeSaid }
-      }
+      text: `Not withdrawn: the job is no longer in the queue of ${node.stored.name}`,
+      evidence: { nodeSaid }
     })
   }
 }

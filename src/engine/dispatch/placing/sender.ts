@@ -170,11 +170,9 @@ export class Sender {
       jobOutcome: isCancelled ? 'cancelled' : null,
       ...(isCancelled ? {} : { retryAtMs: atMs + Math.ceil(verdict.seconds * 1000) }),
       killingLine: isCancelled ? words : null,
-      entry: {
-        atMs,
-        text: `${isCancelled ? 'Cancelled' : 'Not sent'} by the plugin ${plugin}: ${words}`,
-        evidence: isCancelled ? { plugin } : { plugin, seconds: verdict.seconds }
-      }
+      atMs,
+      text: `${isCancelled ? 'Cancelled' : 'Not sent'} by the plugin ${plugin}: ${words}`,
+      evidence: isCancelled ? { plugin } : { plugin, seconds: verdict.seconds }
     })
   }
 
@@ -212,7 +210,9 @@ export class Sender {
       from: ['sending'],
       to: 'accepted',
       kind: 'accepted',
-      entry: { atMs, text: 'Accepted', evidence },
+      atMs,
+      text: 'Accepted',
+      evidence,
       details: { acceptedAtMs: atMs }
     })
     this.#refusals.delete(one.jobId)
@@ -220,7 +220,7 @@ export class Sender {
 
   async #recordFailedSend(one: LiveAttempt, error: NodeError): Promise<void> {
     if (error.delivered === 'unknown') return this.#recordUncertain(one, error)
-    const { fleet, distribution, live, clock } = this.#context
+    const { fleet, distribution, live } = this.#context
     if (error.kind === 'unreachable' || error.kind === 'unauthorized') fleet.reportUnreachable(one.nodeId, error)
     const { refusal } = error
     if (refusal === 'unknown_project' || refusal === 'unknown_version') {
@@ -239,11 +239,8 @@ export class Sender {
       reason: refusal === 'unknown_spider' ? 'unknown spider' : 'refused',
       jobOutcome: isHopeless ? 'failed' : null,
       killingLine: isHopeless ? (error.nodeMessage ?? error.message) : null,
-      entry: {
-        atMs: clock.nowMs(),
-        text: isHopeless ? `Failed: ${error.message}` : `Not accepted: ${error.message}`,
-        evidence: { kind: error.kind, nodeMessage: error.nodeMessage }
-      }
+      text: isHopeless ? `Failed: ${error.message}` : `Not accepted: ${error.message}`,
+      evidence: { kind: error.kind, nodeMessage: error.nodeMessage }
     })
   }
 
@@ -265,7 +262,8 @@ export class Sender {
       reason: 'secret unreadable',
       jobOutcome: 'failed',
       killingLine: error.message,
-      entry: { atMs: this.#context.clock.nowMs(), text: `Failed: ${error.message}`, evidence: { names: error.names } }
+      text: `Failed: ${error.message}`,
+      evidence: { names: error.names }
     })
   }
 
@@ -276,11 +274,8 @@ export class Sender {
       from: ['sending'],
       to: 'uncertain',
       kind: 'uncertain',
-      entry: {
-        atMs: this.#context.clock.nowMs(),
-        text: `No response; checking whether the job reached the node (${error.message})`,
-        evidence: { kind: error.kind, ...this.sendNotesOf(one) }
-      }
+      text: `No response; checking whether the job reached the node (${error.message})`,
+      evidence: { kind: error.kind, ...this.sendNotesOf(one) }
     })
   }
 }

@@ -149,7 +149,7 @@ describe('query plans', () => {
     }
   )
 
-  // Every end of a job asks for the newest of its schedule; to SQLite the index by state, of all schedules and years, looks as good.
+  // Every end of a job asks for the newest of its schedule; the index by state (of all) looks as good to SQLite.
   const ofAll = new Set(['newest', 'newestIn', 'oldest'])
   test.each(
     Object.entries({ ...SCHEDULES_SQL, ...PRUNING_SQL }).filter(

@@ -51,8 +51,8 @@ for (const [name, openStore, stories] of [
       }
     }
   }
-  // A thread for each test costs ten times what it tests: all calls cross in one way, which the stories and store-thread.test.ts
-  // go through.
+  // A thread for each test costs ten times what it tests: all calls cross in one way, which the stories and
+  // store-thread.test.ts go through.
   if (isLong || openStore === openSqliteStoreHere) describeStore(name, openOne, stories)
   else describe(`${name} against a model`, () => testAgainstModel(openOne, stories))
 }
@@ -83,7 +83,7 @@ function expectCountersToBeRight(path: string): void {
   expect(counted).toEqual(recounted)
 }
 
-/** Nothing of a job's chains is left that neither an answer nor another end of it may need: it would be kept for ever. */
+/** Nothing is left of a job's chains that no answer and no other end of it may need: it would be kept for ever. */
 function expectChainsToKeepNothingIdle(path: string): void {
   const database = new DatabaseConstructor(path, { readonly: true })
   const idle = (table: string, isDue: string) =>

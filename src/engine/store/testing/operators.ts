@@ -17,7 +17,7 @@ const aSource = (id: string, over: Partial<StoredSource> = {}): StoredSource => 
   ...over
 })
 
-/** What operators set that is neither a job, a node nor a schedule: backfills, sources of nodes, limits; and what was told of problems. */
+/** What operators set besides jobs, nodes and schedules: backfills, sources, limits; and which problems were told. */
 export function describeOperators(story: Story): void {
   describe('backfills', () => {
     test('each schedule has its newest, which is changed revision by revision and goes with it', async () => {

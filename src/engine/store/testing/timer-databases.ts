@@ -1,6 +1,6 @@
 import DatabaseConstructor from 'better-sqlite3'
 
-/** The tables as SQLAlchemy makes them for ScrapydWeb 1.4 to 1.6 (its models.py), and as APScheduler 3 makes its job store. */
+/** Tables as SQLAlchemy makes them for ScrapydWeb 1.4 to 1.6 (its models.py), and APScheduler 3 for its job store. */
 const SCRAPYDWEB = `
 CREATE TABLE task (
 	id INTEGER NOT NULL,
