@@ -6,18 +6,7 @@ import type { Client } from '../../api/wire.ts'
 import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { runBulkAct } from './run-bulk-act.tsx'
 
-export interface JobActions {
-  /** One job, with words for it; the new one comes back. */
-  retryOne: (job: Job) => Promise<Job | null>
-  cancelOne: (job: Job, force?: boolean) => Promise<void>
-  cancel: (jobs: readonly Job[], force?: boolean) => Promise<void>
-  retry: (jobs: readonly Job[]) => Promise<void>
-  setPriority: (jobs: readonly Job[], priority: number) => Promise<void>
-  place: (jobs: readonly Job[], placement: Placement, where: string) => Promise<void>
-  /** `undoTo`: where they stood before, if that can be said. */
-  reorder: (jobs: readonly Job[], to: QueuePlace, undoTo?: QueuePlace) => Promise<void>
-  runElsewhere: (jobs: readonly Job[]) => Promise<void>
-}
+export type JobActions = ReturnType<typeof jobActions>
 
 /** Acts on jobs, with words for what happened. What changes on the screen comes back as events, not from here. */
 export function useJobActions(): JobActions {
@@ -27,11 +16,11 @@ export function useJobActions(): JobActions {
 
 const ENDED = ['succeeded', 'failed', 'cancelled', 'lost'] as const
 
-function jobActions(client: Client): JobActions {
+function jobActions(client: Client) {
   const idsOf = (jobs: readonly Job[]) => jobs.map(({ id }) => id)
   const queuedOf = (jobs: readonly Job[]) => jobs.filter(({ state }) => state === 'queued')
   return {
-    async cancelOne(job, force = false) {
+    async cancelOne(job: Job, force = false): Promise<void> {
       const name = `${job.project}/${job.spider}`
       try {
         const { asked } = await client.jobs.cancel({ ids: [job.id], force })
@@ -42,7 +31,8 @@ function jobActions(client: Client): JobActions {
         notifyError(`Could not cancel ${name}`, error)
       }
     },
-    async retryOne(job) {
+    /** The new job; null: it failed, and a notice says why. */
+    async retryOne(job: Job): Promise<Job | null> {
       try {
         const { jobs } = await client.jobs.retry({ ids: [job.id] })
         notifyDone('Queued the same job again.')
@@ -52,7 +42,7 @@ function jobActions(client: Client): JobActions {
         return null
       }
     },
-    cancel(jobs, force = false) {
+    cancel(jobs: readonly Job[], force = false): Promise<void> {
       const live = jobs.filter(({ state }) => state !== 'ended')
       const queued = new Set(idsOf(queuedOf(live)))
       return runBulkAct(client, {
@@ -75,7 +65,7 @@ function jobActions(client: Client): JobActions {
                 )
       })
     },
-    retry(jobs) {
+    retry(jobs: readonly Job[]): Promise<void> {
       const made: string[] = []
       return runBulkAct(client, {
         doing: 'Running again',
@@ -90,7 +80,7 @@ function jobActions(client: Client): JobActions {
         skippedWord: 'could not be run again'
       })
     },
-    setPriority(jobs, priority) {
+    setPriority(jobs: readonly Job[], priority: number): Promise<void> {
       const queued = queuedOf(jobs)
       return runBulkAct(client, {
         doing: 'Changing the priority of',
@@ -107,7 +97,7 @@ function jobActions(client: Client): JobActions {
         skippedWord: 'had left the queue'
       })
     },
-    place(jobs, placement, where) {
+    place(jobs: readonly Job[], placement: Placement, where: string): Promise<void> {
       const queued = queuedOf(jobs)
       return runBulkAct(client, {
         doing: 'Moving',
@@ -124,7 +114,8 @@ function jobActions(client: Client): JobActions {
         skippedWord: 'had left the queue'
       })
     },
-    reorder(jobs, to, undoTo) {
+    /** `undoTo`: where they stood before, if that can be said. */
+    reorder(jobs: readonly Job[], to: QueuePlace, undoTo?: QueuePlace): Promise<void> {
       const where = to === 'front' ? 'to the front' : to === 'back' ? 'to the back' : 'in the queue'
       const queued = queuedOf(jobs)
       const { priority } = queued[0] ?? { priority: 0 }
@@ -143,7 +134,7 @@ function jobActions(client: Client): JobActions {
         skippedWord: 'had left the queue'
       })
     },
-    runElsewhere(jobs) {
+    runElsewhere(jobs: readonly Job[]): Promise<void> {
       return runBulkAct(client, {
         doing: 'Giving up',
         done: 'Queued for other nodes:',

@@ -1,5 +1,5 @@
 import { ActionIcon, Badge, Button, Group, Menu } from '@mantine/core'
-import { IconDotsVertical, IconPencil, IconTrash, IconX } from '@tabler/icons-react'
+import { IconDotsVertical, IconPencil, IconTrash } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -10,6 +10,7 @@ import { CopyText } from '../../ui/copy-button.tsx'
 import { notifyError } from '../../ui/notify.tsx'
 import { formatCpuShare, formatMemory, plural } from '../../ui/numbers.ts'
 import { pythonWords, StartModeText } from '../../ui/environment.tsx'
+import { PaneHead } from '../../ui/pane-head.tsx'
 import { DetailPane, FieldRow } from '../../ui/panel.tsx'
 import { CreateEnvironment } from '../../ui/python-environment.tsx'
 import { isTroubled, NodeHealthDot, nodeWord } from '../../ui/status.tsx'
@@ -37,36 +38,37 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
   const { remove, confirmation } = useRemoveNode(node, onClose)
   return (
     <DetailPane label={`Node ${node.name}`}>
-      <header className={classes.head}>
+      <PaneHead
+        what="node"
+        onClose={onClose}
+        menu={
+          <Menu>
+            <Menu.Target>
+              <ActionIcon aria-label="More actions">
+                <IconDotsVertical size={16} />
+              </ActionIcon>
+            </Menu.Target>
+            <Menu.Dropdown>
+              <Menu.Item leftSection={<IconPencil size={14} />} onClick={() => setEditing(true)}>
+                Edit
+              </Menu.Item>
+              <Menu.Item
+                leftSection={<IconTrash size={14} />}
+                color="red"
+                disabled={node.kind === 'local'}
+                onClick={remove}
+                title={node.kind === 'local' ? 'The local node is part of Scrapdeck' : undefined}
+              >
+                Remove node
+              </Menu.Item>
+            </Menu.Dropdown>
+          </Menu>
+        }
+      >
         <NodeHealthDot node={node} />
         <strong className="ellipsis">{node.name}</strong>
         <span className={isTroubled(node) ? 'tone-bad' : 'dim'}>{nodeWord(node)}</span>
-        <span className={classes.grow} />
-        <Menu>
-          <Menu.Target>
-            <ActionIcon aria-label="More actions">
-              <IconDotsVertical size={16} />
-            </ActionIcon>
-          </Menu.Target>
-          <Menu.Dropdown>
-            <Menu.Item leftSection={<IconPencil size={14} />} onClick={() => setEditing(true)}>
-              Edit
-            </Menu.Item>
-            <Menu.Item
-              leftSection={<IconTrash size={14} />}
-              color="red"
-              disabled={node.kind === 'local'}
-              onClick={remove}
-              title={node.kind === 'local' ? 'The local node is part of Scrapdeck' : undefined}
-            >
-              Remove node
-            </Menu.Item>
-          </Menu.Dropdown>
-        </Menu>
-        <ActionIcon aria-label="Close" onClick={onClose}>
-          <IconX size={16} />
-        </ActionIcon>
-      </header>
+      </PaneHead>
       {node.problem !== null && (
         <div className={classes.problem} role="alert">
           <p>{node.problem}</p>

@@ -8,19 +8,11 @@ const NAME_PX = 104
 const NOTE_PX = 66
 const CELL_MAX_PX = 12
 
-/** Where the cells of a fleet are, for a width. Rows fill the columns from left to right, as one reads. */
-export interface FleetLayout {
-  columns: number
-  columnPx: number
-  rows: number
-  heightPx: number
-  cellsX: number
-  cellsPx: number
-}
-
+export type FleetLayout = ReturnType<typeof layoutFleet>
 export type FleetSpot = { node: Node; run: NodeRun | null; slot: number | null }
 
-export function layoutFleet(nodeCount: number, widthPx: number): FleetLayout {
+/** Where the cells of a fleet are, for a width. Rows fill the columns from left to right, as one reads. */
+export function layoutFleet(nodeCount: number, widthPx: number) {
   const columns = Math.max(
     1,
     Math.min(nodeCount, Math.floor((widthPx + COLUMN_GAP_PX) / (COLUMN_MIN_PX + COLUMN_GAP_PX)))

@@ -155,7 +155,6 @@ function Uploaded({ version, onClose }: { version: Version; onClose: () => void 
   const api = useApi()
   const nodeCount = useQuery(api.query.nodes.list.queryOptions()).data?.nodes.length ?? 0
   const deploy = useDeploy(version.project, version.version)
-  const hasStarted = deploy.isRunning || deploy.deployments.size > 0 || deploy.error !== null
   const run = () => {
     onClose()
     openRunDialog({
@@ -179,12 +178,12 @@ function Uploaded({ version, onClose }: { version: Version; onClose: () => void 
         <p className={classes.spiderNames}>{version.spiders.join(', ')}</p>
       )}
       {version.orderWarning !== null && <OrderWarning text={version.orderWarning} />}
-      {hasStarted && <DeployProgress deploy={deploy} expected={nodeCount} />}
+      {deploy.hasStarted && <DeployProgress deploy={deploy} expected={nodeCount} />}
       <footer className={classes.dialogFoot}>
         <Button onClick={onClose} className={classes.first}>
           Close
         </Button>
-        {!hasStarted && (
+        {!deploy.hasStarted && (
           <Button onClick={() => deploy.start()}>
             Deploy to {nodeCount === 1 ? 'the node' : `all ${nodeCount} nodes`}
           </Button>

@@ -2,20 +2,15 @@ import { useCallback, useEffect, useRef, useState } from 'react'
 import type { Deployment, NodeId, ProjectName, VersionName } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 
-export interface Deploy {
-  readonly isRunning: boolean
-  /** The newest word of each node. */
-  readonly deployments: ReadonlyMap<string, Deployment>
-  /** The whole deploy broke off; what single nodes said stays. */
-  readonly error: unknown
-  start: (nodeIds?: NodeId[]) => void
-}
+export type Deploy = ReturnType<typeof useDeploy>
 
 /** Sends one version to nodes and keeps what each of them answers. Leaving the screen does not stop the engine. */
-export function useDeploy(project: ProjectName, version: VersionName): Deploy {
+export function useDeploy(project: ProjectName, version: VersionName) {
   const { client } = useApi()
   const [isRunning, setRunning] = useState(false)
+  /** The newest word of each node. */
   const [deployments, setDeployments] = useState<ReadonlyMap<string, Deployment>>(new Map())
+  /** The whole deploy broke off; what single nodes said stays. */
   const [error, setError] = useState<unknown>(null)
   const isGone = useRef(false)
   useEffect(() => {
@@ -44,5 +39,6 @@ export function useDeploy(project: ProjectName, version: VersionName): Deploy {
     },
     [client, project, version]
   )
-  return { isRunning, deployments, error, start }
+  const hasStarted = isRunning || deployments.size > 0 || error !== null
+  return { isRunning, hasStarted, deployments, error, start }
 }

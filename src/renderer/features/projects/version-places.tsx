@@ -32,7 +32,6 @@ export function VersionPlaces({ version, nodes }: { version: Version; nodes: rea
   const drifted = others.filter(({ place }) => isDrift(place) || place === 'failed')
   const nameOf = (nodeId: NodeId) => known.get(nodeId)?.name ?? nodeId
   const canSend = version.sha256 !== null
-  const hasStarted = deploy.isRunning || deploy.deployments.size > 0 || deploy.error !== null
   return (
     <>
       <FieldRow label="On">
@@ -47,7 +46,7 @@ export function VersionPlaces({ version, nodes }: { version: Version; nodes: rea
               <span className={classes.placeWords}>
                 <PlaceWords deployment={deployment} place={place} />
               </span>
-              {canSend && place !== 'sending' && !hasStarted && (
+              {canSend && place !== 'sending' && !deploy.hasStarted && (
                 <Button
                   size="compact-xs"
                   aria-label={`Send ${version.version} to ${nameOf(deployment.nodeId)}`}
@@ -60,7 +59,7 @@ export function VersionPlaces({ version, nodes }: { version: Version; nodes: rea
           ))}
         </ul>
       )}
-      {hasStarted ? (
+      {deploy.hasStarted ? (
         <DeployProgress deploy={deploy} expected={deploy.deployments.size} />
       ) : (
         canSend && (

@@ -1,7 +1,7 @@
 import { ActionIcon, Autocomplete, Button, NumberInput, Select } from '@mantine/core'
 import { IconArrowsSplit2, IconPlus, IconX } from '@tabler/icons-react'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useEffect, useEffectEvent } from 'react'
+import { useEffect, useEffectEvent, useId } from 'react'
 import type { LimitRule, ProjectName } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { FormFailure } from '../../ui/fields/form-failure.tsx'
@@ -137,6 +137,8 @@ interface RuleRowProps {
 function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
   const { values } = fields
   const rule = RuleForm.safeParse(values).data
+  const id = useId()
+  const problem = fields.error('max')
   const isFull = live !== undefined && live.live >= live.max
   const isEmpty = values.project === '' && values.spider === ''
   return (
@@ -184,6 +186,8 @@ function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
           <NumberInput
             {...fields.input('max')}
             aria-label={`Maximum of limit ${number}`}
+            aria-describedby={`${id}-sentence`}
+            error={problem !== undefined}
             min={0}
             max={1_000_000}
             allowDecimal={false}
@@ -206,8 +210,10 @@ function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
         </td>
       </tr>
       <tr className={classes.sentence}>
-        <td colSpan={7}>
-          {rule === undefined ? (
+        <td colSpan={7} id={`${id}-sentence`}>
+          {problem !== undefined ? (
+            <span className="tone-bad">{problem}. 0 prevents new runs.</span>
+          ) : rule === undefined ? (
             <span className="dim">Enter the maximum. 0 prevents new runs.</span>
           ) : (
             <>

@@ -1,6 +1,6 @@
-import { SegmentedControl, TextInput } from '@mantine/core'
+import { TextInput } from '@mantine/core'
 import { formatMoment } from '../../ui/waiting.tsx'
-import form from '../../ui/fields/form.module.css'
+import { ChoiceField } from '../../ui/fields/choice-field.tsx'
 import type { Fields } from '../../ui/fields/form-of-schema.ts'
 import classes from './run-dialog.module.css'
 import type { RunTexts } from './run-form.ts'
@@ -29,16 +29,11 @@ export function RunWhen({ fields, usualName }: RunWhenProps) {
   return (
     <div className={classes.when}>
       <div className={classes.where}>
-        <div>
-          <span className={form.label} id="run-when">
-            When
-          </span>
-          <SegmentedControl
-            {...when.input('kind')}
-            aria-labelledby="run-when"
-            data={optionsOf({ now: 'Now', at: 'At a time', cron: 'On a schedule' })}
-          />
-        </div>
+        <ChoiceField
+          {...when.input('kind')}
+          label="When"
+          data={optionsOf({ now: 'Now', at: 'At a time', cron: 'On a schedule' })}
+        />
         {kind === 'at' && (
           <TextInput
             {...fields.input('notBeforeMs')}

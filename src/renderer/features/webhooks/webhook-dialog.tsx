@@ -77,7 +77,7 @@ export function WebhookDialog({ webhook, onClose, onCreated }: WebhookDialogProp
             </div>
           ))}
           {form.error('events') !== undefined && (
-            <p id="webhook-events" className="tone-bad">
+            <p id="webhook-events" className={classes.eventsError}>
               {form.error('events')}
             </p>
           )}

@@ -1,4 +1,4 @@
-import { NumberInput, SegmentedControl, Select, TextInput } from '@mantine/core'
+import { NumberInput, Select, TextInput } from '@mantine/core'
 import { useId } from 'react'
 import type { Node } from '../../../shared/contract/index.ts'
 import type { Fields } from './form-of-schema.ts'
@@ -6,6 +6,7 @@ import type { JobTexts } from './job-form.ts'
 import { TagCheck } from './tag-check.tsx'
 import classes from './where-fields.module.css'
 import { optionsOf } from './options.ts'
+import { ChoiceField } from './choice-field.tsx'
 import { CODE_INPUT } from './code-input.ts'
 
 type WhereTexts = Pick<JobTexts, 'where' | 'nodeId' | 'tags' | 'priority'>
@@ -22,16 +23,11 @@ export function WhereFields({ fields, nodes }: WhereFieldsProps) {
   return (
     <>
       <div className={classes.where}>
-        <div>
-          <span className={classes.label} id={`${id}-where`}>
-            Nodes
-          </span>
-          <SegmentedControl
-            {...fields.input('where')}
-            aria-labelledby={`${id}-where`}
-            data={optionsOf({ any: 'Any node', tags: 'By tag', node: 'One node' })}
-          />
-        </div>
+        <ChoiceField
+          {...fields.input('where')}
+          label="Nodes"
+          data={optionsOf({ any: 'Any node', tags: 'By tag', node: 'One node' })}
+        />
         {where === 'node' && (
           <Select
             {...fields.input('nodeId')}

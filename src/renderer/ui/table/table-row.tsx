@@ -19,32 +19,20 @@ export interface RowViewProps {
 }
 
 // A row is drawn again only when something that it shows has changed.
-export const RowView = memo(function RowView({
-  row,
-  columns,
-  elementId,
-  index,
-  topPx,
-  tracks,
-  cursor,
-  open,
-  stale,
-  marked,
-  draggable,
-  act
-}: RowViewProps) {
+export const RowView = memo(function RowView(props: RowViewProps) {
+  const { row, columns, index, topPx, tracks, open, marked, act } = props
   return (
     <div
       className={classes.row}
-      id={elementId}
+      id={props.elementId}
       role="row"
       aria-rowindex={index + 2}
       aria-selected={marked ?? open}
-      data-cursor={cursor || undefined}
+      data-cursor={props.cursor || undefined}
       data-open={open || undefined}
       data-marked={marked || undefined}
-      data-stale={stale || undefined}
-      draggable={draggable || undefined}
+      data-stale={props.stale || undefined}
+      draggable={props.draggable || undefined}
       style={{ gridTemplateColumns: tracks, transform: `translateY(${topPx}px)` }}
       onClick={(event) => {
         if (!(event.target as Element).closest('a, button, input, label')) act.current(index, 'open', false)

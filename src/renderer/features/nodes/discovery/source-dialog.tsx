@@ -6,6 +6,7 @@ import { FormFoot, SchemaForm } from '../../../ui/fields/schema-form.tsx'
 import classes from './discovery.module.css'
 import { SourceForm, type SourceInput, type SourceTexts, startSource } from './source-form.ts'
 import { optionsOf } from '../../../ui/fields/options.ts'
+import { ChoiceField } from '../../../ui/fields/choice-field.tsx'
 import { CODE_INPUT } from '../../../ui/fields/code-input.ts'
 
 /** Sets a source of nodes up, or changes one; its name stays. */
@@ -134,18 +135,8 @@ function KindFields({ fields }: { fields: Fields<SourceTexts> }) {
         placeholder="scrapyd.crawl.svc.cluster.local"
         {...CODE_INPUT}
       />
-      <div>
-        <span className={classes.label} id="source-record">
-          Record type
-        </span>
-        <SegmentedControl {...source.input('record')} aria-labelledby="source-record" data={['A', 'AAAA', 'SRV']} />
-      </div>
-      <div>
-        <span className={classes.label} id="source-scheme">
-          Protocol
-        </span>
-        <SegmentedControl {...source.input('scheme')} aria-labelledby="source-scheme" data={['http', 'https']} />
-      </div>
+      <ChoiceField {...source.input('record')} label="Record type" data={['A', 'AAAA', 'SRV']} />
+      <ChoiceField {...source.input('scheme')} label="Protocol" data={['http', 'https']} />
       <NumberInput
         {...source.input('port')}
         label="Port"

@@ -4,7 +4,7 @@ import { plural } from '../../../ui/numbers.ts'
 import { DetailPane } from '../../../ui/panel.tsx'
 import { formatAge, formatRuntime } from '../../../../shared/time.ts'
 import classes from './calendar.module.css'
-import { PaneHead } from '../pane-head.tsx'
+import { PaneHead } from '../../../ui/pane-head.tsx'
 import { jitterMsOf } from '../load/spread.ts'
 import { RUN_LOOKS, RunIcon } from '../run-look.tsx'
 import { daysOfWeek, type Run } from './week.ts'
@@ -27,15 +27,11 @@ export function HourPane({ hourMs, utc, runs, schedules, onClose }: HourPaneProp
   const ofHour = runs.filter(({ atMs }) => atMs >= hourMs && atMs < hourMs + HOUR_MS)
   return (
     <DetailPane label="Runs in this hour">
-      <PaneHead
-        title={
-          <>
-            {day && dayWords(day)}, {timeWords(hourMs, utc)} to {timeWords(hourMs + HOUR_MS, utc)}
-          </>
-        }
-        what="hour"
-        onClose={onClose}
-      />
+      <PaneHead what="hour" onClose={onClose}>
+        <h2>
+          {day && dayWords(day)}, {timeWords(hourMs, utc)} to {timeWords(hourMs + HOUR_MS, utc)}
+        </h2>
+      </PaneHead>
       {ofHour.length === 0 && <p className="dim">No runs in this hour.</p>}
       <ul className={classes.paneRuns}>
         {ofHour.slice(0, ROWS_MAX).map((run) => (

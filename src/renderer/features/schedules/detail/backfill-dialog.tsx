@@ -1,10 +1,12 @@
-import { Button, Modal, NumberInput, SegmentedControl, TextInput } from '@mantine/core'
+import { Button, Modal, NumberInput, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { z } from 'zod'
 import type { Backfill, Schedule } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
+import type { Client } from '../../../api/wire.ts'
+import { ChoiceField } from '../../../ui/fields/choice-field.tsx'
 import { FormFailure } from '../../../ui/fields/form-failure.tsx'
 import { useFormOf } from '../../../ui/fields/form-of-schema.ts'
 import { FormFoot, SchemaForm } from '../../../ui/fields/schema-form.tsx'
@@ -80,20 +82,12 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
           )}
         </div>
         <div className={classes.pair}>
-          <div>
-            <SegmentedControl
-              {...form.input('order')}
-              aria-label="Order"
-              data={optionsOf({ oldest_first: 'Oldest first', newest_first: 'Newest first' })}
-            />
-          </div>
-          <NumberInput
-            {...form.input('concurrency')}
-            aria-label="Runs at a time"
-            min={1}
-            max={CONCURRENCY_MAX}
-            suffix=" at a time"
+          <ChoiceField
+            {...form.input('order')}
+            label="Order"
+            data={optionsOf({ oldest_first: 'Oldest first', newest_first: 'Newest first' })}
           />
+          <NumberInput {...form.input('concurrency')} label="Runs at a time" min={1} max={CONCURRENCY_MAX} />
         </div>
         <FormFoot
           form={form}
@@ -131,14 +125,7 @@ const backfillForm = (zone: string, nowMs: number) => {
 
 interface PlanProps {
   schedule: Schedule
-  plan: {
-    count: number
-    jobs: number
-    alreadyRun: number
-    forgotten: number
-    first: { nominalMs: number }[]
-    last: { nominalMs: number }[]
-  }
+  plan: Awaited<ReturnType<Client['schedules']['planBackfill']>>
   nowMs: number
 }
 

@@ -1,5 +1,5 @@
 import { ActionIcon, Button, Group, Menu, Switch } from '@mantine/core'
-import { IconCopy, IconDotsVertical, IconTrash, IconX } from '@tabler/icons-react'
+import { IconCopy, IconDotsVertical, IconTrash } from '@tabler/icons-react'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { occurrencesOf } from '../../../../shared/calendar/index.ts'
@@ -7,6 +7,7 @@ import type { Schedule } from '../../../../shared/contract/index.ts'
 import { describeTags } from '../../../../shared/tag-terms.ts'
 import { formatDuration } from '../../../../shared/time.ts'
 import { plural } from '../../../ui/numbers.ts'
+import { PaneHead } from '../../../ui/pane-head.tsx'
 import { DetailPane, FieldRow } from '../../../ui/panel.tsx'
 import { formatInstant } from '../../../ui/time.tsx'
 import { useNodeName } from '../../../ui/use-node-name.ts'
@@ -47,7 +48,30 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
   const isEnded = schedule.pausedBy === 'max_runs' || schedule.pausedBy === 'end'
   return (
     <DetailPane label={`Schedule ${schedule.name}`}>
-      <header className={classes.head}>
+      <PaneHead
+        what="schedule"
+        onClose={onClose}
+        menu={
+          <Menu>
+            <Menu.Target>
+              <ActionIcon aria-label="More actions">
+                <IconDotsVertical size={16} />
+              </ActionIcon>
+            </Menu.Target>
+            <Menu.Dropdown>
+              <Menu.Item
+                leftSection={<IconCopy size={14} />}
+                onClick={() => void navigate({ to: '/schedules', search: { edit: 'new', schedule: schedule.id } })}
+              >
+                Duplicate…
+              </Menu.Item>
+              <Menu.Item leftSection={<IconTrash size={14} />} color="red" onClick={() => setDialog('remove')}>
+                Remove…
+              </Menu.Item>
+            </Menu.Dropdown>
+          </Menu>
+        }
+      >
         <Switch
           size="xs"
           checked={!schedule.paused}
@@ -58,29 +82,7 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
           {schedule.name}
         </strong>
         <StateWord schedule={schedule} />
-        <span className={classes.grow} />
-        <Menu>
-          <Menu.Target>
-            <ActionIcon aria-label="More actions">
-              <IconDotsVertical size={16} />
-            </ActionIcon>
-          </Menu.Target>
-          <Menu.Dropdown>
-            <Menu.Item
-              leftSection={<IconCopy size={14} />}
-              onClick={() => void navigate({ to: '/schedules', search: { edit: 'new', schedule: schedule.id } })}
-            >
-              Duplicate…
-            </Menu.Item>
-            <Menu.Item leftSection={<IconTrash size={14} />} color="red" onClick={() => setDialog('remove')}>
-              Remove…
-            </Menu.Item>
-          </Menu.Dropdown>
-        </Menu>
-        <ActionIcon aria-label="Close" onClick={onClose}>
-          <IconX size={16} />
-        </ActionIcon>
-      </header>
+      </PaneHead>
       {schedule.paused && (
         <div className={classes.notice} data-tone={schedule.pausedBy === 'operator' ? 'wait' : 'bad'} role="status">
           <div>

@@ -131,16 +131,18 @@ function EditorForm({
           <span className={classes.missing} role="status">
             {form.isRefused ? 'Correct the marked fields.' : ''}
           </span>
-          <Button onClick={() => leave(null)}>{isDirty ? 'Discard changes' : 'Close'}</Button>
-          <Button
-            type="submit"
-            variant="filled"
-            loading={form.isSaving}
-            disabled={!isDirty && saved !== null}
-            rightSection={<Kbd>{modKey('S')}</Kbd>}
-          >
-            {saved === null ? 'Create schedule' : 'Save schedule'}
-          </Button>
+          <span className={classes.acts}>
+            <Button onClick={() => leave(null)}>{isDirty ? 'Discard changes' : 'Close'}</Button>
+            <Button
+              type="submit"
+              variant="filled"
+              loading={form.isSaving}
+              disabled={!isDirty && saved !== null}
+              rightSection={<Kbd>{modKey('S')}</Kbd>}
+            >
+              {saved === null ? 'Create schedule' : 'Save schedule'}
+            </Button>
+          </span>
         </ScreenHead>
         <FormFailure error={form.failure} />
         {isChangedMeanwhile && saved !== null && (

@@ -8,7 +8,7 @@ import { describeRule } from '../../../../shared/calendar/index.ts'
 import { useApi } from '../../../api/api.tsx'
 import { plural } from '../../../ui/numbers.ts'
 import { DetailPane } from '../../../ui/panel.tsx'
-import { PaneHead } from '../pane-head.tsx'
+import { PaneHead } from '../../../ui/pane-head.tsx'
 import { QueryState } from '../../../ui/states.tsx'
 import { minuteWords } from './minute-words.ts'
 import classes from './load.module.css'
@@ -56,7 +56,9 @@ export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePa
   const waits = jobs - load.slots
   return (
     <DetailPane label="Minute">
-      <PaneHead title={minuteWords(atMs)} what="minute" onClose={onClose} />
+      <PaneHead what="minute" onClose={onClose}>
+        <h2>{minuteWords(atMs)}</h2>
+      </PaneHead>
       <QueryState query={moments} what="what runs in that minute" rows={4}>
         {() => (
           <>

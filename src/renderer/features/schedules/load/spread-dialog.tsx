@@ -1,9 +1,10 @@
-import { Button, Modal, NumberInput, SegmentedControl } from '@mantine/core'
+import { Button, Modal, NumberInput } from '@mantine/core'
 import { useState } from 'react'
 import { type Schedule, ScheduleSettings } from '../../../../shared/contract/index.ts'
 import { explainError } from '../../../api/explain-error.ts'
 import { useApi } from '../../../api/api.tsx'
 import { DialogFoot } from '../../../ui/dialog.tsx'
+import { ChoiceField } from '../../../ui/fields/choice-field.tsx'
 import { notifyUndo } from '../../../ui/notify.tsx'
 import { plural } from '../../../ui/numbers.ts'
 import { minuteWords } from './minute-words.ts'
@@ -65,17 +66,12 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
             value={mostJobs}
             onChange={(value) => setMostJobs(Math.max(1, Number(value) || 1))}
           />
-          <div>
-            <span className={classes.label} id="spread-window">
-              Maximum shift
-            </span>
-            <SegmentedControl
-              aria-labelledby="spread-window"
-              value={String(windowMinutes)}
-              onChange={(value) => setWindowMinutes(Number(value))}
-              data={WINDOWS.map((each) => ({ value: String(each), label: `${each} min` }))}
-            />
-          </div>
+          <ChoiceField
+            label="Maximum shift"
+            value={String(windowMinutes)}
+            onChange={(value) => setWindowMinutes(Number(value))}
+            data={WINDOWS.map((each) => ({ value: String(each), label: `${each} min` }))}
+          />
         </div>
         <BeforeAfter plan={plan} slots={load.slots} />
         <p role="status">
