@@ -174,7 +174,7 @@ function AppearanceChoice() {
   return (
     <SegmentedControl
       value={colorScheme}
-      onChange={(value) => setColorScheme(value as 'auto' | 'light' | 'dark')}
+      onChange={setColorScheme}
       aria-label="Appearance"
       data={optionsOf({ auto: 'System', light: 'Light', dark: 'Dark' })}
     />

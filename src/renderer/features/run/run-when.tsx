@@ -1,5 +1,6 @@
 import { TextInput } from '@mantine/core'
 import { formatMoment } from '../../ui/waiting.tsx'
+import form from '../../ui/fields/form.module.css'
 import { ChoiceField } from '../../ui/fields/choice-field.tsx'
 import type { Fields } from '../../ui/fields/form-of-schema.ts'
 import classes from './run-dialog.module.css'
@@ -57,8 +58,8 @@ export function RunWhen({ fields, usualName }: RunWhenProps) {
       </div>
       {kind === 'cron' && (
         <>
-          <Ahead form={when.values} problem={problem} />
-          <div className={classes.tagList}>
+          <Ahead when={when.values} problem={problem} />
+          <div className={form.suggestions}>
             {EXAMPLES.map(({ expression, words }) => (
               <button key={expression} type="button" onClick={() => when.change({ expression })} title={expression}>
                 {words}
@@ -72,9 +73,9 @@ export function RunWhen({ fields, usualName }: RunWhenProps) {
   )
 }
 
-function Ahead({ form, problem }: { form: WhenTexts; problem: string | undefined }) {
+function Ahead({ when, problem }: { when: WhenTexts; problem: string | undefined }) {
   const nowMs = Date.now()
-  const ahead = previewTimes(form, nowMs)
+  const ahead = previewTimes(when, nowMs)
   return (
     <span id="run-when-words" role="status" className={classes.ahead}>
       {problem !== undefined && <span className="tone-bad">{problem}</span>}
@@ -82,7 +83,7 @@ function Ahead({ form, problem }: { form: WhenTexts; problem: string | undefined
         <>
           <strong>{ahead.words}</strong>{' '}
           <span className="dim">
-            ({form.zone})
+            ({when.zone})
             {ahead.next.length > 0 && ` · next ${ahead.next.map((atMs) => formatMoment(atMs, nowMs)).join(' · ')}`}
           </span>
         </>

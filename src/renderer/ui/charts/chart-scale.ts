@@ -54,3 +54,9 @@ export function nearestIndex(points: readonly Point[], atMs: number): number {
     if (Math.abs(point.atMs - atMs) <= Math.abs((points[best] as Point).atMs - atMs)) best = index
   return best
 }
+
+/** Where a key leads from a place in a row; null: it is none of the keys that move. */
+export function stepTo(key: string, from: number, last: number): number | null {
+  const to = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: last }[key]
+  return to === undefined ? null : Math.min(last, Math.max(0, to))
+}

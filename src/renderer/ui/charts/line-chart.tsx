@@ -1,7 +1,8 @@
 import { useElementSize } from '@mantine/hooks'
 import type { KeyboardEvent, PointerEvent } from 'react'
 import { formatRuntime } from '../../../shared/time.ts'
-import { nearestIndex, type Point, thinOut, timeTicks, valueTicks } from './chart-scale.ts'
+import { nearestIndex, type Point, stepTo, thinOut, timeTicks, valueTicks } from './chart-scale.ts'
+import { ValueGrid } from './value-grid.tsx'
 import classes from './line-chart.module.css'
 import type { Tone } from '../status.tsx'
 
@@ -54,10 +55,10 @@ export function LineChart(props: LineChartProps) {
   }
   const onKeyDown = (event: KeyboardEvent) => {
     const from = index ?? points.length - 1
-    const to = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: points.length - 1 }[event.key]
-    if (to === undefined) return
+    const to = stepTo(event.key, from, points.length - 1)
+    if (to === null) return
     event.preventDefault()
-    onLook(points[Math.min(points.length - 1, Math.max(0, to))]?.atMs ?? null)
+    onLook(points[to]?.atMs ?? null)
   }
   return (
     <figure className={classes.chart} ref={ref}>
@@ -82,14 +83,7 @@ export function LineChart(props: LineChartProps) {
         onKeyDown={onKeyDown}
         onBlur={() => onLook(null)}
       >
-        {ticks.map((tick) => (
-          <g key={tick}>
-            <line className={classes.grid} x1={LEFT} x2={width - RIGHT} y1={y(tick)} y2={y(tick)} />
-            <text x={LEFT - 6} y={y(tick) + 4} textAnchor="end">
-              {format(tick)}
-            </text>
-          </g>
-        ))}
+        <ValueGrid ticks={ticks} y={y} left={LEFT} right={width - RIGHT} format={format} />
         {timeTicks(first.atMs, last.atMs, startedAtMs, Math.floor(width / 90)).map((atMs) => (
           <text key={atMs} x={x(atMs)} y={HEIGHT - 3} textAnchor={x(atMs) > width - 30 ? 'end' : 'middle'}>
             {formatRuntime(atMs - startedAtMs)}

@@ -1,5 +1,6 @@
 import type { Node } from '../../../shared/contract/index.ts'
 import { matchWords, parseTagExpression } from './tag-expression.ts'
+import form from './form.module.css'
 import classes from './tag-check.module.css'
 
 const TAGS_SHOWN = 16
@@ -30,7 +31,7 @@ export function TagCheck({
           'eu|us: either tag · !slow: not this tag · separate terms with spaces: all must match'}
       </span>
       {known.length > 0 && (
-        <span className={classes.tagList}>
+        <span className={form.suggestions}>
           {known.map((tag) => (
             <button
               key={tag}

@@ -1,6 +1,7 @@
 import { useElementSize } from '@mantine/hooks'
 import { type KeyboardEvent, type PointerEvent, useState } from 'react'
-import { valueTicks } from '../../../ui/charts/chart-scale.ts'
+import { nearestIndex, stepTo, valueTicks } from '../../../ui/charts/chart-scale.ts'
+import { ValueGrid } from '../../../ui/charts/value-grid.tsx'
 import { plural } from '../../../ui/numbers.ts'
 import { type Bar, barsOf, hourTicks } from './load-bars.ts'
 import { minuteWords } from './minute-words.ts'
@@ -43,26 +44,22 @@ export function LoadChart({ minutes, slots, fromMs, untilMs, atMs, onOpen }: Loa
     atMs === null ? -1 : bars.findIndex((bar) => atMs >= bar.fromMs && atMs < bar.fromMs + barMinutes * 60_000)
   const index = looked ?? (open === -1 ? null : open)
   const shown = index === null ? undefined : bars[index]
-  const widest = bars.reduce<Bar | undefined>(
-    (most, bar) => (most && most.peak.jobs >= bar.peak.jobs ? most : bar),
-    undefined
-  )
+  const widest = bars.find((bar) => bar.peak.jobs === peak)
 
   const nearest = (event: PointerEvent<SVGSVGElement>) => {
     const pixel = event.clientX - event.currentTarget.getBoundingClientRect().left
     const time = fromMs + ((pixel - LEFT) / (width - LEFT - RIGHT)) * spanMs - (barMinutes * 60_000) / 2
-    let best = 0
-    for (const [each, bar] of bars.entries())
-      if (Math.abs(bar.fromMs - time) < Math.abs((bars[best] as Bar).fromMs - time)) best = each
-    return best
+    return nearestIndex(
+      bars.map((bar) => ({ atMs: bar.fromMs, value: 0 })),
+      time
+    )
   }
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Enter' && shown !== undefined) return onOpen(shown.peak.atMs)
-    const from = index ?? -1
-    const to = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: bars.length - 1 }[event.key]
-    if (to === undefined) return
+    const to = stepTo(event.key, index ?? -1, bars.length - 1)
+    if (to === null) return
     event.preventDefault()
-    setLooked(Math.min(bars.length - 1, Math.max(0, to)))
+    setLooked(to)
   }
   return (
     <figure className={classes.chart} ref={ref}>
@@ -90,14 +87,7 @@ export function LoadChart({ minutes, slots, fromMs, untilMs, atMs, onOpen }: Loa
         onKeyDown={onKeyDown}
         onBlur={() => setLooked(null)}
       >
-        {ticks.map((tick) => (
-          <g key={tick}>
-            <line className={classes.gridLine} x1={LEFT} x2={width - RIGHT} y1={y(tick)} y2={y(tick)} />
-            <text x={LEFT - 6} y={y(tick) + 4} textAnchor="end">
-              {tick}
-            </text>
-          </g>
-        ))}
+        <ValueGrid ticks={ticks} y={y} left={LEFT} right={width - RIGHT} />
         {hourTicks(fromMs, untilMs, Math.floor(width / 70)).map((time) => (
           <HourTick key={time} atMs={time} x={x(time)} width={width} />
         ))}

@@ -137,7 +137,7 @@ function Crowded({ minutes, slots, atMs, onOpen }: CrowdedProps) {
           {crowded.map((minute) => (
             <li key={minute.atMs}>
               <button type="button" data-open={minute.atMs === atMs || undefined} onClick={() => onOpen(minute.atMs)}>
-                <span className={classes.when}>{minuteWords(minute.atMs)}</span>
+                <span>{minuteWords(minute.atMs)}</span>
                 <span className={classes.meter} aria-hidden>
                   <i
                     className={minute.jobs > slots ? 'tone-wait' : 'tone-run'}

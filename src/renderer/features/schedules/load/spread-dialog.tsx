@@ -142,7 +142,7 @@ function PlanRows({ plan, atMs }: { plan: SpreadPlan; atMs: number }) {
     <ul className={classes.plan} aria-label="Moved schedules">
       {plan.moves.map(({ schedule, minutes, settings }) => (
         <li key={schedule.id}>
-          <span className={`ellipsis ${classes.planName}`}>{schedule.name}</span>
+          <span className="ellipsis">{schedule.name}</span>
           <span>
             {time(0)} → <strong>{time(minutes)}</strong>
           </span>
@@ -153,7 +153,7 @@ function PlanRows({ plan, atMs }: { plan: SpreadPlan; atMs: number }) {
       ))}
       {plan.stays.map(({ schedule, why }) => (
         <li key={schedule.id} className="dim">
-          <span className={`ellipsis ${classes.planName}`}>{schedule.name}</span>
+          <span className="ellipsis">{schedule.name}</span>
           <span>stays</span>
           <span className="ellipsis" title={why ?? undefined}>
             {why === null ? plural(jobsOf(schedule.jobs), 'job') : why}
