@@ -29,7 +29,7 @@ it('holds a changed limit only once it is saved, and Undo brings the ones of bef
   fireEvent.click(await screen.findByRole('button', { name: 'Add limit' }))
   const save = await screen.findByRole('button', { name: 'Save limits' })
   fireEvent.click(save)
-  expect(await screen.findByText('Enter a number')).toBeTruthy()
+  expect(await screen.findByText(/^Enter a number/)).toBeTruthy()
   fireEvent.change(screen.getByLabelText('Spiders of limit 4', { selector: 'input' }), { target: { value: 'otto' } })
   fireEvent.change(screen.getByLabelText('Maximum of limit 4'), { target: { value: '2' } })
   expect(await screen.findByText('at most 2 runs of otto in the fleet')).toBeTruthy()
