@@ -10,6 +10,8 @@ const IGNORED = ['**/node_modules/**', 'out/**', '.cache/**']
 export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
+    // Every core: by default one of them is left to whoever sits before the machine.
+    maxWorkers: '100%',
     projects: [
       {
         test: {

@@ -210,10 +210,11 @@ it('pauses a project and says so until it is resumed', async () => {
   open('/projects?project=prices')
   const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
   fireEvent.click(await detail.findByRole('button', { name: 'Pause' }))
-  expect((await detail.findByRole('status')).textContent).toContain('queued jobs wait until you resume')
+  const notice = /queued jobs wait until you resume/
+  expect(await detail.findByText(notice)).toBeTruthy()
   expect(engine.projects.get('prices')?.settings.paused).toBe(true)
   fireEvent.click(detail.getByRole('button', { name: 'Resume' }))
-  await waitFor(() => expect(detail.queryByRole('status')).toBeNull())
+  await waitFor(() => expect(detail.queryByText(notice)).toBeNull())
 })
 
 it('sets weight, retry, overlap and how eggs reach nodes, and shows what is not as usual', async () => {
