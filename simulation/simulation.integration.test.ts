@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { pickLength } from '../scripts/test-length.mjs'
 
 const LIMIT_MS = 600_000
-const STORIES = pickLength(40, 500)
+const STORIES = pickLength(30, 500)
 
 /** Its output where it fails is the story of what went wrong. */
 function simulate(...words: string[]): string {
@@ -44,8 +44,8 @@ it(
 it(
   'finds planted bugs',
   () => {
-    const found = simulate('--mutants', '--quick')
-    expect(found.match(/^✓/gm)).toHaveLength(3)
+    const found = simulate('--mutants', '--quick', ...pickLength(['--only', 'a slot counts only'], []))
+    expect(found.match(/^✓/gm)).toHaveLength(pickLength(1, 3))
   },
   LIMIT_MS
 )
