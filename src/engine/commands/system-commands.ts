@@ -3,6 +3,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
 import type { LocalNode } from '../launcher/local-node.ts'
 import type { Projects } from '../projects/projects.ts'
+import { reportsOf } from '../runtime/reports.ts'
 import type { SettingStore } from '../store/store.ts'
 import type { JobCommands } from './job-commands.ts'
 import type { ProjectCommands } from './project-commands.ts'
@@ -81,27 +82,9 @@ export class SystemCommands {
         'The local node is turned off (--local-slots 0), so there is nothing to make an environment for'
       )
     }
-    const reports: Progress[] = []
-    let wake = () => {}
-    let isDone = false
-    const made = localNode
-      .createEnvironment((text, share) => {
-        reports.push({ text, share, done: false })
-        wake()
-      }, signal)
-      .finally(() => {
-        isDone = true
-        wake()
-      })
-    // The failure is thrown below, after the last report was given out.
-    made.catch(() => {})
-    while (!isDone || reports.length > 0) {
-      const next = reports.shift()
-      if (next !== undefined) yield next
-      else await new Promise<void>((resolve) => (wake = resolve))
-    }
-    await made
-    await localNode.refreshPython()
+    yield* reportsOf<Progress>((report) =>
+      localNode.python.create((text, share) => report({ text, share, done: false }), signal)
+    )
     dispatch.wake()
     yield { text: 'Python with Scrapy is ready', share: 1, done: true }
   }

@@ -1,5 +1,6 @@
-import type { Node, NodeRun, PythonState, UsageSample } from '../../shared/contract/index.ts'
+import type { Node, NodeRun, PythonState } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import type { LocalNode } from '../launcher/local-node.ts'
 import { trueTime } from '../nodes/clock-offset.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { SeenJob } from '../nodes/node-client.ts'
@@ -9,7 +10,7 @@ import type { LiveAttempts } from './live-attempts.ts'
 export function describeNode(
   node: FleetNode,
   live: LiveAttempts,
-  localNode: { python(): PythonState; newestUsage(jobid: string): UsageSample | null } | null,
+  localNode: Pick<LocalNode, 'python' | 'usage'> | null,
   stuckSinceMs: number | null
 ): Node {
   const { stored, status } = node
@@ -31,15 +32,11 @@ export function describeNode(
     slotsSource: capacity.source,
     slotsText: capacity.text,
     runs: runsOn(node, live, local),
-    python: pythonOf(local?.python() ?? null)
+    python: pythonOf(local?.python.state() ?? null)
   }
 }
 
-function runsOn(
-  node: FleetNode,
-  live: LiveAttempts,
-  local: { newestUsage(jobid: string): UsageSample | null } | null
-): NodeRun[] {
+function runsOn(node: FleetNode, live: LiveAttempts, local: Pick<LocalNode, 'usage'> | null): NodeRun[] {
   const ours = live
     .ofNode(node.stored.id)
     .filter((one) => one.state !== 'finishing')
@@ -50,7 +47,7 @@ function runsOn(
       spider: one.spider,
       state: one.state === 'running' ? ('running' as const) : ('starting' as const),
       sinceMs: one.startedAtMs ?? one.sentAtMs,
-      usage: local?.newestUsage(one.jobid) ?? null
+      usage: local?.usage.newestUsage(one.jobid) ?? null
     }))
   const external = (job: SeenJob, state: NodeRun['state']): NodeRun => ({
     jobId: null,

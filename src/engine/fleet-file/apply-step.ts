@@ -1,23 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
-import { DEFAULT_PROJECT_SETTINGS, type ScheduleSettings, type WebhookSettings } from '../../shared/contract/index.ts'
+import { DEFAULT_PROJECT_SETTINGS } from '../../shared/contract/index.ts'
 import type { ChainCommands } from '../commands/chain-commands.ts'
 import type { DiscoveryCommands } from '../commands/discovery-commands.ts'
 import type { NodeCommands } from '../commands/node-commands.ts'
 import type { ProjectCommands } from '../commands/project-commands.ts'
 import type { QueueCommands } from '../commands/queue-commands.ts'
+import type { ScheduleCommands } from '../commands/schedule-commands.ts'
+import type { WebhookCommands } from '../commands/webhook-commands.ts'
 import type { Catalog } from '../projects/catalog.ts'
 import type { Random } from '../runtime/random.ts'
-import {
-  type FileChain,
-  type FileLimit,
-  type FileNode,
-  type FileProject,
-  type FileSchedule,
-  type FileSource,
-  type FileWebhook,
-  settingsFromFile,
-  templateFromFile
-} from './form.ts'
+import { type ItemOf, type Part, settingsFromFile, templateFromFile } from './form.ts'
 import type { Step } from './plan.ts'
 import type { FleetReads } from './read-fleet.ts'
 
@@ -27,19 +19,9 @@ export interface FleetFileParts extends FleetReads {
   discovery: Pick<DiscoveryCommands, 'list' | 'put' | 'remove' | 'check'>
   projects: Pick<ProjectCommands, 'configure' | 'check'>
   queue: Pick<QueueCommands, 'limits' | 'setLimits'>
-  schedules: {
-    create(settings: ScheduleSettings): Promise<{ id: string }>
-    update(id: string, settings: ScheduleSettings): Promise<unknown>
-    remove(ids: string[]): Promise<unknown>
-    setPaused(ids: string[], paused: boolean, note: string | null): Promise<unknown>
-  }
+  schedules: Pick<ScheduleCommands, 'create' | 'update' | 'remove' | 'setPaused'>
   chains: Pick<ChainCommands, 'create' | 'update' | 'remove'>
-  webhooks: FleetReads['webhooks'] & {
-    create(settings: WebhookSettings): Promise<unknown>
-    update(settings: WebhookSettings & { id: string }): Promise<unknown>
-    remove(id: string): Promise<unknown>
-    check(settings: WebhookSettings): void
-  }
+  webhooks: Pick<WebhookCommands, 'list' | 'create' | 'update' | 'remove' | 'check'>
   deployed: Pick<Catalog, 'names' | 'allSpidersOf'>
   random: Random
 }
@@ -115,15 +97,7 @@ const DOERS = {
     if (item === null) return webhooks.remove(id!)
     return id === null ? webhooks.create(item) : webhooks.update({ ...item, id })
   }
-} satisfies {
-  nodes: Do<FileNode>
-  discovery: Do<FileSource>
-  projects: Do<FileProject>
-  limits: Do<FileLimit>
-  schedules: Do<FileSchedule>
-  chains: Do<FileChain>
-  webhooks: Do<FileWebhook>
-}
+} satisfies { [P in Part]: Do<ItemOf<P>> }
 
 /** By name, as they are now: the file may have added them a moment ago. That they exist was checked with the file. */
 async function idsOfNodes({ store }: FleetFileParts): Promise<(name: string) => string> {

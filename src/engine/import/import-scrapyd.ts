@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
+import { readLogRange } from '../launcher/runs/log-range.ts'
 import { CLOSING_TAIL_BYTES } from '../output/log-stats.ts'
 import { judgeOutcome } from '../output/outcome.ts'
 import { inspectEgg } from '../projects/egg-inspection.ts'
@@ -371,30 +372,19 @@ async function directoriesIn(directory: string): Promise<string[]> {
 /** Or why it is none, in words. */
 async function readEgg(path: string): Promise<Buffer | string> {
   try {
-    const file = await openRegularFile(path)
-    if (file === null) return 'it is no file'
-    try {
-      if ((await file.stat()).size > LARGEST_EGG_BYTES) return 'it is larger than 200 MB'
-      return await file.readFile()
-    } finally {
-      await file.close()
-    }
+    await using file = await openRegularFile(path)
+    if (file === null) return 'it is not a regular file'
+    if ((await file.stat()).size > LARGEST_EGG_BYTES) return 'it is larger than 200 MB'
+    return await file.readFile()
   } catch (error) {
     return `it cannot be read (${(error as Error).message})`
   }
 }
 
 async function readTail(path: string): Promise<string | null> {
-  const file = await openRegularFile(path).catch(() => null)
-  if (file === null) return null
-  try {
-    const { size } = await file.stat()
-    const bytes = Buffer.alloc(Math.min(size, CLOSING_TAIL_BYTES))
-    await file.read(bytes, 0, bytes.length, size - bytes.length)
-    return bytes.toString('utf8')
-  } finally {
-    await file.close()
-  }
+  const range = { offset: -CLOSING_TAIL_BYTES, limitBytes: CLOSING_TAIL_BYTES }
+  const tail = await readLogRange(path, range).catch(() => null)
+  return tail && Buffer.from(tail.bytes).toString()
 }
 
 function newCount(): Count {

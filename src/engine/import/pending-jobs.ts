@@ -1,15 +1,9 @@
 import { problemOfPathPart } from '../projects/names.ts'
+import type { NewJob } from '../store/records.ts'
 import type { ScrapydDatabase } from '../store/scrapyd-databases.ts'
 
 /** A message of Scrapyd's queue, in our words. */
-export interface PendingJob {
-  spider: string
-  jobid: string
-  version: string | null
-  settings: Record<string, string>
-  args: Record<string, string>
-  priority: number
-}
+type PendingJob = Pick<NewJob, 'spider' | 'jobid' | 'version' | 'settings' | 'args' | 'priority'>
 
 /**
  * Reads one row of `spider_queue` (scrapyd-protocol.md, 6.1); a text says why it cannot be taken over. Old Scrapyds and programs

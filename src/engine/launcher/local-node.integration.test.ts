@@ -133,7 +133,7 @@ describe('one node', () => {
 
   test('INT lets a spider close its files and say so; what listens hears of start and end', async () => {
     let changes = 0
-    node.onChange(() => changes++)
+    node.events.on('runs', () => changes++)
     await node.schedule(t.aRequest('slow'))
     await untilLogged(node, 'slow', 'Tick 2')
     expect(node.runningCount()).toBe(1)
@@ -256,7 +256,7 @@ test.each(['cold', 'warm'])(
     const node = await LocalNode.open({
       ...options, slots: () => 2, source: async () => ({ egg: options.egg }), clock: systemClock, logger: silentLogger
     })
-    while (mode === 'warm' && node.python().start.mode !== mode) await new Promise((resolve) => setTimeout(resolve, 20))
+    while (mode === 'warm' && node.python.state().start.mode !== mode) await new Promise((resolve) => setTimeout(resolve, 20))
     for (const request of requests) console.log((await node.schedule(request)).jobid)
     setInterval(() => {}, 1000)`
     const options = { directory: join(t.directory, 'local'), resourcesDirectory, pythonPath, egg: t.eggs['1'] }
@@ -302,7 +302,7 @@ test.each(['cold', 'warm'])(
     await expect(node.schedule(t.aRequest('slow', { jobid: 'one' }))).rejects.toMatchObject({
       kind: 'refused',
       delivered: 'no',
-      nodeMessage: "job 'one' was taken before"
+      nodeMessage: "job 'one' was accepted before"
     })
   }
 )
@@ -310,8 +310,8 @@ test.each(['cold', 'warm'])(
 test('the parent of warm spiders may be killed: they go on, others start cold, and there is a new one soon', async () => {
   const t = await aPlace()
   const node = await t.open()
-  const untilWarm = () => vi.waitFor(() => expect(node.python().start.mode).toBe('warm'), WAIT)
-  await vi.waitFor(() => expect(node.python().state).toBe('ready'), WAIT)
+  const untilWarm = () => vi.waitFor(() => expect(node.python.state().start.mode).toBe('warm'), WAIT)
+  await vi.waitFor(() => expect(node.python.state().state).toBe('ready'), WAIT)
   await untilWarm()
   await node.schedule(t.aRequest('slow', { args: { seconds: '4' } }))
   await untilLogged(node, 'slow', 'Tick 1')
@@ -319,7 +319,7 @@ test('the parent of warm spiders may be killed: they go on, others start cold, a
   const parent = Number((await readFile(`/proc/${supervisor!.pid}/stat`, 'latin1')).split(') ')[1]!.split(' ')[1])
   expect(await readFile(`/proc/${parent}/cmdline`, 'latin1')).toContain('warm.py')
   process.kill(parent, 'SIGKILL')
-  await vi.waitFor(() => expect(node.python().start.mode).not.toBe('warm'), WAIT)
+  await vi.waitFor(() => expect(node.python.state().start.mode).not.toBe('warm'), WAIT)
   await node.schedule(t.aRequest('quotes', { args: { pages: '1', delay: '0' } }))
   expect((await untilFinished(node, 'quotes')).exit).toMatchObject({ code: 0 })
   expect((await untilFinished(node, 'slow')).exit).toMatchObject({ code: 0, signal: null })

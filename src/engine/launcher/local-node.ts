@@ -1,7 +1,8 @@
+import { EventEmitter } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import type { ProjectName, ProjectPython, PythonState, UsageSample, VersionName } from '../../shared/contract/index.ts'
+import type { ProjectName, ProjectPython, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
 import { LAST_STEP, signalOfStep, stepDue } from '../../shared/stop-ladder.ts'
@@ -56,6 +57,15 @@ const QUIT_WAITS_MS: CancelWaitsMs = [10_000, 0, 0]
 
 type RunNames = Pick<ScheduleRequest, 'project' | 'spider' | 'jobid'>
 
+interface LocalNodeEvents {
+  /** A job started or ended: no poll needed. */
+  runs: []
+  /** The state of `python` or `environments` has changed. */
+  pythons: []
+  /** There are new samples: while something runs, every 2 s. */
+  usage: []
+}
+
 interface LocalNodeParts extends Pick<LocalNodeOptions, 'resourcesDirectory' | 'source' | 'clock' | 'logger'> {
   dataDirectory: string
   directories: RunDirectories
@@ -64,6 +74,7 @@ interface LocalNodeParts extends Pick<LocalNodeOptions, 'resourcesDirectory' | '
   environments: LocalEnvironments
   runs: RunList
   watch: RunWatch
+  events: EventEmitter<LocalNodeEvents>
 }
 
 /**
@@ -77,16 +88,20 @@ export class LocalNode implements NodeClient {
   readonly traits = LOCAL_TRAITS
   /** Every egg of the projects room is here at once. */
   readonly eggTarget = null
+  readonly events: EventEmitter<LocalNodeEvents>
+  readonly python: PythonEnvironment
   readonly environments: LocalEnvironments
+  /** What runs used. */
+  readonly usage: Pick<RunWatch, 'usageOf' | 'newestUsage'>
   readonly #parts: LocalNodeParts
   readonly #closing = new AbortController()
-  readonly #listeners = new Set<() => void>()
-  readonly #pythonListeners = new Set<() => void>()
-  readonly #usageListeners = new Set<() => void>()
 
   private constructor(parts: LocalNodeParts) {
     this.#parts = parts
+    this.events = parts.events
+    this.python = parts.python
     this.environments = parts.environments
+    this.usage = parts.watch
   }
 
   /** Opens the local node of a data directory that no other engine uses. Goes on with the runs of earlier engines. */
@@ -103,10 +118,11 @@ export class LocalNode implements NodeClient {
       ...options.directories
     }
     const shared = { dataDirectory: directory, resourcesDirectory, clock, logger }
-    // The parts call back before all of them are there: what they tell earlier is read when the node is complete.
-    let node: LocalNode | null = null
+    const events = new EventEmitter<LocalNodeEvents>()
+    // The parts call back before all of them are there.
     let known: LocalEnvironments | null = null
-    const onPythons = () => node && node.#publishPythons()
+    let runs: RunList | null = null
+    const onPythons = () => void events.emit('pythons')
     const pool = new WarmPool({ ...shared, onChange: onPythons })
     const startOf = (path: string) => pool.mode(path)
     const python = new PythonEnvironment({
@@ -125,12 +141,12 @@ export class LocalNode implements NodeClient {
       main: python,
       projects: () => projectPythons?.names() ?? [],
       settingOf: (project) => projectPythons?.of(project) ?? { kind: 'default' },
-      pythonsInUse: () => node && node.#pythonsInUse(),
+      pythonsInUse: () => runs && pythonsInUse(runs),
       startOf,
       onChange: onPythons
     })
     known = environments
-    const runs = await RunList.open({
+    const list = await RunList.open({
       ...shared,
       slots,
       python: ({ project }) => environments.pythonOf(project).path,
@@ -138,26 +154,24 @@ export class LocalNode implements NodeClient {
       directories,
       pool,
       finishedKept: FINISHED_KEPT,
-      onChange: () => node && node.#publishRuns()
+      onChange: () => void events.emit('runs')
     })
+    runs = list
     const watch = await RunWatch.open({
-      runs: () => runs.list(),
-      signal: (run, signal) => runs.cancel(run.spec.project, run.spec.jobid, signal),
+      runs: () => list.list(),
+      signal: (run, signal) => list.cancel(run.spec.project, run.spec.jobid, signal),
       logFileOf: (run) => logFileOf(directories.logsDirectory, run.spec),
       processes: await openProcessTable(),
       cancelWaitsMs: options.cancelWaitsMs ?? CANCEL_WAITS_MS,
       clock,
       logger,
-      onSample: () => node && node.#publishUsage()
+      onSample: () => void events.emit('usage')
     })
-    node = new LocalNode({ ...shared, source, directories, pool, python, environments, runs, watch })
+    events.on('runs', () => watch.wake()).on('pythons', () => list.fillSlots())
+    // What the parts told before now.
     watch.wake()
-    runs.fillSlots()
-    return node
-  }
-
-  python(): PythonState {
-    return this.#parts.python.state()
+    list.fillSlots()
+    return new LocalNode({ ...shared, source, directories, pool, python, environments, runs: list, watch, events })
   }
 
   whyNotReady(project: ProjectName): string | null {
@@ -165,48 +179,14 @@ export class LocalNode implements NodeClient {
     return found.path === null ? found.waiting : null
   }
 
-  /** Calls the listener when `python()` or `environments` changes. */
-  onPythons(listener: () => void): () => void {
-    return subscribe(this.#pythonListeners, listener)
-  }
-
-  /** Calls the listener when a job starts or ends: no poll needed. */
-  onChange(listener: () => void): () => void {
-    return subscribe(this.#listeners, listener)
-  }
-
-  /** Calls the listener when there are new samples: while something runs, every 2 s. */
-  onUsage(listener: () => void): () => void {
-    return subscribe(this.#usageListeners, listener)
-  }
-
-  /** Searches for Python and Scrapy again (after an environment was made). */
-  refreshPython(): Promise<PythonState> {
-    return this.#parts.python.refresh()
-  }
-
-  /** Builds an environment with resources/python/requirements.txt; reports each step. */
-  createEnvironment(report: (text: string, share: number | null) => void, signal?: AbortSignal): Promise<void> {
-    return this.#parts.python.create(report, signal)
-  }
-
   /** The spiders of an egg, by importing it with its project's Python in a process of its own. Throws EGG_IMPORT_FAILED with the traceback's end, PYTHON_MISSING. */
   listSpidersOfEgg(egg: string, project: ProjectName, signal?: AbortSignal): Promise<string[]> {
     return this.#listSpidersIn(project, { egg }, signal)
   }
 
-  /** What a run used, oldest sample first; kept until shortly after its end. Empty on a system that does not tell. */
-  usageOf(jobid: string): UsageSample[] {
-    return this.#parts.watch.usageOf(jobid)
-  }
-
-  newestUsage(jobid: string): UsageSample | null {
-    return this.#parts.watch.newestUsage(jobid)
-  }
-
   /** Jobs running now: what quitting must ask about. */
   runningCount(): number {
-    return this.#liveRuns().length
+    return liveRuns(this.#parts.runs).length
   }
 
   /** INT, then KILL after a wait, to every running spider. */
@@ -242,27 +222,17 @@ export class LocalNode implements NodeClient {
     if (found.path === null) throw refusal(found.problem)
     await this.#refuseWithoutEgg(request)
     this.#refuseWhenClosed()
-    const { project, version, isVersionAsked, spider, jobid, settings, args, secretNames, limits, priority } = request
-    const names = { project, version, isVersionAsked, spider, jobid }
-    const acceptedAtMs = this.#parts.clock.nowMs()
+    const { runs, clock } = this.#parts
     let isAccepted: boolean
     try {
-      isAccepted = await this.#parts.runs.accept({
-        ...names,
-        settings,
-        args,
-        secretNames,
-        limits,
-        priority,
-        acceptedAtMs
-      })
+      isAccepted = await runs.accept({ ...request, acceptedAtMs: clock.nowMs() })
     } catch (error) {
       // What is on the disk after such an error only the next snapshot can tell.
       const message = `The local node could not write the run to the data directory: ${(error as Error).message}`
       throw new NodeError('reset', message, { delivered: 'unknown', cause: error })
     }
-    if (!isAccepted) throw refusal(`job '${jobid}' was taken before`)
-    return { jobid }
+    if (!isAccepted) throw refusal(`job '${request.jobid}' was accepted before`)
+    return { jobid: request.jobid }
   }
 
   async cancel(request: {
@@ -297,33 +267,11 @@ export class LocalNode implements NodeClient {
   async close(): Promise<void> {
     const { watch, runs, pool } = this.#parts
     this.#closing.abort(new NodeError('aborted', 'The local node is closing.', { delivered: 'unknown' }))
-    this.#listeners.clear()
-    this.#pythonListeners.clear()
+    this.events.removeAllListeners()
     await this.environments.close()
-    this.#usageListeners.clear()
     await watch.close()
     await runs.close()
     await pool.close()
-  }
-
-  #publishRuns(): void {
-    this.#parts.watch.wake()
-    for (const listener of this.#listeners) listener()
-  }
-
-  #publishPythons(): void {
-    this.#parts.runs.fillSlots()
-    for (const listener of this.#pythonListeners) listener()
-  }
-
-  #publishUsage(): void {
-    for (const listener of this.#usageListeners) listener()
-  }
-
-  /** Null while it is not known of each run: an earlier engine started some. */
-  #pythonsInUse(): string[] | null {
-    const pythons = this.#liveRuns().map((run) => run.python)
-    return pythons.includes(null) ? null : pythons.filter((path) => path !== null)
   }
 
   async #listSpidersIn(project: ProjectName, source: RunSource, signal?: AbortSignal): Promise<string[]> {
@@ -338,16 +286,11 @@ export class LocalNode implements NodeClient {
     })
   }
 
-  /** Started, their processes seen or not. */
-  #liveRuns(): Run[] {
-    const { pending, running } = this.#parts.runs.list()
-    return [...pending.filter((run) => run.state === 'starting'), ...running]
-  }
-
   async #signalAll(signal: 'INT' | 'KILL'): Promise<void> {
     const { runs, watch } = this.#parts
-    for (const run of this.#liveRuns()) watch.forgetLimits(run.spec.jobid)
-    await Promise.all(this.#liveRuns().map((run) => runs.cancel(run.spec.project, run.spec.jobid, signal)))
+    const live = liveRuns(runs)
+    for (const run of live) watch.forgetLimits(run.spec.jobid)
+    await Promise.all(live.map((run) => runs.cancel(run.spec.project, run.spec.jobid, signal)))
   }
 
   async #refuseWithoutEgg({ project, version }: ScheduleRequest): Promise<void> {
@@ -365,9 +308,16 @@ export class LocalNode implements NodeClient {
   }
 }
 
-function subscribe(listeners: Set<() => void>, listener: () => void): () => void {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
+/** Started, their processes seen or not. */
+function liveRuns(runs: RunList): Run[] {
+  const { pending, running } = runs.list()
+  return [...pending.filter((run) => run.state === 'starting'), ...running]
+}
+
+/** Null while it is not known of each run: an earlier engine started some. */
+function pythonsInUse(runs: RunList): string[] | null {
+  const pythons = liveRuns(runs).map((run) => run.python)
+  return pythons.includes(null) ? null : pythons.filter((path) => path !== null)
 }
 
 function refuseBadNames(run: RunNames): void {

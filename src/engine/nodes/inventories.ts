@@ -6,7 +6,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { StoredNode } from '../store/records.ts'
 import type { Fleet, FleetNode } from './fleet.ts'
-import { readNodeInventory } from './inventory.ts'
+import { type EggTarget, NodeError } from './node-client.ts'
 
 export interface InventoriesParts {
   fleet: Pick<Fleet, 'get'>
@@ -57,21 +57,46 @@ export class Inventories {
   }
 
   async #readNow(node: FleetNode): Promise<void> {
-    const { fleet, projects, recordScrapydVersion, clock, logger } = this.#parts
-    if (this.#isStopped || fleet.get(node.stored.id) !== node) return
-    const askedAtMs = clock.nowMs()
+    const { fleet, logger } = this.#parts
+    if (this.#isStopped || fleet.get(node.stored.id) !== node || node.client.eggTarget === null) return
     try {
-      await readNodeInventory(node, {
-        logger,
-        knowsSpiders: (project, version) => projects.catalog.knowsSpiders(project, version),
-        record: ({ project, versions, spiders }) =>
-          projects.recordSeenOnNode(node.stored.id, project, versions, spiders, askedAtMs),
-        recordProjects: (names) => projects.recordProjectsOnNode(node.stored.id, names, askedAtMs),
-        recordVersion: (version) => recordScrapydVersion(node.stored, version)
-      })
+      await this.#readFrom(node, node.client.eggTarget)
       this.events.emit('recorded')
     } catch (error) {
-      if (!this.#isStopped) logger.error({ error, node: node.stored.name }, 'recording what a node has failed')
+      if (this.#isStopped) return
+      if (error instanceof NodeError) {
+        const text = 'the inventory of a node could not be read; retrying when it is back'
+        logger.warn({ node: node.stored.name, error: error.message }, text)
+        // What it said before it failed is recorded.
+        this.events.emit('recorded')
+      } else logger.error({ error, node: node.stored.name }, 'recording the inventory of a node failed')
     }
+  }
+
+  /** Its projects, their versions, and the spiders of each newest version: a blocking call of Scrapyd, which caches the answer. */
+  async #readFrom({ stored, client, observer }: FleetNode, eggTarget: EggTarget): Promise<void> {
+    const { projects, recordScrapydVersion, clock, logger } = this.#parts
+    const askedAtMs = clock.nowMs()
+    const names = await eggTarget.listProjects()
+    for (const project of names) {
+      const versions = await eggTarget.listVersions(project)
+      const newest = versions.at(-1)
+      let spiders: string[] | null = null
+      if (newest !== undefined && !projects.catalog.knowsSpiders(project, newest)) {
+        try {
+          spiders = await observer.duringLongCall(client.listSpiders(project, newest))
+        } catch (error) {
+          // The version does not import there; that is its own trouble, not the inventory's.
+          if (!(error instanceof NodeError) || error.kind !== 'refused') throw error
+          const facts = { node: stored.name, project, version: newest, error: error.message }
+          logger.info(facts, 'a version on a node does not list its spiders')
+        }
+      }
+      await projects.recordSeenOnNode(stored.id, project, versions, spiders, askedAtMs)
+    }
+    await projects.recordProjectsOnNode(stored.id, names, askedAtMs)
+    // Found by discovery, or it was away when it was added: nobody has asked yet.
+    const version = stored.scrapydVersion === null ? await eggTarget.probeVersion?.() : undefined
+    if (version !== undefined) await recordScrapydVersion(stored, version)
   }
 }

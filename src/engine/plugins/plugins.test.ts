@@ -12,7 +12,7 @@ import { type Logger, silentLogger } from '../runtime/logger.ts'
 import type { StoredDelivery, StoredWebhook } from '../store/records.ts'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
 import type { DispatchQuestion } from './plugin.ts'
-import { openPlugins, type Plugins } from './plugins.ts'
+import { Plugins } from './plugins.ts'
 import type { PluginSettings } from './plugin-thread.ts'
 
 const EXAMPLES = join(import.meta.dirname, '..', '..', '..', 'resources', 'plugins')
@@ -44,14 +44,14 @@ async function write(name: string, body: string): Promise<string> {
 }
 
 async function open(...all: (Partial<PluginSettings> & { module: string })[]): Promise<Plugins> {
-  const plugins = await openPlugins(
+  const plugins = await Plugins.open(
     all.map((one, index) => ({
       ...{ name: `p${index}`, options: {}, timeoutMs: 20_000, memoryMb: 64, onFailure: 'send' },
       ...one
     })),
     { clock, logger }
   )
-  onTestFinished(plugins.stop)
+  onTestFinished(() => plugins.stop())
   return plugins
 }
 
@@ -84,7 +84,7 @@ describe('plugins', () => {
     const plugins = await openBody('{ jobEnded(event) { console.log(options.word, JSON.stringify(event)) } }', {
       options: { word: 'hello' }
     })
-    expect(await tell(plugins, 'job.ended', { job: 5 })).toEqual({ isGood: true, answer: 'told' })
+    expect(await tell(plugins, 'job.ended', { job: 5 })).toEqual({ isGood: true, answer: 'delivered' })
     await expect.poll(() => lines).toEqual(['hello {"id":"msg_1","type":"job.ended","timestamp":"t","data":{"job":5}}'])
   })
 
@@ -98,7 +98,7 @@ describe('plugins', () => {
     clock = { ...systemClock, setTimer: (delayMs, callback) => systemClock.setTimer(delayMs - 5, callback) }
     const plugins = await openBody('{ jobEnded() { process.exit() }, jobStarted() {} }')
     expect(await tell(plugins, 'job.ended', {})).toMatchObject({ isGood: false })
-    expect(await tell(plugins, 'job.started', {})).toEqual({ isGood: true, answer: 'told' })
+    expect(await tell(plugins, 'job.started', {})).toEqual({ isGood: true, answer: 'delivered' })
   })
 
   it.each([
@@ -131,11 +131,11 @@ describe('plugins', () => {
     const script = await write(
       'process',
       `
-      import { openPlugins } from ${JSON.stringify(import.meta.resolve('./plugins.ts'))}
+      import { Plugins } from ${JSON.stringify(import.meta.resolve('./plugins.ts'))}
       import { systemClock } from ${JSON.stringify(import.meta.resolve('../runtime/clock.ts'))}
       import { silentLogger } from ${JSON.stringify(import.meta.resolve('../runtime/logger.ts'))}
       const settings = { name: 'never', module: ${JSON.stringify(module)}, options: {}, timeoutMs: 1000, memoryMb: 64, onFailure: 'send' }
-      await openPlugins([settings], { clock: systemClock, logger: silentLogger }).catch(({ message }) => console.log(message))`
+      await Plugins.open([settings], { clock: systemClock, logger: silentLogger }).catch(({ message }) => console.log(message))`
     )
     const { stdout } = await promisify(execFile)('node', [script])
     expect(stdout).toContain('The plugin never ended before it had made a plugin')
@@ -183,7 +183,7 @@ describe('plugins', () => {
       [
         'answers nonsense',
         '{ beforeDispatch: () => ({ vetoo: 1 }) }',
-        'none of the answers: nothing, { args, settings }'
+        'its answer is not one of: nothing, { args, settings }'
       ],
       ['answers no text', '{ beforeDispatch: () => ({ args: { a: 5 } }) }', 'whose values are texts']
     ])('one that %s does not keep the job, unless the configuration says so', async (_what, body, words) => {

@@ -20,19 +20,6 @@ export type DispatchVerdict =
 
 export type Patch = Record<string, string | null>
 
-export interface Plugins {
-  /** Of the plugin that has some. */
-  readonly blobs: BlobStore | null
-  readonly wantsAlerts: boolean
-  /** null: no plugin wants to be asked. Never rejects. */
-  readonly beforeDispatch: ((question: DispatchQuestion) => Promise<DispatchVerdict>) | null
-  /** Has the outbox keep events for hooks, and for those of no other plugin any more. */
-  subscribe(store: WebhookStore): Promise<void>
-  /** Calls the hook for an event of the outbox. Never rejects. */
-  send(webhook: StoredWebhook, delivery: StoredDelivery): Promise<{ isGood: boolean; answer: string }>
-  stop(): Promise<void>
-}
-
 const WAIT_DEFAULT_SECONDS = 60
 const WAIT_MAX_SECONDS = 86_400
 const WORDS_MAX = 500
@@ -48,43 +35,81 @@ const DispatchAnswerSchema = z.union([
 ])
 const ANSWERS = `nothing, { args, settings } whose values are texts or null, { veto: 'why', retryAfterSeconds: 1 to ${WAIT_MAX_SECONDS} } or { cancel: 'why' }`
 
-export const NO_PLUGINS: Plugins = {
-  blobs: null,
-  wantsAlerts: false,
-  beforeDispatch: null,
-  subscribe: (store) => subscribe([], store, 0),
-  send: () => Promise.resolve({ isGood: false, answer: 'It is not configured any more' }),
-  stop: () => Promise.resolve()
-}
+/** The plugins of the configuration, in their order; there may be none. */
+export class Plugins {
+  /** Of the plugin that has some. */
+  readonly blobs: BlobStore | null
+  readonly wantsAlerts: boolean
+  /** null: no plugin wants to be asked. Never rejects. */
+  readonly beforeDispatch: ((question: DispatchQuestion) => Promise<DispatchVerdict>) | null
+  readonly #threads: readonly PluginThread[]
+  readonly #clock: Clock
 
-/** Starts them all. Rejects with PLUGIN_UNUSABLE, in words, where one cannot be loaded; nothing runs then. */
-export async function openPlugins(
-  settings: readonly PluginSettings[],
-  parts: { clock: Clock; logger: Logger }
-): Promise<Plugins> {
-  if (settings.length === 0) return NO_PLUGINS
-  const threads = settings.map((one) => new PluginThread(one, parts))
-  const stop = async () => void (await Promise.all(threads.map((thread) => thread.stop())))
-  try {
-    for (const thread of threads) await thread.start()
-    const keepers = threads.filter((thread) => thread.has('blobs'))
-    if (keepers.length > 1) {
-      const names = keepers.map((thread) => thread.settings.name).join(' and ')
-      throw new PluginError(`${names} both keep blobs: only one plugin can. Take one of them out of the configuration`)
-    }
+  private constructor(threads: PluginThread[], { clock, logger }: { clock: Clock; logger: Logger }) {
+    const keeper = threads.find((thread) => thread.has('blobs'))
     const asked = threads.filter((thread) => thread.has('beforeDispatch'))
-    return {
-      blobs: keepers[0] === undefined ? null : createPluginBlobs(keepers[0]),
-      wantsAlerts: threads.some((thread) => thread.has('problemRaised') || thread.has('problemResolved')),
-      beforeDispatch: asked.length === 0 ? null : (question) => askAll(asked, question, parts.logger),
-      subscribe: (store) => subscribe(threads, store, parts.clock.nowMs()),
-      send: (webhook, delivery) => sendToHook(threads, webhook, delivery),
-      stop
+    this.blobs = keeper === undefined ? null : createPluginBlobs(keeper)
+    this.wantsAlerts = threads.some((thread) => thread.has('problemRaised') || thread.has('problemResolved'))
+    this.beforeDispatch = asked.length === 0 ? null : (question) => askAll(asked, question, logger)
+    this.#threads = threads
+    this.#clock = clock
+  }
+
+  /** Starts them all. Rejects with PLUGIN_UNUSABLE, in words, where one cannot be loaded; nothing runs then. */
+  static async open(settings: readonly PluginSettings[], parts: { clock: Clock; logger: Logger }): Promise<Plugins> {
+    const threads = settings.map((one) => new PluginThread(one, parts))
+    try {
+      for (const thread of threads) await thread.start()
+      const keepers = threads.filter((thread) => thread.has('blobs')).map((thread) => thread.settings.name)
+      if (keepers.length > 1) {
+        const names = keepers.join(' and ')
+        throw new PluginError(
+          `${names} both keep blobs: only one plugin can. Take one of them out of the configuration`
+        )
+      }
+      return new Plugins(threads, parts)
+    } catch (error) {
+      await Promise.all(threads.map((thread) => thread.stop()))
+      if (!(error instanceof PluginError)) throw error
+      throw new ScrapdeckError('PLUGIN_UNUSABLE', `${error.message}.`, { cause: error })
     }
-  } catch (error) {
-    await stop()
-    if (!(error instanceof PluginError)) throw error
-    throw new ScrapdeckError('PLUGIN_UNUSABLE', `${error.message}.`, { cause: error })
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#threads.map((thread) => thread.stop()))
+  }
+
+  /** Calls the hook for an event of the outbox. Never rejects. */
+  async send({ id }: StoredWebhook, delivery: StoredDelivery): Promise<{ isGood: boolean; answer: string }> {
+    const thread = this.#threads.find(({ settings }) => idOf(settings) === id)
+    const hook = (EVENT_HOOKS as Record<string, string>)[delivery.event]
+    if (thread === undefined || hook === undefined) return { isGood: false, answer: 'It is no longer configured' }
+    try {
+      // Events can wait; each try that nobody could take would be one less.
+      await thread.untilStartable()
+      await thread.call(hook, [{ id: delivery.id, ...JSON.parse(delivery.body) }])
+      return { isGood: true, answer: 'delivered' }
+    } catch (error) {
+      return { isGood: false, answer: wordsOf(error) }
+    }
+  }
+
+  /** Has the outbox keep events for hooks, and for those of no other plugin any more. */
+  async subscribe(store: WebhookStore): Promise<void> {
+    const wanted = new Map<string, NewWebhook>()
+    for (const thread of this.#threads) {
+      const id = idOf(thread.settings)
+      const events = Object.entries(EVENT_HOOKS).flatMap(([event, hook]) => (thread.has(hook) ? [event] : []))
+      if (events.length === 0) continue
+      wanted.set(id, {
+        ...{ id, kind: 'plugin', name: thread.settings.name, url: '', events, project: null, enabled: true },
+        ...{ createdAtMs: this.#clock.nowMs(), sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null }
+      })
+    }
+    for (const { id, kind } of await store.listWebhooks()) {
+      if (kind === 'plugin' && !wanted.has(id)) await store.deleteWebhook(id)
+    }
+    for (const webhook of wanted.values()) await store.putWebhook(webhook)
   }
 }
 
@@ -134,42 +159,11 @@ export function patched(values: Record<string, string>, patch: Patch): Record<st
   return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null))
 }
 
-async function sendToHook(threads: PluginThread[], { id }: StoredWebhook, delivery: StoredDelivery) {
-  const thread = threads.find(({ settings }) => idOf(settings) === id)
-  const hook = (EVENT_HOOKS as Record<string, string>)[delivery.event]
-  if (thread === undefined || hook === undefined) return { isGood: false, answer: 'It is not configured any more' }
-  try {
-    // Events can wait; each try that nobody could take would be one less.
-    await thread.untilStartable()
-    await thread.call(hook, [{ id: delivery.id, ...JSON.parse(delivery.body) }])
-    return { isGood: true, answer: 'told' }
-  } catch (error) {
-    return { isGood: false, answer: wordsOf(error) }
-  }
-}
-
-async function subscribe(threads: PluginThread[], store: WebhookStore, nowMs: number): Promise<void> {
-  const wanted = new Map<string, NewWebhook>()
-  for (const thread of threads) {
-    const id = idOf(thread.settings)
-    const events = Object.entries(EVENT_HOOKS).flatMap(([event, hook]) => (thread.has(hook) ? [event] : []))
-    if (events.length === 0) continue
-    wanted.set(id, {
-      ...{ id, kind: 'plugin', name: thread.settings.name, url: '', events, project: null, enabled: true },
-      ...{ createdAtMs: nowMs, sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null }
-    })
-  }
-  for (const { id, kind } of await store.listWebhooks()) {
-    if (kind === 'plugin' && !wanted.has(id)) await store.deleteWebhook(id)
-  }
-  for (const webhook of wanted.values()) await store.putWebhook(webhook)
-}
-
 function idOf({ name }: PluginSettings): string {
   return `plugin:${name}`
 }
 
 function wordsOf(error: unknown): string {
-  if (error instanceof z.ZodError) return `what it answered is none of the answers: ${ANSWERS}`
+  if (error instanceof z.ZodError) return `its answer is not one of: ${ANSWERS}`
   return (error instanceof Error ? error.message : String(error)).slice(0, WORDS_MAX)
 }

@@ -2,6 +2,7 @@ import pLimit from 'p-limit'
 import type { Deployment, NodeId, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { type Clock, Timers } from '../runtime/clock.ts'
+import { reportsOf } from '../runtime/reports.ts'
 import type { StoredVersion } from '../store/records.ts'
 import { WITHOUT_EGG } from './catalog.ts'
 import type { Projects } from './projects.ts'
@@ -96,41 +97,25 @@ export class Distribution {
   /** Sends to these nodes now, failures of the past or not. Each node's steps, then the end; a failed node is a step, not an error. */
   async *deployToAll(project: ProjectName, version: VersionName, nodeIds: NodeId[]): AsyncGenerator<Deployment, void> {
     const stored = this.#projects.catalog.requireEgg(project, version)
-    const steps: Deployment[] = []
-    let wake = () => {}
-    const report = (step: Deployment) => {
-      steps.push(step)
-      wake()
-    }
     const current = (nodeId: NodeId): Deployment => {
-      const known = this.#projects.catalog
-        .find(project, stored.version)
-        ?.deployments.find((one) => one.nodeId === nodeId)
-      return known ?? { nodeId, state: 'present', sha256: stored.sha256, error: null, changedAtMs: stored.createdAtMs }
+      const known = this.#projects.catalog.find(project, stored.version)
+      const deployment = known?.deployments.find((one) => one.nodeId === nodeId)
+      return (
+        deployment ?? { nodeId, state: 'present', sha256: stored.sha256, error: null, changedAtMs: stored.createdAtMs }
+      )
     }
-    const deploy = async (nodeId: NodeId) => {
-      try {
-        if (!this.isPresent(nodeId, project, stored.version)) {
-          await this.#send(nodeId, project, stored.version, () => report(current(nodeId)))
+    yield* reportsOf<Deployment>((report) =>
+      pLimit(SENT_AT_ONCE).map(new Set(nodeIds), async (nodeId) => {
+        try {
+          if (!this.isPresent(nodeId, project, stored.version)) {
+            await this.#send(nodeId, project, stored.version, () => report(current(nodeId)))
+          }
+          report(current(nodeId))
+        } catch (error) {
+          report({ nodeId, state: 'failed', sha256: null, error: wordsOf(error), changedAtMs: this.#clock.nowMs() })
         }
-        report(current(nodeId))
-      } catch (error) {
-        report({ nodeId, state: 'failed', sha256: null, error: wordsOf(error), changedAtMs: this.#clock.nowMs() })
-      }
-    }
-    let isDone = false
-    const all = pLimit(SENT_AT_ONCE)
-      .map(new Set(nodeIds), deploy)
-      .then(() => {
-        isDone = true
-        wake()
       })
-    while (!isDone || steps.length > 0) {
-      const step = steps.shift()
-      if (step) yield step
-      else await new Promise<void>((resolve) => (wake = resolve))
-    }
-    await all
+    )
   }
 
   /** The node says it does not know the version: it must be sent again. */

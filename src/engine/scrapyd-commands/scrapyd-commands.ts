@@ -11,13 +11,13 @@ import type { StoredJob } from '../store/records.ts'
 import type { AttemptReader, ChangeNotifier, JobReader } from '../store/store.ts'
 import type {
   FileTree,
-  FleetAsScrapyd,
   ScrapydDirectory,
   ScrapydFile,
   ScrapydJobs,
   ScrapydScheduleRequest,
+  ScrapydSignal,
   ScrapydState
-} from './fleet-as-scrapyd.ts'
+} from './scrapyd-shapes.ts'
 import { ScrapydFiles } from './scrapyd-files.ts'
 import type { JobCommands } from '../commands/job-commands.ts'
 import type { ProjectCommands } from '../commands/project-commands.ts'
@@ -35,8 +35,12 @@ export interface ScrapydCommandsParts {
   clock: Clock
 }
 
-/** The whole fleet as one Scrapyd: its verbs in terms of ours. */
-export class ScrapydCommands implements FleetAsScrapyd {
+/**
+ * The whole fleet as one Scrapyd: its verbs in terms of ours, plain data in and out. Rejects with PROJECT_NOT_FOUND,
+ * VERSION_NOT_FOUND, SPIDER_NOT_FOUND, EGG_…, which the server words as Scrapyd 1.6 does.
+ */
+export class ScrapydCommands {
+  /** This host's. */
   readonly nodeName = hostname()
   readonly #parts: ScrapydCommandsParts
   readonly #files: ScrapydFiles
@@ -48,19 +52,22 @@ export class ScrapydCommands implements FleetAsScrapyd {
     this.#lists = new ScrapydJobLists({ ...parts, files: this.#files })
   }
 
-  daemonStatus(finishedToKeep: number): ReturnType<FleetAsScrapyd['daemonStatus']> {
+  daemonStatus(finishedToKeep: number): Promise<{ pending: number; running: number; finished: number }> {
     return this.#lists.count(finishedToKeep)
   }
 
+  /** Validates, stores, lists: the spider count. Replaces a version, also one in use. A version that fails is not kept. */
   async addVersion(project: ProjectName, version: VersionName, egg: Uint8Array): Promise<{ spiders: number }> {
     const stored = await this.#parts.projectCommands.upload(egg, { project, version }, { inUse: 'allow' })
     return { spiders: stored.spiders?.length ?? 0 }
   }
 
+  /** Rejects where `schedule` would for what is named here: Scrapyd checks these before settings and arguments. */
   async requireSpider(project: ProjectName, version: VersionName | null, spider: string): Promise<void> {
     this.#parts.projects.catalog.resolve(project, version, spider)
   }
 
+  /** Returns the jobid the client will know it by: its own (any text; one that cannot name a file names no run), or the job's id. */
   async schedule(request: ScrapydScheduleRequest): Promise<{ jobid: string }> {
     const { project, version, spider, settings, args, priority, jobid } = request
     const [job] = await this.#parts.jobCommands.queue(
@@ -70,7 +77,15 @@ export class ScrapydCommands implements FleetAsScrapyd {
     return { jobid: job!.jobid }
   }
 
-  async cancel(request: Parameters<FleetAsScrapyd['cancel']>[0]): Promise<{ prevstate: ScrapydState | null }> {
+  /**
+   * Removes what is pending and signals what runs. `signal` null: one step of the ladder a call, as Scrapy takes INT: the
+   * first asks, a second forces. `refuse`: the message (BAD_INPUT) for what is no signal, once a running job matches.
+   */
+  async cancel(request: {
+    project: ProjectName
+    jobid: string
+    signal: ScrapydSignal | null
+  }): Promise<{ prevstate: ScrapydState | null }> {
     const { project, jobid, signal } = request
     const { store, jobCommands } = this.#parts
     this.#requireProject(project)
@@ -91,8 +106,10 @@ export class ScrapydCommands implements FleetAsScrapyd {
     return { prevstate: 'running' }
   }
 
-  async status(request: Parameters<FleetAsScrapyd['status']>[0]): ReturnType<FleetAsScrapyd['status']> {
-    const { jobid, project } = request
+  /** Of several with this jobid a finished one counts first, then a running one, as in Scrapyd. */
+  async status({ jobid, project }: { jobid: string; project: ProjectName | null }): Promise<{
+    currstate: ScrapydState | 'finished' | null
+  }> {
     if (project !== null) this.#requireProject(project)
     const jobs = await this.#parts.store.findJobsByJobid(project, jobid)
     if (jobs.some(hasFinished)) return { currstate: 'finished' }
@@ -104,10 +121,12 @@ export class ScrapydCommands implements FleetAsScrapyd {
     return this.#parts.projects.catalog.names()
   }
 
+  /** Sanitised, ascending, latest last; empty for an unknown project, as Scrapyd answers. */
   async listVersions(project: ProjectName): Promise<string[]> {
     return (this.#parts.projects.catalog.versionNames(project) ?? []).map(sanitiseVersion)
   }
 
+  /** Asks for them where they are not known. */
   async listSpiders(project: ProjectName, version: VersionName | null): Promise<string[]> {
     const { projects } = this.#parts
     const stored = projects.catalog.requireVersion(project, version)
@@ -115,11 +134,13 @@ export class ScrapydCommands implements FleetAsScrapyd {
     return projects.catalog.spidersOf(project, version)
   }
 
+  /** Finished: of the newest `finishedToKeep` of all projects, newest end first, the ones of `project`. Secrets masked. */
   async listJobs(project: ProjectName | null, finishedToKeep: number): Promise<ScrapydJobs> {
     if (project !== null) this.#requireProject(project)
     return this.#lists.list(project, finishedToKeep)
   }
 
+  /** Also while jobs need it: running ones keep their egg, queued ones wait for another. */
   async deleteVersion(project: ProjectName, version: VersionName): Promise<void> {
     await this.#parts.projectCommands.deleteVersion(project, version, { inUse: 'allow' })
   }
@@ -128,6 +149,10 @@ export class ScrapydCommands implements FleetAsScrapyd {
     await this.#parts.projectCommands.deleteProject(project, { inUse: 'allow' })
   }
 
+  /**
+   * What stands at a path under /logs/ or /items/: a file of this machine, the log or the items of a run on another node, or
+   * a directory; null: nothing. Segments are decoded and hold no slash. Nothing outside the two directories is ever found.
+   */
   openFile(tree: FileTree, segments: string[]): Promise<ScrapydFile | ScrapydDirectory | null> {
     return this.#files.open(tree, segments)
   }
@@ -153,6 +178,9 @@ export class ScrapydCommands implements FleetAsScrapyd {
     }
   }
 }
+
+/** What the Scrapyd-compatible door asks. */
+export type FleetAsScrapyd = Pick<ScrapydCommands, keyof ScrapydCommands>
 
 function scrapydStateOf(job: Pick<StoredJob, 'state'>): ScrapydState | null {
   if (job.state === 'ended') return null

@@ -12,7 +12,7 @@ import type { Catalog } from '../projects/catalog.ts'
 import { openRegularFile } from '../runtime/regular-file.ts'
 import type { StoredJob } from '../store/records.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
-import type { FileTree, ScrapydDirectory, ScrapydFile } from './fleet-as-scrapyd.ts'
+import type { FileTree, ScrapydDirectory, ScrapydFile } from './scrapyd-shapes.ts'
 
 export interface ScrapydFilesParts {
   store: JobReader & AttemptReader
@@ -40,7 +40,7 @@ export class ScrapydFiles {
     this.#parts = parts
   }
 
-  /** As FleetAsScrapyd.openFile. Rejects with a NODE_ code when the node that has the file fails. */
+  /** As ScrapydCommands.openFile. Rejects with a NODE_ code when the node that has the file fails. */
   async open(tree: FileTree, segments: string[]): Promise<ScrapydFile | ScrapydDirectory | null> {
     const root = this.#parts.directories[tree]
     const local = root === null ? null : await openLocal(root, segments)

@@ -4,7 +4,7 @@ import { maskSecrets } from '../../shared/secret-values.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { FinishedRun, StoredJob } from '../store/records.ts'
 import type { AttemptReader, ChangeNotifier, JobReader } from '../store/store.ts'
-import type { ScrapydJobs, ScrapydRun } from './fleet-as-scrapyd.ts'
+import type { ScrapydJobs, ScrapydRun } from './scrapyd-shapes.ts'
 import type { ScrapydFiles } from './scrapyd-files.ts'
 
 const LIVE_LISTED_MAX = 1_000_000

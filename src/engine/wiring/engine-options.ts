@@ -1,5 +1,5 @@
 import type { BlobStore } from '../blobs/blob-store.ts'
-import type { FleetAsScrapyd } from '../scrapyd-commands/fleet-as-scrapyd.ts'
+import type { FleetAsScrapyd } from '../scrapyd-commands/scrapyd-commands.ts'
 import type { RememberedAnswers } from '../commands/remembered-answers.ts'
 import type { HealthWatch } from '../health/health-watch.ts'
 import type { LocalNode } from '../launcher/local-node.ts'

@@ -24,7 +24,7 @@ import { Inventories } from '../nodes/inventories.ts'
 import { JobLogs } from '../nodes/job-logs.ts'
 import { probeNode } from '../nodes/scrapyd/probe.ts'
 import { Alerts } from '../plugins/alerts.ts'
-import { openPlugins } from '../plugins/plugins.ts'
+import { Plugins } from '../plugins/plugins.ts'
 import { WITHOUT_EGG } from '../projects/catalog.ts'
 import { buildEggFromFolder } from '../projects/egg-builder.ts'
 import { EggTree } from '../projects/egg-tree.ts'
@@ -82,7 +82,7 @@ async function openGround(options: EngineOptions, opened: AsyncDisposableStack) 
   const { clock = systemClock, random = systemRandom } = seams
   checkConfiguredSources(options.discovery ?? [])
   const webhookNetworks = parseNetworks(options.webhookNetworks ?? '')
-  const plugins = opened.adopt(await openPlugins(options.plugins ?? [], { clock, logger }), stop)
+  const plugins = opened.adopt(await Plugins.open(options.plugins ?? [], { clock, logger }), stop)
   const data = await openData(options, { clock, random, logger, pluginBlobs: plugins.blobs }, opened)
   const { store, secretBox } = data
   const base: Base = { store, clock, random, logger, secretBox }
@@ -157,8 +157,12 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
   const { store, clock, random, secretBox } = base
   const { seams = {} } = options
   const { wakeDispatcher } = below
-  const sending = { networks: webhookNetworks, post: seams.post, sendToPlugin: plugins.send }
-  const { deliverer, webhookCommands } = wireWebhooks({ ...base, ...sending })
+  const sending = { networks: webhookNetworks, post: seams.post }
+  const { deliverer, webhookCommands } = wireWebhooks({
+    ...base,
+    ...sending,
+    sendToPlugin: (webhook, delivery) => plugins.send(webhook, delivery)
+  })
   opened.adopt(deliverer, stop)
   const news = opened.adopt(new News(base), stop)
   const preparing = { fleet, projects, secretBox, clock, newJobId: createJobIds(clock, random) }
@@ -226,7 +230,7 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
       nodes: fleet.list(),
       live: live.all(),
       stuckSinceMs: (nodeId) => dispatch.stuckSinceMs(nodeId),
-      python: local.node?.python() ?? null,
+      python: local.node?.python.state() ?? null,
       environments: local.environments.list(),
       isPaused: systemCommands.isPaused,
       queued: figures.current.queued,

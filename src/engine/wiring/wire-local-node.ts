@@ -116,7 +116,7 @@ export class LocalNodeRoom {
   }
 
   python(): PythonState {
-    return this.#node?.python() ?? NO_PYTHON
+    return this.#node?.python.state() ?? NO_PYTHON
   }
 
   /** What an operator has set now. */
@@ -131,7 +131,7 @@ export class LocalNodeRoom {
       throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${jobId}; it may have been deleted`)
     }
     const attempt = (await store.listAttempts(jobId)).findLast(({ nodeId }) => nodeId === LOCAL_NODE_ID)
-    return attempt === undefined ? [] : (this.#node?.usageOf(attempt.jobid) ?? [])
+    return attempt === undefined ? [] : (this.#node?.usage.usageOf(attempt.jobid) ?? [])
   }
 
   /** Its row: made at the first start. */
@@ -142,9 +142,9 @@ export class LocalNodeRoom {
 
   /** From now on its events are told, and first what is so now. */
   start(): void {
-    this.#node?.onChange(() => this.events.emit('changed'))
-    this.#node?.onUsage(() => this.events.emit('usage'))
-    this.#node?.onPythons(() => this.#publishPythons())
+    this.#node?.events.on('runs', () => this.events.emit('changed'))
+    this.#node?.events.on('usage', () => this.events.emit('usage'))
+    this.#node?.events.on('pythons', () => this.#publishPythons())
     if (this.#node !== null) this.#publishPythons()
   }
 

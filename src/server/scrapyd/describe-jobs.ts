@@ -1,5 +1,5 @@
 import type { ProjectName } from '../../shared/contract/index.ts'
-import type { FileTree, ScrapydJobs, ScrapydRun } from '../../engine/scrapyd-commands/fleet-as-scrapyd.ts'
+import type { FileTree, ScrapydJobs, ScrapydRun } from '../../engine/scrapyd-commands/scrapyd-shapes.ts'
 import { keepText, type PythonJsonValue } from './python-json.ts'
 
 type Options = { hasLogs: boolean; hasItems: boolean }

@@ -1,4 +1,4 @@
-import type { ScrapydDirectory } from '../../engine/scrapyd-commands/fleet-as-scrapyd.ts'
+import type { ScrapydDirectory } from '../../engine/scrapyd-commands/scrapyd-shapes.ts'
 import { contentTypeOf } from './content-types.ts'
 import { formatLocalTime } from './describe-jobs.ts'
 import { escapeHtml } from './escape-html.ts'

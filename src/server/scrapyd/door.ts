@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { METHODS } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/fleet-as-scrapyd.ts'
+import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/scrapyd-commands.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import { MAX_UPLOAD_BYTES } from '../limits.ts'
 import { readArguments } from './arguments.ts'

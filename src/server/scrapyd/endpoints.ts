@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import type { ProjectName } from '../../shared/contract/index.ts'
-import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/fleet-as-scrapyd.ts'
+import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/scrapyd-commands.ts'
 import { describeJobs } from './describe-jobs.ts'
 import type { FormValues } from './form-values.ts'
 import { ScrapydAnswerError, popAll, popBytes, popConverted, popOptional, popRequired } from './parameters.ts'

@@ -1,5 +1,5 @@
 import type { ProjectName } from '../../shared/contract/index.ts'
-import type { ScrapydJobs, ScrapydRun } from '../../engine/scrapyd-commands/fleet-as-scrapyd.ts'
+import type { ScrapydJobs, ScrapydRun } from '../../engine/scrapyd-commands/scrapyd-shapes.ts'
 import { fileUrl, formatLocalTime } from './describe-jobs.ts'
 import { escapeHtml } from './escape-html.ts'
 

@@ -1,4 +1,4 @@
-import type { ScrapydSignal } from '../../engine/scrapyd-commands/fleet-as-scrapyd.ts'
+import type { ScrapydSignal } from '../../engine/scrapyd-commands/scrapyd-shapes.ts'
 
 const NAMES = ['HUP', 'INT', 'KILL', 'STOP', 'TERM'] as const
 /** The highest on Linux; macOS and Windows have fewer, and the node says so. */

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { FileTree, FleetAsScrapyd, ScrapydFile } from '../../engine/scrapyd-commands/fleet-as-scrapyd.ts'
+import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/scrapyd-commands.ts'
+import type { FileTree, ScrapydFile } from '../../engine/scrapyd-commands/scrapyd-shapes.ts'
 import { contentTypeOf } from './content-types.ts'
 import { directoryPage } from './directory-page.ts'
 import { parseRange } from './range.ts'

@@ -1,10 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
-import type {
-  FleetAsScrapyd,
-  ScrapydJobs,
-  ScrapydScheduleRequest
-} from '../../engine/scrapyd-commands/fleet-as-scrapyd.ts'
+import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/scrapyd-commands.ts'
+import type { ScrapydJobs, ScrapydScheduleRequest } from '../../engine/scrapyd-commands/scrapyd-shapes.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
 /** 2026-01-02 03:04:05.9 UTC: of every file. */

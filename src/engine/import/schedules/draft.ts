@@ -1,6 +1,6 @@
 import { isZone, problemOfTiming } from '../../../shared/calendar/index.ts'
 import { type FileSchedule, FleetForm, settingsFromFile, textOfMoment } from '../../fleet-file/form.ts'
-import { readLocalTime } from './local-time.ts'
+import { stretchAt } from '../../../shared/calendar/zones.ts'
 
 /** A schedule as a fleet file may say it: what is not said is as usual. */
 export type Draft = Record<string, unknown> & { name: string }
@@ -11,6 +11,24 @@ export interface Imported {
   origin: string
   schedule: FileSchedule | null
   notes: string[]
+}
+
+/** A row of another program's table of tasks. */
+export type Row = Record<string, unknown>
+
+export const text = (value: unknown): string => (value === null || value === undefined ? '' : String(value))
+
+/** Each task by `read`; one that it throws for is refused in its words. */
+export function importTasks(tasks: Row[], read: (origin: string, task: Row) => Imported): Imported[] {
+  return tasks.map((task) => {
+    const name = text(task['name']) || `${text(task['project'])}/${text(task['spider'])}`
+    const origin = `task ${text(task['id'])} (${name})`
+    try {
+      return read(origin, task)
+    } catch (error) {
+      return refused(origin, (error as Error).message)
+    }
+  })
 }
 
 /** The draft as a schedule that could be made, or why it could not. */
@@ -33,6 +51,19 @@ export function refused(origin: string, why: string, notes: string[] = []): Impo
 export function zoneOr(text: unknown, standard: string): string | null {
   if (typeof text !== 'string' || text.trim() === '') return standard
   return isZone(text.trim()) ? text.trim() : null
+}
+
+/** `2026-11-21 10:00:00` (or with T, or the day alone) as clocks of a zone show it; an offset of its own comes first. null: it is no time. */
+export function readLocalTime(text: string, zone: string): number | null {
+  const [, date, time = '00:00:00', offset] =
+    /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?))?(Z|[+-]\d\d:?\d\d)?$/.exec(text.trim()) ?? []
+  if (date === undefined) return null
+  const exact = offset === undefined ? 'Z' : offset
+  const parsed = Date.parse(`${date}T${time.slice(0, 12)}${exact.replace(/^([+-]\d\d)(\d\d)$/, '$1:$2')}`)
+  if (Number.isNaN(parsed)) return null
+  if (offset !== undefined) return parsed
+  const guess = parsed - stretchAt(zone, parsed).offsetMs
+  return parsed - stretchAt(zone, guess).offsetMs
 }
 
 /** A bound that the other program kept as the clocks of the zone show it; undefined: it is no time. */

@@ -1,10 +1,19 @@
 import { textOfMoment } from '../../fleet-file/form.ts'
 import type { GerapyDatabase } from '../../store/timer-databases.ts'
 import { CRON_FIELDS, readCronTrigger } from './apscheduler.ts'
-import { boundOf, boundsOf, type Draft, finish, type Imported, refused, zoneOr } from './draft.ts'
-import { readLocalTime } from './local-time.ts'
-
-type Row = Record<string, unknown>
+import {
+  boundOf,
+  boundsOf,
+  type Draft,
+  finish,
+  type Imported,
+  importTasks,
+  readLocalTime,
+  refused,
+  type Row,
+  text,
+  zoneOr
+} from './draft.ts'
 
 const UNIT_SECONDS = { weeks: 604_800, days: 86_400, hours: 3_600, minutes: 60, seconds: 1 } as const
 
@@ -21,15 +30,7 @@ export function importGerapy(database: GerapyDatabase, zone: string | null, anyN
   const runs = new Map<string, Row>()
   for (const task of database.tasks) for (const job of jobNames(task, clients)) runs.set(job, task)
   const there = { clients, runs, jobs: database.jobs }
-  return database.tasks.map((task) => {
-    const name = text(task['name'])
-    const origin = `task ${text(task['id'])} (${name || `${text(task['project'])}/${text(task['spider'])}`})`
-    try {
-      return importTask(origin, task, there, zone, anyNode)
-    } catch (error) {
-      return refused(origin, (error as Error).message)
-    }
-  })
+  return importTasks(database.tasks, (origin, task) => importTask(origin, task, there, zone, anyNode))
 }
 
 function importTask(
@@ -139,5 +140,3 @@ function clientsOf(task: Row, clients: Map<string, Client>, notes: string[]): (s
   notes.push('it has no client there: any node')
   return [null]
 }
-
-const text = (value: unknown): string => (value === null || value === undefined ? '' : String(value))

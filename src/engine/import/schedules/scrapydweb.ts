@@ -1,27 +1,29 @@
 import type { ScrapydWebDatabases } from '../../store/timer-databases.ts'
 import { CRON_FIELDS, type CronTrigger, readCronTrigger } from './apscheduler.ts'
-import { boundsOf, type Draft, finish, type Imported, literal, refused, zoneOr } from './draft.ts'
+import {
+  boundsOf,
+  type Draft,
+  finish,
+  type Imported,
+  importTasks,
+  literal,
+  refused,
+  type Row,
+  text,
+  zoneOr
+} from './draft.ts'
 
 /** What ScrapydWeb writes for "no certain version". */
 const LATEST = 'default: the latest version'
 /** Ours can wait no longer for what was missed. */
 const WINDOW_MAX_SECONDS = 31_622_400
 
-type Row = Record<string, unknown>
-
 /**
  * The timer tasks of ScrapydWeb as schedules that do the same: a job for each node that was chosen, started also while the one before
  * runs (ScrapydWeb never looked), missed ones within the grace time. `zone`: of tasks that name none.
  */
 export function importScrapydWeb(databases: ScrapydWebDatabases, zone: string, anyNode: boolean): Imported[] {
-  return databases.tasks.map((task) => {
-    const origin = `task ${text(task['id'])} (${text(task['name']) || `${text(task['project'])}/${text(task['spider'])}`})`
-    try {
-      return importTask(origin, task, databases, zone, anyNode)
-    } catch (error) {
-      return refused(origin, (error as Error).message)
-    }
-  })
+  return importTasks(databases.tasks, (origin, task) => importTask(origin, task, databases, zone, anyNode))
 }
 
 function importTask(
@@ -101,5 +103,3 @@ function nodesOf(chosen: string, nodes: ScrapydWebDatabases['nodes'], notes: str
   }
   return numbers.map((number) => nodes.get(number)!)
 }
-
-const text = (value: unknown): string => (value === null || value === undefined ? '' : String(value))

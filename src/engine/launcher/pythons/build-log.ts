@@ -77,20 +77,16 @@ export async function* readBuildLog(
   growing: BuildLog | null,
   signal?: AbortSignal
 ): AsyncGenerator<{ text: string }, void, void> {
-  const file = await open(path, 'r')
+  await using file = await open(path, 'r')
   const decoder = new TextDecoder()
-  try {
-    while (!signal?.aborted) {
-      // Asked for before the read: what is written meanwhile is heard of.
-      const grown = growing === null || growing.hasEnded ? null : growing.grown(signal)
-      const { bytesRead, buffer } = await file.read(Buffer.alloc(PIECE_BYTES), 0, PIECE_BYTES)
-      const text = decoder.decode(buffer.subarray(0, bytesRead), { stream: true })
-      if (text !== '') yield { text }
-      if (bytesRead > 0) continue
-      if (grown === null) return
-      await grown
-    }
-  } finally {
-    await file.close()
+  while (!signal?.aborted) {
+    // Asked for before the read: what is written meanwhile is heard of.
+    const grown = growing === null || growing.hasEnded ? null : growing.grown(signal)
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(PIECE_BYTES), 0, PIECE_BYTES)
+    const text = decoder.decode(buffer.subarray(0, bytesRead), { stream: true })
+    if (text !== '') yield { text }
+    if (bytesRead > 0) continue
+    if (grown === null) return
+    await grown
   }
 }

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import { openRegularFile } from '../../runtime/regular-file.ts'
 import { childEnvironment } from '../processes/child-environment.ts'
 import type { LaunchPlan, RunSource } from '../runs/launch-plan.ts'
 import { signalGroup } from '../processes/process-group.ts'
+import { readLogRange } from '../runs/log-range.ts'
 import { runCommand } from '../runs/run-command.ts'
 import type { RunExit } from '../runs/run-directory.ts'
 import type { WarmPool } from '../warm/warm-pool.ts'
@@ -127,18 +127,11 @@ async function listWarm(options: ListingOptions, workingDirectory: string): Prom
   }
 }
 
-/** The first bytes of a file, or the last ones where the count is negative; the code of the project may have put anything there. */
+/** The first bytes of a file, or the last ones where the count is negative; the project's code may have put anything there. */
 async function readPart(path: string, count: number): Promise<string> {
-  const file = await openRegularFile(path).catch(() => null)
-  if (!file) return ''
-  try {
-    const { size } = await file.stat()
-    const length = Math.min(size, Math.abs(count))
-    const { buffer } = await file.read(Buffer.alloc(length), 0, length, count < 0 ? size - length : 0)
-    return buffer.toString()
-  } finally {
-    await file.close()
-  }
+  const range = { offset: Math.min(0, count), limitBytes: Math.abs(count) }
+  const part = await readLogRange(path, range).catch(() => null)
+  return part === null ? '' : Buffer.from(part.bytes).toString()
 }
 
 function fail(sentence: string, stderr: string): never {

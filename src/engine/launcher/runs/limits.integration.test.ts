@@ -201,20 +201,23 @@ describe('one node', () => {
 
   test('what a run uses is the sum over its processes, those in sessions of their own too', async () => {
     let samples = 0
-    node.onUsage(() => samples++)
+    node.events.on('usage', () => samples++)
     await node.schedule({ ...aRequest('hungry', null), jobid: 'fed' })
     await node.schedule({ ...aRequest('busy', null), jobid: 'spun' })
-    await vi.waitFor(() => expect(node.newestUsage('fed')?.memoryBytes ?? 0).toBeGreaterThan(150 * MEGABYTE), WAIT)
-    expect(node.newestUsage('fed')!.processes).toBe(2)
-    await vi.waitFor(() => expect(node.newestUsage('spun')?.cpuShare ?? 0).toBeGreaterThan(0.2), WAIT)
-    expect(node.newestUsage('spun')!.memoryBytes).toBeLessThan(150 * MEGABYTE)
+    await vi.waitFor(
+      () => expect(node.usage.newestUsage('fed')?.memoryBytes ?? 0).toBeGreaterThan(150 * MEGABYTE),
+      WAIT
+    )
+    expect(node.usage.newestUsage('fed')!.processes).toBe(2)
+    await vi.waitFor(() => expect(node.usage.newestUsage('spun')?.cpuShare ?? 0).toBeGreaterThan(0.2), WAIT)
+    expect(node.usage.newestUsage('spun')!.memoryBytes).toBeLessThan(150 * MEGABYTE)
     expect(samples).toBeGreaterThan(0)
     await vi.waitFor(async () => expect(await t.logOf('busy', 'spun')).toContain('long enough'), WAIT)
     await node.stopAll()
     const { exit } = await untilFinished(node, 'fed')
     expect(exit!.peakMemoryBytes).toBeGreaterThan(150 * MEGABYTE)
     expect((await untilFinished(node, 'spun')).exit!.cpuSeconds).toBeGreaterThan(0.5)
-    expect(node.usageOf('fed').length).toBeGreaterThan(0)
+    expect(node.usage.usageOf('fed').length).toBeGreaterThan(0)
   })
 
   test.skipIf(process.platform === 'win32')('address space and open files are held by the kernel', async () => {

@@ -1,4 +1,3 @@
-import type { FileHandle } from 'node:fs/promises'
 import type { LogRange } from '../../nodes/node-client.ts'
 import { openRegularFile } from '../../runtime/regular-file.ts'
 
@@ -7,21 +6,14 @@ export async function readLogRange(
   path: string,
   range: { offset: number; limitBytes: number }
 ): Promise<LogRange | null> {
-  let file: FileHandle | null
-  try {
-    file = await openRegularFile(path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+  await using file = await openRegularFile(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
     throw error
-  }
+  })
   if (file === null) return null
-  try {
-    const sizeBytes = (await file.stat()).size
-    const offset = range.offset < 0 ? Math.max(0, sizeBytes + range.offset) : range.offset
-    const bytes = new Uint8Array(Math.max(0, Math.min(range.limitBytes, sizeBytes - offset)))
-    const { bytesRead } = await file.read(bytes, 0, bytes.byteLength, offset)
-    return { offset, sizeBytes, bytes: bytes.subarray(0, bytesRead) }
-  } finally {
-    await file.close()
-  }
+  const sizeBytes = (await file.stat()).size
+  const offset = range.offset < 0 ? Math.max(0, sizeBytes + range.offset) : range.offset
+  const bytes = new Uint8Array(Math.max(0, Math.min(range.limitBytes, sizeBytes - offset)))
+  const { bytesRead } = await file.read(bytes, 0, bytes.byteLength, offset)
+  return { offset, sizeBytes, bytes: bytes.subarray(0, bytesRead) }
 }

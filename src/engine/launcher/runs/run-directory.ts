@@ -148,12 +148,10 @@ export async function writeWhole(directory: string, name: string, content: objec
   const part = join(directory, `${name}.part`)
   // Never into what stands there: a spider may have left a pipe, or a link to another file.
   await rm(part, { recursive: true, force: true })
-  const file = await open(part, 'wx', 0o600)
-  try {
+  {
+    await using file = await open(part, 'wx', 0o600)
     await file.writeFile(JSON.stringify(content))
     await file.sync()
-  } finally {
-    await file.close()
   }
   await rename(part, join(directory, name))
   await syncDirectory(directory)
@@ -162,14 +160,9 @@ export async function writeWhole(directory: string, name: string, content: objec
 /** A file that is absent, cut short by power loss, or overwritten by a spider (with whatever it is) is no evidence: null. */
 async function readJson<T>(path: string, schema: z.ZodType<T>, maxBytes = LARGEST_FACTS_BYTES): Promise<T | null> {
   try {
-    const file = await openRegularFile(path)
-    if (file === null) return null
-    try {
-      if ((await file.stat()).size > maxBytes) return null
-      return schema.parse(JSON.parse(await file.readFile('utf8')))
-    } finally {
-      await file.close()
-    }
+    await using file = await openRegularFile(path)
+    if (file === null || (await file.stat()).size > maxBytes) return null
+    return schema.parse(JSON.parse(await file.readFile('utf8')))
   } catch (error) {
     if (NO_FILE.has((error as NodeJS.ErrnoException).code ?? '')) return null
     if (error instanceof SyntaxError || error instanceof z.ZodError) return null
@@ -180,10 +173,6 @@ async function readJson<T>(path: string, schema: z.ZodType<T>, maxBytes = LARGES
 /** Names in a directory are durable only once the directory is; Windows neither needs nor allows it. */
 async function syncDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return
-  const handle = await open(directory, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
+  await using handle = await open(directory, 'r')
+  await handle.sync()
 }

@@ -40,7 +40,7 @@ test.each([
       await rm(path)
       await mkdir(path)
     },
-    'it is no regular file'
+    'it is not a regular file'
   ],
   ['that is no text', async (path: string) => write(path, Buffer.from([0xff, 0xfe, 0x00])), 'it is not UTF-8 text'],
   ['of a giant', async (path: string) => write(path, Buffer.alloc(5_000_000, 32)), 'it is larger than 4 MB']

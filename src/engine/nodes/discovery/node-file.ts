@@ -31,20 +31,16 @@ export async function readNodeFile(path: string, clock: Clock): Promise<string> 
 /** null: it was written to a moment ago. */
 async function readAtRest(path: string, clock: Clock): Promise<string | null> {
   try {
-    const file = await openRegularFile(path)
-    if (file === null) throw problem(path, 'it is no regular file. Name one')
-    try {
-      const before = await file.stat()
-      if (before.size > SIZE_MAX_BYTES) throw problem(path, `it is larger than ${SIZE_MAX_BYTES / 1024 / 1024} MB`)
-      // A time far ahead of our clock is another machine's: it proves nothing.
-      if (Math.abs(clock.nowMs() - before.mtimeMs) < AT_REST_MS) return null
-      const bytes = await file.readFile()
-      const after = await file.stat()
-      if (after.mtimeMs !== before.mtimeMs || after.size !== bytes.length) return null
-      return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    } finally {
-      await file.close()
-    }
+    await using file = await openRegularFile(path)
+    if (file === null) throw problem(path, 'it is not a regular file. Name one')
+    const before = await file.stat()
+    if (before.size > SIZE_MAX_BYTES) throw problem(path, `it is larger than ${SIZE_MAX_BYTES / 1024 / 1024} MB`)
+    // A time far ahead of our clock is another machine's: it proves nothing.
+    if (Math.abs(clock.nowMs() - before.mtimeMs) < AT_REST_MS) return null
+    const bytes = await file.readFile()
+    const after = await file.stat()
+    if (after.mtimeMs !== before.mtimeMs || after.size !== bytes.length) return null
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (error) {
     if (error instanceof ScrapdeckError) throw error
     if (error instanceof TypeError) throw problem(path, 'it is not UTF-8 text. Save it as such', error)

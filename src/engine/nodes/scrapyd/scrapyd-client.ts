@@ -78,22 +78,29 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
   const connection = connect({ address: options, name: options.name, clock })
   const { checkName, checkSchedule } = createRequestChecks(connection)
   const other = { timeoutMs: limits.otherMs, limitBytes: limits.otherBytes }
+  const lists = { timeoutMs: limits.listJobsMs, limitBytes: limits.listJobsBytes }
   const egg = { timeoutMs: limits.eggMs, limitBytes: limits.otherBytes }
 
   async function get<T>(
     path: string,
-    query: [string, string][],
+    query: Record<string, string>,
     schema: AnswerSchema<T>,
     limit: Limit,
     signal?: AbortSignal
   ) {
-    const search = query.length > 0 ? `?${new URLSearchParams(query)}` : ''
-    return (await askJson(connection, { method: 'GET', path: path + search, schema, ...limit }, signal)).answer
+    const search = String(new URLSearchParams(query))
+    return (
+      await askJson(
+        connection,
+        { method: 'GET', path: search === '' ? path : `${path}?${search}`, schema, ...limit },
+        signal
+      )
+    ).answer
   }
 
   async function post<T>(
     path: string,
-    form: [string, string][],
+    form: Record<string, string> | [string, string][],
     schema: AnswerSchema<T>,
     limit: Limit,
     signal?: AbortSignal
@@ -106,10 +113,9 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
 
   async function listJobsOfEachProject(signal?: AbortSignal): Promise<ListJobsAnswer> {
     const whole: ListJobsAnswer = { pending: [], running: [], finished: [] }
-    const limit = { timeoutMs: limits.listJobsMs, limitBytes: limits.listJobsBytes }
-    const { projects } = await get('listprojects.json', [], ProjectsAnswer, other, signal)
+    const { projects } = await get('listprojects.json', {}, ProjectsAnswer, other, signal)
     for (const project of projects) {
-      const answer = await get('listjobs.json', [['project', project]], ListJobsOfProjectAnswer, limit, signal)
+      const answer = await get('listjobs.json', { project }, ListJobsOfProjectAnswer, lists, signal)
       for (const list of ['pending', 'running', 'finished'] as const) {
         for (const job of answer[list]) whole[list].push({ ...job, project })
       }
@@ -158,10 +164,9 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
 
     async listJobs(signal): Promise<Snapshot> {
       const begunAtMs = clock.monotonicMs()
-      const limit = { timeoutMs: limits.listJobsMs, limitBytes: limits.listJobsBytes }
       let answer: ListJobsAnswer
       try {
-        answer = await get('listjobs.json', [], LIST_JOBS, limit, signal)
+        answer = await get('listjobs.json', {}, LIST_JOBS, lists, signal)
       } catch (error) {
         if (!(error instanceof NodeError) || !needsProject(error.nodeMessage ?? '')) throw error
         answer = await listJobsOfEachProject(signal)
@@ -191,36 +196,27 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
 
     async cancel(request, signal) {
       checkName('project', request.project)
-      const form: [string, string][] = [
-        ['project', request.project],
-        ['job', request.jobid],
-        ['signal', String(request.signal)]
-      ]
+      const form = { project: request.project, job: request.jobid, signal: String(request.signal) }
       return { wasState: (await post('cancel.json', form, CancelAnswer, other, signal)).prevstate }
     },
 
     probeVersion(signal) {
-      const limit = { timeoutMs: limits.listJobsMs, limitBytes: limits.listJobsBytes }
-      return probeVersion(connection, () => get('listjobs.json', [], LIST_JOBS, limit, signal), signal)
+      return probeVersion(connection, () => get('listjobs.json', {}, LIST_JOBS, lists, signal), signal)
     },
 
     async listProjects(signal) {
-      return (await get('listprojects.json', [], ProjectsAnswer, other, signal)).projects
+      return (await get('listprojects.json', {}, ProjectsAnswer, other, signal)).projects
     },
 
     async listVersions(project, signal) {
       checkName('project', project)
-      return (await get('listversions.json', [['project', project]], VersionsAnswer, egg, signal)).versions
+      return (await get('listversions.json', { project }, VersionsAnswer, egg, signal)).versions
     },
 
     async listSpiders(project, version, signal) {
       checkName('project', project)
       checkName('version', version)
-      const query: [string, string][] = [
-        ['project', project],
-        ['_version', version]
-      ]
-      return (await get('listspiders.json', query, SpidersAnswer, egg, signal)).spiders
+      return (await get('listspiders.json', { project, _version: version }, SpidersAnswer, egg, signal)).spiders
     },
 
     async addVersion(project, version, content, signal) {
@@ -232,11 +228,7 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
     async deleteVersion(project, version, signal) {
       checkName('project', project)
       checkName('version', version)
-      const form: [string, string][] = [
-        ['project', project],
-        ['version', version]
-      ]
-      await post('delversion.json', form, DoneAnswer, other, signal)
+      await post('delversion.json', { project, version }, DoneAnswer, other, signal)
     },
 
     readLog: (run, range, signal) => readFile({ tree: 'logs', extension: 'log', noun: 'the log' }, run, range, signal),
